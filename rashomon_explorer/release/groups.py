@@ -10,14 +10,7 @@ from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.release.noise import Noise
-from rashomon_explorer.release.query import (
-    PublicShape,
-    Query,
-    Rows,
-    Sensitivity,
-    check_task,
-    measured,
-)
+from rashomon_explorer.release.query import Coordinates, PublicShape, Query, Rows, Sensitivity
 from rashomon_explorer.release.statistic import Gap, RateStatistic, Statistic
 
 Of = Literal["selection", "true_positive", "false_positive", "accuracy", "base"]
@@ -40,12 +33,9 @@ class GroupSizes(Query):
         """Return counts (n_groups,)."""
         return _counts(_group_codes(rows), len(rows.public.categories))
 
-    def statistics(
-        self, noisy: FloatArray, noise: Noise, public: PublicShape
-    ) -> tuple[Statistic, ...]:
+    def coordinates(self, public: PublicShape) -> Coordinates:
         """One count per group."""
-        names = [f"rows of {name}" for name in public.categories]
-        return measured(names, noisy, noise, (0.0, float(public.n_rows)))
+        return Coordinates([f"rows of {name}" for name in public.categories], high=public.n_rows)
 
 
 @dataclass(frozen=True)
@@ -55,27 +45,21 @@ class BaseRates(Query):
     name: str = "base_rates"
     definition: str = "for each class but the first, its share of the rows"
     needs: ClassVar[tuple[str, ...]] = ("y",)
+    task: ClassVar[str] = "classification"
 
-    def check(self, public: PublicShape) -> None:
-        """Raise an error for regressions."""
-        super().check(public)
-        check_task(self, public, "classification")
-
-    def sensitivity(self, public: PublicShape) -> Sensitivity:
-        """√2/n in the ℓ₂ norm, or 1/n for two classes."""
-        return Sensitivity.of(np.full(min(2, public.models.n_classes - 1), 1 / public.n_rows))
+    def widths(self, public: PublicShape) -> FloatArray:
+        """1/n for each of the two classes that can change, or for the only share."""
+        return np.full(min(2, public.models.n_classes - 1), 1 / public.n_rows)
 
     def compute(self, rows: Rows) -> FloatArray:
         """Return shares (n_classes − 1,)."""
         counts = _counts(rows.codes.astype(np.intp), rows.models.n_classes)
         return counts[1:] / len(rows.X)
 
-    def statistics(
-        self, noisy: FloatArray, noise: Noise, public: PublicShape
-    ) -> tuple[Statistic, ...]:
+    def coordinates(self, public: PublicShape) -> Coordinates:
         """One share per class except the first."""
         names = [f"share of {name}" for name in public.models.class_names[1:]]
-        return measured(names, noisy, noise, (0.0, 1.0), public.n_rows)
+        return Coordinates(names, n_mean=public.n_rows)
 
 
 @dataclass(frozen=True)
@@ -111,6 +95,7 @@ class GroupGaps(Query):
     of: Of = "selection"
     over: Literal["each", "mean"] = "each"
     positive: int = 1
+    task: ClassVar[str] = "classification"
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -140,7 +125,6 @@ class GroupGaps(Query):
                 "is a difference of ratios, which has no small sensitivity"
             )
         super().check(public)
-        check_task(self, public, "classification")
         if len(public.categories) < 2:
             raise ValueError(f"{self.name} needs at least two categories")
         if not 0 <= self.positive < public.models.n_classes:
@@ -171,7 +155,7 @@ class GroupGaps(Query):
         """Gaps, and also the rates if there is one value."""
         n_groups, weight = len(public.categories), self._weight(public)
         sizes, sums = noisy[:n_groups] / weight, noisy[n_groups:].reshape(n_groups, -1)
-        size_noise = _scaled(noise, 1 / weight)
+        size_noise = replace(noise, scale=noise.scale * (1 / weight))
         found: list[Statistic] = []
         for value in range(sums.shape[1]):
             draw = f" of draw {value}" if self._by_draw else ""
@@ -220,10 +204,6 @@ def _counts(codes: NDArray[np.intp], n_codes: int, weights: FloatArray | None = 
     kept = codes >= 0
     chosen = None if weights is None else weights[kept]
     return np.bincount(codes[kept], chosen, minlength=n_codes).astype(float)
-
-
-def _scaled(noise: Noise, factor: float) -> Noise:
-    return replace(noise, scale=noise.scale * factor)  # type: ignore[type-var]
 
 
 _WORDS = {

@@ -15,21 +15,15 @@ from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.release.noise import Noise
 from rashomon_explorer.release.query import (
+    Coordinates,
+    DrawsQuery,
     Over,
     PublicShape,
     Query,
     Rows,
     Sensitivity,
-    check_draws,
-    check_linear,
-    check_over,
-    check_task,
-    measured,
-    over_names,
-    overall,
-    overall_widths,
 )
-from rashomon_explorer.release.statistic import Statistic
+from rashomon_explorer.release.statistic import Measured, Statistic
 
 UNIT = {
     "logistic": "log loss, nats",
@@ -40,7 +34,7 @@ UNIT = {
 
 
 @dataclass(frozen=True)
-class Losses(Query):
+class Losses(DrawsQuery):
     """Mean loss of each draw, or their mean, largest or least.
 
     A draw is public, and so is the range r_i of its loss over all rows of the allowed norm
@@ -58,43 +52,23 @@ class Losses(Query):
     'least over the draws of the mean loss over rows'
     """
 
-    over: Over = "each"
     needs: ClassVar[tuple[str, ...]] = ("y",)
+    singular: ClassVar[str] = "loss"
+    plural: ClassVar[str] = "losses"
+    quantity = "the mean loss over rows"
 
-    @property
-    def name(self) -> str:
-        """``"losses"``, prefixed with the summary if there is one."""
-        return "losses" if self.over == "each" else f"{self.over}_loss"
-
-    @property
-    def definition(self) -> str:
-        """Definition in words."""
-        which = "for each draw," if self.over == "each" else f"{self.over} over the draws of"
-        return f"{which} the mean loss over rows"
-
-    def check(self, public: PublicShape) -> None:
-        """Raise an error for an unknown summary."""
-        super().check(public)
-        check_over(self.over)
-
-    def sensitivity(self, public: PublicShape) -> Sensitivity:
+    def draw_widths(self, public: PublicShape) -> FloatArray:
         """Ranges of the losses divided by n."""
         low, high = loss_ranges(public)
-        return Sensitivity.of(overall_widths((high - low) / public.n_rows, self.over))
+        return (high - low) / public.n_rows
 
-    def compute(self, rows: Rows) -> FloatArray:
+    def draw_values(self, rows: Rows) -> FloatArray:
         """Return mean losses."""
-        return np.atleast_1d(overall(rows.mean_losses(), self.over))
+        return rows.mean_losses()
 
-    def statistics(
-        self, noisy: FloatArray, noise: Noise, public: PublicShape
-    ) -> tuple[Statistic, ...]:
-        """One loss per draw, or a single one."""
-        names = over_names("loss", self.over, public.n_draws)
-        low, high = (np.atleast_1d(overall(end, self.over)) for end in loss_ranges(public))
-        mean = public.n_rows if self.over in ("each", "mean") else 0
-        note = UNIT[public.models.link]
-        return measured(names, noisy, noise, (low, high), mean, note)
+    def draw_ranges(self, public: PublicShape) -> tuple[FloatArray, FloatArray, str]:
+        """Ranges of the losses."""
+        return *loss_ranges(public), UNIT[public.models.link]
 
 
 @dataclass(frozen=True)
@@ -104,70 +78,41 @@ class LossDifferences(Query):
     name: str = "loss_differences"
     definition: str = "for each draw, the mean over rows of its loss minus that of draw 0"
     needs: ClassVar[tuple[str, ...]] = ("y",)
+    fewest_draws: ClassVar[int] = 2
 
-    def check(self, public: PublicShape) -> None:
-        """Raise an error for a single draw."""
-        super().check(public)
-        check_draws(self, public, 2)
-
-    def sensitivity(self, public: PublicShape) -> Sensitivity:
-        """2√(Σ d_i²)/n in the ℓ₂ norm."""
-        return Sensitivity.of(2 * _differences(public) / public.n_rows)
+    def widths(self, public: PublicShape) -> FloatArray:
+        """2 d_i/n, where d_i bounds the difference for one row."""
+        return 2 * _differences(public) / public.n_rows
 
     def compute(self, rows: Rows) -> FloatArray:
         """Return differences (n_draws − 1,)."""
         losses = rows.mean_losses()
         return np.asarray(losses[1:] - losses[0])
 
-    def statistics(
-        self, noisy: FloatArray, noise: Noise, public: PublicShape
-    ) -> tuple[Statistic, ...]:
+    def coordinates(self, public: PublicShape) -> Coordinates:
         """One difference per draw except the first."""
         names = [f"loss of draw {draw} minus draw 0" for draw in range(1, public.n_draws)]
         most = _differences(public)
-        note = UNIT[public.models.link]
-        return measured(names, noisy, noise, (-most, most), public.n_rows, note)
+        return Coordinates(names, -most, most, public.n_rows, UNIT[public.models.link])
 
 
 @dataclass(frozen=True)
-class Accuracies(Query):
+class Accuracies(DrawsQuery):
     """Share of rows that each draw labels correctly, or the mean, largest or least share."""
 
-    over: Over = "each"
     needs: ClassVar[tuple[str, ...]] = ("y",)
+    task: ClassVar[str] = "classification"
+    singular: ClassVar[str] = "accuracy"
+    plural: ClassVar[str] = "accuracies"
+    quantity = "the share of rows labelled correctly"
 
-    @property
-    def name(self) -> str:
-        """``"accuracies"``, prefixed with the summary if there is one."""
-        return "accuracies" if self.over == "each" else f"{self.over}_accuracy"
+    def draw_widths(self, public: PublicShape) -> FloatArray:
+        """1/n per draw."""
+        return np.full(public.n_draws, 1 / public.n_rows)
 
-    @property
-    def definition(self) -> str:
-        """Definition in words."""
-        which = "for each draw," if self.over == "each" else f"{self.over} over the draws of"
-        return f"{which} the share of rows labelled correctly"
-
-    def check(self, public: PublicShape) -> None:
-        """Raise an error for regressions."""
-        super().check(public)
-        check_over(self.over)
-        check_task(self, public, "classification")
-
-    def sensitivity(self, public: PublicShape) -> Sensitivity:
-        """1/n per coordinate."""
-        return Sensitivity.of(overall_widths(np.full(public.n_draws, 1 / public.n_rows), self.over))
-
-    def compute(self, rows: Rows) -> FloatArray:
+    def draw_values(self, rows: Rows) -> FloatArray:
         """Return shares."""
-        return np.atleast_1d(overall((rows.labels == rows.codes).mean(axis=1), self.over))
-
-    def statistics(
-        self, noisy: FloatArray, noise: Noise, public: PublicShape
-    ) -> tuple[Statistic, ...]:
-        """One share per draw, or a single one."""
-        names = over_names("accuracy", self.over, public.n_draws)
-        mean = public.n_rows if self.over in ("each", "mean") else 0
-        return measured(names, noisy, noise, (0.0, 1.0), mean)
+        return np.asarray((rows.labels == rows.codes).mean(axis=1))
 
 
 def loss_ranges(public: PublicShape) -> tuple[FloatArray, FloatArray]:
@@ -230,27 +175,17 @@ class ClippedShare(Query):
 
     name: str = "clipped_share"
     definition: str = "share of rows above the row norm, which are clipped to it"
+    linear_only: ClassVar[bool] = True
 
-    def check(self, public: PublicShape) -> None:
-        """Raise an error for models that do not clip rows."""
-        super().check(public)
-        check_linear(self, public)
-
-    def sensitivity(self, public: PublicShape) -> Sensitivity:
-        """Return 1/n in both norms."""
-        return Sensitivity.of(1 / public.n_rows)
+    def widths(self, public: PublicShape) -> FloatArray:
+        """Return 1/n."""
+        return np.array([1 / public.n_rows])
 
     def compute(self, rows: Rows) -> FloatArray:
         """Return the share (1,)."""
         # Nested hypot, because the square of a huge entry would overflow.
         norms = np.hypot.reduce(rows.X, axis=1)
         return np.array([(norms > rows.public.linear.row_norm).mean()])
-
-    def statistics(
-        self, noisy: FloatArray, noise: Noise, public: PublicShape
-    ) -> tuple[Statistic, ...]:
-        """Return a single share."""
-        return measured([self.name], noisy, noise, (0.0, 1.0), public.n_rows)
 
 
 _LOSSES = ("logistic", "squared")
@@ -263,13 +198,13 @@ class ExcessQuery(Query):
     radius: float
     ridge: float = 0.0
     needs: ClassVar[tuple[str, ...]] = ("y",)
+    linear_only: ClassVar[bool] = True
 
     def check(self, public: PublicShape) -> None:
         """Raise an error for a radius or loss out of range."""
         super().check(public)
         check_positive(radius=self.radius)
         check_nonnegative(ridge=self.ridge)
-        check_linear(self, public)
         if public.linear.plan.loss not in _LOSSES:
             raise ValueError(
                 f"{self.name} supports the losses {_LOSSES}, but the draws use "
@@ -314,7 +249,7 @@ class ExcessQuery(Query):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Excess(ExcessQuery):
+class Excess(ExcessQuery, DrawsQuery):
     """Excess loss of each draw, or their mean, largest or least, in the units of the plan's ψ.
 
     Parameters
@@ -330,39 +265,30 @@ class Excess(ExcessQuery):
     """
 
     over: Over = "mean"
+    singular: ClassVar[str] = "excess"
+    plural: ClassVar[str] = "excess"
 
     @property
-    def name(self) -> str:
-        """``"excess"``, prefixed with the summary."""
-        return "excess" if self.over == "each" else f"{self.over}_excess"
+    def quantity(self) -> str:
+        """Definition of the value of one draw."""
+        return f"its loss minus {self._least}"
 
-    @property
-    def definition(self) -> str:
-        """Definition in words."""
-        which = "for each draw," if self.over == "each" else f"{self.over} over the draws of"
-        return f"{which} its loss minus {self._least}"
+    def draw_widths(self, public: PublicShape) -> FloatArray:
+        """Osc + gap per draw."""
+        return np.full(public.n_draws, self.moved(public))
 
-    def check(self, public: PublicShape) -> None:
-        """Raise an error for an unknown summary."""
-        super().check(public)
-        check_over(self.over)
-
-    def sensitivity(self, public: PublicShape) -> Sensitivity:
-        """Bounds from osc + gap per draw."""
-        return Sensitivity.of(
-            overall_widths(np.full(public.n_draws, self.moved(public)), self.over)
-        )
-
-    def compute(self, rows: Rows) -> FloatArray:
+    def draw_values(self, rows: Rows) -> FloatArray:
         """Return excess losses."""
-        return np.atleast_1d(overall(self.excess(rows), self.over))
+        return self.excess(rows)
 
-    def statistics(
-        self, noisy: FloatArray, noise: Noise, public: PublicShape
-    ) -> tuple[Statistic, ...]:
-        """One excess per draw, or a single one."""
-        names = over_names("excess", self.over, public.n_draws)
-        return measured(names, noisy, noise, (0.0, math.inf), note=UNIT[public.models.link])
+    def draw_ranges(self, public: PublicShape) -> tuple[FloatArray, FloatArray, str]:
+        """0 to infinity."""
+        low, high = np.zeros(public.n_draws), np.full(public.n_draws, math.inf)
+        return low, high, UNIT[public.models.link]
+
+    def coordinates(self, public: PublicShape) -> Coordinates:
+        """One excess per draw, or a single one; none is a mean over rows."""
+        return super().coordinates(public)._replace(n_mean=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -429,17 +355,22 @@ class SoftHits(ExcessQuery):
         ramps = [np.clip((psi + s - excess) / self.width, 0.0, 1.0) for s in (0.0, self.width)]
         return np.array([ramp.mean() for ramp in ramps])
 
+    def coordinates(self, public: PublicShape) -> Coordinates:
+        """Two shares that bracket the hit rate."""
+        return Coordinates(["inner hit rate", "outer hit rate"])
+
     def statistics(
         self, noisy: FloatArray, noise: Noise, public: PublicShape
     ) -> tuple[Statistic, ...]:
-        """Two shares that bracket the hit rate."""
+        """Two shares, each with a note on how it bounds the exact hit rate."""
         hides = noise.quantile(0.95) >= 1
         hidden = ", but the noise hides it: use a larger width or a larger budget" if hides else ""
-        found: list[Statistic] = []
-        for place, (which, bound) in enumerate((("inner", "at least"), ("outer", "at most"))):
-            note = f"the exact hit rate is {bound} this" + hidden
-            found += measured([f"{which} hit rate"], noisy[[place]], noise, (0.0, 1.0), note=note)
-        return tuple(found)
+        notes = [f"the exact hit rate is {bound} this{hidden}" for bound in ("at least", "at most")]
+        names = self.coordinates(public).names
+        return tuple(
+            Measured(name, float(value), noise, 0.0, 1.0, note=note)
+            for name, value, note in zip(names, noisy, notes, strict=True)
+        )
 
 
 def _targets(rows: Rows) -> NDArray[Any]:

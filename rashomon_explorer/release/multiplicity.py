@@ -3,26 +3,23 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.multiplicity.catalogue import MEASURES, refuse_options
 from rashomon_explorer.measures.multiplicity.group_tables import measure_rows
-from rashomon_explorer.release.noise import Noise
 from rashomon_explorer.release.query import (
     Baseline,
+    Coordinates,
     PublicShape,
     Query,
     Rows,
-    Sensitivity,
     check_draws,
     check_task,
-    measured,
     one_model,
 )
-from rashomon_explorer.release.statistic import Statistic
 
 Range = Callable[[PublicShape], tuple[float, float]]
 
@@ -65,8 +62,8 @@ class MultiplicityQuery(Query):
     @property
     def assumptions(self) -> tuple[str, ...]:
         """Assumption that a baseline given by its coefficients is public."""
-        given = isinstance(self.baseline, tuple) and "baseline" in self._options
-        return (_PUBLIC_BASELINE,) if given else ()
+        coefficients = isinstance(self.baseline, tuple) and "baseline" in self._options
+        return (_PUBLIC_BASELINE,) if coefficients else ()
 
     def check(self, public: PublicShape) -> None:
         """Raise an error for a measure, options or models that do not fit."""
@@ -87,10 +84,10 @@ class MultiplicityQuery(Query):
                 f"baseline must be a draw from 0 to {public.n_draws - 1}, got {self.baseline}"
             )
 
-    def sensitivity(self, public: PublicShape) -> Sensitivity:
+    def widths(self, public: PublicShape) -> FloatArray:
         """Width of the terms divided by n."""
         low, high = RELEASABLE[self.measure].range(public)
-        return Sensitivity.of((high - low) / public.n_rows)
+        return np.array([(high - low) / public.n_rows])
 
     def compute(self, rows: Rows) -> FloatArray:
         """Return the measure as ``rashomon_explorer.measures`` defines it."""
@@ -101,13 +98,11 @@ class MultiplicityQuery(Query):
             options["baseline"] = self._reference(rows, found.of)
         return np.array([measure_rows(found, found.prepare(values), None, options=options)])
 
-    def statistics(
-        self, noisy: FloatArray, noise: Noise, public: PublicShape
-    ) -> tuple[Statistic, ...]:
+    def coordinates(self, public: PublicShape) -> Coordinates:
         """Return a single number."""
         kind = RELEASABLE[self.measure]
-        mean = 0 if kind.extreme else public.n_rows
-        return measured([self.name], noisy, noise, kind.range(public), mean)
+        n_mean = 0 if kind.extreme else public.n_rows
+        return Coordinates([self.name], *kind.range(public), n_mean)
 
     @property
     def _options(self) -> dict[str, Any]:
@@ -130,27 +125,21 @@ class Discrepancies(Query):
 
     name: str = "discrepancies"
     definition: str = "for each draw, share of rows that it labels differently from draw 0"
+    task: ClassVar[str] = "classification"
+    fewest_draws: ClassVar[int] = 2
 
-    def check(self, public: PublicShape) -> None:
-        """Raise an error for regressions and single draws."""
-        super().check(public)
-        check_task(self, public, "classification")
-        check_draws(self, public, 2)
-
-    def sensitivity(self, public: PublicShape) -> Sensitivity:
-        """√(k − 1)/n in the ℓ₂ norm."""
-        return Sensitivity.of(np.full(public.n_draws - 1, 1 / public.n_rows))
+    def widths(self, public: PublicShape) -> FloatArray:
+        """1/n per draw."""
+        return np.full(public.n_draws - 1, 1 / public.n_rows)
 
     def compute(self, rows: Rows) -> FloatArray:
         """Return shares (n_draws − 1,)."""
         return np.asarray((rows.labels[1:] != rows.labels[0]).mean(axis=1))
 
-    def statistics(
-        self, noisy: FloatArray, noise: Noise, public: PublicShape
-    ) -> tuple[Statistic, ...]:
+    def coordinates(self, public: PublicShape) -> Coordinates:
         """One share per draw except the first."""
         names = [f"discrepancy of draw {draw}" for draw in range(1, public.n_draws)]
-        return measured(names, noisy, noise, (0.0, 1.0), public.n_rows)
+        return Coordinates(names, n_mean=public.n_rows)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from scipy.special import ndtri
@@ -11,33 +10,6 @@ from rashomon_explorer._utils.arrays import FloatArray
 
 _GRID_PER_SCALE = 1024
 _HAIR = 1 + 1e-9  # sensitivities are computed in doubles: the factor covers their rounding
-
-
-class Noise(Protocol):
-    """Independent noise of one scale on each coordinate of a query."""
-
-    @property
-    def scale(self) -> float:
-        """σ of the Gaussian distribution, b of the Laplace distribution."""
-        ...
-
-    @property
-    def deviation(self) -> float:
-        """Standard deviation."""
-        ...
-
-    @property
-    def law(self) -> str:
-        """Name of the distribution."""
-        ...
-
-    def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Draw independent values."""
-        ...
-
-    def quantile(self, confidence: float) -> float:
-        """Bound on the absolute value of one coordinate, valid with this probability."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -86,6 +58,10 @@ class LaplaceNoise:
     def quantile(self, confidence: float) -> float:
         """Return −b·log(1 − confidence)."""
         return -self.scale * math.log1p(-confidence)
+
+
+Noise = GaussianNoise | LaplaceNoise
+"""Independent noise of one scale on each coordinate of a query."""
 
 
 def noise_scale(sensitivity: float, price: float) -> float:

@@ -202,10 +202,17 @@ def _largest_term(public: PublicShape) -> float:
 class ReleasePlan:
     """Noise and privacy cost of a planned release."""
 
+    public: PublicShape
     queries: tuple[Query, ...]
     sensitivities: tuple[Sensitivity, ...]
-    priced: tuple[QueryCost, ...]
+    costs: tuple[QueryCost, ...]
     guarantee: Guarantee
+
+    @property
+    def noises(self) -> dict[str, Noise]:
+        """Noise of each query, by name."""
+        names = (query.name for query in self.queries)
+        return dict(zip(names, (cost.noise for cost in self.costs), strict=True))
 
     def table(self) -> pd.DataFrame:
         """Table of sensitivity, standard deviation of the noise and share of the cost by query."""
@@ -213,15 +220,33 @@ class ReleasePlan:
 
         rows = {
             query.name: {
-                "sensitivity": sensitivity.l1 if priced.noise.law == "Laplace" else sensitivity.l2,
-                "standard_error": priced.noise.deviation,
-                "price_share": priced.share,
+                "sensitivity": sensitivity.l1 if cost.noise.law == "Laplace" else sensitivity.l2,
+                "standard_error": cost.noise.deviation,
+                "price_share": cost.share,
             }
-            for query, sensitivity, priced in zip(
-                self.queries, self.sensitivities, self.priced, strict=True
+            for query, sensitivity, cost in zip(
+                self.queries, self.sensitivities, self.costs, strict=True
             )
         }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("query")
+
+
+def planned(
+    public: PublicShape,
+    queries: Sequence[str | Query],
+    budget: Budget,
+    weights: Mapping[str, float] | None,
+    *,
+    ledger: bool,
+) -> ReleasePlan:
+    """Plan from public numbers; an error or warning comes before a row is read."""
+    known = get_queries(queries)
+    for query in known:
+        query.check(public)
+    warn_large_delta(budget.delta, public.n_rows)
+    sensitivities = query_sensitivities(known, public)
+    costs, guarantee = release_costs(known, sensitivities, budget, weights, ledger=ledger)
+    return ReleasePlan(public, known, sensitivities, costs, guarantee)
 
 
 def plan_release(
@@ -271,12 +296,5 @@ def plan_release(
     """
     check_count(n_rows=n_rows)
     public = PublicShape(models, n_rows, True, bool(categories), tuple(categories))
-    asked = get_queries(queries)
-    for query in asked:
-        query.check(public)
-    sensitivities = query_sensitivities(asked, public)
     budget = Budget(epsilon, delta, rho, mu, standard_error)
-    warn_large_delta(delta, n_rows)
-    return ReleasePlan(
-        asked, sensitivities, *release_costs(asked, sensitivities, budget, weights, ledger=ledger)
-    )
+    return planned(public, queries, budget, weights, ledger=ledger)

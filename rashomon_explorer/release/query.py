@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -106,7 +105,7 @@ class Rows:
         return cls(public, rows, targets, codes)
 
     @classmethod
-    def nobodys(cls, public: PublicShape) -> Rows:
+    def zeros(cls, public: PublicShape) -> Rows:
         """Create the same number of rows of zeros, with one class and no group."""
         models, n = public.models, public.n_rows
         regression = models.task == "regression"
@@ -205,10 +204,29 @@ class Sensitivity:
         return cls(float(each.sum()), float(np.linalg.norm(each)))
 
 
+class Coordinates(NamedTuple):
+    """Names and ranges of the coordinates of a query, and a remark on how to read them."""
+
+    names: list[str]
+    low: ArrayLike = 0.0
+    high: ArrayLike = 1.0
+    n_mean: int = 0  # number of rows if each coordinate is a mean of terms in its range
+    note: str = ""
+
+
 class Query(ABC):
-    """Query on private rows; the docstring of each query proves its sensitivity."""
+    """Query on private rows: a vector that one record moves by a bounded amount.
+
+    A subclass computes the vector and declares its coordinates: their names, their ranges, and the
+    bounds on their change, which its docstring proves.
+    """
 
     needs: ClassVar[tuple[str, ...]] = ()
+    """Columns that the query reads besides the features: "y", "groups"."""
+    task: ClassVar[str] = ""
+    """The only task of models to which the query applies; empty for all."""
+    fewest_draws: ClassVar[int] = 1
+    linear_only: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -233,49 +251,42 @@ class Query(ABC):
         ValueError
             If something is missing or does not fit the models.
         """
-        given = {"y": public.has_targets, "groups": public.has_groups}
+        columns = {"y": public.has_targets, "groups": public.has_groups}
         for need in self.needs:
-            if not given[need]:
+            if not columns[need]:
                 raise ValueError(f"{self.name} needs {need}=, one entry per row")
+        if self.linear_only and isinstance(public.models, ReleasedTrees):
+            raise ValueError(f"{self.name} needs linear models, got trees: omit it")
+        if self.task:
+            check_task(self, public, self.task)
+        check_draws(self, public, self.fewest_draws)
 
-    @abstractmethod
+    def widths(self, public: PublicShape) -> FloatArray:
+        """Bound on the change of each coordinate when one record is replaced."""
+        raise NotImplementedError
+
     def sensitivity(self, public: PublicShape) -> Sensitivity:
         """Bound on the change of :meth:`compute` between neighbours, from public numbers only."""
+        return Sensitivity.of(self.widths(public))
 
     @abstractmethod
     def compute(self, rows: Rows) -> FloatArray:
         """Return the exact vector.  Curator: not private."""
 
-    @abstractmethod
+    def coordinates(self, public: PublicShape) -> Coordinates:
+        """Names and ranges of the coordinates."""
+        return Coordinates([self.name], n_mean=public.n_rows)
+
     def statistics(
         self, noisy: FloatArray, noise: Noise, public: PublicShape
     ) -> tuple[Statistic, ...]:
         """Released numbers, computed only from the noisy vector."""
-
-
-def overall(values: FloatArray, over: Over) -> FloatArray:
-    """Values per draw (n_draws, …) unchanged, or their mean, largest or least over draws."""
-    return values if over == "each" else np.asarray(_OVER[over](values, axis=0))
-
-
-def overall_widths(widths: FloatArray, over: Over) -> FloatArray:
-    """Bound on the sensitivity of :func:`overall` from the sensitivity of each draw's value."""
-    if over == "each":
-        return widths
-    return np.asarray(widths.mean(axis=0) if over == "mean" else widths.max(axis=0))
-
-
-def over_names(name: str, over: Over, n_draws: int) -> list[str]:
-    """Names of the values per draw, or of their summary."""
-    if over == "each":
-        return [f"{name} of draw {draw}" for draw in range(n_draws)]
-    return [f"{over} {name} of the draws"]
-
-
-def check_over(over: str) -> None:
-    """Raise an error for an unknown summary over draws."""
-    if over not in ("each", *_OVER):
-        raise ValueError(f"over must be one of {['each', *_OVER]}, got {over!r}")
+        names, *ends, n_mean, note = self.coordinates(public)
+        low, high = (np.broadcast_to(np.asarray(end, dtype=float), len(names)) for end in ends)
+        return tuple(
+            Measured(name, float(value), noise, float(a), float(b), n_mean, note)
+            for name, value, a, b in zip(names, noisy, low, high, strict=True)
+        )
 
 
 def check_task(query: Query, public: PublicShape, task: str) -> None:
@@ -284,33 +295,82 @@ def check_task(query: Query, public: PublicShape, task: str) -> None:
         raise ValueError(f"{query.name} needs models for {task}, got {public.models.task}")
 
 
-def check_linear(query: Query, public: PublicShape) -> None:
-    """Raise an error for models without coefficients, such as trees."""
-    if isinstance(public.models, ReleasedTrees):
-        raise ValueError(f"{query.name} needs linear models, got trees: omit it")
-
-
 def check_draws(query: Query, public: PublicShape, fewest: int) -> None:
     """Raise an error if there are too few models."""
     if public.n_draws < fewest:
         raise ValueError(f"{query.name} needs at least {fewest} draws, got {public.n_draws}")
 
 
-def measured(
-    names: Sequence[str],
-    noisy: FloatArray,
-    noise: Noise,
-    ranges: tuple[ArrayLike, ArrayLike],
-    n_mean: int = 0,
-    note: str = "",
-) -> tuple[Measured, ...]:
-    """One :class:`Measured` per coordinate."""
-    low, high = (np.broadcast_to(np.asarray(end, dtype=float), len(names)) for end in ranges)
-    values = zip(names, noisy, low, high, strict=True)
-    return tuple(
-        Measured(name, float(value), noise, float(a), float(b), n_mean, note)
-        for name, value, a, b in values
-    )
-
-
 _OVER: dict[str, Any] = {"mean": np.mean, "largest": np.max, "least": np.min}
+
+
+@dataclass(frozen=True)
+class DrawsQuery(Query):
+    """Query with values of each draw, or with their mean, largest or least over the draws.
+
+    The mean of the draws' values changes by at most the mean of their widths, and the largest or
+    least by at most the largest width.
+    """
+
+    over: Over = "each"
+    singular: ClassVar[str] = ""
+    plural: ClassVar[str] = ""
+
+    @property
+    def name(self) -> str:
+        """Name of the values, prefixed with the summary if there is one."""
+        return self.plural if self.over == "each" else f"{self.over}_{self.singular}"
+
+    @property
+    def quantity(self) -> str:
+        """Definition of the value of one draw."""
+        raise NotImplementedError
+
+    @property
+    def definition(self) -> str:
+        """Definition in words."""
+        which = "for each draw," if self.over == "each" else f"{self.over} over the draws of"
+        return f"{which} {self.quantity}"
+
+    def check(self, public: PublicShape) -> None:
+        """Raise an error for an unknown summary."""
+        super().check(public)
+        if self.over not in ("each", *_OVER):
+            raise ValueError(f"over must be one of {['each', *_OVER]}, got {self.over!r}")
+
+    @abstractmethod
+    def draw_widths(self, public: PublicShape) -> FloatArray:
+        """Bound (n_draws, …) on the change of the values of each draw."""
+
+    @abstractmethod
+    def draw_values(self, rows: Rows) -> FloatArray:
+        """Return the values (n_draws, …) of each draw.  Curator: not private."""
+
+    def draw_ranges(self, public: PublicShape) -> tuple[FloatArray, FloatArray, str]:
+        """Least and largest possible value (n_draws,) of each draw, and their unit."""
+        return np.zeros(public.n_draws), np.ones(public.n_draws), ""
+
+    def widths(self, public: PublicShape) -> FloatArray:
+        """Bounds on the change of the values, or of their summary."""
+        return self._widest(self.draw_widths(public))
+
+    def compute(self, rows: Rows) -> FloatArray:
+        """Return the values or their summary."""
+        return self._summary(self.draw_values(rows))
+
+    def coordinates(self, public: PublicShape) -> Coordinates:
+        """Names and ranges of the values per draw, or of their summary."""
+        names = [f"{self.over} {self.singular} of the draws"]
+        if self.over == "each":
+            names = [f"{self.singular} of draw {draw}" for draw in range(public.n_draws)]
+        low, high, note = self.draw_ranges(public)
+        n_mean = public.n_rows if self.over in ("each", "mean") else 0
+        return Coordinates(names, self._summary(low), self._summary(high), n_mean, note)
+
+    def _summary(self, values: FloatArray) -> FloatArray:
+        return np.ravel(values if self.over == "each" else _OVER[self.over](values, axis=0))
+
+    def _widest(self, widths: FloatArray) -> FloatArray:
+        if self.over == "each":
+            return widths.ravel()
+        return np.ravel(widths.mean(axis=0) if self.over == "mean" else widths.max(axis=0))

@@ -11,7 +11,7 @@ from rashomon_explorer._utils.formatting import rounded_down, rounded_up
 from rashomon_explorer._utils.validation import check_inner_share
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.privacy import Guarantee
-from rashomon_explorer.privacy.guarantee import guarantee_text
+from rashomon_explorer.privacy.guarantee import epsilon_delta_text, guarantee_text
 from rashomon_explorer.release.noise import GaussianNoise, LaplaceNoise
 from rashomon_explorer.release.statistic import Gap, Measured, RateStatistic, Statistic
 from rashomon_explorer.sets.files import number, number_from_value
@@ -82,8 +82,7 @@ class ReleasedAggregates:
         epsilon = self.guarantee.epsilon(self.delta)
         if math.isinf(epsilon):
             return guarantee_text(self.guarantee)
-        at = f" at δ = {rounded_up(self.delta)}" if self.delta else ""
-        return f"ε = {rounded_up(epsilon)}{at}"
+        return epsilon_delta_text(epsilon, self.delta)
 
     def table(self, confidence: float = 0.95) -> pd.DataFrame:
         """Table of the numbers with their error bars.
@@ -215,8 +214,8 @@ def _files_plain(value: Any) -> Any:
     if isinstance(value, Guarantee):
         return {_KIND: _GUARANTEE, **value.to_dict()}
     if is_dataclass(value):
-        told = {field.name: _files_plain(getattr(value, field.name)) for field in fields(value)}
-        return {_KIND: type(value).__name__, **told}
+        parts = {field.name: _files_plain(getattr(value, field.name)) for field in fields(value)}
+        return {_KIND: type(value).__name__, **parts}
     if isinstance(value, tuple | list):
         return [_files_plain(one) for one in value]
     if isinstance(value, float):
@@ -230,9 +229,9 @@ def _restored(value: Any) -> Any:
         return tuple(map(_restored, value))
     if not isinstance(value, dict):
         return value
-    kind, told = value[_KIND], {name: one for name, one in value.items() if name != _KIND}
+    kind, parts = value[_KIND], {name: one for name, one in value.items() if name != _KIND}
     if kind == _GUARANTEE:
-        return Guarantee.from_dict(told)
+        return Guarantee.from_dict(parts)
     if kind == _NUMBER:
-        return number_from_value(told["value"])
-    return _KINDS[kind](**{name: _restored(one) for name, one in told.items()})
+        return number_from_value(parts["value"])
+    return _KINDS[kind](**{name: _restored(one) for name, one in parts.items()})

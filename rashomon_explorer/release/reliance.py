@@ -11,24 +11,12 @@ from rashomon_explorer.measures.reliance.pair_losses import MOST_PAIRS
 from rashomon_explorer.measures.reliance.set_reliance import reliance_table
 from rashomon_explorer.measures.reliance.tree_reliance import tree_reliance
 from rashomon_explorer.release.losses import UNIT
-from rashomon_explorer.release.noise import Noise
-from rashomon_explorer.release.query import (
-    Over,
-    PublicShape,
-    Query,
-    Rows,
-    Sensitivity,
-    check_over,
-    measured,
-    overall,
-    overall_widths,
-)
-from rashomon_explorer.release.statistic import Statistic
+from rashomon_explorer.release.query import Coordinates, DrawsQuery, Over, PublicShape, Rows
 from rashomon_explorer.sets import ReleasedTrees
 
 
 @dataclass(frozen=True)
-class Reliance(Query):
+class Reliance(DrawsQuery):
     """Increase of the loss if a feature is switched between rows, e_switch − e_orig, by feature.
 
     The statistic is (1/(n(n − 1))) Σ_{i≠j} [ℓ(y_i, s_i + a_j − a_i) − ℓ(y_i, s_i)], where a is the
@@ -70,9 +58,8 @@ class Reliance(Query):
         return f"for each feature {which} e_switch − e_orig".replace(" ,", ",")
 
     def check(self, public: PublicShape) -> None:
-        """Raise an error for an unknown summary, a single row, or too many pairs of rows."""
+        """Raise an error for a single row, or too many pairs of rows."""
         super().check(public)
-        check_over(self.over)
         if public.n_rows < 2:
             raise ValueError(f"{self.name} needs at least two rows, got {public.n_rows}")
         if public.models.link == "softmax" and public.n_rows**2 * public.n_draws > MOST_PAIRS:
@@ -81,40 +68,32 @@ class Reliance(Query):
                 f"{public.n_rows} rows and {public.n_draws} draws: release fewer draws"
             )
 
-    def sensitivity(self, public: PublicShape) -> Sensitivity:
+    def draw_widths(self, public: PublicShape) -> FloatArray:
         """4ΛB|w|/n per feature, or 3/n for wrong labels."""
         half = _HALF_RISE[public.models.link](public)
         if public.models.link == "sign":
-            widths = np.full(half.shape, 3 / public.n_rows)
-        else:
-            widths = 4 * half / public.n_rows
-        return Sensitivity.of(overall_widths(widths, self.over).ravel())
+            return np.full(half.shape, 3 / public.n_rows)
+        return 4 * half / public.n_rows
 
-    def compute(self, rows: Rows) -> FloatArray:
-        """Return increases (n_features,), or (n_draws·n_features,)."""
+    def draw_values(self, rows: Rows) -> FloatArray:
+        """Return increases (n_draws, n_features)."""
         groups = _groups(rows.public)
         if isinstance(rows.models, ReleasedTrees):
             codes = rows.codes.astype(np.intp)
-            table = tree_reliance(rows.models.models, rows.X, codes, groups)[0].to_numpy()
-        else:
-            table = reliance_table(rows.task(), groups).to_numpy()
-        return overall(table, self.over).ravel()
+            return tree_reliance(rows.models.models, rows.X, codes, groups)[0].to_numpy()
+        return reliance_table(rows.task(), groups).to_numpy()
 
-    def statistics(
-        self, noisy: FloatArray, noise: Noise, public: PublicShape
-    ) -> tuple[Statistic, ...]:
+    def coordinates(self, public: PublicShape) -> Coordinates:
         """One increase per feature, or per draw and feature."""
-        features = list(_groups(public))
+        features, draws = list(_groups(public)), range(public.n_draws)
+        names = [f"{self.over} reliance on {name}" for name in features]
         if self.over == "each":
-            draws = range(public.n_draws)
             names = [f"reliance of draw {draw} on {name}" for draw in draws for name in features]
-        else:
-            names = [f"{self.over} reliance on {name}" for name in features]
         half = _HALF_RISE[public.models.link](public)
         # A wrong label counts 1 at most; other losses increase by at most twice the half.
         rise = np.minimum(1.0, half) if public.models.link == "sign" else 2 * half
-        most = overall_widths(rise, self.over).ravel()
-        return measured(names, noisy, noise, (-most, most), note=UNIT[public.models.link])
+        most = self._widest(rise)
+        return Coordinates(names, -most, most, note=UNIT[public.models.link])
 
 
 def _groups(public: PublicShape) -> dict[str, Columns]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -23,15 +23,13 @@ from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import (
     suppress_weak_warnings,
     warn_if_weak,
-    warn_large_delta,
 )
 from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger
 from rashomon_explorer.privacy.ledger.charge import with_failure_assumption
 from rashomon_explorer.privacy.ledger.tables import recognise
-from rashomon_explorer.release.catalogue import get_queries
 from rashomon_explorer.release.noise import on_grid
-from rashomon_explorer.release.plan import Budget, QueryCost, query_sensitivities, release_costs
+from rashomon_explorer.release.plan import Budget, QueryCost, ReleasePlan, planned
 from rashomon_explorer.release.query import Paid, PublicShape, Query, Rows
 from rashomon_explorer.release.released import Answer, ReleasedAggregates
 from rashomon_explorer.release.secure import add_exactly, check_secure, secure_guarantee
@@ -141,30 +139,22 @@ def release(
     (1.0, True)
     """
     public = _public(models, X, y, groups, categories, charged=ledger is not None)
-    if (plan := _plan_of(public.models)) is not None:
-        warn_if_weak(plan, "the release from these draws")
-    asked = get_queries(queries)
-    for query in asked:
-        query.check(public)
+    if (drawn := _plan_of(public.models)) is not None:
+        warn_if_weak(drawn, "the release from these draws")
     budget = Budget(epsilon, delta, rho, mu, standard_error)
-    warn_large_delta(delta, public.n_rows)
-    sensitivities = query_sensitivities(asked, public)
     if secure:
         check_secure(budget, random_state)
-    as_zcdp = secure or ledger is not None
-    priced, guarantee = release_costs(asked, sensitivities, budget, weights, ledger=as_zcdp)
-    guarantee = secure_guarantee(guarantee) if secure else _with_source(guarantee, random_state)
-    guarantee = _with_assumptions(guarantee, asked, charged=ledger is not None)
-    run = _Run(asked, priced, public, secure)
+    plan = planned(public, queries, budget, weights, ledger=secure or ledger is not None)
+    guarantee = _with_assumptions(plan, random_state, secure=secure, charged=ledger is not None)
     book = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
-    charge = _reserve(book, guarantee, run, note)
+    charge = None if book is None else _reserve(book, guarantee, plan, secure, note)
 
     def answer() -> tuple[Answer, ...]:
         rows = Rows.read(public, *map(read_mapped, (X, y, groups)))
         _refuse_leaky(recall(rows.X))
         if charge is not None:
             recognise(charge.path, rows.X)
-        return run.answers(rows, generator(random_state))
+        return _answers(plan, rows, generator(random_state), secure)
 
     answers = answer() if charge is None else charge.run(answer)
     return ReleasedAggregates(
@@ -175,61 +165,55 @@ def release(
         public.n_rows,
         public.n_draws,
         _reporting_delta(budget, book),
-        doubt="" if plan is None else weak_guarantee_reason(plan),
+        doubt="" if drawn is None else weak_guarantee_reason(drawn),
     )
 
 
-@dataclass(frozen=True)
-class _Run:
-    queries: tuple[Query, ...]
-    priced: tuple[QueryCost, ...]
-    public: PublicShape
-    secure: bool
+def _reserve(
+    ledger: Ledger, guarantee: Guarantee, plan: ReleasePlan, secure: bool, note: str
+) -> Charge:
+    """Reserve the cost, with the public settings as parameters."""
+    scales = {name: {"noise": one.law, "scale": one.scale} for name, one in plan.noises.items()}
+    shape = {"n": plan.public.n_rows, "n_draws": plan.public.n_draws}
+    parameters = {**shape, "secure": secure, "queries": scales}
+    note = note or f"release: {', '.join(plan.noises)}"
+    return ledger.reserve(guarantee, note=note, parameters=parameters)
 
-    def answers(self, rows: Rows, rng: np.random.Generator) -> tuple[Answer, ...]:
-        """Compute every query; return noisy values only."""
-        with warnings.catch_warnings():
-            # Whether a computation warns depends on the rows.
-            warnings.simplefilter("ignore")
-            return self._answers(rows, rng)
 
-    def _answers(self, rows: Rows, rng: np.random.Generator) -> tuple[Answer, ...]:
-        asked = list(zip(self.queries, self.priced, strict=True))
+def _answers(
+    plan: ReleasePlan, rows: Rows, rng: np.random.Generator, secure: bool
+) -> tuple[Answer, ...]:
+    """Compute every query; return noisy values only."""
+    queries = list(zip(plan.queries, plan.costs, strict=True))
+    with warnings.catch_warnings():
+        # Whether a computation warns depends on the rows.
+        warnings.simplefilter("ignore")
         return tuple(
-            self._answer(query, priced, _exact(query, rows), rng)
-            for query, priced in progress(asked, "release")
+            _answer(query, cost, rows, rng, secure) for query, cost in progress(queries, "release")
         )
 
-    def _answer(
-        self, query: Query, priced: QueryCost, exact: FloatArray, rng: np.random.Generator
-    ) -> Answer:
-        noise = priced.noise
-        if self.secure:
-            noisy, noise = add_exactly(exact, query.sensitivity(self.public), noise)
-        else:
-            noisy = on_grid(exact + noise.draw(rng, len(exact)), noise)
-        return Answer(
-            query.name,
-            query.definition,
-            query.statistics(noisy, noise, self.public),
-            priced.share,
-            f"{noise.law}, scale {noise.scale:.4g}",
-        )
 
-    def parameters(self) -> dict[str, Any]:
-        """Public settings for the ledger."""
-        scales = {
-            query.name: {"noise": priced.noise.law, "scale": priced.noise.scale}
-            for query, priced in zip(self.queries, self.priced, strict=True)
-        }
-        shape = {"n": self.public.n_rows, "n_draws": self.public.n_draws}
-        return {**shape, "secure": self.secure, "queries": scales}
+def _answer(
+    query: Query, cost: QueryCost, rows: Rows, rng: np.random.Generator, secure: bool
+) -> Answer:
+    exact, noise = _exact(query, rows), cost.noise
+    if secure:
+        noisy, noise = add_exactly(exact, query.sensitivity(rows.public), noise)
+    else:
+        noisy = on_grid(exact + noise.draw(rng, len(exact)), noise)
+    return Answer(
+        query.name,
+        query.definition,
+        query.statistics(noisy, noise, rows.public),
+        cost.share,
+        f"{noise.law}, scale {noise.scale:.4g}",
+    )
 
 
 def _exact(query: Query, rows: Rows) -> FloatArray:
     """Exact vector; computed on rows of zeros if its sensitivity is 0, as it gets no noise then."""
     unmoved = query.sensitivity(rows.public).l1 == 0
-    return query.compute(Rows.nobodys(rows.public) if unmoved else rows)
+    return query.compute(Rows.zeros(rows.public) if unmoved else rows)
 
 
 def _public(
@@ -298,26 +282,19 @@ def _shape(name: str, values: Any, dimensions: int, charged: bool) -> tuple[int,
     return np.asarray(values).shape if shape is None else shape
 
 
-def _with_source(guarantee: Guarantee, random_state: int | None) -> Guarantee:
-    if random_state is not None:
-        return guarantee.with_seed()
-    return replace(guarantee, assumptions=(*guarantee.assumptions, *noise_assumptions()))
-
-
 def _with_assumptions(
-    guarantee: Guarantee, queries: Sequence[Query], *, charged: bool
+    plan: ReleasePlan, random_state: int | None, *, secure: bool, charged: bool
 ) -> Guarantee:
-    asked = [said for query in queries for said in query.assumptions]
-    failing = with_failure_assumption("release", charged=charged)
-    stated = dict.fromkeys([*guarantee.assumptions, *asked, ONE_BY_ONE, failing])
-    return replace(guarantee, assumptions=tuple(stated))
-
-
-def _reserve(ledger: Ledger | None, guarantee: Guarantee, run: _Run, note: str) -> Charge | None:
-    if ledger is None:
-        return None
-    names = ", ".join(query.name for query in run.queries)
-    return ledger.reserve(guarantee, note=note or f"release: {names}", parameters=run.parameters())
+    """Guarantee with the assumptions on the noise, the queries and the returned result."""
+    guarantee = secure_guarantee(plan.guarantee) if secure else plan.guarantee
+    stated = [*guarantee.assumptions]
+    if random_state is not None:
+        guarantee = guarantee.with_seed()
+    elif not secure:
+        stated += noise_assumptions()
+    stated += [assumption for query in plan.queries for assumption in query.assumptions]
+    stated += [ONE_BY_ONE, with_failure_assumption("release", charged=charged)]
+    return replace(guarantee, assumptions=tuple(dict.fromkeys(stated)))
 
 
 def _reporting_delta(budget: Budget, ledger: Ledger | None) -> float:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +17,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_count, check_positive
 from rashomon_explorer.privacy.guarantee import ADJACENCY, Guarantee
 from rashomon_explorer.privacy.notions import pure, zcdp
-from rashomon_explorer.release.noise import GaussianNoise, LaplaceNoise, Noise
+from rashomon_explorer.release.noise import GaussianNoise, Noise
 from rashomon_explorer.release.plan import Budget
 from rashomon_explorer.release.query import Sensitivity
 
@@ -40,6 +40,9 @@ class SecureNoise(ABC):
     sensitivity: float
     scale: float
     grid: float | None = None
+    norm: ClassVar[str]
+    maker: ClassVar[str]
+    theorem: ClassVar[str]
 
     def __post_init__(self) -> None:
         check_count(size=self.size)
@@ -61,11 +64,6 @@ class SecureNoise(ABC):
     @abstractmethod
     def noise_cost(self) -> float:
         """Allowed privacy cost of the noise, from ``sensitivity`` and ``scale``."""
-
-    @property
-    @abstractmethod
-    def guarantee(self) -> Guarantee:
-        """Guarantee of one release."""
 
     @property
     @abstractmethod
@@ -93,24 +91,18 @@ class SecureNoise(ABC):
         """Privacy map, by OpenDP, of the mechanism that runs; at most ``noise_cost``."""
         return float(self._mechanism[1].map(float(self.sensitivity)))
 
+    @property
+    def guarantee(self) -> Guarantee:
+        """Guarantee of one release, by ``measured``."""
+        exact = (
+            f"noise is exact on the multiples of 2^{self.exponent} (OpenDP "
+            f"{_opendp('mod').__version__}); {ROUNDED_BEFORE}"
+        )
+        proved = zcdp(self.measured) if self.norm == "l2" else pure(self.measured)
+        return replace(proved, theorem=self.theorem, assumptions=(ADJACENCY, exact))
+
     def release(self, values: ArrayLike) -> FloatArray:
-        """Return values with fresh noise.
-
-        Parameters
-        ----------
-        values : array-like of shape (size,)
-            Finite numbers.
-
-        Returns
-        -------
-        ndarray of shape (size,)
-            Multiples of ``cell``; the nearest doubles for values beyond 2⁵³ cells.
-
-        Raises
-        ------
-        ValueError
-            If ``values`` has another shape or is not finite.
-        """
+        """Return finite values (size,) with fresh noise, on multiples of ``cell``."""
         exact = np.asarray(values, dtype=float)
         if exact.shape != (self.size,):
             raise ValueError(f"values must have shape ({self.size},), got {exact.shape}")
@@ -127,30 +119,23 @@ class SecureNoise(ABC):
         return drawn, made
 
     def _noise_at(self, scale: float) -> Any:
-        domains, metrics = (_opendp(name) for name in ("domains", "metrics"))
+        domains, metrics, measurements = map(_opendp, ("domains", "metrics", "measurements"))
         numbers = domains.atom_domain(T=float, nan=False)
-        return self._maker(domains.vector_domain(numbers, size=int(self.size)), metrics, scale)
-
-    @abstractmethod
-    def _maker(self, domain: Any, metrics: Any, scale: float) -> Any: ...
-
-    def _sold_as(self, guarantee: Guarantee, theorem: str) -> Guarantee:
-        exact = (
-            f"noise is exact on the multiples of 2^{self.exponent} (OpenDP "
-            f"{_opendp('mod').__version__}); {ROUNDED_BEFORE}"
-        )
-        return replace(guarantee, theorem=theorem, assumptions=(ADJACENCY, exact))
+        domain = domains.vector_domain(numbers, size=int(self.size))
+        metric = getattr(metrics, f"{self.norm}_distance")(T=float)
+        with _contributed():
+            return getattr(measurements, self.maker)(domain, metric, scale, k=self.exponent)
 
 
 @dataclass(frozen=True)
 class SecureGaussian(SecureNoise):
-    """Discrete Gaussian noise: Δ²/(2σ²)-zCDP for a vector of ℓ₂ sensitivity Δ.
+    """Discrete Gaussian noise: Δ²/(2σ²)-zCDP for a vector of ℓ₂ sensitivity Δ; r = √size·grid."""
 
-    P(z) ∝ exp(−z²/(2σ²)) on the grid. For a shift of s by multiples of the grid the Rényi
-    divergence of order α is at most αs²/(2σ²) (Canonne, Kamath and Steinke 2020, Theorem 4).
-    Independent coordinates add up. r = √size·grid. It is not Δ/σ-Gaussian DP: for the discrete
-    distribution some tests do better than for the normal one.
-    """
+    # P(z) ∝ exp(−z²/(2σ²)) on the grid. For a shift of s by multiples of the grid the Rényi
+    # divergence of order α is at most αs²/(2σ²) (Canonne, Kamath and Steinke 2020, Theorem 4);
+    # independent coordinates add up. It is not Δ/σ-Gaussian DP: for the discrete distribution some
+    # tests do better than for the normal one.
+    norm, maker, theorem = "l2", "make_gaussian", GAUSSIAN
 
     @property
     def noise_cost(self) -> float:
@@ -158,29 +143,18 @@ class SecureGaussian(SecureNoise):
         return (self.sensitivity / self.scale) ** 2 / 2
 
     @property
-    def guarantee(self) -> Guarantee:
-        """ρ-zCDP, where ρ is ``measured``."""
-        return self._sold_as(zcdp(self.measured), GAUSSIAN)
-
-    @property
     def rounding(self) -> float:
         """Return √size."""
         return math.sqrt(self.size)
 
-    def _maker(self, domain: Any, metrics: Any, scale: float) -> Any:
-        with _contributed():
-            return _opendp("measurements").make_gaussian(
-                domain, metrics.l2_distance(T=float), scale, k=self.exponent
-            )
-
 
 @dataclass(frozen=True)
 class SecureLaplace(SecureNoise):
-    """Discrete Laplace noise: Δ/b-DP for a vector of ℓ₁ sensitivity Δ.
+    """Discrete Laplace noise: Δ/b-DP for a vector of ℓ₁ sensitivity Δ; r = size·grid."""
 
-    P(z) ∝ exp(−|z|/b) on the grid (Ghosh, Roughgarden and Sundararajan 2012): a shift changes
-    every probability by a factor of at most e^{|shift|/b}. r = size·grid.
-    """
+    # P(z) ∝ exp(−|z|/b) on the grid (Ghosh, Roughgarden and Sundararajan 2012): a shift changes
+    # every probability by a factor of at most e^{|shift|/b}.
+    norm, maker, theorem = "l1", "make_laplace", LAPLACE
 
     @property
     def noise_cost(self) -> float:
@@ -188,20 +162,9 @@ class SecureLaplace(SecureNoise):
         return self.sensitivity / self.scale
 
     @property
-    def guarantee(self) -> Guarantee:
-        """ε-DP, where ε is ``measured``."""
-        return self._sold_as(pure(self.measured), LAPLACE)
-
-    @property
     def rounding(self) -> float:
         """Return the size."""
         return float(self.size)
-
-    def _maker(self, domain: Any, metrics: Any, scale: float) -> Any:
-        with _contributed():
-            return _opendp("measurements").make_laplace(
-                domain, metrics.l1_distance(T=float), scale, k=self.exponent
-            )
 
 
 def _opendp(name: str) -> Any:
@@ -261,25 +224,16 @@ def secure_guarantee(guarantee: Guarantee) -> Guarantee:
 
 def exact_noise(size: int, sensitivity: Sensitivity, noise: Noise) -> SecureNoise:
     """Exact noise at no higher privacy cost than ``noise``."""
-    exact, norm = _EXACTLY[type(noise)]
-    return exact(size, getattr(sensitivity, norm) * _HAIR, noise.scale)
+    exact = SecureGaussian if isinstance(noise, GaussianNoise) else SecureLaplace
+    return exact(size, getattr(sensitivity, exact.norm) * _HAIR, noise.scale)
 
 
 def add_exactly(
     values: FloatArray, sensitivity: Sensitivity, noise: Noise
 ) -> tuple[FloatArray, Noise]:
     """Return values with exact noise, and the noise; values are exact if the sensitivity is 0."""
-    if sensitivity.l1 == 0:
-        return values, _drawn(noise, 0.0)
-    exact = exact_noise(len(values), sensitivity, noise)
-    return exact.release(values), _drawn(noise, exact.drawn_scale)
-
-
-def _drawn(noise: Noise, scale: float) -> Noise:
-    return replace(noise, scale=scale, law=f"discrete {noise.law}")  # type: ignore[type-var]
-
-
-_EXACTLY: dict[type[Noise], tuple[type[SecureNoise], str]] = {
-    GaussianNoise: (SecureGaussian, "l2"),
-    LaplaceNoise: (SecureLaplace, "l1"),
-}
+    scale = 0.0
+    if sensitivity.l1 > 0:
+        exact = exact_noise(len(values), sensitivity, noise)
+        values, scale = exact.release(values), exact.drawn_scale
+    return values, replace(noise, scale=scale, law=f"discrete {noise.law}")

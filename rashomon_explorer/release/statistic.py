@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from scipy.special import ndtri
@@ -14,39 +13,6 @@ from rashomon_explorer.release.noise import LaplaceNoise, Noise
 Interval = tuple[float, float]
 
 _USUAL = 0.95  # confidence at which a group's size must differ from 0
-
-
-class Statistic(Protocol):
-    """A released number, computed from noisy values at no further privacy cost."""
-
-    @property
-    def name(self) -> str:
-        """Name of the statistic."""
-        ...
-
-    @property
-    def estimate(self) -> float:
-        """Value clipped to its natural range; NaN if the noise dominates."""
-        ...
-
-    @property
-    def standard_error(self) -> float:
-        """Standard deviation of the value due to noise."""
-        ...
-
-    @property
-    def rows_error(self) -> float:
-        """Upper bound on the standard error from sampling rows; NaN if none is known."""
-        ...
-
-    @property
-    def note(self) -> str:
-        """Remark on how to read the value; usually empty."""
-        ...
-
-    def interval(self, confidence: float = _USUAL) -> Interval:
-        """Interval that contains the value for these rows with this probability."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -238,6 +204,10 @@ class Gap:
         if any(map(math.isnan, values)):
             return math.nan
         return math.hypot(errors[int(np.argmax(values))], errors[int(np.argmin(values))])
+
+
+Statistic = Measured | RateStatistic | Gap
+"""A released number, computed from noisy values at no further privacy cost."""
 
 
 def _clipped(ends: Interval, low: float, high: float) -> Interval:

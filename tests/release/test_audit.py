@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rashomon_explorer.privacy import audit
-from rashomon_explorer.release import GroupGaps, release, run
+from rashomon_explorer.release import GroupGaps, plan, release
 from rashomon_explorer.release.noise import GaussianNoise, LaplaceNoise
 from tests.release.cases import B, models_of, table_of
 
@@ -72,11 +72,11 @@ def test_a_release_stays_within_its_claim(name):
     ("name", "noise"), [("losses", GaussianNoise), ("least loss", LaplaceNoise)]
 )
 def test_half_the_noise_is_caught(name, noise, monkeypatch):
-    full = run.release_costs
+    full = plan.release_costs
 
     def half(*given, **settings):
         priced, guarantee = full(*given, **settings)
         return tuple(type(p)(noise(p.noise.scale / 2), p.share) for p in priced), guarantee
 
-    monkeypatch.setattr(run, "release_costs", half)
+    monkeypatch.setattr(plan, "release_costs", half)
     assert _audit(*CASES[name]).broken

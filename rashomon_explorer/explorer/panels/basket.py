@@ -253,7 +253,7 @@ class BasketPanel:
 
 def _rows(basket: Basket) -> list[dict[str, Any]]:
     plan = basket.plan
-    priced = {} if plan is None else dict(zip(basket.names, plan.priced, strict=True))
+    priced = {} if plan is None else dict(zip(basket.names, plan.costs, strict=True))
     rows = []
     for name, one in AGGREGATES.items():
         why = basket.why_not(name)
