@@ -39,7 +39,7 @@ from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
 from rashomon_explorer.mechanisms.samplers.scaling import released_map
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger
 from rashomon_explorer.privacy.guarantee import guarantee_text, requested_text
-from rashomon_explorer.privacy.ledger.charge import with_failure_assumption
+from rashomon_explorer.privacy.ledger.charge import failure_assumption
 from rashomon_explorer.privacy.notions import computed_on
 from rashomon_explorer.problem.chunked_problem import ChunkedProblem
 from rashomon_explorer.problem.losses import Loss
@@ -443,7 +443,7 @@ class BasePrivateEstimator(FittedReprMixin, CheckRowsMixin):
         if guarantee.holds:
             steps = not_known_to_be_public(self)
             alone = f"{ONE_BY_ONE}, also by {'; '.join(steps)}" if steps else ONE_BY_ONE
-            returned = with_failure_assumption("fit", charged=self.ledger is not None)
+            returned = failure_assumption("fit", charged=self.ledger is not None)
             guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, alone, returned))
         if self.random_state is not None:
             return guarantee.with_seed()

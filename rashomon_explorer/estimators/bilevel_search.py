@@ -46,7 +46,7 @@ from rashomon_explorer.mechanisms.penalties.plan import TuningPlan
 from rashomon_explorer.mechanisms.penalties.stationary import StationaryPlan
 from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger
-from rashomon_explorer.privacy.ledger.charge import with_failure_assumption
+from rashomon_explorer.privacy.ledger.charge import failure_assumption
 from rashomon_explorer.privacy.ledger.tables import recognise
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.problem.problem import add_intercept
@@ -238,7 +238,7 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
         said = [
             f"{ONE_BY_ONE}, also by {'; '.join(steps)}" if steps else ONE_BY_ONE,
             "the split is by place, and public",
-            with_failure_assumption("fit", charged=self.ledger is not None),
+            failure_assumption("fit", charged=self.ledger is not None),
         ]
         if self.estimator == "logistic" and classes_found(self.classes, self._declared):
             said.append(LABELS_ARE_PUBLIC)

@@ -61,7 +61,7 @@ from rashomon_explorer.mechanisms.planning.suggestions import (
 )
 from rashomon_explorer.mechanisms.selection import WAYS, SearchPlan
 from rashomon_explorer.privacy import Guarantee, Ledger
-from rashomon_explorer.privacy.ledger.charge import with_failure_assumption
+from rashomon_explorer.privacy.ledger.charge import failure_assumption
 from rashomon_explorer.privacy.ledger.tables import recognise
 from rashomon_explorer.privacy.notions import no_guarantee
 
@@ -413,7 +413,7 @@ class PrivateSearch(BestCandidateMixin):
     def _of_fit(self, guarantee: Guarantee, found: bool) -> Guarantee:
         """Add the assumptions of the search that no single candidate has."""
         returned = {
-            charged: with_failure_assumption("fit", charged=charged) for charged in (False, True)
+            charged: failure_assumption("fit", charged=charged) for charged in (False, True)
         }
         known = [one for one in guarantee.assumptions if one != returned[False]]
         ours = [returned[self.ledger is not None], *[LABELS_ARE_PUBLIC] * found]

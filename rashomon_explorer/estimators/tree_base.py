@@ -50,7 +50,7 @@ from rashomon_explorer.mechanisms.planning.advice import warn_if_weak_trees
 from rashomon_explorer.mechanisms.planning.suggestions import warn_large_delta
 from rashomon_explorer.mechanisms.planning.trees import TreePlan, plan_trees
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger
-from rashomon_explorer.privacy.ledger.charge import with_failure_assumption
+from rashomon_explorer.privacy.ledger.charge import failure_assumption
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.steps import AsNumbers, Transformed
 from rashomon_explorer.trees import TreeClass
@@ -203,7 +203,7 @@ class TreeParameters(FittedReprMixin, CheckRowsMixin):
     def _guarantee(self, planned: TreePlan) -> Guarantee:
         steps = not_known_to_be_public(self)
         alone = f"{ONE_BY_ONE}, also by {'; '.join(steps)}" if steps else ONE_BY_ONE
-        assumed = [alone, with_failure_assumption("fit", charged=self.ledger is not None)]
+        assumed = [alone, failure_assumption("fit", charged=self.ledger is not None)]
         if classes_found(self.classes, self._declared):
             assumed.append(LABELS_ARE_PUBLIC)
         if self.schema is None:

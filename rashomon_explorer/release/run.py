@@ -26,7 +26,7 @@ from rashomon_explorer.mechanisms.planning.suggestions import (
 )
 from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger
-from rashomon_explorer.privacy.ledger.charge import with_failure_assumption
+from rashomon_explorer.privacy.ledger.charge import failure_assumption
 from rashomon_explorer.privacy.ledger.tables import recognise
 from rashomon_explorer.release.noise import on_grid
 from rashomon_explorer.release.plan import Budget, QueryCost, ReleasePlan, planned
@@ -293,7 +293,7 @@ def _with_assumptions(
     elif not secure:
         stated += noise_assumptions()
     stated += [assumption for query in plan.queries for assumption in query.assumptions]
-    stated += [ONE_BY_ONE, with_failure_assumption("release", charged=charged)]
+    stated += [ONE_BY_ONE, failure_assumption("release", charged=charged)]
     return replace(guarantee, assumptions=tuple(dict.fromkeys(stated)))
 
 

@@ -47,7 +47,7 @@ def run_with_constant_error(work: Callable[[], T]) -> T:
     raise FitError(reason)
 
 
-def with_failure_assumption(what: str, *, charged: bool) -> str:
+def failure_assumption(what: str, *, charged: bool) -> str:
     """Assumption that the work returned, because some rows cause a visible failure."""
     error = "" if charged else ", with an error that only the curator may see"
     return f"the {what} returned: rows not finite or labels not declared make it fail{error}"
