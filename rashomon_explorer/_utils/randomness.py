@@ -86,3 +86,18 @@ def is_cryptographic() -> bool:
     except ImportError:
         return False
     return True
+
+
+_WORD = 2**63
+
+
+def uniform_below(total: int, rng: np.random.Generator) -> int:
+    """Draw uniformly from 0, …, total − 1, for integers of any size."""
+    if total <= _WORD:  # also exact, and three times faster
+        return int(rng.integers(total))
+    bits = total.bit_length()
+    n_bytes = (bits + 7) // 8
+    while True:
+        place = int.from_bytes(rng.bytes(n_bytes), "little") >> (8 * n_bytes - bits)
+        if place < total:
+            return place

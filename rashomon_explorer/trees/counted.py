@@ -23,7 +23,7 @@ from rashomon_explorer.sets.predictor import PredictorSet
 from rashomon_explorer.trees.law import losses_of, uniform
 from rashomon_explorer.trees.questions import ThresholdQuestions, of_array, of_schema
 from rashomon_explorer.trees.rows import MergedRows
-from rashomon_explorer.trees.sampling import draw_cells
+from rashomon_explorer.trees.sampling import Walks
 from rashomon_explorer.trees.tally import TreeTally
 from rashomon_explorer.trees.tree_class import Costs, TreeClass, check_dear, cost_matrix
 
@@ -262,7 +262,7 @@ class CountedTrees(TreeTally, ReprMixin):
         counts = self.counts(psi)
         rng = generator(random_state)
         cells = [cell for cell in uniform(self.histogram(psi)).draw(n_draws, rng) if cell]
-        drawn = draw_cells(counts, cells, rng)
+        drawn = Walks(counts, rng).draw(cells)
         leaves, errors = np.array(cells).T
         return drawn, losses_of(self.unit, self.leaf_penalty, leaves, errors)
 

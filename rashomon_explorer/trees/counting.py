@@ -1,12 +1,15 @@
 """Counts of trees by leaves and errors."""
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
+from rashomon_explorer._utils.randomness import uniform_below
 from rashomon_explorer.trees.lattice import (
     LeastErrors,
     Level,
@@ -16,7 +19,7 @@ from rashomon_explorer.trees.lattice import (
     leaf_errors,
     pairs,
 )
-from rashomon_explorer.trees.tree_class import TreeClass
+from rashomon_explorer.trees.tree_class import EXACT, TreeClass
 
 _AT_ONCE = 1_000_000
 _LONG = 400  # number of terms above which separate products are faster
@@ -136,6 +139,10 @@ def sample_in_parts(weights: FloatArray, many: IntArray, rng: np.random.Generato
 def sample_in_rows(table: FloatArray, rows: IntArray, rng: np.random.Generator) -> IntArray:
     """Draw one column for each given row, exactly in proportion to its integer weights."""
     ends = np.cumsum(table, axis=1)
+    if (ends[:, -1] > EXACT).any():
+        exact = [list(accumulate(map(int, weights))) for weights in table.tolist()]
+        each = (exact[row] for row in rows.tolist())
+        return np.array([bisect_right(sums, uniform_below(sums[-1], rng)) for sums in each])
     found = np.empty(len(rows), dtype=np.int64)
     step = max(1, 4 * _AT_ONCE // table.shape[1])
     for first in range(0, len(rows), step):

@@ -7,25 +7,12 @@ from itertools import accumulate
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
+from rashomon_explorer._utils.randomness import uniform_below
 from rashomon_explorer.mechanisms.planning.trees import energy_cap
 from rashomon_explorer.mechanisms.samplers.finite_grid import IntegerLaw
 from rashomon_explorer.sets.models.trees import Leaf, Node, Split
 from rashomon_explorer.trees.counting import Histogram
 from rashomon_explorer.trees.tree_class import TreeClass
-
-_WORD = 2**63
-
-
-def uniform_below(total: int, rng: np.random.Generator) -> int:
-    """Draw uniformly from 0, …, total − 1, for integers of any size."""
-    if total <= _WORD:  # also exact, and three times faster
-        return int(rng.integers(total))
-    bits = total.bit_length()
-    n_bytes = (bits + 7) // 8
-    while True:
-        place = int.from_bytes(rng.bytes(n_bytes), "little") >> (8 * n_bytes - bits)
-        if place < total:
-            return place
 
 
 def any_tree(

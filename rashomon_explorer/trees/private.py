@@ -9,7 +9,7 @@ from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.sets.models.trees import Leaf, Node
 from rashomon_explorer.trees.counted import CountedTrees
 from rashomon_explorer.trees.law import CappedEnergy, any_tree, gibbs
-from rashomon_explorer.trees.sampling import draw_cells
+from rashomon_explorer.trees.sampling import Walks
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def gibbs_draws(counted: CountedTrees, planned: TreePlan, rng: np.random.Generat
     counts = counted.counted_within(within)
     law = gibbs(counts.by_leaves(), counted.trees, energy, counted.least)
     cells = law.draw(planned.n_draws, rng)
-    within_cap = iter(draw_cells(counts, [cell for cell in cells if cell is not None], rng))
+    within_cap = iter(Walks(counts, rng).draw([cell for cell in cells if cell]))
     trees: list[Node] = []
     losses: list[float] = []
     for cell in cells:

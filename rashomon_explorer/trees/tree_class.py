@@ -21,7 +21,7 @@ from rashomon_explorer.exceptions import DataError
 DEFAULT_MEMORY = 4 * 2**30
 _WORK = 2**26  # bytes of temporaries, for any class
 _LARGEST = 1e300  # counts are stored in doubles
-_EXACT = 2.0**53  # doubles represent all integers up to here
+EXACT = 2.0**53  # doubles represent all integers up to here
 
 
 @dataclass(frozen=True, repr=False)
@@ -131,7 +131,7 @@ class TreeClass(ReprMixin):
     @property
     def counts_are_exact(self) -> bool:
         """Whether all counts are integers that doubles represent exactly."""
-        return self.size <= _EXACT
+        return self.size <= EXACT
 
     def rounding(self, n: int) -> float:
         """Bound on the relative error of a tree's probability from rounded counts.

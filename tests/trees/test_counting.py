@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.trees import CountedTrees, TreeClass
+from rashomon_explorer.trees import CountedTrees, TreeClass, counting
 from rashomon_explorer.trees.law import (
     CappedEnergy,
     CellLaw,
@@ -16,7 +16,7 @@ from rashomon_explorer.trees.law import (
     limits,
 )
 from rashomon_explorer.trees.rows import MergedRows
-from rashomon_explorer.trees.sampling import Walker, Walks
+from rashomon_explorer.trees.sampling import Walks
 from tests.trees.listed import errors_of, leaves_of, listed, says, some_rows, whole_class
 
 # Features, most leaves, most depth, labels; whether a column is constant and one repeated.
@@ -130,8 +130,8 @@ def every_draw(run, monkeypatch):
     """
     from fractions import Fraction
 
+    import rashomon_explorer.trees.counting as walk
     import rashomon_explorer.trees.law as uniform
-    import rashomon_explorer.trees.sampling as walk
 
     law = Counter()
     waiting = [()]
@@ -154,27 +154,21 @@ def every_draw(run, monkeypatch):
     return law
 
 
-@pytest.mark.parametrize(
-    "way",
-    [
-        lambda counts, rng, cell: Walker(counts, rng).draw(*cell),
-        lambda counts, rng, cell: Walks(counts, rng).draw([cell])[0],
-    ],
-    ids=["one", "many"],
-)
+@pytest.mark.parametrize("largest", [counting.EXACT, 0.0], ids=["doubles", "integers of any size"])
 @pytest.mark.parametrize(
     "shape",
     [(2, 3, None, 2, False), (3, 3, None, 2, True), (2, 4, 2, 2, True), (2, 3, None, 3, True)],
     ids=str,
 )
-def test_draws_of_a_cell_are_exactly_uniform(shape, way, monkeypatch):
+def test_draws_of_a_cell_are_exactly_uniform(shape, largest, monkeypatch):
+    monkeypatch.setattr(counting, "EXACT", largest)
     counted, X, y = made(shape, seed=6)
     counts = counted.counts(1.0)
     trees, cells = by_force(shape, X, y)
     small = sorted(cell for cell in cells if cells[cell] <= 60)[::-1][:6]
     assert small[0][0] >= 3
     for cell in small:
-        law = every_draw(lambda rng, cell=cell: way(counts, rng, cell), monkeypatch)
+        law = every_draw(lambda rng, cell=cell: Walks(counts, rng).draw([cell])[0], monkeypatch)
         same = [t for t in trees if (leaves_of(t), errors_of(t, X, y)) == cell]
         assert set(law) == set(same)
         assert all(probability * len(same) == 1 for probability in law.values())
