@@ -20,7 +20,7 @@ from rashomon_explorer._utils.arrays import ArrayBackend, FloatArray, array_back
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.problem.losses.placed import PlacedRows
+from rashomon_explorer.problem.losses.tables import DeviceRows
 
 RESULTS = Path(__file__).parent / "results" / "accelerator.json"
 SIZES = [(6_000, 12, 256), (30_000, 100, 64), (10**6, 128, 1_000), (10**7, 20, 1_000)]
@@ -156,20 +156,20 @@ def seconds_of_products(
 
     The least of all these, so that a step is measured against the best.
     """
-    there = PlacedRows.of(backend, rows, None)
+    there = DeviceRows.of(backend, rows)
     models = backend.put(theta)
     if rows.shape[0] * theta.shape[1] * 8 > 2**35:  # scores of all rows do not fit beside others
         pieces: tuple[int, ...] = (there.cells,)
     else:
         pieces = (there.cells, 2**40)
     return min(
-        _timed(_products(PlacedRows(backend, there.rows, there.n, cells), models, last), seconds)
+        _timed(_products(DeviceRows(backend, there.rows, there.n, cells), models, last), seconds)
         for cells in pieces
         for last in (True, False)
     )
 
 
-def _products(there: PlacedRows, models: Any, rows_last: bool) -> Callable[[], Any]:
+def _products(there: DeviceRows, models: Any, rows_last: bool) -> Callable[[], Any]:
     def piece(part: slice) -> tuple[Any]:
         rows = there.rows[part, :]
         if rows_last:

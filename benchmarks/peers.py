@@ -190,7 +190,7 @@ def _width(target: GibbsTarget) -> float:
 
 def _rows(problem: Problem) -> FloatArray:
     """Rows −y_i x_i; private to the package, since they are the curator's."""
-    return np.asarray(problem._objective.loss.z)
+    return np.asarray(problem._objective.loss.rows)
 
 
 def _seconds_of_ours(race: Race, dtype: str, seconds: float) -> float:

@@ -22,7 +22,7 @@ from rashomon_explorer.estimators.classes import (
 from rashomon_explorer.estimators.tables import ChunkedTable, ClassCodes, LazyTable, OnUnit
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.losses import Loss
-from rashomon_explorer.problem.losses.smooth import LogisticLoss
+from rashomon_explorer.problem.losses.logistic import LogisticLoss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 
 

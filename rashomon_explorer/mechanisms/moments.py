@@ -14,7 +14,7 @@ from rashomon_explorer.mechanisms.one_model.base import ModelOffer, declined, ge
 from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.privacy import gdp
 from rashomon_explorer.problem.losses import get_loss
-from rashomon_explorer.problem.losses.smooth import SquaredLoss
+from rashomon_explorer.problem.losses.squared import SquaredLoss
 from rashomon_explorer.problem.problem import Problem
 
 _RATIOS = np.geomspace(2.0**-8, 2.0**8, 65)  # of both variances, in units of the bounds

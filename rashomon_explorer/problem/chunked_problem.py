@@ -10,7 +10,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.problem.domains import Domain
 from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss
-from rashomon_explorer.problem.losses.chunked import ChunkedRisk, chunked_risk
+from rashomon_explorer.problem.losses.chunked import ChunkedRisk, ChunkLoss, chunked_risk
 from rashomon_explorer.problem.minimisation import MinimisedObjective
 from rashomon_explorer.problem.problem import Problem, beyond, check_labels
 from rashomon_explorer.rows import ChunkedRows
@@ -64,7 +64,7 @@ class ChunkedProblem(Problem):
 
     def of_loss(self, loss: Loss) -> EmpiricalLoss:
         """Mean of another loss of the same clipped rows and targets."""
-        return ChunkedRisk(self.table, loss, self.p)
+        return ChunkedRisk(self.table, ChunkLoss(loss), self.p)
 
 
 _NOT_WHOLE = (

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,8 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.problem.constants import Constants, row_bound
 from rashomon_explorer.problem.domains import Ball, Domain
 from rashomon_explorer.problem.losses import get_loss
-from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss, of_margins
-from rashomon_explorer.problem.losses.placed import placed
+from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss
+from rashomon_explorer.problem.losses.scores import MarginLoss
 from rashomon_explorer.problem.minimisation import MinimisedObjective, Minimum, minimise
 
 _BLOCK = 1024
@@ -122,7 +123,7 @@ class ClippedRows:
     @classmethod
     def of(cls, rows: FloatArray, targets: FloatArray, loss: Loss, *, owned: bool) -> "ClippedRows":
         """Fold labels into rows that are not shared, for a loss that needs only the product."""
-        fold = owned and of_margins(loss)
+        fold = owned and isinstance(loss, MarginLoss)
         if fold:
             rows *= -targets[:, None]
         return cls(rows, targets, fold)
@@ -138,7 +139,7 @@ class ClippedRows:
 
     def empirical(self, loss: Loss, some: Some = ALL) -> EmpiricalLoss:
         """Mean loss of some of the rows; rows with a folded label have the label −1."""
-        if self.are_folded and of_margins(loss):
+        if self.are_folded and isinstance(loss, MarginLoss):
             held = self.held[some]
             return loss.empirical(held, np.full(len(held), -1.0))
         return loss.empirical(self.rows(some), self.targets[some])
@@ -338,7 +339,7 @@ class Problem(ReprMixin):
         if self.arrays.on_host:
             return self._rows.empirical(self.loss, some)
         held = self._rows
-        return placed(self.loss, held.rows(some), held.targets[some], self.arrays)
+        return place_loss(self.loss, held.rows(some), held.targets[some], self.arrays)
 
     @property
     def _rows(self) -> ClippedRows:
@@ -361,3 +362,17 @@ def add_intercept(rows: FloatArray) -> FloatArray:
     whole[:, :-1] = rows
     whole[:, -1] = 1.0
     return whole
+
+
+def place_loss(
+    loss: Loss, rows: FloatArray, targets: FloatArray, arrays: ArrayBackend
+) -> EmpiricalLoss:
+    """Mean loss of ``rows`` (n, p) with ``targets`` (n,), computed on a backend's device."""
+    make: Any = loss.empirical
+    if "arrays" not in signature(make).parameters:
+        raise ValueError(
+            f'{loss.name} loss is computed on the host only: use array_backend("numpy"), or give '
+            "X as a NumPy array"
+        )
+    risk: EmpiricalLoss = make(rows, targets, arrays=arrays)
+    return risk

@@ -27,8 +27,8 @@ from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.losses import LOSSES, get_loss
 from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
-from rashomon_explorer.problem.losses.smooth import SquaredLoss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
+from rashomon_explorer.problem.losses.squared import SquaredLoss
 from rashomon_explorer.problem.problem import Problem
 
 DOMAINS = {

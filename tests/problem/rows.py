@@ -5,12 +5,15 @@ import numpy as np
 from rashomon_explorer.problem.losses import get_loss
 
 
-def random_rows(name, rng, n=40, p=3, row_bound=1.0):
-    """Rows (n, p) no longer than their bound, and targets (n,) of the loss of that name."""
+def random_rows(loss, rng, n=40, p=3, row_bound=1.0):
+    """Rows (n, p) no longer than their bound, and targets (n,) of a loss."""
     rows = rng.standard_normal((n, p))
     rows *= row_bound / np.maximum(row_bound, np.linalg.norm(rows, axis=1, keepdims=True))
+    loss = get_loss(loss)
+    if loss.outputs > 1:
+        return rows, rng.integers(0, len(loss.labels), n).astype(float)
     targets = np.where(rng.random(n) < 0.5, 1.0, -1.0)
-    return rows, targets if get_loss(name).labels else rng.uniform(-1, 1, n)
+    return rows, targets if loss.labels else rng.uniform(-1, 1, n)
 
 
 def labelled_rows(classes, rng, n=40, d=3, row_bound=1.0):

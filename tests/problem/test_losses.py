@@ -1,78 +1,142 @@
-"""Every loss of the registry: gradients, constants and radial bounds, by definition."""
+"""Every loss: values, derivatives and constants by definition; clipped forms; a new loss."""
 
+import math
+import re
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.stats import ks_2samp
 from sklearn.metrics import mean_pinball_loss
 
-from rashomon_explorer.problem.losses import LOSSES, get_loss
+from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.problem.domains import Ball
+from rashomon_explorer.problem.losses import LOSSES, clipped, get_loss
 from rashomon_explorer.problem.losses.base import sum_row_batches
-from rashomon_explorer.problem.losses.kinked import AbsoluteLoss, SmoothedHingeLoss
-from rashomon_explorer.problem.losses.smooth import LogisticRisk, SquaredLoss
+from rashomon_explorer.problem.losses.kinked import (
+    AbsoluteLoss,
+    HingeLoss,
+    HuberLoss,
+    SmoothedHingeLoss,
+)
+from rashomon_explorer.problem.losses.logistic import ClippedLogisticLoss
+from rashomon_explorer.problem.losses.scores import ErrorLoss, PlainFunction
+from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
+from rashomon_explorer.problem.losses.squared import SquaredLoss
+from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
 from tests.problem.rows import random_rows
 
-SCALAR = sorted(name for name, make in LOSSES.items() if make().outputs == 1)
+EXAMPLE = re.search(
+    r"^```python\n(.*?LogCosh.*?)^```",
+    (Path(__file__).parents[2] / "docs" / "architecture.md").read_text(),
+    flags=re.MULTILINE | re.DOTALL,
+)
+KNOWN = {
+    "np": np, "math": math, "dataclass": dataclass, "ClassVar": ClassVar,
+    "ErrorLoss": ErrorLoss, "PlainFunction": PlainFunction, "LOSSES": {}, "__name__": __name__,
+}  # fmt: skip
+assert EXAMPLE
+exec(EXAMPLE[1], KNOWN)
+LogCoshLoss = KNOWN["LogCoshLoss"]
+
+SCALAR = [get_loss(name) for name in sorted(LOSSES) if get_loss(name).outputs == 1]
+CLIPPED = [ClippedLogisticLoss(most) for most in (0.25, 0.5, 0.8, 1.0)]
+CLIPPED += [HuberLoss(most=most) for most in (0.25, 0.5, 2.0)]
+OTHERS = [AbsoluteLoss(tau=0.8), AbsoluteLoss(tau=0.3), SmoothedHingeLoss(0.3), LogCoshLoss()]
+EVERY = [*SCALAR, *CLIPPED, *OTHERS]
+SOFTMAX = [SoftmaxLoss(classes) for classes in (2, 3, 5)]
+SCORES = np.linspace(-6, 6, 481)
 
 
-def pointwise(name, targets, scores):
+def pointwise(loss, targets, scores):
     """The loss of each row, written from its definition."""
     margin, error = targets * scores, targets - scores
-    if name == "logistic":
-        return np.logaddexp(0, -margin)
-    if name == "hinge":
+    if loss.name in ("logistic", "clipped_logistic"):
+        most = getattr(loss, "most", 1.0)
+        edge = -np.inf if most == 1 else np.log((1 - most) / most)
+        high = np.maximum(margin, edge)
+        return np.logaddexp(0, -high) + most * (high - margin)
+    if loss.name == "hinge":
         return np.maximum(0, 1 - margin)
-    if name == "smoothed_hinge":  # width 1
-        return np.where(margin > 1, 0, np.where(margin > 0, (1 - margin) ** 2 / 2, 0.5 - margin))
-    return {"squared": error**2 / 2, "absolute": np.abs(error)}[name]
+    if loss.name == "smoothed_hinge":
+        width, beyond = loss.smoothing, 1 - margin
+        return np.where(
+            beyond < 0, 0, np.where(beyond < width, beyond**2 / (2 * width), beyond - width / 2)
+        )
+    if loss.name in ("squared", "huber"):
+        most, size = getattr(loss, "most", np.inf), np.abs(error)
+        return np.where(size <= most, error**2 / 2, most * size - min(most, 1e9) ** 2 / 2)
+    if loss.name == "log_cosh":
+        return np.log(np.cosh(error))
+    return 2 * np.maximum(loss.tau * error, (loss.tau - 1) * error)
 
 
-@pytest.mark.parametrize("name", SCALAR)
-def test_values_are_the_mean_of_the_definition(name):
+def along_scores(loss, target):
+    """Values and slopes (481,) of one row's loss at SCORES."""
+    risk = loss.empirical(np.ones((1, 1)), np.array([target]))
+    value, gradient = risk.value_and_gradient(SCORES[None])
+    return value, gradient[0]
+
+
+@pytest.mark.parametrize("loss", EVERY, ids=repr)
+def test_values_are_the_mean_of_the_definition(loss):
     rng = np.random.default_rng(0)
-    rows, targets = random_rows(name, rng)
+    rows, targets = random_rows(loss, rng)
     theta = rng.standard_normal((3, 5))
-    expected = pointwise(name, targets[:, None], rows @ theta).mean(axis=0)
-    np.testing.assert_allclose(get_loss(name).empirical(rows, targets).value(theta), expected)
+    each = pointwise(loss, targets[:, None], rows @ theta)
+    np.testing.assert_allclose(loss.row_losses(rows @ theta, targets[:, None]), each, atol=1e-14)
+    np.testing.assert_allclose(loss.empirical(rows, targets).value(theta), each.mean(axis=0))
 
 
-@pytest.mark.parametrize("name", SCALAR)
-def test_gradient_and_hessian_are_the_derivatives(name):
+@pytest.mark.parametrize("loss", [*EVERY, *SOFTMAX], ids=repr)
+def test_gradient_and_hessian_are_the_derivatives(loss):
     rng = np.random.default_rng(1)
-    rows, targets = random_rows(name, rng)
-    empirical = get_loss(name).empirical(rows, targets)
-    theta, h = rng.standard_normal(3), 1e-6
-    steps = theta[:, None] + h * np.hstack([np.eye(3), -np.eye(3)])
+    rows, targets = random_rows(loss, rng)
+    empirical = loss.empirical(rows, targets)
+    p, h = empirical.p, 1e-6
+    theta = rng.standard_normal(p)
+    steps = theta[:, None] + h * np.hstack([np.eye(p), -np.eye(p)])
     values, gradients = empirical.value_and_gradient(steps)
-    numeric = (values[:3] - values[3:]) / (2 * h)
+    np.testing.assert_allclose(empirical.value(steps), values, rtol=1e-14)
+    if hasattr(empirical, "gradient"):
+        np.testing.assert_allclose(empirical.gradient(steps), gradients, rtol=1e-12)
+    numeric = (values[:p] - values[p:]) / (2 * h)
     np.testing.assert_allclose(
         empirical.value_and_gradient(theta[:, None])[1][:, 0], numeric, atol=1e-8
     )
-    curvature = (gradients[:, :3] - gradients[:, 3:]) / (2 * h)
-    np.testing.assert_allclose(empirical.hessian(theta), curvature, atol=1e-8)
+    curvature, hessian = (gradients[:, :p] - gradients[:, p:]) / (2 * h), empirical.hessian(theta)
+    np.testing.assert_allclose(hessian, curvature, atol=1e-8)
+    bound = empirical.curvature_bound()
+    assert (bound is None) == math.isinf(loss.smoothness(1.0))
+    assert bound is None or np.linalg.eigvalsh(bound - hessian)[0] >= -1e-12
 
 
-@pytest.mark.parametrize("name", SCALAR)
+@pytest.mark.parametrize("loss", [*EVERY, *SOFTMAX], ids=repr)
 @given(seed=st.integers(0, 2**32 - 1), radius=st.floats(0.1, 6.0), row_bound=st.floats(0.2, 2.0))
-def test_constants_are_never_exceeded(name, seed, radius, row_bound):
+@settings(max_examples=50)
+def test_constants_are_never_exceeded(loss, seed, radius, row_bound):
     rng = np.random.default_rng(seed)
-    loss, reach = get_loss(name), radius * row_bound
-    rows, targets = random_rows(name, rng, n=2, row_bound=row_bound)
-    theta = rng.standard_normal((3, 200))
+    reach, tolerance = radius * row_bound, 1 + 1e-9
+    rows, targets = random_rows(loss, rng, n=2, row_bound=row_bound)
+    theta = rng.standard_normal((3 * loss.outputs, 200))
     theta *= radius * rng.random(200) ** 0.2 / np.linalg.norm(theta, axis=0)
-    one = loss.empirical(rows[:1], targets[:1])
-    other = loss.empirical(rows[1:], targets[1:])
+    one, other = (loss.empirical(rows[k : k + 1], targets[k : k + 1]) for k in (0, 1))
     values, gradients = one.value_and_gradient(theta)
-    tolerance = 1 + 1e-9
     assert np.linalg.norm(gradients, axis=0).max() <= loss.lipschitz(reach, row_bound) * tolerance
     apart = np.linalg.norm(theta[:, 1:] - theta[:, :-1], axis=0)
     change = np.linalg.norm(np.diff(gradients, axis=1), axis=0)
     assert (change <= loss.smoothness(row_bound) * apart * tolerance + 1e-12).all()
-    difference = values - other.value(theta)
-    assert np.ptp(difference) <= loss.oscillation(reach) * tolerance
+    assert np.ptp(values - other.value(theta)) <= loss.oscillation(reach) * tolerance
 
 
 def attained_oscillation(loss_of, reach):
@@ -90,56 +154,131 @@ def attained_oscillation(loss_of, reach):
     return best
 
 
-@crossed(
-    {
-        "name": SCALAR,
-        "reach": [0.3, 1.0, 2.5, 6.0],
-    }
-)
-def test_the_oscillation_is_attained_by_some_pair_of_rows(name, reach):
-    ratio = attained_oscillation(partial(pointwise, name), reach) / get_loss(name).oscillation(
-        reach
+@crossed({"loss": [*SCALAR, *OTHERS], "reach": [0.3, 1.0, 2.5, 6.0]})
+def test_the_oscillation_is_attained_by_some_pair_of_rows(loss, reach):
+    ratio = attained_oscillation(partial(pointwise, loss), reach) / loss.oscillation(reach)
+    assert 0.998 <= ratio <= 1 + 1e-9
+
+
+def test_half_the_oscillation_would_be_caught():
+    found = attained_oscillation(partial(pointwise, get_loss("logistic")), 2.5)
+    assert found > 0.5 * get_loss("logistic").oscillation(2.5)
+
+
+@pytest.mark.parametrize("loss", [*CLIPPED, LogCoshLoss()], ids=repr)
+def test_slope_and_curvature_attain_their_constants(loss):
+    reach, bound = 3.0, 1.5
+    _, slopes = along_scores(loss, 1.0)
+    near = np.abs(SCORES) <= reach
+    assert np.abs(slopes)[near].max() * bound == pytest.approx(
+        loss.lipschitz(reach, bound), rel=1e-2
     )
-    assert 0.998 <= ratio <= 1 + 1e-12
+    curvature = np.abs(np.diff(slopes)).max() / (SCORES[1] - SCORES[0]) * bound**2
+    assert 0.95 * loss.smoothness(bound) <= curvature <= loss.smoothness(bound) + 1e-9
 
 
-@pytest.mark.parametrize("reach", [0.3, 2.5])
-@pytest.mark.parametrize(
-    "loss", [AbsoluteLoss(tau=0.8), AbsoluteLoss(tau=0.3), SmoothedHingeLoss(0.3)]
-)
-def test_the_oscillation_is_attained_for_other_settings_too(loss, reach):
-    def loss_of(targets, scores):
-        return np.array(
-            [
-                loss.empirical(np.ones((1, 1)), target).value(row[None])
-                for target, row in zip(targets, scores, strict=True)
-            ]
-        )
+@pytest.mark.parametrize("loss", CLIPPED, ids=repr)
+@pytest.mark.parametrize("target", [-1.0, 1.0])
+def test_a_clipped_loss_is_convex_never_above_and_the_same_where_nothing_is_clipped(loss, target):
+    values, slopes = along_scores(loss, target)
+    assert (np.diff(slopes) >= -1e-12).all()
+    assert np.abs(slopes).max() <= loss.most + 1e-12
+    whole = get_loss({"clipped_logistic": "logistic", "huber": "squared"}[loss.name])
+    assert clipped(whole, loss.most) == loss
+    above, steep = along_scores(whole, target)
+    assert (values <= above + 1e-12).all()
+    same = np.abs(steep) <= loss.most - 1e-9
+    np.testing.assert_allclose(values[same], above[same], atol=1e-12)
+    assert same.any()
 
-    assert 0.998 <= attained_oscillation(loss_of, reach) / loss.oscillation(reach) <= 1 + 1e-12
+
+@pytest.mark.parametrize("loss", CLIPPED, ids=repr)
+def test_no_neighbour_moves_the_gradient_further_than_its_price(loss):
+    """Brute force over rows on the sphere, labels and models; half of the price is passed."""
+    rng = np.random.default_rng(3)
+    angles = np.linspace(0, 2 * math.pi, 24, endpoint=False)
+    rows = np.column_stack([np.cos(angles), np.sin(angles)])
+    models = np.column_stack([3.9 * rows.T, rng.normal(size=(2, 20))])
+    pulls = np.array(
+        [
+            loss.empirical(row[None], np.array([target])).value_and_gradient(models)[1]
+            for target in (-1.0, 1.0)
+            for row in rows
+        ]
+    )
+    furthest = max(
+        np.linalg.norm(pulls[:, None, :, k] - pulls[None, :, :, k], axis=2).max()
+        for k in range(models.shape[1])
+    )
+    price = 2 * Constants.of(loss, n=1, p=2, domain=Ball(4.0), row_bound=1.0).L
+    assert price / 2 < furthest <= price + 1e-12
+
+
+def test_a_problem_takes_a_clipped_loss_as_any_other():
+    rows, targets = random_rows(get_loss("logistic"), np.random.default_rng(1), n=200)
+    problem = Problem(rows, targets, loss=ClippedLogisticLoss(0.5))
+    assert problem.minimum.gap <= problem.constants.gap_tolerance
+    assert problem.minimum.value <= Problem(rows, targets).minimum.value + 1e-12
+
+
+def test_only_losses_with_a_clipped_form_have_one():
+    assert clipped(HingeLoss()) is None
+    assert clipped(SquaredLoss(target_bound=2.0)) == HuberLoss(target_bound=2.0, most=0.5)
+
+
+@pytest.fixture
+def own(monkeypatch):
+    """The loss of docs/architecture.md, registered."""
+    monkeypatch.setitem(LOSSES, "log_cosh", LogCoshLoss)
+    rng = np.random.default_rng(5)
+    X = rng.uniform(-1, 1, (200, 1))
+    y = np.clip(0.6 * X[:, 0] + 0.3 * rng.standard_normal(200), -1, 1)
+    return Problem(X, y, loss="log_cosh", radius=2.0)
+
+
+def test_the_loss_of_the_documentation_has_a_certified_minimum(own):
+    def value(theta):
+        losses, gradients = own.value_and_gradient(theta[:, None])
+        return losses[0], gradients[:, 0]
+
+    found = minimize(value, np.zeros(2), jac=True, options={"gtol": 1e-9})
+    assert own.minimum.value == pytest.approx(found.fun, abs=1e-9)
+    np.testing.assert_allclose(own.minimum.theta, found.x, atol=1e-5)
+    assert own.minimum.gap <= own.constants.gap_tolerance
+
+
+def test_draws_of_the_loss_of_the_documentation_are_exact(own):
+    """Against plain rejection from uniform models; the control has a tenth of the temperature."""
+
+    def plain(target):
+        rng, parts = np.random.default_rng(2), []
+        while sum(part.shape[1] for part in parts) < 2_000:
+            theta = own.domain.uniform(2, 20_000, rng)
+            parts.append(theta[:, np.log(rng.random(20_000)) <= target.log_density(theta)])
+        return np.hstack(parts)[0, :2_000]
+
+    target = GibbsTarget(own, beta=60.0, psi=0.02)
+    draws = collect(ExactSampler(), target, 2_000, np.random.default_rng(3)).coef[:, 0]
+    assert ks_2samp(draws, plain(target)).pvalue > 1e-4
+    assert ks_2samp(draws, plain(GibbsTarget(own, beta=6.0, psi=0.02))).pvalue < 1e-6
 
 
 def test_a_tilted_absolute_loss_is_twice_the_pinball_loss():
     rng = np.random.default_rng(8)
-    rows, targets = random_rows("absolute", rng)
+    rows, targets = random_rows(AbsoluteLoss(), rng)
     theta = rng.standard_normal((3, 1))
     expected = 2 * mean_pinball_loss(targets, (rows @ theta)[:, 0], alpha=0.8)
     assert AbsoluteLoss(tau=0.8).empirical(rows, targets).value(theta)[0] == pytest.approx(expected)
 
 
-def test_half_the_oscillation_would_be_caught():
-    found = attained_oscillation(partial(pointwise, "logistic"), 2.5)
-    assert found > 0.5 * get_loss("logistic").oscillation(2.5)
-
-
 @pytest.mark.parametrize("reach", [1.0, 50.0, 500.0, 5000.0])
 def test_logistic_losses_do_not_overflow_however_large_the_ball(reach):
-    rng = np.random.default_rng(2)
-    z = rng.standard_normal((500, 2))
+    z = np.random.default_rng(2).standard_normal((500, 2))
     z /= np.linalg.norm(z, axis=1, keepdims=True)
-    theta = reach * np.eye(2)
+    risk, theta = get_loss("logistic").empirical(z, -np.ones(500)), reach * np.eye(2)
     expected = np.logaddexp(0, z @ theta).mean(axis=0)
-    np.testing.assert_allclose(LogisticRisk(z).value(theta), expected, rtol=1e-13)
+    np.testing.assert_allclose(risk.value(theta), expected, rtol=1e-13)
+    np.testing.assert_allclose(risk.within(reach).value(theta), expected, rtol=1e-13)
 
 
 def test_sums_over_blocks_do_not_depend_on_the_number_of_threads():
@@ -153,7 +292,7 @@ def test_sums_over_blocks_do_not_depend_on_the_number_of_threads():
 
 def test_the_order_of_rows_does_not_matter():
     rng = np.random.default_rng(4)
-    rows, targets = random_rows("logistic", rng, n=1000)
+    rows, targets = random_rows(get_loss("logistic"), rng, n=1000)
     order, theta = rng.permutation(1000), rng.standard_normal((3, 4))
     loss = get_loss("logistic")
     np.testing.assert_allclose(
@@ -169,35 +308,28 @@ def test_targets_beyond_their_bound_are_clipped():
     assert clipped.value(np.zeros((1, 1)))[0] == pytest.approx(0.125)
 
 
-@pytest.mark.parametrize("bound", [0.0, -1.0, np.nan, np.inf])
-def test_a_target_bound_that_bounds_nothing_is_refused(bound):
-    with pytest.raises(ValueError, match="target_bound must be finite and > 0"):
-        SquaredLoss(bound)
+BAD = (0.0, -1.0, np.nan, np.inf)
 
 
-@pytest.mark.parametrize("smoothing", [0.0, -1.0, np.nan, np.inf])
-def test_a_smoothing_that_smooths_nothing_is_refused(smoothing):
-    with pytest.raises(ValueError, match="smoothing must be finite and > 0"):
-        SmoothedHingeLoss(smoothing)
-
-
-@pytest.mark.parametrize("tau", [0.0, 1.0, np.nan])
-def test_a_level_that_is_no_quantile_is_refused(tau):
-    with pytest.raises(ValueError, match="tau must lie between 0 and 1"):
-        AbsoluteLoss(tau=tau)
+@pytest.mark.parametrize(
+    ("make", "value", "message"),
+    [
+        *((SquaredLoss, bad, "target_bound must be finite and > 0") for bad in BAD),
+        *((SmoothedHingeLoss, bad, "smoothing must be finite and > 0") for bad in BAD),
+        *((lambda t: AbsoluteLoss(tau=t), bad, "tau must lie between 0 and 1") for bad in BAD),
+        *((ClippedLogisticLoss, bad, "most") for bad in (*BAD, 1.5)),
+        (lambda most: HuberLoss(most=most), 0.0, "most"),
+        (get_loss, "hinge2", r"one of \['absolute', 'hinge', .*got 'hinge2'"),
+    ],
+)
+def test_a_setting_out_of_range_is_refused(make, value, message):
+    with pytest.raises(ValueError, match=message):
+        make(value)
 
 
 @pytest.mark.parametrize("name", sorted(LOSSES))
 def test_only_a_globally_lipschitz_loss_keeps_its_constant_on_every_ball(name):
     loss = get_loss(name)
+    assert loss.name == name
     grows = loss.lipschitz(1e6, 1.0) > 3 * loss.lipschitz(10.0, 1.0)
     assert grows == (not loss.globally_lipschitz)
-
-
-def test_losses_are_found_by_their_own_names():
-    assert all(make().name == name for name, make in LOSSES.items())
-
-
-def test_an_unknown_loss_is_refused_by_name():
-    with pytest.raises(ValueError, match=r"one of \['absolute', 'hinge', .*got 'hinge2'"):
-        get_loss("hinge2")

@@ -84,8 +84,10 @@ def by_linear_programme(problem):
     n, p = risk.rows.shape
     # θ = positive − negative part, then ξ.
     rows = np.hstack([risk.rows, -risk.rows])
-    above = [np.hstack([slope * rows, -np.eye(n)]) for slope in (risk.shape.low, risk.shape.high)]
-    limits = [-slope * risk.offsets for slope in (risk.shape.low, risk.shape.high)]
+    above = [
+        np.hstack([slope * rows, -np.eye(n)]) for slope in (risk.function.low, risk.function.high)
+    ]
+    limits = [-slope * risk.offsets[:, 0] for slope in (risk.function.low, risk.function.high)]
     cost = np.concatenate([np.zeros(2 * p), np.full(n, 1 / n)])
     found = linprog(
         cost,

@@ -2,15 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.metrics import log_loss
 
-from rashomon_explorer.problem.losses.smooth import LogisticLoss
+from rashomon_explorer.problem.losses.logistic import LogisticLoss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss, largest_and_range
 from tests.problem.rows import labelled_rows
-
-CLASSES = st.sampled_from([2, 3, 4, 7])
 
 
 def losses_of(scores, label):
@@ -42,41 +38,6 @@ def test_two_classes_are_the_logistic_loss():
         assert two.oscillation(reach) == pytest.approx(one.oscillation(reach), rel=1e-12)
         assert two.lipschitz(reach, 0.5) == pytest.approx(one.lipschitz(reach, 0.5), rel=1e-12)
     assert two.smoothness(2.0) == one.smoothness(2.0)
-
-
-@pytest.mark.parametrize("classes", [2, 3, 5])
-def test_gradient_and_hessian_are_the_derivatives(classes):
-    rng = np.random.default_rng(2)
-    empirical = SoftmaxLoss(classes).empirical(*labelled_rows(classes, rng))
-    p, h = empirical.p, 1e-6
-    theta = rng.standard_normal(p)
-    steps = theta[:, None] + h * np.hstack([np.eye(p), -np.eye(p)])
-    values, gradients = empirical.value_and_gradient(steps)
-    np.testing.assert_allclose(
-        empirical.value_and_gradient(theta[:, None])[1][:, 0],
-        (values[:p] - values[p:]) / (2 * h),
-        atol=1e-8,
-    )
-    curvature = (gradients[:, :p] - gradients[:, p:]) / (2 * h)
-    np.testing.assert_allclose(empirical.hessian(theta), curvature, atol=1e-8)
-    np.testing.assert_allclose(empirical.value(steps), values, rtol=1e-15)
-
-
-@given(seed=st.integers(0, 2**32 - 1), classes=CLASSES, radius=st.floats(0.1, 9.0))
-@settings(max_examples=60)
-def test_constants_are_never_exceeded(seed, classes, radius):
-    rng = np.random.default_rng(seed)
-    loss = SoftmaxLoss(classes)
-    rows, targets = labelled_rows(classes, rng, n=2)
-    theta = rng.standard_normal((3 * loss.outputs, 300))
-    theta *= radius * rng.random(300) ** 0.2 / np.linalg.norm(theta, axis=0)
-    one, other = (loss.empirical(rows[k : k + 1], targets[k : k + 1]) for k in (0, 1))
-    values, gradients = one.value_and_gradient(theta)
-    assert np.linalg.norm(gradients, axis=0).max() <= loss.lipschitz(radius, 1.0) * (1 + 1e-9)
-    apart = np.linalg.norm(np.diff(theta, axis=1), axis=0)
-    change = np.linalg.norm(np.diff(gradients, axis=1), axis=0)
-    assert (change <= loss.smoothness(1.0) * apart * (1 + 1e-9)).all()
-    assert np.ptp(values - other.value(theta)) <= loss.oscillation(radius) * (1 + 1e-9)
 
 
 def sphere(classes, reach, size=200_000, seed=0):

@@ -62,7 +62,7 @@ def _brackets(
     loss, domain = problem.evaluator().loss, problem.domain
     if not isinstance(loss, ClippedSlopeRisk):
         return _on_domain(among, domain, directions, tolerance, decided)
-    if loss.shape.smoothing == 0:
+    if loss.function.smoothing == 0:
         return _by_cuts(among, domain, directions, tolerance, decided)
     found = _on_domain(among, domain, directions, tolerance, decided)
     return _cut_wide_ones(among, domain, directions, found, tolerance, decided)

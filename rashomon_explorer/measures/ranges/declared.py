@@ -14,8 +14,9 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.data.tables import declared_labels
 from rashomon_explorer.problem.chunked_problem import ChunkedProblem
 from rashomon_explorer.problem.losses import Loss
-from rashomon_explorer.problem.losses.smooth import LogisticLoss, SquaredLoss
+from rashomon_explorer.problem.losses.logistic import LogisticLoss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
+from rashomon_explorer.problem.losses.squared import SquaredLoss
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.coercion import chunks_with_targets, is_chunked

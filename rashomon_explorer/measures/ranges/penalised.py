@@ -19,7 +19,8 @@ from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.measures.ranges.level_set import EllipsoidReach
 from rashomon_explorer.problem.losses import Loss
-from rashomon_explorer.problem.losses.smooth import LogisticLoss, SquaredLoss
+from rashomon_explorer.problem.losses.logistic import LogisticLoss
+from rashomon_explorer.problem.losses.squared import SquaredLoss
 from rashomon_explorer.problem.lower_bounds import excess_bound
 from rashomon_explorer.problem.lower_bounds.smooth import ExcessBound
 from rashomon_explorer.problem.minimisation import MinimisedObjective, Minimum, Place, step_towards

@@ -11,7 +11,7 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.measures.inputs import Columns, LinearTask
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.problem.losses.kinked import AbsoluteLoss
-from rashomon_explorer.problem.losses.smooth import SquaredLoss
+from rashomon_explorer.problem.losses.squared import SquaredLoss
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.sets.models import Split
 from rashomon_explorer.sets.models.fitted import class_codes

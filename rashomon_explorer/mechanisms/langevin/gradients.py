@@ -22,10 +22,10 @@ from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, gr
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses import Loss
+from rashomon_explorer.problem.losses import Loss, clipped
 from rashomon_explorer.problem.losses.base import STACK_COLUMNS, stack_rows
 from rashomon_explorer.problem.losses.chunked import ChunkedRisk
-from rashomon_explorer.problem.losses.clipped_gradient import ClippedPullRisk, clipped
+from rashomon_explorer.problem.losses.scores import ScoreRisk
 from rashomon_explorer.problem.minimisation import MinimisedObjective
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.problem.thresholds import (
@@ -455,7 +455,7 @@ class ClippedDrift(GibbsDrift):
         """Return the gradient, which keeps no state."""
         problem = self.target.problem
         risk = problem.of_loss(self.followed)
-        assert isinstance(risk, ClippedPullRisk | ChunkedRisk)
+        assert isinstance(risk, ScoreRisk | ChunkedRisk)
         return lambda theta: self.beta * (risk.gradient(theta) + problem.ridge * theta)
 
 

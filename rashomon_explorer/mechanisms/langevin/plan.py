@@ -20,8 +20,7 @@ from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses import Loss, get_loss, zero_model_loss
-from rashomon_explorer.problem.losses.clipped_gradient import MOST_PULL, clipped
+from rashomon_explorer.problem.losses import MOST_PULL, Loss, clipped, get_loss, zero_model_loss
 from rashomon_explorer.problem.thresholds import NoThreshold, SmoothThreshold, Threshold
 
 _WIDTHS = range(-3, 12)  # candidates for the width: powers of 2, times ψ

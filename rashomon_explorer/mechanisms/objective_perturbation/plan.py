@@ -26,8 +26,7 @@ from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.notions import approximate
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses import Loss, get_loss, zero_model_loss
-from rashomon_explorer.problem.losses.clipped_gradient import MOST_PULL, clipped
+from rashomon_explorer.problem.losses import MOST_PULL, Loss, clipped, get_loss, zero_model_loss
 
 _RIDGES = tuple(2.0 ** (k / 2) for k in range(-4, 25, 2))  # times a reference ridge
 _SAFE = 1 - 1e-9  # of ε: keeps the cost of all draws within the budget despite rounding

@@ -28,8 +28,7 @@ from rashomon_explorer.privacy import Guarantee, pure
 from rashomon_explorer.privacy.notions import approximate
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses import Loss, get_loss
-from rashomon_explorer.problem.losses.clipped_gradient import clipped
+from rashomon_explorer.problem.losses import Loss, clipped, get_loss
 from rashomon_explorer.problem.minimisation import MinimisedObjective, minimise_on_ball
 from rashomon_explorer.problem.problem import Problem
 

@@ -24,8 +24,7 @@ from rashomon_explorer.mechanisms.objective_perturbation.plan import (
 from rashomon_explorer.mechanisms.planning.offers import ZCDP, Mechanism, Offer, Request, declined
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.problem.losses import get_loss
-from rashomon_explorer.problem.losses.clipped_gradient import clipped
+from rashomon_explorer.problem.losses import clipped, get_loss
 
 P = TypeVar("P", bound=Plan)
 

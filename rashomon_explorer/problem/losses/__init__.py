@@ -7,8 +7,9 @@ import numpy as np
 
 from rashomon_explorer.problem.losses.base import Loss
 from rashomon_explorer.problem.losses.kinked import AbsoluteLoss, HingeLoss, SmoothedHingeLoss
-from rashomon_explorer.problem.losses.smooth import LogisticLoss, SquaredLoss
+from rashomon_explorer.problem.losses.logistic import MOST_PULL, LogisticLoss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
+from rashomon_explorer.problem.losses.squared import SquaredLoss
 
 LOSSES: dict[str, Callable[[], Loss]] = {
     "logistic": LogisticLoss,
@@ -75,7 +76,13 @@ def _of_zeros(loss: Loss) -> float:
     return max(float(loss.empirical(row, np.array([y])).value(nothing)[0]) for y in targets)
 
 
-__all__ = ["LOSSES", "Loss", "get_loss", "zero_model_loss"]
+def clipped(loss: Loss, most: float = MOST_PULL) -> Loss | None:
+    """Loss with its slope clipped to ``most``; None for a loss without this form."""
+    form = getattr(loss, "clipped", None)
+    return None if form is None else form(most)
+
+
+__all__ = ["LOSSES", "MOST_PULL", "Loss", "clipped", "get_loss", "zero_model_loss"]
 
 
 def __dir__() -> list[str]:

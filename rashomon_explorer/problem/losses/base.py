@@ -98,24 +98,8 @@ class Loss(Protocol):
         ...
 
     def empirical(self, rows: FloatArray, targets: FloatArray) -> EmpiricalLoss:
-        """Mean loss of ``rows`` (n, p) with ``targets`` (n,)."""
+        """Mean loss of ``rows`` (n, p) with ``targets`` (n,); for devices, also an ``arrays``."""
         ...
-
-
-OF_MARGINS = ("logistic", "clipped_logistic", "hinge", "smoothed_hinge")
-"""Losses that depend on a row only through y z·θ."""
-
-
-def folded(rows: FloatArray, labels: FloatArray) -> FloatArray:
-    """Rows z_i = −y_i x_i (n, p); the given rows without a copy if every label is −1."""
-    if (labels == -1).all():
-        return np.ascontiguousarray(rows)
-    return np.ascontiguousarray(rows * -labels[:, None])
-
-
-def of_margins(loss: Loss) -> bool:
-    """Whether the loss needs only rows with folded labels, and labels of −1."""
-    return loss.labels == (-1.0, 1.0) and loss.name in OF_MARGINS
 
 
 _BLOCK_BYTES = 2**19  # a batch and its temporaries stay in a core's L2 cache

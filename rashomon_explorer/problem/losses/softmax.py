@@ -1,7 +1,6 @@
 """Softmax loss for several classes."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Integral
@@ -9,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.problem.losses.base import sum_row_batches
+from rashomon_explorer._utils.arrays import NUMPY, ArrayBackend, FloatArray, to_host
+from rashomon_explorer.problem.losses.tables import ALL_ROWS, DeviceRows, HostRows, Rows, place
 
 _ANGLES = 2**14
 
@@ -83,94 +82,144 @@ class SoftmaxLoss:
         """Oscillation: twice the range of one row's loss; an upper bound, tight for two classes."""
         return 2 * largest_and_range(self.classes, reach)[1]
 
-    def empirical(self, rows: FloatArray, targets: FloatArray) -> "SoftmaxRisk":
+    def empirical(
+        self, rows: FloatArray, targets: FloatArray, arrays: ArrayBackend = NUMPY
+    ) -> "SoftmaxRisk":
         """Mean cross-entropy of ``rows`` (n, d) with ``targets`` (n,) in 0, …, classes − 1."""
-        own = targets[None, :] == np.arange(1, self.classes)[:, None]
-        return SoftmaxRisk(np.ascontiguousarray(rows), own.astype(float))
+        table = place(rows, arrays)
+        own = [table.column((targets == c).astype(float)) for c in range(1, self.classes)]
+        return SoftmaxRisk(table, table.xp.stack(own))
 
 
 @dataclass(frozen=True)
 class SoftmaxRisk:
-    """Mean cross-entropy of given rows."""
+    """Mean cross-entropy over rows on the host or on a device."""
 
-    rows: FloatArray
-    own: FloatArray
+    table: Rows
+    own: Any  # 1 in the column of each row's class, for classes 1, 2, …
 
     @property
     def n(self) -> int:
         """Number of rows."""
-        return int(self.rows.shape[0])
+        return self.table.n
 
     @property
     def p(self) -> int:
         """Number of parameters, (C − 1)·d."""
-        return int(len(self.own) * self.rows.shape[1])
+        return self.classes * self.table.p
+
+    @property
+    def classes(self) -> int:
+        """Number of classes without the reference."""
+        return int(self.own.shape[0])
+
+    @property
+    def rows(self) -> FloatArray:
+        """Rows (n, d) of a table on the host."""
+        return np.asarray(self.table.rows)
 
     def value(self, theta: FloatArray) -> FloatArray:
         """Mean loss of each column of ``theta`` of shape (p, K); returns shape (K,)."""
-        (total,) = self._sum_blocks(lambda block: (self._losses(theta, block)[0],), theta)
-        return total / self.n
+        value: FloatArray = self.table.evaluate(self._value, theta)
+        return value
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean loss (K,) and gradient (p, K) for each column of ``theta`` of shape (p, K)."""
         if theta.ndim > 2:
             parts = [self.value_and_gradient(models) for models in theta]
             return np.stack([part[0] for part in parts]), np.stack([part[1] for part in parts])
-
-        def block(rows: slice) -> tuple[FloatArray, FloatArray]:
-            total, residual = self._losses(theta, rows)
-            return total, np.vstack([self.rows[rows].T @ one for one in residual])
-
-        total, gradient = self._sum_blocks(block, theta)
-        return total / self.n, gradient / self.n
+        value, gradient = self.table.evaluate(self._value_and_gradient, theta)
+        return value, gradient
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Hessian (p, p) of the mean loss at one model (p,)."""
+        if not isinstance(self.table, HostRows):
+            return self._device_hessian(self.table, theta)
+        return self.weighted_hessian(theta, np.ones(self.n)) / self.n
+
+    def weighted_hessian(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
+        """Sum (p, p) over rows, on the host, of their Hessians times ``weights`` (n,)."""
         probability = self.probabilities(theta)
-        blocks = [
+        return np.block(
             [
-                (self.rows * ((a == b) * one - one * other)[:, None]).T @ self.rows
-                for b, other in enumerate(probability)
+                [
+                    (self.rows * (weights * ((a == b) * one - one * other))[:, None]).T @ self.rows
+                    for b, other in enumerate(probability)
+                ]
+                for a, one in enumerate(probability)
             ]
-            for a, one in enumerate(probability)
-        ]
-        return np.block(blocks) / self.n
+        )
 
     def curvature_bound(self) -> FloatArray:
         """Gram matrix/2 per class (p, p): diag π − ππᵀ is at most ½, or ¼ for two classes."""
-        rows = self.rows.astype(np.float64, copy=False)
-        bend = 4 if len(self.own) == 1 else 2
-        gram = rows.T @ rows / (bend * self.n)
-        return np.asarray(np.kron(np.eye(len(self.own)), gram), dtype=np.float64)
+        gram = self.table.gram() / ((4 if self.classes == 1 else 2) * self.n)
+        return np.asarray(np.kron(np.eye(self.classes), gram), dtype=np.float64)
 
     def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> "SoftmaxRisk":
         """Return the same loss, computed in ``dtype``: rounding does not depend on ``reach``."""
-        return SoftmaxRisk(np.ascontiguousarray(self.rows, dtype=dtype), self.own.astype(dtype))
+        on_host = isinstance(self.table, HostRows)
+        return SoftmaxRisk(
+            self.table.within(dtype), self.own.astype(dtype) if on_host else self.own
+        )
 
     def probabilities(self, theta: FloatArray) -> FloatArray:
-        """Probabilities (C − 1, n) of classes 1, 2, … for one model (p,)."""
-        return self._probabilities(theta[:, None], slice(None))[0][:, :, 0]
+        """Probabilities (C − 1, n) of classes 1, 2, … for one model (p,), on the host."""
+        share: FloatArray = self._shares(theta[:, None], ALL_ROWS)[0][:, :, 0]
+        return share
 
-    def _sum_blocks(
-        self, work: Callable[[slice], tuple[FloatArray, ...]], theta: FloatArray
-    ) -> tuple[FloatArray, ...]:
-        cells = theta.shape[1] * len(self.own)
-        return sum_row_batches(work, self.n, cells, item_bytes=self.rows.itemsize)
+    def _value(self, theta: Any) -> Any:
+        return self._mean(self.table.total(lambda part: (self._losses(theta, part)[0],), theta)[0])
 
-    def _losses(self, theta: FloatArray, rows: slice) -> tuple[FloatArray, FloatArray]:
-        """Sum of losses (K,) and π − e_y (C − 1, m, K) of a batch of m rows."""
-        probability, log_total, scores = self._probabilities(theta, rows)
-        own = self.own[:, rows, None]
-        return (log_total - (own * scores).sum(axis=0)).sum(axis=0), probability - own
+    def _value_and_gradient(self, theta: Any) -> tuple[Any, Any]:
+        xp = self.table.xp
 
-    def _probabilities(
-        self, theta: FloatArray, rows: slice
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """π (C − 1, m, K), log Σ_c exp(score) (m, K) and the scores of a batch of m rows."""
-        models = np.asarray(theta, dtype=self.rows.dtype)
-        parts = models.reshape(len(self.own), self.rows.shape[1], -1)
-        scores = np.stack([self.rows[rows] @ part for part in parts])
-        top = np.maximum(scores.max(axis=0), 0.0)  # the reference's score is 0
-        parts = np.exp(scores - top)
-        total = np.exp(-top) + parts.sum(axis=0)
-        return parts / total, top + np.log(total), scores
+        def batch(part: slice) -> tuple[Any, Any]:
+            total, residual = self._losses(theta, part)
+            return total, xp.reshape(self.table.pull(residual, part), (self.p, -1))
+
+        total, gradient = self.table.total(batch, theta)
+        return self._mean(total), gradient / self.n
+
+    def _mean(self, total: Any) -> Any:
+        if not self.table.padding:
+            return total / self.n
+        return (total - self.table.padding * math.log(self.classes + 1)) / self.n
+
+    def _losses(self, theta: Any, part: slice) -> tuple[Any, Any]:
+        """Sum of losses (K,), and π − e_y in the shape of scores."""
+        share, log_total, scores = self._shares(theta, part)
+        own, xp = self._own(part), self.table.xp
+        losses = log_total - xp.sum(own * scores, axis=0)
+        return xp.sum(losses, axis=self.table.rows_axis), share - own
+
+    def _own(self, part: slice) -> Any:
+        return self.own[:, part, :] if self.table.rows_axis == -2 else self.own[:, :, part]
+
+    def _shares(self, theta: Any, part: slice) -> tuple[Any, Any, Any]:
+        """π and scores, both (C − 1, …) in the shape of scores, and log Σ_c exp(score)."""
+        xp = self.table.xp
+        models = xp.reshape(theta, (self.classes, self.table.p, -1))
+        scores = self.table.scores(models, part)
+        highest = xp.max(scores, axis=0)
+        top = xp.maximum(highest, xp.zeros_like(highest))  # the reference's score is 0
+        parts = xp.exp(scores - top)
+        total = xp.exp(-top) + xp.sum(parts, axis=0)
+        return parts / total, top + xp.log(total), scores
+
+    def _device_hessian(self, table: DeviceRows, theta: FloatArray) -> FloatArray:
+        xp, classes = table.xp, range(self.classes)
+        models = table.arrays.put(theta[:, None])
+
+        def piece(part: slice) -> tuple[Any]:
+            share = self._shares(models, part)[0][:, 0, :]
+            rows = table.rows[part, :]
+            weights = [
+                [share[a, :] * ((1.0 if a == b else 0.0) - share[b, :]) for b in classes]
+                for a in classes
+            ]
+            blocks = [
+                xp.concat([rows.T @ (rows * w[:, None]) for w in line], axis=1) for line in weights
+            ]
+            return (xp.concat(blocks, axis=0),)
+
+        return to_host(table.total(piece, models)[0]) / self.n

@@ -12,8 +12,9 @@ from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.problem.losses.base import EmpiricalLoss
 from rashomon_explorer.problem.losses.chunked import ChunkedRisk, loss_kind
 from rashomon_explorer.problem.losses.kinked import ClippedSlopeRisk
-from rashomon_explorer.problem.losses.smooth import LogisticRisk, SquaredRisk
+from rashomon_explorer.problem.losses.logistic import LogisticRisk
 from rashomon_explorer.problem.losses.softmax import SoftmaxRisk
+from rashomon_explorer.problem.losses.squared import SquaredRisk
 from rashomon_explorer.problem.lower_bounds.clipped_slope import clipped_slope_bound
 from rashomon_explorer.problem.lower_bounds.smooth import (
     SUMS,

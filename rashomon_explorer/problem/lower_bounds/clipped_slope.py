@@ -174,18 +174,20 @@ def clipped_slope_bound(
     risk: ClippedSlopeRisk, theta: FloatArray, whiten: FloatArray
 ) -> ClippedSlopeBound:
     """Bound around the model ``theta`` (p,) in the metric whitened by ``whiten`` (p, p)."""
-    if risk.shape.smoothing == 0:
+    if risk.function.smoothing == 0:
         raise SamplerError(
             "a loss with kinks has no certified quadratic bound: use a smoothed loss "
             "(smoothed_hinge), or proposals from tangent planes, which need none"
         )
-    room = risk.shape.room(risk.scores(theta))
+    room = risk.function.room(risk.scores(theta))
     inside = room > 0
     rows = risk.rows[inside] @ whiten
-    bound = ClippedSlopeBound.of(rows, room[inside], 1 / (risk.n * risk.shape.smoothing))
+    bound = ClippedSlopeBound.of(rows, room[inside], 1 / (risk.n * risk.function.smoothing))
     if risk.p > LARGEST_SPECTRUM:
         return bound
-    return replace(bound, expansion=ClippedSlopeExpansion(risk.rows, risk.offsets, risk.shape))
+    return replace(
+        bound, expansion=ClippedSlopeExpansion(risk.rows, risk.offsets[:, 0], risk.function)
+    )
 
 
 def _tails(rows: FloatArray, weights: FloatArray, bins: NDArray[np.intp]) -> list[FourthMoment]:

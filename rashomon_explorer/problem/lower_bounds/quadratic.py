@@ -11,8 +11,9 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.problem.losses.base import EmpiricalLoss, sum_row_batches
 from rashomon_explorer.problem.losses.chunked import ChunkedRisk
 from rashomon_explorer.problem.losses.kinked import ClippedSlope, ClippedSlopeRisk
-from rashomon_explorer.problem.losses.smooth import LogisticRisk, SquaredRisk
+from rashomon_explorer.problem.losses.logistic import LogisticRisk
 from rashomon_explorer.problem.losses.softmax import SoftmaxRisk
+from rashomon_explorer.problem.losses.squared import SquaredRisk
 
 _NEAR = 1e-3  # for closer ends of the interval, differences would be rounding errors
 # Candidate contacts of logistic parabolas: spreads from the mean score, and shares of the distance
@@ -181,14 +182,14 @@ class _ChunkBowl:
 
 
 def _bowl_logistic(risk: LogisticRisk, where: Where) -> Bowl:
-    return _of_rows(np.asarray(risk.z, dtype=float), np.zeros(risk.n), under_logistic, where)
+    return _of_rows(np.asarray(risk.rows, dtype=float), np.zeros(risk.n), under_logistic, where)
 
 
 def _clipped_slope(risk: ClippedSlopeRisk, where: Where) -> Bowl:
     def under(*scores: FloatArray) -> Parabolas:
-        return under_clipped_slope(risk.shape, *scores)
+        return under_clipped_slope(risk.function, *scores)
 
-    return _of_rows(risk.rows, risk.offsets, under, where)
+    return _of_rows(risk.rows, risk.offsets[:, 0], under, where)
 
 
 def _squared(risk: SquaredRisk, where: Where) -> Bowl:
@@ -198,23 +199,14 @@ def _squared(risk: SquaredRisk, where: Where) -> Bowl:
 
 def _softmax(risk: SoftmaxRisk, where: Where) -> Bowl:
     """Second-order model at the mean with less curvature: f'' falls at most by e^{−kt} on a ray."""
-    rows, classes = risk.rows, len(risk.own)
-    probability = risk.probabilities(where.mean)
+    rows, classes = risk.rows, risk.classes
     parts = where.mean.reshape(classes, rows.shape[1])
     middle = where.centre.reshape(classes, rows.shape[1])
     length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     away = _range((parts - middle) @ rows.T)
     reach = (away + np.sqrt(2.0) * length * where.radius) * _OUTWARD
     left = 2 * _fall(reach)
-    hessian = np.block(
-        [
-            [
-                (rows * (left * ((a == b) * one - one * other))[:, None]).T @ rows
-                for b, other in enumerate(probability)
-            ]
-            for a, one in enumerate(probability)
-        ]
-    )
+    hessian = risk.weighted_hessian(where.mean, left)
     bend = (hessian + hessian.T) / (2 * risk.n)
     value, gradient = risk.value_and_gradient(where.mean[:, None])
     bent = bend @ where.mean

@@ -12,8 +12,9 @@ from scipy.special import expit
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.problem.losses.chunked import ChunkedRisk, ChunkLoss
-from rashomon_explorer.problem.losses.smooth import LogisticRisk, SquaredRisk
+from rashomon_explorer.problem.losses.logistic import LogisticRisk
 from rashomon_explorer.problem.losses.softmax import SoftmaxRisk
+from rashomon_explorer.problem.losses.squared import SquaredRisk
 
 
 class ExcessBound(Protocol):
@@ -281,7 +282,7 @@ def logistic_sums(
 
 def logistic_bound(risk: LogisticRisk, theta: FloatArray, whiten: FloatArray) -> LogisticBound:
     """Bound around the model ``theta`` (p,) in the metric whitened by ``whiten`` (p, p)."""
-    return LogisticBound.of(risk.z @ whiten, expit(risk.z @ theta))
+    return LogisticBound.of(risk.rows @ whiten, expit(risk.rows @ theta))
 
 
 def _polynomial(
@@ -312,7 +313,7 @@ def softmax_sums(
     risk: SoftmaxRisk, theta: FloatArray, whiten: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Arguments of :meth:`LogisticBound.of_sums` around ``theta`` (p,), whitened (p, p)."""
-    parts = whiten.reshape(len(risk.own), risk.rows.shape[1], -1)
+    parts = whiten.reshape(risk.classes, risk.rows.shape[1], -1)
     return _sums(np.stack([risk.rows @ part for part in parts]), risk.probabilities(theta))
 
 
@@ -369,7 +370,7 @@ Sums = tuple[FloatArray, ...]
 
 
 def _of_logistic(risk: LogisticRisk, theta: FloatArray, whiten: FloatArray) -> Sums:
-    return logistic_sums(risk.z @ whiten, expit(risk.z @ theta))
+    return logistic_sums(risk.rows @ whiten, expit(risk.rows @ theta))
 
 
 SUMS: dict[type, Callable[[Any, FloatArray, FloatArray], Sums]] = {

@@ -18,10 +18,10 @@ from rashomon_explorer.mechanisms.objective_perturbation.sampler import (
 from rashomon_explorer.privacy.conversions import gdp_delta
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses.clipped_gradient import ClippedLogisticLoss, HuberLoss
-from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
-from rashomon_explorer.problem.losses.smooth import LogisticLoss, SquaredLoss
+from rashomon_explorer.problem.losses.kinked import HuberLoss, SmoothedHingeLoss
+from rashomon_explorer.problem.losses.logistic import ClippedLogisticLoss, LogisticLoss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
+from rashomon_explorer.problem.losses.squared import SquaredLoss
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
 

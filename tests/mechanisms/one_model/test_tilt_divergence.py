@@ -14,7 +14,7 @@ from rashomon_explorer.privacy.tradeoff import (
     compose_tradeoffs,
 )
 from rashomon_explorer.privacy.tradeoff.curves import from_dict
-from rashomon_explorer.problem.losses.smooth import LogisticLoss
+from rashomon_explorer.problem.losses.logistic import LogisticLoss
 from tests.crossing import crossed
 from tests.mechanisms.one_model.test_objective import (
     CASES,

@@ -21,7 +21,7 @@ from rashomon_explorer.privacy import adaptive_epsilon, gdp, zcdp
 from rashomon_explorer.privacy.conversions import filter_order
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses.smooth import SquaredLoss
+from rashomon_explorer.problem.losses.squared import SquaredLoss
 
 EPSILONS = st.floats(-8, 3).map(lambda power: 10.0**power)
 DELTAS = st.one_of(st.just(0.0), st.floats(-30, math.log10(0.9)).map(lambda power: 10.0**power))

@@ -18,7 +18,7 @@ from rashomon_explorer.mechanisms.planning.suggestions import (
 )
 from rashomon_explorer.mechanisms.planning.weakness import WEAK_HIT_RATE, weak_guarantee_reason
 from rashomon_explorer.problem.losses import LOSSES, zero_model_loss
-from rashomon_explorer.problem.losses.smooth import SquaredLoss
+from rashomon_explorer.problem.losses.squared import SquaredLoss
 
 ROWS = {"p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5, "delta": 1e-6}
 

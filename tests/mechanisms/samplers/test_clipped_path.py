@@ -17,7 +17,7 @@ from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.problem.losses.clipped_gradient import clipped
+from rashomon_explorer.problem.losses import clipped
 from rashomon_explorer.problem.problem import Problem
 
 ROWS = {"n": 2_000, "p": 4, "psi": 0.02, "radius": 2.0, "row_norm": 1.0}

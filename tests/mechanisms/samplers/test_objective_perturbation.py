@@ -31,7 +31,7 @@ from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warn
 from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy.conversions import filter_order, gdp_delta, zcdp_rho
-from rashomon_explorer.problem.losses.clipped_gradient import ClippedLogisticLoss
+from rashomon_explorer.problem.losses.logistic import ClippedLogisticLoss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.rows import chunk_rows

@@ -9,7 +9,7 @@ from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
-from rashomon_explorer.problem.losses.smooth import LogisticLoss, LogisticRisk
+from rashomon_explorer.problem.losses.logistic import LogisticLoss, LogisticRisk
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.lower_bounds import excess_bound
 from rashomon_explorer.problem.lower_bounds.quartic import ShiftedBound
@@ -41,13 +41,9 @@ def plain_rejection(target, size, rng):
 class OwnRisk(LogisticRisk):
     """A loss of a user's own: no envelope of it is known."""
 
-    def within(self, reach, dtype=np.float64):
-        return OwnRisk(super().within(reach, dtype).z, reach)
-
 
 class OwnLoss(LogisticLoss):
-    def empirical(self, rows, targets):
-        return OwnRisk(super().empirical(rows, targets).z)
+    risk = OwnRisk
 
 
 LOSSES = [SmoothedHingeLoss(), SmoothedHingeLoss(0.3), SoftmaxLoss(3), OwnLoss()]

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.problem.losses import LOSSES, get_loss
-from rashomon_explorer.problem.losses.smooth import LogisticRisk
+from rashomon_explorer.problem.losses.logistic import LogisticRisk, Softplus
+from rashomon_explorer.problem.losses.tables import HostRows
 from rashomon_explorer.problem.lower_bounds import ENVELOPES, excess_bound
 from tests.problem.rows import random_rows
 
@@ -142,4 +143,4 @@ def test_a_loss_of_a_users_own_is_not_taken_for_the_one_it_extends():
             return 2 * super().value(theta)
 
     with pytest.raises(SamplerError, match=r"no envelope of Doubled.*from planes"):
-        excess_bound(Doubled(np.eye(2)), np.zeros(2), np.eye(2))
+        excess_bound(Doubled(HostRows(np.eye(2)), Softplus()), np.zeros(2), np.eye(2))

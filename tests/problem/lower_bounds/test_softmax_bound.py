@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rashomon_explorer.problem.losses.smooth import LogisticLoss
+from rashomon_explorer.problem.losses.logistic import LogisticLoss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.lower_bounds import excess_bound
 from tests.problem.rows import labelled_rows

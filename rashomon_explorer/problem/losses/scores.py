@@ -1,0 +1,282 @@
+"""Losses f(±z·θ + offset) of one score, from the function f alone."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rashomon_explorer._utils.arrays import NUMPY, ArrayBackend, FloatArray
+from rashomon_explorer._utils.validation import check_positive
+from rashomon_explorer.problem.losses.tables import ALL_ROWS, HostRows, Rows, fused, place
+
+
+class ScoreFunction(Protocol):
+    """A convex function f of a score, for arrays of the library whose namespace is ``xp``."""
+
+    @property
+    def bend(self) -> float:
+        """Largest f''; infinite with a kink."""
+        ...
+
+    def value(self, a: Any, xp: Any = np) -> Any:
+        """Return f(a); same shape."""
+        ...
+
+    def slope(self, a: Any, xp: Any = np) -> Any:
+        """Return f'(a), with any subgradient at a kink; same shape."""
+        ...
+
+    def curvature(self, a: Any, xp: Any = np) -> Any:
+        """Return f''(a); same shape."""
+        ...
+
+    def sums(self, a: Any, axis: int, xp: Any = np) -> Any:
+        """Return the sums of f(a) along an axis."""
+        ...
+
+    def sums_and_slopes(self, a: Any, axis: int, xp: Any = np) -> tuple[Any, Any]:
+        """Return the sums of f(a) along an axis, and f'(a)."""
+        ...
+
+    def within(self, reach: float, dtype: Any) -> "ScoreFunction":
+        """Return the form of f for scores up to ``reach`` in a precision."""
+        ...
+
+
+class PlainFunction:
+    """Sums of a score function without a faster kernel."""
+
+    def sums(self: Any, a: Any, axis: int, xp: Any = np) -> Any:
+        """Return the sums of f(a) along an axis."""
+        return xp.sum(self.value(a, xp), axis=axis)
+
+    def sums_and_slopes(self: Any, a: Any, axis: int, xp: Any = np) -> tuple[Any, Any]:
+        """Return the sums of f(a) along an axis, and f'(a)."""
+        return self.sums(a, axis, xp), self.slope(a, xp)
+
+    def within(self, reach: float, dtype: Any) -> Self:
+        """Return the same function: its rounding does not depend on the size of scores."""
+        return self
+
+
+@dataclass(frozen=True)
+class ScoreRisk:
+    """Mean of f(z_i·θ + offset_i) over rows z_i on the host or on a device."""
+
+    table: Rows
+    function: Any  # a ScoreFunction
+    offsets: Any = None  # a column of the table
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.table.n
+
+    @property
+    def p(self) -> int:
+        """Number of parameters."""
+        return self.table.p
+
+    @property
+    def rows(self) -> NDArray[Any]:
+        """Rows z_i (n, p) of a table on the host."""
+        return np.asarray(self.table.rows)
+
+    def value(self, theta: FloatArray) -> FloatArray:
+        """Mean loss of each column of ``theta`` of shape (p, K); returns shape (K,)."""
+        value: FloatArray = self.table.evaluate(self._value, theta)
+        return value
+
+    def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean loss (K,) and (sub)gradient (p, K) of each column of ``theta`` (p, K)."""
+        value, gradient = self.table.evaluate(self._value_and_gradient, theta)
+        return value, gradient
+
+    def gradient(self, theta: FloatArray) -> FloatArray:
+        """Gradient (p, K) only, without the values."""
+        gradient: FloatArray = self.table.evaluate(self._gradient, theta)
+        return gradient
+
+    def hessian(self, theta: FloatArray) -> FloatArray:
+        """Hessian (p, p) of the mean loss at one model of shape (p,)."""
+        return self.table.mean_outer(
+            lambda models, part: self.function.curvature(self._scores(models, part), self.table.xp),
+            theta,
+        )
+
+    def curvature_bound(self) -> FloatArray | None:
+        """Largest f'' times the Gram matrix (p, p), above every Hessian; None with kinks."""
+        if not np.isfinite(self.function.bend):
+            return None
+        return self.table.gram() / (self.n / self.function.bend)
+
+    def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> Self:
+        """Return the same loss for scores up to ``reach``, computed in ``dtype``."""
+        offsets = self.offsets
+        if offsets is not None and isinstance(self.table, HostRows):
+            offsets = offsets.astype(dtype)
+        function = self.function.within(reach, dtype)
+        return replace(self, table=self.table.within(dtype), function=function, offsets=offsets)
+
+    def scores(self, theta: FloatArray) -> FloatArray:
+        """Scores z_i·θ + offset_i (n,) of one model (p,), on the host."""
+        return np.asarray(self._scores(theta[:, None], ALL_ROWS)[:, 0])
+
+    def _value(self, models: Any) -> Any:
+        function, table = self._function(models), self.table
+
+        def batch(part: slice) -> tuple[Any]:
+            return (function.sums(self._scores(models, part), table.rows_axis, table.xp),)
+
+        return self._mean(table.total(batch, models)[0])
+
+    def _value_and_gradient(self, models: Any) -> tuple[Any, Any]:
+        work = self._sums_and_slopes(models)
+
+        def batch(part: slice) -> tuple[Any, Any]:
+            total, slopes = work(self._scores(models, part))
+            return total, self.table.pull(slopes, part)
+
+        total, gradient = self.table.total(batch, models)
+        return self._mean(total), gradient / self.n
+
+    def _gradient(self, models: Any) -> Any:
+        function, table = self._function(models), self.table
+
+        def batch(part: slice) -> tuple[Any]:
+            return (table.pull(function.slope(self._scores(models, part), table.xp), part),)
+
+        return table.total(batch, models)[0] / self.n
+
+    def _sums_and_slopes(self, models: Any) -> Callable[[Any], tuple[Any, Any]]:
+        function: Any = self._function(models)
+        if isinstance(self.table, HostRows):
+            return lambda scores: function.sums_and_slopes(scores, -2)
+        return fused(self.table.arrays, function)
+
+    def _function(self, models: Any) -> Any:
+        """Form of the function for these models."""
+        return self.function
+
+    def _mean(self, total: Any) -> Any:
+        if not self.table.padding:
+            return total / self.n
+        return (total - self.table.padding * self._at_zero) / self.n
+
+    @cached_property
+    def _at_zero(self) -> float:
+        """Loss of a row of zeros that fills up a device's table."""
+        return float(self.function.value(np.zeros(1))[0])
+
+    def _scores(self, models: Any, part: slice) -> Any:
+        scores = self.table.scores(models, part)
+        if self.offsets is None:
+            return scores
+        if self.table.rows_axis == -1:
+            return scores + self.offsets[:, part]
+        return scores + self.offsets[part]
+
+
+class ScoreLoss:
+    """Loss of a linear score; a subclass defines ``function`` and how scores enter it."""
+
+    function: ClassVar[Any]  # a ScoreFunction
+    risk: ClassVar[type[ScoreRisk]] = ScoreRisk
+
+    def empirical(
+        self, rows: FloatArray, targets: FloatArray, arrays: ArrayBackend = NUMPY
+    ) -> ScoreRisk:
+        """Mean loss of ``rows`` (n, p) with ``targets`` (n,), computed where ``arrays`` are."""
+        rows, offsets = self.linear_form(rows, targets)
+        table = place(rows, arrays)
+        return self.risk(table, self.function, None if offsets is None else table.column(offsets))
+
+    def linear_form(
+        self, rows: FloatArray, targets: FloatArray
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """Rows z_i (n, p) and offsets (n,) with loss_i = f(z_i·θ + offset_i)."""
+        raise NotImplementedError
+
+    def row_losses(self, scores: FloatArray, targets: FloatArray) -> FloatArray:
+        """Loss of each score, for targets that broadcast to the scores."""
+        scores, targets = np.broadcast_arrays(scores, targets)
+        flat, offsets = self.linear_form(scores.reshape(-1, 1), targets.ravel())
+        a = flat[:, 0] if offsets is None else flat[:, 0] + offsets
+        return np.asarray(self.function.value(a)).reshape(scores.shape)
+
+    def smoothness(self, row_bound: float) -> float:
+        """Smoothness B²·max f''; infinite with a kink."""
+        return float(row_bound**2 * self.function.bend)
+
+    def _steepest(self, *a: float) -> float:
+        """Largest |f'| at the given arguments, between which it is no larger."""
+        return float(np.abs(self.function.slope(np.array(a))).max())
+
+
+def fold_labels(rows: FloatArray, labels: FloatArray) -> FloatArray:
+    """Rows −y_i x_i (n, p); the given rows without a copy if every label is −1."""
+    if (labels == -1).all():
+        return np.ascontiguousarray(rows)
+    return np.ascontiguousarray(rows * -labels[:, None])
+
+
+class MarginLoss(ScoreLoss):
+    """Loss f(shift − y z·θ) of two classes y in {−1, +1}, for a nondecreasing f."""
+
+    task: ClassVar[str] = "classification"
+    link: ClassVar[str] = "sign"
+    globally_lipschitz: ClassVar[bool] = True
+    labels: ClassVar[tuple[float, ...]] = (-1.0, 1.0)
+    outputs: ClassVar[int] = 1
+    shift: ClassVar[float] = 0.0
+
+    def linear_form(
+        self, rows: FloatArray, targets: FloatArray
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """Rows −y_i x_i, and offsets of ``shift``."""
+        offsets = np.full(len(rows), self.shift) if self.shift else None
+        return fold_labels(rows, targets), offsets
+
+    def lipschitz(self, reach: float, row_bound: float) -> float:
+        """Lipschitz constant B·f'(shift + reach)."""
+        return row_bound * self._steepest(self.shift + reach)
+
+    def oscillation(self, reach: float) -> float:
+        """Oscillation 2[f(shift + s) − f(shift − s)] of two rows' difference, s = reach."""
+        low, high = self.function.value(np.array([self.shift - reach, self.shift + reach]))
+        return 2 * float(high - low)
+
+
+@dataclass(frozen=True)
+class ErrorLoss(ScoreLoss):
+    """Loss f(z·θ − y) of an error, for targets y that are clipped to ±target_bound."""
+
+    target_bound: float = 1.0
+    task: ClassVar[str] = "regression"
+    link: ClassVar[str] = "identity"
+    globally_lipschitz: ClassVar[bool] = True
+    labels: ClassVar[None] = None
+    outputs: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        check_positive(target_bound=self.target_bound)
+
+    def linear_form(
+        self, rows: FloatArray, targets: FloatArray
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """Return the rows, and the clipped targets times −1."""
+        return rows, -np.clip(targets, -self.target_bound, self.target_bound)
+
+    def lipschitz(self, reach: float, row_bound: float) -> float:
+        """Lipschitz constant B·max |f'| for errors up to Y + reach."""
+        most = self.target_bound + reach
+        return row_bound * self._steepest(-most, most)
+
+    def oscillation(self, reach: float) -> float:
+        """Bound 2[f(Y + s) − f(max(Y − s, 0))] of two rows' difference, s = reach, f symmetric."""
+        ends = np.array([max(self.target_bound - reach, 0.0), self.target_bound + reach])
+        low, high = self.function.value(ends)
+        return 2 * float(high - low)

@@ -1,0 +1,116 @@
+"""Squared loss, from sufficient statistics."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rashomon_explorer._utils.arrays import NUMPY, ArrayBackend, FloatArray, is_foreign, to_host
+from rashomon_explorer.problem.losses.kinked import HuberLoss
+from rashomon_explorer.problem.losses.scores import ErrorLoss, PlainFunction
+from rashomon_explorer.problem.losses.tables import DeviceRows
+
+
+@dataclass(frozen=True)
+class HalfSquare(PlainFunction):
+    """½a²."""
+
+    bend: ClassVar[float] = 1.0
+
+    def value(self, a: Any, xp: Any = np) -> Any:
+        """½a²."""
+        return a * a / 2
+
+    def slope(self, a: Any, xp: Any = np) -> Any:
+        """Return the argument."""
+        return a
+
+    def curvature(self, a: Any, xp: Any = np) -> Any:
+        """1 everywhere."""
+        return xp.ones_like(a)
+
+
+@dataclass(frozen=True)
+class SquaredLoss(ErrorLoss):
+    """Half the squared error of a linear score, for targets in [−target_bound, target_bound]."""
+
+    name: ClassVar[str] = "squared"
+    globally_lipschitz: ClassVar[bool] = False
+    function: ClassVar[HalfSquare] = HalfSquare()
+
+    def oscillation(self, reach: float) -> float:
+        """Oscillation (Y + s)² − max(Y − s, 0)² of the difference of two rows' losses, s = reach.
+
+        One row's loss ½(y − a)² with |a| ≤ s varies by at most
+        ½(Y + s)² − ½max(Y − s, 0)² over the domain. The difference of two varies by at most
+        twice that. It is attained by y = y' = Y with rows at the angle −Y/s (or opposite rows for
+        s ≤ Y) (docs/theory.md §1).
+        """
+        return (self.target_bound + reach) ** 2 - max(self.target_bound - reach, 0.0) ** 2
+
+    def empirical(  # type: ignore[override]  # p² numbers instead of n·p
+        self, rows: FloatArray, targets: FloatArray, arrays: ArrayBackend = NUMPY
+    ) -> "SquaredRisk":
+        """Mean squared loss of ``rows`` (n, p) with ``targets`` (n,), clipped."""
+        n, clipped = len(rows), np.clip(targets, -self.target_bound, self.target_bound)
+        energy = float(clipped @ clipped) / n
+        if arrays.on_host:
+            return SquaredRisk(n, rows.T @ rows / n, rows.T @ clipped / n, energy)
+        there = DeviceRows.of(arrays, rows)
+        moment = to_host(there.column(clipped) @ there.rows)[0] / n
+        return SquaredRisk(n, there.gram() / n, moment, energy, arrays)
+
+    def clipped(self, most: float) -> HuberLoss:
+        """Return the loss with its slope clipped to ``most``."""
+        return HuberLoss(self.target_bound, most)
+
+
+@dataclass(frozen=True)
+class SquaredRisk:
+    """Mean squared loss ½(θᵀSθ − 2 s·θ + c), from sufficient statistics only."""
+
+    n: int
+    gram: FloatArray
+    moment: FloatArray
+    energy: float
+    arrays: ArrayBackend = NUMPY
+
+    @property
+    def p(self) -> int:
+        """Number of parameters."""
+        return len(self.moment)
+
+    def value(self, theta: FloatArray) -> FloatArray:
+        """Mean loss of each column of ``theta`` of shape (p, K); returns shape (K,)."""
+        return self.value_and_gradient(theta)[0]
+
+    def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean loss (K,) and gradient (p, K) for each column of ``theta`` of shape (p, K)."""
+        if self.arrays.on_host or is_foreign(theta):
+            return self._value_and_gradient(theta)
+        value, gradient = self._value_and_gradient(self.arrays.put(theta))
+        return to_host(value), to_host(gradient)
+
+    def hessian(self, theta: FloatArray) -> FloatArray:
+        """Hessian (p, p): the Gram matrix, for every ``theta``."""
+        return self.gram
+
+    def curvature_bound(self) -> FloatArray:
+        """Return the Gram matrix, which equals every Hessian."""
+        return self.gram
+
+    def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> "SquaredRisk":
+        """Return the loss itself: its statistics are small and stay in float64."""
+        return self
+
+    def _value_and_gradient(self, theta: Any) -> tuple[Any, Any]:
+        gram, moment = self._placed
+        gradient = gram @ theta - moment
+        both = self.arrays.xp.sum(theta * (gradient - moment), axis=-2)
+        return 0.5 * (both + self.energy), gradient
+
+    @cached_property
+    def _placed(self) -> tuple[Any, Any]:
+        """Gram matrix and moments (p, 1) in the arrays of the backend."""
+        return self.arrays.put(self.gram), self.arrays.put(self.moment[:, None])
