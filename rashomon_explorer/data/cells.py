@@ -4,6 +4,7 @@ import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,7 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
-from rashomon_explorer.data.messages import Place, quoted
+from rashomon_explorer.data.messages import Level, Place, quoted
 from rashomon_explorer.exceptions import DataError, RowsClippedWarning, warn_stacklevel
 
 WORTH_A_WORD = 0.01
@@ -289,3 +290,70 @@ def looks_like_dates(cells: pd.Series) -> bool:
     if np.isfinite(read_numbers(found)[0]).any():  # 1.2019 is a number
         return False
     return len(found) > 2 and any(all(form.fullmatch(one) for one in found) for form in _FORMS)
+
+
+_MOST_CLASSES = 20
+_FEWEST_ROWS = 50  # with fewer rows, integer measurements may all differ and lie close
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnSample:
+    """Cells of a column for which a declaration is proposed.  Curator: not private."""
+
+    name: str
+    cells: pd.Series
+    role: str
+    coded: bool  # whether numbers are codes of levels
+
+    @cached_property
+    def present(self) -> pd.Series:
+        """Cells that are not missing."""
+        return self.cells[~is_missing(as_text(self.cells))]
+
+    @cached_property
+    def numbers(self) -> FloatArray:
+        """Numbers of the present cells; NaN for text."""
+        return read_numbers(self.present)[0]
+
+    @cached_property
+    def levels(self) -> list[Level]:
+        """Distinct values in order, as plain Python: 1.0 in a column with missing values is 1."""
+        found: dict[str, Level] = {}
+        values = self.present.drop_duplicates()
+        for value, text in zip(values, as_text(values), strict=True):
+            plain = value.item() if isinstance(value, np.generic) else value
+            if isinstance(plain, float) and plain.is_integer():
+                plain = int(plain)
+            found.setdefault(text, plain if isinstance(plain, bool | int | float) else text)
+        numbers = all(isinstance(level, int | float) for level in found.values())
+        return sorted(found.values()) if numbers else [found[text] for text in sorted(found)]
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether most values are numbers, with more than two (in a target, many) distinct ones."""
+        if pd.api.types.is_bool_dtype(self.present) or not len(self.present):
+            return False
+        fewest = _MOST_CLASSES if self.role == "target" else 2
+        return bool(np.isfinite(self.numbers).mean() > 0.5) and self.present.nunique() > fewest
+
+    @property
+    def numbers_rows(self) -> bool:
+        """Whether the integers of a feature number the rows, in any order."""
+        if self.role != "feature" or self.coded or len(self.numbers) < _FEWEST_ROWS:
+            return False
+        if not np.isfinite(self.numbers).all():
+            return False
+        steps = np.diff(np.sort(self.numbers))
+        whole = (self.numbers % 1 == 0).all()
+        return bool(whole and (steps > 0).all() and np.median(steps) == 1)
+
+    @property
+    def has_dates(self) -> bool:
+        """Whether the values are dates or months."""
+        return not self.coded and self.role != "sensitive" and looks_like_dates(self.cells)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Role and, for a feature with missing cells, their rule."""
+        absent = self.role == "feature" and len(self.present) < len(self.cells)
+        return {"role": self.role, **({"missing": "indicator"} if absent else {})}

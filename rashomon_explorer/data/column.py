@@ -1,13 +1,16 @@
 """Base class of column types, and ignored columns."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, ClassVar, Self
 
+import numpy as np
 import pandas as pd
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.data.cells import MISSING, Reading, cell_text
+from rashomon_explorer.data.cells import MISSING, ColumnSample, Reading, cell_text
 from rashomon_explorer.data.messages import Bounds, Level, check_among, quoted, suggestion
 from rashomon_explorer.exceptions import DataError
 
@@ -43,7 +46,8 @@ class Column:
         for one in ("missing_values", "learnt"):
             object.__setattr__(self, one, self._listed(one))
         for one in self.learnt:
-            check_among(one, ["kind", *_names_of(self)], f"learnt of {self._called}")
+            settings = ["kind", *(field.name for field in fields(self))]
+            check_among(one, settings, f"learnt of {self._called}")
         self._check()
 
     def _check(self) -> None:
@@ -54,10 +58,10 @@ class Column:
         return f"column {self.name!r}"
 
     def _listed(self, field: str) -> tuple[Any, ...]:
-        given = getattr(self, field)
-        if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-            raise DataError(f"{field} of {self._called} must be a list, got {given!r}")
-        return tuple(given)
+        values = getattr(self, field)
+        if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+            raise DataError(f"{field} of {self._called} must be a list, got {values!r}")
+        return tuple(values)
 
     @property
     def unconfirmed(self) -> tuple[str, ...]:
@@ -83,9 +87,14 @@ class Column:
         return (self.name, *marked)
 
     @property
+    def value_bounds(self) -> Bounds:
+        """Range of a value, in the column's own units."""
+        raise NotImplementedError
+
+    @property
     def encoded_bounds(self) -> tuple[Bounds, ...]:
         """Range of each encoded column, in the column's own units."""
-        raise NotImplementedError
+        return (self.value_bounds, (0.0, 1.0))[: len(self.encoded_names)]
 
     @property
     def refuses(self) -> bool:
@@ -108,30 +117,40 @@ class Column:
         """Columns (n_rows, k) whose squares sum to about 1 in a typical row."""
         raise NotImplementedError
 
-    @property
-    def in_words(self) -> str:
-        """Summary of the declaration in one line."""
-        said = [" ".join(filter(None, [self.kind, self._values_in_words()]))]
-        said += [f"missing: {self.missing}"] * (self.missing != "unexpected")
-        said += [self.role] * (self.role != "feature")
-        said += [f"LEARNT, to be confirmed: {', '.join(self.learnt)}"] * bool(self.learnt)
-        return ", ".join(said)
+    def with_indicator(self, values: FloatArray, reading: Reading) -> FloatArray:
+        """Columns (n_rows, k) of the values, and of the missing-value indicator if declared."""
+        indicator = [reading.missing.astype(float)] if self.missing == "indicator" else []
+        return np.column_stack([values, *indicator])
 
-    def _values_in_words(self) -> str:
+    @classmethod
+    def propose(cls, sample: ColumnSample) -> Column | None:
+        """Return a declaration that fits the cells; None if this kind does not fit them."""
+        return None
+
+    @property
+    def summary(self) -> str:
+        """Summary of the declaration in one line."""
+        parts = [" ".join(filter(None, [self.kind, self._values_text()]))]
+        parts += [f"missing: {self.missing}"] * (self.missing != "unexpected")
+        parts += [self.role] * (self.role != "feature")
+        parts += [f"LEARNT, to be confirmed: {', '.join(self.learnt)}"] * bool(self.learnt)
+        return ", ".join(parts)
+
+    def _values_text(self) -> str:
         return ""
 
     def to_dict(self) -> dict[str, Any]:
         """Kind and all settings that differ from the defaults, as plain values."""
-        told: dict[str, Any] = {"kind": self.kind}
+        values: dict[str, Any] = {"kind": self.kind}
         shared = [field.name for field in fields(Column)]  # written last
         for field in sorted(fields(self), key=lambda one: one.name in shared):
             value = getattr(self, field.name)
             if field.name != "name" and value != field.default:
-                told[field.name] = list(value) if isinstance(value, tuple) else value
-        return told
+                values[field.name] = list(value) if isinstance(value, tuple) else value
+        return values
 
     @classmethod
-    def from_dict(cls, name: str, told: Mapping[str, Any]) -> Self:
+    def from_dict(cls, name: str, values: Mapping[str, Any]) -> Self:
         """Create a column from plain values.
 
         Raises
@@ -140,23 +159,19 @@ class Column:
             If a value is unknown, missing or invalid.
         """
         known = [field.name for field in fields(cls) if field.name != "name"]
-        for field in told:
+        for field in values:
             if field not in known:
                 raise DataError(
                     f"column {name!r} of kind {cls.kind!r} has no setting {field!r}"
                     f"{suggestion(field, known)}; the settings are {quoted(known, limit=20)}"
                 )
         try:
-            return cls(name, **told)
+            return cls(name, **values)
         except TypeError:
-            needed = [field for field in known if field in cls.__match_args__ and field not in told]
+            needed = [one for one in known if one in cls.__match_args__ and one not in values]
             raise DataError(
                 f"column {name!r} of kind {cls.kind!r} must declare its {quoted(needed)}"
             ) from None
-
-
-def _names_of(column: Column) -> list[str]:
-    return [field.name for field in fields(column)]
 
 
 @dataclass(frozen=True)

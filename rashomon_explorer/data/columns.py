@@ -13,7 +13,14 @@ import pandas as pd
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.validation import is_finite
-from rashomon_explorer.data.cells import Reading, as_text, cell_text, indicators, read_numbers
+from rashomon_explorer.data.cells import (
+    ColumnSample,
+    Reading,
+    as_text,
+    cell_text,
+    indicators,
+    read_numbers,
+)
 from rashomon_explorer.data.column import NO_VALUE, Column, IgnoredColumn
 from rashomon_explorer.data.messages import Bounds, Level, check_among, check_bounds, quoted
 from rashomon_explorer.exceptions import DataError
@@ -26,6 +33,7 @@ class Levelled(Column):
     """Base class of columns with levels; values and levels are compared as text."""
 
     unknown_rules: ClassVar[tuple[str, ...]] = ("zero", "refuse")
+    n_proposed: ClassVar[range] = range(0)  # numbers of levels for which the kind is proposed
 
     levels: Sequence[Level]
     _: KW_ONLY
@@ -69,8 +77,16 @@ class Levelled(Column):
         """Whether a row's cell may raise an error."""
         return "refuse" in (self.missing, self.unknown)
 
-    def _values_in_words(self) -> str:
+    def _values_text(self) -> str:
         return quoted(self.levels, limit=_MOST_SHOWN)
+
+    @classmethod
+    def propose(cls, sample: ColumnSample) -> Column | None:
+        """Distinct values as levels, unless the column holds dates or row numbers."""
+        if sample.has_dates or sample.numbers_rows or len(sample.levels) not in cls.n_proposed:
+            return None
+        learnt = ("kind", "levels", "missing")
+        return cls(sample.name, sample.levels, learnt=learnt, **sample.settings)
 
     def read(self, cells: pd.Series) -> Reading:
         """Parse level codes; NaN for unknown values, and for missing ones without a fill."""
@@ -133,6 +149,7 @@ class Categorical(Levelled):
 
     kind: ClassVar[str] = "categorical"
     unknown_rules: ClassVar[tuple[str, ...]] = ("zero", "other", "refuse")
+    n_proposed: ClassVar[range] = range(3, 51)
 
     @property
     def encoded_names(self) -> tuple[str, ...]:
@@ -165,6 +182,7 @@ class Categorical(Levelled):
 
 _FARTHEST = 1e100  # largest ratio that is allowed, so that squares do not overflow
 _PARTS = 4  # equal parts of the typical range, for default thresholds
+_TAILS = (0.05, 0.01, 0.001)  # on each side; later ones if nearly all values are equal
 
 
 @dataclass(frozen=True)
@@ -274,9 +292,20 @@ class Numeric(Column):
             )
 
     @property
-    def encoded_bounds(self) -> tuple[Bounds, ...]:
-        """The bounds, and those of the missing-value indicator if declared."""
-        return (self.bounds, (0.0, 1.0))[: len(self.encoded_names)]
+    def value_bounds(self) -> Bounds:
+        """The bounds."""
+        return self.bounds
+
+    @classmethod
+    def propose(cls, sample: ColumnSample) -> Column | None:
+        """Minimum and maximum as bounds, and the middle nine tenths as typical range."""
+        if sample.coded or not sample.has_numbers or sample.numbers_rows:
+            return None
+        numbers = sample.numbers[np.isfinite(sample.numbers)]
+        bounds = float(numbers.min()), float(numbers.max())
+        learnt = ("kind", "bounds", "typical", "missing")
+        typical = _typical_range(numbers, bounds)
+        return cls(sample.name, bounds, typical=typical, learnt=learnt, **sample.settings)
 
     @property
     def usual(self) -> Bounds:
@@ -294,23 +323,28 @@ class Numeric(Column):
 
     def in_units(self, reading: Reading) -> FloatArray:
         """Unscaled numbers, and the missing-value indicator if declared."""
-        return self._with_mark(reading.values, reading)
+        return self.with_indicator(reading.values, reading)
 
     def in_unit_size(self, reading: Reading) -> FloatArray:
         """Numbers scaled by the typical range, and the missing-value indicator if declared."""
         low, high = self.usual
         middle, half = low / 2 + high / 2, high / 2 - low / 2
-        return self._with_mark(math.sqrt(3) * ((reading.values - middle) / half), reading)
+        return self.with_indicator(math.sqrt(3) * ((reading.values - middle) / half), reading)
 
-    def _values_in_words(self) -> str:
-        said = f"{_span(self.bounds)} {self.unit}".rstrip()
-        said += "" if self.typical is None else f", typically {_span(self.typical)}"
-        asked = ", ".join(f"{one:,.6g}" for one in self.thresholds)
-        return f"{said}, thresholds {asked}" if asked else said
+    def _values_text(self) -> str:
+        text = f"{_span(self.bounds)} {self.unit}".rstrip()
+        text += "" if self.typical is None else f", typically {_span(self.typical)}"
+        thresholds = ", ".join(f"{one:,.6g}" for one in self.thresholds)
+        return f"{text}, thresholds {thresholds}" if thresholds else text
 
-    def _with_mark(self, values: FloatArray, reading: Reading) -> FloatArray:
-        marks = [reading.missing.astype(float)] if self.missing == "indicator" else []
-        return np.column_stack([values, *marks])
+
+def _typical_range(numbers: FloatArray, bounds: Bounds) -> Bounds | None:
+    """Range of most values; None if that is the bounds, or if nearly all values are equal."""
+    for tail in _TAILS:
+        low, high = (float(end) for end in np.quantile(numbers, [tail, 1 - tail]))
+        if low < high:
+            return None if (low, high) == bounds else (low, high)
+    return None
 
 
 def _span(pair: Bounds) -> str:
@@ -347,24 +381,22 @@ class Ordered(Levelled):
     kind: ClassVar[str] = "ordered"
 
     @property
-    def encoded_bounds(self) -> tuple[Bounds, ...]:
-        """Range of the level indices, and that of the missing-value indicator if declared."""
-        return ((0.0, len(self.levels) - 1.0), (0.0, 1.0))[: len(self.encoded_names)]
+    def value_bounds(self) -> Bounds:
+        """Range of the level indices."""
+        return 0.0, len(self.levels) - 1.0
 
     def in_units(self, reading: Reading) -> FloatArray:
         """Return the levels as indices from 0, and the missing-value indicator if declared."""
         middle = (len(self.levels) - 1) / 2
-        return self._with_mark(np.where(np.isnan(reading.values), middle, reading.values), reading)
+        return self.with_indicator(
+            np.where(np.isnan(reading.values), middle, reading.values), reading
+        )
 
     def in_unit_size(self, reading: Reading) -> FloatArray:
         """Scores, and the missing-value indicator if declared."""
         last = len(self.levels) - 1
         scores = math.sqrt(3 * last / (last + 2)) * (2 * reading.values / last - 1)
-        return self._with_mark(np.where(np.isnan(scores), 0.0, scores), reading)
-
-    def _with_mark(self, values: FloatArray, reading: Reading) -> FloatArray:
-        marks = [reading.missing.astype(float)] if self.missing == "indicator" else []
-        return np.column_stack([values, *marks])
+        return self.with_indicator(np.where(np.isnan(scores), 0.0, scores), reading)
 
 
 @dataclass(frozen=True)
@@ -388,6 +420,7 @@ class YesNo(Ordered):
     """
 
     kind: ClassVar[str] = "yes/no"
+    n_proposed: ClassVar[range] = range(2, 3)
 
     levels: Sequence[Level] = ("no", "yes")
 
@@ -402,17 +435,17 @@ class YesNo(Ordered):
 KINDS: Mapping[str, type[Column]] = {
     kind.kind: kind for kind in (Numeric, Categorical, Ordered, YesNo, IgnoredColumn)
 }
-"""Column types by kind."""
+"""Column types by kind, in the order in which a proposal tries them."""
 
 
-def column_from_values(name: str, told: Any) -> Column:
+def column_from_values(name: str, values: Any) -> Column:
     """Create a column from its settings in a file."""
-    if not isinstance(told, Mapping):
-        raise DataError(f"column {name!r} must be a table of settings, got {told!r}")
-    if "kind" not in told:
+    if not isinstance(values, Mapping):
+        raise DataError(f"column {name!r} must be a table of settings, got {values!r}")
+    if "kind" not in values:
         raise DataError(
             f"column {name!r} must declare its kind, one of {', '.join(map(repr, KINDS))}"
         )
-    check_among(told["kind"], list(KINDS), f"kind of column {name!r}")
-    settings = {field: value for field, value in told.items() if field != "kind"}
-    return KINDS[told["kind"]].from_dict(name, settings)
+    check_among(values["kind"], list(KINDS), f"kind of column {name!r}")
+    settings = {field: value for field, value in values.items() if field != "kind"}
+    return KINDS[values["kind"]].from_dict(name, settings)

@@ -337,7 +337,7 @@ def check_cell_kinds(schema: TableSchema, X: Any) -> None:
         if found:
             raise DataError(
                 f"column {column.name!r} holds {found}, and the schema declares "
-                f"{column.in_words}. {_RAW}"
+                f"{column.summary}. {_RAW}"
             )
 
 

@@ -6,23 +6,14 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
-from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.containers import check_readable, column_labels
-from rashomon_explorer.data.cells import as_text, is_missing, looks_like_dates, read_numbers
+from rashomon_explorer.data.cells import ColumnSample
 from rashomon_explorer.data.column import Column, IgnoredColumn
-from rashomon_explorer.data.columns import Categorical, Numeric, YesNo
-from rashomon_explorer.data.messages import Bounds, Level, check_unique, quoted, suggestion
+from rashomon_explorer.data.columns import KINDS
+from rashomon_explorer.data.messages import check_unique, quoted, suggestion
 from rashomon_explorer.data.schema import TableSchema
 from rashomon_explorer.data.tables import cell_reader
 from rashomon_explorer.exceptions import DataError
-
-_MOST_LEVELS = 50
-_MOST_CLASSES = 20
-_FEWEST_ROWS = 50  # with fewer rows, integer measurements may all differ and lie close
-_TAILS = (0.05, 0.01, 0.001)  # on each side; later ones if nearly all values are equal
 
 
 def propose_schema(
@@ -63,6 +54,7 @@ def propose_schema(
 
     Examples
     --------
+    >>> import pandas as pd
     >>> frame = pd.DataFrame({"age": [20, 44, 90], "home": ["own", "rent", None]})
     >>> propose_schema(frame)  # doctest: +NORMALIZE_WHITESPACE
     TableSchema
@@ -82,7 +74,12 @@ def propose_schema(
     cells = cell_reader(frame)
     columns = [
         _proposed(
-            cells(IgnoredColumn(name), label), name, roles.get(name, "feature"), name in codes
+            ColumnSample(
+                name,
+                cells(IgnoredColumn(name), label),
+                role=roles.get(name, "feature"),
+                coded=name in codes,
+            )
         )
         for name, label in zip(names, labels, strict=True)
     ]
@@ -92,10 +89,10 @@ def propose_schema(
     return schema
 
 
-def _known(names: list[str], asked: Any, what: str) -> list[str]:
-    if isinstance(asked, str):
-        raise DataError(f"{what} must be a list of column names, got the str {asked!r}")
-    for name in (found := list(asked)):
+def _known(names: list[str], columns: Any, what: str) -> list[str]:
+    if isinstance(columns, str):
+        raise DataError(f"{what} must be a list of column names, got the str {columns!r}")
+    for name in (found := list(columns)):
         if name not in names:
             raise DataError(
                 f"{what} names {name!r}, which is not a column{suggestion(name, names)}; the "
@@ -105,10 +102,10 @@ def _known(names: list[str], asked: Any, what: str) -> list[str]:
 
 
 def _roles(names: list[str], target: str | None, others: dict[str, Any]) -> dict[str, str]:
-    asked = {role: _known(names, given, role) for role, given in others.items()}
-    asked["target"] = _known(names, [] if target is None else [target], "target")
+    columns = {role: _known(names, given, role) for role, given in others.items()}
+    columns["target"] = _known(names, [] if target is None else [target], "target")
     roles: dict[str, str] = {}
-    for role, given in asked.items():
+    for role, given in columns.items():
         for name in given:
             if name in roles:
                 raise DataError(f"column {name!r} is {roles[name]} and {role}: choose one role")
@@ -116,71 +113,11 @@ def _roles(names: list[str], target: str | None, others: dict[str, Any]) -> dict
     return roles
 
 
-def _proposed(cells: pd.Series, name: str, role: str, coded: bool) -> Column:
-    if role == "ignore":
-        return IgnoredColumn(name)
-    absent = is_missing(as_text(cells))
-    missing: dict[str, Any] = {"missing": "indicator"} if absent.any() and role == "feature" else {}
-    if role == "feature" and not coded and _names_rows(cells[~absent]):
-        return IgnoredColumn(name, learnt=("role",))
-    if not coded and _is_number(cells[~absent], role):
-        return _numeric(cells, name, {"role": role, **missing})
-    levels = _levels(cells[~absent])
-    dated = not coded and role != "sensitive" and looks_like_dates(cells)
-    if len(levels) < 2 or len(levels) > _MOST_LEVELS or dated:
-        return IgnoredColumn(name, role="ignore" if role == "feature" else role, learnt=("role",))
-    kind = YesNo if len(levels) == 2 else Categorical
-    return kind(name, levels, role=role, learnt=("kind", "levels", "missing"), **missing)
-
-
-def _is_number(present: pd.Series, role: str) -> bool:
-    """Whether most values are numbers, with more than two (in a target, many) distinct ones."""
-    if pd.api.types.is_bool_dtype(present) or not len(present):
-        return False
-    numbers, _ = read_numbers(present)
-    fewest = _MOST_CLASSES if role == "target" else 2
-    return bool(np.isfinite(numbers).mean() > 0.5) and present.nunique() > fewest
-
-
-def _names_rows(present: pd.Series) -> bool:
-    """Whether integers are row identifiers, which are not features."""
-    numbers, _ = read_numbers(present)
-    if len(numbers) < _FEWEST_ROWS or not np.isfinite(numbers).all():
-        return False
-    steps = np.diff(np.sort(numbers))
-    return bool((numbers % 1 == 0).all() and (steps > 0).all() and np.median(steps) == 1)
-
-
-def _numeric(cells: pd.Series, name: str, settings: dict[str, Any]) -> Column:
-    numbers, _ = read_numbers(cells)
-    numbers = numbers[np.isfinite(numbers)]
-    low, high = float(numbers.min()), float(numbers.max())
-    return Numeric(
-        name,
-        (low, high),
-        typical=_typical(numbers, (low, high)),
-        learnt=("kind", "bounds", "typical", "missing"),
-        **settings,
-    )
-
-
-def _typical(numbers: FloatArray, bounds: Bounds) -> Bounds | None:
-    """Range of most values; None if that is the bounds, or if nearly all values are equal."""
-    for tail in _TAILS:
-        low, high = (float(end) for end in np.quantile(numbers, [tail, 1 - tail]))
-        if low < high:
-            return None if (low, high) == bounds else (low, high)
-    return None
-
-
-def _levels(values: pd.Series) -> list[Level]:
-    """Distinct values in order, as plain Python: 1.0 in a column with missing values is 1."""
-    found: dict[str, Level] = {}
-    values = values.drop_duplicates()
-    for value, text in zip(values, as_text(values), strict=True):
-        plain = value.item() if isinstance(value, np.generic) else value
-        if isinstance(plain, float) and plain.is_integer():
-            plain = int(plain)
-        found.setdefault(text, plain if isinstance(plain, bool | int | float) else text)
-    numbers = all(isinstance(level, int | float) for level in found.values())
-    return sorted(found.values()) if numbers else [found[text] for text in sorted(found)]
+def _proposed(sample: ColumnSample) -> Column:
+    """Return the declaration of the first kind that fits; a feature that none fits is ignored."""
+    if sample.role == "ignore":
+        return IgnoredColumn(sample.name)
+    proposals = (kind.propose(sample) for kind in KINDS.values())
+    role = "ignore" if sample.role == "feature" else sample.role
+    ignored = IgnoredColumn(sample.name, role=role, learnt=("role",))
+    return next((column for column in proposals if column is not None), ignored)

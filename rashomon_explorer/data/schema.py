@@ -67,10 +67,9 @@ class TableSchema(ReprMixin):
     columns: Sequence[Column]
 
     def __post_init__(self) -> None:
-        given = self.columns
-        if isinstance(given, Mapping):
+        if isinstance(self.columns, Mapping):
             raise DataError("columns must be a list of columns; pass a dict to from_dict")
-        columns = tuple(given)
+        columns = tuple(self.columns)
         for column in columns:
             if not isinstance(column, Column):
                 raise DataError(f"columns must be declared columns, got {column!r}")
@@ -203,15 +202,13 @@ class TableSchema(ReprMixin):
           status  categorical 1, 2, 3, 4
         """
         column = self[name]
-        told = column.to_dict()
         kind = KINDS.get(values.get("kind", column.kind), type(column))
-        kept = {field: told[field] for field in told if field in kind.__dataclass_fields__}
-        left = [
-            one
-            for one in column.learnt
-            if one not in values and one != "kind" and one in kind.__dataclass_fields__
+        known = kind.__dataclass_fields__
+        settings = {key: value for key, value in column.to_dict().items() if key in known}
+        learnt = [
+            one for one in column.learnt if one in known and one != "kind" and one not in values
         ]
-        merged = {"kind": column.kind, **kept, "learnt": left, **values}
+        merged = {"kind": column.kind, **settings, "learnt": learnt, **values}
         return self._with(column_from_values(name, merged))
 
     def _with(self, changed: Column) -> Self:
@@ -230,7 +227,7 @@ class TableSchema(ReprMixin):
         return {"columns": {column.name: column.to_dict() for column in self.columns}}
 
     @classmethod
-    def from_dict(cls, told: Mapping[str, Any]) -> Self:
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Create a schema from plain values.
 
         Raises
@@ -238,10 +235,10 @@ class TableSchema(ReprMixin):
         DataError
             If a column is invalid; the message names it and the reason.
         """
-        columns = told.get("columns") if isinstance(told, Mapping) else None
+        columns = values.get("columns") if isinstance(values, Mapping) else None
         if not isinstance(columns, Mapping) or not columns:
             raise DataError('a schema must have a table "columns" with one entry per column')
-        if strange := [key for key in told if key != "columns"]:
+        if strange := [key for key in values if key != "columns"]:
             raise DataError(f'a schema has only "columns", got also {quoted(strange)}')
         return cls(tuple(column_from_values(name, about) for name, about in columns.items()))
 
@@ -337,7 +334,7 @@ class TableSchema(ReprMixin):
         )
 
     def _facts(self) -> Iterable[Fact]:
-        return [(column.name, column.in_words) for column in self.columns]
+        return [(column.name, column.summary) for column in self.columns]
 
 
 _NAMED_ROLES = ("sensitive", "target")

@@ -2,6 +2,10 @@
 
 import itertools
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -9,7 +13,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rashomon_explorer.data import Categorical, IgnoredColumn, Numeric, Ordered, YesNo
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.data import (
+    KINDS,
+    Categorical,
+    IgnoredColumn,
+    Numeric,
+    Ordered,
+    TableEncoder,
+    TableSchema,
+    YesNo,
+    propose_schema,
+)
+from rashomon_explorer.data.cells import ColumnSample, Reading, as_text
+from rashomon_explorer.data.column import Column
+from rashomon_explorer.data.encoder import UnitEncoder
 from rashomon_explorer.exceptions import DataError
 
 
@@ -128,3 +146,33 @@ def test_a_word_for_missing_can_be_a_level():
 def test_what_cannot_be_declared_is_refused_by_name(make, message):
     with pytest.raises(DataError, match=re.escape(message)):
         make()
+
+
+def test_the_documented_kind_is_registered_proposed_encoded_and_stored(monkeypatch):
+    """The class in docs/architecture.md, and the one line that enters it."""
+    page = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    (example,) = (one for one in re.findall(r"```python\n(.*?)```", page, re.S) if "Day(" in one)
+    names = {"Column": Column, "ColumnSample": ColumnSample, "FloatArray": FloatArray, "pd": pd}
+    names |= {"Reading": Reading, "ClassVar": ClassVar, "Sequence": Sequence, "np": np}
+    exec(example, names := {**names, "as_text": as_text, "dataclass": dataclass})
+    Day = names["Day"]
+    frame = pd.DataFrame(
+        {"opened": ["2020-01-01", "2020-12-31", None, "2020-07-01"], "x": [0.1, 2.5, 3.0, 4.2]}
+    )
+    assert propose_schema(frame)["opened"].kind == "anything"  # the control: not yet entered
+    monkeypatch.setitem(KINDS, Day.kind, Day)
+    schema = propose_schema(frame)
+    assert schema["opened"] == Day(
+        "opened",
+        ("2020-01-01", "2020-12-31"),
+        missing="indicator",
+        learnt=("kind", "bounds", "missing"),
+    )
+    assert schema.leak and TableSchema.from_toml(schema.to_toml()) == schema
+    schema = schema.confirm(*schema).declare("opened", bounds=["2019-01-01", "2021-12-31"])
+    assert TableSchema.from_toml(schema.to_toml()) == schema and not schema.leak
+    days = UnitEncoder(schema).transform(frame)
+    assert days[:, :2].T.tolist() == [[365, 730, 547.5, 547], [0, 0, 1, 0]]
+    assert TableEncoder(schema).fit(frame).get_feature_names_out()[0] == "opened"
+    cells = pd.Series(["2019-01-01", "2021-12-31", None])
+    assert unit(schema["opened"], cells)[:, 0] == pytest.approx([-(3**0.5), 3**0.5, 0])
