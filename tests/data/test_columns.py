@@ -25,7 +25,7 @@ from rashomon_explorer.data import (
     YesNo,
     propose_schema,
 )
-from rashomon_explorer.data.cells import ColumnSample, Reading, as_text
+from rashomon_explorer.data.cells import ColumnSample, Reading, as_text, is_missing
 from rashomon_explorer.data.column import Column
 from rashomon_explorer.data.encoder import UnitEncoder
 from rashomon_explorer.exceptions import DataError
@@ -154,7 +154,10 @@ def test_the_documented_kind_is_registered_proposed_encoded_and_stored(monkeypat
     (example,) = (one for one in re.findall(r"```python\n(.*?)```", page, re.S) if "Day(" in one)
     names = {"Column": Column, "ColumnSample": ColumnSample, "FloatArray": FloatArray, "pd": pd}
     names |= {"Reading": Reading, "ClassVar": ClassVar, "Sequence": Sequence, "np": np}
-    exec(example, names := {**names, "as_text": as_text, "dataclass": dataclass})
+    exec(
+        example,
+        names := {**names, "as_text": as_text, "dataclass": dataclass, "is_missing": is_missing},
+    )
     Day = names["Day"]
     frame = pd.DataFrame(
         {"opened": ["2020-01-01", "2020-12-31", None, "2020-07-01"], "x": [0.1, 2.5, 3.0, 4.2]}
