@@ -30,7 +30,7 @@ from rashomon_explorer.plots.text import counted, empty_set_message
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.steps import Transformed
 from rashomon_explorer.sets import PredictorSet, RashomonSet
-from rashomon_explorer.sets.models.trees import Node
+from rashomon_explorer.sets.models.trees import Node, count_leaves
 from rashomon_explorer.trees import (
     CountedTrees,
     ParityFront,
@@ -42,7 +42,6 @@ from rashomon_explorer.trees import (
     least_losses,
     parity_front,
 )
-from rashomon_explorer.trees.private import leaves_of
 
 _NO_LINEAR = "Exact results need linear models with a convex loss."
 _NO_TARGETS = "Exact results need the rows and their targets."
@@ -398,7 +397,7 @@ class TreeAnswers:
     def _as_predictor_set(self, tree: Node) -> PredictorSet:
         counted = self.counted
         both = [counted.best(), tree]
-        losses = [counted.loss(leaves_of(one), counted.errors(one)) for one in both]
+        losses = [counted.loss(count_leaves(one), counted.errors(one)) for one in both]
         held = counted.as_set(both, np.array(losses), float(self.state.psi))
         return replace(held, classes=tuple(self.state.data.classes))
 

@@ -22,7 +22,7 @@ from rashomon_explorer.sets import RashomonSet, ReleasedSet
 from rashomon_explorer.sets.models.fitted import class_codes
 from rashomon_explorer.sets.models.trees import DecisionTrees
 from rashomon_explorer.trees import CountedTrees
-from rashomon_explorer.trees.reconstruction import counted_like, planned_class
+from rashomon_explorer.trees.private import counted_like, planned_class
 
 __all__ = [
     "KINDS",

@@ -13,21 +13,18 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.sets.models.trees import Leaf, Node
+from rashomon_explorer.sets.models.trees import Node
 from rashomon_explorer.trees.counted import CountedTrees
 from rashomon_explorer.trees.counting import count
 from rashomon_explorer.trees.lattice import (
-    NEVER,
     TwoBest,
     allowances,
     label_errors,
     leaf_errors,
-    leaf_label,
     least_errors,
 )
-from rashomon_explorer.trees.law import losses_of
 from rashomon_explorer.trees.rows import as_masks, yes_or_no
-from rashomon_explorer.trees.witnesses import LeastErrorsByLabel, Using, avoiding, best_tree
+from rashomon_explorer.trees.witnesses import BestPredicting, BestTrees, BestUsing, avoiding
 
 
 def least_losses(counted: CountedTrees) -> FloatArray:
@@ -113,11 +110,9 @@ def best_tree_predicting(counted: CountedTrees, row: int, label: int) -> Node:
         )
     need_all(counted)
     combination = counted.rows.patterns[counted.rows.place[row]].tolist()
-    parts = (counted.levels, counted.trees, counted.least_errors)
-    saying = LeastErrorsByLabel(*parts, combination, label)
-    leaves = range(1, counted.trees.most_leaves + 1)
-    errors = np.array([saying.errors(0, 0, k) for k in leaves])
-    return saying.tree(0, 0, 1 + int(np.argmin(losses_by_leaves(counted, errors))))
+    predicting = BestPredicting(counted.best_trees, combination, label)
+    losses = counted.losses_by_leaves(predicting.best_errors)
+    return predicting.tree(0, 0, 1 + int(np.argmin(losses)))
 
 
 def best_avoiding(counted: CountedTrees, feature: int) -> Node:
@@ -138,10 +133,8 @@ reference=1.0)
     """
     levels, trees = avoiding(counted.levels, counted.trees, _checked(counted, feature))
     least = least_errors(levels, trees)
-    leaves = 1 + int(np.argmin(losses_by_leaves(counted, least.best_errors)))
-    if leaves == 1:
-        return Leaf(leaf_label(levels[0], 0))
-    return best_tree(levels, trees, least, leaves, without=feature)
+    leaves = 1 + int(np.argmin(counted.losses_by_leaves(least.best_errors)))
+    return BestTrees(levels, trees, least, without=feature).tree(0, 0, leaves)
 
 
 def best_using(counted: CountedTrees, feature: int) -> Node:
@@ -166,13 +159,11 @@ def best_using(counted: CountedTrees, feature: int) -> Node:
 reference=1.0)
     """
     _checked(counted, feature)
-    using = Using(counted.levels, counted.trees, counted.least_errors, feature)
-    losses = np.where(
-        using.best_errors < NEVER, losses_by_leaves(counted, using.best_errors), np.inf
-    )
+    using = BestUsing(counted.best_trees, feature)
+    losses = counted.losses_by_leaves(using.best_errors)
     if not np.isfinite(losses).any():
         raise DataError(f"no tree of the class tests column {feature}: allow more leaves")
-    return using.tree(1 + int(np.argmin(losses)))
+    return using.tree(0, 0, 1 + int(np.argmin(losses)))
 
 
 _NOTHING = 1e-12
@@ -250,22 +241,10 @@ def need_all(counted: CountedTrees) -> None:
         )
 
 
-def losses_by_leaves(counted: CountedTrees, whole: NDArray[np.int64]) -> FloatArray:
-    """Losses of trees of 1, 2, … leaves, by their errors."""
-    leaves = range(1, len(whole) + 1)
-    each = [losses_of(counted.unit, counted.leaf_penalty, k, whole[k - 1 : k])[0] for k in leaves]
-    return np.array(each)
-
-
-def least_loss_over(counted: CountedTrees, whole: NDArray[np.int64]) -> float:
-    """Least loss over the numbers of leaves with a tree; ∞ if there is none."""
-    return float(np.where(whole < NEVER, losses_by_leaves(counted, whole), np.inf).min())
-
-
-def above_best(loss: float, counted: CountedTrees) -> float:
-    """Excess over the least loss; 0 if it is only rounding."""
-    beyond = loss - counted.least
-    return 0.0 if beyond < _NOTHING else beyond
+def _least_psi(counted: CountedTrees, errors: NDArray[np.int64]) -> float:
+    """Least excess loss over the numbers of leaves; 0 if only rounding, ∞ if there is no tree."""
+    excess = float(counted.losses_by_leaves(errors).min()) - counted.least
+    return 0.0 if excess < _NOTHING else excess
 
 
 def _checked(counted: CountedTrees, feature: int) -> int:
@@ -305,11 +284,10 @@ def feature_table(counted: CountedTrees, psi: float | None = None) -> pd.DataFra
         levels, trees = avoiding(counted.levels, counted.trees, feature)
         stumps = [two.without(feature) for two in best]
         least = least_errors(levels, trees, stumps)
-        using = Using(counted.levels, counted.trees, counted.least_errors, feature)
-        without = float(losses_by_leaves(counted, least.best_errors).min())
+        using = BestUsing(counted.best_trees, feature)
         found = {
-            "psi_using": above_best(least_loss_over(counted, using.best_errors), counted),
-            "psi_avoiding": above_best(without, counted),
+            "psi_using": _least_psi(counted, using.best_errors),
+            "psi_avoiding": _least_psi(counted, least.best_errors),
         }
         if psi is not None and whole is not None:
             limit = counted.limits(psi)[: len(least.best_errors)]

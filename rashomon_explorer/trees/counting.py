@@ -16,6 +16,7 @@ from rashomon_explorer.trees.lattice import (
     allowances,
     branch_errors,
     label_errors,
+    label_pairs,
     leaf_errors,
     pairs,
 )
@@ -315,12 +316,12 @@ def stump_errors(level: Level, places: IntArray) -> tuple[IntArray, FloatArray]:
     """Errors (K, J) of all subtrees with two leaves, and the number of trees with each."""
     part = _part(level, places)
     yes, no = leaf_errors(part)
-    labels = range(yes.shape[2])
-    both = [yes[..., a] + no[..., b] for a in labels for b in labels if a != b]
+    labels = yes.shape[2]
+    both = [yes[..., a] + no[..., b] for a, b in label_pairs(labels)]
     cut = np.stack(both, axis=2).reshape(len(places), -1)
     counted = np.repeat(part.cuts.astype(float), len(both), axis=1)
     uncut = label_errors(part, part.totals)
-    spare = np.repeat(part.spare[:, None] * float(len(labels) - 1), len(labels), axis=1)
+    spare = np.repeat(part.spare[:, None] * float(labels - 1), labels, axis=1)
     return np.concatenate([cut, uncut], axis=1), np.concatenate([counted, spare], axis=1)
 
 

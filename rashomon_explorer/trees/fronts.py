@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer.sets.models.trees import Leaf, Node, Split
 from rashomon_explorer.trees.counted import CountedTrees
-from rashomon_explorer.trees.lattice import allowances, label_errors, pairs
+from rashomon_explorer.trees.lattice import allowances, label_errors, label_pairs, pairs
 from rashomon_explorer.trees.rows import BITS, as_masks
 from rashomon_explorer.trees.witnesses import first_tree
 
@@ -150,7 +150,7 @@ class Fronts:
         having = level.with_feature[place, features]
         wrong_yes = label_errors(level, having)
         wrong_no = label_errors(level, level.totals[place] - having)
-        apart = _apart(having.shape[1])
+        apart = label_pairs(having.shape[1])
         keys = [yes * (a == label) + no * (b == label) for a, b in apart]
         errors = [wrong_yes[:, a] + wrong_no[:, b] for a, b in apart]
         return np.concatenate(keys), np.concatenate(errors)
@@ -199,7 +199,7 @@ class Fronts:
         self, asked: int, place: int, feature: int, key: int, errors: int
     ) -> Split | None:
         keys, wrong = self._stumps(asked, place, np.array([feature]))
-        for at, (a, b) in enumerate(_apart(self._trees.n_labels)):
+        for at, (a, b) in enumerate(label_pairs(self._trees.n_labels)):
             if (int(keys[at]), int(wrong[at])) == (key, errors):
                 return Split(feature, Leaf(a), Leaf(b))
         return None
@@ -239,10 +239,6 @@ def _digits(weights: NDArray[np.int64]) -> list[tuple[int, FloatArray]]:
         return [(0, weights.astype(float))]
     some = 2**24 - 1  # sums of 2²⁹ rows are exact
     return [(bit, (weights >> bit & some).astype(float)) for bit in (0, 24, 48)]
-
-
-def _apart(labels: int) -> list[tuple[int, int]]:
-    return [(a, b) for a in range(labels) for b in range(labels) if a != b]
 
 
 def _leaf_front(errors: list[int], weight: int, label: int) -> Front:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -168,11 +169,6 @@ def label_errors(level: Level, rows: IntArray) -> IntArray:
     return np.where(np.arange(labels) == said[..., None], errors, NEVER)
 
 
-def leaf_label(level: Level, place: int) -> int:
-    """Label with the least errors on a set; the first permitted one on a tie."""
-    return int(np.argmin(label_errors(level, level.totals[place])))
-
-
 def _of_level(
     level: Level,
     table: tuple[tuple[int, ...], ...],
@@ -200,6 +196,11 @@ def _of_level(
 def pairs(leaves: int, most: int) -> list[tuple[int, int]]:
     """List the splits of leaves between two branches that have at most ``most`` each."""
     return [(a, leaves - a) for a in range(max(1, leaves - most), min(most, leaves - 1) + 1)]
+
+
+def label_pairs(n_labels: int) -> list[tuple[int, int]]:
+    """List the pairs of different labels of two leaves."""
+    return list(permutations(range(n_labels), 2))
 
 
 def _least_stumps(level: Level) -> IntArray:
@@ -230,8 +231,8 @@ def stumps_of(level: Level, feature: int) -> IntArray:
 
 def _two_leaves(level: Level, having: IntArray, lacking: IntArray) -> IntArray:
     yes, no = leaf_errors_of(level, having, lacking)
-    labels = range(yes.shape[-1])
-    return np.minimum.reduce([yes[..., a] + no[..., b] for a in labels for b in labels if a != b])
+    both = [yes[..., a] + no[..., b] for a, b in label_pairs(yes.shape[-1])]
+    return np.minimum.reduce(both)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,15 +1,20 @@
-"""Private draws of trees: exact draws from the thresholded Gibbs distribution of a plan."""
+"""Private draws of trees from the thresholded Gibbs distribution of a plan, and their class."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
-from rashomon_explorer.sets.models.trees import Leaf, Node
+from rashomon_explorer.sets.models.trees import Node, count_leaves
 from rashomon_explorer.trees.counted import CountedTrees
 from rashomon_explorer.trees.law import CappedEnergy, any_tree, gibbs
+from rashomon_explorer.trees.questions import ThresholdQuestions
 from rashomon_explorer.trees.sampling import Walks
+from rashomon_explorer.trees.tree_class import TreeClass
 
 
 @dataclass(frozen=True)
@@ -48,12 +53,34 @@ def gibbs_draws(counted: CountedTrees, planned: TreePlan, rng: np.random.Generat
         tree = any_tree(counted.trees, rng) if cell is None else next(within_cap)
         errors = counted.errors(tree) if cell is None else cell[1]
         trees.append(tree)
-        losses.append(counted.loss(leaves_of(tree), errors))
+        losses.append(counted.loss(count_leaves(tree), errors))
     return DrawnTrees(tuple(trees), np.array(losses))
 
 
-def leaves_of(tree: Node) -> int:
-    """Count the leaves of a tree."""
-    if isinstance(tree, Leaf):
-        return 1
-    return leaves_of(tree.if_true) + leaves_of(tree.if_false)
+def counted_like(models: Any, X: ArrayLike, y: ArrayLike) -> CountedTrees:
+    """Count all trees with the questions, leaves, depth, leaf penalty and costs of drawn ones."""
+    planned = models.planned
+    if planned is None or not planned.questions:
+        raise DataError(
+            "these trees have no plan that lists their possible questions: trees drawn by "
+            "RashomonTreeClassifier have one; count others with CountedTrees"
+        )
+    names = models.models.feature_names
+    columns = tuple((names.index(name), threshold) for name, threshold in planned.questions)
+    questions = ThresholdQuestions(columns, names)
+    return CountedTrees(
+        questions.answers(models.models.rows(X)),
+        y,
+        questions=questions,
+        max_leaves=planned.most_leaves,
+        max_depth=planned.max_depth,
+        leaf_penalty=planned.leaf_penalty,
+        costs=planned.costs or None,
+        classes=models.classes,
+    )
+
+
+def planned_class(planned: TreePlan) -> TreeClass:
+    """Class of the trees of a plan that names their questions; public."""
+    settings = (planned.most_leaves, planned.max_depth, planned.n_labels)
+    return TreeClass(len(planned.questions), *settings)

@@ -12,7 +12,7 @@ from rashomon_explorer.trees.counting import (
     sample_in_rows,
     stump_errors,
 )
-from rashomon_explorer.trees.lattice import label_errors, leaf_errors_of, pairs
+from rashomon_explorer.trees.lattice import label_errors, label_pairs, leaf_errors_of, pairs
 from rashomon_explorer.trees.law import any_tree
 
 _MADE = -(2**40)  # lower codes of children denote finished subtrees
@@ -24,12 +24,6 @@ class Walks:
     def __init__(self, counts: Counts, rng: np.random.Generator) -> None:
         self._counts, self._rng = counts, rng
         self._trees = counts.trees
-        self._labels = [
-            (a, b)
-            for a in range(self._trees.n_labels)
-            for b in range(self._trees.n_labels)
-            if a != b
-        ]
 
     def draw(self, cells: list[tuple[int, int]]) -> list[Node]:
         """Draw a tree for each pair of leaves and errors."""
@@ -121,7 +115,7 @@ class _Growing:
     def _stumps(
         self, level: int, _: int, places: IntArray, errors: IntArray, ids: IntArray
     ) -> None:
-        here, labels = self._counts.levels[level], np.array(self._walks._labels)
+        here, labels = self._counts.levels[level], np.array(label_pairs(self._trees.n_labels))
         keys, place, goal = _different(places, errors)
         found, weights = stump_errors(here, place)
         option = sample_in_rows(np.where(found == goal[:, None], weights, 0.0), keys, self._rng)

@@ -14,10 +14,12 @@ from rashomon_explorer._utils.validation import check_nonnegative
 from rashomon_explorer.sets.models.trees import DecisionTrees, Node
 from rashomon_explorer.trees.counting import Counts, Histogram, count, stump_errors
 from rashomon_explorer.trees.lattice import (
+    NEVER,
     LeastErrors,
     Level,
     branch_errors,
     label_errors,
+    label_pairs,
     lattice,
     least_errors,
     pairs,
@@ -25,7 +27,7 @@ from rashomon_explorer.trees.lattice import (
 from rashomon_explorer.trees.law import limits, losses_of
 from rashomon_explorer.trees.rows import BITS, MergedRows, as_masks
 from rashomon_explorer.trees.tree_class import TreeClass
-from rashomon_explorer.trees.witnesses import best_tree
+from rashomon_explorer.trees.witnesses import BestTrees
 
 _AT_ONCE = 4096  # sets per batch of stumps
 
@@ -84,7 +86,7 @@ class Reached:
         level, found = self._counts.levels[asked], self._counts.found[asked][0]
         errors, ways = stump_errors(level, np.array(places))
         labels = level.totals.shape[1]
-        apart = [(a, b) for a in range(labels) for b in range(labels) if a != b]
+        apart = label_pairs(labels)
         for at, place in enumerate(places):
             of_set, here = found[place], around[place]
             assert of_set is not None and here is not None
@@ -265,6 +267,11 @@ class TreeTally:
         """Least errors below each set."""
         return least_errors(self.levels, self.trees)
 
+    @property
+    def best_trees(self) -> BestTrees:
+        """Subtrees of least errors below each set."""
+        return BestTrees(self.levels, self.trees, self.least_errors)
+
     @cached_property
     def least(self) -> float:
         """Loss of the best tree."""
@@ -273,12 +280,12 @@ class TreeTally:
     @property
     def least_by_leaves(self) -> FloatArray:
         """Least loss of a tree of 1, 2, … leaves."""
-        whole = self.least_errors.best_errors
-        leaves = np.arange(1, len(whole) + 1)
-        each = [
-            losses_of(self.unit, self.leaf_penalty, int(k), whole[k - 1 : k])[0] for k in leaves
-        ]
-        return np.array(each)
+        return self.losses_by_leaves(self.least_errors.best_errors)
+
+    def losses_by_leaves(self, errors: IntArray) -> FloatArray:
+        """Losses of trees of 1, 2, … leaves by their errors; ∞ where there is no tree."""
+        losses = losses_of(self.unit, self.leaf_penalty, np.arange(1, len(errors) + 1), errors)
+        return np.where(errors < NEVER, losses, np.inf)
 
     def limits(self, psi: float) -> IntArray:
         """Largest errors of a tree of 1, 2, … leaves within ψ; −1 if there is none."""
@@ -331,7 +338,7 @@ class TreeTally:
     def best(self) -> Node:
         """Return a tree of least loss, with the fewest leaves on a tie."""
         leaves = 1 + int(np.argmin(self.least_by_leaves))
-        return best_tree(self.levels, self.trees, self.least_errors, leaves)
+        return self.best_trees.tree(0, 0, leaves)
 
     def errors(self, tree: Node) -> int:
         """Total cost of the rows that a tree labels wrongly; each counts 1 without costs."""

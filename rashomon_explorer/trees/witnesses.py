@@ -1,4 +1,4 @@
-"""Best trees among those that predict a given label or use a given feature."""
+"""Best trees, also among those that predict a given label or use a given feature."""
 
 from dataclasses import replace
 from itertools import count
@@ -14,97 +14,116 @@ from rashomon_explorer.trees.lattice import (
     LeastErrors,
     Level,
     label_errors,
-    leaf_errors,
-    leaf_label,
+    label_pairs,
     pairs,
     stumps_of,
 )
 from rashomon_explorer.trees.tree_class import TreeClass
 
-
-def best_tree(
-    levels: list[Level],
-    trees: TreeClass,
-    least: LeastErrors,
-    leaves: int,
-    without: int | None = None,
-) -> Node:
-    """Tree of least errors with so many leaves; the first by features on a tie."""
-    return _Best(levels, trees, least, without).below(0, 0, leaves, ())
+Errors = NDArray[Any]
 
 
-def best_below(
-    of: tuple[list[Level], TreeClass, LeastErrors],
-    asked: int,
-    place: int,
-    leaves: int,
-    path: tuple[int, ...],
-) -> Node:
-    """Subtree of least errors below a set, after given questions."""
-    return _Best(*of, None).below(asked, place, leaves, path)
+class BestTrees:
+    """Subtrees of least errors below a set of rows; those of a subclass meet a requirement."""
 
-
-class _Best:
     def __init__(
-        self, levels: list[Level], trees: TreeClass, least: LeastErrors, without: int | None
+        self, levels: list[Level], trees: TreeClass, least: LeastErrors, without: int | None = None
     ) -> None:
+        self.levels, self.trees, self.least = levels, trees, least
         self._without = without
-        self._levels, self._trees, self._least = levels, trees, least.levels
 
-    def below(self, asked: int, place: int, leaves: int, path: tuple[int, ...]) -> Node:
-        level = self._levels[asked]
+    @property
+    def best_errors(self) -> Errors:
+        """Least errors of a tree of 1, 2, … leaves; ``NEVER`` if there is none."""
+        return np.array([self.errors(0, 0, k) for k in range(1, self.trees.most_leaves + 1)])
+
+    def errors(self, asked: int, place: int, leaves: int) -> int:
+        """Least errors of a subtree of so many leaves below a set; ``NEVER`` if there is none."""
+        return int(self.least.levels[asked][place, leaves - 1])
+
+    def permitted(self, errors: Errors) -> Errors:
+        """Errors (C,) of a leaf by its label; ``NEVER`` for a label that may not be there."""
+        return errors
+
+    def sides(self, feature: int) -> "list[tuple[BestTrees, BestTrees]]":
+        """List the requirements on the subtrees with and without a feature that meet this one."""
+        return [] if feature == self._without else [(self, self)]
+
+    def reached(self, feature: int) -> "BestTrees":
+        """Return the requirement on the subtree with the rows, if a feature does not cut them."""
+        return self
+
+    def tree(self, asked: int, place: int, leaves: int, path: tuple[int, ...] = ()) -> Node:
+        """Return a subtree of least errors below a path; the first by features on a tie."""
+        level, goal = self.levels[asked], self.errors(asked, place, leaves)
         if leaves == 1:
-            return Leaf(leaf_label(level, place))
-        goal = self._least[asked][place, leaves - 1]
+            errors = self.permitted(label_errors(level, level.totals[place]))
+            return Leaf(int(np.argmin(errors)))
         for feature in range(level.cuts.shape[1]):
-            if feature in path or feature == self._without:
-                continue
             cut = level.cuts[place, feature]
-            if not cut and level.by_majority:
+            if feature in path or not self.sides(feature) or not (cut or not level.by_majority):
                 continue
             if leaves == 2:
-                found = self._stump(level, place, feature, int(goal))
-            elif cut:
-                found = self._cut(asked, place, feature, leaves, (*path, feature))
+                found = self._stump(level, place, feature, goal)
             else:
-                found = self._uncut(asked, place, feature, leaves, (*path, feature))
+                split = self._cut if cut else self._uncut
+                found = split(asked, place, feature, leaves, (*path, feature), goal)
             if found is not None:
                 return found
         raise AssertionError("least errors belong to a tree")
 
     def _stump(self, level: Level, place: int, feature: int, goal: int) -> Node | None:
-        having = level.with_feature[place, feature]
-        lacking = level.totals[place] - having
-        yes, no = label_errors(level, having), label_errors(level, lacking)
-        for a in range(len(yes)):
-            for b in range(len(no)):
-                if a != b and yes[a] + no[b] == goal:
+        for yes, no in self.sides(feature):
+            first, second = leaf_options(yes, no, level, place, feature)
+            for a, b in label_pairs(len(first)):
+                if first[a] + second[b] == goal:
                     return Split(feature, Leaf(a), Leaf(b))
         return None
 
     def _cut(
-        self, asked: int, place: int, feature: int, leaves: int, path: tuple[int, ...]
+        self, asked: int, place: int, feature: int, leaves: int, path: tuple[int, ...], goal: int
     ) -> Node | None:
-        level, below = self._levels[asked], self._least[asked + 1]
-        yes, no = int(level.yes[place, feature]), int(level.no[place, feature])
-        for a, b in pairs(leaves, below.shape[1]):
-            if below[yes, a - 1] + below[no, b - 1] == self._least[asked][place, leaves - 1]:
-                first = self.below(asked + 1, yes, a, path)
-                return Split(feature, first, self.below(asked + 1, no, b, path))
+        to_yes, to_no = branches(self.levels[asked], place, feature)
+        for a, b in self.shares(asked, leaves):
+            for yes, no in self.sides(feature):
+                if yes.errors(asked + 1, to_yes, a) + no.errors(asked + 1, to_no, b) == goal:
+                    first = yes.tree(asked + 1, to_yes, a, path)
+                    return Split(feature, first, no.tree(asked + 1, to_no, b, path))
         return None
 
     def _uncut(
-        self, asked: int, place: int, feature: int, leaves: int, path: tuple[int, ...]
+        self, asked: int, place: int, feature: int, leaves: int, path: tuple[int, ...], goal: int
     ) -> Node | None:
-        level, below = self._levels[asked], self._least[asked + 1]
+        level, reached = self.levels[asked], self.reached(feature)
         same = int(level.same[place])
-        for a, b in pairs(leaves, below.shape[1]):
-            if below[same, b - 1] == self._least[asked][place, leaves - 1]:
-                reached = self.below(asked + 1, same, b, path)
-                nobody = first_tree(self._trees, a, path, self._without)
+        for a, b in self.shares(asked, leaves):
+            if reached.errors(asked + 1, same, b) == goal:
+                own = reached.tree(asked + 1, same, b, path)
+                nobody = first_tree(self.trees, a, path, self._without)
                 having = bool(level.with_feature[place, feature].any())
-                return Split(feature, *((reached, nobody) if having else (nobody, reached)))
+                return Split(feature, *((own, nobody) if having else (nobody, own)))
         return None
+
+    def shares(self, asked: int, leaves: int) -> list[tuple[int, int]]:
+        """Leaves of both branches of a split after so many questions."""
+        if asked + 1 == len(self.levels):
+            return []
+        return pairs(leaves, self.least.levels[asked + 1].shape[1])
+
+
+def leaf_options(
+    yes: BestTrees, no: BestTrees, level: Level, place: int, feature: int
+) -> tuple[list[int], list[int]]:
+    """Errors of each label of two leaves, on the rows with a feature and on those without."""
+    having = level.with_feature[place, feature]
+    first = yes.permitted(label_errors(level, having))
+    second = no.permitted(label_errors(level, level.totals[place] - having))
+    return first.tolist(), second.tolist()
+
+
+def branches(level: Level, place: int, feature: int) -> tuple[int, int]:
+    """Find the indices in the next level of a set's rows with a feature, and without."""
+    return int(level.yes[place, feature]), int(level.no[place, feature])
 
 
 def first_tree(
@@ -151,241 +170,97 @@ def _leading_not(places: IntArray, feature: int) -> IntArray:
     return kept
 
 
-Choice = tuple[str, int, int]
-"""Type of the subtree's first split, its feature, and leaves of the combination's side."""
+class BestPredicting(BestTrees):
+    """Subtrees that give one combination of features a label."""
 
-
-class LeastErrorsByLabel:
-    """Least errors of subtrees that give one combination of features a label."""
-
-    def __init__(
-        self, levels: list[Level], trees: TreeClass, least: LeastErrors, row: list[bool], label: int
-    ) -> None:
-        self._levels, self._trees, self._least = levels, trees, least
-        self._row, self._label = row, label
-        self._kept: dict[tuple[int, int, int], tuple[int, Choice]] = {}
+    def __init__(self, free: BestTrees, row: list[bool], label: int) -> None:
+        super().__init__(free.levels, free.trees, free.least)
+        self._free, self._row, self._label = free, row, label
+        self._known: dict[tuple[int, int, int], int] = {}
 
     def errors(self, asked: int, place: int, leaves: int) -> int:
-        """Least errors below a set with the combination; ``NEVER`` if there is no subtree."""
-        return self._best(asked, place, leaves)[0]
-
-    def tree(self, asked: int, place: int, leaves: int, path: tuple[int, ...] = ()) -> Node:
-        """Return a subtree with these errors."""
-        if leaves == 1:
-            return Leaf(self._label)
-        kind, feature, mine = self._best(asked, place, leaves)[1]
-        level = self._levels[asked]
-        if kind == "idle":
-            feature = next(
-                one
-                for one in range(len(self._row))
-                if not level.cuts[place, one] and one not in path
-            )
-        deeper, has_it = (*path, feature), self._row[feature]
-        if leaves == 2:
-            other = self._other_label(level, place, feature) if kind == "cut" else self._any_other
-            own: Node = Leaf(self._label)
-            beside: Node = Leaf(other)
-        elif kind == "idle":
-            own = self.tree(asked + 1, int(level.same[place]), mine, deeper)
-            beside = first_tree(self._trees, leaves - mine, deeper)
-        else:
-            to, away = self._sides(level, place, feature)
-            own = self.tree(asked + 1, to, mine, deeper)
-            beside = best_below(
-                (self._levels, self._trees, self._least), asked + 1, away, leaves - mine, deeper
-            )
-        return Split(feature, *((own, beside) if has_it else (beside, own)))
-
-    def _best(self, asked: int, place: int, leaves: int) -> tuple[int, Choice]:
+        """Least errors below a set that contains the combination."""
         key = (asked, place, leaves)
-        if key not in self._kept:
-            self._kept[key] = self._found(*key)
-        return self._kept[key]
+        if key not in self._known:
+            self._known[key] = min(self._options(*key), default=int(NEVER))
+        return self._known[key]
 
-    def _found(self, asked: int, place: int, leaves: int) -> tuple[int, Choice]:
-        level = self._levels[asked]
+    def permitted(self, errors: Errors) -> Errors:
+        """Only the label is permitted."""
+        return np.where(np.arange(len(errors)) == self._label, errors, NEVER)
+
+    def sides(self, feature: int) -> list[tuple[BestTrees, BestTrees]]:
+        """Only the side with the combination is restricted."""
+        return [(self, self._free) if self._row[feature] else (self._free, self)]
+
+    def _options(self, asked: int, place: int, leaves: int) -> list[int]:
+        """Least errors by the leaf or the first question."""
+        level = self.levels[asked]
         alone = int(label_errors(level, level.totals[place])[self._label])
         if leaves == 1:
-            return alone, ("leaf", -1, 1)
-        best = (int(NEVER), ("none", -1, 0))
-        idle = level.spare[place] > 0
-        if leaves == 2 and idle:
-            best = (alone, ("idle", -1, 1))
+            return [alone]
+        found: list[int] = []
         for feature in np.flatnonzero(level.cuts[place]).tolist():
+            ((yes, no),) = self.sides(feature)
             if leaves == 2:
-                mine, beside = self._parts(level, place, feature)
-                other = min(e for k, e in enumerate(beside) if k != self._label)
-                best = min(best, (mine[self._label] + other, ("cut", feature, 1)))
+                first, second = leaf_options(yes, no, level, place, feature)
+                found.append(min(first[a] + second[b] for a, b in label_pairs(len(first))))
                 continue
-            if asked + 1 == len(self._levels):
-                break
-            to, away = self._sides(level, place, feature)
-            below = self._least.levels[asked + 1]
-            for a, b in pairs(leaves, below.shape[1]):
-                errors = self.errors(asked + 1, to, a) + int(below[away, b - 1])
-                best = min(best, (errors, ("cut", feature, a)))
-        if leaves > 2 and idle and asked + 1 < len(self._levels):
-            most = self._least.levels[asked + 1].shape[1]
-            for a, _ in pairs(leaves, most):
-                errors = self.errors(asked + 1, int(level.same[place]), a)
-                best = min(best, (errors, ("idle", -1, a)))
-        return best
-
-    def _sides(self, level: Level, place: int, feature: int) -> tuple[int, int]:
-        """Find the index of the side with the combination, and of the other side."""
-        yes, no = int(level.yes[place, feature]), int(level.no[place, feature])
-        return (yes, no) if self._row[feature] else (no, yes)
-
-    def _parts(self, level: Level, place: int, feature: int) -> tuple[list[int], list[int]]:
-        """Errors of each label on the combination's side, and on the other."""
-        having = level.with_feature[place, feature]
-        lacking = level.totals[place] - having
-        mine, beside = (having, lacking) if self._row[feature] else (lacking, having)
-        return label_errors(level, mine).tolist(), label_errors(level, beside).tolist()
-
-    def _other_label(self, level: Level, place: int, feature: int) -> int:
-        beside = self._parts(level, place, feature)[1]
-        return min((e, k) for k, e in enumerate(beside) if k != self._label)[1]
-
-    @property
-    def _any_other(self) -> int:
-        return 1 if self._label == 0 else 0
+            to_yes, to_no = branches(level, place, feature)
+            for a, b in self.shares(asked, leaves):
+                found.append(yes.errors(asked + 1, to_yes, a) + no.errors(asked + 1, to_no, b))
+        if level.spare[place] > 0 and leaves == 2:
+            found.append(alone)
+        elif level.spare[place] > 0:
+            same = int(level.same[place])
+            found += [self.errors(asked + 1, same, b) for _, b in self.shares(asked, leaves)]
+        return found
 
 
-Errors = NDArray[Any]
+class BestUsing(BestTrees):
+    """Subtrees that test one feature."""
 
+    def __init__(self, free: BestTrees, feature: int) -> None:
+        super().__init__(free.levels, free.trees, free.least)
+        self._free, self._feature = free, feature
+        self._found: list[Errors] = []
+        for asked in range(len(self.levels) - 1, -1, -1):
+            self._found.insert(0, self._level(asked))
 
-class Using:
-    """Least errors (N, leaves) below each set of subtrees that test one feature."""
+    def errors(self, asked: int, place: int, leaves: int) -> int:
+        """Least errors of a subtree that tests the feature."""
+        return int(self._found[asked][place, leaves - 1])
 
-    def __init__(
-        self, levels: list[Level], trees: TreeClass, least: LeastErrors, feature: int
-    ) -> None:
-        self._levels, self._trees, self._least = levels, trees, least
-        self._feature = feature
-        self.found: list[Errors] = []
-        for asked in range(len(levels) - 1, -1, -1):
-            self.found.insert(0, self._level(asked))
+    def permitted(self, errors: Errors) -> Errors:
+        """No leaf tests a feature."""
+        return np.full_like(errors, NEVER)
 
-    @property
-    def best_errors(self) -> Errors:
-        """Least errors of a tree of 1, 2, … leaves that tests the feature."""
-        return np.asarray(self.found[0][0])
+    def sides(self, feature: int) -> list[tuple[BestTrees, BestTrees]]:
+        """One of the sides tests the feature, or the question does."""
+        if feature == self._feature:
+            return [(self._free, self._free)]
+        return [(self, self._free), (self._free, self)]
 
-    def tree(self, leaves: int, asked: int = 0, place: int = 0, path: tuple[int, ...] = ()) -> Node:
-        """Return a subtree with these errors."""
-        if self._feature in path:
-            return best_below((self._levels, self._trees, self._least), asked, place, leaves, path)
-        goal = self.found[asked][place, leaves - 1]
-        if self._here(asked, leaves)[place] == goal:
-            return self._first_question(asked, place, leaves, path)
-        level = self._levels[asked]
-        for feature in np.flatnonzero(level.cuts[place]).tolist():
-            yes, no = int(level.yes[place, feature]), int(level.no[place, feature])
-            for a, b in self._shares(asked, leaves):
-                deeper = (*path, feature)
-                if self._below(asked, yes, a, True) + self._below(asked, no, b, False) == goal:
-                    beside = self._sibling(asked, no, b, deeper)
-                    return Split(feature, self.tree(a, asked + 1, yes, deeper), beside)
-                if self._below(asked, yes, a, False) + self._below(asked, no, b, True) == goal:
-                    beside = self._sibling(asked, yes, a, deeper)
-                    return Split(feature, beside, self.tree(b, asked + 1, no, deeper))
-        return self._idle(asked, place, leaves, path)
+    def reached(self, feature: int) -> BestTrees:
+        """Require nothing of the rest of the tree after the feature."""
+        return self._free if feature == self._feature else self
 
     def _level(self, asked: int) -> Errors:
-        level, own = self._levels[asked], self._least.levels[asked]
+        level, own = self.levels[asked], self.least.levels[asked]
         found = np.full(own.shape, NEVER)
-        if asked + 1 < len(self._levels):
-            below = _with_nowhere(self._least.levels[asked + 1])
-            using = _with_nowhere(self.found[0])
+        below = using = None
+        if asked + 1 < len(self.levels):
+            below, using = map(_with_nowhere, (self.least.levels[asked + 1], self._found[0]))
         for leaves in range(2, own.shape[1] + 1):
-            best = self._here(asked, leaves)
-            for a, b in self._shares(asked, leaves):
+            best = asking_here(level, self._feature, leaves, below, own)
+            for a, b in self.shares(asked, leaves):
+                assert below is not None and using is not None
                 for one, other in ((using, below), (below, using)):
                     sums = one[level.yes, a - 1] + other[level.no, b - 1]
                     best = np.minimum(best, sums.min(axis=1, initial=NEVER))
                 best = np.minimum(best, using[level.same, b - 1])
             found[:, leaves - 1] = np.minimum(best, NEVER)
         return found
-
-    def _here(self, asked: int, leaves: int) -> Errors:
-        """Least errors (N,) of subtrees whose first question is the feature."""
-        below = None
-        if asked + 1 < len(self._levels):
-            below = _with_nowhere(self._least.levels[asked + 1])
-        return asking_here(
-            self._levels[asked], self._feature, leaves, below, self._least.levels[asked]
-        )
-
-    def _first_question(self, asked: int, place: int, leaves: int, path: tuple[int, ...]) -> Node:
-        level, feature = self._levels[asked], self._feature
-        goal, deeper = self.found[asked][place, leaves - 1], (*path, self._feature)
-        if not level.cuts[place, feature]:
-            return self._around(asked, place, leaves, path, feature, using=False)
-        if leaves == 2:
-            yes, no = (errors[place, feature] for errors in leaf_errors(level))
-            labels = range(len(yes))
-            a, b = next((a, b) for a in labels for b in labels if a != b and yes[a] + no[b] == goal)
-            return Split(feature, Leaf(a), Leaf(b))
-        yes, no = int(level.yes[place, feature]), int(level.no[place, feature])
-        for a, b in self._shares(asked, leaves):
-            if self._below(asked, yes, a, False) + self._below(asked, no, b, False) == goal:
-                first = self._sibling(asked, yes, a, deeper)
-                return Split(feature, first, self._sibling(asked, no, b, deeper))
-        raise AssertionError("least errors belong to a tree")
-
-    def _idle(self, asked: int, place: int, leaves: int, path: tuple[int, ...]) -> Node:
-        cuts = self._levels[asked].cuts[place]
-        idle = next(
-            one for one in range(len(cuts)) if not cuts[one] and one not in (*path, self._feature)
-        )
-        return self._around(asked, place, leaves, path, idle, using=True)
-
-    def _around(
-        self,
-        asked: int,
-        place: int,
-        leaves: int,
-        path: tuple[int, ...],
-        feature: int,
-        *,
-        using: bool,
-    ) -> Node:
-        """Split that does not cut: a subtree where the rows are, and any other one."""
-        level, deeper = self._levels[asked], (*path, feature)
-        goal = self.found[asked][place, leaves - 1]
-        if leaves == 2:
-            label = leaf_label(level, place)
-            reached: Node = Leaf(label)
-            nobody: Node = Leaf(1 if label == 0 else 0)
-        else:
-            same = int(level.same[place])
-            a, b = next(
-                share
-                for share in self._shares(asked, leaves)
-                if self._below(asked, same, share[1], using) == goal
-            )
-            if using:
-                reached = self.tree(b, asked + 1, same, deeper)
-            else:
-                reached = self._sibling(asked, same, b, deeper)
-            nobody = first_tree(self._trees, a, deeper)
-        having = bool(level.with_feature[place, feature].any())
-        return Split(feature, *((reached, nobody) if having else (nobody, reached)))
-
-    def _below(self, asked: int, place: int, leaves: int, using: bool) -> int:
-        errors = self.found[asked + 1] if using else self._least.levels[asked + 1]
-        return int(errors[place, leaves - 1])
-
-    def _sibling(self, asked: int, place: int, leaves: int, path: tuple[int, ...]) -> Node:
-        of = (self._levels, self._trees, self._least)
-        return best_below(of, asked + 1, place, leaves, path)
-
-    def _shares(self, asked: int, leaves: int) -> list[tuple[int, int]]:
-        if asked + 1 == len(self._levels):
-            return []
-        return pairs(leaves, self._least.levels[asked + 1].shape[1])
 
 
 def asking_here(

@@ -14,7 +14,7 @@ from rashomon_explorer.trees import (
     feature_table,
     least_losses,
 )
-from rashomon_explorer.trees.reconstruction import counted_like
+from rashomon_explorer.trees.private import counted_like
 from tests.trees.listed import leaves_of, says, some_rows, whole_class
 
 TWO = np.array([[0, 2], [5, 0]])

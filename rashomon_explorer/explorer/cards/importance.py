@@ -37,7 +37,7 @@ from rashomon_explorer.plots import (
 from rashomon_explorer.plots.profile import MOST_ROWS as profile_MOST_ROWS
 from rashomon_explorer.plots.profile import profile_figure, profiles
 from rashomon_explorer.plots.text import counted, percent, plural, short_name
-from rashomon_explorer.trees.reconstruction import counted_like
+from rashomon_explorer.trees.private import counted_like
 
 MOST_ROWS = 1_000
 _TABLES, _MODELS = 8, 48

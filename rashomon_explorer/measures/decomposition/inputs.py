@@ -117,7 +117,7 @@ def counted_width(
 
 
 def _refuse_others(counted: CountedTrees, drawn: PredictorSet) -> None:
-    from rashomon_explorer.trees.reconstruction import planned_class
+    from rashomon_explorer.trees.private import planned_class
 
     planned: Any = drawn.planned
     apart: list[str] = []

@@ -89,7 +89,7 @@ class DecisionTrees:
     def complexity(self, tol: float) -> NDArray[np.int_]:
         """Count the leaves of each tree."""
         return np.array(
-            [sum(isinstance(node, Leaf) for node in _nodes(tree)) for tree in self.trees],
+            [count_leaves(tree) for tree in self.trees],
             dtype=int,
         )
 
@@ -149,6 +149,11 @@ class DecisionTrees:
         if not np.isfinite(rows).all():
             raise ValueError("X holds NaN or infinity: remove or impute the row")
         return rows
+
+
+def count_leaves(tree: Node) -> int:
+    """Count the leaves of a tree."""
+    return sum(isinstance(node, Leaf) for node in _nodes(tree))
 
 
 def tree_columns(tree: Node) -> frozenset[int]:
