@@ -20,6 +20,7 @@ from rashomon_explorer.trees.fronts import Fronts, TooManyError
 from rashomon_explorer.trees.law import losses_of
 
 _FIRST = 0.0025  # first ψ of the search, doubled in each step
+_ROUNDING = 1e-12
 _AT_ONCE = 100  # trees per batch of labels
 DRAWS = 2000
 """Number of uniform draws if the exact computation is too large."""
@@ -100,11 +101,15 @@ def best_with_parity(
     psi, known = 0.0, counted.least
     while True:
         try:
-            found = _within(counted, rates, bound, label, psi, most)
+            front = _exact(counted, rates, label, psi, most)
         except TooManyError:
-            return _among_draws(counted, rates, bound, label, psi, known, random_state)
-        if found is not None:
-            return found
+            measured = _measured(counted, rates, label, psi, random_state)
+            meet = [one for one in measured if one[2] <= bound + _ROUNDING]
+            return ParityAnswer(*min(meet, key=lambda one: one[1]), exact=False, at_least=known)
+        meets = np.flatnonzero(front.gaps <= bound + _ROUNDING)
+        if len(meets):
+            loss, gap = float(front.losses[meets[0]]), float(front.gaps[meets[0]])
+            return ParityAnswer(front.tree(int(meets[0])), loss, gap, exact=True, at_least=loss)
         known = counted.least + psi
         psi = max(_FIRST, 2 * psi)
 
@@ -168,45 +173,14 @@ class Rates:
         return np.asarray(np.max(rates, axis=0) - np.min(rates, axis=0))
 
 
-def _within(
-    counted: CountedTrees, rates: Rates, bound: float, label: int, psi: float, most: int
-) -> ParityAnswer | None:
-    """Best tree within ψ that meets the bound."""
-    fronts = Fronts(counted, rates.weights, label, psi, most)
-    best: tuple[float, int, int, int, float] | None = None
-    for leaves in range(1, counted.trees.most_leaves + 1):
-        keys, errors = fronts.front(leaves)
-        gaps = rates.gaps(keys)
-        meets = np.flatnonzero(gaps <= bound + 1e-12)
-        if len(meets):
-            at = int(meets[np.argmin(errors[meets])])
-            loss = counted.loss(leaves, int(errors[at]))
-            one = (loss, leaves, int(keys[at]), int(errors[at]), float(gaps[at]))
-            best = one if best is None else min(best, one)
-    if best is None or best[0] > counted.least + psi:
-        return None
-    loss, leaves, key, wrong, gap = best
-    return ParityAnswer(fronts.tree(leaves, key, wrong), loss, gap, True, loss)
-
-
-def _among_draws(
-    counted: CountedTrees,
-    rates: Rates,
-    bound: float,
-    label: int,
-    psi: float,
-    known: float,
-    random_state: int | None,
-) -> ParityAnswer:
-    """Best of the constants and of uniform draws within ψ."""
+def _measured(
+    counted: CountedTrees, rates: Rates, label: int, psi: float, random_state: int | None
+) -> list[tuple[Node, float, float]]:
+    """List the best tree, the constants and uniform draws within ψ with their losses and gaps."""
     drawn, _ = counted.uniform_trees(DRAWS, psi, random_state)
-    trees = [*(Leaf(k) for k in range(len(counted.classes))), *drawn]
-    found = [
-        ParityAnswer(tree, loss, gap, False, known)
-        for tree, loss, gap in measured_gaps(counted, rates, label, trees)
-        if gap <= bound + 1e-12
-    ]
-    return min(found, key=lambda one: one.loss)
+    constants = (Leaf(k) for k in range(len(counted.classes)))
+    trees = list(dict.fromkeys([counted.best(), *constants, *drawn]))
+    return list(measured_gaps(counted, rates, label, trees))
 
 
 def measured_gaps(
@@ -297,7 +271,11 @@ def parity_front(
     try:
         return _exact(counted, rates, label, psi, most)
     except TooManyError:
-        return _parity_front_among_draws(counted, rates, label, psi, random_state)
+        measured = _measured(counted, rates, label, psi, random_state)
+        losses, gaps = (np.array([one[k] for one in measured]) for k in (1, 2))
+        within = np.flatnonzero(losses <= counted.least + psi)
+        kept = within[_unbeaten(losses[within], gaps[within])]
+        return ParityFront(losses[kept], gaps[kept], False, lambda place: measured[kept[place]][0])
 
 
 def _exact(counted: CountedTrees, rates: Rates, label: int, psi: float, most: int) -> ParityFront:
@@ -321,21 +299,8 @@ def _exact(counted: CountedTrees, rates: Rates, label: int, psi: float, most: in
     return ParityFront(losses[kept], gaps[kept], True, tree)
 
 
-def _parity_front_among_draws(
-    counted: CountedTrees, rates: Rates, label: int, psi: float, random_state: int | None
-) -> ParityFront:
-    drawn, _ = counted.uniform_trees(DRAWS, psi, random_state)
-    constants = (Leaf(k) for k in range(len(counted.classes)))
-    trees = list(dict.fromkeys([counted.best(), *constants, *drawn]))
-    seen = list(measured_gaps(counted, rates, label, trees))
-    losses, gaps = (np.array([one[k] for one in seen]) for k in (1, 2))
-    within = np.flatnonzero(losses <= counted.least + psi)
-    kept = within[_unbeaten(losses[within], gaps[within])]
-    return ParityFront(losses[kept], gaps[kept], False, lambda place: seen[kept[place]][0])
-
-
 def _unbeaten(losses: FloatArray, gaps: FloatArray) -> NDArray[np.intp]:
     """Return the indices of Pareto-optimal entries, by loss; the first of equal ones."""
     order = np.lexsort((gaps, losses))
     least = np.minimum.accumulate(np.concatenate([[np.inf], gaps[order]]))[:-1]
-    return np.asarray(order[gaps[order] < least - 1e-12])
+    return np.asarray(order[gaps[order] < least - _ROUNDING])

@@ -111,7 +111,7 @@ def test_figures_of_linear_models_say_where_trees_go(paid, table):
         ),
         (ValueError, lambda: plots.plot_bounds(paid), r"plot_costs\(plan\)"),
         (ValueError, lambda: plots.plot_plan(paid.plan), r"plot_costs\(plan\)"),
-        (AttributeError, lambda: released.coef, "and this release holds trees"),
+        (AttributeError, lambda: released.coef, "and this set has other models"),
         (AttributeError, lambda: released.anything, "no attribute 'anything'"),
     ]
     for kind, call, message in cases:
