@@ -245,9 +245,9 @@ def _figures() -> Iterator[Setting]:
             made["page"] = shown
         return made["page"]
 
-    from rashomon_explorer.explorer.cards import CARDS
+    from rashomon_explorer.plots.figures import FIGURES
 
-    for card in CARDS:
+    for card in (spec for spec in FIGURES.values() if spec.name != "exact"):
         yield f"figure/{card.name}", lambda card=card: figure_parts(page().cards[card.name].view.figure)
 
 

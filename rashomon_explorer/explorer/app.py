@@ -17,9 +17,6 @@ from rashomon_explorer.data import TableSchema
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import panels
 from rashomon_explorer.explorer.answers import ExactAnswers, TreeAnswers
-from rashomon_explorer.explorer.cards import CARDS
-from rashomon_explorer.explorer.cards.base import FigureCard
-from rashomon_explorer.explorer.cards.coefficients import ExactCard
 from rashomon_explorer.explorer.export.purchases import ReleaseController
 from rashomon_explorer.explorer.family import families_on_screen, trees_in
 from rashomon_explorer.explorer.inputs import (
@@ -36,6 +33,7 @@ from rashomon_explorer.explorer.state import Alert, ExplorerState
 from rashomon_explorer.explorer.views import FRAMES_A_SECOND, VIEWS, FigureRegistry, View, ViewPart
 from rashomon_explorer.explorer.widgets.controls import KernelWatch, Tabs
 from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.privacy import Guarantee, Ledger
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.rows import ChunkedRows
@@ -267,11 +265,10 @@ class Explorer(SessionView):
         self.tuner = TuningController(self.session)
         self._follower: asyncio.Task[None] | None = None
         self._make_panels()
-        # Only a fitted model needs ExactCard: it has exact ranges but no draws.
-        kinds: tuple[type[FigureCard], ...] = (
-            (*CARDS, ExactCard) if is_external_model(first) else CARDS
-        )
-        self.cards = FigureRegistry(self.session, kinds)
+        # Only a fitted model needs the figure "exact": it has exact ranges but no draws.
+        outside = is_external_model(first)
+        specs = [spec for name, spec in FIGURES.items() if name != "exact" or outside]
+        self.cards = FigureRegistry(self.session, specs)
         self.renderers = self.cards.renderers
         self.session.together = self._hold_redraws
         self.shell = self._page()

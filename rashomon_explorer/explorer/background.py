@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import wraps
-from threading import Lock
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from rashomon_explorer.exceptions import DataError
@@ -132,26 +131,3 @@ def batch_updates(act: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S
             return act(owner, *args, **kwargs)
 
     return acted
-
-
-class SingleEntryCache:
-    """Cache of one result, valid for the same input objects and an equal key."""
-
-    def __init__(self) -> None:
-        self._things: tuple[Any, ...] = ()
-        self._key: Any = None
-        self._found: Any = None
-        self._lock = Lock()
-
-    def of(self, things: tuple[Any, ...], key: Any, find: Callable[[], Any]) -> Any:
-        """Return the cached result for these objects (by identity) and key, or compute it."""
-        with self._lock:
-            same = len(things) == len(self._things) and all(map(_is, things, self._things))
-            if not same or key != self._key:
-                self._found = find()
-                self._things, self._key = things, key
-            return self._found
-
-
-def _is(one: Any, other: Any) -> bool:
-    return one is other

@@ -7,6 +7,7 @@ from html import escape
 import pandas as pd
 
 from rashomon_explorer.measures.glossary import MEASURES, TERMS
+from rashomon_explorer.plots.registry import FigureSpec
 from rashomon_explorer.plots.text import rounded_bounds
 
 
@@ -164,23 +165,6 @@ _ALSO: Mapping[str, str] = {
     "misses at least": "trade-off",
 }
 
-FIGURES: Mapping[str, tuple[str, ...]] = {
-    "losses": ("excess loss", "psi", "hit rate"),
-    "coefficients": ("coefficient", "excess loss"),
-    "importance": ("importance", "coefficient"),
-    "people": ("ambiguity", "discrepancy", "disagreement", "range width"),
-    "bounds": ("guaranteed hit rate", "expected excess loss", "hit rate"),
-    "promise": ("guaranteed hit rate", "expected excess loss"),
-    "plan": ("guaranteed hit rate", "privacy cost"),
-    "budget": ("privacy cost", "remaining"),
-    "exact": ("exact range",),
-    "ranges": ("exact range", "coefficient"),
-    "aggregates": ("noise", "share of the privacy cost"),
-    "tradeoff": ("trade-off",),
-    "columns": ("distribution",),
-}
-"""Numbers shown in each figure, by the name of the figure."""
-
 
 def defined(word: str) -> FigureDefinition | None:
     """Return the definition of a word on the page, or None."""
@@ -188,10 +172,10 @@ def defined(word: str) -> FigureDefinition | None:
     return DEFINITIONS.get(_ALSO.get(key, key))
 
 
-def of_figure(name: str, words: Iterable[str] = ()) -> dict[str, FigureDefinition]:
-    """Return the definitions of a figure's numbers, by name."""
-    found = {word: defined(word) for word in (*FIGURES.get(name, ()), *words)}
-    return {word: one for word, one in found.items() if one is not None}
+def figure_terms(spec: FigureSpec) -> dict[str, FigureDefinition]:
+    """Return the definitions of a figure's terms, by name."""
+    found = {term: defined(term) for term in spec.terms}
+    return {term: one for term, one in found.items() if one is not None}
 
 
 _MOST_ROWS = 200

@@ -11,11 +11,12 @@ from typing import Protocol
 
 import ipywidgets
 
-from rashomon_explorer.explorer.cards.base import FigureCard
+from rashomon_explorer.explorer.cards import FigureCard, figure_card
 from rashomon_explorer.explorer.messages import LOGGER
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import LINEAR
 from rashomon_explorer.explorer.widgets.controls import Fold
+from rashomon_explorer.plots.registry import TREES, FigureSpec
 
 __all__ = ["VIEWS", "Slot", "View", "ViewPart", "ViewPlan"]
 
@@ -46,7 +47,7 @@ class Renderer:
             loop = asyncio.get_running_loop()
         except RuntimeError:
             for card in self._take(
-                lambda card: card.is_visible or (card.asked_for and not card.asked)
+                lambda card: card.is_visible or (card.requested and not card.on_demand)
             ):
                 card.redraw()
             return
@@ -75,7 +76,7 @@ class Renderer:
                 try:
                     await card.redraw_in_background(partial(self._is_dirty, card))
                 except Exception as error:  # one failing figure must not stop the others
-                    LOGGER.error("%s could not be sent", card.title, exc_info=error)
+                    LOGGER.error("%s could not be sent", card.spec.title, exc_info=error)
             self.frames += 1
             await asyncio.gather(*(card.view.drawn() for card in batch))
             await asyncio.sleep(max(0.0, 1 / FRAMES_A_SECOND - (time.monotonic() - started)))
@@ -92,44 +93,44 @@ class Renderer:
 class FigureRegistry(Mapping[str, FigureCard]):
     """Figures by name; a figure is created and sent to a browser only when requested."""
 
-    def __init__(self, session: Session, kinds: Iterable[type[FigureCard]]) -> None:
-        self.kinds = {kind.name: kind for kind in kinds}
+    def __init__(self, session: Session, specs: Iterable[FigureSpec]) -> None:
+        self.specs = {spec.name: spec for spec in specs}
         self._session = session
         self._made: dict[str, FigureCard] = {}
         quick = Renderer()
         self._drawn_by = {
-            name: Renderer() if kind.slow else quick for name, kind in self.kinds.items()
+            name: Renderer() if spec.slow else quick for name, spec in self.specs.items()
         }
         self.renderers = tuple(dict.fromkeys((quick, *self._drawn_by.values())))
 
     def __getitem__(self, name: str) -> FigureCard:
         card = self.placed(name)
-        if not card.asked_for:
-            card.asked_for = True
+        if not card.requested:
+            card.requested = True
             card.appeared()
         return card
 
     def placed(self, name: str) -> FigureCard:
         """Return a figure for its place on the page, where it is drawn only while visible."""
         if name not in self._made:
-            self._made[name] = self._new(self.kinds[name])
+            self._made[name] = self._new(self.specs[name])
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.kinds)
+        return iter(self.specs)
 
     def __len__(self) -> int:
-        return len(self.kinds)
+        return len(self.specs)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.kinds
+        return name in self.specs
 
-    def _new(self, kind: type[FigureCard]) -> FigureCard:
-        card, renderer = kind(self._session), self._drawn_by[kind.name]
+    def _new(self, spec: FigureSpec) -> FigureCard:
+        card, renderer = figure_card(self._session, spec), self._drawn_by[spec.name]
         card.shown = False
         card.changed = partial(renderer.mark, [card])
         card.appeared = partial(renderer.mark, ())
-        card.state.observe(lambda _: card.changed(), list(card.needs))
+        card.state.observe(lambda _: card.changed(), card.traits)
         renderer.add(card)
         return card
 
@@ -231,7 +232,7 @@ class Slot:
         self.names = tuple(names)
         self._here: dict[str, ViewPart] = {name: parts[name] for name in names if name in parts}
         self._cards = cards
-        self._known: dict[str, ViewPart | type[FigureCard]] = {**cards.kinds, **self._here}
+        self._known: dict[str, ViewPart | FigureSpec] = {**cards.specs, **self._here}
         self._titles = [(_called(self._known[name]), place) for place, name in enumerate(names)]
         self.choice = ipywidgets.Dropdown(
             description="Figure shown here", options=self._titles, value=0
@@ -254,16 +255,15 @@ class Slot:
 
     def offer(self, families: Collection[str]) -> None:
         """Offer the figures that apply to models of these families."""
-        kinds = self._cards.kinds
         before = [place for _, place in self.choice.options]
         offered = [one for one in self._titles if self._suits(self.names[one[1]], families)]
         places = [place for _, place in offered]
         if places == before or not places:
             return
         new = [place for place in places if place not in before]
-        ours = [one for one in new if getattr(kinds.get(self.names[one]), "of_trees", False)]
+        ours = [one for one in new if getattr(self._known[self.names[one]], "families", 0) == TREES]
         chosen = self.choice.value if self.choice.value in places else places[0]
-        if ours and self.names[chosen] in kinds:
+        if ours and self.names[chosen] in self._cards:
             chosen = ours[0]
         self._offering = True
         self.choice.options, self.choice.value = offered, chosen
@@ -274,7 +274,7 @@ class Slot:
 
     def _suits(self, name: str, families: Collection[str]) -> bool:
         part = self._known[name]
-        if isinstance(part, type):
+        if isinstance(part, FigureSpec):
             return part.suits(families)
         return LINEAR in families or not getattr(part, "linear", False)
 
@@ -297,7 +297,7 @@ class Slot:
                     part.appeared()
 
 
-def _called(part: ViewPart | type[FigureCard]) -> str:
+def _called(part: ViewPart | FigureSpec) -> str:
     return getattr(part, "short", "") or getattr(part, "title", "")
 
 

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import epsilon_text
 from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.plots.registry import BOTH, FigureSpec
 from rashomon_explorer.plots.text import (
     at_least,
     cost_text,
@@ -325,26 +326,51 @@ def plan_table(planned: Plan) -> pd.DataFrame:
 
 
 def charges_table(
-    charges: Sequence[LedgerEntry], delta: float, *, order: float | None = None
+    entries: Sequence[LedgerEntry], delta: float, *, order: float | None = None
 ) -> pd.DataFrame:
     """Tabulate the charges of a ledger and the total after each, at the ledger's ``order``."""
-    counted = [entry for entry in charges if entry.counts]
+    counted = [entry for entry in entries if entry.counts]
     totals = running_epsilon(
         [entry.guarantee for entry in counted],
         delta,
         order=order,
         told=[entry.divergence for entry in counted],
     )
-    places = accumulate(int(entry.counts) for entry in charges)
+    places = accumulate(int(entry.counts) for entry in entries)
     frame = pd.DataFrame(
         {
-            "when": [entry.day for entry in charges],
-            "who": [entry.who for entry in charges],
-            "what": [entry.note for entry in charges],
-            "state": [entry.standing for entry in charges],
+            "when": [entry.day for entry in entries],
+            "who": [entry.who for entry in entries],
+            "what": [entry.note for entry in entries],
+            "state": [entry.standing for entry in entries],
             "ε in total": [totals[place] for place in places],
         },
-        index=pd.Index([entry.id for entry in charges], name="charge"),
+        index=pd.Index([entry.id for entry in entries], name="charge"),
     )
     frame.attrs["rounding"] = {"ε in total": "up"}
     return frame
+
+
+FIGURES = (
+    FigureSpec(
+        name="budget",
+        title="Privacy budget",
+        label="Bar of the privacy budget: spent, planned and remaining",
+        terms=("privacy cost", "remaining"),
+        plot=budget_bar,
+        table=charges_table,
+        code=plot_budget,
+        audience=BOTH,
+        needs=("plan", "budget"),
+    ),
+    FigureSpec(
+        name="tradeoff",
+        title="Membership attack",
+        label="Least false-negative rate of any attack at each false-positive rate",
+        terms=("trade-off",),
+        plot=plot_tradeoff,
+        table=tradeoff_table,
+        audience=BOTH,
+        needs=("plan", "drawn"),
+    ),
+)

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from rashomon_explorer._utils.arrays import Mask
 from rashomon_explorer.measures import coefficient_spread
 from rashomon_explorer.plots.bars import range_bars, ring
+from rashomon_explorer.plots.registry import BOTH, LINEAR, FigureSpec
 from rashomon_explorer.plots.text import (
     cost_text,
     counted,
@@ -464,3 +465,32 @@ def spread_table(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
     if isinstance(models, ReleasedSet):
         return coefficient_spread(models)
     return coefficient_spread(need_inside(counted(models), models))
+
+
+FIGURES = (
+    FigureSpec(
+        name="coefficients",
+        title="Two coefficients, one dot per model",
+        label="Scatter plot of two coefficients of the drawn models",
+        terms=("coefficient", "excess loss"),
+        plot=plot_coefficients,
+        release_plot=plot_released_coefficients,
+        table=coefficients_table,
+        audience=BOTH,
+        families=LINEAR,
+        needs=("models", "selection", "inside only"),
+        selects="models",
+    ),
+    FigureSpec(
+        name="aggregates",
+        title="Released aggregates",
+        label="Released statistics of the private rows, each with its interval",
+        terms=("noise", "share of the privacy cost"),
+        plot=plot_released,
+        table=lambda released: released.table(),
+        audience=BOTH,
+        needs=("data", "aggregates"),
+        marks=("paid",),
+        on_demand=True,
+    ),
+)

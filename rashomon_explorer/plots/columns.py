@@ -10,6 +10,7 @@ from rashomon_explorer.data import Numeric
 from rashomon_explorer.data.cells import as_text, is_missing, read_numbers
 from rashomon_explorer.data.column import Column
 from rashomon_explorer.data.columns import Levelled
+from rashomon_explorer.plots.registry import FigureSpec
 from rashomon_explorer.plots.text import number, plural, short_names
 from rashomon_explorer.plots.theme import BLUE, GREY, curator_band, new_figure
 
@@ -89,3 +90,18 @@ def _column_note(cells: pd.Series, column: Column) -> str:
         f"{plural(beyond, 'value')} beyond, counted at the ends" if beyond else "none beyond"
     )
     return " · ".join([*told, *[f"{missing:,} missing"] * bool(missing)])
+
+
+FIGURES = (
+    FigureSpec(
+        name="columns",
+        title="Distribution of the values",
+        label="Number of rows for each value of a column, within its declared bounds",
+        terms=("distribution",),
+        plot=plot_column,
+        table=column_table,
+        needs=("data",),
+        on_demand=True,
+        of_people=True,
+    ),
+)

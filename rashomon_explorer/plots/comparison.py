@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from rashomon_explorer._utils.arrays import FloatArray, likeliest
 from rashomon_explorer.plots.bars import MOST_FEATURES
 from rashomon_explorer.plots.coefficients import released_band
+from rashomon_explorer.plots.registry import BOTH, LINEAR, FigureSpec
 from rashomon_explorer.plots.text import (
     cost_text,
     counted,
@@ -314,3 +315,45 @@ def _set_text(models: Any) -> str:
         return f"{plural(models.n_draws, 'draw')}, {paid}"
     inside = f"{round(models.hit_rate * models.n_draws):,} of {models.n_draws:,} inside ψ"
     return f"{inside}, {paid}"
+
+
+FIGURES = (
+    FigureSpec(
+        name="pair",
+        title="Two models side by side",
+        label="Coefficients of two models side by side, the largest differences first",
+        definition=(
+            "The first two selected models, or one and the best. <b>Answer differently</b>: share "
+            "of the rows with different labels, #{i : ŷ<sub>a</sub>(x<sub>i</sub>) ≠ "
+            "ŷ<sub>b</sub>(x<sub>i</sub>)}/n."
+        ),
+        plot=plot_pair,
+        table=pair_table,
+        audience=BOTH,
+        families=LINEAR,
+        needs=("models", "selection"),
+        marks=("sampled",),
+        slow=True,
+        on_demand=True,
+        of_people=True,
+    ),
+    FigureSpec(
+        name="sets",
+        title="Two sets compared",
+        label="Range and mean of every coefficient over two sets",
+        definition=(
+            "Ranges of the draws inside ψ (of a release: of all draws). <b>Wide</b>: mean length "
+            "of the coefficients' ranges. <b>Overlap</b>: length of the intersection of both "
+            "ranges over that of their union, averaged over the coefficients. A set with more "
+            "draws has wider ranges by chance."
+        ),
+        plot=plot_two_sets,
+        table=two_sets_table,
+        audience=BOTH,
+        families=LINEAR,
+        needs=("models", "saved sets"),
+        marks=("sampled",),
+        slow=True,
+        on_demand=True,
+    ),
+)

@@ -1,6 +1,8 @@
 """Decomposition of disagreement into model-set width and mechanism noise."""
 
+from functools import wraps
 from html import escape
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -8,7 +10,10 @@ import plotly.graph_objects as go
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import epsilon_text
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.measures import disagreement_decomposition
 from rashomon_explorer.measures.decomposition import DisagreementDecomposition
+from rashomon_explorer.plots.registry import FigureSpec
 from rashomon_explorer.plots.text import cost_text, number, percent, plural, short_names
 from rashomon_explorer.plots.theme import BLUE, GREY, ORANGE, curator_band, new_figure
 
@@ -42,7 +47,8 @@ def plot_decomposition(found: DisagreementDecomposition) -> go.Figure:
 
     Examples
     --------
-    >>> from rashomon_explorer.measures import disagreement_decomposition
+    >>> from rashomon_explorer.exceptions import DataError
+    from rashomon_explorer.measures import disagreement_decomposition
     >>> labels = [[0, place % 5 == 0] for place in range(40)] + [[0, 1], [1, 0]] * 10
     >>> found = disagreement_decomposition(labels, inside=[True] * 40 + [False] * 20)
     >>> figure = plot_decomposition(found)
@@ -55,9 +61,8 @@ def plot_decomposition(found: DisagreementDecomposition) -> go.Figure:
             f"X), got {type(found).__name__}"
         )
     table, note = _rows(found)
-    figure = new_figure(
-        "Model-set width and mechanism noise", " · ".join(filter(None, [_note(found), note]))
-    )
+    note = " · ".join(filter(None, [_note(found), note]))
+    figure = new_figure(decomposition_text(found), note)
     nothing, width = np.zeros(len(table)), table["width"].to_numpy()
     _bar(figure, table, "width", nothing, BLUE, "the set")
     _bar(figure, table, "noise", width, ORANGE, "the mechanism")
@@ -171,6 +176,15 @@ def plot_noise_by_budget(table: pd.DataFrame) -> go.Figure:
     return curator_band(figure, guaranteed=table.attrs.get("guaranteed", True))
 
 
+@wraps(disagreement_decomposition)
+def _decompose(models: Any, X: Any, *, groups: Any = None, reference: Any = None) -> Any:
+    try:
+        return disagreement_decomposition(models, X, groups=groups, reference=reference)
+    except ValueError as error:
+        why = str(error).split(": pass")[0]
+        raise DataError(f"No decomposition: {why}") from error
+
+
 def _rows(found: DisagreementDecomposition) -> tuple[pd.DataFrame, str]:
     """Return all rows first, then groups by size, in the order in which bars are stacked."""
     columns = ("total", "width", "noise")
@@ -250,3 +264,26 @@ def _whiskers(
         showlegend=False,
         hoverinfo="skip",
     )
+
+
+FIGURES = (
+    FigureSpec(
+        name="decomposition",
+        title="Decomposition",
+        label="Disagreement of draws split into model-set width and mechanism noise",
+        definition=(
+            "Draws follow P = hU + (1 − h)Q, U uniform on the set, h the hit rate. "
+            "<b>Width</b>: disagreement of two draws from U; <b>noise</b>: the part added by draws "
+            "outside the set. Whiskers: 95 % jackknife intervals. All draws are used, regardless "
+            "of the selection."
+        ),
+        measure=_decompose,
+        result="found",
+        plot=plot_decomposition,
+        table=lambda found: found.groups,
+        needs=("models", "rows", "table", "column", "groups"),
+        marks=("sampled",),
+        slow=True,
+        on_demand=True,
+    ),
+)

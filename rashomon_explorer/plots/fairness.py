@@ -1,13 +1,16 @@
 """Figures of fairness gaps, and of multiplicity by group."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from rashomon_explorer.measures import fairness_audit, multiplicity_by_person_group
 from rashomon_explorer.measures.fairness import FairnessAudit
+from rashomon_explorer.plots.registry import FigureSpec
 from rashomon_explorer.plots.text import (
     edges,
     models_band,
@@ -69,8 +72,9 @@ def plot_frontier(
     by = audit.quality if by is None else by
     line, fairest = audit.frontier(gap, by=by), audit.least_unfair(gap)
     kept, note = subsample_points(len(audit.table))
-    told = [_traded(audit, gap, by, fairest), "selected on these rows: optimistic for others", note]
-    figure = new_figure("Accuracy cost of fairness", " · ".join(filter(None, told)))
+    told = ["selected on these rows: optimistic for others", note]
+    title = _traded(audit, gap, by, fairest)
+    figure = new_figure(title, " · ".join(filter(None, told)))
     figure.add_trace(_dots(audit.table.iloc[kept], gap, by, audit.psi, highlight))
     figure.add_trace(_staircase(line, gap, by))
     _mark(figure, "best model", audit.best, gap, by, ("x", BEST_MODEL))
@@ -113,7 +117,7 @@ def plot_fairness_range(audit: FairnessAudit, *, highlight: Sequence[int] = ()) 
     ranges = audit.ranges().iloc[::-1]
     models = plural(len(audit.table), "model")
     figure = new_figure(
-        "Fairness gaps of the good models",
+        _gap_finding(audit.ranges()),
         f"{models} inside ψ = {number(audit.psi)} · ranges are inner bounds for the set",
         height=max(320, 170 + 34 * len(ranges)),
     )
@@ -144,6 +148,13 @@ def plot_fairness_range(audit: FairnessAudit, *, highlight: Sequence[int] = ()) 
     return models_band(figure, audit.models)
 
 
+def _gap_finding(ranges: pd.DataFrame) -> str:
+    """State the range of the first gap."""
+    low, high = (number(float(ranges[end].iloc[0]), 2) for end in ("low", "high"))
+    gap = _words(str(ranges.index[0]).removesuffix("_difference"))
+    return f"Good models' {gap} gap goes from {low} to {high}"
+
+
 def _need_audit(given: object, plot: str) -> FairnessAudit:
     if isinstance(given, FairnessAudit):
         return given
@@ -156,9 +167,9 @@ def _need_audit(given: object, plot: str) -> FairnessAudit:
 def _traded(audit: FairnessAudit, gap: str, by: str, fairest: pd.Series) -> str:
     gaps = f"{number(fairest[gap], 2)} instead of {number(audit.best[gap], 2)}"
     if by != "accuracy":
-        return f"least unfair: {gaps}, for {_words(by)} {number(fairest[by] - audit.best[by], 2)}"
+        return f"Least unfair: {gaps}, for {_words(by)} {number(fairest[by] - audit.best[by], 2)}"
     points = 100 * (audit.best[by] - fairest[by])
-    return f"least unfair: {gaps}, for {points:.1f} points of accuracy".replace("-", "−")
+    return f"Least unfair: {gaps}, for {points:.1f} points of accuracy".replace("-", "−")
 
 
 def _dots(
@@ -442,3 +453,62 @@ def _burden_bars(
         name="∙∙∙ sampled, with 95 % interval" if share else "∙∙∙ sampled",
         hovertemplate="%{customdata}: %{x:.3g}<extra></extra>",
     )
+
+
+_GAPS = FigureSpec(
+    name="gaps",
+    title="How unequal are almost equally good models?",
+    short="Group gaps",
+    label="Range of each fairness gap over the models inside the set",
+    definition=(
+        "A gap is the largest minus the smallest rate over the groups: <b>demographic parity</b> "
+        "of P(ŷ = 1), <b>equal opportunity</b> of P(ŷ = 1 | y = 1), <b>equalised odds</b> the "
+        "wider of that and of P(ŷ = 1 | y = 0), and so on; 0 is equal. The bar covers the draws "
+        "within ψ; the range of the whole set is at least as wide."
+    ),
+    measure=fairness_audit,
+    result="audit",
+    plot=plot_fairness_range,
+    table=lambda audit: audit.ranges(),
+    needs=("models", "selection", "rows", "targets", "table", "column", "groups", "inside"),
+    marks=("sampled",),
+    slow=True,
+    on_demand=True,
+)
+FIGURES = (
+    _GAPS,
+    replace(
+        _GAPS,
+        name="frontier",
+        title="What does fairness cost?",
+        short="Accuracy against a gap",
+        label="Scatter plot of accuracy against a group gap over the models inside the set",
+        definition=(
+            "One dot per model within ψ; the line joins those that no other beats in both "
+            "accuracy and gap. The model with the least gap on these rows looks fairer than it "
+            "is: check it on other rows."
+        ),
+        plot=plot_frontier,
+        table=lambda audit, gap: audit.frontier(gap),
+        selects="models",
+    ),
+    replace(
+        _GAPS,
+        name="burden",
+        title="Who bears the multiplicity?",
+        short="Who bears it",
+        label="A measure of disagreement for each group of people",
+        definition=(
+            "<b>Ambiguity</b>: share of the group with a conflicting prediction by some model "
+            "within ψ; dark: observed in the draws, light: exact for the people listed. "
+            "<b>Disagreement</b>: probability that two draws differ for a person. Whiskers: "
+            "Wilson's 95 % interval, treating these people as a sample; it is wide for small "
+            "groups."
+        ),
+        measure=multiplicity_by_person_group,
+        result="table",
+        plot=plot_burden,
+        table=lambda table: table,
+        needs=("models", "selection", "people", "rows", "table", "column", "groups"),
+    ),
+)

@@ -19,6 +19,7 @@ from rashomon_explorer.mechanisms.bounds import (
 from rashomon_explorer.mechanisms.bounds.law import ExcessLaw, quadratic_law
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
+from rashomon_explorer.plots.registry import BOTH, LINEAR, FigureSpec
 from rashomon_explorer.plots.text import (
     at_least,
     at_most,
@@ -470,3 +471,29 @@ def excess_table(given: Plan | RashomonSet) -> pd.DataFrame:
     frame = pd.DataFrame(shares, index=pd.Index(places, name="excess loss at most"))
     frame.attrs["rounding"] = {"excess loss at most": "up", "guaranteed, at least": "down"}
     return frame
+
+
+FIGURES = (
+    FigureSpec(
+        name="bounds",
+        title="Measured and guaranteed excess loss",
+        label="Share of draws below each excess loss, and the guaranteed share",
+        terms=("guaranteed hit rate", "expected excess loss", "hit rate"),
+        plot=plot_bounds,
+        release_plot=plot_guarantee,
+        table=excess_table,
+        audience=BOTH,
+        families=LINEAR,
+        needs=("plan", "drawn"),
+    ),
+    FigureSpec(
+        name="promise",
+        title="Guarantees",
+        label="Guaranteed share of draws below each excess loss",
+        terms=("guaranteed hit rate", "expected excess loss"),
+        plot=plot_guarantee,
+        table=excess_table,
+        audience=BOTH,
+        needs=("plan",),
+    ),
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -12,11 +13,13 @@ import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
-from rashomon_explorer.measures import importance_cloud, importance_spread
+from rashomon_explorer.measures import importance_cloud, importance_spread, rid
 from rashomon_explorer.measures.importance import ImportanceDistribution, importance_tradeoffs
 from rashomon_explorer.measures.inputs import COLUMNS, Features
+from rashomon_explorer.measures.ranges import set_problem
 from rashomon_explorer.measures.reliance.tree_reliance import held_trees
 from rashomon_explorer.plots.bars import nested_bars, range_bars, ring
+from rashomon_explorer.plots.registry import BOTH, LINEAR, FigureSpec
 from rashomon_explorer.plots.text import (
     Counted,
     counted,
@@ -28,6 +31,7 @@ from rashomon_explorer.plots.text import (
     number,
     percent,
     plural,
+    sample_rows,
     short_name,
     short_names,
     subsample_points,
@@ -43,6 +47,7 @@ from rashomon_explorer.plots.theme import (
     new_figure,
 )
 from rashomon_explorer.sets import RashomonSet
+from rashomon_explorer.trees.private import counted_like
 
 MOST_IN_CLOUD = 4
 """Maximum number of features in a cloud, the most variable first."""
@@ -136,10 +141,7 @@ def plot_importance_distribution(distribution: ImportanceDistribution) -> go.Fig
     names = mean.sort_values(ascending=False, kind="stable").index[:_MOST_CURVES]
     cut = f"{len(names)} most important of {len(mean)}" if len(names) < len(mean) else ""
     note = plural(distribution.n_bootstraps, "resampled table")
-    figure = new_figure(
-        "How important each feature is to good models of resampled rows",
-        " · ".join(filter(None, [note, cut])),
-    )
+    figure = new_figure(_most_important(distribution), " · ".join(filter(None, [note, cut])))
     columns = [distribution.features.index(name) for name in names]
     every = np.concatenate(distribution.samples)[:, columns]
     grid = np.linspace(every.min(), every.max(), _STEPS)
@@ -161,7 +163,19 @@ def plot_importance_distribution(distribution: ImportanceDistribution) -> go.Fig
     return curator_band(figure)
 
 
-def plot_class_reliance(table: pd.DataFrame, draws: pd.DataFrame | None = None) -> go.Figure:
+def _most_important(distribution: ImportanceDistribution) -> str:
+    """State the most important feature, with its share of the models of all tables."""
+    count = len(distribution.features)
+    firsts = [sample.argmax(axis=1) for sample in distribution.samples]
+    shares = np.mean([np.bincount(one, minlength=count) / len(one) for one in firsts], axis=0)
+    first = int(shares.argmax())
+    name = short_name(distribution.features[first])
+    return f"{name} is the most important in {percent(float(shares[first]))} of good models"
+
+
+def plot_class_reliance(
+    table: pd.DataFrame, draws: pd.DataFrame | None = None, *, note: str = ""
+) -> go.Figure:
     """Plot the range of reliance on each feature over the whole set, and the draws inside ψ.
 
     Parameters
@@ -170,6 +184,8 @@ def plot_class_reliance(table: pd.DataFrame, draws: pd.DataFrame | None = None) 
         Result of ``measures.model_class_reliance`` (curator only).
     draws : pandas.DataFrame, optional
         Reliance of draws in the set: one row per draw, one column per feature of the table.
+    note : str, optional
+        Text to add to the line below the title.
 
     Returns
     -------
@@ -187,10 +203,10 @@ def plot_class_reliance(table: pd.DataFrame, draws: pd.DataFrame | None = None) 
         raise ValueError(f"draws has no column {missing[0]!r}, a feature of the table")
     shown = table.iloc[::-1]
     rows = np.arange(len(shown))
-    note = "dots: draws, whose range is a lower bound" if draws is not None else ""
+    dots = "dots: draws, whose range is a lower bound" if draws is not None else ""
     figure = new_figure(
-        "Range of reliance over all good models",
-        " · ".join(filter(None, [plural(len(table), "feature"), note])),
+        _reliance_finding(table),
+        " · ".join(filter(None, [plural(len(table), "feature"), dots, note])),
     )
     bars = [
         ("lower", "upper", SKY, 0.30, "no model exceeds"),
@@ -221,6 +237,21 @@ def plot_class_reliance(table: pd.DataFrame, draws: pd.DataFrame | None = None) 
         height=max(360, 150 + 24 * len(shown)),
     )
     return curator_band(figure)
+
+
+def _reliance_finding(table: pd.DataFrame) -> str:
+    """Count the features that every good model uses and those that some good model ignores."""
+    needed = int((table["lower"] > 0).sum())
+    ignored = int((table["lower_attained"] <= 0).sum())
+    others = f"each of {ignored} others"
+    if ignored == len(table):
+        others = "it" if ignored == 1 else f"any of these {ignored}"
+    parts = [
+        f"every good model uses {plural(needed, 'feature')}" if needed else "",
+        f"some good model ignores {others}" if ignored else "",
+    ]
+    words = "; ".join(filter(None, parts)) or "it is not proved whether a feature can be ignored"
+    return words[0].upper() + words[1:]
 
 
 def _matrix(
@@ -350,6 +381,14 @@ def plot_importance_pair(
     return models_band(figure, models)
 
 
+def model_importances(
+    models: RashomonSet, X: ArrayLike, targets: ArrayLike, *, measure: str = "shap"
+) -> pd.DataFrame:
+    """Return the importance of every feature to every model; permutations have a fixed seed."""
+    options: dict[str, Any] = {"random_state": 0} if measure == "permutation" else {}
+    return importance_cloud(models, X, targets, measure=measure, **options)
+
+
 def widest(cloud: pd.DataFrame) -> list[str]:
     """Columns of a cloud, in decreasing order of their spread over the models."""
     width = (cloud.max() - cloud.min()).to_numpy()
@@ -434,18 +473,23 @@ def importances(
     *,
     features: Features = None,
     max_rows: int = MOST_ROWS,
-) -> tuple[pd.DataFrame, int]:
-    """Permutation importance of every feature for every model, on some rows."""
-    trees = held_trees(models)
+) -> pd.DataFrame:
+    """Permutation importance of every feature for every model inside ψ and the best one."""
+    inside = need_inside(counted(models), models)
+    trees = held_trees(inside)
     X = np.asarray(X, dtype=float) if trees is None else trees.rows(X)
     y = np.asarray(y)
-    if len(X) > max_rows:
-        rows = np.sort(np.random.default_rng(0).choice(len(X), max_rows, replace=False))
-        X, y = X[rows], y[rows]
+    rows = sample_rows(len(X), max_rows)
     found = importance_cloud(
-        _with_best(models), X, y, measure="permutation", features=features, random_state=0
+        _with_best(inside),
+        X[rows],
+        y[rows],
+        measure="permutation",
+        features=features,
+        random_state=0,
     )
-    return found, len(X)
+    found.attrs["rows"] = f"{len(rows):,} of {len(X):,} rows read"
+    return found
 
 
 def _with_best(models: Any) -> Any:
@@ -464,10 +508,10 @@ def _with_best(models: Any) -> Any:
     )
 
 
-def importance_ranges(values: pd.DataFrame) -> pd.DataFrame:
+def importance_ranges(found: pd.DataFrame) -> pd.DataFrame:
     """Summarise the result of :func:`importances`, with the best model in a separate column."""
-    every = values.to_numpy()
-    table = importance_spread(every[:-1], list(values.columns))
+    every = found.to_numpy()
+    table = importance_spread(every[:-1], list(found.columns))
     table["best"] = every[-1]
     return table
 
@@ -511,24 +555,19 @@ def plot_importance(
         If given a `ReleasedSet`, because importances are computed from private rows.
     """
     models = need_curator(models, "plot_importance")
-    kept = counted(models)
-    if kept.is_empty:
+    if counted(models).is_empty:
         return empty_set_figure(_IMPORTANCES_TITLE, models)
-    found = importances(kept.models, X, y, features=features, max_rows=max_rows)
-    return importance_figure(models, found, len(np.asarray(y)), highlight)
+    found = importances(models, X, y, features=features, max_rows=max_rows)
+    return importance_figure(models, found, highlight)
 
 
-def importance_figure(
-    models: RashomonSet, found: tuple[pd.DataFrame, int], n_rows: int, highlight: Sequence[int]
-) -> go.Figure:
+def importance_figure(models: Any, found: pd.DataFrame, highlight: Sequence[int] = ()) -> go.Figure:
     """Plot the result of :func:`importances` for the models inside ψ, at least one."""
-    kept, (values, n_read) = counted(models), found
-    table = importance_ranges(values)
-    read = f"{n_read:,} of {n_rows:,} rows read"
+    kept, table = counted(models), importance_ranges(found)
+    title = _importances_finding(found.iloc[:-1])
     unit = "loss increase when shuffled"
-    title = _importances_finding(values.iloc[:-1])
-    figure = range_bars(table, title, unit, kept.words, read, over=kept.span)
-    ring(figure, table, values.to_numpy()[kept.highlighted(highlight)])
+    figure = range_bars(table, title, unit, kept.words, found.attrs["rows"], over=kept.span)
+    ring(figure, table, found.to_numpy()[kept.highlighted(highlight)])
     return models_band(figure, models)
 
 
@@ -553,6 +592,135 @@ def importance_table(
     max_rows: int = MOST_ROWS,
 ) -> pd.DataFrame:
     """Tabulate the spread of the permutation importance of every feature."""
-    inside = need_inside(counted(models), models)
-    values, _ = importances(inside, X, y, features=features, max_rows=max_rows)
-    return importance_ranges(values)
+    return importance_ranges(importances(models, X, y, features=features, max_rows=max_rows))
+
+
+RESAMPLED_ROWS = 1_000
+RESAMPLED_TABLES, MODELS_OF_A_TABLE = 8, 48
+
+
+def resampled_importance(models: Any, X: Any, y: Any) -> ImportanceDistribution:
+    """Rashomon importance distribution of resampled tables, on at most 1,000 of the rows."""
+    places = sample_rows(len(X), RESAMPLED_ROWS)
+    X, y = (one.iloc[places] if hasattr(one, "iloc") else np.asarray(one)[places] for one in (X, y))
+    options: dict[str, Any] = {
+        "psi": models.psi,
+        "n_bootstraps": RESAMPLED_TABLES,
+        "n_models": MODELS_OF_A_TABLE,
+        "random_state": 0,
+    }
+    if (trees := held_trees(models)) is not None:
+        X = trees.rows(X)
+        return rid(
+            partial(counted_like, models), X, y, feature_names=trees.feature_names, **options
+        )
+    names = models.feature_names[:-1]
+    groups = {name: list(columns) for name, columns in models.feature_groups.items()}
+    grouped = {column for columns in groups.values() for column in columns}
+    features = {name: [name] for name in names if name not in grouped} | groups
+    problem = partial(set_problem, models, resampled=True)
+    return rid(problem, X, y, features=features, feature_names=names, **options)
+
+
+def importance_quantiles(distribution: ImportanceDistribution) -> pd.DataFrame:
+    """Mean and quantiles of a Rashomon importance distribution, the most important first."""
+    levels = {"5 %": 0.05, "median": 0.5, "95 %": 0.95}
+    table = pd.DataFrame({name: distribution.quantile(level) for name, level in levels.items()})
+    table.insert(0, "mean", distribution.mean())
+    return table.rename_axis(index="feature").sort_values("mean", ascending=False)
+
+
+FIGURES = (
+    FigureSpec(
+        name="importance",
+        title="How much the models rely on each feature",
+        short="Importance",
+        label="Ranges over the draws inside the set, one row per feature",
+        definition=(
+            "Permutation importance: the rise of the loss when one feature is shuffled between "
+            "people, over the models within ψ; the columns of one category are shuffled together."
+        ),
+        terms=("importance", "coefficient"),
+        measure=importances,
+        result="found",
+        plot=importance_figure,
+        table=importance_ranges,
+        code=plot_importance,
+        audience=BOTH,  # for coefficients; importances are for the curator only
+        families=("linear", "trees"),
+        needs=("models", "selection", "people", "rows", "targets", "inside"),
+        marks=("sampled",),
+        slow=True,
+        of_people=True,
+    ),
+    FigureSpec(
+        name="class_reliance",
+        title="Which features can a good model do without?",
+        short="Exact reliance",
+        label="Certified range of model reliance over all models within ψ, one row per feature",
+        definition=(
+            "Model class reliance (Fisher, Rudin and Dominici 2019): the least and the greatest "
+            "rise of the loss, over all models within ψ, when a feature is switched between "
+            "people. Each end is a bracket: <b>dark</b>, attained by some model; <b>light</b>, a "
+            "proved bound for all. Reliance 0: a good model can ignore the feature. All rows are "
+            "used, regardless of the selection."
+        ),
+        plot=plot_class_reliance,
+        table=lambda table: table,
+        families=LINEAR,
+        needs=("models", "rows", "targets", "exact"),
+        marks=("exact",),
+        slow=True,
+        on_demand=True,
+        of_people=True,
+    ),
+    FigureSpec(
+        name="importance_cloud",
+        title="Importance of two features, one dot per model",
+        short="Two features",
+        label="Scatter plot of two features' importances over the models inside the set",
+        definition=(
+            "The importance of two features to each model within ψ (variable importance cloud, "
+            "Dong and Rudin 2020). <b>SHAP</b>: mean over people of "
+            "|θ<sub>j</sub>(x<sub>j</sub> − mean)|; <b>switching</b>: rise of the loss when the "
+            "feature is switched between people; <b>shuffling</b>: rise of the loss when its "
+            "column is shuffled. The cloud of the draws is a sample of that of the set."
+        ),
+        measure=model_importances,
+        result="cloud",
+        plot=plot_importance_pair,
+        table=lambda cloud: cloud,
+        families=LINEAR,
+        needs=("models", "selection", "people", "rows", "targets"),
+        marks=("sampled",),
+        selects="models",
+        slow=True,
+        on_demand=True,
+        of_people=True,
+    ),
+    FigureSpec(
+        name="importance_distribution",
+        title="Does importance survive another sample of people?",
+        short="Resampled importance",
+        label="Distribution of feature importance over good models of resampled tables",
+        definition=(
+            "Rashomon importance distribution (Donnelly, Katta, Rudin and Browne 2023): the table "
+            f"is resampled {RESAMPLED_TABLES} times with replacement. For each, "
+            f"{MODELS_OF_A_TABLE} models within ψ are drawn by hit-and-run (trees: uniformly from "
+            "all counted trees of the same class), and their reliance on each feature is "
+            "measured. RID<sub>j</sub>(k) is the mean share of models with importance at most k: "
+            "a steep curve is a stable importance. Nothing is charged: these draws are not "
+            "private."
+        ),
+        measure=resampled_importance,
+        result="distribution",
+        plot=plot_importance_distribution,
+        table=importance_quantiles,
+        families=("linear", "trees"),
+        needs=("models", "people", "rows", "targets"),
+        marks=("sampled",),
+        slow=True,
+        on_demand=True,
+        of_people=True,
+    ),
+)

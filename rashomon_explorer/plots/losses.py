@@ -7,6 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rashomon_explorer._utils.arrays import Mask
+from rashomon_explorer.plots.registry import FigureSpec
 from rashomon_explorer.plots.text import (
     faded_words,
     guaranteed,
@@ -177,3 +178,17 @@ def losses_table(models: RashomonSet) -> pd.DataFrame:
         },
         index=pd.RangeIndex(models.n_draws, name="draw"),
     )
+
+
+FIGURES = (
+    FigureSpec(
+        name="losses",
+        title="Losses of the draws against the threshold",
+        label="Histogram of the excess losses of the draws, with the threshold ψ",
+        terms=("excess loss", "psi", "hit rate"),
+        plot=plot_losses,
+        table=losses_table,
+        needs=("models", "selection"),
+        selects="models",
+    ),
+)

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from rashomon_explorer.estimators.tuning_audit import TuningAudit
+from rashomon_explorer.estimators.tuning_audit import TuningAudit, audit_tuning
+from rashomon_explorer.plots.registry import BOTH, FigureSpec
 from rashomon_explorer.plots.text import number, percent, plural
 from rashomon_explorer.plots.theme import BLUE, GREEN, GREY, VERMILLION, add_band, new_figure
 
@@ -151,3 +152,27 @@ def _add_draws(figure: go.Figure, drawn: Sequence[float], height: float) -> None
         marker={"color": BLUE, "size": 13, "symbol": "diamond"},
         hovertemplate="drawn: %{x:.3g}<extra></extra>",
     )  # fmt: skip
+
+
+FIGURES = (
+    FigureSpec(
+        name="penalties",
+        title="Which penalty",
+        label="Validation loss and probability of a private draw, for every penalty",
+        definition=(
+            "The loss on held-out rows of the fit with each penalty λ; green dots are within ψ of "
+            "the least. A private draw selects λ with probability ∝ exp(−β·max(Φ − min Φ − ψ, "
+            "0)). Ordinary tuning publishes the minimiser, which reveals each single row that "
+            "moves it."
+        ),
+        measure=audit_tuning,
+        result="found",
+        plot=plot_penalties,
+        release_plot=plot_drawn_penalties,
+        table=penalties_table,
+        audience=BOTH,
+        needs=("data", "penalties"),
+        slow=True,
+        on_demand=True,
+    ),
+)

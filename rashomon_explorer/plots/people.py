@@ -15,6 +15,7 @@ from plotly.subplots import make_subplots
 from rashomon_explorer._utils.arrays import FloatArray, Mask, likeliest
 from rashomon_explorer.measures import ambiguity, disagreement, discrepancy, viable_prediction_range
 from rashomon_explorer.measures.inputs import only_labels
+from rashomon_explorer.plots.registry import FigureSpec
 from rashomon_explorer.plots.text import (
     Counted,
     counted,
@@ -24,6 +25,7 @@ from rashomon_explorer.plots.text import (
     need_inside,
     number,
     percent,
+    sample_rows,
     short_names,
 )
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, CATEGORIES, GREY, new_figure
@@ -120,10 +122,7 @@ def _shares(labels: NDArray[np.int_] | None, chosen: NDArray[np.int_]) -> dict[s
 
 
 def _rows_to_read(n_rows: int, n_draws: int) -> NDArray[np.intp]:
-    most = max(_FEWEST_ROWS, _MOST_PREDICTIONS // max(1, n_draws))
-    if n_rows <= most:
-        return np.arange(n_rows)
-    return np.sort(np.random.default_rng(0).choice(n_rows, most, replace=False))
+    return sample_rows(n_rows, max(_FEWEST_ROWS, _MOST_PREDICTIONS // max(1, n_draws)))
 
 
 def members(found: Multiplicity, groups: ArrayLike | None) -> list[tuple[str, Mask]]:
@@ -361,3 +360,20 @@ def _of_group(found: Multiplicity, chosen: Mask) -> dict[str, float]:
     if found.ambiguous.size:
         row["ambiguity"] = float(found.ambiguous[chosen].mean())
     return row
+
+
+FIGURES = (
+    FigureSpec(
+        name="people",
+        title="Who is affected",
+        label="Range of predictions over the draws inside the set, for each person",
+        short="Widths",
+        terms=("ambiguity", "discrepancy", "disagreement", "range width"),
+        plot=plot_people,
+        table=people_table,
+        needs=("models", "selection", "people", "rows", "inside"),
+        marks=("sampled",),
+        slow=True,
+        of_people=True,
+    ),
+)

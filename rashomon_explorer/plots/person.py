@@ -11,6 +11,7 @@ from plotly.subplots import make_subplots
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures import decide_or_abstain, linear_shap
 from rashomon_explorer.measures.inputs import feature_groups
+from rashomon_explorer.plots.registry import FigureSpec
 from rashomon_explorer.plots.text import (
     counted,
     empty_set_figure,
@@ -397,3 +398,49 @@ def _contributions(figure: go.Figure, table: pd.DataFrame) -> None:
             "showgrid": False,
         },
     )
+
+
+FIGURES = (
+    FigureSpec(
+        name="people_ranges",
+        title="Whose label can a good model flip?",
+        short="Everyone's range",
+        label="Scatter plot of people: the best model's answer and the range over the set",
+        definition=(
+            "∙∙∙ <b>sampled</b>: least and largest answer of the draws within ψ. ▬ <b>exact</b>: "
+            "least and largest over all models within ψ (two convex programmes a person). A label "
+            "flips if some model within ψ predicts another class than the best model; the share "
+            "of flips is the <b>ambiguity</b> (Marx, Calmon and Ustun 2020); draws give a lower "
+            "bound on it."
+        ),
+        plot=plot_people_ranges,
+        table=lambda table: table,
+        needs=("models", "fitted", "people", "psi", "rows"),
+        marks=("exact", "sampled"),
+        selects="people",
+        slow=True,
+        on_demand=True,
+        of_people=True,
+    ),
+    FigureSpec(
+        name="person",
+        title="One person",
+        label="Answers of the models to one person, and the spread of each feature's contribution",
+        definition=(
+            "Left: one dot per model within ψ; the bar is the exact range over all of them. "
+            "Right: what each feature adds to the score, θ<sub>j</sub>(x<sub>j</sub> − mean), over "
+            "the draws: the widest drives the disagreement. <b>Abstain</b>: the first class leads "
+            "by less than two standard deviations over the draws (Ganesh, Thakurta and Upadhyay "
+            "2023). <b>Flips from ψ</b>: least excess loss at which a model predicts another "
+            "class, certified to 1 %."
+        ),
+        plot=plot_person,
+        table=lambda models, X, person: contributions(counted(models).models, X, person),
+        needs=("models", "selection", "people", "rows"),
+        marks=("exact", "sampled"),
+        selects="models",
+        slow=True,
+        on_demand=True,
+        of_people=True,
+    ),
+)

@@ -22,6 +22,7 @@ from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warn
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
 from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
+from rashomon_explorer.plots.registry import BOTH, FigureSpec
 from rashomon_explorer.plots.text import at_least, at_most, cost_text, plural
 from rashomon_explorer.plots.theme import BLUE, CATEGORIES, new_figure
 
@@ -302,3 +303,17 @@ def _guaranteed_share(offer: Offer) -> str:
     # A rate may round to 1 in doubles, although no law here reaches it.
     told = at_least(min(offer.hit_rate, math.nextafter(1.0, 0.0)))
     return "no guarantee" if told == at_least(0.0) else told
+
+
+FIGURES = (
+    FigureSpec(
+        name="plan",
+        title="Guarantee by privacy cost",
+        label="Guarantee against total privacy cost ε, one curve per number of draws",
+        terms=("guaranteed hit rate", "privacy cost"),
+        plot=plot_costs,
+        table=costs_table,
+        audience=BOTH,
+        needs=("plan",),
+    ),
+)

@@ -14,12 +14,15 @@ from numpy.typing import NDArray
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.importance import partial_dependence
 from rashomon_explorer.measures.importance.profiles import curve_band
+from rashomon_explorer.plots.registry import FigureSpec
 from rashomon_explorer.plots.text import (
     counted,
     empty_set_figure,
     models_band,
     need_curator,
+    need_inside,
     percent,
+    sample_rows,
     short_name,
     short_names,
 )
@@ -73,24 +76,27 @@ def plot_profile(
         As for the measure.
     """
     models = need_curator(models, "plot_profile")
-    kept = counted(models)
-    if kept.is_empty:
+    if counted(models).is_empty:
         return empty_set_figure(_TITLE, models)
-    found = profiles(kept.models, X, feature, transform, n_points=n_points, max_rows=max_rows)
+    found = profiles(models, X, feature, transform, n_points=n_points, max_rows=max_rows)
     return profile_figure(models, found, feature, answer, highlight)
 
 
 def profiles(
-    inside: Any,
+    models: Any,
     X: Any,
     feature: Any,
-    transform: Callable[[Any], Any] | None,
+    transform: Callable[[Any], Any] | None = None,
     *,
     n_points: int = 20,
     max_rows: int = MOST_ROWS,
 ) -> tuple[pd.DataFrame, pd.DataFrame, str]:
-    """Compute the curve of every model, their band, and a text with the number of rows read."""
-    rows, read = _read(X, max_rows)
+    """Curve of every model inside ψ, their band, and a text with the number of rows read."""
+    inside = need_inside(counted(models), models)
+    places = sample_rows(len(X), max_rows)
+    rows = X.iloc[places] if isinstance(X, pd.DataFrame) else np.asarray(X)[places]
+    some = f"{max_rows:,} of " if len(X) > max_rows else ""
+    read = f"mean over {some}{len(X):,} rows"
     curves = partial_dependence(inside, rows, feature, transform=transform, n_points=n_points)
     return curves, curve_band(curves, inside, rows, feature, transform=transform), read
 
@@ -99,10 +105,10 @@ def profile_figure(
     models: Any,
     found: tuple[pd.DataFrame, pd.DataFrame, str],
     feature: Any,
-    answer: str,
-    highlight: Sequence[int],
+    answer: str = "",
+    highlight: Sequence[int] = (),
 ) -> go.Figure:
-    """Plot the result of :func:`profiles` for the models inside ψ, at least one."""
+    """Plot the result of :func:`profiles`."""
     kept, (curves, band, read) = counted(models), found
     grid = list(curves.columns)
     numbers = all(isinstance(value, int | float) for value in grid)
@@ -118,15 +124,6 @@ def profile_figure(
         x |= {"tickmode": "array", "tickvals": places, "ticktext": short_names(grid, 14)}
     figure.update_layout(xaxis=x, yaxis={"title": _answer(models, answer)}, uirevision=str(feature))
     return models_band(figure, models)
-
-
-def _read(X: Any, max_rows: int) -> tuple[Any, str]:
-    """Select a fixed subset of rows; return it with a text of their number."""
-    if len(X) <= max_rows:
-        return X, f"mean over {len(X):,} rows"
-    places = np.sort(np.random.default_rng(0).choice(len(X), max_rows, replace=False))
-    rows = X.iloc[places] if isinstance(X, pd.DataFrame) else np.asarray(X)[places]
-    return rows, f"mean over {max_rows:,} of {len(X):,} rows"
 
 
 def _answer(models: Any, answer: str) -> str:
@@ -218,3 +215,28 @@ def _lines(figure: go.Figure, curves: FloatArray, places: Places) -> None:
             showlegend=not place,
             hovertemplate="selected draw: %{y:.3f}<extra></extra>",
         )
+
+
+FIGURES = (
+    FigureSpec(
+        name="profile",
+        title="Partial dependence of all good models",
+        short="Profile of a feature",
+        label="Band of partial dependence on one feature over the models inside the set",
+        definition=(
+            "Partial dependence: PD<sub>f</sub>(v) = mean over people of f(x with x<sub>j</sub> = "
+            "v), for every model f within ψ; the band covers the models. It also evaluates people "
+            "who do not exist: interpret correlated features with care."
+        ),
+        measure=profiles,
+        result="found",
+        plot=profile_figure,
+        table=lambda found: found[1],
+        code=plot_profile,
+        needs=("models", "selection", "people", "rows", "inside"),
+        marks=("sampled",),
+        slow=True,
+        on_demand=True,
+        of_people=True,
+    ),
+)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +14,8 @@ import plotly.graph_objects as go
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.measures import draws_in_range
 from rashomon_explorer.plots.bars import MOST_FEATURES, nested_bars
+from rashomon_explorer.plots.coefficients import plot_coefficient_spread, plot_released_spread
+from rashomon_explorer.plots.registry import BOTH, LINEAR, FigureSpec, add_subtitle
 from rashomon_explorer.plots.text import (
     FADED,
     models_band,
@@ -23,6 +27,9 @@ from rashomon_explorer.plots.text import (
 )
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, PURPLE, SKY, curator_band, new_figure
 from rashomon_explorer.sets import RashomonSet
+
+_READABLE = 11
+"""Font size at which the names of all rows fit into half the height of a view."""
 
 _COLUMNS = ("low_outer", "low", "best", "high", "high_outer")
 
@@ -59,12 +66,11 @@ def plot_exact_ranges(exact: pd.DataFrame, *, note: str = "") -> go.Figure:
     missing = [name for name in _COLUMNS if name not in exact]
     if missing:
         raise ValueError(f"exact must have the columns of measures.exact_ranges, lacks {missing}")
-    either = int(((exact["low"] < 0) & (exact["high"] > 0)).sum())
     width = (exact["high_outer"] - exact["low_outer"]).to_numpy()
     shown = exact.iloc[np.argsort(-width, kind="stable")[:MOST_FEATURES][::-1]]
     cut = f"{MOST_FEATURES} widest of {len(exact)}" if len(shown) < len(exact) else ""
     figure = new_figure(
-        f"{either} of {plural(len(exact), 'coefficient')} can have either sign",
+        _either_sign(exact),
         " · ".join(filter(None, [cut, "exact, no draws", note])),
     )
     hover = [
@@ -157,7 +163,9 @@ def plot_ranges(
     width = (table["exact_high"] - table["exact_low"]).to_numpy()
     order = np.argsort(-width, kind="stable")[:MOST_FEATURES][::-1]
     shown, kept = table.iloc[order], exact.iloc[order]
-    figure = new_figure("Exact ranges and ranges over draws", _note(table, inside))
+    signed = values is None and {"low", "high"} <= set(exact)
+    title = _either_sign(exact) if signed else "Exact ranges and ranges over draws"
+    figure = new_figure(title, _note(table, inside))
     _bars(figure, shown)
     chosen = selection_mask(np.flatnonzero(inside), highlight)
     _dots(figure, drawn[inside][:, order], faded=bool(chosen.any()))
@@ -165,6 +173,32 @@ def plot_ranges(
     _best(figure, kept)
     _axes(figure, shown, unit)
     return models_band(figure, models)
+
+
+def _either_sign(exact: pd.DataFrame) -> str:
+    """Count the ranges that contain both signs."""
+    either = int(((exact["low"] < 0) & (exact["high"] > 0)).sum())
+    return f"{either} of {plural(len(exact), 'coefficient')} can have either sign"
+
+
+def plot_compact_ranges(
+    exact: pd.DataFrame | None, models: Any = None, *, highlight: Sequence[int] = ()
+) -> go.Figure:
+    """Plot coefficient ranges without a legend, for a low card; the subtitle explains the marks."""
+    if exact is None:  # the draws were made from other rows
+        figure = plot_coefficient_spread(models, highlight=highlight)
+        return add_subtitle(figure, "exact ranges need the rows used for the draws")
+    drawn = models is not None and models.hit_rate > 0
+    figure = plot_ranges(models, exact, highlight=highlight) if drawn else plot_exact_ranges(exact)
+    head = figure.layout.title.text.split("<br>")[0]
+    inside = round(models.hit_rate * models.n_draws) if drawn else 0
+    bars = f"light: exact · dark: {plural(inside, 'draw')} inside" if inside else "exact"
+    note = f"{bars} · × best · per scaled unit"
+    figure.layout.title.text = f'{head}<br><span style="font-size:11.5px">{note}</span>'
+    # Without an axis title there is room for one line of text per row.
+    figure.update_yaxes(tickfont={"size": _READABLE})
+    figure.update_xaxes(title=None)
+    return figure.update_layout(showlegend=False, margin={"b": 26})
 
 
 def _note(table: pd.DataFrame, inside: Mask) -> str:
@@ -248,3 +282,49 @@ def _axes(figure: go.Figure, shown: pd.DataFrame, unit: str) -> None:
         },
         height=max(360, 150 + 24 * len(shown)),
     )
+
+
+_DEFINITION = (
+    "▬ <b>exact</b>: min and max of θ<sub>j</sub> over all models with L(θ) ≤ min L + ψ, by two "
+    "convex programmes per coefficient; each end is certified by a tangent. ∙∙∙ <b>sampled</b>: "
+    "range over the draws within ψ. A range that contains 0: good models disagree on the sign. "
+    "All rows are used, regardless of the selection."
+)
+_RANGES = FigureSpec(
+    name="exact_ranges",
+    title="How far each coefficient can go",
+    short="Exact coefficients",
+    label="Exact range of every coefficient over all models within ψ, with the draws inside",
+    definition=_DEFINITION,
+    plot=plot_ranges,
+    table=lambda exact: exact,
+    families=LINEAR,
+    needs=("models", "fitted", "psi", "exact"),
+    marks=("exact", "sampled"),
+    slow=True,
+    on_demand=True,
+)
+FIGURES = (
+    _RANGES,
+    replace(
+        _RANGES,
+        name="ranges",
+        plot=plot_compact_ranges,
+        release_plot=plot_released_spread,
+        code=plot_ranges,
+        audience=BOTH,
+        terms=("exact range", "coefficient"),
+        needs=(*_RANGES.needs, "selection"),
+    ),
+    FigureSpec(
+        name="exact",
+        title="How far each coefficient can go",
+        label="Exact range of every coefficient over the models within ψ",
+        terms=("exact range",),
+        plot=plot_exact_ranges,
+        table=lambda exact: exact,
+        families=LINEAR,
+        needs=("fitted", "psi"),
+        slow=True,
+    ),
+)

@@ -8,6 +8,7 @@ from html import escape
 import pandas as pd
 import plotly.graph_objects as go
 
+from rashomon_explorer.plots.registry import BOTH, TREES, FigureSpec
 from rashomon_explorer.plots.text import number, plural
 from rashomon_explorer.plots.theme import BLUE, GREY, LOSS_SCALE, ORANGE, new_figure
 from rashomon_explorer.plots.trees import need_trees, trees_band
@@ -192,3 +193,27 @@ def _hover(path: Path, place: _Place, losses: list[float] | None) -> str:
 
 def _id(path: Path) -> str:
     return " → ".join(path)
+
+
+FIGURES = (
+    FigureSpec(
+        name="rules",
+        title="Rules of the trees",
+        short="Rules",
+        label="Sunburst of the questions that trees ask one after the other",
+        definition=(
+            "A rule is the sequence of questions from a tree's root to a leaf, without the answers "
+            "(TimberTrek, Wang et al. 2022). The width of a sector is the number of rules that "
+            "continue from it, summed over trees; click it to zoom in. Rules that do not match the "
+            "<b>search</b>, or belong to no selected (or <b>starred</b>) tree, are grey."
+        ),
+        plot=plot_rules,
+        table=rules_table,
+        audience=BOTH,
+        families=TREES,
+        needs=("models", "selection", "favourites"),
+        marks=("sampled",),
+        slow=True,
+        on_demand=True,
+    ),
+)

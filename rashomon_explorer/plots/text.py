@@ -284,13 +284,18 @@ def need_exact_draws(planned: Plan | TreePlan, plot: str) -> None:
         )
 
 
+def sample_rows(n_rows: int, most: int) -> NDArray[np.intp]:
+    """Positions of at most `most` rows, sampled with a fixed seed."""
+    if n_rows <= most:
+        return np.arange(n_rows)
+    # A fixed seed: a different subsample at every redraw would make the figure flicker.
+    return np.sort(np.random.default_rng(0).choice(n_rows, most, replace=False))
+
+
 def subsample_points(n_points: int) -> tuple[NDArray[np.intp], str]:
     """Return the indices of the points to draw, and a text that is empty if all are drawn."""
-    if n_points <= MOST_POINTS:
-        return np.arange(n_points), ""
-    # A fixed seed: a different subsample at every redraw would make the figure flicker.
-    chosen = np.random.default_rng(0).choice(n_points, MOST_POINTS, replace=False)
-    return np.sort(chosen), f"showing {MOST_POINTS:,} of {n_points:,}, chosen at random"
+    cut = f"showing {MOST_POINTS:,} of {n_points:,}, chosen at random"
+    return sample_rows(n_points, MOST_POINTS), cut if n_points > MOST_POINTS else ""
 
 
 def models_band(figure: go.Figure, models: Any) -> go.Figure:

@@ -1,6 +1,7 @@
 """Figures of exact results about trees."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 
 import numpy as np
@@ -9,6 +10,7 @@ import plotly.graph_objects as go
 
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
+from rashomon_explorer.plots.registry import TREES, FigureSpec, add_subtitle
 from rashomon_explorer.plots.text import at_most, guaranteed_hits, number, percent, plural
 from rashomon_explorer.plots.theme import (
     BEST_MODEL,
@@ -21,6 +23,8 @@ from rashomon_explorer.plots.theme import (
     curator_band,
     new_figure,
 )
+from rashomon_explorer.plots.trees import plot_trees
+from rashomon_explorer.sets import PredictorSet
 
 _MOST = 18
 
@@ -287,6 +291,16 @@ def _dots(drawn: pd.DataFrame, highlight: Sequence[int]) -> go.Scatter:
     )
 
 
+def plot_best_trees(models: PredictorSet, what: str) -> go.Figure:
+    """Plot the best tree above the best one with a property, and state what the property costs."""
+    beyond = float(models.losses[1] - models.losses[0])
+    much = f"{number(beyond)} more" if beyond > 0 else "no more"
+    figure = plot_trees(models, [0, 1], columns=1)  # a phone has no room for two
+    _, _, below = figure.layout.title.text.partition("<br>")
+    figure.layout.title.text = f"The best tree {what} loses {much}<br>{below}"
+    return add_subtitle(figure, "the best above")
+
+
 _POINTS = 121
 _SURE = 0.9995
 
@@ -358,3 +372,87 @@ def plot_tree_guarantee(planned: TreePlan) -> go.Figure:
         meta={"view": "plan"},
     )
     return figure
+
+
+_SIZES = FigureSpec(
+    name="tree_sizes",
+    title="How many trees are good",
+    short="How many",
+    label="Number of sparse trees within ψ of the best, by leaves",
+    definition=(
+        "Counts every tree within the leaf limit on the declared questions: |{t : L(t) ≤ min L + "
+        "ψ}|, where L is the share of errors plus the penalty of each leaf. Nothing is drawn."
+    ),
+    plot=plot_tree_sizes,
+    table=lambda sizes: sizes,
+    families=TREES,
+    needs=("tree class",),
+    marks=("exact",),
+    slow=True,
+    on_demand=True,
+)
+FIGURES = (
+    _SIZES,
+    replace(
+        _SIZES,
+        name="tree_flips",
+        title="Whose label can a good tree flip?",
+        short="Flips",
+        label="Share of people whose label some tree within ψ flips",
+        definition=(
+            "For each person: the least ψ at which some tree predicts another label than the best "
+            "one; exact over all trees. Selected people are marked."
+        ),
+        plot=plot_tree_flips,
+        table=lambda flips: pd.DataFrame(flips),
+        of_people=True,
+    ),
+    replace(
+        _SIZES,
+        name="tree_questions",
+        title="Which questions matter",
+        short="Questions",
+        label="Least loss of trees with and without each question",
+        definition=(
+            "For each question: excess loss of the best tree that asks it, and of the best tree "
+            "that does not. The table adds the share of all trees within ψ that ask it."
+        ),
+        plot=plot_tree_questions,
+        table=lambda table: table,
+    ),
+    replace(
+        _SIZES,
+        name="tree_parity",
+        title="What do equal rates cost?",
+        short="Exact gap against loss",
+        label="Least loss of sparse trees against the gap between groups, and drawn trees",
+        definition=(
+            "The gap is the largest minus the smallest share of a group that gets the label. The "
+            "line joins the trees within ψ that no other beats in both loss and gap: exact over "
+            "all trees, or, if that is too expensive, over 2,000 uniform draws and marked as "
+            "sampled. Dots are drawn trees. The tree with the least gap on these rows looks "
+            "fairer than it is."
+        ),
+        plot=plot_tree_parity,
+        table=lambda front: front,
+        needs=("tree class", "column", "groups", "drawn", "selection"),
+        selects="models",
+    ),
+    replace(
+        _SIZES,
+        name="witness",
+        title="The best tree that …",
+        short="",
+        label="The best tree, and the best tree with the chosen property",
+        definition=(
+            "Above: the best tree. Below: the best tree that flips the label of the person "
+            "selected last, or that asks or does not ask a question; or the tree within ψ whose "
+            "rates of the last class differ least between groups. Exact unless marked as sampled: "
+            "no tree of the class with this property has a lower loss."
+        ),
+        plot=plot_best_trees,
+        table=None,
+        code=plot_trees,
+        needs=("tree class", "column"),
+    ),
+)

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 
 from rashomon_explorer.measures.decomposition.estimates import hit_interval
 from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
+from rashomon_explorer.plots.registry import BOTH, TREES, FigureSpec
 from rashomon_explorer.plots.text import (
     cost_text,
     models_band,
@@ -372,3 +373,43 @@ def _splits(node: Node) -> Iterator[Split]:
 
 def _words(split: Split, names: tuple[str, ...]) -> str:
     return as_question(split.feature, names, split.relation, split.reference)
+
+
+FIGURES = (
+    FigureSpec(
+        name="trees",
+        title="Trees, one by one",
+        short="Trees",
+        label="Up to nine decision trees side by side, with their questions and labels",
+        definition=(
+            "The selected trees, at most nine; without a selection the best ones, in the release "
+            "the first ones. The left branch of a question is yes, the right branch is no."
+        ),
+        plot=plot_trees,
+        audience=BOTH,
+        families=TREES,
+        needs=("models", "selection", "favourites"),
+        marks=("sampled",),
+        slow=True,
+        on_demand=True,
+    ),
+    FigureSpec(
+        name="tree_use",
+        title="What the trees ask",
+        short="Asked by drawn trees",
+        label="Share of the trees that ask each question, and of those that ask it first",
+        definition=(
+            "Share of the trees on screen that ask a question anywhere; dark: share that ask it "
+            "first. Whiskers: 95 % intervals (Clopper and Pearson) for the distribution of the "
+            "draws. Computed from the trees only: it can be released with them."
+        ),
+        plot=plot_tree_use,
+        table=tree_use_table,
+        audience=BOTH,
+        families=TREES,
+        needs=("models", "selection", "favourites"),
+        marks=("sampled",),
+        slow=True,
+        on_demand=True,
+    ),
+)

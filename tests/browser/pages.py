@@ -8,8 +8,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 
-from rashomon_explorer.explorer.cards import CARDS
 from rashomon_explorer.explorer.panels import DataPanel
+from rashomon_explorer.plots.figures import FIGURES as SPECS
 
 FIGURES = {
     "losses": "set",
@@ -39,7 +39,7 @@ OF_TREES = {
 """The view of each figure of sparse trees."""
 
 _VIEWS = {**FIGURES, **OF_TREES}
-_CALLED = {kind.name: kind.short or kind.title for kind in CARDS}
+_CALLED = {name: spec.short or spec.title for name, spec in SPECS.items()}
 
 _TRACES = """
 const count = (trace) => trace.x ? trace.x.length : (trace._length ?? 0);

@@ -10,12 +10,12 @@ from ipywidgets.widgets.widget import _remove_buffers
 from jupyter_client.jsonutil import json_default
 
 from rashomon_explorer.explorer import Explorer, panels
-from rashomon_explorer.explorer.cards import CARDS
-from rashomon_explorer.explorer.cards.coefficients import ExactCard
+from rashomon_explorer.explorer.cards import FigureCard, figure_card
 from rashomon_explorer.explorer.export.purchases import ReleaseController
 from rashomon_explorer.explorer.paid_models import SingleModelController, TuningController
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.plots.theme import new_figure
 
 PANELS = [getattr(panels, name) for name in panels.__all__]
@@ -76,9 +76,9 @@ def test_a_panel_alone_is_shown_and_follows(kind, model, loans):
     assert loans.state.alert is None
 
 
-@pytest.mark.parametrize("kind", [*CARDS, ExactCard], ids=lambda kind: kind.__name__)
-def test_a_figure_alone_is_shown(kind, model, loans, caplog):
-    card = kind(loans.session)
+@pytest.mark.parametrize("spec", FIGURES.values(), ids=lambda spec: spec.name)
+def test_a_figure_alone_is_shown(spec, model, loans, caplog):
+    card = figure_card(loans.session, spec)
     card.redraw()
     shown = _displayed(card.widget)
     assert card.view.model_id in shown
@@ -102,11 +102,11 @@ def test_small_letters_are_found():
 
 
 def test_a_figure_that_fails_is_told_apart(model, loans, caplog):
-    class Broken(CARDS[0]):
-        def recipe(self):
+    class Broken(FigureCard):
+        def inputs(self):
             return new_figure(1 / 0)
 
-    card = Broken(loans.session)
+    card = Broken(loans.session, FIGURES["losses"])
     card.redraw()
     assert "could not be drawn" in json.dumps(card.view.figure, default=str)
     assert caplog.records

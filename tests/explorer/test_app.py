@@ -102,16 +102,16 @@ def test_tables_open_behind_every_figure(tmp_path, cancer):
     explorer.state.psi = 0.6  # wide enough for draws to lie inside: figures of the set need some
     explorer.draw()
     for card in explorer.cards.values():
-        if card.asked:  # a table is made with its figure, and that is made when somebody looks
+        if card.on_demand:  # a table is made with its figure, and that is made when somebody looks
             continue
         card._table_button.value = True
-        bought = card.name != "aggregates"  # of these draws nothing more was bought
-        assert ("<caption>" in card._table.value) is bought, card.title
+        bought = card.spec.name != "aggregates"  # of these draws nothing more was bought
+        assert ("<caption>" in card._table.value) is bought, card.spec.title
 
 
 def test_a_figure_that_fails_says_so_in_its_place(drawn, monkeypatch):
     card = drawn.cards["plan"]
-    monkeypatch.setattr(type(card), "recipe", lambda _: 1 / 0)
+    monkeypatch.setattr(type(card), "inputs", lambda _: 1 / 0)
     card.redraw()
     words = card.view.figure["layout"]["annotations"][0]["text"]
     assert words == "This figure could not be drawn:<br>division by zero"

@@ -4,13 +4,14 @@ import asyncio
 
 import pytest
 
-from rashomon_explorer.explorer.html import DEFINITIONS, FIGURES, defined, table_html
+from rashomon_explorer.explorer.html import DEFINITIONS, defined, table_html
 from rashomon_explorer.explorer.widgets.files import Download, FileInTransit
+from rashomon_explorer.plots.figures import FIGURES
 
 
 def test_every_word_of_a_figure_is_defined():
-    for name, words in FIGURES.items():
-        assert words and all(defined(word) for word in words), name
+    for spec in FIGURES.values():
+        assert all(defined(term) for term in spec.terms), spec.name
     for word, meant in DEFINITIONS.items():
         assert meant.meaning and word == word.lower(), word
 

@@ -4,7 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from rashomon_explorer.explorer.cards import importance as distribution
+from rashomon_explorer import plots
 from rashomon_explorer.measures import (
     importance_cloud,
     model_class_reliance,
@@ -30,7 +30,7 @@ def shown(page, name):
 def drawn(page, name):
     """The figure with its numbers as arrays."""
     page.show(name)
-    return page.cards[name]._recipe.figure()
+    return page.cards[name].call.figure()
 
 
 def headline(figure):
@@ -38,20 +38,20 @@ def headline(figure):
 
 
 def test_each_figure_says_its_kind_its_meaning_and_is_a_line_of_python(loans, monkeypatch):
-    monkeypatch.setattr(distribution, "_TABLES", 2)
-    monkeypatch.setattr(distribution, "_MODELS", 6)
+    monkeypatch.setattr(plots.importance, "RESAMPLED_TABLES", 2)
+    monkeypatch.setattr(plots.importance, "MODELS_OF_A_TABLE", 6)
     with loans.session.together():
         loans.state.groups, loans.state.selection = (("sex", "f"),), (2, 5)
     for name in CARDS:
         figure, card = shown(loans, name), loans.cards[name]
-        assert card._recipe.marks and card.definition
+        assert card.call.marks and card.spec.definition
         space = {"explorer": loans}
         *before, last = card.lines
         exec("\n".join(before), space)
         made = eval(last, space)
         assert isinstance(made, go.Figure)
         assert [trace.name for trace in made.data] == [trace["name"] for trace in figure["data"]]
-        assert len(card._recipe.table())
+        assert len(card.call.table())
     loans.state.view = "release"
     for name in CARDS:
         card = loans.cards[name]
@@ -64,7 +64,7 @@ def test_exact_ranges_and_class_reliance_are_those_of_the_whole_table(loans):
     problem = set_problem(models, loans.rows, loans.targets)
     loans.state.groups = (("sex", "f"),)  # who is looked at does not change the set
     shown(loans, "class_reliance")
-    found = loans.cards["class_reliance"]._recipe.table()
+    found = loans.cards["class_reliance"].call.table()
     asked = {"home": [name for name in loans.rows if name.startswith("home")]}
     names = list(models.feature_names[:-1])
     known = model_class_reliance(problem, psi=0.3, features=asked, feature_names=names)
@@ -72,7 +72,7 @@ def test_exact_ranges_and_class_reliance_are_those_of_the_whole_table(loans):
     assert set(found.index) == {"age", "debt", "home"}
     figure = drawn(loans, "exact_ranges")
     bar = figure.data[0]
-    table = loans.cards["exact_ranges"]._recipe.table()
+    table = loans.cards["exact_ranges"].call.table()
     assert sorted(bar.base) == pytest.approx(sorted(table["low_outer"]), rel=1e-6)
     either = ((table["low"] < 0) & (table["high"] > 0)).sum()
     assert headline(figure).startswith(f"{either} of {len(table)} coefficients")
@@ -83,7 +83,7 @@ def test_two_features_against_each_other_fade_what_is_not_picked(loans):
     shown(loans, "importance_cloud")
     card._x.value, card._y.value = "home", "debt"
     loans.state.selection = (0, 3)
-    dots = card._recipe.figure().data[0]
+    dots = card.call.figure().data[0]
     inside = np.flatnonzero(loans.rashomon_set.excess <= 0.3)
     cloud = importance_cloud(loans.rashomon_set, loans.rows, loans.targets, measure="shap")
     np.testing.assert_allclose(dots.x, cloud["home"].iloc[inside], rtol=1e-5)
@@ -102,7 +102,7 @@ def test_a_profile_sets_whole_columns_and_says_which_way_models_go(loans):
     band = partial_dependence_band(
         loans.rashomon_set.inside(), loans.data.frame, "debt", transform=encode
     )
-    np.testing.assert_allclose(card._recipe.table(), band)
+    np.testing.assert_allclose(card.call.table(), band)
     assert encoder is not None and headline(card.view.figure)[:4] in ("Ever", "The ")
     card._feature.value = "home"
     assert card.view.figure["data"][-1]["mode"] == "markers"

@@ -9,7 +9,6 @@ import pytest
 
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer import streamed_table as whole
-from rashomon_explorer.explorer.cards import CARDS
 from rashomon_explorer.explorer.model_inputs import grouping_rule
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.measures import (
@@ -94,6 +93,12 @@ def test_checksums_of_codes_and_of_labels_are_kept_apart(page: Any) -> None:
         assert (np.concatenate(read).dtype == np.int8) == (not labels)
 
 
+def _audited(page: Any, name: str) -> Any:
+    """The measure of a figure of groups, by region."""
+    page.state.group_column = "region"
+    return page.cards[name].next_call().found()
+
+
 def test_what_is_exact_is_that_of_the_table_held(page: Any, held: Explorer) -> None:
     models = page.rashomon_set
     problem = set_problem(models, held.rows, held.targets)
@@ -102,10 +107,10 @@ def test_what_is_exact_is_that_of_the_table_held(page: Any, held: Explorer) -> N
     pd.testing.assert_frame_equal(page.exact.coefficient_ranges(), ranges, rtol=1e-6, atol=1e-6)
     regions = held.session.picked.everyone.groups("region")
     audit = fairness_audit(models, held.rows, held.targets, regions)
-    found = page.cards["gaps"]._audit(models, "region")
+    found = _audited(page, "gaps")
     pd.testing.assert_frame_equal(found.table, audit.table, rtol=1e-12, atol=1e-12)
     bears = multiplicity_by_person_group(models, held.rows, regions)
-    shown = page.cards["burden"]._numbers(models, "region")
+    shown = _audited(page, "burden")
     pd.testing.assert_frame_equal(shown, bears.loc[shown.index], rtol=1e-12, atol=1e-12)
     page.state.page = held.state.page = "set"
     for explorer in (page, held):
@@ -164,14 +169,14 @@ def test_every_figure_of_single_people_says_whom_it_is_of(page: Any) -> None:
     try:
         page.state.people, page.state.selection = (3,), (0, 1)
         said = set()
-        for kind in CARDS:
-            showing[0] = kind.name
-            card = page.cards[kind.name]
+        for name in page.cards:
+            showing[0] = name
+            card = page.cards[name]
             card.redraw()
             if not card.lines:
                 continue
             if "a fixed random sample of 400 of 3,000 people" in str(card.view.figure):
-                said.add(kind.name)
+                said.add(name)
     finally:
         page.state.pick_nothing()
         session.__class__ = Session
@@ -190,7 +195,7 @@ def test_what_is_exact_does_not_look_at_the_sample(page: Any, tmp_path: Path) ->
     again.session.rows = again.rows.iloc[::-1].reset_index(drop=True) * 0.1
     ours, theirs = (e.exact.coefficient_ranges() for e in (page, again))
     pd.testing.assert_frame_equal(ours, theirs)
-    tables = [e.cards["gaps"]._audit(page.rashomon_set, "region").table for e in (page, again)]
+    tables = [_audited(one, "gaps").table for one in (page, again)]
     pd.testing.assert_frame_equal(*tables)
     ambiguity = [e.exact.people(np.arange(4))["best"].to_numpy() for e in (page, again)]
     assert not np.allclose(*ambiguity)

@@ -154,7 +154,8 @@ def test_a_fitted_estimator_is_shown_with_its_rows_in_blocks(page: Any, tmp_path
         clf.rashomon_set_.minimum.value, abs=1e-12
     )
     assert len(ranges) == clf.rashomon_set_.coef.shape[1]
-    assert len(explorer.cards["gaps"]._audit(clf.rashomon_set_, "region").table) > 0
+    explorer.state.group_column = "region"
+    assert len(explorer.cards["gaps"].next_call().found().table) > 0
 
 
 @pytest.mark.law

@@ -31,7 +31,7 @@ def test_each_figure_says_its_kind_its_meaning_and_is_a_line_of_python(loans):
     for name in CARDS:
         loans.show(name)
         card = loans.cards[name]
-        assert card._recipe.marks, name
+        assert card.call.marks, name
         space = {"explorer": loans}
         *before, last = card.lines
         exec("\n".join(before), space)
@@ -39,7 +39,7 @@ def test_each_figure_says_its_kind_its_meaning_and_is_a_line_of_python(loans):
         assert isinstance(made, go.Figure)
         shown = card.view.figure["data"]
         assert [trace.name for trace in made.data] == [trace["name"] for trace in shown], name
-        assert len(card._recipe.table())
+        assert len(card.call.table())
     assert loans.people_table.table.rows and "exact" in loans.people_headline.words.value
     loans.state.view = "release"
     for name in CARDS:
@@ -53,7 +53,7 @@ def test_who_flips_and_from_which_psi_on_is_what_the_library_proves(loans):
     models = loans.rashomon_set
     problem = set_problem(models, loans.rows, loans.targets)
     loans.show("people_ranges")
-    table = loans.cards["people_ranges"]._recipe.table()
+    table = loans.cards["people_ranges"].call.table()
     known = exact_flips(problem, models.psi, loans.rows)["flips"].to_numpy()
     np.testing.assert_array_equal(table["flips"] == "yes", known)
     place = int(np.flatnonzero(~known)[0]) if not known.all() else 0
@@ -92,10 +92,10 @@ def test_every_column_tells_groups_apart_the_sensitive_one_first(loans):
     loans.state.group_column = "age"
     groups = group_labels(loans.data, "age")
     known = fairness_audit(loans.rashomon_set, loans.rows, loans.targets, groups).ranges()
-    found = loans.cards["gaps"]._recipe.table()
+    found = loans.cards["gaps"].call.table()
     np.testing.assert_allclose(found["high"], known["high"])
     loans.show("burden")
-    table = loans.cards["burden"]._recipe.table()
+    table = loans.cards["burden"].call.table()
     bears = multiplicity_by_person_group(loans.rashomon_set, loans.rows, groups)
     np.testing.assert_allclose(table["ambiguity"], bears["ambiguity"])
     # Of all 200 people it was asked, so that the exact ambiguity is at least what draws show.
@@ -131,7 +131,7 @@ def test_a_fitted_model_shows_its_people_without_a_draw(tmp_path):
     y = (X[:, 0] + rng.normal(0, 1, 60) > 0).astype(int)
     page = Explorer(LogisticRegression().fit(X, y), data=(X, y), home=tmp_path)
     page.show("people_ranges")
-    table = page.cards["people_ranges"]._recipe.table()
+    table = page.cards["people_ranges"].call.table()
     assert set(table) == {"flips", "best", "exact_low", "exact_high"} and len(table) == 60
     assert "good models can flip" in page.people_headline.words.value
     assert len(page.people_table.table.rows) == 60

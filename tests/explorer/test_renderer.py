@@ -15,7 +15,7 @@ class Card:
         self.view = PlotlyView()
         self.wanted = 0
         self.shown = []
-        self.is_visible, self.asked = True, False
+        self.is_visible, self.on_demand = True, False
 
     def redraw(self):
         self.shown.append(self.wanted)

@@ -211,7 +211,7 @@ def test_several_classes_are_drawn_and_shown_together(explorer):
     assert models.n_classes == 3
     assert "the labels that occur in y are public" not in explorer.guarantee.assumptions
     for name, card in explorer.cards.items():
-        if card.asked:  # made when somebody looks
+        if card.on_demand:  # made when somebody looks
             continue
         assert "could not be drawn" not in str(card.view.figure["layout"]), name
         card._table_button.value = True
@@ -335,7 +335,7 @@ def test_show_a_fitted_classifier_without_its_rows(cancer, tmp_path):
     drawn = {t["name"] for t in explorer.cards["losses"].view.figure["data"]}
     assert drawn == {"draws", "draw", "best model"}
     words = explorer.cards["people"].view.figure["layout"]["annotations"][0]["text"]
-    assert "Explorer(clf, data=data)" in words.replace("<br>", " ")
+    assert "Explorer(models, data=data)" in words.replace("<br>", " ")
     assert explorer.draw_panel.draw.disabled
 
 

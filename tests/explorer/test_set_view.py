@@ -178,7 +178,7 @@ def test_two_models_stand_side_by_side(explorer):
     title = card.view.figure["layout"]["title"]["text"]
     assert f"({count:,} people)" in title
     assert f"{(labels[0] == np.asarray(explorer.targets)).mean():.1%}" in title
-    table = card._recipe.table()
+    table = card.call.table()
     assert np.allclose(table["difference"], table["draw 5"] - table["draw 2"])
     assert table["difference"].abs().is_monotonic_decreasing
     explorer.state.selection = (2,)
@@ -203,7 +203,7 @@ def test_two_sets_are_compared(explorer):
     assert card._other.value == other.number
     title = card.view.figure["layout"]["title"]["text"]
     assert "times as wide as draw 2" in title or "about as wide" in title
-    table = card._recipe.table()
+    table = card.call.table()
     low, high = first.coef.min(axis=0), first.coef.max(axis=0)
     three = first.coef[:3]
     inside = three.min(axis=0), three.max(axis=0)

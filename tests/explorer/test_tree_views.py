@@ -10,7 +10,6 @@ from rashomon_explorer import Explorer, load_dataset
 from rashomon_explorer.data import TableSchema, YesNo
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.family import names_in_words, tree_rows
-from rashomon_explorer.explorer.html import of_figure
 from rashomon_explorer.plots import plot_tree_guarantee
 from rashomon_explorer.plots.tree_answers import tree_guarantee_table
 
@@ -71,7 +70,7 @@ def test_what_is_promised_of_a_tree_is_a_curve_that_reads_no_row(page):
     assert "≥ 89%" in figure.layout.title.text and figure.layout.meta["view"] == "plan"
     card = page.cards["promise"]
     card.redraw()
-    assert len(card.view.figure["data"]) == 2 and of_figure("promise") is not None
+    assert len(card.view.figure["data"]) == 2
 
 
 def test_the_headline_says_what_is_exact_and_what_was_drawn(page):
@@ -135,11 +134,11 @@ def test_what_equal_rates_cost_is_exact_and_chosen_as_the_rest_is(page):
     assert page.state.group_column == "age_index" and page.cards["gaps"].column == "age_index"
     page.state.group_column = "group"
     page.state.selection = (2,)
-    assert max(card.recipe().figure().data[0].marker.size) == 10
+    assert max(card.next_call().figure().data[0].marker.size) == 10
     page.state.selection = ()
     witness = page.cards["witness"]
     witness.does.value = "differs least between groups"
-    assert "with the least gap by group" in witness.recipe().figure().layout.title.text
+    assert "with the least gap by group" in witness.next_call().figure().layout.title.text
 
 
 def test_a_front_of_draws_does_not_pass_for_exact(page, monkeypatch):
@@ -174,7 +173,7 @@ def test_importance_is_measured_on_resampled_tables_of_trees_too(page):
     card.redraw()
     figure = card.view.figure
     assert "is the most important in" in figure["layout"]["title"]["text"]
-    assert set(card.recipe().table().index) == set(page.rashomon_set.models.feature_names)
+    assert set(card.next_call().table().index) == set(page.rashomon_set.models.feature_names)
 
 
 def test_trees_of_another_class_are_no_reference_though_their_best_is_the_same(page):
@@ -202,11 +201,11 @@ def test_questions_read_by_themselves(page):
         "sex=m",
         "age",
     )
-    figure = page.cards["trees"].recipe().figure()
+    figure = page.cards["trees"].next_call().figure()
     asked = [text for trace in figure.data if trace.mode == "text" for text in trace.text]
     assert asked and all(text.count("<br>") == 1 for text in asked)
     assert max(len(line) for text in asked for line in unescape(text).split("<br>")) <= 15
     witness = page.cards["witness"]
     witness.does.value = "asks"
-    figure = witness.recipe().figure()
+    figure = witness.next_call().figure()
     assert tuple(figure.layout.xaxis.range) == (0, 1)  # one above the other: a phone has no room

@@ -50,7 +50,7 @@ def test_trees_and_rules_are_shown_and_the_rest_says_where_to_look(page):
         said, traces = _words(explorer.cards[name])
         assert "These models are trees" in said and traces == 0
     explorer.cards["rules"].search.value = "no such question"
-    assert "0 places" in str(explorer.cards["rules"].recipe().figure().layout.title.text)
+    assert "0 places" in str(explorer.cards["rules"].next_call().figure().layout.title.text)
     explorer.cards["rules"].search.value = ""
     explorer.cards["rules"].starred.value = True
     assert "No tree has a star" in _words(explorer.cards["rules"])[0]
@@ -80,7 +80,7 @@ def test_what_is_true_of_all_trees_is_shown_exactly(page):
     witness = explorer.cards["witness"]
     for does in reversed(witness.does.options):
         witness.does.value = does
-        assert "loses" in witness.recipe().figure().layout.title.text
+        assert "loses" in witness.next_call().figure().layout.title.text
     explorer.state.view = "release"
     assert "not part of the release" in _words(witness)[0]
     explorer.state.view, explorer.state.people = "curator", ()

@@ -51,7 +51,7 @@ def test_the_curator_sees_the_landscape_and_what_ordinary_tuning_tells(page):
     assert "validation loss" in names and "probability of a draw" in names
     assert any(name.startswith("selected by RidgeCV") for name in names)
     assert "not private" in json.dumps(figure["layout"])
-    table = card._recipe.table()
+    table = card.call.table()
     assert table["probability"].sum() == pytest.approx(1) and table["within ψ"].any()
 
 
@@ -64,7 +64,7 @@ def test_the_release_shows_what_was_paid_for_and_no_loss(page):
     card.redraw()
     (trace,) = card.view.figure["data"]
     assert list(trace["x"]) == [0.5, 2.0, 2.0]
-    assert card._recipe.table()["draws"].tolist() == [1, 2]
+    assert card.call.table()["draws"].tolist() == [1, 2]
 
 
 def test_several_classes_are_told_why_not(explorer):

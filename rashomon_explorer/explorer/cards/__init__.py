@@ -1,79 +1,37 @@
-"""Figure cards of the dashboard, each with its table and Python code."""
+"""Figures of the page; a figure with controls of its own has a class."""
 
+from collections.abc import Mapping
+
+from rashomon_explorer.explorer.cards import controls
 from rashomon_explorer.explorer.cards.base import FigureCard
-from rashomon_explorer.explorer.cards.budget import BoundsCard, BudgetCard, GuaranteeCard, PlanCard
-from rashomon_explorer.explorer.cards.coefficients import (
-    CoefficientRangesCard,
-    SetRangesCard,
-    SpreadCard,
-)
-from rashomon_explorer.explorer.cards.data import (
-    AggregatesCard,
-    ColumnsCard,
-    PenaltiesCard,
-    TradeoffCard,
-)
-from rashomon_explorer.explorer.cards.groups import (
-    BurdenCard,
-    FrontierCard,
-    GapsCard,
-    WidthOrNoiseCard,
-)
-from rashomon_explorer.explorer.cards.importance import (
-    ClassRelianceCard,
-    DistributionCard,
-    ImportancePairCard,
-    ProfileCard,
-)
-from rashomon_explorer.explorer.cards.models import CloudCard, LossesCard, PairCard, SetsCard
-from rashomon_explorer.explorer.cards.people import PeopleCard, PeopleRangesCard, PersonCard
-from rashomon_explorer.explorer.cards.tree_answers import (
-    ExampleTreeCard,
-    RulesCard,
-    TreeFlipsCard,
-    TreeParityCard,
-    TreeQuestionsCard,
-    TreesCard,
-    TreeSizesCard,
-    TreeUseCard,
-)
+from rashomon_explorer.explorer.cards.inputs import INPUTS
+from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.plots.registry import FigureSpec
 
-CARDS: tuple[type[FigureCard], ...] = (
-    LossesCard,
-    CloudCard,
-    SpreadCard,
-    PeopleCard,
-    BoundsCard,
-    GuaranteeCard,
-    PlanCard,
-    BudgetCard,
-    CoefficientRangesCard,
-    ClassRelianceCard,
-    ImportancePairCard,
-    ProfileCard,
-    DistributionCard,
-    PeopleRangesCard,
-    PersonCard,
-    GapsCard,
-    FrontierCard,
-    BurdenCard,
-    WidthOrNoiseCard,
-    AggregatesCard,
-    TradeoffCard,
-    ColumnsCard,
-    SetRangesCard,
-    PairCard,
-    SetsCard,
-    PenaltiesCard,
-    TreesCard,
-    RulesCard,
-    TreeUseCard,
-    TreeSizesCard,
-    TreeFlipsCard,
-    TreeQuestionsCard,
-    TreeParityCard,
-    ExampleTreeCard,
-)
-"""All figure cards of the page."""
+CONTROLS: Mapping[str, type[FigureCard]] = {
+    "losses": controls.LossesCard,
+    "coefficients": controls.CloudCard,
+    "importance": controls.ImportanceCard,
+    "people": controls.PeopleCard,
+    "bounds": controls.BoundsCard,
+    "promise": controls.BoundsCard,
+    "plan": controls.PlanCard,
+    "class_reliance": controls.ClassRelianceCard,
+    "importance_cloud": controls.ImportancePairCard,
+    "profile": controls.ProfileCard,
+    "frontier": controls.FrontierCard,
+    "burden": controls.BurdenCard,
+    "columns": controls.ColumnsCard,
+    "sets": controls.SetsCard,
+    "rules": controls.RulesCard,
+    "tree_parity": controls.TreeParityCard,
+    "witness": controls.ExampleTreeCard,
+}
 
-__all__ = ["CARDS"]
+
+def figure_card(session: Session, spec: FigureSpec) -> FigureCard:
+    """Return the card of a figure."""
+    return CONTROLS.get(spec.name, FigureCard)(session, spec, INPUTS.get(spec.name))
+
+
+__all__ = ["FigureCard", "figure_card"]

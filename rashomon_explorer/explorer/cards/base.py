@@ -1,174 +1,185 @@
-"""Base classes of the figure cards."""
+"""A figure of the page: a FigureSpec with its view, controls, table and Python code."""
 
 import asyncio
 import re
 import textwrap
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from html import escape, unescape
-from typing import Any, ClassVar
+from typing import Any
 
 import ipywidgets
-import pandas as pd
 import plotly.graph_objects as go
 
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
+from rashomon_explorer.explorer import html
 from rashomon_explorer.explorer.background import run_in_thread
-from rashomon_explorer.explorer.html import (
-    SAMPLED,
-    ProvenanceBadge,
-    code_block,
-    definitions_html,
-    marks_html,
-    of_figure,
-    table_html,
-)
+from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.messages import LOGGER, drawn_with
 from rashomon_explorer.explorer.panels.card import hide_when_empty
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.explorer.state import LINEAR, SETTINGS, TREES
+from rashomon_explorer.explorer.state import SETTINGS
 from rashomon_explorer.explorer.widgets.plotly_view import PlotlyView
+from rashomon_explorer.plots.registry import (
+    TREES,
+    Argument,
+    FigureCall,
+    FigureSpec,
+    MeasureCache,
+    add_subtitle,
+)
 from rashomon_explorer.plots.text import counted, empty_set_figure
 from rashomon_explorer.plots.theme import empty_figure
-from rashomon_explorer.sets import PredictorSet, RashomonSet
-from rashomon_explorer.sets.models.trees import DecisionTrees
+from rashomon_explorer.sets import PredictorSet
 
-
-def add_subtitle(figure: go.Figure, words: str, finding: str = "") -> go.Figure:
-    """Add a subtitle to a figure; a finding replaces its title."""
-    head, _, below = (figure.layout.title.text or "").partition("<br>")
-    if words:
-        below = below.replace("</span>", f" · {words}</span>") if below else words
-    figure.layout.title.text = f"{finding or head}<br>{below}" if below else finding or head
-    return figure
-
-
-_PRESS_DRAW = "No models yet.<br>Press <b>Draw</b>."
-_LATER = "Computed after the draws."
-_LOOKING = "Sampling the first model…<br>Press <b>Stop</b> to cancel."
 NO_PLAN = "No valid plan.<br>See <b>Plan</b> for the reason and suggestions."
 NO_DATA = "No data yet.<br>Choose a data set under <b>Data</b>."
-_MOMENT = 0.4
-"""Seconds after which an unfinished figure shows a progress message."""
-
-_MEASURING = '<span class="rx-kind" role="status">measuring…</span>'
-NOT_LINEAR = "These models have no common coefficients<br>to compare."
-INSTEAD = (
-    "These models are trees,<br>which have no coefficients.<br>"
-    "<b>Trees</b> and <b>Rules</b>, in the view Set,<br>show their splits."
-)
-NOT_EXACT = (
-    "This bound holds for exact draws only;<br>see <b>Plan</b> for this mechanism's guarantee."
-)
 CURATOR_FIGURE = (
     "This figure reads private rows<br>and is not part of the release.<br>"
     "Switch to <b>Curator</b> to see it."
 )
+_PRESS_DRAW = "No models yet.<br>Press <b>Draw</b>."
+_LATER = "Computed after the draws."
+_LOOKING = "Sampling the first model…<br>Press <b>Stop</b> to cancel."
+_NOT_LINEAR = "These models have no common coefficients<br>to compare."
+_INSTEAD = (
+    "These models are trees,<br>which have no coefficients.<br>"
+    "<b>Trees</b> and <b>Rules</b>, in the view Set,<br>show their splits."
+)
+_NO_TREES = "These models are not trees.<br>Choose <b>sparse trees</b> under Model, and draw."
+_MEASURING = '<span class="rx-kind" role="status">measuring…</span>'
+_MOMENT = 0.4
+"""Seconds after which an unfinished figure shows a progress message."""
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """How to make a card's figure and table; safe to run in another thread."""
+class Need:
+    """Input of figures: traits of the state to follow, and why the input is missing."""
 
-    figure: Callable[[], go.Figure]
-    table: Callable[[], pd.DataFrame] | None = None
-    lines: tuple[str, ...] = ()
-    marks: tuple[ProvenanceBadge, ...] | Callable[[], tuple[ProvenanceBadge, ...]] = ()
-    of_people: bool = False
+    traits: tuple[str, ...] = ()
+    why_not: Callable[[Session], str] = lambda session: ""
 
 
-def of_the_set(
-    models: RashomonSet, table: Callable[[], pd.DataFrame]
-) -> Callable[[], pd.DataFrame] | None:
-    """Return the table of a figure of the set; None if no draw lies within psi."""
-    return table if models.hit_rate > 0 else None
+def _unless(known: Callable[[Session], Any], message: str) -> Callable[[Session], str]:
+    return lambda session: "" if known(session) else message
 
 
-def empty(title: str, text: str, height: int = 360) -> Recipe:
-    """Return the recipe of a figure without data."""
-    return Recipe(partial(_empty_figure, title, text, height))
+_OF_MODELS = ("rashomon_set", "view", "phase", "data")
+NEEDS: Mapping[str, Need] = {
+    "models": Need(_OF_MODELS),
+    "drawn": Need(_OF_MODELS),
+    "fitted": Need(("outside", "view")),
+    "selection": Need(("selection",)),
+    "inside only": Need(("inside_only",)),
+    "favourites": Need(("favourites",)),
+    "people": Need(("groups", "people")),
+    "psi": Need(("psi",)),
+    "data": Need(
+        ("data", "view"), _unless(lambda session: session.state.data is not None, NO_DATA)
+    ),
+    "plan": Need(("plan", "constants", "data")),
+    "budget": Need(("account", "phase")),
+    "aggregates": Need(("paid", "rashomon_set")),
+    "penalties": Need(("tuning", "tuned", "phase")),
+    "saved sets": Need(("kept", "in_view")),
+    "column": Need(("group_column",)),
+    "tree class": Need(
+        ("family", "max_leaves", "max_depth", "leaf_penalty", "psi", "people", *_OF_MODELS[1:]),
+        lambda session: session.tree_answers.why_not,
+    ),
+    "rows": Need(
+        why_not=_unless(
+            lambda session: session.rows is not None,
+            "Needs the rows: <b>Explorer(models, data=data)</b>.",
+        )
+    ),
+    "targets": Need(
+        why_not=_unless(
+            lambda session: session.targets is not None,
+            "Needs the rows and their targets: <b>Explorer(models, data=data)</b>.",
+        )
+    ),
+    "table": Need(
+        why_not=_unless(
+            lambda session: session.state.data is not None,
+            "Needs the table: <b>Explorer(models, data=data)</b>.",
+        )
+    ),
+    "groups": Need(
+        why_not=_unless(
+            lambda session: session.picked.columns, "No column of this table defines groups."
+        )
+    ),
+    "exact": Need(why_not=lambda session: session.exact.why_not),
+    "inside": Need(),
+}
+"""Inputs by the names that figures use in `FigureSpec.needs`."""
+
+_AFTER_DRAWS = {"rows", "exact", "tree class", "penalties"}
+"""Inputs of slow figures that are computed after a draw, not during it."""
+
+_BADGES = {mark.name: mark for mark in html.MARKS}
 
 
 @lru_cache(maxsize=64)  # shown repeatedly and never modified
-def _empty_figure(title: str, text: str, height: int) -> go.Figure:
+def _message_figure(title: str, text: str, height: int = 360) -> go.Figure:
     return empty_figure(title, text, height=height)
 
 
+def message(title: str, text: str, height: int = 360) -> FigureCall:
+    """Figure without data, with a text."""
+    return FigureCall(partial(_message_figure, title, text, height), is_message=True)
+
+
 class FigureCard:
-    """One figure of the dashboard."""
+    """One figure of the page; subclasses add controls."""
 
-    name: ClassVar[str]
-    """Key of the card on the page, in its tests and in ``Explorer.cards``."""
-
-    title: ClassVar[str]
-    label: ClassVar[str]
-    short: ClassVar[str] = ""
-    """Title in lists of figures; if empty, `title` is used."""
-
-    needs: ClassVar[tuple[str, ...]] = ("rashomon_set", "view", "phase", "data", "selection")
-    selectable: ClassVar[bool] = False
-    linear: ClassVar[bool] = False
-    """Whether it shows coefficients, which only linear models have."""
-    of_trees: ClassVar[bool] = False
-    """Whether it shows decision trees only."""
-    and_trees: ClassVar[bool] = False
-    """Whether a `linear` card also supports trees."""
-    slow: ClassVar[bool] = False
-    """Whether it evaluates the models on the rows; slow cards do not delay the others."""
-
-    asked: ClassVar[bool] = False
-    """Whether it is computed only while it is visible, in scripts too."""
-
-    definition: ClassVar[str] = ""
-    """Definition of its numbers with the formula, as HTML."""
-
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, spec: FigureSpec, inputs: "Inputs | None" = None) -> None:
         self.session = session
         self.state = session.state
-        self.view = PlotlyView(label=self.label, name=self.name, selectable=self.selectable)
+        self.spec = spec
+        self._inputs = inputs
+        self.view = PlotlyView(label=spec.label, name=spec.name, selectable=bool(spec.selects))
         self.changed: Callable[[], None] = lambda: None
         self.appeared: Callable[[], None] = lambda: None
         self.view.appeared = lambda: self.appeared()
         self.shown = True
-        self.asked_for = False
-        self._recipe = Recipe(go.Figure)
-        self._table_button = _toggle("Table", f"Show the numbers behind “{self.title}”")
-        self._code_button = _toggle("Python", f"Show the Python line of “{self.title}”")
-        self._meaning_button = _toggle(
-            "Definition", _plain(self.definition) or f"What the numbers of “{self.title}” are"
-        )
-        self._meaning_button.disabled = False
-        self._kinds = ipywidgets.HTML()
+        self.requested = False
+        self.call = FigureCall(go.Figure, is_message=True)
+        self.cache = MeasureCache()
+        self._offering = False
+        terms = html.figure_terms(spec)
+        hint = _plain(spec.definition) or f"What the numbers of “{spec.title}” are"
+        self._table_button = _toggle("Table", f"Show the numbers behind “{spec.title}”")
+        self._code_button = _toggle("Python", f"Show the Python line of “{spec.title}”")
+        self._meaning_button = _toggle("Definition", hint, disabled=False)
+        self._kinds, self._settings = ipywidgets.HTML(), ipywidgets.HTML()
         self._kinds.add_class("rx-kinds")
-        self._table, self._code, self._meaning = (ipywidgets.HTML() for _ in range(3))
-        self._settings = ipywidgets.HTML()
         self._settings.add_class("rx-drawn-with")
+        self._table, self._code, self._meaning = (ipywidgets.HTML() for _ in range(3))
         for region in (self._kinds, self._settings, self._table, self._code, self._meaning):
             hide_when_empty(region)
         buttons = [self._table_button, self._code_button]
-        buttons += [self._meaning_button] if self.definition or of_figure(self.name) else []
+        buttons += [self._meaning_button] if spec.definition or terms else []
         for button in buttons:
             button.observe(lambda _: self._fill(), "value")
-        if "rashomon_set" in self.needs:
+        if {"models", "drawn"} & set(spec.needs):
             watched = ["rashomon_set", "drawn_settings", "data", *SETTINGS]
             self.state.observe(lambda _: self._date(), watched)
             self._date()
-        asked = ipywidgets.HBox(buttons)
-        asked.add_class("rx-asked")
-        bar = ipywidgets.HBox([self._kinds, self._settings, *self.controls(), asked])
-        bar.add_class("rx-bar")
+        regions = ipywidgets.HBox(buttons)
+        regions.add_class("rx-asked")
+        column = [self._column_picker()] if "column" in spec.needs else []
+        bar = [self._kinds, self._settings, *column, *self.controls(), regions]
         below = [self._table, self._code, self._meaning]
-        self.widget = ipywidgets.VBox([self.view, bar, *below])
+        self.widget = ipywidgets.VBox([self.view, ipywidgets.HBox(bar), *below])
+        self.widget.children[1].add_class("rx-bar")
         self.widget.add_class("rx-card")
         self.widget.add_class("rx-figure")
-
-    @classmethod
-    def suits(cls, families: Collection[str]) -> bool:
-        """Whether the card supports models of one of these families."""
-        return not (cls.of_trees and TREES not in families) and not (
-            cls.linear and not cls.and_trees and LINEAR not in families
-        )
+        if spec.selects:
+            _link_selection(self)
 
     @property
     def is_visible(self) -> bool:
@@ -176,81 +187,193 @@ class FigureCard:
         return self.shown or self.view.visible or self.state.view == "release"
 
     @property
+    def on_demand(self) -> bool:
+        """Whether it is computed only while it is visible, in scripts too."""
+        return self.spec.on_demand
+
+    @property
     def lines(self) -> tuple[str, ...]:
         """Python lines that show what the card shows."""
-        return self._recipe.lines
+        return self.call.lines
 
-    def waiting(self) -> Recipe:
-        """Recipe with the next step, for use while there are no models."""
-        state = self.state
-        text = NO_DATA if state.data is None else _LOOKING if state.spent else _PRESS_DRAW
-        return empty(self.title, text)
-
-    def deferred_recipe(self) -> Recipe | None:
-        """Recipe of a slow figure during a draw; None keeps the figure on screen."""
-        return None if self.lines else empty(self.title, _LATER)
+    @property
+    def traits(self) -> list[str]:
+        """Traits of the state that the figure follows."""
+        return list(dict.fromkeys(t for need in self.spec.needs for t in NEEDS[need].traits))
 
     def controls(self) -> list[ipywidgets.Widget]:
         """Return the card's own controls."""
         return []
 
-    def recipe(self) -> Recipe | None:
-        """Recipe for the current state; None keeps the figure on screen."""
-        raise TypeError(f"{type(self).__name__} must define its recipe")
+    def inputs(self) -> FigureCall | str:
+        """Call of the figure with its arguments, or a message; all its needs are there."""
+        return self.build() if self._inputs is None else self._inputs(self)
+
+    def message(self, text: str, height: int = 360) -> FigureCall:
+        """Figure with the card's title and a text."""
+        return message(self.spec.title, text, height)
+
+    def build(self, arguments: Mapping[str, Any] | None = None, **changes: Any) -> FigureCall:
+        """Call of the figure with the page's arguments and these."""
+        spec, known = self.spec, {**self._arguments(), **(arguments or {})}
+        if self.state.view == "release" and "models" in spec.needs:
+            plot = spec.release_plot or spec.plot
+            changes = {"plot": plot, "marks": ("paid",), "of_people": False, **changes}
+        return spec.call(known, **{"cache": self.cache, **changes})
+
+    def _arguments(self) -> dict[str, Argument]:
+        """Arguments that every figure can take; in the release view nothing of private rows."""
+        state, wanted, found = self.state, self.spec.parameters, {}
+        models = state.rashomon_set
+        if "models" in self.spec.needs and models is not None:
+            released = state.view == "release"
+            models = models.release() if released else models
+            line = "explorer.rashomon_set" + ".release()" * released
+            found["models"] = found["released"] = Argument.known(models, line)
+        if "selection" in self.spec.needs:
+            line = "explorer.state.selection" if state.selection else "()"
+            found["highlight"] = Argument.known(tuple(state.selection), line)
+        if state.view != "release":
+            found |= {name: one for name, one in self._rows().items() if name in wanted}
+        return found
+
+    def _rows(self) -> dict[str, Argument]:
+        """Rows, targets and groups: by column, of the selected people, or all."""
+        session, needs = self.session, self.spec.needs
+        if "groups" in needs:
+            return self._grouped_rows()
+        if "people" in needs:
+            picked = session.picked
+            _, rows, targets = picked.names
+            places = picked.people
+            key = (session.rows, places.tobytes())
+            y = Argument(targets, lambda: picked.targets, key)
+            return {"X": Argument(rows, lambda: picked.rows, key), "y": y, "targets": y}
+        return {
+            "X": Argument("explorer.rows", lambda: session.rows),
+            "y": Argument("explorer.targets", lambda: session.targets),
+        }
+
+    def _grouped_rows(self) -> dict[str, Argument]:
+        session, column = self.session, self.column
+        people, key = session.picked.everyone, session.rows
+        if session.is_chunked:
+            groups = f"explorer.session.all_groups({column!r})"
+            return {
+                "X": Argument("explorer.chunks", lambda: session.chunks, key),
+                "y": Argument("explorer.session.all_targets", lambda: session.all_targets, key),
+                "groups": Argument(groups, lambda: session.all_groups(column), (key, column)),
+            }
+        everyone = "explorer.selected.everyone"
+        groups = f"{everyone}.groups({column!r})"
+        return {
+            "X": Argument(f"{everyone}.rows", lambda: people.rows, key),
+            "y": Argument(f"{everyone}.targets", lambda: people.targets, key),
+            "groups": Argument(groups, lambda: people.groups(column), (key, column)),
+        }
+
+    def next_call(self) -> FigureCall | None:
+        """Call for the current state; None keeps the figure on screen."""
+        spec, state = self.spec, self.state
+        if "models" in spec.needs and self.is_without_models:
+            return self.waiting()
+        if {"models", "drawn"} & set(spec.needs) and (why := self._other_family()):
+            return self.message(why)
+        if state.view == "release" and "release" not in spec.audience:
+            return self.message(CURATOR_FIGURE)
+        if spec.slow and state.busy and _AFTER_DRAWS & set(spec.needs):
+            return None if self.lines else self.message(_LATER)
+        if why := self.missing():
+            return self.message(why)
+        is_empty = "inside" in spec.needs and counted(state.rashomon_set).is_empty
+        if is_empty and spec.measure is not None and spec.code is None:
+            plot = partial(empty_set_figure, spec.title, state.rashomon_set)
+            return FigureCall(plot, is_message=True)
+        made = self.inputs()
+        if isinstance(made, str):
+            return self.message(made)
+        if is_empty:  # the plot function says so, and there is nothing to measure or tabulate
+            return replace(made, plot=made.code or made.plot, measure=None, tabulate=None)
+        return made
+
+    @property
+    def is_without_models(self) -> bool:
+        """Whether there is neither a draw nor, for figures of both, a model fitted elsewhere."""
+        models = self.state.rashomon_set
+        outside = "fitted" in self.spec.needs and self.state.outside is not None
+        return (models is None or not models.n_draws) and not outside
+
+    def missing(self) -> str:
+        """Why an input of the figure is missing; empty if all are there."""
+        return next(filter(None, (NEEDS[one].why_not(self.session) for one in self.spec.needs)), "")
+
+    def waiting(self) -> FigureCall:
+        """Message with the next step, while there are no models."""
+        state = self.state
+        return self.message(
+            NO_DATA if state.data is None else _LOOKING if state.spent else _PRESS_DRAW
+        )
+
+    def _other_family(self) -> str:
+        """Why the figure does not show the models on screen; empty if it does."""
+        models, families = self.state.rashomon_set, self.spec.families
+        trees = trees_in(models) is not None
+        if families == TREES:
+            return _NO_TREES if "models" in self.spec.needs and not trees else ""
+        family = "trees" if trees else "other" if isinstance(models, PredictorSet) else "linear"
+        if family in families:
+            return ""
+        return _INSTEAD if trees else _NOT_LINEAR
 
     def redraw(self) -> None:
         """Update the figure in this thread."""
-        recipe = self._next()
-        if recipe is None:
+        call = self._attempt()
+        if call is None:
             return
         try:
-            figure = recipe.figure()
+            figure = call.figure()
         except Exception as error:
             self._show_error(error)
         else:
-            self._show(recipe, figure)
+            self._show(call, figure)
 
     async def redraw_in_background(self, outdated: Callable[[], bool] = lambda: False) -> None:
         """Compute the figure in a worker thread, then show it."""
-        recipe = self._next()
-        if recipe is None:
+        call, slow = self._attempt(), self.spec.slow
+        if call is None:
             return
         made = asyncio.ensure_future(
-            run_in_thread(recipe.figure, passes=self.slow and self.session.is_chunked)
+            run_in_thread(call.figure, passes=slow and self.session.is_chunked)
         )
-        if self.slow and recipe.lines and not (await asyncio.wait({made}, timeout=_MOMENT))[0]:
+        if slow and call.lines and not (await asyncio.wait({made}, timeout=_MOMENT))[0]:
             self._kinds.value = _MEASURING
             if not self.lines:  # no such figure is on screen yet
-                self.view.show(_empty_figure(self.title, "Measuring…", 360))
+                self.view.show(_message_figure(self.spec.title, "Measuring…"))
         try:
             figure = await made
         except Exception as error:
             if not outdated():
                 self._show_error(error)
             return
-        self._show(recipe, figure)
+        self._show(call, figure)
+
+    def _attempt(self) -> FigureCall | None:
+        try:
+            return self.next_call()
+        except Exception as error:
+            return _failed(self.spec.title, error)
 
     def _show_error(self, error: Exception) -> None:
-        recipe = _failed(self.title, error)
-        self._show(recipe, recipe.figure())
+        call = _failed(self.spec.title, error)
+        self._show(call, call.figure())
 
-    def _next(self) -> Recipe | None:
-        try:
-            if self.linear and isinstance(self.state.rashomon_set, PredictorSet):
-                trees = isinstance(self.state.rashomon_set.models, DecisionTrees)
-                if not (trees and self.and_trees):
-                    return empty(self.title, INSTEAD if trees else NOT_LINEAR)
-            return self.recipe()
-        except Exception as error:
-            return _failed(self.title, error)
-
-    def _show(self, recipe: Recipe, figure: go.Figure) -> None:
-        self._recipe = recipe
-        words = self.session.sample_words if recipe.of_people and recipe.lines else ""
-        told = str(figure.layout.title.text or "")
-        self.view.show(add_subtitle(figure, words) if words not in told else figure)
-        self._table_button.disabled = recipe.table is None
-        self._code_button.disabled = not recipe.lines
+    def _show(self, call: FigureCall, figure: go.Figure) -> None:
+        self.call = call
+        words = self.session.sample_words if call.of_people and call.lines else ""
+        title = str(figure.layout.title.text or "")
+        self.view.show(add_subtitle(figure, words) if words not in title else figure)
+        self._table_button.disabled = call.tabulate is None
+        self._code_button.disabled = not call.lines
         self._fill()
 
     def _date(self) -> None:
@@ -259,27 +382,79 @@ class FigureCard:
         self._settings.value = f"drawn with {escape(words)}" if words else ""
 
     def _fill(self) -> None:
-        recipe = self._recipe
-        table = recipe.table if self._table_button.value else None
+        call, title = self.call, self.spec.title
         try:
-            self._table.value = "" if table is None else table_html(table(), self.title)
+            wanted = self._table_button.value and call.tabulate is not None
+            self._table.value = html.table_html(call.table(), title) if wanted else ""
         except Exception as error:
-            LOGGER.error("the table of %s failed", self.title, exc_info=error)
+            LOGGER.error("the table of %s failed", title, exc_info=error)
             self._table.value = f"<p>The table could not be made: {escape(str(error))}</p>"
-        coded = self._code_button.value and recipe.lines
-        self._code.value = code_block(recipe.lines) if coded else ""
+        coded = self._code_button.value and call.lines
+        self._code.value = html.code_block(call.lines) if coded else ""
         self._meaning.value = self._definition_html() if self._meaning_button.value else ""
-        marks = recipe.marks() if callable(recipe.marks) else recipe.marks
-        self._kinds.value = marks_html(*marks)
+        marks = call.marks() if callable(call.marks) else call.marks
+        self._kinds.value = html.marks_html(*(_BADGES[mark] for mark in marks))
 
     def _definition_html(self) -> str:
-        own = f'<p class="rx-note">{self.definition}</p>' if self.definition else ""
-        numbers = of_figure(self.name)
-        return own + (definitions_html(numbers) if numbers else "")
+        definition, terms = self.spec.definition, html.figure_terms(self.spec)
+        own = f'<p class="rx-note">{definition}</p>' if definition else ""
+        return own + (html.definitions_html(terms) if terms else "")
+
+    def dropdown(self, description: str, options: Sequence[Any] = ()) -> ipywidgets.Dropdown:
+        """Return a dropdown that redraws the figure."""
+        picker = ipywidgets.Dropdown(description=description, options=options)
+        picker.observe(lambda _: None if self._offering else self.changed(), "value")
+        return picker
+
+    def offer(
+        self, picker: ipywidgets.Dropdown, options: Sequence[Any], default: Any = None
+    ) -> Any:
+        """Replace a dropdown's options without redrawing, keep its value if possible; return it."""
+        known = tuple(options)
+        if tuple(picker.options) != known:
+            values = [one[1] if isinstance(one, tuple) else one for one in known]
+            chosen, fallback = picker.value, default if default in values else None
+            with self._offered():
+                picker.options = known
+                picker.value = chosen if chosen in values else fallback or next(iter(values), None)
+        return picker.value
+
+    @contextmanager
+    def _offered(self) -> Iterator[None]:
+        self._offering = True
+        try:
+            yield
+        finally:
+            self._offering = False
+
+    @property
+    def column(self) -> str:
+        """The column of groups that is chosen for the whole page; the first one by default."""
+        columns = self.session.picked.columns
+        chosen = self.state.group_column
+        return chosen if chosen in columns else columns[0] if columns else ""
+
+    def _column_picker(self) -> ipywidgets.Dropdown:
+        """Return the list of columns that define groups; one choice for every figure."""
+        self._by = ipywidgets.Dropdown(description="by", options=[])
+
+        def choose(_: object) -> None:
+            if not self._offering:
+                self.state.group_column = self._by.value or ""
+
+        def follow(_: object = None) -> None:
+            with self._offered():
+                self._by.options = self.session.picked.columns
+                self._by.value = self.column or None
+
+        self._by.observe(choose, "value")
+        self.state.observe(follow, ["data", "group_column", "view"])
+        follow()
+        return self._by
 
 
-def _toggle(text: str, hint: str) -> ipywidgets.ToggleButton:
-    button = ipywidgets.ToggleButton(description=text, tooltip=hint, disabled=True)
+def _toggle(text: str, hint: str, *, disabled: bool = True) -> ipywidgets.ToggleButton:
+    button = ipywidgets.ToggleButton(description=text, tooltip=hint, disabled=disabled)
     button.add_class("rx-quiet")
     return button
 
@@ -288,156 +463,52 @@ def _plain(words: str) -> str:
     return unescape(re.sub(r"<[^>]+>", "", words))
 
 
-def _failed(title: str, error: Exception) -> Recipe:
+def _failed(title: str, error: Exception) -> FigureCall:
     words = "<br>".join(textwrap.wrap(escape(str(error) or type(error).__name__), 48)[:6])
     if isinstance(error, CuratorOnlyError):  # not a failure: private results are hidden
-        return empty(title, f"Not part of a release:<br>{words}")
+        return message(title, f"Not part of a release:<br>{words}")
     if isinstance(error, DataError):  # its message states what to do
-        return empty(title, words)
+        return message(title, words)
     LOGGER.error("%s could not be drawn", title, exc_info=error)
-    return empty(title, f"This figure could not be drawn:<br>{words}")
+    return message(title, f"This figure could not be drawn:<br>{words}")
 
 
-def link_selection(card: "FigureCard") -> None:
-    """Let clicks and box selections in a card's figure select draws."""
+Inputs = Callable[[FigureCard], FigureCall | str]
+"""Function that returns the call of a figure with its arguments, or a message."""
+
+
+def _link_selection(card: FigureCard) -> None:
+    """Let clicks and box selections in a figure select models or people."""
+    state, trait = card.state, "people" if card.spec.selects == "people" else "selection"
+
+    def place(point: dict[str, Any]) -> int | None:
+        """Position of a point's model or person; None if there is none."""
+        models, rows = state.rashomon_set, card.session.rows
+        if trait == "people":
+            count = 0 if rows is None else len(rows)
+        else:
+            count = 0 if models is None else models.n_draws
+        found = point.get("id")
+        return found if isinstance(found, int) and 0 <= found < count else None
 
     def clicked(change: dict[str, Any]) -> None:
-        draw = _draw_of(change["new"], card)
-        if draw is None:
+        one, chosen = place(change["new"]), getattr(state, trait)
+        if one is None:
             return
-        chosen = card.state.selection
-        card.state.selection = (
-            tuple(d for d in chosen if d != draw) if draw in chosen else (*chosen, draw)
-        )
+        if trait == "people":
+            state.people = () if chosen == (one,) else (one,)
+        else:
+            others = tuple(other for other in chosen if other != one)
+            state.selection = others if one in chosen else (*chosen, one)
 
     def selected(change: dict[str, Any]) -> None:
-        draws = {_draw_of(point, card) for point in change["new"]} - {None}
-        card.state.selection = tuple(sorted(draw for draw in draws if draw is not None))
+        places = {place(point) for point in change["new"]} - {None}
+        setattr(state, trait, tuple(sorted(one for one in places if one is not None)))
 
     card.view.observe(clicked, "clicked")
     card.view.observe(selected, "selected")
 
 
-def picks_people(card: "FigureCard") -> None:
-    """Let clicks and box selections in a card's figure select people."""
-
-    def clicked(change: dict[str, Any]) -> None:
-        person, chosen = _person_of(change["new"], card), card.state.people
-        if person is not None:
-            card.state.people = () if chosen == (person,) else (person,)
-
-    def selected(change: dict[str, Any]) -> None:
-        people = {_person_of(point, card) for point in change["new"]} - {None}
-        card.state.people = tuple(sorted(one for one in people if one is not None))
-
-    card.view.observe(clicked, "clicked")
-    card.view.observe(selected, "selected")
-
-
-def _person_of(point: dict[str, Any], card: "FigureCard") -> int | None:
-    person, rows = point.get("id"), card.session.rows
-    known = rows is not None and isinstance(person, int) and 0 <= person < len(rows)
-    return person if known else None
-
-
-def _draw_of(point: dict[str, Any], card: "FigureCard") -> int | None:
-    models = card.state.rashomon_set
-    draw = point.get("id")
-    if models is None or not isinstance(draw, int) or not 0 <= draw < models.n_draws:
-        return None
-    return draw
-
-
-NO_ROWS = "Needs the rows: <b>Explorer(models, data=data)</b>."
-NO_TARGETS = "Needs the rows and their targets: <b>Explorer(models, data=data)</b>."
-NO_TABLE = "Needs the table: <b>Explorer(models, data=data)</b>."
-NO_CLASSES = "These models predict numbers; only labels can flip."
-
-
-class PrivateDataCard(FigureCard):
-    """Figure of the models on screen that is computed from private rows."""
-
-    needs: ClassVar[tuple[str, ...]] = (
-        "rashomon_set",
-        "outside",
-        "view",
-        "phase",
-        "data",
-        "selection",
-        "groups",
-        "people",
-    )
-    slow: ClassVar[bool] = True
-    asked: ClassVar[bool] = True
-    of_rows: ClassVar[bool] = True
-    of_people: ClassVar[bool] = True
-    """Whether it shows a fixed random sample of chunked rows, not sums over all rows."""
-    of_targets: ClassVar[bool] = False
-    of_table: ClassVar[bool] = False
-    of_classes: ClassVar[bool] = False
-    of_inside: ClassVar[bool] = False
-    """Whether it uses only models within psi, and shows a message if there are none."""
-    of_outside: ClassVar[bool] = False
-    """Whether it also shows a model that was fitted elsewhere, without draws."""
-
-    def recipe(self) -> Recipe | None:
-        """See `FigureCard.recipe`."""
-        state = self.state
-        models = state.rashomon_set
-        outside = self.of_outside and state.outside is not None
-        if (models is None or not models.n_draws) and not outside:
-            return self.waiting()
-        if state.view == "release":
-            return empty(self.title, CURATOR_FIGURE)
-        if state.busy:
-            return self.deferred_recipe()
-        lacks = self._lacks()
-        if lacks:
-            return empty(self.title, lacks)
-        if self.of_inside and models is not None and counted(models).is_empty:
-            return Recipe(partial(empty_set_figure, self.title, models))
-        made = self.study()
-        return replace(made, of_people=made.of_people or self.of_people)
-
-    def study(self) -> Recipe:
-        """Recipe of the figure; called when all required data are available."""
-        raise TypeError(f"{type(self).__name__} must define its recipe")
-
-    def _lacks(self) -> str:
-        if self.of_rows and self.session.rows is None:
-            return NO_ROWS
-        if self.of_targets and self.session.targets is None:
-            return NO_TARGETS
-        if self.of_table and self.state.data is None:
-            return NO_TABLE
-        models = self.state.rashomon_set
-        if self.of_classes and models is not None and models.task != "classification":
-            return NO_CLASSES
-        return ""
-
-    def sampled(
-        self,
-        figure: Callable[[], go.Figure],
-        table: Callable[[], pd.DataFrame] | None,
-        lines: Sequence[str],
-        marks: tuple[ProvenanceBadge, ...] = (SAMPLED,),
-    ) -> Recipe:
-        """Recipe of a figure of the selected models and people, with their number."""
-        words = self.session.picked.words
-        return Recipe(lambda: add_subtitle(figure(), words), table, tuple(lines), marks)
-
-
-def keep_choice(picker: object, options: Sequence[str], default: str | None = None) -> None:
-    """Replace the options of a dropdown; keep the chosen value if it is still available."""
-    known = tuple(options)
-    if tuple(picker.options) == known:  # type: ignore[attr-defined]
-        return
-    chosen = picker.value  # type: ignore[attr-defined]
-    picker.options = known  # type: ignore[attr-defined]
-    fallback = default if default in known else (known[0] if known else None)
-    picker.value = chosen if chosen in known else fallback  # type: ignore[attr-defined]
-
-
-def ringed(selection: Sequence[int]) -> str:
-    """Python argument that highlights the selected models; empty without a selection."""
-    return ", highlight=explorer.state.selection" if selection else ""
+def with_words(call: FigureCall, words: str) -> FigureCall:
+    """Call with more words below the title."""
+    return replace(call, subtitle=" · ".join(filter(None, [call.subtitle, words])))
