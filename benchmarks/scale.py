@@ -18,7 +18,7 @@ from benchmarks.machine import machine
 from rashomon_explorer import RashomonClassifier, RashomonTreeClassifier
 from rashomon_explorer.measures import multiplicity_table
 from rashomon_explorer.measures.ranges import exact_score_ranges
-from rashomon_explorer.problem.chunked_problem import ChunkedProblem
+from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.rows import ChunkedRows, chunk_rows
 from rashomon_explorer.rows.workers import Threads
 
@@ -58,9 +58,9 @@ def lines(measured: dict[str, Any]) -> Iterator[str]:
 
 def _size(n: int) -> dict[str, float]:
     with _mapped(n) as table:
-        problem = ChunkedProblem(table)
+        problem = Problem(table)
         theta = np.random.default_rng(0).normal(size=(problem.p, MODELS)) / 4
-        one_thread = ChunkedProblem(replace(table, workers=Threads(1)))
+        one_thread = Problem(replace(table, workers=Threads(1)))
         drawn: list[Any] = []
         people = np.array(table.source.X[:2])  # type: ignore[attr-defined]
         work: dict[str, Callable[[], Any]] = {
@@ -108,7 +108,7 @@ def _on_a_cluster(n: int = 200_000) -> dict[str, float]:
         with Client(local) as client:
             for name, size in (("small table", 1_000), ("table", n)):
                 X, y = table.source.X[:size], table.source.y[:size]  # type: ignore[attr-defined]
-                problem = ChunkedProblem(chunk_rows(np.array(X), np.array(y), executor=client))
+                problem = Problem(chunk_rows(np.array(X), np.array(y), executor=client))
                 found[name] = _seconds(lambda: problem.value_and_gradient(theta))  # noqa: B023
     return found
 

@@ -41,8 +41,8 @@ from rashomon_explorer.privacy import Charge, Guarantee, Ledger
 from rashomon_explorer.privacy.guarantee import guarantee_text, requested_text
 from rashomon_explorer.privacy.ledger.charge import failure_assumption
 from rashomon_explorer.privacy.notions import computed_on
-from rashomon_explorer.problem.chunked_problem import ChunkedProblem
 from rashomon_explorer.problem.losses import Loss
+from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.rows import Step
 from rashomon_explorer.rows.coercion import chunks_with_targets, is_chunked
 from rashomon_explorer.rows.steps import Longer, Mapped
@@ -409,16 +409,16 @@ class BasePrivateEstimator(FittedReprMixin, CheckRowsMixin):
         declared: dict[str, Any],
         columns: ColumnsPlan | None,
         rng: np.random.Generator,
-    ) -> tuple[ChunkedProblem, ColumnMap | None, float]:
+    ) -> tuple[Problem, ColumnMap | None, float]:
         """Return the problem of chunked rows, the released map and the share of clipped rows."""
         coded = table.coded(self._target_step())
         if columns is None:
-            problem = ChunkedProblem(coded, **declared)
-            self._warn_clipped_targets(problem.targets_beyond)
+            problem = Problem(coded, **declared)
+            self._warn_clipped_targets(problem.data.targets_beyond)
             return problem, None, problem.clipped_share
         scale = released_map(table.numeric, columns, rng)
-        problem = ChunkedProblem(coded.then(Mapped(scale)), **declared)
-        self._warn_clipped_targets(problem.targets_beyond)
+        problem = Problem(coded.then(Mapped(scale)), **declared)
+        self._warn_clipped_targets(problem.data.targets_beyond)
         (longer,) = table.numeric.reduce(Longer(self._row_norm))
         return problem, scale, float(longer[0]) / problem.n
 

@@ -52,7 +52,7 @@ from rashomon_explorer.privacy.composition import compose
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
 from rashomon_explorer.problem.minimisation import MinimisedObjective
-from rashomon_explorer.problem.problem import ALL, Problem
+from rashomon_explorer.problem.problem import Problem
 
 _MOST_STAGES = 12
 
@@ -185,9 +185,8 @@ class BatchProblem(Problem):
     def __init__(self, problem: Problem, taken: IntArray) -> None:
         known = of_fewer(problem.constants, len(taken))
         self._pose_again(problem, domain=problem.domain, ridge=problem.ridge, constants=known)
-        assert problem._held is not None  # batches of chunked problems are not supported
-        self._held = problem._held.some(taken)
-        self._objective = MinimisedObjective(self._empirical(ALL), problem.ridge)
+        self.data = problem.data.some(taken)
+        self._objective = MinimisedObjective(self.data.objective(self.loss), problem.ridge)
 
 
 def draw_by_batches(

@@ -9,9 +9,10 @@ import numpy as np
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.cells import ColumnMap, clip_rows
-from rashomon_explorer.data.encoder import encoded_quietly
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.rows.source import named, numbers
+
+_BLOCK = 1024
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,9 @@ class Encoded:
 
     def __call__(self, rows: Any, targets: Any) -> tuple[FloatArray, Any]:
         """Return encoded rows (m, d), and unchanged targets."""
+        # Local import: the encoder imports scikit-learn, which is slow.
+        from rashomon_explorer.data.encoder import encoded_quietly
+
         return np.ascontiguousarray(encoded_quietly(self.schema, rows, self.row_norm)), targets
 
 
@@ -78,13 +82,24 @@ class ClipStep:
 
     def __call__(self, rows: FloatArray, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return rows (m, d + 1) or (m, d), and unchanged targets."""
-        shortened = clip_rows(rows, self.row_norm)[0]
-        if not self.intercept:
-            return np.ascontiguousarray(shortened), targets
-        whole = np.empty((len(rows), rows.shape[1] + 1))
-        whole[:, :-1] = shortened
-        whole[:, -1] = 1.0
-        return whole, targets
+        clipped, _ = clip_features(rows, self.row_norm, self.intercept)
+        return np.ascontiguousarray(clipped), targets
+
+
+def clip_features(
+    features: FloatArray, row_norm: float, intercept: bool, scale: ColumnMap | None = None
+) -> tuple[FloatArray, float]:
+    """Clipped rows, mapped by ``scale``, with an intercept; and the share that was clipped."""
+    if not intercept and scale is None:
+        return clip_rows(features, row_norm)
+    n, d = features.shape
+    rows, longer = np.ones((n, d + intercept)), 0
+    for start in range(0, n, _BLOCK):  # avoids several copies of the table
+        part = slice(start, start + _BLOCK)
+        clipped, share = clip_rows(features[part], row_norm)
+        rows[part, :d] = clipped if scale is None else scale.rows(clipped)
+        longer += round(share * len(clipped))
+    return rows, longer / n
 
 
 @dataclass(frozen=True)

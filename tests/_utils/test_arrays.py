@@ -34,12 +34,13 @@ from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import gdp
 from rashomon_explorer.privacy.notions import computed_on
+from rashomon_explorer.problem.clipped_rows import place_loss
 from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.losses import Loss, get_loss
 from rashomon_explorer.problem.losses.kinked import AbsoluteLoss, HuberLoss, SmoothedHingeLoss
 from rashomon_explorer.problem.losses.logistic import ClippedLogisticLoss, Softplus
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
-from rashomon_explorer.problem.problem import Problem, place_loss
+from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.problem.thresholds import GaussianThreshold
 
 LIBRARIES = [

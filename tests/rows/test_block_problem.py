@@ -18,7 +18,6 @@ from rashomon_explorer import (
 )
 from rashomon_explorer.data import Categorical, Numeric, TableSchema
 from rashomon_explorer.exceptions import DataError, FitError, RowsClippedWarning, SameTableWarning
-from rashomon_explorer.problem.chunked_problem import ChunkedProblem
 from rashomon_explorer.problem.losses import Loss, get_loss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.lower_bounds import excess_bound
@@ -37,11 +36,11 @@ TARGETS: dict[str, Any] = {
 }
 
 
-def _pair(name: str) -> tuple[Problem, ChunkedProblem]:
+def _pair(name: str) -> tuple[Problem, Problem]:
     loss: Loss = SoftmaxLoss(3) if name == "softmax" else get_loss(name)
     whole = Problem(X, TARGETS[name], loss=loss, radius=3.0, ridge=0.01)
     table = replace(chunk_rows(X, TARGETS[name]), rows=64)
-    return whole, ChunkedProblem(table, loss=loss, radius=3.0, ridge=0.01)
+    return whole, Problem(table, loss=loss, radius=3.0, ridge=0.01)
 
 
 @pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.RowsClippedWarning")
@@ -70,7 +69,7 @@ def test_sums_minimum_and_bounds_are_those_of_the_whole_table(name: str) -> None
 
 
 def test_a_problem_in_blocks_holds_no_rows() -> None:
-    problem = ChunkedProblem(chunk_rows(0.1 * X, SIGNS))
+    problem = Problem(chunk_rows(0.1 * X, SIGNS))
     for asked in (lambda: problem.rows, lambda: problem.targets, lambda: problem.batches(2, RNG)):
         with pytest.raises(TypeError, match="never in memory together"):
             asked()
@@ -203,4 +202,4 @@ def test_a_guarantee_names_what_it_assumes_of_files_and_of_the_way_to_workers(
 
 def test_labels_that_a_loss_does_not_know_are_refused() -> None:
     with pytest.raises(DataError, match="row 1: labels must be"):
-        ChunkedProblem(chunk_rows(np.eye(2), np.array([1.0, 0.0])))
+        Problem(chunk_rows(np.eye(2), np.array([1.0, 0.0])))

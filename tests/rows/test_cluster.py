@@ -19,7 +19,6 @@ from rashomon_explorer import Ledger, RashomonClassifier
 from rashomon_explorer.exceptions import ClusterError, FitError
 from rashomon_explorer.measures import exact_score_ranges
 from rashomon_explorer.privacy import pure
-from rashomon_explorer.problem.chunked_problem import ChunkedProblem
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.rows import ChunkedRows, chunk_rows
 from rashomon_explorer.rows.workers import ClusterWatch, OnDask
@@ -80,8 +79,8 @@ def test_three_dead_workers_change_no_digit_and_a_dead_cluster_says_so(
     monkeypatch.chdir(tmp_path)
     cluster.run(os.chdir, "/")  # workers stand elsewhere than where the folder is named
     assert _digest(_in_files(Path("rows"), cluster)) == _digest(chunk_rows(X, Y))
-    here = ChunkedProblem(chunk_rows(X, Y)).value_and_gradient(THETA)
-    problem = ChunkedProblem(chunk_rows(X, Y, executor=cluster))
+    here = Problem(chunk_rows(X, Y)).value_and_gradient(THETA)
+    problem = Problem(chunk_rows(X, Y, executor=cluster))
     late = Timer(0.02, _kill_one, (cluster, 1))
     for kill in (
         lambda: _kill_one(cluster),  # its part of earlier sums was made, and with it go the rows

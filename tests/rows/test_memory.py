@@ -170,7 +170,7 @@ resource.setrlimit(KIND, (2**33, allowed))  # before Arrow is imported
 warnings.simplefilter("ignore")
 import numpy as np
 from rashomon_explorer import Ledger, RashomonClassifier
-from rashomon_explorer.problem.chunked_problem import ChunkedProblem
+from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.rows import parquet, chunk_rows
 from rashomon_explorer.exceptions import MemoryLimitError
 from rashomon_explorer._utils.memory_limits import memory_limits
@@ -195,7 +195,7 @@ if len(sys.argv) > 5:
 
     parquet._open_file = partial(ParquetFile, pre_buffer=True)
     try:
-        told["control"] = float(ChunkedProblem(rows).value(np.zeros((21, 1)))[0])
+        told["control"] = float(Problem(rows).value(np.zeros((21, 1)))[0])
     except MemoryLimitError as error:
         told["control"] = str(error)
 print(json.dumps(told))

@@ -9,7 +9,6 @@ import pytest
 from rashomon_explorer import DPClassifier, DPRegressor
 from rashomon_explorer.mechanisms.one_model.registry import METHODS
 from rashomon_explorer.mechanisms.planning.offers import Request
-from rashomon_explorer.problem.chunked_problem import ChunkedProblem
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.rows import ChunkedRows, chunk_rows
 
@@ -92,7 +91,7 @@ def test_private_columns_are_those_of_the_table() -> None:
 
 def test_all_rows_a_step_are_a_sum_and_picked_rows_are_refused() -> None:
     method: Any = METHODS["noisy_sgd"]
-    whole, blocked = Problem(X, SIGNS, loss="hinge"), ChunkedProblem(_blocks(SIGNS), loss="hinge")
+    whole, blocked = Problem(X, SIGNS, loss="hinge"), Problem(_blocks(SIGNS), loss="hinge")
     offer = method.offer(_request(ledger=True, in_chunks=True))
     assert not offer.picks_rows and "chunked rows are summed, not sampled" in offer.why
     drawn = [method.draw(one, offer, np.random.default_rng(0)) for one in (whole, blocked)]

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.data.tables import declared_labels
-from rashomon_explorer.problem.chunked_problem import ChunkedProblem
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.logistic import LogisticLoss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
@@ -147,9 +146,8 @@ def set_problem(
         "row_norm": models.row_norm,
         "ridge": models.plan.ridge,
     }
-    problem: Problem
     if is_chunked(X):
-        problem = ChunkedProblem(_coded(models, chunks_with_targets(X, y)), **declared)
+        problem = Problem(_coded(models, chunks_with_targets(X, y)), **declared)
     else:
         rows: Any = X if models.scale is None else models.scale.rows(np.asarray(X))
         problem = Problem(rows, _targets(models, np.asarray(y)), **declared)

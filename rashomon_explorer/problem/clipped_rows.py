@@ -1,0 +1,250 @@
+"""Clipped rows and targets of a problem, in memory or in chunks."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer._utils.arrays import NUMPY, ArrayBackend, FloatArray, Mask, on_host
+from rashomon_explorer._utils.randomness import generator
+from rashomon_explorer.data.cells import ColumnMap, warn_if_clipped
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss
+from rashomon_explorer.problem.losses.chunked import ChunkedRisk, ChunkLoss, chunked_risk
+from rashomon_explorer.problem.losses.scores import MarginLoss
+from rashomon_explorer.rows import ChunkedRows
+from rashomon_explorer.rows.cache import cache_chunks
+from rashomon_explorer.rows.steps import ClipStep, Longer, clip_features
+
+Selection = slice | NDArray[np.intp]
+"""Selection of rows."""
+
+ALL = slice(None)
+"""Selection of every row."""
+
+
+@dataclass(frozen=True)
+class ClippedRows:
+    """Clipped rows (n, d) and targets (n,) in memory; labels may be folded into the rows."""
+
+    stored: FloatArray
+    targets: FloatArray
+    are_folded: bool = False
+    clipped_share: float = 0.0  # share of rows beyond the norm bound (curator)
+    targets_beyond: float = 0.0  # share of targets beyond the loss's bound (curator)
+    arrays: ArrayBackend = NUMPY
+
+    @classmethod
+    def of(
+        cls,
+        features: FloatArray,
+        targets: FloatArray,
+        loss: Loss,
+        row_norm: float,
+        intercept: bool,
+        scale: ColumnMap | None,
+        arrays: ArrayBackend,
+    ) -> "ClippedRows":
+        """Clip rows and check targets; fold labels into copied rows of a loss of margins."""
+        check_labels(loss, targets)
+        bound, far = getattr(loss, "target_bound", math.inf), float(beyond(loss, targets).mean())
+        warn_if_clipped(
+            far,
+            f"targets are outside [−{bound:g}, {bound:g}]",
+            "Map them to it by their public range first, or declare another bound: "
+            f"{type(loss).__name__}(target_bound=...).",
+        )
+        rows, share = clip_features(features, row_norm, intercept, scale)
+        fold = rows is not features and arrays.on_host and isinstance(loss, MarginLoss)
+        if fold:
+            rows *= -targets[:, None]
+        return cls(rows, targets, fold, share, far, arrays)
+
+    def some(self, which: Selection) -> "ClippedRows":
+        """Return a subset of the rows, in the same form."""
+        return replace(self, stored=self.stored[which], targets=self.targets[which])
+
+    def rows(self, which: Selection = ALL) -> FloatArray:
+        """Return the clipped rows; a copy if labels are folded in."""
+        rows = self.stored[which]
+        return np.asarray(rows * -self.targets[which, None]) if self.are_folded else rows
+
+    def mean_loss(self, loss: Loss, which: Selection = ALL) -> EmpiricalLoss:
+        """Mean loss of some of the rows, on the host."""
+        if self.are_folded and isinstance(loss, MarginLoss):
+            rows = self.stored[which]
+            return loss.empirical(rows, np.full(len(rows), -1.0))
+        return loss.empirical(self.rows(which), self.targets[which])
+
+    def objective(self, loss: Loss, which: Selection = ALL) -> EmpiricalLoss:
+        """Mean loss of some of the rows, where the problem is computed."""
+        if self.arrays.on_host:
+            return self.mean_loss(loss, which)
+        return place_loss(loss, self.rows(which), self.targets[which], self.arrays)
+
+    def sampled(self, loss: Loss, most: int) -> EmpiricalLoss:
+        """Mean loss of at most ``most`` rows, sampled independently of their values."""
+        n = len(self.stored)
+        part = np.array_split(generator(0).permutation(n), math.ceil(n / most))[0]
+        return self.mean_loss(loss, part)
+
+
+@dataclass(frozen=True)
+class ClippedChunks:
+    """Clipped rows and targets in chunks, which are never in memory together."""
+
+    table: ChunkedRows
+    p: int
+    clipped_share: float
+    targets_beyond: float
+    arrays: ArrayBackend = NUMPY
+
+    @classmethod
+    def of(
+        cls, table: ChunkedRows, loss: Loss, p: int, row_norm: float, intercept: bool
+    ) -> "ClippedChunks":
+        """Check targets and clip rows, in two passes."""
+        checked = table.then(_CheckTargets(loss))
+        longer, far = checked.reduce(_Beyond(loss, Longer(row_norm)))
+        clipped = cache_chunks(checked.then(ClipStep(row_norm, intercept)).with_checksums())
+        return cls(clipped, p, float(longer[0]) / table.n, float(far[0]) / table.n)
+
+    def some(self, which: Selection) -> "ClippedRows":
+        """Raise an error: a selection needs rows of all chunks."""
+        raise TypeError(_NOT_WHOLE)
+
+    def rows(self, which: Selection = ALL) -> FloatArray:
+        """Raise an error: chunked rows are never in memory together."""
+        raise TypeError(_NOT_WHOLE)
+
+    @property
+    def targets(self) -> FloatArray:
+        """Raise an error: chunked targets are never in memory together."""
+        raise TypeError(_NOT_WHOLE)
+
+    def mean_loss(self, loss: Loss) -> EmpiricalLoss:
+        """Mean loss of all rows."""
+        return ChunkedRisk(self.table, ChunkLoss(loss), self.p)
+
+    def objective(self, loss: Loss, which: Selection = ALL) -> EmpiricalLoss:
+        """Mean loss of all rows, from sufficient statistics if there are any."""
+        if which is not ALL:
+            raise TypeError(_NOT_WHOLE)
+        return chunked_risk(loss, self.table, self.p)
+
+    def sampled(self, loss: Loss, most: int) -> EmpiricalLoss:
+        """Mean loss of a systematic sample of the rows, chosen by position."""
+        parts = self.table.reduce(_Every(math.ceil(self.table.n / most)), merge=_append)
+        rows, targets = zip(*parts, strict=True)
+        return loss.empirical(np.concatenate(rows), np.concatenate(targets))
+
+
+_NOT_WHOLE = (
+    "these rows are chunked and never in memory together: a selection of rows, such as a batch, "
+    "needs an array"
+)
+
+
+@dataclass(frozen=True)
+class _CheckTargets:
+    """Raise for targets that the loss does not accept."""
+
+    loss: Loss
+
+    def __call__(self, rows: FloatArray, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
+        targets = np.ascontiguousarray(targets, dtype=np.float64)
+        if not np.isfinite(targets).all():
+            raise DataError("the target is NaN or infinity: remove or impute the row")
+        check_labels(self.loss, targets)
+        return rows, targets
+
+
+@dataclass(frozen=True)
+class _Beyond:
+    """Count rows and targets beyond their declared bounds."""
+
+    loss: Loss
+    longer: Longer
+
+    def __call__(self, rows: FloatArray, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
+        (long,) = self.longer(rows, targets)
+        return long, np.array([float(beyond(self.loss, targets).sum())])
+
+
+@dataclass(frozen=True)
+class _Every:
+    """Select every k-th row of a chunk."""
+
+    step: int
+
+    def __call__(self, rows: FloatArray, targets: FloatArray) -> Sequence[Any]:
+        return ((rows[:: self.step].copy(), targets[:: self.step].copy()),)
+
+
+def _append(one: Sequence[Any], other: Sequence[Any]) -> Sequence[Any]:
+    return (*one, *other)
+
+
+def checked_arrays(X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Features (n, d) and targets (n,) as finite float64 arrays on the host."""
+    features, targets = _numbers("X", on_host(X)), _numbers("y", on_host(y))
+    if features.ndim != 2 or 0 in features.shape:
+        raise DataError(f"X must be a table with rows and columns, got shape {features.shape}")
+    if targets.shape != (len(features),):
+        raise DataError(
+            f"y must hold one target per row, got shape {targets.shape} for {len(features)} rows"
+        )
+    for name, values in (("X", features), ("y", targets)):
+        if not np.isfinite(values).all():
+            place = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
+            raise DataError(f"{name} holds NaN or infinity at {place}: remove or impute the row")
+    return features, targets
+
+
+def _numbers(name: str, values: ArrayLike) -> FloatArray:
+    """Return the values as float64; raise an error if they are not numbers."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind in "cmM":  # complex numbers and dates would lose their meaning
+            raise TypeError(f"got {array.dtype}")
+        return array.astype(float, copy=False)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"{name} must hold numbers: {error}. Encode text, dates and classes as numbers first"
+        ) from error
+
+
+def beyond(loss: Loss, targets: FloatArray) -> Mask:
+    """Whether targets (n,) exceed the bound of their loss, if it has one."""
+    return np.asarray(np.abs(targets) > getattr(loss, "target_bound", math.inf))
+
+
+def check_labels(loss: Loss, targets: FloatArray) -> None:
+    """Raise for targets (n,) that are not labels of a loss with labels."""
+    if loss.labels is None or np.isin(targets, loss.labels).all():
+        return
+    if loss.labels == (-1.0, 1.0):
+        raise DataError("labels must be −1 or +1 here; the estimators encode classes for you")
+    strange = targets[~np.isin(targets, loss.labels)][0]
+    raise DataError(
+        f"labels must be whole numbers from 0 to {len(loss.labels) - 1} for {loss.name} loss with "
+        f"{len(loss.labels)} classes, got {strange:g}"
+    )
+
+
+def place_loss(
+    loss: Loss, rows: FloatArray, targets: FloatArray, arrays: ArrayBackend
+) -> EmpiricalLoss:
+    """Mean loss of ``rows`` (n, p) with ``targets`` (n,), computed on a backend's device."""
+    make: Any = loss.empirical
+    if "arrays" not in signature(make).parameters:
+        raise ValueError(
+            f'{loss.name} loss is computed on the host only: use array_backend("numpy"), or give '
+            "X as a NumPy array"
+        )
+    risk: EmpiricalLoss = make(rows, targets, arrays=arrays)
+    return risk
