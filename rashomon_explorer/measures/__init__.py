@@ -11,10 +11,10 @@ from typing import Any
 _HOMES = {
     "ConfidenceSequence": "stopping",
     "ambiguity": "multiplicity.labels",
-    "by_group": "multiplicity.group_tables",
+    "by_group": "multiplicity.table",
     "coefficient_spread": "importance.profiles",
     "conditional_reliance": "importance.conditional",
-    "decide_or_abstain": "multiplicity.spread",
+    "decide_or_abstain": "multiplicity.scores",
     "declared_problem": "ranges.declared",
     "decomposition_by_person": "decomposition.decomposition",
     "disagreement": "multiplicity.labels",
@@ -44,7 +44,7 @@ _HOMES = {
     "model_class_reliance": "reliance.class_reliance",
     "model_reliance": "reliance.set_reliance",
     "multiplicity_by_person_group": "fairness.burden",
-    "multiplicity_curve": "multiplicity.group_tables",
+    "multiplicity_curve": "multiplicity.table",
     "multiplicity_table": "multiplicity.table",
     "noise_by_budget": "decomposition.price",
     "partial_dependence_band": "importance.profiles",
@@ -58,7 +58,7 @@ _HOMES = {
     "score_gaps": "fairness.gaps",
     "shap_importance": "importance.shap",
     "tree_shap": "importance.shap",
-    "viable_prediction_range": "multiplicity.labels",
+    "viable_prediction_range": "multiplicity.scores",
 }
 
 _ROOMS = ("decomposition", "fairness", "importance", "multiplicity", "ranges", "reliance")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -18,58 +19,102 @@ if TYPE_CHECKING:
 
 _CELLS = 2**20  # models × rows × classes of one batch: fits into the cache
 _MOST_MODELS = 255  # a count over one batch fits into a byte
+_MOST_CLASSES = 255
+_NO_MODEL = 255  # code of a label that no model predicts
+_ROUNDING = 1e-6  # of probabilities that were computed in single precision
+
+Bytes = NDArray[np.uint8]
+Steps = list[tuple[int, int, bool]]
+"""First model, model after the last, and whether a wanted number of models is complete."""
 
 
-class MeasureTally(Protocol):
-    """Running value of a measure over the models added so far."""
-
-    def add(self, block: NDArray[Any]) -> None:
-        """Add models, (k, n_rows[, n_classes])."""
-        ...
-
-    def value(self) -> float:
-        """Return the measure of all models added so far."""
-        ...
-
-
-MakeTally = Callable[[], MeasureTally]
-
-
-def evaluate_nested(
-    values: NDArray[Any],
-    make: MakeTally,
-    sizes: Sequence[int] | NDArray[np.int_] | None = None,
-    order: NDArray[np.int_] | None = None,
-) -> FloatArray:
-    """Measure of the first ``sizes[j]`` models for each j, in one pass; by default of all."""
-    entering = np.arange(len(values)) if order is None else order
-    wanted = np.asarray([len(entering)] if sizes is None else sizes)
-    result = np.full(len(wanted), np.nan)
-    tally, seen = make(), 0
-    for size in np.unique(wanted[wanted > 0]):
-        step = models_at_once(values)
-        for start in range(seen, size, step):
+def model_steps(values: NDArray[Any], sizes: NDArray[np.int_]) -> Steps:
+    """Split the first ``sizes.max()`` models into batches that end at each size."""
+    step = min(max(_CELLS // max(1, math.prod(values.shape[1:])), 1), _MOST_MODELS)
+    steps, start = [], 0
+    for size in np.unique(sizes[sizes > 0]).tolist():
+        while start < size:
             stop = min(start + step, size)
-            # A slice is a view; indexing by positions copies, so it is done batch by batch.
-            tally.add(values[start:stop] if order is None else values[order[start:stop]])
-        seen = int(size)
-        result[wanted == size] = tally.value()
-    return result
+            steps.append((start, stop, stop == size))
+            start = stop
+    return steps
 
 
 def model_batches(values: NDArray[Any]) -> list[NDArray[Any]]:
     """Split (n_models, …) into views of a few models each, small enough for the cache."""
-    step = models_at_once(values)
-    return [values[start : start + step] for start in range(0, len(values), step)]
+    steps = model_steps(values, np.array([len(values)]))
+    return [values[start:stop] for start, stop, _ in steps]
 
 
-def models_at_once(values: NDArray[Any]) -> int:
-    """Count the models per batch: small enough for the cache and for counts in one byte."""
-    width = max(1, int(np.prod(values.shape[1:])))
-    return int(np.clip(_CELLS // width, 1, _MOST_MODELS))
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Predictions of models on rows: codes 0, 1, … of labels, or scores."""
 
+    values: NDArray[Any]  # (n_models, n_rows[, n_classes])
+    classes: NDArray[Any]  # label of each code; empty for scores
+    reference: NDArray[Any]  # (n_rows[, n_classes]) of the baseline
 
-_ROUNDING = 1e-6  # of probabilities that were computed in single precision
+    @classmethod
+    def from_labels(cls, labels: ArrayLike, baseline: int | ArrayLike = 0) -> Predictions:
+        """Check and code labels (n_models, n_rows) of any type."""
+        if hasattr(type(labels), "n_draws"):
+            raise set_refused(labels, "labels")
+        try:
+            array = np.asarray(labels)
+        except ValueError as error:
+            raise ValueError(
+                "labels must be one label for each model and row, shape (n_models, n_rows): "
+                f"{error}"
+            ) from error
+        if array.ndim != 2 or 0 in array.shape:
+            hint = ": for scores of several classes use scores.argmax(axis=2)" * (array.ndim == 3)
+            raise ValueError(
+                "labels must have shape (n_models, n_rows) with at least one of each, got "
+                f"{array.shape}{hint}"
+            )
+        if array.dtype == np.bool_:
+            codes, classes = array.view(np.uint8), np.array([False, True])
+        elif array.dtype.kind in "iuf":
+            with np.errstate(invalid="ignore"):  # NaN casts to some byte, from which it differs
+                codes = array.astype(np.uint8)
+            if np.array_equal(codes, array) and (most := int(codes.max())) < _NO_MODEL:
+                classes = np.arange(most + 1)
+            else:
+                codes, classes = _other_codes(array)
+        else:
+            codes, classes = _other_codes(array)
+        if type(baseline) is int and -len(codes) <= baseline < len(codes):
+            return cls(codes, classes, codes[baseline])
+        return cls(codes, classes, _label_reference(codes, classes, baseline))
+
+    @classmethod
+    def from_scores(cls, scores: ArrayLike, baseline: int | ArrayLike = 0) -> Predictions:
+        """Check finite scores of shape (n_models, n_rows) or (n_models, n_rows, n_classes)."""
+        values = as_scores(scores)
+        return cls(values, np.zeros(0), _score_reference(values, baseline))
+
+    @classmethod
+    def from_probabilities(cls, scores: ArrayLike, baseline: int | ArrayLike = 0) -> Predictions:
+        """Check scores in [0, 1] that, for several classes, sum to 1."""
+        values = as_probabilities(scores)
+        return cls(values, np.zeros(0), _score_reference(values, baseline))
+
+    @property
+    def n_classes(self) -> int:
+        """Number of codes."""
+        return len(self.classes)
+
+    def on_rows(self, rows: Mask) -> Predictions:
+        """Predictions on some rows; the coding stays."""
+        if rows.all():
+            return self
+        return Predictions(self.values[:, rows], self.classes, self.reference[rows])
+
+    def of_models(self, order: NDArray[np.int_]) -> Predictions:
+        """Predictions of some models, in the given order; the reference stays."""
+        if np.array_equal(order, np.arange(len(self.values))):
+            return self
+        return replace(self, values=self.values[order])
 
 
 def as_models_by_rows(values: ArrayLike, name: str) -> FloatArray:
@@ -111,8 +156,12 @@ def as_probabilities(values: ArrayLike) -> FloatArray:
                 f"scores must be probabilities in [0, 1], got {worst:.6g}; for predicted numbers "
                 "use viable_prediction_range or score_std"
             )
-    if array.ndim == 3:
-        _check_sums(array)
+        wrong = np.abs(block.sum(axis=-1) - 1) > _ROUNDING
+        if block.ndim == 3 and wrong.any():
+            raise ValueError(
+                f"scores of the {array.shape[2]} classes must sum to 1 for each model and row, "
+                f"got a sum of {float(block.sum(axis=2)[wrong][0]):.6g}"
+            )
     return array
 
 
@@ -121,33 +170,12 @@ def only_labels(scores: FloatArray) -> bool:
     return bool(((scores == 0) | (scores == 1)).all())
 
 
-def as_reference(scores: FloatArray, baseline: int | ArrayLike) -> FloatArray:
-    """Scores (n_rows[, n_classes]) of the reference model, given by position or by its scores."""
-    if isinstance(baseline, int | np.integer) and not isinstance(baseline, bool):
-        if not -len(scores) <= baseline < len(scores):
-            raise ValueError(f"baseline must be a model index < {len(scores)}, got {baseline}")
-        return np.asarray(scores[baseline])
-    try:
-        reference = np.asarray(baseline, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"baseline must be a model's index or its scores: {error}") from error
-    if reference.shape != scores.shape[1:]:
-        raise ValueError(
-            f"baseline must hold scores of shape {scores.shape[1:]}, or be a model's index, got "
-            f"shape {reference.shape}"
-        )
-    if not np.isfinite(reference).all():
-        raise ValueError("baseline holds NaN or infinity")
-    return reference
-
-
-def refuse_sets(values: object, name: str) -> None:
-    """Raise TypeError if ``values`` is a set of models instead of its labels or scores."""
-    if hasattr(type(values), "n_draws"):
-        raise TypeError(
-            f"{name} must be an array, got a {type(values).__name__}: use models.{name}(X), or "
-            "multiplicity_table(models, X) for all measures"
-        )
+def set_refused(values: object, name: str) -> TypeError:
+    """Error for a set of models instead of its labels or scores."""
+    return TypeError(
+        f"{name} must be an array, got a {type(values).__name__}: use models.{name}(X), or "
+        "multiplicity_table(models, X) for all measures"
+    )
 
 
 def need_set(models: object) -> None:
@@ -161,7 +189,8 @@ def need_set(models: object) -> None:
 
 
 def _numbers(values: ArrayLike, name: str, shape: str) -> FloatArray:
-    refuse_sets(values, "scores")
+    if hasattr(type(values), "n_draws"):
+        raise set_refused(values, "scores")
     try:
         return np.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:
@@ -177,135 +206,87 @@ def _refuse_missing(array: FloatArray, name: str) -> None:
         raise ValueError(f"{name} holds NaN or infinity for model {model}, row {row}")
 
 
-def _check_sums(array: NDArray[Any]) -> None:
-    for block in model_batches(array):
-        wrong = np.abs(block.sum(axis=2) - 1) > _ROUNDING
-        if wrong.any():
-            total = float(block.sum(axis=2)[wrong][0])
-            raise ValueError(
-                f"scores of the {array.shape[2]} classes must sum to 1 for each model and row, "
-                f"got a sum of {total:.6g}"
-            )
-
-
-Bytes = NDArray[np.uint8]
-
-_MOST_CLASSES = 255
-_NOBODYS = 255  # code of a label that no model predicts
-
-
-@dataclass(frozen=True)
-class Labels:
-    """Labels coded as 0, 1, …, and the coding of a reference model's labels."""
-
-    codes: Bytes
-    classes: NDArray[Any]
-
-    @classmethod
-    def of(cls, labels: ArrayLike) -> Labels:
-        """Code labels (n_models, n_rows) of any type."""
-        array = _table(labels)
-        if array.dtype == np.bool_:
-            return cls(array.view(np.uint8), np.array([False, True]))
-        fast = _as_bytes(array, 0)
-        if fast is not None:
-            return cls(fast, np.arange(int(fast.max()) + 1))
-        _encoding_refuse_missing(array)
-        with np.errstate(over="ignore"):
-            near = array.dtype.kind in "iuf" and array.max() - array.min() < _NOBODYS
-        if near:
-            shifted = _as_bytes(array, array.min())
-            if shifted is not None:
-                return cls(*_used(shifted, array.min()))
-        classes, codes = _sorted(array)
-        if len(classes) > _MOST_CLASSES:
-            raise ValueError(
-                f"labels must be at most {_MOST_CLASSES} different classes, got {len(classes)}; "
-                "for scores or predicted numbers use delta_ambiguity, delta_discrepancy or "
-                "viable_prediction_range"
-            )
-        return cls(codes.reshape(array.shape).astype(np.uint8), classes)
-
-    @property
-    def n_classes(self) -> int:
-        """Number of codes."""
-        return len(self.classes)
-
-    def reference(self, baseline: int | ArrayLike) -> Bytes:
-        """Codes (n_rows,) of the reference model, given by position or by its labels."""
-        models, rows = self.codes.shape
-        if isinstance(baseline, int | np.integer) and not isinstance(baseline, bool):
-            if not -models <= baseline < models:
-                raise ValueError(f"baseline must be a model index < {models}, got {baseline}")
-            return np.asarray(self.codes[baseline])
-        labels = np.asarray(baseline)
-        if labels.shape != (rows,):
-            raise ValueError(
-                f"baseline must hold one label for each of {rows} rows, or be a model's index, "
-                f"got {f'shape {labels.shape}' if labels.ndim else repr(baseline)}"
-            )
-        _encoding_refuse_missing(labels[None, :], "baseline")
-        return self._coded(labels)
-
-    def _coded(self, labels: NDArray[Any]) -> Bytes:
-        if (labels.dtype.kind in "biuf") != (self.classes.dtype.kind in "biuf"):
-            raise ValueError(
-                f"baseline must be labels like the models' {self.classes[:3].tolist()}, got "
-                f"{labels[:3].tolist()}"
-            )
-        place = np.minimum(np.searchsorted(self.classes, labels), self.n_classes - 1)
-        found = self.classes[place] == labels
-        return np.where(found, place, _NOBODYS).astype(np.uint8)
-
-
-def _table(labels: ArrayLike) -> NDArray[Any]:
-    refuse_sets(labels, "labels")
-    try:
-        array = np.asarray(labels)
-    except ValueError as error:
-        raise ValueError(
-            f"labels must be one label for each model and row, shape (n_models, n_rows): {error}"
-        ) from error
-    if array.ndim != 2 or 0 in array.shape:
-        hint = ": for scores of several classes use scores.argmax(axis=2)" * (array.ndim == 3)
-        raise ValueError(
-            "labels must have shape (n_models, n_rows) with at least one of each, got "
-            f"{array.shape}{hint}"
-        )
-    return array
-
-
-def _as_bytes(array: NDArray[Any], least: Any) -> Bytes | None:
-    """Labels minus the smallest label if these are 0, 1, …, 254; otherwise None."""
-    if array.dtype.kind not in "iuf":
+def _model_index(baseline: object, n_models: int) -> int | None:
+    """Index of a reference model; None if it is given by its predictions."""
+    if not isinstance(baseline, int | np.integer) or isinstance(baseline, bool):
         return None
-    codes = np.empty(array.shape, dtype=np.uint8)
-    with np.errstate(invalid="ignore"):  # NaN casts to some byte, from which it differs
-        for block, out in zip(model_batches(array), model_batches(codes), strict=True):
-            above = block - least if least else block
-            out[...] = above
-            if not np.array_equal(out, above):
-                return None
-    return codes if codes.max() < _NOBODYS else None
+    if not -n_models <= baseline < n_models:
+        raise ValueError(f"baseline must be a model index < {n_models}, got {baseline}")
+    return int(baseline)
 
 
-def _used(codes: Bytes, least: Any) -> tuple[Bytes, NDArray[Any]]:
-    """Remove unused codes: labels −1 and 1 are two classes, not three."""
-    counts = sum(np.bincount(block.ravel(), minlength=256) for block in model_batches(codes))
-    used = np.flatnonzero(counts)
-    table = np.zeros(256, dtype=np.uint8)
-    table[used] = np.arange(len(used))
-    return table[codes], used + least
-
-
-def _sorted(array: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int_]]:
+def _score_reference(scores: FloatArray, baseline: int | ArrayLike) -> FloatArray:
+    """Scores (n_rows[, n_classes]) of the reference model."""
+    if (index := _model_index(baseline, len(scores))) is not None:
+        return np.asarray(scores[index])
     try:
-        return np.unique(array, return_inverse=True)
+        reference = np.asarray(baseline, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"baseline must be a model's index or its scores: {error}") from error
+    if reference.shape != scores.shape[1:]:
+        raise ValueError(
+            f"baseline must hold scores of shape {scores.shape[1:]}, or be a model's index, got "
+            f"shape {reference.shape}"
+        )
+    if not np.isfinite(reference).all():
+        raise ValueError("baseline holds NaN or infinity")
+    return reference
+
+
+def _label_reference(codes: Bytes, classes: NDArray[Any], baseline: int | ArrayLike) -> Bytes:
+    """Codes (n_rows,) of the reference model's labels."""
+    if (index := _model_index(baseline, len(codes))) is not None:
+        return np.asarray(codes[index])
+    labels, rows = np.asarray(baseline), codes.shape[1]
+    if labels.shape != (rows,):
+        raise ValueError(
+            f"baseline must hold one label for each of {rows} rows, or be a model's index, "
+            f"got {f'shape {labels.shape}' if labels.ndim else repr(baseline)}"
+        )
+    _refuse_missing_labels(labels[None, :], "baseline")
+    return code_labels(labels, classes, "baseline")
+
+
+def code_labels(labels: NDArray[Any], classes: NDArray[Any], name: str) -> Bytes:
+    """Codes of labels among the models' classes; 255 for any other label."""
+    if (labels.dtype.kind in "biuf") != (classes.dtype.kind in "biuf"):
+        raise ValueError(
+            f"{name} must be labels like the models' {classes[:3].tolist()}, got "
+            f"{labels[:3].tolist()}"
+        )
+    place = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    return np.where(classes[place] == labels, place, _NO_MODEL).astype(np.uint8)
+
+
+def _other_codes(array: NDArray[Any]) -> tuple[Bytes, NDArray[Any]]:
+    """Codes and classes of labels that are not 0, 1, …, 254."""
+    _refuse_missing_labels(array, "labels")
+    with np.errstate(over="ignore"):
+        near = array.dtype.kind in "iuf" and array.max() - array.min() < _NO_MODEL
+    if near:  # labels −1 and 1 are two classes, not three
+        least = array.min()
+        above = array - least
+        shifted = above.astype(np.uint8)
+        if np.array_equal(shifted, above):
+            counts = sum(np.bincount(x.ravel(), minlength=256) for x in model_batches(shifted))
+            used = np.flatnonzero(counts)
+            code = np.zeros(256, dtype=np.uint8)
+            code[used] = np.arange(len(used))
+            return code[shifted], used + least
+    try:
+        classes, codes = np.unique(array, return_inverse=True)
     except TypeError as error:
         raise ValueError(f"labels must all be of one kind, numbers or text: {error}") from error
+    if len(classes) > _MOST_CLASSES:
+        raise ValueError(
+            f"labels must be at most {_MOST_CLASSES} different classes, got {len(classes)}; "
+            "for scores or predicted numbers use delta_ambiguity, delta_discrepancy or "
+            "viable_prediction_range"
+        )
+    return codes.reshape(array.shape).astype(np.uint8), classes
 
 
-def _encoding_refuse_missing(array: NDArray[Any], name: str = "labels") -> None:
+def _refuse_missing_labels(array: NDArray[Any], name: str) -> None:
     if array.dtype.kind == "f":
         missing = ~np.isfinite(array)
         what = "NaN or infinity"

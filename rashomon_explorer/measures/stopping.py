@@ -13,8 +13,9 @@ from scipy.special import stdtrit
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_inner_share, check_positive
-from rashomon_explorer.measures.inputs import Labels, as_models_by_rows
-from rashomon_explorer.measures.multiplicity.catalogue import LOWER_BOUND, MEASURES
+from rashomon_explorer.measures.inputs import Predictions, as_models_by_rows
+from rashomon_explorer.measures.multiplicity.catalogue import MEASURES
+from rashomon_explorer.measures.multiplicity.measure import LOWER_BOUND
 
 _CELLS = 2000  # grid cells of the unit interval: interval ends are rounded outwards to the grid
 _AT_ONCE = 32  # terms per array: cells excluded by earlier terms need no further work
@@ -347,7 +348,7 @@ def _pairs(models: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def _differing(values: ArrayLike, _: Any) -> tuple[FloatArray, tuple[float, float], int]:
-    one, other = _pairs(Labels.of(values).codes)
+    one, other = _pairs(Predictions.from_labels(values).values)
     return (one != other).mean(axis=1), (0.0, 1.0), 2
 
 
@@ -364,8 +365,8 @@ def _from_baseline(
             "baseline must be the labels of a model that is not one of the draws, such as the "
             f"certified best model: with a draw the terms are dependent; got {baseline!r}"
         )
-    labels = Labels.of(values)
-    return (labels.codes != labels.reference(baseline)).mean(axis=1), (0.0, 1.0), 1
+    labels = Predictions.from_labels(values, baseline)
+    return (labels.values != labels.reference).mean(axis=1), (0.0, 1.0), 1
 
 
 def _half_squares(values: ArrayLike, _: Any) -> tuple[FloatArray, tuple[float, float], int]:

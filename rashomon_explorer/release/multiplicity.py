@@ -9,7 +9,6 @@ import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.multiplicity.catalogue import MEASURES, refuse_options
-from rashomon_explorer.measures.multiplicity.group_tables import measure_rows
 from rashomon_explorer.release.query import (
     Baseline,
     Coordinates,
@@ -96,7 +95,7 @@ class MultiplicityQuery(Query):
         options = self._options
         if "baseline" in options:
             options["baseline"] = self._reference(rows, found.of)
-        return np.array([measure_rows(found, found.prepare(values), None, options=options)])
+        return np.array([found(values, **options)])
 
     def coordinates(self, public: PublicShape) -> Coordinates:
         """Return a single number."""

@@ -2,7 +2,10 @@
 
 import itertools
 import math
+import sys
 from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
 
 import numpy as np
 import pytest
@@ -268,6 +271,29 @@ def test_models_that_all_give_one_class_have_no_kappa() -> None:
 def test_what_cannot_be_measured_is_refused(call: Callable[[], object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_an_array_is_three_calls_from_its_ambiguity() -> None:
+    labels, depths, functions = np.array([[0, 1, 1], [1, 1, 0]]), [0], set()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if "rashomon_explorer/measures/" in Path(frame.f_code.co_filename).as_posix():
+            depths.append(depths[-1] + {"call": 1, "return": -1}.get(event, 0))
+            functions.add(frame.f_code.co_qualname)
+
+    ambiguity(labels)
+    sys.setprofile(note)
+    ambiguity(labels)
+    sys.setprofile(None)
+    assert max(depths) == 3
+    assert functions == {
+        "ambiguity",
+        "Measure.__call__",
+        "Predictions.from_labels",
+        "model_steps",
+        "ever_differs",
+        "mean_over_rows",
+    }
 
 
 def test_the_arrays_given_are_left_alone() -> None:

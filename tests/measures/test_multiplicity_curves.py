@@ -230,7 +230,7 @@ def of_numbers(name: str) -> bool:
         ({"measures": ["delta_ambiguity"]}, TypeError, "needs tolerance="),
         ({"groups": ["a"]}, ValueError, "one group for each of 80 rows"),
         ({"groups": ["all rows"] * 80}, ValueError, "must not contain 'all rows'"),
-        ({"baseline": [0.5]}, ValueError, "one label for each of 80 rows"),
+        ({"baseline": [0.5]}, ValueError, r"baseline must hold scores of shape \(80,\)"),
     ],
 )
 def test_a_table_of_nonsense_is_refused(

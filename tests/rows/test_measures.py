@@ -13,15 +13,19 @@ from sklearn.preprocessing import FunctionTransformer
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.measures import (
+    by_group,
     declared_problem,
     exact_coefficient_ranges,
     exact_group_gap,
     fairness_audit,
+    multiplicity_curve,
     multiplicity_table,
     permutation_importance,
 )
 from rashomon_explorer.measures.fairness.gaps import LABEL_GAPS
-from rashomon_explorer.measures.multiplicity.catalogue import MEASURES
+from rashomon_explorer.measures.inputs import Predictions, Steps
+from rashomon_explorer.measures.multiplicity import MEASURES, Measure
+from rashomon_explorer.measures.multiplicity.measure import mean_over_rows
 from rashomon_explorer.measures.ranges import people_ranges
 from rashomon_explorer.rows import ChunkedRows, chunk_rows
 from rashomon_explorer.rows.columns import read_column, read_targets
@@ -74,6 +78,34 @@ def test_every_measure_is_that_of_all_rows(kind: str) -> None:
 _OF_TARGETS = {"range_width", "score_variance", "score_std"} | {
     name for name in MEASURES if name.startswith("delta")
 }
+
+
+def test_a_measure_that_is_added_is_in_every_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ones(predictions: Predictions, steps: Steps) -> Any:
+        return np.array([predictions.values[:stop].mean(axis=0).sum() for _, stop, x in steps if x])
+
+    texts = {"meaning": "share of labels 1", "formula": "mean over i and f of f(x_i)", "source": ""}
+    own = Measure("ones", "labels", ones, mean_over_rows, "estimate", **texts)
+    monkeypatch.setitem(MEASURES, "ones", own)
+    models = drawn("two")
+    inside = models.labels(X)[models.excess <= models.psi]
+    for rows in (X, blocked()):
+        table = multiplicity_table(models, rows, groups=GROUPS).set_index(["measure", "group"])
+        assert table["value"]["ones", "all rows"] == pytest.approx(inside.mean())
+        some = inside[:, GROUPS == "west"]
+        assert table["value"]["ones", "west"] == pytest.approx(some.mean())
+    labels = models.labels(X)
+    assert multiplicity_curve("ones", labels, models.excess, [models.psi]) == inside.mean()
+    west = by_group("ones", labels, GROUPS)["value"]["west"]
+    assert west == pytest.approx(labels[:, GROUPS == "west"].mean())
+
+
+def test_one_chunk_has_the_same_digits_as_the_table() -> None:
+    models = drawn("two")
+    options: dict[str, Any] = {"groups": GROUPS, "tolerance": 0.1, "psi": [0.3 * models.psi]}
+    whole = multiplicity_table(models, X, **options)
+    one_chunk = multiplicity_table(models, chunk_rows(X, labelled=False), **options)
+    pd.testing.assert_frame_equal(one_chunk, whole, check_exact=True)
 
 
 def test_a_reference_model_and_a_release_are_taken_too() -> None:

@@ -18,7 +18,7 @@ from rashomon_explorer.explorer.export import score, score_trees
 from rashomon_explorer.explorer.export.purchases import Contents
 from rashomon_explorer.explorer.family import reads_well
 from rashomon_explorer.explorer.html import DEFINITIONS
-from rashomon_explorer.measures.glossary import TERMS
+from rashomon_explorer.measures.multiplicity.catalogue import TERMS
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.plots import (
     plot_guarantee,

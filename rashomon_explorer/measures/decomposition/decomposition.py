@@ -38,7 +38,7 @@ from rashomon_explorer.measures.decomposition.kernels import (
     Units,
     get_pair_measure,
 )
-from rashomon_explorer.measures.inputs import group_masks, models_at_once
+from rashomon_explorer.measures.inputs import group_masks, model_steps
 from rashomon_explorer.rows.coercion import is_chunked
 
 _ESTIMATES = ("total", "width", "noise", "share_of_noise")
@@ -305,11 +305,11 @@ def decomposition_by_person(
     pair_measure = get_pair_measure(measure)
     found = check_inputs(models, X, pair_measure, inside, reference, reference_chains)
     layout = Layout.of(found.inside, found.chains)
-    step = models_at_once(found.values.swapaxes(0, 1))
+    by_row = found.values.swapaxes(0, 1)
     parts = []
-    for start in progress(range(0, found.values.shape[1], step), "decomposition"):
-        rows = RowUnits(found.values[:, start : start + step], pair_measure, layout)
-        exact = None if found.exact is None else found.exact[start : start + step]
+    for start, stop, _ in progress(model_steps(by_row, np.array([len(by_row)])), "decomposition"):
+        rows = RowUnits(found.values[:, start:stop], pair_measure, layout)
+        exact = None if found.exact is None else found.exact[start:stop]
         parts.append(_table(found, rows, exact, confidence))
     table = pd.concat(parts, ignore_index=True)
     if isinstance(X, pd.DataFrame):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
-from rashomon_explorer.measures.inputs import Labels, as_scores
+from rashomon_explorer.measures.inputs import Predictions, as_scores
 
 if TYPE_CHECKING:
     from rashomon_explorer.sets import PredictorSet, RashomonSet
@@ -52,7 +52,7 @@ class Disagreement:
 
     def prepare(self, values: ArrayLike) -> NDArray[np.uint8]:
         """Code the labels."""
-        return Labels.of(values).codes
+        return Predictions.from_labels(values).values
 
     def matrix(self, values: NDArray[np.uint8]) -> FloatArray:
         """Share of rows on which each pair differs."""

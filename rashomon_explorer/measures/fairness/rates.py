@@ -12,9 +12,10 @@ from rashomon_explorer._utils.arrays import FloatArray, IntArray, Mask, likelies
 from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.measures.inputs import (
     Bytes,
-    Labels,
+    Predictions,
     as_models_by_rows,
     as_probabilities,
+    code_labels,
     group_codes,
     model_batches,
 )
@@ -166,12 +167,12 @@ class Judged:
     @classmethod
     def of(cls, labels: ArrayLike, y: ArrayLike, positive: Any = None) -> "Judged":
         """Check and code labels of any type."""
-        coded = Labels.of(labels)
+        coded = Predictions.from_labels(labels)
         coded = replace(coded, classes=_plain(coded.classes))
         truth = _truth(y, coded)
         label = _positive(positive, _labels_present(coded, truth))
-        code = coded.reference(np.full(len(truth), label))[0]
-        return cls(coded.codes, coded.reference(truth), int(code))
+        code = code_labels(np.array([label]), coded.classes, "positive")[0]
+        return cls(coded.values, code_labels(truth, coded.classes, "y"), int(code))
 
     @classmethod
     def of_scores(cls, scores: FloatArray, truth: ArrayLike, positive: int) -> "Judged":
@@ -251,9 +252,9 @@ def _plain(labels: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(labels.tolist()) if labels.dtype == object else labels
 
 
-def _truth(y: ArrayLike, coded: Labels) -> NDArray[Any]:
+def _truth(y: ArrayLike, coded: Predictions) -> NDArray[Any]:
     truth = np.asarray(y)
-    n_rows = coded.codes.shape[1]
+    n_rows = coded.values.shape[1]
     if truth.shape != (n_rows,):
         raise ValueError(f"y must hold one label for each of {n_rows} rows, got {truth.shape}")
     if pd.isna(truth).any():
@@ -267,12 +268,12 @@ def _truth(y: ArrayLike, coded: Labels) -> NDArray[Any]:
     return truth
 
 
-def _labels_present(coded: Labels, truth: NDArray[Any]) -> list[Any]:
+def _labels_present(coded: Predictions, truth: NDArray[Any]) -> list[Any]:
     """Labels that occur in the truth or in a model; some codes may not occur."""
     found = np.unique(truth).tolist()
     for code, label in enumerate(coded.classes.tolist()):
         if label not in found and any(
-            (block == code).any() for block in model_batches(coded.codes)
+            (block == code).any() for block in model_batches(coded.values)
         ):
             found.append(label)
     return sorted(found)

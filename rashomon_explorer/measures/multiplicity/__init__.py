@@ -1,19 +1,17 @@
 """Predictive multiplicity: measures, curves over ψ, and tables by group."""
 
 from rashomon_explorer.measures.multiplicity.capacity import capacity_bounds, rashomon_capacity
-from rashomon_explorer.measures.multiplicity.catalogue import MEASURES, Measure
-from rashomon_explorer.measures.multiplicity.group_tables import by_group, multiplicity_curve
+from rashomon_explorer.measures.multiplicity.catalogue import MEASURES
 from rashomon_explorer.measures.multiplicity.labels import (
+    abstention,
     ambiguity,
-    delta_ambiguity,
-    delta_discrepancy,
-    delta_obscurity,
     disagreement,
     discrepancy,
     obscurity,
     row_disagreement,
-    viable_prediction_range,
+    self_consistency,
 )
+from rashomon_explorer.measures.multiplicity.measure import Measure
 from rashomon_explorer.measures.multiplicity.pairs import (
     cohen_kappa,
     linear_pattern_count,
@@ -26,15 +24,21 @@ from rashomon_explorer.measures.multiplicity.ratio import (
     linear_rashomon_ratio,
     rashomon_ratio,
 )
-from rashomon_explorer.measures.multiplicity.spread import (
-    abstention,
+from rashomon_explorer.measures.multiplicity.scores import (
     decide_or_abstain,
+    delta_ambiguity,
+    delta_discrepancy,
+    delta_obscurity,
     range_width,
     score_std,
     score_variance,
-    self_consistency,
+    viable_prediction_range,
 )
-from rashomon_explorer.measures.multiplicity.table import multiplicity_table
+from rashomon_explorer.measures.multiplicity.table import (
+    by_group,
+    multiplicity_curve,
+    multiplicity_table,
+)
 
 __all__ = [
     "MEASURES",

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 from scipy.special import entr, expit, rel_entr
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.measures.inputs import as_probabilities, model_batches
-from rashomon_explorer.measures.multiplicity.spread import Range
+from rashomon_explorer.measures.inputs import Predictions, Steps, as_probabilities
+from rashomon_explorer.measures.multiplicity.measure import LOWER_BOUND, Measure, mean_over_rows
+from rashomon_explorer.measures.multiplicity.scores import extremes
 
 _TINY = 1e-300
 _MOST_ROUNDS = 60  # rounds, each of which adds one model to the active ones
@@ -204,10 +205,8 @@ def capacity_bounds(scores: ArrayLike, *, tolerance: float = 1e-9) -> FloatArray
     values = as_probabilities(scores)
     if values.ndim == 3 and values.shape[2] != 2:
         return _several_classes(values, tolerance)
-    seen = Range()
-    for block in model_batches(values if values.ndim == 2 else values[:, :, 1]):
-        seen.add(block)
-    return _two_classes(*seen.ends())
+    ones = values if values.ndim == 2 else values[:, :, 1]
+    return _two_classes(ones.min(axis=0), ones.max(axis=0))
 
 
 def _two_classes(low: FloatArray, high: FloatArray) -> FloatArray:
@@ -244,29 +243,23 @@ def _several_classes(values: FloatArray, tolerance: float) -> FloatArray:
     return bounds
 
 
-class TwoClassCapacity(Range):
-    """Mean capacity in bits of two-class models, from each row's extreme scores."""
-
-    def value(self) -> float:
-        """Mean over rows."""
-        return float(_two_classes(*self.ends())[:, 0].mean())
-
-
-class SeveralClassCapacity:
-    """Mean capacity in bits of the models added."""
-
-    def __init__(self) -> None:
-        self.models: list[FloatArray] = []
-
-    def add(self, block: FloatArray) -> None:
-        """Add models."""
-        self.models.append(block)
-
-    def value(self) -> float:
-        """Mean over rows."""
-        return float(rashomon_capacity(np.concatenate(self.models)).mean())
+def capacity_sums(predictions: Predictions, steps: Steps) -> FloatArray:
+    """Sum over rows (n_sizes,) of the capacity in bits."""
+    if predictions.values.ndim == 2:
+        each = (_two_classes(low, high)[:, 0] for low, high in extremes(predictions, steps))
+    else:
+        sizes = (stop for _, stop, last in steps if last)
+        each = (rashomon_capacity(predictions.values[:size]) for size in sizes)
+    return np.array([bits.sum() for bits in each])
 
 
-def capacity_tally(scores: FloatArray) -> TwoClassCapacity | SeveralClassCapacity:
-    """Tally of the mean of :func:`rashomon_capacity`."""
-    return TwoClassCapacity() if scores.ndim == 2 else SeveralClassCapacity()
+RASHOMON_CAPACITY = Measure(
+    "rashomon_capacity",
+    "probabilities",
+    capacity_sums,
+    mean_over_rows,
+    LOWER_BOUND,
+    meaning="information in bits of the choice of model about a prediction, mean over rows",
+    formula="min_q max_f KL(f(x) ‖ q)",
+    source="Hsu and Calmon, NeurIPS 2022",
+)

@@ -2,28 +2,140 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rashomon_explorer._utils.arrays import FloatArray, Mask
-from rashomon_explorer.measures.inputs import (
-    Labels,
-    MakeTally,
-    as_reference,
-    as_scores,
-    evaluate_nested,
-    model_batches,
+from rashomon_explorer._utils.arrays import FloatArray, IntArray, Mask
+from rashomon_explorer._utils.validation import check_share
+from rashomon_explorer.measures.inputs import Predictions, Steps, model_steps
+from rashomon_explorer.measures.multiplicity.measure import (
+    ESTIMATE,
+    LOWER_BOUND,
+    Measure,
+    largest_share,
+    mean_of,
+    mean_over_rows,
+    mean_share,
 )
-from rashomon_explorer.measures.multiplicity.pairs import pair_tally
-from rashomon_explorer.measures.multiplicity.spread import (
-    AnyDiffers,
-    MeanDiffers,
-    MostDiffer,
-    Range,
-    Votes,
+from rashomon_explorer.measures.multiplicity.pairs import ANY_PAIR_DISCREPANCY
+
+_MARX = "Marx, Calmon and Ustun, ICML 2020"
+_COOPER = "Cooper et al., AAAI 2024"
+
+
+def ever_differs(predictions: Predictions, steps: Steps) -> FloatArray:
+    """Count the rows on which some of the first models differs from the reference."""
+    values, reference = predictions.values, predictions.reference
+    ever, counts = np.zeros(values.shape[1], dtype=bool), []
+    for start, stop, last in steps:
+        ever |= (values[start:stop] != reference).any(axis=0)
+        if last:
+            counts.append(np.count_nonzero(ever))
+    return np.array(counts, dtype=float)
+
+
+def differing_rows(predictions: Predictions, steps: Steps) -> IntArray:
+    """Count the rows (n_models,) on which each model differs from the reference."""
+    values, reference = predictions.values, predictions.reference
+    return np.concatenate(
+        [np.count_nonzero(values[start:stop] != reference, axis=1) for start, stop, _ in steps]
+    )
+
+
+def vote_sums(predictions: Predictions, steps: Steps, kappa: float = 0.75) -> FloatArray:
+    """Sum disagreement, self-consistency, and whether it is below κ, over rows (3, n_sizes)."""
+    check_share(kappa=kappa)
+    sums = []
+    for agreement in agreements(predictions, steps):
+        below = np.nan if np.isnan(agreement).any() else np.count_nonzero(agreement < kappa)
+        sums.append([(1 - agreement).sum(), agreement.sum(), below])
+    return np.transpose(sums)
+
+
+def agreements(predictions: Predictions, steps: Steps) -> Iterator[FloatArray]:
+    """Yield, for each size, the probability (n_rows,) that two models agree; NaN for one model."""
+    counts = np.zeros((predictions.n_classes, predictions.values.shape[1]), dtype=np.int64)
+    for start, stop, last in steps:
+        block = predictions.values[start:stop]
+        rest = np.full(block.shape[1], len(block))
+        for code in range(1, len(counts)):
+            # Two-class codes are the votes for class 1; sums of at most 255 fit into a byte.
+            votes = block if len(counts) == 2 else (block == code).view(np.uint8)
+            count = votes.sum(axis=0, dtype=np.uint8)
+            counts[code] += count
+            rest -= count
+        counts[0] += rest
+        if last:
+            agreeing = (counts * (counts - 1)).sum(axis=0)
+            pairs = stop * (stop - 1)
+            yield agreeing / pairs if pairs else np.full(counts.shape[1], np.nan)
+
+
+AMBIGUITY = Measure(
+    "ambiguity",
+    "labels",
+    ever_differs,
+    mean_over_rows,
+    LOWER_BOUND,
+    meaning="share of rows that some model labels differently from the best model",
+    formula="(1/n) #{i : ∃f, f(x_i) ≠ f₀(x_i)}",
+    source=_MARX,
+    options=("baseline",),
+)
+DISCREPANCY = Measure(
+    "discrepancy",
+    "labels",
+    differing_rows,
+    largest_share,
+    LOWER_BOUND,
+    meaning="most labels that one model changes against the best one",
+    formula="max_f (1/n) #{i : f(x_i) ≠ f₀(x_i)}",
+    source=_MARX,
+    options=("baseline",),
+)
+OBSCURITY = Measure(
+    "obscurity",
+    "labels",
+    differing_rows,
+    mean_share,
+    ESTIMATE,
+    meaning="share of labels changed, over rows and models",
+    formula="mean over i and f of [f(x_i) ≠ f₀(x_i)]",
+    source="Cavus and Biecek 2024",
+    options=("baseline",),
+)
+DISAGREEMENT = Measure(
+    "disagreement",
+    "labels",
+    vote_sums,
+    mean_of(0),
+    ESTIMATE,
+    meaning="chance that two different models label a row differently",
+    formula="mean over i of 1 − Σ_c m_c(m_c − 1)/(m(m − 1))",
+    source="unbiased form of Pr[f ≠ f']",
+)
+SELF_CONSISTENCY = Measure(
+    "self_consistency",
+    "labels",
+    vote_sums,
+    mean_of(1),
+    ESTIMATE,
+    meaning="chance that two different models label a row the same",
+    formula="mean over i of Σ_c m_c(m_c − 1)/(m(m − 1))",
+    source=_COOPER,
+)
+ABSTENTION = Measure(
+    "abstention",
+    "labels",
+    vote_sums,
+    mean_of(2),
+    ESTIMATE,
+    meaning="share of rows with a self-consistency too low for a decision",
+    formula="(1/n) #{i : self-consistency of i < κ}, κ = 0.75",
+    source=_COOPER,
+    options=("kappa",),
 )
 
 
@@ -55,7 +167,7 @@ def ambiguity(labels: ArrayLike, baseline: int | ArrayLike = 0) -> float:
     >>> ambiguity([[0, 0, 1, 1], [0, 1, 1, 1], [1, 0, 1, 1]])
     0.5
     """
-    return _once(Labels.of(labels), partial(ambiguity_tally, baseline=baseline))
+    return AMBIGUITY(labels, baseline=baseline)
 
 
 def discrepancy(labels: ArrayLike, baseline: int | ArrayLike | str = 0) -> float:
@@ -88,7 +200,13 @@ def discrepancy(labels: ArrayLike, baseline: int | ArrayLike | str = 0) -> float
     >>> discrepancy(models), discrepancy(models, "any pair")
     (0.25, 0.5)
     """
-    return _once(Labels.of(labels), partial(discrepancy_tally, baseline=baseline))
+    if isinstance(baseline, str):
+        if baseline != "any pair":
+            raise ValueError(
+                f"baseline must be a model's index, its labels or 'any pair', got {baseline!r}"
+            )
+        return ANY_PAIR_DISCREPANCY(labels)
+    return DISCREPANCY(labels, baseline=baseline)
 
 
 def obscurity(labels: ArrayLike, baseline: int | ArrayLike = 0) -> float:
@@ -120,7 +238,7 @@ def obscurity(labels: ArrayLike, baseline: int | ArrayLike = 0) -> float:
     >>> round(obscurity([[0, 0, 1, 1], [0, 1, 1, 1], [1, 0, 1, 1]]), 6)
     0.166667
     """
-    return _once(Labels.of(labels), partial(obscurity_tally, baseline=baseline))
+    return OBSCURITY(labels, baseline=baseline)
 
 
 def disagreement(labels: ArrayLike) -> float:
@@ -150,7 +268,7 @@ def disagreement(labels: ArrayLike) -> float:
     >>> round(disagreement([[0, 0], [0, 1], [1, 1]]), 6)
     0.666667
     """
-    return _once(Labels.of(labels), disagreement_tally)
+    return DISAGREEMENT(labels)
 
 
 def row_disagreement(labels: ArrayLike) -> FloatArray:
@@ -176,207 +294,72 @@ def row_disagreement(labels: ArrayLike) -> FloatArray:
     >>> row_disagreement([[0, 0], [0, 1], [0, 1]]).round(6).tolist()
     [0.0, 0.666667]
     """
-    return Votes.over(Labels.of(labels)).row_disagreement()
+    return 1 - self_consistency(labels)
 
 
-def viable_prediction_range(scores: ArrayLike) -> FloatArray:
-    """Smallest and largest prediction of the models for each row.
+def self_consistency(labels: ArrayLike) -> FloatArray:
+    """Probability, for each row, that two different models give the same label.
 
-    (Watson-Daniels, Parkes and Ustun 2023.) For sampled models the range is an inner bound.
+    SC(x) = 1 − 2·B₀B₁/(B(B − 1)) with B₀ and B₁ of B models for the two classes (Cooper et al.,
+    AAAI 2024, Definition 3); for several classes Σ_c B_c(B_c − 1)/(B(B − 1)), which agrees for
+    two. It equals 1 − :func:`row_disagreement`.
 
     Parameters
     ----------
-    scores : array-like of shape (n_models, n_rows) or (n_models, n_rows, n_classes)
-        Predicted targets, or probabilities of one class or of each.
+    labels : array-like of shape (n_models, n_rows)
+        Class labels of any type.
 
     Returns
     -------
-    ndarray of shape (n_rows, 2) or (n_rows, n_classes, 2)
-        Lower and upper end, for each class separately.
+    ndarray of shape (n_rows,)
+        At most 1; for two classes at least (1 − 1/(B − 1))/2, for equal halves. NaN for one
+        model.
 
     Raises
     ------
     ValueError
-        If a shape or value is wrong.
+        If a shape is wrong, a label is missing, or there are more than 255 classes.
 
     Examples
     --------
-    >>> viable_prediction_range([[0.2, 0.9], [0.6, 0.8]]).tolist()
-    [[0.2, 0.6], [0.8, 0.9]]
+    >>> self_consistency([[0, 0], [0, 1], [0, 1]]).round(6).tolist()
+    [1.0, 0.333333]
     """
-    seen = Range()
-    for block in model_batches(as_scores(scores)):
-        seen.add(block)
-    return np.stack(seen.ends(), axis=-1)
+    coded = Predictions.from_labels(labels)
+    steps = model_steps(coded.values, np.array([len(coded.values)]))
+    return next(agreements(coded, steps))
 
 
-def ambiguity_tally(labels: Labels, baseline: int | ArrayLike = 0) -> AnyDiffers:
-    """Tally of :func:`ambiguity` over codes."""
-    return AnyDiffers(partial(np.not_equal, labels.reference(baseline)))
-
-
-def discrepancy_tally(labels: Labels, baseline: int | ArrayLike | str = 0) -> Any:
-    """Tally of :func:`discrepancy` over codes."""
-    if isinstance(baseline, str):
-        if baseline != "any pair":
-            raise ValueError(
-                f"baseline must be a model's index, its labels or 'any pair', got {baseline!r}"
-            )
-        return pair_tally(labels, "largest")
-    return MostDiffer(partial(np.not_equal, labels.reference(baseline)))
-
-
-def obscurity_tally(labels: Labels, baseline: int | ArrayLike = 0) -> MeanDiffers:
-    """Tally of :func:`obscurity` over codes."""
-    return MeanDiffers(partial(np.not_equal, labels.reference(baseline)))
-
-
-def disagreement_tally(labels: Labels) -> Votes:
-    """Tally of :func:`disagreement` over codes."""
-    return Votes(labels.n_classes, labels.codes.shape[1])
-
-
-def _once(labels: Labels, make: Any) -> float:
-    tally: MakeTally = partial(make, labels)
-    return float(evaluate_nested(labels.codes, tally)[0])
-
-
-def delta_ambiguity(scores: ArrayLike, *, tolerance: float, baseline: int | ArrayLike = 0) -> float:
-    """Share of rows whose score some model changes by the tolerance or more.
-
-    (1/n) #{i : ∃ f, |f(x_i) − f₀(x_i)| ≥ tolerance} (δ-ambiguity of Watson-Daniels, Parkes and
-    Ustun 2023, whose δ is not a privacy parameter). For several classes the largest change of one
-    class's probability counts; for predicted targets the tolerance is in their units. For sampled
-    models it is a lower bound.
+def abstention(labels: ArrayLike, *, kappa: float = 0.75) -> Mask:
+    """Mask of the rows to abstain on, whose self-consistency is below κ.
 
     Parameters
     ----------
-    scores : array-like of shape (n_models, n_rows) or (n_models, n_rows, n_classes)
-        Probabilities, or predicted targets.
-    tolerance : float
-        Smallest change that is counted, > 0, in the units of the scores.
-    baseline : int or array-like of shape (n_rows[, n_classes]), default=0
-        Reference model, by index or by its scores.
+    labels : array-like of shape (n_models, n_rows)
+        Class labels of any type.
+    kappa : float, default=0.75
+        Smallest self-consistency for a decision, in [0, 1]; the default is that of Cooper et al.
+        (AAAI 2024). It is not Cohen's kappa.
 
     Returns
     -------
-    float
-        Between 0 and 1.
+    ndarray of bool, shape (n_rows,)
+        Its mean is the abstention rate.
 
     Raises
     ------
     ValueError
-        If a shape or value is wrong.
+        If there is only one model, or an argument is wrong.
 
     Examples
     --------
-    >>> delta_ambiguity([[0.2, 0.9], [0.4, 0.9], [0.3, 0.7]], tolerance=0.15)
-    1.0
+    >>> abstention([[0, 0], [0, 1], [0, 1]]).tolist()
+    [False, True]
     """
-    values = as_scores(scores)
-    make = partial(delta_ambiguity_tally, values, tolerance=tolerance, baseline=baseline)
-    return float(evaluate_nested(values, make)[0])
-
-
-def delta_discrepancy(
-    scores: ArrayLike, *, tolerance: float, baseline: int | ArrayLike = 0
-) -> float:
-    """Largest share of rows whose score one model changes by the tolerance or more.
-
-    max_f (1/n) #{i : |f(x_i) − f₀(x_i)| ≥ tolerance}; at most :func:`delta_ambiguity`. For
-    sampled models it is a lower bound.
-
-    Parameters
-    ----------
-    scores : array-like of shape (n_models, n_rows) or (n_models, n_rows, n_classes)
-    tolerance : float
-        Smallest change that is counted, > 0, in the units of the scores.
-    baseline : int or array-like of shape (n_rows[, n_classes]), default=0
-
-    Returns
-    -------
-    float
-        Between 0 and 1.
-
-    Raises
-    ------
-    ValueError
-        If a shape or value is wrong.
-
-    Examples
-    --------
-    >>> delta_discrepancy([[0.2, 0.9], [0.4, 0.9], [0.3, 0.7]], tolerance=0.15)
-    0.5
-    """
-    values = as_scores(scores)
-    make = partial(delta_discrepancy_tally, values, tolerance=tolerance, baseline=baseline)
-    return float(evaluate_nested(values, make)[0])
-
-
-def delta_obscurity(scores: ArrayLike, *, tolerance: float, baseline: int | ArrayLike = 0) -> float:
-    """Mean over rows of the share of models that change the score by the tolerance or more.
-
-    :func:`obscurity` for scores: (1/n) Σ_i (1/m) #{f : |f(x_i) − f₀(x_i)| ≥ tolerance}.
-
-    Parameters
-    ----------
-    scores : array-like of shape (n_models, n_rows) or (n_models, n_rows, n_classes)
-    tolerance : float
-        Smallest change that is counted, > 0, in the units of the scores.
-    baseline : int or array-like of shape (n_rows[, n_classes]), default=0
-
-    Returns
-    -------
-    float
-        Between 0 and 1.
-
-    Raises
-    ------
-    ValueError
-        If a shape or value is wrong.
-
-    Examples
-    --------
-    >>> delta_obscurity([[0.2, 0.9], [0.4, 0.9]], tolerance=0.15)
-    0.25
-    """
-    values = as_scores(scores)
-    make = partial(delta_obscurity_tally, values, tolerance=tolerance, baseline=baseline)
-    return float(evaluate_nested(values, make)[0])
-
-
-def delta_ambiguity_tally(
-    scores: FloatArray, *, tolerance: float, baseline: int | ArrayLike = 0
-) -> AnyDiffers:
-    """Tally of :func:`delta_ambiguity`."""
-    return AnyDiffers(_moves(scores, tolerance, baseline))
-
-
-def delta_discrepancy_tally(
-    scores: FloatArray, *, tolerance: float, baseline: int | ArrayLike = 0
-) -> MostDiffer:
-    """Tally of :func:`delta_discrepancy`."""
-    return MostDiffer(_moves(scores, tolerance, baseline))
-
-
-def delta_obscurity_tally(
-    scores: FloatArray, *, tolerance: float, baseline: int | ArrayLike = 0
-) -> MeanDiffers:
-    """Tally of :func:`delta_obscurity`."""
-    return MeanDiffers(_moves(scores, tolerance, baseline))
-
-
-def _moves(scores: FloatArray, tolerance: float, baseline: int | ArrayLike) -> Any:
-    if not (np.isfinite(tolerance) and tolerance > 0):
+    check_share(kappa=kappa)
+    consistency = self_consistency(labels)
+    if np.isnan(consistency).all():
         raise ValueError(
-            f"tolerance must be a finite score change > 0, got {tolerance!r}; it is not a privacy "
-            "parameter"
+            "labels must hold at least two models: the self-consistency of one is unknown"
         )
-    reference = as_reference(scores, baseline)
-
-    def moves(block: FloatArray) -> Mask:
-        change = np.subtract(block, reference)
-        far = np.abs(change, out=change) >= tolerance
-        return np.asarray(far.any(axis=2) if far.ndim == 3 else far)
-
-    return moves
+    return consistency < kappa

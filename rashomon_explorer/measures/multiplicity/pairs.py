@@ -1,7 +1,9 @@
 """Measures of pairs of models and of distinct label vectors (patterns)."""
 
+from __future__ import annotations
+
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -10,139 +12,126 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer._utils.validation import check_count
-from rashomon_explorer.measures.inputs import Bytes, Labels, evaluate_nested, model_batches
-from rashomon_explorer.measures.multiplicity.spread import Votes
+from rashomon_explorer.measures.inputs import Bytes, Predictions, Steps
+from rashomon_explorer.measures.multiplicity.measure import ESTIMATE, LOWER_BOUND, Measure, Sizes
 
 _WORDS = 128  # words of 64 rows compared at a time, so that all models' words fit the cache
 _THREADS = 2
+_MODELS = 255  # models of one batch of distances
+_SEMENOVA = "Semenova, Chen, Parr and Rudin, NeurIPS 2023"
 
 
-def cohen_kappa(labels: ArrayLike) -> float:
-    """Cohen's kappa, averaged over the pairs of models.
+class PairCounts:
+    """Number of rows that each pair of models labels differently, and rows of each class.
 
-    κ(f, f') = (a − e)/(1 − e) with a the share of rows on which the two agree, and
-    e = Σ_c p_c(f) p_c(f') that of independent raters with the same class shares (Cohen 1960).
-    A pair that assigns one and the same class to all rows has e = 1 and is excluded.
-
-    Parameters
-    ----------
-    labels : array-like of shape (n_models, n_rows)
-        Class labels of any type.
-
-    Returns
-    -------
-    float
-        At most 1, for perfect agreement; 0 is agreement by chance. NaN if no pair has a kappa: one
-        model, or one class for all models and rows.
-
-    Raises
-    ------
-    ValueError
-        If a shape is wrong, a label is missing, or there are more than 255 classes.
-
-    Examples
-    --------
-    >>> cohen_kappa([["no", "no", "yes", "yes"], ["no", "yes", "yes", "yes"]])
-    0.5
+    Counts of one chunk are computed from packed labels when they are needed, a few models at a
+    time. Those of several chunks are added.
     """
-    coded = Labels.of(labels)
-    return float(evaluate_nested(coded.codes, partial(pair_tally, coded, "kappa"))[0])
+
+    def __init__(
+        self, classes: IntArray, bits: NDArray[np.uint64] | None, differ: IntArray | None = None
+    ) -> None:
+        self.classes, self._bits, self._differ = classes, bits, differ
+        self._statistics: FloatArray | None = None
+
+    def __add__(self, other: PairCounts) -> PairCounts:
+        return PairCounts(self.classes + other.classes, None, self._matrix() + other._matrix())
+
+    def _matrix(self) -> IntArray:
+        """Differing rows (n_models, n_models), below the diagonal."""
+        if self._differ is None:
+            assert self._bits is not None  # one of the two is given
+            return _distances(self._bits, 0)
+        return self._differ
+
+    def _with_earlier(self) -> Iterator[IntArray]:
+        """Yield each model's differing rows with every earlier model."""
+        for first in range(0, len(self.classes), _MODELS):
+            if self._bits is None:
+                batch = self._matrix()[first : first + _MODELS]
+            else:
+                batch = _distances(self._bits[: first + _MODELS], first)
+            for new, differ in enumerate(batch, start=first):
+                yield differ[:new]
+
+    def statistics(self, n_rows: int) -> FloatArray:
+        """Largest distance, mean kappa and diversity (3, n_models) of the first 1, 2, … models."""
+        if self._statistics is None:
+            shares = _class_shares(self.classes, n_rows)
+            largest = total = apart = 0.0
+            pairs, news, found = 0, np.zeros(len(shares), dtype=bool), []
+            for new, differ in enumerate(self._with_earlier()):
+                largest = max(largest, differ.max(initial=0) / n_rows)
+                kappas = _kappas(differ / n_rows, shares[new], shares[:new])
+                total, pairs = total + float(kappas.sum()), pairs + len(kappas)
+                news[new] = differ.all()
+                if news[new]:
+                    apart += 2 * differ[news[:new]].sum()
+                mean = total / pairs if pairs else np.nan
+                found.append([largest, mean, apart / (n_rows * news.sum() ** 2.0)])
+            self._statistics = np.transpose(found)
+        return self._statistics
 
 
-def pair_tally(labels: Labels, statistic: str) -> "PairStatistic":
-    """Tally of ``"kappa"``, or of ``"largest"``, the largest share of differing rows."""
-    return PairStatistic(labels.n_classes, STATISTICS[statistic](), _disputed(labels.codes))
+def _kappas(differ: FloatArray, own: FloatArray, others: FloatArray) -> FloatArray:
+    """Cohen's kappa of one model with others, from shares of differing rows and of classes."""
+    chance = others @ own
+    # Class shares are exact row counts: chance agreement is 1 only if both give one class.
+    known = ~((own.max() == 1.0) & (others[:, int(own.argmax())] == 1.0))
+    return np.asarray(1 - differ[known] / (1 - chance[known]))
 
 
-class MeanKappa:
-    """Mean of Cohen's kappa over pairs."""
-
-    def __init__(self) -> None:
-        self.total = 0.0
-        self.pairs = 0
-
-    def add(self, differ: FloatArray, own: FloatArray, others: FloatArray) -> None:
-        """Add the pairs of one model with others: shares of differing rows, class shares."""
-        chance = others @ own
-        # Class shares are exact row counts: chance agreement is 1 only if both give one class.
-        one_class = (own.max() == 1.0) & (others[:, int(own.argmax())] == 1.0)
-        known = np.broadcast_to(~one_class, differ.shape)
-        kappa = 1 - differ[known] / (1 - chance[known])
-        self.total += float(kappa.sum())
-        self.pairs += int(known.sum())
-
-    def value(self) -> float:
-        """Mean over the pairs that have a kappa."""
-        return self.total / self.pairs if self.pairs else float("nan")
+def _class_shares(counts: IntArray, n_rows: int) -> FloatArray:
+    """Share of rows (n_models, n_classes) to which each model assigns each class."""
+    shares = np.asarray(counts / n_rows)
+    if shares.shape[1] == 2:
+        shares[:, 0] = 1 - shares[:, 1]
+    return shares
 
 
-class LargestDistance:
-    """Largest share of rows on which the two models of a pair differ."""
-
-    def __init__(self) -> None:
-        self.largest = 0.0
-
-    def add(self, differ: FloatArray, own: FloatArray, others: FloatArray) -> None:
-        """Add the pairs of one model with others."""
-        if len(differ):
-            self.largest = max(self.largest, float(differ.max()))
-
-    def value(self) -> float:
-        """Share of rows, 0 for one model."""
-        return self.largest
+def pair_counts(predictions: Predictions, steps: Steps) -> PairCounts:
+    """Differing rows of every pair of models."""
+    codes, n_classes = predictions.values[: steps[-1][1]], predictions.n_classes
+    disputed = np.zeros(codes.shape[1], dtype=bool)
+    for start, stop, _ in steps:
+        disputed |= (codes[start:stop] != codes[0]).any(axis=0)
+    classes = [np.count_nonzero(codes == code, axis=1) for code in range(n_classes)]
+    return PairCounts(
+        np.transpose(classes), _bits(codes.take(np.flatnonzero(disputed), axis=1), n_classes)
+    )
 
 
-Statistic = MeanKappa | LargestDistance
-STATISTICS: dict[str, Callable[[], Statistic]] = {"kappa": MeanKappa, "largest": LargestDistance}
-"""Statistics of all pairs, by name."""
+def pair_statistic(place: int) -> Callable[[PairCounts, int, Sizes], FloatArray]:
+    """Finish of a measure of pairs."""
+    return lambda counts, n_rows, sizes: counts.statistics(n_rows)[place][sizes - 1]
 
 
-class PairStatistic:
-    """A statistic of all pairs of the models added."""
+class Patterns:
+    """Number of each model's label vector on some rows, equal for equal vectors."""
 
-    def __init__(self, n_classes: int, statistic: Statistic, disputed: NDArray[np.int_]) -> None:
-        self.n_classes = n_classes
-        self.statistic = statistic
-        self.disputed = disputed
-        self.bits: list[NDArray[np.uint64]] = []
-        self.shares: list[FloatArray] = []
+    def __init__(self, numbers: IntArray) -> None:
+        self.numbers = numbers
 
-    def add(self, block: Bytes) -> None:
-        """Add models and all pairs that they form."""
-        old = sum(map(len, self.bits))
-        self.bits.append(_bits(block.take(self.disputed, axis=1), self.n_classes))
-        self.shares.append(_class_shares(block, self.n_classes))
-        self.bits, self.shares = [np.concatenate(self.bits)], [np.concatenate(self.shares)]
-        differ = _distances(self.bits[0], old) / block.shape[1]
-        for new, distances in enumerate(differ, start=old):
-            self.statistic.add(distances[:new], self.shares[0][new], self.shares[0][:new])
+    def __add__(self, other: Patterns) -> Patterns:
+        both = np.column_stack([self.numbers, other.numbers])
+        return Patterns(np.unique(both, axis=0, return_inverse=True)[1].reshape(-1))
 
-    def value(self) -> float:
-        """Return the statistic of all pairs."""
-        return self.statistic.value()
+    def counts(self, n_rows: int, sizes: Sizes) -> FloatArray:
+        """Count the different vectors among the first models."""
+        news = np.zeros(len(self.numbers))
+        news[np.unique(self.numbers, return_index=True)[1]] = 1
+        return np.asarray(news.cumsum()[sizes - 1])
 
 
-def distances(codes: Bytes, n_classes: int) -> IntArray:
-    """Count the rows (k, k) that two of k models label differently, below the diagonal."""
-    return _distances(_bits(codes.take(_disputed(codes), axis=1), n_classes), 0)
-
-
-def class_counts(codes: Bytes, n_classes: int) -> IntArray:
-    """Return the number of rows (k, n_classes) to which each model assigns each class."""
-    return np.transpose([np.count_nonzero(codes == code, axis=1) for code in range(n_classes)])
-
-
-def _disputed(codes: Bytes) -> NDArray[np.int_]:
-    differs = [(block != codes[0]).any(axis=0) for block in model_batches(codes)]
-    return np.flatnonzero(np.any(differs, axis=0))
-
-
-def _class_shares(block: Bytes, n_classes: int) -> FloatArray:
-    """Share of rows (k, n_classes) to which each model assigns each class."""
-    if n_classes == 2:
-        ones = block.sum(axis=1, dtype=np.int64) / block.shape[1]
-        return np.column_stack([1 - ones, ones])
-    return np.transpose([(block == code).mean(axis=1) for code in range(n_classes)])
+def patterns(predictions: Predictions, steps: Steps) -> Patterns:
+    """Assign a number to each different label vector of the models."""
+    known: dict[bytes, int] = {}
+    numbers = []
+    for start, stop, _ in steps:
+        block = predictions.values[start:stop]
+        for key in np.packbits(block, axis=1) if predictions.n_classes <= 2 else block:
+            numbers.append(known.setdefault(key.tobytes(), len(known)))
+    return Patterns(np.array(numbers))
 
 
 def _bits(codes: Bytes, n_classes: int) -> NDArray[np.uint64]:
@@ -178,6 +167,79 @@ def _distances_of_part(bits: NDArray[np.uint64], first: int) -> IntArray:
     return counts
 
 
+ANY_PAIR_DISCREPANCY = Measure(
+    "any_pair_discrepancy",
+    "labels",
+    pair_counts,
+    pair_statistic(0),
+    LOWER_BOUND,
+    meaning="most labels on which any two models differ",
+    formula="max_{f,f'} (1/n) #{i : f(x_i) ≠ f'(x_i)}",
+    source="Marx, Calmon and Ustun, ICML 2020",
+)
+COHEN_KAPPA = Measure(
+    "cohen_kappa",
+    "labels",
+    pair_counts,
+    pair_statistic(1),
+    ESTIMATE,
+    meaning="agreement of two models beyond chance, mean over pairs",
+    formula="(a − e)/(1 − e)",
+    source="Cohen 1960",
+)
+PATTERN_COUNT = Measure(
+    "pattern_count",
+    "labels",
+    patterns,
+    Patterns.counts,
+    LOWER_BOUND,
+    meaning="number of distinct label vectors on these rows",
+    formula="#{(f(x_1), …, f(x_n))}",
+    source="Semenova, Rudin and Parr, FAccT 2022",
+)
+PATTERN_DIVERSITY = Measure(
+    "pattern_diversity",
+    "labels",
+    pair_counts,
+    pair_statistic(2),
+    ESTIMATE,
+    meaning="mean Hamming distance between two label vectors",
+    formula="(1/(nΠ²)) Σ_j Σ_k H(p_j, p_k)",
+    source=_SEMENOVA,
+)
+
+
+def cohen_kappa(labels: ArrayLike) -> float:
+    """Cohen's kappa, averaged over the pairs of models.
+
+    κ(f, f') = (a − e)/(1 − e) with a the share of rows on which the two agree, and
+    e = Σ_c p_c(f) p_c(f') that of independent raters with the same class shares (Cohen 1960).
+    A pair that assigns one and the same class to all rows has e = 1 and is excluded.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_models, n_rows)
+        Class labels of any type.
+
+    Returns
+    -------
+    float
+        At most 1, for perfect agreement; 0 is agreement by chance. NaN if no pair has a kappa: one
+        model, or one class for all models and rows.
+
+    Raises
+    ------
+    ValueError
+        If a shape is wrong, a label is missing, or there are more than 255 classes.
+
+    Examples
+    --------
+    >>> cohen_kappa([["no", "no", "yes", "yes"], ["no", "yes", "yes", "yes"]])
+    0.5
+    """
+    return COHEN_KAPPA(labels)
+
+
 def pattern_count(labels: ArrayLike) -> int:
     """Count the different label vectors among the models.
 
@@ -201,8 +263,7 @@ def pattern_count(labels: ArrayLike) -> int:
     >>> pattern_count([[0, 1], [0, 1], [1, 1]])
     2
     """
-    coded = Labels.of(labels)
-    return int(evaluate_nested(coded.codes, partial(count_tally, coded))[0])
+    return int(PATTERN_COUNT(labels))
 
 
 def pattern_ratio(labels: ArrayLike, among: ArrayLike | int) -> float:
@@ -303,50 +364,4 @@ def pattern_diversity(labels: ArrayLike) -> float:
     >>> pattern_diversity([[0, 1], [0, 1], [1, 1]])
     0.25
     """
-    coded = Labels.of(labels)
-    return float(evaluate_nested(coded.codes, partial(diversity_tally, coded))[0])
-
-
-class Patterns:
-    """Distinct label vectors of the models added."""
-
-    def __init__(self, n_classes: int, n_rows: int) -> None:
-        self.n_classes = n_classes
-        self.seen: set[bytes] = set()
-        self.votes = Votes(n_classes, n_rows)
-
-    def add(self, block: Bytes) -> None:
-        """Add models."""
-        two = len(self.votes.counts) <= 2
-        keys = np.packbits(block, axis=1) if two else block
-        new = []
-        for place, key in enumerate(keys):
-            text = key.tobytes()
-            if text not in self.seen:
-                self.seen.add(text)
-                new.append(place)
-        if new:
-            self.votes.add(block[new])
-
-    def value(self) -> float:
-        """Mean distance over all ordered pairs of vectors, including equal ones."""
-        models = len(self.seen)
-        return float((1 - ((self.votes.counts / models) ** 2).sum(axis=0)).mean())
-
-
-class PatternCount(Patterns):
-    """Number of distinct label vectors of the models added."""
-
-    def value(self) -> float:
-        """Count."""
-        return float(len(self.seen))
-
-
-def count_tally(labels: Labels) -> PatternCount:
-    """Tally of :func:`pattern_count`."""
-    return PatternCount(labels.n_classes, labels.codes.shape[1])
-
-
-def diversity_tally(labels: Labels) -> Patterns:
-    """Tally of :func:`pattern_diversity`."""
-    return Patterns(labels.n_classes, labels.codes.shape[1])
+    return PATTERN_DIVERSITY(labels)

@@ -1,12 +1,11 @@
-"""Tables of multiplicity."""
+"""Tables of multiplicity: by threshold and by group."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,158 +14,30 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer._utils.arrays import FloatArray, Mask, likeliest
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.inputs import (
-    Labels,
+    Predictions,
     group_codes,
     group_masks,
+    model_steps,
     need_set,
     only_labels,
 )
-from rashomon_explorer.measures.multiplicity.catalogue import (
-    EXACT,
-    MEASURES,
-    OF_ALL,
-    get_measure,
-    refuse_options,
-)
-from rashomon_explorer.measures.multiplicity.group_tables import measure_rows, nest
-from rashomon_explorer.rows import ChunkedRows
+from rashomon_explorer.measures.multiplicity.catalogue import MEASURES, get_measure, refuse_options
+from rashomon_explorer.measures.multiplicity.measure import EXACT, OF_ALL, PREPARE, Sizes
 from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
 from rashomon_explorer.rows.columns import read_column
-
-_CELLS = 2**21  # models × rows × classes in memory at a time: 16 MB per thread
-_UNCERTAIN = "scores that are no labels"
-_ROWS = "rows"
-Key = tuple[str, int]
-Sums = dict[Key, Any]
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """Sums of all measures over all chunks."""
-
-    sums: Sums
-    groups: list[Any]
-    certain: bool
-
-    def rows(self, group: int | None) -> int:
-        """Return the number of rows in a group, or in all."""
-        return int(self._total(_ROWS, group) or 0)
-
-    def curve(self, name: str, group: int | None, sizes: NDArray[np.int_]) -> FloatArray:
-        """Measure on a group's rows, or on all, for each number of models."""
-        total, rows = self._total(name, group), self.rows(group)
-        if not rows:
-            return np.full(len(sizes), np.nan)
-        return get_measure(name).joined.value(total, rows, sizes)
-
-    def _total(self, name: str, group: int | None) -> Any:
-        wanted = range(len(self.groups)) if group is None else [group]
-        found = [self.sums[name, code] for code in wanted if (name, code) in self.sums]
-        return sum(found[1:], start=found[0]) if found else None
-
-
-def measure_chunks(
-    models: Any,
-    table: ChunkedRows,
-    names: Sequence[str],
-    *,
-    groups: Any,
-    baseline: ArrayLike | None,
-    options: Mapping[str, Any],
-    order: NDArray[np.int_],
-    sizes: NDArray[np.int_],
-) -> Found:
-    """Compute every measure's sums in one pass over the rows."""
-    column = read_column(table, groups) if isinstance(groups, str) else groups
-    nobody = np.zeros(table.n, dtype=np.int8), [None]
-    codes, found = nobody if column is None else group_codes(column, table.n)
-    beside: dict[str, Any] = {"group": codes}
-    if baseline is not None:
-        beside["baseline"] = np.asarray(baseline, dtype=float)
-    everyone = np.array_equal(order, np.arange(models.n_draws))
-    best = getattr(models, "best_scores", None)
-    of_block = _ChunkSums(
-        models if everyone else models[order], best, tuple(names), dict(options), sizes
-    )
-    sums = table.with_targets(**beside).reduce(of_block, merge=_added)
-    return Found(sums, found, not sums.get((_UNCERTAIN, 0), 0))
-
-
-@dataclass(frozen=True, eq=False)
-class _ChunkSums:
-    """Contribution of a chunk of rows to every measure's sum."""
-
-    models: Any  # in the order in which they are added
-    best: Callable[[Any], Any] | None
-    names: tuple[str, ...]
-    options: dict[str, Any]
-    sizes: NDArray[np.int_]
-
-    def __call__(self, rows: FloatArray, beside: Any) -> Sums:
-        step = max(1, _CELLS // (self.models.n_draws * max(1, self.models.n_classes)))
-        sums: Sums = {}
-        for low in range(0, len(rows), step):
-            part = slice(low, low + step)
-            sums = _added(sums, self._of_some(rows[part], beside[part]))
-        return sums
-
-    def _of_some(self, rows: FloatArray, beside: Any) -> Sums:
-        scores = np.asarray(self.models.scores(rows))
-        reference: Any = 0
-        if "baseline" in beside.dtype.names:
-            reference = np.ascontiguousarray(beside["baseline"])
-        elif self.best is not None:
-            reference = np.asarray(self.best(rows))
-        sums: Sums = {(_UNCERTAIN, 0): int(not only_labels(scores))}
-        for code in np.unique(beside["group"]).tolist():
-            where = np.flatnonzero(beside["group"] == code)
-            whole = len(where) == len(rows)
-            held = scores if whole else scores[:, where]
-            least = reference if np.ndim(reference) == 0 else reference[where]
-            sums[_ROWS, code] = len(where)
-            sums |= {(name, code): part for name, part in self._parts(held, least)}
-        return sums
-
-    def _parts(self, scores: FloatArray, reference: Any) -> Iterator[tuple[str, Any]]:
-        prepared: dict[str, Any] = {}
-        for name in self.names:
-            measure = get_measure(name)
-            if measure.of not in prepared:
-                prepared[measure.of] = self._prepared(measure.of, scores)
-            of = prepared[measure.of]
-            baseline = reference
-            if measure.of == "labels" and np.ndim(reference):
-                baseline = likeliest(reference[None])[0]
-            options = measure.accepted_options({**self.options, "baseline": baseline})
-            values = of.codes if isinstance(of, Labels) else of
-            make = partial(measure.tally, of, **options)
-            yield name, measure.joined.part(values, make, self.sizes)
-
-    def _prepared(self, of: str, scores: FloatArray) -> Any:
-        if of != "labels":
-            return next(get_measure(x) for x in self.names if get_measure(x).of == of).prepare(
-                scores
-            )
-        n_classes = max(2, self.models.n_classes)
-        return Labels(likeliest(scores).astype(np.uint8), np.arange(n_classes))
-
-
-def _added(one: Sums, other: Sums) -> Sums:
-    both = {key: one[key] + other[key] for key in one.keys() & other.keys()}
-    return {**one, **other, **both}
-
 
 FROM_LABELS = "computed from labels"
 CURATOR = "Curator: computed from private rows, not private"
 ALL = "All draws, those outside the Rashomon set included; not private on private rows"
-_OWN = {
-    "classification": [name for name in MEASURES if not name.startswith("delta")],
-    "regression": ["range_width", "score_variance", "score_std"],
-}
-_WITH_TOLERANCE = [name for name in MEASURES if name.startswith("delta")]
 _EVERYONE = "all rows"
+_ROWS = "rows"
+_UNCERTAIN = "scores that are no labels"
+_CELLS = 2**21  # models × rows × classes in memory at a time: 16 MB per thread
 _THREADS = 2
 _TOP = 1 + 1e-9  # largest requested ψ relative to that of the draws, to allow for rounding
+
+Sums = dict[tuple[int | None, str], Any]
+"""Sums over rows by group, None for all rows, and by the first measure with that kernel."""
 
 
 def multiplicity_table(
@@ -247,124 +118,189 @@ def multiplicity_table(
     thresholds, order, sizes = _nested(models, psi, inside_only)
     if order.size == 0:
         raise ValueError(_empty_set_message(models, inside_only))
-    options = {"tolerance": tolerance, "kappa": kappa}
-    asked = _Request(models, X, names, groups, baseline, options, order, sizes)
-    table, certain = _of_blocks(asked) if is_chunked(X) else _of_all(asked)
-    frame = pd.DataFrame(table, columns=["place", "group", "measure", "value", "sampled", "rows"])
-    place = frame.pop("place").to_numpy()
-    frame.insert(0, "psi", thresholds[place])
-    frame.insert(5, "models", sizes[place])
+    task = _Task(tuple(names), {"tolerance": tolerance, "kappa": kappa}, sizes)
+    compute = _chunked_sums if is_chunked(X) else _sums_in_memory
+    sums, found = compute(task, models, X, groups, baseline, order)
+    if _EVERYONE in found:
+        raise ValueError(f"groups must not contain {_EVERYONE!r}: the name stands for every row")
+    frame = pd.DataFrame(
+        [
+            (thresholds[place], group, name, value, get_measure(name).sampled, sizes[place], n_rows)
+            for name in names
+            for code, group in [(None, _EVERYONE), *enumerate(found)]
+            for n_rows in [int(sums.get((code, _ROWS), 0))]
+            for place, value in enumerate(task.curve(sums, name, code).tolist())
+        ],
+        columns=["psi", "group", "measure", "value", "sampled", "models", "rows"],
+    )
     if not inside_only:  # draws outside may exceed the set's own extremes
         frame["sampled"] = OF_ALL
     elif getattr(models, "complete", False):
         frame["sampled"] = EXACT
-    certain = certain and models.task == "classification"
-    of_scores = frame["measure"].map(lambda name: _kind(name) == "scores")
+    certain = models.task == "classification" and not sums[None, _UNCERTAIN]
+    of_scores = frame["measure"].map(lambda name: get_measure(name).of != "labels")
     frame["note"] = np.where(of_scores & certain, FROM_LABELS, "")
     frame.attrs["view"] = CURATOR if inside_only else ALL
     return frame
 
 
-class _Request(NamedTuple):
-    models: Any
-    X: Any
-    names: list[str]
-    groups: Any
-    baseline: Any
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """Measures of a table, their options, and the numbers of models."""
+
+    names: tuple[str, ...]
     options: dict[str, Any]
-    order: NDArray[np.int_]
-    sizes: NDArray[np.int_]
+    sizes: Sizes
+
+    @property
+    def kinds(self) -> set[str]:
+        """Inputs of the measures."""
+        return {get_measure(name).of for name in self.names}
+
+    @property
+    def kernels(self) -> dict[Callable[..., Any], list[str]]:
+        """Names of the measures with each kernel."""
+        found: dict[Callable[..., Any], list[str]] = {}
+        for name in self.names:
+            found.setdefault(get_measure(name).kernel, []).append(name)
+        return found
+
+    def sums(
+        self,
+        predictions: Mapping[str, Predictions],
+        codes: NDArray[Any] | None,
+        run: Callable[..., Any] = map,
+    ) -> Sums:
+        """Sum over the rows of a chunk, over all of them and over each group that occurs."""
+        n_rows = next(iter(predictions.values())).values.shape[1]
+        masks: dict[int | None, Mask] = {None: np.ones(n_rows, dtype=bool)}
+        if codes is not None:
+            masks |= {int(code): codes == code for code in np.unique(codes)}
+        asked = [(code, names) for names in self.kernels.values() for code in masks]
+
+        def of_kernel(code: int | None, names: list[str]) -> Any:
+            first = get_measure(names[0])
+            options: dict[str, Any] = {}
+            for name in names:
+                options |= get_measure(name).accepted_options(self.options)
+            some = predictions[first.of].on_rows(masks[code])
+            return first.kernel(some, model_steps(some.values, self.sizes), **options)
+
+        found = run(of_kernel, *zip(*asked, strict=True))
+        sums = {(code, names[0]): total for (code, names), total in zip(asked, found, strict=True)}
+        return sums | {(code, _ROWS): np.count_nonzero(mask) for code, mask in masks.items()}
+
+    def curve(self, sums: Sums, name: str, group: int | None) -> FloatArray:
+        """Measure of a group's rows for each number of models; NaN without rows."""
+        measure = get_measure(name)
+        total = sums.get((group, self.kernels[measure.kernel][0]))
+        if total is None:
+            return np.full(len(self.sizes), np.nan)
+        return measure.at(total, int(sums[group, _ROWS]), self.sizes)
 
 
-def _of_all(asked: _Request) -> tuple[list[tuple[Any, ...]], bool]:
-    """Rows of the table, and whether all scores are 0 or 1."""
-    names, order, sizes = asked.names, asked.order, asked.sizes
-    values, reference = _values(asked.models, asked.X, names, asked.baseline, int(order[0]))
-    parts = _parts(asked.groups, next(iter(values.values())).shape[1])
-    first = {get_measure(name).of: name for name in names}
-    prepared = {of: get_measure(name).prepare(values[_kind(name)]) for of, name in first.items()}
-
-    def rows_of(name: str) -> list[tuple[Any, ...]]:
-        chosen = get_measure(name).accepted_options({**asked.options, **reference[_kind(name)]})
-        return _rows(name, prepared[get_measure(name).of], chosen, parts, order, sizes)
-
+def _sums_in_memory(
+    task: _Task, models: Any, X: Any, groups: Any, baseline: Any, order: NDArray[np.int_]
+) -> tuple[Sums, list[Any]]:
+    """Sum over all rows as one chunk; returns the sums and the names of the groups."""
+    reference: Any = int(order[0])
+    if baseline is not None:
+        reference = np.asarray(baseline, dtype=float)
+    elif hasattr(models, "best_scores"):
+        reference = np.asarray(models.best_scores(X))
+    predictions, certain = {}, False
+    if task.kinds - {"labels"}:
+        scores = np.asarray(models.scores(X))
+        certain = only_labels(scores)
+        for kind in task.kinds - {"labels"}:
+            predictions[kind] = PREPARE[kind](scores, reference).of_models(order)
+    if "labels" in task.kinds:
+        label = reference if np.ndim(reference) == 0 else likeliest(reference[None])[0]
+        coded = Predictions.from_labels(models.labels(X), label)
+        predictions["labels"] = coded.of_models(order)
+    n_rows = next(iter(predictions.values())).values.shape[1]
+    codes, names = (None, []) if groups is None else group_codes(groups, n_rows)
     with ThreadPoolExecutor(_THREADS) as pool:  # NumPy releases the GIL
-        table = [row for rows in pool.map(rows_of, names) for row in rows]
-    return table, "scores" in values and only_labels(values["scores"])
+        sums = task.sums(predictions, codes, pool.map)
+    return sums | {(None, _UNCERTAIN): int(not certain)}, names
 
 
-def _of_blocks(asked: _Request) -> tuple[list[tuple[Any, ...]], bool]:
-    found = measure_chunks(
-        asked.models,
-        as_chunked_rows(asked.X),
-        asked.names,
-        groups=asked.groups,
-        baseline=asked.baseline,
-        options=asked.options,
-        order=asked.order,
-        sizes=asked.sizes,
-    )
-    named = [] if asked.groups is None else list(enumerate(found.groups))
-    _refuse_everyone(found.groups)
-    table = [
-        (place, group, name, float(value), get_measure(name).sampled, found.rows(code))
-        for name in asked.names
-        for code, group in [(None, _EVERYONE), *named]
-        for place, value in enumerate(found.curve(name, code, asked.sizes))
-    ]
-    return table, found.certain
+def _chunked_sums(
+    task: _Task, models: Any, X: Any, groups: Any, baseline: Any, order: NDArray[np.int_]
+) -> tuple[Sums, list[Any]]:
+    """Sum over all chunks in one pass; returns the sums and the names of the groups."""
+    table = as_chunked_rows(X)
+    columns: dict[str, Any] = {"row": np.zeros(table.n, dtype=np.int8)}
+    names: list[Any] = []
+    if groups is not None:
+        column = read_column(table, groups) if isinstance(groups, str) else groups
+        columns["group"], names = group_codes(column, table.n)
+    if baseline is not None:
+        columns["baseline"] = np.asarray(baseline, dtype=float)
+    everyone = np.array_equal(order, np.arange(models.n_draws))
+    best = getattr(models, "best_scores", None)
+    chunk = _ChunkSums(task, models if everyone else models[order], best)
+    return table.with_targets(**columns).reduce(chunk, merge=_added), names
 
 
-def _rows(
-    name: str,
-    prepared: Any,
-    options: dict[str, Any],
-    parts: Mapping[Any, Mask],
-    order: NDArray[np.int_],
-    sizes: NDArray[np.int_],
-) -> list[tuple[Any, ...]]:
-    measure, rows = get_measure(name), []
-    for group, mask in parts.items():
-        curve = np.full(len(sizes), np.nan)
-        if mask.any():
-            some = None if mask.all() else mask
-            curve = measure_rows(measure, prepared, some, options=options, sizes=sizes, order=order)
-        count = int(mask.sum())
-        rows += [
-            (place, group, name, float(value), measure.sampled, count)
-            for place, value in enumerate(curve)
-        ]
-    return rows
+@dataclass(frozen=True, eq=False)
+class _ChunkSums:
+    """Sums over the rows of a chunk, a few rows at a time."""
+
+    task: _Task
+    models: Any  # in the order in which they are added
+    best: Callable[[Any], Any] | None
+
+    def __call__(self, rows: FloatArray, columns: Any) -> Sums:
+        step = max(1, _CELLS // (self.models.n_draws * max(1, self.models.n_classes)))
+        sums: Sums = {}
+        for low in range(0, len(rows), step):
+            part = slice(low, low + step)
+            sums = _added(sums, self._of_rows(rows[part], columns[part]))
+        return sums
+
+    def _of_rows(self, rows: FloatArray, columns: Any) -> Sums:
+        scores = np.asarray(self.models.scores(rows))
+        reference: Any = scores[0]
+        if "baseline" in columns.dtype.names:
+            reference = np.ascontiguousarray(columns["baseline"])
+        elif self.best is not None:
+            reference = np.asarray(self.best(rows))
+        kinds = self.task.kinds
+        predictions = {kind: PREPARE[kind](scores, reference) for kind in kinds - {"labels"}}
+        if "labels" in kinds:
+            labels = likeliest(scores).astype(np.uint8), likeliest(reference[None])[0]
+            classes = np.arange(max(2, self.models.n_classes))
+            predictions["labels"] = Predictions(labels[0], classes, labels[1])
+        codes = columns["group"] if "group" in columns.dtype.names else None
+        uncertain = int(not only_labels(scores))
+        return self.task.sums(predictions, codes) | {(None, _UNCERTAIN): uncertain}
 
 
-def _parts(groups: ArrayLike | pd.Series | None, n_rows: int) -> dict[Any, Mask]:
-    masks = {} if groups is None else group_masks(groups, n_rows)
-    _refuse_everyone(masks)
-    return {_EVERYONE: np.ones(n_rows, dtype=bool), **masks}
-
-
-def _refuse_everyone(groups: Collection[Any]) -> None:
-    if _EVERYONE in groups:
-        raise ValueError(f"groups must not contain {_EVERYONE!r}: the name stands for every row")
+def _added(one: Sums, other: Sums) -> Sums:
+    both = {key: one[key] + other[key] for key in one.keys() & other.keys()}
+    return {**one, **other, **both}
 
 
 def _names(models: Any, measures: Sequence[str] | None, tolerance: float | None) -> list[str]:
+    """Names of the requested measures, or of all for the task."""
+    allowed = [
+        name
+        for name, measure in MEASURES.items()
+        if measure.of == "scores" or models.task == "classification"
+    ]
     if measures is None:
-        return _OWN[models.task] + (_WITH_TOLERANCE if tolerance is not None else [])
+        own = [name for name in allowed if "tolerance" not in MEASURES[name].options]
+        return own + [name for name in allowed if name not in own and tolerance is not None]
     if isinstance(measures, str) or not len(measures):
         raise ValueError(f"measures must be a list of names, at least one, got {measures!r}")
-    allowed = set(_OWN[models.task]) | set(_WITH_TOLERANCE)
     for name in measures:
-        if name not in allowed | set(MEASURES):
-            get_measure(name)
+        takes = get_measure(name).options
         if name not in allowed:
             raise TypeError(f"{name} needs classes: for a regression use {sorted(allowed)}")
-        refuse_options(name, {} if tolerance is None else _tolerance(name, tolerance))
+        given = {"tolerance": tolerance} if "tolerance" in takes and tolerance is not None else {}
+        refuse_options(name, given)
     return list(measures)
-
-
-def _tolerance(name: str, tolerance: float) -> dict[str, float]:
-    return {"tolerance": tolerance} if name in _WITH_TOLERANCE else {}
 
 
 def _nested(
@@ -402,34 +338,6 @@ def _capped_excess(models: Any, excess: FloatArray, psi: float) -> FloatArray:
     return np.where(inside, np.minimum(excess, psi), np.maximum(excess, np.nextafter(psi, np.inf)))
 
 
-def _values(
-    models: Any, X: Any, names: Sequence[str], baseline: ArrayLike | None, least: int
-) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Labels and scores that the measures need, and those of the reference model."""
-    kinds = {_kind(name) for name in names}
-    reference: Any = least
-    if baseline is not None:
-        reference = np.asarray(baseline, dtype=float)
-    elif hasattr(models, "best_scores"):
-        reference = np.asarray(models.best_scores(X))
-    values: dict[str, Any] = {}
-    if "scores" in kinds:
-        values["scores"] = np.asarray(models.scores(X))
-    if "labels" in kinds:
-        values["labels"] = np.asarray(models.labels(X))
-    of_labels = reference if isinstance(reference, int) else _labels(reference)
-    return values, {"scores": {"baseline": reference}, "labels": {"baseline": of_labels}}
-
-
-def _labels(scores: FloatArray) -> NDArray[np.int_]:
-    """Labels as a set predicts them: the likeliest class, the first at ½."""
-    return np.asarray(scores.argmax(axis=-1) if scores.ndim == 2 else (scores > 0.5).astype(int))
-
-
-def _kind(name: str) -> str:
-    return "labels" if get_measure(name).of == "labels" else "scores"
-
-
 def _empty_set_message(models: Any, inside_only: bool) -> str:
     if not models.n_draws:
         return "models holds no draws: fit with n_draws of at least 1"
@@ -437,3 +345,148 @@ def _empty_set_message(models: Any, inside_only: bool) -> str:
         f"none of the {models.n_draws} draws lies in the Rashomon set: raise epsilon or psi"
         + ", or use inside_only=False to include draws outside it" * inside_only
     )
+
+
+def by_group(
+    measure: str | Callable[..., float],
+    values: ArrayLike,
+    groups: ArrayLike | pd.Series,
+    **options: Any,
+) -> pd.DataFrame:
+    """Measure of the rows of each group.
+
+    Parameters
+    ----------
+    measure : str or callable
+        A key of ``MEASURES``, or a function of labels or scores.
+    values : array-like of shape (n_models, n_rows[, n_classes])
+        Labels or scores, as the measure asks for.
+    groups : array-like of shape (n_rows,)
+        Group of each row. For a pandas categorical every category is listed, used or not.
+    **options
+        Of the measure: ``baseline`` (an index or one entry per row), ``tolerance``, ``kappa``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Index ``group``; columns ``rows``, the number of rows in the group, and ``value``, NaN for
+        a category without rows.
+
+    Raises
+    ------
+    ValueError
+        If a shape or value is wrong, a group is missing (NaN or None), or the measure's name is
+        unknown.
+    TypeError
+        If the measure is neither a name nor a function, or does not take an option.
+
+    Examples
+    --------
+    >>> table = by_group("ambiguity", [[0, 0, 1, 1], [0, 1, 1, 1]], ["a", "a", "b", "b"])
+    >>> table.to_dict("index")
+    {'a': {'rows': 2, 'value': 0.5}, 'b': {'rows': 2, 'value': 0.0}}
+    """
+    if not (isinstance(measure, str) or callable(measure)):
+        raise TypeError(
+            f"measure must be a key of MEASURES or a function, got {type(measure).__name__}: "
+            "by_group(measure, values, groups)"
+        )
+    if isinstance(measure, str):
+        refuse_options(measure, options)
+    compute = get_measure(measure) if isinstance(measure, str) else measure
+    whole = np.asarray(values)
+    masks = group_masks(groups, whole.shape[1] if whole.ndim > 1 else -1)
+    each = [
+        compute(whole[:, rows], **_on_rows(options, rows)) if rows.any() else float("nan")
+        for rows in masks.values()
+    ]
+    table = {"rows": [int(rows.sum()) for rows in masks.values()], "value": each}
+    return pd.DataFrame(table, index=pd.Index(list(masks), name="group"))
+
+
+def _on_rows(options: dict[str, Any], rows: Mask) -> dict[str, Any]:
+    """Options with the baseline restricted to the rows."""
+    baseline = options.get("baseline")
+    if baseline is None or np.ndim(baseline) == 0:
+        return options
+    whole = np.asarray(baseline)
+    if whole.shape[0] != len(rows):
+        raise ValueError(
+            f"baseline must hold one entry for each of {len(rows)} rows, got shape {whole.shape}"
+        )
+    return {**options, "baseline": whole[rows]}
+
+
+def multiplicity_curve(
+    measure: str | Callable[..., float],
+    values: ArrayLike,
+    excess: ArrayLike,
+    psi: ArrayLike,
+    **options: Any,
+) -> FloatArray:
+    """Measure of the models within each ψ, without further sampling.
+
+    Rashomon sets are nested: draws that are uniform on G(ψ) and lie in G(ψ') with ψ' ≤ ψ are
+    uniform on G(ψ'). A named measure is updated model by model in the order of excess loss, which
+    gives all ψ in one pass over the labels. Extremes never decrease along the curve.
+
+    Parameters
+    ----------
+    measure : str or callable
+        A key of ``MEASURES``, or a function of labels or scores, called once for each ψ.
+    values : array-like of shape (n_models, n_rows[, n_classes])
+        Labels or scores, as the measure asks for.
+    excess : array-like of shape (n_models,)
+        Excess loss of each model. It depends on private rows, so the curve is the curator's.
+    psi : array-like of shape (n_psi,)
+        Thresholds in any order, up to the ψ that the models were drawn with.
+    **options
+        Options of the measure: ``baseline``, ``tolerance``, ``kappa``. A baseline given by its
+        index is the same model for every ψ, even if it lies outside the set.
+
+    Returns
+    -------
+    ndarray of shape (n_psi,)
+        NaN where no model lies within ψ, or only one and the measure needs a pair.
+
+    Raises
+    ------
+    ValueError
+        If a shape or value is wrong, or the measure's name is unknown.
+    TypeError
+        If the measure does not take an option.
+
+    Examples
+    --------
+    >>> labels = [[0, 0, 1, 1], [0, 1, 1, 1], [1, 0, 1, 1]]
+    >>> multiplicity_curve("ambiguity", labels, [0.0, 0.01, 0.02], [0.005, 0.015, 0.03]).tolist()
+    [0.0, 0.25, 0.5]
+    """
+    thresholds = np.atleast_1d(np.asarray(psi, dtype=float))
+    if thresholds.ndim != 1 or np.isnan(thresholds).any():
+        raise ValueError(f"psi must be numbers of shape (n_psi,), got {psi!r}")
+    if not isinstance(measure, str):
+        whole = np.asarray(values)
+        order, sizes = nest(excess, thresholds, len(whole))
+        each = [measure(whole[order[:k]], **options) if k else float("nan") for k in sizes]
+        return np.array(each, dtype=float)
+    refuse_options(measure, options)
+    found = get_measure(measure)
+    predictions = PREPARE[found.of](values, options.pop("baseline", 0))
+    order, sizes = nest(excess, thresholds, len(predictions.values))
+    return found.curve(predictions.of_models(order), sizes, **options)
+
+
+def nest(
+    excess: ArrayLike, psi: FloatArray, n_models: int
+) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
+    """Order of the models by excess loss, and the number of them within each ψ."""
+    above = np.asarray(excess, dtype=float)
+    if above.shape != (n_models,):
+        raise ValueError(
+            f"excess must hold one number for each of {n_models} models, got shape {above.shape}"
+        )
+    if np.isnan(above).any():
+        raise ValueError(f"excess holds NaN for model {int(np.isnan(above).argmax())}")
+    order = np.argsort(above, kind="stable")
+    return order, np.searchsorted(above[order], psi, side="right")

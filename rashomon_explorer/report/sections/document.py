@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from rashomon_explorer.measures.glossary import MEASURES, TERMS
-from rashomon_explorer.measures.multiplicity.catalogue import EXACT
+from rashomon_explorer.measures.multiplicity.catalogue import MEASURES, TERMS
+from rashomon_explorer.measures.multiplicity.measure import EXACT
 from rashomon_explorer.measures.reliance.tree_reliance import held_trees
 from rashomon_explorer.report.blocks import Block, Code, Facts, Items, Table, Words
 from rashomon_explorer.report.kinds import model_kind

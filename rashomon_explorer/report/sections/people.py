@@ -16,9 +16,8 @@ from rashomon_explorer.measures import (
 )
 from rashomon_explorer.measures.decomposition import DisagreementDecomposition
 from rashomon_explorer.measures.fairness import FairnessAudit, fairness_audit
-from rashomon_explorer.measures.glossary import MEASURES
-from rashomon_explorer.measures.multiplicity import row_disagreement
-from rashomon_explorer.measures.multiplicity.catalogue import LOWER_BOUND
+from rashomon_explorer.measures.multiplicity import MEASURES, row_disagreement
+from rashomon_explorer.measures.multiplicity.measure import LOWER_BOUND
 from rashomon_explorer.plots import (
     plot_class_reliance,
     plot_decomposition,

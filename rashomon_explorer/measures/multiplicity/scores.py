@@ -1,0 +1,454 @@
+"""Multiplicity of scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer._utils.arrays import FloatArray, IntArray
+from rashomon_explorer._utils.validation import check_nonnegative
+from rashomon_explorer.measures.inputs import (
+    Predictions,
+    Steps,
+    as_probabilities,
+    as_scores,
+    model_batches,
+)
+from rashomon_explorer.measures.multiplicity import labels
+from rashomon_explorer.measures.multiplicity.measure import (
+    ESTIMATE,
+    LOWER_BOUND,
+    Measure,
+    largest_share,
+    mean_of,
+    mean_over_rows,
+    mean_share,
+)
+
+_WATSON = "Watson-Daniels, Parkes and Ustun, AAAI 2023"
+_GANESH = "Ganesh, Thakurta and Upadhyay, COLT 2023, §1.2"
+
+
+def moved(predictions: Predictions, steps: Steps, tolerance: float) -> Predictions:
+    """Whether each model moves each row's score by the tolerance, as labels."""
+    if not (np.isfinite(tolerance) and tolerance > 0):
+        raise ValueError(
+            f"tolerance must be a finite score change > 0, got {tolerance!r}; it is not a privacy "
+            "parameter"
+        )
+    shape = predictions.values.shape
+    far = np.empty(shape[:2], dtype=bool)
+    for start, stop, _ in steps:
+        change = np.subtract(predictions.values[start:stop], predictions.reference)
+        each = np.abs(change, out=change) >= tolerance
+        far[start:stop] = each.any(axis=2) if each.ndim == 3 else each
+    return replace(predictions, values=far, reference=np.zeros(shape[1], dtype=bool))
+
+
+def ever_moves(predictions: Predictions, steps: Steps, tolerance: float) -> FloatArray:
+    """Count the rows whose score some of the first models moves."""
+    return labels.ever_differs(moved(predictions, steps, tolerance), steps)
+
+
+def moved_rows(predictions: Predictions, steps: Steps, tolerance: float) -> IntArray:
+    """Count the rows (n_models,) whose score each model moves."""
+    return labels.differing_rows(moved(predictions, steps, tolerance), steps)
+
+
+def extremes(predictions: Predictions, steps: Steps) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Yield, for each size, the least and largest scores, each (n_rows[, n_classes])."""
+    low = high = predictions.values[0]
+    for start, stop, last in steps:
+        block = predictions.values[start:stop]
+        low, high = np.minimum(low, block.min(axis=0)), np.maximum(high, block.max(axis=0))
+        if last:
+            yield low, high
+
+
+def range_widths(predictions: Predictions, steps: Steps) -> FloatArray:
+    """Sum over rows (n_sizes,) of the width of the range, of the widest class."""
+    sums = []
+    for low, high in extremes(predictions, steps):
+        width = high - low
+        sums.append((width.max(axis=1) if width.ndim == 2 else width).sum())
+    return np.array(sums)
+
+
+def spread_sums(predictions: Predictions, steps: Steps) -> FloatArray:
+    """Sum variance and standard deviation over rows (2, n_sizes); classes are summed first."""
+    running, sums = RunningMoments(), []
+    for start, stop, last in steps:
+        running.add(predictions.values[start:stop])
+        if last:
+            variance = running.variance(1)
+            total = variance.sum(axis=1) if variance.ndim == 2 else variance
+            sums.append([total.sum(), np.sqrt(total).sum()])
+    return np.transpose(sums)
+
+
+class RunningMoments:
+    """Variance of each row's score over the models added, without cancellation.
+
+    Sums of squares about the mean are merged batch by batch (Chan, Golub and LeVeque 1983).
+    """
+
+    def __init__(self) -> None:
+        self.models = 0
+        self.mean: FloatArray | float = 0.0
+        self.squares: FloatArray | float = 0.0
+
+    def add(self, block: FloatArray) -> None:
+        """Add models."""
+        count = self.models + len(block)
+        mean = block.mean(axis=0)
+        away = block - mean
+        apart = mean - self.mean
+        self.squares = self.squares + np.einsum("i...,i...->...", away, away)
+        self.squares += apart**2 * (self.models * len(block) / count)
+        self.mean = self.mean + apart * (len(block) / count)
+        self.models = count
+
+    def variance(self, ddof: int) -> FloatArray:
+        """Variance (n_rows[, n_classes])."""
+        if self.models <= ddof:
+            return np.full(np.shape(self.squares), np.nan)
+        return np.asarray(self.squares / (self.models - ddof))
+
+
+DELTA_AMBIGUITY = Measure(
+    "delta_ambiguity",
+    "scores",
+    ever_moves,
+    mean_over_rows,
+    LOWER_BOUND,
+    meaning="share of rows whose score some model moves by the tolerance",
+    formula="(1/n) #{i : ∃f, |s_f − s₀| ≥ tolerance}",
+    source=_WATSON,
+    options=("tolerance", "baseline"),
+)
+DELTA_DISCREPANCY = Measure(
+    "delta_discrepancy",
+    "scores",
+    moved_rows,
+    largest_share,
+    LOWER_BOUND,
+    meaning="most rows whose score one model moves by the tolerance",
+    formula="max_f (1/n) #{i : |s_f − s₀| ≥ tolerance}",
+    source=_WATSON,
+    options=("tolerance", "baseline"),
+)
+DELTA_OBSCURITY = Measure(
+    "delta_obscurity",
+    "scores",
+    moved_rows,
+    mean_share,
+    ESTIMATE,
+    meaning="share of scores moved by the tolerance, over rows and models",
+    formula="mean over i and f of [|s_f − s₀| ≥ tolerance]",
+    source=_WATSON,
+    options=("tolerance", "baseline"),
+)
+RANGE_WIDTH = Measure(
+    "range_width",
+    "scores",
+    range_widths,
+    mean_over_rows,
+    LOWER_BOUND,
+    meaning="mean width of a row's viable predictions",
+    formula="mean over i of max_f s_f(x_i) − min_f s_f(x_i)",
+    source=_WATSON,
+)
+SCORE_VARIANCE = Measure(
+    "score_variance",
+    "scores",
+    spread_sums,
+    mean_of(0),
+    ESTIMATE,
+    meaning="variance of a row's scores over models, mean over rows",
+    formula="(1/(m − 1)) Σ_f (s_f − s̄)²",
+    source=_GANESH,
+)
+SCORE_STD = Measure(
+    "score_std",
+    "scores",
+    spread_sums,
+    mean_of(1),
+    ESTIMATE,
+    meaning="standard deviation of a row's scores over models, mean over rows",
+    formula="√ of the variance, row by row",
+    source=_GANESH,
+)
+
+
+def delta_ambiguity(scores: ArrayLike, *, tolerance: float, baseline: int | ArrayLike = 0) -> float:
+    """Share of rows whose score some model changes by the tolerance or more.
+
+    (1/n) #{i : ∃ f, |f(x_i) − f₀(x_i)| ≥ tolerance} (δ-ambiguity of Watson-Daniels, Parkes and
+    Ustun 2023, whose δ is not a privacy parameter). For several classes the largest change of one
+    class's probability counts; for predicted targets the tolerance is in their units. For sampled
+    models it is a lower bound.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_models, n_rows) or (n_models, n_rows, n_classes)
+        Probabilities, or predicted targets.
+    tolerance : float
+        Smallest change that is counted, > 0, in the units of the scores.
+    baseline : int or array-like of shape (n_rows[, n_classes]), default=0
+        Reference model, by index or by its scores.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        If a shape or value is wrong.
+
+    Examples
+    --------
+    >>> delta_ambiguity([[0.2, 0.9], [0.4, 0.9], [0.3, 0.7]], tolerance=0.15)
+    1.0
+    """
+    return DELTA_AMBIGUITY(scores, tolerance=tolerance, baseline=baseline)
+
+
+def delta_discrepancy(
+    scores: ArrayLike, *, tolerance: float, baseline: int | ArrayLike = 0
+) -> float:
+    """Largest share of rows whose score one model changes by the tolerance or more.
+
+    max_f (1/n) #{i : |f(x_i) − f₀(x_i)| ≥ tolerance}; at most :func:`delta_ambiguity`. For
+    sampled models it is a lower bound.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_models, n_rows) or (n_models, n_rows, n_classes)
+    tolerance : float
+        Smallest change that is counted, > 0, in the units of the scores.
+    baseline : int or array-like of shape (n_rows[, n_classes]), default=0
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        If a shape or value is wrong.
+
+    Examples
+    --------
+    >>> delta_discrepancy([[0.2, 0.9], [0.4, 0.9], [0.3, 0.7]], tolerance=0.15)
+    0.5
+    """
+    return DELTA_DISCREPANCY(scores, tolerance=tolerance, baseline=baseline)
+
+
+def delta_obscurity(scores: ArrayLike, *, tolerance: float, baseline: int | ArrayLike = 0) -> float:
+    """Mean over rows of the share of models that change the score by the tolerance or more.
+
+    :func:`obscurity` for scores: (1/n) Σ_i (1/m) #{f : |f(x_i) − f₀(x_i)| ≥ tolerance}.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_models, n_rows) or (n_models, n_rows, n_classes)
+    tolerance : float
+        Smallest change that is counted, > 0, in the units of the scores.
+    baseline : int or array-like of shape (n_rows[, n_classes]), default=0
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        If a shape or value is wrong.
+
+    Examples
+    --------
+    >>> delta_obscurity([[0.2, 0.9], [0.4, 0.9]], tolerance=0.15)
+    0.25
+    """
+    return DELTA_OBSCURITY(scores, tolerance=tolerance, baseline=baseline)
+
+
+def viable_prediction_range(scores: ArrayLike) -> FloatArray:
+    """Smallest and largest prediction of the models for each row.
+
+    (Watson-Daniels, Parkes and Ustun 2023.) For sampled models the range is an inner bound.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_models, n_rows) or (n_models, n_rows, n_classes)
+        Predicted targets, or probabilities of one class or of each.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, 2) or (n_rows, n_classes, 2)
+        Lower and upper end, for each class separately.
+
+    Raises
+    ------
+    ValueError
+        If a shape or value is wrong.
+
+    Examples
+    --------
+    >>> viable_prediction_range([[0.2, 0.9], [0.6, 0.8]]).tolist()
+    [[0.2, 0.6], [0.8, 0.9]]
+    """
+    values = as_scores(scores)
+    return np.stack([values.min(axis=0), values.max(axis=0)], axis=-1)
+
+
+def range_width(scores: ArrayLike) -> float:
+    """Mean over rows of the width of the viable prediction range.
+
+    (1/n) Σ_i max_f f(x_i) − min_f f(x_i) (Watson-Daniels, Parkes and Ustun 2023); for several
+    classes each row counts with its widest range. For sampled models it is a lower bound.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_models, n_rows) or (n_models, n_rows, n_classes)
+        Probabilities, or predicted targets.
+
+    Returns
+    -------
+    float
+        In the units of the scores; 0 for one model.
+
+    Raises
+    ------
+    ValueError
+        If a shape or value is wrong.
+
+    Examples
+    --------
+    >>> round(range_width([[0.2, 0.9], [0.6, 0.8]]), 6)
+    0.25
+    """
+    return RANGE_WIDTH(scores)
+
+
+def score_variance(scores: ArrayLike, *, ddof: int = 1) -> FloatArray:
+    """Variance over the models of each row's score.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_models, n_rows) or (n_models, n_rows, n_classes)
+    ddof : {1, 0}, default=1
+        1 divides by m − 1, which is unbiased for models drawn from a set. 0 divides by m, which is
+        the variance of these models and exact if they are the whole set. (pandas divides by
+        m − 1, NumPy by m.)
+
+    Returns
+    -------
+    ndarray of shape (n_rows,) or (n_rows, n_classes)
+        NaN for one model and ``ddof=1``.
+
+    Raises
+    ------
+    ValueError
+        If a shape or value is wrong.
+
+    Examples
+    --------
+    >>> score_variance([[0.2, 0.9], [0.6, 0.9]]).round(6).tolist()
+    [0.08, 0.0]
+    """
+    if ddof not in (0, 1):
+        raise ValueError(f"ddof must be 0 or 1, got {ddof!r}")
+    running = RunningMoments()
+    for block in model_batches(as_scores(scores)):
+        running.add(block)
+    return running.variance(ddof)
+
+
+def score_std(scores: ArrayLike, *, ddof: int = 1) -> FloatArray:
+    """Return the standard deviation over the models of each row's score.
+
+    Ganesh, Thakurta and Upadhyay (COLT 2023, §1.2) estimate it from draws to decide or abstain on
+    a person: :func:`decide_or_abstain`.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_models, n_rows) or (n_models, n_rows, n_classes)
+    ddof : {1, 0}, default=1
+        As in :func:`score_variance`.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,) or (n_rows, n_classes)
+        In units of the score.
+
+    Raises
+    ------
+    ValueError
+        If a shape or value is wrong.
+
+    Examples
+    --------
+    >>> score_std([[0.2, 0.9], [0.6, 0.9]], ddof=0).round(6).tolist()
+    [0.2, 0.0]
+    """
+    return np.asarray(np.sqrt(score_variance(scores, ddof=ddof)))
+
+
+def decide_or_abstain(scores: ArrayLike, *, deviations: float = 2.0) -> NDArray[np.int_]:
+    """Class of each row by the mean score, or −1 where the models vary too much to decide.
+
+    A decision rule based on the standard deviation over draws of Ganesh, Thakurta and Upadhyay
+    (COLT 2023, §1.2). Let g(f) be the lead of the class with the largest mean score over the
+    second. Decide if mean_f g ≥ deviations·std_f g, else abstain. For two classes
+    g = ±(2·score − 1). The rule abstains on a row whose mean scores are tied.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_models, n_rows) or (n_models, n_rows, n_classes)
+        Probabilities of the positive class, or of each class.
+    deviations : float, default=2.0
+        Required lead in standard deviations (ddof 1), ≥ 0.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Index of the class, or −1.
+
+    Raises
+    ------
+    ValueError
+        If there is only one model, whose spread is unknown, or a shape or value is wrong.
+
+    Examples
+    --------
+    >>> decide_or_abstain([[0.9, 0.6, 0.1], [0.8, 0.3, 0.2]]).tolist()
+    [1, -1, 0]
+    """
+    check_nonnegative(deviations=deviations)
+    values = as_probabilities(scores)
+    if len(values) < 2:
+        raise ValueError("scores must hold at least two models: the spread of one is unknown")
+    first, lead = _leads(values)
+    margin, spread = lead.mean(axis=0), lead.std(axis=0, ddof=1)
+    return np.where((margin > 0) & (margin >= deviations * spread), first, -1)
+
+
+def _leads(values: FloatArray) -> tuple[NDArray[np.int_], FloatArray]:
+    """Class with the largest mean (n_rows,), and its lead in each model (n_models, n_rows)."""
+    mean = values.mean(axis=0)
+    if values.ndim == 2:
+        first = (mean > 0.5).astype(int)
+        return first, (2 * values - 1) * np.where(first == 1, 1.0, -1.0)
+    order = np.argsort(-mean, axis=1, kind="stable")
+    rows = np.arange(values.shape[1])
+    lead = values[:, rows, order[:, 0]] - values[:, rows, order[:, 1]]
+    return order[:, 0], lead
