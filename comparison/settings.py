@@ -239,7 +239,7 @@ def _figures() -> Iterator[Setting]:
             shown.state.epsilon, shown.state.n_draws = 4.0, 5
             shown.draw()
             for _ in range(600):
-                if not shown.session.pump():
+                if not shown.drawing.pump():
                     break
                 time.sleep(0.05)
             made["page"] = shown

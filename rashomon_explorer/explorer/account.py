@@ -6,15 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.pricing import draws_guarantee
-from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
-from rashomon_explorer.plots.text import cost_text as text_price
-from rashomon_explorer.plots.text import number, what_is_left
+from rashomon_explorer.plots.text import cost_text, number, what_is_left
 from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, pure, zcdp
 from rashomon_explorer.privacy.conversions import filter_order, zcdp_rho
 from rashomon_explorer.privacy.guarantee import ROUNDING
@@ -60,19 +58,19 @@ class Account:
         after = self.after(guarantee)
         return max(0.0, after - self.spent) if math.isfinite(after) else math.inf
 
-    def affordable(self, plan: Plan) -> float:
-        """Largest ε for this number of draws that the remaining budget allows; 0 if none."""
+    def affordable(self, plan: Any) -> float:
+        """Largest ε of a plan of this kind that the remaining budget allows; 0 if none."""
         priced: Callable[[float], Guarantee]
         columns = getattr(plan, "columns", None)  # if set, η covers only part of the cost
-        if isinstance(
-            plan.guarantee.curve, GaussianObjectivePerturbation
-        ):  # charged as zCDP with the same (ε, δ)
+        eta = getattr(plan, "eta", math.inf)
+        if isinstance(plan.guarantee.curve, GaussianObjectivePerturbation):
+            # Charged as zCDP with the same (ε, δ).
             most, priced = zcdp_rho(plan.epsilon, plan.delta), zcdp
-        elif columns is None and math.isfinite(plan.eta):
-            most, priced = plan.eta, partial(draws_guarantee, n_draws=plan.n_draws, ledger=True)
-        elif columns is not None and not columns.gaussian:
+        elif columns is None and math.isfinite(eta):
+            most, priced = eta, partial(draws_guarantee, n_draws=plan.n_draws, ledger=True)
+        elif math.isfinite(plan.guarantee.epsilon(0.0)):
             most, priced = plan.guarantee.epsilon(0.0), pure
-        else:  # a path or an ellipsoid: the ledger composes its zCDP guarantee
+        else:  # a path, an ellipsoid or Gaussian noise: the ledger composes its zCDP guarantee
             most, priced = plan.guarantee.rho, zcdp
         if not math.isfinite(most):
             return 0.0
@@ -116,53 +114,52 @@ _LEAST = 1e-3  # if no larger ε is affordable, the budget counts as spent
 
 
 @dataclass(frozen=True)
-class NextDraw:
-    """Privacy cost and guarantee of the next draw, shared by all parts of the page."""
+class Cost:
+    """Privacy cost of a plan by the ledger's rule: the one number of all parts of the page."""
 
-    plan: Plan
+    plan: Any
     account: Account
-
-    @classmethod
-    def of(cls, state: ExplorerState) -> "NextDraw | None":
-        """Next draw of the current plan; None without data or if nothing is charged."""
-        if state.plan is None or state.account is None or state.data is None:
-            return None
-        return None if state.uncharged else cls(state.plan, state.account)
 
     @property
     def adds(self) -> float:
-        """Increase of the ledger's total ε caused by this draw: its privacy cost."""
+        """Increase of the ledger's total ε if the plan is charged."""
         return self.account.adds(self.plan.guarantee)
 
     @property
-    def cost_text(self) -> str:
+    def text(self) -> str:
         """The privacy cost as text, rounded up."""
-        return text_price(self.adds)
+        return cost_text(self.adds)
 
     @property
     def affordable(self) -> bool:
-        """Whether the remaining budget allows the draw."""
+        """Whether the remaining budget allows the plan."""
         return self.account.affords(self.plan.guarantee)
 
     @property
-    def suggestion(self) -> str:
-        """Suggestion if the budget does not allow the draw."""
-        left = what_is_left(self.account.left)
-        most = self.account.affordable(self.plan)
-        told = f"This draw adds {self.cost_text}, and ε = {left} remains."
-        if most < _LEAST:
-            return f"{told} The budget is spent."
-        return f"{told} Set ε to {number(most, rounding='down')} or less, or draw fewer models."
+    def left_after(self) -> float:
+        """Budget that remains if the plan is charged; negative if it is exceeded."""
+        return self.account.budget - self.account.after(self.plan.guarantee)
 
     @property
     def alone(self) -> str:
-        """Privacy cost if the draw were the only charge; empty if it is the same."""
-        apart = self.plan.guarantee.epsilon(self.plan.delta)
-        return (
-            "" if text_price(apart) == self.cost_text else f"{text_price(apart)} as the only charge"
-        )
+        """Privacy cost if the plan were the only charge; empty if it is the same."""
+        delta = getattr(self.plan, "delta", self.account.delta)
+        apart = cost_text(self.plan.guarantee.epsilon(delta))
+        return "" if apart == self.text else f"{apart} as the only charge"
 
-    @property
-    def doubt(self) -> str:
-        """Why the guarantee is weak, from public parameters; empty if it is not weak."""
-        return weak_guarantee_reason(self.plan)
+    def shortage(self, remedy: str) -> str:
+        """Describe a cost over the budget; ``remedy`` may refer to the affordable ``{most}``."""
+        told = f"This adds {self.text}, and ε = {what_is_left(self.account.left)} remains."
+        if "{most}" not in remedy:
+            return f"{told} {remedy}"
+        most = self.account.affordable(self.plan)
+        if most < _LEAST:
+            return f"{told} The budget is spent."
+        return f"{told} {remedy.format(most=number(most, rounding='down'))}"
+
+
+def draw_cost(state: ExplorerState) -> Cost | None:
+    """Cost of the next draw of a set; None without a plan or if nothing is charged."""
+    if state.plan is None or state.account is None or state.data is None or state.uncharged:
+        return None
+    return Cost(state.plan, state.account)

@@ -17,7 +17,8 @@ from rashomon_explorer.data import TableSchema
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import panels
 from rashomon_explorer.explorer.answers import ExactAnswers, TreeAnswers
-from rashomon_explorer.explorer.export.purchases import ReleaseController
+from rashomon_explorer.explorer.drawing import SetDraw
+from rashomon_explorer.explorer.export.purchases import AggregateRelease
 from rashomon_explorer.explorer.family import families_on_screen, trees_in
 from rashomon_explorer.explorer.inputs import (
     as_data,
@@ -25,12 +26,12 @@ from rashomon_explorer.explorer.inputs import (
     is_external_model,
     table_from_environment,
 )
-from rashomon_explorer.explorer.messages import LEDGER_READ, error_boundary, log_failures_to, report
-from rashomon_explorer.explorer.paid_models import SingleModelController, TuningController
+from rashomon_explorer.explorer.messages import LEDGER_READ, log_failures_to, report
+from rashomon_explorer.explorer.paid import PenaltyTuning, SingleModel
 from rashomon_explorer.explorer.selection import CurrentSelection
 from rashomon_explorer.explorer.session import HOME_VARIABLE, Session, default_home
 from rashomon_explorer.explorer.state import Alert, ExplorerState
-from rashomon_explorer.explorer.views import FRAMES_A_SECOND, VIEWS, FigureRegistry, View, ViewPart
+from rashomon_explorer.explorer.views import VIEWS, FigureRegistry, View, ViewPart
 from rashomon_explorer.explorer.widgets.controls import KernelWatch, Tabs
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.plots.figures import FIGURES
@@ -260,10 +261,10 @@ class Explorer(SessionView):
         self.session = Session(self.state, Path(home) if home is not None else default_home())
         if home is None and HOME_VARIABLE in os.environ:
             log_failures_to(self.session.home / "rashomon-explorer.log")
-        self.shop = ReleaseController(self.session)
-        self.single = SingleModelController(self.session)
-        self.tuner = TuningController(self.session)
-        self._follower: asyncio.Task[None] | None = None
+        self.drawing = SetDraw(self.session)
+        self.aggregates = AggregateRelease(self.session)
+        self.single = SingleModel(self.session)
+        self.tuner = PenaltyTuning(self.session)
         self._make_panels()
         # Only a fitted model needs the figure "exact": it has exact ranges but no draws.
         outside = is_external_model(first)
@@ -308,24 +309,22 @@ class Explorer(SessionView):
         self.model_panel.questions.redeclare = self.session.redeclare
         self.plan_panel = panels.PlanPanel(self.state)
         self.budget_panel = panels.BudgetGauge(self.state)
-        self.draw_panel = panels.DrawPanel(
-            self.session, start=self.draw, dials=self.model_panel.dials
-        )
+        self.draw_panel = panels.DrawPanel(self.drawing, self.model_panel.dials)
         self.numbers_panel = panels.NumbersPanel(self.state)
         self.models_panel = panels.ModelsPanel(self.session)
         self.models_panel.compare = self._side_by_side
         self.selection_panel = panels.SelectionPanel(self.state)
         self.people_headline = panels.PeopleHeadline(self.session)
         self.people_table = panels.PeopleTable(self.session)
-        self.basket_panel = panels.BasketPanel(self.shop)
-        self.take_panel = panels.TakePanel(self.shop)
-        self.take_panel.draws = self.basket_panel.taken
+        self.basket_panel = panels.BasketPanel(self.aggregates)
+        self.take_panel = panels.TakePanel(self.aggregates)
+        self.take_panel.draws = self.basket_panel.checked_draws
         self.ledger_panel = panels.LedgerPanel(self.session)
-        self.goal_panel = panels.GoalPanel(self.single, self.draw_panel.widget)
-        self.goal_panel.made = partial(self.show, "one model panel")
-        self.one_panel = panels.OneModelPanel(self.single)
+        self.goal_panel = panels.GoalPanel(self.single, self.draw_panel)
+        self.single.shown = partial(self.show, "one model panel")
+        self.one_panel = panels.OneModelPanel(self.state)
         self.tuning_panel = panels.TuningPanel(self.tuner)
-        self.tuning_panel.drawn = partial(self.show, "penalties")
+        self.tuner.shown = partial(self.show, "penalties")
         self.bar = panels.TopBar(self.session, self.numbers_panel.view, self.take_panel.saver)
 
     def _page(self) -> Shell:
@@ -392,50 +391,17 @@ class Explorer(SessionView):
         BudgetExceededError
             If the privacy cost exceeds the remaining budget; nothing is read or spent.
         """
-        if _in_a_loop() and self.session.foretell():
-            self._follower = self._start(self._draw_after_trial())
-        else:
-            self._draw()
-
-    def _draw(self) -> None:
-        with self._hold_redraws():
-            job = self.session.prepare()
-            if self.state.page in ("data", "plan"):
-                self.state.page = "set"
-            self._follower = self._start(self._follow())
-            if self._follower is None:
-                job.run()
-                self.session.pump()
-            else:
-                job.start()
+        self.drawing.start()
 
     def stop(self) -> None:
         """Do what the Stop button does: end the draw and keep the models so far."""
-        self.session.stop()
+        self.drawing.stop()
 
     async def wait_until_idle(self) -> None:
         """Wait until no draw is running and every figure is up to date."""
-        while self._follower is not None and not self._follower.done():
-            await asyncio.sleep(0.01)
+        await self.drawing.wait_until_idle()
         for renderer in self.renderers:
             await renderer.wait_until_idle()
-
-    async def _draw_after_trial(self) -> None:
-        """Wait for the test on simulated rows; then draw, or show on the page why not."""
-        me = asyncio.current_task()
-        # If Stop and Draw are pressed in quick succession, only the newest follower draws.
-        while self._follower is me and self.session.foretelling:
-            await asyncio.sleep(1 / FRAMES_A_SECOND)
-        if self._follower is me and self.session.end_trial():
-            error_boundary(self.state, "Drawing", self.draw)()
-
-    async def _follow(self) -> None:
-        try:
-            while self.session.pump():
-                await asyncio.sleep(1 / FRAMES_A_SECOND)
-        except Exception as error:
-            self.state.phase = "failed"
-            report(self.state, "Showing the draws", error)
 
     async def _watch(self) -> None:
         """Poll the ledger for charges by other processes and tabs."""
@@ -457,11 +423,3 @@ class Explorer(SessionView):
         if told is not None and self.state.alert is told:
             self.state.alert = None
         return None
-
-
-def _in_a_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True

@@ -1,11 +1,10 @@
-"""Background work: debounced, lazy, and batched updates."""
+"""Slow work of the page in worker threads, and updates that wait until an action ends."""
 
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from functools import partial, wraps
+from typing import Any, TypeVar, cast
 
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.messages import LOGGER
@@ -13,6 +12,7 @@ from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.streamed_table import streamed_table
 
 T = TypeVar("T")
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 _PASSES = ThreadPoolExecutor(2, thread_name_prefix="rashomon-passes")
 """At most two passes over chunked rows run at a time; other work uses another pool."""
@@ -24,110 +24,123 @@ async def run_in_thread(work: Callable[[], T], *, passes: bool = False) -> T:
     return await loop.run_in_executor(_PASSES if passes else None, work)
 
 
-class LatestTask:
-    """Run tasks in the background; show only the result of the newest one."""
-
-    def __init__(self) -> None:
-        self._newest = 0
-        self._task: asyncio.Task[None] | None = None
-
-    def do(
-        self, work: Callable[[], Any], show: Callable[[Any], object], *, passes: bool = False
-    ) -> None:
-        """Call ``show`` with the result of ``work``, unless a newer task was started."""
-        self._newest += 1
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            show(work())
-            return
-        self._task = loop.create_task(self._run(self._newest, work, show, passes))
-
-    def forget(self) -> None:
-        """Discard the result of the task that is running."""
-        self._newest += 1
-
-    async def _run(
-        self, number: int, work: Callable[[], Any], show: Callable[[Any], object], passes: bool
-    ) -> None:
-        try:
-            found = await run_in_thread(work, passes=passes)
-        except Exception as error:
-            LOGGER.error("a background task of the page failed", exc_info=error)
-            return
-        if number == self._newest:
-            show(found)
+def has_event_loop() -> bool:
+    """Whether an event loop is running; a script has none, and work then runs at once."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
-class LazyUpdate:
-    """Compute and show a result; repeat it when its inputs change and its view is visible."""
+class BackgroundTask:
+    """Slow work in a worker thread, or at once without an event loop; the newest result counts.
+
+    An exception of the worker is passed to ``failed``, which logs it by default; without an event
+    loop it is raised. ``changed`` is called when the work starts and when it ends.
+    """
 
     def __init__(
+        self,
+        what: str,
+        failed: Callable[[Exception], object] | None = None,
+        changed: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._what = what
+        self._failed = self._log if failed is None else failed
+        self._changed = changed
+        self._newest = 0
+        self.running = False
+        self.task: asyncio.Task[None] | None = None
+
+    def start(
+        self, work: Callable[[], T], show: Callable[[T], object], *, passes: bool = False
+    ) -> None:
+        """Pass the result of ``work`` to ``show``, unless a newer run supersedes it."""
+        self._newest += 1
+        self._set_running(True)
+        if has_event_loop():
+            self.task = asyncio.create_task(self._run(self._newest, work, show, passes))
+            return
+        try:
+            show(work())
+        finally:
+            self._set_running(False)
+
+    def drop(self) -> None:
+        """Discard the result of the work that is running."""
+        self._newest += 1
+        self._set_running(False)
+
+    def repeat(
         self,
         state: ExplorerState,
         needs: Sequence[str],
         page: str,
         find: Callable[[], Any],
-        show: Callable[[Any], None],
+        show: Callable[[Any], object],
+    ) -> Callable[[], None]:
+        """Keep a result up to date while its view is visible; return a function to repeat it.
+
+        ``show`` receives the result or the exception. The work is repeated when ``needs`` change,
+        once if they change several times while it is running.
+        """
+        outdated = True
+
+        def start_if_needed(_change: object = None) -> None:
+            nonlocal outdated
+            visible = state.page == page or state.view == "release"
+            if outdated and visible and not state.busy and not self.running:
+                outdated = False
+                passes = streamed_table(state.data) is not None
+                self.start(partial(self._attempt, find), show, passes=passes)
+
+        def mark(_change: object = None) -> None:
+            nonlocal outdated
+            outdated = True
+            start_if_needed()
+
+        self._changed = start_if_needed
+        state.observe(mark, [*needs, "view"])
+        state.observe(start_if_needed, ["page", "phase"])
+        return mark
+
+    async def _run(
+        self, number: int, work: Callable[[], T], show: Callable[[T], object], passes: bool
     ) -> None:
-        self.state = state
-        self.page = page
-        self.find = find
-        self.show = show
-        self._stale = True
-        self._task: asyncio.Task[None] | None = None
-        state.observe(lambda _: self.mark(), [*needs, "view"])
-        state.observe(lambda _: self._go(), ["page", "phase"])
-
-    def mark(self) -> None:
-        """Mark the result as out of date, and recompute it if its view is visible."""
-        self._stale = True
-        self._go()
-
-    def _go(self) -> None:
-        looked = self.state.page == self.page or self.state.view == "release"
-        if not self._stale or not looked or self.state.busy:
-            return
         try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            self._stale = False
-            self.show(self._attempt())
-            return
-        if self._task is None or self._task.done():
-            self._task = loop.create_task(self._run())
+            result = await run_in_thread(work, passes=passes)
+            if number == self._newest:
+                show(result)
+        except Exception as error:
+            self._failed(error)
+        finally:
+            if self._newest == number:
+                self._set_running(False)
 
-    async def _run(self) -> None:
-        while self._stale:
-            self._stale = False
-            passes = streamed_table(self.state.data) is not None
-            self.show(await run_in_thread(self._attempt, passes=passes))
-
-    def _attempt(self) -> Any:
+    def _attempt(self, find: Callable[[], Any]) -> Any:
         try:
-            return self.find()
+            return find()
         except DataError as error:  # its message is shown to the user
             return error
         except Exception as error:
-            LOGGER.error("a panel of the view %s failed", self.page, exc_info=error)
+            self._log(error)
             return error
 
+    def _log(self, error: Exception) -> None:
+        LOGGER.error("%s failed", self._what, exc_info=error)
 
-class _WithBatching(Protocol):
-    together: Callable[[], AbstractContextManager[None]]
-
-
-P = ParamSpec("P")
-R = TypeVar("R")
-S = TypeVar("S", bound=_WithBatching)
+    def _set_running(self, running: bool) -> None:
+        self.running = running
+        self._changed()
 
 
-def batch_updates(act: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+def batch_updates(act: Method) -> Method:
     """Decorate a method to run inside its owner's ``together``, which delays redraws."""
 
     @wraps(act)
-    def acted(owner: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def batched(owner: Any, /, *args: Any, **kwargs: Any) -> Any:
         with owner.together():
             return act(owner, *args, **kwargs)
 
-    return acted
+    return cast(Method, batched)

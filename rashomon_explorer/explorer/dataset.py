@@ -13,7 +13,7 @@ from rashomon_explorer.estimators import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.exceptions import DataError, LedgerError, SamplerError
 from rashomon_explorer.explorer.account import Account, ledger_path, read_account, to_charge
 from rashomon_explorer.explorer.answers import ExactAnswers, TreeAnswers
-from rashomon_explorer.explorer.background import LatestTask, batch_updates
+from rashomon_explorer.explorer.background import BackgroundTask, batch_updates
 from rashomon_explorer.explorer.family import check_enumerable, of_trees, tree_estimator
 from rashomon_explorer.explorer.messages import LEDGER_READ, error_boundary, same_rows
 from rashomon_explorer.explorer.model_inputs import ModelInputs
@@ -80,7 +80,6 @@ def note_table(ledger: Path, rows: Any) -> None:
         warn_unkept(ledger.parent, error)
 
 
-_NO_DATA = "no data set is selected: choose one under Data"
 _ESTIMATORS: dict[str, Any] = {
     "classification": RashomonClassifier,
     "regression": RashomonRegressor,
@@ -101,7 +100,7 @@ class DatasetController(ModelInputs):
         self.tree_answers = TreeAnswers(self.state)
         self._encoder: Any = None
         self._behind: Any = None  # encoder of chunked rows, if it is not the page's own
-        self._looking = LatestTask()
+        self._comparison = BackgroundTask("comparing the rows with other ledgers")
         self._encoded: Any = None
         self._opened: Mapping[str, Any] = {}
         self._ledger_path: Path | None = None
@@ -173,12 +172,12 @@ class DatasetController(ModelInputs):
             if self.state.data is data:
                 self.state.same_rows = same_rows(others, own.name)
 
-        self._looking.do(lambda: other_charged_ledgers(own, whole.hashes), show, passes=True)
+        self._comparison.start(lambda: other_charged_ledgers(own, whole.hashes), show, passes=True)
 
     @batch_updates
     def redeclare(self, schema: TableSchema) -> None:
         """Change the schema of the table; keep its rows, its ledger and the set on screen."""
-        self._check_ready()
+        self.check_ready()
         self.state.data = Bunch(**{**self.state.data, "schema": schema})
         self.replan()
 
@@ -230,12 +229,9 @@ class DatasetController(ModelInputs):
 
     def make_estimator(self, *, ledger: Path | None = None) -> Any:
         """Return an unfitted estimator with the settings of the sliders."""
-        state = self.state
-        if state.data is None:
-            raise DataError(_NO_DATA)
-        if of_trees(state):
-            return tree_estimator(state, ledger)
-        return linear_estimator(state, ledger)
+        self.data_or_error()
+        make = tree_estimator if of_trees(self.state) else linear_estimator
+        return make(self.state, ledger)
 
     def _follow_settings(self) -> None:
         """Plan again, once if several settings changed together."""
@@ -243,7 +239,7 @@ class DatasetController(ModelInputs):
             self.replan()
 
     def _planned_now(self) -> tuple[Any, ...]:
-        to_be = to_charge(self._to_charge, (self.state.budget_epsilon, self.state.budget_delta))
+        to_be = to_charge(self._to_charge, self.state.planned_budget)
         return (id(self.state.data), to_be, *self.state.settings().values())
 
     @batch_updates
@@ -291,14 +287,11 @@ class DatasetController(ModelInputs):
         return min(map(self._read_account, known), key=lambda found: found.left)
 
     def _read_account(self, path: Path) -> Account:
-        budget = self.state.budget_epsilon, self.state.budget_delta
+        budget = self.state.planned_budget
         account = read_account(path, budget, known=path in self._known or was_noted(path))
         if account.exists:
             self._known.add(path)
         return account
-
-    def _open_ledger(self) -> Path | None:
-        return None if self.state.uncharged else self.ledger_to_charge()
 
     def ledger_to_charge(self) -> Path | None:
         """Return the ledger of the table, created if missing; None without a table."""
@@ -306,9 +299,9 @@ class DatasetController(ModelInputs):
         if path is None:
             return None
         if not self._read_account(path).exists:
-            budget = self.state.budget_epsilon, self.state.budget_delta
+            epsilon, delta = self.state.planned_budget
             try:
-                Ledger.create(path, epsilon=budget[0], delta=budget[1]).close()
+                Ledger.create(path, epsilon=epsilon, delta=delta).close()
             except LedgerError:
                 if not self._read_account(path).exists:
                     raise
@@ -319,10 +312,16 @@ class DatasetController(ModelInputs):
         if self.state.busy:
             raise DataError("a draw is running: wait for it or press Stop")
 
-    def _check_ready(self) -> None:
+    def check_ready(self) -> None:
+        """Raise a DataError during a draw or without a data set."""
         self._check_free()
+        self.data_or_error()
+
+    def data_or_error(self) -> Bunch:
+        """Return the data set; raise a DataError without one."""
         if self.state.data is None:
-            raise DataError(_NO_DATA)
+            raise DataError("no data set is selected: choose one under Data")
+        return self.state.data
 
     def set_status(self, message: str) -> None:
         """Write the status line."""
@@ -344,5 +343,4 @@ def linear_estimator(state: ExplorerState, ledger: Path | None = None) -> Any:
         settings["target_bounds"] = state.data.target_bounds
     if state.data.classes is not None:
         settings["classes"] = tuple(range(len(state.data.classes)))
-    budget = state.budget_epsilon, state.budget_delta
-    return kind(**settings, ledger=to_charge(ledger, budget))
+    return kind(**settings, ledger=to_charge(ledger, state.planned_budget))

@@ -9,7 +9,6 @@ from typing import Any
 
 from rashomon_explorer._utils.files import private_opener
 from rashomon_explorer.exceptions import (
-    BudgetExceededError,
     CuratorOnlyError,
     DataError,
     FitError,
@@ -17,58 +16,19 @@ from rashomon_explorer.exceptions import (
     SamplerError,
     without_messages,
 )
-from rashomon_explorer.explorer.account import Account, NextDraw
-from rashomon_explorer.explorer.engine import DrawJob
+from rashomon_explorer.explorer.account import Account
 from rashomon_explorer.explorer.state import Alert, ExplorerState
-from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.plots.text import cost_text, number, plural, what_is_left
+from rashomon_explorer.plots.text import cost_text, number, what_is_left
 
 
-def refuse_past_budget(account: Account, plan: Plan) -> None:
-    """Raise a `BudgetExceededError` with the remaining budget if the plan costs more."""
-    if account.affords(plan.guarantee):
-        return
-    raise BudgetExceededError(
-        f"The privacy budget is {cost_text(account.budget)} at δ = {number(account.delta)}. "
-        f"{NextDraw(plan, account).suggestion} Nothing was drawn and nothing was spent."
-    )
+def budget_text(account: Account) -> str:
+    """Describe the budget of a ledger."""
+    return f"The privacy budget is {cost_text(account.budget)} at δ = {number(account.delta)}."
 
 
-def progress(job: DrawJob, state: ExplorerState) -> str:
-    """Describe the progress of a draw."""
-    asked = state.requested_draws
-    if state.n_drawn:
-        return f"Drawing: {state.n_drawn} of {plural(asked, 'model')}, {job.seconds:.0f} s."
-    if job.looking:
-        return (
-            f"Checking all rows, {job.rows_read:,} so far. An invalid row is reported before "
-            f"anything is charged."
-        )
-    if job.rows_read:
-        return (
-            f"Sampling the first of {plural(asked, 'model')}, {job.seconds:.0f} s: "
-            f"{job.rows_read:,} rows read; every pass reads them again."
-        )
-    return (
-        f"Sampling the first of {plural(asked, 'model')}, {job.seconds:.0f} s. The sampler "
-        f"rejects proposals until one is accepted."
-    )
-
-
-def receipt(state: ExplorerState, got: int, asked: int) -> str:
-    """Describe the result and privacy cost of a draw."""
-    # The line is also visible in the release view, so it omits the hit rate and the run time,
-    # which depend on the rows.
-    told = f"Drew {plural(got, 'model')}."
-    if got < asked:
-        told = (
-            f"Stopped after {got} of {plural(asked, 'model')}; the whole privacy cost stays spent."
-        )
-    if state.uncharged:
-        return f"{told} No guarantee and no privacy cost: {state.uncharged}."
-    account = state.account
-    left = what_is_left(account.left)
-    return f"{told} Spent so far: {cost_text(account.spent)}, remaining: ε = {left}."
+def receipt(result: str, adds: float, account: Account) -> str:
+    """Status line after a charge: the result, its privacy cost and the remaining budget."""
+    return f"{result} for {cost_text(adds)}. Remaining: ε = {what_is_left(account.left)}."
 
 
 def stale(state: ExplorerState) -> str:

@@ -1,7 +1,6 @@
-"""Actions of the buttons: draw, stop, show. No widgets here."""
+"""The session of one user: the table, the set on screen, and imported sets. No widgets here."""
 
 import os
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,22 +10,14 @@ import pandas as pd
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import Bunch
 
-from rashomon_explorer.exceptions import LedgerError, SamplerError
+from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.explorer.background import batch_updates
-from rashomon_explorer.explorer.dataset import note_table, other_charged_ledgers, public_constants
-from rashomon_explorer.explorer.engine import DrawJob, FeasibilityCheck
+from rashomon_explorer.explorer.dataset import other_charged_ledgers, public_constants
 from rashomon_explorer.explorer.family import of_trees, tree_rows
-from rashomon_explorer.explorer.messages import (
-    LEDGER_READ,
-    progress,
-    receipt,
-    refuse_past_budget,
-    report,
-    same_rows,
-)
+from rashomon_explorer.explorer.messages import LEDGER_READ, report, same_rows
 from rashomon_explorer.explorer.model_inputs import ExternalModel, check_fitted_estimator
 from rashomon_explorer.explorer.set_store import SavedSets
-from rashomon_explorer.explorer.state import LINEAR, SETTINGS, TREES, ExplorerState, Favourites
+from rashomon_explorer.explorer.state import LINEAR, SETTINGS, TREES
 from rashomon_explorer.explorer.streamed_table import (
     StreamedTable,
     encoder_as_fitted,
@@ -36,10 +27,8 @@ from rashomon_explorer.explorer.streamed_table import (
     table_shape,
 )
 from rashomon_explorer.mechanisms.planning.plan import PublicLaw
-from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.plots.text import plural
 from rashomon_explorer.privacy import Guarantee
-from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.rows import ChunkedRows, Step
 from rashomon_explorer.sets import RashomonSet
@@ -54,12 +43,7 @@ def default_home() -> Path:
 
 
 class Session(SavedSets):
-    """One user's session: draws from the data set on screen, and imported sets."""
-
-    def __init__(self, state: ExplorerState, home: Path) -> None:
-        super().__init__(state, home)
-        self.job: DrawJob | None = None
-        self._foreteller = FeasibilityCheck(state)
+    """One user's session: the data set and the set on screen, drawn or imported."""
 
     @property
     def guarantee(self) -> Guarantee | None:
@@ -142,133 +126,22 @@ class Session(SavedSets):
             f"not private. Nothing is charged."
         )
 
-    def draw(self) -> DrawJob:
-        """Charge the ledger and start drawing in a worker thread."""
-        job = self.prepare()
-        job.start()
-        return job
-
-    @batch_updates
-    def prepare(self) -> DrawJob:
-        """Check the budget and return the job of a draw without starting it."""
-        self._check_ready()
-        state = self.state
-        self._foreteller.refuse()
-        estimator = self.make_estimator(ledger=self._open_ledger())
-        with suppress_weak_warnings():
-            plan = estimator.plan(*table_shape(state.data))
-            self._drawn = public_constants(estimator, *table_shape(state.data))
-        account = self.refresh_account()
-        if not state.uncharged and account is not None:
-            refuse_past_budget(account, plan)
-            # The draw itself records chunked rows, because it reads them.
-            note_table(account.path, None if streamed_table(state.data) else state.data.X)
-        self.job = self._job(estimator)
-        with state.hold_trait_notifications():
-            state.alert = None
-            state.n_drawn = 0
-            state.selection = ()
-            state.favourites = Favourites()
-            state.in_view = 0
-            state.drawn_settings = state.draw_settings()
-            state.phase = "reserved"
-        self.set_status(f"Drawing {plural(state.requested_draws, 'model')}…")
-        return self.job
-
-    def _job(self, estimator: Any) -> DrawJob:
+    def inputs_of_draw(self, estimator: Any) -> tuple[Any, Any]:
+        """Rows and targets of a draw; the rows on screen follow in the same encoding."""
         data, trees = self.state.data, of_trees(self.state)
+        self._drawn = public_constants(estimator, *table_shape(data))
         # Trees use the table's own columns.
         self.rows, self._behind = (tree_rows(data) if trees else self._encoded), None
         whole = streamed_table(data)
-        if whole is None:
-            return DrawJob(estimator, data.frame if trees else self._encoded, data.y)
-        return DrawJob(estimator, partial(_validated_chunks, whole, trees))
+        if whole is not None:
+            return partial(_validated_chunks, whole, trees), None
+        return data.frame if trees else self._encoded, data.y
 
-    def foretell(self) -> bool:
-        """Start the test on simulated rows in a worker thread; return False if none is needed."""
-        self._check_ready()
-        account, plan = self.refresh_account(), self.state.plan
-        if not self.state.uncharged and account is not None and plan is not None:
-            refuse_past_budget(account, plan)
-        return self._foreteller.begin()
-
-    @property
-    def foretelling(self) -> bool:
-        """Whether a draw waits for the test on simulated rows."""
-        return self._foreteller.trying
-
-    def end_trial(self) -> bool:
-        """End the wait for the test; return whether the draw is still wanted."""
-        return self._foreteller.end()
-
-    def _look_at_ledger(self) -> None:
-        """Update the account during or after a draw, even if the ledger cannot be read."""
-        try:
-            self.refresh_account()
-        except Exception as error:
-            report(self.state, LEDGER_READ, error)
-
-    def stop(self) -> None:
-        """Ask the running draw to stop; its draws are kept and the privacy cost stays spent."""
-        if self._foreteller.stop():
-            return
-        if self.job is not None and self.job.running:
-            self.job.stop()
-            self.set_status("Stopping…")
-
-    @batch_updates
-    def pump(self) -> bool:
-        """Copy the newest draws of the job into the state; return whether the job is running."""
-        job, state = self.job, self.state
-        if job is None or not state.spent:
-            return False
-        ended = not job.running  # checked before reading the draws, so that none is missed
-        partial = job.latest
-        if partial is not None and partial.n_draws != state.n_drawn:
-            self._take(partial)
-        if job.beats and state.phase == "reserved":
-            state.phase = "drawing"
-            self._look_at_ledger()
-        if ended:
-            self._finish(job)
-        elif not job.stopped:
-            self.set_status(progress(job, state))
-        return not ended
-
-    def _take(self, models: RashomonSet) -> None:
-        self.state.rashomon_set = self._labelled(models)
-        self.state.n_drawn = models.n_draws
-
-    def _labelled(self, models: RashomonSet) -> RashomonSet:
-        declared = self.state.data.get("feature_groups")
-        if declared is not None and isinstance(models, RashomonSet):
-            models = models.with_groups(declared)
-        if not self.state.unconfirmed:
-            return models
-        return replace(models, guarantee=no_guarantee(self.state.unconfirmed))
-
-    def _finish(self, job: DrawJob) -> None:
-        state = self.state
-        self._look_at_ledger()
-        if job.stopped and isinstance(job.error, SamplerError):
-            state.phase = "stopped"
-            charged = "the first model; the whole privacy cost stays spent"
-            self.set_status(f"Stopped before {'anything was charged' if job.looking else charged}.")
-            return
-        if job.error is not None:
-            state.phase = "failed"
-            self.set_status("The draw failed.")
-            report(state, "Drawing", job.error)
-            return
-        fitted = job.estimator
-        fitted.rashomon_set_ = state.rashomon_set  # the set on screen, with its feature groups
-        fitted.guarantee_ = fitted.rashomon_set_.guarantee
+    def keep_draw(self, fitted: Any) -> None:
+        """Take over the estimator of a finished draw, and save its set."""
         linear = isinstance(fitted.rashomon_set_, RashomonSet)
         self.estimator = make_pipeline(self._encoder, fitted) if linear else fitted
         self._keep()
-        asked, got = fitted.plan_.n_draws, state.n_drawn
-        state.phase = "stopped" if got < asked else "done"
-        self.set_status(receipt(state, got, asked))
 
 
 def _encoded(encoder: Any, data: Bunch) -> pd.DataFrame:

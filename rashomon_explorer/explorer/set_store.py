@@ -313,7 +313,7 @@ class SavedSets(DatasetController):
     @batch_updates
     def open_saved(self, number: int) -> None:
         """Show a saved set; nothing is charged, and the settings do not change."""
-        self._check_ready()
+        self.check_ready()
         state = self.state
         kept = next((one for one in state.kept if one.number == number), None)
         if kept is None or self.set_store is None:

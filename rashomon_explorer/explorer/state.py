@@ -154,6 +154,11 @@ class ExplorerState(traitlets.HasTraits):
         return self.phase in SPENT
 
     @property
+    def planned_budget(self) -> tuple[float, float]:
+        """Budget (ε, δ) of a ledger that does not exist yet."""
+        return self.budget_epsilon, self.budget_delta
+
+    @property
     def unconfirmed(self) -> str:
         """Why a fit to the data set has no guarantee until its schema is confirmed."""
         if self.data is None:

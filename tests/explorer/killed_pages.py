@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from rashomon_explorer.explorer.export.purchases import Purchases
-from rashomon_explorer.explorer.paid_models import _files, _keep
-from rashomon_explorer.explorer.set_store import SetStore
-from tests.explorer.paid_results import OneText, drawn, purchase
+from rashomon_explorer.explorer.set_store import NumberedFiles, SetStore
+from tests.explorer.paid_results import drawn, purchase
 from tests.failing_disk import Gate, killed
 
 MODELS = drawn()
@@ -31,8 +30,12 @@ def _paid(ledger: Path) -> list[Any]:
     return [one.released for one in Purchases(SetStore(ledger).purchases_path(1)).all()]
 
 
+def _files(ledger: Path) -> NumberedFiles:
+    return NumberedFiles(ledger.with_suffix(".sets"), "", ".model")
+
+
 def _models(ledger: Path) -> list[str]:
-    return [path.read_text() for path in _files(ledger.with_suffix(".sets"), ".model").paths()]
+    return [path.read_text() for path in _files(ledger).paths()]
 
 
 Act = tuple[Callable[[Path], object], Callable[[Path], list[Any]]]
@@ -40,7 +43,7 @@ Act = tuple[Callable[[Path], object], Callable[[Path], list[Any]]]
 KEEPING: dict[str, Act] = {
     "set": (lambda ledger: SetStore(ledger).keep(MODELS, {"psi": 0.1}), _sets),
     "purchase": (lambda ledger: Purchases(SetStore(ledger).purchases_path(1)).add(BOUGHT), _paid),
-    "model": (lambda ledger: _keep(SetStore(ledger).folder, OneText("paid"), ".model"), _models),
+    "model": (lambda ledger: _files(ledger).add("paid"), _models),
 }
 
 

@@ -16,7 +16,7 @@ from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.messages import error_boundary
 from rashomon_explorer.explorer.panels.data import OWN_FILE
 from rashomon_explorer.privacy import Ledger, pure
-from tests.explorer.pressing import press_draw
+from tests.explorer.pressing import press
 
 ACTS: dict[str, Callable[["Visit"], Any]] = {}
 
@@ -96,14 +96,14 @@ def upload(visit: Visit) -> None:
 @act
 def draw(visit: Visit) -> None:
     """Press Draw where it can be pressed; the browser presses no button that is off."""
-    if not visit.page.draw_panel.draw.disabled:
-        press_draw(visit.page.draw_panel)
+    if not visit.page.draw_panel.button.disabled:
+        press(visit.page.draw_panel)
 
 
 @act
 def draw_by_shortcut(visit: Visit) -> None:
     """Press it all the same."""
-    press_draw(visit.page.draw_panel)
+    press(visit.page.draw_panel)
 
 
 @act
@@ -121,7 +121,7 @@ async def on(visit: Visit) -> None:
     visit.gate.set()
     for page in (*visit.others, visit.page):
         await asyncio.wait_for(page.wait_until_idle(), 60)
-        for task in (page.basket_panel.paying.task, page.goal_panel.paying.task):
+        for task in (page.basket_panel.action.task.task, page.goal_panel.one.action.task.task):
             if task is not None:
                 await task
 
@@ -227,12 +227,12 @@ def basket_of_picked(visit: Visit) -> None:
 
 @act
 def ask_price(visit: Visit) -> None:
-    visit.page.basket_panel.pay.click()
+    visit.page.basket_panel.button.click()
 
 
 @act
 def pay(visit: Visit) -> None:
-    visit.page.basket_panel.yes.click()
+    visit.page.basket_panel.question.yes.click()
 
 
 @act
@@ -243,7 +243,7 @@ def save(visit: Visit) -> None:
 @act
 def one_model(visit: Visit) -> None:
     visit.page.state.goal = "one"
-    visit.page.goal_panel.make.click()
+    visit.page.goal_panel.one.button.click()
     visit.page.state.goal = "set"
 
 

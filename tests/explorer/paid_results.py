@@ -1,6 +1,5 @@
 """Small results that were paid for, for tests of what becomes of them."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -9,16 +8,6 @@ from rashomon_explorer.explorer.export.purchases import Purchase
 from rashomon_explorer.release import release
 
 X, Y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-
-
-@dataclass(frozen=True)
-class OneText:
-    """Stands for one model, or for penalties."""
-
-    text: str
-
-    def to_text(self) -> str:
-        return self.text
 
 
 def drawn() -> Any:

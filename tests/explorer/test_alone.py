@@ -11,8 +11,9 @@ from jupyter_client.jsonutil import json_default
 
 from rashomon_explorer.explorer import Explorer, panels
 from rashomon_explorer.explorer.cards import FigureCard, figure_card
-from rashomon_explorer.explorer.export.purchases import ReleaseController
-from rashomon_explorer.explorer.paid_models import SingleModelController, TuningController
+from rashomon_explorer.explorer.drawing import SetDraw
+from rashomon_explorer.explorer.export.purchases import AggregateRelease
+from rashomon_explorer.explorer.paid import PenaltyTuning, SingleModel
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.plots.figures import FIGURES
@@ -28,12 +29,16 @@ def model(loans_page):
     return {
         ExplorerState: session.state,
         Session: session,
-        ReleaseController: ReleaseController(session),
-        SingleModelController: SingleModelController(session),
-        TuningController: TuningController(session),
+        AggregateRelease: AggregateRelease(session),
+        SingleModel: SingleModel(session),
+        PenaltyTuning: PenaltyTuning(session),
         ipywidgets.Widget: ipywidgets.HTML(),
         panels.ModelPanel: panels.ModelPanel(session.state),
-        panels.GoalPanel: panels.GoalPanel(SingleModelController(session), ipywidgets.HTML()),
+        SetDraw: SetDraw(session),
+        panels.DrawPanel: panels.DrawPanel(SetDraw(session)),
+        panels.GoalPanel: panels.GoalPanel(
+            SingleModel(session), panels.DrawPanel(SetDraw(session))
+        ),
     }
 
 

@@ -14,7 +14,7 @@ from rashomon_explorer.explorer.panels.data import OWN_FILE
 from rashomon_explorer.explorer.session import HOME_VARIABLE
 from rashomon_explorer.plots.text import at_least, at_most, cost_text, number, percent, what_is_left
 from tests.crossing import crossed
-from tests.explorer.pressing import press_draw
+from tests.explorer.pressing import press
 
 
 def _evaluate(lines, explorer):
@@ -121,7 +121,7 @@ def test_in_a_loop_the_page_follows_the_draws(tmp_path, cancer):
     async def scenario():
         explorer = Explorer(data=cancer, home=tmp_path)
         explorer.state.psi = 0.6
-        press_draw(explorer.draw_panel)
+        press(explorer.draw_panel)
         assert explorer.state.busy
         await explorer.wait_until_idle()
         assert explorer.state.phase == "done"
@@ -160,11 +160,11 @@ def test_two_explorers_in_one_notebook_do_not_meet(tmp_path, cancer):
     assert two.data.name == "lending"
 
 
-def test_a_newcomer_has_only_to_press_draw(tmp_path):
+def test_a_newcomer_has_only_to_press(tmp_path):
     explorer = Explorer(home=tmp_path)
     assert explorer.data.name == explorer.data_panel.name.value == "lending"
     assert explorer.plan.hit_rate_bound > 0.6
-    assert not explorer.draw_panel.draw.disabled
+    assert not explorer.draw_panel.button.disabled
     explorer.draw()
     assert explorer.rashomon_set.n_draws == 20
 
@@ -174,7 +174,7 @@ def test_choosing_something_else_puts_the_data_away(tmp_path, choice):
     explorer = Explorer(home=tmp_path)
     explorer.data_panel.name.value = choice
     assert explorer.data is None and explorer.plan is None and explorer.rows is None
-    assert explorer.draw_panel.draw.disabled
+    assert explorer.draw_panel.button.disabled
     assert explorer.state.alert is None
     with pytest.raises(DataError, match="choose one under Data"):
         explorer.draw()

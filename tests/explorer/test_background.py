@@ -1,45 +1,106 @@
-"""Work in the background: only the newest answer is shown, and what changed is found again."""
+"""Work in the background: only the newest result is shown, and outdated work is repeated."""
 
 import asyncio
 import threading
 from types import SimpleNamespace
 
-from rashomon_explorer.explorer.background import LatestTask, LazyUpdate
+import pytest
+
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.explorer.background import BackgroundTask
+from rashomon_explorer.explorer.state import ExplorerState
 
 
-def test_an_older_answer_that_comes_later_is_not_shown():
-    async def asked():
-        newest, shown, go = LatestTask(), [], threading.Event()
-        newest.do(lambda: go.wait(60) and "old", shown.append)
-        older = newest._task
-        newest.do(lambda: "new", shown.append)
-        await newest._task
+def _state():
+    return SimpleNamespace(
+        page="people", view="curator", busy=False, data=None, observe=lambda *_: None
+    )
+
+
+def test_an_older_result_that_comes_later_is_not_shown():
+    async def scenario():
+        task, shown, go = BackgroundTask("it"), [], threading.Event()
+        task.start(lambda: go.wait(60) and "old", shown.append)
+        older = task.task
+        task.start(lambda: "new", shown.append)
+        await task.task
+        assert not task.running
         go.set()
         await older
         return shown
 
-    assert asyncio.run(asked()) == ["new"]
+    assert asyncio.run(scenario()) == ["new"]
 
 
-def test_what_changed_while_it_was_found_is_found_again():
-    async def looked():
-        state = SimpleNamespace(
-            page="people", view="curator", busy=False, data=None, observe=lambda *_: None
-        )
+@pytest.mark.parametrize("loop", [True, False])
+def test_an_error_reaches_the_boundary_and_the_task_ends(loop):
+    """In a worker it goes to ``failed``; without a loop it is raised where the work was started."""
+    failed, changes = [], []
+    task = BackgroundTask("it", failed.append, lambda: changes.append(task.running))
+
+    async def scenario():
+        task.start(lambda: 1 / 0, failed.append)
+        await task.task
+
+    if loop:
+        asyncio.run(scenario())
+        assert isinstance(failed[0], ZeroDivisionError) and len(failed) == 1
+    else:
+        with pytest.raises(ZeroDivisionError):
+            task.start(lambda: 1 / 0, failed.append)
+        assert not failed
+    assert changes == [True, False]
+
+
+def test_what_changed_while_it_was_computed_is_computed_again():
+    async def scenario():
         found, shown = [], []
 
         def find():
             found.append(len(found))
             if len(found) == 1:
-                loop.call_soon_threadsafe(update.mark)
+                loop.call_soon_threadsafe(mark)
             return found[-1]
 
-        loop = asyncio.get_running_loop()
-        update = LazyUpdate(state, [], "people", find, shown.append)
-        update.mark()
+        loop, task = asyncio.get_running_loop(), BackgroundTask("it")
+        mark = task.repeat(_state(), [], "people", find, shown.append)
+        mark()
         while len(shown) < 2:
-            await asyncio.wait_for(update._task, 60)
-            assert update._task.done() and len(shown) == 2
+            await asyncio.wait_for(task.task, 60)
         return shown
 
-    assert asyncio.run(looked()) == [0, 1]
+    assert asyncio.run(scenario()) == [0, 1]
+
+
+def test_an_error_is_shown_in_place_of_the_result(caplog):
+    shown = []
+
+    def find(error):
+        raise error
+
+    for error in (DataError("no rows"), ValueError("a value")):
+        BackgroundTask("it").repeat(
+            _state(), [], "people", lambda error=error: find(error), shown.append
+        )()
+    assert [str(one) for one in shown] == ["no rows", "a value"]
+    assert len(caplog.records) == 1  # the first is an explanation
+
+
+def test_work_of_a_panel_is_done_only_where_somebody_looks_and_failures_are_told():
+    state, shown = ExplorerState(), []
+    task = BackgroundTask("it")
+    task.repeat(state, ["psi"], "people", lambda: 1 / state.psi, shown.append)
+    state.psi = 0.5
+    assert not shown
+    state.page = "people"
+    assert shown == [2.0]
+    state.psi = 0.0
+    assert isinstance(shown[-1], ZeroDivisionError)
+
+    async def looked():
+        state.psi = 0.25
+        while task.task is None or not task.task.done():
+            await asyncio.sleep(0.01)
+
+    asyncio.run(looked())
+    assert shown[-1] == 4.0

@@ -20,6 +20,7 @@ from rashomon_explorer.explorer.table.editor import TableEditor
 from rashomon_explorer.plots.text import cost_text
 from rashomon_explorer.release.released import from_released_values, released_values
 from rashomon_explorer.sets import ReleasedSet
+from tests.explorer.pressing import price_on
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,7 @@ def page(tmp_path_factory, cancer):
 def bought(tmp_path_factory, cancer):
     """A page with an aggregate that was paid for, whatever other tests did before."""
     page = _drawn(cancer, tmp_path_factory.mktemp("bought"))
-    _ticked(page, "ambiguity").yes.click()
+    _ticked(page, "ambiguity").question.yes.click()
     assert page.state.alert is None
     return page
 
@@ -52,11 +53,11 @@ def _ticked(page, *names):
 def test_the_price_on_the_button_is_what_the_ledger_charges(page):
     panel = _ticked(page, "ambiguity", "mean_accuracy", "mean_excess")
     before = page.ledger.spent()
-    promised = panel.pay.description.removeprefix("Pay ")
-    assert promised in panel.yes.description
-    panel.pay.click()
+    promised = price_on(panel.button)
+    panel.button.click()
+    assert promised in panel.question.yes.description
     assert page.ledger.spent() == before  # asks once
-    panel.yes.click()
+    panel.question.yes.click()
     assert page.state.alert is None
     added = page.ledger.spent() - before
     assert cost_text(added) == promised
@@ -66,12 +67,12 @@ def test_the_price_on_the_button_is_what_the_ledger_charges(page):
     bought = page.state.paid[-1]
     assert bought.released.charge == entry.id and bought.adds == pytest.approx(added)
     assert promised in page.take_panel.receipt.value
-    assert panel.pay.description == "Nothing to pay" and not panel.table.ticked
+    assert panel.button.description == "Release aggregates" and not panel.table.ticked
     assert "ambiguity" in page.ledger_panel.charges.value
 
 
 def test_every_aggregate_of_the_basket_can_be_had_or_says_why_not(page):
-    basket = page.shop.basket((), 0.5)
+    basket = page.aggregates.basket((), 0.5)
     refused = {name for name in AGGREGATES if basket.why_not(name)}
     assert refused == {name for name, one in AGGREGATES.items() if one.in_rows}
     assert all("choose a column under Groups" in basket.why_not(name) for name in refused)
@@ -82,9 +83,9 @@ def test_every_aggregate_of_the_basket_can_be_had_or_says_why_not(page):
 def test_past_the_budget_nothing_is_read_and_nothing_spent(page):
     panel = _ticked(page, "ambiguity")
     panel.epsilon.value = 10.0
-    assert panel.pay.disabled and "Over the budget" in panel.words.value
+    assert panel.button.disabled and "Over the budget" in panel.price.value
     spent, paid = page.ledger.spent(), page.state.paid
-    panel.yes.click()  # a button that nobody sees
+    panel.question.yes.click()  # a button that nobody sees
     assert page.state.alert is not None and page.ledger.spent() == spent
     assert page.state.paid == paid
     panel.epsilon.value, page.state.alert = 0.5, None
@@ -96,8 +97,8 @@ def test_what_rows_cause_is_one_error_and_stays_spent(page):
     charges = len(page.ledger.entries())
     rows = page.session.rows
     page.session.rows = rows.assign(**{rows.columns[0]: np.nan})
-    panel.pay.click()
-    panel.yes.click()
+    panel.button.click()
+    panel.question.yes.click()
     page.session.rows = rows
     assert "The privacy cost stays spent." in page.state.alert.reason
     entries = page.ledger.entries()
@@ -111,12 +112,13 @@ def test_chosen_models_leave_only_with_a_statement(page):
     page.state.selection = (1, 3)
     panel.which.value = "selected"
     assert (
-        "selected by private figures cannot be released" in panel.words.value and panel.pay.disabled
+        "selected by private figures cannot be released" in panel.price.value
+        and panel.button.disabled
     )
     with pytest.raises(CuratorOnlyError):
         page.take_panel.bundle.fetch()
     panel.stated.value = True
-    given = page.shop.contents(panel.taken())
+    given = page.aggregates.contents(panel.checked_draws())
     held = json.loads(bundle._models_json(given))
     assert len(held["coefficients"]) == 2 and "filtered" in held["chosen"][0]
     assumed = json.loads(bundle._guarantee(given))["models"]["assumptions"]
@@ -167,10 +169,10 @@ def test_the_page_stays_alive_while_it_pays(tmp_path, cancer):
         explorer.draw()
         await explorer.wait_until_idle()
         panel = _ticked(explorer, "mean_loss")
-        panel.yes.click()
-        assert panel.pay.description == "Paying…" and panel.pay.disabled
-        panel.yes.click()  # once is enough
-        await panel.paying.task
+        panel.question.yes.click()
+        assert panel.button.description == "Releasing aggregates…" and panel.button.disabled
+        panel.question.yes.click()  # once is enough
+        await panel.action.task.task
         assert len(explorer.state.paid) == 1 and len(explorer.ledger.entries()) == 2
         explorer.widget.close()
 
@@ -186,7 +188,7 @@ def test_groups_with_declared_levels_can_be_bought(explorer, table):
     panel = explorer.basket_panel
     assert panel.group.value == "sex"
     panel.table.ticked = {"group_sizes": 1.0, "mean_selection_gap": 2.0}
-    panel.yes.click()
+    panel.question.yes.click()
     assert explorer.state.alert is None
     assert explorer.state.paid[0].released["rows of f"].estimate > 0
     assert explorer.state.paid[0].group == "sex"
@@ -200,7 +202,7 @@ def test_what_cannot_be_kept_is_shown_reported_and_written_later(page, cancer, m
     before, charges = page.state.paid, len(page.ledger.entries())
     with monkeypatch.context() as patch:
         patch.setattr("rashomon_explorer.explorer.set_store.write_new_file", _no_space)
-        _ticked(page, "mean_loss").yes.click()
+        _ticked(page, "mean_loss").question.yes.click()
         bought = page.state.paid[-1]
         alert = page.state.alert
         assert "No space left" in alert.reason and "save the bundle" in alert.kept
@@ -224,7 +226,7 @@ def test_an_error_of_keeping_that_nobody_thought_of_loses_no_numbers(page, monke
     count = len(page.state.paid)
     with monkeypatch.context() as patch:
         patch.setattr(Purchases, "add", broken)
-        _ticked(page, "mean_excess").yes.click()
+        _ticked(page, "mean_excess").question.yes.click()
     assert len(page.state.paid) == count + 1 and "not JSON" in page.state.alert.reason
     page.state.alert = None
 
@@ -236,7 +238,7 @@ def test_purchases_that_cannot_be_read_now_are_there_when_the_set_is_opened_next
         raise OSError(errno.EMFILE, "Too many open files")
 
     page = _drawn(cancer, tmp_path)
-    _ticked(page, "ambiguity").yes.click()
+    _ticked(page, "ambiguity").question.yes.click()
     number, bought = page.state.in_view, page.state.paid
     with monkeypatch.context() as patch:
         patch.setattr(Path, "read_bytes", away)
@@ -251,9 +253,8 @@ def test_purchases_that_cannot_be_read_now_are_there_when_the_set_is_opened_next
 
 def test_a_purchase_that_was_read_from_its_file_meanwhile_is_shown_once(page):
     panel = _ticked(page, "ambiguity")
-    order = page.shop.order(panel.basket())
-    bought = order.pay()
-    page.shop._follow()
-    page.shop.received(order, bought)
+    bought = page.aggregates.order()()
+    page.aggregates._follow()
+    page.aggregates.receive(bought)
     assert [one.released.charge for one in page.state.paid].count(bought.released.charge) == 1
     panel.table.ticked = {}

@@ -40,7 +40,9 @@ def test_one_model_of_the_page_is_that_of_python_columns_and_all(page):
     assert state.alert is None and models.scale is not None
     assert page.ledger.spent() == pytest.approx(2.0)
     assert "scaled" in page.numbers_panel.facts.value
-    plain = json.loads(bundle._models_json(page.shop.contents(page.basket_panel.taken())))
+    plain = json.loads(
+        bundle._models_json(page.aggregates.contents(page.basket_panel.checked_draws()))
+    )
     rows = 3 * page.rows.head(40)  # some are long
     assert plain["version"] == 2
     np.testing.assert_allclose(score.scores(plain, rows), models.scores(rows), atol=1e-12)

@@ -77,7 +77,7 @@ def test_without_a_network_it_says_so(explorer, monkeypatch):
         panel.openml.which.value = "credit-g"
         panel.openml.fetch.click()
         assert panel.openml.fetch.disabled
-        await panel.openml._task
+        await panel.openml.task.task
 
     asyncio.run(pressed())
     assert "This needs the network" in explorer.state.alert.reason

@@ -8,7 +8,7 @@ import pytest
 
 from rashomon_explorer.estimators import PublicBoundsScaler, RashomonClassifier
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.explorer.engine import DrawJob
+from rashomon_explorer.explorer.drawing import DrawJob
 
 
 def _scaled(data):

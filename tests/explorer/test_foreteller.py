@@ -8,9 +8,9 @@ import pytest
 
 from rashomon_explorer.exceptions import BudgetExceededError, SamplerError
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer import engine as foreteller
+from rashomon_explorer.explorer import drawing as foreteller
 from rashomon_explorer.mechanisms.samplers import feasibility as preflight
-from tests.explorer.pressing import press_draw
+from tests.explorer.pressing import press
 
 _BEATS = 5
 
@@ -57,9 +57,9 @@ def test_the_page_goes_on_while_draws_are_foretold(tmp_path, cancer, monkeypatch
         explorer = _wide(cancer, tmp_path)
         panel = explorer.draw_panel
         with trial.heartbeat():
-            press_draw(panel)
+            press(panel)
             assert explorer.state.phase == "foretelling" and explorer.state.busy
-            assert panel.draw.disabled and not panel.stop.disabled
+            assert panel.button.disabled and not panel.stop.disabled
             assert "Nothing is charged yet" in panel.status.html
             assert "reserved" not in panel.price.value and not panel.progress.value
             assert explorer.ledger is None
@@ -79,7 +79,7 @@ def test_a_trial_on_the_loop_would_be_seen(tmp_path, cancer, monkeypatch):
     async def scenario():
         explorer = _wide(cancer, tmp_path)
         with trial.heartbeat(), pytest.raises(SamplerError, match="No draw would come"):
-            explorer.session.draw()
+            explorer.drawing.prepare()
         explorer.widget.close()
 
     asyncio.run(scenario())
@@ -92,11 +92,11 @@ def test_stop_ends_the_waiting_at_once_and_charges_nothing(tmp_path, cancer, mon
     async def scenario():
         explorer = _wide(cancer, tmp_path)
         panel = explorer.draw_panel
-        press_draw(panel)
+        press(panel)
         panel.stop.click()
-        assert not explorer.state.busy and not panel.draw.disabled
+        assert not explorer.state.busy and not panel.button.disabled
         assert "Stopped before anything was charged" in panel.status.html
-        press_draw(panel)  # goes on with the trial that is under way
+        press(panel)  # goes on with the trial that is under way
         assert explorer.state.phase == "foretelling" and trial.heard == []
         panel.stop.click()
         trial.page_went_on.set()

@@ -186,18 +186,18 @@ def test_one_model_is_made_of_all_rows(tmp_path: Path) -> None:
     explorer = Explorer(blocked(in_files(tmp_path / "l", table())), home=tmp_path, schema=SCHEMA)
     explorer.state.goal = "one"
     assert explorer.state.one_plan.n == N
-    explorer.single.received(explorer.single.order()())
+    explorer.single.receive(explorer.single.order()())
     assert explorer.state.one_model is not None
     assert Ledger.open(tmp_path / "l.ledger").entries()[0].parameters["n"] == N
 
 
 def test_what_needs_rows_that_are_held_says_what_to_do(page: Any) -> None:
     with pytest.raises(DataError, match=r"chunked rows.*save the bundle .*or release aggregates"):
-        page.shop.basket(("ambiguity",), epsilon=0.5)
+        page.aggregates.basket(("ambiguity",), epsilon=0.5)
     sample = page.chunks.sample(100).to_memory()
     asked: dict[str, Any] = {"queries": ["ambiguity"], "epsilon": 1.0, "ledger": None}
     assert release(page.rashomon_set, *sample, **asked).n_rows == 100
-    assert page.shop.contents().models.n_draws == page.rashomon_set.n_draws
+    assert page.aggregates.contents().models.n_draws == page.rashomon_set.n_draws
     assert "DPBilevelSearch" in page.state.tuning.why_not
     with pytest.raises(TypeError, match="can be given only for chunked rows"):
         Explorer(data=page.data, schema=SCHEMA)
@@ -305,7 +305,7 @@ def test_stop_ends_a_pass(passes: int, tmp_path: Path) -> None:
             if explorer is not None and low == 0:
                 seen[0] += 1
                 if seen[0] == passes:
-                    explorer.session.job.stop()
+                    explorer.drawing.job.stop()
             return super().pieces(low, high)
 
     explorer = Explorer(of_frame(Stopping), home=tmp_path, schema=SCHEMA)
@@ -314,7 +314,7 @@ def test_stop_ends_a_pass(passes: int, tmp_path: Path) -> None:
     assert explorer.state.phase == "stopped", explorer.state.alert
     entries = Ledger.open(tmp_path / "table.ledger").entries()
     if not passes:  # one thread for each branch at most was at a block
-        assert explorer.session.job.rows_read <= 4 * BLOCK
+        assert explorer.drawing.job.rows_read <= 4 * BLOCK
     told = "whole privacy cost stays spent" if entries else "Stopped before anything was charged"
     assert told in explorer.state.message
     assert [entry.state for entry in entries] == (["started"] if passes else [])

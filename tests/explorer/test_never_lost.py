@@ -15,9 +15,8 @@ import pytest
 
 import rashomon_explorer
 from rashomon_explorer.explorer.export.purchases import Purchases
-from rashomon_explorer.explorer.paid_models import _keep
 from rashomon_explorer.explorer.set_store import NumberedFiles, SetStore, read_file
-from tests.explorer.paid_results import OneText, drawn, purchase
+from tests.explorer.paid_results import drawn, purchase
 from tests.failing_disk import Gate, full
 from tests.patience import LONG
 
@@ -51,7 +50,7 @@ def keeping(sets, purchases, models, bought):
     return {
         "set": (lambda: sets.keep(models, {}), lambda: len(sets.all())),
         "purchase": (lambda: purchases.add(bought), lambda: len(purchases.all())),
-        "model": (lambda: _keep(sets.folder, OneText("one"), ".model"), lambda: len(files.paths())),
+        "model": (lambda: files.add("one"), lambda: len(files.paths())),
     }
 
 

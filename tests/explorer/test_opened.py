@@ -53,7 +53,7 @@ def test_a_fitted_linear_model_shows_its_exact_set_and_flips_at_once(rows, tmp_p
     assert f"{share:.0%} of 300 people have a conflicting prediction" in title
     assert "curator view: not private" in str(explorer.cards["exact"].view.figure["layout"])
     assert "Nothing is charged" in explorer.state.message
-    assert explorer.draw_panel.draw.disabled and list(tmp_path.iterdir()) == []
+    assert explorer.draw_panel.button.disabled and list(tmp_path.iterdir()) == []
     explorer.state.psi = 0.2
     assert _title(explorer, "exact") != title
     explorer.state.view = "release"

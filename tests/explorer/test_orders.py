@@ -11,7 +11,7 @@ import pytest
 
 from rashomon_explorer.data import load_csv
 from rashomon_explorer.explorer import Explorer, app
-from rashomon_explorer.explorer.engine import DrawJob
+from rashomon_explorer.explorer.drawing import DrawJob
 from rashomon_explorer.explorer.messages import LOGGER
 from rashomon_explorer.explorer.set_store import SetStore
 from rashomon_explorer.privacy import Ledger

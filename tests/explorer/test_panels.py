@@ -12,7 +12,7 @@ from rashomon_explorer.explorer.panels.settings import losses_for
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.widgets.controls import Slider
 from rashomon_explorer.mechanisms.planning.options import plan_candidates
-from tests.explorer.pressing import press_draw
+from tests.explorer.pressing import press
 
 
 def test_choosing_data_by_clicking(explorer):
@@ -48,7 +48,7 @@ def test_sliders_and_state_are_one(explorer, cancer):
     explorer.session.choose(cancer)
     explorer.model_panel.dials["n_draws"].value = 40.0
     assert explorer.state.n_draws == 40
-    assert explorer.draw_panel.draw.description == "Draw 40 models"
+    assert explorer.draw_panel.button.description == "Draw 40 models (ε = 4)"
     explorer.state.epsilon = 2.0
     assert explorer.model_panel.dials["epsilon"].value == 2.0
     assert "ε = 2" in explorer.plan_panel.facts.value
@@ -67,13 +67,13 @@ def test_controls_are_locked_while_drawing(explorer, cancer):
     explorer.session.choose(cancer)
     explorer.state.drawn_settings = explorer.state.settings()
     explorer.state.phase = "drawing"
-    assert explorer.draw_panel.draw.disabled
+    assert explorer.draw_panel.button.disabled
     assert not explorer.draw_panel.stop.disabled
     assert explorer.data_panel.name.disabled
     assert all(dial.disabled for dial in explorer.model_panel.dials.values())
     assert "<progress" in explorer.draw_panel.progress.value
     explorer.state.phase = "done"
-    assert not explorer.draw_panel.draw.disabled
+    assert not explorer.draw_panel.button.disabled
     assert explorer.draw_panel.stop.disabled
 
 
@@ -211,23 +211,23 @@ def test_dial_refuses_what_is_off_its_scale():
 def test_the_promise_and_a_shortage_stand_beside_the_button(tmp_path):
     explorer = Explorer(home=tmp_path)
     panel = explorer.draw_panel
-    assert "Drawing will spend <b>ε = 4</b>" in panel.price.value
+    assert "This will spend <b>ε = 4</b>" in panel.price.value
     assert "≥ 66%" in panel.price.value
     explorer.state.epsilon = 9.0
-    assert "Over the budget</b>: This draw adds ε = 9, and ε = 8 remains" in panel.price.value
-    assert panel.draw.disabled and panel.draw.button_style == ""
+    assert "Over the budget</b>: This adds ε = 9, and ε = 8 remains" in panel.price.value
+    assert panel.button.disabled and panel.button.button_style == ""
     most = float(panel.price.value.split("Set ε to ")[1].split()[0])
     assert 7.9 < most <= 8.0
     assert "over the budget" in explorer.budget_panel.gauge.value
     explorer.state.epsilon = most  # the remedy, as it is said
-    assert not panel.draw.disabled and panel.draw.button_style == "primary"
+    assert not panel.button.disabled and panel.button.button_style == "primary"
 
 
 def test_a_price_that_promises_little_has_a_quiet_button_and_says_why(tmp_path, cancer):
     explorer = Explorer(data=cancer, home=tmp_path)
     panel = explorer.draw_panel
     assert explorer.plan.hit_rate_bound < 0.2
-    assert not panel.draw.disabled and panel.draw.button_style == ""
+    assert not panel.button.disabled and panel.button.button_style == ""
     assert "guarantee is weak" in panel.price.value and "within ψ" in panel.price.value
     assert "Weak guarantee" in explorer.plan_panel.facts.value
     explorer.state.psi = 0.65
@@ -240,11 +240,11 @@ def test_draws_that_are_not_to_be_expected_are_refused_once_before_the_charge(
     tmp_path, cancer, monkeypatch
 ):
     monkeypatch.setattr(
-        "rashomon_explorer.explorer.engine.infeasibility_message",
+        "rashomon_explorer.explorer.drawing.infeasibility_message",
         lambda planned: "No draw would come.",
     )
     explorer = Explorer(data=cancer, home=tmp_path)
-    press_draw(explorer.draw_panel)
+    press(explorer.draw_panel)
     assert "No draw would come. Nothing was charged." in explorer.state.alert.reason
     assert explorer.ledger is None
     explorer.draw()

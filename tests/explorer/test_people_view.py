@@ -1,6 +1,5 @@
 """The view People & groups: numbers against the library, selections, and nothing in the release."""
 
-import asyncio
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,10 +7,8 @@ import plotly.graph_objects as go
 import pytest
 
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.background import LazyUpdate
 from rashomon_explorer.explorer.model_inputs import group_labels
 from rashomon_explorer.explorer.panels import people as people_headline
-from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.measures import (
     exact_flips,
     fairness_audit,
@@ -102,25 +99,6 @@ def test_every_column_tells_groups_apart_the_sensitive_one_first(loans):
     exact = loans.exact.ambiguity_by(loans.selected.everyone, "age")
     assert (exact >= bears["ambiguity"].drop("all rows").reindex(exact.index) - 1e-12).all()
     loans.state.group_column = ""
-
-
-def test_work_of_a_panel_is_done_only_where_somebody_looks_and_failures_are_told():
-    state, shown = ExplorerState(), []
-    later = LazyUpdate(state, ["psi"], "people", lambda: 1 / state.psi, shown.append)
-    state.psi = 0.5
-    assert not shown
-    state.page = "people"
-    assert shown == [2.0]
-    state.psi = 0.0
-    assert isinstance(shown[-1], ZeroDivisionError)
-
-    async def looked():
-        state.psi = 0.25
-        while later._task is None or not later._task.done():
-            await asyncio.sleep(0.01)
-
-    asyncio.run(looked())
-    assert shown[-1] == 4.0
 
 
 def test_a_fitted_model_shows_its_people_without_a_draw(tmp_path):

@@ -28,7 +28,7 @@ def page(tmp_path_factory, cancer):
         setattr(explorer.state, name, value)
     explorer.draw()
     explorer.basket_panel.table.ticked = {"ambiguity": 1.0}
-    explorer.basket_panel.yes.click()
+    explorer.basket_panel.question.yes.click()
     return explorer
 
 
@@ -39,7 +39,7 @@ def _unzipped(content):
 
 def test_figures_are_made_of_what_leaves_alone(page, tmp_path):
     """Figures can be made again from the files of models and aggregates: they tell nothing more."""
-    given = page.shop.contents()
+    given = page.aggregates.contents()
     held = _unzipped(bundle.bundle(given))
     (tmp_path / "models.npz").write_bytes(held["models.npz"])
     paid = [json.loads(json.dumps(released_values(one.released))) for one in given.purchases]
@@ -62,12 +62,12 @@ def test_figures_are_made_of_what_leaves_alone(page, tmp_path):
 
 
 def test_the_same_contents_give_the_same_bytes(page, cancer, monkeypatch):
-    first = bundle.bundle(page.shop.contents())
-    assert bundle.bundle(page.shop.contents()) == first
+    first = bundle.bundle(page.aggregates.contents())
+    assert bundle.bundle(page.aggregates.contents()) == first
     monkeypatch.setattr("time.localtime", lambda *_: time.struct_time((2031, *[1] * 8)))
     again = Explorer(data=cancer, home=page.session.home)
     again.session.replan()
-    held, other = _unzipped(first), _unzipped(bundle.bundle(again.shop.contents()))
+    held, other = _unzipped(first), _unzipped(bundle.bundle(again.aggregates.contents()))
     assert [name for name in held if held[name] != other.get(name)] == []
     pages = [held[name] for name in held if name.startswith("figures/") and name.endswith("html")]
     assert len(pages) == 3 and all(b'<div id="' in one for one in pages)
@@ -77,13 +77,13 @@ def test_a_figure_of_private_rows_may_not_leave(page, monkeypatch):
     curator = plot_losses(page.rashomon_set)
     monkeypatch.setattr(bundle, "plot_tradeoff", lambda *_: curator)
     with pytest.raises(CuratorOnlyError, match="one_record reads private rows"):
-        bundle.figures(page.shop.contents())
+        bundle.figures(page.aggregates.contents())
     with pytest.raises(CuratorOnlyError):
         page.take_panel.bundle.fetch()
 
 
 def test_pictures_of_its_own_figures_are_in_the_bundle_and_no_others(page):
-    given = page.shop.contents()
+    given = page.aggregates.contents()
     drawn = {"coefficients.png": PNG, "coefficients.svg": SVG, "one_record.png": PNG}
     others = {
         "losses.png": PNG,
@@ -151,7 +151,7 @@ def test_a_script_makes_the_file_at_once():
 
 
 def test_the_total_of_a_bundle_counts_what_was_bought_with_it(page):
-    given = page.shop.contents()
+    given = page.aggregates.contents()
     assert len(given.purchases) == 1
     alone = replace(given, purchases=())
     assert alone.guarantees == (given.models.guarantee,)

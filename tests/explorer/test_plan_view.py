@@ -24,14 +24,14 @@ def page(planned):
 
 
 def _remedies(page):
-    return {button.description: button for button in page.draw_panel.remedies.buttons}
+    return {button.description: button for button in page.draw_panel.suggestions.buttons}
 
 
 @pytest.mark.law
 def test_a_remedy_sets_its_slider_and_the_promise_is_kept(page):
     assert page.plan.hit_rate_bound < 0.8
-    assert "For 80 % it takes:" in page.draw_panel.remedies.words
-    assert "rows" in page.draw_panel.remedies.words  # no slider makes rows
+    assert "For 80 % it takes:" in page.draw_panel.suggestions.words
+    assert "rows" in page.draw_panel.suggestions.words  # no slider makes rows
     for words in list(_remedies(page)):
         before = page.state.settings()
         _remedies(page)[words].click()
@@ -44,7 +44,7 @@ def test_a_remedy_sets_its_slider_and_the_promise_is_kept(page):
 
 def test_a_number_that_no_slider_reaches_has_no_button(page):
     page.state.epsilon = 0.5
-    offered = page.draw_panel.remedies
+    offered = page.draw_panel.suggestions
     assert all(button.description != "ε = 0.5" for button in offered.buttons)
     page.state.psi, page.state.n_draws, page.state.mechanism = 0.001, 500, "exact"
     assert not any(button.description.startswith("ε") for button in offered.buttons)
@@ -106,16 +106,16 @@ def test_a_draw_that_may_buy_nothing_is_asked_about_once(page, monkeypatch):
     panel = page.draw_panel
     monkeypatch.setattr(panel.question, "_go_on", lambda: drawn.append("asked"))
     page.state.epsilon, page.state.mechanism = 0.5, "exact"
-    assert panel.draw.button_style == ""
-    panel.draw.click()
+    assert panel.button.button_style == ""
+    panel.button.click()
     assert panel.question.open and not drawn and page.state.phase == "planning"
     assert "This cannot be undone" in panel.question.said.html
     panel.question.no.click()
     assert not panel.question.open
-    panel.draw.click()
+    panel.button.click()
     page.state.epsilon = 0.6  # other settings are another question
     assert not panel.question.open
-    panel.draw.click()
+    panel.button.click()
     panel.question.yes.click()
     assert drawn == ["asked"] and not panel.question.open
 

@@ -199,7 +199,7 @@ def test_the_release_of_what_nobody_confirmed_is_the_same_for_neighbouring_table
         explorer.numbers_panel.view.value = "release"
         sent.append(_traffic(explorer))
         with pytest.raises((CuratorOnlyError, DataError)):
-            explorer.shop.contents()
+            explorer.aggregates.contents()
         explorer.numbers_panel.view.value = "curator"
         assert not rare or "x-sex" in _traffic(explorer)  # it comes back
     assert [word for word in WORDS if word in sent[0]] == []
@@ -234,13 +234,13 @@ def test_columns_that_no_model_sees_leave_by_their_names_alone_until_they_are_co
     pages = [_fit_confirmed(tmp_path / str(k), rare) for k, rare in enumerate((RARE, {}))]
     files = []
     for explorer in pages:
-        contents = explorer.shop.contents()
+        contents = explorer.aggregates.contents()
         with zipfile.ZipFile(io.BytesIO(bundle(contents))) as archive:
             files.append({name: archive.read(name) for name in archive.namelist()})
         files[-1]["pickle"] = pickle.dumps(contents)
-        assert explorer.shop.groups == {}
+        assert explorer.aggregates.groups == {}
         with pytest.raises(ValueError, match="needs groups"):
-            explorer.shop.basket(("group_sizes",), 0.5, group="sex").plan  # noqa: B018
+            explorer.aggregates.basket(("group_sizes",), 0.5, group="sex").plan  # noqa: B018
         explorer.numbers_panel.view.value = "release"
         assert [word for word in hidden if word in _traffic(explorer)] == []
     for name, content in files[0].items():
@@ -256,8 +256,8 @@ def test_columns_that_no_model_sees_leave_by_their_names_alone_until_they_are_co
     drawn = pages[1].rashomon_set
     panel.confirm.click()
     assert panel.confirm.disabled and pages[1].rashomon_set is drawn
-    assert dict(pages[1].shop.groups) == {"sex": ("f", "m")}
-    assert pages[1].shop.contents().schema == pages[1].data.schema == panel.table.schema
+    assert dict(pages[1].aggregates.groups) == {"sex": ("f", "m")}
+    assert pages[1].aggregates.contents().schema == pages[1].data.schema == panel.table.schema
 
 
 def test_an_alert_quotes_no_row_in_the_release(explorer):

@@ -252,10 +252,10 @@ def test_confirm_works_for_columns_that_no_model_sees(panel, explorer):
     assert not panel.confirm.disabled and "not confirmed: &#x27;sex&#x27;" in panel.notes.value
     panel.use.click()
     assert not explorer.data.bounds_learnt and explorer.state.uncharged == ""
-    assert explorer.shop.groups == {}
+    assert explorer.aggregates.groups == {}
     panel.form.do("sex", "confirm")
     assert panel.confirm.disabled and panel.notes.value == ""
-    assert dict(explorer.shop.groups) == {"sex": ("f", "m")}
+    assert dict(explorer.aggregates.groups) == {"sex": ("f", "m")}
 
 
 def test_found_labels_are_confirmed_by_one_press_and_paid_sets_come_back(table, tmp_path):
@@ -275,7 +275,7 @@ def test_found_labels_are_confirmed_by_one_press_and_paid_sets_come_back(table, 
     assert state.uncharged == "" and panel.confirm.disabled and state.alert is None
     explorer.draw()
     assert explorer.guarantee.holds and explorer.ledger.spent() > 0
-    assert explorer.shop.contents().schema.classes == ("no", "yes")
+    assert explorer.aggregates.contents().schema.classes == ("no", "yes")
     again = Explorer(data=load_csv(table, target="repaid", **declared), home=tmp_path)
     assert again.rashomon_set is None and again.state.kept
     again.data_panel.schema.confirm.click()

@@ -18,7 +18,7 @@ from rashomon_explorer.exceptions import (
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.session import HOME_VARIABLE, default_home
 from rashomon_explorer.privacy import Ledger, bounded_range
-from tests.explorer.pressing import press_draw
+from tests.explorer.pressing import press
 
 PAGE = {"radius": 4.0, "ridge": 0.0, "n_draws": 20, "mechanism": "exact"}
 
@@ -67,8 +67,8 @@ def test_over_the_budget_nothing_is_read_spent_or_lost(explorer, cancer, tmp_pat
     explorer.draw()
     kept = explorer.rashomon_set
     explorer.state.epsilon = 50.0
-    press_draw(explorer.draw_panel)
-    for told in ("ε = 4 remains", "Nothing was drawn and nothing was spent"):
+    press(explorer.draw_panel)
+    for told in ("ε = 4 remains", "Nothing was read and nothing was spent"):
         assert told in explorer.state.alert.reason
     assert Ledger.open(tmp_path / "breast_cancer.ledger").spent() == pytest.approx(4.0)
     assert explorer.rashomon_set is kept
@@ -94,7 +94,7 @@ def test_a_charge_of_another_process_is_noticed(explorer, cancer, tmp_path):
     explorer.session.refresh_account()
     assert explorer.state.account.spent == pytest.approx(2.0)
     assert explorer.budget == (3.0, 1e-5)
-    press_draw(explorer.draw_panel)
+    press(explorer.draw_panel)
     assert "ε = 1 remains" in explorer.state.alert.reason
 
 
@@ -104,7 +104,7 @@ def test_a_ledger_that_was_lost_is_an_error_and_no_fresh_budget(explorer, cancer
     explorer.draw()
     charged = path.read_bytes()
     path.unlink()
-    press_draw(explorer.draw_panel)
+    press(explorer.draw_panel)
     assert "which this table was charged to, is missing" in explorer.state.alert.reason
     assert not path.exists()
     with pytest.raises(LedgerError, match="which this table was charged to, is missing"):
@@ -130,7 +130,7 @@ def test_a_page_that_starts_at_a_lost_ledger_says_so(tmp_path):
     (tmp_path / "lending.ledger").touch()
     explorer = Explorer(home=tmp_path)
     assert "is empty: a ledger was lost" in explorer.state.alert.reason
-    assert explorer.draw_panel.draw.disabled
+    assert explorer.draw_panel.button.disabled
 
 
 def test_the_same_rows_under_another_name_go_on_with_their_budget(explorer, table, tmp_path):
@@ -336,7 +336,7 @@ def test_show_a_fitted_classifier_without_its_rows(cancer, tmp_path):
     assert drawn == {"draws", "draw", "best model"}
     words = explorer.cards["people"].view.figure["layout"]["annotations"][0]["text"]
     assert "Explorer(models, data=data)" in words.replace("<br>", " ")
-    assert explorer.draw_panel.draw.disabled
+    assert explorer.draw_panel.button.disabled
 
 
 @pytest.mark.law
@@ -360,14 +360,14 @@ def test_a_draw_ends_well_though_its_ledger_cannot_be_read_on_the_way(
     explorer, cancer, monkeypatch
 ):
     explorer.session.choose(cancer)
-    job = explorer.session.prepare()
+    job = explorer.drawing.prepare()
     job.run()
 
     def fail():
         raise OSError("the disk is away")
 
     monkeypatch.setattr(explorer.session, "refresh_account", fail)
-    while explorer.session.pump():
+    while explorer.drawing.pump():
         pass
     assert explorer.state.phase == "done"
     assert explorer.rashomon_set.n_draws == 20
@@ -376,10 +376,10 @@ def test_a_draw_ends_well_though_its_ledger_cannot_be_read_on_the_way(
 
 def test_one_more_draw_than_is_shown_is_shown_too(explorer, cancer):
     explorer.session.choose(cancer)
-    job = explorer.session.prepare()
+    job = explorer.drawing.prepare()
     job.run()
-    explorer.session._take(job.latest[:19])
-    explorer.session.pump()
+    explorer.state.rashomon_set, explorer.state.n_drawn = job.latest[:19], 19
+    explorer.drawing.pump()
     assert explorer.rashomon_set.n_draws == explorer.state.n_drawn == 20
 
 

@@ -15,6 +15,7 @@ from rashomon_explorer.explorer.export import score_trees
 from rashomon_explorer.explorer.export.basket import AGGREGATES
 from rashomon_explorer.plots.text import cost_text
 from rashomon_explorer.sets import ReleasedTrees
+from tests.explorer.pressing import price_on
 
 
 @pytest.fixture(scope="module")
@@ -29,15 +30,15 @@ def page(tmp_path_factory):
 def _paid(page):
     if not page.state.paid:
         page.basket_panel.table.ticked = {"ambiguity": 1.0, "mean_loss": 1.0, "group_sizes": 1.0}
-        page.basket_panel.yes.click()
+        page.basket_panel.question.yes.click()
     return page.state.paid[0]
 
 
 def test_aggregates_of_trees_cost_what_the_button_says(page):
     panel = page.basket_panel
-    assert panel.group.value == "group" and page.basket_panel.words.value.startswith("<p>The model")
+    assert panel.group.value == "group" and "can be exported at no" in panel.price.value
     panel.table.ticked = {"ambiguity": 1.0, "mean_loss": 1.0, "group_sizes": 1.0}
-    before, promised = page.ledger.spent(), panel.pay.description.removeprefix("Pay ")
+    before, promised = page.ledger.spent(), price_on(panel.button)
     bought = _paid(page)
     assert page.state.alert is None
     assert cost_text(page.ledger.spent() - before) == promised
@@ -92,9 +93,9 @@ def test_chosen_trees_leave_only_with_a_statement(page):
     panel = page.basket_panel
     page.state.selection = (1, 3)
     panel.which.value = "selected"
-    assert "selected by private figures cannot be released" in panel.words.value
+    assert "selected by private figures cannot be released" in panel.price.value
     panel.stated.value = True
-    given = page.shop.contents(panel.taken())
+    given = page.aggregates.contents(panel.checked_draws())
     assert given.models.n_draws == 2 and "filtered" in given.models.steps[0]
     assert given.purchases == ()
     page.state.selection, panel.stated.value = (), False

@@ -45,8 +45,8 @@ def test_the_size_of_the_class_is_said_and_whether_it_can_be_counted(page):
     assert f"30 questions, {TreeClass(30, 4).size:,} trees. They can be counted" in size.value
     state.max_leaves = 8
     assert "cannot be counted here" in size.value and "they fit" in size.value
-    assert page.draw_panel.draw.disabled and "they fit" in state.no_plan
-    assert page.draw_panel.draw.description == "Draw"  # of what, the plan would say
+    assert page.draw_panel.button.disabled and "they fit" in state.no_plan
+    assert page.draw_panel.button.description == "Draw"  # of what, the plan would say
     assert "most_memory" not in state.no_plan + size.value
     for name in ("plan", "promise"):
         page.cards[name].redraw()

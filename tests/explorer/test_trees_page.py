@@ -28,7 +28,7 @@ def _words(card):
 def test_the_plan_is_of_trees_and_the_price_is_said(page):
     plan, price = page[1]
     assert isinstance(plan, TreePlan) and plan.n_draws == 6 and plan.most_leaves == 3
-    assert "Drawing will spend <b>ε = 4</b>" in price
+    assert "This will spend <b>ε = 4</b>" in price
     assert "trees of at most 3 leaves" in page[0].plan_panel._words.value
 
 

@@ -8,9 +8,10 @@ import pytest
 from rashomon_explorer.estimators import audit_tuning
 from rashomon_explorer.exceptions import PrivacyLeakWarning, SamplerError
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.paid_models import Tuned
+from rashomon_explorer.explorer.paid import Tuned
 from rashomon_explorer.plots.text import cost_text
 from rashomon_explorer.privacy import pure
+from tests.explorer.pressing import press, price_on
 
 
 @pytest.fixture
@@ -21,24 +22,24 @@ def page(explorer, cancer):
 
 def test_the_price_on_the_button_is_what_the_ledger_charges_and_it_is_kept(page):
     panel = page.tuning_panel
-    promised = panel.draw.description.removeprefix("Draw a penalty · ")
+    promised = price_on(panel.button)
     panel.many.value = 5
-    panel.draw.click()
+    press(panel)
     assert page.state.alert is None and page.state.page == "release"
     assert cost_text(page.ledger.spent()) == promised
     (entry,) = page.ledger.entries()
     assert entry.state == "committed" and entry.note == "DPBilevelSearch, 5 draws of penalties"
     made = page.state.tuned
     assert len(made.penalties) == 5 and 0.1 <= min(made.penalties) <= max(made.penalties) <= 10
-    assert made.promised in panel.told.value
+    assert made.promised in panel.result.value
     again = Explorer(data=page.data, home=page.session.home)
     assert again.state.tuned == made
 
 
 def test_past_the_budget_nothing_is_drawn(page):
     page.state.epsilon = 50.0
-    assert page.tuning_panel.draw.disabled and "Over the budget" in page.tuning_panel.words.value
-    page.tuning_panel.draw.click()
+    assert page.tuning_panel.button.disabled and "Over the budget" in page.tuning_panel.price.value
+    page.tuning_panel.button.click()
     assert page.state.alert is not None and page.state.tuned is None and page.ledger is None
 
 
@@ -60,7 +61,15 @@ def test_the_release_shows_what_was_paid_for_and_no_loss(page):
     page.state.view = "release"
     card.redraw()
     assert "No penalty was drawn yet" in json.dumps(card.view.figure, ensure_ascii=False)
-    page.state.tuned = Tuned((0.5, 2.0, 2.0), (0.1, 10.0), "exponential", "", pure(1.0), 0.0, 1.0)
+    page.state.tuned = Tuned(
+        penalties=(0.5, 2.0, 2.0),
+        bounds=(0.1, 10.0),
+        mechanism="exponential",
+        promised="",
+        guarantee=pure(1.0),
+        delta=0.0,
+        adds=1.0,
+    )
     card.redraw()
     (trace,) = card.view.figure["data"]
     assert list(trace["x"]) == [0.5, 2.0, 2.0]
@@ -71,8 +80,8 @@ def test_several_classes_are_told_why_not(explorer):
     from rashomon_explorer.data import load_dataset
 
     explorer.session.choose(load_dataset("wine"))
-    assert "a binary or numeric target" in explorer.tuning_panel.words.value
-    assert explorer.tuning_panel.draw.disabled
+    assert "a binary or numeric target" in explorer.tuning_panel.price.value
+    assert explorer.tuning_panel.button.disabled
 
 
 def test_the_audit_is_of_the_law_that_is_drawn_and_bounded_by_its_price(page):

@@ -29,7 +29,7 @@ def test_a_large_table_opens_with_many_and_a_small_one_with_one_good_model(
     assert {name: getattr(explorer.state, name) for name in RULE} == RULE
     assert explorer.plan.mechanism == "objective_perturbation" and explorer.plan.gaussian
     assert explorer.plan.n_draws == 1
-    assert "Draw 1 model" in explorer.draw_panel.draw.description
+    assert "Draw 1 model" in explorer.draw_panel.button.description
     dials = explorer.model_panel.dials
     assert dials["radius"].value == pytest.approx(explorer.plan.radius)
     assert explorer.model_panel.open["radius"].auto.value
@@ -58,10 +58,10 @@ def test_a_way_that_cannot_be_had_is_refused_in_words_and_has_no_button(explorer
     explorer.state.mechanism = "langevin_average"
     assert explorer.plan is None and "delta" in explorer.state.no_plan
     assert "This mechanism is unavailable" in explorer.model_panel.way.why.value
-    assert "Unavailable" in explorer.draw_panel.price.value and explorer.draw_panel.draw.disabled
+    assert "Unavailable" in explorer.draw_panel.price.value and explorer.draw_panel.button.disabled
     explorer.state.mechanism = "exact"
     assert explorer.plan is not None and explorer.state.no_plan == ""
-    assert not explorer.draw_panel.draw.disabled
+    assert not explorer.draw_panel.button.disabled
 
 
 def test_the_curator_explores_without_a_charge_and_it_is_marked(explorer, table):

@@ -112,6 +112,8 @@ class Basket:
     delta: float = 0.0
     weights: Mapping[str, float] = field(default_factory=dict)
     categories: tuple[Any, ...] = ()
+    draws: tuple[int, ...] | None = None
+    group: str = ""
 
     @cached_property
     def queries(self) -> tuple[Query, ...]:
@@ -130,17 +132,9 @@ class Basket:
         """Noise and privacy cost under the ledger's rule; None for an empty basket."""
         return plan_release(self.models, self.n_rows, **self.budget) if self.names else None
 
-    def adds(self, account: Account) -> float:
-        """Increase of the ledger's total ε caused by this release: its privacy cost."""
-        return 0.0 if self.plan is None else account.adds(self.plan.guarantee)
-
     def cost_text(self, account: Account) -> str:
-        """Return the privacy cost as text, rounded up."""
-        return cost_text(self.adds(account))
-
-    def affordable(self, account: Account) -> bool:
-        """Whether the remaining budget allows the release."""
-        return self.plan is None or account.affords(self.plan.guarantee)
+        """Increase of the ledger's total ε caused by this release, as text."""
+        return cost_text(0.0 if self.plan is None else account.adds(self.plan.guarantee))
 
     def why_not(self, name: str) -> str:
         """Explain why an aggregate is unavailable for these models; empty if it is available."""

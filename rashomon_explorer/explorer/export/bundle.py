@@ -4,7 +4,7 @@ import io
 import json
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -18,6 +18,7 @@ from rashomon_explorer.explorer.export import score, score_trees
 from rashomon_explorer.explorer.export.purchases import Contents
 from rashomon_explorer.explorer.family import reads_well
 from rashomon_explorer.explorer.html import DEFINITIONS
+from rashomon_explorer.explorer.paid import PaidModel
 from rashomon_explorer.measures.multiplicity.catalogue import TERMS
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.plots import (
@@ -186,9 +187,14 @@ _WHEN = (2000, 1, 1, 0, 0, 0)  # constant, so that equal contents give equal byt
 
 def bundle(given: Contents, pictures: Mapping[str, bytes] = MappingProxyType({})) -> bytes:
     """Return the ZIP file."""
+    with suppress_weak_warnings():
+        return _zipped(_files(given, pictures))
+
+
+def _zipped(files: Iterable[tuple[str, File]]) -> bytes:
     into = io.BytesIO()
-    with zipfile.ZipFile(into, "w", zipfile.ZIP_DEFLATED) as archive, suppress_weak_warnings():
-        for name, content in _files(given, pictures):
+    with zipfile.ZipFile(into, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files:
             info = zipfile.ZipInfo(name, _WHEN)
             info.compress_type = zipfile.ZIP_DEFLATED
             info.external_attr = 0o644 << 16
@@ -374,3 +380,22 @@ _BUNDLE_FILES: Mapping[str, Callable[[Contents], File | None]] = {
     "report.html": _report,
 }
 """Files of every bundle; a file is omitted if its function returns None."""
+
+
+def one_model_bundle(made: PaidModel, table: str, schema: str) -> bytes:
+    """Return the ZIP file of one private model."""
+    files = {
+        "README.txt": (
+            f"One differentially private model of {table}, by {made.mechanism}: {made.why}.\n\n"
+            f"Privacy cost: {made.spent}. Guaranteed expected excess loss: {made.excess} on these "
+            f"rows and {made.unseen} on new ones.\n\nscore.py predicts with model.json, by numpy "
+            "only, on rows encoded as schema.toml declares; guarantee.json is the privacy "
+            "guarantee. Computations from these files and from public rows have no further "
+            "privacy cost.\n"
+        ),
+        "model.json": _bundle_json(made.model),
+        "guarantee.json": _bundle_json(made.guarantee.to_dict()),
+        "score.py": Path(score.__file__).read_text(encoding="utf-8"),
+        "schema.toml": schema,
+    }
+    return _zipped(files.items())

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,21 +16,17 @@ from rashomon_explorer.exceptions import CuratorOnlyError, DataError
 from rashomon_explorer.explorer.account import Account
 from rashomon_explorer.explorer.export.basket import Basket, Paid
 from rashomon_explorer.explorer.family import in_words, spent_delta, trees_in
-from rashomon_explorer.explorer.messages import (
-    LOGGER,
-    ON_SCREEN_ONLY,
-    PAID_READ,
-    STILL_THERE,
-    report,
-)
+from rashomon_explorer.explorer.messages import LOGGER, PAID_READ, STILL_THERE, report
+from rashomon_explorer.explorer.paid import PaidAction
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.set_store import Failed, NumberedFiles, log_unread, read_file
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
-from rashomon_explorer.plots.text import cost_text, plural, what_is_left
+from rashomon_explorer.plots.text import cost_text, plural
 from rashomon_explorer.privacy import Guarantee, adaptive_epsilon
 from rashomon_explorer.privacy.composition import ledger_order
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.release import ReleasedAggregates, release
+from rashomon_explorer.release.plan import ReleasePlan
 from rashomon_explorer.release.released import from_released_values, released_values
 from rashomon_explorer.sets import RashomonSet, ReleasedSet, ReleasedTrees
 
@@ -184,35 +180,42 @@ _IN_BLOCKS = (
 _LEVELLED = (Categorical, Ordered, YesNo)
 
 
-@dataclass(frozen=True, eq=False)
-class Order:
-    """Release that can be charged and computed."""
-
-    pay: Callable[[], Purchase]
-    models: Any
-
-
-class _Unkept(NamedTuple):
-    """Purchase that could not be saved; it is shown, and saving is tried again."""
-
-    place: Purchases
-    bought: Purchase
-    error: Exception
-
-
 _OTHERS = "only models with a privacy guarantee can be released"
 
 
-class ReleaseController:
-    """Plan, charge and save aggregates of the set on screen."""
+class AggregateRelease(PaidAction[Purchase]):
+    """Release of aggregates of the set on screen, and the contents of its bundle."""
+
+    name, verb, doing = "aggregates", "Release", "Releasing aggregates"
+    remedy = "Lower their cost ε."
+    always_asks = True
 
     def __init__(self, session: Session) -> None:
-        self.session = session
-        self.state = session.state
-        self._of: Any = None
-        self._unkept: list[_Unkept] = []
+        super().__init__(session)
+        self.selected: Basket | None = None
+        self.why_not = ""
+        self._set_on_screen: Any = None
+        self._set_of_order: Any = None
+        self._unsaved: list[tuple[Purchases, Purchase]] = []
+        self._error: Exception | None = None
         self.state.observe(lambda _: self._follow(), ["in_view", "rashomon_set"])
         self._follow()
+
+    @property
+    def plan(self) -> ReleasePlan | None:
+        """See `PaidAction.plan`; the plan of the selected basket."""
+        return None if self.selected is None else self.selected.plan
+
+    @property
+    def label(self) -> str:
+        """See `PaidAction.label`."""
+        names = () if self.selected is None else self.selected.names
+        return f"Release {plural(len(names), 'aggregate')}" if names else "Release aggregates"
+
+    @property
+    def unavailable(self) -> str:
+        """See `PaidAction.unavailable`."""
+        return self.why_not
 
     def models(self, draws: tuple[int, ...] | None = None) -> Paid:
         """Release the set on screen, or some of its draws, chosen without private rows."""
@@ -264,6 +267,8 @@ class ReleaseController:
             0.0 if state.account is None else state.account.delta,
             weights or {},
             self.groups.get(group, ()),
+            draws,
+            group,
         )
 
     def contents(self, draws: tuple[int, ...] | None = None) -> Contents:
@@ -289,46 +294,41 @@ class ReleaseController:
         drawn = self.state.rashomon_set
         return int(drawn.plan.n) if isinstance(drawn, RashomonSet) else None
 
-    def order(
-        self, basket: Basket, *, draws: tuple[int, ...] | None = None, group: str = ""
-    ) -> Order:
-        """Return an order; its ``pay`` charges the ledger and reads the rows, in any thread."""
-        session, account = self.session, self.session.refresh_account()
-        if basket.plan is None or account is None:
-            raise DataError("the basket is empty: tick the aggregates to release")
-        ledger, adds = session.ledger_to_charge(), basket.adds(account)
+    def work(self, ledger: Path | None, adds: float) -> Callable[[], Purchase]:
+        """See `PaidAction.work`."""
+        session, basket, files = self.session, self.selected, self._purchases()
+        assert basket is not None  # it has a plan
         rows, targets, at = session.rows, session.targets, datetime.now().replace(microsecond=0)
-        by = self.state.data.sensitive[group] if basket.categories else None
-        kept = self._purchases()
+        by = self.state.data.sensitive[basket.group] if basket.categories else None
+        self._set_of_order = self.state.rashomon_set
 
         def pay() -> Purchase:
             with suppress_weak_warnings():
                 released = release(basket.models, rows, targets, by, ledger=ledger, **basket.budget)
-            bought = Purchase(released, at, adds, draws, group)
-            if kept is not None:
+            bought = Purchase(released, at, adds, basket.draws, basket.group)
+            if files is not None:
                 try:
-                    kept.add(bought)
+                    files.add(bought)
                 except Exception as error:  # the cost is spent: keep and report the result
-                    self._unkept.append(_Unkept(kept, bought, error))
+                    self._error = error
+                    self._unsaved.append((files, bought))
             return bought
 
-        return Order(pay, self.state.rashomon_set)
+        return pay
 
-    def received(self, order: Order, bought: Purchase) -> None:
-        """Show a purchase if its set is still on screen, and report the remaining budget."""
-        state, session = self.state, self.session
-        there = [one.released.charge for one in state.paid]  # may be read from its file already
-        if _same(state.rashomon_set, order.models) and bought.released.charge not in there:
-            state.paid = (*state.paid, bought)
-        unkept = [one.error for one in self._unkept if one.bought is bought]
-        try:
-            account = session.refresh_account()
-            left = "" if account is None else f" Remaining: ε = {what_is_left(account.left)}."
-            numbers = plural(len(bought.released.statistics), "number")
-            session.set_status(f"Released {numbers} for {cost_text(bought.adds)}.{left}")
-        finally:
-            for error in unkept:
-                report(state, "Saving the released aggregates", error, ON_SCREEN_ONLY)
+    def show(self, result: Purchase) -> str:
+        """See `PaidAction.show`; another set may be on screen by now."""
+        state = self.state
+        charges = [one.released.charge for one in state.paid]  # may be read from its file already
+        on_screen = _same(state.rashomon_set, self._set_of_order)
+        if on_screen and result.released.charge not in charges:
+            state.paid = (*state.paid, result)
+        return f"Released {plural(len(result.released.statistics), 'number')}"
+
+    def unsaved(self, result: Purchase) -> Exception | None:
+        """See `PaidAction.unsaved`; saving is tried again when the set is next opened."""
+        error, self._error = self._error, None
+        return error
 
     def _purchases(self) -> Purchases | None:
         kept, number = self.session.set_store, self.state.in_view
@@ -337,8 +337,8 @@ class ReleaseController:
     def _follow(self) -> None:
         """Show the purchases of the set on screen, and no others."""
         drawn = self.state.rashomon_set
-        same = _same(drawn, self._of)
-        self._of = drawn
+        same = _same(drawn, self._set_on_screen)
+        self._set_on_screen = drawn
         kept = self._purchases()
         if kept is not None:
             errors: list[OSError] = []
@@ -349,14 +349,14 @@ class ReleaseController:
         elif not same:
             self.state.paid = ()
 
-    def _save_again(self, kept: Purchases) -> tuple[Purchase, ...]:
+    def _save_again(self, files: Purchases) -> tuple[Purchase, ...]:
         """Return the unsaved purchases of a set, after trying again to save each."""
-        again = [one for one in self._unkept if one.place.path == kept.path]
+        again = [one for one in self._unsaved if one[0].path == files.path]
         for one in again:
             with suppress(Exception):
-                kept.add(one.bought)
-                self._unkept.remove(one)
-        return tuple(one.bought for one in again)
+                files.add(one[1])
+                self._unsaved.remove(one)
+        return tuple(bought for _, bought in again)
 
 
 def _same(models: Any, others: Any) -> bool:

@@ -1,18 +1,16 @@
 """The basket: aggregates to release with the models, and their privacy cost."""
 
-from functools import partial
-from html import escape
 from typing import Any
 
 import ipywidgets
 
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
-from rashomon_explorer.explorer.export.basket import AGGREGATES, Basket
-from rashomon_explorer.explorer.export.purchases import ReleaseController
-from rashomon_explorer.explorer.messages import error_boundary
-from rashomon_explorer.explorer.panels.card import AsyncCharge, CodeToggle, card, hide_when_empty
+from rashomon_explorer.explorer.export.basket import AGGREGATES, Aggregate, Basket
+from rashomon_explorer.explorer.export.purchases import AggregateRelease
+from rashomon_explorer.explorer.panels.card import display, row, styled
+from rashomon_explorer.explorer.panels.draw import PaidPanel
 from rashomon_explorer.explorer.widgets.controls import ChoiceTable, Slider
-from rashomon_explorer.plots.text import cost_text, number, percent, plural, what_is_left
+from rashomon_explorer.plots.text import number, percent, plural
 
 _ALL, _SELECTED = "all", "selected"
 _NO_GROUPS = "no groups"
@@ -25,43 +23,21 @@ _UNSTATED = (
     "models selected by private figures cannot be released: confirm that they were not, or take "
     "all models"
 )
-_PAYING = "Paying for aggregates"
+_EMPTY = (
+    "The models can be exported at no further cost. Tick statistics of the private rows to release "
+    "with them."
+)
 
 
-class BasketPanel:
-    """Panel that chooses aggregates, shows their privacy cost and releases them.
-
-    Parameters
-    ----------
-    shop : ReleaseController
-        Plans the aggregates and charges the ledger.
-
-    Attributes
-    ----------
-    which : ipywidgets.ToggleButtons
-        All models of the set, or the selected ones.
-    stated : ipywidgets.Checkbox
-        Statement that the models were selected without looking at private figures.
-    group : ipywidgets.Dropdown
-        Column that defines groups.
-    table : ChoiceTable
-        The aggregates.
-    epsilon : Slider
-        Privacy cost of all aggregates together, if it were the only charge.
-    pay, yes, no : ipywidgets.Button
-        `pay` asks for confirmation, `yes` releases and charges, `no` cancels.
-    widget : ipywidgets.Widget
-        The panel.
-    """
+class BasketPanel(PaidPanel):
+    """Panel that chooses aggregates, shows their privacy cost and releases them."""
 
     title = "Basket"
+    needs = ("rashomon_set", "selection", "phase", "data", "account")
 
-    def __init__(self, shop: ReleaseController) -> None:
-        self.shop = shop
-        self.state = shop.state
-        self.paying = AsyncCharge(shop.session, _PAYING, self._paid)
-        self.which = ipywidgets.ToggleButtons(options=[("All models", _ALL)])
-        self.which.add_class("rx-which")
+    def __init__(self, action: AggregateRelease) -> None:
+        self.aggregates = action
+        self.which = styled(ipywidgets.ToggleButtons(options=[("All models", _ALL)]), "rx-which")
         self.stated = ipywidgets.Checkbox(
             description="I selected them without looking at figures marked “not private”",
             indent=False,
@@ -77,50 +53,22 @@ class BasketPanel:
             log=True,
             value=0.5,
         )
-        self.words = ipywidgets.HTML()
-        self.words.add_class("rx-note")
-        self.pay = ipywidgets.Button(button_style="primary")
-        self.pay.add_class("rx-draw")
-        self.yes = ipywidgets.Button(button_style="primary")
-        self.no = ipywidgets.Button(description="Cancel")
-        self._code = CodeToggle(self.lines, "Basket")
-        self.widget = self._framed()
-        self._connect()
-        self._offer()
-
-    def _framed(self) -> ipywidgets.Widget:
-        asked = ipywidgets.HBox([self.yes, self.no])
-        buttons = ipywidgets.HBox([self.pay, asked])
-        for box in (asked, buttons):
-            box.add_class("rx-buttons")
-        self._asked = asked
-        choose = ipywidgets.HBox([self.which, self.group])
-        choose.add_class("rx-basket-of")
-        hide_when_empty(self.words)
-        parts = [choose, self.stated, self.table, self.epsilon, self.words, buttons]
-        framed = card("", self.title, parts, self._code)
-        framed.add_class("rx-basket")
-        return framed
-
-    def _connect(self) -> None:
-        watched = ["rashomon_set", "selection", "phase", "data"]
-        self.state.observe(lambda _: self._offer(), watched)
-        self.state.observe(lambda _: self.refresh(), "account")
+        choices = row([self.which, self.group], "rx-basket-of")
+        parts = [choices, self.stated, self.table, self.epsilon]
+        super().__init__(action, before=parts, kind="rx-basket")
         for control in (self.which, self.stated, self.group, self.epsilon):
-            control.observe(lambda _: self.refresh(), "value")
-        self.table.observe(lambda _: self.refresh(), "ticked")
-        self.pay.on_click(lambda _: self._ask(True))
-        self.no.on_click(lambda _: self._ask(False))
-        self.yes.on_click(error_boundary(self.state, _PAYING, lambda _: self.buy()))
+            control.observe(lambda _: self.update(), "value")
+        self.table.observe(lambda _: self.update(), "ticked")
+        action.observers.append(self._clear_at_end)
 
     @property
     def draws(self) -> tuple[int, ...] | None:
-        """Models whose aggregates are released; None for all."""
-        return self.state.selection if self.which.value == _SELECTED else None
+        """Selected models that are to be released; None for all."""
+        return tuple(self.state.selection) if self.which.value == _SELECTED else None
 
     @property
     def group_column(self) -> str:
-        """Column that defines groups; empty if there is none."""
+        """Column that defines the groups; empty for none."""
         return "" if self.group.value == _NO_GROUPS else str(self.group.value)
 
     def lines(self) -> tuple[str, ...]:
@@ -135,16 +83,9 @@ class BasketPanel:
         )
 
     def basket(self) -> Basket:
-        """Return the basket of the ticked aggregates; reads no row.
-
-        Raises
-        ------
-        DataError, CuratorOnlyError
-            If no aggregate can be released; the message states the reason.
-        """
-        draws = self.taken()
-        ticked = dict(self.table.ticked)
-        return self.shop.basket(
+        """Return the basket of the ticked aggregates; raise an error if none can be released."""
+        draws, ticked = self.checked_draws(), dict(self.table.ticked)
+        return self.aggregates.basket(
             tuple(name for name in AGGREGATES if name in ticked),
             self.epsilon.value,
             weights=ticked,
@@ -152,124 +93,75 @@ class BasketPanel:
             group=self.group_column,
         )
 
-    def taken(self) -> tuple[int, ...] | None:
-        """Models to release; None for all.
-
-        Raises
-        ------
-        CuratorOnlyError
-            If models are selected and the statement about private figures is not ticked.
-        """
+    def checked_draws(self) -> tuple[int, ...] | None:
+        """Return the models to release, None for all; selected ones need the ticked statement."""
         if self.draws is not None and not self.stated.value:
             raise CuratorOnlyError(_UNSTATED)
         return self.draws
 
-    def buy(self) -> None:
-        """Release the basket's aggregates, in a worker thread if there is an event loop.
+    def refresh(self) -> None:
+        """Update the choices, the aggregates and their privacy cost."""
+        self._offer()
+        display(self.which, len(self.which.options) > 1)
+        display(self.group, len(self.group.options) > 1)
+        display(self.stated, self.draws is not None)
+        action = self.aggregates
+        try:
+            basket, action.why_not = self.basket(), ""
+        except (DataError, CuratorOnlyError, ValueError) as error:
+            action.selected, action.why_not = None, str(error)
+            self.table.rows = [] if self.state.rashomon_set is None else self.table.rows
+        else:
+            kept = {k: share for k, share in self.table.ticked.items() if not basket.why_not(k)}
+            if len(kept) < len(self.table.ticked):
+                self.table.ticked = kept
+                return  # the change of `ticked` refreshes the panel
+            self.table.rows = _rows(basket)
+            action.selected = basket
+        self.table.disabled = self.epsilon.disabled = action.task.running or self.state.busy
+        super().refresh()
 
-        Raises
-        ------
-        BudgetExceededError
-            If the budget does not suffice; nothing is read and nothing is spent.
-        """
-        if self.paying.under_way:
-            return
-        basket = self.basket()
-        order = self.shop.order(basket, draws=self.draws, group=self.group_column)
-        self._ask(False)
-        self.paying.start(order.pay, partial(self.shop.received, order))
-
-    def _paid(self) -> None:
-        """Update the panel when a release starts or ends; clear the ticks at the end."""
-        if not self.paying.under_way:
-            self.table.ticked = {}
-        self.refresh()
-
-    def _ask(self, asking: bool) -> None:
-        self._asked.layout.display = None if asking else "none"
-        self.pay.layout.display = "none" if asking else None
+    def price_texts(self) -> tuple[str, str]:
+        """See `PaidPanel.price_texts`."""
+        empty = self.action.cost is None and not self.action.unavailable
+        return (_EMPTY, _EMPTY) if empty else super().price_texts()
 
     def _offer(self) -> None:
         """Update the choices of models and groups."""
-        chosen = len(self.state.selection)
-        several = [(f"The {plural(chosen, 'selected one')}", _SELECTED)] if chosen else []
-        options = [("All models", _ALL), *several]
+        count = len(self.state.selection)
+        selected = [(f"The {plural(count, 'selected one')}", _SELECTED)] if count else []
+        options = [("All models", _ALL), *selected]
         if list(self.which.options) != options:
             was = self.which.value
             self.which.options = options
             self.which.value = was if was in dict(options).values() else _ALL
-        groups = [_NO_GROUPS, *self.shop.groups]
+        groups = [_NO_GROUPS, *self.aggregates.groups]
         if list(self.group.options) != groups:
             self.group.options = groups
             self.group.value = groups[-1]
-        self.refresh()
 
-    def refresh(self) -> None:
-        """Update the aggregates and their privacy cost."""
-        several = len(self.which.options) > 1
-        self.which.layout.display = None if several else "none"
-        self.group.layout.display = None if len(self.group.options) > 1 else "none"
-        self.stated.layout.display = None if self.draws is not None else "none"
-        self._code.refresh()
-        self._ask(False)
-        try:
-            basket = self.basket()
-        except (DataError, CuratorOnlyError, ValueError) as error:
-            self._refuse(str(error))
-            return
-        kept = [name for name in self.table.ticked if not basket.why_not(name)]
-        if len(kept) < len(self.table.ticked):
-            self.table.ticked = {name: self.table.ticked[name] for name in kept}
-            return  # the change of `ticked` refreshes the panel
-        self.table.rows = _rows(basket)
-        self._price(basket)
-
-    def _refuse(self, why: str) -> None:
-        self.table.rows = [] if self.state.rashomon_set is None else self.table.rows
-        self.words.value = f"<p>{escape(why[:1].upper() + why[1:])}.</p>"
-        self.pay.description, self.pay.disabled = "Pay", True
-
-    def _price(self, basket: Basket) -> None:
-        account = self.state.account
-        self.table.disabled = self.epsilon.disabled = self.paying.under_way or self.state.busy
-        if account is None or basket.plan is None:
-            self.words.value = (
-                "<p>The models can be exported at no further cost. Tick statistics of the "
-                "private rows to release with them.</p>"
-            )
-            self.pay.description, self.pay.disabled = "Nothing to pay", True
-            return
-        asked, left = basket.cost_text(account), what_is_left(account.left)
-        affordable = basket.affordable(account)
-        self.pay.disabled = not affordable or self.paying.under_way or self.state.busy
-        self.pay.description = "Paying…" if self.paying.under_way else f"Pay {asked}"
-        self.yes.description = f"Spend {asked} permanently"
-        alone = cost_text(basket.plan.guarantee.epsilon(account.delta))
-        told = f"{alone} if it were the only charge; after the draws it adds {asked} to the ledger."
-        if not affordable:
-            told = f"<b>Over the budget</b>: this adds {asked}, and ε = {left} remains."
-        self.words.value = f"<p>{told} Released aggregates are saved with the set.</p>"
+    def _clear_at_end(self) -> None:
+        if not self.action.task.running:
+            self.table.ticked = {}
 
 
 def _rows(basket: Basket) -> list[dict[str, Any]]:
     plan = basket.plan
     priced = {} if plan is None else dict(zip(basket.names, plan.costs, strict=True))
-    rows = []
-    for name, one in AGGREGATES.items():
-        why = basket.why_not(name)
-        bought = priced.get(name)
-        rows.append(
-            {
-                "name": name,
-                "group": one.group,
-                "title": one.title,
-                "definition": why or one.query(basket.models).definition,
-                "why": why,
-                "noise": "" if bought is None else _noise(name, bought.noise.deviation),
-                "share": "" if bought is None else percent(bought.share),
-            }
-        )
-    return rows
+
+    def listed(name: str, one: Aggregate) -> dict[str, Any]:
+        why, cost = basket.why_not(name), priced.get(name)
+        return {
+            "name": name,
+            "group": one.group,
+            "title": one.title,
+            "definition": why or one.query(basket.models).definition,
+            "why": why,
+            "noise": "" if cost is None else _noise(name, cost.noise.deviation),
+            "share": "" if cost is None else percent(cost.share),
+        }
+
+    return [listed(name, one) for name, one in AGGREGATES.items()]
 
 
 def _noise(name: str, deviation: float) -> str:

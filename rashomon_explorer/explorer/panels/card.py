@@ -1,15 +1,13 @@
-"""Parts that several panels share."""
+"""Parts that the panels share, and the panels of alerts and of the selection."""
 
-import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
-from typing import TypeVar
+from typing import Any, ClassVar
 
 import ipywidgets
 
 from rashomon_explorer.explorer.html import code_block
-from rashomon_explorer.explorer.messages import LEDGER_READ, error_boundary, report
-from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.explorer.messages import error_boundary
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.widgets.controls import LiveText
 from rashomon_explorer.plots.text import plural
@@ -25,17 +23,48 @@ def hide_when_empty(region: ipywidgets.HTML) -> None:
     match()
 
 
+def region(*kinds: str) -> ipywidgets.HTML:
+    """Return an HTML region with CSS classes, hidden while it is empty."""
+    html = ipywidgets.HTML()
+    hide_when_empty(html)
+    return styled(html, *kinds)
+
+
+def styled(widget: Any, *kinds: str) -> Any:
+    """Return the widget with CSS classes added."""
+    for kind in kinds:
+        widget.add_class(kind)
+    return widget
+
+
+def row(children: Iterable[ipywidgets.Widget], *kinds: str) -> ipywidgets.HBox:
+    """Return widgets side by side, with CSS classes."""
+    return styled(ipywidgets.HBox(tuple(children)), *kinds)
+
+
+def column(children: Iterable[ipywidgets.Widget], *kinds: str) -> ipywidgets.VBox:
+    """Return widgets below each other, with CSS classes."""
+    return styled(ipywidgets.VBox(tuple(children)), *kinds)
+
+
+def quiet_button(label: str, hint: str = "", *, toggles: bool = False) -> Any:
+    """Return a button without a frame; ``toggles`` makes it stay pressed."""
+    kind = ipywidgets.ToggleButton if toggles else ipywidgets.Button
+    return styled(kind(description=label, tooltip=hint or None), "rx-quiet")
+
+
+def display(widget: ipywidgets.Widget, shown: bool) -> None:
+    """Show or hide a widget."""
+    widget.layout.display = None if shown else "none"
+
+
 class CodeToggle:
     """Button that shows the Python code for a panel."""
 
-    def __init__(self, lines: Callable[[], Sequence[str]], of: str) -> None:
+    def __init__(self, lines: Callable[[], Sequence[str]], title: str) -> None:
         self.lines = lines
-        self.button = ipywidgets.ToggleButton(
-            description="Python", tooltip=f"Show the Python lines of “{of}”"
-        )
-        self.button.add_class("rx-quiet")
-        self.code = ipywidgets.HTML()
-        hide_when_empty(self.code)
+        self.button = quiet_button("Python", f"Show the Python lines of “{title}”", toggles=True)
+        self.code = region()
         self.button.observe(lambda _: self.refresh(), "value")
 
     def refresh(self) -> None:
@@ -47,33 +76,64 @@ def card(
     step: str,
     title: str,
     children: Iterable[ipywidgets.Widget],
-    code: CodeToggle | None = None,
+    code: CodeToggle,
 ) -> ipywidgets.VBox:
     """Return a framed panel."""
-    number = f'<span class="rx-step" aria-hidden="true">{escape(step)}</span>' if step else ""
-    heading = ipywidgets.HTML(f"<h2>{number}{escape(title)}</h2>")
-    heading.add_class("rx-heading")
-    head = ipywidgets.HBox([heading, *([code.button] if code else [])])
-    head.add_class("rx-head")
-    box = ipywidgets.VBox([head, *children, *([code.code] if code else [])])
-    box.add_class("rx-card")
-    return box
+    heading = styled(ipywidgets.HTML(f"<h2>{escape(title)}</h2>"), "rx-heading")
+    head = row([heading, code.button], "rx-head")
+    return column([head, *children, code.code], "rx-card")
+
+
+class Panel:
+    """Part of the page that follows the state, in a frame with its title and Python code."""
+
+    title: ClassVar[str] = ""
+    needs: ClassVar[tuple[str, ...]] = ()
+    """Traits of the state with which the panel is updated."""
+
+    def __init__(self, state: ExplorerState, *children: ipywidgets.Widget, kind: str = "") -> None:
+        self.state = state
+        self.code = CodeToggle(self.lines, self.title)
+        self.widget = self.frame(children)
+        if kind:
+            self.widget.add_class(kind)
+        if self.needs:
+            state.observe(lambda _: self.update(), [*self.needs])
+        self.update()
+
+    def frame(self, children: Iterable[ipywidgets.Widget]) -> ipywidgets.Widget:
+        """Return the children in a frame."""
+        heading = styled(ipywidgets.HTML(f"<h2>{escape(self.title)}</h2>"), "rx-heading")
+        head = row([heading, self.code.button], "rx-head")
+        return column([head, *children, self.code.code], "rx-card")
+
+    def update(self) -> None:
+        """Update the panel and its code from the state."""
+        self.refresh()
+        self.code.refresh()
+
+    def lines(self) -> tuple[str, ...]:
+        """Python that shows the same."""
+        return ()
+
+    def refresh(self) -> None:
+        """Update the panel from the state."""
+
+    def on(self, what: str, action: Callable[[], object]) -> Callable[..., Any]:
+        """Return a callback of a control; its errors are shown as alerts that name ``what``."""
+        return error_boundary(self.state, what, lambda *_: action())
 
 
 class Question:
     """Confirmation dialog; hidden while there is no question."""
 
-    def __init__(self, words: str, go_on: Callable[[], object]) -> None:
+    def __init__(self, go_on: Callable[[], object], label: str = "Draw anyway") -> None:
         self._go_on = go_on
         self.said = LiveText(role="alert", kind="rx-question-words")
-        self.yes = ipywidgets.Button(description=words)
-        self.no = ipywidgets.Button(description="Cancel")
-        for button in (self.yes, self.no):
-            button.add_class("rx-quiet")
-        self.yes.on_click(lambda _: self._answered())
+        self.yes, self.no = quiet_button(label), quiet_button("Cancel")
+        self.yes.on_click(lambda _: self._confirmed())
         self.no.on_click(lambda _: self.close())
-        self.widget = ipywidgets.VBox([self.said, ipywidgets.HBox([self.yes, self.no])])
-        self.widget.add_class("rx-ask")
+        self.widget = column([self.said, ipywidgets.HBox([self.yes, self.no])], "rx-ask")
         self.close()
 
     @property
@@ -81,156 +141,78 @@ class Question:
         """Whether the dialog is open."""
         return self.widget.layout.display is None
 
-    def ask(self, words: str) -> None:
-        """Show the question."""
-        self.said.html = escape(words)
-        self.widget.layout.display = None
+    def ask(self, question: str, label: str) -> None:
+        """Show a question, with the label of the button that agrees."""
+        self.said.html, self.yes.description = escape(question), label
+        display(self.widget, True)
 
     def close(self) -> None:
         """Hide the question."""
         self.said.html = ""
-        self.widget.layout.display = "none"
+        display(self.widget, False)
 
-    def _answered(self) -> None:
+    def _confirmed(self) -> None:
         self.close()
         self._go_on()
 
 
 class AlertPanel:
-    """Message of the last failure, until it is dismissed or an action succeeds.
-
-    Parameters
-    ----------
-    state : ExplorerState
-        Its alert is shown.
-
-    Attributes
-    ----------
-    text : LiveText
-        Empty when nothing failed.
-    dismiss : ipywidgets.Button
-        Hides the alert.
-    widget : ipywidgets.Widget
-        The panel.
-    """
+    """Message of the last failure, until it is dismissed or an action succeeds."""
 
     def __init__(self, state: ExplorerState) -> None:
         self.state = state
         self.text = LiveText(role="alert", kind="rx-alert-text")
-        self.dismiss = ipywidgets.Button(description="Dismiss", tooltip="Hide this message")
-        self.dismiss.add_class("rx-quiet")
+        self.dismiss = quiet_button("Dismiss", "Hide this message")
         self.dismiss.on_click(lambda _: setattr(state, "alert", None))
         state.observe(lambda _: self.refresh(), ["alert", "view"])
-        self.widget = ipywidgets.HBox([self.text, self.dismiss])
-        self.widget.add_class("rx-alert")
+        self.widget = row([self.text, self.dismiss], "rx-alert")
         self.refresh()
 
     def refresh(self) -> None:
         """Show the state's alert."""
         alert = self.state.alert
-        self.widget.layout.display = "none" if alert is None else None
+        display(self.widget, alert is not None)
         if alert is None:
             self.text.html = ""
             return
-        told = (self.state.view == "release" and alert.public) or alert.reason
-        reason = escape(told).replace("\n", "<br>")
+        reason = (self.state.view == "release" and alert.public) or alert.reason
         self.text.html = (
-            f"<b>{escape(alert.failed)} failed.</b> {reason} "
+            f"<b>{escape(alert.failed)} failed.</b> {escape(reason).replace(chr(10), '<br>')} "
             f'<span class="rx-note">{escape(alert.kept)}</span>'
         )
 
 
 class SelectionChip:
-    """Selected models, groups and people, in every view; hidden without a selection.
-
-    Parameters
-    ----------
-    state : ExplorerState
-        Its selection is shown.
-
-    Attributes
-    ----------
-    words : LiveText
-        "3 of 20 models · sex = f · 2 people".
-    clear : ipywidgets.Button
-        Empties the selection.
-    widget : ipywidgets.Widget
-        The chip.
-    """
+    """Selected models, groups and people, in every view; hidden without a selection."""
 
     def __init__(self, state: ExplorerState) -> None:
         self.state = state
         self.words = LiveText(role="status", kind="rx-chip-words")
-        self.clear = ipywidgets.Button(description="clear ✕", tooltip="Clear the selection")
-        self.clear.add_class("rx-quiet")
+        self.clear = quiet_button("clear ✕", "Clear the selection")
         self.clear.on_click(lambda _: state.pick_nothing())
-        self.widget = ipywidgets.HBox([self.words, self.clear])
-        self.widget.add_class("rx-chip")
-        picked = ["selection", "people", "groups", "rashomon_set", "view"]
-        state.observe(lambda _: self.refresh(), picked)
+        self.widget = row([self.words, self.clear], "rx-chip")
+        needs = ["selection", "people", "groups", "rashomon_set", "view"]
+        state.observe(lambda _: self.refresh(), needs)
         self.refresh()
 
     def refresh(self) -> None:
         """Update the text."""
-        words = " · ".join(selection_text(self.state))
-        self.widget.layout.display = None if words else "none"
-        self.words.html = escape(words)
+        text = " · ".join(selection_text(self.state))
+        display(self.widget, bool(text))
+        self.words.html = escape(text)
 
 
 def selection_text(state: ExplorerState) -> list[str]:
     """Describe the selected models, groups and people; empty if nothing is selected."""
-    chosen, models = state.selection, state.rashomon_set
-    parts = [f"{len(chosen):,} of {plural(models.n_draws, 'model')}"] if chosen and models else []
+    selected, models = state.selection, state.rashomon_set
+    parts = []
+    if selected and models:
+        parts.append(f"{len(selected):,} of {plural(models.n_draws, 'model')}")
     if state.view == "release":  # selected people are not public
         return parts
-    columns = dict.fromkeys(column for column, _ in state.groups)
-    for column in columns:
+    for column in dict.fromkeys(column for column, _ in state.groups):
         levels = [level for own, level in state.groups if own == column]
         parts.append(f"{column} = {' or '.join(levels)}")
     if state.people:
         parts.append("1 person" if len(state.people) == 1 else f"{len(state.people):,} people")
     return parts
-
-
-T = TypeVar("T")
-
-
-class AsyncCharge:
-    """Runs an action that charges: in a thread if there is an event loop, else at once."""
-
-    def __init__(self, session: Session, what: str, changed: Callable[[], object]) -> None:
-        self._session = session
-        self._what = what
-        self._changed = changed
-        self.under_way = False
-        self.task: asyncio.Task[None] | None = None
-
-    def start(self, pay: Callable[[], T], received: Callable[[T], object]) -> None:
-        """Run the action and pass its result on."""
-        self._session.state.alert = None
-        self._set(True)
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            try:
-                received(pay())
-            finally:
-                self._end()
-        else:
-            self.task = loop.create_task(self._in_thread(pay, received))
-
-    async def _in_thread(self, pay: Callable[[], T], received: Callable[[T], object]) -> None:
-        try:
-            received(await asyncio.to_thread(pay))
-        except Exception as error:
-            report(self._session.state, self._what, error)
-        finally:
-            self._end()
-
-    def _end(self) -> None:
-        self._set(False)
-        error_boundary(self._session.state, LEDGER_READ, self._session.refresh_account)()
-
-    def _set(self, under_way: bool) -> None:
-        self.under_way = under_way
-        self._changed()

@@ -1,6 +1,5 @@
 """Panel that chooses the data set."""
 
-import asyncio
 from collections.abc import Callable
 from html import escape
 
@@ -9,8 +8,9 @@ import pandas as pd
 
 from rashomon_explorer.data import list_datasets, load_dataset
 from rashomon_explorer.data.catalog import fetch_table
+from rashomon_explorer.explorer.background import BackgroundTask
 from rashomon_explorer.explorer.messages import error_boundary, report
-from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
+from rashomon_explorer.explorer.panels.card import CodeToggle, card, column, hide_when_empty
 from rashomon_explorer.explorer.panels.schema import SchemaPanel
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import ExplorerState
@@ -26,34 +26,25 @@ class OpenMLPicker:
     def __init__(self, state: ExplorerState, found: Callable[[str, pd.DataFrame], None]) -> None:
         self.state = state
         self._found = found
-        self._task: asyncio.Task[None] | None = None
+        self.task = BackgroundTask(_FETCHING, self._failed, self._lock)
         self.which = ipywidgets.Text(
             description="Name or number on OpenML", placeholder="credit-g, or 31"
         )
         self.fetch = ipywidgets.Button(description="Fetch the table", button_style="primary")
-        self.fetch.on_click(error_boundary(state, _FETCHING, lambda _: self._pressed()))
-        self.widget = ipywidgets.VBox([self.which, self.fetch])
-        self.widget.add_class("rx-schema")
+        self.fetch.on_click(error_boundary(state, _FETCHING, lambda _: self._fetch()))
+        self.widget = column([self.which, self.fetch], "rx-schema")
 
-    def _pressed(self) -> None:
-        asked = self.which.value.strip()
-        self.state.message = f"Fetching {asked} from OpenML…"
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            self._found(*fetch_table(asked))
-        else:
-            self.fetch.disabled = True
-            self._task = loop.create_task(self._fetch(asked))
+    def _fetch(self) -> None:
+        name = self.which.value.strip()
+        self.state.message = f"Fetching {name} from OpenML…"
+        self.task.start(lambda: fetch_table(name), lambda table: self._found(*table))
 
-    async def _fetch(self, asked: str) -> None:
-        try:
-            self._found(*await asyncio.to_thread(fetch_table, asked))
-        except Exception as error:
-            self.state.message = "Nothing was fetched."
-            report(self.state, _FETCHING, error)
-        finally:
-            self.fetch.disabled = False
+    def _failed(self, error: Exception) -> None:
+        self.state.message = "Nothing was fetched."
+        report(self.state, _FETCHING, error)
+
+    def _lock(self) -> None:
+        self.fetch.disabled = self.task.running
 
 
 OWN_FILE = "your own table…"

@@ -1,25 +1,48 @@
-"""Panel that draws models."""
+"""Panels of the paid actions: a set, one model, and a penalty."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from html import escape
+from typing import Any, ClassVar
 
 import ipywidgets
+import pandas as pd
+import traitlets
 
-from rashomon_explorer.explorer.account import NextDraw
-from rashomon_explorer.explorer.messages import error_boundary
-from rashomon_explorer.explorer.panels.card import CodeToggle, Question, card, hide_when_empty
-from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.explorer.state import FORETELLING, SETTINGS, ExplorerState
+from rashomon_explorer.data.schema import public_part
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.explorer.drawing import SetDraw
+from rashomon_explorer.explorer.html import fact, table_html
+from rashomon_explorer.explorer.messages import error_boundary, report
+from rashomon_explorer.explorer.paid import (
+    PENALTY_BOUNDS,
+    PENALTY_DRAWS,
+    PaidAction,
+    PaidModel,
+    PenaltyTuning,
+    SingleModel,
+    Tuned,
+)
+from rashomon_explorer.explorer.panels.card import (
+    Panel,
+    Question,
+    column,
+    display,
+    region,
+    row,
+    styled,
+)
+from rashomon_explorer.explorer.state import FORETELLING, LINEAR, SETTINGS, ExplorerState
 from rashomon_explorer.explorer.streamed_table import streamed_table
-from rashomon_explorer.explorer.widgets.controls import LiveText, Slider
+from rashomon_explorer.explorer.widgets.controls import Fold, LiveText, Slider
+from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, Making
 from rashomon_explorer.mechanisms.planning.suggestions import (
     Improvement,
     Suggestion,
     improvement_messages,
     next_improvement,
 )
-from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
-from rashomon_explorer.plots.text import at_most, cost_text, guaranteed_hits, plural
+from rashomon_explorer.plots.text import cost_text, number
 
 _OF_A_PATH = "For less loss than the zero model"
 
@@ -30,23 +53,18 @@ class SuggestionButtons:
     def __init__(self, state: ExplorerState, dials: Mapping[str, Slider]) -> None:
         self.state = state
         self._dials = dials
-        self._words = ipywidgets.HTML()
-        self._words.add_class("rx-note")
-        self._rest = ipywidgets.HTML()
-        self._rest.add_class("rx-note")
-        hide_when_empty(self._rest)
-        self._row = ipywidgets.HBox([])
-        self._row.add_class("rx-remedies")
+        self._before = styled(ipywidgets.HTML(), "rx-note")
+        self._after = region("rx-note")
+        self._row = row([], "rx-remedies")
         self.buttons: tuple[ipywidgets.Button, ...] = ()
-        self.widget = ipywidgets.VBox([self._words, self._row, self._rest])
-        self.widget.add_class("rx-wish")
+        self.widget = column([self._before, self._row, self._after], "rx-wish")
         state.observe(lambda _: self.refresh(), ["plan", "phase", "mechanism", "data"])
         self.refresh()
 
     @property
     def words(self) -> str:
         """Text before and after the buttons."""
-        return f"{self._words.value} {self._rest.value}"
+        return f"{self._before.value} {self._after.value}"
 
     def refresh(self) -> None:
         """Show suggestions for the current plan."""
@@ -54,132 +72,156 @@ class SuggestionButtons:
         silent = state.plan is None or state.busy or bool(state.uncharged)
         found = None if silent else next_improvement(state.plan)
         plain = [] if silent or found is not None else improvement_messages(state.plan)
-        self.widget.layout.display = "none" if found is None and not plain else None
-        self._words.value = "".join(escape(words) for words in plain)
-        self._rest.value, self.buttons = "", ()
+        display(self.widget, found is not None or bool(plain))
+        self._before.value = "".join(map(escape, plain))
+        self._after.value, self.buttons = "", ()
         if found is not None:
             self._offer(found)
         self._row.children = self.buttons
-        self._row.layout.display = None if self.buttons else "none"
+        display(self._row, bool(self.buttons))
 
     def _offer(self, found: Improvement) -> None:
-        pressed = [remedy for remedy in found.remedies if self._settable(remedy)]
-        others = [remedy.words for remedy in found.remedies if remedy not in pressed]
+        settable = [one for one in found.remedies if self._is_settable(one)]
+        others = " or ".join(one.words for one in found.remedies if one not in settable)
         goal = f"{_OF_A_PATH} it takes about" if found.about else f"For {found.goal} it takes"
-        if not pressed:
-            self._words.value = escape(f"{goal} {' or '.join(others)}.")
-            return
-        self._words.value = escape(f"{goal}:")
-        self._rest.value = escape(f"or {' or '.join(others)}") if others else ""
-        self.buttons = tuple(self._button(remedy, found) for remedy in pressed)
+        self._before.value = escape(f"{goal}:" if settable else f"{goal} {others}.")
+        self._after.value = escape(f"or {others}") if settable and others else ""
+        self.buttons = tuple(self._button(one, found) for one in settable)
 
-    def _settable(self, remedy: Suggestion) -> bool:
-        dial = self._dials.get(remedy.setting)
-        within = dial is not None and dial.low <= remedy.value <= dial.high
-        return remedy.setting in SETTINGS and within
+    def _is_settable(self, suggestion: Suggestion) -> bool:
+        dial = self._dials.get(suggestion.setting)
+        within = dial is not None and dial.low <= suggestion.value <= dial.high
+        return suggestion.setting in SETTINGS and within
 
-    def _button(self, remedy: Suggestion, found: Improvement) -> ipywidgets.Button:
-        short = remedy.words.split(" for ")[0].split(" with ")[0]
+    def _button(self, suggestion: Suggestion, found: Improvement) -> ipywidgets.Button:
+        goal = "" if found.about else f" for {found.goal}"
         button = ipywidgets.Button(
-            description=short,
-            tooltip=f"Set {remedy.words} {'' if found.about else f'for {found.goal}'}".rstrip(),
+            description=suggestion.words.split(" for ")[0].split(" with ")[0],
+            tooltip=f"Set {suggestion.words}{goal}",
         )
-        button.add_class("rx-remedy")
-        whole = self._dials[remedy.setting].integer
-        value = int(remedy.value) if whole else remedy.value
-        button.on_click(
-            error_boundary(
-                self.state,
-                "Setting it",
-                lambda _, name=remedy.setting, value=value: setattr(self.state, name, value),
-            )
-        )
-        return button
+        integer = self._dials[suggestion.setting].integer
+        value = int(suggestion.value) if integer else suggestion.value
+
+        def press(_click: object) -> None:
+            setattr(self.state, suggestion.setting, value)
+
+        button.on_click(error_boundary(self.state, "Setting it", press))
+        return styled(button, "rx-remedy")
 
 
 _KEEP = "Keep the draws so far; the whole privacy cost stays spent"
 _NOTHING_CHARGED = "Do not draw; nothing is charged yet"
 
 
-class DrawPanel:
-    """Draw and Stop buttons, with the privacy cost before and the receipt after.
+class PaidPanel(Panel):
+    """Button of a paid action with its privacy cost, and a confirmation where it is needed."""
 
-    Parameters
-    ----------
-    session : Session
-        Draws the models, and stops.
-    start : callable, optional
-        Called by Draw; ``session.draw`` by default.
-    dials : mapping of str to Slider, optional
-        Sliders by setting, which the suggestions move.
-
-    Attributes
-    ----------
-    draw, stop : ipywidgets.Button
-        Enabled while they have an effect.
-    remedies : SuggestionButtons
-        Settings with a better guarantee, one button each.
-    question : Question
-        Confirmation before a draw with a weak guarantee.
-    progress : ipywidgets.HTML
-        Share of the draws made.
-    status : LiveText
-        The status line.
-    said : ipywidgets.HTML
-        The status line for phones, above the view.
-    widget : ipywidgets.Widget
-        The panel.
-    """
+    needs: ClassVar[tuple[str, ...]] = ("phase", "plan", "no_plan", "data", "account", "view")
 
     def __init__(
         self,
-        session: Session,
-        start: Callable[[], object] | None = None,
-        dials: Mapping[str, Slider] | None = None,
+        action: PaidAction[Any],
+        *,
+        before: Sequence[ipywidgets.Widget] = (),
+        between: Sequence[ipywidgets.Widget] = (),
+        beside: Sequence[ipywidgets.Widget] = (),
+        after: Sequence[ipywidgets.Widget] = (),
+        kind: str = "rx-draw-card",
     ) -> None:
-        begin = start or session.draw
-        self.state = session.state
-        self.draw = ipywidgets.Button(description="Draw", button_style="primary", disabled=True)
-        self.draw.add_class("rx-draw")
-        self.stop = ipywidgets.Button(description="Stop", disabled=True)
-        self.stop.add_class("rx-stop")
-        self.price = ipywidgets.HTML()
-        self.price.add_class("rx-price")
-        self.progress = ipywidgets.HTML()
-        self.progress.add_class("rx-progress")
-        hide_when_empty(self.progress)
+        self.action, self.state = action, action.state
+        self.price = styled(ipywidgets.HTML(), "rx-price")
+        self.button = styled(ipywidgets.Button(button_style="primary"), "rx-draw")
+        self.button.on_click(self.on(action.doing, self.confirm_or_start))
+        self.question = Question(self.on(action.doing, action.start))
+        buttons = row([self.button, *beside], "rx-buttons")
+        parts = [*before, self.price, *between, buttons, self.question.widget, *after]
+        super().__init__(action.state, *parts, kind=kind)
+        action.observers.append(self.update)
+
+    def refresh(self) -> None:
+        """Update the button and the privacy cost."""
+        action, cost = self.action, self.action.cost
+        self.question.close()
+        over = cost is not None and not cost.affordable
+        planned = bool(action.free) or cost is not None
+        busy = action.task.running or self.state.busy
+        self.button.disabled = busy or over or not planned or bool(action.unavailable)
+        # Highlight the button only if the action is affordable and its guarantee is not weak.
+        self.button.button_style = "" if over or action.weakness else "primary"
+        self.button.description = self._label()
+        brief, sentence = self.price_texts()
+        note, short = f'<p class="rx-note">{sentence}</p>', f'<p class="rx-brief">{brief}</p>'
+        self.price.value = f"{note}{short}" if sentence else ""
+
+    def confirm_or_start(self) -> None:
+        """Start the action, or ask for confirmation if one is needed."""
+        action, cost = self.action, self.action.cost
+        asks = action.always_asks or bool(action.weakness)
+        if cost is None or not cost.affordable or not asks or self.question.open:
+            self.question.close()
+            action.start()
+            return
+        why = f"Spend {cost.text} with such a weak guarantee? " if action.weakness else ""
+        label = f"{action.verb} anyway" if action.weakness else f"Spend {cost.text} permanently"
+        self.question.ask(f"{why}This cannot be undone.{self.alternatives()}", label)
+
+    def alternatives(self) -> str:
+        """Describe what else can be done about a weak guarantee."""
+        return ""
+
+    def price_texts(self) -> tuple[str, str]:
+        """Return privacy cost and guarantee: a short text for phones, and a sentence."""
+        action, cost = self.action, self.action.cost
+        if self.state.unconfirmed_reason:
+            return "Not shown in the release", f"{escape(self.state.unconfirmed_reason)}."
+        if self.state.data is None:
+            return "Choose a data set first", "Choose a data set first."
+        if action.unavailable:
+            return "<b>Unavailable</b>", f"<b>Unavailable</b>: {escape(action.unavailable)}"
+        if action.free:
+            why = f"<b>No guarantee</b>, and nothing is charged: {escape(action.free)}."
+            return "<b>No guarantee</b>, no charge", why
+        if cost is None:
+            return "", ""
+        if not cost.affordable:
+            brief = f"<b>Over the budget</b> by {cost_text(-cost.left_after)}"
+            return brief, f"<b>Over the budget</b>: {escape(cost.shortage(action.remedy))}"
+        spends = f"This will spend <b>{cost.text}</b>"
+        spends += f" ({cost.alone})" if cost.alone else ""
+        if action.weakness:
+            why = f"{spends}. The guarantee is weak: {escape(action.weakness)}."
+            return f"<b>{cost.text}</b> · weak guarantee", why
+        brief, promise = action.promise
+        return " · ".join(filter(None, (f"<b>{cost.text}</b>", brief))), f"{spends}. {promise}"
+
+    def _label(self) -> str:
+        if self.action.task.running:
+            return f"{self.action.doing}…"
+        cost = self.action.cost
+        priced = cost is not None and not self.action.unavailable
+        return f"{self.action.label} ({cost.text})" if priced and cost else self.action.label
+
+
+class DrawPanel(PaidPanel):
+    """Draw and Stop buttons, with the privacy cost before and the receipt after."""
+
+    title = "Draw"
+    needs = (*PaidPanel.needs, "n_drawn")
+
+    def __init__(self, action: SetDraw, dials: Mapping[str, Slider] | None = None) -> None:
+        self.stop = styled(ipywidgets.Button(description="Stop", disabled=True), "rx-stop")
+        self.progress = region("rx-progress")
         self.status = LiveText(role="status", kind="rx-status")
-        self.said = ipywidgets.HTML()
-        self.said.add_class("rx-said")
-        hide_when_empty(self.said)
-        self._code = CodeToggle(self.lines, "Draw")
-        self.remedies = SuggestionButtons(self.state, dials or {})
-        self.question = Question("Draw anyway", error_boundary(self.state, "Drawing", begin))
-        self.draw.on_click(
-            error_boundary(self.state, "Drawing", lambda _: self._confirm_or_draw(begin))
+        self.said = region("rx-said")  # for phones, above the view
+        self.suggestions = SuggestionButtons(action.state, dials or {})
+        super().__init__(
+            action,
+            between=[self.suggestions.widget],
+            beside=[self.stop],
+            after=[self.progress, self.status],
         )
-        self.stop.on_click(error_boundary(self.state, "Stopping", lambda _: session.stop()))
-        self.state.observe(
-            lambda _: self.refresh(), ["phase", "plan", "no_plan", "data", "n_drawn", "account"]
-        )
+        self.stop.on_click(self.on("Stopping", action.stop))
         self.state.observe(self._show_message, "message")
-        buttons = ipywidgets.HBox([self.draw, self.stop])
-        buttons.add_class("rx-buttons")
-        self.widget = card(
-            "",
-            "Draw",
-            [
-                self.price,
-                self.remedies.widget,
-                buttons,
-                self.question.widget,
-                self.progress,
-                self.status,
-            ],
-            self._code,
-        )
-        self.widget.add_class("rx-draw-card")
-        self.refresh()
 
     def lines(self) -> tuple[str, ...]:
         """Python that makes the same draw."""
@@ -192,87 +234,200 @@ class DrawPanel:
 
     def refresh(self) -> None:
         """Update the buttons, privacy cost and progress from the state."""
+        super().refresh()
         state = self.state
-        self.question.close()
-        offer = NextDraw.of(state)
-        over = offer is not None and not offer.affordable
-        self.draw.disabled = state.data is None or state.busy or over or bool(state.no_plan)
-        # Highlight the button only if the draw is affordable and its guarantee is not weak.
-        doubtful = offer is not None and bool(offer.doubt)
-        self.draw.button_style = "" if over or doubtful else "primary"
         self.stop.disabled = not state.busy
         self.stop.tooltip = _KEEP if state.phase != FORETELLING else _NOTHING_CHARGED
-        known = state.data is not None and state.plan is not None
-        self.draw.description = (
-            f"Draw {plural(state.requested_draws, 'model')}" if known else "Draw"
-        )
-        self.price.value = self._price()
-        self.progress.value = self._bar()
+        drawn, requested = state.n_drawn, state.requested_draws
+        bar = f'<progress max="{requested}" value="{drawn}" aria-label="Draws made"></progress>'
+        self.progress.value = f"{bar}<span>{drawn} of {requested}</span>" if state.spent else ""
 
-    def _confirm_or_draw(self, begin: Callable[[], object]) -> None:
-        """Draw, or ask for confirmation if the guarantee is weak."""
-        offer = NextDraw.of(self.state)
-        if offer is None or not offer.doubt or not offer.affordable or self.question.open:
-            self.question.close()
-            begin()
-            return
-        others = " The suggestions above improve the guarantee." if self.remedies.buttons else ""
-        self.question.ask(
-            f"Spend {offer.cost_text} on draws with such a weak guarantee? This cannot be "
-            f"undone.{others}"
-        )
+    def alternatives(self) -> str:
+        """See `PaidPanel.alternatives`."""
+        suggested = bool(self.suggestions.buttons)
+        return " The suggestions above improve the guarantee." if suggested else ""
 
-    def _price(self) -> str:
-        brief, whole = self._cost_text()
-        return f'<p class="rx-note">{whole}</p><p class="rx-brief">{brief}</p>' if whole else ""
-
-    def _cost_text(self) -> tuple[str, str]:
-        """Return privacy cost and guarantee: a short text for phones, and a sentence."""
-        state = self.state
-        if state.unconfirmed_reason:
-            return "Not shown in the release", f"{escape(state.unconfirmed_reason)}."
-        if state.no_plan:
-            return "<b>Unavailable</b>", f"<b>Unavailable</b>: {escape(state.no_plan)}"
-        if state.plan is None or state.data is None:
-            return "Choose a data set first", "Choose a data set first."
-        if state.uncharged:
-            why = f"<b>No guarantee</b>, and nothing is charged: {escape(state.uncharged)}."
-            return "<b>No guarantee</b>, no charge", why
-        offer = NextDraw.of(state)
-        if offer is None:
-            return "", ""
-        if state.spent:
-            when = ""
-            if state.phase == "reserved" and streamed_table(state.data) is not None:
-                when = " once all rows are checked"
-            return "", f"The privacy cost is reserved in the ledger{when}."
-        if not offer.affordable:
-            brief = f"<b>Over the budget</b> by {cost_text(offer.adds - offer.account.left)}"
-            return brief, f"<b>Over the budget</b>: {escape(offer.suggestion)}"
-        return self._offered(offer)
-
-    def _offered(self, offer: NextDraw) -> tuple[str, str]:
-        spends = f"Drawing will spend <b>{offer.cost_text}</b>"
-        if offer.doubt:
-            why = f"{spends}. The guarantee is weak: {escape(offer.doubt)}."
-            return f"<b>{offer.cost_text}</b> · weak guarantee", why
-        if not has_hit_rate(offer.plan):
-            excess = getattr(offer.plan, "weighed_excess", offer.plan.excess_bound)
-            return f"<b>{offer.cost_text}</b> · excess {escape(at_most(excess))}", f"{spends}."
-        # The plan may be out of sight while a slider moves, so its guarantee is repeated here.
-        promise = guaranteed_hits(offer.plan)
-        whole = f"{spends}. Each draw is within ψ with probability <b>{promise}</b>."
-        return f"<b>{offer.cost_text}</b> · <b>{promise}</b> within ψ", whole
-
-    def _bar(self) -> str:
-        state = self.state
-        if not state.spent:
-            return ""
-        asked = state.requested_draws
-        return (
-            f'<progress max="{asked}" value="{state.n_drawn}" aria-label="Draws made"></progress>'
-            f"<span>{state.n_drawn} of {asked}</span>"
-        )
+    def price_texts(self) -> tuple[str, str]:
+        """See `PaidPanel.price_texts`; during a draw, that its cost is reserved."""
+        if not self.state.spent or self.state.uncharged:
+            return super().price_texts()
+        checks = self.state.phase == "reserved" and streamed_table(self.state.data) is not None
+        when = " once all rows are checked" if checks else ""
+        return "", f"The privacy cost is reserved in the ledger{when}."
 
     def _show_message(self, _change: object) -> None:
         self.status.html = self.said.value = escape(self.state.message)
+
+
+_GOALS = [("The set", "set"), ("One model", "one")]
+
+
+class OneModelButton(PaidPanel):
+    """Privacy cost, guarantee and button of one private model."""
+
+    title = "One model"
+    needs = (*PaidPanel.needs, "goal", "one_plan")
+
+    def lines(self) -> tuple[str, ...]:
+        """Python code for such a model; showing it charges nothing."""
+        return (
+            "estimator = explorer.single.make_estimator()  # ledger=explorer.ledger.path charges",
+            "estimator.plan(*explorer.session.shape)",
+        )
+
+
+class GoalPanel:
+    """Goal of the draw: a set of models, or one model."""
+
+    def __init__(self, single: SingleModel, draw: DrawPanel) -> None:
+        self.state = single.state
+        self.draw, self.one = draw, OneModelButton(single)
+        self.goal = styled(
+            ipywidgets.ToggleButtons(
+                options=_GOALS,
+                tooltips=[
+                    "Models that are almost as good as the best one",
+                    "One good model, private",
+                ],
+            ),
+            "rx-goal",
+        )
+        traitlets.link((self.state, "goal"), (self.goal, "value"))
+        more = Fold(label="Cost, guarantee and goal", of=".rx-goal-panel", marks=["▴", "▾"])
+        parts = [self.goal, self.one.widget, draw.widget, more]
+        self.widget = column(parts, "rx-goal-panel")
+        single.observers.append(self.refresh)
+        self.state.observe(lambda _: self.refresh(), ["goal", "phase", "family"])
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show the panel of the goal; one tree is a set of one draw."""
+        linear = self.state.family == LINEAR
+        one = linear and self.state.goal == "one"
+        display(self.goal, linear)
+        display(self.one.widget, one)
+        display(self.draw.widget, not one)
+        self.goal.disabled = self.state.busy or self.one.action.task.running
+
+
+class TuningPanel(PaidPanel):
+    """Private draws of a penalty: public range, privacy cost and result."""
+
+    title = "A penalty, privately"
+    needs = (*PaidPanel.needs, "tuning", "tuned")
+
+    def __init__(self, tuning: PenaltyTuning) -> None:
+        self.tuning = tuning
+        self.bounds = ipywidgets.Dropdown(description="Penalties from", options=[*PENALTY_BOUNDS])
+        self.many = ipywidgets.Dropdown(description="Draws", options=list(PENALTY_DRAWS))
+        self.result = ipywidgets.HTML()
+        settings = row([self.bounds, self.many], "rx-bar")
+        super().__init__(tuning, before=[settings], after=[self.result], kind="rx-tuning")
+        for control in (self.bounds, self.many):
+            control.observe(lambda _: self._replan(), "value")
+
+    def lines(self) -> tuple[str, ...]:
+        """Python code for such penalties; showing it charges nothing."""
+        return (
+            "search = explorer.tuner.make_search()  # ledger=explorer.ledger.path charges",
+            "search.plan(*explorer.rows.shape)",
+            "search.mechanisms(*explorer.rows.shape)",
+        )
+
+    def refresh(self) -> None:
+        """Update privacy cost, guarantee and result."""
+        super().refresh()
+        tuned = self.state.tuned
+        self.result.value = "" if tuned is None else _tuned_html(tuned)
+
+    def _replan(self) -> None:
+        self.tuning.bounds, self.tuning.n_draws = self.bounds.value, self.many.value
+        self.tuning.replan()
+
+
+def _tuned_html(tuned: Tuned) -> str:
+    drawn = ", ".join(number(one) for one in sorted(tuned.penalties))
+    return released_html(
+        fact("Drawn", drawn, "penalties of the mean loss"),
+        fact("Spent", tuned.spent, f"added {cost_text(tuned.adds)}", kind="rx-paid"),
+        fact("Guarantee", tuned.promised, f"by the {tuned.mechanism} mechanism"),
+    )
+
+
+class OneModelPanel(Panel):
+    """The private model: coefficients, guarantee, reason, and the other candidates."""
+
+    title = "One model"
+    needs = ("one_model", "data")
+
+    def __init__(self, state: ExplorerState) -> None:
+        self.result = ipywidgets.HTML()
+        self.bundle = Download(
+            "Save the model",
+            "Model, guarantee, schema and a prediction script, in one zip file",
+            self._bundle,
+            partial(report, state, "“Save the model”"),
+            primary=True,
+        )
+        super().__init__(state, row([self.bundle], "rx-take"), self.result)
+
+    def lines(self) -> tuple[str, ...]:
+        """Python that shows the same."""
+        if self.state.one_model is None:
+            return ("explorer.state.one_model  # None before one was made",)
+        return (
+            "explorer.state.one_model.why, explorer.state.one_model.excess",
+            "explorer.state.one_model.guarantee",
+            "explorer.state.one_model.model['coefficients']",
+        )
+
+    def refresh(self) -> None:
+        """Update the result."""
+        made = self.state.one_model
+        self.bundle.disabled = made is None
+        none = "No private model of this table yet: choose One model above Draw."
+        self.result.value = (
+            f'<p class="rx-note">{none}</p>' if made is None else _one_model_html(made)
+        )
+
+    def _bundle(self) -> Making:
+        made, data = self.state.one_model, self.state.data
+        if made is None or data is None:
+            raise DataError("there is no private model of this table yet")
+        schema = public_part(data.schema).to_toml()
+
+        def make() -> FileInTransit:
+            from rashomon_explorer.explorer.export.bundle import one_model_bundle
+
+            content = one_model_bundle(made, str(data.name), schema)
+            return FileInTransit(f"{data.name}-one-model.zip", content, "application/zip")
+
+        return make
+
+
+def _one_model_html(made: PaidModel) -> str:
+    others = pd.DataFrame(made.others, columns=["other mechanism", "guarantee, or why not"])
+    return (
+        released_html(
+            fact("Spent", made.spent, f"added {cost_text(made.adds)}", kind="rx-paid"),
+            fact("Expected excess loss", made.excess, "on these rows"),
+            fact("On new rows", made.unseen),
+            fact("Made by", made.mechanism.replace("_", " "), made.why),
+        )
+        + table_html(_coefficients(made.model), "Coefficients, per unit of encoded feature")
+        + table_html(others.set_index("other mechanism"), "Other mechanisms")
+    )
+
+
+def released_html(*facts: str) -> str:
+    """Return facts about a released result as HTML."""
+    band = '<span class="rx-band rx-paid-band">released</span>'
+    return f'{band}<dl class="rx-facts">{"".join(facts)}</dl>'
+
+
+def _coefficients(model: Mapping[str, Any]) -> pd.DataFrame:
+    (rows,), (ends,) = model["coefficients"], model["intercepts"]
+    names = [str(name) for name in model["classes"][1:]] if len(rows) > 1 else ["coefficient"]
+    index = pd.Index([*model["columns"], "intercept"], name="column")
+    every = {name: [*row, end] for name, row, end in zip(names, rows, ends, strict=True)}
+    return pd.DataFrame(every, index=index)

@@ -11,7 +11,7 @@ import ipywidgets
 from sklearn.utils import Bunch
 
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
-from rashomon_explorer.explorer.export.purchases import ReleaseController
+from rashomon_explorer.explorer.export.purchases import AggregateRelease
 from rashomon_explorer.explorer.family import spent_delta
 from rashomon_explorer.explorer.messages import report as report_failure
 from rashomon_explorer.explorer.panels.card import CodeToggle, card
@@ -29,7 +29,7 @@ class TakePanel:
 
     Parameters
     ----------
-    shop : ReleaseController
+    aggregates : AggregateRelease
         Provides the released models and aggregates.
 
     Attributes
@@ -48,9 +48,9 @@ class TakePanel:
 
     title = "Receipt and bundle"
 
-    def __init__(self, shop: ReleaseController) -> None:
-        self.shop = shop
-        self.state = shop.state
+    def __init__(self, aggregates: AggregateRelease) -> None:
+        self.aggregates = aggregates
+        self.state = aggregates.state
         self.draws: Callable[[], tuple[int, ...] | None] = lambda: None
         self.receipt = ipywidgets.HTML()
         self.receipt.add_class("rx-receipt")
@@ -83,7 +83,7 @@ class TakePanel:
     def lines(self) -> tuple[str, ...]:
         """Python that writes the same files."""
         rows = "explorer.rows, explorer.targets"
-        if self.shop.session.is_chunked:
+        if self.aggregates.session.is_chunked:
             rows = "explorer.chunks, explorer.session.all_targets"
         return (
             "from rashomon_explorer.report import report",
@@ -105,7 +105,7 @@ class TakePanel:
 
     def _why_not(self) -> str:
         try:
-            self.shop.models()
+            self.aggregates.models()
         except (DataError, CuratorOnlyError) as error:
             return str(error)
         return ""
@@ -131,7 +131,7 @@ class TakePanel:
         return f"{band}<ul>{''.join(f'<li>{line}</li>' for line in lines)}</ul>"
 
     def _bundle(self) -> Making:
-        given = self.shop.contents(self.draws())
+        given = self.aggregates.contents(self.draws())
 
         def make() -> ToPicture:
             # Imported lazily: a page that saves nothing does not need it.
@@ -147,7 +147,7 @@ class TakePanel:
         return make
 
     def _release_report(self) -> Making:
-        given = self.shop.contents(self.draws())
+        given = self.aggregates.contents(self.draws())
 
         def make() -> FileInTransit:
             from rashomon_explorer.explorer.export.bundle import release_page
@@ -158,7 +158,7 @@ class TakePanel:
 
     def _curator_report(self) -> Making:
         """Prepare the report that reads the rows; not available in the release view."""
-        state, session = self.state, self.shop.session
+        state, session = self.state, self.aggregates.session
         models, rows, targets = state.rashomon_set, session.rows, session.targets
         if models is None or state.view == "release":
             raise CuratorOnlyError("this report contains private numbers: switch to Curator")

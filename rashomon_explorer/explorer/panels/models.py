@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.explorer.background import LatestTask
+from rashomon_explorer.explorer.background import BackgroundTask
 from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.html import PAID, SAMPLED, marks_html, table_html
 from rashomon_explorer.explorer.messages import error_boundary
@@ -143,7 +143,7 @@ class ModelsPanel:
         self.table = ModelTable()
         self.said = LiveText(role="status", kind="rx-note")
         self._code = CodeToggle(self.lines, self.title)
-        self._later = LatestTask()
+        self._task = BackgroundTask("the accuracy of the models")
         self._measured: tuple[Any, FloatArray | None, int] = (None, None, 0)
         self._filled = 0.0
         rules: dict[str, tuple[str, Callable[[NDArray[np.intp]], list[int]]]] = {
@@ -268,7 +268,7 @@ class ModelsPanel:
                 return chunked_accuracies(models, blocks)
             return accuracies(models, rows, targets)
 
-        self._later.do(find, show, passes=session.is_chunked)
+        self._task.start(find, show, passes=session.is_chunked)
 
     def _among(self) -> NDArray[np.intp]:
         models, state = self.state.rashomon_set, self.state

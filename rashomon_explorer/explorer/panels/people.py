@@ -7,7 +7,7 @@ import ipywidgets
 import numpy as np
 import pandas as pd
 
-from rashomon_explorer.explorer.background import LazyUpdate
+from rashomon_explorer.explorer.background import BackgroundTask
 from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.html import EXACT, SAMPLED, marks_html
 from rashomon_explorer.explorer.model_inputs import group_labels
@@ -60,7 +60,8 @@ class PeopleHeadline:
         self.widget.add_class("rx-headline")
         self.state.observe(lambda _: self._offer(), ["data", "group_column", "groups", "view"])
         needs = ["rashomon_set", "outside", "data", "groups", "psi", "family"]
-        self.later = LazyUpdate(self.state, needs, "people", self.find, self._show)
+        self.task = BackgroundTask("the summary of people")
+        self.task.repeat(self.state, needs, "people", self.find, self._show)
         self._offer()
 
     def _offer(self) -> None:
@@ -226,7 +227,8 @@ class PeopleTable:
         self.widget = card("", self.title, [self.said, self.table], self._code)
         self.widget.add_class("rx-people-table")
         needs = ["rashomon_set", "outside", "data", "groups", "group_column", "psi"]
-        self.later = LazyUpdate(self.state, needs, "people", self._find, self._show)
+        self.task = BackgroundTask("the table of people")
+        self.task.repeat(self.state, needs, "people", self._find, self._show)
         self.table.observe(self._on_selection, "picked")
         self.state.observe(lambda _: self._mark(), "people")
 

@@ -7,7 +7,8 @@ from html import escape
 import ipywidgets
 import pandas as pd
 
-from rashomon_explorer.explorer.account import NextDraw
+from rashomon_explorer.explorer.account import draw_cost
+from rashomon_explorer.explorer.drawing import SetDraw
 from rashomon_explorer.explorer.html import fact
 from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
 from rashomon_explorer.explorer.state import ExplorerState
@@ -49,7 +50,7 @@ def risk_fact(state: ExplorerState) -> str:
 
 
 def _with_the_rest(state: ExplorerState) -> str:
-    offer = NextDraw.of(state)
+    offer = draw_cost(state)
     if offer is None or state.spent or not offer.account.spent > 0:
         return ""
     after = offer.account.after(offer.plan.guarantee)
@@ -189,23 +190,22 @@ class PlanPanel:
             why = f"{state.uncharged}, so nothing is charged"
             return [fact("Privacy guarantee", "none", why, kind="rx-over")]
         at = f"at δ = {number(plan.delta, rounding='up')}"
-        offer = NextDraw.of(state)
+        offer = draw_cost(state)
         if offer is None or state.spent:
             return [fact("Privacy cost", cost_text(plan.guarantee.epsilon(plan.delta)), at)]
         return [
-            fact(
-                "Privacy cost", offer.cost_text, f"{at}{f'; {offer.alone}' if offer.alone else ''}"
-            )
+            fact("Privacy cost", offer.text, f"{at}{f'; {offer.alone}' if offer.alone else ''}")
         ]
 
     def _after(self) -> list[str]:
-        offer = NextDraw.of(self.state)
+        offer = draw_cost(self.state)
         if offer is None or self.state.spent:
             return []
-        left = offer.account.budget - offer.account.after(offer.plan.guarantee)
+        left = offer.left_after
         if offer.affordable:
             return [fact("Remaining after this draw", f"ε = {what_is_left(left)}")]
-        return [fact("Over the budget", f"by {cost_text(-left)}", offer.suggestion, kind="rx-over")]
+        shortage = offer.shortage(SetDraw.remedy)
+        return [fact("Over the budget", f"by {cost_text(-left)}", shortage, kind="rx-over")]
 
     def _advice(self) -> str:
         why = weak_guarantee_reason(self.state.plan)

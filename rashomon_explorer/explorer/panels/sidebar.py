@@ -4,8 +4,8 @@ from html import escape
 
 import ipywidgets
 
+from rashomon_explorer.explorer.panels.draw import GoalPanel
 from rashomon_explorer.explorer.panels.settings import ModelPanel
-from rashomon_explorer.explorer.panels.single import GoalPanel
 from rashomon_explorer.explorer.state import SETTINGS, TREES, ExplorerState
 from rashomon_explorer.explorer.streamed_table import table_shape
 from rashomon_explorer.explorer.widgets.controls import Step

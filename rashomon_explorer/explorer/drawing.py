@@ -1,0 +1,421 @@
+"""The draw of a set: test on simulated rows, charge, draws with progress, and Stop."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from rashomon_explorer.estimators.feasibility import infeasibility_message, is_tried
+from rashomon_explorer.exceptions import DataError, SamplerError
+from rashomon_explorer.explorer import messages
+from rashomon_explorer.explorer.account import Cost, draw_cost
+from rashomon_explorer.explorer.background import BackgroundTask, has_event_loop
+from rashomon_explorer.explorer.dataset import note_table
+from rashomon_explorer.explorer.paid import PaidAction
+from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.explorer.state import FORETELLING, ExplorerState, Favourites
+from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
+from rashomon_explorer.mechanisms.planning.trees import TreePlan
+from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_guarantee_reason
+from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
+from rashomon_explorer.plots.text import at_most, guaranteed_hits, plural
+from rashomon_explorer.privacy.notions import no_guarantee
+from rashomon_explorer.rows import ChunkedRows, Step
+from rashomon_explorer.rows.workers import Threads
+from rashomon_explorer.sets import RashomonSet
+
+FRAMES_A_SECOND = 12
+
+
+class DrawJob:
+    """One fit of an estimator in a worker thread, with progress and a stop request."""
+
+    def __init__(
+        self,
+        estimator: BaseEstimator,
+        X: Any | Callable[[Step], ChunkedRows],
+        y: Any = None,
+        *,
+        adds: float = 0.0,
+    ) -> None:
+        self.estimator = estimator
+        self.adds = adds
+        self.latest: RashomonSet | None = None
+        self.error: Exception | None = None
+        self.beats = 0
+        self.rows_read = 0
+        self.checking = callable(X)
+        self._rows = (X, y)
+        self._counting = threading.Lock()
+        self._stop = threading.Event()
+        self._started = time.monotonic()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether the worker has started and not ended."""
+        return self._thread is not None and self._thread.is_alive()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a stop was requested."""
+        return self._stop.is_set()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self._started
+
+    def start(self) -> None:
+        """Start the worker thread, which does not keep a closing kernel alive."""
+        self._thread = threading.Thread(target=self.run, name="rashomon-draw", daemon=True)
+        self._thread.start()
+
+    def run(self) -> "DrawJob":
+        """Fit in the calling thread; return the job."""
+        watcher = _Watcher(self._publish, self._stop.is_set)
+        try:
+            self.estimator.set_callbacks(watcher)
+            try:
+                with suppress_weak_warnings():  # the page showed them before the button was pressed
+                    self.estimator.fit(*self._rows_and_targets())
+            finally:
+                self.estimator.set_callbacks()
+            self.latest = self.estimator.rashomon_set_
+        except Exception as error:
+            self.error = error
+        return self
+
+    def _rows_and_targets(self) -> tuple[Any, Any]:
+        """Rows and targets; chunked rows are validated first and then counted as they are read."""
+        rows, targets = self._rows
+        if not callable(rows):
+            return rows, targets
+        try:
+            blocks = rows(self._read)
+        except DataError as error:
+            raise DataError(f"{error}. Nothing was charged.") from error
+        if self.stopped:
+            raise SamplerError("stopped before anything was charged")
+        self.checking, self.rows_read = False, 0
+        # Worker processes cannot report progress.
+        here = isinstance(blocks.workers, Threads)
+        return (blocks.then(self._read) if here else blocks), None
+
+    def _read(self, rows: Any, targets: Any) -> tuple[Any, Any]:
+        """Count rows read; end the pass if a stop was requested before the first draw."""
+        if self.stopped and self.latest is None:
+            raise SamplerError("stopped before the first draw: there is no model to save")
+        with self._counting:
+            self.rows_read += len(rows)
+        return rows, targets
+
+    def stop(self) -> None:
+        """Ask the sampler to stop after the current draw or proposal."""
+        self._stop.set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the worker ends; return whether it ended."""
+        if self._thread is not None:
+            self._thread.join(timeout)
+        return not self.running
+
+    def _publish(self, partial: RashomonSet | None) -> None:
+        self.beats += 1
+        if partial is not None:
+            self.latest = partial
+
+
+class _Watcher:
+    """scikit-learn callback that publishes each partial set and forwards the stop request."""
+
+    def __init__(
+        self, publish: Callable[[RashomonSet | None], None], is_stopped: Callable[[], bool]
+    ) -> None:
+        self._publish = publish
+        self._is_stopped = is_stopped
+
+    def setup(self, estimator: BaseEstimator, context: Any) -> None:
+        """Do nothing."""
+
+    teardown = on_fit_task_begin = setup
+
+    def on_fit_task_end(
+        self, estimator: BaseEstimator, context: Any, *, fitted_estimator: Any = None
+    ) -> bool:
+        """Publish the draws so far; return True to stop the estimator."""
+        self._publish(getattr(fitted_estimator, "rashomon_set_", None))
+        return self._is_stopped()
+
+
+_TESTING = "Testing the exact sampler on simulated rows of this shape. Nothing is charged yet…"
+_TESTED = "The exact sampler was tested on simulated rows."
+
+
+class SetDraw(PaidAction[DrawJob]):
+    """Draw of a set of models from the table on screen."""
+
+    name, verb, doing = "these settings", "Draw", "Drawing"
+    remedy = "Set ε to {most} or less, or draw fewer models."
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self.job: DrawJob | None = None
+        self._follower: asyncio.Task[None] | None = None
+        self._test = BackgroundTask("testing the sampler on simulated rows")
+        self._infeasible: dict[str, str] = {}  # reasons by plan; empty if feasible or told
+        self._testing = threading.Lock()
+        self._phase_before = self.state.phase
+
+    @property
+    def plan(self) -> Any:
+        """See `PaidAction.plan`."""
+        return self.state.plan
+
+    @property
+    def cost(self) -> Cost | None:
+        """See `PaidAction.cost`; None if nothing is charged."""
+        return draw_cost(self.state)
+
+    @property
+    def label(self) -> str:
+        """See `PaidAction.label`."""
+        known = self.state.data is not None and self.state.plan is not None
+        return f"Draw {plural(self.state.requested_draws, 'model')}" if known else "Draw"
+
+    @property
+    def unavailable(self) -> str:
+        """See `PaidAction.unavailable`."""
+        return super().unavailable or self.state.no_plan
+
+    @property
+    def free(self) -> str:
+        """See `PaidAction.free`."""
+        return self.state.uncharged
+
+    @property
+    def weakness(self) -> str:
+        """See `PaidAction.weakness`."""
+        return "" if self.cost is None else weak_guarantee_reason(self.plan)
+
+    @property
+    def promise(self) -> tuple[str, str]:
+        """See `PaidAction.promise`."""
+        if has_hit_rate(self.plan):
+            hits = f"<b>{guaranteed_hits(self.plan)}</b>"
+            return f"{hits} within ψ", f"Each draw is within ψ with probability {hits}."
+        excess = at_most(getattr(self.plan, "weighed_excess", self.plan.excess_bound))
+        return f"excess {escape(excess)}", ""
+
+    def start(self) -> None:
+        """Draw; inside an event loop, first test the sampler in a worker thread if it may fail."""
+        if (
+            has_event_loop()
+            and self._may_fail(self.plan)
+            and repr(self.plan) not in self._infeasible
+        ):
+            self._test_and_start()
+            return
+        with self.session.together():
+            job = self.prepare()
+            if self.state.page in ("data", "plan"):
+                self.state.page = "set"
+            if has_event_loop():
+                job.start()
+                self._follower = asyncio.create_task(self._follow())
+            else:
+                job.run()
+                self.pump()
+
+    def prepare(self) -> DrawJob:
+        """Check the budget and return the job of a draw without starting it."""
+        with self.session.together():
+            self.session.check_ready()
+            self.session.replan()
+            self._refuse_if_infeasible()
+            if self.state.uncharged:
+                self.work(None, 0.0)
+            else:
+                self.order()
+        assert self.job is not None
+        return self.job
+
+    def work(self, ledger: Path | None, adds: float) -> Callable[[], DrawJob]:
+        """See `PaidAction.work`."""
+        state, session = self.state, self.session
+        estimator = session.make_estimator(ledger=ledger)
+        if ledger is not None:  # a draw itself records chunked rows, because it reads them
+            note_table(ledger, None if session.is_chunked else state.data.X)
+        self.job = DrawJob(estimator, *session.inputs_of_draw(estimator), adds=adds)
+        with state.hold_trait_notifications():
+            state.alert = None
+            state.n_drawn = 0
+            state.selection = ()
+            state.favourites = Favourites()
+            state.in_view = 0
+            state.drawn_settings = state.draw_settings()
+            state.phase = "reserved"
+        session.set_status(f"Drawing {plural(state.requested_draws, 'model')}…")
+        return self.job.run
+
+    def stop(self) -> None:
+        """Ask the running draw to stop; its draws are kept and the privacy cost stays spent."""
+        if self.state.phase == FORETELLING:
+            self._test.drop()
+            self.state.phase = self._phase_before
+            self.session.set_status("Stopped before anything was charged.")
+        elif self.job is not None and self.job.running:
+            self.job.stop()
+            self.session.set_status("Stopping…")
+
+    async def wait_until_idle(self) -> None:
+        """Wait until no draw and no test before a draw is running."""
+        while self._test.running or (self._follower is not None and not self._follower.done()):
+            await asyncio.sleep(0.01)
+
+    async def _follow(self) -> None:
+        try:
+            while self.pump():
+                await asyncio.sleep(1 / FRAMES_A_SECOND)
+        except Exception as error:
+            self.state.phase = "failed"
+            messages.report(self.state, "Showing the draws", error)
+
+    def pump(self) -> bool:
+        """Copy the newest draws of the job into the state; return whether the job is running."""
+        with self.session.together():
+            return self._pump()
+
+    def _pump(self) -> bool:
+        job, state = self.job, self.state
+        if job is None or not state.spent:
+            return False
+        ended = not job.running  # checked before reading the draws, so that none is missed
+        partial = job.latest
+        if partial is not None and partial.n_draws != state.n_drawn:
+            state.rashomon_set = self._labelled(partial)
+            state.n_drawn = partial.n_draws
+        if job.beats and state.phase == "reserved":
+            state.phase = "drawing"
+            self._read_ledger()
+        if ended:
+            self._read_ledger()
+            self.receive(job)
+        elif not job.stopped:
+            self.session.set_status(progress(job, state))
+        return not ended
+
+    def _labelled(self, models: RashomonSet) -> RashomonSet:
+        groups = self.state.data.get("feature_groups")
+        if groups is not None and isinstance(models, RashomonSet):
+            models = models.with_groups(groups)
+        if not self.state.unconfirmed:
+            return models
+        return replace(models, guarantee=no_guarantee(self.state.unconfirmed))
+
+    def _read_ledger(self) -> None:
+        """Update the account during or after a draw, even if the ledger cannot be read."""
+        messages.error_boundary(self.state, messages.LEDGER_READ, self.session.refresh_account)()
+
+    def receive(self, result: DrawJob) -> None:
+        """See `PaidAction.receive`; the whole privacy cost stays spent after any end."""
+        state, job = self.state, result
+        if job.stopped and isinstance(job.error, SamplerError):
+            state.phase = "stopped"
+            charged = "the first model; the whole privacy cost stays spent"
+            before = "anything was charged" if job.checking else charged
+            self.session.set_status(f"Stopped before {before}.")
+        elif job.error is not None:
+            state.phase = "failed"
+            self.session.set_status("The draw failed.")
+            messages.report(state, "Drawing", job.error)
+        else:
+            self.session.set_status(self.show(job))
+
+    def show(self, result: DrawJob) -> str:
+        """Save the set beside its ledger; return the receipt."""
+        state, fitted = self.state, result.estimator
+        fitted.rashomon_set_ = state.rashomon_set  # the set on screen, with its feature groups
+        fitted.guarantee_ = state.rashomon_set.guarantee
+        self.session.keep_draw(fitted)
+        requested, drawn = fitted.plan_.n_draws, state.n_drawn
+        state.phase = "stopped" if drawn < requested else "done"
+        # The line is also visible in the release view, so it omits the hit rate and the run time,
+        # which depend on the rows.
+        told = f"Drew {plural(drawn, 'model')}"
+        if drawn < requested:
+            told = f"Stopped after {drawn} of {plural(requested, 'model')}"
+        if state.uncharged:
+            return f"{told}. No guarantee and no privacy cost: {state.uncharged}."
+        return messages.receipt(told, result.adds, state.account)
+
+    def _may_fail(self, plan: Plan | TreePlan | None) -> bool:
+        """Whether a named sampler may fail on this plan; "auto" tests such samplers itself."""
+        if plan is None or isinstance(plan, TreePlan):
+            return False
+        return sampler_traits(self.state.mechanism).may_give_up and is_tried(plan)
+
+    def _is_untested(self, plan: Plan | TreePlan | None) -> bool:
+        return self._may_fail(plan) and repr(plan) not in self._infeasible
+
+    def _test_and_start(self) -> None:
+        """Test the sampler on simulated rows in a worker thread, then start the draw."""
+        if not self.state.uncharged:
+            self.affordable_cost()
+        self._phase_before = self.state.phase
+        with self.state.hold_trait_notifications():
+            self.state.phase, self.state.alert = FORETELLING, None
+        self.session.set_status(_TESTING)
+        plan = self.plan
+
+        def test() -> None:
+            with suppress(Exception):  # raised again by `prepare`
+                self._reason(plan)
+
+        self._test.start(test, lambda _: self._after_test())
+
+    def _after_test(self) -> None:
+        self.state.phase = self._phase_before
+        self.session.set_status(_TESTED)
+        messages.error_boundary(self.state, self.doing, self.start)()
+
+    def _reason(self, plan: Plan) -> str:
+        with self._testing:
+            if repr(plan) not in self._infeasible:
+                self._infeasible[repr(plan)] = infeasibility_message(plan)
+            return self._infeasible[repr(plan)]
+
+    def _refuse_if_infeasible(self) -> None:
+        """Raise a SamplerError once per plan, before any charge, if draws are likely to fail."""
+        if not self._may_fail(self.plan):
+            return
+        reason, self._infeasible[repr(self.plan)] = self._reason(self.plan), ""
+        if reason:
+            raise SamplerError(
+                f"{reason} Nothing was charged. Press Draw again to try anyway: the privacy cost "
+                f"is spent even if sampling fails."
+            )
+
+
+def progress(job: DrawJob, state: ExplorerState) -> str:
+    """Describe the progress of a draw."""
+    models = plural(state.requested_draws, "model")
+    if state.n_drawn:
+        return f"Drawing: {state.n_drawn} of {models}, {job.seconds:.0f} s."
+    if job.checking:
+        return (
+            f"Checking all rows, {job.rows_read:,} so far. An invalid row is reported before "
+            f"anything is charged."
+        )
+    first = f"Sampling the first of {models}, {job.seconds:.0f} s"
+    if job.rows_read:
+        return f"{first}: {job.rows_read:,} rows read; every pass reads them again."
+    return f"{first}. The sampler rejects proposals until one is accepted."

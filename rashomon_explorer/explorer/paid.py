@@ -1,0 +1,568 @@
+"""Actions of the page that charge the ledger: price, charge, result, saved file and receipt."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+
+import numpy as np
+
+from rashomon_explorer.estimators import DPBilevelSearch, DPClassifier, DPRegressor
+from rashomon_explorer.exceptions import BudgetExceededError, LedgerError, SamplerError
+from rashomon_explorer.explorer import messages
+from rashomon_explorer.explorer.account import Cost, to_charge
+from rashomon_explorer.explorer.background import BackgroundTask
+from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.explorer.set_store import NumberedFiles, read_file
+from rashomon_explorer.explorer.state import BUDGET, SETTINGS
+from rashomon_explorer.explorer.streamed_table import streamed_table
+from rashomon_explorer.mechanisms.one_model.plan import ModelPlan
+from rashomon_explorer.mechanisms.penalties.plan import TuningPlan
+from rashomon_explorer.mechanisms.planning.options import AUTO
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
+from rashomon_explorer.plots.text import at_most, cost_text, plural
+from rashomon_explorer.privacy import Guarantee
+
+
+class Charged(Protocol):
+    """Result of a paid action."""
+
+    @property
+    def adds(self) -> float:
+        """Increase of the ledger's total ε when it was charged."""
+
+
+T = TypeVar("T", bound=Charged)
+
+
+class PaidAction(ABC, Generic[T]):
+    """One action that charges the ledger of the table on screen.
+
+    Its price is the cost of its plan by the ledger's rule. Its work charges the ledger, reads the
+    rows and saves the result in one go, in any thread; the result is then shown with a receipt.
+    """
+
+    name: ClassVar[str]
+    """Result of the action in messages: "there is no plan for *one model*"."""
+
+    verb: ClassVar[str]
+    """Label of its button without the cost."""
+
+    doing: ClassVar[str]
+    """Label of its button and name of the action while it is running."""
+
+    remedy: ClassVar[str] = "Set ε to {most} or less."
+    """What to do if the budget does not suffice."""
+
+    always_asks: ClassVar[bool] = False
+    """Whether a confirmation is needed even if the guarantee is not weak."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.state = session.state
+        self.shown: Callable[[], object] = lambda: None
+        self.observers: list[Callable[[], object]] = []
+        self.task = BackgroundTask(self.doing, self._report, lambda: self._started_or_ended())
+
+    @property
+    @abstractmethod
+    def plan(self) -> Any:
+        """Plan of the current settings; None if there is no valid one."""
+
+    @abstractmethod
+    def work(self, ledger: Path | None, adds: float) -> Callable[[], T]:
+        """Return a function that charges the ledger, computes the result, and saves it."""
+
+    @abstractmethod
+    def show(self, result: T) -> str:
+        """Show the result; return its description for the receipt."""
+
+    @property
+    def label(self) -> str:
+        """What the action does, on its button."""
+        return self.verb
+
+    @property
+    def unavailable(self) -> str:
+        """Why the action is unavailable, whatever it costs; empty if it is available."""
+        if self.state.data is None:
+            return "Choose a data set first."
+        return self.state.unconfirmed_reason
+
+    @property
+    def free(self) -> str:
+        """Why the action is not charged and has no guarantee; empty if it is charged."""
+        return ""
+
+    @property
+    def weakness(self) -> str:
+        """Why the guarantee of the plan is weak; empty if it is not weak."""
+        return ""
+
+    @property
+    def promise(self) -> tuple[str, str]:
+        """What the plan guarantees, as HTML: briefly, and in a sentence."""
+        return "", ""
+
+    @property
+    def cost(self) -> Cost | None:
+        """Privacy cost of the plan; None without a plan."""
+        account, plan = self.state.account, self.plan
+        return None if account is None or plan is None else Cost(plan, account)
+
+    def start(self) -> None:
+        """Charge the ledger and show the result, in a worker thread if there is an event loop."""
+        if not self.task.running:
+            work = self.order()
+            self.state.alert = None
+            self.task.start(work, self.receive)
+
+    def order(self) -> Callable[[], T]:
+        """Check the settings and the budget, and return the work; charge nothing yet."""
+        cost = self.affordable_cost()
+        return self.work(self.session.ledger_to_charge(), cost.adds)
+
+    def affordable_cost(self) -> Cost:
+        """Return the cost by the ledger as it is now; raise an error if it cannot be charged."""
+        self.session.check_ready()
+        if self.state.unconfirmed:
+            raise LedgerError(f"nothing of this table can be released: {self.state.unconfirmed}")
+        self.session.refresh_account()
+        cost = self.cost
+        if cost is None:
+            raise SamplerError(f"there is no plan for {self.name}: {self.unavailable}")
+        if not cost.affordable:
+            raise BudgetExceededError(
+                f"{messages.budget_text(cost.account)} {cost.shortage(self.remedy)} Nothing was "
+                f"read and nothing was spent."
+            )
+        return cost
+
+    def receive(self, result: T) -> None:
+        """Show the result with a receipt, and report a failure to save it."""
+        description = self.show(result)
+        try:
+            account = self.session.refresh_account()
+            if account is not None:
+                self.session.set_status(messages.receipt(description, result.adds, account))
+        finally:
+            if (error := self.unsaved(result)) is not None:
+                messages.report(self.state, f"Saving {self.name}", error, messages.ON_SCREEN_ONLY)
+        self.shown()
+
+    def unsaved(self, result: T) -> Exception | None:
+        """Return the error with which saving a result failed, once; None if it was saved."""
+        return None
+
+    def _report(self, error: Exception) -> None:
+        messages.report(self.state, self.doing, error)
+
+    def _started_or_ended(self) -> None:
+        for notify in self.observers:
+            notify()
+        if not self.task.running:
+            refresh = self.session.refresh_account
+            messages.error_boundary(self.state, messages.LEDGER_READ, refresh)()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaidResult:
+    """Private result that may be published, with its guarantee and what it added to the ledger."""
+
+    guarantee: Guarantee
+    delta: float
+    adds: float
+
+    keys: ClassVar[Mapping[str, str]] = {}
+    """Keys in files that differ from the names of the fields."""
+
+    @property
+    def spent(self) -> str:
+        """Privacy cost of the result as the only charge, as text."""
+        return cost_text(self.guarantee.epsilon(self.delta), self.delta)
+
+    def to_text(self) -> str:
+        """Serialise to JSON."""
+        values = {**vars(self), "guarantee": self.guarantee.to_dict()}
+        written = {self.keys.get(name, name): value for name, value in values.items()}
+        return json.dumps(written, ensure_ascii=False, indent=1)
+
+    @classmethod
+    def of_text(cls, text: str) -> Self:
+        """Inverse of `to_text`."""
+        names = {key: name for name, key in cls.keys.items()}
+        values = {names.get(key, key): value for key, value in json.loads(text).items()}
+        guarantee = Guarantee.from_dict(values.pop("guarantee"))
+        return cls(**{k: _as_tuples(value) for k, value in values.items()}, guarantee=guarantee)
+
+
+def _as_tuples(value: Any) -> Any:
+    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
+
+
+R = TypeVar("R", bound=PaidResult)
+
+
+class SavedAction(PaidAction[R]):
+    """Action whose results are saved in numbered files beside the sets; the last one is shown."""
+
+    kind: ClassVar[type[PaidResult]]
+    trait: ClassVar[str]
+    """Trait of the state that holds the last result."""
+
+    ending: ClassVar[str]
+    """Suffix of the files."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._unsaved: Exception | None = None
+        self.state.observe(lambda _: self._show_last(), "data")
+
+    @abstractmethod
+    def result(self, ledger: Path | None, adds: float) -> Callable[[], R]:
+        """Return a function that charges the ledger and computes the result."""
+
+    @abstractmethod
+    def describe(self, result: R) -> str:
+        """Describe a result for the receipt."""
+
+    def work(self, ledger: Path | None, adds: float) -> Callable[[], R]:
+        """See `PaidAction.work`."""
+        compute = self.result(ledger, adds)
+        files = None if ledger is None else self._files(ledger)
+
+        def pay() -> R:
+            with suppress_weak_warnings():
+                result = compute()
+            try:
+                if files is not None:
+                    files.add(result.to_text())
+            except Exception as error:  # the cost is spent: keep and report the result
+                self._unsaved = error
+            return result
+
+        return pay
+
+    def show(self, result: R) -> str:
+        """See `PaidAction.show`."""
+        setattr(self.state, self.trait, result)
+        return self.describe(result)
+
+    def unsaved(self, result: R) -> Exception | None:
+        """See `PaidAction.unsaved`."""
+        error, self._unsaved = self._unsaved, None
+        return error
+
+    def _files(self, ledger: Path) -> NumberedFiles:
+        return NumberedFiles(ledger.with_suffix(".sets"), "", self.ending)
+
+    def _show_last(self) -> None:
+        """Show the last saved result of this table."""
+        account, result, errors = self.state.account, None, list[OSError]()
+        if self.state.data is not None and account is not None:
+            try:
+                paths = self._files(account.path).paths()
+            except OSError as error:
+                paths = []
+                errors.append(error)
+            while paths and result is None and not errors:
+                result = read_file(paths.pop(), self.kind.of_text, errors.append)
+        setattr(self.state, self.trait, result)
+        if errors:
+            messages.report(self.state, messages.PAID_READ, errors[0], messages.STILL_THERE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaidModel(PaidResult):
+    """Private model and its guarantee."""
+
+    model: dict[str, Any]
+    mechanism: str
+    why: str
+    others: tuple[tuple[str, str], ...]
+    excess: str
+    unseen: str
+
+    keys: ClassVar[Mapping[str, str]] = {"mechanism": "method"}
+
+
+_ESTIMATORS: dict[str, Any] = {"classification": DPClassifier, "regression": DPRegressor}
+
+
+class SingleModel(SavedAction[PaidModel]):
+    """One private model of the table on screen."""
+
+    name, verb, doing = "one model", "Make one model", "Making one model"
+    kind, trait, ending = PaidModel, "one_model", ".model"
+
+    def __init__(self, session: Session) -> None:
+        session.state.observe(lambda _: self.replan(), ["goal", "data", "view", *SETTINGS, *BUDGET])
+        super().__init__(session)
+
+    @property
+    def plan(self) -> ModelPlan | None:
+        """See `PaidAction.plan`."""
+        plan = self.state.one_plan
+        return plan if isinstance(plan, ModelPlan) else None
+
+    @property
+    def unavailable(self) -> str:
+        """See `PaidAction.unavailable`."""
+        plan = self.state.one_plan
+        return plan if isinstance(plan, str) else super().unavailable
+
+    @property
+    def weakness(self) -> str:
+        """See `PaidAction.weakness`."""
+        return "" if self.plan is None else self.plan.weakness
+
+    @property
+    def promise(self) -> tuple[str, str]:
+        """See `PaidAction.promise`."""
+        if self.plan is None:
+            return "", ""
+        excess, mechanism = escape(at_most(self.plan.excess_bound)), self.plan.mechanism
+        return f"excess {excess}", (
+            f"One model by {escape(mechanism.replace('_', ' '))}: expected excess loss "
+            f"<b>{excess}</b>."
+        )
+
+    def make_estimator(self, *, ledger: Path | None = None) -> Any:
+        """Return an unfitted estimator with the settings of the sliders."""
+        state, data = self.state, self.session.data_or_error()
+        named = {name: getattr(state, name) for name in ("epsilon", "delta", "radius", "loss")}
+        if data.task == "regression":
+            named["target_bounds"] = data.target_bounds
+        else:
+            named["classes"] = tuple(range(len(data.classes)))
+        ridge = 0.0 if state.ridge == AUTO else state.ridge
+        return _ESTIMATORS[data.task](
+            **named, ridge=ridge, ledger=to_charge(ledger, state.planned_budget)
+        )
+
+    def replan(self) -> None:
+        """Plan if the goal is one model; reads no row."""
+        state = self.state
+        if state.goal != "one" or state.data is None:
+            state.one_plan = None
+            return
+        if state.unconfirmed_reason:
+            state.one_plan = state.unconfirmed_reason
+            return
+        path = None if state.account is None else state.account.path
+        try:
+            with suppress_weak_warnings():
+                state.one_plan = self.make_estimator(ledger=path).plan(*self.session.shape)
+        except (SamplerError, ValueError) as error:
+            state.one_plan = str(error)
+
+    def result(self, ledger: Path | None, adds: float) -> Callable[[], PaidModel]:
+        """See `SavedAction.result`."""
+        estimator, data = self.make_estimator(ledger=ledger), self.state.data
+        rows, whole = self.session.rows, streamed_table(data)
+        columns = list(map(str, rows.columns))
+        if whole is not None:  # all rows are validated before anything is charged
+            return lambda: paid_model(estimator.fit(whole.encoded()), data, columns, adds)
+        return lambda: paid_model(estimator.fit(rows, data.y), data, columns, adds)
+
+    def describe(self, result: PaidModel) -> str:
+        """See `SavedAction.describe`."""
+        return f"Made one model by {result.mechanism}"
+
+
+def paid_model(fitted: Any, data: Any, columns: list[str], adds: float) -> PaidModel:
+    """Return a fitted private model as plain numbers, with its guarantee."""
+    plan: ModelPlan = fitted.plan_
+    outputs = np.atleast_2d(fitted.encoded_coef_)
+    model = {
+        "format": "rashomon-explorer models",
+        "version": 1,
+        "columns": columns,
+        "link": _link(fitted, len(outputs)),
+        "row_norm": fitted.row_norm,
+        "target_bounds": [-1.0, 1.0],  # coefficients are in units of the target
+        "classes": [] if data.classes is None else list(data.classes),
+        "coefficients": [_relative_scores(outputs).tolist()],
+        "intercepts": [_relative_scores(np.atleast_1d(fitted.encoded_intercept_)).tolist()],
+    }
+    others = tuple(
+        (one.name, f"excess loss {at_most(one.bound(plan.goal))}" if one.applies else one.why)
+        for one in plan.options
+        if one.name != plan.mechanism
+    )
+    return PaidModel(
+        model=model,
+        mechanism=plan.mechanism,
+        why=plan.why,
+        others=others,
+        excess=at_most(plan.excess_bound),
+        unseen=at_most(plan.population_bound),
+        guarantee=fitted.guarantee_,
+        delta=plan.delta,
+        adds=adds,
+    )
+
+
+def _relative_scores(each: Any) -> Any:
+    """Scores relative to the first class, as in released models."""
+    return each if len(each) == 1 else each[1:] - each[:1]
+
+
+def _link(fitted: Any, outputs: int) -> str:
+    if not hasattr(fitted, "classes_"):
+        return "identity"
+    if fitted.loss != "logistic":
+        return "sign"
+    return "logistic" if outputs == 1 else "softmax"
+
+
+_IN_MEMORY = (
+    "Private tuning needs rows in memory, got chunked rows: use DPBilevelSearch on a declared "
+    "sample, explorer.chunks.sample(50_000).to_memory()."
+)
+
+PENALTY_BOUNDS = {
+    "0.1 to 10": (0.1, 10.0),
+    "0.01 to 1": (0.01, 1.0),
+    "0.001 to 10": (0.001, 10.0),
+}
+"""Public penalty ranges on the page; scikit-learn's alpha is n times such a penalty."""
+
+PENALTY_DRAWS = (1, 5, 20)
+"""Numbers of draws on the page."""
+
+
+@dataclass(frozen=True)
+class TuningOffer:
+    """Unfitted search and its plan, or the reason why there is none; public."""
+
+    search: DPBilevelSearch | None = None
+    plan: TuningPlan | None = None
+    why_not: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuned(PaidResult):
+    """Privately drawn penalties with their guarantee."""
+
+    penalties: tuple[float, ...]
+    bounds: tuple[float, float]
+    mechanism: str
+    promised: str
+
+
+class PenaltyTuning(SavedAction[Tuned]):
+    """Private draws of a penalty for the table on screen."""
+
+    name, verb, doing = "a penalty", "Draw a penalty", "Drawing a penalty"
+    kind, trait, ending = Tuned, "tuned", ".penalties"
+
+    def __init__(self, session: Session) -> None:
+        self.bounds, self.n_draws = next(iter(PENALTY_BOUNDS)), PENALTY_DRAWS[0]
+        planned_by = ["data", "view", "account", "epsilon", "delta", "psi"]
+        session.state.observe(lambda _: self.replan(), planned_by)
+        super().__init__(session)
+
+    @property
+    def plan(self) -> TuningPlan | None:
+        """See `PaidAction.plan`."""
+        return None if self.state.tuning is None else self.state.tuning.plan
+
+    @property
+    def unavailable(self) -> str:
+        """See `PaidAction.unavailable`."""
+        return "" if self.state.tuning is None else self.state.tuning.why_not
+
+    @property
+    def weakness(self) -> str:
+        """See `PaidAction.weakness`."""
+        plan = self.plan
+        return "" if plan is None or not plan.weakness else f"{plan.weakness}. {plan.suggestion}"
+
+    @property
+    def promise(self) -> tuple[str, str]:
+        """See `PaidAction.promise`."""
+        plan = self.plan
+        if plan is None:
+            return "", ""
+        return "", (
+            f"{plural(plan.n_draws, 'draw')} from {plan.n_points} penalties by the "
+            f"{escape(plan.mechanism)} mechanism: {escape(guarantee_text(plan))}."
+        )
+
+    def make_search(self, *, ledger: Path | None = None) -> DPBilevelSearch:
+        """Return an unfitted search with the settings of the page."""
+        data = self.session.data_or_error()
+        named: dict[str, Any] = {
+            name: getattr(self.state, name) for name in ("epsilon", "delta", "psi")
+        }
+        if data.task == "regression":
+            kind, named["target_bounds"] = "ridge", data.target_bounds
+        else:
+            kind, named["classes"] = "logistic", tuple(range(len(data.classes)))
+        return DPBilevelSearch(
+            kind,
+            bounds=PENALTY_BOUNDS[self.bounds],
+            n_draws=self.n_draws,
+            refit=None,
+            ledger=None if ledger is None else str(ledger),
+            **named,
+        )
+
+    def replan(self) -> None:
+        """Plan the private search; reads no row."""
+        reason = self._unplanned()
+        if reason:
+            self.state.tuning = TuningOffer(why_not=reason)
+            return
+        try:
+            with suppress_weak_warnings():
+                search = self.make_search(ledger=self.state.account.path)
+                plan = search._planned(*self.session.rows.shape)
+        except (SamplerError, ValueError) as error:
+            self.state.tuning = TuningOffer(why_not=str(error))
+            return
+        assert isinstance(plan, TuningPlan)  # one penalty is drawn from a grid
+        self.state.tuning = TuningOffer(self.make_search(), plan)
+
+    def _unplanned(self) -> str:
+        state, data = self.state, self.state.data
+        if data is None or state.account is None or self.session.rows is None:
+            return "Choose a data set first."
+        if state.unconfirmed_reason:
+            return state.unconfirmed_reason
+        if self.session.is_chunked:
+            return _IN_MEMORY
+        several = data.classes is not None and len(data.classes) > 2
+        return "Private tuning needs a binary or numeric target." if several else ""
+
+    def result(self, ledger: Path | None, adds: float) -> Callable[[], Tuned]:
+        """See `SavedAction.result`."""
+        search, bounds = self.make_search(ledger=ledger), PENALTY_BOUNDS[self.bounds]
+        rows, targets = self.session.rows, self.state.data.y
+
+        def draw() -> Tuned:
+            fitted = search.fit(rows, targets)
+            return Tuned(
+                penalties=tuple(fitted.rashomon_set_.penalties[:, 0].tolist()),
+                bounds=bounds,
+                mechanism=fitted.plan_.mechanism,
+                promised=guarantee_text(fitted.plan_),
+                guarantee=fitted.guarantee_,
+                delta=search.delta,
+                adds=adds,
+            )
+
+        return draw
+
+    def describe(self, result: Tuned) -> str:
+        """See `SavedAction.describe`."""
+        return f"Made {plural(len(result.penalties), 'draw')} of a penalty"
+
+
+def guarantee_text(plan: TuningPlan) -> str:
+    """Describe the bound on a draw's validation loss."""
+    return f"{at_most(plan.excess_bound)} above the least validation loss on average"
