@@ -171,7 +171,7 @@ def peer_arrays(race: Race) -> dict[str, Any]:
         "rows": _rows(problem),
         "start": race.first,
         "minimum": minimum.value,
-        "radius": problem.domain.radius_bound,
+        "radius": problem.domain.radius,
         "beta": target.beta,
         "psi": target.psi,
         "width": _width(target),
@@ -208,7 +208,7 @@ def _seconds_of_loop(race: Race, seconds: float) -> float:
     rng = np.random.default_rng(0)
     theta = np.ascontiguousarray(race.first.T)
     gradient = gradient_of_one(race.target)
-    radius, spread = race.target.problem.domain.radius_bound, np.sqrt(2 * race.step_size)
+    radius, spread = race.target.problem.domain.radius, np.sqrt(2 * race.step_size)
 
     def steps() -> None:
         for k, model in enumerate(theta):

@@ -170,7 +170,7 @@ def _tried_batches(
         constants.p,
         constants.p / beta + local.gap_tolerance + lost,
         2 * slope**2 / (constants.m * sizes[-1]),
-        min(domain.radius_bound, stages[-1].distance),
+        min(domain.radius, stages[-1].distance),
     )
 
 
@@ -319,7 +319,7 @@ def with_ridge(constants: Constants, domain: Domain, ridge: float) -> Constants:
     """Constants of the same loss with an additional ridge."""
     return replace(
         constants,
-        L=constants.L + ridge * domain.radius_bound,
+        L=constants.L + ridge * domain.radius,
         M=constants.M + ridge,
         m=constants.m + ridge,
     )

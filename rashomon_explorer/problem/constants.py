@@ -72,7 +72,7 @@ class Constants:
                 "row_norm (scale the features by their public ranges)"
             )
         # A small reach may be a huge row times a tiny radius: the squared row overflows.
-        size = max(row_bound, domain.radius_bound, getattr(loss, "target_bound", 0.0))
+        size = max(row_bound, domain.radius, getattr(loss, "target_bound", 0.0))
         if not size <= LARGEST_REACH:
             raise ValueError(
                 f"rows, models or targets could be as long as {size:g}, more than "
@@ -81,7 +81,7 @@ class Constants:
         return cls(
             n=n,
             p=p,
-            L=float(loss.lipschitz(reach, row_bound)) + ridge * domain.radius_bound,
+            L=float(loss.lipschitz(reach, row_bound)) + ridge * domain.radius,
             M=loss.smoothness(row_bound) + ridge,
             m=ridge,
             osc=float(loss.oscillation(reach)) / n,

@@ -29,12 +29,7 @@ class Domain(Protocol):
 
     @property
     def radius(self) -> float:
-        """Largest ‖θ‖, the same as ``radius_bound``: radius of the least centred ball around C."""
-        ...
-
-    @property
-    def radius_bound(self) -> float:
-        """Largest ‖θ‖."""
+        """Largest ‖θ‖: radius of the least centred ball around C."""
         ...
 
     @property
@@ -60,10 +55,6 @@ class Domain(Protocol):
 
     def support(self, direction: FloatArray) -> FloatArray:
         """Support function max_{θ in C} g·θ of each column g of ``direction`` (p, K); (K,)."""
-        ...
-
-    def gauge(self, theta: FloatArray) -> FloatArray:
-        """Least t ≥ 0 with θ in t·C, for each column (p, K); at most 1 in C, possibly infinite."""
         ...
 
     def chord(self, theta: FloatArray, direction: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -99,11 +90,6 @@ class Ball:
         return None
 
     @property
-    def radius_bound(self) -> float:
-        """Largest ‖θ‖."""
-        return self.radius
-
-    @property
     def diameter(self) -> float:
         """Largest distance between two models."""
         return 2 * self.radius
@@ -133,10 +119,6 @@ class Ball:
     def support(self, direction: FloatArray) -> FloatArray:
         """Radius times the norm of each column of ``direction`` (p, K); shape (K,)."""
         return np.asarray(self.radius * np.linalg.norm(direction, axis=0))
-
-    def gauge(self, theta: FloatArray) -> FloatArray:
-        """‖θ‖/radius of each column of ``theta`` (p, K); shape (K,)."""
-        return np.asarray(np.linalg.norm(theta, axis=0) / self.radius)
 
     def chord(self, theta: FloatArray, direction: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Interval of t with θ + t·d in the ball, for each column (p, K) of models in the ball."""
@@ -183,12 +165,7 @@ class Intersection:
     @property
     def radius(self) -> float:
         """Largest ‖θ‖: the smaller of the two, as the body contains 0 and is convex."""
-        return min(self.body.radius_bound, self.ball.radius)
-
-    @property
-    def radius_bound(self) -> float:
-        """Largest ‖θ‖."""
-        return self.radius
+        return min(self.body.radius, self.ball.radius)
 
     @property
     def diameter(self) -> float:
@@ -225,10 +202,6 @@ class Intersection:
         rest = direction - multiplier * point
         bounds.append(self.body.support(rest) + self.ball.radius * multiplier * np.sqrt(square))
         return np.asarray(np.min(bounds, axis=0))
-
-    def gauge(self, theta: FloatArray) -> FloatArray:
-        """Larger of the two gauges of each column of ``theta`` (p, K); shape (K,)."""
-        return np.maximum(self.body.gauge(theta), self.ball.gauge(theta))
 
     def chord(self, theta: FloatArray, direction: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Interval of t with θ + t·d in both, for each column (p, K) of models in both."""

@@ -206,7 +206,7 @@ def minimise_on(
 
 def _general_certify(place: Place, domain: Domain) -> Minimum:
     support = float(domain.support(-place.gradient[:, None])[0])
-    size = domain.radius_bound * float(np.linalg.norm(place.gradient)) + abs(place.value)
+    size = domain.radius * float(np.linalg.norm(place.gradient)) + abs(place.value)
     gap = max(0.0, float(place.gradient @ place.theta) + support) + ROUNDING * size
     return Minimum(place.theta, place.value, gap, multiplier=0.0, slack=gap)
 
@@ -217,9 +217,9 @@ def _general_model_minimiser(
     """Minimiser over the domain of the second-order model, to a gap of ``goal``."""
     constant = place.gradient - hessian @ place.theta
     # Without curvature a step is a hundred radii: projections from further lose accuracy.
-    flat = 0.01 * float(np.linalg.norm(place.gradient)) / domain.radius_bound
+    flat = 0.01 * float(np.linalg.norm(place.gradient)) / domain.radius
     step = 1 / max(float(np.linalg.eigvalsh(hessian)[-1]), flat, 1e-300)
-    smallest = float(np.finfo(float).eps) * domain.radius_bound / 2
+    smallest = float(np.finfo(float).eps) * domain.radius / 2
     theta = ahead = place.theta
     momentum = 1.0
     for k in range(_MOST_INNER):
@@ -279,7 +279,7 @@ def certify(
     mean, offset, slope = loss.dual(theta, smoothing)
     value = mean + ridge / 2 * float(theta @ theta)
     lower = offset + _linear_minimum(slope, ridge, domain)
-    size = abs(value) + domain.radius_bound * float(np.linalg.norm(slope))
+    size = abs(value) + domain.radius * float(np.linalg.norm(slope))
     gap = max(0.0, value - lower) + ROUNDING * size
     return Minimum(theta, value, gap, multiplier=0.0, slack=gap)
 

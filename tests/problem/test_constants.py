@@ -138,7 +138,7 @@ def test_parameters_are_those_of_every_score() -> None:
 
 def test_another_domain_has_the_constants_of_the_ball_around_it() -> None:
     lens = Intersection(Shifted(Ball(5.0), (1.0, 2.0)), Ball(4.0))
-    around = Ball(lens.radius_bound)
+    around = Ball(lens.radius)
     inside, outside = (
         Constants.of("logistic", n=9, p=2, domain=domain, row_bound=1.0, ridge=0.2)
         for domain in (lens, around)

@@ -91,20 +91,6 @@ def test_the_support_along_axes_and_diagonals_too(domain):
 @pytest.mark.parametrize("domain", CASES)
 @given(seed=SEEDS)
 @settings(max_examples=30)
-def test_the_gauge_is_at_most_one_exactly_in_the_domain(domain, seed):
-    theta = blocks(seed)
-    gauge = domain.gauge(theta)
-    clear = np.abs(gauge - 1) > 1e-9
-    assert ((gauge <= 1) == domain.contains(theta))[clear].all()
-    np.testing.assert_allclose(domain.gauge(3 * theta), 3 * gauge, rtol=1e-12)
-    assert (domain.gauge(np.zeros((P, 1))) == 0).all()
-    finite = np.isfinite(gauge) & (gauge > 0)
-    np.testing.assert_allclose(domain.gauge(theta[:, finite] / gauge[finite]), 1, rtol=1e-9)
-
-
-@pytest.mark.parametrize("domain", CASES)
-@given(seed=SEEDS)
-@settings(max_examples=30)
 def test_a_chord_ends_on_the_boundary(domain, seed):
     theta, direction = members(domain, seed), blocks(seed + 1)
     low, high = domain.chord(theta, direction)
@@ -123,7 +109,6 @@ def test_sizes_hold_every_member(domain):
     theta = np.hstack([theta, corners])
     norm = np.linalg.norm(theta, axis=0)
     assert domain.contains(members(domain, 3)).all()
-    assert domain.radius == domain.radius_bound
     assert 0.9 * domain.radius <= norm.max() <= domain.radius * (1 + 1e-9)
     apart = np.linalg.norm(theta[:, :, None] - corners[:, None, :50], axis=0).max()
     assert apart <= domain.diameter * (1 + 1e-9)
@@ -134,14 +119,6 @@ def test_sizes_hold_every_member(domain):
 
 
 @pytest.mark.parametrize("domain", CASES)
-def test_draws_are_uniform_by_their_gauge(domain):
-    """For every convex set that holds 0, gauge^p of a uniform point is uniform on [0, 1]."""
-    gauge = domain.gauge(members(domain, 4, 4000))
-    assert kstest(gauge**P, "uniform").pvalue > 1e-3
-    assert kstest(gauge ** (P - 1), "uniform").pvalue < 1e-3
-
-
-@pytest.mark.parametrize("domain", CASES)
 def test_draws_are_uniform_by_their_places(domain):
     """Against points of the cube around the domain that happen to lie in it."""
     rng = np.random.default_rng(5)
@@ -149,6 +126,7 @@ def test_draws_are_uniform_by_their_places(domain):
     peers, draws = cube[:, domain.contains(cube)], members(domain, 6, 4000)
     for direction in (*np.eye(P), np.array([1.0, -1.0, 0.5])):
         assert kstest(direction @ draws, direction @ peers).pvalue > 1e-3
+        assert kstest(direction @ (0.8 * draws), direction @ peers).pvalue < 1e-3
     volume = (2 * domain.radius) ** P * peers.shape[1] / cube.shape[1]
     bound = np.exp(domain.log_volume_bound(P))
     assert volume <= 1.03 * bound

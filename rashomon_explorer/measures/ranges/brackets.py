@@ -55,7 +55,7 @@ def _brackets(
     if isinstance(problem, PenalisedProblem):
         reach: Reach = problem.reach(psi)
     else:
-        reach = BallReach(problem.domain.radius_bound, best.theta)
+        reach = BallReach(problem.domain.radius, best.theta)
     among = LevelSet(problem, best.theta, best.value, best.value + psi, reach, problem.domain)
     if isinstance(problem, PenalisedProblem):
         return furthest(among, directions, tolerance, decided=decided)
@@ -78,7 +78,7 @@ def _on_domain(
     """Solve on the ball around the domain; refine columns left open on the domain itself."""
     if isinstance(domain, Ball):
         return furthest(among, directions, tolerance, decided=decided)
-    around = replace(among, domain=Ball(domain.radius_bound))
+    around = replace(among, domain=Ball(domain.radius))
     found = furthest(around, directions, tolerance, decided=decided)
     points = among.verified(_into(among, found.points))
     inner, outer = _inner(among, directions, points), found.outer.copy()

@@ -241,7 +241,7 @@ def furthest_by_cuts(
     pool: CutPool,
 ) -> tuple[float, FloatArray]:
     """Upper bound on max a·(ϑ − θ*) over the set, and a nearly optimal model of the set."""
-    centre, radius = among.centre, domain.radius_bound
+    centre, radius = among.centre, domain.radius
     outer = float(domain.support(direction[:, None])[0] - direction @ centre)
     best, idle = centre, 0
     for _ in range(_MOST_PROGRAMMES):
@@ -278,7 +278,7 @@ def _supported(domain: Domain, among: LevelSet, far: FloatArray, pool: CutPool) 
     """Point of the set between the centre and ``far``; tangents on the way become cuts."""
     nearest = domain.project(far[:, None])[:, 0]
     normal = far - nearest
-    if np.linalg.norm(normal) > 1e-12 * domain.radius_bound:
+    if np.linalg.norm(normal) > 1e-12 * domain.radius:
         pool.add(normal, float(domain.support(normal[:, None])[0]))
     step = nearest - among.centre
     share = 1.0
@@ -332,7 +332,7 @@ def furthest_on(
     corner = domain.project(domain.extreme(direction[:, None]))[:, 0]
     best = _shrunk_to_level(among, corner, float(among.objective.value(corner[:, None])[0]))
     low, high = _End(0.0, centre, 0.0), None
-    least = _LEAST * domain.radius_bound * float(np.linalg.norm(direction))
+    least = _LEAST * domain.radius * float(np.linalg.norm(direction))
     tilt, theta = 2 * room / max(outer, least, 1e-300), centre
     steepest = _STEEPEST * tilt
     for turn in range(_MOST_TILTS):

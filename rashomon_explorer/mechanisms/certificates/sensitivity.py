@@ -11,11 +11,11 @@ from rashomon_explorer.problem.domains import Domain
 def data_lipschitz(constants: Constants, domain: Domain) -> float:
     """Lipschitz constant of one row's loss without the ridge, which cancels between neighbours."""
     # Rounded up by more than the error of the difference.
-    rest = constants.L - constants.m * domain.radius_bound + 1e-12 * constants.L
+    rest = constants.L - constants.m * domain.radius + 1e-12 * constants.L
     if not rest > 0:
         raise ValueError(
             f"L = {constants.L:g} is less than the ridge {constants.m:g} requires on a domain "
-            f"of radius {domain.radius_bound:g}: make the constants with Constants.of for this "
+            f"of radius {domain.radius:g}: make the constants with Constants.of for this "
             "domain"
         )
     return rest

@@ -242,7 +242,7 @@ class SinglePrecision:
 
 def _check_range(problem: Problem) -> None:
     reach = problem.domain.reach(problem.row_bound)
-    sizes = (problem.row_bound, problem.domain.radius_bound, reach)
+    sizes = (problem.row_bound, problem.domain.radius, reach)
     most = max(*sizes, getattr(problem.loss, "target_bound", 0.0))
     if most > _LARGEST:
         raise ValueError(

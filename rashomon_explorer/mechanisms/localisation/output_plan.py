@@ -51,7 +51,7 @@ def plan_regularised(
         raise ValueError(
             f"the plan chooses the ridge itself: pose the problem with ridge=0, got {constants.m:g}"
         )
-    radius, n = domain.radius_bound, constants.n
+    radius, n = domain.radius, constants.n
     best = 2 * constants.L / (radius * math.sqrt(n))
     chosen = best if ridge is None else ridge
     check_positive(ridge=chosen)

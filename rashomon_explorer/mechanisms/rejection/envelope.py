@@ -29,12 +29,7 @@ class Shifted:
     @property
     def radius(self) -> float:
         """Upper bound on the largest ‖θ‖."""
-        return min(self.body.radius_bound + float(np.linalg.norm(self.centre)), self.diameter)
-
-    @property
-    def radius_bound(self) -> float:
-        """Upper bound on the largest ‖θ‖."""
-        return self.radius
+        return min(self.body.radius + float(np.linalg.norm(self.centre)), self.diameter)
 
     @property
     def diameter(self) -> float:
@@ -60,14 +55,6 @@ class Shifted:
     def support(self, direction: FloatArray) -> FloatArray:
         """Support function (K,) of the columns of ``direction`` (p, K)."""
         return np.asarray(self.body.support(direction) - np.asarray(self.centre) @ direction)
-
-    def gauge(self, theta: FloatArray) -> FloatArray:
-        """Least t ≥ 0 with θ in t times the set, for each column of ``theta`` (p, K); (K,)."""
-        moving = (theta != 0).any(axis=0)
-        ahead = np.where(moving, theta, 1.0)
-        high = self.chord(np.zeros_like(theta), ahead)[1]
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.where(moving, 1 / high, 0.0))
 
     def chord(self, theta: FloatArray, direction: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Interval of t with θ + t·d in the set, for each column (p, K) of models in it."""
@@ -111,11 +98,7 @@ class Neighbourhood(Shifted):
     def radius(self) -> float:
         """Upper bound on the largest ‖θ‖."""
         near = float(np.linalg.norm(self.centre)) + self.distance
-        return min(self.domain.radius_bound, near)
-
-    def gauge(self, theta: FloatArray) -> FloatArray:
-        """Raise ValueError: the set may not contain the origin, so it has no gauge."""
-        raise ValueError("a neighbourhood may not contain the origin, so it has no gauge")
+        return min(self.domain.radius, near)
 
 
 def parts(domain: Domain) -> list[tuple[Domain, FloatArray | float]]:
@@ -140,7 +123,7 @@ def round_into_domain(domain: Domain, theta: FloatArray) -> FloatArray:
 def ball_around(domain: Domain, p: int) -> tuple[float, FloatArray]:
     """Radius and centre (p,) of the smallest known ball that contains the domain."""
     known = [(part.radius, shift) for part, shift in parts(domain) if isinstance(part, Ball)]
-    radius, shift = min([(domain.radius_bound, 0.0), *known], key=lambda ball: ball[0])
+    radius, shift = min([(domain.radius, 0.0), *known], key=lambda ball: ball[0])
     return radius, np.zeros(p) + shift
 
 

@@ -12,23 +12,18 @@ from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.problem.losses.base import EmpiricalLoss
 from rashomon_explorer.problem.losses.chunked import ChunkedRisk, loss_kind
 from rashomon_explorer.problem.losses.kinked import ClippedSlopeRisk
-from rashomon_explorer.problem.losses.logistic import LogisticRisk
-from rashomon_explorer.problem.losses.softmax import SoftmaxRisk
 from rashomon_explorer.problem.losses.squared import SquaredRisk
 from rashomon_explorer.problem.lower_bounds.clipped_slope import clipped_slope_bound
 from rashomon_explorer.problem.lower_bounds.smooth import (
     SUMS,
     ExcessBound,
-    chunked_bound,
-    logistic_bound,
-    softmax_bound,
-    squared_bound,
+    QuadraticBound,
+    bound_of_sums,
 )
 
 ENVELOPES: dict[type, Callable[[Any, FloatArray, FloatArray], ExcessBound]] = {
-    LogisticRisk: logistic_bound,
-    SoftmaxRisk: softmax_bound,
-    SquaredRisk: squared_bound,
+    **dict.fromkeys(SUMS, bound_of_sums),
+    SquaredRisk: lambda risk, theta, whiten: QuadraticBound(),  # exact around every model
     ClippedSlopeRisk: clipped_slope_bound,
 }
 
@@ -75,14 +70,12 @@ def excess_bound(risk: EmpiricalLoss, theta: FloatArray, whiten: FloatArray) -> 
     >>> bound.radial(np.array([0.0, 1.0])).round(4).tolist()
     [0.0, 0.3333]
     """
-    if has_envelope(risk) and isinstance(risk, ChunkedRisk):
-        return chunked_bound(risk, theta, whiten)
     # Compare exact types: a subclass may be another function, which the bound does not cover.
-    if type(risk) not in ENVELOPES:
+    if not has_envelope(risk):
         raise SamplerError(
-            f"no envelope of {type(risk).__name__} is known: proposals from planes need none"
+            f"no envelope of {loss_kind(risk).__name__} is known: proposals from planes need none"
         )
-    return ENVELOPES[type(risk)](risk, theta, whiten)
+    return ENVELOPES[loss_kind(risk)](risk, theta, whiten)
 
 
 __all__ = ["ENVELOPES", "excess_bound", "has_envelope"]

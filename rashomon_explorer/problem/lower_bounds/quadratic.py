@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -163,22 +164,16 @@ class Where:
 
 
 def bowl_under(risk: EmpiricalLoss, where: Where) -> Bowl:
-    """Quadratic lower bound of a mean loss on a ball."""
-    if isinstance(risk, ChunkedRisk):
-        height, slope, bend = risk.mean(_ChunkBowl(where))
-        return Bowl(float(height), slope, bend)
-    return BOWLS[type(risk)](risk, where)
+    """Quadratic lower bound of a mean loss on a ball; the mean of the chunks' bounds is one."""
+    if not isinstance(risk, ChunkedRisk):
+        return BOWLS[type(risk)](risk, where)
+    height, slope, bend = risk.mean(partial(_bowl_parts, where))
+    return Bowl(float(height), slope, bend)
 
 
-@dataclass(frozen=True)
-class _ChunkBowl:
-    """Bowl of a chunk: the mean of the chunks' lower bounds is one of the mean."""
-
-    where: Where
-
-    def __call__(self, risk: EmpiricalLoss) -> tuple[float, FloatArray, FloatArray]:
-        bowl = bowl_under(risk, self.where)
-        return bowl.height, bowl.slope, bowl.bend
+def _bowl_parts(where: Where, risk: EmpiricalLoss) -> tuple[float, FloatArray, FloatArray]:
+    bowl = bowl_under(risk, where)
+    return bowl.height, bowl.slope, bowl.bend
 
 
 def _bowl_logistic(risk: LogisticRisk, where: Where) -> Bowl:

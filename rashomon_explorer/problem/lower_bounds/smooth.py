@@ -11,10 +11,10 @@ from scipy.sparse.linalg import ArpackError, eigsh
 from scipy.special import expit
 
 from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.problem.losses.base import EmpiricalLoss
 from rashomon_explorer.problem.losses.chunked import ChunkedRisk, ChunkLoss
 from rashomon_explorer.problem.losses.logistic import LogisticRisk
 from rashomon_explorer.problem.losses.softmax import SoftmaxRisk
-from rashomon_explorer.problem.losses.squared import SquaredRisk
 
 
 class ExcessBound(Protocol):
@@ -40,11 +40,6 @@ class QuadraticBound:
     def at(self, points: FloatArray) -> FloatArray:
         """Half the squared norm (K,) of whitened points (p, K)."""
         return np.asarray(np.einsum("ij,ij->j", points, points) / 2)
-
-
-def squared_bound(risk: SquaredRisk, theta: FloatArray, whiten: FloatArray) -> QuadraticBound:
-    """Return the exact excess, which is the same around every model."""
-    return QuadraticBound()
 
 
 _ALL_AT_ONCE = 400  # up to this size, all eigenvalues are computed
@@ -194,6 +189,10 @@ _QUARTIC = 1 / 192  # f'''' = u(1 − 6u) ≥ −1/8 for u = f'' in [0, 1/4], ov
 _SERIES_BELOW = 1e-2
 
 
+Sums = tuple[FloatArray, ...]
+"""A largest value, and three means over rows."""
+
+
 @dataclass(frozen=True)
 class LogisticBound:
     """Lower bound of the logistic excess loss, from its derivatives at the minimiser.
@@ -210,12 +209,6 @@ class LogisticBound:
     # largest_third, largest_fourth: upper bounds of |T| and Q over unit vectors
     largest_third: float
     largest_fourth: float
-
-    @classmethod
-    def of(cls, rows: FloatArray, sigma: FloatArray) -> "LogisticBound":
-        """Bound from whitened rows (n, p) and σ(a_i) (n,)."""
-        sums = logistic_sums(rows, sigma)
-        return cls.of_sums(*sums)
 
     @classmethod
     def of_sums(
@@ -263,10 +256,8 @@ class LogisticBound:
         return np.asarray(radius**2 * ratio)
 
 
-def logistic_sums(
-    rows: FloatArray, sigma: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Arguments of :meth:`LogisticBound.of_sums`, for whitened rows (n, p) and σ(a_i) (n,)."""
+def _logistic_sums(risk: LogisticRisk, theta: FloatArray, whiten: FloatArray) -> Sums:
+    rows, sigma = risk.rows @ whiten, expit(risk.rows @ theta)
     n, p = rows.shape
     square = np.einsum("ij,ij->i", rows, rows).max()
     if p > LARGEST_SPECTRUM:
@@ -278,11 +269,6 @@ def logistic_sums(
         FourthMoment.of(rows, np.full(n, 1 / n)).gram,
         FourthMoment.of(rows, curvature).gram,
     )
-
-
-def logistic_bound(risk: LogisticRisk, theta: FloatArray, whiten: FloatArray) -> LogisticBound:
-    """Bound around the model ``theta`` (p,) in the metric whitened by ``whiten`` (p, p)."""
-    return LogisticBound.of(risk.rows @ whiten, expit(risk.rows @ theta))
 
 
 def _polynomial(
@@ -304,23 +290,10 @@ def _polynomial(
 _SOFTMAX_ROUNDING = 1 + 1e-12
 
 
-def softmax_bound(risk: SoftmaxRisk, theta: FloatArray, whiten: FloatArray) -> LogisticBound:
-    """Bound around ``theta`` (p,), whitened by ``whiten`` (p, p), for the logistic loss."""
-    return LogisticBound.of_sums(*softmax_sums(risk, theta, whiten))
-
-
-def softmax_sums(
-    risk: SoftmaxRisk, theta: FloatArray, whiten: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Arguments of :meth:`LogisticBound.of_sums` around ``theta`` (p,), whitened (p, p)."""
+def _softmax_sums(risk: SoftmaxRisk, theta: FloatArray, whiten: FloatArray) -> Sums:
     parts = whiten.reshape(risk.classes, risk.rows.shape[1], -1)
-    return _sums(np.stack([risk.rows @ part for part in parts]), risk.probabilities(theta))
-
-
-def _sums(
-    scores: FloatArray, probability: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Sum over rows, from scores (C − 1, n, p) and probabilities (C − 1, n)."""
+    scores = np.stack([risk.rows @ part for part in parts])
+    probability = risk.probabilities(theta)
     _, n, p = scores.shape
     lever = np.asarray(_longest_lever(scores)) ** 2
     if p > LARGEST_SPECTRUM:
@@ -366,34 +339,29 @@ def _forms(
     return variance, square, skewness
 
 
-Sums = tuple[FloatArray, ...]
-
-
-def _of_logistic(risk: LogisticRisk, theta: FloatArray, whiten: FloatArray) -> Sums:
-    return logistic_sums(risk.rows @ whiten, expit(risk.rows @ theta))
-
-
 SUMS: dict[type, Callable[[Any, FloatArray, FloatArray], Sums]] = {
-    LogisticRisk: _of_logistic,
-    SoftmaxRisk: softmax_sums,
+    LogisticRisk: _logistic_sums,
+    SoftmaxRisk: _softmax_sums,
 }
-"""Loss types with a bound that follows from a largest value and three means over rows."""
+"""Arguments of :meth:`LogisticBound.of_sums` from a mean loss, a model (p,) and a metric (p, p)."""
 
 
-def chunked_bound(risk: ChunkedRisk, theta: FloatArray, whiten: FloatArray) -> LogisticBound:
-    """Lower bound of a chunked loss around a model, in one pass over the rows."""
-    square, *means = risk.table.reduce(_Totals(risk.for_chunk, theta, whiten), merge=_merged)
+def bound_of_sums(risk: EmpiricalLoss, theta: FloatArray, whiten: FloatArray) -> LogisticBound:
+    """Lower bound of a loss of ``SUMS`` around a model, in one pass over the rows."""
+    if not isinstance(risk, ChunkedRisk):
+        return LogisticBound.of_sums(*SUMS[type(risk)](risk, theta, whiten))
+    square, *means = risk.table.reduce(_ChunkSums(risk.for_chunk, theta, whiten), merge=_merged)
     return LogisticBound.of_sums(square, *(part / risk.n for part in means))
 
 
 @dataclass(frozen=True, eq=False)
-class _Totals:
-    of_block: ChunkLoss
+class _ChunkSums:
+    for_chunk: ChunkLoss
     theta: FloatArray
     whiten: FloatArray
 
     def __call__(self, rows: FloatArray, targets: FloatArray) -> Sums:
-        risk = self.of_block(rows, targets)
+        risk = self.for_chunk(rows, targets)
         square, *means = SUMS[type(risk)](risk, self.theta, self.whiten)
         return square, *(len(rows) * part for part in means)
 

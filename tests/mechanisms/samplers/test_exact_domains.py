@@ -316,7 +316,5 @@ def test_a_neighbourhood_projects_supports_and_measures():
     assert near.contains(near.uniform(2, 50, rng)).all()
     assert np.linalg.norm(theta, axis=0).max() <= near.radius + 1e-12 and near.diameter == 0.8
     assert [type(part) for part, _ in parts(near)] == [Ball, Ball]
-    with pytest.raises(ValueError, match="no gauge"):
-        near.gauge(theta)
     with pytest.raises(ValueError, match="must be a model of the domain"):
         Neighbourhood.of(Ball(1.0), np.array([1.2, 0.0]), distance=0.1)

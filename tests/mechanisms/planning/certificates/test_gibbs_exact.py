@@ -210,7 +210,7 @@ def test_two_dimensions(psi: float, beta: float) -> None:
 
 def halved(law: GibbsLaw) -> GibbsLaw:
     """Half of Δ, the ridge's part of the Lipschitz constant left as it is."""
-    ridge = law.constants.m * law.domain.radius_bound
+    ridge = law.constants.m * law.domain.radius
     smaller = ridge + (law.constants.L - ridge) / 2
     return replace(law, constants=replace(law.constants, L=smaller))
 
