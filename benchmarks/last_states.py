@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.rates_pictures import FOLDER, Line, drawn
-from rashomon_explorer.papers import (
+from rashomon_explorer.papers.batch_theorems import (
     cyclic_composition,
     cyclic_strongly_convex,
     cyclic_strongly_convex_renyi,

@@ -1,4 +1,4 @@
-"""Theorems on noisy gradient chains with cyclic or sampled batches."""
+"""Theorems on noisy gradient chains with cyclic or sampled batches; symbols as in `theorems`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from rashomon_explorer.papers.theorems import (
     PROJECTED,
     WHOLE_PATH,
     check_batch,
+    check_contraction,
     check_convex_step,
     contracting,
-    contraction_factor,
     shift,
     state,
 )
@@ -42,19 +42,6 @@ def cyclic_composition(
 
     A record is in one batch and thus in E steps (Theorem 4.4 of Bok, Su and Altschuler 2024, called
     "GDP Composition" in Table 1).
-
-    Parameters
-    ----------
-    sensitivity, batch_size, sigma, epochs
-        L, b, σ and E.
-    batches_per_epoch : int, optional
-        l, for comparison with the other two theorems; the privacy cost does not depend on it.
-
-    Examples
-    --------
-    >>> paid = cyclic_composition(sensitivity=2 / 3, batch_size=1, sigma=1.0, epochs=200)
-    >>> round(paid.epsilon(1e-5), 2)
-    83.83
     """
     check_count(batch_size=batch_size, epochs=epochs)
     if batches_per_epoch is not None:
@@ -70,37 +57,18 @@ def cyclic_strongly_convex(
     sigma: float,
     batches_per_epoch: int,
     epochs: int,
-    contraction: float | None = None,
-    ridge: float | None = None,
-    smoothness: float | None = None,
-    step_size: float | None = None,
+    contraction: float,
 ) -> Guarantee:
     """Guarantee for the last iterate, for strongly convex, smooth losses.
 
     μ = (L/(bσ))√(1 + c^(2l−2) (1 − c²)/(1 − c^l)² · (1 − c^(l(E−1)))/(1 + c^(l(E−1)))) (Theorem 4.5
     of Bok, Su and Altschuler 2024), for a record in the worst position, in the last batch.
-
-    Parameters
-    ----------
-    sensitivity, batch_size, sigma, batches_per_epoch, epochs
-        L, b, σ, l and E.
-    contraction, ridge, smoothness, step_size : float, optional
-        Either ``contraction``, or the other three.
-
-    Examples
-    --------
-    >>> settings = {"sensitivity": 2 / 3, "batch_size": 1, "sigma": 1.0, "contraction": 0.9999}
-    >>> paid = cyclic_strongly_convex(**settings, batches_per_epoch=40, epochs=200)
-    >>> round(paid.epsilon(1e-5), 2)
-    7.58
     """
     check_count(batch_size=batch_size, batches_per_epoch=batches_per_epoch, epochs=epochs)
-    c = contraction_factor(
-        contraction=contraction, ridge=ridge, smoothness=smoothness, step_size=step_size
-    )
+    check_contraction(contraction)
     moved = shift(sensitivity=sensitivity, batch_size=batch_size, sigma=sigma)
-    mu = moved * math.sqrt(1 + earlier_epochs(c, batches_per_epoch, epochs))
-    return state(mu, "Theorem 4.5", contracting(c), IN_ORDER, NO_JUMPS, LAST_ONLY)
+    mu = moved * math.sqrt(1 + earlier_epochs(contraction, batches_per_epoch, epochs))
+    return state(mu, "Theorem 4.5", contracting(contraction), IN_ORDER, NO_JUMPS, LAST_ONLY)
 
 
 def cyclic_strongly_convex_renyi(
@@ -119,18 +87,6 @@ def cyclic_strongly_convex_renyi(
     with the conversion of Canonne, Kamath and Steinke (2020). It is valid because it exceeds αμ²/2
     for the μ of :func:`cyclic_strongly_convex`, which has c^(2l−2) ≤ c^(l−1) and divides by
     1 + c^(l(E−1)). It is therefore never better than that theorem.
-
-    Parameters
-    ----------
-    sensitivity, batch_size, sigma, batches_per_epoch, epochs, contraction
-        L, b, σ, l, E and c.
-
-    Examples
-    --------
-    >>> settings = {"sensitivity": 2 / 3, "batch_size": 1, "sigma": 1.0, "contraction": 0.9999}
-    >>> paid = cyclic_strongly_convex_renyi(**settings, batches_per_epoch=40, epochs=200)
-    >>> round(paid.epsilon(1e-5), 2)
-    9.88
     """
     sharper = cyclic_strongly_convex(
         sensitivity=sensitivity,
@@ -179,18 +135,6 @@ def cyclic_convex(
 
     On a domain of diameter D, μ = (1/σ)√((L/b)² + 3LD/(ηbl) + (L²/(b²l))⌈Db/(ηL)⌉), E ≥ Db/(ηL)
     (Theorem 4.6 of Bok, Su and Altschuler 2024).
-
-    Parameters
-    ----------
-    sensitivity, batch_size, sigma, batches_per_epoch, epochs, diameter, step_size, smoothness
-        L, b, σ, l, E, D, η and M.
-
-    Examples
-    --------
-    >>> settings = {"sensitivity": 2.0, "batch_size": 10, "sigma": 0.2, "batches_per_epoch": 10}
-    >>> domain = {"diameter": 1.0, "step_size": 0.5, "smoothness": 4.0}
-    >>> round(cyclic_convex(**settings, **domain, epochs=100).mu, 4)
-    2.2361
     """
     check_count(batch_size=batch_size, batches_per_epoch=batches_per_epoch, epochs=epochs)
     check_positive(diameter=diameter)
@@ -221,17 +165,6 @@ def sgd_composition(
     Theorem 4.8 of Bok, Su and Altschuler 2024. ``mu`` is that of t steps without sampling, valid
     since C_q(f) ≥ f; ``epsilon``, ``delta`` and ``tradeoff`` use the whole curve, for t > 1 with
     the extra ``accounting``.
-
-    Parameters
-    ----------
-    sensitivity, n, batch_size, sigma, n_steps
-        L, n, b, σ and t.
-
-    Examples
-    --------
-    >>> paid = sgd_composition(sensitivity=2.0, n=1000, batch_size=10, sigma=0.2, n_steps=100)
-    >>> paid.mu, round(paid.epsilon(1e-5), 2)
-    (10.0, 0.77)
     """
     check_batch(batch_size, n)
     check_count(n_steps=n_steps)
@@ -246,10 +179,7 @@ def sgd_strongly_convex(
     batch_size: int,
     sigma: float,
     n_steps: int,
-    contraction: float | None = None,
-    ridge: float | None = None,
-    smoothness: float | None = None,
-    step_size: float | None = None,
+    contraction: float,
     tau: int | None = None,
 ) -> Guarantee:
     """Guarantee for the last iterate with resampled batches, for strongly convex, smooth losses.
@@ -261,33 +191,12 @@ def sgd_strongly_convex(
     (Theorem 4.9 of Bok, Su and Altschuler 2024). At τ = 0 the paper's first term is not
     positive, and τ = 1 has a better bound. The result is valid for every τ. The search for a good
     τ approximates sampled steps by their central limit; the result does not.
-
-    Parameters
-    ----------
-    sensitivity, n, batch_size, sigma, n_steps
-        L, n, b, σ and t.
-    contraction, ridge, smoothness, step_size : float, optional
-        Either ``contraction``, or the other three.
-    tau : int, optional
-        τ, from 1 to t − 1, so that t ≥ 2; by default the best one found.
-
-    Examples
-    --------
-    >>> settings = {"sensitivity": 2.0, "n": 1000, "batch_size": 10, "sigma": 0.8}
-    >>> paid = [
-    ...     sgd_strongly_convex(**settings, contraction=0.8, n_steps=t).epsilon(1e-5)
-    ...     for t in (1000, 10**6)
-    ... ]
-    >>> paid[0] == paid[1]
-    True
     """
     check_batch(batch_size, n)
     _check_steps(n_steps)
-    c = contraction_factor(
-        contraction=contraction, ridge=ridge, smoothness=smoothness, step_size=step_size
-    )
+    check_contraction(contraction)
     moved = shift(sensitivity=sensitivity, batch_size=batch_size, sigma=sigma)
-    rate, wide = batch_size / n, 2 * math.sqrt(2) * moved
+    rate, wide, c = batch_size / n, 2 * math.sqrt(2) * moved, contraction
 
     def start(last: int) -> float:
         return wide * (c ** (last + 1) - c**n_steps) / (1 - c)
@@ -317,21 +226,6 @@ def sgd_convex(
 
     On a domain of diameter D, for any τ < t, G(√2 D/(ησ√(t − τ))) ⊗ C_{b/n}(G(2√2 L/(bσ)))^⊗(t−τ)
     (Theorem 4.10 of Bok, Su and Altschuler 2024); τ as in :func:`sgd_strongly_convex`.
-
-    Parameters
-    ----------
-    sensitivity, n, batch_size, sigma, n_steps, diameter, step_size, smoothness
-        L, n, b, σ, t, D, η and M.
-    tau : int, optional
-        τ; by default the best one found.
-
-    Examples
-    --------
-    >>> settings = {"sensitivity": 2.0, "n": 1000, "batch_size": 10, "sigma": 0.8}
-    >>> domain = {"diameter": 1.0, "step_size": 0.5, "smoothness": 4.0}
-    >>> paid = [sgd_convex(**settings, **domain, n_steps=t).epsilon(1e-5) for t in (10**4, 10**6)]
-    >>> paid[0] == paid[1]
-    True
     """
     check_batch(batch_size, n)
     check_count(n_steps=n_steps)

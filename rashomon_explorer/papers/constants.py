@@ -17,16 +17,7 @@ _BILEVEL = "Lowy and Liu, differentially private bilevel optimization"
 
 
 def printed_path_beta(epsilon: float, delta: float, sensitivity: float, time: float) -> float:
-    """β = 2ε/(Δ√(T log(1/δ))), T = Nh: Lemma 3.1 of Ganesh et al. 2023; not (ε, δ)-DP.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.mechanisms.langevin.accounting import path_guarantee
-    >>> beta = printed_path_beta(1.0, 1e-5, sensitivity=1e-2, time=2.0)
-    >>> run = path_guarantee(beta=beta, sensitivity=1e-2, step_size=1e-2, n_steps=200)
-    >>> round(run.epsilon(1e-5), 2)
-    1.63
-    """
+    """β = 2ε/(Δ√(T log(1/δ))), T = Nh: Lemma 3.1 of Ganesh et al. 2023; not (ε, δ)-DP."""
     check_positive(epsilon=epsilon, sensitivity=sensitivity, time=time)
     return 2 * epsilon / (sensitivity * math.sqrt(time * _log_inverse(delta)))
 
@@ -34,28 +25,13 @@ def printed_path_beta(epsilon: float, delta: float, sensitivity: float, time: fl
 def printed_diffusion_beta(
     epsilon: float, delta: float, *, lipschitz: float, n: int, time: float
 ) -> float:
-    """β = εn/(L√(8T log(1/δ))): equation (34) of the finite-time analysis; sound but loose.
-
-    Examples
-    --------
-    >>> printed = printed_diffusion_beta(1.0, 1e-5, lipschitz=1.0, n=1000, time=2.0)
-    >>> exact = gdp_mu(1.0, 1e-5) / (2e-3 * math.sqrt(2.0 / 2))
-    >>> round(exact / printed, 2)
-    1.82
-    """
+    """β = εn/(L√(8T log(1/δ))): equation (34) of the finite-time analysis; sound but loose."""
     check_positive(epsilon=epsilon, lipschitz=lipschitz, n=n, time=time)
     return epsilon * n / (lipschitz * math.sqrt(8 * time * _log_inverse(delta)))
 
 
 def printed_sensitivity(constants: Constants, psi: float) -> float:
-    """3·max{L/n, √(Mψ/2)}: equation (9) of Ganesh et al. 2023; neighbours can exceed it.
-
-    Examples
-    --------
-    >>> steep = Constants(n=1000, p=1, L=1.0, M=0.01, m=0.01, osc=0.004)
-    >>> round(printed_sensitivity(steep, 2e-4), 5)
-    0.003
-    """
+    """3·max{L/n, √(Mψ/2)}: equation (9) of Ganesh et al. 2023; neighbours can exceed it."""
     check_nonnegative(psi=psi)
     return 3 * max(constants.L / constants.n, math.sqrt(constants.M * psi / 2))
 
@@ -65,13 +41,6 @@ def printed_mean_loss(constants: Constants, psi: float, beta: float) -> tuple[fl
 
     6β·max{L/n, √(Mψ)}·(4√(2ψ/m) + 2L/(mn)) ≤ 36√2·β·max{L²/(mn²), √(M/m)·ψ} fails with √(M/m)
     for M > 4m, and holds with M/m instead.
-
-    Examples
-    --------
-    >>> bent = Constants(n=100, p=1, L=1.0, M=1.0, m=1e-4, osc=0.04)
-    >>> left, right = printed_mean_loss(bent, psi=1e-2, beta=1.0)
-    >>> left > right
-    True
     """
     check_positive(m=constants.m, beta=beta)
     check_nonnegative(psi=psi)
@@ -82,28 +51,13 @@ def printed_mean_loss(constants: Constants, psi: float, beta: float) -> tuple[fl
 
 
 def printed_last_iterate_rho(*, beta: float, sensitivity: float, m: float, time: float) -> float:
-    """ρ = (βΔ²/m)(1 − e^(−βmT/2)): Lemma I.2 of the finite-time analysis; sound but loose.
-
-    Examples
-    --------
-    >>> round(printed_last_iterate_rho(beta=100.0, sensitivity=0.1, m=1.0, time=10.0), 6)
-    1.0
-    """
+    """ρ = (βΔ²/m)(1 − e^(−βmT/2)): Lemma I.2 of the finite-time analysis; sound but loose."""
     check_positive(beta=beta, sensitivity=sensitivity, m=m, time=time)
     return beta * sensitivity**2 / m * -math.expm1(-beta * m * time / 2)
 
 
 def printed_net_beta(constants: Constants, domain: Domain, epsilon: float) -> float:
-    """β = εn/(LD): Algorithm 8 of Bassily et al. 2014, which is 2ε-DP.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.problem.domains import Ball
-    >>> ball = Ball(1.0)
-    >>> line = Constants.of("absolute", n=1000, p=1, domain=ball, row_bound=1.0)
-    >>> round(printed_net_beta(line, ball, 1.0))
-    500
-    """
+    """β = εn/(LD): Algorithm 8 of Bassily et al. 2014, which is 2ε-DP."""
     check_positive(epsilon=epsilon)
     return epsilon * constants.n / (data_lipschitz(constants, domain) * domain.diameter)
 
@@ -114,16 +68,6 @@ def printed_output_sigma(
     """σ = 2L√(log(1/δ))/(εmn): Appendix C of Bassily et al. 2014, too small for its (ε, δ).
 
     Noise for the minimiser, which changes by at most 2L/(mn).
-
-    Examples
-    --------
-    >>> from rashomon_explorer.problem.domains import Ball
-    >>> ball = Ball(1.0)
-    >>> bent = Constants.of("logistic", n=1000, p=1, domain=ball, row_bound=1.0, ridge=1.0)
-    >>> sigma = printed_output_sigma(bent, ball, epsilon=1.0, delta=1e-5)
-    >>> moved = 2 * data_lipschitz(bent, ball) / bent.n
-    >>> f"{gdp_delta(moved / sigma, 1.0):.1e}"
-    '4.3e-05'
     """
     check_positive(epsilon=epsilon, m=constants.m)
     moved = 2 * data_lipschitz(constants, domain) / (constants.m * constants.n)
@@ -135,11 +79,6 @@ def printed_objective_epsilon(smoothness: float, ridge: float, epsilon: float) -
 
     Appendix E of Bassily et al. 2014 requires m ≥ M/(2ε) and states ε-DP. The noise itself costs
     ε if one record is replaced; the change of variables adds the rest.
-
-    Examples
-    --------
-    >>> round(printed_objective_epsilon(smoothness=1.0, ridge=0.5, epsilon=1.0), 4)
-    2.0986
     """
     check_positive(smoothness=smoothness, ridge=ridge, epsilon=epsilon)
     return epsilon + math.log1p(smoothness / ridge)
@@ -152,24 +91,6 @@ def printed_bilevel_slope(
 
     The theorem uses 2G/n as the Lipschitz constant of Φ_Z − Φ_Z', and omits how the derivative of
     the inner minimiser changes with the rows.
-
-    Parameters
-    ----------
-    outer_x, outer_y : float
-        L_fx and L_fy, Lipschitz constants of the outer loss.
-    inner_y : float
-        L_gy, Lipschitz constant of the inner loss.
-    inner_xy, outer_xy : float
-        β_gxy and β_fxy, bounds on the mixed second derivatives.
-    mu : float
-        μ, strong convexity of the inner loss.
-
-    Examples
-    --------
-    >>> printed_bilevel_slope(
-    ...     outer_x=1.0, outer_y=1.0, inner_y=1.0, inner_xy=1.0, outer_xy=0.0, mu=1.0
-    ... )
-    2.0
     """
     check_positive(mu=mu)
     return outer_x + outer_y * inner_xy / mu + inner_y * outer_xy / mu
@@ -180,23 +101,6 @@ def printed_constants(epsilon: float = 1.0, delta: float = 1e-5) -> tuple[Certif
 
     ``title`` is the printed statement; ``why`` begins with "unsound" or "sound but loose" and
     quantifies the error at (ε, δ).
-
-    Parameters
-    ----------
-    epsilon, delta : float
-
-    Raises
-    ------
-    ValueError
-        If ``epsilon`` is not above 0 or ``delta`` not in (0, 1).
-
-    Examples
-    --------
-    >>> first = printed_constants()[0]
-    >>> first.name, first.printed, first.usable
-    ('path_beta', True, False)
-    >>> first.why
-    'unsound: at (1, 1e-05) such a path has δ = 0.00184 and ε = 1.628; use path_guarantee'
     """
     allowed = gdp_mu(epsilon, delta)
     log = _log_inverse(delta)

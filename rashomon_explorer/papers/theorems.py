@@ -1,4 +1,9 @@
-"""Theorems on Langevin diffusion and full-batch chains: mixing, rates, bilevel noise."""
+"""Theorems on Langevin diffusion and full-batch chains: mixing, rates, bilevel noise.
+
+In the formulas of chains L is ``sensitivity`` (or ``lipschitz``), S the sensitivity of energies, n
+the rows, b ``batch_size``, l ``batches_per_epoch``, E ``epochs``, t ``n_steps``, η ``step_size``, M
+``smoothness``, m ``ridge``, c ``contraction`` (:func:`contraction_factor`) and D ``diameter``.
+"""
 
 import math
 from dataclasses import dataclass, replace
@@ -55,22 +60,8 @@ def check_convex_step(*, step_size: float, smoothness: float) -> None:
         )
 
 
-def contraction_factor(
-    *,
-    contraction: float | None = None,
-    ridge: float | None = None,
-    smoothness: float | None = None,
-    step_size: float | None = None,
-) -> float:
-    """Factor c as given, or max{|1 − ηm|, |1 − ηM|} for an m-strongly convex, M-smooth loss."""
-    if contraction is not None:
-        if not (ridge is None and smoothness is None and step_size is None):
-            raise ValueError("give either contraction or ridge, smoothness and step_size, not both")
-        if not 0 <= contraction < 1:
-            raise ValueError(f"contraction must be in [0, 1), got {contraction!r}")
-        return contraction
-    if ridge is None or smoothness is None or step_size is None:
-        raise ValueError("give contraction, or all of ridge, smoothness and step_size")
+def contraction_factor(*, ridge: float, smoothness: float, step_size: float) -> float:
+    """Factor c = max{|1 − ηm|, |1 − ηM|} of a step on an m-strongly convex, M-smooth loss."""
     check_positive(ridge=ridge, smoothness=smoothness, step_size=step_size)
     if ridge > smoothness:
         raise ValueError(f"ridge must be at most smoothness = {smoothness!r}, got {ridge!r}")
@@ -79,6 +70,12 @@ def contraction_factor(
             f"step_size must be below 2/smoothness = {2 / smoothness:g}, got {step_size!r}"
         )
     return max(abs(1 - step_size * ridge), abs(1 - step_size * smoothness))
+
+
+def check_contraction(contraction: float) -> None:
+    """Raise unless steps contract."""
+    if not 0 <= contraction < 1:
+        raise ValueError(f"contraction must be in [0, 1), got {contraction!r}")
 
 
 def state(mu: float, theorem: str, *assumptions: str) -> Guarantee:
@@ -99,27 +96,6 @@ def lmc(*, sensitivity: float, ridge: float, smoothness: float, step_size: float
     μ = √((2 − ηm)/2) S/√m for η ≤ 2/(M + m) (Proposition 5.1 of Bok, Su and Altschuler 2024). It
     also holds for the chain's stationary distribution (Corollary 5.2), and is tight there. At
     inverse temperature β, F = β𝓛: multiply ``sensitivity``, ``ridge`` and ``smoothness`` by β.
-
-    Parameters
-    ----------
-    sensitivity : float
-        S: F − F' is S-Lipschitz for any two neighbours.
-    ridge : float
-        m > 0, strong convexity.
-    smoothness : float
-        M, smoothness.
-    step_size : float
-        η, step size.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range or a precondition fails.
-
-    Examples
-    --------
-    >>> round(lmc(sensitivity=0.5, ridge=1.0, smoothness=3.0, step_size=0.5).mu, 4)
-    0.433
     """
     mu = _stationary(sensitivity, ridge, smoothness, step_size)
     return state(mu, "Proposition 5.1", _STRONG, NO_JUMPS, LAST_ONLY)
@@ -129,23 +105,6 @@ def exponential_mechanism_strongly_convex(*, sensitivity: float, ridge: float) -
     """Guarantee for one exact draw from e^(−F), F strongly convex: μ = S/√m.
 
     Corollary 5.2 of Bok, Su and Altschuler 2024; tight for quadratic F.
-
-    Parameters
-    ----------
-    sensitivity : float
-        S: F − F' is S-Lipschitz for any two neighbours.
-    ridge : float
-        m > 0, strong convexity.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
-
-    Examples
-    --------
-    >>> exponential_mechanism_strongly_convex(sensitivity=0.5, ridge=4.0).mu
-    0.25
     """
     check_nonnegative(sensitivity=sensitivity)
     check_positive(ridge=ridge)
@@ -163,25 +122,6 @@ def exponential_mechanism_convex(
 
     With a step size, for a draw from the stationary distribution of projected Langevin Monte Carlo:
     √(4LD + 2ηL²), η ≤ 2/M (Corollary 5.4 of Bok, Su and Altschuler 2024).
-
-    Parameters
-    ----------
-    lipschitz : float
-        L of F itself, not of a difference: gradients of neighbours differ by up to 2L.
-    diameter : float
-        D.
-    step_size, smoothness : float, optional
-        η and M.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range or a precondition fails.
-
-    Examples
-    --------
-    >>> exponential_mechanism_convex(lipschitz=0.5, diameter=2.0).mu
-    2.0
     """
     check_nonnegative(lipschitz=lipschitz)
     check_positive(diameter=diameter)
@@ -214,16 +154,6 @@ def gd_composition(*, sensitivity: float, n: int, sigma: float, n_steps: int) ->
     """Guarantee for all iterates of X ← X − η(mean gradient + Z), Z ~ N(0, σ²): μ = (L/(nσ))√t.
 
     Theorem 4.1 of Bok, Su and Altschuler 2024; tight, and no loss has to be convex.
-
-    Parameters
-    ----------
-    sensitivity, n, sigma, n_steps
-        L, n, σ and t.
-
-    Examples
-    --------
-    >>> gd_composition(sensitivity=2.0, n=100, sigma=0.2, n_steps=100).mu
-    1.0
     """
     check_count(n=n, n_steps=n_steps)
     moved = shift(sensitivity=sensitivity, batch_size=n, sigma=sigma)
@@ -238,38 +168,20 @@ def gd_strongly_convex(
     n: int,
     sigma: float,
     n_steps: int,
-    contraction: float | None = None,
-    ridge: float | None = None,
-    smoothness: float | None = None,
-    step_size: float | None = None,
+    contraction: float,
 ) -> Guarantee:
     """Guarantee for the last iterate, for strongly convex, smooth losses.
 
     μ = √((1 − c^t)/(1 + c^t) · (1 + c)/(1 − c)) · L/(nσ), exact for η ≤ 2/(M + m) (Theorem 4.2 of
     Bok, Su and Altschuler 2024).
-
-    Parameters
-    ----------
-    sensitivity, n, sigma, n_steps
-        As for :func:`gd_composition`.
-    contraction, ridge, smoothness, step_size : float, optional
-        Either ``contraction``, or the other three.
-
-    Examples
-    --------
-    >>> settings = {"sensitivity": 2.0, "n": 100, "sigma": 0.2, "n_steps": 100}
-    >>> round(gd_strongly_convex(**settings, contraction=0.9).mu, 4)
-    0.4359
     """
     check_count(n=n, n_steps=n_steps)
-    c = contraction_factor(
-        contraction=contraction, ridge=ridge, smoothness=smoothness, step_size=step_size
-    )
+    check_contraction(contraction)
     moved = shift(sensitivity=sensitivity, batch_size=n, sigma=sigma)
     last = last_iterate_guarantee(
-        beta=1.0, sensitivity=2 * moved, step_size=0.5, n_steps=n_steps, contraction=c
+        beta=1.0, sensitivity=2 * moved, step_size=0.5, n_steps=n_steps, contraction=contraction
     )
-    return state(last.mu, "Theorem 4.2", contracting(c), NO_JUMPS, LAST_ONLY)
+    return state(last.mu, "Theorem 4.2", contracting(contraction), NO_JUMPS, LAST_ONLY)
 
 
 def gd_convex(
@@ -286,17 +198,6 @@ def gd_convex(
 
     On a domain of diameter D, μ = (1/σ)√(3LD/(ηn) + (L²/n²)⌈Dn/(ηL)⌉), t ≥ Dn/(ηL) (Theorem 4.3 of
     Bok, Su and Altschuler 2024). :func:`last_iterate_guarantee` is slightly smaller: no rounding.
-
-    Parameters
-    ----------
-    sensitivity, n, sigma, n_steps, diameter, step_size, smoothness
-        L, n, σ, t, D, η and M.
-
-    Examples
-    --------
-    >>> settings = {"sensitivity": 2.0, "n": 100, "sigma": 0.2, "diameter": 1.0}
-    >>> round(gd_convex(**settings, step_size=0.5, smoothness=4.0, n_steps=1000).mu, 4)
-    2.0
     """
     check_count(n=n, n_steps=n_steps)
     check_positive(diameter=diameter)
@@ -432,34 +333,6 @@ def log_sobolev_constant(*, beta: float, m: float, psi: float = 0.0, width: floa
     exponent; the oscillation is valid and is used here, and losses need not be nonnegative. With a
     smooth threshold of width s the rest oscillates by aβ(ψ + s/2), which replaces aβψ (own
     derivation).
-
-    Parameters
-    ----------
-    beta : float
-        Inverse temperature.
-    m : float
-        Strong convexity of the loss, including the ridge.
-    psi : float, default=0.0
-        Rashomon threshold.
-    width : float, default=0.0
-        Width s of the smooth threshold, 0 for the hard one.
-
-    Returns
-    -------
-    float
-        KL divergence decreases at least as exp(−2ct) under dθ = −β∇energy dt + √2 dW.
-
-    Raises
-    ------
-    ValueError
-        If the loss is not strongly convex (m ≤ 0), or a number is out of range.
-
-    Examples
-    --------
-    >>> log_sobolev_constant(beta=10.0, m=0.5)
-    5.0
-    >>> round(log_sobolev_constant(beta=1000.0, m=0.5, psi=0.02), 3)
-    9.197
     """
     check_strong_convexity(m, "Lemma D.4 of Ganesh, Thakurta and Upadhyay (2023)")
     check_positive(beta=beta)
@@ -474,27 +347,6 @@ def start_divergence(*, beta: float, L: float, diameter: float, psi: float = 0.0
     energy − min energy), and the loss rises by at most L·diameter. Equation (8) of Ganesh, Thakurta
     and Upadhyay (2023) has 2βL·diameter, for which their Lemma D.5 would need a 4 instead of its 2;
     with this bound the 2 is enough.
-
-    Parameters
-    ----------
-    beta : float
-        Inverse temperature.
-    L : float
-        Lipschitz constant of the loss on the domain.
-    diameter : float
-        Diameter of the domain, twice the radius of a ball.
-    psi : float, default=0.0
-        Rashomon threshold.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
-
-    Examples
-    --------
-    >>> start_divergence(beta=100.0, L=1.0, diameter=2.0, psi=0.5)
-    150.0
     """
     check_positive(beta=beta, L=L, diameter=diameter)
     check_nonnegative(psi=psi)
@@ -509,30 +361,6 @@ def mixing_time(*, c: float, divergence: float, distance: float) -> float:
     TV ≤ √(KL/2) (Pinsker). This is continuous time: N steps of size h take time Nh, and their
     discretisation error is not included. No such distance makes a draw pure ε-DP; the guarantee
     of a chain is that of its path.
-
-    Parameters
-    ----------
-    c : float
-        Log-Sobolev constant, see :func:`log_sobolev_constant`.
-    divergence : float
-        KL₀ at the start, see :func:`start_divergence`.
-    distance : float
-        Requested total variation distance λ, in (0, 1].
-
-    Returns
-    -------
-    float
-        Time; 0 if the start is within the distance.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
-
-    Examples
-    --------
-    >>> round(mixing_time(c=5.0, divergence=150.0, distance=0.01), 3)
-    1.353
     """
     check_positive(c=c, distance=distance)
     check_nonnegative(divergence=divergence)

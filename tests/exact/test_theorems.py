@@ -13,6 +13,7 @@ from rashomon_explorer.papers.batch_theorems import (
     sgd_strongly_convex,
 )
 from rashomon_explorer.papers.theorems import (
+    contraction_factor,
     exponential_mechanism_convex,
     exponential_mechanism_strongly_convex,
     gd_composition,
@@ -33,8 +34,9 @@ def test_gradient_descent():
     steps = (1 - 0.9**9) / (1 + 0.9**9) * 1.9 / 0.1
     found = gd_strongly_convex(**FULL, contraction=0.9, n_steps=9)
     assert found.mu == exactly(0.2 * math.sqrt(steps))
-    curved = gd_strongly_convex(**FULL, ridge=0.4, smoothness=4.0, step_size=0.25, n_steps=9)
-    assert curved.mu == exactly(0.2 * math.sqrt(steps))  # c = max(1 − ηm, ηM − 1) = 0.9
+    # c = max(1 − ηm, ηM − 1)
+    assert contraction_factor(ridge=0.4, smoothness=4.0, step_size=0.25) == exactly(0.9)
+    assert contraction_factor(ridge=1.0, smoothness=4.0, step_size=0.45) == exactly(0.8)
     needed = 1.0 * 100 / (0.5 * 2.0)
     mu = math.sqrt(3 * 0.2 * 1.0 / (0.5 * 0.1) + 0.04 * math.ceil(needed))
     assert gd_convex(**FULL, **DOMAIN, n_steps=1000).mu == exactly(mu)

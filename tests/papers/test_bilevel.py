@@ -8,7 +8,7 @@ from scipy.special import gammainc
 
 from rashomon_explorer.mechanisms.penalties import BilevelConstants
 from rashomon_explorer.mechanisms.penalties.losses import MARGINS
-from rashomon_explorer.papers import printed_bilevel_slope
+from rashomon_explorer.papers.constants import printed_bilevel_slope
 from rashomon_explorer.papers.theorems import (
     gradient_norm_temperature,
     hypergradient_noise,

@@ -9,7 +9,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.mechanisms.certificates.paths import diffusion_guarantee
 from rashomon_explorer.mechanisms.certificates.sensitivity import gradient_sensitivity
 from rashomon_explorer.mechanisms.langevin.accounting import path_guarantee
-from rashomon_explorer.papers import (
+from rashomon_explorer.papers.constants import (
     printed_bilevel_slope,
     printed_constants,
     printed_diffusion_beta,

@@ -9,7 +9,7 @@ import pytest
 
 from rashomon_explorer import DPClassifier, RashomonClassifier
 from rashomon_explorer.mechanisms.langevin.sampled_plan import least_noise
-from rashomon_explorer.papers import sgd_composition
+from rashomon_explorer.papers.batch_theorems import sgd_composition
 from rashomon_explorer.privacy import (
     BudgetExceededError,
     Guarantee,

@@ -8,7 +8,7 @@ import pytest
 
 from rashomon_explorer.mechanisms.penalties import BilevelConstants, PenaltyConstants
 from rashomon_explorer.mechanisms.penalties.losses import MARGINS
-from rashomon_explorer.papers import printed_bilevel_slope
+from rashomon_explorer.papers.constants import printed_bilevel_slope
 from tests.mechanisms.penalties.made import Made, corners, flipping, grid, made
 
 KINDS = pytest.mark.parametrize("kind", MARGINS)

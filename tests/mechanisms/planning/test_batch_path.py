@@ -13,7 +13,7 @@ from rashomon_explorer.mechanisms.langevin.accounting import (
 )
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.papers import cyclic_strongly_convex
+from rashomon_explorer.papers.batch_theorems import cyclic_strongly_convex
 from rashomon_explorer.papers.drifts import BatchDrift
 from rashomon_explorer.privacy.conversions import gdp_delta
 from rashomon_explorer.problem.problem import Problem

@@ -9,15 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from rashomon_explorer.papers import (
+from rashomon_explorer.papers.batch_theorems import (
     cyclic_convex,
     cyclic_strongly_convex,
-    exponential_mechanism_convex,
-    gd_convex,
-    gd_strongly_convex,
     sgd_composition,
     sgd_convex,
     sgd_strongly_convex,
+)
+from rashomon_explorer.papers.theorems import (
+    exponential_mechanism_convex,
+    gd_convex,
+    gd_strongly_convex,
 )
 from tests.each import each
 
