@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 
 if TYPE_CHECKING:
+    from rashomon_explorer.rows import ChunkedRows
     from rashomon_explorer.sets import RashomonSet, ReleasedSet, ReleasedTrees
 
 _CELLS = 2**20  # models × rows × classes of one batch: fits into the cache
@@ -115,6 +116,37 @@ class Predictions:
         if np.array_equal(order, np.arange(len(self.values))):
             return self
         return replace(self, values=self.values[order])
+
+
+def sum_chunks(
+    table: ChunkedRows, function: Callable[[Any, Any], dict[Any, Any]], step: int, **columns: Any
+) -> dict[Any, Any]:
+    """Sum a function of at most ``step`` rows and their columns over chunked rows, in one pass."""
+    found: dict[Any, Any] = table.with_targets(**columns).reduce(
+        _StepSums(function, step), merge=added_sums
+    )
+    return found
+
+
+@dataclass(frozen=True)
+class _StepSums:
+    """Sums over the rows of a chunk, a few rows at a time."""
+
+    function: Callable[[Any, Any], dict[Any, Any]]
+    step: int
+
+    def __call__(self, rows: Any, columns: Any) -> dict[Any, Any]:
+        sums: dict[Any, Any] = {}
+        for low in range(0, len(rows), self.step):
+            part = slice(low, low + self.step)
+            sums = added_sums(sums, self.function(rows[part], columns[part]))
+        return sums
+
+
+def added_sums(one: dict[Any, Any], other: dict[Any, Any]) -> dict[Any, Any]:
+    """Add the sums that both have, and keep those that only one has."""
+    both = {key: one[key] + other[key] for key in one.keys() & other.keys()}
+    return {**one, **other, **both}
 
 
 def as_models_by_rows(values: ArrayLike, name: str) -> FloatArray:

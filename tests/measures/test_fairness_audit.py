@@ -64,7 +64,7 @@ def test_only_models_inside_are_judged_and_by_the_gaps_of_their_labels(models, a
 
 
 def test_few_models_at_a_time_are_the_same_models(models, audit, monkeypatch):
-    monkeypatch.setattr("rashomon_explorer.measures.fairness.chunked._BLOCKS_CELLS", 3 * N)
+    monkeypatch.setattr("rashomon_explorer.measures.fairness.audit._CELLS", 3 * N // 2)
     pd.testing.assert_frame_equal(fairness_audit(models, X, Y, HOME).table, audit.table)
 
 

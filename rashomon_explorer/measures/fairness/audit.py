@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
@@ -15,22 +15,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import Fact, ReprMixin
-from rashomon_explorer.measures.fairness.chunked import (
-    FirstLabels,
-    JoinedScores,
-    chunked_rates,
-    chunked_table,
-    named_columns,
-    score_chunks,
-)
 from rashomon_explorer.measures.fairness.gaps import check_names, frontier
-from rashomon_explorer.measures.fairness.rates import LABEL_RATES, Groups, GroupsLike, Judged
+from rashomon_explorer.measures.fairness.rates import (
+    LABEL_RATES,
+    Groups,
+    GroupsLike,
+    LabelOutcomes,
+)
 from rashomon_explorer.measures.fairness.task import QUALITY, FairnessTask, need_curator
+from rashomon_explorer.measures.inputs import sum_chunks
 from rashomon_explorer.measures.multiplicity.table import CURATOR
 from rashomon_explorer.privacy.guarantee import guarantee_text
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
-from rashomon_explorer.rows.columns import each_row
+from rashomon_explorer.rows.columns import each_row, read_column, read_targets
 
 if TYPE_CHECKING:
     from fairlearn.metrics import MetricFrame
@@ -84,13 +82,13 @@ def fairness_frame(
     one = np.asarray(labels)
     if one.ndim != 1:
         raise ValueError(f"labels must be of one model, shape (n_rows,), got {one.shape}")
-    judged = Judged.of(one[None, :], y, positive)
-    found = Groups.of(groups, len(one))
+    outcomes = LabelOutcomes.from_labels(one[None, :], y, positive)
+    found = Groups.from_attributes(groups, len(one))
     fairlearn = _fairlearn()
     return fairlearn.MetricFrame(
-        metrics=_metrics(fairlearn, judged.positive),
-        y_true=judged.truth.astype(int),
-        y_pred=judged.codes[0].astype(int),
+        metrics=_metrics(fairlearn, outcomes.positive),
+        y_true=outcomes.truth.astype(int),
+        y_pred=outcomes.values[0].astype(int),
         sensitive_features=found.table(),
         **options,
     )
@@ -142,6 +140,7 @@ def margin_gaps(
     return pd.DataFrame(values, places, labels), exact
 
 
+_CELLS = 2**21  # models × rows × classes in memory at a time
 _ROUNDING = 1e-12  # rounding tolerance: 0.3 − 0.1 and 0.2 − 0 are the same gap
 
 
@@ -339,15 +338,10 @@ class FairnessAudit(ReprMixin):
         """
         check_names([rate], LABEL_RATES)
         self._need_classes()
-        groups, inside = self.task.groups, self.models[self.table.index]
-        if isinstance(self.X, ChunkedRows):
-            found = chunked_rates(self.task, self.X, inside.scores, len(inside), rate)
-            return pd.DataFrame(found, self.table.index, groups.index())
-        parts = [
-            LABEL_RATES[rate].rates(self.task.judged(scores), groups, rate)
-            for scores in score_chunks(inside, self.X, len(groups.codes))
-        ]
-        return pd.DataFrame(np.concatenate(parts), self.table.index, groups.index())
+        sizes, inside = self.task.sizes(rate), self.models[self.table.index]
+        parts = task_sums(self.task, self.X, inside, (rate,))
+        found = [LABEL_RATES[rate].value(sums[rate, False], sizes) for sums in parts]
+        return pd.DataFrame(np.concatenate(found), self.table.index, self.task.groups.index())
 
     def frame(self, model: int, **options: Any) -> MetricFrame:
         """Fairlearn's MetricFrame of one model, by its index; see :func:`fairness_frame`.
@@ -370,7 +364,7 @@ class FairnessAudit(ReprMixin):
         self._need_classes()
         chosen, task = self.models[model], self.task
         if isinstance(self.X, ChunkedRows):
-            labels = each_row(self.X, FirstLabels(chosen))
+            labels = each_row(self.X, _FirstLabels(chosen))
         else:
             labels = chosen.labels(self.X)[0]
         return fairness_frame(
@@ -480,10 +474,10 @@ def fairness_audit(
     need_curator(models, "fairness_gaps(released.labels(X), y, groups)")
     blocks = as_chunked_rows(X) if is_chunked(X) else None
     if blocks is not None:
-        y, groups = named_columns(blocks, y, groups)
+        y, groups = _named_columns(blocks, y, groups)
     if y is None:
         raise TypeError("y may be omitted only for chunked rows, which have their own")
-    task = FairnessTask.of(
+    task = FairnessTask.from_models(
         models, y, groups, metrics, positive, agg=agg, method=method, n_bins=n_bins
     )
     inside = models.inside(psi)
@@ -492,14 +486,9 @@ def fairness_audit(
         raise ValueError(
             f"none of the {models.n_draws} models lies in the Rashomon set: raise epsilon or psi"
         )
-    if blocks is None:
-        n_rows = len(task.truth)
-        table = pd.concat([task.table(scores) for scores in score_chunks(inside, X, n_rows)])
-        best = task.table(_best_scores(models, X)).iloc[0]
-    else:
-        together = JoinedScores(inside, models)
-        table = chunked_table(task, blocks, together, len(together))
-        table, best = table.iloc[:-1], table.iloc[-1]
+    rows = X if blocks is None else blocks
+    every = pd.concat([task.table(sums) for sums in task_sums(task, rows, inside, best=models)])
+    table, best = every.iloc[:-1].copy(), every.iloc[-1]
     table.index = pd.Index(places, name="model")
     losses = np.asarray(inside.losses)
     table.insert(0, "loss", losses)
@@ -507,8 +496,66 @@ def fairness_audit(
     first = pd.Series({"loss": models.least, "excess": 0.0})
     best = pd.concat([first, best]).rename("best")
     table.attrs.update(view=CURATOR, psi=inside.psi)
-    return FairnessAudit(models, X if blocks is None else blocks, task, inside.psi, table, best)
+    return FairnessAudit(models, rows, task, inside.psi, table, best)
 
 
-def _best_scores(models: Any, X: Any) -> FloatArray:
-    return np.asarray(models.best_scores(X))[None]
+def task_sums(
+    task: FairnessTask, X: Any, models: Any, rates: Sequence[str] = (), best: Any = None
+) -> Iterator[dict[Any, Any]]:
+    """Yield a task's sums over all rows: of a few models at a time, or of all in one pass.
+
+    The best model of the set ``best``, if it is given, comes last.
+    """
+    names = tuple(rates or task.rates)
+    for rate in names:
+        task.sizes(rate)  # raises before a row is read if the rate is undefined for some group
+    if isinstance(X, ChunkedRows):
+        chunk = _ChunkSums(task, names, models, best)
+        step = max(1, _CELLS // (models.n_draws + 1))
+        yield sum_chunks(X, chunk, step, truth=task.truth, group=task.groups.codes)
+        return
+    step = max(1, 2 * _CELLS // max(1, len(task.truth) * max(1, models.n_classes)))
+    for start in range(0, models.n_draws, step):
+        scores = np.asarray(models[start : start + step].scores(X))
+        yield task.sums(names, scores, task.truth, task.groups.codes)
+    if best is not None:
+        scores = np.asarray(best.best_scores(X))[None]
+        yield task.sums(names, scores, task.truth, task.groups.codes)
+
+
+@dataclass(frozen=True, eq=False)
+class _ChunkSums:
+    """Sums of a task over a chunk of rows."""
+
+    task: FairnessTask
+    rates: tuple[str, ...]
+    models: Any
+    best: Any
+
+    def __call__(self, rows: FloatArray, columns: Any) -> dict[Any, Any]:
+        scores = np.asarray(self.models.scores(rows))
+        if self.best is not None:
+            scores = np.concatenate([scores, np.asarray(self.best.best_scores(rows))[None]])
+        truth = np.ascontiguousarray(columns["truth"])
+        return self.task.sums(self.rates, scores, truth, columns["group"])
+
+
+@dataclass(frozen=True, eq=False)
+class _FirstLabels:
+    """Labels of the first model of a set."""
+
+    models: Any
+
+    def __call__(self, rows: FloatArray) -> NDArray[np.int_]:
+        return np.asarray(self.models.labels(rows)[0])
+
+
+def _named_columns(table: ChunkedRows, y: Any, groups: Any) -> tuple[Any, Any]:
+    """Read targets and groups that are given by column names."""
+    truth = read_targets(table) if y is None else y
+    if isinstance(groups, str):
+        return truth, read_column(table, groups)
+    if isinstance(groups, list | tuple) and 0 < len(groups) < table.n:
+        if all(isinstance(name, str) for name in groups):
+            return truth, pd.DataFrame({name: read_column(table, name) for name in groups})
+    return truth, groups

@@ -87,7 +87,7 @@ def multiplicity_by_person_group(
     if np.ndim(groups) == 0:
         raise ValueError(f"groups must hold one group for each row, got {groups!r}")
     chosen = list(measures or _MEASURES[models.task])
-    found = Groups.of(groups, np.shape(groups)[0])
+    found = Groups.from_attributes(groups, np.shape(groups)[0])
     texts = pd.Series(np.asarray(_different(found.texts))[found.codes])
     long = multiplicity_table(models, X, psi=psi, groups=texts, measures=chosen, baseline=baseline)
     wide = long.pivot(index="group", columns="measure", values="value")

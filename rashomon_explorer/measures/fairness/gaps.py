@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer.measures.fairness.rates import (
     LABEL_RATES,
     SCORE_RATES,
+    Codes,
     Groups,
     GroupsLike,
-    Judged,
-    Scored,
+    LabelOutcomes,
+    Outcomes,
+    Rate,
+    ScoreOutcomes,
 )
 
 LABEL_GAPS: Mapping[str, tuple[str, ...]] = {
@@ -29,6 +31,9 @@ LABEL_GAPS: Mapping[str, tuple[str, ...]] = {
 """Rates of which each gap is computed; of two rates the worse gap counts."""
 
 SCORE_GAPS: Mapping[str, tuple[str, ...]] = {name: (name,) for name in SCORE_RATES}
+
+GAPS = {**LABEL_GAPS, **SCORE_GAPS}
+RATES = {**LABEL_RATES, **SCORE_RATES}
 
 _USUAL_LABEL_GAPS = ("demographic_parity", "equal_opportunity", "equalized_odds", "accuracy_score")
 _USUAL_SCORE_GAPS = ("calibration_in_the_large", "expected_calibration_error")
@@ -96,8 +101,9 @@ def fairness_gaps(
     """
     check_kinds(agg, method)
     names = check_names(metrics, LABEL_GAPS)
-    judged = Judged.of(labels, y, positive)
-    return label_table(judged, Groups.of(groups, len(judged.truth)), names, agg, method)
+    outcomes = LabelOutcomes.from_labels(labels, y, positive)
+    found = Groups.from_attributes(groups, len(outcomes.truth))
+    return _gaps(outcomes, found, names, agg, method)
 
 
 def score_gaps(
@@ -154,8 +160,9 @@ def score_gaps(
     """
     check_kinds(agg, method)
     names = check_names(metrics, SCORE_GAPS)
-    scored = Scored.of(scores, y, n_bins)
-    return score_table(scored, Groups.of(groups, len(scored.truth)), names, agg, method)
+    outcomes = ScoreOutcomes.from_scores(scores, y, n_bins)
+    found = Groups.from_attributes(groups, len(outcomes.truth))
+    return _gaps(outcomes, found, names, agg, method)
 
 
 def group_rates(
@@ -189,53 +196,60 @@ def group_rates(
     [[0.5, 1.0]]
     """
     check_names([rate], LABEL_RATES)
-    judged = Judged.of(labels, y, positive)
-    found = Groups.of(groups, len(judged.truth))
-    table = pd.DataFrame(LABEL_RATES[rate].rates(judged, found, rate), columns=found.index())
+    outcomes = LabelOutcomes.from_labels(labels, y, positive)
+    found = Groups.from_attributes(groups, len(outcomes.truth))
+    known = LABEL_RATES[rate]
+    sizes = known.sizes(rate, outcomes, found)
+    sums = known.chunk_sums(outcomes, found.codes, len(found.names))
+    table = pd.DataFrame(known.value(sums, sizes), columns=found.index())
     return table.rename_axis(index="model")
 
 
-def label_table(
-    judged: Judged, groups: Groups, names: Sequence[str], agg: str, method: str
-) -> pd.DataFrame:
-    """Gaps of checked labels; see :func:`fairness_gaps`."""
-
-    def of(rate: str) -> tuple[FloatArray, FloatArray]:
-        rates_of = partial(LABEL_RATES[rate].rates, judged, name=rate)
-        return _with_overall(rates_of, groups, method)
-
-    return gap_table(names, LABEL_GAPS, of, agg, method)
+Sums = dict[tuple[str, bool], Any]
+"""Sums over rows by rate, in each group or, if the second entry is true, over all rows."""
 
 
-def score_table(
-    scored: Scored, groups: Groups, names: Sequence[str], agg: str, method: str
-) -> pd.DataFrame:
-    """Gaps of checked scores; see :func:`score_gaps`."""
-
-    def of(name: str) -> tuple[FloatArray, FloatArray]:
-        rates_of = partial(SCORE_RATES[name].rates, scored, name=name)
-        return _with_overall(rates_of, groups, method)
-
-    return gap_table(names, SCORE_GAPS, of, agg, method)
+def rate_sums(
+    rates: Iterable[str], outcomes: Outcomes, codes: Codes, n_groups: int, method: str
+) -> Sums:
+    """Sum each rate over the rows of a chunk."""
+    known: Mapping[str, Rate] = LABEL_RATES if isinstance(outcomes, LabelOutcomes) else SCORE_RATES
+    sums: Sums = {}
+    for rate in rates:
+        sums[rate, False] = known[rate].chunk_sums(outcomes, codes, n_groups)
+        if method == "to_overall":
+            sums[rate, True] = known[rate].chunk_sums(outcomes, np.zeros_like(codes), 1)
+    return sums
 
 
 def gap_table(
-    names: Sequence[str],
-    parts: Mapping[str, tuple[str, ...]],
-    rates_of: Callable[[str], tuple[FloatArray, FloatArray]],
-    agg: str,
-    method: str,
+    names: Sequence[str], sums: Sums, sizes: Mapping[str, IntArray], agg: str, method: str
 ) -> pd.DataFrame:
-    """Gaps from a function that returns each rate by group and overall."""
-    signed = [name for name in names if name in SCORE_RATES and SCORE_RATES[name].signed]
-    if agg == "ratio" and signed:
-        raise ValueError(f"{signed[0]} may be negative and allows no ratio: use agg='difference'")
-    wanted = _unique(rate for name in names for rate in parts[name])
-    gap_of = {rate: _GAPS[agg, method](*rates_of(rate)) for rate in wanted}
+    """Gaps of every model, from sums of the rates over all rows and the groups' sizes."""
+    gap_of: dict[str, FloatArray] = {}
+    for rate in {rate: None for name in names for rate in GAPS[name]}:
+        known = RATES[rate]
+        if agg == "ratio" and known.signed:
+            raise ValueError(f"{rate} may be negative and allows no ratio: use agg='difference'")
+        by_group = known.value(sums[rate, False], sizes[rate])
+        overall = by_group[:, :1]
+        if method == "to_overall":
+            overall = known.value(sums[rate, True], sizes[rate].sum(keepdims=True))
+        gap_of[rate] = _GAPS[agg, method](by_group, overall)
     columns = {
-        f"{name}_{agg}": _WORSE[agg]([gap_of[rate] for rate in parts[name]]) for name in names
+        f"{name}_{agg}": _WORSE[agg]([gap_of[rate] for rate in GAPS[name]]) for name in names
     }
     return pd.DataFrame(columns).rename_axis(index="model")
+
+
+def _gaps(
+    outcomes: Outcomes, groups: Groups, names: Sequence[str], agg: str, method: str
+) -> pd.DataFrame:
+    """Gaps of models whose rows are in memory."""
+    rates = _unique(rate for name in names for rate in GAPS[name])
+    sizes = {rate: RATES[rate].sizes(rate, outcomes, groups) for rate in rates}
+    sums = rate_sums(rates, outcomes, groups.codes, len(groups.names), method)
+    return gap_table(names, sums, sizes, agg, method)
 
 
 def check_names(metrics: Sequence[str], known: Mapping[str, Any]) -> list[str]:
@@ -287,14 +301,6 @@ _WORSE: dict[str, Callable[[list[FloatArray]], FloatArray]] = {
     "difference": lambda gaps: np.asarray(np.max(gaps, axis=0)),
     "ratio": lambda gaps: np.asarray(np.min(gaps, axis=0)),
 }
-
-
-def _with_overall(
-    rates_of: Callable[[Groups], FloatArray], groups: Groups, method: str
-) -> tuple[FloatArray, FloatArray]:
-    rates = rates_of(groups)
-    overall = rates_of(groups.everyone()) if method == "to_overall" else np.empty((len(rates), 1))
-    return rates, overall
 
 
 def _quotient(less: FloatArray, more: FloatArray) -> FloatArray:

@@ -33,10 +33,8 @@ class Groups:
     attributes: tuple[str, ...]  # names of the attributes that define the groups
 
     @classmethod
-    def of(cls, groups: "GroupsLike | Groups", n_rows: int) -> "Groups":
+    def from_attributes(cls, groups: "GroupsLike", n_rows: int) -> "Groups":
         """Read groups from one attribute, or from several attributes, one per column."""
-        if isinstance(groups, Groups):
-            return groups
         columns = _columns(groups)
         coded = [_coded(column, name, n_rows) for name, column in columns.items()]
         sizes = [len(names) for _, names in coded]
@@ -60,17 +58,10 @@ class Groups:
     @property
     def texts(self) -> list[str]:
         """Name of each group as text."""
-        return [in_words(name) for name in self.names]
-
-    def everyone(self) -> "Groups":
-        """Return groups with all rows in one group."""
-        return Groups(np.zeros_like(self.codes), ("all rows",), self.attributes)
-
-    def series(self) -> pd.Series:
-        """Name of each row's group."""
-        names = np.empty(len(self.names), dtype=object)
-        names[:] = self.names
-        return pd.Series(names[self.codes])
+        return [
+            ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)
+            for name in self.names
+        ]
 
     def table(self) -> pd.DataFrame:
         """Attributes of each row, one per column."""
@@ -81,11 +72,6 @@ class Groups:
         if len(self.attributes) > 1:
             return pd.MultiIndex.from_tuples(list(self.names), names=list(self.attributes))
         return pd.Index(list(self.names), name=self.attributes[0])
-
-
-def in_words(name: Any) -> str:
-    """Group name as text; values of several attributes are separated by commas."""
-    return ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)
 
 
 def _columns(groups: GroupsLike) -> dict[str, Any]:
@@ -118,54 +104,40 @@ def _coded(column: Any, name: str, n_rows: int) -> tuple[Codes, list[Any]]:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Selected rows in the order of their groups."""
+    """Selected rows of a chunk in the order of their groups."""
 
     order: NDArray[np.intp]  # (n_chosen,): rows, sorted by group
-    # starts, sizes: (n_groups,): start of each group in ``order``, and its number of rows there,
-    # at least one
-    starts: NDArray[np.intp]
-    sizes: NDArray[np.int_]
+    sizes: NDArray[np.int_]  # (n_groups,): number of selected rows of each group
 
     @classmethod
-    def of(cls, groups: Groups, chosen: Mask | None = None, why: str = "") -> "Cells":
+    def from_codes(cls, codes: Codes, n_groups: int, chosen: Mask | None = None) -> "Cells":
         """Order all rows, or the selected ones, by group."""
-        rows = np.arange(len(groups.codes)) if chosen is None else np.flatnonzero(chosen)
-        codes = groups.codes[rows]
-        sizes = np.bincount(codes, minlength=len(groups.names))
-        if not sizes.all():
-            place = int(np.argmin(sizes))
-            raise ValueError(
-                f"{why}; the group {groups.names[place]!r} ({groups.sizes[place]} rows) "
-                "has none, so the metric is undefined there: merge the group with another, remove "
-                "its rows, or omit the metric"
-            )
-        order = rows[np.argsort(codes, kind="stable")]
-        return cls(order, np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes)
+        rows = np.arange(len(codes)) if chosen is None else np.flatnonzero(chosen)
+        order = rows[np.argsort(codes[rows], kind="stable")]
+        return cls(order, np.bincount(codes[rows], minlength=n_groups))
 
     def sums(self, values: NDArray[Any]) -> NDArray[Any]:
         """Sum (n_models, n_groups) of values (n_models, n_chosen) that are in this order."""
         kind = np.int64 if values.dtype.kind in "bui" else np.float64
         counted = values.view(np.uint8) if values.dtype == np.bool_ else values
-        return np.add.reduceat(counted, self.starts, axis=1, dtype=kind)
-
-    def means(self, values: NDArray[Any]) -> FloatArray:
-        """Mean (n_models, n_groups) of values (n_models, n_chosen) that are in this order."""
-        return np.asarray(self.sums(values) / self.sizes)
-
-
-_DEFAULTS = ({0, 1}, {-1, 1})
+        found = np.zeros((len(values), len(self.sizes)), dtype=kind)
+        present = self.sizes > 0
+        if present.any():
+            starts = (np.cumsum(self.sizes) - self.sizes)[present]
+            found[:, present] = np.add.reduceat(counted, starts, axis=1, dtype=kind)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class LabelOutcomes:
     """Coded labels of models and the true labels."""
 
-    codes: Bytes  # (n_models, n_rows)
+    values: Bytes  # (n_models, n_rows)
     truth: Bytes  # (n_rows,): codes of the true labels
     positive: int  # code of the label that counts as positive
 
     @classmethod
-    def of(cls, labels: ArrayLike, y: ArrayLike, positive: Any = None) -> "Judged":
+    def from_labels(cls, labels: ArrayLike, y: ArrayLike, positive: Any = None) -> "LabelOutcomes":
         """Check and code labels of any type."""
         coded = Predictions.from_labels(labels)
         coded = replace(coded, classes=_plain(coded.classes))
@@ -175,7 +147,7 @@ class Judged:
         return cls(coded.values, code_labels(truth, coded.classes, "y"), int(code))
 
     @classmethod
-    def of_scores(cls, scores: FloatArray, truth: ArrayLike, positive: int) -> "Judged":
+    def from_scores(cls, scores: FloatArray, truth: ArrayLike, positive: int) -> "LabelOutcomes":
         """Labels predicted from scores, and codes of the true labels."""
         codes = likeliest(scores).astype(np.uint8)
         return cls(codes, np.asarray(truth).astype(np.uint8), positive)
@@ -186,65 +158,157 @@ class Judged:
         return self.truth == self.positive
 
 
-def _selected(codes: Bytes, truth: Bytes, positive: int) -> Mask:
-    return codes == positive
+@dataclass(frozen=True, eq=False)
+class ScoreOutcomes:
+    """Scores of models and the true targets."""
+
+    values: FloatArray  # (n_models, n_rows)
+    # (n_rows,): targets; for probabilities 1 if the row is of their class and 0 otherwise
+    truth: FloatArray
+    n_bins: int = 10  # number of bins of the expected calibration error
+
+    @classmethod
+    def from_scores(cls, scores: ArrayLike, y: ArrayLike, n_bins: int = 10) -> "ScoreOutcomes":
+        """Check scores and targets."""
+        values = as_models_by_rows(scores, "scores")
+        try:
+            truth = np.asarray(y, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"y must be numbers (for probabilities 1 for their class, else 0): {error}"
+            ) from error
+        if truth.shape != values.shape[1:]:
+            raise ValueError(
+                f"y must hold one target for each of {values.shape[1]} rows, got {truth.shape}"
+            )
+        if not np.isfinite(truth).all():
+            raise ValueError(f"y holds NaN or infinity at row {int(np.isfinite(truth).argmin())}")
+        check_count(n_bins=n_bins)
+        return cls(values, truth, int(n_bins))
 
 
-def _rejected(codes: Bytes, truth: Bytes, positive: int) -> Mask:
-    return codes != positive
+Outcomes = LabelOutcomes | ScoreOutcomes
 
 
-def _correct(codes: Bytes, truth: Bytes, positive: int) -> Mask:
-    return codes == truth
+def _mean(sums: FloatArray, sizes: IntArray) -> FloatArray:
+    return np.asarray(sums / sizes)
 
 
 @dataclass(frozen=True)
-class LabelRate:
-    """Share of a group's selected rows with a given outcome."""
+class Rate:
+    """Value of a model's predictions in a group, from sums over chunks of rows.
 
-    # from codes (n_models, k), the truth (k,) and the positive code to a mask of counted rows
-    counted: Callable[[Bytes, Bytes, int], Mask]
-    among: str = "all"  # selection of rows by their true label
+    Parameters
+    ----------
+    sums : callable
+        ``sums(outcomes, values, truth, cells)`` returns the sums (n_models, n_groups, …) of
+        values (n_models, k) and truth (k,), which are in the order of the cells.
+    value : callable, optional
+        From sums over all rows and the groups' sizes to the value (n_models, n_groups).
+    among : {"all", "positive", "negative"}
+        Selection of rows by their true label.
+    signed : bool
+        Whether the value may be negative, which excludes ratios.
+    """
 
-    def cells(self, judged: Judged, groups: Groups, name: str) -> Cells:
-        """Rows over which the rate is computed."""
-        why = f"{name} counts rows {self.among} in y"
-        return Cells.of(groups, _AMONG[self.among](judged), why)
+    sums: Callable[[Any, NDArray[Any], NDArray[Any], Cells], NDArray[Any]]
+    value: Callable[[FloatArray, IntArray], FloatArray] = _mean
+    among: str = "all"
+    signed: bool = False
 
-    def rates(self, judged: Judged, groups: Groups, name: str) -> FloatArray:
-        """Rate (n_models, n_groups)."""
-        cells = self.cells(judged, groups, name)
-        truth = judged.truth[cells.order]
+    def chunk_sums(self, outcomes: Any, codes: Codes, n_groups: int) -> NDArray[Any]:
+        """Sum over the rows of a chunk, (n_models, n_groups, …)."""
+        cells = Cells.from_codes(codes, n_groups, self._chosen(outcomes))
+        truth = outcomes.truth[cells.order]
         return np.concatenate(
             [
-                cells.means(self.counted(block[:, cells.order], truth, judged.positive))
-                for block in model_batches(judged.codes)
+                self.sums(outcomes, block[:, cells.order], truth, cells)
+                for block in model_batches(outcomes.values)
             ]
         )
 
-    def summed(self, judged: Judged, chosen: Mask) -> IntArray:
-        """Count rows (n_models,) within a selection, which may be empty."""
-        among = _AMONG[self.among](judged)
-        where = np.flatnonzero(chosen if among is None else chosen & among)
-        counted = self.counted(judged.codes[:, where], judged.truth[where], judged.positive)
-        return np.count_nonzero(counted, axis=1)
+    def sizes(self, name: str, outcomes: Any, groups: Groups) -> IntArray:
+        """Count the rows (n_groups,) of the rate; raise if a group has none."""
+        cells = Cells.from_codes(groups.codes, len(groups.names), self._chosen(outcomes))
+        if not cells.sizes.all():
+            place = int(np.argmin(cells.sizes))
+            raise ValueError(
+                f"{name} counts rows {self.among} in y; the group {groups.names[place]!r} "
+                f"({groups.sizes[place]} rows) has none, so the metric is undefined there: merge "
+                "the group with another, remove its rows, or omit the metric"
+            )
+        return cells.sizes
+
+    def _chosen(self, outcomes: Any) -> Mask | None:
+        if self.among == "all":
+            return None
+        positive: Mask = outcomes.is_positive
+        return positive if self.among == "positive" else ~positive
 
 
-_AMONG: dict[str, Callable[[Judged], Mask | None]] = {
-    "all": lambda judged: None,
-    "positive": lambda judged: judged.is_positive,
-    "negative": lambda judged: ~judged.is_positive,
-}
+def _selected(labels: LabelOutcomes, codes: Bytes, truth: Bytes, cells: Cells) -> IntArray:
+    return cells.sums(codes == labels.positive)
 
-LABEL_RATES: Mapping[str, LabelRate] = {
-    "selection_rate": LabelRate(_selected),
-    "true_positive_rate": LabelRate(_selected, "positive"),
-    "false_negative_rate": LabelRate(_rejected, "positive"),
-    "false_positive_rate": LabelRate(_selected, "negative"),
-    "true_negative_rate": LabelRate(_rejected, "negative"),
-    "accuracy_score": LabelRate(_correct),
+
+def _rejected(labels: LabelOutcomes, codes: Bytes, truth: Bytes, cells: Cells) -> IntArray:
+    return cells.sums(codes != labels.positive)
+
+
+def _correct(labels: LabelOutcomes, codes: Bytes, truth: Bytes, cells: Cells) -> IntArray:
+    return cells.sums(codes == truth)
+
+
+def _errors(_: Any, scores: FloatArray, truth: FloatArray, cells: Cells) -> FloatArray:
+    return cells.sums(np.abs(truth - scores))
+
+
+def _residuals(_: Any, scores: FloatArray, truth: FloatArray, cells: Cells) -> FloatArray:
+    return cells.sums(truth - scores)
+
+
+def _scores(_: Any, scores: FloatArray, truth: FloatArray, cells: Cells) -> FloatArray:
+    return cells.sums(scores)
+
+
+def _binned(
+    outcomes: ScoreOutcomes, scores: FloatArray, truth: FloatArray, cells: Cells
+) -> FloatArray:
+    if scores.size:
+        as_probabilities(scores)
+    if not np.isin(truth, (0, 1)).all():
+        raise ValueError("expected_calibration_error needs y of 0 and 1 (1: class of the scores)")
+    models, groups, bins = len(scores), len(cells.sizes), outcomes.n_bins
+    bin_of = np.minimum((scores * bins).astype(np.intp), bins - 1)
+    group_of = np.repeat(np.arange(groups), cells.sizes)
+    cell = (np.arange(models)[:, None] * groups + group_of) * bins + bin_of
+    sums = np.bincount(cell.ravel(), (truth - scores).ravel(), minlength=models * groups * bins)
+    return np.asarray(sums.reshape(models, groups, bins))
+
+
+def _mean_over_bins(sums: FloatArray, sizes: IntArray) -> FloatArray:
+    return np.asarray(np.abs(sums).sum(axis=2) / sizes)
+
+
+LABEL_RATES: Mapping[str, Rate] = {
+    "selection_rate": Rate(_selected),
+    "true_positive_rate": Rate(_selected, among="positive"),
+    "false_negative_rate": Rate(_rejected, among="positive"),
+    "false_positive_rate": Rate(_selected, among="negative"),
+    "true_negative_rate": Rate(_rejected, among="negative"),
+    "accuracy_score": Rate(_correct),
 }
 """Rates of labels, by their names in fairlearn and scikit-learn."""
+
+SCORE_RATES: Mapping[str, Rate] = {
+    "mean_prediction": Rate(_scores, signed=True),
+    "mean_absolute_error": Rate(_errors),
+    "calibration_in_the_large": Rate(_residuals, signed=True),
+    "expected_calibration_error": Rate(_binned, _mean_over_bins),
+}
+"""Values of scores by name; see :func:`score_gaps`."""
+
+
+_DEFAULTS = ({0, 1}, {-1, 1})
 
 
 def _plain(labels: NDArray[Any]) -> NDArray[Any]:
@@ -290,105 +354,3 @@ def _positive(positive: Any, seen: list[Any]) -> Any:
         f"positive must be the label of {seen} that the rates count: it is optional only for "
         "labels 0 and 1, or -1 and 1"
     )
-
-
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """Scores of models and the true targets."""
-
-    scores: FloatArray  # (n_models, n_rows)
-    # (n_rows,): targets; for probabilities 1 if the row is of their class and 0 otherwise
-    truth: FloatArray
-    n_bins: int = 10  # number of bins of the expected calibration error
-
-    @classmethod
-    def of(cls, scores: ArrayLike, y: ArrayLike, n_bins: int = 10) -> "Scored":
-        """Check scores and targets."""
-        values = as_models_by_rows(scores, "scores")
-        try:
-            truth = np.asarray(y, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"y must be numbers (for probabilities 1 for their class, else 0): {error}"
-            ) from error
-        if truth.shape != values.shape[1:]:
-            raise ValueError(
-                f"y must hold one target for each of {values.shape[1]} rows, got {truth.shape}"
-            )
-        if not np.isfinite(truth).all():
-            raise ValueError(f"y holds NaN or infinity at row {int(np.isfinite(truth).argmin())}")
-        check_count(n_bins=n_bins)
-        return cls(values, truth, int(n_bins))
-
-
-def _errors(scored: Scored, scores: FloatArray, truth: FloatArray, cells: Cells) -> FloatArray:
-    return np.asarray(cells.sums(np.abs(truth - scores)))
-
-
-def _residuals(scored: Scored, scores: FloatArray, truth: FloatArray, cells: Cells) -> FloatArray:
-    return np.asarray(cells.sums(truth - scores))
-
-
-def _scores(scored: Scored, scores: FloatArray, truth: FloatArray, cells: Cells) -> FloatArray:
-    return np.asarray(cells.sums(scores))
-
-
-def _binned(scored: Scored, scores: FloatArray, truth: FloatArray, cells: Cells) -> FloatArray:
-    as_probabilities(scores)
-    if not np.isin(truth, (0, 1)).all():
-        raise ValueError("expected_calibration_error needs y of 0 and 1 (1: class of the scores)")
-    models, groups, bins = len(scores), len(cells.sizes), scored.n_bins
-    bin_of = np.minimum((scores * bins).astype(np.intp), bins - 1)
-    group_of = np.repeat(np.arange(groups), cells.sizes)
-    cell = (np.arange(models)[:, None] * groups + group_of) * bins + bin_of
-    sums = np.bincount(cell.ravel(), (truth - scores).ravel(), minlength=models * groups * bins)
-    return np.asarray(sums.reshape(models, groups, bins))
-
-
-def _mean(sums: FloatArray, sizes: IntArray) -> FloatArray:
-    return np.asarray(sums / sizes)
-
-
-def _mean_over_bins(sums: FloatArray, sizes: IntArray) -> FloatArray:
-    return np.asarray(np.abs(sums).sum(axis=2) / sizes)
-
-
-@dataclass(frozen=True)
-class ScoreRate:
-    """Value of a model's scores in a group."""
-
-    # from the Scored, scores (n_models, k) and truth (k,) in the order of the cells, and the cells,
-    # to sums (n_models, n_groups, …)
-    sums: Callable[[Scored, FloatArray, FloatArray, Cells], FloatArray]
-    # from sums over all rows and the groups' sizes (n_groups,) to the value (n_models, n_groups)
-    value: Callable[[FloatArray, IntArray], FloatArray] = _mean
-    signed: bool = False  # whether it may be negative, which excludes ratios
-
-    def rates(self, scored: Scored, groups: Groups, name: str) -> FloatArray:
-        """Value of every model in every group, (n_models, n_groups)."""
-        cells = Cells.of(groups)
-        truth = scored.truth[cells.order]
-        return np.concatenate(
-            [
-                self.value(self.sums(scored, block[:, cells.order], truth, cells), cells.sizes)
-                for block in model_batches(scored.scores)
-            ]
-        )
-
-    def summed(self, scored: Scored, chosen: Mask) -> FloatArray:
-        """Sum (n_models, …) over a selection of rows, which may be empty."""
-        where = np.flatnonzero(chosen)
-        one = Cells(where, np.zeros(1, dtype=np.intp), np.array([len(where)]))
-        if not len(where):  # an empty sum: zeros of the shape of a sum
-            return np.zeros_like(self.summed(scored, ~chosen))
-        found = self.sums(scored, scored.scores[:, where], scored.truth[where], one)
-        return np.asarray(found[:, 0])
-
-
-SCORE_RATES: Mapping[str, ScoreRate] = {
-    "mean_prediction": ScoreRate(_scores, signed=True),
-    "mean_absolute_error": ScoreRate(_errors),
-    "calibration_in_the_large": ScoreRate(_residuals, signed=True),
-    "expected_calibration_error": ScoreRate(_binned, _mean_over_bins),
-}
-"""Values of scores by name; see :func:`score_gaps`."""

@@ -1,30 +1,33 @@
 """Fairness task of a set: quality of each model and gaps between groups."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.fairness.gaps import (
+    GAPS,
     LABEL_GAPS,
+    RATES,
     SCORE_GAPS,
     check_kinds,
     check_names,
-    label_table,
-    score_table,
+    gap_table,
+    rate_sums,
 )
 from rashomon_explorer.measures.fairness.rates import (
     LABEL_RATES,
     SCORE_RATES,
+    Codes,
     Groups,
     GroupsLike,
-    Judged,
-    Scored,
+    LabelOutcomes,
+    ScoreOutcomes,
 )
 
 _USUAL = {
@@ -39,6 +42,7 @@ _USUAL = {
     "regression": ("mean_prediction", "mean_absolute_error", "calibration_in_the_large"),
 }
 _OF_PROBABILITIES = ("calibration_in_the_large", "expected_calibration_error")
+_QUALITY = "quality"
 QUALITY = {"classification": "accuracy", "regression": "mean_absolute_error"}
 
 
@@ -58,7 +62,7 @@ class FairnessTask:
     left_out: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(
+    def from_models(
         cls,
         models: Any,
         y: ArrayLike,
@@ -84,36 +88,67 @@ class FairnessTask:
             truth, code = class_codes(given, classes, "y"), _code(positive, classes)
         elif positive is not None:
             raise ValueError(f"positive must be None for a regression, got {positive!r}")
-        found = Groups.of(groups, len(truth))
-        left_out = _not_defined(names, truth == code, found) if metrics is None else {}
-        names = tuple(name for name in names if name not in left_out)
-        return cls(models.task, truth, found, code, names, agg, method, n_bins, left_out)
+        found = Groups.from_attributes(groups, len(truth))
+        task = cls(models.task, truth, found, code, names, agg, method, n_bins)
+        if metrics is not None:
+            return task
+        left_out = task._undefined_metrics()
+        defined = tuple(name for name in names if name not in left_out)
+        return replace(task, metrics=defined, left_out=left_out)
 
-    def table(self, scores: FloatArray) -> pd.DataFrame:
-        """Quality and gaps of models with scores (n_models, n_rows[, n_classes])."""
-        if scores.shape[1] != len(self.truth):
+    def _undefined_metrics(self) -> dict[str, str]:
+        """Metrics that are undefined for some group, and the reason for each."""
+        reasons = {}
+        for name in self.metrics:
+            for rate in GAPS[name]:
+                try:
+                    self.sizes(rate)
+                except ValueError as error:
+                    reasons[name] = str(error)
+        return reasons
+
+    @property
+    def rates(self) -> dict[str, IntArray]:
+        """Rates of the metrics, with the number of rows (n_groups,) over which each is computed."""
+        return {rate: self.sizes(rate) for name in self.metrics for rate in GAPS[name]}
+
+    def sizes(self, rate: str) -> IntArray:
+        """Count the rows (n_groups,) of a rate; raise if a group has none."""
+        truth = (self.truth == self.positive).astype(np.uint8)
+        nobody = LabelOutcomes(np.empty((0, len(truth)), np.uint8), truth, 1)
+        return RATES[rate].sizes(rate, nobody, self.groups)
+
+    def sums(
+        self, rates: Iterable[str], scores: FloatArray, truth: NDArray[Any], codes: Codes
+    ) -> dict[Any, Any]:
+        """Sum quality and rates over a chunk of scores (n_models, n_rows[, n_classes])."""
+        if scores.shape[1] != len(truth):
             raise ValueError(
-                f"y must hold one target for each of {scores.shape[1]} rows, got {len(self.truth)}"
+                f"y must hold one target for each of {scores.shape[1]} rows, got {len(truth)}"
             )
-        truth, values = self.truth, scores
-        parts = []
-        if self.task == "classification":
-            judged = self.judged(scores)
-            parts.append(_column("accuracy", (judged.codes == judged.truth).mean(axis=1)))
-            labelled = [name for name in self.metrics if name in LABEL_GAPS]
-            parts.append(label_table(judged, self.groups, labelled, self.agg, self.method))
-            truth, values = judged.is_positive, of_class(scores, self.positive)
-        else:
-            parts.append(_column("mean_absolute_error", np.abs(values - truth).mean(axis=1)))
-        scored = Scored.of(values, truth, self.n_bins)
-        named = [name for name in self.metrics if name not in LABEL_GAPS]
-        parts.append(score_table(scored, self.groups, named, self.agg, self.method))
-        table = pd.concat(parts, axis=1)
-        return table[[QUALITY[self.task], *(f"{name}_{self.agg}" for name in self.metrics)]]
+        shape = len(self.groups.names), self.method
+        labelled = [rate for rate in rates if rate in LABEL_RATES]
+        others = [rate for rate in rates if rate not in LABEL_RATES]
+        if self.task == "regression":
+            scored = ScoreOutcomes.from_scores(scores, truth, self.n_bins)
+            quality = np.abs(scores - truth).sum(axis=1)
+            return {_QUALITY: quality, **rate_sums(others, scored, codes, *shape)}
+        labels = LabelOutcomes.from_scores(scores, truth, self.positive)
+        own = scores[:, :, self.positive] if scores.ndim == 3 else scores
+        own = 1 - own if scores.ndim == 2 and self.positive != 1 else own
+        scored = ScoreOutcomes.from_scores(own, labels.is_positive, self.n_bins)
+        return {
+            _QUALITY: np.count_nonzero(labels.values == labels.truth, axis=1),
+            **rate_sums(labelled, labels, codes, *shape),
+            **rate_sums(others, scored, codes, *shape),
+        }
 
-    def judged(self, scores: FloatArray) -> Judged:
-        """Predicted labels of models and the true labels."""
-        return Judged.of_scores(scores, self.truth, self.positive)
+    def table(self, sums: Mapping[Any, Any]) -> pd.DataFrame:
+        """Quality and gaps of models, from sums over all rows."""
+        quality = np.asarray(sums[_QUALITY] / len(self.truth))
+        table = gap_table(self.metrics, dict(sums), self.rates, self.agg, self.method)
+        table.insert(0, QUALITY[self.task], quality)
+        return table
 
 
 def need_curator(models: object, instead: str) -> None:
@@ -142,20 +177,6 @@ def _metrics(models: Any, metrics: Sequence[str] | None, agg: str) -> tuple[str,
     )
 
 
-def _not_defined(names: Sequence[str], positive: Mask, groups: Groups) -> dict[str, str]:
-    """Label metrics that are undefined for some group, and the reason for each."""
-    truth = positive.astype(np.uint8)
-    nobody = Judged(np.empty((0, len(truth)), np.uint8), truth, 1)
-    reasons = {}
-    for name in names:
-        for rate in LABEL_GAPS.get(name, ()):
-            try:
-                LABEL_RATES[rate].cells(nobody, groups, rate)
-            except ValueError as error:
-                reasons[name] = str(error)
-    return reasons
-
-
 def _code(positive: Any, classes: tuple[Any, ...]) -> int:
     if positive is None:
         if len(classes) > 2:
@@ -166,14 +187,3 @@ def _code(positive: Any, classes: tuple[Any, ...]) -> int:
     if positive not in classes:
         raise ValueError(f"positive must be one of the classes {list(classes)}, got {positive!r}")
     return classes.index(positive)
-
-
-def of_class(scores: FloatArray, code: int) -> FloatArray:
-    """Scores (n_models, n_rows) of one class."""
-    if scores.ndim == 3:
-        return scores[:, :, code]
-    return scores if code == 1 else 1 - scores
-
-
-def _column(name: str, values: FloatArray) -> pd.DataFrame:
-    return pd.DataFrame({name: values}).rename_axis(index="model")

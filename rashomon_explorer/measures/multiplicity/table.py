@@ -20,6 +20,7 @@ from rashomon_explorer.measures.inputs import (
     model_steps,
     need_set,
     only_labels,
+    sum_chunks,
 )
 from rashomon_explorer.measures.multiplicity.catalogue import MEASURES, get_measure, refuse_options
 from rashomon_explorer.measures.multiplicity.measure import EXACT, OF_ALL, PREPARE, Sizes
@@ -240,26 +241,19 @@ def _chunked_sums(
     everyone = np.array_equal(order, np.arange(models.n_draws))
     best = getattr(models, "best_scores", None)
     chunk = _ChunkSums(task, models if everyone else models[order], best)
-    return table.with_targets(**columns).reduce(chunk, merge=_added), names
+    step = max(1, _CELLS // (len(order) * max(1, models.n_classes)))
+    return sum_chunks(table, chunk, step, **columns), names
 
 
 @dataclass(frozen=True, eq=False)
 class _ChunkSums:
-    """Sums over the rows of a chunk, a few rows at a time."""
+    """Sums over the rows of a chunk."""
 
     task: _Task
     models: Any  # in the order in which they are added
     best: Callable[[Any], Any] | None
 
     def __call__(self, rows: FloatArray, columns: Any) -> Sums:
-        step = max(1, _CELLS // (self.models.n_draws * max(1, self.models.n_classes)))
-        sums: Sums = {}
-        for low in range(0, len(rows), step):
-            part = slice(low, low + step)
-            sums = _added(sums, self._of_rows(rows[part], columns[part]))
-        return sums
-
-    def _of_rows(self, rows: FloatArray, columns: Any) -> Sums:
         scores = np.asarray(self.models.scores(rows))
         reference: Any = scores[0]
         if "baseline" in columns.dtype.names:
@@ -275,11 +269,6 @@ class _ChunkSums:
         codes = columns["group"] if "group" in columns.dtype.names else None
         uncertain = int(not only_labels(scores))
         return self.task.sums(predictions, codes) | {(None, _UNCERTAIN): uncertain}
-
-
-def _added(one: Sums, other: Sums) -> Sums:
-    both = {key: one[key] + other[key] for key in one.keys() & other.keys()}
-    return {**one, **other, **both}
 
 
 def _names(models: Any, measures: Sequence[str] | None, tolerance: float | None) -> list[str]:
