@@ -12,13 +12,13 @@ from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer._utils.validation import check_positive
 from rashomon_explorer.measures.ranges.level_set import (
+    FINEST,
     BallReach,
     CutPool,
     Enough,
     LevelSet,
     Reach,
     furthest_by_cuts,
-    furthest_on,
 )
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.measures.ranges.search import Decide, Extents, furthest
@@ -52,55 +52,39 @@ def _brackets(
     check_positive(psi=psi)
     psi = float(psi)
     best = problem.minimum
+    level = best.value + psi
     if isinstance(problem, PenalisedProblem):
         reach: Reach = problem.reach(psi)
-    else:
-        reach = BallReach(problem.domain.radius, best.theta)
-    among = LevelSet(problem, best.theta, best.value, best.value + psi, reach, problem.domain)
-    if isinstance(problem, PenalisedProblem):
+        among = LevelSet(problem, best.theta, best.value, level, reach, problem.domain)
         return furthest(among, directions, tolerance, decided=decided)
-    loss, domain = problem.evaluator().loss, problem.domain
-    if not isinstance(loss, ClippedSlopeRisk):
-        return _on_domain(among, domain, directions, tolerance, decided)
-    if loss.function.smoothing == 0:
+    domain, loss = problem.domain, problem.evaluator().loss
+    ball = BallReach(domain.radius, best.theta)
+    among = LevelSet(problem, best.theta, best.value, level, ball, domain)
+    if isinstance(loss, ClippedSlopeRisk) and loss.function.smoothing == 0:
         return _by_cuts(among, domain, directions, tolerance, decided)
-    found = _on_domain(among, domain, directions, tolerance, decided)
-    return _cut_wide_ones(among, domain, directions, found, tolerance, decided)
+    found = _on_ball(among, domain, directions, tolerance, decided)
+    if isinstance(domain, Ball) and not isinstance(loss, ClippedSlopeRisk):
+        return found
+    widest = max(_WIDE, tolerance) if isinstance(domain, Ball) else tolerance
+    return _cut_wide_ones(among, domain, directions, found, (tolerance, widest), decided)
 
 
-def _on_domain(
+def _on_ball(
     among: LevelSet,
     domain: Domain,
     directions: FloatArray,
     tolerance: float,
     decided: Decide | None,
 ) -> Extents:
-    """Solve on the ball around the domain; refine columns left open on the domain itself."""
+    """Brackets on the ball around the domain, with points moved into the domain."""
     if isinstance(domain, Ball):
         return furthest(among, directions, tolerance, decided=decided)
     around = replace(among, domain=Ball(domain.radius))
     found = furthest(around, directions, tolerance, decided=decided)
-    points = among.verified(_into(among, found.points))
-    inner, outer = _inner(among, directions, points), found.outer.copy()
-    open_ = outer - inner > tolerance * np.abs(outer)
-    if decided is not None:
-        open_ &= ~decided(np.arange(len(inner)), inner, outer)
-    for column in progress(np.flatnonzero(open_), "exact ranges"):
-        direction = directions[:, column]
-        enough = _enough(int(column), tolerance, decided)
-        bound = float(outer[column])
-        outer[column], point = furthest_on(domain, among, direction, bound, tolerance, enough)
-        if direction @ (point - among.centre) > inner[column]:
-            points[:, column] = point
-    points = among.verified(points)
-    return Extents(_inner(among, directions, points), outer, points)
-
-
-def _into(among: LevelSet, points: FloatArray) -> FloatArray:
-    """Project points to the domain and shrink them until convexity proves their level."""
-    step = among.domain.project(points) - among.centre[:, None]
+    step = domain.project(found.points) - among.centre[:, None]
     value = among.objective.value(among.centre[:, None] + step)
-    return np.asarray(among.centre[:, None] + step * among.shrink(value))
+    points = among.verified(among.centre[:, None] + step * among.shrink(value))
+    return Extents(_inner(among, directions, points), found.outer, points)
 
 
 def _inner(among: LevelSet, directions: FloatArray, points: FloatArray) -> FloatArray:
@@ -113,12 +97,13 @@ def _by_cuts(
     directions: FloatArray,
     tolerance: float,
     decided: Decide | None,
+    finest: float = FINEST,
 ) -> Extents:
     """Bracket the directions one after another; each reuses the earlier cuts."""
     pool = CutPool()
     found = [
-        furthest_by_cuts(domain, among, direction, _enough(column, tolerance, decided), pool)
-        for column, direction in progress(list(enumerate(directions.T)), "exact ranges")
+        furthest_by_cuts(domain, among, one, _enough(column, tolerance, decided), pool, finest)
+        for column, one in progress(list(enumerate(directions.T)), "exact ranges")
     ]
     points = among.verified(np.column_stack([point for _, point in found]))
     outer = np.array([outer for outer, _ in found])
@@ -130,18 +115,23 @@ def _cut_wide_ones(
     domain: Domain,
     directions: FloatArray,
     found: Extents,
-    tolerance: float,
+    tolerances: tuple[float, float],
     decided: Decide | None,
 ) -> Extents:
-    """Refine by cuts the wide brackets left by a loss too narrowly curved for quadratic models."""
-    wide = found.outer - found.inner > max(_WIDE, tolerance) * found.outer
+    """Refine by cuts the brackets that are wider than the second tolerance.
+
+    A loss may be too narrowly curved for quadratic models, and a domain smaller than its ball.
+    """
+    tolerance, widest = tolerances
+    wide = found.outer - found.inner > widest * np.abs(found.outer)
     if decided is not None:
         wide &= ~decided(np.arange(len(wide)), found.inner, found.outer)
     columns = np.flatnonzero(wide)
     if not len(columns):
         return found
     chosen = None if decided is None else _only(decided, columns)
-    cut = _by_cuts(among, domain, directions[:, columns], tolerance, chosen)
+    finest = FINEST if isinstance(domain, Ball) else 0.0
+    cut = _by_cuts(among, domain, directions[:, columns], tolerance, chosen, finest)
     inner, outer, points = found.inner.copy(), found.outer.copy(), found.points.copy()
     better = cut.inner > inner[columns]
     inner[columns[better]], points[:, columns[better]] = cut.inner[better], cut.points[:, better]

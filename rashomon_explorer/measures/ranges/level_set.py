@@ -1,6 +1,5 @@
 """Level sets, bounded sets that contain them, and cutting planes."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -11,8 +10,7 @@ from scipy.optimize import linprog
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.problem.domains import Domain
 from rashomon_explorer.problem.losses import Loss
-from rashomon_explorer.problem.minimisation import MinimisedObjective as Penalised
-from rashomon_explorer.problem.minimisation import Minimum, minimise_on
+from rashomon_explorer.problem.minimisation import Minimum
 
 
 class Reach(Protocol):
@@ -209,7 +207,7 @@ Enough = Callable[[float, float], bool]
 
 _MOST_PROGRAMMES = 150
 _MOST_BACKTRACKS = 30
-_FINEST = 1e-4  # relative accuracy of cuts: curved boundaries (ball, ridge) need ever more cuts
+FINEST = 1e-4  # relative accuracy of cuts: curved boundaries (ball, ridge) need ever more cuts
 _ON_LEVEL = 1e-10
 _WITHOUT_GAIN = 10
 
@@ -239,6 +237,7 @@ def furthest_by_cuts(
     direction: FloatArray,
     enough: Enough,
     pool: CutPool,
+    finest: float,
 ) -> tuple[float, FloatArray]:
     """Upper bound on max a·(ϑ − θ*) over the set, and a nearly optimal model of the set."""
     centre, radius = among.centre, domain.radius
@@ -246,7 +245,7 @@ def furthest_by_cuts(
     best, idle = centre, 0
     for _ in range(_MOST_PROGRAMMES):
         inner = float(direction @ (best - centre))
-        if outer - inner <= _FINEST * outer or enough(inner, outer) or idle > _WITHOUT_GAIN:
+        if outer - inner <= finest * outer or enough(inner, outer) or idle > _WITHOUT_GAIN:
             break
         far, bound = _programme(domain, direction, pool, radius)
         before = outer - inner
@@ -294,93 +293,3 @@ def _supported(domain: Domain, among: LevelSet, far: FloatArray, pool: CutPool) 
         share -= over / slope
     pulled = float(among.shrink(values)[0])
     return np.asarray(among.centre + pulled * share * step)
-
-
-_MOST_TILTS = 40
-_LEAST = 1e-12  # relative to the domain's size: a smaller distance is rounding
-_STEEPEST = 1e10  # largest perturbation relative to the first; beyond it rounding dominates
-
-
-class _LinearlyPerturbed(Penalised):
-    """Linearly perturbed objective L(θ) − tilt·θ."""
-
-    def __init__(self, objective: ConvexFunction, tilt: FloatArray) -> None:
-        self._base, self._tilt = objective, tilt[:, None]
-
-    def value(self, theta: FloatArray) -> FloatArray:
-        return np.asarray(self._base.value(theta) - (self._tilt * theta).sum(axis=0))
-
-    def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        value, gradient = self._base.value_and_gradient(theta)
-        return value - (self._tilt * theta).sum(axis=0), gradient - self._tilt
-
-    def hessian(self, theta: FloatArray) -> FloatArray:
-        return self._base.hessian(theta)
-
-
-def furthest_on(
-    domain: Domain,
-    among: LevelSet,
-    direction: FloatArray,
-    outer: float,
-    tolerance: float,
-    enough: Enough,
-) -> tuple[float, FloatArray]:
-    """Upper bound on max a·(ϑ − θ*) over the set, and a nearly optimal model of the set."""
-    centre, room = among.centre, among.room
-    outer = min(outer, float(domain.support(direction[:, None])[0] - direction @ centre))
-    corner = domain.project(domain.extreme(direction[:, None]))[:, 0]
-    best = _shrunk_to_level(among, corner, float(among.objective.value(corner[:, None])[0]))
-    low, high = _End(0.0, centre, 0.0), None
-    least = _LEAST * domain.radius * float(np.linalg.norm(direction))
-    tilt, theta = 2 * room / max(outer, least, 1e-300), centre
-    steepest = _STEEPEST * tilt
-    for turn in range(_MOST_TILTS):
-        inner = float(direction @ (best - centre))
-        if outer - inner <= least or enough(inner, outer) or tilt > steepest:
-            break
-        tilted = _LinearlyPerturbed(among.objective, tilt * direction)
-        found = minimise_on(tilted, domain, tolerance * room / 4, theta)
-        theta = found.theta
-        bound = (among.level - found.value + found.gap) / tilt - float(direction @ centre)
-        outer = min(outer, bound)
-        value = float(among.objective.value(theta[:, None])[0])
-        now = _End(tilt, theta, value - among.base)
-        low, high = (now, high) if now.excess <= room else (low, now)
-        candidates = [_shrunk_to_level(among, theta, value), _between(low, high, room)]
-        best = max([best, *candidates], key=lambda one: float(direction @ one))
-        tilt = _next(low, high, room, turn)
-    return outer, best
-
-
-@dataclass(frozen=True)
-class _End:
-    """Size of a linear perturbation, its minimiser and the excess loss there."""
-
-    tilt: float
-    theta: FloatArray
-    excess: float
-
-
-def _between(low: _End, high: _End | None, room: float) -> FloatArray:
-    """Model between both minimisers for which convexity proves an excess loss ≤ room."""
-    if high is None:
-        return low.theta
-    share = max(0.0, room - low.excess) / max(high.excess - low.excess, 1e-300)
-    return np.asarray(low.theta + min(share, 1.0) * (high.theta - low.theta))
-
-
-def _shrunk_to_level(among: LevelSet, theta: FloatArray, value: float) -> FloatArray:
-    share = float(among.shrink(np.array([value]))[0])
-    return np.asarray(among.centre + share * (theta - among.centre))
-
-
-def _next(low: _End, high: _End | None, room: float, turn: int) -> float:
-    """Next perturbation: secant in √excess (linear for a quadratic), bisection every third turn."""
-    root, now = math.sqrt(room), math.sqrt(max(low.excess, 0.0))
-    if high is None:
-        return low.tilt * max(1.5, min(100.0, 1.02 * root / max(now, 0.01 * root)))
-    if turn % 3 == 2:
-        return math.sqrt(low.tilt * high.tilt) if low.tilt else high.tilt / 4
-    share = (root - now) / max(math.sqrt(high.excess) - now, 1e-300)
-    return low.tilt + min(max(share, 0.01), 0.99) * (high.tilt - low.tilt)
