@@ -204,8 +204,8 @@ def rid(
     >>> found.mean().round(1).tolist()
     [0.5, 0.0]
     """
-    from rashomon_explorer.measures.reliance.set_reliance import reliance_table, tree_table
-    from rashomon_explorer.measures.reliance.tree_reliance import problem_task
+    from rashomon_explorer.measures.reliance import set_reliance as reliance
+    from rashomon_explorer.measures.reliance.tree_reliance import coded_rows, tree_reliance
     from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
     from rashomon_explorer.trees import CountedTrees
 
@@ -230,11 +230,13 @@ def rid(
         if not isinstance(made, CountedTrees):
             chosen = HitAndRunSampler() if sampler is None else sampler
             coef = _inside(made, psi, chosen, n_models, rng)
-            return reliance_table(problem_task(made, coef), groups, form)
+            return reliance.reliance_table(reliance.problem_task(made, coef), groups, form)
         if sampler is not None:
             raise ValueError("sampler is for linear models: omit it for counted trees")
         models = made.draw(n_models, psi, random_state=rng.integers(2**31, size=4).tolist())
-        return tree_table(models, *resampled, groups, form)
+        trees = models.models
+        table = tree_reliance(trees, *coded_rows(trees, models, *resampled), groups)
+        return reliance.in_form(form, *table)
 
     streams = np.random.SeedSequence(seed).spawn(n_bootstraps)
     work = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import factorial
@@ -25,6 +25,7 @@ from rashomon_explorer.sets.models.trees import (
     Node,
     Split,
     tree_columns,
+    tree_questions,
 )
 
 _BITS = 62  # bits of an integer that codes answers
@@ -157,13 +158,13 @@ class _Patterns:
         found = np.ones((len(self.given), len(questions)), dtype=bool)
         for player, own in enumerate(questions):
             for split, yes in own:
-                found[:, player] &= self.given[:, self.column[_question(split)]] == yes
+                found[:, player] &= self.given[:, self.column[split.question]] == yes
         return found
 
 
 def _patterns(tree: Node, rows: FloatArray) -> tuple[_Patterns, NDArray[np.intp], FloatArray]:
     """Distinct answers of rows to a tree's questions, each row's index, and the counts."""
-    asked = list(dict.fromkeys(_question(split) for split in _splits(tree)))
+    asked = list(dict.fromkeys(split.question for split in tree_questions(tree)))
     answers = np.empty((len(rows), len(asked)), dtype=bool)
     for bit, (column, relation, reference) in enumerate(asked):
         answers[:, bit] = RELATIONS[relation](rows[:, column], reference)
@@ -222,17 +223,6 @@ def _paths(node: Node, path: Path) -> list[tuple[Path, Leaf]]:
         return [(path, node)]
     yes = _paths(node.if_true, (*path, (node, True)))
     return yes + _paths(node.if_false, (*path, (node, False)))
-
-
-def _splits(node: Node) -> Iterator[Split]:
-    if isinstance(node, Split):
-        yield node
-        yield from _splits(node.if_true)
-        yield from _splits(node.if_false)
-
-
-def _question(split: Split) -> Question:
-    return split.feature, split.relation, float(split.reference)
 
 
 def _some(rows: FloatArray, name: str) -> FloatArray:

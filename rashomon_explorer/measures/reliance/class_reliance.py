@@ -31,9 +31,9 @@ from rashomon_explorer.measures.reliance.set_reliance import (
     Form,
     class_problem,
     default_names,
+    problem_task,
     reliance_table,
 )
-from rashomon_explorer.measures.reliance.tree_reliance import problem_task
 from rashomon_explorer.problem.problem import Problem
 
 _ROUNDING = 1e-12  # relative to the zero model's loss: sums of n terms are exact to about 1e-15

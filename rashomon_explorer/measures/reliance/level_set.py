@@ -67,13 +67,13 @@ class LastCallCache:
 
     def __init__(self, function: ValueAndGradient) -> None:
         self._function = function
-        self._asked: bytes | None = None
+        self._place: bytes | None = None
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Value and gradient at a model (p,)."""
-        if theta.tobytes() != self._asked:
+        if theta.tobytes() != self._place:
             self._answer = self._function(theta)
-            self._asked = theta.tobytes()
+            self._place = theta.tobytes()
         return self._answer
 
 
@@ -207,15 +207,13 @@ class SquareMoments:
     @classmethod
     def of(cls, rows: FloatArray, targets: FloatArray) -> "SquareMoments":
         """Moments of rows (n, p) and targets (n,)."""
-        n = len(rows)
-        return cls(
-            n=n,
-            gram=rows.T @ rows / n,
-            cross=rows.T @ targets / n,
-            energy=float(targets @ targets) / n,
-            row_mean=rows.mean(axis=0),
-            target_mean=float(targets.mean()),
-        )
+        return cls.from_sums(len(rows), *moment_sums(rows, targets))
+
+    @classmethod
+    def from_sums(cls, n: int, *sums: FloatArray) -> "SquareMoments":
+        """Moments of n rows from :func:`moment_sums`, added over chunks."""
+        gram, cross, energy, row_mean, target_mean = (one / n for one in sums)
+        return cls(n, gram, cross, float(energy), row_mean, float(target_mean))
 
     def original(self) -> Quadratic:
         """e_orig(θ) = (1/2n) Σ (y_i − z_i·θ)²."""
@@ -234,6 +232,12 @@ class SquareMoments:
         moves[columns] = True
         across = np.where(moves[:, None] != moves, -covariance / 2, 0.0)
         return Quadratic(across, np.where(moves, with_target / 2, 0.0), 0.0)
+
+
+def moment_sums(rows: FloatArray, targets: FloatArray) -> tuple[FloatArray, ...]:
+    """Sum what determines the moments over rows (n, p) and targets (n,)."""
+    squares, total = np.asarray(targets @ targets), np.asarray(targets.sum())
+    return rows.T @ rows, rows.T @ targets, squares, rows.sum(axis=0), total
 
 
 _LOOKS = 42
@@ -296,18 +300,18 @@ class _Weight:
 
     def __init__(self) -> None:
         self._places, self._values, self._slopes = [0.0, 1.0], [-np.inf, -np.inf], [np.nan, np.nan]
-        self._asked = 0
+        self._count = 0
 
     def next(self) -> float:
         """Return the two ends first, then points inside the remaining interval."""
-        self._asked += 1
-        if self._asked <= 2:
-            return float(self._asked - 1)
+        self._count += 1
+        if self._count <= 2:
+            return float(self._count - 1)
         low, high = self._places
         (up, down), share = self._slopes, 0.5
-        if up > 0 > down and self._asked % 3 == 1:
+        if up > 0 > down and self._count % 3 == 1:
             share = up / (up - down)
-        elif up > 0 > down and self._asked % 3 == 2:
+        elif up > 0 > down and self._count % 3 == 2:
             share = self._crossing()
         return low + min(max(share, _AWAY), 1 - _AWAY) * (high - low)
 

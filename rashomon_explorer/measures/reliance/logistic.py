@@ -27,9 +27,7 @@ from rashomon_explorer.measures.reliance.pair_losses import (
     slope,
     softplus,
 )
-from rashomon_explorer.measures.reliance.tree_reliance import problem_task
-from rashomon_explorer.mechanisms.rejection.envelope import Envelope
-from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.measures.reliance.set_reliance import problem_task
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses.base import EmpiricalLoss
 from rashomon_explorer.problem.minimisation import (
@@ -77,6 +75,10 @@ def outer_ellipsoid(problem: Problem, psi: float) -> Quadratic:
 
 def _first(problem: Problem, psi: float) -> tuple[FloatArray, float]:
     """Metric and radius of the exact sampler's certified excess bound."""
+    # Local import: only this bound needs the mechanism.
+    from rashomon_explorer.mechanisms.rejection.envelope import Envelope
+    from rashomon_explorer.mechanisms.target import GibbsTarget
+
     envelope = Envelope.of(GibbsTarget(problem, problem.p / psi, psi))
     stretched = envelope.vectors * (envelope.curvature + envelope.least_pad)
     return stretched @ envelope.vectors.T, envelope.outer_radius(psi)

@@ -15,15 +15,16 @@ from rashomon_explorer._utils.progress import progress
 from rashomon_explorer.measures.inputs import Columns, Features, LinearTask, feature_groups
 from rashomon_explorer.measures.ranges.declared import declared_problem
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem, penalised_problem
-from rashomon_explorer.measures.reliance.level_set import SquareMoments
+from rashomon_explorer.measures.reliance.level_set import SquareMoments, moment_sums
 from rashomon_explorer.measures.reliance.pair_losses import ROW_LOSSES, switched_mean
 from rashomon_explorer.measures.reliance.tree_reliance import (
     coded_rows,
     column_names,
     held_trees,
-    problem_task,
     tree_reliance,
 )
+from rashomon_explorer.problem.losses.kinked import AbsoluteLoss
+from rashomon_explorer.problem.losses.squared import SquaredLoss
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.coercion import chunks_with_targets, is_chunked
@@ -46,6 +47,26 @@ def reliance_task(
     if loss is not None:
         raise ValueError(f"a problem has its own loss: omit loss={loss!r}")
     return problem_task(given, given.minimum.theta[None]), default_names(given), None
+
+
+_KNOWN = ("squared", "absolute", "logistic", "hinge", "softmax")
+
+
+def problem_task(problem: Problem | PenalisedProblem, coef: ArrayLike) -> LinearTask:
+    """Task of models with a problem's rows, targets and loss, without its ridge."""
+    models = np.asarray(coef, dtype=float)
+    if models.ndim != 2 or models.shape[1] != problem.p or not len(models):
+        raise ValueError(f"coef must have shape (n_models, {problem.p}), got {models.shape}")
+    loss, targets = problem.loss, problem.targets
+    median = not isinstance(loss, AbsoluteLoss) or loss.tau == 0.5
+    if loss.name not in _KNOWN or not median:
+        raise ValueError(f"reliance needs one of the losses {_KNOWN}, got {loss!r}")
+    if isinstance(loss, SquaredLoss | AbsoluteLoss):
+        targets = np.clip(targets, -loss.target_bound, loss.target_bound)
+    elif loss.task == "classification":
+        targets = (targets > 0).astype(float)
+    shaped = models.reshape(len(models), loss.outputs, -1)
+    return LinearTask(shaped, problem.rows, targets, loss.name, 1.0)
 
 
 def class_problem(
@@ -179,13 +200,13 @@ def model_reliance(
     if (trees := held_trees(models_or_problem)) is not None:
         return _of_trees(trees, models_or_problem, X, y, features, form, loss)
     if is_chunked(X):
-        return _of_blocks(models_or_problem, chunks_with_targets(X, y), features, form, loss)
+        return _of_chunks(models_or_problem, chunks_with_targets(X, y), features, form, loss)
     task, names, own_groups = reliance_task(models_or_problem, X, y, loss)
     groups = feature_groups(features, names, own_groups)
     return reliance_table(task, groups, form)
 
 
-def _of_blocks(
+def _of_chunks(
     models: Any, table: ChunkedRows, features: Features, form: str, loss: str | None
 ) -> pd.DataFrame:
     """Reliance under squared loss from moments, which are sums over chunks."""
@@ -196,27 +217,21 @@ def _of_blocks(
             f"reliance under {task.loss} loss needs all pairs of rows, which chunks do not "
             "provide: take a fixed random sample, X, y = rows.sample(5_000).to_memory()"
         )
-    given = getattr(models, "rashomon_set_", models)
-    n, sums = table.n, table.reduce(_Moments(given))
-    gram, cross, energy, row_mean, target_mean = (part / n for part in sums)
-    known = SquareMoments(n, gram, cross, float(energy), row_mean, float(target_mean))
-    coef = task.coef[:, 0].T
-    groups = feature_groups(features, names, own_groups)
-    rises = {name: task.scale * known.rise(columns)(coef) for name, columns in groups.items()}
-    table_of = pd.DataFrame(rises).rename_axis(index="model", columns="feature")
-    return in_form(form, table_of, task.scale * known.original()(coef))
+    sums = table.reduce(_MomentSums(getattr(models, "rashomon_set_", models)))
+    moments = SquareMoments.from_sums(table.n, *sums)
+    rises = _square_rises(task, feature_groups(features, names, own_groups), moments)
+    return in_form(form, _frame(rises), task.scale * moments.original()(task.coef[:, 0].T))
 
 
 @dataclass(frozen=True, eq=False)
-class _Moments:
+class _MomentSums:
     """Moment sums of a chunk's rows and targets, as used by the models."""
 
     models: Any
 
     def __call__(self, rows: FloatArray, targets: Any) -> tuple[Any, ...]:
         task = LinearTask.of(self.models, rows, targets, None)
-        z, t = task.rows, task.targets
-        return z.T @ z, z.T @ t, np.asarray(t @ t), z.sum(axis=0), np.asarray(t.sum())
+        return moment_sums(task.rows, task.targets)
 
 
 def _of_trees(
@@ -236,12 +251,8 @@ def _of_trees(
     return in_form(form, *tree_reliance(trees, rows, codes, groups))
 
 
-def tree_table(
-    models: Any, X: ArrayLike, y: ArrayLike, groups: Mapping[str, Columns], form: str = "difference"
-) -> pd.DataFrame:
-    """Reliance of a set of trees, one row per tree and one column per group."""
-    trees = models.models
-    return in_form(form, *tree_reliance(trees, *coded_rows(trees, models, X, y), groups))
+def _frame(rises: Mapping[str, FloatArray]) -> pd.DataFrame:
+    return pd.DataFrame(rises).rename_axis(index="model", columns="feature")
 
 
 def reliance_table(
@@ -251,9 +262,10 @@ def reliance_table(
     if len(task.rows) < 2:
         raise ValueError(f"switching needs at least two rows, got {len(task.rows)}")
     before = original_loss(task)
-    rises = _square_rises(task, groups) if task.loss == "squared" else _rises(task, groups, before)
-    table = pd.DataFrame(rises).rename_axis(index="model", columns="feature")
-    return in_form(form, table, before)
+    if task.loss == "squared":
+        moments = SquareMoments.of(task.rows, task.targets)
+        return in_form(form, _frame(_square_rises(task, groups, moments)), before)
+    return in_form(form, _frame(_rises(task, groups, before)), before)
 
 
 def in_form(form: str, rise: pd.DataFrame, before: FloatArray) -> pd.DataFrame:
@@ -278,8 +290,10 @@ def original_loss(task: LinearTask) -> FloatArray:
     return np.asarray(np.concatenate(means) * task.scale)
 
 
-def _square_rises(task: LinearTask, groups: Mapping[str, Columns]) -> dict[str, FloatArray]:
-    moments, coef = SquareMoments.of(task.rows, task.targets), task.coef[:, 0].T
+def _square_rises(
+    task: LinearTask, groups: Mapping[str, Columns], moments: SquareMoments
+) -> dict[str, FloatArray]:
+    coef = task.coef[:, 0].T
     return {name: task.scale * moments.rise(columns)(coef) for name, columns in groups.items()}
 
 

@@ -53,6 +53,15 @@ class Split:
         """Whether the column must contain only 0 and 1."""
         return self.relation == "==" and self.reference == 1.0
 
+    @property
+    def question(self) -> tuple[int, str, float]:
+        """Column, relation and reference; equal for splits with the same question."""
+        return self.feature, self.relation, float(self.reference)
+
+    def answers(self, column: FloatArray) -> Mask:
+        """Answers for the values of the split's column."""
+        return RELATIONS[self.relation](column, self.reference)
+
 
 Node = Split | Leaf
 
@@ -158,7 +167,12 @@ def count_leaves(tree: Node) -> int:
 
 def tree_columns(tree: Node) -> frozenset[int]:
     """Columns that a tree tests."""
-    return frozenset(node.feature for node in _nodes(tree) if isinstance(node, Split))
+    return frozenset(split.feature for split in tree_questions(tree))
+
+
+def tree_questions(tree: Node) -> list[Split]:
+    """Questions of a tree, from the root down."""
+    return [node for node in _nodes(tree) if isinstance(node, Split)]
 
 
 def _different_nodes(trees: Sequence[Node]) -> Iterator[tuple[int, Node]]:
@@ -188,7 +202,7 @@ def _fill(codes: NDArray[np.int_], node: Node, rows: FloatArray, places: NDArray
     if isinstance(node, Leaf):
         codes[places] = node.prediction
         return
-    answer = RELATIONS[node.relation](rows[places, node.feature], node.reference)
+    answer = node.answers(rows[places, node.feature])
     _fill(codes, node.if_true, rows, places[answer])
     _fill(codes, node.if_false, rows, places[~answer])
 

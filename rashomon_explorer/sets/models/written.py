@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
-from rashomon_explorer.sets.models.trees import RELATIONS, Leaf, Node, Split
+from rashomon_explorer.sets.models.trees import Leaf, Node, Split, tree_questions
 
 _WORDS = {"==": "=", "!=": "≠", "<=": "≤", ">=": "≥", "<": "<", ">": ">"}
 
@@ -195,21 +195,13 @@ class Questions:
         if all(split.is_binary for split in splits):
             width = max(len(names), 1 + max((s.feature for s in splits), default=-1))
             return cls(True, {}, tuple(as_question(j, names) for j in range(width)))
-        asked = sorted({_key(split) for split in splits})
-        words = tuple(as_question(j, names, relation, value) for j, relation, value in asked)
-        return cls(False, {one: place for place, one in enumerate(asked)}, words)
+        different = sorted({split.question for split in splits})
+        words = tuple(as_question(j, names, relation, value) for j, relation, value in different)
+        return cls(False, {one: place for place, one in enumerate(different)}, words)
 
     def number(self, split: Split) -> int:
         """Index of a split's question."""
-        return split.feature if self.of_column else self.numbers[_key(split)]
-
-
-def tree_questions(tree: Node) -> Iterator[Split]:
-    """Questions of a tree, from the root down."""
-    if isinstance(tree, Split):
-        yield tree
-        yield from tree_questions(tree.if_true)
-        yield from tree_questions(tree.if_false)
+        return split.feature if self.of_column else self.numbers[split.question]
 
 
 def tree_rules(tree: Node) -> Iterator[tuple[tuple[Split, ...], int]]:
@@ -281,16 +273,12 @@ def _written(
     for branch, wanted in ((tree.if_true, True), (tree.if_false, False)):
         below = None
         if rows is not None and inside is not None:
-            answers = RELATIONS[tree.relation](rows[0][:, tree.feature], tree.reference)
+            answers = tree.answers(rows[0][:, tree.feature])
             below = inside & (answers == wanted)
         written, right = _written(branch, asked, rows, below)
         branches.append(written)
         total += right
     return {"f": [str(asked.number(tree)), count, -1], "c": branches}, total
-
-
-def _key(split: Split) -> tuple[int, str, float]:
-    return split.feature, split.relation, float(split.reference)
 
 
 def _feature(words: str) -> list[str]:
