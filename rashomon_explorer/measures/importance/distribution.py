@@ -234,7 +234,7 @@ def rid(
         if sampler is not None:
             raise ValueError("sampler is for linear models: omit it for counted trees")
         models = made.draw(n_models, psi, random_state=rng.integers(2**31, size=4).tolist())
-        trees = models.models
+        trees: Any = models.models
         table = tree_reliance(trees, *coded_rows(trees, models, *resampled), groups)
         return reliance.in_form(form, *table)
 
