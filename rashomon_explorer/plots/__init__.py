@@ -4,7 +4,7 @@ Curator plots take a `RashomonSet` and have an amber band. Release plots take a 
 have a green band with the privacy cost. Neither accepts the other type.
 """
 
-from rashomon_explorer.plots.budget import attack_in_words, plot_budget, plot_plan, plot_tradeoff
+from rashomon_explorer.plots.budget import attack_in_words, plot_budget, plot_tradeoff
 from rashomon_explorer.plots.coefficients import (
     plot_coefficient_spread,
     plot_coefficients,
@@ -80,7 +80,6 @@ __all__ = [
     "plot_people",
     "plot_people_ranges",
     "plot_person",
-    "plot_plan",
     "plot_profile",
     "plot_ranges",
     "plot_released",

@@ -8,21 +8,17 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import epsilon_text
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.plots.registry import BOTH, FigureSpec
 from rashomon_explorer.plots.text import (
-    at_least,
     cost_text,
-    need_exact_draws,
     number,
     percent,
     what_is_left,
 )
 from rashomon_explorer.plots.theme import (
     BLUE,
-    CATEGORIES,
     GREEN,
     GREY,
     VERMILLION,
@@ -156,82 +152,6 @@ def _finite(value: float) -> float:
     return value if math.isfinite(value) else 0.0
 
 
-def plot_plan(planned: Plan, *, n_points: int = 40) -> go.Figure:
-    """Plot the guaranteed hit rate by privacy cost; no row is read.
-
-    Parameters
-    ----------
-    planned : Plan
-        Plan whose hit rate and cost are marked.
-    n_points : int
-        Number of costs to compute.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        Guaranteed hit rate by total ε; the plan is the large dot.
-    """
-    need_exact_draws(planned, "plot_plan")
-    prices, rates = cost_curve(planned, n_points=n_points)
-    figure = new_figure(
-        "Guaranteed hit rate by privacy cost",
-        f"{at_least(planned.hit_rate_bound)} of the draws within ψ at "
-        f"{cost_text(planned.epsilon)}{_off_curve_reason(planned)}",
-        height=HEIGHT,
-    )
-    figure.add_scatter(
-        x=prices.astype(np.float32),
-        y=rates.astype(np.float32),
-        mode="lines",
-        name="guaranteed",
-        line={"color": BLUE, "width": 2.5},
-        fill="tozeroy",
-        fillcolor="rgba(86,180,233,0.18)",
-        hovertext=[_option_text(*point) for point in zip(prices, rates, strict=True)],
-        hovertemplate="%{hovertext}<extra></extra>",
-    )
-    figure.add_scatter(
-        x=[planned.epsilon],
-        y=[planned.hit_rate_bound],
-        mode="markers",
-        name="this plan",
-        marker={"size": 13, "color": CATEGORIES[1], "line": {"color": BLUE, "width": 2}},
-        hovertext=[f"this plan: {_option_text(planned.epsilon, planned.hit_rate_bound)}"],
-        hovertemplate="%{hovertext}<extra></extra>",
-    )
-    figure.update_layout(
-        xaxis={
-            "type": "log",
-            "title": "total privacy cost ε of all draws",
-            "range": [-1.3, 2.05],
-            "tickvals": [0.05, 0.1, 0.3, 1, 3, 10, 30, 100],
-        },
-        yaxis={"range": [0, 1.04], "tickformat": ".0%", "title": "hit rate", "nticks": 5},
-        showlegend=False,
-        margin={"t": 70},
-        meta={"view": "plan"},
-    )
-    return figure
-
-
-def _option_text(epsilon: float, hit_rate: float) -> str:
-    return f"{cost_text(epsilon)}: {at_least(hit_rate)} hit"
-
-
-def _off_curve_reason(planned: Plan) -> str:
-    """Text on the certificate of a plan that does not lie on the curve."""
-    if planned.by_bounded_range:
-        return ""
-    return f", by the certificate “{planned.certificate}”; the curve uses bounded range only"
-
-
-def cost_curve(planned: Plan, *, n_points: int = 40) -> tuple[FloatArray, FloatArray]:
-    """Compute total privacy costs around a plan and their guaranteed hit rates."""
-    etas = planned.eta * np.geomspace(0.01, 100.0, n_points)
-    curve = np.array([planned.at(float(eta)) for eta in etas])
-    return curve[:, 0], curve[:, 1]
-
-
 USUAL = 0.05
 """False alarm rate at which the text describes the best attack."""
 
@@ -314,15 +234,6 @@ def plot_tradeoff(guarantee: Guarantee | pd.DataFrame, of: str = "") -> go.Figur
         meta={"view": "plan"},
     )
     return figure
-
-
-def plan_table(planned: Plan) -> pd.DataFrame:
-    """Tabulate privacy costs and their guaranteed hit rates."""
-    prices, rates = cost_curve(planned, n_points=13)
-    index = pd.Index(prices, name="ε")
-    frame = pd.DataFrame({"guaranteed hit rate": rates}, index=index)
-    frame.attrs["rounding"] = {"ε": "up", "guaranteed hit rate": "down"}
-    return frame
 
 
 def charges_table(

@@ -467,6 +467,19 @@ def spread_table(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
     return coefficient_spread(need_inside(counted(models), models))
 
 
+SPREAD = FigureSpec(
+    name="coefficient_spread",
+    title="Range of each coefficient",
+    label="Range, middle 90 % and median of every coefficient over the draws",
+    terms=("coefficient",),
+    plot=plot_coefficient_spread,
+    release_plot=plot_released_spread,
+    table=spread_table,
+    audience=BOTH,
+    families=LINEAR,
+    needs=("models", "selection", "inside"),
+    marks=("sampled",),
+)
 FIGURES = (
     FigureSpec(
         name="coefficients",
@@ -481,6 +494,7 @@ FIGURES = (
         needs=("models", "selection", "inside only"),
         selects="models",
     ),
+    SPREAD,
     FigureSpec(
         name="aggregates",
         title="Released aggregates",

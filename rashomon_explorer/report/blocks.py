@@ -12,8 +12,10 @@ import plotly.graph_objects as go
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.plots.text import number, rounded_bounds
 from rashomon_explorer.plots.theme import CATEGORIES, VERMILLION, curator_band, new_figure
+from rashomon_explorer.report.material import Curator
 
 # WebGL traces compile code, which the page's content security policy forbids.
 _DRAWN_AS = {"scattergl": "scatter"}
@@ -213,6 +215,25 @@ class Plot:
     def json(self) -> Markup:
         """Figure as JSON for a script element, in which HTML is not escaped."""
         return Markup(figure_json(self.figure))
+
+
+def figure(given: Any, name: str, note: str = "", **arguments: Any) -> Plot:
+    """Figure of the registry with the table of its numbers.
+
+    A curator's material has models, rows, targets and groups; that of a release has models only.
+    """
+    spec = FIGURES[name]
+    known = {"models": given.models, "released": given.models, "given": given.models}
+    plot = spec.plot
+    if isinstance(given, Curator):
+        known |= {"X": given.X, "groups": given.groups}
+        known |= {"y": given.y} if "targets" in spec.needs else {}  # y may name an axis
+    elif "release" not in spec.audience:
+        raise AssertionError(f"{name} is a curator figure and cannot be part of a release")
+    else:
+        plot = spec.release_plot or spec.plot
+    call = spec.call(known | arguments, plot=plot)
+    return Plot(call.figure(), f"{spec.label}.", Table(call.table(), spec.title, note))
 
 
 def _written(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,12 +10,10 @@ import pandas as pd
 from rashomon_explorer._utils.formatting import hit_rate_text, rounded_down, rounded_up
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
-from rashomon_explorer.plots import GTU, GuaranteeRow, list_guarantees, plot_costs, plot_plan
-from rashomon_explorer.plots.budget import plan_table
-from rashomon_explorer.plots.prices import costs_table
+from rashomon_explorer.plots import GTU, GuaranteeRow, list_guarantees
 from rashomon_explorer.plots.text import number, percent, plural
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.report.blocks import Block, Facts, Plot, Table
+from rashomon_explorer.report.blocks import Block, Facts, Table, figure
 from rashomon_explorer.report.material import Bounds, Curator, PublicMaterial, Release
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
@@ -24,66 +22,55 @@ from rashomon_explorer.sets.models.trees import DecisionTrees
 from rashomon_explorer.trees import CountedTrees
 from rashomon_explorer.trees.private import counted_like, planned_class
 
-__all__ = [
-    "KINDS",
-    "ModelKind",
-    "Rows",
-    "model_kind",
-]
-
 Rows = list[tuple[str, str, str]]
 """Names with values and remarks."""
 
 
-class ModelKind(Protocol):
-    """Kind of models, and its contents of the report."""
+class ModelKind:
+    """Contents of a report on one kind of models; here, fitted estimators or predictions."""
 
-    terms: ClassVar[tuple[str, ...]]
+    terms: tuple[str, ...] = ("Rashomon set",)
     """Glossary terms that a release needs."""
 
-    caveats: ClassVar[Mapping[str, str]]
+    caveats: Mapping[str, str] = {}
     """Caveats for such models; each replaces the common caveat of the same name."""
 
-    no_certificates: ClassVar[str]
+    no_certificates = ""
     """Why such draws have no certificates; empty if they have."""
 
-    no_other_ways: ClassVar[str]
+    no_candidates = ""
     """Why such draws have no alternative mechanisms; empty if they have."""
 
-    arithmetic: ClassVar[str]
+    arithmetic = "Proved for real numbers."
     """Note on rounding in the guarantee."""
-
-    def holds(self, models: Any) -> bool:
-        """Whether a set, the curator's or a release, is of this kind."""
-        ...
 
     def columns(self, given: Release) -> list[Block]:
         """Describe the public facts about the data."""
-        ...
+        return []
 
     def rows(self, given: Curator) -> Rows:
         """List facts about the rows of the fit, for the curator."""
-        ...
+        return []
 
     def reference(self, given: Curator) -> Any:
         """Draw models uniformly from the set if that is cheap and needed; else return None."""
-        ...
+        return None
 
     def settings(self, given: PublicMaterial, models: Any) -> Rows:
         """List public settings of the draws."""
-        ...
+        return []
 
     def mechanism(self, models: Any) -> Rows:
         """Describe the mechanism of the draws and the cost of one draw."""
-        ...
+        return []
 
     def guarantees(self, given: PublicMaterial, models: Any) -> list[Block]:
         """List the proved guarantees of the draws."""
-        ...
+        return []
 
     def estimator(self, given: PublicMaterial, models: Any, mechanism: str) -> list[str]:
         """Return Python lines that make draws with the same settings."""
-        ...
+        return ["# these models were imported: see rashomon_explorer.sets"]
 
 
 def declared(names: Sequence[str], bounds: Bounds) -> pd.DataFrame:
@@ -103,27 +90,20 @@ _ESTIMATORS = {
 }
 
 
-class Linear:
-    """Draws with coefficients; see :class:`ModelKind`."""
+class Linear(ModelKind):
+    """Draws with coefficients."""
 
-    terms: ClassVar[tuple[str, ...]] = (
+    terms = (
         "Rashomon set",
         "Draw",
         "(ε, δ)-DP",
         "Bounded range",
         "Trade-off",
     )
-    caveats: ClassVar[Mapping[str, str]] = {}
-    no_certificates: ClassVar[str] = ""
-    no_other_ways: ClassVar[str] = ""
-    arithmetic: ClassVar[str] = (
+    arithmetic = (
         "Proved for real numbers. Draws are rounded to a public grid; docs/floating-point.md "
         "lists what floating point and timing leave unprotected."
     )
-
-    def holds(self, models: Any) -> bool:
-        """See :class:`ModelKind`."""
-        return isinstance(models, RashomonSet | ReleasedSet)
 
     def columns(self, given: Release) -> list[Block]:
         """Describe rows, features with their bounds, and the norm for clipping."""
@@ -154,10 +134,6 @@ class Linear:
             ("Clipped rows", percent(models.clipped_share), norm),
         ]
 
-    def reference(self, given: Curator) -> Any:
-        """Return None: only the draws inside ψ can estimate the model-set width."""
-        return None
-
     def settings(self, given: PublicMaterial, models: Any) -> Rows:
         """List loss, threshold, temperature and domain."""
         planned = models.plan
@@ -173,10 +149,6 @@ class Linear:
             facts.append(("Ridge", number(given.constants.m), "declared"))
         return facts
 
-    def mechanism(self, models: Any) -> Rows:
-        """Return nothing: the theorem of the guarantee names the mechanism."""
-        return []
-
     def guarantees(self, given: PublicMaterial, models: Any) -> list[Block]:
         """List bounds for exact draws, and the hit rate by privacy cost."""
         planned = models.plan
@@ -189,18 +161,14 @@ class Linear:
         )
         return [
             Table(frame, "Guarantees, known before a row is read", f"{GTU}."),
-            Plot(
-                plot_plan(planned),
-                "Guaranteed hit rate by total privacy cost ε, with the plan marked.",
-                Table(plan_table(planned), "Privacy cost and guaranteed hit rate"),
-            ),
+            figure(given, "plan", planned=planned, draws=(), clicked=False),
         ]
 
     def estimator(self, given: PublicMaterial, models: Any, mechanism: str) -> list[str]:
         """Return Python lines with the estimator's settings, if an estimator made the draws."""
         planned = models.plan
         if math.isnan(planned.beta):
-            return ["# these models were imported: see rashomon_set.from_…"]
+            return super().estimator(given, models, mechanism)
         name = _ESTIMATORS.get((planned.loss.split("(")[0], models.task))
         if name is None:
             return [f"# draws without an estimator: rashomon_set.from_draws, loss {planned.loss!r}"]
@@ -245,59 +213,16 @@ def _bound(row: GuaranteeRow) -> str:
     return f"≥ {rounded_down(row.bound)}"
 
 
-class Others:
-    """Fitted estimators or stored predictions; see :class:`ModelKind`."""
-
-    terms: ClassVar[tuple[str, ...]] = ("Rashomon set",)
-    caveats: ClassVar[Mapping[str, str]] = {}
-    no_certificates: ClassVar[str] = ""
-    no_other_ways: ClassVar[str] = ""
-    arithmetic: ClassVar[str] = "Proved for real numbers."
-
-    def holds(self, models: Any) -> bool:
-        """Return True: this is the last kind."""
-        return True
-
-    def columns(self, given: Release) -> list[Block]:
-        """Return nothing: such models are never released."""
-        return []
-
-    def rows(self, given: Curator) -> Rows:
-        """Nothing."""
-        return []
-
-    def reference(self, given: Curator) -> Any:
-        """Return None: only the draws inside ψ can estimate the model-set width."""
-        return None
-
-    def settings(self, given: PublicMaterial, models: Any) -> Rows:
-        """Return nothing: the settings are unknown."""
-        return []
-
-    def mechanism(self, models: Any) -> Rows:
-        """Nothing."""
-        return []
-
-    def guarantees(self, given: PublicMaterial, models: Any) -> list[Block]:
-        """Nothing."""
-        return []
-
-    def estimator(self, given: PublicMaterial, models: Any, mechanism: str) -> list[str]:
-        """Return a comment on the origin of the models."""
-        return ["# these models were imported: see rashomon_set.from_…"]
-
-
 _MOST_MEMORY = 2**29  # bytes; a larger class is not counted for a report
 _SAME = 1e-9
 _LONG = 10**15
 _COUNTED = "draws of the exponential mechanism over all trees of the class (enumerated implicitly)"
-_ELSEWHERE = "# these trees were imported: see rashomon_set.from_…"
 
 
-class Trees:
-    """Decision trees; see :class:`ModelKind`."""
+class Trees(ModelKind):
+    """Decision trees."""
 
-    terms: ClassVar[tuple[str, ...]] = (
+    terms = (
         "Rashomon set",
         "Sparse tree",
         "Draw of a tree",
@@ -305,7 +230,7 @@ class Trees:
         "Bounded range",
         "Trade-off",
     )
-    caveats: ClassVar[Mapping[str, str]] = {
+    caveats: Mapping[str, str] = {
         "Within one class of models": (
             "The set depends on the declared questions, the limits on leaves and depth, and the "
             "loss. With other thresholds or more leaves the set differs, and the best tree here "
@@ -320,21 +245,15 @@ class Trees:
             "class; otherwise the class would depend on the rows."
         ),
     }
-    no_certificates: ClassVar[str] = (
+    no_certificates = (
         "draws of trees have one certificate, the bounded range of a draw; the guarantee above "
         "follows from it"
     )
-    no_other_ways: ClassVar[str] = (
-        "trees are enumerated and drawn exactly: there is no alternative mechanism"
-    )
-    arithmetic: ClassVar[str] = (
+    no_candidates = "trees are enumerated and drawn exactly: there is no alternative mechanism"
+    arithmetic = (
         "Weights of trees are integers, and the privacy cost includes their rounding. "
         "docs/floating-point.md lists what timing leaves unprotected."
     )
-
-    def holds(self, models: Any) -> bool:
-        """See :class:`ModelKind`."""
-        return isinstance(getattr(models, "models", None), DecisionTrees)
 
     def columns(self, given: Release) -> list[Block]:
         """Describe rows, columns, and the questions on each column."""
@@ -417,18 +336,14 @@ class Trees:
             return []
         return [
             Table(_promised(planned), "Guarantees, known before a row is read", _PROOFS),
-            Plot(
-                plot_costs(planned, (), clicked=False),
-                "Guarantee for one draw by the privacy cost ε of the same number of draws.",
-                Table(costs_table(planned, ()), "Privacy cost and guarantee"),
-            ),
+            figure(given, "plan", planned=planned, draws=(), clicked=False),
         ]
 
     def estimator(self, given: PublicMaterial, models: Any, mechanism: str) -> list[str]:
         """Return Python lines with the estimator's settings, if an estimator made the draws."""
         planned = _plan(models)
         if planned is None:
-            return [_ELSEWHERE]
+            return super().estimator(given, models, mechanism)
         settings: dict[str, Any] = {
             "psi": planned.psi,
             "epsilon": planned.epsilon,
@@ -543,10 +458,10 @@ def _promised(planned: TreePlan) -> pd.DataFrame:
 _PROOFS = "T is the number of trees of the class, s the threshold of the law: docs/theory.md §14."
 
 
-KINDS: tuple[ModelKind, ...] = (Linear(), Trees(), Others())
-"""Kinds in order; the first one that accepts a set is its kind."""
-
-
 def model_kind(models: Any) -> ModelKind:
     """Return the kind of a set, the curator's or a release."""
-    return next(kind for kind in KINDS if kind.holds(models))
+    if isinstance(models, RashomonSet | ReleasedSet):
+        return Linear()
+    if isinstance(getattr(models, "models", None), DecisionTrees):
+        return Trees()
+    return ModelKind()

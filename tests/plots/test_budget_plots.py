@@ -1,11 +1,10 @@
 """Budget and plan: numbers, never rows."""
 
-import numpy as np
 import pytest
 
 from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.plots import plot_budget, plot_plan
-from rashomon_explorer.plots.budget import budget_bar, cost_curve
+from rashomon_explorer.plots import plot_budget
+from rashomon_explorer.plots.budget import budget_bar
 from rashomon_explorer.privacy import Ledger, bounded_range, compose
 
 
@@ -49,24 +48,6 @@ def test_over_the_budget_is_named_in_words_not_by_colour_alone():
 def test_a_ledger_without_a_budget_says_so(tmp_path):
     with Ledger.create(tmp_path / "a.ledger") as ledger:
         assert plot_budget(ledger).layout.annotations[0].text == "This ledger has no budget."
-
-
-def test_curve_passes_through_the_plan_and_rises():
-    planned = _plan()
-    prices, rates = cost_curve(planned, n_points=41)
-    assert np.all(np.diff(prices) > 0)
-    assert np.all(np.diff(rates) >= 0)
-    middle = 20
-    assert prices[middle] == pytest.approx(planned.guarantee.epsilon(1e-6))
-    assert rates[middle] == pytest.approx(planned.hit_rate_bound)
-    dot = _traces(plot_plan(planned))["this plan"]
-    assert (dot.x[0], dot.y[0]) == pytest.approx((4.0, planned.hit_rate_bound))
-
-
-def test_curve_agrees_with_planning_each_price():
-    prices, rates = cost_curve(_plan(), n_points=5)
-    for price, rate in zip(prices, rates, strict=True):
-        assert _plan(epsilon=price).hit_rate_bound == pytest.approx(rate, rel=1e-4)
 
 
 def test_composition_is_not_a_sum():

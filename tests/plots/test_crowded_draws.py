@@ -11,7 +11,7 @@ from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.plots import list_guarantees, plot_bounds, plot_guarantee, plot_plan
+from rashomon_explorer.plots import list_guarantees, plot_bounds, plot_guarantee
 from rashomon_explorer.plots.guarantees import excess_table
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
@@ -55,7 +55,7 @@ def test_figures_show_the_gamma_law_and_the_sets_own_threshold() -> None:
 @pytest.mark.parametrize(
     "name", ["path", "path_average", "path_clipped", "ellipsoid", "ellipsoid_exact"]
 )
-@pytest.mark.parametrize("show", [list_guarantees, plot_guarantee, plot_plan])
+@pytest.mark.parametrize("show", [list_guarantees, plot_guarantee])
 def test_no_theorem_of_exact_draws_is_quoted_for_others(name: str, show: object) -> None:
     with pytest.raises(ValueError, match=r"guarantees of exact draws.*explain\(plan\)"):
         show(bought(name))  # type: ignore[operator]

@@ -110,7 +110,7 @@ def test_figures_of_linear_models_say_where_trees_go(paid, table):
             "released trees to plot_trees",
         ),
         (ValueError, lambda: plots.plot_bounds(paid), r"plot_costs\(plan\)"),
-        (ValueError, lambda: plots.plot_plan(paid.plan), r"plot_costs\(plan\)"),
+        (ValueError, lambda: plots.plot_guarantee(paid.plan), r"plot_costs\(plan\)"),
         (AttributeError, lambda: released.coef, "and this set has other models"),
         (AttributeError, lambda: released.anything, "no attribute 'anything'"),
     ]

@@ -234,7 +234,10 @@ class FigureCard:
             line = "explorer.state.selection" if state.selection else "()"
             found["highlight"] = Argument.known(tuple(state.selection), line)
         if state.view != "release":
-            found |= {name: one for name, one in self._rows().items() if name in wanted}
+            rows = self._rows()
+            if "targets" not in self.spec.needs:
+                rows.pop("y", None)  # of such a figure, y is an axis
+            found |= {name: one for name, one in rows.items() if name in wanted}
         return found
 
     def _rows(self) -> dict[str, Argument]:

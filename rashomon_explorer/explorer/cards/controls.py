@@ -119,15 +119,11 @@ class ImportanceCard(FigureCard):
         return self.build({"features": features, "max_rows": min(importance.MOST_ROWS, most)})
 
     def _coefficients(self) -> FigureCall:
-        released = self.state.view == "release"
-        plot = coefficients.plot_coefficient_spread
-        return self.build(
-            plot=coefficients.plot_released_spread if released else plot,
-            tabulate=coefficients.spread_table if self.state.rashomon_set.hit_rate > 0 else None,
-            measure=None,
-            code=None,
-            of_people=False,
-        )
+        """Pass the draws to the figure of their coefficients."""
+        spec, released = coefficients.SPREAD, self.state.view == "release"
+        plot = spec.release_plot if released else spec.plot
+        table = spec.table if self.state.rashomon_set.hit_rate > 0 else None
+        return self.build(plot=plot, tabulate=table, measure=None, code=None, of_people=False)
 
 
 _EVERYONE = "everyone"

@@ -228,7 +228,13 @@ def pair(card: FigureCard) -> FigureCall | str:
         if released:
             return "Select two models:<br>the release has no best model to compare with."
         return "Select one or two models:<br>tick them in the table, or click their dots."
-    return card.build({"first": chosen[0], "second": chosen[1] if len(chosen) > 1 else None})
+    arguments: dict[str, Any] = {
+        "first": chosen[0],
+        "second": chosen[1] if len(chosen) > 1 else None,
+    }
+    if not released:
+        arguments["y"] = Argument("explorer.targets", lambda: card.session.targets)
+    return card.build(arguments)
 
 
 _OTHER_DRAWS = "The decomposition into set width and mechanism noise<br>needs draws made here."

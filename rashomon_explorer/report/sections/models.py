@@ -7,32 +7,17 @@ import pandas as pd
 from scipy.special import betaincinv
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.measures import draws_in_range, exact_coefficient_ranges
+from rashomon_explorer.measures import exact_coefficient_ranges
 from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
-from rashomon_explorer.plots import (
-    plot_bounds,
-    plot_coefficient_spread,
-    plot_coefficients,
-    plot_losses,
-    plot_ranges,
-    plot_released_coefficients,
-    plot_released_spread,
-    plot_rules,
-    plot_tree_use,
-    plot_trees,
-)
-from rashomon_explorer.plots.coefficients import coefficients_table, spread_table
-from rashomon_explorer.plots.guarantees import excess_table
-from rashomon_explorer.plots.losses import losses_table
-from rashomon_explorer.plots.rules import rules_table
+from rashomon_explorer.plots import plot_trees
+from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.plots.text import number, percent, plural
-from rashomon_explorer.plots.trees import tree_use_table
-from rashomon_explorer.report.blocks import Block, Code, Facts, Plot, Table, Words
+from rashomon_explorer.report.blocks import Block, Code, Facts, Plot, Table, Words, figure
 from rashomon_explorer.report.kinds import Rows, declared, model_kind
 from rashomon_explorer.report.material import AnySet, Curator, Release
 from rashomon_explorer.report.sections.document import Skip, need_linear
 from rashomon_explorer.rows import ChunkedRows
-from rashomon_explorer.sets import PredictorSet, RashomonSet, ReleasedTrees
+from rashomon_explorer.sets import PredictorSet, RashomonSet
 from rashomon_explorer.sets.models.trees import DecisionTrees
 
 
@@ -120,9 +105,9 @@ def the_set_curator(given: Curator) -> list[Block]:
     blocks: list[Block] = [Facts(facts)]
     blocks += [Words(f"{note[0].upper()}{note[1:]}.", "note") for note in models.notes]
     if isinstance(models, RashomonSet) and models.n_draws:
-        blocks.append(_losses_plot(models))
+        blocks.append(figure(given, "losses"))
         if models.as_drawn and models.plan.of_exact_draws:
-            blocks.append(_bounds_plot(models))
+            blocks.append(figure(given, "bounds"))
     elif not isinstance(models, RashomonSet):
         blocks.append(Words(_of_others(models), "note"))
     return blocks
@@ -186,25 +171,6 @@ def _of_others(models: PredictorSet) -> str:
     return _DRAWN if models.independent else _OTHERS
 
 
-def _losses_plot(models: RashomonSet) -> Plot:
-    inside = round(models.hit_rate * models.n_draws)
-    return Plot(
-        plot_losses(models),
-        f"Histogram of the excess losses of {models.n_draws} draws; {inside} lie within ψ = "
-        f"{number(models.psi)}.",
-        Table(losses_table(models), "Losses of the draws"),
-    )
-
-
-def _bounds_plot(models: RashomonSet) -> Plot:
-    return Plot(
-        plot_bounds(models),
-        "Share of the draws with at most each excess loss, and the share that was guaranteed "
-        "before any row was read.",
-        Table(excess_table(models), "Guaranteed and measured shares of draws"),
-    )
-
-
 _OTHERS = (
     "These models were imported: they need not cover the set, and models better than the best "
     "of them may exist. Extremes over them are lower bounds of the set's."
@@ -223,10 +189,6 @@ _UNKNOWN_INSIDE = (
 )
 
 
-_SPREAD = "Range, middle 90 % and median of every coefficient over the draws"
-_CLOUD = "Scatter plot of the two coefficients that vary most; each dot is a draw."
-
-
 def coefficients_curator(given: Curator) -> list[Block]:
     """Show coefficients of all draws, and of those inside ψ within their exact ranges."""
     models = need_linear(given)
@@ -235,12 +197,10 @@ def coefficients_curator(given: Curator) -> list[Block]:
             "Ranges over the draws inside the Rashomon set; in the scatter plot those outside are "
             "diamonds. A coefficient is per unit of the scaled feature."
         ),
-        _spread(models),
-        Plot(
-            plot_coefficients(models),
-            f"{_CLOUD} The best model is marked by a cross.",
-            Table(coefficients_table(models), "Coefficients of each draw"),
-        ),
+        figure(given, "coefficient_spread")
+        if models.hit_rate
+        else Words(f"None of {models.n_draws} draws lies inside, so there is no range."),
+        figure(given, "coefficients"),
     ]
     return [_exact(given, models), *blocks] if given.problem is not None else blocks
 
@@ -250,28 +210,7 @@ def coefficients_release(given: Release) -> list[Block]:
     models: Any = given.models
     if not models.n_draws:
         raise Skip("the release holds no models")
-    return [
-        Plot(
-            plot_released_spread(models),
-            f"{_SPREAD}, inside the set or not.",
-            Table(spread_table(models), "Coefficients over all draws"),
-        ),
-        Plot(
-            plot_released_coefficients(models),
-            _CLOUD,
-            Table(coefficients_table(models), "Coefficients of each draw"),
-        ),
-    ]
-
-
-def _spread(models: RashomonSet) -> Block:
-    if not models.hit_rate:
-        return Words(f"None of {models.n_draws} draws lies inside, so there is no range.")
-    return Plot(
-        plot_coefficient_spread(models),
-        f"{_SPREAD} inside. The best model is marked by a cross.",
-        Table(spread_table(models), "Coefficients over the draws inside"),
-    )
+    return [figure(given, "coefficient_spread"), figure(given, "coefficients")]
 
 
 def _exact(given: Curator, models: RashomonSet) -> Block:
@@ -283,13 +222,7 @@ def _exact(given: Curator, models: RashomonSet) -> Block:
     )
     if not models.hit_rate:
         return Table(exact, "Exact ranges of the coefficients; no draw lies in the set")
-    table = draws_in_range(models, exact)
-    return Plot(
-        plot_ranges(models, exact),
-        "Exact range of every coefficient over the whole Rashomon set, with the part that draws "
-        "inside it reached.",
-        Table(table, "Exact ranges, the draws inside them, and the share they miss"),
-    )
+    return figure(given, "exact_ranges", exact=exact)
 
 
 _MOST_WRITTEN = 12
@@ -309,37 +242,27 @@ def no_trees(models: Any) -> bool:
 def trees_curator(given: Curator) -> list[Block]:
     """Show trees with their losses."""
     models: Any = given.models
-    return _tree_blocks(models, pd.Series(models.losses, name="loss"))
+    return _tree_blocks(given, pd.Series(models.losses, name="loss"))
 
 
 def trees_release(given: Release) -> list[Block]:
     """Show released trees; all results are computed from the trees only."""
-    models: Any = given.models
     told = "The following is computed from these trees only; no row was read."
-    return [Words(told, "note"), *_tree_blocks(models, None)]
+    return [Words(told, "note"), *_tree_blocks(given, None)]
 
 
-def _tree_blocks(
-    models: PredictorSet | ReleasedTrees, losses: "pd.Series[float] | None"
-) -> list[Block]:
+def _tree_blocks(given: Any, losses: "pd.Series[float] | None") -> list[Block]:
+    models = given.models
     if not models.n_draws:
         raise Skip("the set holds no trees")
     return [
         Plot(
             plot_trees(models),
-            "Some of the trees side by side; yes leads to the left, no to the right.",
+            f"{FIGURES['trees'].label}.",
             Table(_sizes(models, losses), _SIZES),
         ),
-        Plot(
-            plot_tree_use(models),
-            "Share of the trees that ask each question; the darker part asks it first.",
-            Table(tree_use_table(models), "How many trees ask each question", _INTERVALS),
-        ),
-        Plot(
-            plot_rules(models),
-            "Rules of all trees as rings: the first question inside, the next around it.",
-            Table(rules_table(models), "Rules: questions from the root to a leaf"),
-        ),
+        figure(given, "tree_use", _INTERVALS),
+        figure(given, "rules"),
         *_written(models),
     ]
 

@@ -18,18 +18,11 @@ from rashomon_explorer.measures.decomposition import DisagreementDecomposition
 from rashomon_explorer.measures.fairness import FairnessAudit, fairness_audit
 from rashomon_explorer.measures.multiplicity import MEASURES, row_disagreement
 from rashomon_explorer.measures.multiplicity.measure import LOWER_BOUND
-from rashomon_explorer.plots import (
-    plot_class_reliance,
-    plot_decomposition,
-    plot_fairness_range,
-    plot_importance,
-    plot_people,
-)
-from rashomon_explorer.plots.importance import importance_table
-from rashomon_explorer.plots.people import people_table
+from rashomon_explorer.plots import plot_decomposition, plot_fairness_range
+from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.problem.problem import Problem
-from rashomon_explorer.report.blocks import Block, Plot, Table, Words, plot_curves
+from rashomon_explorer.report.blocks import Block, Plot, Table, Words, figure, plot_curves
 from rashomon_explorer.report.kinds import model_kind
 from rashomon_explorer.report.material import AnySet, Curator
 from rashomon_explorer.report.sections.document import (
@@ -153,17 +146,9 @@ def people_curator(given: Curator) -> list[Block]:
     blocks: list[Block] = [Words(given.whose)] if given.whose else []
     given = given.people
     if isinstance(given.models, RashomonSet):
-        blocks.append(_everybody(given, given.models))
+        name = "group" if given.groups is None else str(given.groups.name)
+        blocks.append(figure(given, "people", group_name=name))
     return [*blocks, Table(_most_affected(given), "Rows the models disagree about most", _NOTE)]
-
-
-def _everybody(given: Curator, models: RashomonSet) -> Plot:
-    name = "group" if given.groups is None else str(given.groups.name)
-    return Plot(
-        plot_people(models, given.X, given.groups, group_name=name),
-        "Left: every person's range of predictions. Right: the distribution of its width.",
-        Table(people_table(models, given.X, given.groups), "Width of people's ranges"),
-    )
 
 
 def _most_affected(given: Curator) -> pd.DataFrame:
@@ -204,17 +189,14 @@ def fairness_curator(given: Curator) -> list[Block]:
         ranges = audit.ranges(given.problem)
     except ValueError as error:  # a group without rows for a rate, only one group, or no losses
         raise Skip(str(error)) from error
+    spec = FIGURES["gaps"]
     return [
         Words(
             f"Gaps between the groups of {given.groups.name}, over the models within ψ = "
             f"{number(given.models.psi)}, on the rows of this report. "
             f"{_WHOLE if given.models.complete else _SAMPLE}"
         ),
-        Plot(
-            plot_fairness_range(audit),
-            "Range of each group gap over the models within ψ, with the best model's.",
-            Table(ranges, "Range of each group gap over the Rashomon set"),
-        ),
+        Plot(plot_fairness_range(audit), f"{spec.label}.", Table(ranges, spec.title)),
         Table(_fairest(audit), "The fairest model by each gap, and its excess loss", _CHOSEN),
     ]
 
@@ -250,7 +232,7 @@ _MOST_ROWS = 5_000
 def importance_curator(given: Curator) -> list[Block]:
     """Show importances over the draws and, given the problem, the range of reliance in the set."""
     need_rows(given, targets=True)
-    models = need_linear_or_trees(given)
+    need_linear_or_trees(given)
     whose, problem, given = given.whose, given.problem, given.people
     blocks: list[Block] = [
         *([Words(whose)] if whose else []),
@@ -260,12 +242,7 @@ def importance_curator(given: Curator) -> list[Block]:
             "unimportant, because the other one replaces it. The columns of one categorical "
             "feature are shuffled together."
         ),
-        Plot(
-            plot_importance(models, given.X, given.y),
-            "Range of the permutation importance of every feature over the models within ψ, with "
-            "the best model's.",
-            Table(importance_table(models, given.X, given.y), "Permutation importance"),
-        ),
+        figure(given, "importance"),
     ]
     if problem is not None:
         blocks.append(_reliance(given, problem))
@@ -290,12 +267,7 @@ def _reliance(given: Curator, problem: Problem) -> Block:
         feature_names=names,
         draws=models.coef,
     )
-    return Plot(
-        plot_class_reliance(table),
-        "Least and greatest reliance on every feature over the whole Rashomon set: values that a "
-        "model of the set attains, and bounds that none exceeds.",
-        Table(table, "Model class reliance"),
-    )
+    return figure(given, "class_reliance", table=table)
 
 
 _MEASURES = {"classification": "disagreement", "regression": "score_variance"}
@@ -317,14 +289,10 @@ def width_curator(given: Curator) -> list[Block]:
         )
     except ValueError as error:  # too few hits, selected draws, or draws that are dependent
         raise Skip(str(error)) from error
+    spec = FIGURES["decomposition"]
     return [
         Words(str(found)),
-        Plot(
-            plot_decomposition(found),
-            f"The {found.measure.replace('_', ' ')} among the draws as one bar: "
-            "model-set width and mechanism noise.",
-            Table(_estimates(found), "Model-set width and mechanism noise"),
-        ),
+        Plot(plot_decomposition(found), f"{spec.label}.", Table(_estimates(found), spec.title)),
     ]
 
 

@@ -21,8 +21,8 @@ from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
-from rashomon_explorer.plots import plot_released
 from rashomon_explorer.plots.budget import plot_tradeoff, tradeoff_table
+from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.plots.prices import options_table
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, adaptive_epsilon
@@ -30,7 +30,7 @@ from rashomon_explorer.privacy.composition import ledger_order, running_epsilon
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
 from rashomon_explorer.release import ReleasedAggregates
-from rashomon_explorer.report.blocks import Block, Facts, Items, Plot, Table, Words
+from rashomon_explorer.report.blocks import Block, Facts, Items, Plot, Table, Words, figure
 from rashomon_explorer.report.kinds import model_kind
 from rashomon_explorer.report.material import AnySet, Curator, Paid, Release
 from rashomon_explorer.report.sections.document import Skip
@@ -81,7 +81,7 @@ def _guarantee(models: AnySet | Paid, delta: float) -> list[Block]:
         blocks.append(Words(SEEDED, "warning"))
     if not guarantee.holds:
         return [Words("These models have no privacy guarantee.", "warning"), *blocks]
-    table = tradeoff_table(guarantee)
+    table, spec = tradeoff_table(guarantee), FIGURES["tradeoff"]
     made = model_kind(models).mechanism(models)
     return [
         *blocks,
@@ -89,12 +89,7 @@ def _guarantee(models: AnySet | Paid, delta: float) -> list[Block]:
         Table(
             _prices(guarantee, delta), "Least proved ε of the draws at each δ", "ε is rounded up."
         ),
-        Plot(
-            plot_tradeoff(table),
-            "Least share of misses of any test that distinguishes two neighbouring data sets by "
-            "the draws, against its share of false alarms.",
-            Table(table, "Trade-off between false alarms and misses"),
-        ),
+        Plot(plot_tradeoff(table), f"{spec.label}.", Table(table, spec.title)),
         Items({f"Assumption {place}": text for place, text in enumerate(guarantee.assumptions, 1)}),
         Words(model_kind(models).arithmetic, "note"),
     ]
@@ -222,7 +217,7 @@ def alternatives_section(given: Any) -> list[Block]:
     """List every mechanism that the planner knows, with its guarantee at the same budget."""
     planned = _planned(given)
     if not isinstance(planned, Plan):
-        raise Skip(model_kind(given.models).no_other_ways)
+        raise Skip(model_kind(given.models).no_candidates)
     frame = options_table(planned)
     if frame.empty:
         raise Skip("the plan does not record its loss, ball and row norm")
@@ -293,11 +288,7 @@ def _one(value: ReleasedAggregates, given: Release) -> list[Block]:
         blocks.append(Words(_OTHER_DRAWS, "warning"))
     return [
         *blocks,
-        Plot(
-            plot_released(value),
-            "Each released number with its 95 % interval, which includes the noise.",
-            Table(value.table(), "Released numbers", _INTERVALS),
-        ),
+        figure(given, "aggregates", _INTERVALS, released=value),
         Items({answer.query: f"{answer.definition}; {answer.noise}" for answer in value.answers}),
     ]
 
