@@ -5,18 +5,15 @@ import os
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import ipywidgets
-import pandas as pd
 import traitlets
-from sklearn.utils import Bunch
 
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.explorer import panels
-from rashomon_explorer.explorer.answers import ExactAnswers, TreeAnswers
 from rashomon_explorer.explorer.drawing import SetDraw
 from rashomon_explorer.explorer.export.purchases import AggregateRelease
 from rashomon_explorer.explorer.family import families_on_screen, trees_in
@@ -28,17 +25,24 @@ from rashomon_explorer.explorer.inputs import (
 )
 from rashomon_explorer.explorer.messages import LEDGER_READ, log_failures_to, report
 from rashomon_explorer.explorer.paid import PenaltyTuning, SingleModel
-from rashomon_explorer.explorer.selection import CurrentSelection
+from rashomon_explorer.explorer.panels.basket import BasketPanel
+from rashomon_explorer.explorer.panels.budget import BudgetGauge, LedgerPanel, TopBar
+from rashomon_explorer.explorer.panels.card import AlertPanel, SelectionChip, column, row, styled
+from rashomon_explorer.explorer.panels.data import DataPanel
+from rashomon_explorer.explorer.panels.draw import DrawPanel, GoalPanel, OneModelPanel, TuningPanel
+from rashomon_explorer.explorer.panels.export import TakePanel
+from rashomon_explorer.explorer.panels.models import ModelsPanel, SelectionPanel
+from rashomon_explorer.explorer.panels.numbers import NumbersPanel
+from rashomon_explorer.explorer.panels.people import PeopleHeadline, PeopleTable
+from rashomon_explorer.explorer.panels.plan import PlanPanel
+from rashomon_explorer.explorer.panels.settings import ModelPanel
+from rashomon_explorer.explorer.panels.sidebar import Rail
 from rashomon_explorer.explorer.session import HOME_VARIABLE, Session, default_home
 from rashomon_explorer.explorer.state import Alert, ExplorerState
 from rashomon_explorer.explorer.views import VIEWS, FigureRegistry, View, ViewPart
 from rashomon_explorer.explorer.widgets.controls import KernelWatch, Tabs
-from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.plots.figures import FIGURES
-from rashomon_explorer.privacy import Guarantee, Ledger
-from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.rows import ChunkedRows
-from rashomon_explorer.sets import RashomonSet
 
 _HERE = Path(__file__).parent
 _STYLE = "".join(
@@ -69,18 +73,12 @@ class Shell:
         self._offered: frozenset[str] = frozenset()
         state.observe(lambda _: self._offer(), ["family", "rashomon_set", "outside"])
         self._offer()
-        links = ipywidgets.HBox([self.tabs, chip])
-        links.add_class("rx-links")
-        main = ipywidgets.VBox([links, *above, *(view.widget for view in views)])
-        main.add_class("rx-main")
-        body = ipywidgets.Box([rail, main])
-        body.add_class("rx-body")
-        style = ipywidgets.HTML(f"<style>{_STYLE}</style>")
-        style.add_class("rx-style")
-        skip = ipywidgets.HTML(_SKIP)
-        skip.add_class("rx-skips")
-        self.widget = ipywidgets.VBox([style, skip, bar, body])
-        self.widget.add_class("rx-app")
+        links = row([self.tabs, chip], "rx-links")
+        main = column([links, *above, *(view.widget for view in views)], "rx-main")
+        body = styled(ipywidgets.Box([rail, main]), "rx-body")
+        style = styled(ipywidgets.HTML(f"<style>{_STYLE}</style>"), "rx-style")
+        skip = styled(ipywidgets.HTML(_SKIP), "rx-skips")
+        self.widget = column([style, skip, bar, body], "rx-app")
 
     def _turn(self) -> None:
         for name, view in self.views.items():
@@ -102,84 +100,53 @@ class Shell:
         raise KeyError(f"no view has {name!r}")
 
 
+def _read(path: str, doc: str) -> Any:
+    """Return a read-only property with the value at a path of attributes."""
+    return property(attrgetter(path), doc=doc)
+
+
 class SessionView:
     """Read access to the data set, ledger, plan and models of the page."""
 
     state: ExplorerState
     session: Session
 
-    @property
-    def estimator(self) -> Any:
-        """The fitted estimator whose set is on screen, or None."""
-        return self.session.estimator
-
-    @property
-    def rashomon_set(self) -> RashomonSet | None:
-        """The draws on screen, or None."""
-        return self.state.rashomon_set
-
-    @property
-    def guarantee(self) -> Guarantee | None:
-        """Privacy guarantee of the draws on screen, or None."""
-        return self.session.guarantee
-
-    @property
-    def plan(self) -> Plan | None:
-        """Plan of the current settings, or None without data."""
-        return self.state.plan
-
-    @property
-    def constants(self) -> Constants | None:
-        """Public constants of the draws on screen; of the current settings before a draw."""
-        return self.session.constants
-
-    @property
-    def ledger(self) -> Ledger | None:
-        """The data set's ledger, or None before its first draw."""
-        return self.session.ledger
+    estimator = _read("session.estimator", "The fitted estimator whose set is on screen, or None.")
+    rashomon_set = _read("state.rashomon_set", "The draws on screen, or None.")
+    guarantee = _read("session.guarantee", "Privacy guarantee of the draws on screen, or None.")
+    plan = _read("state.plan", "Plan of the current settings, or None without data.")
+    constants = _read(
+        "session.constants",
+        "Public constants of the draws on screen; of the current settings before a draw.",
+    )
+    ledger = _read("session.ledger", "The data set's ledger, or None before its first draw.")
+    data = _read("state.data", "The data set, or None.")
+    rows = _read(
+        "session.rows",
+        "Features of the data set, scaled to the unit ball by public bounds, or None.",
+    )
+    chunks = _read(
+        "session.chunks",
+        "All rows in the encoding of the models on screen, if the table is chunked; else None.",
+    )
+    targets = _read(
+        "session.targets", "Targets of the data set in the coding of the models on screen, or None."
+    )
+    selected = _read(
+        "session.picked",
+        "Selected ``models``, ``rows`` and ``targets``; all of them without a selection.",
+    )
+    exact = _read("session.exact", "Exact results for the whole set on screen (curator).")
+    tree_answers = _read(
+        "session.tree_answers",
+        "Exact results for all sparse trees of the current settings (curator).",
+    )
 
     @property
     def budget(self) -> tuple[float, float]:
         """Budget (ε, δ) of the data set, which is fixed at its first draw."""
         account = self.state.account
-        if account is None:
-            return self.state.budget_epsilon, self.state.budget_delta
-        return account.budget, account.delta
-
-    @property
-    def data(self) -> Bunch | None:
-        """The data set, or None."""
-        return self.state.data
-
-    @property
-    def rows(self) -> pd.DataFrame | None:
-        """Features of the data set, scaled to the unit ball by public bounds, or None."""
-        return self.session.rows
-
-    @property
-    def chunks(self) -> ChunkedRows | None:
-        """All rows in the encoding of the models on screen, if the table is chunked; else None."""
-        return self.session.chunks
-
-    @property
-    def targets(self) -> Any:
-        """Targets of the data set in the coding of the models on screen, or None."""
-        return self.session.targets
-
-    @property
-    def selected(self) -> CurrentSelection:
-        """Selected ``models``, ``rows`` and ``targets``; all of them without a selection."""
-        return self.session.picked
-
-    @property
-    def exact(self) -> ExactAnswers:
-        """Exact results for the whole set on screen (curator)."""
-        return self.session.exact
-
-    @property
-    def tree_answers(self) -> TreeAnswers:
-        """Exact results for all sparse trees of the current settings (curator)."""
-        return self.session.tree_answers
+        return self.state.planned_budget if account is None else (account.budget, account.delta)
 
 
 _LEDGER_SECONDS = 2.0
@@ -302,30 +269,30 @@ class Explorer(SessionView):
             yield
 
     def _make_panels(self) -> None:
-        self.alert_panel = panels.AlertPanel(self.state)
+        self.alert_panel = AlertPanel(self.state)
         self.kernel_watch = KernelWatch()
-        self.data_panel = panels.DataPanel(self.session)
-        self.model_panel = panels.ModelPanel(self.state)
+        self.data_panel = DataPanel(self.session)
+        self.model_panel = ModelPanel(self.state)
         self.model_panel.questions.redeclare = self.session.redeclare
-        self.plan_panel = panels.PlanPanel(self.state)
-        self.budget_panel = panels.BudgetGauge(self.state)
-        self.draw_panel = panels.DrawPanel(self.drawing, self.model_panel.dials)
-        self.numbers_panel = panels.NumbersPanel(self.state)
-        self.models_panel = panels.ModelsPanel(self.session)
+        self.plan_panel = PlanPanel(self.state)
+        self.budget_panel = BudgetGauge(self.state)
+        self.draw_panel = DrawPanel(self.drawing, self.model_panel.dials)
+        self.numbers_panel = NumbersPanel(self.state)
+        self.models_panel = ModelsPanel(self.session)
         self.models_panel.compare = self._side_by_side
-        self.selection_panel = panels.SelectionPanel(self.state)
-        self.people_headline = panels.PeopleHeadline(self.session)
-        self.people_table = panels.PeopleTable(self.session)
-        self.basket_panel = panels.BasketPanel(self.aggregates)
-        self.take_panel = panels.TakePanel(self.aggregates)
+        self.selection_panel = SelectionPanel(self.state)
+        self.people_headline = PeopleHeadline(self.session)
+        self.people_table = PeopleTable(self.session)
+        self.basket_panel = BasketPanel(self.aggregates)
+        self.take_panel = TakePanel(self.aggregates)
         self.take_panel.draws = self.basket_panel.checked_draws
-        self.ledger_panel = panels.LedgerPanel(self.session)
-        self.goal_panel = panels.GoalPanel(self.single, self.draw_panel)
+        self.ledger_panel = LedgerPanel(self.session)
+        self.goal_panel = GoalPanel(self.single, self.draw_panel)
         self.single.shown = partial(self.show, "one model panel")
-        self.one_panel = panels.OneModelPanel(self.state)
-        self.tuning_panel = panels.TuningPanel(self.tuner)
+        self.one_panel = OneModelPanel(self.state)
+        self.tuning_panel = TuningPanel(self.tuner)
         self.tuner.shown = partial(self.show, "penalties")
-        self.bar = panels.TopBar(self.session, self.numbers_panel.view, self.take_panel.saver)
+        self.bar = TopBar(self.session, self.numbers_panel.view, self.take_panel.saver)
 
     def _page(self) -> Shell:
         parts: dict[str, ViewPart] = {
@@ -347,8 +314,8 @@ class Explorer(SessionView):
             self.state,
             [View(plan, parts, self.cards) for plan in VIEWS],
             bar=self.bar.widget,
-            rail=panels.Rail(self.state, self.model_panel, self.goal_panel).widget,
-            chip=panels.SelectionChip(self.state).widget,
+            rail=Rail(self.state, self.model_panel, self.goal_panel).widget,
+            chip=SelectionChip(self.state).widget,
             above=[
                 self.alert_panel.widget,
                 self.kernel_watch,

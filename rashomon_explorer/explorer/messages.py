@@ -135,19 +135,7 @@ def error_boundary(
 
 
 def report(state: ExplorerState, what: str, error: BaseException, kept: str = Alert.kept) -> None:
-    """Show an exception on the page; log its type and traceback.
-
-    Parameters
-    ----------
-    state : ExplorerState
-        Receives the alert.
-    what : str
-        The action that failed.
-    error : BaseException
-        The exception.
-    kept : str
-        What is kept, and what to do.
-    """
+    """Show an exception on the page; log its type and traceback."""
     level = logging.INFO if isinstance(error, _EXPLAINED) else logging.ERROR
     LOGGER.log(level, "%s failed", what, exc_info=error)
     state.alert = Alert(what, _reason(error), kept, _public(error))

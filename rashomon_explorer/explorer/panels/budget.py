@@ -14,7 +14,7 @@ from rashomon_explorer.explorer.account import Account
 from rashomon_explorer.explorer.family import spent_delta
 from rashomon_explorer.explorer.html import table_html
 from rashomon_explorer.explorer.messages import error_boundary, report
-from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
+from rashomon_explorer.explorer.panels.card import Panel, display, quiet_button, region, row, styled
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.widgets.controls import Fold, Slider, ThemeSwitch
@@ -24,28 +24,13 @@ from rashomon_explorer.plots.text import cost_text, number, plural, what_is_left
 from rashomon_explorer.sets import RashomonSet
 
 
-class BudgetGauge:
-    """Live gauge of the ledger; the budget can be changed until the first draw.
-
-    Parameters
-    ----------
-    state : ExplorerState
-        Its account and plan are shown.
-
-    Attributes
-    ----------
-    epsilon, delta : Slider
-        Budget of a ledger that does not exist yet.
-    gauge : ipywidgets.HTML
-        The gauge.
-    widget : ipywidgets.Widget
-        The panel.
-    """
+class BudgetGauge(Panel):
+    """Live gauge of the ledger; the budget can be changed until the first draw."""
 
     title = "Budget"
+    needs = ("account", "plan", "phase", "data", "same_rows", "view")
 
     def __init__(self, state: ExplorerState) -> None:
-        self.state = state
         self.epsilon = Slider(
             label="Budget ε",
             unit="for ever",
@@ -66,16 +51,9 @@ class BudgetGauge:
         )
         traitlets.link((self.epsilon, "value"), (state, "budget_epsilon"))
         traitlets.link((self.delta, "value"), (state, "budget_delta"))
-        self.gauge = ipywidgets.HTML()
-        self.gauge.add_class("rx-gauge")
-        self._code = CodeToggle(self.lines, self.title)
-        self.same_rows = ipywidgets.HTML()
-        hide_when_empty(self.same_rows)
-        state.observe(lambda _: self.refresh(), ["account", "plan", "phase", "data"])
-        state.observe(lambda _: self._show_same_rows(), ["same_rows", "view"])
-        parts = [self.same_rows, self.gauge, self.epsilon, self.delta]
-        self.widget = card("", self.title, parts, self._code)
-        self.refresh()
+        self.gauge = styled(ipywidgets.HTML(), "rx-gauge")
+        self.same_rows = region()
+        super().__init__(state, self.same_rows, self.gauge, self.epsilon, self.delta)
 
     def lines(self) -> tuple[str, ...]:
         """Python that shows the same numbers."""
@@ -88,17 +66,14 @@ class BudgetGauge:
             "explorer.ledger.entries()",
         )
 
-    def _show_same_rows(self) -> None:
-        told = escape(self.state.same_rows) if self.state.view == "curator" else ""
-        self.same_rows.value = told and f'<p class="rx-band rx-none" role="alert">{told}</p>'
-
     def refresh(self) -> None:
-        """Update the gauge."""
+        """Update the gauge and the warning about the same rows in other ledgers."""
         account = self.state.account
         fixed = account is not None and account.exists
         for dial in (self.epsilon, self.delta):
-            dial.layout.display = "none" if fixed or account is None else None
-        self._code.refresh()
+            display(dial, account is not None and not fixed)
+        warning = escape(self.state.same_rows) if self.state.view == "curator" else ""
+        self.same_rows.value = warning and f'<p class="rx-band rx-none" role="alert">{warning}</p>'
         where = "" if account is None else _where(account.path.name, fixed)
         self.gauge.value = gauge_html(self.state) + where
 
@@ -156,23 +131,17 @@ class SetPicker:
         self.session = session
         self.state = session.state
         self.choice = ipywidgets.Dropdown(description="Set in view", options=[("", _OTHER)])
-        self.choice.add_class("rx-unlabelled")
-        self.delete = ipywidgets.Button(
-            description="✕",
-            tooltip="Delete the set in view from this machine, after a confirmation",
+        styled(self.choice, "rx-unlabelled")
+        self.delete = quiet_button(
+            "✕", "Delete the set in view from this machine, after a confirmation"
         )
-        self.sure = ipywidgets.Button(
-            description="Delete permanently", tooltip="Its privacy cost stays spent"
-        )
-        for button in (self.delete, self.sure):
-            button.add_class("rx-quiet")
+        self.sure = quiet_button("Delete permanently", "Its privacy cost stays spent")
         self._telling = False
         self.choice.observe(error_boundary(self.state, "Opening the set", self._on_choice), "value")
         self.delete.on_click(lambda _: self._ask(not self._asking))
         self.sure.on_click(error_boundary(self.state, "Deleting the set", self._delete))
         self.state.observe(lambda _: self.refresh(), ["kept", "in_view", "rashomon_set", "phase"])
-        self.widget = ipywidgets.HBox([self.choice, self.delete, self.sure])
-        self.widget.add_class("rx-sets")
+        self.widget = row([self.choice, self.delete, self.sure], "rx-sets")
         self.refresh()
 
     @property
@@ -180,7 +149,7 @@ class SetPicker:
         return self.sure.layout.display is None
 
     def _ask(self, asking: bool) -> None:
-        self.sure.layout.display = None if asking else "none"
+        display(self.sure, asking)
 
     def refresh(self) -> None:
         """Update the list of sets."""
@@ -193,7 +162,7 @@ class SetPicker:
         self.choice.value = in_view
         self._telling = False
         self.choice.disabled = state.busy or len(self.choice.options) < 2
-        self.delete.layout.display = "none" if state.busy or not state.in_view else None
+        display(self.delete, bool(state.in_view) and not state.busy)
         self._ask(False)
 
     def _on_choice(self, _change: object) -> None:
@@ -230,47 +199,20 @@ _BRAND = """
 
 
 class TopBar:
-    """Bar with the data set, the remaining budget and the set in view.
-
-    Parameters
-    ----------
-    session : Session
-        Its data set, account and sets are shown.
-    who : ipywidgets.Widget
-        The switch between curator and release.
-    saver : ipywidgets.Widget
-        Saves the release.
-
-    Attributes
-    ----------
-    data : ipywidgets.Button
-        Name of the data set; opens its view.
-    gauge : ipywidgets.HTML
-        Budget spent, added by the next draw, and remaining.
-    sets : SetPicker
-        The set in view.
-    theme : ThemeSwitch
-        Light or dark.
-    widget : ipywidgets.Widget
-        The bar.
-    """
+    """Bar with the data set, the remaining budget and the set in view."""
 
     def __init__(self, session: Session, who: ipywidgets.Widget, saver: ipywidgets.Widget) -> None:
         self.state = state = session.state
-        brand = ipywidgets.HTML(_BRAND)
-        brand.add_class("rx-brand")
+        brand = styled(ipywidgets.HTML(_BRAND), "rx-brand")
         self.data = ipywidgets.Button(tooltip="Choose or describe the data set")
         self.data.on_click(lambda _: setattr(state, "page", "data"))
-        self.gauge = ipywidgets.HTML()
-        self.gauge.add_class("rx-bar-gauge")
+        self.gauge = styled(ipywidgets.HTML(), "rx-bar-gauge")
         self.sets = SetPicker(session)
         self.theme = ThemeSwitch()
-        self.data.add_class("rx-bar-data")
+        styled(self.data, "rx-bar-data")
         menu = Fold(label="Sets, theme and Save", of=".rx-topbar", marks=["☰", "✕"])
-        self.widget = ipywidgets.HBox(
-            [brand, self.data, self.gauge, menu, self.sets.widget, who, self.theme, saver]
-        )
-        self.widget.add_class("rx-topbar")
+        parts = [brand, self.data, self.gauge, menu, self.sets.widget, who, self.theme, saver]
+        self.widget = row(parts, "rx-topbar")
         state.observe(lambda _: self.refresh(), ["data", "account", "plan", "phase", "mechanism"])
         self.refresh()
 
@@ -284,39 +226,18 @@ class TopBar:
 _HINT = "The ledger as JSON, without data-dependent values and times of day"
 
 
-class LedgerPanel:
-    """Charges of this table's ledger: time, purpose and privacy cost.
-
-    Parameters
-    ----------
-    session : Session
-        Its account is shown.
-
-    Attributes
-    ----------
-    charges : ipywidgets.HTML
-        One line per charge.
-    export : Download
-        The ledger as JSON.
-    widget : ipywidgets.Widget
-        The panel.
-    """
+class LedgerPanel(Panel):
+    """Charges of this table's ledger: time, purpose and privacy cost."""
 
     title = "All charges"
+    needs = ("account", "data")
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.state = session.state
-        self.charges = ipywidgets.HTML()
-        self.charges.add_class("rx-charges")
-        failed = partial(report, self.state, "Exporting the ledger")
+        self.charges = styled(ipywidgets.HTML(), "rx-charges")
+        failed = partial(report, session.state, "Exporting the ledger")
         self.export = Download("Export the ledger", _HINT, self._export, failed)
-        self._code = CodeToggle(self.lines, self.title)
-        row = ipywidgets.HBox([self.export])
-        row.add_class("rx-take")
-        self.widget = card("", self.title, [row, self.charges], self._code)
-        self.state.observe(lambda _: self.refresh(), ["account", "data"])
-        self.refresh()
+        super().__init__(session.state, row([self.export], "rx-take"), self.charges)
 
     def lines(self) -> tuple[str, ...]:
         """Python that shows the same."""
@@ -328,10 +249,8 @@ class LedgerPanel:
     def refresh(self) -> None:
         """Update the charges."""
         account = self.state.account
-        none = account is None or not account.exists
-        self.export.disabled = none
-        self._code.refresh()
-        if account is None or none:
+        self.export.disabled = account is None or not account.exists
+        if account is None or not account.exists:
             told = "No charges yet: the first draw creates the ledger."
             self.charges.value = f'<p class="rx-note">{told}</p>'
             return

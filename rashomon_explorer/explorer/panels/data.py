@@ -10,7 +10,7 @@ from rashomon_explorer.data import list_datasets, load_dataset
 from rashomon_explorer.data.catalog import fetch_table
 from rashomon_explorer.explorer.background import BackgroundTask
 from rashomon_explorer.explorer.messages import error_boundary, report
-from rashomon_explorer.explorer.panels.card import CodeToggle, card, column, hide_when_empty
+from rashomon_explorer.explorer.panels.card import Panel, column, display, region
 from rashomon_explorer.explorer.panels.schema import SchemaPanel
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import ExplorerState
@@ -53,63 +53,32 @@ _NOTHING = ""
 _OTHERS = ((OPENML, OPENML), (OWN_FILE, OWN_FILE))
 
 
-class DataPanel:
-    """Panel that loads a data set.
-
-    Parameters
-    ----------
-    session : Session
-        Receives the data set.
-
-    Attributes
-    ----------
-    name : ipywidgets.Dropdown
-        The data sets, `OPENML` and `OWN_FILE`.
-    positive : ipywidgets.Dropdown
-        The positive class, shown when there are more than two.
-    schema : SchemaPanel
-        Public schema of the table.
-    openml : OpenMLPicker
-        Fetches a table.
-    widget : ipywidgets.Widget
-        The panel.
-    """
+class DataPanel(Panel):
+    """Panel that loads a data set."""
 
     title = "Data"
+    needs = ("data", "view", "phase")
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self.state = session.state
-        self._catalog = list_datasets().set_index("name")
         self.name = ipywidgets.Dropdown(
             description="Data set",
-            options=[("choose…", _NOTHING), *_labels(self._catalog), *_OTHERS],
+            options=[("choose…", _NOTHING), *_labels(list_datasets().set_index("name")), *_OTHERS],
             value=_NOTHING,
         )
         self.positive = ipywidgets.Dropdown(description="Positive class", options=[])
-        self.positive.layout.display = "none"
-        self.about = ipywidgets.HTML()
-        hide_when_empty(self.about)
+        self.about = region()
         self.schema = SchemaPanel(session)
-        self.schema.file.layout.display = "none"
         self.openml = OpenMLPicker(self.state, self._fetched)
-        self.openml.widget.layout.display = "none"
-        self._code = CodeToggle(self.lines, "Data")
-        self._picking = False
-        self.name.observe(error_boundary(self.state, "Loading the data", self._on_dataset), "value")
-        self.positive.observe(
-            error_boundary(self.state, "Loading the data", self._on_positive_label), "value"
-        )
-        self.state.observe(lambda _: self._describe(), ["data", "view"])
-        show = error_boundary(self.state, "Showing the schema", lambda _: self._show())
-        self.state.observe(show, "data")
-        self.state.observe(self._lock, "phase")
-        self.widget = card(
-            "",
-            "Data",
-            [self.name, self.openml.widget, self.positive, self.about, self.schema.widget],
-            self._code,
-        )
+        for hidden in (self.positive, self.schema.file, self.openml.widget):
+            display(hidden, False)
+        self._updating = False
+        parts = [self.name, self.openml.widget, self.positive, self.about, self.schema.widget]
+        super().__init__(self.state, *parts)
+        self.name.observe(self.on("Loading the data", self._on_dataset), "value")
+        self.positive.observe(self.on("Loading the data", self._on_positive_label), "value")
+        self.state.observe(self.on("Showing the schema", self._show), "data")
 
     def lines(self) -> tuple[str, ...]:
         """Python that loads the same rows."""
@@ -133,11 +102,11 @@ class DataPanel:
             "explorer.data",
         )
 
-    def _on_dataset(self, _change: object) -> None:
+    def _on_dataset(self) -> None:
         name = self.name.value
         own = name in (OWN_FILE, OPENML)
-        self.schema.file.layout.display = None if name == OWN_FILE else "none"
-        self.openml.widget.layout.display = None if name == OPENML else "none"
+        display(self.schema.file, name == OWN_FILE)
+        display(self.openml.widget, name == OPENML)
         self._offer_classes([])
         if own or name == _NOTHING:
             self.session.forget()
@@ -155,23 +124,19 @@ class DataPanel:
         self.state.alert = None
         self.schema.propose(name, frame)
 
-    def _on_positive_label(self, _change: object) -> None:
-        if not self._picking and self.positive.value is not None:
+    def _on_positive_label(self) -> None:
+        if not self._updating and self.positive.value is not None:
             self.schema.told_apart = self.positive.value
             self.session.choose(load_dataset(self.name.value, positive=self.positive.value))
 
     def _offer_classes(self, classes: list[object]) -> None:
-        self._picking = True
+        self._updating = True
         self.positive.options = [(str(label), label) for label in classes]
         if classes:
             self.positive.value = classes[0]
-        self.positive.layout.display = None if classes else "none"
+        display(self.positive, bool(classes))
         self.schema.told_apart = self.positive.value
-        self._picking = False
-
-    def _lock(self, _change: object) -> None:
-        for control in (self.name, self.positive):
-            control.disabled = self.state.busy
+        self._updating = False
 
     def _show(self) -> None:
         """Show the data set's schema in the form, unless it came from there."""
@@ -179,9 +144,10 @@ class DataPanel:
         if data is not None and data is not self.schema.made:
             self.schema.edit(TableEditor.of(data))
 
-    def _describe(self) -> None:
+    def refresh(self) -> None:
+        """Describe the data set, and lock the choice during a draw."""
+        self.name.disabled = self.positive.disabled = self.state.busy
         data = self.state.data
-        self._code.refresh()
         if data is None:
             self.about.value = ""
             return

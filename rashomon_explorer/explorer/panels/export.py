@@ -14,7 +14,7 @@ from rashomon_explorer.exceptions import CuratorOnlyError, DataError
 from rashomon_explorer.explorer.export.purchases import AggregateRelease
 from rashomon_explorer.explorer.family import spent_delta
 from rashomon_explorer.explorer.messages import report as report_failure
-from rashomon_explorer.explorer.panels.card import CodeToggle, card
+from rashomon_explorer.explorer.panels.card import Panel, row, styled
 from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, Making, ToPicture
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.plots.text import cost_text, plural, what_is_left
@@ -24,36 +24,17 @@ _HTML, _ZIP = "text/html", "application/zip"
 _BUNDLE = "Models, guarantee, released aggregates, definitions, figures and report, in one zip file"
 
 
-class TakePanel:
-    """Receipt of the release, and buttons that save files.
-
-    Parameters
-    ----------
-    aggregates : AggregateRelease
-        Provides the released models and aggregates.
-
-    Attributes
-    ----------
-    draws : callable
-        Returns the models to export; None for all.
-    bundle, saver : Download
-        Save the release as a zip file; `saver` is in the page's bar.
-    release_report, curator_report : Download
-        One HTML file each.
-    receipt : ipywidgets.HTML
-        Released results with time and privacy cost, and the remaining budget.
-    widget : ipywidgets.Widget
-        The panel.
-    """
+class TakePanel(Panel):
+    """Receipt of the release, and buttons that save files."""
 
     title = "Receipt and bundle"
+    needs = ("rashomon_set", "paid", "account", "view", "phase", "data")
 
     def __init__(self, aggregates: AggregateRelease) -> None:
         self.aggregates = aggregates
         self.state = aggregates.state
         self.draws: Callable[[], tuple[int, ...] | None] = lambda: None
-        self.receipt = ipywidgets.HTML()
-        self.receipt.add_class("rx-receipt")
+        self.receipt = styled(ipywidgets.HTML(), "rx-receipt")
         self.bundle = self._download("Save the bundle", _BUNDLE, self._bundle, primary=True)
         self.saver = self._download("Save", _BUNDLE, self._bundle)
         self.release_report = self._download(
@@ -66,13 +47,8 @@ class TakePanel:
             "One HTML file that includes private numbers: not for release",
             self._curator_report,
         )
-        self._code = CodeToggle(self.lines, self.title)
-        row = ipywidgets.HBox([self.bundle, self.release_report, self.curator_report])
-        row.add_class("rx-take")
-        self.widget = card("", self.title, [row, self.receipt], self._code)
-        watched = ["rashomon_set", "paid", "account", "view", "phase", "data"]
-        self.state.observe(lambda _: self.refresh(), watched)
-        self.refresh()
+        buttons = row([self.bundle, self.release_report, self.curator_report], "rx-take")
+        super().__init__(self.state, buttons, self.receipt)
 
     def _download(
         self, label: str, hint: str, prepare: Callable[[], Making], *, primary: bool = False
@@ -100,8 +76,8 @@ class TakePanel:
         drawn = self.state.rashomon_set
         nothing = drawn is None or not drawn.n_draws or self.state.busy
         self.curator_report.disabled = nothing or self.state.view == "release"
-        self._code.refresh()
-        self.receipt.value = self._refusal(why) if why else self._purchases_html()
+        refusal = f'<p class="rx-note">{escape(why[:1].upper() + why[1:])}.</p>'
+        self.receipt.value = refusal if why else self._purchases_html()
 
     def _why_not(self) -> str:
         try:
@@ -109,9 +85,6 @@ class TakePanel:
         except (DataError, CuratorOnlyError) as error:
             return str(error)
         return ""
-
-    def _refusal(self, why: str) -> str:
-        return f'<p class="rx-note">{escape(why[:1].upper() + why[1:])}.</p>'
 
     def _purchases_html(self) -> str:
         models, account = self.state.rashomon_set, self.state.account

@@ -18,7 +18,7 @@ from rashomon_explorer.explorer.background import BackgroundTask
 from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.html import PAID, SAMPLED, marks_html, table_html
 from rashomon_explorer.explorer.messages import error_boundary
-from rashomon_explorer.explorer.panels.card import CodeToggle, card
+from rashomon_explorer.explorer.panels.card import Panel, display, quiet_button, row, styled
 from rashomon_explorer.explorer.selection import (
     accuracies,
     answers,
@@ -46,12 +46,10 @@ class ThresholdControl:
 
     def __init__(self, state: ExplorerState) -> None:
         self.state = state
-        self.dial = Slider(label="ψ")
-        self.dial.add_class("rx-dial-line")
-        self._telling = False
+        self.dial = styled(Slider(label="ψ"), "rx-dial-line")
+        self._updating = False
         self.dial.observe(error_boundary(state, "Moving ψ", self._moved), "value")
-        self.widget = ipywidgets.HBox([self.dial])
-        self.widget.add_class("rx-threshold")
+        self.widget = row([self.dial], "rx-threshold")
         state.observe(lambda _: self.update(), ["rashomon_set", "view", "phase"])
         self.update()
 
@@ -60,23 +58,23 @@ class ThresholdControl:
         state, models = self.state, self.state.rashomon_set
         usable = isinstance(models, CuratorSet) and models.n_draws and math.isfinite(models.least)
         hidden = state.view == "release" or not usable
-        self.widget.layout.display = "none" if hidden else None
+        display(self.widget, not hidden)
         if hidden and state.view != "release":
             return
         psi = models.psi if usable else 0.0
         # Hidden sliders are sent too: in the release, the scale must not depend on a loss.
         end = 1.0 if hidden else _end(models)
-        self._telling = True
+        self._updating = True
         with self.dial.hold_trait_notifications():
             self.dial.high = max(end, psi)
             self.dial.step = self.dial.high / _STEPS
             self.dial.value = psi
-        self._telling = False
+        self._updating = False
         self.dial.disabled = state.busy
 
     def _moved(self, _change: object) -> None:
         models = self.state.rashomon_set
-        if not self._telling and models is not None and self.dial.value != models.psi:
+        if not self._updating and models is not None and self.dial.value != models.psi:
             self.state.rashomon_set = models.rethreshold(self.dial.value)
 
 
@@ -87,15 +85,10 @@ def inside_only(state: ExplorerState) -> ipywidgets.Checkbox:
         indent=False,
         tooltip="Hide draws outside ψ in figures of single models",
     )
-    tick.add_class("rx-tick")
     traitlets.link((state, "inside_only"), (tick, "value"))
-
-    def match(_change: object = None) -> None:
-        tick.layout.display = "none" if state.view == "release" else None
-
-    state.observe(match, "view")
-    match()
-    return tick
+    state.observe(lambda _: display(tick, state.view != "release"), "view")
+    display(tick, state.view != "release")
+    return styled(tick, "rx-tick")
 
 
 def _end(models: CuratorSet) -> float:
@@ -113,71 +106,52 @@ _LARGE = "coefficients of at least a tenth of the model's largest, without inter
 _BAND = '<span class="rx-band rx-curator">curator: not private</span>'
 
 
-class ModelsPanel:
-    """Table of the models on screen, one row per model.
-
-    Parameters
-    ----------
-    session : Session
-        Its set is listed; ticked rows are its selection.
-
-    Attributes
-    ----------
-    table : ModelTable
-        The rows.
-    compare : callable
-        Callback that shows the selected models side by side.
-    pickers : tuple of ipywidgets.Button
-        Select a few models: the simplest, the nearest, the most different.
-    said : LiveText
-        Summary of the models.
-    widget : ipywidgets.Widget
-        The panel.
-    """
+class ModelsPanel(Panel):
+    """Table of the models on screen, one row per model; ticked rows are the selection."""
 
     title = "Models, a row each"
+    needs = ("rashomon_set", "view", "phase", "page", "data")
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self.state = state = session.state
         self.table = ModelTable()
         self.said = LiveText(role="status", kind="rx-note")
-        self._code = CodeToggle(self.lines, self.title)
         self._task = BackgroundTask("the accuracy of the models")
         self._measured: tuple[Any, FloatArray | None, int] = (None, None, 0)
         self._filled = 0.0
-        rules: dict[str, tuple[str, Callable[[NDArray[np.intp]], list[int]]]] = {
-            "Simplest": (
+        self.compare: Callable[[], object] = lambda: None
+        self.pickers = (
+            self._picker(
+                "Simplest",
                 "Select the five models with the fewest large coefficients, or leaves",
-                self._simplest,
+                lambda among: simplest(state.rashomon_set, among),
             ),
-            "Nearest": (
+            self._picker(
+                "Nearest",
                 "Select the five models nearest to the selected one, or to the best",
                 self._nearest,
             ),
-            "Most different": ("Select two models that are far apart", self._apart),
-        }
-        self.pickers = tuple(self._button(name, *rule) for name, rule in rules.items())
+            self._picker(
+                "Most different",
+                "Select two models that are far apart",
+                lambda among: most_different(self._places()[0], among),
+            ),
+        )
+        self.aside = quiet_button(
+            "Side by side", "The first two selected models, or one and the best"
+        )
+        self.aside.on_click(lambda _: self.compare())
         traitlets.link((state, "inside_only"), (self.table, "inside_only"))
+        bar = row([*self.pickers, self.aside, inside_only(state)], "rx-pickers")
+        super().__init__(state, self.said, bar, self.table, kind="rx-models-card")
         self.table.observe(lambda change: self._on_selection(change["new"]), "picked")
-        self.table.observe(error_boundary(state, "Saving stars and notes", self._edited), "edit")
-        state.observe(lambda _: self.refresh(), ["rashomon_set", "view", "phase", "page", "data"])
+        self.table.observe(self.on("Saving stars and notes", self._edited), "edit")
         state.observe(lambda _: self._show_selection(), "selection")
         state.observe(lambda _: self._read(), ["in_view", "kept"])
         state.observe(lambda _: self._mark(), ["favourites", "view"])
-        state.observe(lambda _: self._leave(), "view")
-        self.compare: Callable[[], object] = lambda: None
-        self.aside = ipywidgets.Button(
-            description="Side by side",
-            tooltip="The first two selected models, or one and the best",
-        )
-        self.aside.add_class("rx-quiet")
-        self.aside.on_click(lambda _: self.compare())
-        bar = ipywidgets.HBox([*self.pickers, self.aside, inside_only(state)])
-        bar.add_class("rx-pickers")
-        self.widget = card("", self.title, [self.said, bar, self.table], self._code)
-        self.widget.add_class("rx-models-card")
-        self.refresh()
+        # A selection made in the curator view may depend on private rows.
+        state.observe(lambda _: setattr(state, "selection", ()), "view")
 
     def lines(self) -> tuple[str, ...]:
         """Python that gives the same numbers."""
@@ -213,7 +187,6 @@ class ModelsPanel:
             return
         self._filled = time.monotonic()
         self._fill()
-        self._code.refresh()
         if state.page == "set" and not state.busy:
             self._measure()
 
@@ -276,9 +249,6 @@ class ModelsPanel:
         known = state.view == "curator" and state.inside_only and not math.isnan(models.least)
         return every[np.asarray(models.losses <= models.least + models.psi)] if known else every
 
-    def _simplest(self, among: NDArray[np.intp]) -> list[int]:
-        return simplest(self.state.rashomon_set, among)
-
     @property
     def _has_distances(self) -> bool:
         """Whether distances are known; between trees, they are differences in labels."""
@@ -303,20 +273,16 @@ class ModelsPanel:
         chosen = self.state.selection
         return nearest(places, places[chosen[0]] if chosen else goal, among)
 
-    def _apart(self, among: NDArray[np.intp]) -> list[int]:
-        return most_different(self._places()[0], among)
-
-    def _button(
-        self, name: str, hint: str, rule: Callable[[NDArray[np.intp]], list[int]]
+    def _picker(
+        self, label: str, hint: str, rule: Callable[[NDArray[np.intp]], list[int]]
     ) -> ipywidgets.Button:
-        button = ipywidgets.Button(description=name, tooltip=hint)
-        button.add_class("rx-quiet")
+        button = quiet_button(label, hint)
 
-        def pick(_click: object) -> None:
+        def pick() -> None:
             among = self._among()
             self.state.selection = tuple(rule(among)) if len(among) else ()
 
-        button.on_click(error_boundary(self.state, "Selecting models", pick))
+        button.on_click(self.on("Selecting models", pick))
         return button
 
     def _on_selection(self, draws: list[int]) -> None:
@@ -326,8 +292,8 @@ class ModelsPanel:
     def _show_selection(self) -> None:
         self.table.picked = sorted(self.state.selection)
 
-    def _edited(self, change: dict[str, Any]) -> None:
-        edit, state = change["new"], self.state
+    def _edited(self) -> None:
+        edit, state = self.table.edit, self.state
         if state.view == "release":
             raise DataError(
                 "stars and notes are part of the curator view: switch to Curator to edit them"
@@ -344,10 +310,6 @@ class ModelsPanel:
         kept, number = self.session.set_store, self.state.in_view
         known = kept is not None and number
         self.state.favourites = kept.favourites(number) if known and kept else Favourites()
-
-    def _leave(self) -> None:
-        """Clear the selection: one made in the curator view may depend on private rows."""
-        self.state.selection = ()
 
     def _mark(self) -> None:
         curator = self.state.view == "curator"
@@ -405,38 +367,19 @@ _OTHERS = "These models have no common coefficients to compare."
 _NOTHING = "No models are selected: tick rows in the table, click a dot, or drag a box."
 
 
-class SelectionPanel:
-    """Table of the selected models, side by side.
-
-    Parameters
-    ----------
-    state : ExplorerState
-        Its selection is shown.
-
-    Attributes
-    ----------
-    table : ipywidgets.HTML
-        One column per model.
-    clear : ipywidgets.Button
-        Empties the selection.
-    widget : ipywidgets.Widget
-        The panel.
-    """
+class SelectionPanel(Panel):
+    """Table of the selected models, side by side."""
 
     linear = True  # it lists coefficients
-    title = "Coefficients of the selected models"
+    title = "Selected models"
+    short = "Coefficients of the selected models"
+    needs = ("selection", "rashomon_set", "view")
 
     def __init__(self, state: ExplorerState) -> None:
-        self.state = state
         self.table = ipywidgets.HTML()
-        self.clear = ipywidgets.Button(description="Clear the selection")
-        self.clear.add_class("rx-quiet")
+        self.clear = quiet_button("Clear the selection")
         self.clear.on_click(lambda _: setattr(state, "selection", ()))
-        self._code = CodeToggle(self.lines, "Selected models")
-        self.widget = card("", "Selected models", [self.table, self.clear], self._code)
-        self.widget.add_class("rx-selection")
-        state.observe(lambda _: self.refresh(), ["selection", "rashomon_set", "view"])
-        self.refresh()
+        super().__init__(state, self.table, self.clear, kind="rx-selection")
 
     def lines(self) -> tuple[str, ...]:
         """Python that shows the same numbers."""
@@ -477,4 +420,3 @@ class SelectionPanel:
         if n_selected > _MOST:
             caption = f"{_MOST} of {caption} shown"
         self.table.value = table_html(frame, caption)
-        self._code.refresh()

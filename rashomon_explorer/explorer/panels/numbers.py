@@ -1,14 +1,16 @@
 """Key numbers of the draws, above the figures."""
 
 import math
+from collections.abc import Iterable
 from html import escape
 
 import ipywidgets
+import traitlets
 
 from rashomon_explorer.explorer.family import spent_delta
 from rashomon_explorer.explorer.html import fact
 from rashomon_explorer.explorer.messages import stale
-from rashomon_explorer.explorer.panels.card import CodeToggle, hide_when_empty
+from rashomon_explorer.explorer.panels.card import Panel, column, region, row, styled
 from rashomon_explorer.explorer.state import SETTINGS, ExplorerState
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
 from rashomon_explorer.plots.text import cost_text, guaranteed, guaranteed_hits, number, percent
@@ -17,53 +19,30 @@ from rashomon_explorer.sets import PredictorSet, RashomonSet
 _VIEWS = [("Curator", "curator"), ("Release", "release")]
 
 
-class NumbersPanel:
-    """Draws, hit rate, best loss and privacy cost, and the switch between the two views.
+class NumbersPanel(Panel):
+    """Draws, hit rate, best loss and privacy cost, and the switch between the two views."""
 
-    Parameters
-    ----------
-    state : ExplorerState
-        Its set is shown.
-
-    Attributes
-    ----------
-    facts : ipywidgets.HTML
-        The numbers.
-    stale : ipywidgets.HTML
-        Notice that the sliders moved after the draw; above every view.
-    view : ipywidgets.ToggleButtons
-        Curator or release; in the page's bar.
-    widget : ipywidgets.Widget
-        The panel.
-    """
+    title = "Explore"
+    needs = ("rashomon_set", "view", "phase", "account", "drawn_settings", "data", *SETTINGS)
 
     def __init__(self, state: ExplorerState) -> None:
-        self.state = state
-        self.facts = ipywidgets.HTML()
-        self.facts.add_class("rx-numbers")
+        self.facts = styled(ipywidgets.HTML(), "rx-numbers")
         self.view = ipywidgets.ToggleButtons(
             options=_VIEWS,
-            value="curator",
             tooltips=[
                 "All figures, including those computed from private rows",
                 "Only released results, which may be shown to others",
             ],
         )
-        self.view.add_class("rx-view-switch")
-        self._code = CodeToggle(self.lines, "Explore")
-        self.view.observe(self._look, "value")
-        self.stale = ipywidgets.HTML()
-        self.stale.add_class("rx-stale")
-        hide_when_empty(self.stale)
-        state.observe(lambda _: self.refresh(), ["rashomon_set", "view", "phase", "account"])
-        state.observe(
-            lambda _: self._compare(), ["rashomon_set", "drawn_settings", "data", *SETTINGS]
-        )
-        top = ipywidgets.HBox([self.facts, self._code.button])
-        top.add_class("rx-numbers-row")
-        self.widget = ipywidgets.VBox([top, self._code.code])
-        self.widget.add_class("rx-card")
-        self.refresh()
+        styled(self.view, "rx-view-switch")
+        traitlets.link((state, "view"), (self.view, "value"))
+        self.stale = region("rx-stale")
+        super().__init__(state, self.facts)
+
+    def frame(self, children: Iterable[ipywidgets.Widget]) -> ipywidgets.Widget:
+        """Return the numbers in one line, without a title."""
+        top = row([*children, self.code.button], "rx-numbers-row")
+        return column([top, self.code.code], "rx-card")
 
     def lines(self) -> tuple[str, ...]:
         """Python that shows the same numbers."""
@@ -84,9 +63,9 @@ class NumbersPanel:
         )
 
     def refresh(self) -> None:
-        """Update the numbers."""
-        models = self.state.rashomon_set
-        self._code.refresh()
+        """Update the numbers, and warn if the sliders differ from the settings of the draws."""
+        models, text = self.state.rashomon_set, stale(self.state)
+        self.stale.value = f'<p class="rx-band rx-curator">{escape(text)}</p>' if text else ""
         if models is None or not models.n_draws:
             self.facts.value = (
                 '<p class="rx-note">Every dot is a model that fits the data almost as well '
@@ -94,16 +73,10 @@ class NumbersPanel:
             )
             return
         rows = [fact("Draws", f"{models.n_draws:,}"), self._price(), *_columns(models)]
-        if self.state.view == "curator" and isinstance(models, RashomonSet):
-            rows += _curator_facts(models)
-        elif self.state.view == "curator":
-            rows += _facts_of_others(models)
+        if self.state.view == "curator":
+            linear = isinstance(models, RashomonSet)
+            rows += _curator_facts(models) if linear else _facts_of_others(models)
         self.facts.value = f'<dl class="rx-facts">{"".join(rows)}</dl>'
-
-    def _compare(self) -> None:
-        """Warn if the sliders differ from the settings of the draws on screen."""
-        words = stale(self.state)
-        self.stale.value = f'<p class="rx-band rx-curator">{escape(words)}</p>' if words else ""
 
     def _price(self) -> str:
         models = self.state.rashomon_set
@@ -114,9 +87,6 @@ class NumbersPanel:
         seed = "known seed: not private" if models.guarantee.reproducible else ""
         note = seed or f"at δ = {number(delta, rounding='up')}"
         return fact("Spent", paid, note, kind="rx-paid")
-
-    def _look(self, _change: object) -> None:
-        self.state.view = self.view.value
 
 
 def _columns(models: PredictorSet) -> list[str]:
@@ -137,9 +107,7 @@ def _facts_of_others(models: PredictorSet) -> list[str]:
 
 
 def _promised(models: RashomonSet) -> str:
-    if not has_hit_rate(models.plan):
-        return guaranteed(models.plan)
-    if models.psi == models.plan.psi:
+    if not has_hit_rate(models.plan) or models.psi == models.plan.psi:
         return guaranteed(models.plan)
     return f"{guaranteed_hits(models.plan)} guaranteed at ψ = {number(models.plan.psi)}"
 

@@ -11,7 +11,7 @@ from rashomon_explorer.explorer.background import BackgroundTask
 from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.html import EXACT, SAMPLED, marks_html
 from rashomon_explorer.explorer.model_inputs import group_labels
-from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
+from rashomon_explorer.explorer.panels.card import Panel, region, row
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.widgets.controls import RowTable
 from rashomon_explorer.measures import disagreement_decomposition, enough_draws
@@ -27,22 +27,7 @@ _CLASSES_ONLY = "classification"
 
 
 class PeopleHeadline:
-    """Summary of the people on screen, and choice of the group to inspect.
-
-    Parameters
-    ----------
-    session : Session
-        The models on screen and their rows.
-
-    Attributes
-    ----------
-    column, group : ipywidgets.Dropdown
-        Column that defines groups, and the group to inspect.
-    words : ipywidgets.HTML
-        The summary.
-    widget : ipywidgets.Widget
-        The panel.
-    """
+    """Summary of the people on screen, and choice of the group to inspect."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -50,14 +35,11 @@ class PeopleHeadline:
         self.column = ipywidgets.Dropdown(description="Groups by", options=[])
         self.group = ipywidgets.Dropdown(description="look at", options=[_EVERYONE])
         self.words = ipywidgets.HTML('<p class="rx-note">Press <b>Draw</b>.</p>')
-        self._telling = False
+        self._updating = False
         self.column.observe(self._by, "value")
         self.group.observe(self._look, "value")
-        choices = ipywidgets.HBox([self.column, self.group])
-        choices.add_class("rx-bar")
-        self.widget = ipywidgets.HBox([self.words, choices])
-        self.widget.add_class("rx-card")
-        self.widget.add_class("rx-headline")
+        choices = row([self.column, self.group], "rx-bar")
+        self.widget = row([self.words, choices], "rx-card", "rx-headline")
         self.state.observe(lambda _: self._offer(), ["data", "group_column", "groups", "view"])
         needs = ["rashomon_set", "outside", "data", "groups", "psi", "family"]
         self.task = BackgroundTask("the summary of people")
@@ -73,7 +55,7 @@ class PeopleHeadline:
         if chosen and state.view == "curator":  # groups are read from private rows
             levels = self.session.picked.everyone.levels(chosen)
         picked = [level for own, level in state.groups if own == chosen]
-        self._telling = True
+        self._updating = True
         if tuple(self.column.options) != columns:
             self.column.options = columns
         self.column.value = chosen
@@ -82,14 +64,14 @@ class PeopleHeadline:
             self.group.options = options
         self.group.value = picked[0] if len(picked) == 1 and picked[0] in levels else _EVERYONE
         self.column.disabled = self.group.disabled = not columns
-        self._telling = False
+        self._updating = False
 
     def _by(self, _change: object) -> None:
-        if not self._telling:
+        if not self._updating:
             self.state.group_column = self.column.value or ""
 
     def _look(self, _change: object) -> None:
-        if not self._telling:
+        if not self._updating:
             everyone = self.group.value == _EVERYONE
             self.state.groups = () if everyone else ((self.column.value, self.group.value),)
 
@@ -198,39 +180,22 @@ _HINTS = {
 }
 
 
-class PeopleTable:
-    """Table of people, one row per person; a click selects a person.
-
-    Parameters
-    ----------
-    session : Session
-        The models on screen and their rows.
-
-    Attributes
-    ----------
-    table : RowTable
-        The people.
-    widget : ipywidgets.Widget
-        The panel.
-    """
+class PeopleTable(Panel):
+    """Table of people, one row per person; a click selects a person."""
 
     title = "People, one a row"
     short = "Table of people"
+    needs = ("people",)
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.state = session.state
         self.table = RowTable(label="People", hint="Search people: 17, flips, sex…")
-        self.said = ipywidgets.HTML()
-        hide_when_empty(self.said)
-        self._code = CodeToggle(self.lines, self.title)
-        self.widget = card("", self.title, [self.said, self.table], self._code)
-        self.widget.add_class("rx-people-table")
+        self.said = region()
+        super().__init__(session.state, self.said, self.table, kind="rx-people-table")
         needs = ["rashomon_set", "outside", "data", "groups", "group_column", "psi"]
         self.task = BackgroundTask("the table of people")
         self.task.repeat(self.state, needs, "people", self._find, self._show)
         self.table.observe(self._on_selection, "picked")
-        self.state.observe(lambda _: self._mark(), "people")
 
     def lines(self) -> tuple[str, ...]:
         """Python that shows the same numbers."""
@@ -273,9 +238,10 @@ class PeopleTable:
             self.table.note = f"{len(found):,} of {everyone}"
         kinds = [EXACT] * ("flips" in found or "exact_low" in found)
         self.said.value = marks_html(*kinds, *[SAMPLED] * ("drawn_low" in found))
-        self._mark()
+        self.refresh()
 
-    def _mark(self) -> None:
+    def refresh(self) -> None:
+        """Mark the selected people."""
         self.table.picked = [int(person) for person in self.state.people]
 
     def _on_selection(self, _change: object) -> None:

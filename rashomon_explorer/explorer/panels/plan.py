@@ -10,7 +10,7 @@ import pandas as pd
 from rashomon_explorer.explorer.account import draw_cost
 from rashomon_explorer.explorer.drawing import SetDraw
 from rashomon_explorer.explorer.html import fact
-from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
+from rashomon_explorer.explorer.panels.card import Panel, quiet_button, region, row, styled
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.mechanisms.planning.advice import explain
 from rashomon_explorer.mechanisms.planning.plan import Plan
@@ -65,15 +65,12 @@ class AlternativesButton:
 
     def __init__(self, plan: Callable[[], Plan | None]) -> None:
         self.plan = plan
-        self.button = ipywidgets.ToggleButton(
-            description="Alternatives",
-            tooltip="Guarantee of every mechanism at the same privacy cost, or why it does not "
-            "apply",
+        self.button = quiet_button(
+            "Alternatives",
+            "Guarantee of every mechanism at the same privacy cost, or why it does not apply",
+            toggles=True,
         )
-        self.button.add_class("rx-quiet")
-        self.offers = ipywidgets.HTML()
-        self.offers.add_class("rx-ways")
-        hide_when_empty(self.offers)
+        self.offers = region("rx-ways")
         self.button.observe(lambda _: self.refresh(), "value")
 
     def refresh(self) -> None:
@@ -101,47 +98,22 @@ _TREES = "Trees are counted and drawn exactly; there is no alternative mechanism
 _WHAT = "Guaranteed hit rate at this privacy cost, and distribution of the draws within ψ."
 
 
-class PlanPanel:
-    """Numbers that follow the sliders and cost no privacy.
+class PlanPanel(Panel):
+    """Numbers that follow the sliders and cost no privacy."""
 
-    Parameters
-    ----------
-    state : ExplorerState
-        Its plan and account are shown.
-
-    Attributes
-    ----------
-    facts : ipywidgets.HTML
-        The numbers.
-    in_words : ipywidgets.ToggleButton
-        Shows an explanation: the guarantee, what limits it, and suggestions.
-    ways : AlternativesButton
-        Shows the guarantees of all mechanisms at the same privacy cost.
-    widget : ipywidgets.Widget
-        The panel.
-    """
+    title = "Plan"
+    needs = ("plan", "no_plan", "account", "data", "phase")
 
     def __init__(self, state: ExplorerState) -> None:
-        self.state = state
-        self.facts = ipywidgets.HTML()
-        self.facts.add_class("rx-plan")
-        self._words = ipywidgets.HTML()
-        self._words.add_class("rx-note")
-        hide_when_empty(self._words)
-        self.in_words = ipywidgets.ToggleButton(
-            description="Explanation",
-            tooltip="What the plan guarantees, what limits it, and suggestions",
+        self.facts = styled(ipywidgets.HTML(), "rx-plan")
+        self._words = region("rx-note")
+        self.in_words = quiet_button(
+            "Explanation", "What the plan guarantees, what limits it, and suggestions", toggles=True
         )
-        self.in_words.add_class("rx-quiet")
-        self.in_words.observe(lambda _: self._refresh(), "value")
+        self.in_words.observe(lambda _: self._explain(), "value")
         self.ways = AlternativesButton(lambda: self.state.plan)
-        self._code = CodeToggle(self.lines, "Plan")
-        state.observe(lambda _: self.refresh(), ["plan", "no_plan", "account", "data", "phase"])
-        asked = ipywidgets.HBox([self.in_words, self.ways.button])
-        asked.add_class("rx-asked-ways")
-        told = [self._words, self.ways.offers]
-        self.widget = card("", "Plan", [self.facts, asked, *told], self._code)
-        self.refresh()
+        buttons = row([self.in_words, self.ways.button], "rx-asked-ways")
+        super().__init__(state, self.facts, buttons, self._words, self.ways.offers)
 
     def lines(self) -> tuple[str, ...]:
         """Python that shows the same numbers."""
@@ -159,11 +131,11 @@ class PlanPanel:
     def refresh(self) -> None:
         """Update the numbers."""
         plan = self.state.plan
+        self._explain()
+        self.ways.refresh()
         if plan is None:
-            told = self.state.no_plan or "Choose a data set to see its guarantees."
-            self.facts.value = f'<p class="rx-note">{escape(told)}</p>'
-            self._refresh()
-            self.ways.refresh()
+            reason = self.state.no_plan or "Choose a data set to see its guarantees."
+            self.facts.value = f'<p class="rx-note">{escape(reason)}</p>'
             return
         rows = [
             _lead(plan),
@@ -174,11 +146,8 @@ class PlanPanel:
             *self._after(),
         ]
         self.facts.value = f'<dl class="rx-facts">{"".join(rows)}</dl>{self._advice()}'
-        self._refresh()
-        self.ways.refresh()
-        self._code.refresh()
 
-    def _refresh(self) -> None:
+    def _explain(self) -> None:
         """Update the explanation if it is shown."""
         plan = self.state.plan if self.in_words.value else None
         lines = [] if plan is None else [*explain(plan).splitlines(), *_feasibility_text(plan)]
@@ -193,9 +162,8 @@ class PlanPanel:
         offer = draw_cost(state)
         if offer is None or state.spent:
             return [fact("Privacy cost", cost_text(plan.guarantee.epsilon(plan.delta)), at)]
-        return [
-            fact("Privacy cost", offer.text, f"{at}{f'; {offer.alone}' if offer.alone else ''}")
-        ]
+        note = "; ".join(filter(None, (at, offer.alone)))
+        return [fact("Privacy cost", offer.text, note)]
 
     def _after(self) -> list[str]:
         offer = draw_cost(self.state)

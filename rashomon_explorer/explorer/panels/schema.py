@@ -16,7 +16,7 @@ from rashomon_explorer.data.schema_files import json_values, toml_values
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.html import table_html
 from rashomon_explorer.explorer.messages import error_boundary
-from rashomon_explorer.explorer.panels.card import hide_when_empty
+from rashomon_explorer.explorer.panels.card import column, display, quiet_button, region, row
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.table.editor import TableEditor, form_rows, release_rows
 from rashomon_explorer.explorer.table.files import read_table
@@ -46,12 +46,9 @@ class SchemaPanel:
         self._chosen_class = _ALL
         self.file = FilePicker("Your own table (CSV or Parquet)", accept=".csv,.parquet,.pq")
         self.form = TableForm()
-        self.notes = _region("rx-remarks")
-        self.preview = ipywidgets.ToggleButton(
-            description="First rows", tooltip="Curator: shows private rows"
-        )
-        self.preview.add_class("rx-quiet")
-        self._rows = _region("rx-preview")
+        self.notes = region("rx-remarks")
+        self.preview = quiet_button("First rows", "Curator: shows private rows", toggles=True)
+        self._rows = region("rx-preview")
         self.confirm = ipywidgets.Button(
             description="Confirm all", tooltip="I have checked that all of this is public knowledge"
         )
@@ -60,22 +57,11 @@ class SchemaPanel:
         self.saver = Saver(label="Save the schema")
         self._fill_dictionary()
         self._connect()
-        buttons = ipywidgets.HBox([self.use, self.confirm, self.saver, self.preview])
-        buttons.add_class("rx-bar")
-        self._details = ipywidgets.VBox(
-            [
-                ipywidgets.HTML(f'<p class="rx-note">{_HOW}</p>'),
-                self.notes,
-                self.form,
-                self.positive,
-                buttons,
-                self._rows,
-                self._dictionary,
-            ]
-        )
-        self._details.add_class("rx-declared")
-        self.widget = ipywidgets.VBox([self.file, self._details])
-        self.widget.add_class("rx-schema")
+        buttons = row([self.use, self.confirm, self.saver, self.preview], "rx-bar")
+        how = ipywidgets.HTML(f'<p class="rx-note">{_HOW}</p>')
+        parts = [how, self.notes, self.form, self.positive, buttons, self._rows, self._dictionary]
+        self._details = column(parts, "rx-declared")
+        self.widget = column([self.file, self._details], "rx-schema")
         self.refresh()
 
     def _fill_dictionary(self) -> None:
@@ -88,8 +74,8 @@ class SchemaPanel:
         )
         self.dictionary_file = FilePicker("or choose a file", accept=".csv,.toml,.json")
         self.take = ipywidgets.Button(description="Apply dictionary")
-        self._dictionary = ipywidgets.VBox([self.dictionary, self.dictionary_file, self.take])
-        self._dictionary.add_class("rx-dictionary")
+        parts = [self.dictionary, self.dictionary_file, self.take]
+        self._dictionary = column(parts, "rx-dictionary")
 
     def _connect(self) -> None:
         def on(what: str, act: Callable[[], None]) -> Callable[[Any], Any]:
@@ -104,7 +90,7 @@ class SchemaPanel:
         self.preview.observe(lambda _: self._show_rows(), "value")
         self.state.observe(lambda _: self._lock(), "phase")
         self.state.observe(lambda _: self._remark(), "same_rows")
-        self.state.observe(lambda _: self._look(), "view")
+        self.state.observe(lambda _: self.refresh(), "view")
 
     def lines(self) -> tuple[str, ...]:
         """Python that loads the same table."""
@@ -122,20 +108,12 @@ class SchemaPanel:
         self.refresh()
 
     def refresh(self) -> None:
-        """Update the form, the remarks and the file to save."""
+        """Update the form, the remarks and the file; the release hides data-dependent values."""
         table = self.table
-        self._details.layout.display = "none" if table is None else None
+        display(self._details, table is not None)
         self._write_form()
         self._write_file()
         self.confirm.disabled = table is None or not data_dependent(table.schema)
-        self._offer_classes()
-        self._remark()
-        self._show_rows()
-
-    def _look(self) -> None:
-        """Hide data-dependent values in the release view."""
-        self._write_form()
-        self._write_file()
         self._offer_classes()
         self._remark()
         self._show_rows()
@@ -227,7 +205,7 @@ class SchemaPanel:
 
     def _declare(self, text: str, ending: str) -> None:
         if self.table is not None:
-            self.edit(self.table.declared(_READERS.get(ending, _dictionary)(text)))
+            self.edit(self.table.declared(_READERS.get(ending, _READERS[".csv"])(text)))
             self.state.alert = None
 
     def load(self) -> None:
@@ -253,7 +231,7 @@ class SchemaPanel:
         if list(self.positive.options) != options:
             self.positive.options = options
             self.positive.value = self._chosen_class if self._chosen_class in options else _ALL
-        self.positive.layout.display = None if len(options) > 1 else "none"
+        display(self.positive, len(options) > 1)
 
     def _remark(self) -> None:
         told = [] if self.table is None else remarks(self.table)
@@ -281,26 +259,11 @@ class SchemaPanel:
             control.disabled = self.state.busy
 
 
-def _region(kind: str) -> ipywidgets.HTML:
-    region = ipywidgets.HTML()
-    region.add_class(kind)
-    hide_when_empty(region)
-    return region
-
-
-def _dictionary(text: str) -> TableSchema:
-    return TableSchema.from_data_dictionary(text)
-
-
-def _toml(text: str) -> TableSchema:
-    return TableSchema.from_dict(toml_values(text))
-
-
-def _json(text: str) -> TableSchema:
-    return TableSchema.from_dict(json_values(text))
-
-
-_READERS: dict[str, Callable[[str], TableSchema]] = {".toml": _toml, ".json": _json}
+_READERS: dict[str, Callable[[str], TableSchema]] = {
+    ".csv": TableSchema.from_data_dictionary,
+    ".toml": lambda text: TableSchema.from_dict(toml_values(text)),
+    ".json": lambda text: TableSchema.from_dict(json_values(text)),
+}
 
 
 def _ending_of(text: str) -> str:

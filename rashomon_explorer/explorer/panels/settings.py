@@ -11,8 +11,15 @@ import traitlets
 from rashomon_explorer.data import Numeric, TableSchema
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.family import TREE_SETTINGS, class_in_words, of_trees
-from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
-from rashomon_explorer.explorer.state import LINEAR, OPEN, TREES, ExplorerState
+from rashomon_explorer.explorer.panels.card import (
+    Panel,
+    column,
+    display,
+    quiet_button,
+    region,
+    styled,
+)
+from rashomon_explorer.explorer.state import LINEAR, OPEN, SETTINGS, TREES, ExplorerState
 from rashomon_explorer.explorer.table.editor import TableEditor
 from rashomon_explorer.explorer.widgets.controls import Slider
 from rashomon_explorer.mechanisms.planning.options import AUTO
@@ -30,37 +37,30 @@ class AutoSlider:
         self.auto = ipywidgets.Checkbox(
             description=f"{dial.label}: set automatically from public numbers", indent=False
         )
-        self.auto.add_class("rx-auto")
-        self._telling, self._first = False, dial.value
-        dial.observe(self._moved, "value")
-        self.auto.observe(self._ticked, "value")
+        styled(self.auto, "rx-auto")
+        self._updating, self._first = False, dial.value
+        dial.observe(lambda _: self._set(dial.value), "value")
+        self.auto.observe(lambda _: self._set(AUTO if self.auto.value else dial.value), "value")
         state.observe(lambda _: self.update(), [name, "plan"])
         self.widget = ipywidgets.VBox([dial, self.auto])
         self.update()
 
     def update(self) -> None:
         """Show the setting of the state."""
-        held = getattr(self.state, self.name)
-        planned = getattr(self.state.plan, self.name, None) if held == AUTO else held
-        if held == AUTO and self.state.unconfirmed_reason:
+        value = getattr(self.state, self.name)
+        planned = getattr(self.state.plan, self.name, None) if value == AUTO else value
+        if value == AUTO and self.state.unconfirmed_reason:
             planned = self._first
-        self._telling = True
-        self.auto.value = held == AUTO
+        self._updating = True
+        self.auto.value = value == AUTO
         if planned is not None:
             self.dial.value = on_scale(self.dial, float(planned))
-        self._telling = False
+        self._updating = False
 
-    def _moved(self, _change: object) -> None:
-        if not self._telling:
-            self._hold(self.dial.value)
-
-    def _ticked(self, _change: object) -> None:
-        if not self._telling:
-            self._hold(AUTO if self.auto.value else self.dial.value)
-
-    def _hold(self, value: Any) -> None:
-        whole = self.dial.integer and value != AUTO
-        setattr(self.state, self.name, int(value) if whole else value)
+    def _set(self, value: Any) -> None:
+        if not self._updating:
+            integer = self.dial.integer and value != AUTO
+            setattr(self.state, self.name, int(value) if integer else value)
 
 
 def on_scale(dial: Slider, value: float) -> float:
@@ -167,25 +167,17 @@ def dials() -> dict[str, Slider]:
 
 
 def follow(dial: Slider, state: ExplorerState, name: str) -> None:
-    """Link a slider and a setting both ways."""
-    open_ended = bool(state.traits()[name].allow_none)
-    telling = False
+    """Link a slider and a setting both ways; the upper end of an open setting is no limit."""
+    is_open = bool(state.traits()[name].allow_none)
 
-    def update(_change: object = None) -> None:
-        nonlocal telling
-        value = getattr(state, name)
-        telling = True
-        dial.value = dial.high if value is None else on_scale(dial, float(value))
-        telling = False
+    def to_dial(value: Any) -> float:
+        return dial.high if value is None else on_scale(dial, float(value))
 
-    def hold(_change: object) -> None:
-        if not telling:
-            value: Any = int(dial.value) if dial.integer else dial.value
-            setattr(state, name, None if open_ended and value == dial.high else value)
+    def to_state(value: float) -> Any:
+        number = int(value) if dial.integer else value
+        return None if is_open and value == dial.high else number
 
-    state.observe(update, name)
-    dial.observe(hold, "value")
-    update()
+    traitlets.link((state, name), (dial, "value"), transform=(to_dial, to_state))
 
 
 WAYS: Mapping[str, str] = {
@@ -211,11 +203,9 @@ class MechanismPicker:
     def __init__(self, state: ExplorerState) -> None:
         self.state = state
         self.way = ipywidgets.Dropdown(
-            description="Mechanism", options=[(told, name) for name, told in WAYS.items()]
+            description="Mechanism", options=[(text, name) for name, text in WAYS.items()]
         )
-        self.why = ipywidgets.HTML()
-        self.why.add_class("rx-note")
-        hide_when_empty(self.why)
+        self.why = region("rx-note")
         traitlets.link((self.way, "value"), (state, "mechanism"))
         state.observe(lambda _: self.update(), ["plan", "no_plan", "mechanism"])
         self.widget = ipywidgets.VBox([self.way, self.why])
@@ -223,9 +213,10 @@ class MechanismPicker:
 
     def update(self) -> None:
         """Describe the selected mechanism and why it is used or unavailable."""
-        self.why.value = f"<p>{escape(self._words())}</p>" if self._words() else ""
+        text = self._text()
+        self.why.value = f"<p>{escape(text)}</p>" if text else ""
 
-    def _words(self) -> str:
+    def _text(self) -> str:
         state = self.state
         if state.no_plan:
             return f"This mechanism is unavailable: {state.no_plan}"
@@ -257,21 +248,17 @@ class QuestionsEditor:
         self.state = state
         self.redeclare: Callable[[TableSchema], object] = lambda schema: None
         self.boxes: dict[str, ipywidgets.Text] = {}
-        self.size = _words()
-        self.size.add_class("rx-class-size")
-        self.opened = ipywidgets.ToggleButton(
-            description="Thresholds", tooltip="Split thresholds of numeric columns; public"
+        self.size = region("rx-note", "rx-class-size")
+        self.opened = quiet_button(
+            "Thresholds", "Split thresholds of numeric columns; public", toggles=True
         )
-        self.opened.add_class("rx-quiet")
-        self._problem = _words()
-        self._problem.add_class("rx-class-size")
-        self._listed = ipywidgets.VBox([])
-        self._listed.add_class("rx-thresholds")
+        self._problem = region("rx-note", "rx-class-size")
+        self._boxes = column([], "rx-thresholds")
         how = ipywidgets.HTML(f'<p class="rx-note">{_HOW}</p>')
-        self._editor = ipywidgets.VBox([how, self._problem, self._listed])
+        self._editor = ipywidgets.VBox([how, self._problem, self._boxes])
         self.widget = ipywidgets.VBox([self.size, self.opened, self._editor])
         self.opened.observe(lambda _: self.refresh(), "value")
-        self._telling = False
+        self._updating = False
         watched = ["data", "family", "max_leaves", "max_depth", "phase", "view"]
         state.observe(lambda _: self.refresh(), watched)
         self.refresh()
@@ -283,9 +270,9 @@ class QuestionsEditor:
         known = known and not state.unconfirmed_reason
         numbers = _numbers(state.data.schema) if known else ()
         self.size.value = f"<p>{escape(class_in_words(state))}</p>" if known else ""
-        self.opened.layout.display = None if numbers else "none"
         shown = self.opened.value and bool(numbers)
-        self._editor.layout.display = None if shown else "none"
+        display(self.opened, bool(numbers))
+        display(self._editor, shown)
         if shown or state.unconfirmed_reason:
             self._list(numbers)
 
@@ -293,14 +280,14 @@ class QuestionsEditor:
         if list(self.boxes) != [one.name for one in numbers]:
             self._problem.value = ""
             self.boxes = {one.name: self._box(one.name) for one in numbers}
-            self._listed.children = tuple(self.boxes.values())
-        self._telling = True
+            self._boxes.children = tuple(self.boxes.values())
+        self._updating = True
         for one in numbers:
             box = self.boxes[one.name]
             box.placeholder = _listed(one.even_cuts)
             box.disabled = self.state.busy
             box.value = _listed(one.thresholds)
-        self._telling = False
+        self._updating = False
 
     def _box(self, name: str) -> ipywidgets.Text:
         box = ipywidgets.Text(description=name, continuous_update=False)
@@ -309,7 +296,7 @@ class QuestionsEditor:
         return box
 
     def _typed(self, name: str, _change: object) -> None:
-        if self._telling:
+        if self._updating:
             return
         self._problem.value = ""
         try:
@@ -326,13 +313,6 @@ def _numbers(schema: TableSchema) -> tuple[Numeric, ...]:
 
 def _listed(numbers: Sequence[float]) -> str:
     return ", ".join(f"{one:.6g}" for one in numbers)
-
-
-def _words() -> ipywidgets.HTML:
-    words = ipywidgets.HTML()
-    words.add_class("rx-note")
-    hide_when_empty(words)
-    return words
 
 
 _MAIN = ("psi", "epsilon", "n_draws")
@@ -378,39 +358,16 @@ LINES: Mapping[str, Callable[[ExplorerState], tuple[str, ...]]] = {
 }
 
 
-class ModelPanel:
-    """Model family, threshold and privacy cost of the draws.
+class ModelPanel(Panel):
+    """Model family, threshold and privacy cost of the draws."""
 
-    Parameters
-    ----------
-    state : ExplorerState
-        Its settings are linked both ways.
-
-    Attributes
-    ----------
-    family : ipywidgets.Dropdown
-        Linear models or sparse trees; trees need a classification task.
-    dials : dict of str to Slider
-        By the estimators' parameter names.
-    open : dict of str to AutoSlider
-        Settings that can be automatic.
-    way : MechanismPicker
-        Choice of the mechanism.
-    questions : QuestionsEditor
-        Thresholds of the trees, and the number of trees.
-    widget : ipywidgets.Widget
-        The panel.
-    """
+    title = "Model"
+    needs = ("family", "data", "phase", *SETTINGS)
 
     def __init__(self, state: ExplorerState) -> None:
-        self.state = state
         self.dials = dials()
         self.loss = ipywidgets.Dropdown(description="Loss", options=losses_for("classification"))
-        self.more = ipywidgets.ToggleButton(
-            description="More settings", tooltip="Radius, ridge and δ"
-        )
-        self.more.add_class("rx-quiet")
-        self._code = CodeToggle(self.lines, "Model")
+        self.more = quiet_button("More settings", "Radius, ridge and δ", toggles=True)
         self.way = MechanismPicker(state)
         self.questions = QuestionsEditor(state)
         self.family = ipywidgets.Dropdown(description="Models", options=[*_FAMILIES.items()])
@@ -420,62 +377,39 @@ class ModelPanel:
         self.open = {name: AutoSlider(state, name, self.dials[name]) for name in OPEN}
         shown = {**self.dials, **{name: one.widget for name, one in self.open.items()}}
         self._extra = ipywidgets.VBox([shown[name] for name in _MORE])
-        self._extra.layout.display = "none"
+        self.more.observe(lambda _: display(self._extra, self.more.value), "value")
+        display(self._extra, False)
         traitlets.link((self.loss, "value"), (state, "loss"))
         traitlets.link((self.family, "value"), (state, "family"))
         self._of = {
             LINEAR: (self.loss, self.way.widget, *(shown[name] for name in LINEAR_ALONE)),
             TREES: (self.questions.widget, *(shown[name] for name in TREES_ALONE)),
         }
-        self._watch()
-        self.widget = card(
-            "",
-            "Model",
-            [
-                self.family,
-                self.loss,
-                self.way.widget,
-                *(shown[name] for name in TREES_ALONE),
-                self.questions.widget,
-                *(shown[name] for name in _MAIN),
-                self.more,
-                self._extra,
-            ],
-            self._code,
+        super().__init__(
+            state,
+            self.family,
+            self.loss,
+            self.way.widget,
+            *(shown[name] for name in TREES_ALONE),
+            self.questions.widget,
+            *(shown[name] for name in _MAIN),
+            self.more,
+            self._extra,
         )
-        self._of_family()
-        self._lock()
-
-    def _watch(self) -> None:
-        state = self.state
-        self.more.observe(self._toggle, "value")
-        state.observe(lambda _: self._code.refresh(), [*self.dials, "mechanism"])
-        state.observe(self._offer, "data")
-        state.observe(lambda _: self._lock(), ["phase", "data"])
-        state.observe(lambda _: self._of_family(), "family")
 
     def lines(self) -> tuple[str, ...]:
         """Python that makes the estimator of these settings."""
         return LINES[str(self.state.family)](self.state)
 
-    def _of_family(self) -> None:
-        """Hide the controls of the other family."""
+    def refresh(self) -> None:
+        """Show the controls of the family, and lock all of them during a draw."""
+        data, busy = self.state.data, self.state.busy
         for family, controls in self._of.items():
             for control in controls:
-                control.layout.display = None if family == self.state.family else "none"
-        self._code.refresh()
-
-    def _toggle(self, _change: object) -> None:
-        self._extra.layout.display = None if self.more.value else "none"
-
-    def _offer(self, _change: object) -> None:
-        if self.state.data is not None:
-            self.loss.options = losses_for(self.state.data.task)
-            self._code.refresh()
-
-    def _lock(self) -> None:
+                display(control, family == self.state.family)
+        if data is not None and tuple(self.loss.options) != losses_for(data.task):
+            self.loss.options = losses_for(data.task)
         ticks = [one.auto for one in self.open.values()]
         for control in (*self.dials.values(), *ticks, self.way.way, self.loss):
-            control.disabled = self.state.busy
-        numbers = self.state.data is not None and self.state.data.task == "regression"
-        self.family.disabled = self.state.busy or numbers
+            control.disabled = busy
+        self.family.disabled = busy or (data is not None and data.task == "regression")

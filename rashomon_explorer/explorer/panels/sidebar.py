@@ -2,8 +2,7 @@
 
 from html import escape
 
-import ipywidgets
-
+from rashomon_explorer.explorer.panels.card import column, display
 from rashomon_explorer.explorer.panels.draw import GoalPanel
 from rashomon_explorer.explorer.panels.settings import ModelPanel
 from rashomon_explorer.explorer.state import SETTINGS, TREES, ExplorerState
@@ -15,24 +14,7 @@ from rashomon_explorer.plots.text import at_most, cost_text, guaranteed_hits, nu
 
 
 class Rail:
-    """Summary of data, model and plan; each line unfolds or opens its view.
-
-    Parameters
-    ----------
-    state : ExplorerState
-        Its settings are shown.
-    model : ModelPanel
-        Unfolded by its line.
-    draw : GoalPanel
-        Always visible.
-
-    Attributes
-    ----------
-    data, model, plan : Step
-        The lines.
-    widget : ipywidgets.Widget
-        The rail.
-    """
+    """Summary of data, model and plan; each line unfolds or opens its view."""
 
     def __init__(self, state: ExplorerState, model: ModelPanel, draw: GoalPanel) -> None:
         self.state = state
@@ -44,15 +26,13 @@ class Rail:
         self._settings = model.widget
         self.model.observe(lambda _: self._open(), "unfolded")
         self._open()
-        steps = ipywidgets.VBox([self.data, self.model, self._settings, self.plan])
-        steps.add_class("rx-steps")
-        self.widget = ipywidgets.VBox([steps, draw.widget])
-        self.widget.add_class("rx-rail")
+        steps = column([self.data, self.model, self._settings, self.plan], "rx-steps")
+        self.widget = column([steps, draw.widget], "rx-rail")
         state.observe(lambda _: self.refresh(), ["data", "plan", "no_plan", "view", *SETTINGS])
         self.refresh()
 
     def _open(self) -> None:
-        self._settings.layout.display = None if self.model.unfolded else "none"
+        display(self._settings, self.model.unfolded)
 
     def refresh(self) -> None:
         """Update the lines."""
@@ -78,41 +58,23 @@ def _data_line(state: ExplorerState) -> str:
     return escape(" · ".join(told))
 
 
-def _tree_line(state: ExplorerState) -> str:
-    told = [
-        f"trees of at most {state.max_leaves} {'leaf' if state.max_leaves == 1 else 'leaves'}",
-        f"ψ = {number(state.psi)}",
-        cost_text(state.epsilon),
-        plural(state.requested_draws, "draw"),
-    ]
-    return escape(" · ".join(told))
-
-
 def _model_line(state: ExplorerState) -> str:
-    if state.family == TREES:
-        return _tree_line(state)
-    told = [
-        state.loss,
-        state.mechanism.replace("_", " "),
+    draws = [
         f"ψ = {number(state.psi)}",
         cost_text(state.epsilon),
         plural(state.requested_draws, "draw"),
-        *(
-            f"{name} {_setting(state, name)}"
-            for name in ("radius", "ridge")
-            if _is_set(state, name)
-        ),
     ]
-    return escape(" · ".join(told))
-
-
-def _is_set(state: ExplorerState, name: str) -> bool:
-    return getattr(state, name) != 0.0
-
-
-def _setting(state: ExplorerState, name: str) -> str:
-    value = getattr(state, name)
-    return str(value) if value == AUTO else number(value)
+    if state.family == TREES:
+        leaves = "leaf" if state.max_leaves == 1 else "leaves"
+        return escape(" · ".join([f"trees of at most {state.max_leaves} {leaves}", *draws]))
+    values = {name: getattr(state, name) for name in ("radius", "ridge")}
+    regularised = [
+        f"{name} {value if value == AUTO else number(value)}"
+        for name, value in values.items()
+        if value != 0.0
+    ]
+    mechanism = state.mechanism.replace("_", " ")
+    return escape(" · ".join([state.loss, mechanism, *draws, *regularised]))
 
 
 def _plan_line(state: ExplorerState) -> str:

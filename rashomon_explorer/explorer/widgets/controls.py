@@ -74,26 +74,7 @@ class Tabs(anywidget.AnyWidget):
 
 
 class Step(anywidget.AnyWidget):
-    """Step of the page, shown as a button and one line.
-
-    Attributes
-    ----------
-    title : str
-        Name of the step, on the button.
-    summary : str
-        The line, as HTML. Escape user input.
-    opens : bool
-        Whether the button unfolds the content below; if not, its owner handles the press.
-    unfolded : bool
-        Whether the content below is unfolded.
-    pressed : int
-        Number of presses.
-
-    Examples
-    --------
-    >>> Step(title="Model", summary="logistic").unfolded
-    False
-    """
+    """Step of the page, shown as a button and one line."""
 
     _esm = (Path(__file__).parent / "step.js").read_text(encoding="utf-8")
     title = traitlets.Unicode("").tag(sync=True)
