@@ -8,7 +8,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 
-from rashomon_explorer.explorer.panels import DataPanel
+from rashomon_explorer.explorer.panels.data import DataPanel
 from rashomon_explorer.plots.figures import FIGURES as SPECS
 
 FIGURES = {

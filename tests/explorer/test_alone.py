@@ -9,17 +9,50 @@ import pytest
 from ipywidgets.widgets.widget import _remove_buffers
 from jupyter_client.jsonutil import json_default
 
-from rashomon_explorer.explorer import Explorer, panels
+from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.cards import FigureCard, figure_card
 from rashomon_explorer.explorer.drawing import SetDraw
 from rashomon_explorer.explorer.export.purchases import AggregateRelease
 from rashomon_explorer.explorer.paid import PenaltyTuning, SingleModel
+from rashomon_explorer.explorer.panels.basket import BasketPanel
+from rashomon_explorer.explorer.panels.budget import BudgetGauge, LedgerPanel, TopBar
+from rashomon_explorer.explorer.panels.card import AlertPanel, SelectionChip
+from rashomon_explorer.explorer.panels.data import DataPanel
+from rashomon_explorer.explorer.panels.draw import DrawPanel, GoalPanel, OneModelPanel, TuningPanel
+from rashomon_explorer.explorer.panels.export import TakePanel
+from rashomon_explorer.explorer.panels.models import ModelsPanel, SelectionPanel
+from rashomon_explorer.explorer.panels.numbers import NumbersPanel
+from rashomon_explorer.explorer.panels.people import PeopleHeadline, PeopleTable
+from rashomon_explorer.explorer.panels.plan import PlanPanel
+from rashomon_explorer.explorer.panels.settings import ModelPanel
+from rashomon_explorer.explorer.panels.sidebar import Rail
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.plots.theme import new_figure
 
-PANELS = [getattr(panels, name) for name in panels.__all__]
+PANELS = [
+    AlertPanel,
+    BasketPanel,
+    BudgetGauge,
+    DataPanel,
+    DrawPanel,
+    GoalPanel,
+    LedgerPanel,
+    ModelPanel,
+    ModelsPanel,
+    NumbersPanel,
+    OneModelPanel,
+    PeopleHeadline,
+    PeopleTable,
+    PlanPanel,
+    Rail,
+    SelectionChip,
+    SelectionPanel,
+    TakePanel,
+    TopBar,
+    TuningPanel,
+]
 
 
 @pytest.fixture(scope="module")
@@ -33,12 +66,10 @@ def model(loans_page):
         SingleModel: SingleModel(session),
         PenaltyTuning: PenaltyTuning(session),
         ipywidgets.Widget: ipywidgets.HTML(),
-        panels.ModelPanel: panels.ModelPanel(session.state),
+        ModelPanel: ModelPanel(session.state),
         SetDraw: SetDraw(session),
-        panels.DrawPanel: panels.DrawPanel(SetDraw(session)),
-        panels.GoalPanel: panels.GoalPanel(
-            SingleModel(session), panels.DrawPanel(SetDraw(session))
-        ),
+        DrawPanel: DrawPanel(SetDraw(session)),
+        GoalPanel: GoalPanel(SingleModel(session), DrawPanel(SetDraw(session))),
     }
 
 

@@ -7,8 +7,9 @@ import traitlets
 
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.panels import BudgetGauge, ModelPanel, PlanPanel
-from rashomon_explorer.explorer.panels.settings import losses_for
+from rashomon_explorer.explorer.panels.budget import BudgetGauge
+from rashomon_explorer.explorer.panels.plan import PlanPanel
+from rashomon_explorer.explorer.panels.settings import ModelPanel, losses_for
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.widgets.controls import Slider
 from rashomon_explorer.mechanisms.planning.options import plan_candidates
