@@ -11,9 +11,8 @@ from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
 from rashomon_explorer.exceptions import BudgetExceededError, WeakGuaranteeWarning
 from rashomon_explorer.measures.ranges import (
     exact_coefficient_ranges,
-    released_coefficient_ranges,
     released_flips,
-    released_score_ranges,
+    released_ranges,
 )
 from rashomon_explorer.mechanisms.ellipsoid.plan import EllipsoidPlan
 from rashomon_explorer.problem.problem import Problem
@@ -44,12 +43,12 @@ def test_a_fit_draws_what_its_plan_says(fitted):
 def test_a_regressor_and_three_classes_draw_too():
     reg = RashomonRegressor(**SETTINGS).fit(X, np.clip(SCORE, -1, 1))
     assert reg.rashomon_set_.hit_rate > 0.9
-    assert released_score_ranges(reg.rashomon_set_, X[:4]).shape == (4, 3)
-    with pytest.raises(TypeError, match="released_score_ranges"):
+    assert released_ranges(reg.rashomon_set_, X[:4]).shape == (4, 3)
+    with pytest.raises(TypeError, match="released_ranges"):
         released_flips(reg.rashomon_set_, X[:4])
     three = RashomonClassifier(**SETTINGS, epsilon=4.0).fit(X, np.digitize(SCORE, [-0.5, 0.5]))
     models = three.rashomon_set_
-    assert models.hit_rate > 0.9 and released_score_ranges(models, X[:4]).shape == (8, 3)
+    assert models.hit_rate > 0.9 and released_ranges(models, X[:4]).shape == (8, 3)
     assert released_flips(models, X)["label"].nunique() >= 2
 
 
@@ -86,15 +85,15 @@ def test_copies_hold_the_ellipsoid(fitted, tmp_path: Path):
         RashomonSet.load(tmp_path / "set.npz"),
         ReleasedSet.load(tmp_path / "release.npz"),
     ]
-    wanted = released_coefficient_ranges(models)
+    wanted = released_ranges(models)
     for copy in copies:
-        assert released_coefficient_ranges(copy).equals(wanted)
+        assert released_ranges(copy).equals(wanted)
         assert copy.plan == models.plan and copy.ellipsoid.level == models.ellipsoid.level
 
 
 def test_ranges_hold_all_draws_and_are_near_the_exact_ones(fitted):
     models = fitted.rashomon_set_.release()
-    table = released_coefficient_ranges(models)
+    table = released_ranges(models)
     assert list(table.index) == [*models.feature_names]
     assert (models.coef >= table["low"].to_numpy() - 1e-6).all()
     assert (models.coef <= table["high"].to_numpy() + 1e-6).all()
@@ -102,7 +101,7 @@ def test_ranges_hold_all_draws_and_are_near_the_exact_ones(fitted):
     exact = exact_coefficient_ranges(problem, 0.05)
     width = (exact["high"] - exact["low"]).to_numpy()
     assert (table["high"] - table["low"]).to_numpy() / width == pytest.approx(1, abs=0.35)
-    scores = released_score_ranges(models, X[:50])
+    scores = released_ranges(models, X[:50])
     margins = models.margins(X[:50])
     assert (margins >= scores["low"].to_numpy() - 1e-5).all()
     assert (margins <= scores["high"].to_numpy() + 1e-5).all()
@@ -114,13 +113,13 @@ def test_ranges_hold_all_draws_and_are_near_the_exact_ones(fitted):
 
 def test_a_choice_by_private_rows_takes_the_mark_off(fitted):
     chosen = fitted.rashomon_set_.inside()
-    assert "not private" in released_coefficient_ranges(chosen).attrs["view"]
+    assert "not private" in released_ranges(chosen).attrs["view"]
 
 
 def test_other_draws_have_no_ellipsoid():
     models = RashomonClassifier(epsilon=50.0, n_draws=3).fit(X[:200], Y[:200]).rashomon_set_
     with pytest.raises(ValueError, match="no ellipsoid was released"):
-        released_coefficient_ranges(models)
+        released_ranges(models)
 
 
 def test_a_report_says_what_the_ellipsoid_promises(fitted, tmp_path: Path):

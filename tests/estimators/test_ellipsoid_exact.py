@@ -7,7 +7,7 @@ import pytest
 
 from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
 from rashomon_explorer.estimators.rashomon import select_mechanism
-from rashomon_explorer.measures.ranges import released_coefficient_ranges
+from rashomon_explorer.measures.ranges import released_ranges
 from rashomon_explorer.mechanisms.ellipsoid.exact_plan import EllipsoidExactPlan
 from rashomon_explorer.report import curator_report, release_report
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
@@ -59,8 +59,8 @@ def test_copies_and_reports_hold_plan_and_ellipsoid(fitted, tmp_path: Path) -> N
     copies = RashomonSet.load(tmp_path / "set.npz"), ReleasedSet.load(tmp_path / "release.npz")
     for copy in copies:
         assert copy.plan == models.plan
-        wanted = released_coefficient_ranges(models)
-        assert released_coefficient_ranges(copy).equals(wanted)
+        wanted = released_ranges(models)
+        assert released_ranges(copy).equals(wanted)
     curator_report(models, tmp_path / "own.html")
     release_report(models.release(), tmp_path / "public.html")
     told = (tmp_path / "public.html").read_text(encoding="utf-8")

@@ -20,11 +20,7 @@ from rashomon_explorer.measures.ranges.flips import (
 )
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem, penalised_problem
 from rashomon_explorer.measures.ranges.people import draws_in_range, people_ranges, proved_people
-from rashomon_explorer.measures.ranges.released import (
-    released_coefficient_ranges,
-    released_flips,
-    released_score_ranges,
-)
+from rashomon_explorer.measures.ranges.released import released_flips, released_ranges
 
 __all__ = [
     "ExactAmbiguity",
@@ -43,8 +39,7 @@ __all__ = [
     "people_ranges",
     "proved_people",
     "relative_psi",
-    "released_coefficient_ranges",
     "released_flips",
-    "released_score_ranges",
+    "released_ranges",
     "set_problem",
 ]

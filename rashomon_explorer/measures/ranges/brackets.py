@@ -20,18 +20,17 @@ from rashomon_explorer.measures.ranges.level_set import (
     Reach,
     furthest_by_cuts,
 )
-from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
+from rashomon_explorer.measures.ranges.penalised import ConvexProblem, PenalisedProblem
 from rashomon_explorer.measures.ranges.search import Decide, Extents, furthest
 from rashomon_explorer.problem.domains import Ball, Domain
 from rashomon_explorer.problem.losses.kinked import ClippedSlopeRisk
-from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.rows.workers import resolve_workers
 
 _WIDE = 1e-3
 
 
 def brackets(
-    problem: Problem | PenalisedProblem,
+    problem: ConvexProblem,
     psi: float,
     directions: FloatArray,
     tolerance: float,
@@ -43,7 +42,7 @@ def brackets(
 
 
 def _brackets(
-    problem: Problem | PenalisedProblem,
+    problem: ConvexProblem,
     psi: float,
     directions: FloatArray,
     tolerance: float,
@@ -174,7 +173,7 @@ class _Part:
 
 
 def bracketed(
-    problem: Problem | PenalisedProblem,
+    problem: ConvexProblem,
     psi: float,
     directions: FloatArray,
     tolerance: float,
@@ -200,8 +199,6 @@ def _part(directions: FloatArray, decided: Past | None, columns: slice) -> _Part
     return _Part(directions[:, columns], None if decided is None else Past(decided.need[columns]))
 
 
-def _bracket(
-    problem: Problem | PenalisedProblem, what: tuple[float, float], part: _Part
-) -> Extents:
+def _bracket(problem: ConvexProblem, what: tuple[float, float], part: _Part) -> Extents:
     psi, tolerance = what
     return brackets(problem, psi, part.directions, tolerance, part.decided)

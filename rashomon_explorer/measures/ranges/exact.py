@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_positive
 from rashomon_explorer.measures.ranges.brackets import bracketed
-from rashomon_explorer.measures.ranges.level_set import ConvexProblem, check_problem
-from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
-from rashomon_explorer.problem.problem import Problem, add_intercept
+from rashomon_explorer.measures.ranges.level_set import check_problem
+from rashomon_explorer.measures.ranges.penalised import ConvexProblem
+from rashomon_explorer.problem.problem import add_intercept
 from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
 from rashomon_explorer.rows.columns import read_column
 from rashomon_explorer.sets.scores import model_rows
@@ -136,7 +136,7 @@ COLUMNS = ("low_outer", "low", "best", "high", "high_outer")
 
 
 def exact_ranges(
-    problem: Problem | PenalisedProblem,
+    problem: ConvexProblem,
     psi: float,
     directions: ArrayLike | None = None,
     *,
@@ -191,6 +191,7 @@ def exact_ranges(
 
     Examples
     --------
+    >>> from rashomon_explorer.problem.problem import Problem
     >>> problem = Problem([[0.5], [-0.5], [0.2]], [0.5, -0.5, 0.0], loss="squared", ridge=0.1)
     >>> exact_ranges(problem, 0.01).round(4).loc["x0", ["low", "best", "high"]].tolist()
     [0.3347, 0.604, 0.8732]
@@ -206,7 +207,7 @@ def exact_ranges(
 
 
 def exact_coefficient_ranges(
-    problem: Problem | PenalisedProblem,
+    problem: ConvexProblem,
     psi: float,
     *,
     feature_names: Sequence[str] | None = None,
@@ -231,6 +232,7 @@ def exact_coefficient_ranges(
 
     Examples
     --------
+    >>> from rashomon_explorer.problem.problem import Problem
     >>> problem = Problem([[0.5], [-0.5]] * 9, [1, -1] * 9)
     >>> list(exact_coefficient_ranges(problem, 0.01, feature_names=["age"]).index)
     ['age', 'intercept']
@@ -241,7 +243,7 @@ def exact_coefficient_ranges(
 
 
 def exact_score_ranges(
-    problem: Problem | PenalisedProblem,
+    problem: ConvexProblem,
     psi: float,
     X: ArrayLike,
     *,
@@ -278,6 +280,7 @@ def exact_score_ranges(
 
     Examples
     --------
+    >>> from rashomon_explorer.problem.problem import Problem
     >>> problem = Problem([[0.5], [-0.5]] * 9, [1, -1] * 9)
     >>> exact_score_ranges(problem, 0.01, [[0.0], [0.3]]).shape
     (2, 5)
@@ -288,7 +291,7 @@ def exact_score_ranges(
 
 
 def exact_group_gap(
-    problem: Problem | PenalisedProblem,
+    problem: ConvexProblem,
     psi: float,
     X: ArrayLike,
     groups: ArrayLike,
@@ -319,6 +322,7 @@ def exact_group_gap(
 
     Examples
     --------
+    >>> from rashomon_explorer.problem.problem import Problem
     >>> X = [[0.5], [-0.5]] * 9
     >>> problem = Problem(X, [1, -1] * 9)
     >>> list(exact_group_gap(problem, 0.01, X, ["f", "m"] * 9).index)
@@ -329,13 +333,14 @@ def exact_group_gap(
     return _table(problem, psi, directions, index, tolerance)
 
 
-def relative_psi(problem: Problem | PenalisedProblem, slack: float) -> float:
+def relative_psi(problem: ConvexProblem, slack: float) -> float:
     """Threshold ψ = slack·min L, for sets stated as L(θ) ≤ (1 + slack)·min L.
 
     **Curator: computed from private rows, not private.**
 
     Examples
     --------
+    >>> from rashomon_explorer.problem.problem import Problem
     >>> round(relative_psi(Problem([[0.0], [0.0]], [1, -1]), 0.01), 6)
     0.006931
     """
@@ -345,7 +350,7 @@ def relative_psi(problem: Problem | PenalisedProblem, slack: float) -> float:
 
 
 def _table(
-    problem: Problem | PenalisedProblem,
+    problem: ConvexProblem,
     psi: float,
     directions: FloatArray,
     index: pd.Index,

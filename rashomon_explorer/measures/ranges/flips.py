@@ -13,8 +13,7 @@ from rashomon_explorer._utils.validation import check_inner_share
 from rashomon_explorer.measures.ranges.brackets import Past, bracketed
 from rashomon_explorer.measures.ranges.exact import row_index, scored_rows
 from rashomon_explorer.measures.ranges.level_set import check_problem
-from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
-from rashomon_explorer.problem.problem import Problem
+from rashomon_explorer.measures.ranges.penalised import ConvexProblem
 
 _TOLERANCE = 1e-6
 
@@ -36,7 +35,7 @@ class ExactAmbiguity(NamedTuple):
 
 
 def exact_flips(
-    problem: Problem | PenalisedProblem,
+    problem: ConvexProblem,
     psi: float,
     X: ArrayLike,
     *,
@@ -79,6 +78,7 @@ def exact_flips(
 
     Examples
     --------
+    >>> from rashomon_explorer.problem.problem import Problem
     >>> problem = Problem([[0.5], [-0.5]] * 9, [1, -1] * 9)
     >>> exact_flips(problem, 0.05, [[0.05], [0.9]])["flips"].tolist()
     [True, False]
@@ -107,7 +107,7 @@ def exact_flips(
 
 
 def exact_ambiguity(
-    problem: Problem | PenalisedProblem,
+    problem: ConvexProblem,
     psi: float,
     X: ArrayLike,
     *,
@@ -145,6 +145,7 @@ def exact_ambiguity(
 
     Examples
     --------
+    >>> from rashomon_explorer.problem.problem import Problem
     >>> problem = Problem([[0.5], [-0.5]] * 9, [1, -1] * 9)
     >>> exact_ambiguity(problem, 0.05, [[0.05], [0.9]])
     ExactAmbiguity(lower=0.5, upper=0.5)
@@ -189,9 +190,7 @@ class FlipPsi(NamedTuple):
     upper: float
 
 
-def flip_psi(
-    problem: Problem | PenalisedProblem, x: ArrayLike, *, tolerance: float = 0.01
-) -> FlipPsi:
+def flip_psi(problem: ConvexProblem, x: ArrayLike, *, tolerance: float = 0.01) -> FlipPsi:
     """Smallest ψ at which some model of the Rashomon set gives a person another label.
 
     ψ* = min {L(θ) − L(θ*) : f_θ(x) ≠ f_θ*(x)}, found by bisection over :func:`exact_flips`, so
@@ -224,6 +223,7 @@ def flip_psi(
 
     Examples
     --------
+    >>> from rashomon_explorer.problem.problem import Problem
     >>> problem = Problem([[0.5], [-0.5]] * 9, [1, -1] * 9)
     >>> near, far = flip_psi(problem, [0.01]), flip_psi(problem, [0.9])
     >>> near.upper < far.lower

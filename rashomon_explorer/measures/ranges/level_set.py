@@ -9,8 +9,6 @@ from scipy.optimize import linprog
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.problem.domains import Domain
-from rashomon_explorer.problem.losses import Loss
-from rashomon_explorer.problem.minimisation import Minimum
 
 
 class Reach(Protocol):
@@ -108,50 +106,17 @@ class ConvexFunction(Protocol):
         ...
 
 
-class Region(Protocol):
-    """Domain of the models."""
+@dataclass(frozen=True)
+class Everywhere:
+    """All of R^p."""
 
     def contains(self, theta: FloatArray) -> Mask:
-        """Whether each column of ``theta`` (p, K) lies in the region; shape (K,)."""
-        ...
+        """Whether each column of ``theta`` (p, K) is finite; shape (K,)."""
+        return np.asarray(np.isfinite(theta).all(axis=0))
 
     def project(self, theta: FloatArray) -> FloatArray:
-        """Project each column of ``theta`` (p, K) to the region."""
-        ...
-
-
-class ConvexProblem(ConvexFunction, Protocol):
-    """Interface that exact ranges require; :class:`Problem` implements it."""
-
-    @property
-    def loss(self) -> Loss:
-        """Loss of a row."""
-        ...
-
-    @property
-    def domain(self) -> Region:
-        """Set of models."""
-        ...
-
-    @property
-    def row_norm(self) -> float:
-        """Norm to which rows are clipped."""
-        ...
-
-    @property
-    def intercept(self) -> bool:
-        """Whether models have an intercept, as the last parameter."""
-        ...
-
-    @property
-    def p(self) -> int:
-        """Number of parameters."""
-        ...
-
-    @property
-    def minimum(self) -> Minimum:
-        """Certified minimum."""
-        ...
+        """Return ``theta`` itself."""
+        return theta
 
 
 @dataclass(frozen=True)
@@ -163,7 +128,7 @@ class LevelSet:
     base: float  # its objective
     level: float  # largest objective, above ``base``
     reach: Reach  # a ball or an ellipsoid that contains the whole set
-    domain: Region  # domain of its models
+    domain: Domain | Everywhere  # domain of its models
 
     @property
     def room(self) -> float:

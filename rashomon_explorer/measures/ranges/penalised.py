@@ -13,37 +13,24 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linprog
 from sklearn.utils.validation import check_is_fitted
 
-from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.measures.ranges.level_set import EllipsoidReach
+from rashomon_explorer.measures.ranges.level_set import EllipsoidReach, Everywhere
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.logistic import LogisticLoss
 from rashomon_explorer.problem.losses.squared import SquaredLoss
 from rashomon_explorer.problem.lower_bounds import excess_bound
 from rashomon_explorer.problem.lower_bounds.smooth import ExcessBound
 from rashomon_explorer.problem.minimisation import MinimisedObjective, Minimum, Place, step_towards
-from rashomon_explorer.problem.problem import add_intercept
+from rashomon_explorer.problem.problem import Problem, add_intercept
 
 _MOST_STEPS = 100
 _FURTHEST = 1e12
 _ROUNDING = 1e-13
 _DECIDED = 15.0  # margins above this are rare if a minimum exists; then check separability
 _SEPARATES = 1e-6  # relative to the longest row, above the linear programme's tolerance
-
-
-@dataclass(frozen=True)
-class Everywhere:
-    """All of R^p."""
-
-    def contains(self, theta: FloatArray) -> Mask:
-        """Whether each column of ``theta`` (p, K) is finite; shape (K,)."""
-        return np.asarray(np.isfinite(theta).all(axis=0))
-
-    def project(self, theta: FloatArray) -> FloatArray:
-        """Return ``theta`` itself."""
-        return theta
 
 
 class _Penalised(MinimisedObjective):
@@ -183,6 +170,9 @@ class PenalisedProblem:
                 "row's loss increases (quasi-complete separation, such as a column that "
                 "is nonzero in only one class): fit with a finite C, or drop such a column"
             )
+
+
+ConvexProblem = Problem | PenalisedProblem
 
 
 def _separating(rows: FloatArray, targets: FloatArray) -> NDArray[np.intp]:

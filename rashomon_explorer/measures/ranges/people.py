@@ -12,7 +12,7 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask, likeliest
 from rashomon_explorer.measures.inputs import as_models_by_rows
 from rashomon_explorer.measures.ranges.exact import exact_score_ranges
 from rashomon_explorer.measures.ranges.flips import exact_flips
-from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
+from rashomon_explorer.measures.ranges.penalised import ConvexProblem
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.sets import RashomonSet
 
@@ -89,7 +89,7 @@ def people_ranges(
 
 
 def proved_people(
-    problem: Problem | PenalisedProblem,
+    problem: ConvexProblem,
     psi: float,
     X: Any,
     *,
@@ -117,6 +117,7 @@ def proved_people(
 
     Examples
     --------
+    >>> from rashomon_explorer.problem.problem import Problem
     >>> problem = Problem([[0.5], [-0.5]] * 9, [1, -1] * 9)
     >>> proved_people(problem, 0.05, [[0.05], [0.9]])["flips"].tolist()
     ['yes', 'no']

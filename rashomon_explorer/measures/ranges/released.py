@@ -20,57 +20,26 @@ _CURATOR = "from an ellipsoid without a guarantee: not private"
 Drawn: TypeAlias = RashomonSet | ReleasedSet
 
 
-def released_coefficient_ranges(models: Drawn) -> pd.DataFrame:
-    """Range of every coefficient over the ellipsoid that was released with a set's draws.
+def released_ranges(models: Drawn, X: ArrayLike | None = None) -> pd.DataFrame:
+    """Range of every coefficient, or of every row's linear score, over a released ellipsoid.
 
     It is post-processing of the release, has no further privacy cost and may be published. The
     range is over the *ellipsoid*. Nearly all its models lie in the Rashomon set if its hit rate is
-    high. :func:`exact_coefficient_ranges` gives the curator the range over the set itself.
+    high. :func:`exact_ranges` gives the curator the range over the set itself.
 
     Parameters
     ----------
     models : RashomonSet or ReleasedSet
         Of ``mechanism="ellipsoid"``.
+    X : array-like of shape (n_rows, n_features), optional
+        Public or synthetic rows, or the curator's; clipped like the models' own rows. Without rows,
+        ranges are those of the coefficients.
 
     Returns
     -------
     pandas.DataFrame
-        One row per parameter: ``low``, ``centre`` (of the released model) and ``high``.
-
-    Raises
-    ------
-    ValueError
-        If no ellipsoid was released with the draws.
-
-    Examples
-    --------
-    >>> from rashomon_explorer import RashomonClassifier
-    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 2_000, [1, 1, 0, 0] * 2_000
-    >>> clf = RashomonClassifier(mechanism="ellipsoid", ridge=0.1, random_state=0).fit(X, y)
-    >>> table = released_coefficient_ranges(clf.rashomon_set_.release())
-    >>> list(table.index), bool((table["low"] < table["high"]).all()), table.attrs["view"]
-    (['x0', 'intercept'], True, 'from the released ellipsoid: no further privacy cost')
-    """
-    region = _region(models)
-    index = pd.Index(models.parameter_names, name="parameter")
-    return _table(models, region, np.eye(region.p), index)
-
-
-def released_score_ranges(models: Drawn, X: ArrayLike) -> pd.DataFrame:
-    """Range of every row's linear score over the released ellipsoid.
-
-    Parameters
-    ----------
-    models : RashomonSet or ReleasedSet
-        Of ``mechanism="ellipsoid"``.
-    X : array-like of shape (n_rows, n_features)
-        Public or synthetic rows, or the curator's; clipped like the models' own rows.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per person, or per person and class but the first: ``low``, ``centre`` and ``high``.
-        For private rows it is for the curator only.
+        One row per parameter, or per person (and class but the first): ``low``, ``centre`` (of the
+        released model) and ``high``. For private rows it is for the curator only.
 
     Raises
     ------
@@ -82,13 +51,22 @@ def released_score_ranges(models: Drawn, X: ArrayLike) -> pd.DataFrame:
     >>> from rashomon_explorer import RashomonClassifier
     >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 2_000, [1, 1, 0, 0] * 2_000
     >>> clf = RashomonClassifier(mechanism="ellipsoid", ridge=0.1, random_state=0).fit(X, y)
-    >>> released_score_ranges(clf.rashomon_set_, [[0.5], [0.0]]).shape
+    >>> table = released_ranges(clf.rashomon_set_.release())
+    >>> list(table.index), bool((table["low"] < table["high"]).all()), table.attrs["view"]
+    (['x0', 'intercept'], True, 'from the released ellipsoid: no further privacy cost')
+    >>> released_ranges(clf.rashomon_set_, [[0.5], [0.0]]).shape
     (2, 3)
     """
     region = _region(models)
-    rows = _scored_rows(models, X)
-    directions, index = row_directions(rows, row_index(X), models.outputs)
-    return _table(models, region, directions, index)
+    if X is None:
+        directions, index = np.eye(region.p), pd.Index(models.parameter_names, name="parameter")
+    else:
+        directions, index = row_directions(_scored_rows(models, X), row_index(X), models.outputs)
+    low, high = region.ranges(directions)
+    columns = {"low": low, "centre": directions @ region.start, "high": high}
+    table = pd.DataFrame(columns, index=index)
+    table.attrs.update(view=_view(models), psi=models.psi)
+    return table
 
 
 def released_flips(models: Drawn, X: ArrayLike) -> pd.DataFrame:
@@ -123,7 +101,7 @@ def released_flips(models: Drawn, X: ArrayLike) -> pd.DataFrame:
     """
     region = _region(models)
     if models.task == "regression":
-        raise TypeError("labels need a classification; use released_score_ranges for regression")
+        raise TypeError("labels need a classification; use released_ranges for regression")
     rows = _scored_rows(models, X)
     directions, label = flip_directions(rows, region.start, models.outputs)
     furthest = region.ranges(directions.reshape(-1, region.p))[1]
@@ -147,16 +125,6 @@ def _region(models: Drawn) -> CutEllipsoid:
 def _scored_rows(models: Drawn, X: ArrayLike) -> FloatArray:
     linear_scores(models.coef[:1], X, models.row_norm, models.outputs)  # raises for invalid rows
     return add_intercept(models.rows(X))
-
-
-def _table(
-    models: Drawn, region: CutEllipsoid, directions: FloatArray, index: pd.Index
-) -> pd.DataFrame:
-    low, high = region.ranges(directions)
-    columns = {"low": low, "centre": directions @ region.start, "high": high}
-    table = pd.DataFrame(columns, index=index)
-    table.attrs.update(view=_view(models), psi=models.psi)
-    return table
 
 
 def _view(models: Drawn) -> str:

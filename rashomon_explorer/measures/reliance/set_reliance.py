@@ -14,7 +14,11 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer.measures.inputs import Columns, Features, LinearTask, feature_groups
 from rashomon_explorer.measures.ranges.declared import declared_problem
-from rashomon_explorer.measures.ranges.penalised import PenalisedProblem, penalised_problem
+from rashomon_explorer.measures.ranges.penalised import (
+    ConvexProblem,
+    PenalisedProblem,
+    penalised_problem,
+)
 from rashomon_explorer.measures.reliance.level_set import SquareMoments, moment_sums
 from rashomon_explorer.measures.reliance.pair_losses import ROW_LOSSES, switched_mean
 from rashomon_explorer.measures.reliance.tree_reliance import (
@@ -52,7 +56,7 @@ def reliance_task(
 _KNOWN = ("squared", "absolute", "logistic", "hinge", "softmax")
 
 
-def problem_task(problem: Problem | PenalisedProblem, coef: ArrayLike) -> LinearTask:
+def problem_task(problem: ConvexProblem, coef: ArrayLike) -> LinearTask:
     """Task of models with a problem's rows, targets and loss, without its ridge."""
     models = np.asarray(coef, dtype=float)
     if models.ndim != 2 or models.shape[1] != problem.p or not len(models):
@@ -90,7 +94,7 @@ def class_problem(
     return problem, models.psi if psi is None else psi, names, groups
 
 
-def default_names(problem: Problem | PenalisedProblem) -> list[str]:
+def default_names(problem: ConvexProblem) -> list[str]:
     """Names of a problem's features, without the intercept."""
     if isinstance(problem, PenalisedProblem):
         return list(problem.feature_names)
