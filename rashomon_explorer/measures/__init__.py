@@ -46,7 +46,7 @@ _HOMES = {
     "multiplicity_by_person_group": "fairness.burden",
     "multiplicity_curve": "multiplicity.table",
     "multiplicity_table": "multiplicity.table",
-    "noise_by_budget": "decomposition.price",
+    "noise_by_budget": "decomposition.decomposition",
     "partial_dependence_band": "importance.profiles",
     "penalised_problem": "ranges.penalised",
     "permutation_importance": "importance.permutation",

@@ -31,6 +31,12 @@ from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.sets import from_predictions
 
+
+def pair_means(measure, values):
+    prepared = measure.prepare(values)
+    return measure.mean(measure.pair_sums(prepared), prepared.shape[1])
+
+
 CUTS = np.linspace(-1.5, 1.5, 61)  # rows: a model θ labels row j by θ > cut j
 
 
@@ -98,16 +104,18 @@ def test_the_total_variance_splits_as_the_law_of_total_variance_says():
 @pytest.mark.parametrize("uniform", [True, False])
 def test_leaving_out_a_unit_is_computing_without_it(kind, uniform):
     measure = get_pair_measure(KINDS[kind])
-    matrix = measure.matrix(measure.prepare(random_models(kind)))
+    matrix = pair_means(measure, random_models(kind))
     inside, chains = np.array([True] * 4 + [False] * 3), np.array([0, 1, 2, 0, 1, 2, 0])
     weights = np.where(inside, 1.0, 0.3)
 
     def mixture(draws, kept):
         models = np.concatenate([draws, 7 + np.flatnonzero(np.isin(chains, kept))])
-        layout = Layout.of(inside[draws], np.searchsorted(kept, chains[np.isin(chains, kept)]))
-        units = Units.of(matrix[np.ix_(models, models)], layout)
+        layout = Layout.from_hits(
+            inside[draws], np.searchsorted(kept, chains[np.isin(chains, kept)])
+        )
+        units = Units.from_matrix(matrix[np.ix_(models, models)], layout)
         ws = np.pad(weights[draws], (0, len(kept)), constant_values=1)
-        return Mixture.of(units.reweighted(ws), uniform)
+        return Mixture.from_units(units.reweighted(ws), uniform)
 
     whole = mixture(np.arange(7), np.arange(3))
     without = [mixture(np.delete(np.arange(7), place), np.arange(3)) for place in range(7)]
@@ -308,7 +316,7 @@ def test_intervals_hold_as_often_as_they_say_and_those_of_pairs_do_not(
 
 def _as_if_pairs_were_independent(labels, expected):
     measure = get_pair_measure("disagreement")
-    matrix = measure.matrix(measure.prepare(labels))
+    matrix = pair_means(measure, labels)
     pairs = matrix[np.triu_indices(len(matrix), 1)]
     return abs(pairs.mean() - expected) < 1.96 * pairs.std() / np.sqrt(len(pairs))
 
@@ -421,13 +429,15 @@ def test_weights_lead_to_the_law_at_a_larger_price(line):
     psi, beta, colder = 0.01, 60.0, 240.0
     labels, inside, drawn = draws_on_the_line(line, beta, psi, 2000, seed=7)
     measure = get_pair_measure("disagreement")
-    units = Units.of(measure.matrix(measure.prepare(labels)), Layout.of(inside, np.zeros(0, int)))
+    units = Units.from_matrix(
+        pair_means(measure, labels), Layout.from_hits(inside, np.zeros(0, int))
+    )
     energy = np.maximum(drawn.losses - line.minimum.value - psi, 0)
     expected = truth(quadrature(line, colder, psi)[0])[0]
 
     def apart(change):
         weighted = units.reweighted(np.exp(-change * energy))
-        total = Mixture.of(weighted, uniform=True).total
+        total = Mixture.from_units(weighted, uniform=True).total
         return abs(total[0] - expected) / np.sqrt(variance(total[1:]))
 
     assert apart(colder - beta) < 3.5

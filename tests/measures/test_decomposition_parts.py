@@ -9,7 +9,6 @@ from scipy.stats import binomtest
 from rashomon_explorer import RashomonClassifier, RashomonTreeClassifier
 from rashomon_explorer.measures import disagreement_decomposition
 from rashomon_explorer.measures.decomposition import estimates, inputs
-from rashomon_explorer.measures.decomposition.kernels import PAIR_MEASURES
 from rashomon_explorer.rows import chunk_rows
 
 RNG = np.random.default_rng(4)
@@ -64,8 +63,8 @@ def test_counted_trees_with_other_costs_are_named():
 
 
 def test_a_row_without_a_group_is_refused_in_chunks_too():
+    settings = {"psi": 0.05, "epsilon": 20.0, "n_draws": 20, "mechanism": "exact", "radius": 4.0}
+    drawn = RashomonClassifier(**settings, ridge=0.0, random_state=0).fit(X, Y).rashomon_set_
     groups = np.array(["a", None] * 40, dtype=object)
-    with pytest.raises(ValueError, match="without missing values"):
-        inputs.pair_means(
-            [], chunk_rows(X, labelled=False), PAIR_MEASURES["disagreement"], groups=groups
-        )
+    with pytest.raises(ValueError, match="groups has no group for row 1"):
+        disagreement_decomposition(drawn, chunk_rows(X, labelled=False), groups=groups)

@@ -3,9 +3,9 @@
 from rashomon_explorer.measures.decomposition.decomposition import (
     decomposition_by_person,
     disagreement_decomposition,
+    noise_by_budget,
 )
 from rashomon_explorer.measures.decomposition.estimates import DisagreementDecomposition, Estimate
-from rashomon_explorer.measures.decomposition.price import noise_by_budget
 
 __all__ = [
     "DisagreementDecomposition",

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
-from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.validation import check_inner_share
+from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.decomposition.estimates import (
     CURATOR,
     FEW,
@@ -27,21 +28,18 @@ from rashomon_explorer.measures.decomposition.estimates import (
     mixture_estimates,
     variance,
 )
-from rashomon_explorer.measures.decomposition.inputs import (
-    Inputs,
-    check_chunked_inputs,
-    check_inputs,
-)
+from rashomon_explorer.measures.decomposition.inputs import Inputs, PairMeans, check_inputs
 from rashomon_explorer.measures.decomposition.kernels import (
     Layout,
     PairMeasure,
     Units,
     get_pair_measure,
 )
-from rashomon_explorer.measures.inputs import group_masks, model_steps
-from rashomon_explorer.rows.coercion import is_chunked
+from rashomon_explorer.measures.inputs import model_steps
 
-_ESTIMATES = ("total", "width", "noise", "share_of_noise")
+if TYPE_CHECKING:
+    from rashomon_explorer.mechanisms.planning.plan import Plan
+    from rashomon_explorer.sets import RashomonSet
 
 
 def disagreement_decomposition(
@@ -118,76 +116,42 @@ def disagreement_decomposition(
     """
     check_inner_share(confidence=confidence)
     pair_measure = get_pair_measure(measure)
-    if is_chunked(X):
-        if inside is not None:
-            raise ValueError("inside is for arrays: a set has this information already")
-        found = check_chunked_inputs(models, X, pair_measure, reference, reference_chains, groups)
-    else:
-        found = check_inputs(models, X, pair_measure, inside, reference, reference_chains)
-    units = select_units(found, pair_measure)
-    mixture = Mixture.of(units, found.uniform, _width_of(found))
-    split = estimates(found, units, mixture, confidence)
+    found = check_inputs(models, X, pair_measure, inside, reference, reference_chains)
+    whole, *parts = found.pair_means(groups)
+    units, mixture, split = _estimates(found, whole, confidence)
+    table: dict[Any, dict[str, float]] = {}
+    for part in parts:
+        table[part.name] = {"rows": part.n_rows}
+        if part.n_rows:
+            table[part.name] |= _estimates(found, part, confidence)[2].columns()
+    frame = pd.DataFrame.from_dict(table, orient="index").rename_axis(index="group")
+    frame.attrs["view"] = CURATOR
     hits, n_draws = int(found.inside.sum()), len(found.inside)
     return DisagreementDecomposition(
         measure=measure,
         confidence=confidence,
-        total=split.total,
-        width=split.width,
-        noise=split.noise,
-        share_of_noise=split.share_of_noise,
+        **vars(split),
         hit_rate=hit_interval(hits, n_draws, confidence),
         parts=_parts(mixture),
-        groups=None if groups is None else _by_group(found, pair_measure, groups, confidence),
+        groups=None if groups is None else frame.astype({"rows": int}),
         n_draws=n_draws,
         n_hits=hits,
-        n_reference=found.n_counted or len(found.chains),
-        cross_check=_cross_check(units, _width_of(found)) if found.comparable else None,
+        n_reference=found.n_reference,
+        cross_check=_cross_check(units, whole.width) if found.comparable else None,
         counted=found.exact is not None,
         guaranteed=found.guaranteed,
         assumed=found.assumed,
     )
 
 
-def select_units(found: Inputs, measure: PairMeasure, rows: Mask | None = None) -> Units:
-    """Units on some rows, or on all."""
-    if rows is None and found.pairs is not None:
-        return _units(found, found.pairs.whole)
-    values = found.values if rows is None else found.values[:, rows]
-    return _units(found, measure.matrix(values))
-
-
-def _units(found: Inputs, means: FloatArray) -> Units:
-    return Units.of(means, Layout.of(found.inside, found.chains))
-
-
-def estimates(found: Inputs, units: Units, mixture: Mixture, confidence: float) -> GroupEstimates:
-    """Estimates of a mixture for the given inputs."""
-    return mixture_estimates(
-        units,
-        mixture,
-        uniform=found.uniform,
-        most=found.most,
-        confidence=confidence,
-        least_hit_rate=found.least_hit_rate,
-        exact=found.exact is not None,
-    )
-
-
-def _width_of(found: Inputs, rows: Mask | None = None) -> float | None:
-    """Exact width on some rows, or on all; None if unknown."""
-    if found.exact is None:
-        return None
-    return float((found.exact if rows is None else found.exact[rows]).mean())
-
-
-def flat(split: GroupEstimates) -> dict[str, float]:
-    """Value and interval ends of every estimate, as columns of a table."""
-    columns = {}
-    for name in _ESTIMATES:
-        estimate = getattr(split, name)
-        columns[name] = estimate.value
-        columns[f"{name}_low"], columns[f"{name}_high"] = estimate.low, estimate.high
-    return columns
+def _estimates(
+    found: Inputs, part: PairMeans, confidence: float
+) -> tuple[Units, Mixture, GroupEstimates]:
+    """Estimates on a group's rows, of which there is at least one."""
+    assert part.means is not None
+    units = Units.from_matrix(part.means, Layout.from_hits(found.inside, found.chains))
+    mixture = Mixture.from_units(units, found.uniform, part.width)
+    return units, mixture, mixture_estimates(found, units, mixture, confidence)
 
 
 def _parts(mixture: Mixture) -> pd.DataFrame:
@@ -204,46 +168,16 @@ def _parts(mixture: Mixture) -> pd.DataFrame:
     return table
 
 
-def _by_group(
-    found: Inputs, measure: PairMeasure, groups: ArrayLike | pd.Series, confidence: float
-) -> pd.DataFrame:
-    table: dict[Any, dict[str, float]] = {}
-    for name, count, units, width in _grouped(found, measure, groups):
-        table[name] = {"rows": count}
-        if units is not None:
-            mixture = Mixture.of(units, found.uniform, width)
-            split = estimates(found, units, mixture, confidence)
-            table[name].update(flat(split))
-    frame = pd.DataFrame.from_dict(table, orient="index").astype({"rows": int})
-    frame.index.name = "group"
-    frame.attrs["view"] = CURATOR
-    return frame
-
-
-def _grouped(
-    found: Inputs, measure: PairMeasure, groups: ArrayLike | pd.Series
-) -> Iterator[tuple[Any, int, Units | None, float | None]]:
-    """Yield each group with its number of rows and, if not empty, its units and exact width."""
-    if found.pairs is not None:
-        for name, (count, means) in found.pairs.groups.items():
-            yield name, count, _units(found, means), None
-        return
-    for name, mask in group_masks(groups, found.values.shape[1]).items():
-        some = bool(mask.any())
-        units = select_units(found, measure, mask) if some else None
-        yield name, int(mask.sum()), units, _width_of(found, mask) if some else None
-
-
 def _cross_check(units: Units, exact: float | None) -> float | None:
     """Width of the hits minus that of the reference, in standard errors; None if unknown."""
     drawn = units.layout.drawn
     if drawn.all() and exact is None:
         return None
-    hits = Mixture.of(units.only(units.layout.hit), uniform=True).width
+    hits = Mixture.from_units(units.only(units.layout.hit), uniform=True).width
     if exact is not None:
         beside, more = exact, 0.0
     else:
-        reference = Mixture.of(units.only(~drawn), uniform=False).width
+        reference = Mixture.from_units(units.only(~drawn), uniform=False).width
         beside, more = reference[0], _error(reference)
     apart, error = hits[0] - beside, math.hypot(_error(hits), more)
     return float(apart / error) if error > 0 and math.isfinite(apart) else None
@@ -253,6 +187,7 @@ def _error(replicates: FloatArray) -> float:
     return math.sqrt(float(variance(replicates[1:])))
 
 
+_SAME = 1 - 1e-9  # relative tolerance on the budget spent, which bisection recomputes
 VERDICTS = ("the set", "the mechanism", "undecided", "no disagreement")
 
 
@@ -304,7 +239,7 @@ def decomposition_by_person(
     check_inner_share(confidence=confidence)
     pair_measure = get_pair_measure(measure)
     found = check_inputs(models, X, pair_measure, inside, reference, reference_chains)
-    layout = Layout.of(found.inside, found.chains)
+    layout = Layout.from_hits(found.inside, found.chains)
     by_row = found.values.swapaxes(0, 1)
     parts = []
     for start, stop, _ in progress(model_steps(by_row, np.array([len(by_row)])), "decomposition"):
@@ -365,7 +300,7 @@ class RowUnits:
 def _table(
     found: Inputs, rows: RowUnits, exact: FloatArray | None, confidence: float
 ) -> pd.DataFrame:
-    mixture = Mixture.of(rows, found.uniform, exact)
+    mixture = Mixture.from_units(rows, found.uniform, exact)
     total, width = mixture.total, mixture.width
     contrast = width - total / 2
     value, half = contrast[0], _half_width(found, rows.layout, contrast, confidence)
@@ -406,3 +341,143 @@ def _half_width(
         hits = hit_interval(int(found.inside.sum()), len(found.inside), chance)
         half = half + (1 - max(hits.low, found.least_hit_rate) ** 2) * found.most / 2
     return np.asarray(half)
+
+
+def noise_by_budget(
+    models: RashomonSet,
+    X: ArrayLike,
+    epsilon: ArrayLike,
+    *,
+    measure: str = "disagreement",
+    reference: Any = None,
+    confidence: float = 0.95,
+) -> pd.DataFrame:
+    """Estimate width and noise for the same number of draws at larger budgets, without drawing.
+
+    The law at a lower temperature β' ≥ β has density ∝ exp(−(β' − β)·(L − min L − ψ)₊) ≤ 1
+    relative to that of the draws. Thinning each draw with this probability would give independent
+    draws from exactly that law. Instead, draws outside get this probability as a weight. Draws
+    inside have weight 1; at ε = ∞ only they remain and give the width. Smaller budgets are not
+    supported: their weights grow with the loss, so the draws do not represent them well.
+
+    **Curator: computed from private rows, not private.** A budget chosen by it is data-dependent.
+
+    Parameters
+    ----------
+    models : RashomonSet
+        All draws of a fit with the sampler ``"exact"``.
+    X : array-like of shape (n_rows, n_features)
+    epsilon : float or array-like of shape (n_budgets,)
+        Total privacy budgets for as many draws at the plan's δ, at least the one spent; may be ∞.
+    measure : {"disagreement", "score_variance"}, default="disagreement"
+    reference : RashomonSet, optional
+        As for :func:`disagreement_decomposition`.
+    confidence : float, default=0.95
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per budget: ``epsilon``, ``beta``, ``hit_rate``, ``draws``, the effective sample
+        size (Σw)²/Σw² of the weighted draws, and value, ``_low`` and ``_high`` of ``total``,
+        ``width``, ``noise`` and ``share_of_noise``. ``attrs`` has the view, the measure
+        and whether the draws carry a guarantee.
+
+    Raises
+    ------
+    ValueError
+        If a budget is below the one spent, or as :func:`disagreement_decomposition`.
+    CuratorOnlyError
+        If given a release.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+    >>> asked = {"psi": 0.1, "epsilon": 40.0, "n_draws": 50, "radius": 4.0, "random_state": 0}
+    >>> fitted = RashomonClassifier(mechanism="exact", ridge=0.0, **asked).fit(X, y)
+    >>> table = noise_by_budget(fitted.rashomon_set_, X, [40, 90, np.inf])
+    >>> table["hit_rate"].round(2).tolist(), float(table["noise"].iloc[-1])
+    ([0.66, 0.77, 1.0], 0.0)
+    """
+    check_inner_share(confidence=confidence)
+    pair_measure = get_pair_measure(measure)
+    _check_models(models)
+    found = check_inputs(models, X, pair_measure, None, reference, None)
+    units, plan = _estimates(found, found.pair_means()[0], confidence)[0], models.plan
+    energy = plan.threshold.energy(np.asarray(models.excess) - models.psi)
+    energy = np.pad(np.where(found.inside, 0.0, energy), (0, len(units.layout.sizes) - len(energy)))
+    rows = []
+    for price in _prices(epsilon, plan):
+        eta = _eta(price, plan)
+        weighted = units.reweighted(_weights(energy, eta / plan.oscillation - plan.beta))
+        proved = plan.at(eta)[1] if np.isfinite(eta) else 1.0
+        mixture = Mixture.from_units(weighted, found.uniform)
+        here = replace(found, least_hit_rate=proved)
+        split = mixture_estimates(here, weighted, mixture, confidence)
+        kept = weighted.layout.weights[units.layout.drawn]
+        rows.append(
+            {
+                "epsilon": price,
+                "beta": eta / plan.oscillation,
+                "hit_rate": float(units.layout.hit.sum() / kept.sum()),
+                "draws": float(kept.sum() ** 2 / (kept @ kept)),
+                **split.columns(),
+            }
+        )
+    table = pd.DataFrame(rows)
+    table.attrs.update(view=CURATOR, measure=measure, guaranteed=found.guaranteed)
+    return table
+
+
+def _weights(energy: FloatArray, colder: float) -> FloatArray:
+    with np.errstate(invalid="ignore"):  # at ε = ∞ draws inside have energy 0·∞
+        return np.where(energy > 0, np.exp(-np.maximum(colder, 0.0) * energy), 1.0)
+
+
+def _eta(price: float, plan: Plan) -> float:
+    from rashomon_explorer.mechanisms.planning.pricing import affordable_eta
+
+    if not np.isfinite(price):
+        return float("inf")
+    return max(plan.eta, affordable_eta(price, plan.delta, plan.n_draws, ledger=plan.ledger))
+
+
+def _check_models(models: Any) -> None:
+    from rashomon_explorer.measures.reliance.tree_reliance import held_trees
+    from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
+    from rashomon_explorer.sets import RashomonSet, ReleasedSet, ReleasedTrees
+
+    if isinstance(models, ReleasedSet | ReleasedTrees):
+        raise CuratorOnlyError(
+            "the weights of draws outside depend on private rows: not available for a release"
+        )
+    if held_trees(models) is not None:
+        raise ValueError(
+            "the threshold of a plan for trees depends on epsilon, so draws of one plan cannot "
+            "represent another: fit again with the larger epsilon, and "
+            "decompose those draws"
+        )
+    known = isinstance(models, RashomonSet) and sampler_traits(models.mechanism).planned_law
+    # As ε → ∞, a law at ψ = 0 concentrates at the best model and does not yield the set's width.
+    if not known or models.plan.law_psi is not None:
+        kind = getattr(models, "mechanism", type(models).__name__)
+        raise ValueError(
+            f"models must be a RashomonSet of mechanism='exact', whose law is known at every "
+            f"epsilon, got {kind!r}"
+        )
+    if not models.plan.by_bounded_range:
+        raise ValueError(
+            f"models were composed by the certificate {models.plan.certificate!r}: the comparison "
+            "needs draws composed by 'oscillation'"
+        )
+
+
+def _prices(epsilon: ArrayLike, plan: Plan) -> FloatArray:
+    prices = np.atleast_1d(np.asarray(epsilon, dtype=float))
+    if prices.ndim != 1 or not (prices >= plan.epsilon * _SAME).all():
+        raise ValueError(
+            f"epsilon must be at least {rounded_up(plan.epsilon)}, the privacy cost of the draws, "
+            f"got {prices.tolist()}: draws at a smaller budget have larger losses, which these "
+            "draws cannot represent"
+        )
+    return prices

@@ -1,8 +1,10 @@
 """Estimates with intervals, and the result of a decomposition."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -11,6 +13,9 @@ from scipy.special import stdtrit
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.measures.decomposition.kernels import PAIR_MEASURES, Layout, PairSums, Units
 from rashomon_explorer.privacy.audit import upper_bound
+
+if TYPE_CHECKING:
+    from rashomon_explorer.measures.decomposition.inputs import Inputs
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,7 @@ class Estimate:
         """Return value and ends with three digits."""
         return f"{self.value:.3g} [{self.low:.3g}, {self.high:.3g}]"
 
-    def clipped(self, least: float, most: float) -> "Estimate":
+    def clipped(self, least: float, most: float) -> Estimate:
         """Clip the ends to the known bounds of the quantity."""
         return Estimate(self.value, max(self.low, least), min(self.high, most))
 
@@ -98,9 +103,9 @@ class Mixture:
     width: FloatArray  # (1 + n_units, …): the measure of the uniform law on the Rashomon set
 
     @classmethod
-    def of(
+    def from_units(
         cls, units: PairSums, uniform: bool, exact: FloatArray | float | None = None
-    ) -> "Mixture":
+    ) -> Mixture:
         """Compute the mixture; reference models are pooled with the hits if these are uniform."""
         layout = units.layout
         hit, reference = layout.hit.astype(float), (~layout.drawn).astype(float)
@@ -154,30 +159,27 @@ FEW = 5  # smallest sample size for which a variance is used
 
 @dataclass(frozen=True)
 class GroupEstimates:
-    """Estimates for one group of rows.
-
-    Parameters
-    ----------
-    total, width, noise, share_of_noise : Estimate
-    """
+    """Estimates for one group of rows."""
 
     total: Estimate
     width: Estimate
     noise: Estimate
     share_of_noise: Estimate
 
+    def columns(self) -> dict[str, float]:
+        """Value and interval ends of every estimate, as columns of a table."""
+        columns = {}
+        for name, estimate in vars(self).items():
+            columns[name] = estimate.value
+            columns[f"{name}_low"], columns[f"{name}_high"] = estimate.low, estimate.high
+        return columns
+
 
 def mixture_estimates(
-    units: Units,
-    mixture: Mixture,
-    *,
-    uniform: bool,
-    most: float,
-    confidence: float,
-    least_hit_rate: float = 0.0,
-    exact: bool = False,
+    found: Inputs, units: Units, mixture: Mixture, confidence: float
 ) -> GroupEstimates:
     """Estimates, with intervals, from a mixture."""
+    uniform, most, exact = found.uniform, found.most, found.exact is not None
     layout, noise = units.layout, mixture.total - mixture.width
     wide = int((~layout.drawn).sum() + (layout.hit.sum() if uniform else 0))
     missed = _effective(layout.weights[layout.missed])
@@ -202,7 +204,7 @@ def mixture_estimates(
     width = interval_of_width(confidence)
     if missed >= FEW:
         common = min(missed - 1, freedom)
-        found = interval(noise, common)
+        difference = interval(noise, common)
         # No skewness correction: the denominator limits the tail of a ratio.
         share = interval(_over(noise, mixture.total), common, skewed=False)
     else:
@@ -213,13 +215,13 @@ def mixture_estimates(
             hits = float(layout.hit.sum()) - 1
             inner = interval(mixture.values[0], hits, half).clipped(0, most)
             apart = interval(mixture.values[0] - mixture.width, min(hits, freedom), half)
-        pairs = _pairs_with_a_miss(layout, least_hit_rate, half)
-        found = _widest(float(noise[0]), pairs, inner, apart, most)
-        share, total = _share(found, outer), _sum_interval(total, outer, found)
+        pairs = _pairs_with_a_miss(layout, found.least_hit_rate, half)
+        difference = _widest(float(noise[0]), pairs, inner, apart, most)
+        share, total = _share(difference, outer), _sum_interval(total, outer, difference)
     return GroupEstimates(
         total=total.clipped(0, most),
         width=width,
-        noise=found.clipped(-most, most),
+        noise=difference.clipped(-most, most),
         share_of_noise=share.clipped(-math.inf, 1),
     )
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.decomposition.kernels import TREES, Law, PairMeasure, draw_law
+from rashomon_explorer.measures.inputs import group_codes, sum_chunks
 from rashomon_explorer.rows import ChunkedRows
-from rashomon_explorer.rows.coercion import as_chunked_rows
+from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
 from rashomon_explorer.rows.columns import read_column
 
 if TYPE_CHECKING:
@@ -146,66 +146,24 @@ def _costs(given: ArrayLike | None) -> list[Any]:
     return [] if given is None else np.asarray(given).tolist()
 
 
-@dataclass(frozen=True, eq=False)
-class PairMeans:
-    """Mean differences of every pair of models, over all rows and per group."""
-
-    whole: FloatArray
-    groups: dict[Any, tuple[int, FloatArray]]
-
-
-def pair_means(
-    sets: list[Any], table: ChunkedRows, measure: PairMeasure, groups: Any = None
-) -> PairMeans:
-    """Compute :class:`PairMeans` in one pass without keeping rows."""
-    if isinstance(groups, str):
-        groups = read_column(table, groups)
-    if groups is None:
-        codes, names = np.zeros(table.n, dtype=np.intp), pd.Index([])
-    else:
-        codes, names = pd.factorize(pd.Series(groups), sort=True)
-        if codes.shape != (table.n,) or (codes < 0).any():
-            raise ValueError(
-                f"groups must hold one group for each of {table.n} rows, without missing values"
-            )
-    counts = np.bincount(codes)
-    (sums,) = table.with_targets(group=codes).reduce(_PairSums(sets, measure, len(counts)))
-    own = {
-        name: (int(count), total / count)
-        for name, count, total in zip(names, counts, sums, strict=False)  # no names without groups
-    }
-    return PairMeans(sums.sum(axis=0) / table.n, own)
-
-
-@dataclass(frozen=True, eq=False)
-class _PairSums:
-    """Sums (n_groups, n_models, n_models) over the rows of a chunk."""
-
-    sets: list[Any]
-    measure: PairMeasure
-    n_groups: int
-
-    def __call__(self, rows: FloatArray, beside: Any) -> tuple[FloatArray]:
-        code = beside["group"]
-        labels = self.measure.of == "labels"
-        said = [one.labels(rows) if labels else one.scores(rows) for one in self.sets]
-        values = np.concatenate([np.asarray(part) for part in said])
-        sums = np.zeros((self.n_groups, len(values), len(values)))
-        for group in np.unique(code):
-            here = code == group
-            some = self.measure.prepare(values[:, here])
-            sums[group] = here.sum() * self.measure.matrix(some)
-        return (sums,)
-
-
 ASSUMED = "the draws are assumed independent, and those inside uniform on the set"
 """Assumption for arrays, whose law is unknown."""
 
 
+class PairMeans(NamedTuple):
+    """Mean differences of pairs of models on a group's rows."""
+
+    name: Any  # None for all rows
+    n_rows: int
+    means: FloatArray | None  # (n_models, n_models); None without rows
+    width: float | None  # exact width; None if unknown
+
+
 @dataclass(frozen=True)
 class Inputs:
-    """Checked and prepared draws and reference models on the same rows."""
+    """Checked draws and reference models, and what is known about their laws."""
 
+    measure: PairMeasure
     values: Any  # prepared labels or scores, first of the draws, then of the reference
     inside: Mask  # (n_draws,)
     chains: NDArray[np.int_]  # chain of each reference model
@@ -217,12 +175,65 @@ class Inputs:
     exact: FloatArray | None = None  # (n_rows,): exact width of each row, for counted trees
     n_counted: int = 0  # number of counted trees
     assumed: str = ""  # assumption on the draws that the code cannot check
-    pairs: PairMeans | None = None  # for chunked rows; ``values`` are then those of the first chunk
+    # chunked rows and the sets on them; ``values`` are then those of the first chunk
+    table: ChunkedRows | None = None
+    sets: tuple[Any, ...] = ()
+
+    @property
+    def n_reference(self) -> int:
+        """Number of reference models or counted trees."""
+        return self.n_counted or len(self.chains)
+
+    def pair_means(self, groups: Any = None) -> list[PairMeans]:
+        """Mean difference of every pair of models: over all rows, named None, and per group."""
+        n_rows = self.values.shape[1] if self.table is None else self.table.n
+        if self.table is not None and isinstance(groups, str):
+            groups = read_column(self.table, groups)
+        codes, names = (None, []) if groups is None else group_codes(groups, n_rows)
+        if self.table is None:
+            sums = _pair_sums(self.measure, self.values, codes)
+        else:
+            column = np.zeros(n_rows, dtype=np.int8) if codes is None else codes
+            chunk = _ChunkSums(self.sets, self.measure, codes is not None)
+            sums = sum_chunks(self.table, chunk, self.table.rows, group=column)
+        found = []
+        for code, name in [(None, None), *enumerate(names)]:
+            rows = np.ones(n_rows, dtype=bool) if codes is None or code is None else codes == code
+            count = int(rows.sum())
+            means = self.measure.mean(sums[code], count) if count else None
+            width = None if self.exact is None or not count else float(self.exact[rows].mean())
+            found.append(PairMeans(name, count, means, width))
+        return found
+
+
+def _pair_sums(
+    measure: PairMeasure, values: Any, codes: NDArray[Any] | None
+) -> dict[int | None, FloatArray]:
+    """Sum over the rows of a chunk, over all of them (None) and over each group."""
+    sums: dict[int | None, FloatArray] = {None: measure.pair_sums(values)}
+    if codes is not None:
+        for code in np.unique(codes).tolist():
+            sums[code] = measure.pair_sums(values[:, codes == code])
+    return sums
+
+
+@dataclass(frozen=True, eq=False)
+class _ChunkSums:
+    """Pair sums over the rows of a chunk."""
+
+    sets: tuple[Any, ...]
+    measure: PairMeasure
+    grouped: bool
+
+    def __call__(self, rows: FloatArray, columns: Any) -> dict[int | None, FloatArray]:
+        values = np.concatenate([_values(one, rows, self.measure) for one in self.sets])
+        codes = columns["group"] if self.grouped else None
+        return _pair_sums(self.measure, self.measure.prepare(values), codes)
 
 
 def check_inputs(
     models: Any,
-    X: ArrayLike | None,
+    X: Any,
     measure: PairMeasure,
     inside: ArrayLike | None,
     reference: Any,
@@ -232,6 +243,7 @@ def check_inputs(
     if isinstance(models, np.ndarray | list | tuple):
         return _of_arrays(models, X, measure, inside, reference, reference_chains)
     from rashomon_explorer.sets import CuratorSet, ReleasedSet, ReleasedTrees
+    from rashomon_explorer.trees import CountedTrees
 
     if isinstance(models, ReleasedSet | ReleasedTrees):
         raise CuratorOnlyError(
@@ -247,15 +259,9 @@ def check_inputs(
         return _of_arrays(models, X, measure, inside, reference, reference_chains)
     if inside is not None:
         raise ValueError("inside is for arrays: a set has this information already")
-    return _of_set(_draws(models), X, measure, reference, reference_chains)
-
-
-def check_chunked_inputs(
-    models: Any, X: Any, measure: PairMeasure, reference: Any, chains: int | None, groups: Any
-) -> Inputs:
-    """Check and prepare the arguments for chunked rows; means over all rows are compared."""
-    from rashomon_explorer.trees import CountedTrees
-
+    drawn = _draws(models)
+    if not is_chunked(X):
+        return _of_set(drawn, X, measure, reference, reference_chains)
     if isinstance(reference, CountedTrees):
         raise ValueError(
             "reference must be models for chunked rows: use counted.draw(2_000, psi) instead of "
@@ -263,45 +269,41 @@ def check_chunked_inputs(
         )
     table = as_chunked_rows(X)
     first = np.array(next(table.chunks(0, 1))[0])
-    found = check_inputs(models, first, measure, None, reference, chains)
-    others = [] if reference is None else [_reference(reference, models)]
-    return replace(found, pairs=pair_means([models, *others], table, measure, groups))
+    found = _of_set(drawn, first, measure, reference, reference_chains)
+    others = () if reference is None else (_reference(reference, drawn),)
+    return replace(found, table=table, sets=(drawn, *others))
 
 
 def _of_set(
-    drawn: CuratorSet,
-    X: ArrayLike | None,
-    measure: PairMeasure,
-    reference: Any,
-    reference_chains: int | None,
+    drawn: Any, X: ArrayLike | None, measure: PairMeasure, reference: Any, chains: int | None
 ) -> Inputs:
     from rashomon_explorer.sets import PredictorSet
     from rashomon_explorer.trees import CountedTrees
 
-    hit = np.asarray(drawn.losses <= drawn.least + drawn.psi)
     values = _values(drawn, X, measure)
-    others, chains = values[:0], np.zeros(0, dtype=int)
-    exact, n_counted = None, 0
+    others, exact, n_counted, usual = values[:0], None, 0, 0
     if isinstance(reference, CountedTrees):
         exact = counted_width(reference, drawn, _rows(X), measure)
         n_counted = reference.size(float(drawn.psi))
     elif reference is not None:
-        kept = _reference(reference, drawn)
-        others = _values(kept, X, measure)
-        chains = _chains(len(others), reference_chains, _own_chains(kept))
-    known, task = draw_law(drawn), getattr(drawn, "task", "")
-    uniform = bool(known.uniform_on)
-    _refuse_unknown_width(hit, n_counted + len(others), uniform, known, exact is not None)
+        reference = _reference(reference, drawn)
+        others = _values(reference, X, measure)
+        usual = int(min(draw_law(reference).n_chains or math.inf, reference.n_draws))
+    law = draw_law(drawn)
+    uniform = bool(law.uniform_on)
+    hit = np.asarray(drawn.losses <= drawn.least + drawn.psi)
+    _refuse_unknown_width(hit, n_counted + len(others), uniform, law, exact is not None)
     every = np.concatenate([values, others]) if len(others) else values
     return Inputs(
+        measure=measure,
         values=measure.prepare(every),
         inside=hit,
-        chains=chains,
+        chains=_chains(len(others), chains, usual),
         uniform=uniform,
         # No bound is known here for the scores of a regression.
-        most=measure.most(every) if task == "classification" else float("inf"),
+        most=measure.most(every) if drawn.task == "classification" else float("inf"),
         guaranteed=drawn.guarantee.holds,
-        least_hit_rate=known.least_hit_rate,
+        least_hit_rate=law.least_hit_rate,
         comparable=uniform or not isinstance(drawn, PredictorSet),
         exact=exact,
         n_counted=n_counted,
@@ -309,12 +311,12 @@ def _of_set(
 
 
 def _of_arrays(
-    models: ArrayLike,
+    models: Any,
     X: ArrayLike | None,
     measure: PairMeasure,
     inside: ArrayLike | None,
     reference: Any,
-    reference_chains: int | None,
+    chains: int | None,
 ) -> Inputs:
     if X is not None:
         raise ValueError("X is only for sets: arrays of labels or scores have their own rows")
@@ -333,11 +335,11 @@ def _of_arrays(
         )
     _refuse_unknown_width(hit, len(others), True, Law("arrays"))
     every = np.concatenate([values, others]) if len(others) else values
-    chains = _chains(len(others), reference_chains, len(others))
     return Inputs(
+        measure=measure,
         values=measure.prepare(every),
         inside=hit,
-        chains=chains,
+        chains=_chains(len(others), chains, len(others)),
         uniform=True,
         most=measure.most(every),
         guaranteed=False,
@@ -395,12 +397,6 @@ def _reference(reference: Any, drawn: Any) -> Any:
 def _too_many_leaves(reference: Any, drawn: Any) -> bool:
     most = getattr(getattr(drawn, "planned", None), "most_leaves", math.inf)
     return bool(reference.complexity().max(initial=0) > most)
-
-
-def _own_chains(reference: CuratorSet) -> int:
-    """Count the chains of a reference: the sampler's, or one per model if there are fewer."""
-    chains = draw_law(reference).n_chains or math.inf
-    return int(min(chains, reference.n_draws))
 
 
 def _chains(count: int, asked: int | None, usual: int) -> NDArray[np.int_]:

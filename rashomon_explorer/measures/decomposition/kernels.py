@@ -31,8 +31,12 @@ class PairMeasure(Protocol):
         """Upper bound on k; infinite if there is none."""
         ...
 
-    def matrix(self, values: Any) -> FloatArray:
-        """Mean over rows of k for every pair of models, (n_models, n_models)."""
+    def pair_sums(self, values: Any) -> FloatArray:
+        """Sum over the rows of a chunk for every pair of models, (n_models, n_models)."""
+        ...
+
+    def mean(self, sums: FloatArray, n_rows: int) -> FloatArray:
+        """Mean of k over all rows, from the sums."""
         ...
 
     def towards(self, values: Any, weights: FloatArray) -> FloatArray:
@@ -54,8 +58,8 @@ class Disagreement:
         """Code the labels."""
         return Predictions.from_labels(values).values
 
-    def matrix(self, values: NDArray[np.uint8]) -> FloatArray:
-        """Share of rows on which each pair differs."""
+    def pair_sums(self, values: NDArray[np.uint8]) -> FloatArray:
+        """Count the rows on which each pair agrees."""
         n_classes = int(values.max()) + 1
         agree = np.zeros((len(values), len(values)))
         for start in range(0, values.shape[1], _ROWS):
@@ -67,7 +71,11 @@ class Disagreement:
                 for code in range(n_classes):
                     gives = (block == code).astype(np.float32)
                     agree += gives @ gives.T
-        return np.asarray(1 - agree / values.shape[1])
+        return agree
+
+    def mean(self, sums: FloatArray, n_rows: int) -> FloatArray:
+        """Share of rows on which each pair differs."""
+        return np.asarray(1 - sums / n_rows)
 
     def towards(self, values: NDArray[np.uint8], weights: FloatArray) -> FloatArray:
         """Total weight of the models that label each row differently from each model."""
@@ -96,14 +104,16 @@ class ScoreVariance:
         scores = as_scores(values)
         return scores - scores.mean(axis=0)
 
-    def matrix(self, values: FloatArray) -> FloatArray:
-        """Half the mean squared difference of each pair."""
+    def pair_sums(self, values: FloatArray) -> FloatArray:
+        """Sum the squared differences of each pair."""
         flat = values.reshape(len(values), -1)
         products = flat @ flat.T
         squares = np.diag(products)
-        return np.asarray(
-            np.maximum(squares[:, None] + squares - 2 * products, 0) / (2 * values.shape[1])
-        )
+        return np.asarray(np.maximum(squares[:, None] + squares - 2 * products, 0))
+
+    def mean(self, sums: FloatArray, n_rows: int) -> FloatArray:
+        """Half the mean squared difference of each pair."""
+        return np.asarray(sums / (2 * n_rows))
 
     def towards(self, values: FloatArray, weights: FloatArray) -> FloatArray:
         """Half the weighted squared differences."""
@@ -230,7 +240,7 @@ class Layout:
     weights: FloatArray
 
     @classmethod
-    def of(cls, inside: Mask, chains: NDArray[np.int_]) -> Layout:
+    def from_hits(cls, inside: Mask, chains: NDArray[np.int_]) -> Layout:
         """Layout from the hits of the draws and the chain 0, 1, … of each reference model."""
         unit = np.concatenate([np.arange(len(inside)), len(inside) + chains])
         sizes = np.bincount(unit).astype(float)
@@ -275,7 +285,7 @@ class Units:
     layout: Layout
 
     @classmethod
-    def of(cls, matrix: FloatArray, layout: Layout) -> Units:
+    def from_matrix(cls, matrix: FloatArray, layout: Layout) -> Units:
         """Pair sums from the differences k of all pairs of models, (n_models, n_models)."""
         member = np.zeros((len(layout.sizes), len(matrix)))
         member[layout.unit, np.arange(len(matrix))] = 1
