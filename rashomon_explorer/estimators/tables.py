@@ -29,8 +29,8 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.privacy.ledger.tables import recognise, recognise_hashes, row_hashes
 from rashomon_explorer.rows import ChunkedRows, Step
 from rashomon_explorer.rows.coercion import is_chunked
-from rashomon_explorer.rows.columns import each_row
-from rashomon_explorer.rows.source import named, read_mapped
+from rashomon_explorer.rows.columns import map_rows
+from rashomon_explorer.rows.source import read_mapped, with_names
 from rashomon_explorer.rows.steps import AsNumbers, Encoded
 
 _DECLARE = (
@@ -405,7 +405,7 @@ def predict_in_chunks(form: Form) -> Callable[[Callable[..., Any]], Callable[...
             of_rows = _OfRows(self, method.__name__)
             if isinstance(X, ChunkedRows):
                 names = X.source.names if hasattr(self, "feature_names_in_") else None
-                return each_row(X.then(_Predicted(of_rows, names)), np.asarray)
+                return map_rows(X.then(_Predicted(of_rows, names)), np.asarray)
             return _on_dask(X, of_rows, *form(self))
 
         return predicts
@@ -431,7 +431,7 @@ class _Predicted:
     names: Any
 
     def __call__(self, rows: Any, targets: Any) -> tuple[NDArray[Any], Any]:
-        return self.of_rows(named(rows, self.names)), targets
+        return self.of_rows(with_names(rows, self.names)), targets
 
 
 def _on_dask(X: Any, of_rows: _OfRows, shape: tuple[int, ...], dtype: Any) -> Any:

@@ -27,13 +27,13 @@ from rashomon_explorer.exceptions import DataError, PrivacyLeakWarning
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.privacy.ledger.tables import Hashes, row_hashes
 from rashomon_explorer.rows import ChunkedRows
-from rashomon_explorer.rows.chunked import Step
-from rashomon_explorer.rows.columns import each_row
-from rashomon_explorer.rows.source import as_it_is, numbers
+from rashomon_explorer.rows.chunked import Step, transformed
+from rashomon_explorer.rows.columns import map_rows
+from rashomon_explorer.rows.reduction import append_parts
+from rashomon_explorer.rows.source import as_floats
 from rashomon_explorer.rows.steps import ClipStep, Encoded, Transformed
-from rashomon_explorer.rows.transforms import NamedColumns, TransformedRows
+from rashomon_explorer.rows.views import NamedColumns, RowSubset
 from rashomon_explorer.rows.workers import Threads
-from rashomon_explorer.rows.wrappers import RowSubset
 from rashomon_explorer.sets import RashomonSet
 
 
@@ -108,7 +108,7 @@ class AsTheyAre:
 
     def transform(self, X: pd.DataFrame) -> FloatArray:
         """Return the columns as an array (n, d)."""
-        return numbers(X[list(self.columns)])
+        return as_floats(X[list(self.columns)])
 
     def get_feature_names_out(self) -> tuple[str, ...]:
         """Names of the columns."""
@@ -304,15 +304,14 @@ class StreamedTable:
         here = isinstance(table.workers, Threads)  # worker processes cannot report progress
         watched = table if watch is None or not here else table.then(watch)
         seen = self._once((encoder, labels), lambda: watched.with_checksums().seen)
-        looked = replace(table, seen=seen)
-        made = TransformedRows(looked, tuple(map(str, names)))
-        return replace(looked, source=made, steps=(as_it_is,), seen=None)
+        checked = replace(table, seen=seen)
+        return checked.raw(transformed(checked, list(map(str, names))))
 
     @property
     def targets(self) -> NDArray[Any]:
         """All targets (n,) in the page's coding; one byte per row for classes."""
         return self._once(
-            "targets", lambda: np.concatenate(self.labelled.reduce(_targets, merge=_joined))
+            "targets", lambda: np.concatenate(self.labelled.reduce(_targets, merge=append_parts))
         )
 
     def groups(self, column: str, rule: Grouping) -> "pd.Series[Any]":
@@ -322,8 +321,7 @@ class StreamedTable:
 
         def find() -> "pd.Series[Any]":
             rows = self.came.rows
-            alone = replace(rows, source=rows.source.only(column), steps=(as_it_is,), seen=None)
-            codes = each_row(alone, _Grouped(rule, text))
+            codes = map_rows(rows.raw(rows.source.only(column)), _Grouped(rule, text))
             found = pd.Series(pd.Categorical.from_codes(codes, pd.Index(rule.names)), name=column)
             return found.cat.remove_unused_categories()
 
@@ -332,7 +330,7 @@ class StreamedTable:
     def hashes(self) -> Hashes:
         """Checksums of all rows, eight bytes each."""
         rows = self.encoded()
-        return Hashes(rows.source.shape, each_row(rows, row_hashes))
+        return Hashes(rows.source.shape, map_rows(rows, row_hashes))
 
     def _once(self, key: Any, find: Callable[[], Any]) -> Any:
         with self._lock:
@@ -404,7 +402,3 @@ def _positive_label(data: Bunch) -> Any:
 
 def _targets(rows: Any, targets: Any) -> tuple[NDArray[Any], ...]:
     return (np.array(targets),)
-
-
-def _joined(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
-    return one + other

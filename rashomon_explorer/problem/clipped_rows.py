@@ -17,7 +17,8 @@ from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss
 from rashomon_explorer.problem.losses.chunked import ChunkedRisk, ChunkLoss, chunked_risk
 from rashomon_explorer.problem.losses.scores import MarginLoss
 from rashomon_explorer.rows import ChunkedRows
-from rashomon_explorer.rows.cache import cache_chunks
+from rashomon_explorer.rows.chunked import cache_chunks
+from rashomon_explorer.rows.reduction import append_parts
 from rashomon_explorer.rows.steps import ClipStep, Longer, clip_features
 
 Selection = slice | NDArray[np.intp]
@@ -138,7 +139,7 @@ class ClippedChunks:
 
     def sampled(self, loss: Loss, most: int) -> EmpiricalLoss:
         """Mean loss of a systematic sample of the rows, chosen by position."""
-        parts = self.table.reduce(_Every(math.ceil(self.table.n / most)), merge=_append)
+        parts = self.table.reduce(_Every(math.ceil(self.table.n / most)), merge=append_parts)
         rows, targets = zip(*parts, strict=True)
         return loss.empirical(np.concatenate(rows), np.concatenate(targets))
 
@@ -183,10 +184,6 @@ class _Every:
 
     def __call__(self, rows: FloatArray, targets: FloatArray) -> Sequence[Any]:
         return ((rows[:: self.step].copy(), targets[:: self.step].copy()),)
-
-
-def _append(one: Sequence[Any], other: Sequence[Any]) -> Sequence[Any]:
-    return (*one, *other)
 
 
 def checked_arrays(X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:

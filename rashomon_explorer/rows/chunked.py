@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
@@ -13,28 +13,29 @@ from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.exceptions import MemoryLimitError
 from rashomon_explorer.rows.memory_budget import (
-    check_room,
+    available_memory,
+    check_memory,
     chunk_bytes,
-    ran_out,
-    room,
+    out_of_memory,
     threads_within,
 )
 from rashomon_explorer.rows.reduction import (
     ChunkChecksums,
-    How,
     Merge,
+    ReadSettings,
     Step,
     Tree,
-    added,
+    add_arrays,
+    append_parts,
     branch_sum,
     branches,
-    glued,
-    look,
+    chunk_digest,
+    concatenate_pieces,
     read_chunks,
 )
-from rashomon_explorer.rows.source import Piece, RowSource, as_it_is, named
+from rashomon_explorer.rows.source import Piece, RowSource, with_names
+from rashomon_explorer.rows.views import RowSubset, SourceView, WithColumns
 from rashomon_explorer.rows.workers import Threads, Workers
-from rashomon_explorer.rows.wrappers import RowSubset, WithColumns
 
 BLOCK_ROWS = 2**14
 """Rows of every chunk but the last, for pieces of any size: a few megabytes."""
@@ -88,7 +89,7 @@ class ChunkedRows:
     @property
     def is_counted(self) -> bool:
         """Whether the number of rows is known; otherwise finding it computes Dask's partitions."""
-        return bool(getattr(self.source, "is_counted", True))
+        return self.source.is_counted
 
     @property
     def n_chunks(self) -> int:
@@ -103,7 +104,7 @@ class ChunkedRows:
             if self.source.reread
             else ""
         )
-        return tuple(said for said in (steady, self.workers.assumed) if said)
+        return tuple(line for line in (steady, self.workers.assumed) if line)
 
     def then(self, *steps: Step) -> ChunkedRows:
         """Return the table with more transformation steps.
@@ -189,11 +190,18 @@ class ChunkedRows:
         DataFrame or ndarray of shape (n, d), ndarray of shape (n,)
             A DataFrame if the columns have names.
         """
-        parts = replace(self, steps=(as_it_is,), seen=None).reduce(_one, merge=_joined)
-        rows, targets = glued(list(parts))
-        return named(rows, self.source.names), targets
+        parts = self.raw().reduce(_one, merge=append_parts)
+        rows, targets = concatenate_pieces(list(parts))
+        return with_names(rows, self.source.names), targets
 
-    def __array__(self, *given: Any, **options: Any) -> NoReturn:
+    def raw(
+        self, source: RowSource | None = None, seen: ChunkChecksums | None = None
+    ) -> ChunkedRows:
+        """Return the untransformed rows of the source, or of another one, in the same chunks."""
+        source = self.source if source is None else source
+        return replace(self, source=source, steps=(_identity,), seen=seen)
+
+    def __array__(self, *arguments: Any, **options: Any) -> NoReturn:
         """Refuse the conversion to an array.
 
         Raises
@@ -227,11 +235,11 @@ class ChunkedRows:
         """
         self.check_room()
         span = first, self.n_chunks if last is None else last
-        made = read_chunks(self.source, self._how, span)
-        while (block := self._in_words(lambda: next(made, None))) is not None:
-            yield block[1:]
+        read = read_chunks(self.source, self._settings, span)
+        while (chunk := self._with_memory_message(lambda: next(read, None))) is not None:
+            yield chunk[1:]
 
-    def reduce(self, function: Reduction, merge: Merge = added) -> Any:
+    def reduce(self, function: Reduction, merge: Merge = add_arrays) -> Any:
         """Reduce all chunks along a tree that depends on their number only.
 
         Parameters
@@ -253,7 +261,8 @@ class ChunkedRows:
         """
         if not isinstance(self.workers, Threads):
             return self._reduced(self.workers, function, merge)
-        self._release_memory(room() < self._needs())
+        if available_memory() < self._needs():
+            self.source.release_memory()
         self.check_room()
         least = Threads(threads_within(self.workers.count, self._needs()))
         try:
@@ -262,12 +271,12 @@ class ChunkedRows:
             raise
         except MemoryError:
             pass  # retry below, after the error has released its memory
-        self._release_memory(True)
-        return self._in_words(lambda: self._reduced(Threads(1), function, merge))
+        self.source.release_memory()
+        return self._with_memory_message(lambda: self._reduced(Threads(1), function, merge))
 
     def with_checksums(self) -> ChunkedRows:
         """Return the same table with checksums of its chunks; reads every row once."""
-        return replace(self, seen=ChunkChecksums(self.reduce(look, merge=_joined)))
+        return replace(self, seen=ChunkChecksums(self.reduce(chunk_digest, merge=append_parts)))
 
     def check_room(self, columns: int | None = None, more: int = 0) -> None:
         """Raise an error if this process's memory limits leave too little for one thread's work.
@@ -287,34 +296,30 @@ class ChunkedRows:
             If the limits are too low; the message states a sufficient one.
         """
         if isinstance(self.workers, Threads):
-            check_room(self._needs(columns) + more, self._work)
-
-    def _release_memory(self, needed: bool) -> None:
-        if needed and hasattr(self.source, "release_memory"):  # cached chunks can be recomputed
-            self.source.release_memory()
+            check_memory(self._needs(columns) + more, self._work)
 
     def _needs(self, columns: int | None = None) -> int:
-        made = max(self.source.shape[1], columns or 0)
-        return chunk_bytes(min(self.rows, self.n), made)
+        width = max(self.source.shape[1], columns or 0)
+        return chunk_bytes(min(self.rows, self.n), width)
 
     @property
     def _work(self) -> str:
         return f"work on chunks of {min(self.rows, self.n):,} rows of {self.n:,}"
 
-    def _in_words(self, work: Callable[[], Any]) -> Any:
+    def _with_memory_message(self, work: Callable[[], Any]) -> Any:
         try:
             return work()
         except MemoryLimitError:
             raise
         except MemoryError:
             pass  # raise outside the handler: a chained error may depend on rows
-        raise ran_out(self._needs(), self._work)
+        raise out_of_memory(self._needs(), self._work)
 
     def _reduced(self, workers: Workers, function: Reduction, merge: Merge) -> Any:
         # One thread reads sequentially; a row group that is split would be read from its start.
         alone = isinstance(workers, Threads) and workers.count == 1
         spans = [(0, self.n_chunks)] if alone else list(branches(self.n_chunks, workers.count))
-        tree, what = Tree(merge), (self._how, function, merge)
+        tree, what = Tree(merge), (self._settings, function, merge)
         with one_blas_thread():  # BLAS rounding depends on its number of threads
             for nodes in workers.run(branch_sum, self.source, what, spans):
                 for level, value in nodes:
@@ -322,14 +327,81 @@ class ChunkedRows:
         return tree.total()
 
     @property
-    def _how(self) -> How:
-        held = self.seen if self.source.reread else None
-        return How(self.steps, self.rows, self.n, held)
+    def _settings(self) -> ReadSettings:
+        seen = self.seen if self.source.reread else None
+        return ReadSettings(self.steps, self.rows, self.n, seen)
 
 
 def _one(rows: Any, targets: Any) -> tuple[Piece, ...]:
     return ((rows, targets),)
 
 
-def _joined(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
-    return one + other
+def _identity(rows: Any, targets: Any) -> Piece:
+    return rows, targets
+
+
+CACHE_BYTES = 2**29
+"""Default memory limit in bytes for the cached chunks of a table: half a gigabyte."""
+
+
+@dataclass(frozen=True, eq=False)
+class TransformedRows(SourceView):
+    """Rows of a table after its steps, in chunks: the first from a cache, others recomputed."""
+
+    table: ChunkedRows
+    width: int
+    titles: tuple[str, ...] | None = None
+    cache: list[tuple[FloatArray, FloatArray]] | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and of transformed columns."""
+        return self.table.n, self.width
+
+    @property
+    def names(self) -> Sequence[str] | None:
+        """Names of the transformed columns."""
+        return self.titles
+
+    @property
+    def reread(self) -> bool:
+        """As the source; False with a cache, as the table checks the chunks that it recomputes."""
+        return self.cache is None and self.source.reread
+
+    def pieces(self, low: int, high: int) -> Iterator[Piece]:
+        """Yield parts of whole chunks; an error names the row that causes it."""
+        size = self.table.rows
+        for index, (rows, targets) in enumerate(self._chunks(low, high), start=low // size):
+            part = slice(max(low - index * size, 0), min(high - index * size, len(rows)))
+            yield rows[part], targets[part]
+
+    def _chunks(self, low: int, high: int) -> Iterator[tuple[FloatArray, FloatArray]]:
+        first, last = low // self.table.rows, -(-high // self.table.rows)
+        cached = (self.cache or [])[first:last]
+        yield from cached
+        if last > first + len(cached):
+            yield from self.table.chunks(first + len(cached), last)
+
+    def release_memory(self) -> None:
+        """Drop all cached chunks."""
+        if self.cache:
+            self.cache.clear()
+
+
+def transformed(table: ChunkedRows, names: Sequence[str]) -> TransformedRows:
+    """Source of a table's transformed rows, whose columns have these names."""
+    return TransformedRows(table.source, table, len(names), tuple(names))
+
+
+def cache_chunks(table: ChunkedRows, most: float | None = None) -> ChunkedRows:
+    """Return the same table with as many of its first chunks in memory as fit in ``most`` bytes."""
+    if not isinstance(table.workers, Threads):
+        return table
+    cache: list[tuple[FloatArray, FloatArray]] = []
+    width, left = 0, min(CACHE_BYTES, available_memory() / 4) if most is None else most
+    for rows, targets in table.chunks():
+        width, left = rows.shape[1], left - rows.nbytes - targets.nbytes
+        if left < 0:
+            break
+        cache.append((rows, targets))
+    return table.raw(TransformedRows(table.source, table, width, None, cache), seen=table.seen)

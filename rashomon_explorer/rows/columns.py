@@ -1,14 +1,14 @@
 """One column of a chunked table in memory: a group or the targets."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer.rows.chunked import ChunkedRows
-from rashomon_explorer.rows.source import as_it_is
+from rashomon_explorer.rows.reduction import append_parts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,8 +19,7 @@ def read_column(table: ChunkedRows, name: str) -> "pd.Series":
     import pandas as pd
     from pandas.api.types import union_categoricals
 
-    alone = replace(table, source=table.source.only(name), steps=(as_it_is,), seen=None)
-    parts = alone.reduce(_coded, merge=_joined)
+    parts = table.raw(table.source.only(name)).reduce(_coded, merge=append_parts)
     return pd.Series(union_categoricals(list(parts), sort_categories=True), name=name)
 
 
@@ -28,21 +27,18 @@ def read_targets(table: ChunkedRows) -> NDArray[Any]:
     """Read the targets (n,) of a table from its source."""
     if not table.source.labelled:
         raise TypeError("these rows have no targets: give y, or chunk_rows(..., target=...)")
-    parts = replace(table, steps=(as_it_is,), seen=None).reduce(_targets, merge=_joined)
-    return np.concatenate(parts)
+    return np.concatenate(table.raw().reduce(_targets, merge=append_parts))
 
 
-def each_row(table: ChunkedRows, of: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
+def map_rows(table: ChunkedRows, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
     """Apply a function of rows to all chunks; the result has one or a few entries per row."""
-    return np.concatenate(table.reduce(_EachRow(of), merge=_joined))
+    return np.concatenate(table.reduce(partial(_on_rows, function), merge=append_parts))
 
 
-@dataclass(frozen=True)
-class _EachRow:
-    of: Callable[[Any], NDArray[Any]]
-
-    def __call__(self, rows: Any, targets: Any) -> tuple[NDArray[Any], ...]:
-        return (self.of(rows),)
+def _on_rows(
+    function: Callable[[Any], NDArray[Any]], rows: Any, targets: Any
+) -> tuple[NDArray[Any], ...]:
+    return (function(rows),)
 
 
 def _coded(rows: Any, targets: Any) -> tuple[Any, ...]:
@@ -53,7 +49,3 @@ def _coded(rows: Any, targets: Any) -> tuple[Any, ...]:
 
 def _targets(rows: Any, targets: Any) -> tuple[NDArray[Any], ...]:
     return (np.array(targets),)
-
-
-def _joined(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
-    return one + other

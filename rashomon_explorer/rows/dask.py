@@ -13,7 +13,7 @@ import numpy as np
 
 from rashomon_explorer._utils.containers import is_from_library
 from rashomon_explorer.exceptions import ClusterError, DataError, RowsChangedError
-from rashomon_explorer.rows.source import Piece, check_column
+from rashomon_explorer.rows.source import Piece, RowSource, check_column
 
 PLANNING = Lock()
 """Lock for Dask's planning: with Python 3.11, two threads that optimise DataFrames may deadlock
@@ -103,7 +103,7 @@ def _parts_of_dask() -> tuple[type, type, tuple[type, ...]] | None:
 
 
 @dataclass(frozen=True, eq=False)
-class DaskRows:
+class DaskRows(RowSource):
     """Partitions of a Dask collection, each computed when it is needed."""
 
     X: Any
@@ -198,10 +198,10 @@ class DaskRows:
         inside = row - (ends[found] - self.lengths[found])
         return f"partition {found}, row {inside} of it (row {row} of all)"
 
-    def only(self, column: str) -> "DaskRows":
+    def only(self, column: str) -> RowSource:
         """Return one column of a DataFrame."""
         if self.names is None:
-            raise DataError(f"an array has no column {column!r}: give the column itself")
+            return super().only(column)
         return DaskRows(self.X[[check_column(column, self.names)]], None, self.lengths)
 
 

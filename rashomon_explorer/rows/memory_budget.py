@@ -19,7 +19,7 @@ def chunk_bytes(rows: int, columns: int) -> int:
     return _COPIES * 8 * rows * columns
 
 
-def room() -> float:
+def available_memory() -> float:
     """Bytes that this process may still allocate; infinite without a limit."""
     return min((float(limit.left) for limit in memory_limits()), default=float("inf"))
 
@@ -28,23 +28,23 @@ def threads_within(count: int, needs: int) -> int:
     """Return the number of threads, at least one, that have enough memory."""
     if count == 1:
         return 1
-    return max(1, int(min(count, room() // (needs + _OF_THREAD + _OF_BLAS))))
+    return max(1, int(min(count, available_memory() // (needs + _OF_THREAD + _OF_BLAS))))
 
 
-def check_room(needs: int, what: str) -> None:
+def check_memory(needs: int, what: str) -> None:
     """Raise an error if this process's own limits leave too little memory for the work."""
     own = [limit for limit in memory_limits() if limit.own]
     if not own:
         return
-    wanted = needs if _blas_has_room.cache_info().currsize else needs + 2 * _OF_BLAS
+    required = needs if _allocate_blas_buffers.cache_info().currsize else needs + 2 * _OF_BLAS
     for limit in own:
-        if limit.left < wanted:
-            raise MemoryLimitError(_limit_message(limit, wanted, what))
-    _blas_has_room()
+        if limit.left < required:
+            raise MemoryLimitError(_limit_message(limit, required, what))
+    _allocate_blas_buffers()
 
 
 @cache
-def _blas_has_room() -> None:
+def _allocate_blas_buffers() -> None:
     """Multiply once with NumPy's BLAS and SciPy's, so that each allocates its buffer now."""
     from scipy.linalg.blas import dgemm
 
@@ -53,7 +53,7 @@ def _blas_has_room() -> None:
     dgemm(1.0, large, large)
 
 
-def ran_out(needs: int, what: str) -> MemoryLimitError:
+def out_of_memory(needs: int, what: str) -> MemoryLimitError:
     """Error for work that ran out of memory although the estimate allowed it."""
     limits = memory_limits()
     if not limits:

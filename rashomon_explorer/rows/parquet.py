@@ -14,7 +14,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from rashomon_explorer.exceptions import DataError, RowsChangedError, RowsGoneError
-from rashomon_explorer.rows.source import Piece, check_column
+from rashomon_explorer.rows.source import Piece, RowSource, check_column
 
 Value = int | str | None
 """Value of a partition column: a 32-bit integer, text, or missing."""
@@ -112,7 +112,7 @@ class RowGroup:
 
 
 @dataclass(frozen=True)
-class ParquetRows:
+class ParquetRows(RowSource):
     """Rows of one Parquet file, or of all files in a folder in the order of their names."""
 
     groups: tuple[RowGroup, ...]

@@ -11,7 +11,7 @@ import numpy as np
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.threads import one_blas_thread, pause
 from rashomon_explorer.exceptions import DataError, RowsChangedError
-from rashomon_explorer.rows.source import Piece, RowSource, numbers
+from rashomon_explorer.rows.source import Piece, RowSource, as_floats
 from rashomon_explorer.rows.workers import Span
 
 Merge = Callable[[Any, Any], Any]
@@ -56,9 +56,16 @@ def branches(n_parts: int, workers: int) -> Iterator[tuple[int, int]]:
         yield low, min(low + size, n_parts)
 
 
-def added(one: tuple[FloatArray, ...], other: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
+def add_arrays(
+    one: tuple[FloatArray, ...], other: tuple[FloatArray, ...]
+) -> tuple[FloatArray, ...]:
     """Elementwise sums of the arrays of two branches."""
     return tuple(left + right for left, right in zip(one, other, strict=True))
+
+
+def append_parts(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Values of two branches, one after the other."""
+    return one + other
 
 
 class Digest(NamedTuple):
@@ -87,7 +94,7 @@ class ChunkChecksums:
         return self.digests[index].quick == _quick(rows, targets)
 
 
-def look(rows: FloatArray, targets: FloatArray) -> tuple[Digest]:
+def chunk_digest(rows: FloatArray, targets: FloatArray) -> tuple[Digest]:
     """Bitwise digest of a chunk's rows and targets."""
     strong = hashlib.sha256(rows.data)
     strong.update(targets.data)
@@ -103,7 +110,7 @@ Step = Callable[[Any, Any], Piece]
 
 
 @dataclass(frozen=True)
-class How:
+class ReadSettings:
     """Settings that a worker needs in addition to the source."""
 
     steps: tuple[Step, ...]
@@ -114,29 +121,29 @@ class How:
 
 def branch_sum(source: RowSource, what: Any, span: Span) -> list[Node]:
     """Reduce consecutive chunks: a pure function of the rows, the reduction and the range."""
-    how, function, merge = what
+    settings, function, merge = what
     tree = Tree(merge)
     with one_blas_thread():
-        for _, rows, targets in read_chunks(source, how, span):
+        for _, rows, targets in read_chunks(source, settings, span):
             tree.push(0, function(rows, targets))
             pause()
     return tree.nodes()
 
 
 def read_chunks(
-    source: RowSource, how: How, span: Span
+    source: RowSource, settings: ReadSettings, span: Span
 ) -> Iterator[tuple[int, FloatArray, FloatArray]]:
     """Yield chunks in order: number, rows and targets."""
-    low, high = span[0] * how.rows, min(span[1] * how.rows, how.n)
-    cut = _cut(source.pieces(low, high), how.rows)
+    low, high = span[0] * settings.rows, min(span[1] * settings.rows, settings.n)
+    cut = _cut(source.pieces(low, high), settings.rows)
     for index, (rows, targets) in enumerate(cut, start=span[0]):
-        first = index * how.rows
+        first = index * settings.rows
         try:
-            made = _transform(how.steps, rows, targets)
+            made = _transform(settings.steps, rows, targets)
         except (ValueError, TypeError) as error:
-            bad = first + _first_bad(how.steps, rows, targets)
+            bad = first + _first_bad(settings.steps, rows, targets)
             raise DataError(f"{source.place(bad)}: {error}") from error
-        if how.seen is not None and not how.seen.agrees(index, *made):
+        if settings.seen is not None and not settings.seen.agrees(index, *made):
             raise RowsChangedError(
                 f"rows {first} to {first + len(made[0]) - 1}, from {source.place(first)} on, have "
                 f"changed since this fit first read them: prevent writes to them while it runs, "
@@ -156,16 +163,16 @@ def _cut(pieces: Iterator[Piece], size: int) -> Iterator[Piece]:
             waiting.append((_slice(X, start, stop), _slice(y, start, stop)))
             count, start = count + stop - start, stop
             if count == size:
-                yield glued(waiting)
+                yield concatenate_pieces(waiting)
                 waiting, count = [], 0
     if waiting:
-        yield glued(waiting)
+        yield concatenate_pieces(waiting)
 
 
 def _transform(steps: tuple[Step, ...], rows: Any, targets: Any) -> tuple[FloatArray, FloatArray]:
     for step in steps:
         rows, targets = step(rows, targets)
-    return (rows if steps else numbers(rows)), targets
+    return (rows if steps else as_floats(rows)), targets
 
 
 def _first_bad(steps: tuple[Step, ...], rows: Any, targets: Any) -> int:
@@ -188,15 +195,15 @@ def _slice(values: Any, low: int, high: int) -> Any:
     return values.iloc[low:high] if hasattr(values, "iloc") else values[low:high]
 
 
-def glued(pieces: list[Piece]) -> Piece:
+def concatenate_pieces(pieces: list[Piece]) -> Piece:
     """Concatenate pieces in their order."""
     if len(pieces) == 1:
         return pieces[0]
     rows, targets = zip(*pieces, strict=True)
-    return _joined_rows(rows), np.concatenate([np.asarray(part) for part in targets])
+    return _concatenate_rows(rows), np.concatenate([np.asarray(part) for part in targets])
 
 
-def _joined_rows(rows: tuple[Any, ...]) -> Any:
+def _concatenate_rows(rows: tuple[Any, ...]) -> Any:
     if hasattr(rows[0], "iloc"):
         import pandas as pd
 

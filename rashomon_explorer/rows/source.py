@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,9 +65,9 @@ class MappedRows:
         if part.ndim and stop - start > max(_WASTE * part.nbytes, _AT_ONCE):
             axis = int(np.argmax(np.abs(part.strides)))
             return np.stack([self._read(each) for each in np.moveaxis(part, axis, 0)], axis=axis)
-        held = self._bytes(start, stop - start)
+        content = self._bytes(start, stop - start)
         offset = part.ctypes.data - start
-        return np.ndarray(part.shape, part.dtype, held, offset, part.strides)
+        return np.ndarray(part.shape, part.dtype, content, offset, part.strides)
 
     def _bytes(self, address: int, count: int) -> bytes:
         if self._fd is not None:
@@ -123,7 +123,7 @@ def _extent(part: NDArray[Any]) -> tuple[int, int]:
     return start + below, start + above + part.itemsize
 
 
-def let_go(values: Any, low: int, high: int) -> None:
+def release_pages(values: Any, low: int, high: int) -> None:
     """Release the pages of rows low to high of a mapped array; the file is unchanged."""
     mapped = getattr(values, "_mmap", None)
     if mapped is None or values.mode not in _SAFE or not values.flags.c_contiguous:
@@ -145,44 +145,52 @@ _Reader = Callable[[int, int], Any]
 _MAPPED_ROWS = 2**14  # rows of a mapped file per read: one chunk
 
 
-class RowSource(Protocol):
+class RowSource:
     """Rows and targets that can be read repeatedly, in consecutive pieces."""
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the number of rows is known without a computation."""
+        return True
 
     @property
     def shape(self) -> tuple[int, int]:
         """Numbers of rows and columns, which are public."""
-        ...
+        raise NotImplementedError
 
     @property
     def names(self) -> Sequence[str] | None:
         """Column names, or None."""
-        ...
+        return None
 
     @property
     def reread(self) -> bool:
         """Whether another process may change the data during a fit."""
-        ...
+        return False
 
     @property
     def labelled(self) -> bool:
         """Whether the source has targets; otherwise they are zeros."""
-        ...
+        return False
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
         """Yield rows low to high, in order, in pieces of any size that is efficient to read."""
-        ...
+        raise NotImplementedError
 
     def place(self, row: int) -> str:
         """Name a row for an error: a file and row group, or its number."""
-        ...
+        return f"row {row}"
 
     def only(self, column: str) -> "RowSource":
         """Return the same rows with one column, as a DataFrame, and no targets."""
-        ...
+        raise DataError(f"an array has no column {column!r}: give the column itself")
+
+    def release_memory(self) -> None:
+        """Drop cached rows that can be recomputed."""
 
 
 @dataclass(frozen=True, eq=False)
-class ArrayRows:
+class ArrayRows(RowSource):
     """Rows of an array in memory, of a memory-mapped file, or of a DataFrame."""
 
     X: Any
@@ -226,7 +234,7 @@ class ArrayRows:
             stop = min(start + step, high)
             yield rows(start, stop), labels(start, stop)
             for values in (self.X, self.y):
-                let_go(values, start, stop)
+                release_pages(values, start, stop)
 
     @cached_property
     def _readers(self) -> tuple[_Reader, _Reader]:
@@ -237,14 +245,10 @@ class ArrayRows:
         """Pickle without the open files."""
         return type(self), (self.X, self.y)
 
-    def place(self, row: int) -> str:
-        """Name the row by its number."""
-        return f"row {row}"
-
-    def only(self, column: str) -> "ArrayRows":
+    def only(self, column: str) -> RowSource:
         """Return one column of a DataFrame."""
         if self.names is None:
-            raise DataError(f"an array has no column {column!r}: give the column itself")
+            return super().only(column)
         return ArrayRows(select_columns(self.X, [check_column(column, self.names)]))
 
 
@@ -255,13 +259,13 @@ def check_column(column: str, names: Sequence[str]) -> str:
     return column
 
 
-def numbers(values: Any) -> FloatArray:
+def as_floats(values: Any) -> FloatArray:
     """Values as a C-contiguous float64 array, always a copy."""
-    given = np.asarray(values)
-    if given.dtype.kind in "cmM":  # complex numbers and dates would lose their meaning
-        raise DataError(f"values must be numbers, got {given.dtype}")
+    array = np.asarray(values)
+    if array.dtype.kind in "cmM":  # complex numbers and dates would lose their meaning
+        raise DataError(f"values must be numbers, got {array.dtype}")
     try:
-        return np.array(given, dtype=np.float64, order="C")
+        return np.array(array, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
         raise DataError(
             f"values must be numbers: {error}. Declare text and classes in a schema"
@@ -278,15 +282,10 @@ def _reader(values: Any) -> _Reader:
     return lambda low, high: as_pandas(values[low:high])
 
 
-def named(rows: Any, names: Sequence[str] | None) -> Any:
+def with_names(rows: Any, names: Sequence[str] | None) -> Any:
     """Rows with column names, if there are any."""
     if names is None or hasattr(rows, "iloc"):
         return rows
     import pandas as pd
 
     return pd.DataFrame(rows, columns=list(names))
-
-
-def as_it_is(rows: Any, targets: Any) -> tuple[Any, Any]:
-    """Return the rows and targets."""
-    return rows, targets

@@ -10,7 +10,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.cells import ColumnMap, clip_rows
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.rows.source import named, numbers
+from rashomon_explorer.rows.source import as_floats, with_names
 
 _BLOCK = 1024
 
@@ -21,7 +21,7 @@ class AsNumbers:
 
     def __call__(self, rows: Any, targets: Any) -> tuple[FloatArray, Any]:
         """Return rows (m, d) of numbers, and unchanged targets."""
-        made = numbers(rows)
+        made = as_floats(rows)
         if not np.isfinite(made).all():
             column = int(np.argwhere(~np.isfinite(made))[0, 1])
             raise DataError(f"NaN or infinity in column {column}: remove or impute the row")
@@ -52,7 +52,7 @@ class Transformed:
 
     def __call__(self, rows: Any, targets: Any) -> tuple[FloatArray, Any]:
         """Return transformed rows (m, d), and unchanged targets."""
-        return numbers(self.transformer.transform(named(rows, self.names))), targets
+        return as_floats(self.transformer.transform(with_names(rows, self.names))), targets
 
 
 def encoder_step(encoder: Any, names: Sequence[str] | None) -> "Encoded | Transformed":

@@ -348,7 +348,7 @@ class Counted:
 
 
 def test_the_page_never_holds_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rashomon_explorer.rows.cache.KEPT_BYTES", 2**16)
+    monkeypatch.setattr("rashomon_explorer.rows.chunked.CACHE_BYTES", 2**16)
     numbers = [Numeric(name, (-1, 1)) for name in ("a", "b")]
     schema = TableSchema([*numbers, YesNo("target", (0, 1), role="target")])
     rows = replace(chunk_rows(np.eye(2), [0, 1]), source=Counted(), rows=400)

@@ -15,8 +15,8 @@ from rashomon_explorer._utils import memory_limits
 from rashomon_explorer._utils.memory_limits import MemoryLimit
 from rashomon_explorer.exceptions import MemoryLimitError
 from rashomon_explorer.rows import ChunkedRows, chunk_rows
-from rashomon_explorer.rows.cache import cache_chunks
-from rashomon_explorer.rows.memory_budget import check_room, ran_out, threads_within
+from rashomon_explorer.rows.chunked import cache_chunks
+from rashomon_explorer.rows.memory_budget import check_memory, out_of_memory, threads_within
 from rashomon_explorer.rows.workers import Threads
 
 COLUMNS = 20
@@ -97,12 +97,12 @@ def test_threads_are_begun_only_where_each_has_room(monkeypatch: pytest.MonkeyPa
 def test_words_name_the_limit_and_what_suffices(monkeypatch: pytest.MonkeyPatch) -> None:
     _only(monkeypatch, MemoryLimit("ulimit -v", 700 * MIB, 690 * MIB, own=True))
     with pytest.raises(MemoryLimitError, match=r"ulimit -v leaves .* 700 MiB .*: allow \d{3} MiB"):
-        check_room(20 * MIB, "work")
+        check_memory(20 * MIB, "work")
     _only(monkeypatch, MemoryLimit("the container", 700 * MIB, 690 * MIB, own=False))
-    check_room(20 * MIB, "work")  # which others may give back
-    assert "the container leaves less" in str(ran_out(20 * MIB, "work"))
+    check_memory(20 * MIB, "work")  # which others may give back
+    assert "the container leaves less" in str(out_of_memory(20 * MIB, "work"))
     _only(monkeypatch)
-    assert "this machine" in str(ran_out(20 * MIB, "work"))
+    assert "this machine" in str(out_of_memory(20 * MIB, "work"))
 
 
 def _table() -> ChunkedRows:
@@ -115,13 +115,13 @@ def test_what_is_kept_gives_way_before_work_fails(monkeypatch: pytest.MonkeyPatc
     short = {"left": 1}
 
     def hungry(rows: Any, targets: Any) -> Any:
-        if table.source.first or short["left"]:  # type: ignore[attr-defined]
+        if table.source.cache or short["left"]:  # type: ignore[attr-defined]
             short["left"] = 0
             raise MemoryError("Unable to allocate what a row says")
         return (rows.sum(axis=0),)
 
     np.testing.assert_array_equal(table.reduce(hungry)[0], _table().reduce(_sums)[0])
-    assert not table.source.first  # type: ignore[attr-defined]
+    assert not table.source.cache  # type: ignore[attr-defined]
     short["left"] = 2
 
     def starved(rows: Any, targets: Any) -> Any:

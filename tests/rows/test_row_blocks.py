@@ -20,7 +20,7 @@ from rashomon_explorer import DPClassifier
 from rashomon_explorer.exceptions import DataError, RowsChangedError, RowsGoneError
 from rashomon_explorer.rows import ChunkedRows, chunk_rows
 from rashomon_explorer.rows import dask as dask_rows
-from rashomon_explorer.rows.cache import cache_chunks
+from rashomon_explorer.rows.chunked import cache_chunks
 from rashomon_explorer.rows.columns import read_column
 from rashomon_explorer.rows.dask import DaskRows, known_lengths
 from rashomon_explorer.rows.reduction import ChunkChecksums, Tree, branches
@@ -137,7 +137,7 @@ def test_kept_blocks_are_those_that_were_made() -> None:
     for room in (0, 5_000, 10**9):
         held = cache_chunks(table, room)
         assert _bits(held) == _bits(table)
-    assert len(cache_chunks(table, 5_000).source.first) == 2  # type: ignore[attr-defined]
+    assert len(cache_chunks(table, 5_000).source.cache) == 2  # type: ignore[attr-defined]
     assert cache_chunks(replace(table, workers=Jobs(2))).source is table.source
 
 
@@ -229,9 +229,9 @@ def _column_sums(rows: Any, targets: Any) -> tuple[Any, ...]:
 
 
 def test_no_more_is_kept_ready_than_a_quarter_of_what_is_left(monkeypatch: Any) -> None:
-    monkeypatch.setattr("rashomon_explorer.rows.cache.room", lambda: 4.0 * 4_000)
+    monkeypatch.setattr("rashomon_explorer.rows.chunked.available_memory", lambda: 4.0 * 4_000)
     ready = cache_chunks(small(chunk_rows(X, Y)))
-    held = sum(rows.nbytes + targets.nbytes for rows, targets in ready.source.first)
+    held = sum(rows.nbytes + targets.nbytes for rows, targets in ready.source.cache)
     assert 2_000 < held <= 4_000
     assert _bits(ready) == _bits(small(chunk_rows(X, Y)))
 

@@ -28,7 +28,7 @@ from rashomon_explorer.measures.multiplicity.table import CURATOR
 from rashomon_explorer.privacy.guarantee import guarantee_text
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
-from rashomon_explorer.rows.columns import each_row, read_column, read_targets
+from rashomon_explorer.rows.columns import map_rows, read_column, read_targets
 
 if TYPE_CHECKING:
     from fairlearn.metrics import MetricFrame
@@ -364,7 +364,7 @@ class FairnessAudit(ReprMixin):
         self._need_classes()
         chosen, task = self.models[model], self.task
         if isinstance(self.X, ChunkedRows):
-            labels = each_row(self.X, _FirstLabels(chosen))
+            labels = map_rows(self.X, _FirstLabels(chosen))
         else:
             labels = chosen.labels(self.X)[0]
         return fairness_frame(

@@ -1,4 +1,4 @@
-"""Row sources that wrap another source."""
+"""Sources that present the rows of another source or table differently."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,14 +8,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import IntArray
-from rashomon_explorer.rows.source import Piece, RowSource
+from rashomon_explorer.rows.source import Piece, RowSource, check_column, with_names
 
 
 @dataclass(frozen=True, eq=False)
-class SourceWrapper:
+class SourceView(RowSource):
     """Base class that delegates to a source; subclasses implement :meth:`pieces`."""
 
     source: RowSource
+
+    @property
+    def is_counted(self) -> bool:
+        """As the source."""
+        return self.source.is_counted
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -29,12 +34,12 @@ class SourceWrapper:
 
     @property
     def reread(self) -> bool:
-        """Whether another process may change the data."""
+        """As the source."""
         return self.source.reread
 
     @property
     def labelled(self) -> bool:
-        """Whether the source has targets."""
+        """As the source."""
         return self.source.labelled
 
     def place(self, row: int) -> str:
@@ -42,12 +47,12 @@ class SourceWrapper:
         return self.source.place(row)
 
     def only(self, column: str) -> RowSource:
-        """Return the same rows with one column."""
+        """Return the source with one column."""
         return self.source.only(column)
 
 
 @dataclass(frozen=True, eq=False)
-class WithColumns(SourceWrapper):
+class WithColumns(SourceView):
     """Source whose targets are replaced by columns in memory, a few bytes a row."""
 
     columns: NDArray[Any]
@@ -55,17 +60,17 @@ class WithColumns(SourceWrapper):
     @classmethod
     def of(cls, source: RowSource, columns: Mapping[str, ArrayLike]) -> "WithColumns":
         """Combine a source with columns."""
-        n, arrays = source.shape[0], {name: np.asarray(given) for name, given in columns.items()}
+        n, arrays = source.shape[0], {name: np.asarray(one) for name, one in columns.items()}
         for name, array in arrays.items():
             if not array.ndim or len(array) != n:
                 raise ValueError(
                     f"{name} must hold one entry for each of {n} rows, got shape {array.shape}"
                 )
         fields = [(name, array.dtype, array.shape[1:]) for name, array in arrays.items()]
-        whole = np.empty(n, dtype=np.dtype(fields))
+        records = np.empty(n, dtype=np.dtype(fields))
         for name, array in arrays.items():
-            whole[name] = array
-        return cls(source, whole)
+            records[name] = array
+        return cls(source, records)
 
     @property
     def labelled(self) -> bool:
@@ -80,7 +85,7 @@ class WithColumns(SourceWrapper):
 
 
 @dataclass(frozen=True, eq=False)
-class RowSubset(SourceWrapper):
+class RowSubset(SourceView):
     """Rows of a source at selected positions, in their order."""
 
     places: IntArray
@@ -89,8 +94,8 @@ class RowSubset(SourceWrapper):
     def of(cls, source: RowSource, most: int, seed: int) -> "RowSubset":
         """Sample this many positions without replacement; all if there are fewer."""
         n = source.shape[0]
-        picks = np.random.default_rng(seed)  # selects rows; not privacy noise
-        return cls(source, np.sort(picks.choice(n, size=min(most, n), replace=False)))
+        rng = np.random.default_rng(seed)  # selects rows; not privacy noise
+        return cls(source, np.sort(rng.choice(n, size=min(most, n), replace=False)))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -99,11 +104,11 @@ class RowSubset(SourceWrapper):
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
         """Yield the selected rows of the source's pieces."""
-        wanted = self.places[low:high]
-        at = int(wanted[0])
-        for X, y in self.source.pieces(at, int(wanted[-1]) + 1):
-            first, last = np.searchsorted(wanted, [at, at + len(X)])
-            here = wanted[first:last] - at
+        selected = self.places[low:high]
+        at = int(selected[0])
+        for X, y in self.source.pieces(at, int(selected[-1]) + 1):
+            first, last = np.searchsorted(selected, [at, at + len(X)])
+            here = selected[first:last] - at
             at += len(X)
             if len(here):
                 rows = X.iloc[here] if hasattr(X, "iloc") else X[here]
@@ -116,3 +121,43 @@ class RowSubset(SourceWrapper):
     def only(self, column: str) -> "RowSubset":
         """Return the same rows with one column."""
         return RowSubset(self.source.only(column), self.places)
+
+
+@dataclass(frozen=True, eq=False)
+class NamedColumns(SourceView):
+    """Source of DataFrames, from a source of arrays."""
+
+    titles: tuple[str, ...]
+    column: str | None = None
+
+    @property
+    def X(self) -> Any:
+        """The source's array, if it has one."""
+        return getattr(self.source, "X", None)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return self.source.shape[0], len(self.names)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of the columns."""
+        return self.titles if self.column is None else (self.column,)
+
+    @property
+    def labelled(self) -> bool:
+        """As the source; False for a single column."""
+        return self.column is None and self.source.labelled
+
+    def pieces(self, low: int, high: int) -> Iterator[Piece]:
+        """Pieces of the source, as DataFrames."""
+        for rows, targets in self.source.pieces(low, high):
+            frame = with_names(rows, self.titles)
+            yield (frame if self.column is None else frame[[self.column]]), targets
+
+    def only(self, column: str) -> RowSource:
+        """Return one column; for files, any column that they have."""
+        if column not in self.titles:
+            return self.source.only(column)
+        return NamedColumns(self.source, self.titles, check_column(column, self.titles))
