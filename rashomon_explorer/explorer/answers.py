@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from threading import Lock, RLock
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from rashomon_explorer.explorer.family import (
     tree_questions,
     tree_rows,
 )
-from rashomon_explorer.explorer.model_inputs import group_labels, grouping_rule
+from rashomon_explorer.explorer.model_inputs import ModelInputs, group_labels, grouping_rule
 from rashomon_explorer.explorer.selection import CurrentSelection, taken
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.streamed_table import feature_schema, streamed_table
@@ -27,7 +27,6 @@ from rashomon_explorer.measures import exact_coefficient_ranges, flip_psi, model
 from rashomon_explorer.measures.ranges import FlipPsi, people_ranges, proved_people, set_problem
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.plots.text import counted, empty_set_message
-from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.steps import Transformed
 from rashomon_explorer.sets import PredictorSet, RashomonSet
 from rashomon_explorer.sets.models.trees import Node, count_leaves
@@ -47,29 +46,10 @@ _NO_LINEAR = "Exact results need linear models with a convex loss."
 _NO_TARGETS = "Exact results need the rows and their targets."
 
 
-class _Screen(Protocol):
-    """Models on screen and their rows."""
-
-    state: ExplorerState
-    rows: Any
-
-    @property
-    def chunks(self) -> ChunkedRows | None:
-        """All rows if the table is chunked (``rows`` is then a sample); else None."""
-
-    @property
-    def sample_words(self) -> str:
-        """Description of the sample; empty if ``rows`` are all rows."""
-
-    @property
-    def targets(self) -> Any:
-        """Targets in the coding of the models."""
-
-
 class ExactAnswers:
     """Exact results for the set on screen.  Curator: computed from private rows."""
 
-    def __init__(self, screen: _Screen) -> None:
+    def __init__(self, screen: ModelInputs) -> None:
         self._screen = screen
         self.state = screen.state
         self._of: tuple[Any, ...] = ()

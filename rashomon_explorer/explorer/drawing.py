@@ -15,10 +15,9 @@ from sklearn.base import BaseEstimator
 from rashomon_explorer.estimators.feasibility import infeasibility_message, is_tried
 from rashomon_explorer.exceptions import DataError, SamplerError
 from rashomon_explorer.explorer import messages
-from rashomon_explorer.explorer.account import Cost, draw_cost
 from rashomon_explorer.explorer.background import BackgroundTask, has_event_loop
 from rashomon_explorer.explorer.dataset import note_table
-from rashomon_explorer.explorer.paid import PaidAction
+from rashomon_explorer.explorer.paid import PaidAction, Quote
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import FORETELLING, ExplorerState, Favourites
 from rashomon_explorer.mechanisms.planning.plan import Plan
@@ -175,53 +174,24 @@ class SetDraw(PaidAction[DrawJob]):
         self._testing = threading.Lock()
         self._phase_before = self.state.phase
 
-    @property
-    def plan(self) -> Any:
-        """See `PaidAction.plan`."""
-        return self.state.plan
-
-    @property
-    def cost(self) -> Cost | None:
-        """See `PaidAction.cost`; None if nothing is charged."""
-        return draw_cost(self.state)
-
-    @property
-    def label(self) -> str:
-        """See `PaidAction.label`."""
-        known = self.state.data is not None and self.state.plan is not None
-        return f"Draw {plural(self.state.requested_draws, 'model')}" if known else "Draw"
-
-    @property
-    def unavailable(self) -> str:
-        """See `PaidAction.unavailable`."""
-        return super().unavailable or self.state.no_plan
-
-    @property
-    def free(self) -> str:
-        """See `PaidAction.free`."""
-        return self.state.uncharged
-
-    @property
-    def weakness(self) -> str:
-        """See `PaidAction.weakness`."""
-        return "" if self.cost is None else weak_guarantee_reason(self.plan)
-
-    @property
-    def promise(self) -> tuple[str, str]:
-        """See `PaidAction.promise`."""
-        if has_hit_rate(self.plan):
-            hits = f"<b>{guaranteed_hits(self.plan)}</b>"
-            return f"{hits} within ψ", f"Each draw is within ψ with probability {hits}."
-        excess = at_most(getattr(self.plan, "weighed_excess", self.plan.excess_bound))
-        return f"excess {escape(excess)}", ""
+    def planned(self) -> Quote:
+        """See `PaidAction.planned`."""
+        state, plan = self.state, self.state.plan
+        if plan is None:
+            return Quote(unavailable=state.no_plan, free=state.uncharged)
+        if has_hit_rate(plan):
+            hits = f"<b>{guaranteed_hits(plan)}</b>"
+            texts = f"Each draw is within ψ with probability {hits}.", f"{hits} within ψ"
+        else:
+            excess = at_most(getattr(plan, "weighed_excess", plan.excess_bound))
+            texts = "", f"excess {escape(excess)}"
+        weakness = "" if state.uncharged else weak_guarantee_reason(plan)
+        label = f"Draw {plural(state.requested_draws, 'model')}"
+        return Quote(plan, None, label, state.no_plan, state.uncharged, weakness, *texts)
 
     def start(self) -> None:
         """Draw; inside an event loop, first test the sampler in a worker thread if it may fail."""
-        if (
-            has_event_loop()
-            and self._may_fail(self.plan)
-            and repr(self.plan) not in self._infeasible
-        ):
+        if has_event_loop() and self._is_untested(self.state.plan):
             self._test_and_start()
             return
         with self.session.together():
@@ -374,7 +344,7 @@ class SetDraw(PaidAction[DrawJob]):
         with self.state.hold_trait_notifications():
             self.state.phase, self.state.alert = FORETELLING, None
         self.session.set_status(_TESTING)
-        plan = self.plan
+        plan = self.state.plan
 
         def test() -> None:
             with suppress(Exception):  # raised again by `prepare`
@@ -395,9 +365,10 @@ class SetDraw(PaidAction[DrawJob]):
 
     def _refuse_if_infeasible(self) -> None:
         """Raise a SamplerError once per plan, before any charge, if draws are likely to fail."""
-        if not self._may_fail(self.plan):
+        plan = self.state.plan
+        if not self._may_fail(plan):
             return
-        reason, self._infeasible[repr(self.plan)] = self._reason(self.plan), ""
+        reason, self._infeasible[repr(plan)] = self._reason(plan), ""
         if reason:
             raise SamplerError(
                 f"{reason} Nothing was charged. Press Draw again to try anyway: the privacy cost "

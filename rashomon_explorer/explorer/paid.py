@@ -3,7 +3,7 @@
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
@@ -13,7 +13,7 @@ import numpy as np
 from rashomon_explorer.estimators import DPBilevelSearch, DPClassifier, DPRegressor
 from rashomon_explorer.exceptions import BudgetExceededError, LedgerError, SamplerError
 from rashomon_explorer.explorer import messages
-from rashomon_explorer.explorer.account import Cost, to_charge
+from rashomon_explorer.explorer.account import Account, Cost, to_charge
 from rashomon_explorer.explorer.background import BackgroundTask
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.set_store import NumberedFiles, read_file
@@ -36,6 +36,30 @@ class Charged(Protocol):
 
 
 T = TypeVar("T", bound=Charged)
+
+
+@dataclass(frozen=True)
+class Quote:
+    """What an action would do now: its plan with guarantee and cost, or why it is unavailable."""
+
+    plan: Any = None
+    account: Account | None = None
+    label: str = ""
+    unavailable: str = ""
+    free: str = ""
+    """Why nothing is charged and there is no guarantee."""
+
+    weakness: str = ""
+    promise: str = ""
+    brief: str = ""
+    """Guarantee as HTML: in a sentence, and briefly for phones."""
+
+    @property
+    def cost(self) -> Cost | None:
+        """Privacy cost of the plan; None without a plan or if nothing is charged."""
+        if self.plan is None or self.account is None or self.free:
+            return None
+        return Cost(self.plan, self.account)
 
 
 class PaidAction(ABC, Generic[T]):
@@ -65,12 +89,11 @@ class PaidAction(ABC, Generic[T]):
         self.state = session.state
         self.shown: Callable[[], object] = lambda: None
         self.observers: list[Callable[[], object]] = []
-        self.task = BackgroundTask(self.doing, self._report, lambda: self._started_or_ended())
+        self.task = BackgroundTask(self.doing, self._report, self._started_or_ended)
 
-    @property
     @abstractmethod
-    def plan(self) -> Any:
-        """Plan of the current settings; None if there is no valid one."""
+    def planned(self) -> Quote:
+        """Quote of the current settings, for a table whose plan may be shown."""
 
     @abstractmethod
     def work(self, ledger: Path | None, adds: float) -> Callable[[], T]:
@@ -80,38 +103,12 @@ class PaidAction(ABC, Generic[T]):
     def show(self, result: T) -> str:
         """Show the result; return its description for the receipt."""
 
-    @property
-    def label(self) -> str:
-        """What the action does, on its button."""
-        return self.verb
-
-    @property
-    def unavailable(self) -> str:
-        """Why the action is unavailable, whatever it costs; empty if it is available."""
-        if self.state.data is None:
-            return "Choose a data set first."
-        return self.state.unconfirmed_reason
-
-    @property
-    def free(self) -> str:
-        """Why the action is not charged and has no guarantee; empty if it is charged."""
-        return ""
-
-    @property
-    def weakness(self) -> str:
-        """Why the guarantee of the plan is weak; empty if it is not weak."""
-        return ""
-
-    @property
-    def promise(self) -> tuple[str, str]:
-        """What the plan guarantees, as HTML: briefly, and in a sentence."""
-        return "", ""
-
-    @property
-    def cost(self) -> Cost | None:
-        """Privacy cost of the plan; None without a plan."""
-        account, plan = self.state.account, self.plan
-        return None if account is None or plan is None else Cost(plan, account)
+    def quote(self) -> Quote:
+        """Plan, cost and guarantee of the current settings, or why the action is unavailable."""
+        state = self.state
+        reason = "Choose a data set first." if state.data is None else state.unconfirmed_reason
+        quote = Quote(unavailable=reason) if reason else self.planned()
+        return replace(quote, account=state.account, label=quote.label or self.verb)
 
     def start(self) -> None:
         """Charge the ledger and show the result, in a worker thread if there is an event loop."""
@@ -131,9 +128,10 @@ class PaidAction(ABC, Generic[T]):
         if self.state.unconfirmed:
             raise LedgerError(f"nothing of this table can be released: {self.state.unconfirmed}")
         self.session.refresh_account()
-        cost = self.cost
+        quote = self.quote()
+        cost = quote.cost
         if cost is None:
-            raise SamplerError(f"there is no plan for {self.name}: {self.unavailable}")
+            raise SamplerError(f"there is no plan for {self.name}: {quote.unavailable}")
         if not cost.affordable:
             raise BudgetExceededError(
                 f"{messages.budget_text(cost.account)} {cost.shortage(self.remedy)} Nothing was "
@@ -302,32 +300,17 @@ class SingleModel(SavedAction[PaidModel]):
         session.state.observe(lambda _: self.replan(), ["goal", "data", "view", *SETTINGS, *BUDGET])
         super().__init__(session)
 
-    @property
-    def plan(self) -> ModelPlan | None:
-        """See `PaidAction.plan`."""
+    def planned(self) -> Quote:
+        """See `PaidAction.planned`."""
         plan = self.state.one_plan
-        return plan if isinstance(plan, ModelPlan) else None
-
-    @property
-    def unavailable(self) -> str:
-        """See `PaidAction.unavailable`."""
-        plan = self.state.one_plan
-        return plan if isinstance(plan, str) else super().unavailable
-
-    @property
-    def weakness(self) -> str:
-        """See `PaidAction.weakness`."""
-        return "" if self.plan is None else self.plan.weakness
-
-    @property
-    def promise(self) -> tuple[str, str]:
-        """See `PaidAction.promise`."""
-        if self.plan is None:
-            return "", ""
-        excess, mechanism = escape(at_most(self.plan.excess_bound)), self.plan.mechanism
-        return f"excess {excess}", (
-            f"One model by {escape(mechanism.replace('_', ' '))}: expected excess loss "
-            f"<b>{excess}</b>."
+        if not isinstance(plan, ModelPlan):
+            return Quote(unavailable=plan or "")
+        excess, mechanism = escape(at_most(plan.excess_bound)), plan.mechanism.replace("_", " ")
+        return Quote(
+            plan,
+            weakness=plan.weakness,
+            promise=f"One model by {escape(mechanism)}: expected excess loss <b>{excess}</b>.",
+            brief=f"excess {excess}",
         )
 
     def make_estimator(self, *, ledger: Path | None = None) -> Any:
@@ -466,31 +449,17 @@ class PenaltyTuning(SavedAction[Tuned]):
         session.state.observe(lambda _: self.replan(), planned_by)
         super().__init__(session)
 
-    @property
-    def plan(self) -> TuningPlan | None:
-        """See `PaidAction.plan`."""
-        return None if self.state.tuning is None else self.state.tuning.plan
-
-    @property
-    def unavailable(self) -> str:
-        """See `PaidAction.unavailable`."""
-        return "" if self.state.tuning is None else self.state.tuning.why_not
-
-    @property
-    def weakness(self) -> str:
-        """See `PaidAction.weakness`."""
-        plan = self.plan
-        return "" if plan is None or not plan.weakness else f"{plan.weakness}. {plan.suggestion}"
-
-    @property
-    def promise(self) -> tuple[str, str]:
-        """See `PaidAction.promise`."""
-        plan = self.plan
-        if plan is None:
-            return "", ""
-        return "", (
-            f"{plural(plan.n_draws, 'draw')} from {plan.n_points} penalties by the "
-            f"{escape(plan.mechanism)} mechanism: {escape(guarantee_text(plan))}."
+    def planned(self) -> Quote:
+        """See `PaidAction.planned`."""
+        offer = self.state.tuning
+        if offer is None or offer.plan is None:
+            return Quote(unavailable="" if offer is None else offer.why_not)
+        plan = offer.plan
+        return Quote(
+            plan,
+            weakness=plan.weakness and f"{plan.weakness}. {plan.suggestion}",
+            promise=f"{plural(plan.n_draws, 'draw')} from {plan.n_points} penalties by the "
+            f"{escape(plan.mechanism)} mechanism: {escape(guarantee_text(plan))}.",
         )
 
     def make_search(self, *, ledger: Path | None = None) -> DPBilevelSearch:

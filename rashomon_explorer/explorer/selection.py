@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.exceptions import PrivacyLeakWarning
 from rashomon_explorer.explorer.family import trees_in
-from rashomon_explorer.explorer.model_inputs import group_columns, group_labels
-from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.explorer.model_inputs import ModelInputs, group_columns, group_labels
 from rashomon_explorer.plots.text import plural
 from rashomon_explorer.rows import ChunkedRows
 
@@ -29,33 +28,10 @@ _FEW_OF_BLOCKS, _ROWS_ASKED = 20, 400_000_000
 at most so many that people times rows stays below the second number."""
 
 
-class _Screen(Protocol):
-    """Models on screen and their rows."""
-
-    state: ExplorerState
-    rows: Any
-
-    @property
-    def sample_words(self) -> str:
-        """Description of the sample if the rows are one; else empty."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of all rows, in memory or chunked, and number of columns."""
-
-    @property
-    def encoder(self) -> Any:
-        """Encoder of the rows; None for rows that were given encoded."""
-
-    @property
-    def targets(self) -> Any:
-        """Targets in the coding of the models."""
-
-
 class CurrentSelection:
     """Models and people that the figures show."""
 
-    def __init__(self, screen: _Screen) -> None:
+    def __init__(self, screen: ModelInputs) -> None:
         self._screen = screen
         self.state = screen.state
         self._columns: tuple[Any, tuple[str, ...]] = (None, ())

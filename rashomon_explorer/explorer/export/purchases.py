@@ -17,7 +17,7 @@ from rashomon_explorer.explorer.account import Account
 from rashomon_explorer.explorer.export.basket import Basket, Paid
 from rashomon_explorer.explorer.family import in_words, spent_delta, trees_in
 from rashomon_explorer.explorer.messages import LOGGER, PAID_READ, STILL_THERE, report
-from rashomon_explorer.explorer.paid import PaidAction
+from rashomon_explorer.explorer.paid import PaidAction, Quote
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.set_store import Failed, NumberedFiles, log_unread, read_file
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
@@ -26,7 +26,6 @@ from rashomon_explorer.privacy import Guarantee, adaptive_epsilon
 from rashomon_explorer.privacy.composition import ledger_order
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.release import ReleasedAggregates, release
-from rashomon_explorer.release.plan import ReleasePlan
 from rashomon_explorer.release.released import from_released_values, released_values
 from rashomon_explorer.sets import RashomonSet, ReleasedSet, ReleasedTrees
 
@@ -201,21 +200,12 @@ class AggregateRelease(PaidAction[Purchase]):
         self.state.observe(lambda _: self._follow(), ["in_view", "rashomon_set"])
         self._follow()
 
-    @property
-    def plan(self) -> ReleasePlan | None:
-        """See `PaidAction.plan`; the plan of the selected basket."""
-        return None if self.selected is None else self.selected.plan
-
-    @property
-    def label(self) -> str:
-        """See `PaidAction.label`."""
-        names = () if self.selected is None else self.selected.names
-        return f"Release {plural(len(names), 'aggregate')}" if names else "Release aggregates"
-
-    @property
-    def unavailable(self) -> str:
-        """See `PaidAction.unavailable`."""
-        return self.why_not
+    def planned(self) -> Quote:
+        """See `PaidAction.planned`; the quote of the selected basket."""
+        if self.selected is None or self.selected.plan is None:
+            return Quote(unavailable=self.why_not, label="Release aggregates")
+        label = f"Release {plural(len(self.selected.names), 'aggregate')}"
+        return Quote(self.selected.plan, label=label)
 
     def models(self, draws: tuple[int, ...] | None = None) -> Paid:
         """Release the set on screen, or some of its draws, chosen without private rows."""

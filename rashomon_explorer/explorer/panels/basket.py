@@ -7,6 +7,7 @@ import ipywidgets
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
 from rashomon_explorer.explorer.export.basket import AGGREGATES, Aggregate, Basket
 from rashomon_explorer.explorer.export.purchases import AggregateRelease
+from rashomon_explorer.explorer.paid import Quote
 from rashomon_explorer.explorer.panels.card import display, row, styled
 from rashomon_explorer.explorer.panels.draw import PaidPanel
 from rashomon_explorer.explorer.widgets.controls import ChoiceTable, Slider
@@ -121,10 +122,10 @@ class BasketPanel(PaidPanel):
         self.table.disabled = self.epsilon.disabled = action.task.running or self.state.busy
         super().refresh()
 
-    def price_texts(self) -> tuple[str, str]:
+    def price_texts(self, quote: Quote) -> tuple[str, str]:
         """See `PaidPanel.price_texts`."""
-        empty = self.action.cost is None and not self.action.unavailable
-        return (_EMPTY, _EMPTY) if empty else super().price_texts()
+        empty = quote.cost is None and not quote.unavailable
+        return (_EMPTY, _EMPTY) if empty else super().price_texts(quote)
 
     def _offer(self) -> None:
         """Update the choices of models and groups."""

@@ -20,6 +20,7 @@ from rashomon_explorer.explorer.paid import (
     PaidAction,
     PaidModel,
     PenaltyTuning,
+    Quote,
     SingleModel,
     Tuned,
 )
@@ -140,66 +141,61 @@ class PaidPanel(Panel):
 
     def refresh(self) -> None:
         """Update the button and the privacy cost."""
-        action, cost = self.action, self.action.cost
+        quote, running = self.action.quote(), self.action.task.running
+        cost = quote.cost
         self.question.close()
         over = cost is not None and not cost.affordable
-        planned = bool(action.free) or cost is not None
-        busy = action.task.running or self.state.busy
-        self.button.disabled = busy or over or not planned or bool(action.unavailable)
+        unplanned = bool(quote.unavailable) or (cost is None and not quote.free)
+        self.button.disabled = running or self.state.busy or over or unplanned
         # Highlight the button only if the action is affordable and its guarantee is not weak.
-        self.button.button_style = "" if over or action.weakness else "primary"
-        self.button.description = self._label()
-        brief, sentence = self.price_texts()
+        self.button.button_style = "" if over or quote.weakness else "primary"
+        priced = f"{quote.label} ({cost.text})" if cost and not quote.unavailable else quote.label
+        self.button.description = f"{self.action.doing}…" if running else priced
+        brief, sentence = self.price_texts(quote)
         note, short = f'<p class="rx-note">{sentence}</p>', f'<p class="rx-brief">{brief}</p>'
         self.price.value = f"{note}{short}" if sentence else ""
 
     def confirm_or_start(self) -> None:
         """Start the action, or ask for confirmation if one is needed."""
-        action, cost = self.action, self.action.cost
-        asks = action.always_asks or bool(action.weakness)
+        action, quote = self.action, self.action.quote()
+        cost, asks = quote.cost, action.always_asks or bool(quote.weakness)
         if cost is None or not cost.affordable or not asks or self.question.open:
             self.question.close()
             action.start()
             return
-        why = f"Spend {cost.text} with such a weak guarantee? " if action.weakness else ""
-        label = f"{action.verb} anyway" if action.weakness else f"Spend {cost.text} permanently"
+        why = f"Spend {cost.text} with such a weak guarantee? " if quote.weakness else ""
+        label = f"{action.verb} anyway" if quote.weakness else f"Spend {cost.text} permanently"
         self.question.ask(f"{why}This cannot be undone.{self.alternatives()}", label)
 
     def alternatives(self) -> str:
         """Describe what else can be done about a weak guarantee."""
         return ""
 
-    def price_texts(self) -> tuple[str, str]:
+    def price_texts(self, quote: Quote) -> tuple[str, str]:
         """Return privacy cost and guarantee: a short text for phones, and a sentence."""
-        action, cost = self.action, self.action.cost
+        cost = quote.cost
         if self.state.unconfirmed_reason:
             return "Not shown in the release", f"{escape(self.state.unconfirmed_reason)}."
         if self.state.data is None:
             return "Choose a data set first", "Choose a data set first."
-        if action.unavailable:
-            return "<b>Unavailable</b>", f"<b>Unavailable</b>: {escape(action.unavailable)}"
-        if action.free:
-            why = f"<b>No guarantee</b>, and nothing is charged: {escape(action.free)}."
+        if quote.unavailable:
+            return "<b>Unavailable</b>", f"<b>Unavailable</b>: {escape(quote.unavailable)}"
+        if quote.free:
+            why = f"<b>No guarantee</b>, and nothing is charged: {escape(quote.free)}."
             return "<b>No guarantee</b>, no charge", why
         if cost is None:
             return "", ""
         if not cost.affordable:
             brief = f"<b>Over the budget</b> by {cost_text(-cost.left_after)}"
-            return brief, f"<b>Over the budget</b>: {escape(cost.shortage(action.remedy))}"
+            shortage = escape(cost.shortage(self.action.remedy))
+            return brief, f"<b>Over the budget</b>: {shortage}"
         spends = f"This will spend <b>{cost.text}</b>"
         spends += f" ({cost.alone})" if cost.alone else ""
-        if action.weakness:
-            why = f"{spends}. The guarantee is weak: {escape(action.weakness)}."
+        if quote.weakness:
+            why = f"{spends}. The guarantee is weak: {escape(quote.weakness)}."
             return f"<b>{cost.text}</b> · weak guarantee", why
-        brief, promise = action.promise
-        return " · ".join(filter(None, (f"<b>{cost.text}</b>", brief))), f"{spends}. {promise}"
-
-    def _label(self) -> str:
-        if self.action.task.running:
-            return f"{self.action.doing}…"
-        cost = self.action.cost
-        priced = cost is not None and not self.action.unavailable
-        return f"{self.action.label} ({cost.text})" if priced and cost else self.action.label
+        brief = f"<b>{cost.text}</b> · {quote.brief}" if quote.brief else f"<b>{cost.text}</b>"
+        return brief, f"{spends}. {quote.promise}"
 
 
 class DrawPanel(PaidPanel):
@@ -247,10 +243,10 @@ class DrawPanel(PaidPanel):
         suggested = bool(self.suggestions.buttons)
         return " The suggestions above improve the guarantee." if suggested else ""
 
-    def price_texts(self) -> tuple[str, str]:
+    def price_texts(self, quote: Quote) -> tuple[str, str]:
         """See `PaidPanel.price_texts`; during a draw, that its cost is reserved."""
         if not self.state.spent or self.state.uncharged:
-            return super().price_texts()
+            return super().price_texts(quote)
         checks = self.state.phase == "reserved" and streamed_table(self.state.data) is not None
         when = " once all rows are checked" if checks else ""
         return "", f"The privacy cost is reserved in the ledger{when}."

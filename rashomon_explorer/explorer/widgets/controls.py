@@ -10,10 +10,15 @@ import traitlets
 from numpy.typing import ArrayLike
 
 
+def script(*names: str) -> str:
+    """Return JavaScript files of this folder, joined."""
+    return "".join((Path(__file__).parent / name).read_text(encoding="utf-8") for name in names)
+
+
 class Slider(anywidget.AnyWidget):
     """Number chosen by slider, keyboard or text box."""
 
-    _esm = (Path(__file__).parent / "dial.js").read_text(encoding="utf-8")
+    _esm = script("dial.js")
     value = traitlets.Float(1.0).tag(sync=True)
     low = traitlets.Float(0.0).tag(sync=True)
     high = traitlets.Float(1.0).tag(sync=True)
@@ -25,9 +30,6 @@ class Slider(anywidget.AnyWidget):
     unit = traitlets.Unicode("").tag(sync=True)
     help = traitlets.Unicode("").tag(sync=True)
     disabled = traitlets.Bool(False).tag(sync=True)
-
-    def __init__(self, **traits: Any) -> None:
-        super().__init__(**traits)
 
     @traitlets.validate("value")
     def _within(self, proposal: dict[str, Any]) -> float:
@@ -42,7 +44,7 @@ class Slider(anywidget.AnyWidget):
 class Fold(anywidget.AnyWidget):
     """Button that folds and unfolds the box around it, by the attribute ``data-open``."""
 
-    _esm = (Path(__file__).parent / "fold.js").read_text(encoding="utf-8")
+    _esm = script("fold.js")
     label = traitlets.Unicode("").tag(sync=True)
     words = traitlets.Unicode("").tag(sync=True)
     unfolded = traitlets.Bool(False).tag(sync=True)
@@ -54,7 +56,7 @@ class Fold(anywidget.AnyWidget):
 class Tabs(anywidget.AnyWidget):
     """One view of several, chosen by link, by address (``#set``), or from Python."""
 
-    _esm = (Path(__file__).parent / "tabs.js").read_text(encoding="utf-8")
+    _esm = script("tabs.js")
     options: traitlets.List[list[str]] = traitlets.List().tag(sync=True)
     value = traitlets.Unicode("").tag(sync=True)
     label = traitlets.Unicode("").tag(sync=True)
@@ -76,7 +78,7 @@ class Tabs(anywidget.AnyWidget):
 class Step(anywidget.AnyWidget):
     """Step of the page, shown as a button and one line."""
 
-    _esm = (Path(__file__).parent / "step.js").read_text(encoding="utf-8")
+    _esm = script("step.js")
     title = traitlets.Unicode("").tag(sync=True)
     summary = traitlets.Unicode("").tag(sync=True)
     opens = traitlets.Bool(True).tag(sync=True)
@@ -87,13 +89,13 @@ class Step(anywidget.AnyWidget):
 class ThemeSwitch(anywidget.AnyWidget):
     """Switch between light and dark, stored in the browser; notebooks have their own theme."""
 
-    _esm = (Path(__file__).parent / "theme_switch.js").read_text(encoding="utf-8")
+    _esm = script("theme_switch.js")
 
 
 class ChoiceTable(anywidget.AnyWidget):
     """Table of aggregates with check boxes, their noise and their share of the cost."""
 
-    _esm = (Path(__file__).parent / "choice_table.js").read_text(encoding="utf-8")
+    _esm = script("choice_table.js")
     rows = traitlets.List(traitlets.Dict()).tag(sync=True)
     ticked = traitlets.Dict().tag(sync=True)
     headings = traitlets.List(traitlets.List(traitlets.Unicode())).tag(sync=True)
@@ -104,7 +106,7 @@ class ChoiceTable(anywidget.AnyWidget):
 class KernelWatch(anywidget.AnyWidget):
     """Alert that appears if the kernel does not respond; otherwise invisible."""
 
-    _esm = (Path(__file__).parent / "kernel_watch.js").read_text(encoding="utf-8")
+    _esm = script("kernel_watch.js")
     patience = traitlets.Float(20.0).tag(sync=True)
     words = traitlets.Unicode(
         "The kernel of this page does not respond: it is busy or has ended. If this message "
@@ -120,19 +122,16 @@ class KernelWatch(anywidget.AnyWidget):
 class LiveText(anywidget.AnyWidget):
     """Text in a live region of the page."""
 
-    _esm = (Path(__file__).parent / "live.js").read_text(encoding="utf-8")
+    _esm = script("live.js")
     html = traitlets.Unicode("").tag(sync=True)
     role = traitlets.Unicode("status").tag(sync=True)
     kind = traitlets.Unicode("").tag(sync=True)
-
-    def __init__(self, role: str = "status", kind: str = "") -> None:
-        super().__init__(role=role, kind=kind)
 
 
 class ModelTable(anywidget.AnyWidget):
     """Table with one row per model; only visible rows are in the document."""
 
-    _esm = (Path(__file__).parent / "model_table.js").read_text(encoding="utf-8")
+    _esm = script("model_table.js")
     columns: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
     count = traitlets.Int(0).tag(sync=True)
     picked: traitlets.List[int] = traitlets.List().tag(sync=True)
@@ -175,7 +174,7 @@ def table_column(
 class RowTable(anywidget.AnyWidget):
     """Table that is sorted by its headings, searched by text, and selected by row."""
 
-    _esm = (Path(__file__).parent / "row_table.js").read_text(encoding="utf-8")
+    _esm = script("row_table.js")
     columns = traitlets.List(traitlets.Dict()).tag(sync=True)
     rows = traitlets.List(traitlets.Dict()).tag(sync=True)
     picked = traitlets.List(traitlets.Int()).tag(sync=True)
@@ -183,14 +182,11 @@ class RowTable(anywidget.AnyWidget):
     hint = traitlets.Unicode("Search").tag(sync=True)
     note = traitlets.Unicode("").tag(sync=True)
 
-    def __init__(self, *, label: str, hint: str = "Search") -> None:
-        super().__init__(label=label, hint=hint)
-
 
 class TableForm(anywidget.AnyWidget):
     """Form with one row per column; Python answers every edit with all rows."""
 
-    _esm = (Path(__file__).parent / "table_form.js").read_text(encoding="utf-8")
+    _esm = script("table_form.js")
     rows = traitlets.List(traitlets.Dict()).tag(sync=True)
     edit = traitlets.Dict().tag(sync=True)
     disabled = traitlets.Bool(False).tag(sync=True)

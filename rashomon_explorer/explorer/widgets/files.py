@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import anywidget
@@ -12,10 +11,9 @@ import plotly
 import plotly.graph_objects as go
 import traitlets
 
+from rashomon_explorer.explorer.widgets.controls import script
 from rashomon_explorer.explorer.widgets.plotly_view import shared_bundle
 
-_HERE = Path(__file__).parent
-_PARTS = ("plotly_library.js", "pictures.js", "download.js")
 _BEGUN, _BETWEEN = 20.0, 60.0
 """Seconds to wait for a browser's first picture, and for each further one."""
 
@@ -43,7 +41,7 @@ Making = Callable[[], FileInTransit | ToPicture]
 class Download(anywidget.AnyWidget):
     """Button that makes a file and sends it to the browser."""
 
-    _esm = "".join((_HERE / name).read_text(encoding="utf-8") for name in _PARTS)
+    _esm = script("plotly_library.js", "pictures.js", "download.js")
     label = traitlets.Unicode("Save").tag(sync=True)
     hint = traitlets.Unicode("").tag(sync=True)
     primary = traitlets.Bool(False).tag(sync=True)
@@ -131,7 +129,7 @@ _MEGABYTE = 1_000_000
 class FilePicker(anywidget.AnyWidget):
     """Native input for one file, with its name."""
 
-    _esm = (Path(__file__).parent / "file_picker.js").read_text(encoding="utf-8")
+    _esm = script("file_picker.js")
     label = traitlets.Unicode("File").tag(sync=True)
     accept = traitlets.Unicode("").tag(sync=True)
     name = traitlets.Unicode("").tag(sync=True)
@@ -155,7 +153,7 @@ class FilePicker(anywidget.AnyWidget):
 class Saver(anywidget.AnyWidget):
     """Button that saves text; disabled while there is none."""
 
-    _esm = (Path(__file__).parent / "saver.js").read_text(encoding="utf-8")
+    _esm = script("saver.js")
     label = traitlets.Unicode("Save").tag(sync=True)
     name = traitlets.Unicode("").tag(sync=True)
     content = traitlets.Unicode("").tag(sync=True)

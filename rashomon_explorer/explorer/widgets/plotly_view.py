@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import anywidget
@@ -13,6 +12,7 @@ import plotly.graph_objects as go
 import traitlets
 
 from rashomon_explorer._utils.assets import plotly_module
+from rashomon_explorer.explorer.widgets.controls import script
 from rashomon_explorer.plots.theme import templates
 
 
@@ -88,8 +88,6 @@ def _shared(before: Any, after: Any) -> int:
     return low
 
 
-_HERE = Path(__file__).parent
-_PARTS = ("plotly_library.js", "plot_handle.js", "plotly_view.js")
 _BUTTONS = ["zoom2d", "pan2d", "resetScale2d"]
 _PICKING = ["select2d", "lasso2d"]
 _QUIET = 1.0  # seconds after the last patch until the figure is sent whole
@@ -98,7 +96,7 @@ _QUIET = 1.0  # seconds after the last patch until the figure is sent whole
 class PlotlyView(anywidget.AnyWidget):
     """Figure that follows the page's theme and width and reports when it is drawn."""
 
-    _esm = "".join((_HERE / name).read_text(encoding="utf-8") for name in _PARTS)
+    _esm = script("plotly_library.js", "plot_handle.js", "plotly_view.js")
     figure = traitlets.Dict().tag(sync=True)
     rev = traitlets.Int(0).tag(sync=True)
     label = traitlets.Unicode("figure").tag(sync=True)
