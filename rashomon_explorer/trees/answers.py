@@ -174,7 +174,7 @@ class _Room:
     """Cost of the rest of a tree outside each set of rows, and errors in units of rows."""
 
     base: float
-    given: list[NDArray[np.float64]]
+    allowed: list[NDArray[np.float64]]
 
     @classmethod
     def of(cls, counted: CountedTrees) -> _Room:
@@ -185,10 +185,10 @@ class _Room:
         limit = base - n * penalty * leaves
         return cls(base, allowances(counted.levels, counted.least_errors, limit))
 
-    def cost(self, asked: int, leaves: int) -> FloatArray:
+    def cost(self, depth: int, leaves: int) -> FloatArray:
         """Least cost (N,) outside a set, for so many leaves below it; ∞ if there is no tree."""
-        given = self.given[asked][:, leaves - 1]
-        return np.where(given >= 0, self.base - given, np.inf)
+        allowed = self.allowed[depth][:, leaves - 1]
+        return np.where(allowed >= 0, self.base - allowed, np.inf)
 
 
 def _leaf_costs(counted: CountedTrees, room: _Room, label: int) -> tuple[FloatArray, list[int]]:
@@ -196,14 +196,14 @@ def _leaf_costs(counted: CountedTrees, room: _Room, label: int) -> tuple[FloatAr
     masks = counted.rows.masks
     costs: list[FloatArray] = []
     sets: list[int] = []
-    for asked, level in enumerate(counted.levels):
+    for depth, level in enumerate(counted.levels):
         alone = label_errors(level, level.totals)[:, label].astype(float)
-        leaf = alone + room.cost(asked, 1)
-        if room.given[asked].shape[1] < 2:
+        leaf = alone + room.cost(depth, 1)
+        if room.allowed[depth].shape[1] < 2:
             costs.append(leaf)
             sets += level.sets
             continue
-        around = room.cost(asked, 2)
+        around = room.cost(depth, 2)
         idle = np.where(level.spare > 0, alone + around, np.inf)
         costs.append(np.minimum(leaf, idle))
         sets += level.sets
@@ -214,8 +214,8 @@ def _leaf_costs(counted: CountedTrees, room: _Room, label: int) -> tuple[FloatAr
             node, feature = np.nonzero(level.cuts & np.isfinite(both))
             costs.append(both[node, feature])
             pairs_of = zip(node.tolist(), feature.tolist(), strict=True)
-            for place, asked_for in pairs_of:
-                having = level.sets[place] & masks[asked_for]
+            for place, column in pairs_of:
+                having = level.sets[place] & masks[column]
                 sets.append(having if has_it else level.sets[place] ^ having)
     losses = np.concatenate(costs) / counted.unit
     return losses, sets
@@ -337,8 +337,8 @@ def label_shares(counted: CountedTrees, psi: float, X: ArrayLike | None = None) 
 
 def _places(counted: CountedTrees, X: ArrayLike) -> NDArray[np.int64]:
     """Index of the combination of each row."""
-    asked = X if counted.questions is None else counted.questions.answers(np.asarray(X))
-    answers, patterns = yes_or_no(asked), counted.rows.patterns
+    table = X if counted.questions is None else counted.questions.answers(np.asarray(X))
+    answers, patterns = yes_or_no(table), counted.rows.patterns
     if answers.shape[1] != patterns.shape[1]:
         raise DataError(
             f"X must have the table's columns, {patterns.shape[1]} answers per row, got "

@@ -65,14 +65,14 @@ def numbers_of(rows: NDArray[Any]) -> FloatArray:
     return numbers
 
 
-def names_of(X: Any, width: int, given: Sequence[str] | None) -> tuple[str, ...]:
+def names_of(X: Any, width: int, names: Sequence[str] | None) -> tuple[str, ...]:
     """Names of columns: the given ones, a table's own, or x0, x1, …."""
-    if given is None:
+    if names is None:
         own = getattr(X, "columns", None)
         return tuple(f"x{j}" for j in range(width)) if own is None else tuple(map(str, own))
-    if len(given) != width:
-        raise DataError(f"feature_names must name {width} columns, got {len(given)}")
-    return tuple(map(str, given))
+    if len(names) != width:
+        raise DataError(f"feature_names must name {width} columns, got {len(names)}")
+    return tuple(map(str, names))
 
 
 CONVENTIONS = ("all", "treefarms")
@@ -213,8 +213,8 @@ class CountedTrees(TreeTally, ReprMixin):
         --------
         >>> import pandas as pd
         >>> table = pd.DataFrame({"age": [25, 35, 55, 70], "owns": [0, 1, 1, 0]})
-        >>> asked = {"thresholds": {"age": [30, 60]}, "max_leaves": 3}
-        >>> trees = CountedTrees.of_table(table, [0, 1, 1, 0], **asked)
+        >>> settings = {"thresholds": {"age": [30, 60]}, "max_leaves": 3}
+        >>> trees = CountedTrees.of_table(table, [0, 1, 1, 0], **settings)
         >>> trees.feature_names, trees.size(psi=0.0)
         (('age > 30', 'age > 60', 'owns'), 7)
         >>> trees.draw(2, psi=0.0, random_state=0).labels(table).tolist()
@@ -314,8 +314,8 @@ class CountedTrees(TreeTally, ReprMixin):
         """Trees on the columns of the table instead of the yes-or-no features."""
         if self.questions is None:
             return DecisionTrees(tuple(trees), len(self.classes), self.feature_names)
-        asked = tuple(map(self.questions.about_columns, trees))
-        return DecisionTrees(asked, len(self.classes), self.questions.names)
+        on_columns = tuple(map(self.questions.about_columns, trees))
+        return DecisionTrees(on_columns, len(self.classes), self.questions.names)
 
     def _title(self) -> str:
         return f"CountedTrees: {self.trees.size:,} trees on {self.n:,} rows (not private)"

@@ -174,9 +174,9 @@ class Counts:
     # the same, concatenated by level and leaves, if many draws need them
     flat: dict[tuple[int, int], FlatHistograms] = field(default_factory=dict)
 
-    def of(self, asked: int, leaves: int, place: int) -> Histogram | None:
+    def of(self, depth: int, leaves: int, place: int) -> Histogram | None:
         """Histogram of the subtrees of at least two leaves below a set; None if none is within."""
-        return self.found[asked][leaves - 2][place]
+        return self.found[depth][leaves - 2][place]
 
     def by_leaves(self) -> list[Histogram | None]:
         """Histogram of the whole trees of 1, 2, … leaves."""
@@ -187,10 +187,10 @@ class Counts:
 
 def count(levels: list[Level], trees: TreeClass, least: LeastErrors, limits: IntArray) -> Counts:
     """Count all trees with at most limits[l − 1] errors and l leaves, for every l."""
-    given = allowances(levels, least, limits)
+    allowed = allowances(levels, least, limits)
     found: list[list[list[Histogram | None]]] = []
-    for asked in range(len(levels) - 1, -1, -1):
-        counter = _Counter(levels[asked], trees, asked, least.levels[asked], given[asked])
+    for depth in range(len(levels) - 1, -1, -1):
+        counter = _Counter(levels[depth], trees, depth, least.levels[depth], allowed[depth])
         found.insert(0, counter.level(found[0] if found else []))
     return Counts(levels, trees, least, limits, found)
 
@@ -207,10 +207,10 @@ class _Counter:
     """Count the trees of one level from the histograms of the next."""
 
     def __init__(
-        self, level: Level, trees: TreeClass, asked: int, least: IntArray, given: IntArray
+        self, level: Level, trees: TreeClass, depth: int, least: IntArray, allowed: IntArray
     ) -> None:
-        self._level, self._trees, self._asked = level, trees, asked
-        self._least, self._given = least, given
+        self._level, self._trees, self._depth = level, trees, depth
+        self._least, self._allowed = least, allowed
 
     def level(self, below: list[list[Histogram | None]]) -> list[list[Histogram | None]]:
         most = self._least.shape[1]
@@ -223,21 +223,21 @@ class _Counter:
 
     def _stumps(self) -> list[Histogram | None]:
         """Two leaves: errors of each feature and pair of labels, for all sets at once."""
-        least, given = self._least[:, 1], self._given[:, 1]
-        wanted = np.flatnonzero(given >= least)
+        least, allowed = self._least[:, 1], self._allowed[:, 1]
+        wanted = np.flatnonzero(allowed >= least)
         result: list[Histogram | None] = [None] * len(least)
         for first in range(0, len(wanted), _ROWS_AT_ONCE):
             places = wanted[first : first + _ROWS_AT_ONCE]
-            self._some_stumps(places, least[places], given[places], result)
+            self._some_stumps(places, least[places], allowed[places], result)
         return result
 
     def _some_stumps(
-        self, places: IntArray, least: IntArray, given: IntArray, result: list[Histogram | None]
+        self, places: IntArray, least: IntArray, allowed: IntArray, result: list[Histogram | None]
     ) -> None:
         errors, weights = stump_errors(self._level, places)
-        given = np.minimum(given, self._level.most[places])
-        starts = np.concatenate([[0], np.cumsum(given - least + 1)])
-        kept = (weights > 0) & (errors <= given[:, None])
+        allowed = np.minimum(allowed, self._level.most[places])
+        starts = np.concatenate([[0], np.cumsum(allowed - least + 1)])
+        kept = (weights > 0) & (errors <= allowed[:, None])
         at = (errors - least[:, None] + starts[:-1, None])[kept]
         flat = np.bincount(at, weights=weights[kept], minlength=starts[-1]).astype(float)
         parts = np.split(flat, starts[1:-1])
@@ -245,12 +245,12 @@ class _Counter:
             result[place] = (low, part)
 
     def _deeper(self, leaves: int, below: list[list[Histogram | None]]) -> list[Histogram | None]:
-        least, given = self._least[:, leaves - 1], self._given[:, leaves - 1]
+        least, allowed = self._least[:, leaves - 1], self._allowed[:, leaves - 1]
         result: list[Histogram | None] = [None] * len(least)
         most = self._level.most
-        for place in np.flatnonzero(given >= least).tolist():
+        for place in np.flatnonzero(allowed >= least).tolist():
             low = int(least[place])
-            high = min(int(given[place]), int(most[place]))
+            high = min(int(allowed[place]), int(most[place]))
             total = np.zeros(high - low + 1)
             self._add_cut(place, leaves, below, low, total)
             self._add_uncut(place, leaves, below, low, total)
@@ -300,7 +300,7 @@ class _Counter:
         level, spare = self._level, int(self._level.spare[place])
         if spare == 0:
             return
-        empty = self._trees.table[self._asked + 1]
+        empty = self._trees.table[self._depth + 1]
         for a, b in pairs(leaves, len(empty)):
             times = float(spare * empty[a - 1])
             if b == 1:

@@ -35,7 +35,7 @@ class Fronts:
         self._levels, self._trees, self._label = counted.levels, counted.trees, label
         self._left = most
         self._digits = _digits(weights)
-        self._given = allowances(counted.levels, counted.least_errors, counted.limits(psi))
+        self._allowed = allowances(counted.levels, counted.least_errors, counted.limits(psi))
         self._kept: dict[tuple[int, int, int], Front] = {}
         self._leaves: dict[tuple[int, int], Front] = {}
         self._own: dict[tuple[int, int], int] = {}
@@ -54,63 +54,63 @@ class Fronts:
         leaves: int,
         key: int,
         errors: int,
-        asked: int = 0,
+        depth: int = 0,
         place: int = 0,
         path: tuple[int, ...] = (),
     ) -> Node:
         """Return a subtree with this weight and these errors."""
-        level = self._levels[asked]
+        level = self._levels[depth]
         if leaves == 1:
-            return self._leaf_of(asked, place, key, errors)
+            return self._leaf_of(depth, place, key, errors)
         for feature in np.flatnonzero(level.cuts[place]).tolist():
             deeper = (*path, feature)
             if leaves == 2:
-                found = self._stump_of(asked, place, feature, key, errors)
+                found = self._stump_of(depth, place, feature, key, errors)
                 if found is not None:
                     return found
                 continue
             yes, no = int(level.yes[place, feature]), int(level.no[place, feature])
-            for a, b in self._shares(asked, leaves):
-                one, other = self._of(asked + 1, yes, a), self._of(asked + 1, no, b)
+            for a, b in self._shares(depth, leaves):
+                one, other = self._of(depth + 1, yes, a), self._of(depth + 1, no, b)
                 both = _pair(one, other, key, errors)
                 if both is not None:
-                    first = self.tree(a, *both[0], asked + 1, yes, deeper)
-                    return Split(feature, first, self.tree(b, *both[1], asked + 1, no, deeper))
-        return self._idle(leaves, key, errors, asked, place, path)
+                    first = self.tree(a, *both[0], depth + 1, yes, deeper)
+                    return Split(feature, first, self.tree(b, *both[1], depth + 1, no, deeper))
+        return self._idle(leaves, key, errors, depth, place, path)
 
-    def _of(self, asked: int, place: int, leaves: int) -> Front:
+    def _of(self, depth: int, place: int, leaves: int) -> Front:
         if leaves == 1:
-            return self._leaf(asked, place)
-        at = (asked, place, leaves)
+            return self._leaf(depth, place)
+        at = (depth, place, leaves)
         if at not in self._kept:
-            found = self._compute(asked, place, leaves)
+            found = self._compute(depth, place, leaves)
             self._left -= len(found[0])
             if self._left < 0:
                 raise TooManyError
             self._kept[at] = found
         return self._kept[at]
 
-    def _compute(self, asked: int, place: int, leaves: int) -> Front:
-        limit = int(self._given[asked][place, leaves - 1])
+    def _compute(self, depth: int, place: int, leaves: int) -> Front:
+        limit = int(self._allowed[depth][place, leaves - 1])
         if limit < 0:
             return _NOBODY
-        level = self._levels[asked]
+        level = self._levels[depth]
         parts: list[Front] = []
         features = np.flatnonzero(level.cuts[place])
         if leaves == 2 and len(features):
-            parts.append(_cut(self._stumps(asked, place, features), limit))
+            parts.append(_cut(self._stumps(depth, place, features), limit))
         if leaves > 2:
-            self._enter_below(asked, place, features)
+            self._enter_below(depth, place, features)
         for feature in features.tolist() if leaves > 2 else []:
             yes, no = int(level.yes[place, feature]), int(level.no[place, feature])
-            for a, b in self._shares(asked, leaves):
-                parts += self._sums(self._of(asked + 1, yes, a), self._of(asked + 1, no, b), limit)
+            for a, b in self._shares(depth, leaves):
+                parts += self._sums(self._of(depth + 1, yes, a), self._of(depth + 1, no, b), limit)
         if level.spare[place] > 0:
             if leaves == 2:
-                parts.append(_cut(self._leaf(asked, place), limit))
+                parts.append(_cut(self._leaf(depth, place), limit))
             same = int(level.same[place])
-            for _, b in self._shares(asked, leaves) if leaves > 2 else []:
-                parts.append(_cut(self._of(asked + 1, same, b), limit))
+            for _, b in self._shares(depth, leaves) if leaves > 2 else []:
+                parts.append(_cut(self._of(depth + 1, same, b), limit))
         return _least(parts)
 
     def _sums(self, one: Front, other: Front, limit: int) -> list[Front]:
@@ -132,19 +132,19 @@ class Fronts:
                 raise TooManyError
         return parts
 
-    def _leaf(self, asked: int, place: int) -> Front:
+    def _leaf(self, depth: int, place: int) -> Front:
         """One leaf with the label, or with the best other label."""
-        at = asked, place
+        at = depth, place
         if at not in self._leaves:
-            level = self._levels[asked]
+            level = self._levels[depth]
             errors = label_errors(level, level.totals[place]).tolist()
-            self._leaves[at] = _leaf_front(errors, self._weight(asked, place), self._label)
+            self._leaves[at] = _leaf_front(errors, self._weight(depth, place), self._label)
         return self._leaves[at]
 
-    def _stumps(self, asked: int, place: int, features: IntArray) -> Front:
+    def _stumps(self, depth: int, place: int, features: IntArray) -> Front:
         """Two leaves with different labels, for every feature and pair of labels."""
-        level, label = self._levels[asked], self._label
-        own, every = self._weights_of(asked, place)
+        level, label = self._levels[depth], self._label
+        own, every = self._weights_of(depth, place)
         yes = every[features]
         no = own - yes
         having = level.with_feature[place, features]
@@ -155,15 +155,15 @@ class Fronts:
         errors = [wrong_yes[:, a] + wrong_no[:, b] for a, b in apart]
         return np.concatenate(keys), np.concatenate(errors)
 
-    def _weight(self, asked: int, place: int) -> int:
+    def _weight(self, depth: int, place: int) -> int:
         """Weight of a set; cached if the set above was visited."""
-        if (asked, place) not in self._own:
-            self._weights_of(asked, place)
-        return self._own[asked, place]
+        if (depth, place) not in self._own:
+            self._weights_of(depth, place)
+        return self._own[depth, place]
 
-    def _weights_of(self, asked: int, place: int) -> tuple[int, NDArray[np.int64]]:
+    def _weights_of(self, depth: int, place: int) -> tuple[int, NDArray[np.int64]]:
         """Weight of a set, and of its subset with each feature."""
-        members = as_masks([self._levels[asked].sets[place]], self._answers.shape[1])[0]
+        members = as_masks([self._levels[depth].sets[place]], self._answers.shape[1])[0]
         inside = np.flatnonzero(members.view(bool))
         bytes_of = [np.take(eight, inside) for eight in self._answers]
         own, every = 0, np.zeros(8 * len(bytes_of), dtype=np.int64)
@@ -172,65 +172,65 @@ class Fronts:
             sums = [BITS.T @ np.bincount(one, weights, minlength=256) for one in bytes_of]
             every += np.concatenate(sums).astype(np.int64) << shift
             own += int(weights.sum()) << shift
-        self._own[asked, place] = own
+        self._own[depth, place] = own
         return own, every
 
-    def _enter_below(self, asked: int, place: int, features: IntArray) -> None:
+    def _enter_below(self, depth: int, place: int, features: IntArray) -> None:
         """Cache the weights of the sets that questions at one set lead to."""
-        if (asked, place) in self._entered:
+        if (depth, place) in self._entered:
             return
-        self._entered.add((asked, place))
-        own, every = self._weights_of(asked, place)
-        level, below = self._levels[asked], asked + 1
+        self._entered.add((depth, place))
+        own, every = self._weights_of(depth, place)
+        level, below = self._levels[depth], depth + 1
         to = zip(
             level.yes[place, features].tolist(), level.no[place, features].tolist(), strict=True
         )
         for (yes, no), weight in zip(to, every[features].tolist(), strict=True):
             self._own[below, yes], self._own[below, no] = weight, own - weight
 
-    def _leaf_of(self, asked: int, place: int, key: int, errors: int) -> Leaf:
-        level, weight = self._levels[asked], self._weight(asked, place)
+    def _leaf_of(self, depth: int, place: int, key: int, errors: int) -> Leaf:
+        level, weight = self._levels[depth], self._weight(depth, place)
         for label, wrong in enumerate(label_errors(level, level.totals[place]).tolist()):
             if wrong == errors and key == (weight if label == self._label else 0):
                 return Leaf(label)
         raise AssertionError("a leaf has one of the labels")
 
     def _stump_of(
-        self, asked: int, place: int, feature: int, key: int, errors: int
+        self, depth: int, place: int, feature: int, key: int, errors: int
     ) -> Split | None:
-        keys, wrong = self._stumps(asked, place, np.array([feature]))
+        keys, wrong = self._stumps(depth, place, np.array([feature]))
         for at, (a, b) in enumerate(label_pairs(self._trees.n_labels)):
             if (int(keys[at]), int(wrong[at])) == (key, errors):
                 return Split(feature, Leaf(a), Leaf(b))
         return None
 
     def _idle(
-        self, leaves: int, key: int, errors: int, asked: int, place: int, path: tuple[int, ...]
+        self, leaves: int, key: int, errors: int, depth: int, place: int, path: tuple[int, ...]
     ) -> Node:
-        level = self._levels[asked]
+        level = self._levels[depth]
         cuts = level.cuts[place]
         feature = next(f for f in range(len(cuts)) if not cuts[f] and f not in path)
         deeper = (*path, feature)
         if leaves == 2:
-            reached: Node = self._leaf_of(asked, place, key, errors)
+            reached: Node = self._leaf_of(depth, place, key, errors)
             assert isinstance(reached, Leaf)
-            nobody: Node = Leaf(1 if reached.prediction == 0 else 0)
+            empty: Node = Leaf(1 if reached.prediction == 0 else 0)
         else:
             same = int(level.same[place])
             a, b = next(
                 share
-                for share in self._shares(asked, leaves)
-                if _holds(self._of(asked + 1, same, share[1]), key, errors)
+                for share in self._shares(depth, leaves)
+                if _contains(self._of(depth + 1, same, share[1]), key, errors)
             )
-            reached = self.tree(b, key, errors, asked + 1, same, deeper)
-            nobody = first_tree(self._trees, a, deeper)
+            reached = self.tree(b, key, errors, depth + 1, same, deeper)
+            empty = first_tree(self._trees, a, deeper)
         having = bool(level.with_feature[place, feature].any())
-        return Split(feature, *((reached, nobody) if having else (nobody, reached)))
+        return Split(feature, *((reached, empty) if having else (empty, reached)))
 
-    def _shares(self, asked: int, leaves: int) -> list[tuple[int, int]]:
-        if asked + 1 == len(self._levels):
+    def _shares(self, depth: int, leaves: int) -> list[tuple[int, int]]:
+        if depth + 1 == len(self._levels):
             return []
-        return pairs(leaves, len(self._trees.table[asked + 1]))
+        return pairs(leaves, len(self._trees.table[depth + 1]))
 
 
 def _digits(weights: NDArray[np.int64]) -> list[tuple[int, FloatArray]]:
@@ -296,6 +296,6 @@ def _pair(
     return (int(one[0][k]), int(one[1][k])), (int(other[0][j]), int(other[1][j]))
 
 
-def _holds(front: Front, key: int, errors: int) -> bool:
+def _contains(front: Front, key: int, errors: int) -> bool:
     at = int(np.searchsorted(front[0], key))
     return at < len(front[0]) and front[0][at] == key and front[1][at] == errors

@@ -40,10 +40,10 @@ def lattice(rows: MergedRows, trees: TreeClass, *, by_majority: bool = False) ->
     levels: list[Level] = []
     sets, counted = [rows.everything], rows.weights.sum(axis=0)[None]
     deepest = max(1, trees.split_levels)
-    for asked in range(deepest):
-        branching = _Branching(rows, sets, counted, asked, by_majority, asked == deepest - 1)
+    for depth in range(deepest):
+        branching = _Branching(rows, sets, counted, depth, by_majority, depth == deepest - 1)
         levels.append(branching.level)
-        if asked == deepest - 1:
+        if depth == deepest - 1:
             break
         branching.run()
         sets, counted = list(branching.below), np.array(branching.counted)
@@ -60,7 +60,7 @@ class _Branching:
         rows: MergedRows,
         sets: list[int],
         counted: FloatArray,
-        asked: int,
+        depth: int,
         by_majority: bool,
         deepest: bool,
     ) -> None:
@@ -80,7 +80,7 @@ class _Branching:
             totals,
             having,
             cuts,
-            (m - asked - cuts.sum(axis=1)) * (not by_majority),
+            (m - depth - cuts.sum(axis=1)) * (not by_majority),
             nowhere if deepest else nowhere.copy(),
             nowhere if deepest else nowhere.copy(),
             np.full(len(sets), -1, dtype=np.int64),
@@ -132,10 +132,10 @@ def least_errors(
 ) -> LeastErrors:
     """Least errors by leaves, from the deepest level up."""
     found: list[IntArray] = []
-    for asked in range(len(levels) - 1, -1, -1):
+    for depth in range(len(levels) - 1, -1, -1):
         below = found[0] if found else None
-        known = None if stumps is None else stumps[asked]
-        found.insert(0, _of_level(levels[asked], trees.table, asked, below, known))
+        known = None if stumps is None else stumps[depth]
+        found.insert(0, _of_level(levels[depth], trees.table, depth, below, known))
     return LeastErrors(found)
 
 
@@ -172,11 +172,11 @@ def label_errors(level: Level, rows: IntArray) -> IntArray:
 def _of_level(
     level: Level,
     table: tuple[tuple[int, ...], ...],
-    asked: int,
+    depth: int,
     below: IntArray | None,
     stumps: IntArray | None,
 ) -> IntArray:
-    most = len(table[asked])
+    most = len(table[depth])
     least = np.full((len(level.sets), most), NEVER)
     least[:, 0] = wrong(level.totals, level.costs).min(axis=1)
     if most >= 2:
@@ -188,8 +188,8 @@ def _of_level(
     for leaves in range(3, most + 1):
         for a, b in pairs(leaves, below.shape[1]):
             both = (deeper[level.yes, a - 1] + deeper[level.no, b - 1]).min(axis=1)
-            beside_nothing = deeper[level.same, b - 1]
-            least[:, leaves - 1] = np.minimum.reduce([least[:, leaves - 1], both, beside_nothing])
+            uncut = deeper[level.same, b - 1]
+            least[:, leaves - 1] = np.minimum.reduce([least[:, leaves - 1], both, uncut])
     return np.minimum(least, NEVER)
 
 
@@ -262,27 +262,31 @@ class TwoBest:
 
 def allowances(levels: list[Level], least: LeastErrors, limits: NDArray[Any]) -> list[NDArray[Any]]:
     """Largest errors (N, leaves) below each set over trees of l leaves within limits[l − 1]."""
-    given = [np.full(one.shape, -1, dtype=limits.dtype) for one in least.levels]
-    given[0][0] = np.where(least.best_errors <= limits, limits, -1)
-    for asked, level in enumerate(levels[:-1]):
-        below = least.levels[asked + 1]
-        next_given = given[asked + 1]
-        for leaves in range(3, given[asked].shape[1] + 1):
-            room = given[asked][:, leaves - 1]
+    allowed = [np.full(one.shape, -1, dtype=limits.dtype) for one in least.levels]
+    allowed[0][0] = np.where(least.best_errors <= limits, limits, -1)
+    for depth, level in enumerate(levels[:-1]):
+        below = least.levels[depth + 1]
+        next_allowed = allowed[depth + 1]
+        for leaves in range(3, allowed[depth].shape[1] + 1):
+            room = allowed[depth][:, leaves - 1]
             for a, b in pairs(leaves, below.shape[1]):
-                _hand_down(next_given[:, a - 1], room, level.yes, level.no, below[:, b - 1])
-                _hand_down(next_given[:, a - 1], room, level.no, level.yes, below[:, b - 1])
+                _hand_down(next_allowed[:, a - 1], room, level.yes, level.no, below[:, b - 1])
+                _hand_down(next_allowed[:, a - 1], room, level.no, level.yes, below[:, b - 1])
                 kept = (level.same >= 0) & (room >= 0)
-                np.maximum.at(next_given[:, b - 1], level.same[kept], room[kept])
-        next_given[next_given < below] = -1
-    return given
+                np.maximum.at(next_allowed[:, b - 1], level.same[kept], room[kept])
+        next_allowed[next_allowed < below] = -1
+    return allowed
 
 
 def _hand_down(
-    given: NDArray[Any], room: NDArray[Any], to: IntArray, beside: IntArray, least_beside: IntArray
+    allowed: NDArray[Any],
+    room: NDArray[Any],
+    to: IntArray,
+    other: IntArray,
+    least_other: IntArray,
 ) -> None:
     """Raise a branch's allowance to its set's, less the least errors of the other branch."""
     node, feature = np.nonzero((to >= 0) & (room >= 0)[:, None])
-    left = room[node] - least_beside[beside[node, feature]]
+    left = room[node] - least_other[other[node, feature]]
     kept = left >= 0
-    np.maximum.at(given, to[node, feature][kept], left[kept])
+    np.maximum.at(allowed, to[node, feature][kept], left[kept])

@@ -16,25 +16,25 @@ from rashomon_explorer.trees.tree_class import TreeClass
 
 
 def any_tree(
-    trees: TreeClass, rng: np.random.Generator, *, asked: tuple[int, ...] = (), leaves: int = 0
+    trees: TreeClass, rng: np.random.Generator, *, path: tuple[int, ...] = (), leaves: int = 0
 ) -> Node:
     """Draw a tree uniformly from the class, or a subtree with so many leaves below questions."""
-    counts = trees.table[len(asked)]
+    counts = trees.table[len(path)]
     leaves = leaves or 1 + _sample_index(list(counts), rng)
     if leaves == 1:
         return Leaf(uniform_below(trees.n_labels, rng))
-    left = [feature for feature in range(trees.n_features) if feature not in asked]
+    left = [feature for feature in range(trees.n_features) if feature not in path]
     feature = left[uniform_below(len(left), rng)]
     if leaves == 2:
         return Split(feature, *two_leaves(trees.n_labels, rng))
-    below = trees.table[len(asked) + 1]
+    below = trees.table[len(path) + 1]
     shares = [(a, leaves - a) for a in range(1, leaves) if max(a, leaves - a) <= len(below)]
     a, b = shares[_sample_index([below[a - 1] * below[b - 1] for a, b in shares], rng)]
-    deeper = (*asked, feature)
+    deeper = (*path, feature)
     return Split(
         feature,
-        any_tree(trees, rng, asked=deeper, leaves=a),
-        any_tree(trees, rng, asked=deeper, leaves=b),
+        any_tree(trees, rng, path=deeper, leaves=a),
+        any_tree(trees, rng, path=deeper, leaves=b),
     )
 
 

@@ -127,34 +127,34 @@ def group_rates(counted: CountedTrees, groups: ArrayLike, label: int, most: int)
 class Rates:
     """Rows of each group, and their counts by group encoded as one integer per combination."""
 
-    held: IntArray  # (U, G): rows of each combination and group
+    counts: IntArray  # (U, G): rows of each combination and group
 
     @classmethod
     def of(cls, counted: CountedTrees, groups: ArrayLike) -> Rates:
         """Count the rows of each combination of answers by group."""
-        given = np.asarray(groups)
-        if given.shape != (counted.n,):
-            raise DataError(f"groups must hold one per row, {counted.n} in all: {given.shape}")
-        names, codes = np.unique(given, return_inverse=True)
+        by_row = np.asarray(groups)
+        if by_row.shape != (counted.n,):
+            raise DataError(f"groups must hold one per row, {counted.n} in all: {by_row.shape}")
+        names, codes = np.unique(by_row, return_inverse=True)
         if len(names) < 2:
             raise DataError(f"all rows are of the group {names[0]!r}: there is nothing to compare")
         size = len(counted.rows.patterns)
         flat = np.bincount(counted.rows.place * len(names) + codes, minlength=size * len(names))
-        held = flat.reshape(size, len(names))
-        rates = cls(held)
-        if rates.units[-1] * (int(held.sum(axis=0)[-1]) + 1) >= 2**62:
+        counts = flat.reshape(size, len(names))
+        rates = cls(counts)
+        if rates.units[-1] * (int(counts.sum(axis=0)[-1]) + 1) >= 2**62:
             raise DataError(f"{len(names)} groups are too many for one comparison: use fewer")
         return rates
 
     @cached_property
     def sizes(self) -> IntArray:
         """Rows of each group."""
-        return np.asarray(self.held.sum(axis=0))
+        return np.asarray(self.counts.sum(axis=0))
 
     @cached_property
     def weights(self) -> NDArray[np.int64]:
         """Encoded count of each combination: its contribution if it has the label."""
-        return self.held @ np.array(self.units, dtype=np.int64)
+        return self.counts @ np.array(self.units, dtype=np.int64)
 
     @cached_property
     def units(self) -> list[int]:
@@ -189,12 +189,12 @@ def measured_gaps(
     """Yield each tree with its loss and its gap."""
     for start in range(0, len(trees), _AT_ONCE):
         some = tuple(trees[start : start + _AT_ONCE])
-        held = DecisionTrees(some, len(counted.classes))
-        says = held.labels(counted.rows.patterns)
-        rows = np.arange(says.shape[1])
-        for tree, labels, leaves in zip(some, says, held.complexity(0.0).tolist(), strict=True):
+        several = DecisionTrees(some, len(counted.classes))
+        predicted = several.labels(counted.rows.patterns)
+        rows, sizes = np.arange(predicted.shape[1]), several.complexity(0.0).tolist()
+        for tree, labels, leaves in zip(some, predicted, sizes, strict=True):
             errors = int(counted.rows.wrong[rows, labels].sum())
-            shares = rates.held[labels == label].sum(axis=0) / rates.sizes
+            shares = rates.counts[labels == label].sum(axis=0) / rates.sizes
             loss = counted.loss(leaves, errors)
             yield tree, loss, float(shares.max() - shares.min())
 

@@ -23,16 +23,16 @@ from rashomon_explorer.trees.rows import MergedRows, merged, yes_or_no
 class ThresholdQuestions:
     """Column and threshold of each question."""
 
-    asked: tuple[tuple[int, float | None], ...]
+    splits: tuple[tuple[int, float | None], ...]
     names: tuple[str, ...]
 
     def __len__(self) -> int:
-        return len(self.asked)
+        return len(self.splits)
 
     @property
     def declared(self) -> tuple[tuple[str, float | None], ...]:
         """Column and threshold of each question, as a plan stores them."""
-        return tuple((self.names[column], threshold) for column, threshold in self.asked)
+        return tuple((self.names[column], threshold) for column, threshold in self.splits)
 
     @property
     def in_words(self) -> tuple[str, ...]:
@@ -41,17 +41,17 @@ class ThresholdQuestions:
             as_question(column, self.names)
             if threshold is None
             else as_question(column, self.names, ">", threshold)
-            for column, threshold in self.asked
+            for column, threshold in self.splits
         )
 
     def answers(self, table: FloatArray) -> Mask:
         """Answers (n, m) for the rows of a table."""
-        plain = sorted({column for column, threshold in self.asked if threshold is None})
+        plain = sorted({column for column, threshold in self.splits if threshold is None})
         if plain:
             _check_plain(table, plain, self.names)
         columns = [
             table[:, column] > (0.5 if threshold is None else threshold)
-            for column, threshold in self.asked
+            for column, threshold in self.splits
         ]
         return np.column_stack(columns)
 
@@ -59,7 +59,7 @@ class ThresholdQuestions:
         """Convert a tree on the questions to a tree on the columns."""
         if isinstance(node, Leaf):
             return node
-        column, threshold = self.asked[node.feature]
+        column, threshold = self.splits[node.feature]
         branches = self.about_columns(node.if_true), self.about_columns(node.if_false)
         if threshold is None:
             return Split(column, *branches)
@@ -81,36 +81,39 @@ def of_array(names: Sequence[str], thresholds: Any) -> ThresholdQuestions:
     """Questions about a table of numbers."""
     if not isinstance(thresholds, Mapping):
         cuts: list[float | None] = [None] if thresholds is None else [*checked(thresholds)]
-        asked = [(column, cut) for column in range(len(names)) for cut in cuts]
-        return ThresholdQuestions(tuple(asked), tuple(names))
+        splits = [(column, cut) for column in range(len(names)) for cut in cuts]
+        return ThresholdQuestions(tuple(splits), tuple(names))
     own = {_place(key, names): checked(values) for key, values in thresholds.items()}
-    asked = [(column, cut) for column in range(len(names)) for cut in own.get(column, (None,))]
-    return ThresholdQuestions(tuple(asked), tuple(names))
+    splits = [(column, cut) for column in range(len(names)) for cut in own.get(column, (None,))]
+    return ThresholdQuestions(tuple(splits), tuple(names))
 
 
 def of_schema(schema: TableSchema, thresholds: Any) -> ThresholdQuestions:
     """Questions about a table with a schema, in the columns' own units."""
     if thresholds is not None and not isinstance(thresholds, Mapping):
         raise DataError("with a schema, thresholds must map numeric columns to their thresholds")
-    given = {str(key): checked(values) for key, values in (thresholds or {}).items()}
+    thresholds = {str(key): checked(values) for key, values in (thresholds or {}).items()}
     numbers = [column.name for column in schema.features if isinstance(column, Numeric)]
-    strange = [key for key in given if key not in numbers]
+    strange = [key for key in thresholds if key not in numbers]
     if strange:
         raise DataError(f"thresholds name {strange[0]!r}, which is not a numeric column: {numbers}")
-    asked: list[tuple[int, float | None]] = []
+    splits: list[tuple[int, float | None]] = []
     first = 0
     for column in schema.features:
         width = len(column.encoded_names)
-        asked += [(first + at, cut) for at, cut in _cuts(column, given.get(column.name))]
+        splits += [(first + at, cut) for at, cut in _cuts(column, thresholds.get(column.name))]
         first += width
-    return ThresholdQuestions(tuple(asked), schema.encoded_names)
+    return ThresholdQuestions(tuple(splits), schema.encoded_names)
 
 
-def _cuts(column: Column, given: tuple[float, ...] | None) -> Iterable[tuple[int, float]]:
+def _cuts(column: Column, thresholds: tuple[float, ...] | None) -> Iterable[tuple[int, float]]:
     """Index among a column's encoded columns, and threshold, of each question."""
     width = len(column.encoded_names)
     if isinstance(column, Numeric):
-        return [*((0, cut) for cut in given or column.cuts), *((at, 0.5) for at in range(1, width))]
+        return [
+            *((0, cut) for cut in thresholds or column.cuts),
+            *((at, 0.5) for at in range(1, width)),
+        ]
     if isinstance(column, Ordered):
         steps = [(0, place + 0.5) for place in range(len(column.levels) - 1)]
         return [*steps, *((at, 0.5) for at in range(1, width))]
@@ -119,14 +122,14 @@ def _cuts(column: Column, given: tuple[float, ...] | None) -> Iterable[tuple[int
     return [(at, 0.5) for at in range(skipped, width)]
 
 
-def checked(given: Any) -> tuple[float, ...]:
+def checked(thresholds: Any) -> tuple[float, ...]:
     """Raise unless thresholds are distinct finite numbers; one number is one threshold."""
-    values = [given] if isinstance(given, Real) else list(np.asarray(given, dtype=object).ravel())
+    values = np.asarray(thresholds, dtype=object).ravel().tolist()
     good = values and all(
         isinstance(one, Real) and not isinstance(one, bool) and is_finite(one) for one in values
     )
     if not good or len(set(values)) < len(values):
-        raise DataError(f"thresholds must be finite numbers, each once, got {given!r}")
+        raise DataError(f"thresholds must be finite numbers, each once, got {thresholds!r}")
     return tuple(sorted(float(one) for one in values))
 
 

@@ -137,17 +137,17 @@ class _Growing:
         keys, place, goal = _different(places, errors)
         options = _Options(self._walks, level, leaves, place, goal)
         option = sample_in_rows(options.weights(), keys, self._rng)
-        beside, both = options.ends
-        alone = np.flatnonzero(option < beside)
+        other, both = options.ends
+        alone = np.flatnonzero(option < other)
         if len(alone):
             self._add_leaf_pair(
                 level, leaves, option[alone], places[alone], errors[alone], ids[alone]
             )
-        paired = np.flatnonzero((option >= beside) & (option < both))
+        paired = np.flatnonzero((option >= other) & (option < both))
         m = self._trees.n_features
-        for share in np.unique((option[paired] - beside) // m).tolist():
-            some = paired[(option[paired] - beside) // m == share]
-            feature = (option[some] - beside) % m
+        for share in np.unique((option[paired] - other) // m).tolist():
+            some = paired[(option[paired] - other) // m == share]
+            feature = (option[some] - other) % m
             self._both(level, options.inner[share], feature, places[some], errors[some], ids[some])
         for share in np.unique(option[option >= both] - both).tolist():
             some = np.flatnonzero(option - both == share)
@@ -213,12 +213,12 @@ class _Growing:
         places: IntArray,
         ids: IntArray,
         reached: IntArray,
-        nobody: IntArray | None,
+        empty: IntArray | None,
         leaves: int = 0,
     ) -> None:
         here = self._counts.levels[level]
         chosen = self._rng.integers(here.spare[places])
-        beside = np.empty(len(ids), dtype=np.int64) if nobody is None else nobody
+        other = np.empty(len(ids), dtype=np.int64) if empty is None else empty
         uncut: dict[int, list[int]] = {}
         for at, (place, split) in enumerate(zip(places.tolist(), ids.tolist(), strict=True)):
             if place not in uncut:
@@ -226,14 +226,14 @@ class _Growing:
             path = self._path(split)
             feature = [f for f in uncut[place] if f not in path][int(chosen[at])]
             self.feature[split] = feature
-            if nobody is None:
+            if empty is None:
                 path = (*path, feature)
-                tree = any_tree(self._trees, self._rng, asked=path, leaves=leaves)
-                beside[at] = _MADE - len(self.made)
+                tree = any_tree(self._trees, self._rng, path=path, leaves=leaves)
+                other[at] = _MADE - len(self.made)
                 self.made.append(tree)
         having = here.with_feature[places, self.feature[ids]].any(axis=1)
-        self.yes[ids] = np.where(having, reached, beside)
-        self.no[ids] = np.where(having, beside, reached)
+        self.yes[ids] = np.where(having, reached, other)
+        self.no[ids] = np.where(having, other, reached)
 
     def _path(self, split: int) -> tuple[int, ...]:
         """Questions above a split."""
@@ -272,8 +272,8 @@ class _Options:
         self.shares = pairs(leaves, len(self._empty))
         self.inner = [(a, b) for a, b in self.shares if a > 1 and b > 1]
         m, labels = walks._trees.n_features, walks._trees.n_labels
-        beside = 2 * m * labels
-        self.ends = beside, beside + m * len(self.inner)
+        other = 2 * m * labels
+        self.ends = other, other + m * len(self.inner)
 
     def weights(self) -> FloatArray:
         """Weights (K, options): leaf if yes, leaf if no; two subtrees; uncut."""

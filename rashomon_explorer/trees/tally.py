@@ -51,71 +51,75 @@ class Reached:
             if found is not None:
                 errors = found[0] + np.arange(len(found[1]))
                 around[leaves - 2][0] = (errors <= limit[leaves - 1]).astype(float)
-        for asked in range(len(counts.levels)):
-            around = self._down(asked, around)
+        for depth in range(len(counts.levels)):
+            around = self._down(depth, around)
         return self._times
 
-    def _nowhere(self, asked: int) -> list[list[FloatArray | None]]:
-        if asked == len(self._counts.levels):
+    def _nowhere(self, depth: int) -> list[list[FloatArray | None]]:
+        if depth == len(self._counts.levels):
             return []
-        return [[None] * len(of_leaves) for of_leaves in self._counts.found[asked]]
+        return [[None] * len(of_leaves) for of_leaves in self._counts.found[depth]]
 
     def _down(
-        self, asked: int, around: list[list[FloatArray | None]]
+        self, depth: int, around: list[list[FloatArray | None]]
     ) -> list[list[FloatArray | None]]:
         """Propagate one level's counts to its leaves and to the next level."""
-        level, below = self._counts.levels[asked], self._nowhere(asked + 1)
-        said = _LeafCounts(level)
+        level, below = self._counts.levels[depth], self._nowhere(depth + 1)
+        leaf_counts = _LeafCounts(level)
         for leaves, of_sets in enumerate(around, start=2):
             places = [place for place, one in enumerate(of_sets) if one is not None]
             if leaves == 2:
                 for start in range(0, len(places), _AT_ONCE):
-                    self._stumps(asked, places[start : start + _AT_ONCE], of_sets, said)
+                    self._stumps(depth, places[start : start + _AT_ONCE], of_sets, leaf_counts)
                 continue
             for place in places:
                 one = of_sets[place]
                 assert one is not None
-                self._cut(asked, place, leaves, one, below, said)
-                self._uncut(asked, place, leaves, one, below, said)
-        said.add_to(self._times, self._answers)
+                self._cut(depth, place, leaves, one, below, leaf_counts)
+                self._uncut(depth, place, leaves, one, below, leaf_counts)
+        leaf_counts.add_to(self._times, self._answers)
         return below
 
     def _stumps(
-        self, asked: int, places: list[int], around: list[FloatArray | None], said: _LeafCounts
+        self,
+        depth: int,
+        places: list[int],
+        around: list[FloatArray | None],
+        leaf_counts: _LeafCounts,
     ) -> None:
-        level, found = self._counts.levels[asked], self._counts.found[asked][0]
-        errors, ways = stump_errors(level, np.array(places))
+        level, found = self._counts.levels[depth], self._counts.found[depth][0]
+        errors, numbers = stump_errors(level, np.array(places))
         labels = level.totals.shape[1]
         apart = label_pairs(labels)
         for at, place in enumerate(places):
             of_set, here = found[place], around[place]
             assert of_set is not None and here is not None
-            times = ways[at] * _read(here, errors[at] - of_set[0])
+            times = numbers[at] * _read(here, errors[at] - of_set[0])
             cut = times[: len(times) - labels].reshape(-1, len(apart))
-            yes, no = said.of(place)
+            yes, no = leaf_counts.of(place)
             for column, (a, b) in enumerate(apart):
                 yes[:, a] += cut[:, column]
                 no[:, b] += cut[:, column]
-            said.whole(place)[:] += times[len(times) - labels :]
+            leaf_counts.whole(place)[:] += times[len(times) - labels :]
 
     def _cut(
         self,
-        asked: int,
+        depth: int,
         place: int,
         leaves: int,
         around: FloatArray,
         below: list[list[FloatArray | None]],
-        said: _LeafCounts,
+        leaf_counts: _LeafCounts,
     ) -> None:
-        level, found = self._counts.levels[asked], self._counts.found[asked + 1]
-        low = self._low(asked, place, leaves)
+        level, found = self._counts.levels[depth], self._counts.found[depth + 1]
+        low = self._low(depth, place, leaves)
         features = np.flatnonzero(level.cuts[place])
         to_yes = level.yes[place, features].tolist()
         to_no = level.no[place, features].tolist()
         shared = pairs(leaves, len(found) + 1)
         if (1, leaves - 1) in shared:
             sides = branch_errors(level, place, features)
-            leaf_on, deep, back = said.of(place), found[leaves - 3], below[leaves - 3]
+            leaf_on, deep, back = leaf_counts.of(place), found[leaves - 3], below[leaves - 3]
             for errors, others, leaf in zip(sides, (to_no, to_yes), leaf_on, strict=True):
                 for at, feature in enumerate(features.tolist()):
                     other = deep[others[at]]
@@ -140,33 +144,33 @@ class Reached:
 
     def _uncut(
         self,
-        asked: int,
+        depth: int,
         place: int,
         leaves: int,
         around: FloatArray,
         below: list[list[FloatArray | None]],
-        said: _LeafCounts,
+        leaf_counts: _LeafCounts,
     ) -> None:
         """Add splits with all rows on one side, and any subtree on the other, which has no rows."""
-        level, spare = self._counts.levels[asked], int(self._counts.levels[asked].spare[place])
+        level, spare = self._counts.levels[depth], int(self._counts.levels[depth].spare[place])
         if spare == 0:
             return
-        low, empty = self._low(asked, place, leaves), self._counts.trees.table[asked + 1]
+        low, empty = self._low(depth, place, leaves), self._counts.trees.table[depth + 1]
         for a, b in pairs(leaves, len(empty)):
             times = float(spare * empty[a - 1])
             if b == 1:
                 errors = label_errors(level, level.totals[place])
-                said.whole(place)[:] += times * _read(around, errors - low)
+                leaf_counts.whole(place)[:] += times * _read(around, errors - low)
                 continue
             same = int(level.same[place])
-            one = self._counts.found[asked + 1][b - 2][same]
+            one = self._counts.found[depth + 1][b - 2][same]
             if one is not None:
                 part = _shifted(around, one[0] - low, len(one[1]))
                 if part is not None:
                     _add(below[b - 2], same, times * part)
 
-    def _low(self, asked: int, place: int, leaves: int) -> int:
-        found: Histogram | None = self._counts.found[asked][leaves - 2][place]
+    def _low(self, depth: int, place: int, leaves: int) -> int:
+        found: Histogram | None = self._counts.found[depth][leaves - 2][place]
         assert found is not None
         return found[0]
 
@@ -225,8 +229,8 @@ def _shifted(values: FloatArray, first: int, length: int) -> FloatArray | None:
 
 
 def _add(sums: list[FloatArray | None], place: int, values: FloatArray) -> None:
-    held = sums[place]
-    sums[place] = values.copy() if held is None else held + values
+    known = sums[place]
+    sums[place] = values.copy() if known is None else known + values
 
 
 class TreeTally:
@@ -342,8 +346,8 @@ class TreeTally:
 
     def errors(self, tree: Node) -> int:
         """Total cost of the rows that a tree labels wrongly; each counts 1 without costs."""
-        says = DecisionTrees((tree,), self.trees.n_labels).labels(self.rows.patterns)[0]
-        return int(self.rows.wrong[np.arange(len(says)), says].sum())
+        labels = DecisionTrees((tree,), self.trees.n_labels).labels(self.rows.patterns)[0]
+        return int(self.rows.wrong[np.arange(len(labels)), labels].sum())
 
     def loss(self, leaves: int, errors: int) -> float:
         """Loss of a tree by its leaves and errors."""

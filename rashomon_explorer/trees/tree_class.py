@@ -83,8 +83,8 @@ class TreeClass(ReprMixin):
     @cached_property
     def depth(self) -> int:
         """Largest number of questions on a path."""
-        asked = self.max_leaves - 1 if self.max_depth is None else self.max_depth
-        return min(asked, self.max_leaves - 1, self.n_features)
+        depth = self.max_leaves - 1 if self.max_depth is None else self.max_depth
+        return min(depth, self.max_leaves - 1, self.n_features)
 
     @cached_property
     def table(self) -> tuple[tuple[int, ...], ...]:
@@ -96,10 +96,10 @@ class TreeClass(ReprMixin):
         labels = self.n_labels
         below: tuple[int, ...] = (labels,)
         rows = [below]
-        for asked in range(self.depth - 1, -1, -1):
-            left = self.n_features - asked
+        for depth in range(self.depth - 1, -1, -1):
+            left = self.n_features - depth
             counts = [labels, left * labels * (labels - 1)]
-            for leaves in range(3, self.max_leaves - asked + 1):
+            for leaves in range(3, self.max_leaves - depth + 1):
                 pairs = range(max(1, leaves - len(below)), min(len(below), leaves - 1) + 1)
                 counts.append(left * sum(below[a - 1] * below[leaves - a - 1] for a in pairs))
             while counts[-1] == 0:
@@ -178,16 +178,16 @@ class TreeClass(ReprMixin):
         """
         total = _WORK
         m, labels = self.n_features, self.n_labels
-        for asked in range(max(1, self.split_levels)):
+        for depth in range(max(1, self.split_levels)):
             # A set that a question does not cut stays for the next level: fewer questions cut it.
-            ways = sum(math.comb(m, cut) for cut in range(asked + 1))
-            sets = sum(math.comb(m, cut) * 2**cut for cut in range(asked + 1))
+            subsets = sum(math.comb(m, cut) for cut in range(depth + 1))
+            sets = sum(math.comb(m, cut) * 2**cut for cut in range(depth + 1))
             wide = 1 if n < 2**24 else 2
-            leads = 0 if asked == self.split_levels - 1 else 16 * m
+            leads = 0 if depth == self.split_levels - 1 else 16 * m
             counts = wide * 8 * labels * (m + 1) + 2 * m + leads
-            per_set = n // 8 + 350 + counts + 16 * len(self.table[asked])
-            counted = max(0, len(self.table[asked]) - 1)
-            total += sets * (per_set + 200 * counted) + 8 * counted * (ways * n + sets)
+            per_set = n // 8 + 350 + counts + 16 * len(self.table[depth])
+            counted = max(0, len(self.table[depth]) - 1)
+            total += sets * (per_set + 200 * counted) + 8 * counted * (subsets * n + sets)
         return total
 
     @property
@@ -217,15 +217,15 @@ class TreeClass(ReprMixin):
         rashomon_explorer.exceptions.DataError: counting trees of at most 10 leaves on 60 ...
         """
         needed = self.memory(n)
-        room, told = allowed_memory(most)
+        room, source = allowed_memory(most)
         if needed <= room:
             return
         smaller = self._within(n, room)
         fits = f"{smaller.max_leaves} leaves fit" if smaller else "no number of leaves fits"
         raise DataError(
             f"counting trees of at most {self.max_leaves} leaves on {self.n_features} features and "
-            f"{n:,} rows may take {_gib(needed)}, and {_gib(room)} are {told}: {fits}, take fewer "
-            "features, or allow CountedTrees more memory (most_memory=, bytes)"
+            f"{n:,} rows may take {_gib(needed)}, and {_gib(room)} are {source}: {fits}, take "
+            "fewer features, or allow CountedTrees more memory (most_memory=, bytes)"
         )
 
     def largest(self, n: int, most: int = DEFAULT_MEMORY) -> TreeClass:
@@ -286,13 +286,13 @@ Costs = Mapping[Any, int] | ArrayLike
 """Costs by the row's label, or a matrix of the row's label (rows) by the predicted one."""
 
 
-def cost_matrix(given: Costs | None, classes: Sequence[Any]) -> IntArray | None:
+def cost_matrix(costs: Costs | None, classes: Sequence[Any]) -> IntArray | None:
     """Cost (C, C) of each predicted label (columns) for a row of each label (rows), or None."""
-    if given is None:
+    if costs is None:
         return None
-    if isinstance(given, Mapping):
-        return _by_label(given, list(classes))
-    table = np.asarray(given, dtype=object)
+    if isinstance(costs, Mapping):
+        return _by_label(costs, list(classes))
+    table = np.asarray(costs, dtype=object)
     many = len(classes)
     if table.shape != (many, many):
         raise DataError(
@@ -310,19 +310,19 @@ def cost_matrix(given: Costs | None, classes: Sequence[Any]) -> IntArray | None:
     return np.asarray(matrix)
 
 
-def dearest(given: Costs | None) -> int:
+def dearest(costs: Costs | None) -> int:
     """Largest cost of an error."""
-    if given is None:
+    if costs is None:
         return 1
-    table = np.asarray([1, *given.values()] if isinstance(given, Mapping) else given, dtype=object)
-    for cost in (told := table.ravel().tolist()):
+    table = np.asarray([1, *costs.values()] if isinstance(costs, Mapping) else costs, dtype=object)
+    for cost in (source := table.ravel().tolist()):
         _check(cost, least=0)
-    return max(1, *map(int, told))
+    return max(1, *map(int, source))
 
 
 def check_dear(trees: TreeClass, n: int, dear: int, most: int | None = None) -> None:
     """Raise if counting with costs might not fit: a cost of k takes the memory of k rows."""
-    room, told = allowed_memory(most)
+    room, source = allowed_memory(most)
     if trees.memory(n * dear) <= room or trees.memory(n) > room:
         return
     fits = dear
@@ -331,18 +331,18 @@ def check_dear(trees: TreeClass, n: int, dear: int, most: int | None = None) -> 
     needed = trees.memory(n * dear) / 2**30
     raise DataError(
         f"counting {n:,} rows with errors that cost up to {dear:,} may take {needed:,.3g} GiB, and "
-        f"{room / 2**30:,.3g} GiB are {told}: costs of at most {fits:,} fit: use coarser units, "
+        f"{room / 2**30:,.3g} GiB are {source}: costs of at most {fits:,} fit: use coarser units, "
         "or round them"
     )
 
 
-def _by_label(given: Mapping[Any, int], classes: list[Any]) -> IntArray:
-    strange = [label for label in given if label not in classes]
+def _by_label(costs: Mapping[Any, int], classes: list[Any]) -> IntArray:
+    strange = [label for label in costs if label not in classes]
     if strange:
         raise DataError(f"costs name the label {strange[0]!r}, which is not in {classes}")
-    for label, cost in given.items():
+    for label, cost in costs.items():
         _check(cost, least=1, of=f" for {label!r}")
-    each = np.array([int(given.get(label, 1)) for label in classes], dtype=np.int64)
+    each = np.array([int(costs.get(label, 1)) for label in classes], dtype=np.int64)
     return np.asarray(each[:, None] * (1 - np.eye(len(classes), dtype=np.int64)))
 
 

@@ -37,9 +37,9 @@ class BestTrees:
         """Least errors of a tree of 1, 2, … leaves; ``NEVER`` if there is none."""
         return np.array([self.errors(0, 0, k) for k in range(1, self.trees.most_leaves + 1)])
 
-    def errors(self, asked: int, place: int, leaves: int) -> int:
+    def errors(self, depth: int, place: int, leaves: int) -> int:
         """Least errors of a subtree of so many leaves below a set; ``NEVER`` if there is none."""
-        return int(self.least.levels[asked][place, leaves - 1])
+        return int(self.least.levels[depth][place, leaves - 1])
 
     def permitted(self, errors: Errors) -> Errors:
         """Errors (C,) of a leaf by its label; ``NEVER`` for a label that may not be there."""
@@ -53,9 +53,9 @@ class BestTrees:
         """Return the requirement on the subtree with the rows, if a feature does not cut them."""
         return self
 
-    def tree(self, asked: int, place: int, leaves: int, path: tuple[int, ...] = ()) -> Node:
+    def tree(self, depth: int, place: int, leaves: int, path: tuple[int, ...] = ()) -> Node:
         """Return a subtree of least errors below a path; the first by features on a tie."""
-        level, goal = self.levels[asked], self.errors(asked, place, leaves)
+        level, goal = self.levels[depth], self.errors(depth, place, leaves)
         if leaves == 1:
             errors = self.permitted(label_errors(level, level.totals[place]))
             return Leaf(int(np.argmin(errors)))
@@ -67,7 +67,7 @@ class BestTrees:
                 found = self._stump(level, place, feature, goal)
             else:
                 split = self._cut if cut else self._uncut
-                found = split(asked, place, feature, leaves, (*path, feature), goal)
+                found = split(depth, place, feature, leaves, (*path, feature), goal)
             if found is not None:
                 return found
         raise AssertionError("least errors belong to a tree")
@@ -81,34 +81,34 @@ class BestTrees:
         return None
 
     def _cut(
-        self, asked: int, place: int, feature: int, leaves: int, path: tuple[int, ...], goal: int
+        self, depth: int, place: int, feature: int, leaves: int, path: tuple[int, ...], goal: int
     ) -> Node | None:
-        to_yes, to_no = branches(self.levels[asked], place, feature)
-        for a, b in self.shares(asked, leaves):
+        to_yes, to_no = branches(self.levels[depth], place, feature)
+        for a, b in self.shares(depth, leaves):
             for yes, no in self.sides(feature):
-                if yes.errors(asked + 1, to_yes, a) + no.errors(asked + 1, to_no, b) == goal:
-                    first = yes.tree(asked + 1, to_yes, a, path)
-                    return Split(feature, first, no.tree(asked + 1, to_no, b, path))
+                if yes.errors(depth + 1, to_yes, a) + no.errors(depth + 1, to_no, b) == goal:
+                    first = yes.tree(depth + 1, to_yes, a, path)
+                    return Split(feature, first, no.tree(depth + 1, to_no, b, path))
         return None
 
     def _uncut(
-        self, asked: int, place: int, feature: int, leaves: int, path: tuple[int, ...], goal: int
+        self, depth: int, place: int, feature: int, leaves: int, path: tuple[int, ...], goal: int
     ) -> Node | None:
-        level, reached = self.levels[asked], self.reached(feature)
+        level, reached = self.levels[depth], self.reached(feature)
         same = int(level.same[place])
-        for a, b in self.shares(asked, leaves):
-            if reached.errors(asked + 1, same, b) == goal:
-                own = reached.tree(asked + 1, same, b, path)
-                nobody = first_tree(self.trees, a, path, self._without)
+        for a, b in self.shares(depth, leaves):
+            if reached.errors(depth + 1, same, b) == goal:
+                own = reached.tree(depth + 1, same, b, path)
+                empty = first_tree(self.trees, a, path, self._without)
                 having = bool(level.with_feature[place, feature].any())
-                return Split(feature, *((own, nobody) if having else (nobody, own)))
+                return Split(feature, *((own, empty) if having else (empty, own)))
         return None
 
-    def shares(self, asked: int, leaves: int) -> list[tuple[int, int]]:
+    def shares(self, depth: int, leaves: int) -> list[tuple[int, int]]:
         """Leaves of both branches of a split after so many questions."""
-        if asked + 1 == len(self.levels):
+        if depth + 1 == len(self.levels):
             return []
-        return pairs(leaves, self.least.levels[asked + 1].shape[1])
+        return pairs(leaves, self.least.levels[depth + 1].shape[1])
 
 
 def leaf_options(
@@ -178,9 +178,9 @@ class BestPredicting(BestTrees):
         self._free, self._row, self._label = free, row, label
         self._known: dict[tuple[int, int, int], int] = {}
 
-    def errors(self, asked: int, place: int, leaves: int) -> int:
+    def errors(self, depth: int, place: int, leaves: int) -> int:
         """Least errors below a set that contains the combination."""
-        key = (asked, place, leaves)
+        key = (depth, place, leaves)
         if key not in self._known:
             self._known[key] = min(self._options(*key), default=int(NEVER))
         return self._known[key]
@@ -193,9 +193,9 @@ class BestPredicting(BestTrees):
         """Only the side with the combination is restricted."""
         return [(self, self._free) if self._row[feature] else (self._free, self)]
 
-    def _options(self, asked: int, place: int, leaves: int) -> list[int]:
+    def _options(self, depth: int, place: int, leaves: int) -> list[int]:
         """Least errors by the leaf or the first question."""
-        level = self.levels[asked]
+        level = self.levels[depth]
         alone = int(label_errors(level, level.totals[place])[self._label])
         if leaves == 1:
             return [alone]
@@ -207,13 +207,13 @@ class BestPredicting(BestTrees):
                 found.append(min(first[a] + second[b] for a, b in label_pairs(len(first))))
                 continue
             to_yes, to_no = branches(level, place, feature)
-            for a, b in self.shares(asked, leaves):
-                found.append(yes.errors(asked + 1, to_yes, a) + no.errors(asked + 1, to_no, b))
+            for a, b in self.shares(depth, leaves):
+                found.append(yes.errors(depth + 1, to_yes, a) + no.errors(depth + 1, to_no, b))
         if level.spare[place] > 0 and leaves == 2:
             found.append(alone)
         elif level.spare[place] > 0:
             same = int(level.same[place])
-            found += [self.errors(asked + 1, same, b) for _, b in self.shares(asked, leaves)]
+            found += [self.errors(depth + 1, same, b) for _, b in self.shares(depth, leaves)]
         return found
 
 
@@ -224,12 +224,12 @@ class BestUsing(BestTrees):
         super().__init__(free.levels, free.trees, free.least)
         self._free, self._feature = free, feature
         self._found: list[Errors] = []
-        for asked in range(len(self.levels) - 1, -1, -1):
-            self._found.insert(0, self._level(asked))
+        for depth in range(len(self.levels) - 1, -1, -1):
+            self._found.insert(0, self._level(depth))
 
-    def errors(self, asked: int, place: int, leaves: int) -> int:
+    def errors(self, depth: int, place: int, leaves: int) -> int:
         """Least errors of a subtree that tests the feature."""
-        return int(self._found[asked][place, leaves - 1])
+        return int(self._found[depth][place, leaves - 1])
 
     def permitted(self, errors: Errors) -> Errors:
         """No leaf tests a feature."""
@@ -245,15 +245,15 @@ class BestUsing(BestTrees):
         """Require nothing of the rest of the tree after the feature."""
         return self._free if feature == self._feature else self
 
-    def _level(self, asked: int) -> Errors:
-        level, own = self.levels[asked], self.least.levels[asked]
+    def _level(self, depth: int) -> Errors:
+        level, own = self.levels[depth], self.least.levels[depth]
         found = np.full(own.shape, NEVER)
         below = using = None
-        if asked + 1 < len(self.levels):
-            below, using = map(_with_nowhere, (self.least.levels[asked + 1], self._found[0]))
+        if depth + 1 < len(self.levels):
+            below, using = map(_with_nowhere, (self.least.levels[depth + 1], self._found[0]))
         for leaves in range(2, own.shape[1] + 1):
             best = asking_here(level, self._feature, leaves, below, own)
-            for a, b in self.shares(asked, leaves):
+            for a, b in self.shares(depth, leaves):
                 assert below is not None and using is not None
                 for one, other in ((using, below), (below, using)):
                     sums = one[level.yes, a - 1] + other[level.no, b - 1]
