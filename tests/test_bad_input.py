@@ -100,7 +100,7 @@ def test_odd_tables_simply_work(kind: str, table: str) -> None:
     rows = TABLES[table]
     y = targets_for(kind, len(rows))
     model = fit(kind, rows, y)
-    loss: str | Loss = SoftmaxLoss(3) if kind == "three classes" else model._loss
+    loss: str | Loss = SoftmaxLoss(3) if kind == "three classes" else model._loss_of(None)
     coded: FloatArray = {"two classes": 2.0 * y - 1, "three classes": 1.0 * y}.get(kind, y - 1.0)
     check_by_hand(model, np.asarray(rows, dtype=float), loss, coded)
     assert model.predict(rows).shape == (len(rows),)

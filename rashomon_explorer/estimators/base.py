@@ -1,52 +1,57 @@
-"""Base class of the private estimators, and the report of each draw to scikit-learn callbacks."""
+"""Base class of the private estimators: parameters, fit, repr, and the report of draws."""
 
-import sys
+from __future__ import annotations
+
+import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import wraps
 from html import escape
-from types import FrameType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, check_random_state, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rashomon_explorer._utils.arrays import FloatArray, backend_for
+from rashomon_explorer._utils import sklearn_compat
+from rashomon_explorer._utils.arrays import FloatArray, backend_for, placed_on
 from rashomon_explorer._utils.containers import check_readable, host_values
 from rashomon_explorer._utils.formatting import hit_rate_text
 from rashomon_explorer._utils.randomness import generator, noise_assumptions
-from rashomon_explorer._utils.sklearn_compat import CallbackContext, register_repr
-from rashomon_explorer._utils.taint import ONE_BY_ONE
+from rashomon_explorer._utils.taint import ONE_BY_ONE, find_leak
+from rashomon_explorer._utils.validation import accepts_table
 from rashomon_explorer.data import TableSchema
-from rashomon_explorer.data.cells import ColumnMap, clip_rows, warn_if_clipped
+from rashomon_explorer.data.cells import ColumnMap, warn_if_clipped
 from rashomon_explorer.data.encoder import warn_unconfirmed
-from rashomon_explorer.estimators.pipelines import learns_bounds, privacy_leaks
-from rashomon_explorer.estimators.tables import ChunkedTable, DeclaredTable, LazyTable
+from rashomon_explorer.estimators import feasibility, pipelines
+from rashomon_explorer.estimators.tables import Table
 from rashomon_explorer.exceptions import (
     LedgerWarning,
     PrivacyLeakWarning,
     RadiusBindsWarning,
     warn_stacklevel,
 )
-from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
 from rashomon_explorer.mechanisms.samplers.scaling import released_map
-from rashomon_explorer.privacy import Charge, Guarantee, Ledger
+from rashomon_explorer.privacy import Guarantee, Ledger
 from rashomon_explorer.privacy.guarantee import guarantee_text, requested_text
 from rashomon_explorer.privacy.ledger.charge import failure_assumption
-from rashomon_explorer.privacy.notions import computed_on
+from rashomon_explorer.privacy.notions import computed_on, no_guarantee
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.problem import Problem
-from rashomon_explorer.rows import Step
-from rashomon_explorer.rows.coercion import chunks_with_targets, is_chunked
-from rashomon_explorer.rows.steps import Longer, Mapped
+from rashomon_explorer.rows import ChunkedRows, Step
+from rashomon_explorer.rows.steps import Mapped
 from rashomon_explorer.sets.linear import sphere_in_words
+
+USUAL_NORM = 1.0
+"""Default bound on ‖x‖."""
+
+ENCODED_NORM = 2.0
+"""Typical norm of a schema-encoded row; the appended constant 1 then has a small cost."""
 
 
 class Drawn(Protocol):
@@ -71,13 +76,13 @@ class DrawReporter(Generic[Draws]):
     def __init__(
         self,
         estimator: BaseEstimator,
-        context: CallbackContext,
+        context: sklearn_compat.CallbackContext,
         attributes: Callable[[Draws], dict[str, Any]],
     ) -> None:
         self._estimator = estimator
         self._root = context
         self._attributes = attributes
-        self._task: CallbackContext | None = self._begin()
+        self._task: sklearn_compat.CallbackContext | None = self._begin()
         self.reported = 0
 
     def __call__(self, draws: Draws) -> bool:
@@ -90,12 +95,12 @@ class DrawReporter(Generic[Draws]):
                 return True
         return False
 
-    def _begin(self) -> CallbackContext:
+    def _begin(self) -> sklearn_compat.CallbackContext:
         task = self._root.subcontext(task_name="draw", max_subtasks=None)
         task.call_on_fit_task_begin(estimator=self._estimator)
         return task
 
-    def _open(self) -> CallbackContext:
+    def _open(self) -> sklearn_compat.CallbackContext:
         """Task of the next draw; begin it if the previous one has ended."""
         if self._task is None:
             self._task = self._begin()
@@ -116,74 +121,15 @@ class DrawReporter(Generic[Draws]):
         return bool(task.call_on_fit_task_end(estimator=self._estimator))
 
 
-class FittedReprMixin(BaseEstimator):
-    """Adds a line to an estimator's repr and diagram once it is fitted."""
-
-    if TYPE_CHECKING:
-        guarantee_: Guarantee
-        plan_: Any
-        rashomon_set_: Any
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        settings = super().__repr__(N_CHAR_MAX)
-        fitted = self._fitted_line()
-        return f"{settings}\n# {fitted}" if fitted else settings
-
-    @property
-    def _repr_html_(self) -> Callable[[], str]:
-        """Return a function for scikit-learn's diagram, if diagrams are enabled."""
-        if get_config()["display"] != "diagram":
-            raise AttributeError('_repr_html_ needs display="diagram" in scikit-learn\'s settings')
-        return self._diagram
-
-    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
-        """Return the text representation, and the diagram if diagrams are enabled."""
-        shown = {"text/plain": repr(self)}
-        if get_config()["display"] == "diagram":
-            shown["text/html"] = self._diagram()
-        return shown
-
-    def _diagram(self) -> str:
-        diagram = str(estimator_html_repr(self))
-        fitted = self._fitted_line()
-        return f"{diagram}<p>{escape(fitted)}</p>" if fitted else diagram
-
-    def _fitted_line(self) -> str:
-        what, *promised = self._fit_summary()
-        if not what:
-            return ""
-        paid = self.guarantee_
-        if not paid.holds:
-            return f"fitted: {what}, no guarantee"
-        said = [what, *promised, requested_text(paid) or guarantee_text(paid)]
-        seed = ", drawn with a known seed: not private" if paid.seeded else ""
-        return f"fitted: {', '.join(said)}{seed}"
-
-    def _fit_summary(self) -> list[str]:
-        """Return what was fitted and its guarantee; one empty string before a fit."""
-        if not hasattr(self, "rashomon_set_"):
-            return [""]
-        planned, draws = self.plan_, self.rashomon_set_.n_draws
-        many = f"{draws:,} draw{'' if draws == 1 else 's'} on {planned.n:,} rows"
-        hits = f"hit rate ≥ {hit_rate_text(planned.hit_rate_bound)}"
-        return [many, hits] if has_hit_rate(planned) else [many]
+def stopped_guarantee(guarantee: Guarantee, kept: int, n_draws: int) -> Guarantee:
+    """Guarantee of the first ``kept`` draws; ``kept`` must not depend on private data."""
+    if kept == n_draws or not guarantee.holds:
+        return guarantee
+    stated = f"{kept} of {n_draws} draws were kept, a number chosen without regard to private rows"
+    return replace(guarantee, assumptions=(*guarantee.assumptions, stated))
 
 
-register_repr(FittedReprMixin)
-
-
-class CheckRowsMixin:
-    """An estimator whose rows can be checked at no privacy cost."""
-
-    def check_rows(self, X: Any, y: Any = None) -> None:
-        """Check the rows for what would make ``fit`` fail; no charge, for the curator only."""
-        self._look_through(X, y)
-
-    def _look_through(self, X: Any, y: Any) -> None:
-        raise TypeError(f"{type(self).__name__} must implement _look_through")
-
-
-def warn_if_shortened(share: float, row_norm: float) -> None:
+def warn_clipped_rows(share: float, row_norm: float) -> None:
     """Warn the curator that rows were clipped, usually because features are not scaled."""
     warn_if_clipped(
         share,
@@ -255,87 +201,210 @@ def reject_sample_weight(method: Method) -> Method:
     return refusing  # type: ignore[return-value]
 
 
-_BAGGING = "sklearn.ensemble._bagging"
+class PlannedFit(NamedTuple):
+    """Cost of a fit, its entry in the ledger, and the work that reads the rows."""
+
+    guarantee: Guarantee
+    note: str
+    parameters: dict[str, Any]
+    draw: Callable[[Guarantee], dict[str, Any]]
+    """Returns the fitted attributes, with this guarantee."""
 
 
-def find_data_dependent_step(estimator: Any) -> str:
-    """Return a reason if an enclosing pipeline computes bounds from the rows; reads no row."""
-    earlier = (step for pipe in _enclosing(estimator) for _, step in pipe.steps[:-1])
-    return "bounds were computed from the rows" if any(map(learns_bounds, earlier)) else ""
+PlanT = TypeVar("PlanT")
 
 
-def not_known_to_be_public(estimator: Any) -> list[str]:
-    """Return the privacy leaks of the enclosing pipelines, and any resampling step."""
-    resampler = _resampler(estimator)
-    resampled = [f"{resampler}, which may repeat a record"] if resampler else []
-    pipes = [Pipeline(pipe.steps[:-1]) for pipe in _enclosing(estimator) if len(pipe.steps) > 1]
-    return [*resampled, *(leak for pipe in pipes for leak in privacy_leaks(pipe))]
+class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
+    """Plan from public numbers, charge the ledger, read the rows, and set the attributes last."""
 
+    _chunked: ClassVar[bool] = True
+    """Whether a fit reads chunked rows."""
 
-def warn_repeated_records(estimator: Any) -> None:
-    """Warn if the charged fit belongs to an ensemble that draws rows with replacement."""
-    if resampler := _resampler(estimator):
-        warnings.warn(
-            f"{resampler} may repeat a record within one fit: a record that occurs k times costs k "
-            "times the ε that is charged, and the ledger does not count that. Use bootstrap=False "
-            "with max_samples below 1, which takes each record once at most, or fit without the "
-            "ensemble",
-            LedgerWarning,
-            stacklevel=warn_stacklevel(),
-        )
+    _on_device: ClassVar[bool] = False
+    """Whether sums over rows are computed by the library of the rows."""
 
-
-def _resampler(estimator: Any) -> str:
-    """Return the name of an enclosing resampler or bootstrap ensemble; "" if none is known."""
-    for pipe in _enclosing(estimator):
-        for _, step in pipe.steps[:-1]:
-            if hasattr(step, "fit_resample"):  # of imbalanced-learn
-                return type(step).__name__
-    for frame in _callers():
-        if frame.f_globals.get("__name__") == _BAGGING:
-            # In a worker process the ensemble's own method is not among the callers.
-            ensemble = frame.f_locals.get("ensemble", frame.f_locals.get("self"))
-            if getattr(ensemble, "bootstrap", False):
-                return type(ensemble).__name__
-    return ""
-
-
-def _callers() -> Iterator[FrameType]:
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
-
-
-def _enclosing(estimator: Any) -> Iterator[Pipeline]:
-    # A pipeline does not pass its other steps to the last one, and an intermediate transformer may
-    # remove the taint of the rows. The running fit is found in the call stack instead, as are a
-    # search or an ensemble that is the last step of a pipeline and fits copies of the estimator.
-    within = [estimator]
-    for frame in _callers():
-        owner = frame.f_locals.get("self")
-        if isinstance(owner, BaseEstimator) and owner is not within[-1]:
-            last = owner.steps[-1][1] if isinstance(owner, Pipeline) else None
-            if any(last is one for one in within):
-                yield owner
-            within.append(owner)
-
-
-class BasePrivateEstimator(FittedReprMixin, CheckRowsMixin):
-    """Steps of a fit that do not depend on what is drawn."""
-
-    _numeric: ClassVar[bool] = False  # whether targets must be numbers
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "epsilon": [feasibility.EPSILON],
+        "delta": [feasibility.DELTA],
+        "schema": [TableSchema, str, os.PathLike, None],
+        "ledger": [str, os.PathLike, Ledger, None],
+        "random_state": ["random_state"],
+    }
 
     if TYPE_CHECKING:
         row_norm: Any
         schema: Any
         ledger: Any
         random_state: Any
+        plan_: Any
+        guarantee_: Guarantee
+
+    @accepts_table
+    def plan(self, n_samples: int, n_features: int | None = None) -> PlanT:
+        """Return the plan for a table of this shape; reads no row and has no privacy cost.
+
+        Parameters
+        ----------
+        n_samples, n_features : int
+            Public shape of the table, or the table itself: only its shape is read. A schema
+            determines the number of encoded columns; n_features may then be omitted.
+
+        Returns
+        -------
+        plan
+            The object that ``fit`` stores as ``plan_``: mechanism, reason, privacy cost and bounds.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range.
+        SamplerError
+            If no mechanism is applicable, or the named one is not.
+
+        Warns
+        -----
+        WeakGuaranteeWarning
+            If the plan has a weak guarantee; the message suggests changes.
+        """
+        return self._planned(n_samples, self._n_encoded(n_features))
+
+    @reject_sample_weight
+    @sklearn_compat.with_callbacks
+    @sklearn_compat.fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: ArrayLike | ChunkedRows, y: ArrayLike | None = None) -> Self:
+        """Charge the ledger, then read the rows, and draw the models.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), Dask collection or ChunkedRows
+            Chunked rows (:func:`rashomon_explorer.rows.chunked`) are never in memory at once;
+            their classes must be declared. Searches need whole tables.
+        y : array-like of shape (n_samples,)
+            Labels or numbers; omitted for chunked rows, which contain their own.
+
+        Returns
+        -------
+        self
+            With the models, and their privacy cost in ``guarantee_``.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the ledger does not allow the privacy cost; nothing was drawn or spent.
+        FitError
+            For any error caused by the rows after a ledger was charged; the privacy cost stays
+            spent, and ``error.detail`` contains the reason, for the curator only.
+        ValueError, SamplerError
+            If parameters, declared classes or bounds, or shapes are invalid; nothing was read or
+            spent. Without a ledger, also for errors caused by the rows.
+        TypeError
+            If rows are chunked and the mechanism samples rows; nothing was read or spent.
+        """
+        table = self._table(X, y)
+        leak = find_leak(X, y) or pipelines.find_data_dependent_step(self) or table.unconfirmed
+        with placed_on(table.arrays if self._on_device else backend_for()):
+            planned = self._plan_fit(table)
+            stated = self._stated(planned.guarantee, table.assumptions)
+            guarantee = no_guarantee(leak) if leak else stated
+
+            def draw() -> dict[str, Any]:
+                if charge is not None:
+                    table.recognised(charge.path)
+                if not guarantee.holds or not (found := table.leak):
+                    return planned.draw(guarantee)
+                warn_leak(found)
+                return planned.draw(no_guarantee(found))
+
+            ledger = self._ledger(guarantee, leak)
+            if ledger is None:
+                charge = None
+                fitted = draw()
+            else:
+                charge = ledger.reserve(guarantee, note=planned.note, parameters=planned.parameters)
+                fitted = charge.run(draw)
+        self._hold(fitted)
+        return self
+
+    def check_rows(self, X: Any, y: Any = None) -> None:
+        """Check the rows for what would make ``fit`` fail; no charge, for the curator only."""
+        self._check_table(self._table(X, y))
+
+    def _planned(self, n_samples: int, n_features: int, n_classes: int | None = None) -> PlanT:
+        """Plan for a number of encoded columns, and of classes if there are any."""
+        raise TypeError(f"{type(self).__name__} must implement _planned")
+
+    def _plan_fit(self, table: Table) -> PlannedFit:
+        """Plan the fit; reads no value if there is a ledger."""
+        raise TypeError(f"{type(self).__name__} must implement _plan_fit")
+
+    def _n_classes(self, table: Table) -> int | None:
+        """Return the number of classes; reads no value if there is a ledger."""
+        return None
+
+    def _target_step(self, table: Table) -> Step:
+        """Step that converts the targets of a chunk to those of the loss."""
+        raise TypeError(f"{type(self).__name__} must implement _target_step")
+
+    def _loss_of(self, n_classes: int | None) -> Loss:
+        """Loss for this number of classes; by default for the declared one."""
+        raise TypeError(f"{type(self).__name__} must implement _loss_of")
+
+    def _model(self, theta: FloatArray) -> dict[str, Any]:
+        """Coefficients and intercept of a linear model (outputs, n_features + 1)."""
+        raise TypeError(f"{type(self).__name__} must implement _model")
+
+    def _public(self, table: Table) -> dict[str, Any]:
+        """Return the fitted attributes that do not depend on row values."""
+        return table.public()
+
+    def _coded(self, table: Table) -> FloatArray:
+        """Targets (n,) of a table in memory, as the loss requires them."""
+        return np.asarray(self._target_step(table)(*table.values)[1])
+
+    def _check_table(self, table: Table) -> None:
+        self._n_classes(table)
+        if not table.is_chunked:
+            self._coded(table)
+        share = table.longer_share(self._row_norm, self._target_step(table))
+        if table.may_be_long:
+            warn_clipped_rows(share, self._row_norm)
+
+    def _problem(
+        self, table: Table, loss: Loss, planned: Any, rng: np.random.Generator
+    ) -> tuple[Problem, ColumnMap | None, float]:
+        """Return the problem of linear models, the released map and the share of clipped rows."""
+        rows = table.chunks if table.is_chunked else table.values[0]
+        scale = None if planned.columns is None else released_map(rows, planned.columns, rng)
+        declared: dict[str, Any] = {
+            "loss": loss,
+            "radius": planned.radius,
+            "row_norm": self._row_norm,
+            "ridge": planned.ridge,
+        }
+        if isinstance(rows, ChunkedRows):
+            coded = rows.then(self._target_step(table))
+            problem = Problem(coded if scale is None else coded.then(Mapped(scale)), **declared)
+            self._warn_clipped_targets(problem.data.targets_beyond)
+            if scale is not None:  # the problem has seen mapped rows only
+                return problem, scale, table.longer_share(self._row_norm)
+        else:
+            problem = Problem(rows, self._coded(table), **declared, scale=scale)
+        return problem, scale, problem.clipped_share
+
+    def _warn_clipped_targets(self, share: float) -> None:
+        """Warn if more than 1 % of the targets exceed their bounds."""
 
     @property
-    def _row_norm(self) -> float:
+    def _numeric(self) -> bool:
+        """Whether targets must be numbers."""
+        return False
+
+    @property
+    def _row_norm(self) -> Any:
         """Declared bound on ‖x‖."""
-        return float(self.row_norm)
+        if not isinstance(self.row_norm, str):
+            return self.row_norm
+        return USUAL_NORM if self.schema is None else ENCODED_NORM
 
     @property
     def _declared(self) -> TableSchema | None:
@@ -349,117 +418,52 @@ class BasePrivateEstimator(FittedReprMixin, CheckRowsMixin):
             raise ValueError("n_features is required without a schema")
         return n_features
 
-    def _table(self, X: Any, y: Any, *, numeric: bool) -> LazyTable:
-        """Wrap the table; only its shape is read."""
-        declared, charged = self._declared, self.ledger is not None
-        if declared is None:
-            return LazyTable(self, X, y, numeric=numeric, charged=charged)
-        warn_unconfirmed(declared)
-        asked: dict[str, Any] = {"numeric": numeric, "charged": charged}
-        return DeclaredTable(self, X, y, **asked, schema=declared, row_norm=self._row_norm)
-
-    def _look_through(self, X: Any, y: Any) -> None:
-        if is_chunked(X):
-            self._check_chunks(self._any_table(X, y, numeric=self._numeric))
-            return
-        table = self._table(X, y, numeric=self._numeric)
-        self._posed(table)
-        self._targets(table)
-        if table.may_be_long:
-            warn_if_shortened(clip_rows(table.values[0], self._row_norm)[1], self._row_norm)
-
-    def _check_chunks(self, table: LazyTable | ChunkedTable) -> None:
-        assert isinstance(table, ChunkedTable)
-        self._posed(table)
-        (longer,) = table.coded(self._target_step()).reduce(Longer(self._row_norm))
-        if table.may_be_long:
-            warn_if_shortened(float(longer[0]) / table.shape[0], self._row_norm)
-
-    def _any_table(self, X: Any, y: Any, *, numeric: bool) -> LazyTable | ChunkedTable:
+    def _table(self, X: Any, y: Any) -> Table:
         """Wrap the table, in memory or chunked; only its shape is read."""
-        if not is_chunked(X):
-            return self._table(X, y, numeric=numeric)
+        return self._encoded_table(X, y, self._row_norm)
+
+    def _encoded_table(self, X: Any, y: Any, row_norm: float | None) -> Table:
         declared = self._declared
-        blocks = chunks_with_targets(X, y)
         if declared is not None:
             warn_unconfirmed(declared)
-        return ChunkedTable(blocks, declared, self._row_norm, charged=self.ledger is not None)
+        return Table(
+            self,
+            X,
+            y,
+            numeric=self._numeric,
+            chunked=self._chunked,
+            schema=declared,
+            row_norm=row_norm,
+        )
 
-    def __sklearn_tags__(self) -> Tags:
-        """Allow text and missing values if there is a schema."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = tags.input_tags.categorical = self.schema is not None
-        tags.input_tags.allow_nan = self.schema is not None
-        return tags
-
-    def _checked(self, X: ArrayLike) -> FloatArray:
-        check_is_fitted(self)
-        if hasattr(self, "encoder_"):
-            return np.asarray(self.encoder_.transform(X))
-        check_readable("X", X)
-        return np.asarray(validate_data(self, host_values(X), dtype=np.float64, reset=False))
-
-    def _target_step(self) -> Step:
-        """Step that converts the targets of a chunk to those of the loss."""
-        raise TypeError(f"{type(self).__name__} must implement _target_step")
-
-    def _chunked_problem(
-        self,
-        table: ChunkedTable,
-        declared: dict[str, Any],
-        columns: ColumnsPlan | None,
-        rng: np.random.Generator,
-    ) -> tuple[Problem, ColumnMap | None, float]:
-        """Return the problem of chunked rows, the released map and the share of clipped rows."""
-        coded = table.coded(self._target_step())
-        if columns is None:
-            problem = Problem(coded, **declared)
-            self._warn_clipped_targets(problem.data.targets_beyond)
-            return problem, None, problem.clipped_share
-        scale = released_map(table.numeric, columns, rng)
-        problem = Problem(coded.then(Mapped(scale)), **declared)
-        self._warn_clipped_targets(problem.data.targets_beyond)
-        (longer,) = table.numeric.reduce(Longer(self._row_norm))
-        return problem, scale, float(longer[0]) / problem.n
-
-    def _warn_clipped_targets(self, share: float) -> None:
-        """Warn if more than 1 % of the targets of a chunked table exceed their bounds."""
-
-    def _posed(self, table: LazyTable | ChunkedTable) -> Loss:
-        """Loss for the targets of the table; reads no value if there is a ledger."""
-        raise TypeError(f"{type(self).__name__} must implement _posed")
-
-    def _targets(self, table: LazyTable) -> FloatArray:
-        """Targets (n,) in the form that the loss requires."""
-        raise TypeError(f"{type(self).__name__} must implement _targets")
-
-    def _public(self, table: LazyTable | ChunkedTable) -> dict[str, Any]:
-        """Return the fitted attributes that do not depend on row values."""
-        return table.public()
-
-    def _stated(self, guarantee: Guarantee) -> Guarantee:
-        """Add the assumptions about pipeline, fit, arithmetic and noise to the guarantee."""
-        guarantee = computed_on(guarantee, backend_for())
+    def _stated(self, guarantee: Guarantee, more: tuple[str, ...] = ()) -> Guarantee:
+        """Add the assumptions about pipeline, fit, noise, targets and rows to the guarantee."""
+        added: list[str] = []
+        if self._on_device:
+            guarantee = computed_on(guarantee, backend_for())
         if guarantee.holds:
-            steps = not_known_to_be_public(self)
-            alone = f"{ONE_BY_ONE}, also by {'; '.join(steps)}" if steps else ONE_BY_ONE
-            returned = failure_assumption("fit", charged=self.ledger is not None)
-            guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, alone, returned))
-        if self.random_state is not None:
-            return guarantee.with_seed()
-        if not guarantee.holds:
-            return guarantee
-        return replace(guarantee, assumptions=(*guarantee.assumptions, *noise_assumptions()))
+            steps = pipelines.not_known_to_be_public(self)
+            added.append(f"{ONE_BY_ONE}, also by {'; '.join(steps)}" if steps else ONE_BY_ONE)
+            added.append(failure_assumption("fit", charged=self.ledger is not None))
+            added += noise_assumptions() if self.random_state is None else ()
+            added += [*self._assumptions(), *more]
+        stated = tuple(dict.fromkeys((*guarantee.assumptions, *added)))
+        guarantee = replace(guarantee, assumptions=stated)
+        return guarantee if self.random_state is None else guarantee.with_seed()
 
-    def _charged(
-        self, guarantee: Guarantee, note: str, parameters: dict[str, Any]
-    ) -> Charge | None:
-        """Charge the ledger, if the guarantee holds; otherwise return None."""
-        if self.ledger is None or not guarantee.holds:
+    def _assumptions(self) -> list[str]:
+        """Assumptions of the guarantee about the public parameters."""
+        return []
+
+    def _ledger(self, guarantee: Guarantee, leak: str) -> Ledger | None:
+        """Return the ledger to charge; warn and return None if no guarantee holds."""
+        if self.ledger is None:
             return None
-        warn_repeated_records(self)
-        ledger = self.ledger if isinstance(self.ledger, Ledger) else Ledger.open(self.ledger)
-        return ledger.reserve(guarantee, note=note, parameters=parameters)
+        warn_if_uncharged(guarantee, leak)
+        if not guarantee.holds:
+            return None
+        pipelines.warn_repeated_records(self)
+        return self.ledger if isinstance(self.ledger, Ledger) else Ledger.open(self.ledger)
 
     def _generator(self) -> np.random.Generator:
         if self.random_state is None:
@@ -467,9 +471,73 @@ class BasePrivateEstimator(FittedReprMixin, CheckRowsMixin):
         return generator(check_random_state(self.random_state).randint(2**31, size=4).tolist())
 
     def _hold(self, fitted: dict[str, Any]) -> None:
-        """Set the fitted attributes; delete those of an earlier fit to another kind of table."""
-        for name in ("feature_names_in_", "encoder_"):
-            if name not in fitted and hasattr(self, name):
+        """Set the fitted attributes; delete those of an earlier fit."""
+        for name in [*vars(self)]:
+            if name.endswith("_") and not name.startswith("_") and name not in fitted:
                 delattr(self, name)
         for name, value in fitted.items():
             setattr(self, name, value)
+
+    def _encoded_rows(self, X: ArrayLike) -> FloatArray:
+        """Rows (n, p) for a prediction, encoded as those of the fit."""
+        check_is_fitted(self)
+        if hasattr(self, "encoder_"):
+            return np.asarray(self.encoder_.transform(X))
+        check_readable("X", X)
+        return np.asarray(validate_data(self, host_values(X), dtype=np.float64, reset=False))
+
+    def __sklearn_tags__(self) -> Tags:
+        """Declare poor scores, because of the noise; allow text and gaps with a schema."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = tags.input_tags.categorical = self.schema is not None
+        tags.input_tags.allow_nan = self.schema is not None
+        for scored in (tags.classifier_tags, tags.regressor_tags):
+            if scored is not None:
+                scored.poor_score = True
+        return tags
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Return scikit-learn's representation, and a line about the fit once it is fitted."""
+        settings = str(super().__repr__(N_CHAR_MAX))
+        fitted = self._fitted_line()
+        return f"{settings}\n# {fitted}" if fitted else settings
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        """Return a function for scikit-learn's diagram, if diagrams are enabled."""
+        if get_config()["display"] != "diagram":
+            raise AttributeError('_repr_html_ needs display="diagram" in scikit-learn\'s settings')
+        return self._diagram
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        """Return the text representation, and the diagram if diagrams are enabled."""
+        shown = {"text/plain": repr(self)}
+        if get_config()["display"] == "diagram":
+            shown["text/html"] = self._diagram()
+        return shown
+
+    def _diagram(self) -> str:
+        diagram = str(estimator_html_repr(self))
+        fitted = self._fitted_line()
+        return f"{diagram}<p>{escape(fitted)}</p>" if fitted else diagram
+
+    def _fitted_line(self) -> str:
+        if not hasattr(self, "plan_"):
+            return ""
+        what, *bounds = self._fit_summary()
+        paid = self.guarantee_
+        if not paid.holds:
+            return f"fitted: {what}, no guarantee"
+        facts = [what, *bounds, requested_text(paid) or guarantee_text(paid)]
+        seed = ", drawn with a known seed: not private" if paid.seeded else ""
+        return f"fitted: {', '.join(facts)}{seed}"
+
+    def _fit_summary(self) -> list[str]:
+        """Return what was fitted and its bounds."""
+        planned, draws = self.plan_, self.rashomon_set_.n_draws
+        many = f"{draws:,} draw{'' if draws == 1 else 's'} on {planned.n:,} rows"
+        hits = f"hit rate ≥ {hit_rate_text(planned.hit_rate_bound)}"
+        return [many, hits] if has_hit_rate(planned) else [many]
+
+
+sklearn_compat.register_repr(BasePrivateEstimator)

@@ -2,58 +2,91 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
 from sklearn.base import MetaEstimatorMixin
-from sklearn.utils import check_random_state
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import ClassifierTags, RegressorTags, Tags
+from sklearn.utils.metaestimators import available_if
 
-from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer._utils.randomness import generator, noise_assumptions
-from rashomon_explorer._utils.sklearn_compat import fit_context
-from rashomon_explorer._utils.taint import ONE_BY_ONE, find_leak
+from rashomon_explorer._utils.arrays import NUMPY, FloatArray
+from rashomon_explorer._utils.sklearn_compat import Interval, StrOptions
+from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.cells import clip_rows
-from rashomon_explorer.data.encoder import warn_unconfirmed
 from rashomon_explorer.estimators.base import (
-    find_data_dependent_step,
-    not_known_to_be_public,
+    BasePrivateEstimator,
+    PlannedFit,
     reject_sample_weight,
-    warn_if_shortened,
-    warn_if_uncharged,
-    warn_leak,
-    warn_repeated_records,
+    warn_clipped_rows,
 )
-from rashomon_explorer.estimators.bilevel_base import RefittedModel, refitted
-from rashomon_explorer.estimators.classes import LABELS_ARE_PUBLIC, classes_found
-from rashomon_explorer.estimators.pipelines import pays_for_rows
-from rashomon_explorer.estimators.tables import DeclaredTable, LazyTable
-from rashomon_explorer.mechanisms.penalties import PenaltyLandscape, drawn_where_level
+from rashomon_explorer.estimators.classifier import RashomonClassifier
+from rashomon_explorer.estimators.feasibility import N_DRAWS, check_budget
+from rashomon_explorer.estimators.regressor import RashomonRegressor
+from rashomon_explorer.estimators.selection import select_mechanism
+from rashomon_explorer.estimators.tables import Table
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.penalties import (
+    PenaltyConstants,
+    PenaltyLandscape,
+    drawn_where_level,
+)
 from rashomon_explorer.mechanisms.penalties.landscape import (
     LOWEST,
     MEAN,
     GeneralisedTarget,
     PenaltyBox,
     PenaltyTarget,
+    column_groups,
     first_draws,
     pair_sensitivity,
 )
 from rashomon_explorer.mechanisms.penalties.losses import MARGINS, InnerProblem, OuterLoss
-from rashomon_explorer.mechanisms.penalties.mechanisms import as_parameters, warn_if_nearly_uniform
+from rashomon_explorer.mechanisms.penalties.mechanisms import (
+    NAMES,
+    Offered,
+    as_parameters,
+    offered,
+    plan_mechanism,
+    warn_if_nearly_uniform,
+)
 from rashomon_explorer.mechanisms.penalties.penalty_set import PenaltySet, validation_rows
 from rashomon_explorer.mechanisms.penalties.plan import TuningPlan
 from rashomon_explorer.mechanisms.penalties.stationary import StationaryPlan
+from rashomon_explorer.mechanisms.planning.offers import ZCDP
+from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.suggestions import warn_large_delta
+from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
-from rashomon_explorer.privacy import Charge, Guarantee, Ledger
-from rashomon_explorer.privacy.ledger.charge import failure_assumption
-from rashomon_explorer.privacy.ledger.tables import recognise
-from rashomon_explorer.privacy.notions import no_guarantee
-from rashomon_explorer.problem.problem import add_intercept
+from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.privacy import Guarantee, Ledger
+from rashomon_explorer.problem.constants import row_bound
+from rashomon_explorer.problem.problem import Problem, add_intercept
+from rashomon_explorer.sets.sklearn_models import EncodedCoefficients
+
+PenaltyPlan = TuningPlan | StationaryPlan
+
+_OF_THE_BUDGET = ("epsilon", "delta", "n_draws", "psi", "spacing")
+_USUAL_CLIP = {"ridge": 1.0, "logistic": 4.0}
 
 
-@pays_for_rows
-class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
+def _refits(search: Any) -> bool:
+    if search.refit is None:
+        raise AttributeError(
+            "refit=None selects penalties and fits no model: a model has a privacy cost of its "
+            'own, use refit="dp"'
+        )
+    return True
+
+
+class DPBilevelSearch(MetaEstimatorMixin, EncodedCoefficients, BasePrivateEstimator[PenaltyPlan]):
     """Select ridge or logistic penalties by validation, with differential privacy.
 
     Private counterpart of ``RidgeCV`` and ``GridSearchCV``. Penalties are drawn from a public grid
@@ -146,132 +179,236 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
     True
     """
 
+    _chunked = False
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BasePrivateEstimator._parameter_constraints,
+        "estimator": [StrOptions({*MARGINS})],
+        "penalty": [StrOptions({"scalar", "group", "feature"})],
+        "groups": ["array-like", None],
+        "bounds": ["array-like", None],
+        "spacing": [Interval(Real, 1, None, closed="neither"), None],
+        "val_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "margin_bound": [Interval(Real, 0, None, closed="neither"), None],
+        "n_draws": [N_DRAWS],
+        "psi": [Interval(Real, 0, None, closed="left")],
+        "mechanism": [StrOptions({"auto", *NAMES})],
+        "refit": [StrOptions({"dp"}), None],
+        "refit_share": [Interval(Real, 0, 1, closed="neither")],
+        "row_norm": [Interval(Real, 0, None, closed="neither")],
+        "target_bounds": ["array-like"],
+        "classes": ["array-like", None],
+    }
+
     @reject_sample_weight
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike) -> DPBilevelSearch:
-        """Charge the ledger, draw the penalties, and draw the model with them.
+    def __init__(
+        self,
+        estimator: str = "ridge",
+        *,
+        penalty: str = "scalar",
+        groups: Sequence[Sequence[int]] | None = None,
+        bounds: tuple[float, float] | None = None,
+        spacing: float | None = None,
+        val_fraction: float = 0.3,
+        margin_bound: float | None = None,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        n_draws: int = 1,
+        psi: float = 0.0,
+        mechanism: str = "auto",
+        refit: str | None = "dp",
+        refit_share: float = 0.5,
+        row_norm: float = 1.0,
+        target_bounds: tuple[float, float] = (-1.0, 1.0),
+        classes: ArrayLike | None = None,
+        schema: TableSchema | str | os.PathLike[str] | None = None,
+        ledger: str | os.PathLike[str] | Ledger | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.penalty = penalty
+        self.groups = groups
+        self.bounds = bounds
+        self.spacing = spacing
+        self.val_fraction = val_fraction
+        self.margin_bound = margin_bound
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_draws = n_draws
+        self.psi = psi
+        self.mechanism = mechanism
+        self.refit = refit
+        self.refit_share = refit_share
+        self.row_norm = row_norm
+        self.target_bounds = target_bounds
+        self.classes = classes
+        self.schema = schema
+        self.ledger = ledger
+        self.random_state = random_state
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
+    def constants(self, n_samples: int) -> PenaltyConstants:
+        """Return the public constants of the search for ``n_samples`` rows; reads none."""
+        held_out = int(validation_rows(n_samples, self.val_fraction).sum())
+        whole = row_bound(self._row_norm, intercept=True)
+        sides = n_samples - held_out, held_out
+        return PenaltyConstants(self.estimator, whole, *self._bounds(), *sides, self._clip)
 
-        Returns
-        -------
-        self
-            With the penalties in ``best_params_`` and the privacy cost in ``guarantee_``.
+    def mechanisms(self, n_samples: int, n_features: int | None = None) -> tuple[Offered, ...]:
+        """Return each mechanism's guarantee for a table shape, or why it does not apply."""
+        known, box, asked = self._planning_inputs(n_samples, self._n_encoded(n_features))
+        return offered(known, box.d, **asked)
 
-        Raises
-        ------
-        BudgetExceededError
-            If the ledger does not allow the privacy cost; nothing was drawn or spent.
-        FitError
-            For any error caused by the rows after a ledger was charged; the privacy cost stays
-            spent, and ``error.detail`` contains the reason, for the curator only.
-        ValueError, SamplerError
-            If parameters, declared bounds or shapes are invalid; nothing was read or spent.
-            Without a ledger, also for errors caused by the rows.
-        """
-        table = self._table(X, y)
-        leak = find_leak(X, y) or find_data_dependent_step(self) or table.unconfirmed
-        if self.estimator == "ridge":
-            self._labels_and_bounds()._target_bounds()
+    @available_if(_refits)
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Predict with the drawn model."""
+        scores = self._scores(X)
+        if self.estimator == "logistic":
+            return np.asarray(self.classes_[(scores > 0).astype(int)])
+        return scores
+
+    @available_if(lambda search: _refits(search) and search.estimator == "logistic")
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Probabilities of both classes under the drawn model."""
+        likely = expit(self._scores(X))
+        return np.column_stack([1 - likely, likely])
+
+    @available_if(lambda search: _refits(search) and search.estimator == "logistic")
+    def decision_function(self, X: ArrayLike) -> FloatArray:
+        """Log odds of the second class under the drawn model."""
+        return self._scores(X)
+
+    @available_if(_refits)
+    def score(self, X: ArrayLike, y: ArrayLike) -> float:
+        """Accuracy or R² on the given rows; not for release if these are private."""
+        measure = accuracy_score if self.estimator == "logistic" else r2_score
+        return float(measure(y, self.predict(X)))
+
+    def _scores(self, X: ArrayLike) -> FloatArray:
+        clipped, _ = clip_rows(self._encoded_rows(X), self._row_norm)
+        return np.asarray(
+            clipped @ np.ravel(self.encoded_coef_) + float(np.ravel(self.encoded_intercept_)[0])
+        )
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return the tags of a regressor or a binary classifier, by the refitted model."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        if self.refit is None:
+            tags.estimator_type = None  # it predicts nothing
+        elif self.estimator == "logistic":
+            tags.estimator_type = "classifier"
+            tags.classifier_tags = ClassifierTags(poor_score=True, multi_class=False)
+        else:
+            tags.estimator_type = "regressor"
+            tags.regressor_tags = RegressorTags(poor_score=True)
+        return tags
+
+    @property
+    def _numeric(self) -> bool:
+        return self.estimator == "ridge"
+
+    @property
+    def _clip(self) -> float:
+        return _USUAL_CLIP[self.estimator] if self.margin_bound is None else self.margin_bound
+
+    @property
+    def _inner(self) -> RashomonClassifier | RashomonRegressor:
+        """Estimator with the declared classes, or bounds of the target."""
+        known: dict[str, Any] = {"schema": self.schema, "ledger": self.ledger}
+        if self.estimator == "logistic":
+            return RashomonClassifier(classes=self.classes, **known)
+        return RashomonRegressor(target_bounds=self.target_bounds, **known)
+
+    def _target_bounds(self) -> tuple[float, float]:
+        return self._inner._target_bounds()
+
+    def _planned(
+        self, n_samples: int, n_features: int, n_classes: int | None = None
+    ) -> PenaltyPlan:
+        known, box, asked = self._planning_inputs(n_samples, n_features)
+        warn_large_delta(self.delta, n_samples)
+        planned = plan_mechanism(known, box.d, mechanism=self.mechanism, **asked)
+        warn_if_nearly_uniform(planned)
+        return planned
+
+    def _planning_inputs(
+        self, n_samples: int, n_features: int
+    ) -> tuple[PenaltyConstants, PenaltyBox, dict[str, Any]]:
+        """Constants, penalties and budget from which every mechanism is planned."""
+        check_budget(self)
+        known, box = self.constants(n_samples), self._box(n_features)
+        refit = None
+        if self.refit is not None:
+            share = self.epsilon * self.refit_share
+            refit = refit_plan(known, n_features + 1, self._row_norm, share, self.delta)
+        asked = {name: getattr(self, name) for name in _OF_THE_BUDGET}
+        return known, box, {**asked, "refit": refit, "ledger": self.ledger is not None}
+
+    def _box(self, n_features: int) -> PenaltyBox:
+        return PenaltyBox(column_groups(self.penalty, n_features, self.groups), *self._bounds())
+
+    def _bounds(self) -> tuple[float, float]:
+        if self.bounds is None:
+            raise ValueError(
+                "bounds of the penalties are missing: declare bounds=(low, high), as penalties of "
+                "the mean loss (scikit-learn's alpha is n times that). They are public and never "
+                "computed from the rows; the privacy cost depends on the lowest"
+            )
+        bounds = np.asarray(self.bounds, dtype=float)
+        if bounds.shape != (2,):
+            raise ValueError(f"bounds must be (low, high), got {self.bounds!r}")
+        return float(bounds[0]), float(bounds[1])
+
+    def _names(self, features: Sequence[str]) -> tuple[str, ...]:
+        if self.penalty == "scalar":
+            return ("penalty",)
+        if self.groups is None:
+            return tuple(features)
+        return tuple("+".join(features[place] for place in group) for group in self.groups)
+
+    def _plan_fit(self, table: Table) -> PlannedFit:
+        self._target_bounds()  # raises before a value is read
         planned = self._planned(*table.shape)
         public = self._public(table)
-        warn_if_nearly_uniform(planned)
-        guarantee = no_guarantee(leak) if leak else self._stated(planned)
-        if self.ledger is not None:
-            warn_if_uncharged(guarantee, leak)
-        charge = self._reserve(guarantee, planned)
+        many = f"{planned.n_draws} draw{'' if planned.n_draws == 1 else 's'} of penalties"
+        model = "" if planned.refit is None else " and a model"
+        return PlannedFit(
+            self._guarantee(planned),
+            note=f"{type(self).__name__}, {many}{model}",
+            parameters={**as_parameters(planned), "epsilon": self.epsilon, "delta": self.delta},
+            draw=lambda guarantee: {**public, **self._drawn(table, planned, guarantee)},
+        )
 
-        def draw() -> dict[str, Any]:
-            if charge is not None:
-                recognise(charge.path, table.values[0])
-            return self._drawn(table, planned, guarantee)
-
-        fitted = draw() if charge is None else charge.run(draw)
-        for name in (
-            "feature_names_in_",
-            "encoder_",
-            "encoded_coef_",
-            "encoded_intercept_",
-            "classes_",
-        ):
-            if hasattr(self, name):
-                delattr(self, name)
-        for name, value in {**public, **fitted}.items():
-            setattr(self, name, value)
-        return self
-
-    def _table(self, X: Any, y: Any) -> LazyTable:
-        """Wrap the table; only its shape is read."""
-        declared, numeric = self._declared, self.estimator == "ridge"
-        asked: dict[str, Any] = {"numeric": numeric, "charged": self.ledger is not None}
-        if declared is None:
-            return LazyTable(self, X, y, **asked)
-        warn_unconfirmed(declared)
-        return DeclaredTable(self, X, y, **asked, schema=declared, row_norm=self.row_norm)
-
-    def _look_through(self, X: Any, y: Any) -> None:
-        table = self._table(X, y)
-        self._public(table)
-        self._labels_and_bounds()._targets(table)
-        if table.may_be_long:
-            warn_if_shortened(clip_rows(table.values[0], self.row_norm)[1], self.row_norm)
-
-    def _public(self, table: LazyTable) -> dict[str, Any]:
-        """Return the fitted attributes that do not depend on row values."""
-        known = self._labels_and_bounds()
-        if self.estimator == "ridge":
-            return table.public()
-        public = known._public(table)
-        if len(public["classes_"]) > 2:
+    def _public(self, table: Table) -> dict[str, Any]:
+        public = self._inner._public(table)
+        if len(public.get("classes_", ())) > 2:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is multiclass: "
                 f"{len(public['classes_'])} classes were found or declared"
             )
         return public
 
-    def _stated(self, planned: TuningPlan | StationaryPlan) -> Guarantee:
-        """Guarantee of the plan, with its assumptions on rows, split and fits."""
-        steps = not_known_to_be_public(self)
-        said = [
-            f"{ONE_BY_ONE}, also by {'; '.join(steps)}" if steps else ONE_BY_ONE,
-            "the split is by place, and public",
-            failure_assumption("fit", charged=self.ledger is not None),
-        ]
-        if self.estimator == "logistic" and classes_found(self.classes, self._declared):
-            said.append(LABELS_ARE_PUBLIC)
-        if self.random_state is None:
-            said += noise_assumptions()
-        held = planned.guarantee
-        held = replace(held, assumptions=tuple(dict.fromkeys((*held.assumptions, *said))))
-        return held if self.random_state is None else held.with_seed()
+    def _coded(self, table: Table) -> FloatArray:
+        self._public(table)
+        return self._inner._coded(table)
 
-    def _reserve(self, guarantee: Guarantee, planned: TuningPlan | StationaryPlan) -> Charge | None:
-        if self.ledger is None or not guarantee.holds:
-            return None
-        warn_repeated_records(self)
-        ledger = self.ledger if isinstance(self.ledger, Ledger) else Ledger.open(self.ledger)
-        many = f"{planned.n_draws} draw{'' if planned.n_draws == 1 else 's'} of penalties"
-        model = "" if planned.refit is None else " and a model"
-        return ledger.reserve(
-            guarantee,
-            note=f"{type(self).__name__}, {many}{model}",
-            parameters={**as_parameters(planned), "epsilon": self.epsilon, "delta": self.delta},
-        )
-
-    def _drawn(
-        self, table: LazyTable, planned: TuningPlan | StationaryPlan, guarantee: Guarantee
-    ) -> dict[str, Any]:
-        """Read the rows, draw, and return the fitted attributes."""
-        if guarantee.holds and (leak := table.leak):
-            warn_leak(leak)
-            guarantee = no_guarantee(leak)
-        targets = self._labels_and_bounds()._targets(table)
-        rows, shortened = clip_rows(table.values[0], self.row_norm)
+    def _check_table(self, table: Table) -> None:
+        self._coded(table)
         if table.may_be_long:
-            warn_if_shortened(shortened, self.row_norm)
+            warn_clipped_rows(table.longer_share(self._row_norm), self._row_norm)
+
+    def _guarantee(self, planned: PenaltyPlan) -> Guarantee:
+        return planned.guarantee
+
+    def _assumptions(self) -> list[str]:
+        return ["the split is by place, and public", *self._inner._assumptions()]
+
+    def _drawn(self, table: Table, planned: PenaltyPlan, guarantee: Guarantee) -> dict[str, Any]:
+        """Read the rows, draw, and return the fitted attributes."""
+        targets = self._coded(table)
+        rows, clipped = clip_rows(table.values[0], self._row_norm)
+        if table.may_be_long:
+            warn_clipped_rows(clipped, self._row_norm)
         rng = self._generator()
         whole = add_intercept(rows)
         landscape = self._landscape(whole, targets, planned)
@@ -291,11 +428,11 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
             every = landscape.box.by_column(best[:, None])[:, 0]
             longest = planned.constants.row_bound
             model = refitted(planned.refit, whole, targets, every, longest, rng)
-            fitted |= self._labels_and_bounds()._mean_model(model[None, :])
+            fitted |= self._inner._model(model[None, :])
         return fitted
 
     def _landscape(
-        self, rows: FloatArray, targets: FloatArray, planned: TuningPlan | StationaryPlan
+        self, rows: FloatArray, targets: FloatArray, planned: PenaltyPlan
     ) -> PenaltyLandscape:
         held_out = validation_rows(len(rows), self.val_fraction)
         loss = MARGINS[self.estimator]
@@ -306,7 +443,7 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
             planned.constants.tolerance,
         )
 
-    def _posed_box(self, n_features: int, planned: TuningPlan | StationaryPlan) -> PenaltyBox:
+    def _posed_box(self, n_features: int, planned: PenaltyPlan) -> PenaltyBox:
         """Return the box with grouped columns; for gradients, the intercept has their mean."""
         box = self._box(n_features)
         if isinstance(planned, TuningPlan):
@@ -314,14 +451,12 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
         groups = (MEAN if group == LOWEST else group for group in box.groups)
         return replace(box, groups=tuple(groups))
 
-    def _generator(self) -> np.random.Generator:
-        if self.random_state is None:
-            return generator()
-        return generator(check_random_state(self.random_state).randint(2**31, size=4).tolist())
+    def _fit_summary(self) -> list[str]:
+        return [f"penalties {self.best_params_} on {self.plan_.n:,} rows"]
 
 
 def _points(
-    landscape: PenaltyLandscape, planned: TuningPlan | StationaryPlan, rng: np.random.Generator
+    landscape: PenaltyLandscape, planned: PenaltyPlan, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray | None]:
     """Drawn penalties (d, n_draws), and all states (n_draws, T, d) of a gradient walk, or None."""
     penalties = landscape.box.group_penalties
@@ -343,3 +478,52 @@ def _target(
     lowest = landscape.box.penalties(points).min(axis=0)
     pairs = pair_sensitivity(planned.constants, lowest)
     return GeneralisedTarget(landscape, planned.eta, pairs, planned.psi)
+
+
+def refit_plan(
+    known: PenaltyConstants, p: int, row_norm: float, epsilon: float, delta: float
+) -> Plan:
+    """Plan of one model by the mechanism with the lowest expected loss."""
+    try:
+        return select_mechanism(
+            n=known.n_train + known.n_val,
+            p=p,
+            psi=0.0,
+            loss=known.loss.name,
+            radius=known.fit_norm,
+            row_norm=row_bound(row_norm, intercept=True),
+            ridge=known.low,
+            epsilon=epsilon,
+            delta=delta,
+            n_draws=1,
+            ledger=ZCDP,  # composed with the selection of the penalties
+        )
+    except SamplerError as error:
+        raise SamplerError(f"no refit: {error}. Use refit=None to select penalties only") from None
+
+
+def refitted(
+    planned: Plan,
+    rows: FloatArray,
+    targets: FloatArray,
+    penalties: FloatArray,
+    row_norm: float,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Draw a model (p,) for rows (n, p), including a constant column, with penalties (p,)."""
+    assert planned.radius is not None  # every mechanism states the ball of its plan
+    shrunk = np.sqrt(planned.ridge / penalties)
+    problem = Problem(
+        rows * shrunk,
+        targets,
+        loss=planned.loss,
+        radius=planned.radius,
+        row_norm=row_norm,
+        ridge=planned.ridge,
+        intercept=False,
+        arrays=NUMPY,
+    )
+    spread = problem.L * 2 * planned.radius
+    sampler = SAMPLERS[planned.mechanism].for_plan(planned, spread=spread)
+    drawn = collect(sampler, GibbsTarget.of(problem, planned), 1, rng).coef[0]
+    return np.asarray(drawn * shrunk)

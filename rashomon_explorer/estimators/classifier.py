@@ -8,64 +8,18 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_expit, log_softmax, logsumexp
-from sklearn.base import ClassifierMixin
-from sklearn.utils import Tags
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer._utils.sklearn_compat import fit_context, with_callbacks
-from rashomon_explorer._utils.taint import find_leak
-from rashomon_explorer._utils.validation import accepts_table
 from rashomon_explorer.data import TableSchema
+from rashomon_explorer.estimators import tables
 from rashomon_explorer.estimators.base import reject_sample_weight
-from rashomon_explorer.estimators.pipelines import pays_for_rows
 from rashomon_explorer.estimators.rashomon import BaseRashomon
-from rashomon_explorer.estimators.tables import a_label, chances, decisions, predict_in_chunks
 from rashomon_explorer.estimators.targets import ClassTargets
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.privacy import Ledger
-from rashomon_explorer.problem.constants import Constants
-from rashomon_explorer.rows import ChunkedRows
-from rashomon_explorer.sets import RashomonSet
 
 
-class MeanClassifier(ClassifierMixin):
-    """Predictions by the mean over the draws of a fitted estimator."""
-
-    classes_: NDArray[Any]
-    rashomon_set_: RashomonSet
-
-    @predict_in_chunks(a_label)
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Class with the largest mean probability over the draws."""
-        return self._predictions(self._scores(X).mean(axis=0, keepdims=True))[0]
-
-    @predict_in_chunks(chances)
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Probability of each class, averaged over the draws."""
-        mean = np.asarray(self._scores(X).mean(axis=0))
-        return mean if mean.ndim == 2 else np.column_stack([1 - mean, mean])
-
-    @predict_in_chunks(decisions)
-    def decision_function(self, X: ArrayLike) -> FloatArray:
-        """Log odds of the positive class's mean probability; log probabilities if multiclass."""
-        rows = self._checked(X)
-        margins = self.rashomon_set_.margins(rows)
-        if margins.ndim == 3:
-            return np.asarray(_log_mean(log_softmax(margins, axis=-1)))
-        return np.asarray(_log_mean(log_expit(margins)) - _log_mean(log_expit(-margins)))
-
-    def _predictions(self, scores: FloatArray) -> NDArray[Any]:
-        codes = scores.argmax(axis=-1) if scores.ndim == 3 else (scores > 0.5).astype(int)
-        return np.asarray(self.classes_[codes])
-
-
-def _log_mean(logs: FloatArray) -> FloatArray:
-    """Log of the mean of exp(``logs``) over the first axis."""
-    return np.asarray(logsumexp(logs, axis=0) - np.log(len(logs)))
-
-
-@pays_for_rows
-class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
+class RashomonClassifier(ClassTargets[Plan], BaseRashomon):
     """Logistic models drawn from the Rashomon set with differential privacy.
 
     Draws θ from exp(−β·max{L(θ), min L + ψ}) on the ball ‖θ‖ ≤ ``radius``, where L is the mean
@@ -102,9 +56,8 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
         spends a privacy cost for each draw as well.
     radius : float or "auto", default="auto"
         Radius of the ball of models, including the intercept; at least 2⁻²⁰, the grid of draws.
-        ``"auto"`` increases with rows and budget per parameter. For
-        ``mechanism="hit_and_run"`` it is
-        32·√p for p parameters, for any budget: a ``RadiusBindsWarning`` reports if the Rashomon
+        ``"auto"`` increases with rows and budget per parameter. For ``mechanism="hit_and_run"`` it
+        is 32·√p for p parameters, for any budget: a ``RadiusBindsWarning`` reports if the Rashomon
         set extends beyond it.
     row_norm : float or "auto", default="auto"
         Declared bound on ‖x‖; longer rows are clipped, in ``fit`` and in ``predict``. Scale
@@ -194,8 +147,6 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
     ((180, 3), ('low: x0', 'low: intercept', 'mid: x0', 'mid: intercept'))
     """
 
-    _loss = "logistic"
-
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseRashomon._parameter_constraints,
         "classes": ["array-like", None],
@@ -220,115 +171,46 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
         ledger: str | os.PathLike[str] | Ledger | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
-        super().__init__(
-            psi=psi,
-            epsilon=epsilon,
-            delta=delta,
-            n_draws=n_draws,
-            mechanism=mechanism,
-            radius=radius,
-            row_norm=row_norm,
-            ridge=ridge,
-            standardize=standardize,
-            patience=patience,
-            schema=schema,
-            ledger=ledger,
-            random_state=random_state,
-        )
+        self.psi = psi
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_draws = n_draws
+        self.mechanism = mechanism
+        self.radius = radius
+        self.row_norm = row_norm
+        self.ridge = ridge
+        self.standardize = standardize
+        self.patience = patience
         self.classes = classes
+        self.schema = schema
+        self.ledger = ledger
+        self.random_state = random_state
 
-    @accepts_table
-    def plan(
-        self, n_samples: int, n_features: int | None = None, n_classes: int | None = None
-    ) -> Plan:
-        """Return the plan for a table of this shape; reads no row and has no privacy cost.
+    @tables.predict_in_chunks(tables.a_label)
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Class with the largest mean probability over the draws."""
+        return self._predictions(self._scores(X).mean(axis=0, keepdims=True))[0]
 
-        Parameters
-        ----------
-        n_samples, n_features : int
-            Public shape of the table, or the table itself: only its shape is read. A schema
-            determines the number of encoded columns; n_features may then be omitted.
-        n_classes : int, optional
-            Public number of classes; by default taken from ``classes`` or the schema, else 2.
+    @tables.predict_in_chunks(tables.chances)
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Probability of each class, averaged over the draws."""
+        mean = np.asarray(self._scores(X).mean(axis=0))
+        return mean if mean.ndim == 2 else np.column_stack([1 - mean, mean])
 
-        Returns
-        -------
-        Plan
-            Temperature, privacy cost of a draw, guaranteed hit rate and excess bound.
+    @tables.predict_in_chunks(tables.decisions)
+    def decision_function(self, X: ArrayLike) -> FloatArray:
+        """Log odds of the positive class's mean probability; log probabilities if multiclass."""
+        rows = self._encoded_rows(X)
+        margins = self.rashomon_set_.margins(rows)
+        if margins.ndim == 3:
+            return np.asarray(_log_mean(log_softmax(margins, axis=-1)))
+        return np.asarray(_log_mean(log_expit(margins)) - _log_mean(log_expit(-margins)))
 
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range.
-        """
-        n_encoded = self._n_encoded(n_features)
-        return self._planned(n_samples, n_encoded, self._loss_of(n_classes))
+    def _predictions(self, scores: FloatArray) -> NDArray[Any]:
+        codes = scores.argmax(axis=-1) if scores.ndim == 3 else (scores > 0.5).astype(int)
+        return np.asarray(self.classes_[codes])
 
-    @accepts_table
-    def constants(
-        self, n_samples: int, n_features: int | None = None, n_classes: int | None = None
-    ) -> Constants:
-        """Return the public constants of the problem for this many rows; reads none.
 
-        Parameters
-        ----------
-        n_samples, n_features, n_classes : int
-            As for :meth:`plan`.
-
-        Returns
-        -------
-        Constants
-            Inputs of the theorems in :mod:`rashomon_explorer.mechanisms.bounds`: L, M, m and
-            osc.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range.
-        """
-        n_encoded = self._n_encoded(n_features)
-        return self._constants(n_samples, n_encoded, self._loss_of(n_classes))
-
-    @reject_sample_weight
-    @with_callbacks
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike | ChunkedRows, y: ArrayLike | None = None) -> RashomonClassifier:
-        """Charge the ledger and draw the models.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), Dask collection or ChunkedRows
-            Chunked rows (:func:`rashomon_explorer.rows.chunked`) are never in memory at once;
-            their classes must be declared.
-        y : array-like of shape (n_samples,)
-            Labels of two or more classes; omitted for chunked rows, which contain their own.
-
-        Returns
-        -------
-        self
-            With the draws in ``rashomon_set_`` and the privacy cost in ``guarantee_``.
-
-        Raises
-        ------
-        BudgetExceededError
-            If the ledger does not allow the privacy cost; nothing was drawn or spent.
-        FitError
-            For any error caused by the rows after a ledger was charged; the privacy cost stays
-            spent, and ``error.detail`` contains the reason, for the curator only.
-        ValueError, SamplerError
-            If parameters, declared classes or shapes are invalid; nothing was read or spent.
-            Without a ledger, also for errors caused by the rows.
-        """
-        table = self._any_table(X, y, numeric=self._numeric)
-        self._fit(table, find_leak(X, y))
-        return self
-
-    def __sklearn_tags__(self) -> Tags:
-        """Declare poor scores: the default ε does not suffice for three classes on few rows."""
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True
-        return tags
-
-    def _mean_model(self, mean: FloatArray) -> dict[str, Any]:
-        every = mean if len(mean) == 1 else np.vstack([np.zeros_like(mean[:1]), mean])
-        return {"encoded_coef_": every[:, :-1], "encoded_intercept_": every[:, -1]}
+def _log_mean(logs: FloatArray) -> FloatArray:
+    """Log of the mean of exp(``logs``) over the first axis."""
+    return np.asarray(logsumexp(logs, axis=0) - np.log(len(logs)))

@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from rashomon_explorer._utils.arrays import FloatArray, placed_on
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer._utils.sklearn_compat import Interval, StrOptions
 from rashomon_explorer._utils.threads import one_blas_thread
-from rashomon_explorer.data import TableSchema
-from rashomon_explorer.data.cells import ColumnMap, clip_rows
-from rashomon_explorer.estimators.base import (
-    BasePrivateEstimator,
-    find_data_dependent_step,
-    warn_if_shortened,
-    warn_if_uncharged,
-    warn_leak,
-)
-from rashomon_explorer.estimators.feasibility import DELTA, EPSILON, check_budget, ledger_rule
+from rashomon_explorer.data.cells import ColumnMap
+from rashomon_explorer.estimators.base import BasePrivateEstimator, PlannedFit, warn_clipped_rows
+from rashomon_explorer.estimators.feasibility import check_budget, ledger_rule
 from rashomon_explorer.estimators.selection import (
     GOALS,
     PRIVATE,
     plan_with_private_scaling,
     planned_model,
 )
-from rashomon_explorer.estimators.tables import ChunkedTable, LazyTable
+from rashomon_explorer.estimators.tables import Table
 from rashomon_explorer.exceptions import WeakGuaranteeWarning, warn_stacklevel
 from rashomon_explorer.mechanisms.one_model.plan import ModelPlan
 from rashomon_explorer.mechanisms.one_model.registry import METHODS
@@ -42,63 +32,30 @@ from rashomon_explorer.mechanisms.planning.suggestions import (
     weak_warnings_suppressed,
 )
 from rashomon_explorer.mechanisms.samplers.base import to_public_grid
-from rashomon_explorer.mechanisms.samplers.scaling import released_map
-from rashomon_explorer.privacy import Guarantee, Ledger
-from rashomon_explorer.privacy.notions import no_guarantee
+from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.constants import row_bound
 from rashomon_explorer.problem.losses import Loss
-from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.sets.scores import linear_scores
 from rashomon_explorer.sets.sklearn_models import EncodedCoefficients
 
 _PLANNED_FOR = ("mechanism", "goal", "radius", "ridge")
 
 
-class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
+class BaseOneModel(EncodedCoefficients, BasePrivateEstimator[ModelPlan]):
     """Base of estimators of one model; subclasses define targets, loss and predictions."""
 
     scale_: ColumnMap | None
+    _on_device = True
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BasePrivateEstimator._parameter_constraints,
         "mechanism": [StrOptions({AUTO, *METHODS})],
-        "epsilon": [EPSILON],
-        "delta": [DELTA],
         "goal": [StrOptions(set(GOALS))],
         "radius": [Interval(Real, 2.0**-20, None, closed="left"), StrOptions({AUTO})],
         "row_norm": [Interval(Real, 0, None, closed="neither")],
         "ridge": [Interval(Real, 0, 2.0**20, closed="both")],
         "standardize": [StrOptions({AUTO, PRIVATE}), None],
-        "schema": [TableSchema, str, os.PathLike, None],
-        "ledger": [str, os.PathLike, Ledger, None],
-        "random_state": ["random_state"],
     }
-
-    def __init__(
-        self,
-        *,
-        mechanism: str,
-        epsilon: float,
-        delta: float,
-        goal: str,
-        radius: float | str,
-        row_norm: float,
-        ridge: float,
-        standardize: str | None,
-        schema: TableSchema | str | os.PathLike[str] | None,
-        ledger: str | os.PathLike[str] | Ledger | None,
-        random_state: int | np.random.RandomState | None,
-    ) -> None:
-        self.mechanism = mechanism
-        self.epsilon = epsilon
-        self.delta = delta
-        self.goal = goal
-        self.radius = radius
-        self.row_norm = row_norm
-        self.ridge = ridge
-        self.standardize = standardize
-        self.schema = schema
-        self.ledger = ledger
-        self.random_state = random_state
 
     @property
     def excess_bound_(self) -> float:
@@ -107,16 +64,20 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
         return planned.offer.bound(self.goal)
 
     def _planned(
-        self, n_samples: int, n_features: int, loss: Loss, in_chunks: bool = False
+        self,
+        n_samples: int,
+        n_features: int,
+        n_classes: int | None = None,
+        in_chunks: bool = False,
     ) -> ModelPlan:
         check_budget(self)
-        posed: Any = loss  # losses are frozen, which their protocol does not declare
+        loss: Any = self._loss_of(n_classes)  # frozen, which the protocol does not declare
 
         def plan_at(epsilon: float, delta: float) -> ModelPlan:
             return planned_model(
                 n=n_samples,
                 p=(n_features + 1) * loss.outputs,
-                loss=posed,
+                loss=loss,
                 row_norm=row_bound(self.row_norm, intercept=True),
                 ledger=ledger_rule(self.ledger, self.delta),
                 epsilon=epsilon,
@@ -154,31 +115,14 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
             ledger=ledger_rule(self.ledger, self.delta),
         )
 
-    def _fit(self, table: LazyTable | ChunkedTable, leak: str) -> None:
-        with placed_on(table.arrays):
-            self._fit_there(table, leak)
-
-    def _fit_there(self, table: LazyTable | ChunkedTable, leak: str) -> None:
-        """Plan, charge, read the rows, and set the fitted attributes last."""
-        leak = leak or find_data_dependent_step(self) or table.unconfirmed
-        loss = self._posed(table)
-        planned = self._planned(*table.shape, loss, isinstance(table, ChunkedTable))
-        if isinstance(table, ChunkedTable):
+    def _plan_fit(self, table: Table) -> PlannedFit:
+        n_classes = self._n_classes(table)
+        planned = self._planned(*table.shape, n_classes, table.is_chunked)
+        if table.is_chunked:
             _check_sums_suffice(planned)
-        guarantee = no_guarantee(leak) if leak else self._stated(planned.guarantee)
-        if guarantee.holds:
-            stated = (*guarantee.assumptions, *table.assumptions)
-            guarantee = replace(guarantee, assumptions=stated)
-        if self.ledger is not None:
-            warn_if_uncharged(guarantee, leak)
-
-        def draw() -> dict[str, Any]:
-            if charge is not None:
-                table.recognised(charge.path)
-            return self._fit_table(table, loss, planned, guarantee)
-
-        charge = self._charged(
-            guarantee,
+        loss = self._loss_of(n_classes)
+        return PlannedFit(
+            self._guarantee(planned),
             note=f"{type(self).__name__}, {planned.mechanism}",
             parameters={
                 "n": planned.n,
@@ -188,24 +132,20 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
                 **{k: getattr(self, k) for k in ("epsilon", "delta", "row_norm")},
                 **{k: getattr(planned, k) for k in ("radius", "ridge")},
             },
+            draw=lambda guarantee: self._drawn(table, loss, planned, guarantee),
         )
-        self._hold(draw() if charge is None else charge.run(draw))
 
-    def _fit_table(
-        self,
-        table: LazyTable | ChunkedTable,
-        loss: Loss,
-        planned: ModelPlan,
-        guarantee: Guarantee,
+    def _guarantee(self, planned: ModelPlan) -> Guarantee:
+        return planned.guarantee
+
+    def _drawn(
+        self, table: Table, loss: Loss, planned: ModelPlan, guarantee: Guarantee
     ) -> dict[str, Any]:
         """Read the rows, fit the model, and return the fitted attributes; none is curator-only."""
         rng = self._generator()
-        if guarantee.holds and (leak := table.leak):
-            warn_leak(leak)
-            guarantee = no_guarantee(leak)
-        problem, scale, shortened = self._problem(table, loss, planned, rng)
+        problem, scale, clipped = self._problem(table, loss, planned, rng)
         if table.may_be_long:
-            warn_if_shortened(shortened, self.row_norm)
+            warn_clipped_rows(clipped, self.row_norm)
         with one_blas_thread():
             drawn = METHODS[planned.mechanism].draw(problem, planned.offer, rng)
         theta = to_public_grid(drawn).reshape(loss.outputs, -1)
@@ -217,41 +157,14 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
             **self._model(theta if scale is None else scale.original(theta)),
         }
 
-    def _problem(
-        self,
-        table: LazyTable | ChunkedTable,
-        loss: Loss,
-        planned: ModelPlan,
-        rng: np.random.Generator,
-    ) -> tuple[Problem, ColumnMap | None, float]:
-        """Return the problem, the released map and the share of rows above the norm bound."""
-        declared: dict[str, Any] = {
-            "loss": loss,
-            "radius": planned.radius,
-            "row_norm": self.row_norm,
-            "ridge": planned.ridge,
-        }
-        if isinstance(table, ChunkedTable):
-            return self._chunked_problem(table, declared, planned.columns, rng)
-        rows, shortened = clip_rows(table.values[0], self.row_norm)
-        scale = None if planned.columns is None else released_map(rows, planned.columns, rng)
-        mapped = rows if scale is None else scale.rows(rows)
-        return Problem(mapped, self._targets(table), **declared), scale, shortened
-
-    def _model(self, theta: FloatArray) -> dict[str, Any]:
-        """Coefficients and intercept of the model (outputs, n_features + 1)."""
-        raise TypeError(f"{type(self).__name__} must implement _model")
-
     def _linear(self, theta: FloatArray, X: ArrayLike) -> FloatArray:
         """Scores (n_samples, outputs) of rows clipped to the declared norm."""
-        rows = self._checked(X)
+        rows = self._encoded_rows(X)
         if self.scale_ is not None:
             theta = self.scale_.scaled(theta)
         return linear_scores(theta.reshape(1, -1), rows, self.row_norm, len(theta), self.scale_)[0]
 
     def _fit_summary(self) -> list[str]:
-        if not hasattr(self, "plan_"):
-            return [""]
         planned: ModelPlan = self.plan_
         promised = f"excess ≤ {rounded_up(self.excess_bound_)} on average"
         return [f"{planned.mechanism} on {planned.n:,} rows", promised]

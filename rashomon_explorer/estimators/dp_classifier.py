@@ -8,34 +8,28 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
-from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer._utils.sklearn_compat import StrOptions, fit_context
-from rashomon_explorer._utils.taint import find_leak
-from rashomon_explorer._utils.validation import accepts_table
+from rashomon_explorer._utils.sklearn_compat import StrOptions
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.estimators.base import reject_sample_weight
 from rashomon_explorer.estimators.dp_base import BaseOneModel
-from rashomon_explorer.estimators.pipelines import pays_for_rows
 from rashomon_explorer.estimators.tables import a_label, chances, decisions, predict_in_chunks
 from rashomon_explorer.estimators.targets import ClassTargets
 from rashomon_explorer.mechanisms.one_model.plan import ModelPlan
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem.losses import Loss, get_loss
-from rashomon_explorer.rows import ChunkedRows
 
 
 def _has_probabilities(estimator: Any) -> bool:
     return bool(estimator.loss == "logistic")
 
 
-@pays_for_rows
-class DPClassifier(ClassifierMixin, ClassTargets, BaseOneModel):
+class DPClassifier(ClassTargets[ModelPlan], BaseOneModel):
     """Linear classifier of low loss, fitted with differential privacy.
 
     The mechanism is selected from public numbers, before a row is read: the one with the smallest
@@ -145,85 +139,19 @@ class DPClassifier(ClassifierMixin, ClassTargets, BaseOneModel):
         ledger: str | os.PathLike[str] | Ledger | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
-        super().__init__(
-            mechanism=mechanism,
-            epsilon=epsilon,
-            delta=delta,
-            goal=goal,
-            radius=radius,
-            row_norm=row_norm,
-            ridge=ridge,
-            standardize=standardize,
-            schema=schema,
-            ledger=ledger,
-            random_state=random_state,
-        )
         self.loss = loss
+        self.mechanism = mechanism
+        self.epsilon = epsilon
+        self.delta = delta
+        self.goal = goal
+        self.radius = radius
+        self.row_norm = row_norm
+        self.ridge = ridge
+        self.standardize = standardize
         self.classes = classes
-
-    @accepts_table
-    def plan(
-        self, n_samples: int, n_features: int | None = None, n_classes: int | None = None
-    ) -> ModelPlan:
-        """Return the plan for a table of this shape; reads no row and has no privacy cost.
-
-        Parameters
-        ----------
-        n_samples, n_features : int
-            Public shape of the table, or the table itself: only its shape is read. A schema
-            determines the number of encoded columns; n_features may then be omitted.
-        n_classes : int, optional
-            Public number of classes; by default taken from ``classes`` or the schema, else 2.
-
-        Returns
-        -------
-        ModelPlan
-            Method, reason, bounds, and the guarantees of the other mechanisms.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range.
-        SamplerError
-            If no mechanism is applicable, or the named one is not.
-        """
-        return self._planned(n_samples, self._n_encoded(n_features), self._loss_of(n_classes))
-
-    @reject_sample_weight
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike | ChunkedRows, y: ArrayLike | None = None) -> DPClassifier:
-        """Charge the ledger and fit the model.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), Dask collection or ChunkedRows
-            Chunked rows (:func:`rashomon_explorer.rows.chunked`) are never in memory at once;
-            their classes must be declared.
-        y : array-like of shape (n_samples,)
-            Labels of two or more classes; omitted for chunked rows, which contain their own.
-
-        Returns
-        -------
-        self
-            With the model in ``encoded_coef_`` and ``encoded_intercept_``, and its privacy cost in
-            ``guarantee_``.
-
-        Raises
-        ------
-        BudgetExceededError
-            If the ledger does not allow the privacy cost; nothing was fitted or spent.
-        FitError
-            For any error caused by the rows after a ledger was charged; the privacy cost stays
-            spent, and ``error.detail`` contains the reason, for the curator only.
-        ValueError, SamplerError
-            If parameters, declared classes or shapes are invalid; nothing was read or spent.
-            Without a ledger, also for errors caused by the rows.
-        TypeError
-            If rows are chunked and the mechanism samples rows; nothing was read or spent.
-        """
-        table = self._any_table(X, y, numeric=self._numeric)
-        self._fit(table, find_leak(X, y))
-        return self
+        self.schema = schema
+        self.ledger = ledger
+        self.random_state = random_state
 
     @predict_in_chunks(decisions)
     def decision_function(self, X: ArrayLike) -> FloatArray:
@@ -289,9 +217,8 @@ class DPClassifier(ClassifierMixin, ClassTargets, BaseOneModel):
         return np.column_stack([expit(-scores), expit(scores)])
 
     def __sklearn_tags__(self) -> Tags:
-        """Declare poor scores: the default ε does not suffice for three classes on few rows."""
+        """Declare that losses of margins support two classes only."""
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True
         tags.classifier_tags.multi_class = self.loss == "logistic"
         return tags
 
@@ -309,7 +236,3 @@ class DPClassifier(ClassifierMixin, ClassTargets, BaseOneModel):
     def _drop_reference_class(self, every: FloatArray) -> FloatArray:
         """Remove the row of the reference class."""
         return every if len(self.classes_) == 2 else every[1:]
-
-    def _model(self, theta: FloatArray) -> dict[str, Any]:
-        every = theta if len(theta) == 1 else np.vstack([np.zeros_like(theta[:1]), theta])
-        return {"encoded_coef_": every[:, :-1], "encoded_intercept_": every[:, -1]}

@@ -7,29 +7,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import RegressorMixin
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer._utils.sklearn_compat import StrOptions, fit_context
-from rashomon_explorer._utils.taint import find_leak
-from rashomon_explorer._utils.validation import accepts_table
+from rashomon_explorer._utils.sklearn_compat import StrOptions
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.estimators.base import reject_sample_weight
 from rashomon_explorer.estimators.dp_base import BaseOneModel
-from rashomon_explorer.estimators.pipelines import pays_for_rows
-from rashomon_explorer.estimators.tables import ChunkedTable, LazyTable, a_number, predict_in_chunks
-from rashomon_explorer.estimators.targets import UNSAID, BoundedTargets
+from rashomon_explorer.estimators.tables import a_number, predict_in_chunks
+from rashomon_explorer.estimators.targets import DEFAULT_BOUNDS, BoundedTargets
 from rashomon_explorer.mechanisms.one_model.plan import ModelPlan
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem.losses import Loss, get_loss
-from rashomon_explorer.rows import ChunkedRows
 
 
-@pays_for_rows
-class DPRegressor(RegressorMixin, BoundedTargets, BaseOneModel):
+class DPRegressor(BoundedTargets[ModelPlan], BaseOneModel):
     """Linear regression of low loss, fitted with differential privacy.
 
     Targets are mapped from ``target_bounds`` onto [−1, 1] and clipped; loss, radius and bounds
@@ -125,86 +118,24 @@ class DPRegressor(RegressorMixin, BoundedTargets, BaseOneModel):
         row_norm: float = 1.0,
         ridge: float = 0.0,
         standardize: str | None = None,
-        target_bounds: tuple[float, float] = UNSAID,
+        target_bounds: tuple[float, float] = DEFAULT_BOUNDS,
         schema: TableSchema | str | os.PathLike[str] | None = None,
         ledger: str | os.PathLike[str] | Ledger | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
-        super().__init__(
-            mechanism=mechanism,
-            epsilon=epsilon,
-            delta=delta,
-            goal=goal,
-            radius=radius,
-            row_norm=row_norm,
-            ridge=ridge,
-            standardize=standardize,
-            schema=schema,
-            ledger=ledger,
-            random_state=random_state,
-        )
         self.loss = loss
+        self.mechanism = mechanism
+        self.epsilon = epsilon
+        self.delta = delta
+        self.goal = goal
+        self.radius = radius
+        self.row_norm = row_norm
+        self.ridge = ridge
+        self.standardize = standardize
         self.target_bounds = target_bounds
-
-    @accepts_table
-    def plan(self, n_samples: int, n_features: int | None = None) -> ModelPlan:
-        """Return the plan for a table of this shape; reads no row and has no privacy cost.
-
-        Parameters
-        ----------
-        n_samples, n_features : int
-            Public shape of the table, or the table itself: only its shape is read. A schema
-            determines the number of encoded columns; n_features may then be omitted.
-
-        Returns
-        -------
-        ModelPlan
-            Method, reason, bounds, and the guarantees of the other mechanisms.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range.
-        SamplerError
-            If no mechanism is applicable, or the named one is not.
-        """
-        return self._planned(n_samples, self._n_encoded(n_features), get_loss(self.loss))
-
-    @reject_sample_weight
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike | ChunkedRows, y: ArrayLike | None = None) -> DPRegressor:
-        """Charge the ledger and fit the model.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), Dask collection or ChunkedRows
-            Chunked rows (:func:`rashomon_explorer.rows.chunked`) are never in memory at once.
-        y : array-like of shape (n_samples,)
-            Omitted for chunked rows, which contain their own.
-
-        Returns
-        -------
-        self
-            With the model in ``encoded_coef_`` and ``encoded_intercept_``, and its privacy cost in
-            ``guarantee_``.
-
-        Raises
-        ------
-        BudgetExceededError
-            If the ledger does not allow the privacy cost; nothing was fitted or spent.
-        FitError
-            For any error caused by the rows after a ledger was charged; the privacy cost stays
-            spent, and ``error.detail`` contains the reason, for the curator only.
-        ValueError, SamplerError
-            If parameters, declared bounds or shapes are invalid; nothing was read or spent.
-            Without a ledger, also for errors caused by the rows.
-        TypeError
-            If rows are chunked and the mechanism samples rows; nothing was read or spent.
-        """
-        self._target_bounds()
-        table = self._any_table(X, y, numeric=self._numeric)
-        self._fit(table, find_leak(X, y))
-        return self
+        self.schema = schema
+        self.ledger = ledger
+        self.random_state = random_state
 
     @predict_in_chunks(a_number)
     def predict(self, X: ArrayLike) -> FloatArray:
@@ -224,19 +155,5 @@ class DPRegressor(RegressorMixin, BoundedTargets, BaseOneModel):
             self._linear(np.append(self.encoded_coef_, self.encoded_intercept_)[None], X)[:, 0]
         )
 
-    def __sklearn_tags__(self) -> Tags:
-        """Declare poor scores: the defaults cannot fit a target beyond [−1, 1] on few rows."""
-        tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True
-        return tags
-
-    def _posed(self, table: LazyTable | ChunkedTable) -> Loss:
+    def _loss_of(self, n_classes: int | None) -> Loss:
         return get_loss(self.loss)
-
-    def _model(self, theta: FloatArray) -> dict[str, Any]:
-        low, high = self._target_bounds()
-        half, (coef,) = (high - low) / 2, theta
-        return {
-            "encoded_coef_": coef[:-1] * half,
-            "encoded_intercept_": (low + high) / 2 + float(coef[-1]) * half,
-        }

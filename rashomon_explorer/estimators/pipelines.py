@@ -1,30 +1,26 @@
 """Detection of pipeline steps that compute statistics from rows without a privacy cost."""
 
+import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import Any, TypeVar, cast
+from types import FrameType
+from typing import Any, cast
 
 import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
 
 from rashomon_explorer._utils.sklearn_compat import search_base
 from rashomon_explorer.data import TableEncoder, TableSchema
 from rashomon_explorer.estimators.scaler import PublicBoundsScaler
+from rashomon_explorer.exceptions import LedgerWarning, warn_stacklevel
 from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS
 
 Rule = Callable[[Any], str]  # why a step is not public, or ""
-Kind = TypeVar("Kind", bound=type)
-
-_PRIVATE: set[type] = set()  # filled by the estimators, which import this module
-
-
-def pays_for_rows(kind: Kind) -> Kind:
-    """Register a class of estimators that state their own guarantee."""
-    _PRIVATE.add(kind)
-    return kind
-
 
 _BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "n_draws": 1}
 _SOME = Request(1000, 2, 0.0, "logistic", radius=1.0, row_norm=1.0, ridge=0.0, **_BUDGET)
@@ -95,7 +91,7 @@ def _leaks(step: Any, place: str, public: tuple[type, ...]) -> Iterator[str]:
 def _look(step: Any) -> tuple[str, list[tuple[str, Any]]]:
     """Return the reason why this step itself is not public, and the steps inside it."""
     from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
-    from sklearn.pipeline import FeatureUnion, Pipeline
+    from sklearn.pipeline import FeatureUnion
 
     # Subclasses may do more: imbalanced-learn's pipeline drops and generates rows.
     known = type(step) in (Pipeline, FeatureUnion, ColumnTransformer, TransformedTargetRegressor)
@@ -115,11 +111,16 @@ def _look(step: Any) -> tuple[str, list[tuple[str, Any]]]:
         return "settings are chosen by scores on the rows", [
             ("estimator", cast(Any, step).estimator)
         ]
-    if type(step) in _PRIVATE:
+    if _states_its_guarantee(step):
         leak = "" if step.schema is None else TableSchema.of(step.schema).leak
         why = _unless("its sampler has no guarantee", _has_a_guarantee)(step)
         return why or leak, []
     return _rules().get(type(step), _unknown)(step), []
+
+
+def _states_its_guarantee(step: Any) -> bool:
+    """Whether a step is a private estimator of this package; a subclass may do more."""
+    return type(step).__module__.startswith(f"{__package__}.") and hasattr(step, "ledger")
 
 
 def _column_selection_leak(step: Any) -> str:
@@ -236,3 +237,69 @@ def _encodes(unknown: str) -> Rule:
 
 def _fills_in_a_constant(step: Any) -> bool:
     return step.strategy == "constant" and step.keep_empty_features and not step.add_indicator
+
+
+_BAGGING = "sklearn.ensemble._bagging"
+
+
+def find_data_dependent_step(estimator: Any) -> str:
+    """Return a reason if an enclosing pipeline computes bounds from the rows; reads no row."""
+    earlier = (step for pipe in _enclosing(estimator) for _, step in pipe.steps[:-1])
+    return "bounds were computed from the rows" if any(map(learns_bounds, earlier)) else ""
+
+
+def not_known_to_be_public(estimator: Any) -> list[str]:
+    """Return the privacy leaks of the enclosing pipelines, and any resampling step."""
+    resampler = _resampler(estimator)
+    resampled = [f"{resampler}, which may repeat a record"] if resampler else []
+    pipes = [Pipeline(pipe.steps[:-1]) for pipe in _enclosing(estimator) if len(pipe.steps) > 1]
+    return [*resampled, *(leak for pipe in pipes for leak in privacy_leaks(pipe))]
+
+
+def warn_repeated_records(estimator: Any) -> None:
+    """Warn if the charged fit belongs to an ensemble that draws rows with replacement."""
+    if resampler := _resampler(estimator):
+        warnings.warn(
+            f"{resampler} may repeat a record within one fit: a record that occurs k times costs k "
+            "times the ε that is charged, and the ledger does not count that. Use bootstrap=False "
+            "with max_samples below 1, which takes each record once at most, or fit without the "
+            "ensemble",
+            LedgerWarning,
+            stacklevel=warn_stacklevel(),
+        )
+
+
+def _resampler(estimator: Any) -> str:
+    """Return the name of an enclosing resampler or bootstrap ensemble; "" if none is known."""
+    for pipe in _enclosing(estimator):
+        for _, step in pipe.steps[:-1]:
+            if hasattr(step, "fit_resample"):  # of imbalanced-learn
+                return type(step).__name__
+    for frame in _callers():
+        if frame.f_globals.get("__name__") == _BAGGING:
+            # In a worker process the ensemble's own method is not among the callers.
+            ensemble = frame.f_locals.get("ensemble", frame.f_locals.get("self"))
+            if getattr(ensemble, "bootstrap", False):
+                return type(ensemble).__name__
+    return ""
+
+
+def _callers() -> Iterator[FrameType]:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _enclosing(estimator: Any) -> Iterator[Pipeline]:
+    # A pipeline does not pass its other steps to the last one, and an intermediate transformer may
+    # remove the taint of the rows. The running fit is found in the call stack instead, as are a
+    # search or an ensemble that is the last step of a pipeline and fits copies of the estimator.
+    within = [estimator]
+    for frame in _callers():
+        owner = frame.f_locals.get("self")
+        if isinstance(owner, BaseEstimator) and owner is not within[-1]:
+            last = owner.steps[-1][1] if isinstance(owner, Pipeline) else None
+            if any(last is one for one in within):
+                yield owner
+            within.append(owner)

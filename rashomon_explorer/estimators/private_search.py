@@ -4,46 +4,30 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone, is_classifier
-from sklearn.utils import check_random_state
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.utils import Tags, check_random_state, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
-from rashomon_explorer._utils.arrays import Mask, on_host
+from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.containers import host_values, is_frame
 from rashomon_explorer._utils.progress import progress
-from rashomon_explorer._utils.sklearn_compat import (
-    HasMethods,
-    Interval,
-    StrOptions,
-    fit_context,
-    select_rows,
-)
-from rashomon_explorer._utils.taint import find_leak
-from rashomon_explorer._utils.validation import accepts_table
+from rashomon_explorer._utils.sklearn_compat import HasMethods, Interval, StrOptions, select_rows
+from rashomon_explorer.estimators import targets
 from rashomon_explorer.estimators.base import (
-    find_data_dependent_step,
+    BasePrivateEstimator,
+    PlannedFit,
     reject_sample_weight,
-    warn_if_uncharged,
-    warn_leak,
 )
-from rashomon_explorer.estimators.bilevel_search import DPBilevelSearch
-from rashomon_explorer.estimators.classes import (
-    LABELS_ARE_PUBLIC,
-    check_charged_classes,
-    class_codes,
-    classes_found,
-    found_classes,
-    known_classes,
-)
-from rashomon_explorer.estimators.feasibility import DELTA, EPSILON, check_budget
-from rashomon_explorer.estimators.pipelines import pays_for_rows
+from rashomon_explorer.estimators.feasibility import check_budget
 from rashomon_explorer.estimators.search_candidates import (
-    BestCandidateMixin,
     Grid,
     SearchRequest,
     as_parameters,
@@ -52,7 +36,7 @@ from rashomon_explorer.estimators.search_candidates import (
     plan_candidates,
     planned_search,
 )
-from rashomon_explorer.estimators.tables import LazyTable
+from rashomon_explorer.estimators.tables import Table
 from rashomon_explorer.exceptions import WeakGuaranteeWarning, warn_stacklevel
 from rashomon_explorer.mechanisms.penalties.penalty_set import validation_rows
 from rashomon_explorer.mechanisms.planning.suggestions import (
@@ -62,25 +46,18 @@ from rashomon_explorer.mechanisms.planning.suggestions import (
 from rashomon_explorer.mechanisms.selection import WAYS, SearchPlan
 from rashomon_explorer.privacy import Guarantee, Ledger
 from rashomon_explorer.privacy.ledger.charge import failure_assumption
-from rashomon_explorer.privacy.ledger.tables import recognise
 from rashomon_explorer.privacy.notions import no_guarantee
 
 
 class TrainValidationSplit:
     """Training rows of a table, and validation rows for scores."""
 
-    def __init__(
-        self,
-        X: Any,
-        y: Any,
-        table: LazyTable,
-        scoring: Mask,
-        bounds: tuple[float, float] | None,
-    ) -> None:
+    def __init__(self, table: Table, scoring: Mask, bounds: tuple[float, float] | None) -> None:
         self.table = table
-        rows, targets = table.values
-        # Candidates read the names and text of a frame themselves.
-        X, y = (host_values(X), host_values(y)) if is_frame(X) else (rows, targets)
+        X, targets = table.values
+        y: Any = targets
+        if is_frame(table.X):  # candidates read the names and text of a frame themselves
+            X, y = host_values(table.X), host_values(table.y)
         self.fitted = tuple(select_rows(part, np.flatnonzero(~scoring)) for part in (X, y))
         self._rows = select_rows(X, np.flatnonzero(scoring))
         self._targets = targets[scoring]
@@ -109,10 +86,7 @@ def warn_if_weak_search(planned: SearchPlan) -> None:
 
 def shared_target_bounds(candidates: list[Any]) -> tuple[float, float]:
     """Return the declared range of the target, which all candidates share."""
-    knowing = [
-        one._labels_and_bounds() if isinstance(one, DPBilevelSearch) else one for one in candidates
-    ]
-    known = {one._target_bounds() for one in knowing}
+    known = {one._target_bounds() for one in candidates}
     if len(known) > 1:
         raise ValueError(f"candidates must share target_bounds, got {sorted(known)}")
     low, high = known.pop()
@@ -160,8 +134,14 @@ class Fits:
         return model.fit(*self.sides.fitted)
 
 
-@pays_for_rows
-class PrivateSearch(BestCandidateMixin):
+def _best_has(name: str) -> Callable[[Any], bool]:
+    def has(search: Any) -> bool:
+        return hasattr(getattr(search, "best_estimator_", search.estimator), name)
+
+    return has
+
+
+class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
     """Fit several private models and select the best on held-out rows, at one total privacy cost.
 
     ``GridSearchCV`` over a private estimator has the privacy cost of every fit of every fold, and
@@ -226,18 +206,21 @@ class PrivateSearch(BestCandidateMixin):
     (True, True)
     """
 
+    _chunked = False
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{
+            name: BasePrivateEstimator._parameter_constraints[name]
+            for name in ("epsilon", "delta", "ledger", "random_state")
+        },
         "estimator": [HasMethods(["fit", "predict", "plan"])],
         "param_grid": [dict, list],
-        "epsilon": [EPSILON],
-        "delta": [DELTA],
         "val_fraction": [Interval(Real, 0, 1, closed="neither")],
         "way": [StrOptions({"auto", *WAYS})],
         "mean_fits": [Interval(Real, 1, None, closed="neither"), None],
-        "ledger": [str, os.PathLike, Ledger, None],
-        "random_state": ["random_state"],
     }
 
+    @reject_sample_weight
     def __init__(
         self,
         estimator: BaseEstimator,
@@ -270,101 +253,79 @@ class PrivateSearch(BestCandidateMixin):
     def _row_norm(self) -> float:
         return float(getattr(self.estimator, "_row_norm", getattr(self.estimator, "row_norm", 1.0)))
 
-    @accepts_table
-    def plan(self, n_samples: int, n_features: int | None = None) -> SearchPlan:
-        """Return the plan for a table of this shape; reads no row and has no privacy cost.
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Predict with the selected model."""
+        check_is_fitted(self)
+        return np.asarray(self.best_estimator_.predict(X))
 
-        Parameters
-        ----------
-        n_samples, n_features : int
-            Public shape of the table, or the table itself: only its shape is read. A schema
-            determines the number of encoded columns; n_features may then be omitted.
+    @available_if(_best_has("predict_proba"))
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Probabilities of the selected model, if available."""
+        check_is_fitted(self)
+        return np.asarray(self.best_estimator_.predict_proba(X))
 
-        Returns
-        -------
-        SearchPlan
-            Mechanism, privacy cost per fit, guarantees of all candidates, and bound on the regret.
+    @available_if(_best_has("decision_function"))
+    def decision_function(self, X: ArrayLike) -> FloatArray:
+        """Scores of the selected model, if available."""
+        check_is_fitted(self)
+        return np.asarray(self.best_estimator_.decision_function(X))
 
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range.
-        SamplerError
-            If no selection mechanism applies, or no method of a candidate.
+    def score(self, X: ArrayLike, y: ArrayLike) -> float:
+        """Accuracy or R² of the selected model on the given rows; not private."""
+        check_is_fitted(self)
+        return float(self.best_estimator_.score(X, y))
 
-        Warns
-        -----
-        WeakGuaranteeWarning
-            If even the candidate with the best guarantee has a weak one.
-        """
-        columns = self._n_encoded(n_features)
-        return self._planned(n_samples, columns, self._candidates())
+    def __sklearn_tags__(self) -> Tags:
+        """Return the tags of the estimator, with poor scores declared."""
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags = inner.classifier_tags
+        tags.regressor_tags = inner.regressor_tags
+        for known in (tags.classifier_tags, tags.regressor_tags):
+            if known is not None:
+                known.poor_score = True
+        tags.target_tags = inner.target_tags
+        tags.input_tags = inner.input_tags
+        return tags
 
-    @reject_sample_weight
-    @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: ArrayLike, y: ArrayLike) -> PrivateSearch:
-        """Charge the ledger, fit the candidates and select one.
+    @property
+    def _numeric(self) -> bool:
+        return not is_classifier(self._candidates()[0])
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
+    def _planned(self, n_samples: int, n_features: int, n_classes: int | None = None) -> SearchPlan:
+        return self._plan_search(n_samples, n_features, self._candidates())
 
-        Returns
-        -------
-        self
-            With the selected one in ``best_estimator_`` and the total cost in ``guarantee_``.
-
-        Raises
-        ------
-        BudgetExceededError
-            If the ledger does not allow the privacy cost; nothing was fitted or spent.
-        FitError
-            For any error caused by the rows after a ledger was charged; the cost stays spent.
-        ValueError, SamplerError
-            If parameters, declared bounds or shapes are invalid; nothing was read or spent.
-            Without a ledger, also for errors caused by the rows.
-        """
+    def _plan_fit(self, table: Table) -> PlannedFit:
         candidates = self._candidates()
         several = is_classifier(candidates[0])
-        table = self._table(X, y, numeric=not several)
-        leak = find_leak(X, y) or find_data_dependent_step(self) or table.unconfirmed
         found = several and self._declare_classes(candidates, table)
         width = None if several else shared_target_bounds(candidates)
-        planned = self._planned(*table.shape, candidates)
-        guarantee = no_guarantee(leak) if leak else self._of_fit(planned.guarantee, found)
-        if self.ledger is not None:
-            warn_if_uncharged(guarantee, leak)
-        charge = self._charged(
+        planned = self._plan_search(*table.shape, candidates)
+        guarantee = self._guarantee(planned)
+        if found:
+            stated = (*guarantee.assumptions, targets.LABELS_ARE_PUBLIC)
+            guarantee = replace(guarantee, assumptions=stated)
+
+        def draw(guarantee: Guarantee) -> dict[str, Any]:
+            scoring = validation_rows(planned.n, self.val_fraction)
+            sides = TrainValidationSplit(table, scoring, width)
+            return self._fit_and_select(sides, candidates, planned, guarantee)
+
+        return PlannedFit(
             guarantee,
             note=f"{type(self).__name__}, {len(candidates)} candidates",
             parameters=as_parameters(planned),
+            draw=draw,
         )
 
-        def draw() -> dict[str, Any]:
-            if charge is not None:
-                recognise(charge.path, table.values[0])
-            sides = TrainValidationSplit(
-                on_host(X), on_host(y), table, validation_rows(planned.n, self.val_fraction), width
-            )
-            return self._fit_and_select(sides, candidates, planned, guarantee)
-
-        fitted = draw() if charge is None else charge.run(draw)
-        for name in ("estimators_", "classes_"):
-            if hasattr(self, name):
-                delattr(self, name)
-        self._hold(fitted)
-        return self
-
-    def _look_through(self, X: Any, y: Any) -> None:
+    def _check_table(self, table: Table) -> None:
         candidates = self._candidates()
-        several = is_classifier(candidates[0])
-        table = self._table(X, y, numeric=not several)
         labels = table.values[1]
-        if several:
+        if is_classifier(candidates[0]):
             self._declare_classes(candidates, table)
-            known = known_classes(candidates[0].classes, self._declared)
-            class_codes(labels, found_classes(labels) if known is None else known)
+            known = targets.known_classes(candidates[0].classes, self._declared)
+            targets.class_codes(labels, targets.found_classes(labels) if known is None else known)
 
     def _candidates(self) -> list[Any]:
         made = make_candidates(self.estimator, expand_settings(self.param_grid))
@@ -375,7 +336,7 @@ class PrivateSearch(BestCandidateMixin):
             one.set_params(random_state=seed)
         return made
 
-    def _planned(self, n_samples: int, n_features: int, candidates: list[Any]) -> SearchPlan:
+    def _plan_search(self, n_samples: int, n_features: int, candidates: list[Any]) -> SearchPlan:
         check_budget(self)
         warn_large_delta(self.delta, n_samples)
         held_out = int(validation_rows(n_samples, self.val_fraction).sum())
@@ -395,29 +356,26 @@ class PrivateSearch(BestCandidateMixin):
         warn_if_weak_search(planned)
         return planned
 
-    def _declare_classes(self, candidates: list[Any], table: LazyTable) -> bool:
+    def _declare_classes(self, candidates: list[Any], table: Table) -> bool:
         """Set the same classes for every candidate; return whether they were found in labels."""
-        declared = [known_classes(one.classes, self._declared) for one in candidates]
+        declared = [targets.known_classes(one.classes, self._declared) for one in candidates]
         if self.ledger is not None:
             for one in candidates:
-                check_charged_classes(one.classes, self._declared)
+                targets.check_charged_classes(one.classes, self._declared)
         if all(known is not None for known in declared):
             if len({tuple(known.tolist()) for known in declared if known is not None}) > 1:
                 raise ValueError("candidates must share their classes")
-            return any(classes_found(one.classes, self._declared) for one in candidates)
-        labels = found_classes(table.values[1]).tolist()
+            return any(targets.classes_found(one.classes, self._declared) for one in candidates)
+        labels = targets.found_classes(table.values[1]).tolist()
         for one in candidates:
             one.set_params(classes=labels)
         return True
 
-    def _of_fit(self, guarantee: Guarantee, found: bool) -> Guarantee:
-        """Add the assumptions of the search that no single candidate has."""
-        returned = {
-            charged: failure_assumption("fit", charged=charged) for charged in (False, True)
-        }
-        known = [one for one in guarantee.assumptions if one != returned[False]]
-        ours = [returned[self.ledger is not None], *[LABELS_ARE_PUBLIC] * found]
-        return replace(guarantee, assumptions=(*known, *ours))
+    def _guarantee(self, planned: SearchPlan) -> Guarantee:
+        """Guarantee of the plan, whose candidates are not charged themselves."""
+        uncharged = failure_assumption("fit", charged=False)
+        kept = tuple(one for one in planned.guarantee.assumptions if one != uncharged)
+        return replace(planned.guarantee, assumptions=kept)
 
     def _fit_and_select(
         self,
@@ -427,9 +385,6 @@ class PrivateSearch(BestCandidateMixin):
         guarantee: Guarantee,
     ) -> dict[str, Any]:
         """Read the rows, fit, select, and return the fitted attributes."""
-        if guarantee.holds and (leak := sides.table.leak):
-            warn_leak(leak)
-            guarantee = no_guarantee(leak)
         rng = self._generator()
         with suppress_weak_warnings():
             fits = Fits(sides, candidates, planned, rng, self.random_state is not None)
@@ -457,7 +412,5 @@ class PrivateSearch(BestCandidateMixin):
         return super()._generator()
 
     def _fit_summary(self) -> list[str]:
-        if not hasattr(self, "plan_"):
-            return [""]
         planned: SearchPlan = self.plan_
         return [f"the best of {len(planned.candidates)} on {planned.n:,} rows"]

@@ -7,24 +7,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import RegressorMixin
-from sklearn.utils import Tags
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer._utils.sklearn_compat import fit_context, with_callbacks
-from rashomon_explorer._utils.taint import find_leak
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.estimators.base import reject_sample_weight
-from rashomon_explorer.estimators.pipelines import pays_for_rows
 from rashomon_explorer.estimators.rashomon import BaseRashomon
 from rashomon_explorer.estimators.tables import a_number, predict_in_chunks
-from rashomon_explorer.estimators.targets import UNSAID, BoundedTargets
+from rashomon_explorer.estimators.targets import DEFAULT_BOUNDS, BoundedTargets
+from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.privacy import Ledger
-from rashomon_explorer.rows import ChunkedRows
+from rashomon_explorer.problem.losses import Loss, get_loss
 
 
-@pays_for_rows
-class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
+class RashomonRegressor(BoundedTargets[Plan], BaseRashomon):
     """Linear regressions drawn from the Rashomon set with differential privacy.
 
     Targets are mapped from ``target_bounds`` onto [−1, 1] and clipped; L is half the mean squared
@@ -104,8 +99,6 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
     (1, 11)
     """
 
-    _loss = "squared"
-
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseRashomon._parameter_constraints,
         "target_bounds": ["array-like"],
@@ -125,61 +118,25 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
         ridge: float | str = "auto",
         standardize: str | None = "auto",
         patience: int | str | None = "auto",
-        target_bounds: tuple[float, float] = UNSAID,
+        target_bounds: tuple[float, float] = DEFAULT_BOUNDS,
         schema: TableSchema | str | os.PathLike[str] | None = None,
         ledger: str | os.PathLike[str] | Ledger | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
-        super().__init__(
-            psi=psi,
-            epsilon=epsilon,
-            delta=delta,
-            n_draws=n_draws,
-            mechanism=mechanism,
-            radius=radius,
-            row_norm=row_norm,
-            ridge=ridge,
-            standardize=standardize,
-            patience=patience,
-            schema=schema,
-            ledger=ledger,
-            random_state=random_state,
-        )
+        self.psi = psi
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_draws = n_draws
+        self.mechanism = mechanism
+        self.radius = radius
+        self.row_norm = row_norm
+        self.ridge = ridge
+        self.standardize = standardize
+        self.patience = patience
         self.target_bounds = target_bounds
-
-    @reject_sample_weight
-    @with_callbacks
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike | ChunkedRows, y: ArrayLike | None = None) -> RashomonRegressor:
-        """Charge the ledger and draw the models.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), Dask collection or ChunkedRows
-            Chunked rows (:func:`rashomon_explorer.rows.chunked`) are never in memory at once.
-        y : array-like of shape (n_samples,)
-            Omitted for chunked rows, which contain their own.
-
-        Returns
-        -------
-        self
-            With the draws in ``rashomon_set_`` and the privacy cost in ``guarantee_``.
-
-        Raises
-        ------
-        BudgetExceededError
-            If the ledger does not allow the privacy cost; nothing was drawn or spent.
-        FitError
-            For any error caused by the rows after a ledger was charged; the privacy cost stays
-            spent, and ``error.detail`` contains the reason, for the curator only.
-        ValueError, SamplerError
-            If parameters, declared bounds or shapes are invalid; nothing was read or spent.
-            Without a ledger, also for errors caused by the rows.
-        """
-        self._target_bounds()
-        table = self._any_table(X, y, numeric=self._numeric)
-        self._fit(table, find_leak(X, y))
-        return self
+        self.schema = schema
+        self.ledger = ledger
+        self.random_state = random_state
 
     @predict_in_chunks(a_number)
     def predict(self, X: ArrayLike) -> FloatArray:
@@ -196,19 +153,8 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
         """
         return np.asarray(self._scores(X).mean(axis=0))
 
-    def __sklearn_tags__(self) -> Tags:
-        """Declare poor scores: the defaults cannot fit a target beyond [−1, 1] on few rows."""
-        tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True
-        return tags
+    def _loss_of(self, n_classes: int | None) -> Loss:
+        return get_loss("squared")
 
     def _predictions(self, scores: FloatArray) -> FloatArray:
         return scores
-
-    def _mean_model(self, mean: FloatArray) -> dict[str, Any]:
-        low, high = self._target_bounds()
-        half, (coef,) = (high - low) / 2, mean
-        return {
-            "encoded_coef_": coef[:-1] * half,
-            "encoded_intercept_": (low + high) / 2 + float(coef[-1]) * half,
-        }

@@ -3,21 +3,13 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.model_selection import ParameterGrid
-from sklearn.utils import Tags, get_tags
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
-from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import rounded_up
-from rashomon_explorer.estimators.base import BasePrivateEstimator
 from rashomon_explorer.estimators.bilevel_search import DPBilevelSearch
-from rashomon_explorer.estimators.classifier import RashomonClassifier
 from rashomon_explorer.estimators.dp_base import BaseOneModel
 from rashomon_explorer.estimators.feasibility import refuse_if_hopeless
 from rashomon_explorer.estimators.rashomon import BaseRashomon
@@ -38,7 +30,6 @@ from rashomon_explorer.mechanisms.selection import (
 )
 from rashomon_explorer.privacy import Guarantee, compose
 from rashomon_explorer.privacy.conversions import zcdp_epsilon, zcdp_rho
-from rashomon_explorer.problem.losses import get_loss
 
 PAID_BY_THE_SEARCH = ("epsilon", "delta", "ledger", "random_state")
 """Settings that the search sets for every candidate."""
@@ -108,68 +99,7 @@ def plan_candidates(
 
 def _stated(one: Any, plan: Any) -> Guarantee:
     """Guarantee of a fit, as stated by the estimator."""
-    if isinstance(one, BaseRashomon):
-        several = isinstance(one, RashomonClassifier)
-        loss = one._loss_of(None) if several else get_loss(one._loss)
-        known = one._guarantee(plan, one._sampler(plan, loss))
-    elif isinstance(one, RashomonTreeClassifier):
-        known = one._guarantee(plan)
-    elif isinstance(one, DPBilevelSearch):
-        known = one._stated(plan)
-    else:
-        known = one._stated(plan.guarantee)
-    return replace(known, requested=None)
-
-
-def _best_has(name: str) -> Callable[[Any], bool]:
-    def has(search: Any) -> bool:
-        return hasattr(getattr(search, "best_estimator_", search.estimator), name)
-
-    return has
-
-
-class BestCandidateMixin(MetaEstimatorMixin, BasePrivateEstimator):
-    """Delegates predictions to ``best_estimator_``."""
-
-    if TYPE_CHECKING:
-        estimator: Any
-        best_estimator_: Any
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Predict with the selected model."""
-        check_is_fitted(self)
-        return np.asarray(self.best_estimator_.predict(X))
-
-    @available_if(_best_has("predict_proba"))
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Probabilities of the selected model, if available."""
-        check_is_fitted(self)
-        return np.asarray(self.best_estimator_.predict_proba(X))
-
-    @available_if(_best_has("decision_function"))
-    def decision_function(self, X: ArrayLike) -> FloatArray:
-        """Scores of the selected model, if available."""
-        check_is_fitted(self)
-        return np.asarray(self.best_estimator_.decision_function(X))
-
-    def score(self, X: ArrayLike, y: ArrayLike) -> float:
-        """Accuracy or R² of the selected model on the given rows; not private."""
-        check_is_fitted(self)
-        return float(self.best_estimator_.score(X, y))
-
-    def __sklearn_tags__(self) -> Tags:
-        """Return the tags of the estimator, with poor scores declared."""
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        tags.estimator_type = inner.estimator_type
-        tags.classifier_tags = inner.classifier_tags
-        tags.regressor_tags = inner.regressor_tags
-        for known in (tags.classifier_tags, tags.regressor_tags):
-            if known is not None:
-                known.poor_score = True
-        tags.target_tags = inner.target_tags
-        tags.input_tags = inner.input_tags
-        return tags
+    return replace(one._stated(one._guarantee(plan)), requested=None)
 
 
 _FITS_A_CANDIDATE = 10  # default mean number of random runs per candidate

@@ -1,4 +1,4 @@
-"""Tables whose values are read only after the charge."""
+"""The table of a fit, in memory or chunked; its values are read only after the charge."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,115 +11,229 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_X_y
 
-from rashomon_explorer._utils.arrays import NUMPY, FloatArray, backend_for
-from rashomon_explorer._utils.containers import (
-    check_readable,
-    column_labels,
-    container_shape,
-    host_values,
-)
+from rashomon_explorer._utils import containers
+from rashomon_explorer._utils.arrays import NUMPY, ArrayBackend, FloatArray, backend_for
 from rashomon_explorer._utils.sklearn_compat import text_names
 from rashomon_explorer._utils.taint import find_leak, recall, with_leak
 from rashomon_explorer.data import TableEncoder, TableSchema
-from rashomon_explorer.data.encoder import encoded_rows
+from rashomon_explorer.data.encoder import UnitEncoder, encoded_rows
 from rashomon_explorer.data.messages import check_unique
 from rashomon_explorer.data.tables import declared_labels, feature_names, find_features
-from rashomon_explorer.estimators.classes import class_codes
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.privacy.ledger.tables import recognise, recognise_hashes, row_hashes
+from rashomon_explorer.privacy.ledger.tables import recognise_hashes, row_hashes
 from rashomon_explorer.rows import ChunkedRows, Step
-from rashomon_explorer.rows.coercion import is_chunked
+from rashomon_explorer.rows.coercion import chunks_with_targets, is_chunked
 from rashomon_explorer.rows.columns import map_rows
+from rashomon_explorer.rows.reduction import Merge, add_arrays, append_parts
 from rashomon_explorer.rows.source import read_mapped, with_names
-from rashomon_explorer.rows.steps import AsNumbers, Encoded
+from rashomon_explorer.rows.steps import AsNumbers, Encoded, Longer, Transformed
 
 _DECLARE = (
     "Text and missing values need declared columns: propose_schema(table, target=...) "
     "drafts a schema to correct; pass it as schema=..."
 )
+_UNCOUNTED = (
+    "the partitions of this Dask DataFrame have unknown lengths, but the ledger is charged before "
+    "a partition is computed: pass chunk_rows(X, y, lengths=[...]) the rows of each "
+    "partition, or lengths=True to count them now, outside of any charge; or write the rows to "
+    "Parquet, whose footers contain the lengths. Nothing was read or charged"
+)
+_NOT_CHUNKED = (
+    "needs whole tables. Chunked rows are supported by RashomonClassifier, RashomonRegressor, "
+    "RashomonTreeClassifier, DPClassifier and DPRegressor; a fixed random sample is X, y = "
+    "rows.sample(5_000).to_memory(); report it as a sample. Nothing was read or charged"
+)
+_OF_A_FIT = 2**25  # bytes
 
 
-class LazyTable:
-    """Rows and targets; before the charge only shapes and column names are read."""
+class Table:
+    """Rows and targets of a fit; before the charge only shapes and column names are read.
 
-    may_be_long = True
-    schema: TableSchema | None = None
+    A table in memory is one chunk, validated by scikit-learn. Columns are encoded by the schema, if
+    there is one: to rows of norm about ``row_norm``, or for None in their original units.
+    """
 
     def __init__(
-        self, estimator: BaseEstimator, X: Any, y: Any, *, numeric: bool, charged: bool
+        self,
+        estimator: BaseEstimator,
+        X: Any,
+        y: Any,
+        *,
+        numeric: bool = False,
+        chunked: bool = True,
+        schema: TableSchema | None = None,
+        row_norm: float | None = None,
     ) -> None:
-        if is_chunked(X):
-            raise TypeError(
-                f"{type(estimator).__name__} needs whole tables. Chunked rows are supported by "
-                "RashomonClassifier, RashomonRegressor, RashomonTreeClassifier, DPClassifier and "
-                "DPRegressor; a fixed random sample is X, y = rows.sample(5_000).to_memory(); "
-                "report it as a sample. Nothing was read or charged"
-            )
-        check_readable("X", X)
-        self.arrays = backend_for(X)
-        self._X, rows = _measured("X", X, 2, charged)
-        targets: tuple[int, ...] | None = None
-        self._y = y
+        self.schema, self._row_norm = schema, row_norm
+        charged = estimator.ledger is not None
+        self._options = {"estimator": estimator, "dtype": np.float64, "y_numeric": numeric}
+        self._chunks: ChunkedRows | None = None
+        if not is_chunked(X):
+            rows = self._measure(X, y, charged)
+        elif not chunked:
+            raise TypeError(f"{type(estimator).__name__} {_NOT_CHUNKED}")
+        else:
+            rows = self._measure_chunks(chunks_with_targets(X, y), charged)
+        labels = containers.column_labels(self._header)
+        check_unique(map(str, () if labels is None else labels))
+        self.names = None if labels is None else text_names(labels)
+        self.n_columns = n_encoded = rows[1]
+        """Number of feature columns of X before encoding."""
+        if schema is not None:
+            places = find_features(schema, self._header)
+            self.names = None if labels is None else feature_names(labels, places)
+            self.n_columns, n_encoded = len(places), len(schema.encoded_names)
+        self.shape: tuple[int, int] = (rows[0], n_encoded)
+        if self._chunks is not None:
+            # Checked before a charge: a fit stores plans, and one with a ledger a hash of each row.
+            self._chunks.check_room(n_encoded, more=_OF_A_FIT + 3 * 8 * rows[0])
+
+    def _measure(self, X: Any, y: Any, charged: bool) -> tuple[int, ...]:
+        """Read the shapes of a table in memory."""
+        containers.check_readable("X", X)
+        self.X, rows = _measured("X", X, 2, charged)
+        self.y, targets = y, None
         if y is not None:
-            check_readable("y", y)
-            self._y, targets = _measured("y", y, 1, charged)
+            containers.check_readable("y", y)
+            self.y, targets = _measured("y", y, 1, charged)
         if len(rows) < 2:
             raise ValueError(
                 f"Expected 2D array, got {len(rows)}D array instead, of shape {rows}. Reshape your "
                 "data: X.reshape(-1, 1) if it is one feature, X.reshape(1, -1) if it is one row"
             )
-        self._options = {"estimator": estimator, "dtype": np.float64, "y_numeric": numeric}
         stand_ins = np.broadcast_to(0.0, rows), None if targets is None else np.zeros(targets)
         check_X_y(*stand_ins, **{**self._options, "ensure_all_finite": False})
-        labels = column_labels(self._X)
-        check_unique(map(str, () if labels is None else labels))
-        self.names = None if labels is None else text_names(labels)
-        self.shape: tuple[int, int] = (rows[0], rows[1])
+        self._header = self.X
+        return rows
+
+    def _measure_chunks(self, chunks: ChunkedRows, charged: bool) -> tuple[int, ...]:
+        """Read the shape and the column names of chunked rows."""
+        source = chunks.source
+        if not source.labelled:
+            raise TypeError("these rows have no targets to fit: pass y or target= to chunk_rows")
+        if charged and not chunks.is_counted:
+            raise DataError(_UNCOUNTED)
+        text = getattr(source, "text_partitions", ())
+        if self.schema is None and text and not chunks.steps:
+            raise DataError(
+                f"{', '.join(text)} holds text, from folder names: declare it in a schema, or "
+                f"exclude it with chunk_rows(..., columns=[...])"
+            )
+        self._chunks, self.X, self.y = chunks, getattr(source, "X", None), None
+        self._header = with_names(np.empty((0, source.shape[1])), source.names)
+        return source.shape
+
+    @property
+    def is_chunked(self) -> bool:
+        """Whether the rows are never in memory together."""
+        return self._chunks is not None
+
+    @property
+    def arrays(self) -> ArrayBackend:
+        """Backend of the rows; chunks are processed on the CPU."""
+        return NUMPY if self.is_chunked else backend_for(self.X)
+
+    @property
+    def may_be_long(self) -> bool:
+        """Whether clipped rows are unusual; rows of a schema have norms about ``row_norm``."""
+        return self.schema is None
 
     @property
     def feature_names(self) -> list[str]:
-        """Column names, or x0, x1, …."""
+        """Names of the encoded columns; x0, x1, … if the table has none."""
+        if self.schema is not None:
+            return list(self.schema.encoded_names)
         every = [f"x{j}" for j in range(self.shape[1])] if self.names is None else self.names
         return [str(name) for name in every]
 
     @property
     def feature_groups(self) -> dict[str, tuple[str, ...]] | None:
         """Columns that form one feature each; None infers them from the names."""
-        return None
+        return None if self.schema is None else self.schema.feature_groups
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Assumptions of a guarantee about where the rows are; none for a table in memory."""
-        return ()
+        """Assumptions of a guarantee about where the rows are and who sums them."""
+        return () if self._chunks is None else self._chunks.assumptions
 
     @property
     def unconfirmed(self) -> str:
-        """Reason why the schema is data-dependent; empty if it is not."""
-        return ""
+        """Reason why the schema gives no guarantee; empty if all of it is confirmed."""
+        return "" if self.schema is None else self.schema.leak
 
-    @property
-    def n_columns(self) -> int:
-        """Number of columns of X before encoding."""
-        return self.shape[1]
+    def public(self) -> dict[str, Any]:
+        """Return the fitted attributes that do not depend on row values, including the encoder."""
+        names = {} if self.names is None else {"feature_names_in_": self.names}
+        public = {"n_features_in_": self.n_columns, **names}
+        if self.schema is None:
+            return public
+        if self._row_norm is None:
+            return {**public, "encoder_": UnitEncoder(self.schema)}
+        encoder = TableEncoder(self.schema, row_norm=self._row_norm).note_columns(self._header)
+        return {**public, "encoder_": encoder}
 
     @cached_property
     def values(self) -> tuple[FloatArray, NDArray[Any]]:
-        """Validated rows (n, n_features) and targets (n,); the first access to private values."""
-        return self._checked(host_values(read_mapped(self._X)), host_values(read_mapped(self._y)))
+        """Encoded rows (n, p) and targets (n,) of a table in memory; the first access to values."""
+        if self.schema is None:
+            rows = containers.host_values(read_mapped(self.X))
+            return self._checked(rows, containers.host_values(read_mapped(self.y)))
+        targets = containers.host_values(self.y)
+        if self.schema.classes is not None:
+            targets = declared_labels(self.schema, targets)
+        return self._checked(np.asarray(self._encoded), targets)
+
+    @cached_property
+    def _encoded(self) -> Any:
+        assert self.schema is not None
+        if self._row_norm is None:
+            encoded = UnitEncoder(self.schema).transform(self.X)
+        else:
+            encoded = encoded_rows(self.schema, self.X, self._row_norm)
+        return with_leak(encoded, self.X)
+
+    @cached_property
+    def chunks(self) -> ChunkedRows:
+        """Chunked rows of encoded numbers, with the targets as the schema writes them."""
+        assert self._chunks is not None
+        if self.schema is None:
+            return self._chunks.then(AsNumbers())
+        names = self._chunks.source.names
+        labels = [] if self.schema.classes is None else [_DeclaredLabels(self.schema)]
+        if self._row_norm is not None:
+            return self._chunks.then(Encoded(self.schema, self._row_norm), *labels)
+        step = Transformed(UnitEncoder(self.schema), None if names is None else tuple(names))
+        return self._chunks.then(step, *labels)
+
+    def reduce(
+        self, function: Callable[[Any, Any], Any], *steps: Step, merge: Merge = add_arrays
+    ) -> Any:
+        """Reduce the encoded rows after some steps; a table in memory is one chunk."""
+        if self._chunks is not None:
+            return self.chunks.then(*steps).reduce(function, merge=merge)
+        rows, targets = self.values
+        for step in steps:
+            rows, targets = step(rows, targets)
+        return function(rows, targets)
+
+    def longer_share(self, row_norm: float, *steps: Step) -> float:
+        """Share of the encoded rows that are longer than a norm."""
+        (longer,) = self.reduce(Longer(row_norm), *steps)
+        return float(longer[0]) / self.shape[0]
 
     @property
     def leak(self) -> str:
         """Reason why the values are data-dependent, found by reading them; empty if unknown."""
-        return recall(self.values[0])
+        if self._chunks is not None:
+            rows, _ = next(self.chunks.chunks(0, 1))
+            return find_leak(self.X) or recall(rows)
+        encoded = "" if self.schema is None else find_leak(self._encoded)
+        return encoded or recall(self.values[0])
 
     def recognised(self, ledger: Path) -> None:
         """Record the table in the registry next to a ledger; warn if another ledger charged it."""
-        recognise(ledger, self.values[0])
-
-    def public(self) -> dict[str, Any]:
-        """Return the fitted attributes that do not depend on row values."""
-        names = {} if self.names is None else {"feature_names_in_": self.names}
-        return {"n_features_in_": self.n_columns, **names}
+        hashes = self.reduce(_hashes, merge=append_parts)
+        recognise_hashes(ledger, self.shape, np.concatenate(hashes))
 
     def _checked(self, rows: Any, targets: Any) -> tuple[FloatArray, NDArray[Any]]:
         try:
@@ -133,17 +247,17 @@ class LazyTable:
         return checked
 
 
-def _with_suggestion(refused: str) -> str:
+def _with_suggestion(message: str) -> str:
     """Append how to treat text and missing values, instead of scikit-learn's suggestions."""
-    first = refused.splitlines()[0].rstrip(".") if refused else refused
+    first = message.splitlines()[0].rstrip(".") if message else message
     if not first.startswith(("could not convert", "Input X contains NaN")):
-        return refused
+        return message
     return f"{first}. {_DECLARE}"
 
 
 def _measured(name: str, data: Any, depth: int, charged: bool) -> tuple[Any, tuple[int, ...]]:
     """Return the data and its shape."""
-    shape = container_shape(data, depth)
+    shape = containers.container_shape(data, depth)
     if shape is None and charged:
         raise TypeError(
             f"{name} has no shape, but the ledger is charged before a value is read: pass an "
@@ -155,219 +269,16 @@ def _measured(name: str, data: Any, depth: int, charged: bool) -> tuple[Any, tup
     return data, shape
 
 
-class DeclaredTable(LazyTable):
-    """Rows and targets with encoded columns given by a schema, without reading a value."""
-
-    schema: TableSchema
-
-    may_be_long = False  # typical rows have norm about row_norm; longer ones are clipped
-
-    def __init__(
-        self,
-        estimator: BaseEstimator,
-        X: Any,
-        y: Any,
-        *,
-        numeric: bool,
-        charged: bool,
-        schema: TableSchema,
-        row_norm: float,
-    ) -> None:
-        super().__init__(estimator, X, y, numeric=numeric, charged=charged)
-        places, labels = find_features(schema, self._X), column_labels(self._X)
-        self.names = None if labels is None else feature_names(labels, places)
-        self.schema, self._row_norm = schema, row_norm
-        self._columns = len(places)
-        self.shape = (self.shape[0], len(schema.encoded_names))
-
-    @property
-    def unconfirmed(self) -> str:
-        """Reason why the schema gives no guarantee; empty if all of it is confirmed."""
-        return self.schema.leak
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns of X that are features."""
-        return self._columns
-
-    @property
-    def feature_names(self) -> list[str]:
-        """Names of the encoded columns."""
-        return list(self.schema.encoded_names)
-
-    @property
-    def feature_groups(self) -> dict[str, tuple[str, ...]]:
-        """Encoded columns of each feature."""
-        return self.schema.feature_groups
-
-    @cached_property
-    def _encoded(self) -> Any:
-        return with_leak(encoded_rows(self.schema, self._X, self._row_norm), self._X)
-
-    @cached_property
-    def values(self) -> tuple[FloatArray, NDArray[Any]]:
-        """Encoded rows (n, p) and targets (n,); the first access to private values."""
-        targets = host_values(self._y)
-        if self.schema.classes is not None:
-            targets = declared_labels(self.schema, targets)
-        return self._checked(np.asarray(self._encoded), targets)
-
-    @property
-    def leak(self) -> str:
-        """Reason why the rows are data-dependent, found by reading them; empty if unknown."""
-        return find_leak(self._encoded) or super().leak
-
-    def public(self) -> dict[str, Any]:
-        """Return the fitted attributes that do not depend on row values, including the encoder."""
-        encoder = TableEncoder(self.schema, row_norm=self._row_norm).note_columns(self._X)
-        return {**super().public(), "encoder_": encoder}
-
-
-_OF_A_FIT = 2**25  # bytes
-_UNCOUNTED = (
-    "the partitions of this Dask DataFrame have unknown lengths, but the ledger is charged before "
-    "a partition is computed: pass chunk_rows(X, y, lengths=[...]) the rows of each "
-    "partition, or lengths=True to count them now, outside of any charge; or write the rows to "
-    "Parquet, whose footers contain the lengths. Nothing was read or charged"
-)
-
-
-class ChunkedTable:
-    """Interface of :class:`LazyTable` for chunked rows; no chunk is read to construct it."""
-
-    arrays = NUMPY  # chunks are processed on the CPU
-
-    def __init__(
-        self, blocks: ChunkedRows, schema: TableSchema | None, row_norm: float, *, charged: bool
-    ) -> None:
-        if not blocks.source.labelled:
-            raise TypeError("these rows have no targets to fit: pass y or target= to chunk_rows")
-        if charged and not blocks.is_counted:
-            raise DataError(_UNCOUNTED)
-        text = getattr(blocks.source, "text_partitions", ())
-        if schema is None and text and not blocks.steps:
-            raise DataError(
-                f"{', '.join(text)} holds text, from folder names: declare it in a schema, or "
-                f"exclude it with chunk_rows(..., columns=[...])"
-            )
-        self._blocks, self.schema, self._row_norm = blocks, schema, row_norm
-        n, self.n_columns = blocks.source.shape
-        self.may_be_long = schema is None
-        if schema is not None:
-            self._places = find_features(schema, self._empty_frame)
-            self.n_columns = len(self._places)
-        self.shape = (n, self.n_columns if schema is None else len(schema.encoded_names))
-        # Checked before a charge: a fit stores plans, and one with a ledger a hash of each row.
-        blocks.check_room(self.shape[1], more=_OF_A_FIT + 3 * 8 * n)
-
-    @property
-    def names(self) -> NDArray[Any] | None:
-        """Column names of X, if any; with a schema, those of its features."""
-        found = self._blocks.source.names
-        if found is None or self.schema is None:
-            return None if found is None else np.array(found, dtype=object)
-        return feature_names(found, self._places)
-
-    @property
-    def feature_names(self) -> list[str]:
-        """Names of the columns of the model input."""
-        if self.schema is not None:
-            return list(self.schema.encoded_names)
-        return [f"x{j}" for j in range(self.shape[1])] if self.names is None else [*self.names]
-
-    @property
-    def feature_groups(self) -> dict[str, tuple[str, ...]] | None:
-        """Columns that form one feature each; None infers them from the names."""
-        return None if self.schema is None else self.schema.feature_groups
-
-    @property
-    def unconfirmed(self) -> str:
-        """Reason why the schema gives no guarantee; empty if all of it is confirmed."""
-        return "" if self.schema is None else self.schema.leak
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """Assumptions of a guarantee about where the rows are and who sums them."""
-        return self._blocks.assumptions
-
-    @cached_property
-    def numeric(self) -> ChunkedRows:
-        """Numeric rows, encoded by the schema, and unchanged targets."""
-        step = AsNumbers() if self.schema is None else Encoded(self.schema, self._row_norm)
-        return self._blocks.then(step)
-
-    def coded(self, *steps: Step) -> ChunkedRows:
-        """Return numeric rows, after further steps for the targets."""
-        return self.numeric.then(*steps)
-
-    @property
-    def leak(self) -> str:
-        """Reason why the first chunk's values are data-dependent; reads them."""
-        given = getattr(self._blocks.source, "X", None)
-        rows, _ = next(self.numeric.chunks(0, 1))
-        return find_leak(given) or recall(rows)
-
-    def recognised(self, ledger: Path) -> None:
-        """Record the table in the registry next to a ledger; warn if another ledger charged it."""
-        each = self.numeric.reduce(_hashes, merge=_one_after_the_other)
-        recognise_hashes(ledger, self.shape, each)
-
-    def public(self) -> dict[str, Any]:
-        """Return the fitted attributes that do not depend on row values."""
-        names = {} if self.names is None else {"feature_names_in_": self.names}
-        fitted = {"n_features_in_": self.n_columns, **names}
-        if self.schema is None:
-            return fitted
-        encoder = TableEncoder(self.schema, row_norm=self._row_norm).note_columns(self._empty_frame)
-        return {**fitted, "encoder_": encoder}
-
-    @property
-    def _empty_frame(self) -> Any:
-        """Table with the same columns and no rows."""
-        names = self._blocks.source.names
-        if names is None:
-            return np.empty((0, self._blocks.source.shape[1]))
-        import pandas as pd
-
-        return pd.DataFrame(columns=list(names))
-
-
-@dataclass(frozen=True, eq=False)
-class ClassCodes:
-    """Labels as codes for the loss: −1 and 1 for two classes, 0, 1, … for more."""
-
-    classes: NDArray[Any]
-    schema: TableSchema | None
-
-    def __call__(self, rows: FloatArray, labels: Any) -> tuple[FloatArray, FloatArray]:
-        """Return the unchanged rows, and the codes (m,)."""
-        if self.schema is not None and self.schema.classes is not None:
-            labels = declared_labels(self.schema, labels)
-        codes = class_codes(np.asarray(labels), self.classes)
-        return rows, 2 * codes - 1 if len(self.classes) == 2 else codes
-
-
-@dataclass(frozen=True)
-class OnUnit:
-    """Targets mapped from declared bounds onto [−1, 1], without clipping to it."""
-
-    low: float
-    high: float
-
-    def __call__(self, rows: FloatArray, targets: Any) -> tuple[FloatArray, FloatArray]:
-        """Return the unchanged rows, and the mapped targets (m,)."""
-        half = (self.high - self.low) / 2
-        values = np.asarray(targets, dtype=np.float64)
-        held = np.clip(values, self.low - half, self.high + half)  # otherwise mapping may overflow
-        return rows, (held - (self.low + self.high) / 2) / half
-
-
 def _hashes(rows: FloatArray, targets: Any) -> tuple[NDArray[np.uint64]]:
     return (row_hashes(rows),)
 
 
-def _one_after_the_other(one: tuple[Any], other: tuple[Any]) -> tuple[Any]:
-    return (np.concatenate([one[0], other[0]]),)
+@dataclass(frozen=True, eq=False)
+class _DeclaredLabels:
+    schema: TableSchema
+
+    def __call__(self, rows: FloatArray, labels: Any) -> tuple[FloatArray, Any]:
+        return rows, declared_labels(self.schema, labels)
 
 
 Form = Callable[[Any], tuple[tuple[int, ...], Any]]

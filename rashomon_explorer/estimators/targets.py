@@ -1,36 +1,208 @@
-"""Mixins for targets: classes and bounded numbers."""
+"""Targets of the private estimators: classes, declared or found, and bounded numbers."""
 
-from dataclasses import replace
+from __future__ import annotations
+
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets
 
 from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.validation import accepts_table
+from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.cells import warn_if_clipped
-from rashomon_explorer.estimators.base import BasePrivateEstimator
-from rashomon_explorer.estimators.classes import (
-    CLASSES_OF_BLOCKS,
-    LABELS_ARE_PUBLIC,
-    check_charged_classes,
-    check_labels,
-    class_codes,
-    classes_found,
-    found_classes,
-    known_classes,
-)
-from rashomon_explorer.estimators.tables import ChunkedTable, ClassCodes, LazyTable, OnUnit
-from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.data.schema import labels_unconfirmed
+from rashomon_explorer.estimators.base import BasePrivateEstimator, PlanT
+from rashomon_explorer.estimators.tables import Table
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.logistic import LogisticLoss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 
+LABELS_ARE_PUBLIC = "the labels that occur in y are public"
+"""Assumption of guarantees when the classes are read from the rows."""
 
-class ClassTargets(BasePrivateEstimator):
+CLASSES_BEFORE_LABELS = (
+    "the ledger is charged before a label is read, so the classes must be declared: "
+    "classes=[...] with every label that may occur, or a schema whose target has levels"
+)
+CLASSES_OF_CHUNKS = (
+    "chunked rows are not read to find the classes: declare them, classes=[...], or in a schema"
+)
+
+
+def known_classes(classes: ArrayLike | None, schema: TableSchema | None) -> NDArray[Any] | None:
+    """Return the sorted labels declared by ``classes`` or by the schema's target, or None."""
+    if schema is not None and schema.target_bounds is not None:
+        raise ValueError(
+            f"the schema's target {schema.target.name!r} is a number: draw with "  # type: ignore[union-attr]
+            "RashomonRegressor or fit a DPRegressor, or declare its levels"
+        )
+    levels = None if schema is None else schema.classes
+    of_schema = None if levels is None else declared_classes(levels)
+    if classes is None:
+        return of_schema
+    known = declared_classes(classes)
+    if labels_unconfirmed(schema):  # an explicit declaration overrides levels found in the rows
+        return known
+    if of_schema is not None and known.tolist() != of_schema.tolist():
+        raise ValueError(
+            f"classes are {known.tolist()} and the schema's target has {of_schema.tolist()}: "
+            "leave classes out"
+        )
+    return known
+
+
+def classes_found(classes: ArrayLike | None, schema: TableSchema | None) -> bool:
+    """Whether the classes come from labels, in ``y`` or in a schema proposed from rows."""
+    if classes is not None:
+        return False
+    return schema is None or schema.classes is None or labels_unconfirmed(schema)
+
+
+def check_charged_classes(classes: ArrayLike | None, schema: TableSchema | None) -> None:
+    """Raise if classes were found in the rows and a ledger is to be charged."""
+    if not classes_found(classes, schema):
+        return
+    if schema is None or schema.target is None or not labels_unconfirmed(schema):
+        raise ValueError(CLASSES_BEFORE_LABELS)
+    if schema.leak:
+        return
+    name = schema.target.name
+    raise ValueError(
+        f"{CLASSES_BEFORE_LABELS}. The levels of {name!r} in this schema were read off the rows: "
+        f"if they are public knowledge, confirm them, schema.confirm({name!r})"
+    )
+
+
+def declared_classes(classes: ArrayLike) -> NDArray[Any]:
+    """Sort declared labels, as scikit-learn does."""
+    labels = np.asarray(classes)
+    one_kind = labels.ndim == 1 and labels.dtype.kind in "biufUS"
+    if not one_kind or labels.tolist() != list(classes):  # type: ignore[arg-type]
+        raise ValueError(f"classes must be labels of one kind, text or numbers, got {classes!r}")
+    distinct = np.unique(labels)
+    if len(distinct) < 2 or len(distinct) < len(labels):
+        raise ValueError(f"classes must be at least two labels, each named once, got {classes!r}")
+    return distinct
+
+
+def found_classes(y: NDArray[Any]) -> NDArray[Any]:
+    """Sorted distinct labels of ``y``."""
+    check_labels(y)
+    classes = np.unique(y)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y holds one class, {classes.tolist()[0]!r}: two classes are needed. If others could "
+            "occur, declare them all: classes=[...]"
+        )
+    return classes
+
+
+def check_labels(y: NDArray[Any]) -> None:
+    """Raise if ``y`` is no classification target, or has labels that cannot be sorted."""
+    try:
+        check_classification_targets(y)
+    except TypeError as error:
+        raise ValueError(
+            "y holds labels of several types, such as None and text: drop such rows, or convert "
+            "all labels to text"
+        ) from error
+
+
+def class_codes(y: NDArray[Any], classes: NDArray[Any]) -> FloatArray:
+    """Codes 0, 1, … of labels (n,) in the order of ``classes``, as floats for the loss."""
+    place = {label: code for code, label in enumerate(classes.tolist())}
+    labels, rows = np.unique(y, return_inverse=True)
+    strange = [label for label in labels.tolist() if label not in place]
+    if strange:
+        raise ValueError(
+            f"y holds {strange[0]!r}, which is not among the declared classes {[*place]}: declare "
+            "it, or leave its rows out"
+        )
+    codes = np.array([place[label] for label in labels.tolist()], dtype=float)
+    return codes[rows.reshape(-1)]
+
+
+@dataclass(frozen=True, eq=False)
+class ClassCodes:
+    """Step that codes labels as 0, 1, …, or as −1 and 1 for a loss of two classes."""
+
+    classes: NDArray[Any]
+    signed: bool
+
+    def __call__(self, rows: FloatArray, labels: Any) -> tuple[FloatArray, FloatArray]:
+        """Return the unchanged rows, and the codes (m,)."""
+        codes = class_codes(np.asarray(labels), self.classes)
+        return rows, 2 * codes - 1 if self.signed else codes
+
+
+@dataclass(frozen=True)
+class UnitTargets:
+    """Step that maps targets from declared bounds onto [−1, 1]."""
+
+    low: float
+    high: float
+    margin: float
+    """Distance beyond the bounds to which targets are clipped, in half-widths."""
+
+    def __call__(self, rows: FloatArray, targets: Any) -> tuple[FloatArray, FloatArray]:
+        """Return the unchanged rows, and the mapped targets (m,)."""
+        half = (self.high - self.low) / 2
+        beyond = self.margin * half
+        values = np.asarray(targets, dtype=np.float64)
+        clipped = np.clip(values, self.low - beyond, self.high + beyond)  # mapping may overflow
+        return rows, (clipped - (self.low + self.high) / 2) / half
+
+
+class ClassTargets(ClassifierMixin, BasePrivateEstimator[PlanT]):
     """Targets of classifiers; of two classes the second is the positive one."""
 
     if TYPE_CHECKING:
         classes: Any
+        classes_: NDArray[Any]
+
+    @accepts_table
+    def plan(
+        self, n_samples: int, n_features: int | None = None, n_classes: int | None = None
+    ) -> PlanT:
+        """Return the plan for a table of this shape; reads no row and has no privacy cost.
+
+        Parameters
+        ----------
+        n_samples, n_features : int
+            Public shape of the table, or the table itself: only its shape is read. A schema
+            determines the number of encoded columns; n_features may then be omitted.
+        n_classes : int, optional
+            Public number of classes; by default taken from ``classes`` or the schema, else 2.
+
+        Returns
+        -------
+        plan
+            The object that ``fit`` stores as ``plan_``: mechanism, reason, privacy cost and bounds.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range.
+        SamplerError
+            If no mechanism is applicable, or the named one is not.
+
+        Warns
+        -----
+        WeakGuaranteeWarning
+            If the plan has a weak guarantee; the message suggests changes.
+        """
+        return self._planned(n_samples, self._n_encoded(n_features), n_classes)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Declare poor scores: the default ε does not suffice for three classes on few rows."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        return tags
 
     def _loss_of(self, n_classes: int | None) -> Loss:
         if n_classes is None:
@@ -38,70 +210,78 @@ class ClassTargets(BasePrivateEstimator):
             n_classes = 2 if known is None else len(known)
         return LogisticLoss() if n_classes == 2 else SoftmaxLoss(n_classes)
 
-    def _posed(self, table: LazyTable | ChunkedTable) -> Loss:
-        return self._loss_of(len(self._labels(table)))
+    def _n_classes(self, table: Table) -> int:
+        return len(self._labels(table))
 
-    def _public(self, table: LazyTable | ChunkedTable) -> dict[str, Any]:
-        return {**super()._public(table), "classes_": self._labels(table)}
-
-    def _labels(self, table: LazyTable | ChunkedTable) -> NDArray[Any]:
+    def _labels(self, table: Table) -> NDArray[Any]:
         """Return the declared classes; if undeclared and without a ledger, those in the labels."""
         known = self._known_classes()
-        if known is None and isinstance(table, ChunkedTable):
-            raise ValueError(CLASSES_OF_BLOCKS)
+        if known is None and table.is_chunked:
+            raise ValueError(CLASSES_OF_CHUNKS)
         if self.ledger is not None:
             check_charged_classes(self.classes, self._declared)
-        if known is not None:
-            return known
-        assert isinstance(table, LazyTable)
-        return found_classes(table.values[1])
+        return found_classes(table.values[1]) if known is None else known
 
     def _known_classes(self) -> NDArray[Any] | None:
         """Classes declared by ``classes`` or by the schema."""
         return known_classes(self.classes, self._declared)
 
-    def _targets(self, table: LazyTable) -> FloatArray:
-        labels = table.values[1]
-        check_labels(labels)
+    def _target_step(self, table: Table) -> ClassCodes:
         classes = self._labels(table)
-        codes = class_codes(labels, classes)
-        return 2 * codes - 1 if len(classes) == 2 else codes
+        return ClassCodes(classes, signed=len(classes) == 2)
 
-    def _target_step(self) -> ClassCodes:
-        classes = self._known_classes()
-        assert classes is not None  # checked by _labels
-        return ClassCodes(classes, self._declared)
+    def _public(self, table: Table) -> dict[str, Any]:
+        return {**super()._public(table), "classes_": self._labels(table)}
 
-    def _stated(self, guarantee: Guarantee) -> Guarantee:
-        stated = super()._stated(guarantee)
-        if not classes_found(self.classes, self._declared):
-            return stated
-        return replace(stated, assumptions=(*stated.assumptions, LABELS_ARE_PUBLIC))
+    def _model(self, theta: FloatArray) -> dict[str, Any]:
+        """Coefficients and intercepts of a model (outputs, n_features + 1)."""
+        every = theta if len(theta) == 1 else np.vstack([np.zeros_like(theta[:1]), theta])
+        return {"encoded_coef_": every[:, :-1], "encoded_intercept_": every[:, -1]}
+
+    def _coded(self, table: Table) -> FloatArray:
+        check_labels(table.values[1])
+        return super()._coded(table)
+
+    def _assumptions(self) -> list[str]:
+        return [LABELS_ARE_PUBLIC] if classes_found(self.classes, self._declared) else []
 
 
-UNSAID = (-1.0, 1.0)
+DEFAULT_BOUNDS = (-1.0, 1.0)
 """Default bounds of targets."""
 
 
-class BoundedTargets(BasePrivateEstimator):
+class BoundedTargets(RegressorMixin, BasePrivateEstimator[PlanT]):
     """Targets of regressors: numbers within declared bounds."""
-
-    _numeric = True
 
     if TYPE_CHECKING:
         target_bounds: tuple[float, float]
 
-    def _targets(self, table: LazyTable) -> FloatArray:
-        low, high = self._target_bounds()
-        targets = table.values[1].astype(float)
-        self._warn_clipped_targets(float(((targets < low) | (targets > high)).mean()))
-        held = np.clip(targets, low, high)  # otherwise mapping may overflow
-        return np.asarray((held - (low + high) / 2) / ((high - low) / 2))
+    def __sklearn_tags__(self) -> Tags:
+        """Declare poor scores: the defaults cannot fit a target beyond [−1, 1] on few rows."""
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        return tags
 
-    def _target_step(self) -> OnUnit:
-        return OnUnit(*self._target_bounds())
+    @property
+    def _numeric(self) -> bool:
+        return True
+
+    def _coded(self, table: Table) -> FloatArray:
+        low, high = self._target_bounds()
+        targets = table.values[1]
+        self._warn_clipped_targets(float(((targets < low) | (targets > high)).mean()))
+        return super()._coded(table)
+
+    def _table(self, X: Any, y: Any) -> Table:
+        self._target_bounds()  # raises before a value is read
+        return super()._table(X, y)
+
+    def _target_step(self, table: Table) -> UnitTargets:
+        # The problem of chunked rows counts the targets that it clips.
+        return UnitTargets(*self._target_bounds(), margin=float(table.is_chunked))
 
     def _warn_clipped_targets(self, share: float) -> None:
+        """Warn if more than 1 % of the targets exceed their bounds."""
         low, high = self._target_bounds()
         warn_if_clipped(
             share,
@@ -109,28 +289,36 @@ class BoundedTargets(BasePrivateEstimator):
             "Declare the range that targets can have.",
         )
 
-    def _target_bounds(self) -> tuple[float, float]:
-        bounds = np.asarray(self._bounds(), dtype=float)
-        wide = bounds.shape == (2,) and 0 < float(bounds[1]) / 2 - float(bounds[0]) / 2 < 1e300
-        if not wide or not np.isfinite(bounds).all():
-            raise ValueError(
-                f"target_bounds must be (low, high) with low < high, got {self.target_bounds!r}"
-            )
-        return float(bounds[0]), float(bounds[1])
+    def _model(self, theta: FloatArray) -> dict[str, Any]:
+        """Coefficients and intercept of a model (1, n_features + 1) of mapped targets."""
+        low, high = self._target_bounds()
+        half, (coef,) = (high - low) / 2, theta
+        return {
+            "encoded_coef_": coef[:-1] * half,
+            "encoded_intercept_": (low + high) / 2 + float(coef[-1]) * half,
+        }
 
-    def _bounds(self) -> tuple[float, float]:
-        declared = self._declared
-        if declared is not None and declared.classes is not None:
-            raise ValueError(
-                f"the schema's target has the levels {list(declared.classes)}: draw with "
-                f"{type(self).__name__.replace('Regressor', 'Classifier')}, or declare its bounds"
-            )
-        of_schema = None if declared is None else declared.target_bounds
-        if of_schema is None:
-            return self.target_bounds
-        if tuple(self.target_bounds) not in (UNSAID, of_schema):
-            raise ValueError(
-                f"target_bounds are {self.target_bounds!r} and the schema's target has "
-                f"{of_schema}: leave target_bounds out"
-            )
-        return of_schema
+    def _target_bounds(self) -> tuple[float, float]:
+        return target_bounds(self.target_bounds, self._declared, type(self).__name__)
+
+
+def target_bounds(
+    given: tuple[float, float], schema: TableSchema | None, estimator: str
+) -> tuple[float, float]:
+    """Return the range of the target declared by ``target_bounds`` or by the schema."""
+    if schema is not None and schema.classes is not None:
+        raise ValueError(
+            f"the schema's target has the levels {list(schema.classes)}: draw with "
+            f"{estimator.replace('Regressor', 'Classifier')}, or declare its bounds"
+        )
+    of_schema = None if schema is None else schema.target_bounds
+    if of_schema is not None and tuple(given) not in (DEFAULT_BOUNDS, of_schema):
+        raise ValueError(
+            f"target_bounds are {given!r} and the schema's target has "
+            f"{of_schema}: leave target_bounds out"
+        )
+    bounds = np.asarray(given if of_schema is None else of_schema, dtype=float)
+    wide = bounds.shape == (2,) and 0 < float(bounds[1]) / 2 - float(bounds[0]) / 2 < 1e300
+    if not wide or not np.isfinite(bounds).all():
+        raise ValueError(f"target_bounds must be (low, high) with low < high, got {given!r}")
+    return float(bounds[0]), float(bounds[1])

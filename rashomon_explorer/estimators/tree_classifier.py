@@ -2,60 +2,53 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from numbers import Integral, Real
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
-from sklearn.utils import Tags
 
-from rashomon_explorer._utils.arrays import IntArray
-from rashomon_explorer._utils.sklearn_compat import (
-    CallbackContext,
-    CallbackSupportMixin,
-    callback_context,
-    fit_context,
-    with_callbacks,
-)
-from rashomon_explorer._utils.taint import find_leak
+from rashomon_explorer._utils import sklearn_compat
+from rashomon_explorer._utils.arrays import FloatArray, IntArray
+from rashomon_explorer._utils.sklearn_compat import Interval
 from rashomon_explorer.data import TableSchema
-from rashomon_explorer.data.encoder import warn_unconfirmed
 from rashomon_explorer.estimators.base import (
+    BasePrivateEstimator,
     DrawReporter,
-    find_data_dependent_step,
+    PlannedFit,
     reject_sample_weight,
-    warn_if_uncharged,
-    warn_leak,
+    stopped_guarantee,
 )
-from rashomon_explorer.estimators.classes import (
-    CLASSES_OF_BLOCKS,
-    check_charged_classes,
-    found_classes,
-)
-from rashomon_explorer.estimators.pipelines import pays_for_rows
-from rashomon_explorer.estimators.tables import LazyTable
-from rashomon_explorer.estimators.tree_base import (
-    ChunkedTreeTable,
-    TreeTable,
-    TreeVotes,
-    read_answers,
-)
+from rashomon_explorer.estimators.feasibility import N_DRAWS, check_budget
+from rashomon_explorer.estimators.tables import Table, a_label, chances, predict_in_chunks
+from rashomon_explorer.estimators.targets import ClassCodes, ClassTargets
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms.planning.trees import TreePlan
-from rashomon_explorer.privacy import Guarantee
-from rashomon_explorer.privacy.notions import no_guarantee
+from rashomon_explorer.mechanisms.planning.advice import warn_if_weak_trees
+from rashomon_explorer.mechanisms.planning.suggestions import warn_large_delta
+from rashomon_explorer.mechanisms.planning.trees import TreePlan, plan_trees
+from rashomon_explorer.privacy import Guarantee, Ledger
 from rashomon_explorer.rows import ChunkedRows
-from rashomon_explorer.rows.coercion import chunks_with_targets, is_chunked
 from rashomon_explorer.sets import PredictorSet
-from rashomon_explorer.trees import CountedTrees
+from rashomon_explorer.trees import CountedTrees, TreeClass
 from rashomon_explorer.trees.private import DrawnTrees, gibbs_draws
-from rashomon_explorer.trees.questions import ThresholdQuestions
-from rashomon_explorer.trees.tree_class import DEFAULT_MEMORY
+from rashomon_explorer.trees.questions import ThresholdQuestions, merged_blocks, of_array, of_schema
+from rashomon_explorer.trees.tree_class import (
+    DEFAULT_MEMORY,
+    Costs,
+    check_dear,
+    cost_matrix,
+    dearest,
+)
+
+_LEAVES = 5  # default
 
 
-@pays_for_rows
-class RashomonTreeClassifier(ClassifierMixin, CallbackSupportMixin, TreeVotes):
+class RashomonTreeClassifier(
+    ClassTargets[TreePlan], sklearn_compat.CallbackSupportMixin, BasePrivateEstimator[TreePlan]
+):
     """Sparse decision trees drawn from their Rashomon set with pure differential privacy.
 
     Draws trees exactly from exp(−β·max{L, min L + s}) over *all* trees with at most ``max_leaves``
@@ -144,72 +137,70 @@ default=None
     (1.0, True)
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BasePrivateEstimator._parameter_constraints,
+        "psi": [Interval(Real, 0, None, closed="left")],
+        "n_draws": [N_DRAWS],
+        "max_leaves": [Interval(Integral, 1, None, closed="left"), None],
+        "max_depth": [Interval(Integral, 1, None, closed="left"), None],
+        "leaf_penalty": [Interval(Real, 0, 1, closed="both")],
+        "hit_rate": [Interval(Real, 0, 1, closed="left")],
+        "costs": ["array-like", dict, None],
+        "thresholds": [Real, "array-like", dict, None],
+        "classes": ["array-like", None],
+    }
+
     @reject_sample_weight
-    @with_callbacks
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike | ChunkedRows, y: ArrayLike | None = None) -> RashomonTreeClassifier:
-        """Charge the ledger and draw the trees.
+    def __init__(
+        self,
+        *,
+        psi: float = 0.02,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        n_draws: int = 20,
+        max_leaves: int | None = None,
+        max_depth: int | None = None,
+        leaf_penalty: float = 0.005,
+        hit_rate: float = 0.9,
+        costs: Costs | None = None,
+        thresholds: float | Sequence[float] | Mapping[Any, Any] | None = None,
+        classes: ArrayLike | None = None,
+        schema: TableSchema | str | os.PathLike[str] | None = None,
+        ledger: str | os.PathLike[str] | Ledger | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.psi = psi
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_draws = n_draws
+        self.max_leaves = max_leaves
+        self.max_depth = max_depth
+        self.leaf_penalty = leaf_penalty
+        self.hit_rate = hit_rate
+        self.costs = costs
+        self.thresholds = thresholds
+        self.classes = classes
+        self.schema = schema
+        self.ledger = ledger
+        self.random_state = random_state
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), Dask collection or ChunkedRows
-            Chunked rows (:func:`rashomon_explorer.rows.chunked`) are never in memory at once;
-            their classes must be declared.
-        y : array-like of shape (n_samples,)
-            Labels of two or more classes; omitted for chunked rows, which contain their own.
+    @predict_in_chunks(a_label)
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Class predicted by most of the drawn trees; the first one in case of a tie."""
+        votes = self.predict_proba(X)
+        return np.asarray(self.classes_[votes.argmax(axis=1)])
 
-        Returns
-        -------
-        self
-            With the draws in ``rashomon_set_`` and the privacy cost in ``guarantee_``.
+    @predict_in_chunks(chances)
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Share of the drawn trees that predict each class."""
+        rows = self._encoded_rows(X)
+        codes = self.rashomon_set_.labels(rows)
+        return np.asarray(np.eye(len(self.classes_))[codes].mean(axis=0))
 
-        Raises
-        ------
-        BudgetExceededError
-            If the ledger does not allow the privacy cost; nothing was drawn or spent.
-        FitError
-            For any error caused by the rows after a ledger was charged; the privacy cost stays
-            spent, and ``error.detail`` contains the reason, for the curator only.
-        ValueError, SamplerError
-            If parameters, declared classes or shapes are invalid, or counting might take more than
-            4 GiB; nothing was read or spent. Without a ledger, also for errors caused by the rows.
-        """
-        table = self._table(X, y)
-        leak = find_leak(X, y) or find_data_dependent_step(self) or table.unconfirmed
-        questions = self._questions(table.feature_names)
-        classes = self._labels(table)
-        trees = self._class_of(len(questions), len(classes), table.shape[0])
-        costs = self._cost_matrix(classes)
-        planned = self._planned(table.shape[0], trees, questions)
-        if costs is not None:
-            planned = replace(planned, costs=tuple(map(tuple, costs.tolist())))
-        guarantee = no_guarantee(leak) if leak else self._guarantee(planned)
-        if guarantee.holds:
-            stated = (*guarantee.assumptions, *table.assumptions)
-            guarantee = replace(guarantee, assumptions=stated)
-        context = callback_context(self, planned.n_draws)
-        if self.ledger is not None:
-            warn_if_uncharged(guarantee, leak)
-        public = {
-            **table.public(),
-            "classes_": classes,
-            "tree_class_": trees,
-            "questions_": questions.in_words,
-        }
-
-        def draw() -> dict[str, Any]:
-            if charge is not None:
-                table.recognised(charge.path)
-            return self._drawn(table, questions, planned, guarantee, context, public, costs)
-
-        charge = self._reserve(guarantee, planned, trees)
-        fitted = draw() if charge is None else charge.run(draw)
-        for name in ("feature_names_in_", "encoder_"):
-            if name not in fitted and hasattr(self, name):
-                delattr(self, name)
-        for name, value in fitted.items():
-            setattr(self, name, value)
-        return self
+    def predict_each(self, X: ArrayLike) -> NDArray[Any]:
+        """Predictions of every drawn tree."""
+        rows = self._encoded_rows(X)
+        return np.asarray(self.classes_[self.rashomon_set_.labels(rows)])
 
     def counted(self, X: ArrayLike | ChunkedRows, y: ArrayLike | None = None) -> CountedTrees:
         """Count the whole Rashomon set.  Curator: computed from private rows, not private.
@@ -242,12 +233,10 @@ default=None
         (('x0 > 30', 'x0 > 60', 'x1 > 0.5'), 2)
         """
         table = self._table(X, y)
-        questions = self._questions(table.feature_names)
-        classes = self._labels(table)
-        costs = self._cost_matrix(classes)
+        questions, classes = self._questions(table.feature_names), self._labels(table)
         trees = self._class_of(len(questions), len(classes), table.shape[0])
         trees.check_memory(table.shape[0])
-        answers, codes = read_answers(table, questions, classes)
+        answers, codes = self._answers(table, questions, classes)
         return CountedTrees(
             answers,
             None if codes is None else classes[codes],
@@ -255,68 +244,161 @@ default=None
             max_leaves=trees.max_leaves,
             max_depth=self.max_depth,
             leaf_penalty=self.leaf_penalty,
-            costs=costs,
+            costs=self._cost_matrix(classes),
             classes=np.asarray(classes).tolist(),
         )
 
-    def __sklearn_tags__(self) -> Tags:
-        """Allow text and missing values with a schema; declare poor scores, since few trees fit."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = tags.input_tags.categorical = self.schema is not None
-        tags.input_tags.allow_nan = self.schema is not None
-        tags.classifier_tags.poor_score = True
-        return tags
+    def _n_encoded(self, n_features: int | None) -> int:
+        """Return the number of columns; the questions of a schema need none."""
+        if self.schema is None and n_features is None:
+            raise ValueError("n_features is required without a schema")
+        return n_features or 0
 
-    def _table(self, X: Any, y: Any) -> LazyTable | ChunkedTreeTable:
-        charged = self.ledger is not None
-        if is_chunked(X):
-            declared = None if self.schema is None else TableSchema.of(self.schema)
-            if declared is not None:
-                warn_unconfirmed(declared)
-            return ChunkedTreeTable(
-                chunks_with_targets(X, y), declared, row_norm=1.0, charged=charged
-            )
-        if self.schema is None:
-            return LazyTable(self, X, y, numeric=False, charged=charged)
-        declared = TableSchema.of(self.schema)
-        warn_unconfirmed(declared)
-        return TreeTable(self, X, y, numeric=False, charged=charged, schema=declared, row_norm=1.0)
+    def _planned(self, n_samples: int, n_features: int, n_classes: int | None = None) -> TreePlan:
+        if n_classes is None:
+            known = self._known_classes()
+            n_classes = 2 if known is None else len(known)
+        names = [f"x{j}" for j in range(n_features)]
+        if self.schema is not None or not isinstance(self.thresholds, Mapping):
+            questions = self._questions(names)
+            trees = self._class_of(len(questions), n_classes, n_samples)
+            return self._plan_class(n_samples, trees, questions)
+        # Columns may be named; which ones have thresholds does not change the question count.
+        several = sum(max(1, np.size(cuts)) for cuts in self.thresholds.values())
+        count = n_features - len(self.thresholds) + several
+        return self._plan_class(n_samples, self._class_of(count, n_classes, n_samples))
 
-    def _look_through(self, X: Any, y: Any) -> None:
-        table = self._table(X, y)
+    def _plan_class(
+        self, n: int, trees: TreeClass, questions: ThresholdQuestions | None = None
+    ) -> TreePlan:
+        check_budget(self)
+        trees.check_memory(n)
+        check_dear(trees, n, dearest(self.costs))
+        planned = plan_trees(
+            n,
+            log_size=trees.log_size,
+            most_leaves=trees.most_leaves,
+            n_labels=trees.n_labels,
+            psi=self.psi,
+            leaf_penalty=self.leaf_penalty,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            n_draws=self.n_draws,
+            hit_rate=self.hit_rate,
+            walk_rounding=trees.rounding(n * dearest(self.costs)),
+            ledger=self.ledger is not None,
+            max_depth=self.max_depth,
+            questions=() if questions is None else questions.declared,
+        )
+        if self.hit_rate > 0:  # 0 requests no guaranteed hit rate
+            warn_if_weak_trees(planned)
+        warn_large_delta(self.delta, n)
+        return planned
+
+    def _questions(self, names: Sequence[str]) -> ThresholdQuestions:
+        if self.schema is not None:
+            return of_schema(TableSchema.of(self.schema), self.thresholds)
+        return of_array(names, self.thresholds)
+
+    def _cost_matrix(self, classes: NDArray[Any]) -> IntArray | None:
+        return cost_matrix(self.costs, np.asarray(classes).tolist())
+
+    def _class_of(self, n_questions: int, n_classes: int, n: int) -> TreeClass:
+        if self.max_leaves is None:
+            return TreeClass(n_questions, _LEAVES, self.max_depth, n_classes).largest(n)
+        return TreeClass(n_questions, self.max_leaves, self.max_depth, n_classes)
+
+    def _table(self, X: Any, y: Any) -> Table:
+        """Wrap the table in its original units, for comparison with thresholds."""
+        return self._encoded_table(X, y, row_norm=None)
+
+    def _check_table(self, table: Table) -> None:
         classes = self._labels(table)
         self._cost_matrix(classes)
-        read_answers(table, self._questions(table.feature_names), classes)
+        self._answers(table, self._questions(table.feature_names), classes)
+
+    def _answers(
+        self, table: Table, questions: ThresholdQuestions, classes: NDArray[Any]
+    ) -> tuple[Any, IntArray | None]:
+        """Read answers to the questions and label codes, the inputs of ``CountedTrees``."""
+        if table.is_chunked:
+            coded = table.chunks.then(self._target_step(table))
+            return merged_blocks(coded, questions, len(classes)), None
+        return questions.answers(table.values[0]), self._coded(table).astype(int)
+
+    def _target_step(self, table: Table) -> ClassCodes:
+        return ClassCodes(self._labels(table), signed=False)
+
+    def _assumptions(self) -> list[str]:
+        assumed = super()._assumptions()
+        if self.schema is None:
+            assumed.append("the thresholds were not computed from private rows")
+        if self.costs is not None:
+            assumed.append("the costs of errors were not computed from private rows")
+        return assumed
+
+    def _guarantee(self, planned: TreePlan) -> Guarantee:
+        return replace(planned.guarantee, requested=(planned.epsilon, planned.delta))
+
+    def _plan_fit(self, table: Table) -> PlannedFit:
+        questions, classes = self._questions(table.feature_names), self._labels(table)
+        trees = self._class_of(len(questions), len(classes), table.shape[0])
+        costs = self._cost_matrix(classes)
+        planned = self._plan_class(table.shape[0], trees, questions)
+        if costs is not None:
+            planned = replace(planned, costs=tuple(map(tuple, costs.tolist())))
+        context = sklearn_compat.callback_context(self, planned.n_draws)
+        names = "n beta eta psi law_psi leaf_penalty epsilon delta n_draws".split()
+
+        def draw(guarantee: Guarantee) -> dict[str, Any]:
+            return self._drawn(table, questions, trees, planned, guarantee, context)
+
+        return PlannedFit(
+            self._guarantee(planned),
+            note=f"{type(self).__name__}, {planned.n_draws} draws, ψ={planned.psi:g}",
+            parameters={
+                **{name: getattr(planned, name) for name in names},
+                "max_leaves": trees.most_leaves,
+                "max_depth": trees.depth,
+                "features": trees.n_features,
+                "loss": "zero_one" if self.costs is None else "costs of errors",
+            },
+            draw=lambda guarantee: self._drawn(
+                table, questions, trees, planned, guarantee, context
+            ),
+        )
 
     def _drawn(
         self,
-        table: LazyTable | ChunkedTreeTable,
+        table: Table,
         questions: ThresholdQuestions,
+        trees: TreeClass,
         planned: TreePlan,
         guarantee: Guarantee,
-        context: CallbackContext,
-        public: dict[str, Any],
-        costs: IntArray | None,
+        context: sklearn_compat.CallbackContext,
     ) -> dict[str, Any]:
         """Read the rows, count the trees, draw, and return the fitted attributes."""
-        if guarantee.holds and (leak := table.leak):
-            warn_leak(leak)
-            guarantee = no_guarantee(leak)
+        public = {
+            **self._public(table),
+            "tree_class_": trees,
+            "questions_": questions.in_words,
+        }
+        classes = public["classes_"]
         counted = CountedTrees(
-            *read_answers(table, questions, public["classes_"]),
-            max_leaves=public["tree_class_"].max_leaves,
+            *self._answers(table, questions, classes),
+            max_leaves=trees.max_leaves,
             max_depth=self.max_depth,
             leaf_penalty=self.leaf_penalty,
-            costs=costs,
+            costs=self._cost_matrix(classes),
             questions=questions,
-            classes=range(len(public["classes_"])),
+            classes=range(len(classes)),
             most_memory=DEFAULT_MEMORY,  # available memory was checked before the charge
         )
 
         def attributes(draws: DrawnTrees) -> dict[str, Any]:
-            kept = _of_some(guarantee, len(draws.losses), planned.n_draws)
+            kept = stopped_guarantee(guarantee, len(draws.losses), planned.n_draws)
             settings = {"planned": planned, "guarantee": kept, "schema": table.schema}
-            models = _as_set(counted, draws, public["classes_"], **settings)
+            models = _as_set(counted, draws, classes, **settings)
             return {**public, "rashomon_set_": models, "guarantee_": kept, "plan_": planned}
 
         reporter = DrawReporter(self, context, attributes)
@@ -325,18 +407,6 @@ default=None
         if reporter.reported == 0:
             raise SamplerError("stopped before the first draw: there is no model to return")
         return attributes(draws.first(reporter.reported))
-
-    def _labels(self, table: LazyTable | ChunkedTreeTable) -> NDArray[Any]:
-        """Return the declared classes; if undeclared and without a ledger, those in the labels."""
-        known = self._known_classes()
-        if known is None and isinstance(table, ChunkedTreeTable):
-            raise ValueError(CLASSES_OF_BLOCKS)
-        if self.ledger is not None:
-            check_charged_classes(self.classes, self._declared)
-        if known is not None:
-            return known
-        assert not isinstance(table, ChunkedTreeTable)
-        return found_classes(table.values[1])
 
 
 def _as_set(
@@ -348,11 +418,3 @@ def _as_set(
         classes=tuple(np.asarray(classes).tolist()),
         **settings,
     )
-
-
-def _of_some(guarantee: Guarantee, kept: int, n_draws: int) -> Guarantee:
-    """Guarantee of the first ``kept`` draws; ``kept`` must not depend on private data."""
-    if kept == n_draws or not guarantee.holds:
-        return guarantee
-    stated = f"{kept} of {n_draws} draws were kept, a number chosen without regard to private rows"
-    return replace(guarantee, assumptions=(*guarantee.assumptions, stated))

@@ -13,10 +13,10 @@ from sklearn.linear_model import RidgeCV
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.data.cells import clip_rows
 from rashomon_explorer.estimators.bilevel_search import DPBilevelSearch, _target
-from rashomon_explorer.estimators.tables import LazyTable
 from rashomon_explorer.exceptions import PrivacyLeakWarning, SamplerError
 from rashomon_explorer.mechanisms.penalties import PenaltyLandscape
 from rashomon_explorer.mechanisms.penalties.plan import TuningPlan
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.problem.problem import add_intercept
 
@@ -110,15 +110,16 @@ def audit_tuning(search: DPBilevelSearch, X: ArrayLike, y: ArrayLike) -> TuningA
         PrivacyLeakWarning,
         stacklevel=2,
     )
-    table = LazyTable(search, X, y, numeric=search.estimator == "ridge", charged=False)
-    planned = search._planned(*table.shape)
+    table = search._table(X, y)
+    with suppress_weak_warnings():
+        planned = search._planned(*table.shape)
     if not isinstance(planned, TuningPlan) or planned.d != 1:
         raise SamplerError(
             "the audit looks at one penalty on a grid: use penalty='scalar' and "
             "mechanism='exponential' or 'generalised'"
         )
-    targets = search._labels_and_bounds()._targets(table)
-    whole = add_intercept(clip_rows(table.values[0], search.row_norm)[0])
+    targets = search._coded(table)
+    whole = add_intercept(clip_rows(table.values[0], search._row_norm)[0])
     landscape = search._landscape(whole, targets, planned)
     sampler = FiniteGridSampler(spacing=planned.spacing)
     points = sampler.points(1, landscape.domain)

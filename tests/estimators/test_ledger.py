@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.estimators import rashomon as base
+from rashomon_explorer.estimators import base
 from rashomon_explorer.exceptions import (
     BudgetExceededError,
     FitError,

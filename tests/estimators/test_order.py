@@ -19,7 +19,7 @@ from rashomon_explorer import (
     RashomonRegressor,
     RashomonTreeClassifier,
 )
-from rashomon_explorer.estimators.tables import LazyTable
+from rashomon_explorer.estimators.tables import Table
 from rashomon_explorer.exceptions import BudgetExceededError, FitError
 from rashomon_explorer.privacy import pure
 from tests.estimators.traps import LOOKS, SubArray, TrapArray, TrapFrame, TrapList, TrapSeries
@@ -114,13 +114,13 @@ def test_what_the_rows_carry_is_looked_at_under_a_started_charge(
 ) -> None:
     """Neither a value nor what an array was made with is read before the price is spent."""
     states: list[list[str]] = []
-    look = getattr(LazyTable, name)
+    look = getattr(Table, name)
 
-    def seen(table: LazyTable) -> Any:
+    def seen(table: Table) -> Any:
         states.append([entry.state for entry in ledger.entries()])
         return look.func(table) if name == "values" else look.fget(table)
 
-    monkeypatch.setattr(LazyTable, name, property(seen))
+    monkeypatch.setattr(Table, name, property(seen))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         kind(epsilon=0.9, ledger=ledger).fit(good_X(), good_y())
@@ -234,7 +234,7 @@ def test_memory_that_runs_out_is_not_the_rows(
     def full(*args: object, **options: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("rashomon_explorer.estimators.rashomon.Problem", full)
+    monkeypatch.setattr("rashomon_explorer.estimators.base.Problem", full)
     with pytest.raises(MemoryError):
         RashomonRegressor(epsilon=0.5, ledger=ledger).fit(good_X(), good_y())
     assert [entry.state for entry in ledger.entries()] == ["started"]

@@ -27,7 +27,7 @@ from rashomon_explorer._utils.arrays import array_backend
 from rashomon_explorer.data import Categorical, Numeric
 from rashomon_explorer.estimators.private_search import Fits, TrainValidationSplit
 from rashomon_explorer.estimators.search_candidates import SearchRequest, planned_search
-from rashomon_explorer.estimators.tables import LazyTable
+from rashomon_explorer.estimators.tables import Table
 from rashomon_explorer.exceptions import (
     BudgetExceededError,
     FitError,
@@ -89,8 +89,8 @@ def test_a_score_reads_the_scoring_rows_alone(frame, bounds):
     X = pd.DataFrame(rows, columns=["a", "b"]) if frame else rows
     scoring = np.isin(np.arange(12), [1, 4, 6, 11])
     numeric = bounds is not None
-    table = LazyTable(DPRegressor(), X, y, numeric=numeric, charged=False)
-    sides = TrainValidationSplit(X, y, table, scoring, bounds)
+    table = Table(DPRegressor(), X, y, numeric=numeric)
+    sides = TrainValidationSplit(table, scoring, bounds)
     read = []
 
     class Model:
@@ -122,9 +122,9 @@ def test_one_row_moves_a_score_by_no_more_than_is_paid_for(X, labels, targets, k
         search = PrivateSearch(model, {"ridge": [0.1, 1.0]}, way="every", random_state=0)
         y, wild = targets, [-1e6, 1e6]
     candidates = search._candidates()
-    planned = search._planned(*X.shape, candidates)
+    planned = search._plan_search(*X.shape, candidates)
     object.__setattr__(planned, "pick", Spy())
-    search._planned = lambda *_: planned
+    search._plan_search = lambda *_: planned
     place = int(np.flatnonzero(validation_rows(len(X), search.val_fraction))[3])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -157,7 +157,7 @@ def test_noise_of_a_score_is_worth_the_price_of_a_run(X, labels, monkeypatch):
     search = trees(way="logarithmic", epsilon=4.0, delta=0.0)
     monkeypatch.setattr(Fits, "_fitted", lambda self, one: one.max_leaves)
     candidates = search._candidates()
-    planned = search._planned(*X.shape, candidates)
+    planned = search._plan_search(*X.shape, candidates)
     sides = type("Sides", (), {"loss": lambda self, model: 0.5})()
     spy = Spy()
     place, best, _ = Fits(sides, candidates, planned, spy, seeded=True).best()

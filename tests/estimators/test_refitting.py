@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.optimize import minimize
 
-from rashomon_explorer.estimators.bilevel_base import refit_plan, refitted
+from rashomon_explorer.estimators.bilevel_search import refit_plan, refitted
 from rashomon_explorer.mechanisms.penalties import PenaltyConstants
 from rashomon_explorer.problem.constants import row_bound
 

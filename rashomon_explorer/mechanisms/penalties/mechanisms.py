@@ -20,6 +20,7 @@ from rashomon_explorer.mechanisms.penalties.stationary import (
     plan_stationary,
 )
 from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.suggestions import weak_warnings_suppressed
 from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 
 REGULARISED = "regularised"
@@ -131,7 +132,7 @@ def warn_if_nearly_uniform(planned: TuningPlan | StationaryPlan) -> None:
     told = f"{planned.weakness}. {planned.suggestion}" if planned.weakness else ""
     if planned.refit is not None and (why := weak_guarantee_reason(planned.refit)):
         told = f"{told + '. ' if told else ''}The refit: {why}"
-    if told:
+    if told and not weak_warnings_suppressed():
         warnings.warn(
             f"this plan has a weak guarantee: {told}",
             WeakGuaranteeWarning,
