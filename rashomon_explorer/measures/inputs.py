@@ -128,6 +128,16 @@ def sum_chunks(
     return found
 
 
+def sum_rows(X: Any, function: Callable[[Any, Any], dict[Any, Any]]) -> dict[Any, Any]:
+    """Sum a function of rows and targets over chunked rows, or of a table in memory, one chunk."""
+    from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
+
+    if not is_chunked(X):
+        return function(X, None)
+    found: dict[Any, Any] = as_chunked_rows(X).reduce(function, merge=added_sums)
+    return found
+
+
 @dataclass(frozen=True)
 class _StepSums:
     """Sums over the rows of a chunk, a few rows at a time."""

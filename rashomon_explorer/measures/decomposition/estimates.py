@@ -374,10 +374,10 @@ def _sentence(found: DisagreementDecomposition) -> str:
     if math.isnan(found.share_of_noise.value):
         return f"The draws show no {measure}, so there is nothing to decompose; {misses}."
     assumed = f" Assumed: {found.assumed}." if found.assumed else ""
-    told = (
+    trees = (
         f" Its width is that of all {found.n_reference:,} trees within ψ." if found.counted else ""
     )
-    return f"{_split(found, measure)}: {misses}.{told}{_warned(found)}{assumed}"
+    return f"{_split(found, measure)}: {misses}.{trees}{_warned(found)}{assumed}"
 
 
 def _split(found: DisagreementDecomposition, measure: str) -> str:

@@ -35,11 +35,13 @@ def check_same_set(drawn: Any, reference: Any) -> None:
     }
     if not apart:
         return
-    told = "; ".join(
+    differences = "; ".join(
         f"its {name} {_is(name)} {_text(other)}, the draws' {_text(own)}"
         for name, (own, other) in apart.items()
     )
-    raise ValueError(f"reference must describe the same Rashomon set: {told}. {_suggestion(apart)}")
+    raise ValueError(
+        f"reference must describe the same Rashomon set: {differences}. {_suggestion(apart)}"
+    )
 
 
 def _settings(drawn: Any, reference: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -142,8 +144,8 @@ def _refuse_others(counted: CountedTrees, drawn: PredictorSet) -> None:
         )
 
 
-def _costs(given: ArrayLike | None) -> list[Any]:
-    return [] if given is None else np.asarray(given).tolist()
+def _costs(costs: ArrayLike | None) -> list[Any]:
+    return [] if costs is None else np.asarray(costs).tolist()
 
 
 ASSUMED = "the draws are assumed independent, and those inside uniform on the set"
@@ -399,10 +401,10 @@ def _too_many_leaves(reference: Any, drawn: Any) -> bool:
     return bool(reference.complexity().max(initial=0) > most)
 
 
-def _chains(count: int, asked: int | None, usual: int) -> NDArray[np.int_]:
+def _chains(count: int, requested: int | None, usual: int) -> NDArray[np.int_]:
     """Chain of each model, when the states of the chains alternate."""
-    n_chains = usual if asked is None else asked
-    if asked is not None and count and not 2 <= n_chains <= count:
+    n_chains = usual if requested is None else requested
+    if requested is not None and count and not 2 <= n_chains <= count:
         raise ValueError(
             f"reference_chains must be from 2 to the {count} reference models, got {n_chains!r}: "
             "models of one chain are dependent, and only pairs of two chains count"

@@ -79,13 +79,13 @@ class FairnessTask:
 
         check_kinds(agg, method)
         names = _metrics(models, metrics, agg)
-        given = np.asarray(y)
-        if given.ndim != 1:
-            raise ValueError(f"y must hold one target per row, got shape {given.shape}")
-        truth, code = given, 0
+        targets = np.asarray(y)
+        if targets.ndim != 1:
+            raise ValueError(f"y must hold one target per row, got shape {targets.shape}")
+        truth, code = targets, 0
         if models.task == "classification":
             classes = tuple(models.classes) or tuple(range(models.n_classes or 2))
-            truth, code = class_codes(given, classes, "y"), _code(positive, classes)
+            truth, code = class_codes(targets, classes, "y"), _code(positive, classes)
         elif positive is not None:
             raise ValueError(f"positive must be None for a regression, got {positive!r}")
         found = Groups.from_attributes(groups, len(truth))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,49 +25,44 @@ from rashomon_explorer.measures.reliance.tree_reliance import coded_rows, column
 from rashomon_explorer.sets.models.trees import DecisionTrees, tree_columns
 
 
-@dataclass(frozen=True, eq=False)
-class Scorer:
-    """Models and the rows on which they are evaluated."""
+class _LinearModels:
+    """Losses of linear models on rows with targets."""
 
-    rows: FloatArray
-    names: Sequence[str]
-    groups: Mapping[str, Sequence[str]] | None
-    losses: Callable[[FloatArray, Columns], FloatArray]
-    asking: Callable[[Columns], Columns]
+    def __init__(self, models: Any, X: ArrayLike, y: ArrayLike) -> None:
+        need_linear(models)
+        self.models, self.names = models, models.feature_names[:-1]
+        self.rows, self.targets = checked_rows(models, X, y)
+        self.groups: Mapping[str, Sequence[str]] | None = models.feature_groups
 
+    def losses(self, rows: FloatArray, chosen: Columns) -> FloatArray:
+        """Mean loss of all models on the rows."""
+        if self.models.task == "classification":
+            loss = _CLASS_LOSSES[self.models.link]
+            return np.asarray(loss(self.models.margins(rows), self.targets).mean(axis=1))
+        return np.asarray(((self.models.scores(rows) - self.targets) ** 2).mean(axis=1) / 2)
 
-def make_scorer(models: Any, X: ArrayLike, y: ArrayLike) -> Scorer:
-    """Scorer of linear models or trees with rows and targets."""
-    trees = held_trees(models)
-    return _of_linear(models, X, y) if trees is None else _of_trees(trees, models, X, y)
-
-
-def _of_linear(models: Any, X: ArrayLike, y: ArrayLike) -> Scorer:
-    need_linear(models)
-    rows, targets = checked_rows(models, X, y)
-    every = np.arange(models.n_draws)
-
-    def losses(given: FloatArray, asked: Columns) -> FloatArray:
-        if models.task == "classification":
-            each = _CLASS_LOSSES[models.link](models.margins(given), targets)
-            return np.asarray(each.mean(axis=1))
-        return np.asarray(((models.scores(given) - targets) ** 2).mean(axis=1) / 2)
-
-    return Scorer(rows, models.feature_names[:-1], models.feature_groups, losses, lambda _: every)
+    def using(self, columns: Columns) -> Columns:
+        """Models that use some columns: all."""
+        return np.arange(self.models.n_draws)
 
 
-def _of_trees(trees: DecisionTrees, models: Any, X: ArrayLike, y: ArrayLike) -> Scorer:
-    rows, codes = coded_rows(trees, models, X, y)
-    asks = [tree_columns(tree) for tree in trees.trees]
+class _Trees:
+    """Losses of trees on rows with labels."""
 
-    def losses(given: FloatArray, asked: Columns) -> FloatArray:
-        return np.asarray((trees.take(asked).labels(given) != codes).mean(axis=1))
+    def __init__(self, trees: DecisionTrees, models: Any, X: ArrayLike, y: ArrayLike) -> None:
+        self.trees, self.groups = trees, None
+        self.rows, self.codes = coded_rows(trees, models, X, y)
+        self.names = column_names(trees, self.rows)
+        self.columns = [tree_columns(tree) for tree in trees.trees]
 
-    def asking(columns: Columns) -> Columns:
+    def losses(self, rows: FloatArray, chosen: Columns) -> FloatArray:
+        """Share of rows that each of the chosen trees labels wrongly."""
+        return np.asarray((self.trees.take(chosen).labels(rows) != self.codes).mean(axis=1))
+
+    def using(self, columns: Columns) -> Columns:
+        """Trees that ask about some of the columns."""
         moved = set(columns.tolist())
-        return np.array([k for k, own in enumerate(asks) if own & moved], dtype=np.intp)
-
-    return Scorer(rows, column_names(trees, rows), None, losses, asking)
+        return np.array([k for k, own in enumerate(self.columns) if own & moved], dtype=np.intp)
 
 
 def _log_loss(margins: FloatArray, codes: FloatArray) -> FloatArray:
@@ -161,21 +155,21 @@ def permutation_table(
 ) -> pd.DataFrame:
     """Table of :func:`permutation_importance` with one column per group."""
     check_count(n_repeats=n_repeats)
-    judge = make_scorer(models, X, y)
-    groups = feature_groups(features, judge.names, judge.groups)
-    asking = {name: judge.asking(columns) for name, columns in groups.items()}
+    trees = held_trees(models)
+    task = _LinearModels(models, X, y) if trees is None else _Trees(trees, models, X, y)
+    groups = feature_groups(features, task.names, task.groups)
+    using = {name: task.using(columns) for name, columns in groups.items()}
     rng = check_random_state(random_state)
-    rows, every = judge.rows, np.arange(len(models))
-    before = judge.losses(rows, every)
+    rows, every = task.rows, np.arange(len(models))
+    before = task.losses(rows, every)
     rise = np.zeros((len(every), len(groups)))
     for _ in progress(range(n_repeats), "permutation importance"):
         order = rng.permutation(len(rows))
         for place, (name, columns) in enumerate(groups.items()):
-            moved = asking[name]
-            if not len(moved):
+            if not len(using[name]):
                 continue
             shuffled = rows.copy()
             shuffled[:, columns] = rows[np.ix_(order, columns)]
-            rise[moved, place] += judge.losses(shuffled, moved) - before[moved]
+            rise[using[name], place] += task.losses(shuffled, using[name]) - before[using[name]]
     table = pd.DataFrame(rise / n_repeats, columns=list(groups))
     return table.rename_axis(index="model", columns="feature")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.measures.inputs import as_models_by_rows
 
@@ -130,7 +130,26 @@ def partial_dependence(
     >>> bool((rises[0.5] > rises[-0.5]).all())
     True
     """
-    return _curves(models.scores, models, X, feature, grid, transform, n_points, of)
+    check_count(n_points=n_points)
+    table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
+    if feature not in table.columns:
+        raise ValueError(f"X has no column {feature!r}; its columns are {[*table.columns]}")
+    if not len(table):
+        raise ValueError("X must have at least one row")
+    values = _values(table[feature], n_points) if grid is None else list(grid)
+    if not values:
+        raise ValueError("grid must hold at least one value")
+    column = [*table.columns].index(feature)
+    means = []
+    for value in values:
+        rows = table.copy()
+        rows.isetitem(column, [value] * len(rows))
+        rows = rows if transform is None else transform(rows)
+        named = isinstance(X, pd.DataFrame) or transform is not None
+        scores = models.scores(rows if named else rows.to_numpy())
+        own = scores[..., -1 if of is None else of] if scores.ndim == 3 else scores
+        means.append(own.mean(axis=1))
+    return pd.DataFrame(np.column_stack(means), columns=pd.Index(values, name=str(feature)))
 
 
 def partial_dependence_band(
@@ -171,7 +190,8 @@ def partial_dependence_band(
     >>> list(partial_dependence_band(models, X, 0, grid=[-0.5, 0.5]).columns)
     ['min', 'q05', 'median', 'q95', 'max', 'best']
     """
-    curves = _curves(models.scores, models, X, feature, grid, transform, n_points, of)
+    options: dict[str, Any] = {"transform": transform, "n_points": n_points, "of": of}
+    curves = partial_dependence(models, X, feature, grid=grid, **options)
     return curve_band(curves, models, X, feature, transform=transform, of=of)
 
 
@@ -188,40 +208,10 @@ def curve_band(
     grid = list(curves.columns)
     band = importance_spread(curves.to_numpy(), grid)
     if hasattr(models, "best_scores"):
-        asked = (models, X, feature, grid, transform, len(grid), of)
-        band["best"] = _curves(lambda rows: models.best_scores(rows)[None], *asked).iloc[0]
+        best = SimpleNamespace(scores=lambda rows: models.best_scores(rows)[None])
+        options: dict[str, Any] = {"grid": grid, "transform": transform, "of": of}
+        band["best"] = partial_dependence(best, X, feature, **options).iloc[0]
     return band.rename_axis(index=str(feature))
-
-
-def _curves(
-    scores: Callable[[Any], FloatArray],
-    models: Any,
-    X: Any,
-    feature: Any,
-    grid: Sequence[Any] | None,
-    transform: Callable[[Any], Any] | None,
-    n_points: int,
-    of: int | None,
-) -> pd.DataFrame:
-    check_count(n_points=n_points)
-    table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
-    if feature not in table.columns:
-        raise ValueError(f"X has no column {feature!r}; its columns are {[*table.columns]}")
-    if not len(table):
-        raise ValueError("X must have at least one row")
-    values = _values(table[feature], n_points) if grid is None else list(grid)
-    if not values:
-        raise ValueError("grid must hold at least one value")
-    column = [*table.columns].index(feature)
-    answers = []
-    for value in values:
-        rows = table.copy()
-        rows.isetitem(column, [value] * len(rows))
-        rows = rows if transform is None else transform(rows)
-        given = rows if isinstance(X, pd.DataFrame) or transform is not None else rows.to_numpy()
-        found = scores(given)
-        answers.append((found[..., -1 if of is None else of] if found.ndim == 3 else found).mean(1))
-    return pd.DataFrame(np.column_stack(answers), columns=pd.Index(values, name=str(feature)))
 
 
 def _values(column: pd.Series, n_points: int) -> list[Any]:

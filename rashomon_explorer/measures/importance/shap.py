@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import factorial
@@ -13,10 +13,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
-from rashomon_explorer.measures.inputs import Features, feature_groups, need_linear
+from rashomon_explorer.measures.inputs import Features, feature_groups, need_linear, sum_rows
 from rashomon_explorer.measures.reliance.tree_reliance import column_names, held_trees
-from rashomon_explorer.rows import ChunkedRows
-from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
 from rashomon_explorer.sets.models.trees import (
     RELATIONS,
@@ -89,8 +87,8 @@ def tree_shap(
             f"tree_shap needs a set of decision trees, got {type(models).__name__}: linear_shap is "
             "for linear models"
         )
-    rows = _some(trees.rows(X), "X")
-    others = rows if background is None else _some(trees.rows(background), "background")
+    rows = _nonempty(trees.rows(X), "X")
+    others = rows if background is None else _nonempty(trees.rows(background), "background")
     groups = players(features, column_names(trees, rows))
     outputs = 1 if trees.n_classes == 2 else trees.n_classes
     size = len(trees) * len(rows) * len(groups) * outputs
@@ -135,13 +133,13 @@ def tree_shap_values(
     for column in sorted(tree_columns(tree) - set(player)):
         player[column] = len(player) + kept  # not in any group, but a player
     # Rows with equal answers to the tree's questions are merged: the cost no longer depends on n.
-    mine, place, _ = _patterns(tree, rows)
-    theirs, _, counts = _patterns(tree, others)
-    found = np.zeros((len(mine.given), kept, n_classes))
+    own_patterns, place, _ = _patterns(tree, rows)
+    other_patterns, _, counts = _patterns(tree, others)
+    found = np.zeros((len(own_patterns.answers), kept, n_classes))
     for path, leaf in _paths(tree, ()):
-        own, values = _of_leaf(path, mine, theirs, counts / len(others), player)
-        asked = [place for place, one in enumerate(own) if one < kept]
-        found[:, [own[place] for place in asked], leaf.prediction] += values[:, asked]
+        own, values = _of_leaf(path, own_patterns, other_patterns, counts / len(others), player)
+        selected = [place for place, one in enumerate(own) if one < kept]
+        found[:, [own[place] for place in selected], leaf.prediction] += values[:, selected]
     every = found[place]
     return every[..., 1] if n_classes == 2 else every
 
@@ -150,28 +148,28 @@ def tree_shap_values(
 class _Patterns:
     """Distinct answers (U, Q) to the questions of a tree, and the column of each question."""
 
-    given: Mask
+    answers: Mask
     column: dict[Question, int]
 
     def meets(self, questions: list[list[tuple[Split, bool]]]) -> Mask:
         """Whether patterns answer all questions of each player as on a path, (U, players)."""
-        found = np.ones((len(self.given), len(questions)), dtype=bool)
+        found = np.ones((len(self.answers), len(questions)), dtype=bool)
         for player, own in enumerate(questions):
             for split, yes in own:
-                found[:, player] &= self.given[:, self.column[split.question]] == yes
+                found[:, player] &= self.answers[:, self.column[split.question]] == yes
         return found
 
 
 def _patterns(tree: Node, rows: FloatArray) -> tuple[_Patterns, NDArray[np.intp], FloatArray]:
     """Distinct answers of rows to a tree's questions, each row's index, and the counts."""
-    asked = list(dict.fromkeys(split.question for split in tree_questions(tree)))
-    answers = np.empty((len(rows), len(asked)), dtype=bool)
-    for bit, (column, relation, reference) in enumerate(asked):
+    questions = list(dict.fromkeys(split.question for split in tree_questions(tree)))
+    answers = np.empty((len(rows), len(questions)), dtype=bool)
+    for bit, (column, relation, reference) in enumerate(questions):
         answers[:, bit] = RELATIONS[relation](rows[:, column], reference)
-    given, place = _distinct(answers)
-    counts = np.bincount(place, minlength=len(given))
-    columns = {question: bit for bit, question in enumerate(asked)}
-    return _Patterns(given, columns), place, counts.astype(float)
+    different, place = _distinct(answers)
+    counts = np.bincount(place, minlength=len(different))
+    columns = {question: bit for bit, question in enumerate(questions)}
+    return _Patterns(different, columns), place, counts.astype(float)
 
 
 def _distinct(answers: Mask) -> tuple[Mask, NDArray[np.intp]]:
@@ -181,29 +179,33 @@ def _distinct(answers: Mask) -> tuple[Mask, NDArray[np.intp]]:
         return known, place.reshape(-1)
     bits = np.arange(answers.shape[1])
     codes = (answers.astype(np.int64) << bits).sum(axis=1)
-    told, place = np.unique(codes, return_inverse=True)
-    return (told[:, None] >> bits & 1).astype(bool), place.reshape(-1)
+    values, place = np.unique(codes, return_inverse=True)
+    return (values[:, None] >> bits & 1).astype(bool), place.reshape(-1)
 
 
 def _of_leaf(
-    path: Path, mine: _Patterns, theirs: _Patterns, shares: FloatArray, player: dict[int, int]
+    path: Path,
+    own_patterns: _Patterns,
+    other_patterns: _Patterns,
+    shares: FloatArray,
+    player: dict[int, int],
 ) -> tuple[list[int], FloatArray]:
     """Players of a path, and their contributions (U, players) to reaching the leaf."""
-    asked: dict[int, list[tuple[Split, bool]]] = {}
+    by_player: dict[int, list[tuple[Split, bool]]] = {}
     for split, yes in path:
-        asked.setdefault(player[split.feature], []).append((split, yes))
-    own, questions = list(asked), list(asked.values())
-    here, place = _distinct(mine.meets(questions))
-    there, which = _distinct(theirs.meets(questions))
+        by_player.setdefault(player[split.feature], []).append((split, yes))
+    own, questions = list(by_player), list(by_player.values())
+    here, place = _distinct(own_patterns.meets(questions))
+    there, which = _distinct(other_patterns.meets(questions))
     share = np.bincount(which, shares, minlength=len(there))
     alive = (here[:, None] | there).all(axis=2)
-    only_mine, only_theirs = here[:, None] & ~there, ~here[:, None] & there
-    a, b = only_mine.sum(axis=2), only_theirs.sum(axis=2)
+    only_own, only_other = here[:, None] & ~there, ~here[:, None] & there
+    a, b = only_own.sum(axis=2), only_other.sum(axis=2)
     weights = _weights(len(own))
-    for_mine = np.where(alive, weights[a, b], 0.0) * share
-    for_theirs = np.where(alive, weights[b, a], 0.0) * share
-    values = np.einsum("uv,uvq->uq", for_mine, only_mine) - np.einsum(
-        "uv,uvq->uq", for_theirs, only_theirs
+    for_own = np.where(alive, weights[a, b], 0.0) * share
+    for_other = np.where(alive, weights[b, a], 0.0) * share
+    values = np.einsum("uv,uvq->uq", for_own, only_own) - np.einsum(
+        "uv,uvq->uq", for_other, only_other
     )
     return own, values[place]
 
@@ -225,7 +227,7 @@ def _paths(node: Node, path: Path) -> list[tuple[Path, Leaf]]:
     return yes + _paths(node.if_false, (*path, (node, False)))
 
 
-def _some(rows: FloatArray, name: str) -> FloatArray:
+def _nonempty(rows: FloatArray, name: str) -> FloatArray:
     if not len(rows):
         raise ValueError(f"{name} must have at least one row")
     return rows
@@ -280,7 +282,13 @@ def linear_shap(
     >>> np.allclose(values.sum(axis=2), scores - scores.mean(axis=1, keepdims=True))
     True
     """
-    coef, away, groups = _centred(models, X, background, features)
+    if held_trees(models) is not None:
+        raise TypeError("linear_shap needs linear models: tree_shap is for sets of trees")
+    need_linear(models)
+    rows = _rows("X", X, models)
+    reference = rows if background is None else _rows("background", background, models)
+    coef, away = _coefficients(models), rows - reference.mean(axis=0)
+    groups = feature_groups(features, models.feature_names[:-1], models.feature_groups)
     size = coef.shape[0] * coef.shape[1] * len(away) * len(groups)
     if size > _MOST_VALUES:
         raise ValueError(
@@ -332,54 +340,54 @@ def shap_importance(
     """
     if (trees := held_trees(models)) is not None:
         return _of_trees(trees, X, background, features)
-    if is_chunked(X):
-        return _of_blocks(models, as_chunked_rows(X), background, features)
-    coef, away, groups = _centred(models, X, background, features)
-    sizes = {name: _mean_size(coef[:, :, j], away[:, j]) for name, j in groups.items()}
-    return pd.DataFrame(sizes).rename_axis(index="model", columns="feature")
-
-
-def _of_blocks(
-    models: RashomonSet | ReleasedSet, table: ChunkedRows, background: Any, features: Features
-) -> pd.DataFrame:
-    """Compute mean |φ_j| in two passes: one for the mean of the rows, one for |φ_j|."""
     need_linear(models)
+    groups = feature_groups(features, models.feature_names[:-1], models.feature_groups)
     if background is None:
-        (sums,) = table.reduce(_Shortened(models))
-        mean = sums / table.n
+        sums = sum_rows(X, _RowSums(models))
+        mean = sums["rows"] / sums["n"]
     else:
         mean = _rows("background", background, models).mean(axis=0)
     coef = _coefficients(models)
-    groups = feature_groups(features, models.feature_names[:-1], models.feature_groups)
-    (sizes,) = table.reduce(_Sizes(models, mean, coef, tuple(groups.values())))
-    return pd.DataFrame(sizes / table.n, columns=list(groups)).rename_axis(
-        index="model", columns="feature"
-    )
+    sums = sum_rows(X, _SizeSums(models, mean, coef, groups))
+    sizes = {}
+    for name, columns in groups.items():
+        size = sums[name] / sums["n"]
+        if len(columns) == 1:
+            size = np.abs(coef[:, :, columns]).sum(axis=(1, 2))[:, None] * size
+        sizes[name] = size.sum(axis=1)
+    return pd.DataFrame(sizes).rename_axis(index="model", columns="feature")
 
 
 @dataclass(frozen=True, eq=False)
-class _Shortened:
+class _RowSums:
     """Sums of a chunk's rows, clipped as by the models."""
 
     models: Any
 
-    def __call__(self, rows: FloatArray, targets: Any) -> tuple[FloatArray]:
-        return (_rows("X", rows, self.models).sum(axis=0),)
+    def __call__(self, rows: FloatArray, _: Any) -> dict[str, Any]:
+        own = _rows("X", rows, self.models)
+        return {"rows": own.sum(axis=0), "n": len(own)}
 
 
 @dataclass(frozen=True, eq=False)
-class _Sizes:
-    """Sums (n_draws, n_groups) of |φ_j| over a chunk's rows."""
+class _SizeSums:
+    """Sums of |φ_j| (n_draws, outputs) over a chunk's rows, of |x_j − E x_j| for one column."""
 
     models: Any
     mean: FloatArray
     coef: FloatArray
-    groups: tuple[NDArray[np.intp], ...]
+    groups: Mapping[str, NDArray[np.intp]]
 
-    def __call__(self, rows: FloatArray, targets: Any) -> tuple[FloatArray]:
+    def __call__(self, rows: FloatArray, _: Any) -> dict[str, Any]:
         away = _rows("X", rows, self.models) - self.mean
-        each = [_mean_size(self.coef[:, :, j], away[:, j]) for j in self.groups]
-        return (len(rows) * np.column_stack(each),)
+        sums: dict[str, Any] = {"n": len(away)}
+        for name, columns in self.groups.items():
+            if len(columns) == 1:
+                sums[name] = np.abs(away[:, columns]).sum(keepdims=True)
+            else:
+                each = [np.abs(one @ away[:, columns].T) for one in self.coef[:, :, columns]]
+                sums[name] = np.array([one.sum(axis=1) for one in each])
+        return sums
 
 
 def _of_trees(
@@ -397,32 +405,6 @@ def _of_trees(
             known[tree] = sizes if sizes.ndim == 1 else sizes.sum(axis=1)
     table = pd.DataFrame([known[tree] for tree in trees.trees], columns=list(groups))
     return table.rename_axis(index="model", columns="feature")
-
-
-def _mean_size(coef: FloatArray, away: FloatArray) -> FloatArray:
-    if coef.shape[2] == 1:
-        return np.asarray(np.abs(coef).sum(axis=(1, 2)) * np.abs(away).mean())
-    return np.array([np.abs(one @ away.T).mean(axis=1).sum() for one in coef])
-
-
-def _centred(
-    models: RashomonSet | ReleasedSet,
-    X: ArrayLike,
-    background: ArrayLike | None,
-    features: Features,
-) -> tuple[FloatArray, FloatArray, dict[str, NDArray[np.intp]]]:
-    """Coefficients (n_draws, outputs, n_features), rows minus the background's mean, groups."""
-    if held_trees(models) is not None:
-        raise TypeError("linear_shap needs linear models: tree_shap is for sets of trees")
-    need_linear(models)
-    names = models.feature_names[:-1]
-    rows = _rows("X", X, models)
-    reference = rows if background is None else _rows("background", background, models)
-    return (
-        _coefficients(models),
-        rows - reference.mean(axis=0),
-        feature_groups(features, names, models.feature_groups),
-    )
 
 
 def _coefficients(models: RashomonSet | ReleasedSet) -> FloatArray:

@@ -108,8 +108,8 @@ def multiplicity_table(
     --------
     >>> from rashomon_explorer import RashomonClassifier
     >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-    >>> asked = {"mechanism": "exact", "radius": 4.0, "n_draws": 9, "epsilon": 50.0}
-    >>> models = RashomonClassifier(**asked, random_state=0).fit(X, y).rashomon_set_
+    >>> settings = {"mechanism": "exact", "radius": 4.0, "n_draws": 9, "epsilon": 50.0}
+    >>> models = RashomonClassifier(**settings, random_state=0).fit(X, y).rashomon_set_
     >>> table = multiplicity_table(models, X, measures=["ambiguity", "disagreement"])
     >>> table[["measure", "sampled"]].values.tolist()
     [['ambiguity', 'lower bound'], ['disagreement', 'estimate']]
@@ -177,7 +177,7 @@ class _Task:
         masks: dict[int | None, Mask] = {None: np.ones(n_rows, dtype=bool)}
         if codes is not None:
             masks |= {int(code): codes == code for code in np.unique(codes)}
-        asked = [(code, names) for names in self.kernels.values() for code in masks]
+        parts = [(code, names) for names in self.kernels.values() for code in masks]
 
         def of_kernel(code: int | None, names: list[str]) -> Any:
             first = get_measure(names[0])
@@ -187,8 +187,8 @@ class _Task:
             some = predictions[first.of].on_rows(masks[code])
             return first.kernel(some, model_steps(some.values, self.sizes), **options)
 
-        found = run(of_kernel, *zip(*asked, strict=True))
-        sums = {(code, names[0]): total for (code, names), total in zip(asked, found, strict=True)}
+        found = run(of_kernel, *zip(*parts, strict=True))
+        sums = {(code, names[0]): total for (code, names), total in zip(parts, found, strict=True)}
         return sums | {(code, _ROWS): np.count_nonzero(mask) for code, mask in masks.items()}
 
     def curve(self, sums: Sums, name: str, group: int | None) -> FloatArray:
@@ -287,8 +287,8 @@ def _names(models: Any, measures: Sequence[str] | None, tolerance: float | None)
         takes = get_measure(name).options
         if name not in allowed:
             raise TypeError(f"{name} needs classes: for a regression use {sorted(allowed)}")
-        given = {"tolerance": tolerance} if "tolerance" in takes and tolerance is not None else {}
-        refuse_options(name, given)
+        options = {"tolerance": tolerance} if "tolerance" in takes and tolerance is not None else {}
+        refuse_options(name, options)
     return list(measures)
 
 
