@@ -509,6 +509,6 @@ FIGURES = (
         result="table",
         plot=plot_burden,
         table=lambda table: table,
-        needs=("models", "selection", "people", "rows", "table", "column", "groups"),
+        needs=("models", "selection", "people", "rows", "table", "column", "groups", "inside"),
     ),
 )

@@ -25,7 +25,7 @@ from rashomon_explorer.sets import RashomonSet
 
 _GOLDEN = 0.618033988749895
 _HEADROOM = 1.08
-_BINS = 30
+_BINS, _MOST_BINS = 30, 40
 
 
 def plot_losses(models: RashomonSet, *, highlight: Sequence[int] = ()) -> go.Figure:
@@ -54,7 +54,9 @@ def plot_losses(models: RashomonSet, *, highlight: Sequence[int] = ()) -> go.Fig
     psi = float(models.psi)
     kept, note = subsample_points(len(excess))
     end = _HEADROOM * max(float(excess.max(initial=0.0)), psi)
-    width = psi / max(1, round(_BINS * psi / end)) if psi else end / _BINS
+    width = end / _BINS
+    if psi > width / _MOST_BINS:  # a smaller ψ is at the edge of the figure
+        width = psi / max(1, round(_BINS * psi / end))
 
     counts, _ = np.histogram(excess, np.arange(0, end + 2 * width, width))
     chosen = selection_mask(kept, highlight)
@@ -174,7 +176,7 @@ def losses_table(models: RashomonSet) -> pd.DataFrame:
         {
             "loss": models.losses,
             "excess": models.excess,
-            "within ψ": models.losses <= models.minimum.value + models.psi,
+            "within ψ": models.losses <= models.least + models.psi,
         },
         index=pd.RangeIndex(models.n_draws, name="draw"),
     )

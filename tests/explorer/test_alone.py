@@ -10,7 +10,7 @@ from ipywidgets.widgets.widget import _remove_buffers
 from jupyter_client.jsonutil import json_default
 
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.cards import FigureCard, figure_card
+from rashomon_explorer.explorer.cards import FigureCard
 from rashomon_explorer.explorer.drawing import SetDraw
 from rashomon_explorer.explorer.export.purchases import AggregateRelease
 from rashomon_explorer.explorer.paid import PenaltyTuning, SingleModel
@@ -110,31 +110,6 @@ def test_a_panel_alone_is_shown_and_follows(kind, model, loans):
         loans.state.pick_nothing()
     _displayed(panel.widget)
     assert loans.state.alert is None
-
-
-@pytest.mark.parametrize("spec", FIGURES.values(), ids=lambda spec: spec.name)
-def test_a_figure_alone_is_shown(spec, model, loans, caplog):
-    card = figure_card(loans.session, spec)
-    card.redraw()
-    shown = _displayed(card.widget)
-    assert card.view.model_id in shown
-    assert card.view.rev and card.view.figure["layout"]["title"]["text"]
-    assert "could not be drawn" not in json.dumps(card.view.figure, default=str)
-    assert not caplog.records and loans.state.alert is None
-    assert min(_sizes(card.view.figure["layout"]), default=11) >= 11  # what is read
-
-
-def _sizes(values, within="layout"):
-    """Sizes of the letters that a layout asks for, at any depth."""
-    for name, value in values.items() if isinstance(values, dict) else enumerate(values):
-        if isinstance(value, dict | list | tuple):
-            yield from _sizes(value, name)
-        elif name == "size" and str(within).endswith("font"):
-            yield value
-
-
-def test_small_letters_are_found():
-    assert [*_sizes({"yaxis": {"tickfont": {"size": 9}, "marker": {"size": 4}}})] == [9]
 
 
 def test_a_figure_that_fails_is_told_apart(model, loans, caplog):

@@ -4,7 +4,6 @@ import asyncio
 import subprocess
 import sys
 
-import plotly.graph_objects as go
 import pytest
 
 from rashomon_explorer.exceptions import DataError
@@ -13,7 +12,6 @@ from rashomon_explorer.explorer.messages import LOGGER
 from rashomon_explorer.explorer.panels.data import OWN_FILE
 from rashomon_explorer.explorer.session import HOME_VARIABLE
 from rashomon_explorer.plots.text import at_least, at_most, cost_text, number, percent, what_is_left
-from tests.crossing import crossed
 from tests.explorer.pressing import press
 
 
@@ -31,26 +29,6 @@ def drawn(tmp_path_factory, cancer):
         setattr(explorer.state, name, value)
     explorer.draw()
     return explorer
-
-
-@crossed(
-    {
-        "name": "losses coefficients importance people bounds plan budget tradeoff".split(),
-        "view": ["curator", "release"],
-    }
-)
-def test_the_python_of_every_figure_makes_that_figure(drawn, name, view):
-    drawn.state.view = view
-    card = drawn.cards[name]
-    if not card.lines:
-        assert view == "release"
-        return
-    figure = _evaluate(card.lines, drawn)
-    assert isinstance(figure, go.Figure)
-    shown = figure.to_dict()["data"]
-    assert [trace["name"] for trace in shown] == [t["name"] for t in card.view.figure["data"]]
-    assert [trace.get("x") for trace in shown] == [t.get("x") for t in card.view.figure["data"]]
-    drawn.state.view = "curator"
 
 
 def test_every_number_of_the_panels_is_a_line_of_python(drawn):
@@ -94,19 +72,6 @@ def test_data_and_model_panels_show_runnable_python(drawn):
     assert _evaluate(drawn.data_panel.lines(), drawn).name == "monks1"
     estimator = _evaluate(drawn.model_panel.lines(), drawn)
     assert estimator.get_params()["epsilon"] == drawn.state.epsilon
-
-
-@pytest.mark.law
-def test_tables_open_behind_every_figure(tmp_path, cancer):
-    explorer = Explorer(data=cancer, home=tmp_path)
-    explorer.state.psi = 0.6  # wide enough for draws to lie inside: figures of the set need some
-    explorer.draw()
-    for card in explorer.cards.values():
-        if card.on_demand:  # a table is made with its figure, and that is made when somebody looks
-            continue
-        card._table_button.value = True
-        bought = card.spec.name != "aggregates"  # of these draws nothing more was bought
-        assert ("<caption>" in card._table.value) is bought, card.spec.title
 
 
 def test_a_figure_that_fails_says_so_in_its_place(drawn, monkeypatch):

@@ -1,25 +1,14 @@
 """The view Features: its numbers against the library, its lines, its words, its release."""
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 
-from rashomon_explorer import plots
 from rashomon_explorer.measures import (
     importance_cloud,
     model_class_reliance,
     partial_dependence_band,
 )
 from rashomon_explorer.measures.ranges import set_problem
-
-CARDS = [
-    "importance",
-    "importance_distribution",
-    "class_reliance",
-    "importance_cloud",
-    "exact_ranges",
-    "profile",
-]
 
 
 def shown(page, name):
@@ -35,28 +24,6 @@ def drawn(page, name):
 
 def headline(figure):
     return figure["layout"]["title"]["text"].split("<br>")[0]
-
-
-def test_each_figure_says_its_kind_its_meaning_and_is_a_line_of_python(loans, monkeypatch):
-    monkeypatch.setattr(plots.importance, "RESAMPLED_TABLES", 2)
-    monkeypatch.setattr(plots.importance, "MODELS_OF_A_TABLE", 6)
-    with loans.session.together():
-        loans.state.groups, loans.state.selection = (("sex", "f"),), (2, 5)
-    for name in CARDS:
-        figure, card = shown(loans, name), loans.cards[name]
-        assert card.call.marks and card.spec.definition
-        space = {"explorer": loans}
-        *before, last = card.lines
-        exec("\n".join(before), space)
-        made = eval(last, space)
-        assert isinstance(made, go.Figure)
-        assert [trace.name for trace in made.data] == [trace["name"] for trace in figure["data"]]
-        assert len(card.call.table())
-    loans.state.view = "release"
-    for name in CARDS:
-        card = loans.cards[name]
-        assert "Switch to <b>Curator</b>" in card.view.figure["layout"]["annotations"][0]["text"]
-        assert not card.lines and "abbr" not in card._kinds.value
 
 
 def test_exact_ranges_and_class_reliance_are_those_of_the_whole_table(loans):

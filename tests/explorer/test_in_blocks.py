@@ -126,17 +126,6 @@ def test_the_curators_report_is_of_all_rows(page: Any) -> None:
     assert "this section shows a fixed random sample" not in text  # of 3,000 all are people
 
 
-@pytest.mark.parametrize("name", ["gaps", "burden", "decomposition", "ranges", "importance"])
-def test_the_python_line_of_a_figure_shows_the_same(page: Any, name: str) -> None:
-    card = page.cards[name]
-    card.redraw()
-    known: dict[str, Any] = {"explorer": page}
-    *before, last = card.lines
-    exec("\n".join(before), known)
-    shown = eval(last, known)
-    assert len(shown.data) == len(card.view.figure["data"])
-
-
 def test_the_python_lines_of_the_panels_are_of_blocks(page: Any) -> None:
     assert "chunk_rows('loans', target='repaid')" in "\n".join(page.data_panel.lines())
     assert "explorer.chunks, explorer.session.all_targets" in "\n".join(page.take_panel.lines())

@@ -3,7 +3,6 @@
 from types import SimpleNamespace
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 
 from rashomon_explorer.explorer import Explorer
@@ -18,32 +17,6 @@ from rashomon_explorer.measures import (
 )
 from rashomon_explorer.measures.ranges import set_problem
 from rashomon_explorer.plots.person import contributions
-
-CARDS = ["people_ranges", "people", "person", "gaps", "frontier", "burden"]
-
-
-def test_each_figure_says_its_kind_its_meaning_and_is_a_line_of_python(loans):
-    with loans.session.together():
-        loans.state.people, loans.state.selection = (7,), (2, 5)
-    for name in CARDS:
-        loans.show(name)
-        card = loans.cards[name]
-        assert card.call.marks, name
-        space = {"explorer": loans}
-        *before, last = card.lines
-        exec("\n".join(before), space)
-        made = eval(last, space)
-        assert isinstance(made, go.Figure)
-        shown = card.view.figure["data"]
-        assert [trace.name for trace in made.data] == [trace["name"] for trace in shown], name
-        assert len(card.call.table())
-    assert loans.people_table.table.rows and "exact" in loans.people_headline.words.value
-    loans.state.view = "release"
-    for name in CARDS:
-        card = loans.cards[name]
-        assert "Switch to <b>Curator</b>" in card.view.figure["layout"]["annotations"][0]["text"]
-        assert not card.lines
-    assert loans.people_table.table.rows == [] and "%" not in loans.people_headline.words.value
 
 
 def test_who_flips_and_from_which_psi_on_is_what_the_library_proves(loans):

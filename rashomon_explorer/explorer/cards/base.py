@@ -288,7 +288,11 @@ class FigureCard:
             return None if self.lines else self.message(_LATER)
         if why := self.missing():
             return self.message(why)
-        is_empty = "inside" in spec.needs and counted(state.rashomon_set).is_empty
+        is_empty = (
+            "inside" in spec.needs
+            and state.view != "release"
+            and counted(state.rashomon_set).is_empty
+        )
         if is_empty and spec.measure is not None and spec.code is None:
             plot = partial(empty_set_figure, spec.title, state.rashomon_set)
             return FigureCall(plot, is_message=True)

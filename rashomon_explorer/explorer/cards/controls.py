@@ -122,7 +122,7 @@ class ImportanceCard(FigureCard):
         """Pass the draws to the figure of their coefficients."""
         spec, released = coefficients.SPREAD, self.state.view == "release"
         plot = spec.release_plot if released else spec.plot
-        table = spec.table if self.state.rashomon_set.hit_rate > 0 else None
+        table = spec.table if released or self.state.rashomon_set.hit_rate > 0 else None
         return self.build(plot=plot, tabulate=table, measure=None, code=None, of_people=False)
 
 
@@ -180,6 +180,8 @@ class BoundsCard(FigureCard):
         if isinstance(planned, TreePlan):
             changes = {"plot": plot_tree_guarantee, "tabulate": tree_guarantee_table}
             return self.build({"planned": plan}, **changes)
+        if models is not None and not models.as_drawn and state.view != "release":
+            return "Guarantees are for all draws,<br>and some of them were selected."
         if not planned.of_exact_draws:
             return (
                 "This bound holds for exact draws only;<br>see <b>Plan</b> for this mechanism's "

@@ -1,0 +1,168 @@
+"""One contract for every figure: in each situation of the page, for curator and release."""
+
+import json
+import sys
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+
+from rashomon_explorer.exceptions import PrivacyLeakWarning
+from rashomon_explorer.explorer import Explorer, app
+from rashomon_explorer.explorer import streamed_table as streamed
+from rashomon_explorer.explorer.cards.base import NEEDS
+from rashomon_explorer.explorer.views import VIEWS
+from rashomon_explorer.plots import importance
+from rashomon_explorer.plots.figures import FIGURES
+from rashomon_explorer.plots.registry import BOTH, CURATOR, FigureSpec
+from rashomon_explorer.plots.theme import templates
+from tests.explorer.loans_in_blocks import PEOPLE, SCHEMA, blocked, drawn, held_page, in_files
+from tests.explorer.loans_in_blocks import table as loans_table
+from tests.report.conftest import numbers_of
+
+SITUATIONS = ("no data", "no draws", "empty set", "one model", "many models", "trees", "chunked")
+SUMMARIES = {"people", "person", "budget", "importance_distribution", "decomposition", "rules"}
+"""Figures whose tables summarise what is drawn: they have other numbers."""
+
+
+def _opened(situation: str, home: Path) -> Explorer:
+    if situation == "no data":
+        page = Explorer(home=home)
+        page.session.forget()
+        return page
+    if situation == "chunked":
+        page = Explorer(blocked(in_files(home / "loans", loans_table())), home=home, schema=SCHEMA)
+    else:
+        page = held_page(home)
+    if situation == "trees":
+        page.state.family, page.state.max_leaves = "trees", 3
+    if situation != "no draws":
+        drawn(page)
+        page.state.people = (3,)
+    if situation == "empty set":
+        page.state.rashomon_set = page.rashomon_set.rethreshold(1e-6)
+    if situation == "one model":
+        page.state.rashomon_set = page.rashomon_set[[int(np.argmin(page.rashomon_set.excess))]]
+    if situation == "many models":
+        page.state.selection = (1, 4)
+    return page
+
+
+@pytest.fixture(scope="module", params=SITUATIONS)
+def page(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[Explorer]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(app, "FIRST_DATA", "")
+        patch.setattr(streamed, "PEOPLE", PEOPLE)
+        patch.setattr(importance, "RESAMPLED_TABLES", 2)
+        patch.setattr(importance, "MODELS_OF_A_TABLE", 8)
+        yield _opened(request.param, tmp_path_factory.mktemp("home"))
+
+
+@pytest.fixture(scope="module", params=["curator", "release"])
+def view(request: pytest.FixtureRequest, page: Explorer) -> str:
+    page.state.view = request.param
+    return str(request.param)
+
+
+SHOWN = [name for name in FIGURES if name != "exact"]
+
+
+def _evaluated(lines: tuple[str, ...], page: Explorer) -> Any:
+    *before, last = lines
+    space: dict[str, Any] = {"explorer": page}
+    exec("\n".join(before), space)
+    return eval(last, space)
+
+
+def _sizes(values: Any, within: str = "layout") -> Iterator[float]:
+    """Sizes of the letters that a layout asks for, at any depth."""
+    for name, value in values.items() if isinstance(values, dict) else enumerate(values):
+        if isinstance(value, dict | list | tuple):
+            yield from _sizes(value, str(name))
+        elif name == "size" and within.endswith("font"):
+            yield value
+
+
+def test_small_letters_are_found() -> None:
+    assert [*_sizes({"yaxis": {"tickfont": {"size": 9}, "marker": {"size": 4}}})] == [9]
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_every_figure_keeps_the_contract(
+    page: Explorer, name: str, view: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    card, spec = page.cards[name], FIGURES[name]
+    card.redraw()
+    figure = card.view.figure
+    words = json.dumps(figure, default=lambda value: value.tolist(), ensure_ascii=False)
+    assert "could not be drawn" not in words and not caplog.records
+    assert page.state.alert is None and figure["layout"]["title"]["text"]
+    assert min(_sizes(figure["layout"]), default=11) >= 11
+    # The page adds the template of its theme: a figure has no colour of a light page.
+    assert "template" not in figure["layout"]
+    light = templates()["light"]["layout"]["font"]["color"]
+    assert light not in words
+    seen = (figure["layout"].get("meta") or {}).get("view")
+    if view == "release":
+        assert seen not in ("curator", "none")
+        assert "release" in spec.audience or not figure["data"]
+        assert set(card.call.marks if isinstance(card.call.marks, tuple) else ()) <= {"paid"}
+    if card.lines:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyLeakWarning)
+            made = _evaluated(card.lines, page)
+        assert isinstance(made, go.Figure)
+        names = [one.get("name") for one in figure["data"]]
+        if name == "trees":  # the page names classes by the table's labels, the set by their codes
+            names = [{"no": "0", "yes": "1"}.get(one, one) for one in names]
+        assert [one.name for one in made.data] == names
+    if card.call.tabulate is not None:
+        table = card.call.table()
+        assert len(table)
+        inside = page.rashomon_set is None or page.rashomon_set.hit_rate > 0
+        if name not in SUMMARIES and figure["data"] and inside:
+            drawn_numbers = {round(one, 3) for one in numbers_of(json.loads(words))}
+            shown = table.apply(pd.to_numeric, errors="coerce").to_numpy(float).ravel()
+            assert {round(float(np.float32(one)), 3) for one in shown} & drawn_numbers
+    else:
+        assert not figure["data"] or name in ("trees", "witness", "budget", "person")
+    card._table_button.value = card._code_button.value = True
+    assert "could not be made" not in card._table.value
+    card._table_button.value = card._code_button.value = False
+
+
+@pytest.mark.parametrize("spec", FIGURES.values(), ids=lambda spec: spec.name)
+def test_every_figure_is_declared_in_full(spec: FigureSpec) -> None:
+    assert spec.definition or spec.terms
+    assert spec.label and spec.audience in (CURATOR, BOTH)
+    assert set(spec.needs) <= set(NEEDS)
+    assert (spec.measure is None) == (spec.result == "")
+    known = {name for plan in VIEWS for slot in plan.slots for name in slot}
+    assert spec.name in known or spec.name == "coefficient_spread"
+
+
+def test_a_slider_is_at_most_eight_calls_from_its_figure(
+    loans: Explorer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    depths = []
+
+    def plot(models: Any, highlight: Any = ()) -> go.Figure:
+        frame, depth = sys._getframe(), 0
+        while frame is not None:
+            depth += "rashomon_explorer" in frame.f_code.co_filename
+            frame = frame.f_back  # type: ignore[assignment]
+        depths.append(depth)
+        return go.Figure(layout={"title": {"text": "losses"}})
+
+    card = loans.cards["losses"]
+    loans.state.page = "set"
+    card.redraw()
+    monkeypatch.setattr(card, "spec", replace(card.spec, plot=plot))
+    card.threshold.dial.value = 0.1
+    assert depths and max(depths) + 1 <= 8  # and the plot function itself
