@@ -10,14 +10,7 @@ def random_rows(loss, rng, n=40, p=3, row_bound=1.0):
     rows = rng.standard_normal((n, p))
     rows *= row_bound / np.maximum(row_bound, np.linalg.norm(rows, axis=1, keepdims=True))
     loss = get_loss(loss)
-    if loss.outputs > 1:
+    if loss.task == "multiclass":
         return rows, rng.integers(0, len(loss.labels), n).astype(float)
     targets = np.where(rng.random(n) < 0.5, 1.0, -1.0)
     return rows, targets if loss.labels else rng.uniform(-1, 1, n)
-
-
-def labelled_rows(classes, rng, n=40, d=3, row_bound=1.0):
-    """Rows (n, d) no longer than their bound, and labels (n,) of several classes."""
-    rows = rng.standard_normal((n, d))
-    rows *= row_bound / np.maximum(row_bound, np.linalg.norm(rows, axis=1, keepdims=True))
-    return rows, rng.integers(0, classes, n).astype(float)

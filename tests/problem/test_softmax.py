@@ -6,7 +6,7 @@ from sklearn.metrics import log_loss
 
 from rashomon_explorer.problem.losses.logistic import LogisticLoss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss, largest_and_range
-from tests.problem.rows import labelled_rows
+from tests.problem.rows import random_rows
 
 
 def losses_of(scores, label):
@@ -18,7 +18,7 @@ def losses_of(scores, label):
 @pytest.mark.parametrize("classes", [2, 3, 5])
 def test_values_are_the_log_loss_of_the_classes_probabilities(classes):
     rng = np.random.default_rng(0)
-    rows, targets = labelled_rows(classes, rng)
+    rows, targets = random_rows(SoftmaxLoss(classes), rng)
     theta = rng.standard_normal((3 * (classes - 1), 1))
     full = np.column_stack([np.zeros(40), rows @ theta.reshape(classes - 1, 3).T])
     probability = np.exp(full) / np.exp(full).sum(axis=1, keepdims=True)
@@ -28,7 +28,7 @@ def test_values_are_the_log_loss_of_the_classes_probabilities(classes):
 
 def test_two_classes_are_the_logistic_loss():
     rng = np.random.default_rng(1)
-    rows, targets = labelled_rows(2, rng)
+    rows, targets = random_rows(SoftmaxLoss(2), rng)
     two, one = SoftmaxLoss(2), LogisticLoss()
     theta = rng.standard_normal((3, 5))
     pair = two.empirical(rows, targets), one.empirical(rows, 2 * targets - 1)

@@ -1,69 +1,89 @@
-"""Bounds of the excess loss around a model, against the loss itself."""
+"""Bounds of the excess loss around a model, against the loss itself, for every loss."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.problem.losses import LOSSES, get_loss
 from rashomon_explorer.problem.losses.logistic import LogisticRisk, Softplus
+from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.losses.tables import HostRows
 from rashomon_explorer.problem.lower_bounds import ENVELOPES, excess_bound
 from tests.problem.rows import random_rows
 
-CURVED = ["logistic", "smoothed_hinge", "squared"]
+PADS = {"smoothed_hinge": 0.01, "softmax": 1e-6}  # all rows may be off the parabola
+CURVED = [get_loss(name) for name in ("logistic", "smoothed_hinge", "squared")]
+CURVED += [SoftmaxLoss(classes) for classes in (2, 3, 4, 7)]
+LARGEST = ("largest_third", "largest_fourth")
+HUGE = {"largest_third": 1e9, "largest_fourth": 1e9, "cubic": 1e9, "lever": 1e9}
 
 
-def bound_and_loss_on_rays(name, seed, scale=1.0):
-    """Certified bound, with its linear part, against the loss along random rays."""
-    rng = np.random.default_rng(seed)
-    rows, targets = random_rows(name, rng, n=60, p=3)
-    empirical = get_loss(name).empirical(rows, targets)
-    theta = rng.standard_normal(3) * rng.uniform(0, 3) * scale
-    pad = 0.01 if name == "smoothed_hinge" else 0.0  # all rows may be off the parabola
-    eigenvalues, vectors = np.linalg.eigh(empirical.hessian(theta) + pad * np.eye(3))
+def certified(empirical, theta, pad):
+    """Bound in the metric of the Hessian, and its whitening."""
+    p = empirical.p
+    eigenvalues, vectors = np.linalg.eigh(empirical.hessian(theta) + pad * np.eye(p))
     whiten = vectors / np.sqrt(eigenvalues)
-    bound = excess_bound(empirical, theta, whiten)
-    points = rng.standard_normal((3, 60))
-    points *= 10.0 ** rng.uniform(-3, 1.5, 60) / np.linalg.norm(points, axis=0)
+    return excess_bound(empirical, theta, whiten), whiten
+
+
+def excess_at(empirical, theta, whiten, points, pad):
+    """Excess over the tangent at whitened points, with the pad's parabola."""
     step = whiten @ points
     value, gradient = empirical.value_and_gradient(theta[:, None])
     excess = empirical.value(theta[:, None] + step) - value - gradient[:, 0] @ step
-    return bound, points, excess + pad / 2 * np.sum(step**2, axis=0)
+    return excess + pad / 2 * np.sum(step**2, axis=0)
 
 
-@pytest.mark.parametrize("name", CURVED)
+def bound_and_loss_on_rays(loss, seed, scale=1.0, n=60):
+    """Certified bound, with its linear part, against the loss along random rays."""
+    rng = np.random.default_rng(seed)
+    empirical, pad = loss.empirical(*random_rows(loss, rng, n=n)), PADS.get(loss.name, 0.0)
+    theta = rng.standard_normal(empirical.p) * rng.uniform(0, 3) * scale
+    bound, whiten = certified(empirical, theta, pad)
+    points = rng.standard_normal((empirical.p, 60))
+    points *= 10.0 ** rng.uniform(-3, 1.5, 60) / np.linalg.norm(points, axis=0)
+    return bound, points, excess_at(empirical, theta, whiten, points, pad)
+
+
+@pytest.mark.parametrize("loss", CURVED, ids=repr)
 @given(seed=st.integers(0, 2**32 - 1), scale=st.sampled_from([0.1, 1.0, 10.0]))
-def test_the_excess_bound_never_passes_the_loss(name, seed, scale):
-    bound, points, excess = bound_and_loss_on_rays(name, seed, scale)
-    radius = np.linalg.norm(points, axis=0)
+@settings(max_examples=60)
+def test_the_excess_bound_never_passes_the_loss(loss, seed, scale):
+    bound, points, excess = bound_and_loss_on_rays(loss, seed, scale)
+    radius, room = np.linalg.norm(points, axis=0), 1e-9 * (1 + excess)
     at, radial = bound.at(points), bound.radial(radius)
-    assert (at <= excess + 1e-9 * (1 + excess)).all()
+    assert (at <= excess + room).all()
     assert (radial <= at * (1 + 1e-12)).all()
     assert (np.diff(bound.radial(np.linspace(0, 2 * radius.max(), 500))) >= 0).all()
     assert bound.radial(np.zeros(1))[0] == 0
+    if loss.name == "softmax":
+        for kept in ({"cubic"}, {"lever"}, {*LARGEST}):
+            alone = replace(bound, **{part: HUGE[part] for part in HUGE.keys() - kept})
+            assert (alone.radial(radius) <= at + room).all()
 
 
-@pytest.mark.parametrize("part", ["largest_third", "largest_fourth", "cubic", "lever"])
-def test_each_part_of_the_radial_bound_is_needed_in_full(part):
+@pytest.mark.parametrize("classes", [0, 2, 3])
+@pytest.mark.parametrize("part", sorted(HUGE))
+def test_each_part_of_the_radial_bound_is_needed_in_full(part, classes):
     """A part made too small must be caught when it decides; the others are switched off."""
-    huge = {"largest_third": 1e9, "largest_fourth": 1e9, "cubic": 1e9, "lever": 1e9}
-    decides = {"largest_third": {"largest_fourth"}, "largest_fourth": {"largest_third"}}
-    kept = {part, *decides.get(part, set())}
-    caught = 0
+    if classes == 3 and part == "largest_fourth":
+        classes = 2  # the fourth-order part is loose for three classes and more
+    loss = SoftmaxLoss(classes) if classes else get_loss("logistic")
+    kept, caught = {part, *(LARGEST if part in LARGEST else ())}, 0
+    off = {name: HUGE[name] for name in HUGE.keys() - kept}
+    if part not in LARGEST and not classes:
+        off = {name: value for name, value in off.items() if name not in LARGEST}
+        off |= {"third": None, "fourth": None}
     for seed in range(60):
-        bound, points, excess = bound_and_loss_on_rays("logistic", seed)
-        off = {name: value for name, value in huge.items() if name not in kept}
-        if part in ("cubic", "lever"):
-            off.pop("largest_third"), off.pop("largest_fourth")
-            off |= {"third": None, "fourth": None}
+        bound, points, excess = bound_and_loss_on_rays(loss, seed)
+        radius, room = np.linalg.norm(points, axis=0), 1e-9 * (1 + excess)
         spoiled = replace(bound, **off, **{part: getattr(bound, part) / 20})
-        radius = np.linalg.norm(points, axis=0)
-        assert (replace(bound, **off).radial(radius) <= excess + 1e-9 * (1 + excess)).all()
-        caught += (spoiled.radial(radius) > excess + 1e-9 * (1 + excess)).any()
+        assert (replace(bound, **off).radial(radius) <= excess + room).all()
+        caught += (spoiled.radial(radius) > excess + room).any()
     assert caught > 5
 
 
@@ -72,7 +92,7 @@ def test_each_part_of_a_clipped_slopes_bound_is_needed(part):
     """Twenty times too little must be caught, for some of the limits on some problems."""
     caught = 0
     for seed in range(60):
-        bound, points, excess = bound_and_loss_on_rays("smoothed_hinge", seed)
+        bound, points, excess = bound_and_loss_on_rays(get_loss("smoothed_hinge"), seed)
         radius = np.linalg.norm(points, axis=0)
         spoiled = [replace(one, **{part: getattr(one, part) / 20}) for one in bound.parts]
         above = replace(bound, parts=tuple(spoiled)).radial(radius) > excess + 1e-9 * (1 + excess)
@@ -81,46 +101,53 @@ def test_each_part_of_a_clipped_slopes_bound_is_needed(part):
 
 
 def test_the_bound_of_a_clipped_slope_keeps_most_of_the_curvature():
-    rows, targets = random_rows("smoothed_hinge", np.random.default_rng(0), n=4000)
-    empirical = get_loss("smoothed_hinge").empirical(rows, targets)
-    eigenvalues, vectors = np.linalg.eigh(empirical.hessian(np.zeros(3) + 0.3))
-    bound = excess_bound(empirical, np.zeros(3) + 0.3, vectors / np.sqrt(eigenvalues))
+    loss, theta = get_loss("smoothed_hinge"), np.full(3, 0.3)
+    empirical = loss.empirical(*random_rows(loss, np.random.default_rng(0), n=4000))
+    bound, _ = certified(empirical, theta, 0.0)
     radius = np.array([0.03, 0.2])
     assert (bound.radial(radius) / (radius**2 / 2) > [0.85, 0.45]).all()
 
 
-def test_the_bound_is_right_to_third_order():
-    bound, points, _ = bound_and_loss_on_rays("logistic", 3)
+@pytest.mark.parametrize("loss", [get_loss("logistic"), *CURVED[3:6]], ids=repr)
+def test_the_bound_is_right_to_third_order(loss):
     rng = np.random.default_rng(3)
-    rows, targets = random_rows("logistic", rng, n=60, p=3)
-    theta = rng.standard_normal(3) * rng.uniform(0, 3)
-    empirical = get_loss("logistic").empirical(rows, targets)
-    eigenvalues, vectors = np.linalg.eigh(empirical.hessian(theta))
-    small = points / np.linalg.norm(points, axis=0) * 0.05
-    step = (vectors / np.sqrt(eigenvalues)) @ small
-    value, gradient = empirical.value_and_gradient(theta[:, None])
-    excess = empirical.value(theta[:, None] + step) - value - gradient[:, 0] @ step
-    assert np.abs(excess - bound.at(small)).max() < 0.05**4 * (1 + bound.largest_fourth)
+    empirical = loss.empirical(*random_rows(loss, rng, n=500))
+    theta, pad = 0.3 * rng.standard_normal(empirical.p), PADS.get(loss.name, 0.0)
+    bound, whiten = certified(empirical, theta, pad)
+    points = rng.standard_normal((empirical.p, 60))
+    points *= 0.05 / np.linalg.norm(points, axis=0)
+    off = excess_at(empirical, theta, whiten, points, pad) - bound.at(points)
+    assert np.abs(off).max() <= 0.05**4 * (1 + bound.largest_fourth) / 12
 
 
-def test_many_parameters_fall_back_on_the_lever():
+@pytest.mark.parametrize(
+    ("loss", "width"),
+    [(get_loss("logistic"), 70), (get_loss("smoothed_hinge"), 70), (SoftmaxLoss(3), 40)],
+    ids=repr,
+)
+def test_many_parameters_fall_back_on_the_lever(loss, width):
     rng = np.random.default_rng(0)
-    for name in ("logistic", "smoothed_hinge"):
-        rows, targets = random_rows(name, rng, n=200, p=70)
-        empirical = get_loss(name).empirical(rows, targets)
-        theta = rng.standard_normal(70) / 10
-        pad = 1e-3 * np.eye(70)
-        eigenvalues, vectors = np.linalg.eigh(empirical.hessian(theta) + pad)
-        whiten = vectors / np.sqrt(eigenvalues)
-        bound = excess_bound(empirical, theta, whiten)
-        assert all(part.fourth is None for part in getattr(bound, "parts", [bound]))
-        points = rng.standard_normal((70, 50)) * 10.0 ** rng.uniform(-3, 0, 50)
-        at, radial = bound.at(points), bound.radial(np.linalg.norm(points, axis=0))
-        assert (at == radial).all()
-        value, gradient = empirical.value_and_gradient(theta[:, None])
-        step = whiten @ points
-        excess = empirical.value(theta[:, None] + step) - value - gradient[:, 0] @ step
-        assert (radial <= excess + 0.5e-3 * np.sum(step**2, axis=0) + 1e-12).all()
+    empirical = loss.empirical(*random_rows(loss, rng, n=200, p=width))
+    theta = rng.standard_normal(empirical.p) / 10
+    bound, whiten = certified(empirical, theta, 1e-3)
+    assert all(part.fourth is None for part in getattr(bound, "parts", [bound]))
+    assert loss.name == "smoothed_hinge" or bound.cubic == bound.lever
+    points = rng.standard_normal((empirical.p, 50)) * 10.0 ** rng.uniform(-3, 0, 50)
+    at, radial = bound.at(points), bound.radial(np.linalg.norm(points, axis=0))
+    assert (at == radial).all()
+    assert (radial <= excess_at(empirical, theta, whiten, points, 1e-3) + 1e-12).all()
+
+
+def test_two_classes_have_the_logistic_bound():
+    rng = np.random.default_rng(0)
+    rows, targets = random_rows(SoftmaxLoss(2), rng, n=200)
+    theta, whiten = rng.standard_normal(3), 3 * np.eye(3)
+    two = excess_bound(SoftmaxLoss(2).empirical(rows, targets), theta, whiten)
+    one = excess_bound(get_loss("logistic").empirical(rows, 2 * targets - 1), theta, whiten)
+    for part in HUGE:
+        assert getattr(two, part) == pytest.approx(getattr(one, part), rel=1e-9)
+    points = rng.standard_normal((3, 50))
+    np.testing.assert_allclose(two.at(points), one.at(points), rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["hinge", "absolute"])

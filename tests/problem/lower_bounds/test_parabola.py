@@ -18,7 +18,7 @@ from rashomon_explorer.problem.lower_bounds.quadratic import (
     under_clipped_slope,
     under_logistic,
 )
-from tests.problem.rows import labelled_rows, random_rows
+from tests.problem.rows import random_rows
 
 SHAPES = [
     ClippedSlope(0.0, 1.0),
@@ -106,11 +106,8 @@ def where_of(p, rng, radius, off):
 
 
 def posed(name, rng, p):
-    if name == "softmax":
-        risk = SoftmaxLoss(int(rng.integers(2, 5))).empirical
-        labels = labelled_rows(risk.__self__.classes, rng, d=p, row_bound=2.0)
-        return risk(*labels)
-    return get_loss(name).empirical(*random_rows(name, rng, p=p, row_bound=2.0))
+    loss = SoftmaxLoss(int(rng.integers(2, 5))) if name == "softmax" else get_loss(name)
+    return loss.empirical(*random_rows(loss, rng, p=p, row_bound=2.0))
 
 
 @given(
@@ -164,7 +161,7 @@ def test_every_loss_has_bowls():
 @pytest.mark.parametrize("classes", [2, 4])
 def test_on_a_small_ball_the_bowl_of_classes_is_the_second_order_model(classes):
     rng = np.random.default_rng(classes)
-    risk = SoftmaxLoss(classes).empirical(*labelled_rows(classes, rng))
+    risk = SoftmaxLoss(classes).empirical(*random_rows(SoftmaxLoss(classes), rng))
     mean = rng.standard_normal(risk.p)
     bowl = bowl_under(risk, Where(mean, 1e-3, mean, np.eye(risk.p)))
     assert bowl.bend == pytest.approx(risk.hessian(mean), rel=2e-3, abs=1e-6)

@@ -1,0 +1,231 @@
+"""Quartic forms and minorants: sums, suprema over directions, eigenvalues, and half squares."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from rashomon_explorer.problem.losses.kinked import ClippedSlope
+from rashomon_explorer.problem.lower_bounds import quartic as half_square
+from rashomon_explorer.problem.lower_bounds.clipped_slope import blurred_slope, minorant
+from rashomon_explorer.problem.lower_bounds.quartic import QuarticForm, half_square_minorant
+from rashomon_explorer.problem.lower_bounds.smooth import (
+    FourthMoment,
+    ThirdMoment,
+    _none_above,
+    largest_eigenvalue,
+    outer_squares,
+)
+
+POLYVAL = np.polynomial.polynomial.polyval
+
+
+@given(seed=st.integers(0, 2**32 - 1), p=st.integers(1, 5))
+def test_moments_are_their_sums_and_their_suprema_cover_every_direction(seed, p):
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((30, p)) * rng.exponential(1.0, (30, 1))
+    weights, signed = rng.random(30), rng.standard_normal(30)
+    points = rng.standard_normal((p, 500))
+    points /= np.linalg.norm(points, axis=0)
+    third, fourth = ThirdMoment.of(rows, signed), FourthMoment.of(rows, weights)
+    np.testing.assert_allclose(third.at(points), signed @ (rows @ points) ** 3, atol=1e-9)
+    np.testing.assert_allclose(fourth.at(points), weights @ (rows @ points) ** 4, rtol=1e-6)
+    assert np.abs(third.at(points)).max() <= third.supremum()
+    assert fourth.at(points).max() <= fourth.supremum() * (1 + 1e-9)
+
+
+def test_outer_squares_are_an_isometry():
+    u, v = np.random.default_rng(0).standard_normal((2, 4, 1))
+    inner = outer_squares(u).ravel() @ outer_squares(v).ravel()
+    assert inner == pytest.approx(float(u.ravel() @ v.ravel()) ** 2)
+
+
+@pytest.mark.parametrize("spread", [1e-14, 1e-3, 1.0])
+def test_a_bound_is_above_and_close(spread):
+    rng = np.random.default_rng(1)
+    turned, _ = np.linalg.qr(rng.normal(size=(450, 450)))
+    known = 3.0 - spread * np.linspace(0.0, 1.0, 450)  # many eigenvalues beside the largest
+    matrix = turned * known @ turned.T
+    found = largest_eigenvalue((matrix + matrix.T) / 2)
+    assert 3.0 * (1 - 1e-13) <= found <= 3.0 * (1 + 1e-10)
+
+
+def test_a_bound_that_is_too_low_is_refused():
+    matrix = np.diag(np.linspace(0.0, 3.0, 450))
+    assert _none_above(3.0 * (1 + 1e-11), matrix)
+    assert not _none_above(3.0 * (1 - 1e-9), matrix)
+
+
+@pytest.mark.parametrize("value", [0.0, -2.0])
+def test_a_matrix_without_a_positive_eigenvalue_has_its_own(value):
+    assert largest_eigenvalue(np.diag(np.full(450, value))) == pytest.approx(value, abs=1e-10)
+
+
+def random_form(seed, p, n=30):
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((n, p)) * rng.exponential(1.0, (n, 1))
+    coefficients = rng.standard_normal((5, n)) * rng.exponential(1.0, (5, 1))
+    coefficients[4] = -np.abs(coefficients[4])
+    coefficients[:, ::7] = 0
+    return rows, coefficients, QuarticForm.of(rows, coefficients)
+
+
+def directions(p, size, seed=0):
+    points = np.random.default_rng(seed).standard_normal((p, size))
+    return points / np.linalg.norm(points, axis=0)
+
+
+@given(seed=st.integers(0, 2**32 - 1), p=st.integers(1, 5))
+def test_a_form_is_the_sum_of_its_rows_and_its_least_value_covers_every_direction(seed, p):
+    rows, coefficients, form = random_form(seed, p)
+    points = directions(p, 400) * np.linspace(0, 2, 400)
+    scores = rows @ points
+    expected = sum(c @ scores**k for k, c in enumerate(coefficients))
+    size = sum(np.abs(c) @ np.abs(scores) ** k for k, c in enumerate(coefficients))
+    at = form.at(points)
+    assert (np.abs(at - expected) <= 1e-8 * (1 + size)).all()
+    assert (at <= expected + 1e-14 * size).all()
+    assert (form.least(np.linspace(0, 2, 400)) <= at + 1e-9 * (1 + size)).all()
+
+
+@given(seed=st.integers(0, 2**32 - 1), p=st.integers(1, 5))
+def test_terms_are_added_and_blocks_of_points_do_not_matter(seed, p):
+    rng = np.random.default_rng(seed)
+    _, _, form = random_form(seed, p)
+    constant, linear, quadratic = rng.standard_normal(), rng.standard_normal(p), np.eye(p) * 0.3
+    points = rng.standard_normal((p, 2500))
+    added = constant + linear @ points + 0.3 * np.sum(points**2, axis=0)
+    whole = form.plus(constant, linear, quadratic).at(points)
+    np.testing.assert_allclose(whole, form.at(points) + added, rtol=1e-9, atol=1e-9)
+    one = np.concatenate([form.at(points[:, k : k + 1]) for k in (0, 1023, 1024, 2499)])
+    np.testing.assert_allclose(form.at(points)[[0, 1023, 1024, 2499]], one, rtol=1e-10)
+
+
+@pytest.mark.parametrize("power", [1, 2, 3, 4])
+def test_every_part_counts_in_the_least_value(power):
+    """A least value that forgets a part is above the form in some direction."""
+    rng = np.random.default_rng(power)
+    rows, coefficients = rng.standard_normal((30, 3)), np.zeros((5, 30))
+    coefficients[power] = -1.0
+    form = QuarticForm.of(rows, coefficients)
+    lowest = form.at(directions(3, 3000)).min()
+    assert 2 * lowest < form.least(np.array([1.0]))[0] <= lowest
+    forgotten = {
+        1: {"linear": 0 * form.linear},
+        2: {"quadratic": 0 * form.quadratic},
+        3: {"third": replace(form.third, unfolded=0 * form.third.unfolded)},
+        4: {"fourth": replace(form.fourth, gram=0 * form.fourth.gram)},
+    }
+    assert replace(form, **forgotten[power]).least(np.array([1.0]))[0] > lowest
+
+
+def test_the_largest_value_of_three_waves_is_found_exactly():
+    """Σ cos³(t − 2πk/3) = ¾ cos 3t, whose unfolding has √2 times its largest value."""
+    turn = 2 * np.pi * np.arange(3) / 3
+    form = ThirdMoment.of(np.column_stack([np.cos(turn), np.sin(turn)]), np.ones(3))
+    assert form.supremum() == pytest.approx(0.75)
+    assert np.linalg.norm(form.unfolded, 2) == pytest.approx(0.75 * np.sqrt(2))
+
+
+@pytest.mark.parametrize("p", [6, 12])
+def test_a_cubic_forms_largest_value_is_covered_and_nearer_than_by_its_unfolding(p):
+    rng = np.random.default_rng(p)
+    _, form = ThirdMoment.of(rng.standard_normal((60, p)), rng.standard_normal(60)).split()
+    v = directions(p, 200, p)
+    for _ in range(200):  # power steps towards the largest values
+        v = form.unfolded.T @ outer_squares(v) + 1e-3 * v
+        v /= np.linalg.norm(v, axis=0)
+    largest = np.abs(form.at(v)).max()
+    assert largest <= form.supremum() < 0.95 * np.linalg.norm(form.unfolded, 2)
+
+
+@given(seed=st.integers(0, 2**32 - 1), p=st.integers(1, 6))
+def test_a_cubic_form_is_split_into_a_line_and_a_form_without_trace(seed, p):
+    rng = np.random.default_rng(seed)
+    rows, weights = rng.standard_normal((20, p)), rng.standard_normal(20)
+    form = ThirdMoment.of(rows, weights)
+    line, rest = form.split()
+    points = rng.standard_normal((p, 50))
+    square = np.sum(points**2, axis=0)
+    whole = line @ points * square + rest.at(points)
+    np.testing.assert_allclose(whole, form.at(points), atol=1e-9 * (1 + square.max() ** 1.5))
+    unit = points / np.sqrt(square)
+    assert np.abs(rest.at(unit)).max() <= rest.supremum() + 1e-9
+    # Harmonic: its mean over a sphere around any point is its value there.
+    turned = np.linalg.qr(rng.standard_normal((p, p)))[0]
+    around = [rest.at(points + s * turned[:, [k]]) for k in range(p) for s in (-0.1, 0.1)]
+    tolerance = 1e-9 * (1 + square.max() ** 1.5)
+    np.testing.assert_allclose(np.mean(around, axis=0), rest.at(points), atol=tolerance)
+
+
+def excess_of(place, xi):
+    """½(a + ξ)₊² less its tangent at ξ = 0, without the cancellation of a far place."""
+    z = place + xi
+    ahead = np.where(z > 0, xi**2 / 2, -(place**2) / 2 - place * xi)
+    return np.where(place > 0, ahead, np.maximum(z, 0.0) ** 2 / 2)
+
+
+@given(place=st.floats(-1e4, 1e4), stretch=st.floats(-3, 5))
+def test_the_minorant_is_never_above_the_half_square(place, stretch):
+    xi = np.concatenate([np.linspace(-1, 1, 801) * 10.0**stretch, np.linspace(-9, 9, 801) - place])
+    bound = half_square_minorant(np.array([place]))[:, 0]
+    size = POLYVAL(np.abs(xi), np.abs(bound))
+    assert (POLYVAL(xi, bound) <= excess_of(place, xi) + 1e-12 * (1 + size)).all()
+    assert bound[4] <= 0
+
+
+@pytest.mark.parametrize("place", np.linspace(-0.5, 6.0, 14))
+def test_two_percent_less_than_the_lost_part_would_be_caught(place):
+    xi = np.linspace(-12, 12, 4001)
+    (x,), (y,) = half_square._contacts(np.array([place]))
+    roots = np.array([x, x, y, y]) - place
+    lost = np.polynomial.polynomial.polyfromroots(roots) / (2 * (np.sqrt(x) + np.sqrt(y)) ** 4)
+    spoiled = half_square_minorant(np.array([place]))[:, 0] + 0.02 * lost
+    assert (POLYVAL(xi, spoiled) > excess_of(place, xi) + 1e-9).any()
+
+
+@pytest.mark.parametrize("place", [-2.0, -0.5, 0.0, 0.7, 2.0, 5.0, 20.0])
+def test_its_mean_is_near_the_half_squares_and_above_simpler_bounds(place):
+    bound = half_square_minorant(np.array([place]))[:, 0]
+    mean = bound[0] + bound[2] + 3 * bound[4]
+    above = max(place, 0.0)
+    true = ((place**2 + 1) * norm.cdf(place) + place * norm.pdf(place)) / 2 - above**2 / 2
+    assert true - 0.056 <= mean <= true
+    if place > 0:
+        assert mean >= max(0.0, 0.5 - 3 / (32 * place**2)) - 1e-6
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    width=st.floats(1e-3, 1e3),
+    low=st.floats(-3, 0),
+    high=st.floats(0, 3),
+)
+def test_a_clipped_slopes_minorant_is_below_its_excess(seed, width, low, high):
+    rng = np.random.default_rng(seed)
+    shape = ClippedSlope(low, high, width)
+    a = np.concatenate([rng.standard_normal(20) * width * 3, [low * width, high * width]])
+    scale = width * 10.0 ** rng.uniform(-3, 2, len(a))
+    b = scale * np.linspace(-30, 30, 601)[:, None]
+    bound = minorant(shape, a, scale)
+    below = sum(c * b**k for k, c in enumerate(bound))
+    size = sum(np.abs(c * b**k) for k, c in enumerate(bound))
+    excess = shape.value(a + b) - shape.value(a) - shape.slope(a) * b
+    rounding = 1e-12 * (size + shape.value(a + b) + shape.value(a) + np.abs(b) * 3)
+    assert (below <= excess + rounding).all()
+
+
+def test_blurred_slopes_are_means_over_normal_arguments():
+    shape = ClippedSlope(-0.5, 1.0, smoothing=0.8)
+    a, scale = np.array([-0.7, 0.1, 0.9, 2.0]), np.array([0.3, 0.1, 0.5, 1.0])
+    nodes = np.linspace(-9, 9, 20_001)
+    weights = norm.pdf(nodes) / norm.pdf(nodes).sum()
+    slope, curvature = blurred_slope(shape, a, scale)
+    expected = weights @ shape.slope(a + scale * nodes[:, None])
+    np.testing.assert_allclose(slope, expected, atol=1e-6)
+    step = 1e-5
+    numeric = blurred_slope(shape, a + step, scale)[0] - blurred_slope(shape, a - step, scale)[0]
+    np.testing.assert_allclose(curvature, numeric / (2 * step), atol=1e-6)
