@@ -1,6 +1,5 @@
 """The basket: the price on the button is what the ledger charges, and what leaves was paid for."""
 
-import asyncio
 import errno
 import io
 import json
@@ -80,18 +79,6 @@ def test_every_aggregate_of_the_basket_can_be_had_or_says_why_not(page):
     assert rows["group_sizes"]["why"] and not rows["ambiguity"]["why"]
 
 
-def test_past_the_budget_nothing_is_read_and_nothing_spent(page):
-    panel = _ticked(page, "ambiguity")
-    panel.epsilon.value = 10.0
-    assert panel.button.disabled and "Over the budget" in panel.price.value
-    spent, paid = page.ledger.spent(), page.state.paid
-    panel.question.yes.click()  # a button that nobody sees
-    assert page.state.alert is not None and page.ledger.spent() == spent
-    assert page.state.paid == paid
-    panel.epsilon.value, page.state.alert = 0.5, None
-    panel.table.ticked = {}
-
-
 def test_what_rows_cause_is_one_error_and_stays_spent(page):
     panel = _ticked(page, "ambiguity")
     charges = len(page.ledger.entries())
@@ -159,24 +146,6 @@ def test_what_was_bought_is_there_again_on_a_new_page(bought, cancer):
     assert again.state.paid == page.state.paid != ()
     again.session.delete_saved(again.state.in_view)
     assert again.state.paid == () and not list(page.session.home.glob("*.sets/*.paid"))
-
-
-def test_the_page_stays_alive_while_it_pays(tmp_path, cancer):
-    async def scenario():
-        explorer = Explorer(data=cancer, home=tmp_path)
-        for name, value in {"n_draws": 2, "mechanism": "langevin", "epsilon": 1.0}.items():
-            setattr(explorer.state, name, value)
-        explorer.draw()
-        await explorer.wait_until_idle()
-        panel = _ticked(explorer, "mean_loss")
-        panel.question.yes.click()
-        assert panel.button.description == "Releasing aggregates…" and panel.button.disabled
-        panel.question.yes.click()  # once is enough
-        await panel.action.task.task
-        assert len(explorer.state.paid) == 1 and len(explorer.ledger.entries()) == 2
-        explorer.widget.close()
-
-    asyncio.run(scenario())
 
 
 def test_groups_with_declared_levels_can_be_bought(explorer, table):

@@ -1,6 +1,5 @@
 """One model instead of a set: its price is what the ledger charges, and it predicts alone."""
 
-import asyncio
 import errno
 import io
 import json
@@ -14,8 +13,6 @@ from rashomon_explorer.data import load_dataset
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.export import score
 from rashomon_explorer.explorer.paid import paid_model
-from rashomon_explorer.plots.text import at_most, cost_text
-from tests.explorer.pressing import price_on
 
 
 @pytest.fixture
@@ -23,35 +20,6 @@ def page(explorer, cancer):
     explorer.session.choose(cancer)
     explorer.state.goal = "one"
     return explorer
-
-
-def test_the_price_on_the_button_is_what_the_ledger_charges(page):
-    panel = page.goal_panel
-    assert page.draw_panel.widget.layout.display == "none"
-    promised = price_on(panel.one.button)
-    assert at_most(page.state.one_plan.excess_bound) in panel.one.price.value
-    panel.one.button.click()
-    assert page.state.alert is None and page.state.page == "release"
-    assert cost_text(page.ledger.spent()) == promised
-    (entry,) = page.ledger.entries()
-    assert entry.state == "committed" and entry.note.startswith("DPClassifier")
-    made = page.state.one_model
-    assert made.mechanism == page.state.one_plan.mechanism
-    assert made.why in page.one_panel.result.value
-    assert {name for name, _ in made.others} >= {"gibbs", "output_perturbation"}
-    assert page.session.rows.columns[0] in page.one_panel.result.value
-    again = Explorer(data=page.data, home=page.session.home)
-    assert again.state.one_model == made and again.state.rashomon_set is None
-
-
-def test_past_the_budget_nothing_is_made(page):
-    page.state.epsilon = 50.0
-    assert (
-        page.goal_panel.one.button.disabled and "Over the budget" in page.goal_panel.one.price.value
-    )
-    page.goal_panel.one.button.click()
-    assert page.state.alert is not None and page.state.one_model is None
-    assert "nothing was spent" in page.state.alert.reason and page.ledger is None
 
 
 @pytest.mark.parametrize("name", ["breast_cancer", "wine", "diabetes"])
@@ -69,38 +37,19 @@ def test_what_leaves_predicts_as_the_estimator_does(explorer, name):
     assert np.allclose(alone, own, atol=1e-9)
 
 
-def test_the_bundle_and_a_page_that_stays_alive(page):
-    async def pressed():
-        page.goal_panel.one.button.click()
-        assert page.goal_panel.one.button.disabled and page.goal_panel.goal.disabled
-        page.goal_panel.one.action.start()  # once is enough
-        await page.goal_panel.one.action.task.task
-
-    asyncio.run(pressed())
-    assert len(page.ledger.entries()) == 1
+def test_the_result_and_its_bundle(page):
+    assert page.draw_panel.widget.layout.display == "none"
+    page.goal_panel.one.button.click()
+    made, shown = page.state.one_model, page.one_panel.result.value
+    assert page.state.page == "release" and made.mechanism == page.state.one_plan.mechanism
+    assert made.why in shown and page.session.rows.columns[0] in shown
+    assert {name for name, _ in made.others} >= {"gibbs", "output_perturbation"}
     archive = zipfile.ZipFile(io.BytesIO(page.one_panel.bundle.fetch().content))
     held = {name: archive.read(name) for name in archive.namelist()}
     assert json.loads(held["model.json"])["columns"] == list(page.rows.columns)
     assert b"objective_perturbation" in held["README.txt"] and "schema.toml" in held
     page.state.goal = "set"
     assert page.state.one_plan is None and page.draw_panel.widget.layout.display is None
-
-
-def test_a_model_that_cannot_be_kept_is_shown_and_reported(page, monkeypatch):
-    def full(*_args, **_named):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr("rashomon_explorer.explorer.set_store.write_new_file", full)
-    page.goal_panel.one.button.click()
-    made = page.state.one_model
-    assert made is not None and made.why in page.one_panel.result.value
-    assert page.state.alert.failed == "Saving one model"
-    assert "No space left" in page.state.alert.reason and "save the bundle" in page.state.alert.kept
-    assert page.state.message.startswith("Made one model") and len(page.ledger.entries()) == 1
-    monkeypatch.undo()
-    page.state.alert = None
-    page.goal_panel.one.button.click()
-    assert page.state.alert is None
 
 
 def test_the_newest_model_that_can_be_read_is_shown(page, monkeypatch):

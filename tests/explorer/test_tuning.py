@@ -7,40 +7,14 @@ import pytest
 
 from rashomon_explorer.estimators import audit_tuning
 from rashomon_explorer.exceptions import PrivacyLeakWarning, SamplerError
-from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.paid import Tuned
-from rashomon_explorer.plots.text import cost_text
 from rashomon_explorer.privacy import pure
-from tests.explorer.pressing import press, price_on
 
 
 @pytest.fixture
 def page(explorer, cancer):
     explorer.session.choose(cancer)
     return explorer
-
-
-def test_the_price_on_the_button_is_what_the_ledger_charges_and_it_is_kept(page):
-    panel = page.tuning_panel
-    promised = price_on(panel.button)
-    panel.many.value = 5
-    press(panel)
-    assert page.state.alert is None and page.state.page == "release"
-    assert cost_text(page.ledger.spent()) == promised
-    (entry,) = page.ledger.entries()
-    assert entry.state == "committed" and entry.note == "DPBilevelSearch, 5 draws of penalties"
-    made = page.state.tuned
-    assert len(made.penalties) == 5 and 0.1 <= min(made.penalties) <= max(made.penalties) <= 10
-    assert made.promised in panel.result.value
-    again = Explorer(data=page.data, home=page.session.home)
-    assert again.state.tuned == made
-
-
-def test_past_the_budget_nothing_is_drawn(page):
-    page.state.epsilon = 50.0
-    assert page.tuning_panel.button.disabled and "Over the budget" in page.tuning_panel.price.value
-    page.tuning_panel.button.click()
-    assert page.state.alert is not None and page.state.tuned is None and page.ledger is None
 
 
 def test_the_curator_sees_the_landscape_and_what_ordinary_tuning_tells(page):

@@ -1,0 +1,167 @@
+"""The contract of every paid action: one price, one charge, a saved result and a receipt."""
+
+import asyncio
+import errno
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from rashomon_explorer.explorer import Explorer
+from rashomon_explorer.plots.text import cost_text, what_is_left
+from tests.explorer.pressing import press, price_on
+
+
+@dataclass(frozen=True)
+class Action:
+    """How the page gets ready for an action, its panel, its result and its note in the ledger."""
+
+    panel: Callable[[Explorer], Any]
+    ready: Callable[[Explorer], object]
+    result: Callable[[Explorer], Any]
+    note: str
+    receipt: str
+
+
+SMALL = {"n_draws": 4, "mechanism": "langevin", "psi": 0.2, "epsilon": 1.0}
+
+
+def _settings(page):
+    for name, value in SMALL.items():
+        setattr(page.state, name, value)
+
+
+def _ticked(page):
+    if page.rashomon_set is None:
+        _settings(page)
+        page.draw()
+    page.basket_panel.table.ticked = {"ambiguity": 1.0, "mean_accuracy": 1.0}
+
+
+ACTIONS = {
+    "a set": Action(
+        lambda page: page.draw_panel,
+        _settings,
+        lambda page: None if page.rashomon_set is None else page.rashomon_set.coef.tolist(),
+        "RashomonClassifier",
+        "Drew 4 models",
+    ),
+    "one model": Action(
+        lambda page: page.goal_panel.one,
+        lambda page: setattr(page.state, "goal", "one"),
+        lambda page: page.state.one_model,
+        "DPClassifier",
+        "Made one model by",
+    ),
+    "a penalty": Action(
+        lambda page: page.tuning_panel,
+        lambda page: setattr(page.tuning_panel.many, "value", 5),
+        lambda page: page.state.tuned,
+        "DPBilevelSearch, 5 draws of penalties",
+        "Made 5 draws of a penalty",
+    ),
+    "aggregates": Action(
+        lambda page: page.basket_panel,
+        _ticked,
+        lambda page: page.state.paid,
+        "release: ambiguity, mean_accuracy",
+        "Released 2 numbers",
+    ),
+}
+
+
+@pytest.fixture(params=ACTIONS)
+def action(request):
+    return ACTIONS[request.param]
+
+
+@pytest.fixture
+def page(explorer, cancer, action):
+    explorer.session.choose(cancer)
+    action.ready(explorer)
+    return explorer
+
+
+def _charges(page):
+    return [] if page.ledger is None else page.ledger.entries()
+
+
+def _spent(page):
+    return 0.0 if page.ledger is None else page.ledger.spent()
+
+
+def test_the_price_on_the_button_is_what_the_ledger_charges_everywhere(page, action):
+    panel, before = action.panel(page), _spent(page)
+    price = price_on(panel.button)
+    assert price in panel.price.value and len(_charges(page)) == (before > 0)
+    press(panel)
+    assert page.state.alert is None
+    assert cost_text(page.ledger.spent() - before) == price
+    entry = page.ledger.entries()[-1]
+    assert entry.state == "committed" and entry.note.startswith(action.note)
+    left = what_is_left(page.state.account.left)
+    assert page.state.message.startswith(action.receipt)
+    assert page.state.message.endswith(f" for {price}. Remaining: ε = {left}.")
+    assert price.removeprefix("ε = ") in page.ledger_panel.charges.value
+
+
+def test_past_the_budget_nothing_is_read_and_nothing_is_spent(page, action):
+    panel, before, charges = action.panel(page), action.result(page), len(_charges(page))
+    page.state.epsilon = 50.0
+    page.basket_panel.epsilon.value = 10.0
+    assert panel.button.disabled and panel.button.button_style == ""
+    assert "Over the budget" in panel.price.value
+    panel.question.yes.click()  # a button that nobody sees
+    assert "nothing was spent" in page.state.alert.reason
+    assert len(_charges(page)) == charges and action.result(page) == before
+
+
+def test_a_weak_guarantee_is_confirmed_and_aggregates_always_are(page, action):
+    page.state.epsilon, panel, charges = 0.05, action.panel(page), len(_charges(page))
+    panel.button.click()
+    assert panel.question.open and "cannot be undone" in panel.question.said.html
+    panel.question.no.click()
+    assert not panel.question.open and len(_charges(page)) == charges
+
+
+def test_the_page_stays_alive_and_pays_once(page, action):
+    panel, charges = action.panel(page), len(_charges(page))
+
+    async def scenario():
+        press(panel)
+        assert panel.button.disabled
+        if panel is not page.draw_panel:
+            assert panel.button.description == f"{panel.action.doing}…"
+            panel.action.start()  # once is enough
+            await panel.action.task.task
+        await page.wait_until_idle()
+
+    asyncio.run(scenario())
+    assert page.state.alert is None and len(_charges(page)) == charges + 1
+    assert action.result(page)
+
+
+def test_what_was_paid_for_is_there_again_on_a_new_page(page, action):
+    press(action.panel(page))
+    result = action.result(page)
+    again = Explorer(data=page.data, home=page.session.home)
+    assert result and action.result(again) == result
+    assert len(_charges(again)) == len(_charges(page))
+
+
+def test_a_result_that_cannot_be_saved_is_shown_and_reported(page, action, monkeypatch):
+    def full(*_args, **_named):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    panel, charges = action.panel(page), len(_charges(page))
+    with monkeypatch.context() as patch:
+        patch.setattr("rashomon_explorer.explorer.set_store.write_new_file", full)
+        press(panel)
+    assert action.result(page) and page.state.message.startswith(action.receipt)
+    assert "No space left" in page.state.alert.reason and "save the bundle" in page.state.alert.kept
+    assert len(_charges(page)) == charges + 1
+    page.state.alert = None
+    action.ready(page)
+    press(panel)
+    assert page.state.alert is None
