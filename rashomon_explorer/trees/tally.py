@@ -1,33 +1,20 @@
-"""Tallies over all trees."""
+"""Trees with each leaf: counts propagated from the whole trees to their leaves."""
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
-from rashomon_explorer._utils.threads import one_blas_thread
-from rashomon_explorer._utils.validation import check_nonnegative
-from rashomon_explorer.sets.models.trees import DecisionTrees, Node
-from rashomon_explorer.trees.counting import Counts, Histogram, count, stump_errors
+from rashomon_explorer.trees.counting import Counts, Histogram, stump_errors
 from rashomon_explorer.trees.lattice import (
-    NEVER,
-    LeastErrors,
     Level,
     branch_errors,
     label_errors,
     label_pairs,
-    lattice,
-    least_errors,
     pairs,
 )
-from rashomon_explorer.trees.law import limits, losses_of
 from rashomon_explorer.trees.rows import BITS, MergedRows, as_masks
-from rashomon_explorer.trees.tree_class import TreeClass
-from rashomon_explorer.trees.witnesses import BestTrees
 
 _AT_ONCE = 4096  # sets per batch of stumps
 
@@ -231,124 +218,3 @@ def _shifted(values: FloatArray, first: int, length: int) -> FloatArray | None:
 def _add(sums: list[FloatArray | None], place: int, values: FloatArray) -> None:
     known = sums[place]
     sums[place] = values.copy() if known is None else known + values
-
-
-class TreeTally:
-    """Numbers of trees by leaves and errors, and the best tree; computed on first access."""
-
-    def __init__(
-        self,
-        rows: MergedRows,
-        trees: TreeClass,
-        leaf_penalty: float = 0.0,
-        *,
-        by_majority: bool = False,
-    ) -> None:
-        self.rows = rows
-        self.trees = trees
-        matrix = rows.costs
-        # Upper bound on the cost of all errors together.
-        self.unit = rows.n * (1 if matrix is None else int(matrix.max()))
-        self.leaf_penalty = leaf_penalty
-        self._by_majority = by_majority
-        self._counted: Counts | None = None
-        self._within = -1.0
-        self._labelled: tuple[float, FloatArray] = (-1.0, np.empty((0, 0)))
-
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-        return self.rows.n
-
-    @cached_property
-    def levels(self) -> list[Level]:
-        """Sets of rows that paths lead to."""
-        with one_blas_thread():
-            return lattice(self.rows, self.trees, by_majority=self._by_majority)
-
-    @cached_property
-    def least_errors(self) -> LeastErrors:
-        """Least errors below each set."""
-        return least_errors(self.levels, self.trees)
-
-    @property
-    def best_trees(self) -> BestTrees:
-        """Subtrees of least errors below each set."""
-        return BestTrees(self.levels, self.trees, self.least_errors)
-
-    @cached_property
-    def least(self) -> float:
-        """Loss of the best tree."""
-        return float(self.least_by_leaves.min())
-
-    @property
-    def least_by_leaves(self) -> FloatArray:
-        """Least loss of a tree of 1, 2, … leaves."""
-        return self.losses_by_leaves(self.least_errors.best_errors)
-
-    def losses_by_leaves(self, errors: IntArray) -> FloatArray:
-        """Losses of trees of 1, 2, … leaves by their errors; ∞ where there is no tree."""
-        losses = losses_of(self.unit, self.leaf_penalty, np.arange(1, len(errors) + 1), errors)
-        return np.where(errors < NEVER, losses, np.inf)
-
-    def limits(self, psi: float) -> IntArray:
-        """Largest errors of a tree of 1, 2, … leaves within ψ; −1 if there is none."""
-        check_nonnegative(psi=psi)
-        return limits(self.unit, self.leaf_penalty, self.trees.most_leaves, self.least + psi)
-
-    def counts(self, psi: float) -> Counts:
-        """Count all trees within ψ, for every set of rows; the largest ψ so far is cached."""
-        limit = self.limits(psi)
-        if self._counted is None or psi > self._within:
-            self._counted = self.counted_within(limit)
-            self._within = psi
-        return self._counted
-
-    def counted_within(self, limit: IntArray) -> Counts:
-        """Count the trees with at most so many errors, by leaves."""
-        with one_blas_thread():
-            return count(self.levels, self.trees, self.least_errors, limit)
-
-    def histogram(self, psi: float) -> list[Histogram | None]:
-        """For 1, 2, … leaves: least errors, and numbers of trees within ψ by errors from there."""
-        limit = self.limits(psi).tolist()
-        return [
-            None if found is None else (found[0], found[1][: max(0, most - found[0] + 1)])
-            for found, most in zip(self.counts(psi).by_leaves(), limit, strict=True)
-        ]
-
-    def sizes(self, psi: float) -> tuple[int, ...]:
-        """Count the trees within ψ of the best, by leaves 1, 2, …."""
-        found = self.histogram(psi)
-        return tuple(0 if one is None else sum(map(int, one[1].tolist())) for one in found)
-
-    def size(self, psi: float) -> int:
-        """Count the trees within ψ of the best."""
-        return sum(self.sizes(psi))
-
-    def curve(self, psis: ArrayLike) -> NDArray[Any]:
-        """Count the trees within every ψ in one pass, shape (K, leaves)."""
-        values = np.asarray(psis, dtype=float)
-        self.counts(float(values.max(initial=0.0)))
-        return np.array([self.sizes(float(psi)) for psi in values], dtype=object)
-
-    def labelled(self, psi: float) -> FloatArray:
-        """Trees within ψ that give each combination each label, (U, C); caches the last call."""
-        if self._labelled[0] != psi:
-            limit = self.limits(psi)
-            self._labelled = psi, Reached(self.counts(psi), self.rows).labels(limit)
-        return self._labelled[1]
-
-    def best(self) -> Node:
-        """Return a tree of least loss, with the fewest leaves on a tie."""
-        leaves = 1 + int(np.argmin(self.least_by_leaves))
-        return self.best_trees.tree(0, 0, leaves)
-
-    def errors(self, tree: Node) -> int:
-        """Total cost of the rows that a tree labels wrongly; each counts 1 without costs."""
-        labels = DecisionTrees((tree,), self.trees.n_labels).labels(self.rows.patterns)[0]
-        return int(self.rows.wrong[np.arange(len(labels)), labels].sum())
-
-    def loss(self, leaves: int, errors: int) -> float:
-        """Loss of a tree by its leaves and errors."""
-        return float(losses_of(self.unit, self.leaf_penalty, leaves, np.array([errors]))[0])
