@@ -255,6 +255,13 @@ measures.importance_spread(labels, list("abcd")), measures.rashomon_ratio([0.1, 
 measures.disagreement_decomposition(labels, inside=np.array([True, True]))
 measures.ConfidenceSequence().update(labels.mean(axis=1))
 """
+_ALL_OF_PRIVACY = """
+import importlib, pkgutil
+from rashomon_explorer import privacy
+for module in pkgutil.walk_packages(privacy.__path__, "rashomon_explorer.privacy."):
+    importlib.import_module(module.name)
+assert privacy.compose([privacy.gdp(0.1), privacy.bounded_range(0.2)]).epsilon(1e-6) > 0
+"""
 _PAGE = {"plots", "report", "explorer", "server", "cli", "IPython", "ipywidgets", "plotly"}
 _ABOVE_PRIVACY = set(FLOOR) - {"privacy", "_utils", "exceptions", "__main__"}
 _MODELS = {"problem", "mechanisms", "papers", "sets", "trees", "estimators", "sklearn"}
@@ -273,7 +280,7 @@ def _loaded(code: str) -> set[str]:
     [
         ("import rashomon_explorer.measures", _PAGE | _MODELS | {"rows", "data", "privacy"}),
         (_ARRAYS, _PAGE | _MODELS | {"data", "release"}),
-        ("import rashomon_explorer.privacy", _ABOVE_PRIVACY),
+        (_ALL_OF_PRIVACY, _ABOVE_PRIVACY),
         ("import rashomon_explorer.estimators", _PAGE | {"release", "papers", "measures"}),
     ],
     ids=["measures", "measures of arrays", "privacy", "estimators"],

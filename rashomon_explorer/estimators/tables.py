@@ -20,7 +20,7 @@ from rashomon_explorer.data.encoder import UnitEncoder, encoded_rows
 from rashomon_explorer.data.messages import check_unique
 from rashomon_explorer.data.tables import declared_labels, feature_names, find_features
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.privacy.ledger.tables import recognise_hashes, row_hashes
+from rashomon_explorer.privacy.ledger.tables import Hashes, recognise, row_hashes
 from rashomon_explorer.rows import ChunkedRows, Step
 from rashomon_explorer.rows.coercion import chunks_with_targets, is_chunked
 from rashomon_explorer.rows.columns import map_rows

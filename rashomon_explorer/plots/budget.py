@@ -76,7 +76,7 @@ def budget_bar(
     entered = told or [None] * len(charges)
     every = charges if planned is None else [*charges, planned]
     entered = entered if planned is None else [*entered, None]
-    running = running_epsilon(every, delta, order=order, told=entered)
+    running = running_epsilon(every, delta, order=order, divergences=entered)
     totals, after = running[: len(charges) + 1], running[-1]
     spent = totals[-1]
     figure = new_figure("Privacy budget spent", _spent_text(spent, after, budget), height=HEIGHT)
@@ -245,7 +245,7 @@ def charges_table(
         [entry.guarantee for entry in counted],
         delta,
         order=order,
-        told=[entry.divergence for entry in counted],
+        divergences=[entry.divergence for entry in counted],
     )
     places = accumulate(int(entry.counts) for entry in entries)
     frame = pd.DataFrame(

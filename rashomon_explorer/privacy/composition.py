@@ -554,10 +554,10 @@ def running_epsilon(
     delta: float,
     *,
     order: float | None = None,
-    told: Sequence[Divergence | None] | None = None,
+    divergences: Sequence[Divergence | None] | None = None,
 ) -> list[float]:
     """Total ε by :func:`adaptive_epsilon` after none, one, … and all of the charges."""
-    entered = told or [None] * len(charges)
+    entered = divergences or [None] * len(charges)
     steps = accumulate(
         zip(charges, entered, strict=True),
         lambda totals, charge: totals.plus(*charge),
@@ -568,5 +568,5 @@ def running_epsilon(
 
 def ledger_order(charges: Sequence[Guarantee]) -> float | None:
     """Rényi order at which charges are summed: that of the first charge's request."""
-    asked = charges[0].requested if charges else None
-    return None if asked is None else filter_order(*asked)
+    requested = charges[0].requested if charges else None
+    return None if requested is None else filter_order(*requested)

@@ -41,8 +41,8 @@ def test_totals_that_delta_pays_for():
 
 def test_exact_sums():
     total = ExactSum().plus(0.1).plus(math.inf).plus(0.2)
-    assert float(total) == math.inf and float(total.minus(math.inf)) == 0.1 + 0.2
-    assert float(total.minus(math.inf).minus(0.1)) == 0.2
+    assert float(total) == math.inf and float(total.plus(math.inf, -1)) == 0.1 + 0.2
+    assert float(total.plus(math.inf, -1).plus(0.1, -1)) == 0.2
 
 
 def entry(guarantee, state="started"):

@@ -279,7 +279,7 @@ def incremental_charge(whole: Guarantee, entry: LedgerEntry) -> Guarantee:
         assumptions=(*whole.assumptions, f"counts only together with charge {entry.id}"),
         pure_epsilon=_rest(whole.pure_epsilon, part.pure_epsilon),
         rho=_rest(whole.rho, part.rho),
-        mu=_root_rest(whole.mu, part.mu),
+        mu=_rest(whole.mu, part.mu, power=2),
         seeded=whole.seeded,
     )
 
@@ -288,8 +288,8 @@ def remaining_divergence(whole: Divergence | None, part: Divergence | None) -> D
     """Difference between the divergences of the whole and of a charge, rounded up."""
     if whole is None:
         return None
-    paid = 0.0 if part is None else part.value
-    return Divergence(_rest(whole.value, paid), whole.steady)
+    counted = 0.0 if part is None else part.value
+    return Divergence(_rest(whole.value, counted), whole.steady)
 
 
 def check_extendable(
@@ -340,21 +340,12 @@ def _check(whole: Guarantee, entry: LedgerEntry) -> None:
         raise ValueError("a cost with its own δ cannot be extended: reserve it in full")
 
 
-def _rest(whole: float, part: float) -> float:
-    """Least double above whole − part; infinite if the whole is infinite."""
+def _rest(whole: float, part: float, power: int = 1) -> float:
+    """Least double r with r^power ≥ whole^power − part^power; infinite if the whole is infinite."""
     if whole == math.inf or part >= whole:
         return math.inf if whole == math.inf else 0.0
-    missing = Fraction(whole) - Fraction(part)
-    rest = float(missing)
-    return rest if Fraction(rest) >= missing else math.nextafter(rest, math.inf)
-
-
-def _root_rest(whole: float, part: float) -> float:
-    """Upper bound on √(whole² − part²), about one double above it."""
-    if whole == math.inf or part >= whole:
-        return math.inf if whole == math.inf else 0.0
-    missing = Fraction(whole) ** 2 - Fraction(part) ** 2
-    rest = math.sqrt(missing)
-    while Fraction(rest) ** 2 < missing:
+    missing = Fraction(whole) ** power - Fraction(part) ** power
+    rest = float(missing) if power == 1 else math.sqrt(missing)
+    while Fraction(rest) ** power < missing:
         rest = math.nextafter(rest, math.inf)
     return rest

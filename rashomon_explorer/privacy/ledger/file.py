@@ -5,7 +5,7 @@ import os
 import secrets
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -89,11 +89,14 @@ BEGIN SELECT RAISE(ABORT, 'a budget is set once'); END""",
 )
 
 
+_TABLES = (_BUDGET, _TOTALS, _CHARGES, *_TRIGGERS)
+
+
 def create(connection: sqlite3.Connection, budget: tuple[float, float] | None) -> None:
     """Create the tables of an empty ledger, within the caller's transaction."""
-    _make_tables(connection)
+    _execute(connection, _TABLES)
     _name(connection)
-    _make_divergences(connection)
+    _execute(connection, DIVERGENCES)
     order = None if budget is None else filter_order(*budget)
     if budget is not None:
         write_budget(connection, budget)
@@ -120,16 +123,20 @@ def check_ours(connection: sqlite3.Connection, path: Path) -> int:
 
 def migrate(connection: sqlite3.Connection, version: int) -> None:
     """Migrate an older schema to the current one, within the caller's transaction."""
-    _FROM[version](connection)
+    if version == 1:
+        _from_1(connection)
+    if version == 2:
+        _from_2(connection)
     if version < 4:
         _name(connection)
-    _make_divergences(connection)
+    # Version 4 stores no Rényi order: the ledger keeps the rule of its version.
+    _execute(connection, DIVERGENCES)
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
 def _from_1(connection: sqlite3.Connection) -> None:
     """Migrate schema 1: it does not record whether a reservation began, so all are started."""
-    _make_tables(connection)
+    _execute(connection, _TABLES)
     totals = Totals()
     old = connection.execute(
         "SELECT id, reserved_at, iif(committed_at IS NULL, 'started', 'committed'), who, note, "
@@ -151,7 +158,7 @@ def _from_2(connection: sqlite3.Connection) -> None:
     for trigger in ("charges_stay", "charges_keep", "charges_end_once"):
         connection.execute(f"DROP TRIGGER {trigger}")
     connection.execute("ALTER TABLE charges RENAME TO old_charges")
-    _make_tables(connection)
+    _execute(connection, _TABLES)
     kept = "id, reserved_at, voided_at, voided_by, voided_why, who, note, parameters, guarantee"
     connection.execute(
         f"INSERT INTO charges ({kept}, leaks, state) SELECT {kept}, leaks, "
@@ -162,25 +169,13 @@ def _from_2(connection: sqlite3.Connection) -> None:
     connection.execute("DROP TABLE old_charges")
 
 
-def _from_3(connection: sqlite3.Connection) -> None:
-    """Migrate schema 3: add the random name."""
-
-
-def _from_4(connection: sqlite3.Connection) -> None:
-    """Migrate schema 4: it stores no Rényi order, so the ledger keeps the rule of its version."""
-
-
-_FROM = {1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4}
-
-
-def _make_divergences(connection: sqlite3.Connection) -> None:
-    for statement in DIVERGENCES:
+def _execute(connection: sqlite3.Connection, statements: Iterable[str]) -> None:
+    for statement in statements:
         connection.execute(statement)
 
 
 def _name(connection: sqlite3.Connection) -> None:
-    for statement in _IDENTITY:
-        connection.execute(statement)
+    _execute(connection, _IDENTITY)
     connection.execute("INSERT INTO identity (id, name) VALUES (1, ?)", (secrets.token_hex(16),))
 
 
@@ -190,11 +185,6 @@ def read_identity(connection: sqlite3.Connection) -> str | None:
         return None
     row = connection.execute("SELECT name FROM identity").fetchone()
     return None if row is None else str(row[0])
-
-
-def _make_tables(connection: sqlite3.Connection) -> None:
-    for statement in (_BUDGET, _TOTALS, _CHARGES, *_TRIGGERS):
-        connection.execute(statement)
 
 
 def read_budget(connection: sqlite3.Connection) -> tuple[float, float] | None:

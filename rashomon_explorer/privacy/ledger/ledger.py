@@ -328,15 +328,15 @@ class Ledger(ReprMixin):
         check_covered(guarantee, ledger_delta(budget), rule, totals.order)
         with self._writing() as connection:
             budget, totals = read_budget(connection), checked_totals(connection, self.path)
-            told = totals.charge_divergence(guarantee)
+            entered = totals.charge_divergence(guarantee)
             if extends is not None:
                 check_extendable(extends, self.path, self._identity, read_entries(connection))
                 guarantee = incremental_charge(guarantee, find_entry(connection, extends.id))
-                told = remaining_divergence(told, read_divergence(connection, extends.id))
+                entered = remaining_divergence(entered, read_divergence(connection, extends.id))
                 parameters[EXTENDS] = extends.id
             if budget is not None:
-                refuse_past(budget, totals, guarantee, told)
-            number = insert_charge(connection, totals, guarantee, told, note, parameters)
+                refuse_past(budget, totals, guarantee, entered)
+            number = insert_charge(connection, totals, guarantee, entered, note, parameters)
         return Charge(number, self._mark, self.path, self._identity, extends)
 
     def _title(self) -> str:

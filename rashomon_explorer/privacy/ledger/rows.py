@@ -5,6 +5,7 @@ import json
 import math
 import os
 import sqlite3
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -54,12 +55,12 @@ def insert_charge(
     connection: sqlite3.Connection,
     totals: Totals,
     guarantee: Guarantee,
-    told: Divergence | None,
+    entered: Divergence | None,
     note: str,
     parameters: dict[str, Any],
 ) -> int:
     """Write a reservation and the new totals; return its number."""
-    totals = totals.plus(guarantee, told)
+    totals = totals.plus(guarantee, entered)
     cursor = connection.execute(
         "INSERT INTO charges (reserved_at, who, note, parameters, guarantee, leaks) "
         "VALUES (?, ?, ?, ?, ?, ?)",
@@ -73,8 +74,8 @@ def insert_charge(
         ),
     )
     number = int(cursor.lastrowid or 0)
-    if told is not None:
-        write_divergence(connection, number, told)
+    if entered is not None:
+        write_divergence(connection, number, entered)
     write_totals(connection, totals)
     return number
 
@@ -106,8 +107,8 @@ def mark(connection: sqlite3.Connection, number: int, state: str, why: str) -> N
         {"now": _now(), "who": _who(), "why": why, "id": number},
     )
     if state == "voided":
-        told = read_divergence(connection, number)
-        write_totals(connection, read_totals(connection).minus(entry.guarantee, told))
+        entered = read_divergence(connection, number)
+        write_totals(connection, read_totals(connection).minus(entry.guarantee, entered))
 
 
 def _check_not_shown(connection: sqlite3.Connection, entry: LedgerEntry) -> None:
@@ -183,20 +184,11 @@ def checked_totals(connection: sqlite3.Connection, path: Path) -> Totals:
 
 
 def _entry(row: tuple[Any, ...]) -> LedgerEntry:
-    number, who, when, note, parameters, guarantee, state, *voided, value, steady = row
-    return LedgerEntry(
-        id=number,
-        who=who,
-        when=when,
-        note=note,
-        parameters=json.loads(parameters),
-        guarantee=read_guarantee(number, guarantee),
-        state=state,
-        voided_by=voided[0],
-        voided_when=voided[1],
-        voided_why=voided[2],
-        divergence=None if value is None else Divergence(value, bool(steady)),
-    )
+    number, who, when, note, parameters, guarantee, *rest, value, steady = row
+    proved = read_guarantee(number, guarantee)
+    divergence = None if value is None else Divergence(value, bool(steady))
+    entry = LedgerEntry(number, who, when, note, json.loads(parameters), proved, *rest)
+    return replace(entry, divergence=divergence)
 
 
 def _now() -> str:
@@ -204,14 +196,11 @@ def _now() -> str:
 
 
 def _who() -> str:
-    return f"{_user()} (process {os.getpid()})"
-
-
-def _user() -> str:
     try:
-        return getpass.getuser()
+        user = getpass.getuser()
     except (KeyError, OSError, ImportError):  # a container user without a name
-        return "unknown"
+        user = "unknown"
+    return f"{user} (process {os.getpid()})"
 
 
 Budget = tuple[float, float]  # ε and δ
@@ -254,7 +243,7 @@ def ledger_delta(budget: Budget | None) -> float:
 
 
 def refuse_past(
-    budget: Budget, spent: Totals, guarantee: Guarantee, told: Divergence | None = None
+    budget: Budget, spent: Totals, guarantee: Guarantee, entered: Divergence | None = None
 ) -> None:
     """Raise a BudgetExceededError if a charge exceeds the budget; state the remaining ε."""
     epsilon, delta = budget
@@ -264,7 +253,7 @@ def refuse_past(
             "their composition: record (ε, δ) charges in a ledger that begins with one"
         )
     before = spent.epsilon(delta)
-    after = spent.plus(guarantee, told).epsilon(delta)
+    after = spent.plus(guarantee, entered).epsilon(delta)
     if not within(after, budget):
         raise BudgetExceededError(
             f"this would bring the total to ε={rounded_up(after)} at δ={delta:g}, past the budget "

@@ -139,16 +139,13 @@ def recognise(ledger: Path, rows: Any) -> tuple[str, ...]:
     others = tuple(name for name in known if name != ledger.name)
     if others:
         warnings.warn(
-            same_table(others, ledger.name), SameTableWarning, stacklevel=warn_stacklevel()
+            f"the rows charged to {ledger.name} were also charged to {', '.join(others)}, and the "
+            "budgets add up for the people in them: use one ledger for one table. (Curator: this "
+            "was read from private rows.)",
+            SameTableWarning,
+            stacklevel=warn_stacklevel(),
         )
     return others
-
-
-def recognise_hashes(
-    ledger: Path, shape: tuple[int, int], each: NDArray[np.uint64]
-) -> tuple[str, ...]:
-    """Like :func:`recognise`, for a table outside memory, by the hashes of its rows."""
-    return recognise(ledger, Hashes(shape, each))
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,16 +160,6 @@ def _found(rows: Any, key: bytes) -> bytes:
     if isinstance(rows, Hashes):
         return of_hashes(rows.shape, rows.each, key)
     return fingerprint(rows, key)
-
-
-def same_table(others: tuple[str, ...], ledger: str) -> str:
-    """Warning that a table was also charged to other ledgers."""
-    return (
-        f"the rows charged to {ledger} were also charged to {', '.join(others)}, and the budgets "
-        f"add up for the people in them: use one ledger for one table. (Curator: this was read "
-        f"from "
-        "private rows.)"
-    )
 
 
 def warn_unkept(folder: Path, error: Exception) -> None:

@@ -38,17 +38,11 @@ class ExactSum:
             whole += count * (numerator << (_LEAST_DOUBLE_BITS - denominator.bit_length() + 1))
         return cls(Fraction(whole, 1 << _LEAST_DOUBLE_BITS), infinite)
 
-    def plus(self, value: float) -> "ExactSum":
-        """Return the sum with ``value`` added."""
+    def plus(self, value: float, times: int = 1) -> "ExactSum":
+        """Return the sum with ``value`` added; once less for −1, after it was added."""
         if value == math.inf:
-            return ExactSum(self.finite, self.infinite + 1)
-        return ExactSum(self.finite + Fraction(value), self.infinite)
-
-    def minus(self, value: float) -> "ExactSum":
-        """Return the sum without ``value``, which must have been added before."""
-        if value == math.inf:
-            return ExactSum(self.finite, self.infinite - 1)
-        return ExactSum(self.finite - Fraction(value), self.infinite)
+            return ExactSum(self.finite, self.infinite + times)
+        return ExactSum(self.finite + times * Fraction(value), self.infinite)
 
     def __float__(self) -> float:
         try:
@@ -89,14 +83,14 @@ class Totals:
             name: ExactSum.of((getattr(charge, name), count) for charge, _, count in counted)
             for name in _SUMMED
         }
-        told = [(told, count) for _, told, count in counted if told is not None]
+        entered = [(one, count) for _, one, count in counted if one is not None]
         return cls(
             sum(count for _, _, count in counted),
             leaks,
             sums,
             order,
-            ExactSum.of((one.value, count) for one, count in told),
-            sum(count for one, count in told if not one.steady),
+            ExactSum.of((one.value, count) for one, count in entered),
+            sum(count for one, count in entered if not one.steady),
         )
 
     def charge_divergence(self, charge: Guarantee) -> Divergence | None:
@@ -105,26 +99,26 @@ class Totals:
             return None
         return entered_at(charge, self.order)
 
-    def plus(self, charge: Guarantee, told: Divergence | None = None) -> "Totals":
+    def plus(self, charge: Guarantee, divergence: Divergence | None = None) -> "Totals":
         """Return the totals with one more charge, whose divergence may be given."""
         leaks = self.leaks if self.live else takes_delta(charge)
-        sums = {name: total.plus(getattr(charge, name)) for name, total in self.sums.items()}
-        told = told or self.charge_divergence(charge)
-        if told is None:
-            return replace(self, live=self.live + 1, leaks=leaks, sums=sums)
-        divergences, unsteady = self.divergences.plus(told.value), self.unsteady + (not told.steady)
-        return Totals(self.live + 1, leaks, sums, self.order, divergences, unsteady)
+        return replace(self._changed(charge, divergence, 1), leaks=leaks)
 
-    def minus(self, charge: Guarantee, told: Divergence | None = None) -> "Totals":
+    def minus(self, charge: Guarantee, divergence: Divergence | None = None) -> "Totals":
         """Return the totals without a charge under which nothing ran."""
         leaks = self.leaks if self.live > 1 else None
-        sums = {name: total.minus(getattr(charge, name)) for name, total in self.sums.items()}
-        told = told or self.charge_divergence(charge)
-        if told is None:
-            return replace(self, live=self.live - 1, leaks=leaks, sums=sums)
-        left = self.divergences.minus(told.value)
-        return Totals(
-            self.live - 1, leaks, sums, self.order, left, self.unsteady - (not told.steady)
+        return replace(self._changed(charge, divergence, -1), leaks=leaks)
+
+    def _changed(self, charge: Guarantee, divergence: Divergence | None, times: int) -> "Totals":
+        sums = {name: one.plus(getattr(charge, name), times) for name, one in self.sums.items()}
+        changed = replace(self, live=self.live + times, sums=sums)
+        entered = divergence or self.charge_divergence(charge)
+        if entered is None:
+            return changed
+        return replace(
+            changed,
+            divergences=self.divergences.plus(entered.value, times),
+            unsteady=self.unsteady + times * (not entered.steady),
         )
 
     def epsilon(self, delta: float) -> float:
@@ -240,11 +234,11 @@ def write_order(connection: sqlite3.Connection, order: float) -> None:
     connection.execute("INSERT INTO renyi_order (id, value) VALUES (1, ?)", (order,))
 
 
-def write_divergence(connection: sqlite3.Connection, charge: int, told: Divergence) -> None:
+def write_divergence(connection: sqlite3.Connection, charge: int, divergence: Divergence) -> None:
     """Write the divergence of a charge, which cannot be changed later."""
     connection.execute(
         "INSERT INTO divergences (charge, value, steady) VALUES (?, ?, ?)",
-        (charge, told.value, told.steady),
+        (charge, divergence.value, divergence.steady),
     )
 
 

@@ -148,7 +148,7 @@ def _totals(
         [entry.guarantee for entry in kept],
         delta,
         order=order,
-        told=[entry.divergence for entry in kept],
+        divergences=[entry.divergence for entry in kept],
     )
     counted = accumulate(int(entry.counts) for entry in entries)
     return [rounded_up(running[count]) for count in counted]
