@@ -233,7 +233,7 @@ class Table:
     def recognised(self, ledger: Path) -> None:
         """Record the table in the registry next to a ledger; warn if another ledger charged it."""
         hashes = self.reduce(_hashes, merge=append_parts)
-        recognise_hashes(ledger, self.shape, np.concatenate(hashes))
+        recognise(ledger, Hashes(self.shape, np.concatenate(hashes)))
 
     def _checked(self, rows: Any, targets: Any) -> tuple[FloatArray, NDArray[Any]]:
         try:
