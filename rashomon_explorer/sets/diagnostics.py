@@ -11,7 +11,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import FloatArray
@@ -21,32 +20,18 @@ if TYPE_CHECKING:
 
 
 _FEWEST_DRAWS = 4
-_TAILS = (0.05, 0.95)
-
-
-def chain_diagnostics(draws: ArrayLike, names: Sequence[str] | None = None) -> pd.DataFrame:
-    """Rank-normalised split R-hat, and bulk and tail effective sample sizes; not private."""
-    chains = _checked(draws)
-    labels = _names(names, chains.shape[2])
-    if len(chains) == 1:
-        half = chains.shape[1] // 2
-        chains = np.stack([chains[0, :half], chains[0, -half:]])
-    measure = _arviz("arviz_stats.base").array_stats
-    axes = {"chain_axis": 0, "draw_axis": 1}
-    with np.errstate(divide="ignore", invalid="ignore"):  # for a constant parameter
-        columns = {
-            "r_hat": measure.rhat(chains, **axes),
-            "ess_bulk": measure.ess(chains, method="bulk", **axes),
-            "ess_tail": measure.ess(chains, method="tail", prob=_TAILS, **axes),
-        }
-    table = pd.DataFrame(columns, index=pd.Index(labels, name="parameter"))
-    table[np.ptp(chains, axis=(0, 1)) == 0] = np.nan
-    return table
 
 
 def effective_size(values: ArrayLike) -> float:
     """Effective sample size of the mean of values along chains, by ArviZ; not private."""
-    chains = _checked(np.asarray(values, dtype=float)[..., None])[..., 0]
+    chains = _three_axes(np.asarray(values, dtype=float)[..., None])[..., 0]
+    fewest = _FEWEST_DRAWS if len(chains) > 1 else 2 * _FEWEST_DRAWS
+    if chains.shape[1] < fewest:
+        raise ValueError(
+            f"{len(chains)} chain(s) need at least {fewest} draws each, got {chains.shape[1]}"
+        )
+    if not np.isfinite(chains).all():
+        raise ValueError("draws must be finite, got NaN or infinity")
     if np.ptp(chains) == 0:
         return float("nan")
     if len(chains) == 1:
@@ -66,6 +51,10 @@ def to_data_tree(
 ) -> "DataTree":
     """ArviZ container of draws and their losses; not private."""
     chains = _three_axes(draws)
+    width = chains.shape[2]
+    labels = [f"x{column}" for column in range(width)] if names is None else list(names)
+    if len(labels) != width:
+        raise ValueError(f"names must name {width} parameters, got {len(labels)}")
     values = np.asarray(losses, dtype=float)
     if values.shape != chains.shape[:2]:
         raise ValueError(
@@ -74,7 +63,7 @@ def to_data_tree(
         )
     tree: DataTree = _arviz("arviz_base").from_dict(
         {"posterior": {"coef": chains}, "sample_stats": {"loss": values}},
-        coords={"parameter": _names(names, chains.shape[2])},
+        coords={"parameter": labels},
         dims={"coef": ["parameter"]},
         attrs={"/": {**(attributes or {}), "view": "curator: not private"}},
     )
@@ -92,18 +81,6 @@ def _arviz(name: str) -> ModuleType:
         ) from error
 
 
-def _checked(draws: ArrayLike) -> FloatArray:
-    chains = _three_axes(draws)
-    fewest = _FEWEST_DRAWS if len(chains) > 1 else 2 * _FEWEST_DRAWS
-    if chains.shape[1] < fewest:
-        raise ValueError(
-            f"{len(chains)} chain(s) need at least {fewest} draws each, got {chains.shape[1]}"
-        )
-    if not np.isfinite(chains).all():
-        raise ValueError("draws must be finite, got NaN or infinity")
-    return chains
-
-
 def _three_axes(draws: ArrayLike) -> FloatArray:
     chains = np.asarray(draws, dtype=float)
     if chains.ndim != 3 or 0 in chains.shape:
@@ -112,10 +89,3 @@ def _three_axes(draws: ArrayLike) -> FloatArray:
             f"{chains.shape}"
         )
     return chains
-
-
-def _names(names: Sequence[str] | None, count: int) -> list[str]:
-    labels = [f"x{column}" for column in range(count)] if names is None else list(names)
-    if len(labels) != count:
-        raise ValueError(f"names must name {count} parameters, got {len(labels)}")
-    return labels
