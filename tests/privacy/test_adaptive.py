@@ -23,7 +23,6 @@ from rashomon_explorer.privacy import (
 )
 from rashomon_explorer.privacy.composition import ledger_order
 from rashomon_explorer.privacy.conversions import filter_order, gdp_epsilon, zcdp_rho
-from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.privacy.tradeoff import BoundedRange
 
 Rule = Callable[[list[Guarantee]], float]
@@ -133,22 +132,6 @@ def test_without_leaks_it_is_plain_composition(parts: list[Guarantee], delta: fl
     assert adaptive_epsilon(parts, delta) == compose(parts).epsilon(delta)
 
 
-def test_leaks_leave_no_delta_for_zcdp() -> None:
-    leak = approximate(0.5, 1e-7)
-    assert adaptive_epsilon([leak, *[bounded_range(0.1)] * 100], 1e-6) == pytest.approx(10.5)
-    assert adaptive_epsilon([leak, zcdp(0.001)], 1e-6) == math.inf
-
-
-def test_a_leak_cannot_come_later() -> None:
-    assert adaptive_epsilon([pure(0.1), approximate(0.5, 1e-7)], 1e-6) == math.inf
-
-
-def test_delta_is_spent_once() -> None:
-    third = approximate(1.0, 1e-6 / 3)
-    assert adaptive_epsilon([third] * 3, 1e-6) == 3.0
-    assert adaptive_epsilon([third] * 4, 1e-6) == math.inf
-
-
 @pytest.mark.parametrize("eta", [1e-3, 0.1, 1.0, 5.0])
 def test_exact_draws_are_cheaper_by_zcdp_than_by_gaussian_dp(eta: float) -> None:
     """Why a ledger counts ρ: the least μ whose Gaussian is below bounded range is above η/2."""
@@ -167,10 +150,6 @@ def test_what_a_ledger_of_gaussian_dp_would_gain_and_lose(epsilon: float) -> Non
     mu = 10 * 2 * ndtri(1 / (1 + math.exp(-math.sqrt(8 * rho) / 10 / 2)))
     assert 1.17 < gdp_epsilon(mu, 1e-6) / epsilon < 1.23
     assert 0.92 < gdp_epsilon(math.sqrt(2 * rho), 1e-6) / epsilon < 0.94
-
-
-def test_no_guarantee_is_infinite() -> None:
-    assert adaptive_epsilon([pure(0.1), no_guarantee("chain")], 0.1) == math.inf
 
 
 def test_the_first_charge_settles_the_order():

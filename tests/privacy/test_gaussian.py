@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from rashomon_explorer.privacy import compose, gdp, pure, zcdp
-from rashomon_explorer.privacy.composition import adaptive_epsilon
+from rashomon_explorer.privacy import gdp, zcdp
 from rashomon_explorer.privacy.conversions import gdp_delta, gdp_epsilon, gdp_mu
 
 MU = st.floats(1e-3, 20.0)
@@ -59,13 +58,6 @@ def test_gaussian_dp_is_never_worse_than_the_zcdp_it_implies(mu: float, delta: f
     assert gdp(mu).epsilon(delta) <= zcdp(mu * mu / 2).epsilon(delta) * (1 + 1e-9)
 
 
-def test_the_squares_of_mu_add_up() -> None:
-    total = compose([gdp(0.3), gdp(0.4)])
-    assert total.mu == pytest.approx(0.5)
-    assert total.epsilon(1e-6) == pytest.approx(gdp(0.5).epsilon(1e-6))
-    assert compose([gdp(0.3), pure(0.4)]).mu == math.inf
-
-
 def test_extremes_neither_overflow_nor_promise_too_much() -> None:
     assert gdp_delta(1e-200, 1.0) == math.ulp(0.0)  # not 0, which would be pure DP
     assert gdp_delta(200.0, 0.0) == pytest.approx(1.0)
@@ -76,11 +68,6 @@ def test_extremes_neither_overflow_nor_promise_too_much() -> None:
     assert gdp_epsilon(0.0, 0.0) == 0.0
     deltas = [gdp_delta(80.0, epsilon) for epsilon in np.linspace(0, 6000, 400)]
     assert all(later <= earlier for earlier, later in pairwise(deltas))
-
-
-def test_a_ledger_counts_gaussian_charges_as_zcdp() -> None:
-    charges = [gdp(0.3), zcdp(0.01), gdp(0.2)]
-    assert adaptive_epsilon(charges, 1e-6) == pytest.approx(zcdp(0.045 + 0.01 + 0.02).epsilon(1e-6))
 
 
 @pytest.mark.parametrize(

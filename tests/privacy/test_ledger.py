@@ -183,10 +183,8 @@ class TestBudget:
             Ledger.create(path, **budget)
         assert not path.exists()
 
-    def test_half_a_budget_is_pure(self, path: Path) -> None:
-        assert Ledger.create(path, epsilon=1.0).budget == (1.0, 0.0)
-
     def test_a_budget_is_set_once(self, path: Path) -> None:
+        assert Ledger.create(path.with_name("pure"), epsilon=1.0).budget == (1.0, 0.0)
         ledger = Ledger.create(path, epsilon=1.0, delta=1e-6)
         for other in ({"epsilon": 2.0, "delta": 1e-6}, {"epsilon": 1.0}):
             with pytest.raises(LedgerError, match="a budget is set once"):
@@ -277,39 +275,24 @@ class TestEntries:
         (entry,) = ledger.entries()
         assert entry.state == "committed"
 
-    def test_reserved_counts_as_spent(self, path: Path) -> None:
-        ledger = Ledger.create(path, epsilon=1.0)
-        ledger.reserve(pure(0.75))
-        assert ledger.spent() == 0.75
-        with pytest.raises(BudgetExceededError):
-            ledger.reserve(pure(0.5))
-
-    def test_commit_closes_only_its_own_charge(self, path: Path) -> None:
-        ledger = Ledger.create(path)
-        first, _ = ledger.reserve(pure(0.1)), ledger.reserve(pure(0.2))
-        first.commit()
-        assert [entry.state for entry in ledger.entries()] == ["committed", "reserved"]
-
     def test_parameters_that_cannot_be_written_leave_nothing(self, path: Path) -> None:
         ledger = Ledger.create(path)
         with pytest.raises(TypeError):
             ledger.reserve(pure(0.1), parameters={"rows": object()})
+        with pytest.raises(TypeError, match=r"such as pure\(epsilon=0\.5\), got 0\.3"):
+            ledger.reserve(0.3)  # type: ignore[arg-type]
         assert ledger.entries() == []
         ledger.reserve(pure(0.1))
 
-    def test_states_of_a_charge(self, path: Path) -> None:
-        ledger = Ledger.create(path, epsilon=1.0)
-        charge, states = ledger.reserve(pure(0.5)), []
+    def test_a_charge_is_spent_in_every_state_and_marks_no_other(self, path: Path) -> None:
+        with Ledger.create(path, epsilon=1.0) as ledger:
+            charge, states = ledger.reserve(pure(0.5)), []
+            ledger.reserve(pure(0.25))
         for step in (lambda: None, charge.start, charge.start, charge.commit, charge.start):
             step()
             states.append(ledger.entries()[0].state)
-            assert ledger.spent() == 0.5
+            assert ledger.spent() == 0.75 and ledger.entries()[1].state == "reserved"
         assert states == ["reserved", "started", "started", "committed", "committed"]
-
-    def test_a_context_manager(self, path: Path) -> None:
-        with Ledger.create(path) as ledger:
-            ledger.reserve(pure(0.1))
-        assert len(ledger.entries()) == 1
 
 
 class TestCopies:
@@ -346,24 +329,30 @@ class TestCopies:
 
 
 class TestFiles:
-    def test_text_is_not_a_ledger_and_stays_as_it_is(self, path: Path) -> None:
-        path.write_text("epsilon,delta\n1,2\n" * 100)
-        before = path.read_bytes()
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            ("text", "file is not a database"),
+            ("database", "not a privacy ledger"),
+            ("folder", "cannot open"),
+            ("", r"create the ledger with Ledger\.create"),
+        ],
+    )
+    def test_what_is_no_ledger_stays_as_it_is(self, path: Path, content: str, message: str) -> None:
+        if content == "text":
+            path.write_text("epsilon,delta\n1,2\n" * 100)
+        elif content == "database":
+            with sqlite3.connect(path) as connection:
+                connection.execute("CREATE TABLE entries (id)")
+            connection.close()
+        elif content == "folder":
+            path.mkdir()
+        before = path.read_bytes() if path.is_file() else b""
         for door in (Ledger, Ledger.open):
-            with pytest.raises(LedgerError, match="file is not a database"):
+            with pytest.raises(LedgerError, match=message):
                 door(path)
-        assert path.read_bytes() == before
-
-    def test_another_database_is_not_a_ledger_and_stays_as_it_is(self, path: Path) -> None:
-        connection = sqlite3.connect(path)
-        connection.execute("CREATE TABLE entries (id)")
-        connection.commit()
-        connection.close()
-        before = path.read_bytes()
-        for door in (Ledger, Ledger.open):
-            with pytest.raises(LedgerError, match="not a privacy ledger"):
-                door(path)
-        assert path.read_bytes() == before
+        assert path.is_dir() or (path.read_bytes() if content else b"") == before
+        assert path.exists() == bool(content)
 
     def test_an_empty_file_is_a_lost_ledger_and_gets_no_budget(self, path: Path) -> None:
         ledger = Ledger.create(path, epsilon=1.0)
@@ -391,6 +380,12 @@ class TestFiles:
         with pytest.raises(LedgerError, match="a file at"):
             Ledger.create(tmp_path / "dangling", epsilon=1.0)
         assert not (tmp_path / "gone").exists()
+        with pytest.raises(LedgerError, match=r"folder .* does not exist"):
+            Ledger.create(tmp_path / "no" / "data.ledger")
+        path.unlink()
+        with pytest.raises(LedgerError, match="there is no ledger"):
+            ledger.reserve(pure(0.1))
+        assert not path.exists()
 
     def test_a_new_ledger_does_not_inherit_a_lost_ones_journal(self, path: Path) -> None:
         path.with_name(path.name + "-journal").write_bytes(b"pages")
@@ -407,27 +402,6 @@ class TestFiles:
         monkeypatch.setattr(ledger_file, "create", full)
         with pytest.raises(LedgerError, match="disk is full"):
             Ledger.create(path, epsilon=1.0)
-        assert not path.exists()
-
-    def test_a_folder(self, tmp_path: Path) -> None:
-        for door in (Ledger, Ledger.open):
-            with pytest.raises(LedgerError, match="cannot open"):
-                door(tmp_path)
-
-    def test_a_missing_folder(self, tmp_path: Path) -> None:
-        with pytest.raises(LedgerError, match=r"folder .* does not exist"):
-            Ledger.create(tmp_path / "no" / "data.ledger")
-
-    def test_a_missing_ledger_is_not_made_by_looking(self, path: Path) -> None:
-        with pytest.raises(LedgerError, match=r"create the ledger with Ledger\.create"):
-            Ledger(path)
-        assert not path.exists()
-
-    def test_a_ledger_that_vanished_is_not_made_anew(self, path: Path) -> None:
-        ledger = Ledger.create(path, epsilon=1.0)
-        path.unlink()
-        with pytest.raises(LedgerError, match="there is no ledger"):
-            ledger.reserve(pure(0.1))
         assert not path.exists()
 
     def test_a_newer_schema_is_refused(self, path: Path) -> None:
@@ -455,6 +429,13 @@ class TestFiles:
         for look in (ledger.entries, ledger.check, ledger.export):
             with pytest.raises(LedgerError, match="charge 1 of the ledger cannot be read"):
                 look()
+
+    @pytest.mark.parametrize("value", ["NULL", "'much'", "-1.0", "1e400 - 1e400"])
+    def test_a_budget_that_is_none_is_refused(self, path: Path, value: str) -> None:
+        ledger = Ledger.create(path, epsilon=1.0, delta=1e-6)
+        tamper(path, f"UPDATE budget SET epsilon = {value}")
+        with pytest.raises(LedgerError, match="another program changed the file"):
+            ledger.reserve(pure(0.1))
 
     @pytest.mark.parametrize("change", ["DELETE FROM charges", "UPDATE charges SET id = id + 1"])
     def test_a_charge_neither_disappears_nor_changes(self, path: Path, change: str) -> None:
@@ -642,12 +623,6 @@ Ledger(path).reserve(pure(0.75))
         assert ledger.entries() == []
         ledger.reserve(pure(1.0))
 
-    def test_a_bare_number_is_no_guarantee(self, path: Path) -> None:
-        ledger = Ledger.create(path, epsilon=1.0)
-        with pytest.raises(TypeError, match=r"such as pure\(epsilon=0\.5\), got 0\.3"):
-            ledger.reserve(0.3)  # type: ignore[arg-type]
-        assert ledger.entries() == []
-
     def test_of_processes_that_create_the_file_at_once_one_does(self, path: Path) -> None:
         code = """
 try:
@@ -660,15 +635,3 @@ except RuntimeError:
         budget = Ledger(path).budget
         assert budget is not None
         assert str(budget[0]) == sorted(said)[0]
-
-
-@pytest.mark.parametrize("value", ["NULL", "'much'", "-1.0", "1e400 - 1e400"])
-def test_a_budget_that_is_none_is_refused(value: str, tmp_path: Path) -> None:
-    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=1.0, delta=1e-6)
-    with sqlite3.connect(ledger.path) as connection:
-        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'"):
-            connection.execute(f"DROP TRIGGER {name}")
-        connection.execute(f"UPDATE budget SET epsilon = {value}")
-    connection.close()
-    with pytest.raises(LedgerError, match="another program changed the file"):
-        ledger.reserve(pure(0.1))
