@@ -1,4 +1,4 @@
-"""Curves over ψ, groups, and the table over a Rashomon set."""
+"""The table of measures over a Rashomon set."""
 
 import math
 from dataclasses import replace
@@ -7,36 +7,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.typing import NDArray
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import (
     ambiguity,
-    by_group,
     disagreement,
-    discrepancy,
-    multiplicity_curve,
     multiplicity_table,
     rashomon_capacity,
 )
-from rashomon_explorer.measures.multiplicity import MEASURES, cohen_kappa, range_width
+from rashomon_explorer.measures.multiplicity import MEASURES, range_width
 from rashomon_explorer.sets import RashomonSet
 
 RNG = np.random.default_rng(0)
-SCORES = RNG.random((40, 60))
-EXCESS = RNG.random(40).round(2)
-PSI = np.array([0.5, -0.1, 0.07, 0.5, 2.0, *RNG.random(6)])
-GROUPS = RNG.choice(["old", "young"], 60)
-LOWER_BOUNDS = [name for name, measure in MEASURES.items() if measure.sampled == "lower bound"]
 X = RNG.uniform(-0.5, 0.5, (80, 3))
 Y = (X[:, 0] + 0.3 * RNG.standard_normal(80) > 0).astype(int)
-
-
-def of(name: str) -> tuple[NDArray[Any], dict[str, Any]]:
-    """Values that a measure asks for, and options it needs."""
-    values = np.digitize(SCORES, [0.2, 0.9]) if MEASURES[name].of == "labels" else SCORES
-    return values, {"tolerance": 0.3} if "tolerance" in MEASURES[name].options else {}
 
 
 @pytest.fixture(scope="module")
@@ -48,100 +33,13 @@ def models() -> RashomonSet:
     return found.rashomon_set_
 
 
-@pytest.mark.parametrize("name", MEASURES)
-def test_a_curve_is_the_measure_of_each_nested_set(name: str) -> None:
-    values, options = of(name)
-    if "baseline" in MEASURES[name].options:
-        options["baseline"] = values[7]
-    curve = multiplicity_curve(name, values, EXCESS, PSI, **options)
-    for psi, value in zip(PSI, curve, strict=True):
-        inside = values[EXCESS <= psi]
-        if len(inside) == 0:
-            assert math.isnan(value)
-            continue
-        anew = multiplicity_curve(name, inside, np.zeros(len(inside)), 1.0, **options)[0]
-        assert value == pytest.approx(anew, nan_ok=True)
-
-
-@pytest.mark.parametrize("name", LOWER_BOUNDS)
-def test_extremes_never_fall_along_the_curve(name: str) -> None:
-    values, options = of(name)
-    curve = multiplicity_curve(name, values, EXCESS, np.linspace(0.05, 1, 30), **options)
-    assert (np.diff(curve) >= 0).all()
-    assert curve[-1] > 0
-
-
-@pytest.mark.parametrize(
-    ("name", "function"),
-    [
-        ("ambiguity", ambiguity),
-        ("any_pair_discrepancy", lambda labels: discrepancy(labels, "any pair")),
-        ("disagreement", disagreement),
-        ("cohen_kappa", cohen_kappa),
-        ("range_width", range_width),
-        ("rashomon_capacity", lambda scores: rashomon_capacity(scores).mean()),
-    ],
-)
-def test_names_mean_the_functions(name: str, function: Any) -> None:
-    values, _ = of(name)
-    assert multiplicity_curve(name, values, EXCESS, 1.0)[0] == pytest.approx(function(values))
-    ordered = values[np.argsort(EXCESS, kind="stable")]
-    by_name = multiplicity_curve(name, ordered, np.sort(EXCESS), PSI)
-    by_function = multiplicity_curve(function, ordered, np.sort(EXCESS), PSI)
-    assert np.allclose(by_name, by_function, equal_nan=True)
-
-
-def test_several_classes_have_a_curve_of_capacity() -> None:
-    scores = RNG.dirichlet([1, 1, 1], (12, 5))
-    scores /= scores.sum(axis=2, keepdims=True)
-    curve = multiplicity_curve("rashomon_capacity", scores, np.arange(12) / 12, [0.3, 0.99])
-    expected = [rashomon_capacity(scores[:k]).mean() for k in (4, 12)]
-    assert np.allclose(curve, expected)
-
-
-def test_a_baseline_by_place_is_the_same_model_for_every_threshold() -> None:
-    labels = [[1, 1], [0, 1], [0, 0]]
-    curve = multiplicity_curve("ambiguity", labels, [0.9, 0.1, 0.5], [0.2, 0.6, 1.0], baseline=0)
-    assert curve.tolist() == [0.5, 1.0, 1.0]
-
-
-@pytest.mark.parametrize("name", MEASURES)
-def test_a_group_is_the_measure_of_its_rows(name: str) -> None:
-    values, options = of(name)
-    table = by_group(name, values, GROUPS, **options)
-    assert table["rows"].tolist() == [(GROUPS == g).sum() for g in table.index]
-    for group, value in table["value"].items():
-        part = values[:, GROUPS == group]
-        anew = multiplicity_curve(name, part, np.zeros(40), 0.0, **options)[0]
-        assert value == pytest.approx(anew)
-
-
-def test_means_of_groups_make_the_whole() -> None:
-    values, _ = of("disagreement")
-    table = by_group(disagreement, values, GROUPS)
-    assert np.average(table["value"], weights=table["rows"]) == pytest.approx(disagreement(values))
-    baseline = values[3]
-    table = by_group(
-        "ambiguity", values, pd.Series(GROUPS, index=range(60, 0, -1)), baseline=baseline
-    )
-    whole = ambiguity(values, baseline)
-    assert np.average(table["value"], weights=table["rows"]) == pytest.approx(whole)
-
-
-def test_a_category_without_rows_is_listed_without_a_value() -> None:
-    groups = pd.Categorical(["a", "b", "a"], categories=["a", "b", "nobody"])
-    table = by_group("ambiguity", [[0, 0, 1], [1, 0, 1]], groups)
-    assert table.loc["nobody", "rows"] == 0
-    assert math.isnan(table.loc["nobody", "value"])
-    assert table["value"].notna().sum() == 2
-
-
 def test_the_table_counts_draws_inside_only(models: RashomonSet) -> None:
     inside = models.losses <= models.minimum.value + models.psi
     labels, best = models.labels(X), (models.best_scores(X) > 0.5).astype(int)
     table = multiplicity_table(models, X, tolerance=0.1).set_index("measure")["value"]
     assert table["ambiguity"] == ambiguity(labels[inside], best)
     assert table["disagreement"] == pytest.approx(disagreement(labels[inside]))
+    assert table["range_width"] == pytest.approx(range_width(models.scores(X)[inside]))
     everyone = multiplicity_table(models, X, tolerance=0.1, inside_only=False)
     outside = everyone.set_index("measure")["value"]
     assert outside["disagreement"] == pytest.approx(disagreement(labels))
@@ -238,33 +136,3 @@ def test_a_table_of_nonsense_is_refused(
 ) -> None:
     with pytest.raises(error, match=message):
         multiplicity_table(models, X, **change)
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: multiplicity_curve("ambiguity", [[0]], [0, 1], 1), ValueError, "each of 1 models"),
-        (lambda: multiplicity_curve("ambiguity", [[0]], [math.nan], 1), ValueError, "holds NaN"),
-        (lambda: multiplicity_curve("ambiguity", [[0]], [0], math.nan), ValueError, "psi must be"),
-        (lambda: multiplicity_curve("kappa", [[0]], [0], 1), ValueError, "measure must be one of"),
-        (
-            lambda: multiplicity_curve("disagreement", [[0]], [0], 1, baseline=0),
-            TypeError,
-            r"disagreement takes the options \[\], got \['baseline'\]",
-        ),
-        (lambda: by_group("range_width", [[0.1, 0.2]], ["a"]), ValueError, "each of 2 rows"),
-        (lambda: by_group("range_width", [[0.1, 0.2]], "ab"), ValueError, "each of 2 rows"),
-        (lambda: by_group("range_width", [[0.1]], [None]), ValueError, "no group for row 0"),
-        (
-            lambda: by_group("ambiguity", [[0, 1]], ["a", "b"], baseline=[1]),
-            ValueError,
-            "one entry for each of 2 rows",
-        ),
-        (lambda: by_group("delta_ambiguity", [[0.1]], ["a"]), TypeError, "needs tolerance="),
-    ],
-)
-def test_what_has_no_curve_or_group_is_refused(
-    call: Any, error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        call()
