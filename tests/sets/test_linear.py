@@ -19,7 +19,7 @@ from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.privacy import Guarantee, bounded_range
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.problem.losses import LOSSES
-from rashomon_explorer.sets import RashomonSet, ReleasedSet
+from rashomon_explorer.sets import RashomonSet, ReleasedSet, from_predictions
 from tests.sets.made import PLANNED, make
 
 CURATOR_ONLY = (
@@ -63,12 +63,15 @@ def test_the_arrays_given_stay_their_owners() -> None:
 @pytest.mark.parametrize("copied", [by_pickle, copy.deepcopy])
 def test_a_copy_says_the_same(copied: Callable[[Any], Any]) -> None:
     rows = np.random.default_rng(0).normal(size=(5, 2))
-    for models in (make(), make().release()):
+    predictions = from_predictions([[0.9, 0.2], [0.4, 0.6]], [1, 0], X=rows[:2], psi=0.5)
+    for models, known in ((make(), rows), (make().release(), rows), (predictions, rows[:2])):
         twin = copied(models)
-        assert np.array_equal(twin.scores(rows), models.scores(rows))
+        assert np.array_equal(twin.scores(known), models.scores(known))
         assert twin.guarantee == models.guarantee
-        assert twin.plan == models.plan
         assert type(twin) is type(models)
+    assert copied(make()).plan == PLANNED
+    with pytest.raises(ValueError, match="read-only"):
+        copied(predictions).losses[0] = 0.0
 
 
 def test_sets_are_compared_and_hashed_by_identity() -> None:
