@@ -14,15 +14,9 @@ from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.sets.models.trees import Node
+from rashomon_explorer.trees import lattice
 from rashomon_explorer.trees.counted import CountedTrees
 from rashomon_explorer.trees.counting import count
-from rashomon_explorer.trees.lattice import (
-    TwoBest,
-    allowances,
-    label_errors,
-    leaf_errors,
-    least_errors,
-)
 from rashomon_explorer.trees.rows import as_masks, yes_or_no
 from rashomon_explorer.trees.witnesses import BestPredicting, BestTrees, BestUsing, avoiding
 
@@ -132,7 +126,7 @@ def best_avoiding(counted: CountedTrees, feature: int) -> Node:
 reference=1.0)
     """
     levels, trees = avoiding(counted.levels, counted.trees, _checked(counted, feature))
-    least = least_errors(levels, trees)
+    least = lattice.least_errors(levels, trees)
     leaves = 1 + int(np.argmin(counted.losses_by_leaves(least.best_errors)))
     return BestTrees(levels, trees, least, without=feature).tree(0, 0, leaves)
 
@@ -183,7 +177,7 @@ class _Room:
         leaves = np.arange(1, counted.trees.most_leaves + 1)
         base = n * (2.0 + penalty * counted.trees.most_leaves)
         limit = base - n * penalty * leaves
-        return cls(base, allowances(counted.levels, counted.least_errors, limit))
+        return cls(base, lattice.allowances(counted.levels, counted.least_errors, limit))
 
     def cost(self, depth: int, leaves: int) -> FloatArray:
         """Least cost (N,) outside a set, for so many leaves below it; ∞ if there is no tree."""
@@ -197,7 +191,7 @@ def _leaf_costs(counted: CountedTrees, room: _Room, label: int) -> tuple[FloatAr
     costs: list[FloatArray] = []
     sets: list[int] = []
     for depth, level in enumerate(counted.levels):
-        alone = label_errors(level, level.totals)[:, label].astype(float)
+        alone = lattice.label_errors(level, level.totals)[:, label].astype(float)
         leaf = alone + room.cost(depth, 1)
         if room.allowed[depth].shape[1] < 2:
             costs.append(leaf)
@@ -208,7 +202,7 @@ def _leaf_costs(counted: CountedTrees, room: _Room, label: int) -> tuple[FloatAr
         costs.append(np.minimum(leaf, idle))
         sets += level.sets
         others = [other for other in range(level.totals.shape[1]) if other != label]
-        yes, no = leaf_errors(level)
+        yes, no = lattice.leaf_errors(level)
         for mine, beside, has_it in ((yes, no, True), (no, yes, False)):
             both = mine[..., label] + beside[..., others].min(axis=2) + around[:, None]
             node, feature = np.nonzero(level.cuts & np.isfinite(both))
@@ -279,11 +273,11 @@ def feature_table(counted: CountedTrees, psi: float | None = None) -> pd.DataFra
     """
     rows = []
     whole = None if psi is None else counted.size(psi)
-    best = [TwoBest.of(level) for level in counted.levels]
+    best = [lattice.TwoBest.of(level) for level in counted.levels]
     for feature in progress(range(counted.trees.n_features), "features"):
         levels, trees = avoiding(counted.levels, counted.trees, feature)
         stumps = [two.without(feature) for two in best]
-        least = least_errors(levels, trees, stumps)
+        least = lattice.least_errors(levels, trees, stumps)
         using = BestUsing(counted.best_trees, feature)
         found = {
             "psi_using": _least_psi(counted, using.best_errors),

@@ -10,16 +10,8 @@ from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer._utils.randomness import uniform_below
-from rashomon_explorer.trees.lattice import (
-    LeastErrors,
-    Level,
-    allowances,
-    branch_errors,
-    label_errors,
-    label_pairs,
-    leaf_errors,
-    pairs,
-)
+from rashomon_explorer.trees import lattice
+from rashomon_explorer.trees.lattice import LeastErrors, Level
 from rashomon_explorer.trees.tree_class import EXACT, TreeClass
 
 _AT_ONCE = 1_000_000
@@ -180,14 +172,14 @@ class Counts:
 
     def by_leaves(self) -> list[Histogram | None]:
         """Histogram of the whole trees of 1, 2, … leaves."""
-        errors = label_errors(self.levels[0], self.levels[0].totals[0])
+        errors = lattice.label_errors(self.levels[0], self.levels[0].totals[0])
         alone = _alone(errors, int(self.limits[0]))
         return [alone, *(one[0] for one in self.found[0])]
 
 
 def count(levels: list[Level], trees: TreeClass, least: LeastErrors, limits: IntArray) -> Counts:
     """Count all trees with at most limits[l − 1] errors and l leaves, for every l."""
-    allowed = allowances(levels, least, limits)
+    allowed = lattice.allowances(levels, least, limits)
     found: list[list[list[Histogram | None]]] = []
     for depth in range(len(levels) - 1, -1, -1):
         counter = _Counter(levels[depth], trees, depth, least.levels[depth], allowed[depth])
@@ -271,9 +263,9 @@ class _Counter:
             return
         yes, no = level.yes[place, features].tolist(), level.no[place, features].tolist()
         most = len(below) + 1
-        shared = pairs(leaves, most)
+        shared = lattice.pairs(leaves, most)
         if (1, leaves - 1) in shared:
-            with_it, without = branch_errors(level, place, features)
+            with_it, without = lattice.branch_errors(level, place, features)
             deep = below[leaves - 3]
             for at in range(len(features)):
                 for errors, other in ((with_it[at], deep[no[at]]), (without[at], deep[yes[at]])):
@@ -301,10 +293,10 @@ class _Counter:
         if spare == 0:
             return
         empty = self._trees.table[self._depth + 1]
-        for a, b in pairs(leaves, len(empty)):
+        for a, b in lattice.pairs(leaves, len(empty)):
             times = float(spare * empty[a - 1])
             if b == 1:
-                errors = label_errors(level, level.totals[place]).tolist()
+                errors = lattice.label_errors(level, level.totals[place]).tolist()
                 _add_shifted(total, low, (0, np.array([times])), errors)
             else:
                 one = below[b - 2][level.same[place]]
@@ -315,12 +307,12 @@ class _Counter:
 def stump_errors(level: Level, places: IntArray) -> tuple[IntArray, FloatArray]:
     """Errors (K, J) of all subtrees with two leaves, and the number of trees with each."""
     part = _part(level, places)
-    yes, no = leaf_errors(part)
+    yes, no = lattice.leaf_errors(part)
     labels = yes.shape[2]
-    both = [yes[..., a] + no[..., b] for a, b in label_pairs(labels)]
+    both = [yes[..., a] + no[..., b] for a, b in lattice.label_pairs(labels)]
     cut = np.stack(both, axis=2).reshape(len(places), -1)
     counted = np.repeat(part.cuts.astype(float), len(both), axis=1)
-    uncut = label_errors(part, part.totals)
+    uncut = lattice.label_errors(part, part.totals)
     spare = np.repeat(part.spare[:, None] * float(labels - 1), labels, axis=1)
     return np.concatenate([cut, uncut], axis=1), np.concatenate([counted, spare], axis=1)
 

@@ -6,14 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
+from rashomon_explorer.trees import lattice
 from rashomon_explorer.trees.counting import Counts, Histogram, stump_errors
-from rashomon_explorer.trees.lattice import (
-    Level,
-    branch_errors,
-    label_errors,
-    label_pairs,
-    pairs,
-)
+from rashomon_explorer.trees.lattice import Level
 from rashomon_explorer.trees.rows import BITS, MergedRows, as_masks
 
 _AT_ONCE = 4096  # sets per batch of stumps
@@ -31,7 +26,7 @@ class Reached:
         """Trees (U, C) within limit[l − 1] errors that give each label to each combination."""
         counts, self._times = self._counts, np.zeros(self._rows.counts.shape)
         first = counts.levels[0]
-        alone = label_errors(first, first.totals[0]) <= limit[0]
+        alone = lattice.label_errors(first, first.totals[0]) <= limit[0]
         self._times += alone  # one leaf contains every row
         around = self._nowhere(0)
         for leaves, found in enumerate(counts.by_leaves()[1:], start=2):
@@ -77,7 +72,7 @@ class Reached:
         level, found = self._counts.levels[depth], self._counts.found[depth][0]
         errors, numbers = stump_errors(level, np.array(places))
         labels = level.totals.shape[1]
-        apart = label_pairs(labels)
+        apart = lattice.label_pairs(labels)
         for at, place in enumerate(places):
             of_set, here = found[place], around[place]
             assert of_set is not None and here is not None
@@ -103,9 +98,9 @@ class Reached:
         features = np.flatnonzero(level.cuts[place])
         to_yes = level.yes[place, features].tolist()
         to_no = level.no[place, features].tolist()
-        shared = pairs(leaves, len(found) + 1)
+        shared = lattice.pairs(leaves, len(found) + 1)
         if (1, leaves - 1) in shared:
-            sides = branch_errors(level, place, features)
+            sides = lattice.branch_errors(level, place, features)
             leaf_on, deep, back = leaf_counts.of(place), found[leaves - 3], below[leaves - 3]
             for errors, others, leaf in zip(sides, (to_no, to_yes), leaf_on, strict=True):
                 for at, feature in enumerate(features.tolist()):
@@ -143,10 +138,10 @@ class Reached:
         if spare == 0:
             return
         low, empty = self._low(depth, place, leaves), self._counts.trees.table[depth + 1]
-        for a, b in pairs(leaves, len(empty)):
+        for a, b in lattice.pairs(leaves, len(empty)):
             times = float(spare * empty[a - 1])
             if b == 1:
-                errors = label_errors(level, level.totals[place])
+                errors = lattice.label_errors(level, level.totals[place])
                 leaf_counts.whole(place)[:] += times * _read(around, errors - low)
                 continue
             same = int(level.same[place])

@@ -9,15 +9,8 @@ from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import IntArray
 from rashomon_explorer.sets.models.trees import Leaf, Node, Split
-from rashomon_explorer.trees.lattice import (
-    NEVER,
-    LeastErrors,
-    Level,
-    label_errors,
-    label_pairs,
-    pairs,
-    stumps_of,
-)
+from rashomon_explorer.trees import lattice
+from rashomon_explorer.trees.lattice import NEVER, LeastErrors, Level
 from rashomon_explorer.trees.tree_class import TreeClass
 
 Errors = NDArray[Any]
@@ -57,7 +50,7 @@ class BestTrees:
         """Return a subtree of least errors below a path; the first by features on a tie."""
         level, goal = self.levels[depth], self.errors(depth, place, leaves)
         if leaves == 1:
-            errors = self.permitted(label_errors(level, level.totals[place]))
+            errors = self.permitted(lattice.label_errors(level, level.totals[place]))
             return Leaf(int(np.argmin(errors)))
         for feature in range(level.cuts.shape[1]):
             cut = level.cuts[place, feature]
@@ -75,7 +68,7 @@ class BestTrees:
     def _stump(self, level: Level, place: int, feature: int, goal: int) -> Node | None:
         for yes, no in self.sides(feature):
             first, second = leaf_options(yes, no, level, place, feature)
-            for a, b in label_pairs(len(first)):
+            for a, b in lattice.label_pairs(len(first)):
                 if first[a] + second[b] == goal:
                     return Split(feature, Leaf(a), Leaf(b))
         return None
@@ -108,7 +101,7 @@ class BestTrees:
         """Leaves of both branches of a split after so many questions."""
         if depth + 1 == len(self.levels):
             return []
-        return pairs(leaves, self.least.levels[depth + 1].shape[1])
+        return lattice.pairs(leaves, self.least.levels[depth + 1].shape[1])
 
 
 def leaf_options(
@@ -116,8 +109,8 @@ def leaf_options(
 ) -> tuple[list[int], list[int]]:
     """Errors of each label of two leaves, on the rows with a feature and on those without."""
     having = level.with_feature[place, feature]
-    first = yes.permitted(label_errors(level, having))
-    second = no.permitted(label_errors(level, level.totals[place] - having))
+    first = yes.permitted(lattice.label_errors(level, having))
+    second = no.permitted(lattice.label_errors(level, level.totals[place] - having))
     return first.tolist(), second.tolist()
 
 
@@ -136,7 +129,7 @@ def first_tree(
     if leaves == 2:
         return Split(feature, Leaf(0), Leaf(1))
     deeper = (*path, feature)
-    a, b = pairs(leaves, len(trees.table[len(deeper)]))[0]
+    a, b = lattice.pairs(leaves, len(trees.table[len(deeper)]))[0]
     return Split(
         feature, first_tree(trees, a, deeper, without), first_tree(trees, b, deeper, without)
     )
@@ -196,7 +189,7 @@ class BestPredicting(BestTrees):
     def _options(self, depth: int, place: int, leaves: int) -> list[int]:
         """Least errors by the leaf or the first question."""
         level = self.levels[depth]
-        alone = int(label_errors(level, level.totals[place])[self._label])
+        alone = int(lattice.label_errors(level, level.totals[place])[self._label])
         if leaves == 1:
             return [alone]
         found: list[int] = []
@@ -204,7 +197,7 @@ class BestPredicting(BestTrees):
             ((yes, no),) = self.sides(feature)
             if leaves == 2:
                 first, second = leaf_options(yes, no, level, place, feature)
-                found.append(min(first[a] + second[b] for a, b in label_pairs(len(first))))
+                found.append(min(first[a] + second[b] for a, b in lattice.label_pairs(len(first))))
                 continue
             to_yes, to_no = branches(level, place, feature)
             for a, b in self.shares(depth, leaves):
@@ -269,11 +262,11 @@ def asking_here(
     """Least errors (N,) below each set of a subtree whose first question is the feature."""
     cut, idle = level.cuts[:, feature], ~level.cuts[:, feature] & (level.spare > 0)
     if leaves == 2:
-        both, beside = stumps_of(level, feature), own[:, 0]
+        both, beside = lattice.stumps_of(level, feature), own[:, 0]
     elif below is None:
         return np.full(len(cut), NEVER)
     else:
-        shared = pairs(leaves, below.shape[1])
+        shared = lattice.pairs(leaves, below.shape[1])
         to_yes, to_no = level.yes[:, feature], level.no[:, feature]
         both = np.minimum.reduce([below[to_yes, a - 1] + below[to_no, b - 1] for a, b in shared])
         beside = np.minimum.reduce([below[level.same, b - 1] for _, b in shared])

@@ -11,15 +11,8 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer._utils.validation import check_positive
-from rashomon_explorer.measures.ranges.level_set import (
-    FINEST,
-    BallReach,
-    CutPool,
-    Enough,
-    LevelSet,
-    Reach,
-    furthest_by_cuts,
-)
+from rashomon_explorer.measures.ranges import level_set
+from rashomon_explorer.measures.ranges.level_set import LevelSet
 from rashomon_explorer.measures.ranges.penalised import ConvexProblem, PenalisedProblem
 from rashomon_explorer.measures.ranges.search import Decide, Extents, furthest
 from rashomon_explorer.problem.domains import Ball, Domain
@@ -53,11 +46,11 @@ def _brackets(
     best = problem.minimum
     level = best.value + psi
     if isinstance(problem, PenalisedProblem):
-        reach: Reach = problem.reach(psi)
+        reach: level_set.Reach = problem.reach(psi)
         among = LevelSet(problem, best.theta, best.value, level, reach, problem.domain)
         return furthest(among, directions, tolerance, decided=decided)
     domain, loss = problem.domain, problem.evaluator().loss
-    ball = BallReach(domain.radius, best.theta)
+    ball = level_set.BallReach(domain.radius, best.theta)
     among = LevelSet(problem, best.theta, best.value, level, ball, domain)
     if isinstance(loss, ClippedSlopeRisk) and loss.function.smoothing == 0:
         return _by_cuts(among, domain, directions, tolerance, decided)
@@ -96,12 +89,14 @@ def _by_cuts(
     directions: FloatArray,
     tolerance: float,
     decided: Decide | None,
-    finest: float = FINEST,
+    finest: float = level_set.FINEST,
 ) -> Extents:
     """Bracket the directions one after another; each reuses the earlier cuts."""
-    pool = CutPool()
+    pool = level_set.CutPool()
     found = [
-        furthest_by_cuts(domain, among, one, _enough(column, tolerance, decided), pool, finest)
+        level_set.furthest_by_cuts(
+            domain, among, one, _enough(column, tolerance, decided), pool, finest
+        )
         for column, one in progress(list(enumerate(directions.T)), "exact ranges")
     ]
     points = among.verified(np.column_stack([point for _, point in found]))
@@ -129,7 +124,7 @@ def _cut_wide_ones(
     if not len(columns):
         return found
     chosen = None if decided is None else _only(decided, columns)
-    finest = FINEST if isinstance(domain, Ball) else 0.0
+    finest = level_set.FINEST if isinstance(domain, Ball) else 0.0
     cut = _by_cuts(among, domain, directions[:, columns], tolerance, chosen, finest)
     inner, outer, points = found.inner.copy(), found.outer.copy(), found.points.copy()
     better = cut.inner > inner[columns]
@@ -142,7 +137,7 @@ def _only(decided: Decide, columns: NDArray[np.intp]) -> Decide:
     return lambda places, inner, outer: decided(columns[places], inner, outer)
 
 
-def _enough(column: int, tolerance: float, decided: Decide | None) -> Enough:
+def _enough(column: int, tolerance: float, decided: Decide | None) -> level_set.Enough:
     def enough(inner: float, outer: float) -> bool:
         if outer - inner <= tolerance * abs(outer) or decided is None:
             return outer - inner <= tolerance * abs(outer)

@@ -16,24 +16,9 @@ from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer._utils.validation import check_positive
 from rashomon_explorer.measures.inputs import Columns, Features, feature_groups
-from rashomon_explorer.measures.reliance.level_set import (
-    CertifiedMinimum,
-    Extreme,
-    Quadratic,
-    SquareMoments,
-    ascend_in_level_set,
-    least_on_intersection,
-    project_to_level_set,
-)
+from rashomon_explorer.measures.reliance import level_set, set_reliance
+from rashomon_explorer.measures.reliance.level_set import Extreme, Quadratic
 from rashomon_explorer.measures.reliance.logistic import LogisticClass
-from rashomon_explorer.measures.reliance.set_reliance import (
-    FORMS,
-    Form,
-    class_problem,
-    default_names,
-    problem_task,
-    reliance_table,
-)
 from rashomon_explorer.problem.problem import Problem
 
 _ROUNDING = 1e-12  # relative to the zero model's loss: sums of n terms are exact to about 1e-15
@@ -49,7 +34,7 @@ class SquareClass:
     problem: Problem  # of squared loss
     level: float  # largest loss of the set
     ratio: bool
-    moments: SquareMoments
+    moments: level_set.SquareMoments
     # rise, original: e_switch − e_orig and e_orig
     rise: Quadratic
     original: Quadratic
@@ -61,8 +46,8 @@ class SquareClass:
     @classmethod
     def of(cls, problem: Problem, psi: float, columns: Columns, *, ratio: bool) -> SquareClass:
         """Reliance on ``columns`` over {L ≤ min L + ψ}."""
-        task = problem_task(problem, problem.minimum.theta[None])
-        moments = SquareMoments.of(task.rows, task.targets)
+        task = set_reliance.problem_task(problem, problem.minimum.theta[None])
+        moments = level_set.SquareMoments.of(task.rows, task.targets)
         original, eye = moments.original(), np.eye(problem.p)
         level = problem.minimum.value + psi
         ridge = Quadratic(eye * problem.ridge / 2, np.zeros(problem.p), -level)
@@ -93,7 +78,7 @@ class SquareClass:
         """Greatest sign·(e_switch − e_orig), or sign·(e_switch/e_orig − 1), over the set."""
         theta, attained, bound = self._bracket(sign, self.problem.minimum.theta)
         if bound - attained > _CLOSED * (1 + abs(attained)):
-            theta = ascend_in_level_set(
+            theta = level_set.ascend_in_level_set(
                 self.problem, self.level, theta, lambda one: self._value_and_gradient(sign, one)
             )
             attained = self._value(sign, theta)
@@ -116,13 +101,13 @@ class SquareClass:
     def _pad(self) -> float:
         return _ROUNDING * (self.original.constant + self.level)
 
-    def _least(self, sign: int, share: float) -> CertifiedMinimum:
+    def _least(self, sign: int, share: float) -> level_set.CertifiedMinimum:
         objective = share * self.original - float(sign) * self.rise
-        return least_on_intersection(objective, self.within, self.ball)
+        return level_set.least_on_intersection(objective, self.within, self.ball)
 
-    def _best(self, sign: int, least: CertifiedMinimum, theta: FloatArray) -> FloatArray:
+    def _best(self, sign: int, least: level_set.CertifiedMinimum, theta: FloatArray) -> FloatArray:
         """Best of a model and the candidates, each projected into the set."""
-        inside = project_to_level_set(self.problem, self.level, least.points)
+        inside = level_set.project_to_level_set(self.problem, self.level, least.points)
         every = np.column_stack([theta, inside])
         return every[:, int(np.argmax([self._value(sign, one) for one in every.T]))]
 
@@ -165,7 +150,7 @@ def model_class_reliance(
     psi: float | None = None,
     features: Features = None,
     feature_names: Sequence[str] | None = None,
-    form: Form = "difference",
+    form: set_reliance.Form = "difference",
     draws: ArrayLike | None = None,
 ) -> pd.DataFrame:
     """Smallest and largest model reliance over the whole Rashomon set {L ≤ min L + ψ}.
@@ -223,7 +208,7 @@ def model_class_reliance(
     >>> bool(table.loc["x0", "lower"] > table.loc["x1", "upper"])
     True
     """
-    problem, psi, own_names, own_groups = class_problem(models_or_problem, X, y, psi)
+    problem, psi, own_names, own_groups = set_reliance.class_problem(models_or_problem, X, y, psi)
     own_groups = own_groups if feature_names is None else None
     feature_names = own_names if feature_names is None else feature_names
     if problem.loss.name not in _CLASSES:
@@ -231,13 +216,15 @@ def model_class_reliance(
             f"model class reliance needs {list(_CLASSES)} loss, got {problem.loss.name!r}; "
             "for any loss the range of model_reliance over draws is an inner bound"
         )
-    if form not in FORMS:
-        raise ValueError(f"form must be one of {list(FORMS)}, got {form!r}")
+    if form not in set_reliance.FORMS:
+        raise ValueError(f"form must be one of {list(set_reliance.FORMS)}, got {form!r}")
     check_positive(psi=psi)
     if problem.n < 2:
         raise ValueError(f"switching needs at least two rows, got {problem.n}")
     groups = feature_groups(features, _names(problem, feature_names), own_groups)
-    best = reliance_table(problem_task(problem, problem.minimum.theta[None]), groups, form)
+    best = set_reliance.reliance_table(
+        set_reliance.problem_task(problem, problem.minimum.theta[None]), groups, form
+    )
     with one_blas_thread():
         make, first = _CLASSES[problem.loss.name], next(iter(groups.values()))
         models = make(problem, psi, first, ratio=form == "ratio")
@@ -254,7 +241,7 @@ def model_class_reliance(
 
 
 def _names(problem: Problem, given: Sequence[str] | None) -> list[str]:
-    usual = default_names(problem)
+    usual = set_reliance.default_names(problem)
     names = usual if given is None else [str(name) for name in given]
     if len(names) != len(usual):
         raise ValueError(f"feature_names must hold {len(usual)} names, got {len(names)}")
@@ -280,12 +267,14 @@ def _inside(
     problem: Problem, psi: float, draws: FloatArray, groups: dict[str, Columns], form: str
 ) -> pd.DataFrame:
     """Reliance of the draws that lie in the set."""
-    problem_task(problem, draws)  # raises for a wrong shape
+    set_reliance.problem_task(problem, draws)  # raises for a wrong shape
     inside = problem.value(draws.T) <= problem.minimum.value + psi
     inside &= problem.domain.contains(draws.T)
     if not inside.any():
         raise ValueError(f"none of the {len(draws)} draws lies in the Rashomon set at psi = {psi}")
-    return reliance_table(problem_task(problem, draws[inside]), groups, form)
+    return set_reliance.reliance_table(
+        set_reliance.problem_task(problem, draws[inside]), groups, form
+    )
 
 
 def _with_draws(table: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:

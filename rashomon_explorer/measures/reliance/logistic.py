@@ -10,23 +10,9 @@ from scipy.special import expit
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer.measures.inputs import Columns
-from rashomon_explorer.measures.reliance.level_set import (
-    Extreme,
-    LastCallCache,
-    Quadratic,
-    ascend_in_level_set,
-    least_on_intersection,
-    model_loss,
-    project_to_level_set,
-)
-from rashomon_explorer.measures.reliance.pair_losses import (
-    Function,
-    SoftplusKernel,
-    curvature,
-    majorant,
-    slope,
-    softplus,
-)
+from rashomon_explorer.measures.reliance import level_set, pair_losses
+from rashomon_explorer.measures.reliance.level_set import Extreme, Quadratic
+from rashomon_explorer.measures.reliance.pair_losses import SoftplusKernel, slope
 from rashomon_explorer.measures.reliance.set_reliance import problem_task
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses.base import EmpiricalLoss
@@ -127,9 +113,9 @@ class SwitchedLogistic:
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Hessian (p, p) of e_switch at one model (p,)."""
-        return self.weighted(theta, curvature)
+        return self.weighted(theta, pair_losses.curvature)
 
-    def weighted(self, theta: FloatArray, weight: Function) -> FloatArray:
+    def weighted(self, theta: FloatArray, weight: pair_losses.Function) -> FloatArray:
         """Mean over i ≠ j of weight(s_ij)·z_ij z_ijᵀ, with z_ij the switched row; (p, p)."""
         kernel, scores = self._kernel(theta)
         own = weight(scores)
@@ -175,7 +161,7 @@ class SwitchedLogistic:
 
     def _one(self, theta: FloatArray) -> tuple[float, FloatArray]:
         kernel, scores = self._kernel(theta)
-        total = kernel.total(softplus) - float(softplus(scores).sum())
+        total = kernel.total(pair_losses.softplus) - float(pair_losses.softplus(scores).sum())
         gradient, own = np.zeros(self.p), slope(scores)
         gradient[self._rest] = (kernel.of_left(slope) - own) @ self._stay
         gradient[self.columns] = (kernel.of_right(slope) - own) @ self._move
@@ -242,7 +228,7 @@ class LogisticClass:
         return value - ridge / 2 * float(theta @ theta), gradient - ridge * theta
 
     @property
-    def _loss(self) -> LastCallCache:
+    def _loss(self) -> level_set.LastCallCache:
         return self.around.loss
 
     def _climb(self, sign: int, starts: list[FloatArray]) -> tuple[FloatArray, float]:
@@ -252,7 +238,9 @@ class LogisticClass:
             return self.value_and_gradient(sign, theta)
 
         around = (function, width, self._loss)
-        found = [ascend_in_level_set(self.problem, self.level, one, *around) for one in starts]
+        found = [
+            level_set.ascend_in_level_set(self.problem, self.level, one, *around) for one in starts
+        ]
         values = [self.value_and_gradient(sign, one)[0] for one in found]
         place = int(np.argmax(values))
         return found[place], values[place]
@@ -260,7 +248,7 @@ class LogisticClass:
     def _least(self) -> Extreme:
         found, dual = self._least_switched(0.0 if self.ratio else self.problem.ridge)
         bound = (self.level - dual) / (self.level if self.ratio else 1.0)
-        theta = project_to_level_set(self.problem, self.level, found.theta[:, None])[:, 0]
+        theta = level_set.project_to_level_set(self.problem, self.level, found.theta[:, None])[:, 0]
         attained = self.value_and_gradient(-1, theta)[0]
         if bound - attained > _CLOSED:  # the loss constraint is inactive at the least reliant model
             theta, attained = self._climb(-1, [theta, *self._steps()])
@@ -305,7 +293,7 @@ class LogisticClass:
         steepest = np.linalg.lstsq(self._outer.matrix, rise, rcond=None)[0]
         size = self.problem.domain.diameter / max(float(np.linalg.norm(steepest)), 1e-300)
         both = best[:, None] + size * np.outer(steepest, (1.0, -1.0))
-        return list(project_to_level_set(self.problem, self.level, both).T)
+        return list(level_set.project_to_level_set(self.problem, self.level, both).T)
 
     @cached_property
     def _outer(self) -> Quadratic:
@@ -357,8 +345,8 @@ class _Around:
     psi: float
 
     @cached_property
-    def loss(self) -> LastCallCache:
-        return model_loss(self.problem)
+    def loss(self) -> level_set.LastCallCache:
+        return level_set.model_loss(self.problem)
 
     @cached_property
     def ellipsoid(self) -> Quadratic:
@@ -378,8 +366,11 @@ class _Touching:
     def of(cls, models: LogisticClass, centre: FloatArray, within: Quadratic) -> "_Touching":
         """Bounds that all touch at one model (p,)."""
         rows = models.switched.rows
-        weights = majorant(rows @ centre)[:, None] / (2 * len(rows))
-        curved = models.switched.weighted(centre, majorant) / 2, (rows * weights).T @ rows
+        weights = pair_losses.majorant(rows @ centre)[:, None] / (2 * len(rows))
+        curved = (
+            models.switched.weighted(centre, pair_losses.majorant) / 2,
+            (rows * weights).T @ rows,
+        )
         values = models._at(models.switched, centre), models._original(centre)
         below = [_tangent(centre, value, slope) for value, slope in values]
         above = [
@@ -399,7 +390,7 @@ class _Touching:
             (self.above[0], self.below[1]) if sign > 0 else (self.below[0], self.above[1])
         )
         objective = float(sign) * (weight * second - first)
-        return -least_on_intersection(objective, outer, self.within).bound
+        return -level_set.least_on_intersection(objective, outer, self.within).bound
 
 
 class _Sum:
