@@ -12,7 +12,7 @@ import pytest
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.measures import disagreement_decomposition, model_reliance
-from rashomon_explorer.measures.importance import shap_importance
+from rashomon_explorer.measures.importance import linear_shap, shap_importance
 from rashomon_explorer.report import material, report
 from rashomon_explorer.rows import ChunkedRows, chunk_rows
 from rashomon_explorer.sets import RashomonSet
@@ -73,6 +73,8 @@ def test_shapley_values_add_up_over_blocks(kind: str) -> None:
     models = drawn(kind)
     for options in ({}, {"background": X[:40]}, {"features": {"both": ["x0", "x1"], "x2": ["x2"]}}):
         whole = shap_importance(models, X, **options)
+        sizes = np.abs(linear_shap(models, X, **options)).mean(axis=1)
+        np.testing.assert_allclose(whole, sizes.sum(axis=2) if sizes.ndim == 3 else sizes)
         found = shap_importance(models, blocked(), **options)
         pd.testing.assert_frame_equal(found, whole, rtol=1e-12, atol=1e-13)
 
