@@ -309,7 +309,9 @@ class View:
     ) -> None:
         self.plan = plan
         known = {*parts, *cards}
-        held = [tuple(name for name in names if name in known) for names in plan.slots]
+        *slots, last = plan.slots
+        added = tuple(name for name, spec in cards.specs.items() if spec.view == plan.name)
+        held = [tuple(name for name in names if name in known) for names in (*slots, last + added)]
         self.names = tuple(names for names in held if names)
         self.slots = tuple(
             Slot(names, parts, cards, folds=place >= _OPEN_ON_A_PHONE)

@@ -19,7 +19,7 @@ from rashomon_explorer.measures.inputs import COLUMNS, Features
 from rashomon_explorer.measures.ranges import set_problem
 from rashomon_explorer.measures.reliance.tree_reliance import held_trees
 from rashomon_explorer.plots.bars import nested_bars, range_bars, ring
-from rashomon_explorer.plots.registry import BOTH, LINEAR, FigureSpec
+from rashomon_explorer.plots.registry import LINEAR, FigureSpec
 from rashomon_explorer.plots.text import (
     Counted,
     counted,
@@ -646,7 +646,6 @@ FIGURES = (
         plot=importance_figure,
         table=importance_ranges,
         code=plot_importance,
-        audience=BOTH,  # for coefficients; importances are for the curator only
         families=("linear", "trees"),
         needs=("models", "selection", "people", "rows", "targets", "inside"),
         marks=("sampled",),

@@ -217,6 +217,22 @@ class Plot:
         return Markup(figure_json(self.figure))
 
 
+def registered_figures(given: Any, section: str) -> list[Plot]:
+    """Figures that were registered for a section, with the rows and groups that they need."""
+    curator = isinstance(given, Curator)
+    edition = "curator" if curator else "release"
+    given = given.people if curator else given
+    inputs = {"rows": "X", "targets": "y", "groups": "groups"}
+    there = {need for need, name in inputs.items() if getattr(given, name, None) is not None}
+    return [
+        figure(given, spec.name)
+        for spec in FIGURES.values()
+        if spec.section == section
+        and edition in spec.audience
+        and set(spec.needs) & set(inputs) <= there
+    ]
+
+
 def figure(given: Any, name: str, note: str = "", **arguments: Any) -> Plot:
     """Figure of the registry with the table of its numbers.
 

@@ -26,7 +26,13 @@ from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.release import ReleasedAggregates
-from rashomon_explorer.report.blocks import Block, Plot, json_for_script, render_page
+from rashomon_explorer.report.blocks import (
+    Block,
+    Plot,
+    json_for_script,
+    registered_figures,
+    render_page,
+)
 from rashomon_explorer.report.material import Bounds, curator_material, release_material
 from rashomon_explorer.report.sections import CURATOR, RELEASE
 from rashomon_explorer.report.sections.document import Section, Skip
@@ -67,7 +73,7 @@ class Page:
         suited = [one for one in sections if one.suits(getattr(material, "models", None))]
         for section in progress(suited, "report"):
             try:
-                blocks = section.make(material)
+                blocks = [*section.make(material), *registered_figures(material, section.key)]
             except Skip as error:
                 left_out[section.title] = str(error)
             else:

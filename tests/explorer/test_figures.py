@@ -1,6 +1,7 @@
 """One contract for every figure: in each situation of the page, for curator and release."""
 
 import json
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -19,9 +20,10 @@ from rashomon_explorer.explorer import streamed_table as streamed
 from rashomon_explorer.explorer.cards.base import NEEDS
 from rashomon_explorer.explorer.views import VIEWS
 from rashomon_explorer.plots import importance
-from rashomon_explorer.plots.figures import FIGURES
+from rashomon_explorer.plots.figures import FIGURES, register
 from rashomon_explorer.plots.registry import BOTH, CURATOR, FigureSpec
-from rashomon_explorer.plots.theme import templates
+from rashomon_explorer.plots.theme import curator_band, new_figure, templates
+from rashomon_explorer.report import report
 from tests.explorer.loans_in_blocks import PEOPLE, SCHEMA, blocked, drawn, held_page, in_files
 from tests.explorer.loans_in_blocks import table as loans_table
 from tests.report.conftest import numbers_of
@@ -145,6 +147,36 @@ def test_every_figure_is_declared_in_full(spec: FigureSpec) -> None:
     assert (spec.measure is None) == (spec.result == "")
     known = {name for plan in VIEWS for slot in plan.slots for name in slot}
     assert spec.name in known or spec.name == "coefficient_spread"
+
+
+def test_the_documented_figure_is_on_page_and_report(tmp_path: Path) -> None:
+    """The measure and figure of docs/architecture.md, registered by their own lines."""
+    text = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    (example,) = (one for one in re.findall(r"```python\n(.*?)```", text, re.S) if "votes" in one)
+    known = {"__name__": "documented", "FigureSpec": FigureSpec, "register": register, "pd": pd}
+    known |= {"new_figure": new_figure, "curator_band": curator_band}
+    try:
+        exec(example, known)
+        page = held_page(tmp_path)
+        drawn(page)
+        page.show("votes")
+        card, models = page.cards["votes"], page.rashomon_set
+        shares = models.inside().labels(page.rows).mean(axis=0)
+        assert card.shown and list(card.call.table()["share"]) == pytest.approx(list(shares))
+        assert card.view.figure["data"][0]["type"] == "histogram"
+        kept = card.call.found()
+        card.redraw()
+        assert card.call.found() is kept  # the rows are not evaluated again
+        page.state.view = "release"
+        assert not card.view.figure["data"]
+        curators = report(models, tmp_path / "c.html", page.rows, page.targets, interactive=False)
+        public = report(models.release(), tmp_path / "r.html", interactive=False)
+        told = [path.read_text(encoding="utf-8") for path in (curators, public)]
+        assert ["Votes of the models" in one for one in told] == [True, False]
+        with pytest.raises(ValueError, match="called 'votes' already"):
+            exec(example, known)
+    finally:
+        FIGURES.pop("votes", None)
 
 
 def test_a_slider_is_at_most_eight_calls_from_its_figure(
