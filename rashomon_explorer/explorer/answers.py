@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from threading import Lock, RLock
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -46,17 +46,35 @@ _NO_LINEAR = "Exact results need linear models with a convex loss."
 _NO_TARGETS = "Exact results need the rows and their targets."
 
 
+class _Results:
+    """Results about one problem, each computed once; those about another problem replace them."""
+
+    def __init__(self) -> None:
+        self._problem: Any = None
+        self._rows: Any = None
+        self._results: dict[Any, Any] = {}
+        self._locks: dict[Any, Lock] = {}
+        self._guard = Lock()
+
+    def find(self, problem: Any, rows: Any, key: Any, compute: Callable[[], Any]) -> Any:
+        """Return a result; ``rows`` are kept alive, so that their id() is not reused."""
+        with self._guard:
+            if problem != self._problem:
+                self._problem, self._rows, self._results, self._locks = problem, rows, {}, {}
+            results, lock = self._results, self._locks.setdefault(key, Lock())
+        with lock:  # a second caller waits for the first one's result
+            if key not in results:
+                results[key] = compute()
+            return results[key]
+
+
 class ExactAnswers:
     """Exact results for the set on screen.  Curator: computed from private rows."""
 
     def __init__(self, screen: ModelInputs) -> None:
         self._screen = screen
         self.state = screen.state
-        self._of: tuple[Any, ...] = ()
-        self._rows: Any = None  # kept alive, so that its id() is not reused
-        self._known: dict[Any, Any] = {}
-        self._locks: dict[Any, Lock] = {}
-        self._guard = Lock()
+        self._results = _Results()
 
     @property
     def why_not(self) -> str:
@@ -160,7 +178,7 @@ class ExactAnswers:
 
         return self._find("held problem", find)
 
-    def _whose(self) -> tuple[Any, ...]:
+    def _problem_key(self) -> tuple[Any, ...]:
         """Cache key of the problem; draws and thresholds of one problem share it."""
         models, rows = self.state.rashomon_set, self._screen.rows
         of_set: tuple[Any, ...] = ()
@@ -170,16 +188,7 @@ class ExactAnswers:
         return (id(self.state.outside), id(rows), *of_set)
 
     def _find(self, key: Any, find: Callable[[], Any]) -> Any:
-        now = self._whose()
-        with self._guard:
-            if now != self._of:
-                self._of, self._known, self._locks = now, {}, {}
-                self._rows = self._screen.rows
-            known, lock = self._known, self._locks.setdefault(key, Lock())
-        with lock:
-            if key not in known:
-                known[key] = find()
-            return known[key]
+        return self._results.find(self._problem_key(), self._screen.rows, key, find)
 
 
 _MOST_KEPT = 500_000
@@ -212,10 +221,7 @@ class TreeAnswers:
 
     def __init__(self, state: ExplorerState) -> None:
         self.state = state
-        self._lock = RLock()
-        self._of: tuple[Any, ...] = ()
-        self._data: Any = None  # kept alive, so that its id() is not reused
-        self._known: dict[Any, Any] = {}
+        self._results = _Results()
 
     @property
     def why_not(self) -> str:
@@ -359,20 +365,11 @@ class TreeAnswers:
         return self._as_predictor_set(best_avoiding(self.counted, self.questions.index(question)))
 
     def _count(self) -> CountedTrees:
-        state = self.state
-        whole = streamed_table(state.data)
-        if whole is not None:  # counts all rows; merges rows with equal answers
+        data, whole = self.state.data, streamed_table(self.state.data)
+        if whole is not None:
             whole.encoded()  # raises an error that names the first invalid row
-            return tree_estimator(state, None).counted(whole.labelled)
-        return CountedTrees(
-            tree_questions(self.state.data).answers(tree_rows(state.data).to_numpy(dtype=float)),
-            np.asarray(state.data.y).astype(int),
-            max_leaves=state.max_leaves,
-            max_depth=state.max_depth,
-            leaf_penalty=state.leaf_penalty,
-            classes=range(len(state.data.classes)),
-            questions=tree_questions(state.data),
-        )
+        rows = (data.frame, data.y) if whole is None else (whole.labelled,)
+        return tree_estimator(self.state, None).counted(*rows)
 
     def _as_predictor_set(self, tree: Node) -> PredictorSet:
         counted = self.counted
@@ -383,10 +380,5 @@ class TreeAnswers:
 
     def _find(self, key: Any, find: Callable[[], Any]) -> Any:
         state = self.state
-        with self._lock:  # a second caller waits for the first one's result
-            now = (id(state.data), state.max_leaves, state.max_depth, state.leaf_penalty)
-            if now != self._of:
-                self._of, self._known, self._data = now, {}, state.data
-            if key not in self._known:
-                self._known[key] = find()
-            return self._known[key]
+        now = (id(state.data), state.max_leaves, state.max_depth, state.leaf_penalty)
+        return self._results.find(now, state.data, key, find)

@@ -25,7 +25,7 @@ from rashomon_explorer.explorer.table.files import chunked_dataset
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.release import release
 from rashomon_explorer.rows import chunk_rows
-from rashomon_explorer.rows.source import ArrayRows
+from rashomon_explorer.rows.source import ArrayRows, RowSource
 from rashomon_explorer.rows.workers import Threads
 from tests.explorer.loans_in_blocks import (
     BLOCK,
@@ -320,7 +320,7 @@ def test_stop_ends_a_pass(passes: int, tmp_path: Path) -> None:
     assert [entry.state for entry in entries] == (["started"] if passes else [])
 
 
-class Counted:
+class Counted(RowSource):
     """Rows that are made when they are asked for, and how many of them are held at once."""
 
     held = most = 0

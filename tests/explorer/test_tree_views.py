@@ -142,14 +142,14 @@ def test_what_equal_rates_cost_is_exact_and_chosen_as_the_rest_is(page):
 
 
 def test_a_front_of_draws_does_not_pass_for_exact(page, monkeypatch):
-    page.tree_answers._known.clear()
+    page.tree_answers._results._results.clear()
     monkeypatch.setattr("rashomon_explorer.explorer.answers._MOST_KEPT", 1)
     for name in ("tree_parity", "witness"):
         card = page.cards[name]
         card.redraw()
         assert "sampled" in card._kinds.value and "exact</" not in card._kinds.value
         assert "of 2,000" in card.view.figure["layout"]["title"]["text"]
-    page.tree_answers._known.clear()
+    page.tree_answers._results._results.clear()
 
 
 def test_importance_and_noise_are_told_of_trees_too(page):

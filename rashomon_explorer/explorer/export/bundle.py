@@ -6,7 +6,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 import plotly.graph_objects as go
@@ -37,7 +37,7 @@ from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.report import release_report
 from rashomon_explorer.sets import ReleasedSet, ReleasedTrees
 
-LISTED = """
+_TREES = """
 trees.json        the trees as plain data; score.py predicts with them and needs only numpy
 trees.txt         the trees as text, one question per line
 dot/              the trees as Graphviz graphs, one file per tree
@@ -45,23 +45,22 @@ trees.npz         the trees for Python: ReleasedTrees.load("trees.npz") of rasho
 score.py          prediction with the trees, in thirty lines
 schema.toml       public schema of the table, which defines the encoding of rows for the trees
 """.strip()
-"""File list in the README of a bundle of trees."""
 
 
-def released_trees(given: Contents) -> ReleasedTrees:
+def _trees(contents: Contents) -> ReleasedTrees:
     """Return the released trees of a bundle of trees."""
-    if not isinstance(given.models, ReleasedTrees):
-        raise TypeError(f"a bundle of trees needs ReleasedTrees, got {type(given.models).__name__}")
-    return given.models
+    if not isinstance(contents.models, ReleasedTrees):
+        kind = type(contents.models).__name__
+        raise TypeError(f"a bundle of trees needs ReleasedTrees, got {kind}")
+    return contents.models
 
 
-def _for_people(given: Contents) -> ReleasedTrees:
-    return reads_well(released_trees(given), given.schema)
+def _readable_trees(contents: Contents) -> ReleasedTrees:
+    return reads_well(_trees(contents), contents.schema)
 
 
-def tree_figures(given: Contents) -> dict[str, go.Figure]:
-    """Return the releasable figures of trees, by name."""
-    models = _for_people(given)
+def _tree_figures(contents: Contents) -> dict[str, go.Figure]:
+    models = _readable_trees(contents)
     return {
         "trees": plot_trees(models),
         "rules": plot_rules(models),
@@ -69,50 +68,43 @@ def tree_figures(given: Contents) -> dict[str, go.Figure]:
     }
 
 
-def dot_files(given: Contents) -> dict[str, str]:
+def _dot_files(contents: Contents) -> dict[str, str]:
     """Return each tree as a Graphviz graph, by file name."""
-    models = _for_people(given)
+    models = _readable_trees(contents)
     width = len(str(max(0, models.n_draws - 1)))
     return {f"dot/tree_{k:0{width}d}.dot": models.dot(k) + "\n" for k in range(models.n_draws)}
 
 
-def _json(given: Contents) -> str:
-    models = released_trees(given)
-    told = {
-        "format": "rashomon-explorer trees",
-        "version": 1,
-        "columns": list(models.models.feature_names),
-        "classes": list(models.classes),
-        "psi": models.psi,
-        "chosen": list(models.steps),
-        "trees": models.to_treefarms(),
-    }
-    return json.dumps(told, ensure_ascii=False, indent=1, default=str)
+def _trees_json(contents: Contents) -> str:
+    models = _trees(contents)
+    return _json(
+        {
+            "format": "rashomon-explorer trees",
+            "version": 1,
+            "columns": list(models.models.feature_names),
+            "classes": list(models.classes),
+            "psi": models.psi,
+            "chosen": list(models.steps),
+            "trees": models.to_treefarms(),
+        }
+    )
 
 
-def _text(given: Contents) -> str:
-    models = _for_people(given)
-    return "\n\n".join(f"tree {k}\n{models.text(k)}" for k in range(models.n_draws)) + "\n"
+def _trees_text(contents: Contents) -> str:
+    models = _readable_trees(contents)
+    trees = (f"tree {k}\n{models.text(k)}" for k in range(models.n_draws))
+    return "\n\n".join(trees) + "\n"
 
 
-def _npz(given: Contents) -> bytes:
+def _npz(models: ReleasedSet | ReleasedTrees) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "trees.npz"
-        released_trees(given).save(path)
+        path = Path(folder) / "models.npz"
+        models.save(path)
         return path.read_bytes()
 
 
-def _score(given: Contents) -> str:
-    return Path(score_trees.__file__).read_text(encoding="utf-8")
-
-
-TREE_FILES: Mapping[str, Callable[[Contents], str | bytes]] = {
-    "trees.json": _json,
-    "trees.txt": _text,
-    "trees.npz": _npz,
-    "score.py": _score,
-}
-"""Files of a bundle of trees that replace those of linear models."""
+def _code(module: ModuleType) -> str:
+    return Path(str(module.__file__)).read_text(encoding="utf-8")
 
 
 _LINEAR = """
@@ -132,17 +124,17 @@ figures/          the figures, each as a page and as JSON{pictures}
 _PICTURES = ", and as pictures: PNG for slides, SVG for papers"
 
 
-def readme(given: Contents, *, pictures: bool = False) -> str:
+def readme(contents: Contents, *, pictures: bool = False) -> str:
     """Return the README; ``pictures`` states that figures are included as PNG and SVG."""
-    models, listed = given.models, LISTED if given.of_trees else _LINEAR
+    models, listed = contents.models, _TREES if contents.of_trees else _LINEAR
     files = _FILES.format(pictures=_PICTURES if pictures else "")
-    kind = "Sparse trees" if given.of_trees else "Models"
+    kind = "Sparse trees" if contents.of_trees else "Models"
     parts = [
-        f"{kind} of the Rashomon set of {given.table}, released with differential privacy",
-        _what(given),
-        f"Total privacy cost: {cost_text(given.total, given.delta)}. For the models without the "
-        f"aggregates, this means: {attack_in_words(models.guarantee)}.",
-        _receipt(given),
+        f"{kind} of the Rashomon set of {contents.table}, released with differential privacy",
+        _what(contents),
+        f"Total privacy cost: {cost_text(contents.total, contents.delta)}. For the models "
+        f"without the aggregates, this means: {attack_in_words(models.guarantee)}.",
+        _receipt(contents),
         "Any use of these files is allowed: results computed from them and from public rows cost "
         "no further privacy. Do not publish other numbers computed from the private rows, such "
         "as which of the models lie within the set.",
@@ -151,9 +143,9 @@ def readme(given: Contents, *, pictures: bool = False) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _what(given: Contents) -> str:
-    models, noun = given.models, "tree" if given.of_trees else "model"
-    rows = "" if given.n_rows is None else f" of {plural(given.n_rows, 'row')}"
+def _what(contents: Contents) -> str:
+    models, noun = contents.models, "tree" if contents.of_trees else "model"
+    rows = "" if contents.n_rows is None else f" of {plural(contents.n_rows, 'row')}"
     chosen = f" Chosen: {'; '.join(models.steps)}." if models.steps else ""
     return (
         f"{plural(models.n_draws, noun)}{rows}. Each was drawn so "
@@ -162,13 +154,13 @@ def _what(given: Contents) -> str:
     )
 
 
-def _receipt(given: Contents) -> str:
-    lines = [f"Models: {cost_text(given.models_epsilon)} as the only charge."]
+def _receipt(contents: Contents) -> str:
+    lines = [f"Models: {cost_text(contents.models_epsilon)} as the only charge."]
     lines += [
         f"Aggregates: {one.what} · added {cost_text(one.adds)} · {one.at:%d %b %Y}"
-        for one in given.purchases
+        for one in contents.purchases
     ]
-    account = given.account
+    account = contents.account
     if account is not None and account.exists:
         lines.append(f"Remaining budget: ε = {what_is_left(account.left)}.")
     return "Receipt\n" + "\n".join(f"  {line}" for line in lines)
@@ -185,10 +177,10 @@ _LEAVES = ("release", "plan")
 _WHEN = (2000, 1, 1, 0, 0, 0)  # constant, so that equal contents give equal bytes
 
 
-def bundle(given: Contents, pictures: Mapping[str, bytes] = MappingProxyType({})) -> bytes:
+def bundle(contents: Contents, pictures: Mapping[str, bytes] = MappingProxyType({})) -> bytes:
     """Return the ZIP file."""
     with suppress_weak_warnings():
-        return _zipped(_files(given, pictures))
+        return _zipped(_files(contents, pictures))
 
 
 def _zipped(files: Iterable[tuple[str, File]]) -> bytes:
@@ -202,17 +194,17 @@ def _zipped(files: Iterable[tuple[str, File]]) -> bytes:
     return into.getvalue()
 
 
-def _files(given: Contents, pictures: Mapping[str, bytes]) -> Iterator[tuple[str, File]]:
-    made = figures(given)
+def _files(contents: Contents, pictures: Mapping[str, bytes]) -> Iterator[tuple[str, File]]:
+    made = figures(contents)
     drawn = {name: content for name, content in pictures.items() if _is_one(name, content, made)}
-    yield "README.txt", readme(given, pictures=bool(drawn))
-    own = TREE_FILES if given.of_trees else _LINEAR_FILES
-    for name, make in {**own, **_BUNDLE_FILES}.items():
-        content = make(given)
+    yield "README.txt", readme(contents, pictures=bool(drawn))
+    own = _TREE_FILES if contents.of_trees else _LINEAR_FILES
+    for name, make in {**own, **_COMMON_FILES}.items():
+        content = make(contents)
         if content is not None:
             yield name, content
-    if given.of_trees:
-        yield from dot_files(given).items()
+    if contents.of_trees:
+        yield from _dot_files(contents).items()
     yield _SCRIPT, get_plotlyjs()
     for name, figure in made.items():
         yield f"figures/{name}.html", _page(name, figure)
@@ -229,11 +221,11 @@ def _is_one(name: str, content: bytes, made: Mapping[str, go.Figure]) -> bool:
     )
 
 
-def figures(given: Contents) -> dict[str, go.Figure]:
+def figures(contents: Contents) -> dict[str, go.Figure]:
     """Return the releasable figures, by name."""
-    made = tree_figures(given) if given.of_trees else _linear_figures(given.linear)
-    made["one_record"] = plot_tradeoff(given.models.guarantee, "these models")
-    for place, one in enumerate(given.purchases, 1):
+    made = _tree_figures(contents) if contents.of_trees else _linear_figures(contents.linear)
+    made["one_record"] = plot_tradeoff(contents.models.guarantee, "these models")
+    for place, one in enumerate(contents.purchases, 1):
         made[f"aggregates_{place}"] = plot_released(one.released)
     for name, figure in made.items():
         if (figure.layout.meta or {}).get("view") not in _LEAVES:
@@ -263,14 +255,14 @@ def in_light(figure: go.Figure) -> go.Figure:
     )
 
 
-def _bundle_json(values: Any) -> str:
+def _json(values: Any) -> str:
     return json.dumps(values, ensure_ascii=False, indent=1, default=str)
 
 
-def _models_json(given: Contents) -> str:
-    models = given.linear
+def _models_json(contents: Contents) -> str:
+    models = contents.linear
     each = models.coef.reshape(models.n_draws, models.outputs, -1)
-    return _bundle_json(
+    return _json(
         {
             "format": "rashomon-explorer models",
             "version": 1 if models.scale is None else 2,
@@ -295,40 +287,29 @@ def _scale(scale: ColumnMap | None) -> dict[str, list[float]]:
     return {"centres": scale.centre.tolist(), "spreads": scale.spread.tolist()}
 
 
-def _models_npz(given: Contents) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "models.npz"
-        given.linear.save(path)
-        return path.read_bytes()
-
-
-def _guarantee(given: Contents) -> str:
+def _guarantee(contents: Contents) -> str:
     told = {
-        "models": given.models.guarantee.to_dict(),
-        "aggregates": [one.released.guarantee.to_dict() for one in given.purchases],
-        "together": {"epsilon": given.total, "delta": given.delta},
+        "models": contents.models.guarantee.to_dict(),
+        "aggregates": [one.released.guarantee.to_dict() for one in contents.purchases],
+        "together": {"epsilon": contents.total, "delta": contents.delta},
     }
-    return _bundle_json(told)
+    return _json(told)
 
 
-def _aggregates(given: Contents) -> str | None:
-    told = [one.released.to_dict() for one in given.purchases]
-    return _bundle_json(told) if told else None
+def _aggregates(contents: Contents) -> str | None:
+    told = [one.released.to_dict() for one in contents.purchases]
+    return _json(told) if told else None
 
 
-def _definitions(given: Contents) -> str:
+def _definitions(contents: Contents) -> str:
     numbers = {name: vars(one) for name, one in DEFINITIONS.items()}
-    bought = {a.query: a.definition for one in given.purchases for a in one.released.answers}
-    return _bundle_json({"terms": TERMS, "numbers": numbers, "aggregates": bought})
+    bought = {a.query: a.definition for one in contents.purchases for a in one.released.answers}
+    return _json({"terms": TERMS, "numbers": numbers, "aggregates": bought})
 
 
-def _schema(given: Contents) -> str | None:
-    return None if given.schema is None else given.schema.to_toml()
-
-
-def _ledger(given: Contents) -> str | None:
+def _ledger(contents: Contents) -> str | None:
     """Charges and totals of the ledger, without names, times and notes."""
-    account = given.account
+    account = contents.account
     if account is None or not account.exists:
         return None
     charges = [
@@ -336,48 +317,48 @@ def _ledger(given: Contents) -> str | None:
         for one in account.charges
     ]
     told = {"epsilon": account.budget, "delta": account.delta, "spent": account.spent}
-    return _bundle_json({**told, "charges": charges})
+    return _json({**told, "charges": charges})
 
 
-def _bundle_score(given: Contents) -> str:
-    return Path(score.__file__).read_text(encoding="utf-8")
-
-
-def _report(given: Contents) -> str:
-    return release_page(given)
-
-
-def release_page(given: Contents) -> str:
+def release_page(contents: Contents) -> str:
     """Return the release edition of the report as HTML."""
-    models, radius = given.models, None
-    if isinstance(models, ReleasedSet) and given.constants is not None and models.as_drawn:
+    models, radius = contents.models, None
+    if isinstance(models, ReleasedSet) and contents.constants is not None and models.as_drawn:
         radius = models.plan.radius
     whole = radius is not None
-    target = given.schema.target if given.schema is not None else None
+    target = contents.schema.target if contents.schema is not None else None
     with tempfile.TemporaryDirectory() as folder, suppress_weak_warnings():
         path = release_report(
             models,
             Path(folder) / "report.html",
-            aggregates=[one.released for one in given.purchases],
+            aggregates=[one.released for one in contents.purchases],
             target="" if target is None else target.name,
-            constants=given.constants if whole else None,
+            constants=contents.constants if whole else None,
             domain=Ball(radius) if whole and radius is not None else None,
         )
         return path.read_text(encoding="utf-8")
 
 
-_LINEAR_FILES: Mapping[str, Callable[[Contents], File | None]] = {
-    "models.json": _models_json,
-    "models.npz": _models_npz,
-    "score.py": _bundle_score,
+_Files = Mapping[str, Callable[[Contents], File | None]]
+
+_TREE_FILES: _Files = {
+    "trees.json": _trees_json,
+    "trees.txt": _trees_text,
+    "trees.npz": lambda contents: _npz(_trees(contents)),
+    "score.py": lambda contents: _code(score_trees),
 }
-_BUNDLE_FILES: Mapping[str, Callable[[Contents], File | None]] = {
-    "schema.toml": _schema,
+_LINEAR_FILES: _Files = {
+    "models.json": _models_json,
+    "models.npz": lambda contents: _npz(contents.linear),
+    "score.py": lambda contents: _code(score),
+}
+_COMMON_FILES: _Files = {
+    "schema.toml": lambda contents: None if contents.schema is None else contents.schema.to_toml(),
     "guarantee.json": _guarantee,
     "aggregates.json": _aggregates,
     "definitions.json": _definitions,
     "ledger.json": _ledger,
-    "report.html": _report,
+    "report.html": release_page,
 }
 """Files of every bundle; a file is omitted if its function returns None."""
 
@@ -393,9 +374,9 @@ def one_model_bundle(made: PaidModel, table: str, schema: str) -> bytes:
             "guarantee. Computations from these files and from public rows have no further "
             "privacy cost.\n"
         ),
-        "model.json": _bundle_json(made.model),
-        "guarantee.json": _bundle_json(made.guarantee.to_dict()),
-        "score.py": Path(score.__file__).read_text(encoding="utf-8"),
+        "model.json": _json(made.model),
+        "guarantee.json": _json(made.guarantee.to_dict()),
+        "score.py": _code(score),
         "schema.toml": schema,
     }
     return _zipped(files.items())
