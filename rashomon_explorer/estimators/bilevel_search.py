@@ -60,6 +60,7 @@ from rashomon_explorer.mechanisms.penalties.penalty_set import PenaltySet, valid
 from rashomon_explorer.mechanisms.penalties.plan import TuningPlan
 from rashomon_explorer.mechanisms.penalties.stationary import StationaryPlan
 from rashomon_explorer.mechanisms.planning.offers import ZCDP
+from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import warn_large_delta
 from rashomon_explorer.mechanisms.samplers.base import collect
@@ -133,8 +134,8 @@ class DPBilevelSearch(MetaEstimatorMixin, EncodedCoefficients, BasePrivateEstima
         is unavailable.
     refit_share : float, default=0.5
         Share of ε for the refit.
-    row_norm : float, default=1.0
-        Declared bound on ‖x‖; longer rows are clipped.
+    row_norm : float or "auto", default="auto"
+        Declared bound on ‖x‖; longer rows are clipped. ``"auto"`` is 1, and 2 with a schema.
     target_bounds : tuple of float, default=(-1.0, 1.0)
         Declared range of a ridge's target.
     classes : array-like, default=None
@@ -195,7 +196,7 @@ class DPBilevelSearch(MetaEstimatorMixin, EncodedCoefficients, BasePrivateEstima
         "mechanism": [StrOptions({"auto", *NAMES})],
         "refit": [StrOptions({"dp"}), None],
         "refit_share": [Interval(Real, 0, 1, closed="neither")],
-        "row_norm": [Interval(Real, 0, None, closed="neither")],
+        "row_norm": [Interval(Real, 0, None, closed="neither"), StrOptions({AUTO})],
         "target_bounds": ["array-like"],
         "classes": ["array-like", None],
     }
@@ -218,7 +219,7 @@ class DPBilevelSearch(MetaEstimatorMixin, EncodedCoefficients, BasePrivateEstima
         mechanism: str = "auto",
         refit: str | None = "dp",
         refit_share: float = 0.5,
-        row_norm: float = 1.0,
+        row_norm: float | str = "auto",
         target_bounds: tuple[float, float] = (-1.0, 1.0),
         classes: ArrayLike | None = None,
         schema: TableSchema | str | os.PathLike[str] | None = None,

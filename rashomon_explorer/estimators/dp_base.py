@@ -52,7 +52,7 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator[ModelPlan]):
         "mechanism": [StrOptions({AUTO, *METHODS})],
         "goal": [StrOptions(set(GOALS))],
         "radius": [Interval(Real, 2.0**-20, None, closed="left"), StrOptions({AUTO})],
-        "row_norm": [Interval(Real, 0, None, closed="neither")],
+        "row_norm": [Interval(Real, 0, None, closed="neither"), StrOptions({AUTO})],
         "ridge": [Interval(Real, 0, 2.0**20, closed="both")],
         "standardize": [StrOptions({AUTO, PRIVATE}), None],
     }
@@ -78,7 +78,7 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator[ModelPlan]):
                 n=n_samples,
                 p=(n_features + 1) * loss.outputs,
                 loss=loss,
-                row_norm=row_bound(self.row_norm, intercept=True),
+                row_norm=row_bound(self._row_norm, intercept=True),
                 ledger=ledger_rule(self.ledger, self.delta),
                 epsilon=epsilon,
                 delta=delta,
@@ -109,7 +109,7 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator[ModelPlan]):
         return ColumnsPlan(
             n_samples,
             n_features,
-            self.row_norm,
+            self._row_norm,
             self.epsilon,
             self.delta,
             ledger=ledger_rule(self.ledger, self.delta),
@@ -129,7 +129,8 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator[ModelPlan]):
                 "p": planned.p,
                 "loss": loss.name,
                 "sampler": planned.mechanism,
-                **{k: getattr(self, k) for k in ("epsilon", "delta", "row_norm")},
+                **{k: getattr(self, k) for k in ("epsilon", "delta")},
+                "row_norm": self._row_norm,
                 **{k: getattr(planned, k) for k in ("radius", "ridge")},
             },
             draw=lambda guarantee: self._drawn(table, loss, planned, guarantee),
@@ -145,7 +146,7 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator[ModelPlan]):
         rng = self._generator()
         problem, scale, clipped = self._problem(table, loss, planned, rng)
         if table.may_be_long:
-            warn_clipped_rows(clipped, self.row_norm)
+            warn_clipped_rows(clipped, self._row_norm)
         with one_blas_thread():
             drawn = METHODS[planned.mechanism].draw(problem, planned.offer, rng)
         theta = to_public_grid(drawn).reshape(loss.outputs, -1)
@@ -162,7 +163,7 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator[ModelPlan]):
         rows = self._encoded_rows(X)
         if self.scale_ is not None:
             theta = self.scale_.scaled(theta)
-        return linear_scores(theta.reshape(1, -1), rows, self.row_norm, len(theta), self.scale_)[0]
+        return linear_scores(theta.reshape(1, -1), rows, self._row_norm, len(theta), self.scale_)[0]
 
     def _fit_summary(self) -> list[str]:
         planned: ModelPlan = self.plan_

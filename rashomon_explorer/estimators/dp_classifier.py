@@ -54,9 +54,9 @@ class DPClassifier(ClassTargets[ModelPlan], BaseOneModel):
     radius : float or "auto", default="auto"
         Radius of the ball to which the guarantee refers, including the intercept; ``"auto"`` uses
         public numbers (:func:`rashomon_explorer.mechanisms.one_model.plan.auto_radius`).
-    row_norm : float, default=1.0
+    row_norm : float or "auto", default="auto"
         Declared bound on ‖x‖; longer rows are clipped, in ``fit`` and in ``predict``. Scale
-        features first with :class:`PublicBoundsScaler`.
+        features first with :class:`PublicBoundsScaler`. ``"auto"`` is 1, and 2 with a schema.
     ridge : float, default=0.0
         Coefficient of ½‖θ‖² in the loss. The mechanism may increase it, see ``plan_.ridge``.
     standardize : {"auto", "private"} or None, default=None
@@ -131,7 +131,7 @@ class DPClassifier(ClassTargets[ModelPlan], BaseOneModel):
         delta: float = 1e-6,
         goal: str = "rows",
         radius: float | str = AUTO,
-        row_norm: float = 1.0,
+        row_norm: float | str = AUTO,
         ridge: float = 0.0,
         standardize: str | None = None,
         classes: ArrayLike | None = None,

@@ -42,8 +42,8 @@ class DPRegressor(BoundedTargets[ModelPlan], BaseOneModel):
         As for :class:`DPClassifier`.
     radius : float or "auto", default="auto"
         Radius of the ball to which the guarantee refers, for mapped targets.
-    row_norm : float, default=1.0
-        Declared bound on ‖x‖; longer rows are clipped.
+    row_norm : float or "auto", default="auto"
+        Declared bound on ‖x‖; longer rows are clipped. ``"auto"`` is 1, and 2 with a schema.
     ridge : float, default=0.0
         Coefficient of ½‖θ‖² in the loss. The mechanism may increase it, see ``plan_.ridge``.
     standardize : {"auto", "private"} or None, default=None
@@ -115,7 +115,7 @@ class DPRegressor(BoundedTargets[ModelPlan], BaseOneModel):
         delta: float = 1e-6,
         goal: str = "rows",
         radius: float | str = AUTO,
-        row_norm: float = 1.0,
+        row_norm: float | str = AUTO,
         ridge: float = 0.0,
         standardize: str | None = None,
         target_bounds: tuple[float, float] = DEFAULT_BOUNDS,

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils import sklearn_compat
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
-from rashomon_explorer._utils.sklearn_compat import Interval
+from rashomon_explorer._utils.sklearn_compat import Interval, StrOptions
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.estimators.base import (
     BasePrivateEstimator,
@@ -27,6 +27,7 @@ from rashomon_explorer.estimators.tables import Table, a_label, chances, predict
 from rashomon_explorer.estimators.targets import ClassCodes, ClassTargets
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.planning.advice import warn_if_weak_trees
+from rashomon_explorer.mechanisms.planning.options import AUTO, LEAST_HITS, MOST_DRAWS
 from rashomon_explorer.mechanisms.planning.suggestions import warn_large_delta
 from rashomon_explorer.mechanisms.planning.trees import TreePlan, plan_trees
 from rashomon_explorer.privacy import Guarantee, Ledger
@@ -44,6 +45,7 @@ from rashomon_explorer.trees.tree_class import (
 )
 
 _LEAVES = 5  # default
+_DRAWS = (MOST_DRAWS, 10, 5, 1)  # numbers of draws that "auto" compares
 
 
 class RashomonTreeClassifier(
@@ -66,8 +68,9 @@ class RashomonTreeClassifier(
         Total privacy cost ε of one fit.
     delta : float, default=1e-6
         Total δ of one fit; 0 requests pure DP.
-    n_draws : int, default=20
-        Number of trees.
+    n_draws : int or "auto", default="auto"
+        Number of trees. ``"auto"`` depends on public numbers only: 5 to 20 draws if their hit rate
+        is guaranteed, otherwise one tree.
     max_leaves : int or None, default=None
         Most leaves of a tree. None is 5, or as many as can be counted in 4 GiB for this public
         number of rows and questions: see ``plan_.most_leaves``.
@@ -140,7 +143,7 @@ default=None
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BasePrivateEstimator._parameter_constraints,
         "psi": [Interval(Real, 0, None, closed="left")],
-        "n_draws": [N_DRAWS],
+        "n_draws": [N_DRAWS, StrOptions({AUTO})],
         "max_leaves": [Interval(Integral, 1, None, closed="left"), None],
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
         "leaf_penalty": [Interval(Real, 0, 1, closed="both")],
@@ -157,7 +160,7 @@ default=None
         psi: float = 0.02,
         epsilon: float = 1.0,
         delta: float = 1e-6,
-        n_draws: int = 20,
+        n_draws: int | str = "auto",
         max_leaves: int | None = None,
         max_depth: int | None = None,
         leaf_penalty: float = 0.005,
@@ -274,22 +277,26 @@ default=None
         check_budget(self)
         trees.check_memory(n)
         check_dear(trees, n, dearest(self.costs))
-        planned = plan_trees(
-            n,
-            log_size=trees.log_size,
-            most_leaves=trees.most_leaves,
-            n_labels=trees.n_labels,
-            psi=self.psi,
-            leaf_penalty=self.leaf_penalty,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            n_draws=self.n_draws,
-            hit_rate=self.hit_rate,
-            walk_rounding=trees.rounding(n * dearest(self.costs)),
-            ledger=self.ledger is not None,
-            max_depth=self.max_depth,
-            questions=() if questions is None else questions.declared,
-        )
+        counts = _DRAWS if isinstance(self.n_draws, str) else (self.n_draws,)
+        for n_draws in counts:
+            planned = plan_trees(
+                n,
+                log_size=trees.log_size,
+                most_leaves=trees.most_leaves,
+                n_labels=trees.n_labels,
+                psi=self.psi,
+                leaf_penalty=self.leaf_penalty,
+                epsilon=self.epsilon,
+                delta=self.delta,
+                n_draws=n_draws,
+                hit_rate=self.hit_rate,
+                walk_rounding=trees.rounding(n * dearest(self.costs)),
+                ledger=self.ledger is not None,
+                max_depth=self.max_depth,
+                questions=() if questions is None else questions.declared,
+            )
+            if planned.hit_rate_bound >= LEAST_HITS:
+                break
         if self.hit_rate > 0:  # 0 requests no guaranteed hit rate
             warn_if_weak_trees(planned)
         warn_large_delta(self.delta, n)

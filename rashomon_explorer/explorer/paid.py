@@ -365,7 +365,7 @@ def paid_model(fitted: Any, data: Any, columns: list[str], adds: float) -> PaidM
         "version": 1,
         "columns": columns,
         "link": _link(fitted, len(outputs)),
-        "row_norm": fitted.row_norm,
+        "row_norm": fitted._row_norm,
         "target_bounds": [-1.0, 1.0],  # coefficients are in units of the target
         "classes": [] if data.classes is None else list(data.classes),
         "coefficients": [_relative_scores(outputs).tolist()],

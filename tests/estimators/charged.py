@@ -1,7 +1,8 @@
-"""Everything that charges a ledger and then reads rows, as one function each of ledger and rows."""
+"""Every estimator with settings for small rows, and everything that charges a ledger."""
 
 import functools
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,28 +28,33 @@ def public_rows() -> tuple[Any, Any]:
     return X, (X[:, 0] > 0).astype(np.int64)
 
 
+TREES: dict[str, Any] = {"thresholds": 0.0, "n_draws": 1}
+CHUNKED: dict[str, Callable[..., Any]] = {
+    "RashomonClassifier": partial(RashomonClassifier, n_draws=1, **LABELS),
+    "RashomonRegressor": partial(RashomonRegressor, n_draws=1, epsilon=EPSILON),
+    "DPClassifier": partial(DPClassifier, mechanism="objective_perturbation", **LABELS),
+    "DPRegressor": partial(DPRegressor, epsilon=EPSILON),
+    "RashomonTreeClassifier": partial(RashomonTreeClassifier, max_leaves=2, **TREES, **LABELS),
+}
+ESTIMATORS: dict[str, Callable[..., Any]] = {
+    **CHUNKED,
+    "PrivateSearch": partial(
+        PrivateSearch,
+        RashomonTreeClassifier(classes=[0, 1], **TREES),
+        {"max_leaves": [2, 3]},
+        epsilon=EPSILON,
+    ),
+    "DPBilevelSearch": partial(DPBilevelSearch, "logistic", bounds=(0.1, 10.0), **LABELS),
+}
+
+
+def _fits(make: Callable[..., Any]) -> Callable[[Any, Any, Any], Any]:
+    return lambda ledger, X, y: make(ledger=ledger).fit(X, y)
+
+
 @functools.cache
 def _models() -> Any:
     return RashomonClassifier(classes=[0, 1], epsilon=20.0, n_draws=2).fit(*public_rows())
-
-
-def _fits(make: Callable[..., Any], **options: Any) -> Callable[[Any, Any, Any], Any]:
-    return lambda ledger, X, y: make(**options, ledger=ledger).fit(X, y)
-
-
-def _trees(**options: Any) -> Any:
-    return RashomonTreeClassifier(thresholds=0.0, n_draws=1, max_leaves=2, **options)
-
-
-def _search(ledger: Any, X: Any, y: Any) -> Any:
-    grid = {"max_leaves": [2, 3]}
-    trees = RashomonTreeClassifier(thresholds=0.0, n_draws=1, classes=[0, 1])
-    return PrivateSearch(trees, grid, epsilon=EPSILON, ledger=ledger).fit(X, y)
-
-
-def _bilevel(ledger: Any, X: Any, y: Any) -> Any:
-    settings = {"bounds": (0.1, 10.0), "row_norm": 1.0, "classes": [0, 1], "epsilon": EPSILON}
-    return DPBilevelSearch("logistic", **settings, ledger=ledger).fit(X, y)
 
 
 def _release(ledger: Any, X: Any, y: Any) -> Any:
@@ -56,18 +62,7 @@ def _release(ledger: Any, X: Any, y: Any) -> Any:
     return release(_models().rashomon_set_, X, y, **asked, ledger=ledger)
 
 
-IN_CHUNKS: dict[str, Callable[[Any, Any, Any], Any]] = {
-    "RashomonClassifier": _fits(RashomonClassifier, n_draws=1, **LABELS),
-    "RashomonRegressor": _fits(RashomonRegressor, n_draws=1, epsilon=EPSILON),
-    "DPClassifier": _fits(DPClassifier, mechanism="objective_perturbation", **LABELS),
-    "DPRegressor": _fits(DPRegressor, epsilon=EPSILON),
-    "RashomonTreeClassifier": _fits(_trees, **LABELS),
-}
+IN_CHUNKS = {name: _fits(make) for name, make in CHUNKED.items()}
 """Those that take chunked rows too."""
 
-CHARGED = {
-    **IN_CHUNKS,
-    "PrivateSearch": _search,
-    "DPBilevelSearch": _bilevel,
-    "release": _release,
-}
+CHARGED = {name: _fits(make) for name, make in ESTIMATORS.items()} | {"release": _release}

@@ -20,6 +20,7 @@ from rashomon_explorer import DPClassifier, Ledger
 from rashomon_explorer.exceptions import BudgetExceededError, DataError, FitError
 from rashomon_explorer.privacy import Charge, pure
 from rashomon_explorer.rows import chunk_rows
+from rashomon_explorer.rows.source import RowSource
 from tests.estimators.charged import CHARGED, IN_CHUNKS, N, public_rows
 
 pytestmark = pytest.mark.filterwarnings(
@@ -100,10 +101,10 @@ class GatedFrame(pd.DataFrame):
         return super().__array__(*given, **options)
 
 
-class GatedSource:
+class GatedSource(RowSource):
     """A source of rows that anybody could have written."""
 
-    shape, names, reread, labelled = (N, 2), None, True, True
+    shape, names, reread, labelled = (N, 2), None, True, True  # type: ignore[assignment]
 
     def pieces(self, low: int, high: int) -> Any:
         GATE.pass_("pieces")

@@ -15,8 +15,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from rashomon_explorer import DPBilevelSearch, Ledger, PublicBoundsScaler, privacy_leaks
 from rashomon_explorer.estimators.bilevel_search import _target
 from rashomon_explorer.exceptions import (
-    BudgetExceededError,
-    FitError,
     PrivacyLeakWarning,
     SamplerError,
     WeakGuaranteeWarning,
@@ -24,10 +22,9 @@ from rashomon_explorer.exceptions import (
 from rashomon_explorer.mechanisms.penalties.penalty_set import validation_rows
 from rashomon_explorer.mechanisms.planning.pricing import draws_guarantee
 from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
-from rashomon_explorer.privacy import compose, pure
+from rashomon_explorer.privacy import compose
 from rashomon_explorer.privacy.audit import discrete
-from tests.estimators.test_order import every_trap, good_X, good_y
-from tests.estimators.traps import LOOKS
+from tests.estimators.test_order import good_X, good_y
 
 BOUNDS = (0.1, 10.0)
 quietly = pytest.mark.filterwarnings(
@@ -76,42 +73,6 @@ class TestOrder:
     @pytest.fixture
     def ledger(self, tmp_path: Path) -> Ledger:
         return Ledger.create(tmp_path / "data.ledger", epsilon=1.0, delta=1e-6)
-
-    @every_trap
-    @pytest.mark.parametrize("kind", ["ridge", "logistic"])
-    @pytest.mark.filterwarnings("ignore:A column-vector y")
-    def test_an_exhausted_ledger_refuses_without_a_look(
-        self, trap: Any, kind: str, ledger: Ledger
-    ) -> None:
-        ledger.reserve(pure(1.0))
-        X, y = trap()
-        LOOKS.clear()
-        with pytest.raises(BudgetExceededError):
-            search(kind, epsilon=0.5, classes=[0, 1], ledger=ledger, refit=None).fit(X, y)
-        assert LOOKS == [] and len(ledger.entries()) == 1
-
-    @every_trap
-    @pytest.mark.filterwarnings("ignore:A column-vector y")
-    def test_the_first_look_comes_after_the_charge_has_started(
-        self, trap: Any, ledger: Ledger
-    ) -> None:
-        X, y = trap()
-        LOOKS.clear()
-        with pytest.raises(FitError):
-            search("logistic", epsilon=0.5, classes=[0, 1], ledger=ledger, refit=None).fit(X, y)
-        assert LOOKS and [entry.state for entry in ledger.entries()] == ["started"]
-
-    def test_a_fit_is_charged_what_it_says(self, ledger: Ledger) -> None:
-        X, y = rows()
-        fitted = search(epsilon=0.5, ledger=ledger).fit(X, y)
-        (entry,) = ledger.entries()
-        assert entry.state == "committed" and entry.parameters["epsilon"] == 0.5
-        assert ledger.spent() <= 0.5 and entry.guarantee == fitted.guarantee_
-
-    def test_labels_must_be_declared(self, ledger: Ledger) -> None:
-        with pytest.raises(ValueError, match="before a label is read"):
-            search("logistic", ledger=ledger).fit(good_X(), good_y())
-        assert ledger.entries() == []
 
     def test_three_classes_are_refused_before_a_charge(self, ledger: Ledger) -> None:
         with pytest.raises(ValueError, match="Only binary classification"):

@@ -21,8 +21,6 @@ from rashomon_explorer import (
 )
 from rashomon_explorer.data import Categorical, Numeric
 from rashomon_explorer.exceptions import (
-    BudgetExceededError,
-    FitError,
     PrivacyLeakWarning,
     SamplerError,
     WeakGuaranteeWarning,
@@ -30,7 +28,6 @@ from rashomon_explorer.exceptions import (
 from rashomon_explorer.mechanisms.one_model.registry import METHODS
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
-from tests.estimators.traps import LOOKS, TrapArray
 
 pytestmark = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning")
 CLASSES = [0, 1]
@@ -135,25 +132,6 @@ def test_a_method_that_does_not_apply_is_refused_before_a_charge(X, labels, tmp_
     assert not ledger.entries()
 
 
-def test_a_ledger_is_charged_before_a_value_is_read(X, labels, tmp_path):
-    path = tmp_path / "l.sqlite"
-    ledger = Ledger.create(path, epsilon=10.0, delta=1e-5)
-    model = classifier(ledger=path, epsilon=4.0, random_state=None).fit(X, labels)
-    (entry,) = ledger.entries()
-    assert entry.state == "committed" and "DPClassifier" in entry.note
-    assert entry.parameters["sampler"] == model.plan_.mechanism
-    LOOKS.clear()
-    with pytest.raises(FitError):
-        classifier(ledger=path, epsilon=4.0).fit(TrapArray(120, 3), TrapArray(120))
-    assert LOOKS and len(ledger.entries()) == 2
-    LOOKS.clear()
-    with pytest.raises(BudgetExceededError):
-        classifier(ledger=path, epsilon=9.0).fit(TrapArray(120, 3), TrapArray(120))
-    with pytest.raises(ValueError, match="classes must be declared"):
-        DPClassifier(ledger=path).fit(TrapArray(120, 3), TrapArray(120))
-    assert not LOOKS
-
-
 def test_a_schema_and_pipelines(X, labels, targets):
     frame = pd.DataFrame({"age": 40 + 30 * X[:, 0], "home": np.where(X[:, 1] > 0, "own", "rent")})
     columns = [Numeric("age", (0, 100)), Categorical("home", ["own", "rent"])]
@@ -176,13 +154,11 @@ def test_a_pickle_holds_nothing_of_the_rows_but_the_model(X, labels):
     assert differing == {"encoded_coef_", "encoded_intercept_"}
 
 
-def test_a_weak_promise_warns_and_weights_are_refused(X, labels):
+def test_a_weak_guarantee_warns():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(WeakGuaranteeWarning, match="weak guarantee"):
             classifier(epsilon=0.01).plan(50, 3)
-    with pytest.raises(TypeError, match="sample_weight is not supported"):
-        classifier().fit(X, labels, sample_weight=np.ones(120))
 
 
 @pytest.mark.parametrize("epsilon", [1e-4, 1e3])

@@ -1,4 +1,4 @@
-"""With a ledger both estimators look at shapes, reserve, start, and only then at a value."""
+"""With a ledger every estimator looks at shapes, reserve, start, and only then at a value."""
 
 import warnings
 from collections.abc import Callable
@@ -6,22 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from rashomon_explorer import (
-    DPBilevelSearch,
-    DPClassifier,
-    DPRegressor,
-    Ledger,
-    PrivateSearch,
-    RashomonClassifier,
-    RashomonRegressor,
-    RashomonTreeClassifier,
-)
+from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
 from rashomon_explorer.estimators.tables import Table
 from rashomon_explorer.exceptions import BudgetExceededError, FitError
 from rashomon_explorer.privacy import pure
+from tests.estimators.charged import ESTIMATORS
 from tests.estimators.traps import LOOKS, SubArray, TrapArray, TrapFrame, TrapList, TrapSeries
 
 
@@ -57,11 +48,7 @@ TRAPS: dict[str, Callable[[], tuple[Any, Any]]] = {
     ),
     "both": lambda: (frame(), TrapSeries(good_y())),
 }
-KINDS: dict[str, Callable[..., Any]] = {
-    "classifier": lambda **options: RashomonClassifier(classes=(0, 1), **options),
-    "regressor": RashomonRegressor,
-}
-every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+every_kind = pytest.mark.parametrize("kind", ESTIMATORS.values(), ids=ESTIMATORS)
 every_trap = pytest.mark.parametrize("trap", TRAPS.values(), ids=TRAPS)
 
 
@@ -96,18 +83,7 @@ class TestOrder:
         assert [entry.state for entry in ledger.entries()] == ["started"]
 
 
-TREES = RashomonTreeClassifier(thresholds=0.0, n_draws=1, classes=(0, 1))
-CHARGED: dict[str, Callable[..., Any]] = {
-    **KINDS,
-    "one classifier": lambda **options: DPClassifier(classes=(0, 1), **options),
-    "one regressor": DPRegressor,
-    "trees": lambda **options: RashomonTreeClassifier(thresholds=0.0, classes=(0, 1), **options),
-    "penalties": lambda **options: DPBilevelSearch(bounds=(0.1, 10.0), **options),
-    "search": lambda **options: PrivateSearch(TREES, {"max_leaves": [2, 3]}, **options),
-}
-
-
-@pytest.mark.parametrize("kind", CHARGED.values(), ids=CHARGED)
+@every_kind
 @pytest.mark.parametrize("name", ["values", "leak"])
 def test_what_the_rows_carry_is_looked_at_under_a_started_charge(
     kind: Callable[..., Any], name: str, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
@@ -190,44 +166,6 @@ def test_what_cannot_be_measured_is_not_converted_under_a_ledger(name: str, ledg
     assert model.set_params(ledger=None, epsilon=20.0).fit(**given).n_features_in_ == 2
 
 
-def rows_that_fail() -> dict[str, tuple[Any, Any, str]]:
-    nan, infinite, text = good_X(), good_X(), good_X().astype(object)
-    nan[5, 1], infinite[5, 1], text[5, 1] = np.nan, np.inf, "HIV"
-    label = good_y().astype(object)
-    label[3] = "HIV"
-    return {
-        "NaN": (nan, good_y(), "NaN"),
-        "infinity": (infinite, good_y(), "infinity"),
-        "text": (text, good_y(), "HIV"),
-        "label": (good_X(), label, "HIV|unknown|Unknown|could not convert"),
-        "ragged": ([[0.0, 0.0]] * 39 + [[0.0]], good_y(), "inhomogeneous"),
-    }
-
-
-@every_kind
-def test_every_failure_by_rows_is_one_error(kind: Callable[..., Any], ledger: Ledger) -> None:
-    """NaN, infinity, text and labels give the same words, and nothing is chained to them."""
-    said = set()
-    for name, (X, y, detail) in rows_that_fail().items():
-        with pytest.raises(FitError, match="cost stays spent") as caught:
-            kind(epsilon=0.1, ledger=ledger).fit(X, y)
-        error = caught.value
-        said.add((str(error), repr(error), error.args, error.__cause__, error.__context__))
-        assert "HIV" not in repr(error) and pytest.approx(1) == 1, name
-        assert any(part in error.detail for part in detail.split("|")), error.detail
-    assert len(said) == 1
-    assert [entry.state for entry in ledger.entries()] == ["started"] * 5
-
-
-def test_without_a_ledger_the_curator_sees_the_reason() -> None:
-    nan = good_X()
-    nan[0, 0] = np.nan
-    for mechanism in ("exact", "hit_and_run"):
-        with pytest.raises(ValueError, match="Input X contains NaN") as caught:
-            RashomonClassifier(classes=(0, 1), mechanism=mechanism).fit(nan, good_y())
-        assert not isinstance(caught.value, FitError)
-
-
 def test_memory_that_runs_out_is_not_the_rows(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -238,19 +176,3 @@ def test_memory_that_runs_out_is_not_the_rows(
     with pytest.raises(MemoryError):
         RashomonRegressor(epsilon=0.5, ledger=ledger).fit(good_X(), good_y())
     assert [entry.state for entry in ledger.entries()] == ["started"]
-
-
-def test_a_failed_refit_leaves_the_fitted_estimator_as_it_was(tmp_path: Path) -> None:
-    names = pd.DataFrame(good_X(), columns=["age", "debt"])
-    path = tmp_path / "other.ledger"
-    Ledger.create(path, epsilon=50.0, delta=1e-6)
-    model = RashomonRegressor(epsilon=20.0, ledger=path).fit(names, good_y())
-    before = model.predict(names)
-    with pytest.raises(FitError):
-        model.fit(np.full((40, 3), np.nan), good_y())
-    assert model.n_features_in_ == 2
-    assert model.feature_names_in_.tolist() == ["age", "debt"]
-    assert np.array_equal(model.predict(names), before)
-    model.fit(good_X(), good_y())
-    assert not hasattr(model, "feature_names_in_")
-    assert model.rashomon_set_.feature_names == ("x0", "x1", "intercept")

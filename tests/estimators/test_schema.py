@@ -301,17 +301,3 @@ def test_a_file_is_a_schema_for_every_door(tmp_path: Path) -> None:
     direct = model().fit(FRAME, FRAME["repaid"])
     assert np.array_equal(fitted.rashomon_set_.coef, direct.rashomon_set_.coef)
     assert json.loads(path.read_text()) == SCHEMA.to_dict()
-
-
-@pytest.mark.parametrize("kind", [RashomonClassifier, RashomonRegressor])
-def test_weights_are_refused_with_the_reason(kind: Any) -> None:
-    with pytest.raises(TypeError, match="class_weight is not supported: the privacy cost"):
-        kind(class_weight="balanced")
-    X, y = np.zeros((40, 2)), [0, 1] * 20
-    with pytest.raises(TypeError, match="sample_weight is not supported: the privacy cost"):
-        kind().fit(X, y, sample_weight=np.ones(40))
-    pipe = make_pipeline(TableEncoder(), kind(epsilon=20.0))
-    step = kind.__name__.lower()
-    with pytest.raises(TypeError, match="sample_weight is not supported"):
-        pipe.fit(X, y, **{f"{step}__sample_weight": np.ones(40)})
-    assert kind(epsilon=20.0).fit(X, y, sample_weight=None).n_features_in_ == 2

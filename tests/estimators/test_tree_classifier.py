@@ -20,7 +20,6 @@ from rashomon_explorer import (
 )
 from rashomon_explorer.data import Categorical, Numeric, Ordered, YesNo
 from rashomon_explorer.exceptions import (
-    BudgetExceededError,
     CuratorOnlyError,
     DataError,
     FitError,
@@ -210,20 +209,6 @@ class TestFit:
 
 
 class TestLedger:
-    def test_the_price_is_charged_before_a_value_is_read(self, tmp_path):
-        Ledger.create(tmp_path / "a.ledger", epsilon=2.0, delta=1e-5)
-        asked = RashomonTreeClassifier(ledger=tmp_path / "a.ledger", classes=[0, 1], max_leaves=3)
-        with pytest.raises(FitError):
-            asked.fit(TrapArray(N, 4), TrapArray(N))
-        (entry,) = Ledger.open(tmp_path / "a.ledger").entries()
-        assert entry.parameters["max_leaves"] == 3 and entry.parameters["eta"] > 0
-
-    def test_past_the_budget_nothing_is_read(self, tmp_path):
-        Ledger.create(tmp_path / "a.ledger", epsilon=0.5, delta=1e-5)
-        asked = RashomonTreeClassifier(ledger=tmp_path / "a.ledger", classes=[0, 1], max_leaves=3)
-        with pytest.raises(BudgetExceededError):
-            asked.fit(TrapArray(N, 4), TrapArray(N))
-
     def test_what_rows_cause_says_nothing_after_the_charge(self, tmp_path, table):
         X, y = table
         Ledger.create(tmp_path / "a.ledger", epsilon=4.0, delta=1e-5)
@@ -231,11 +216,6 @@ class TestLedger:
         with pytest.raises(FitError) as caught:
             asked.fit(X * 7.0, y)
         assert "0 and 1" not in str(caught.value) and "0 and 1" in caught.value.detail
-
-    def test_classes_must_be_declared_with_one(self, tmp_path, table):
-        Ledger.create(tmp_path / "a.ledger", epsilon=4.0, delta=1e-5)
-        with pytest.raises(ValueError, match="classes must be declared"):
-            RashomonTreeClassifier(ledger=tmp_path / "a.ledger", max_leaves=3).fit(*table)
 
     def test_too_large_a_class_is_refused_before_the_charge(self, tmp_path):
         Ledger.create(tmp_path / "a.ledger", epsilon=4.0, delta=1e-5)

@@ -1,0 +1,378 @@
+"""One contract of all private estimators."""
+
+import inspect
+import math
+import pickle
+import re
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from rashomon_explorer import (
+    DPBilevelSearch,
+    DPRegressor,
+    Ledger,
+    RashomonClassifier,
+    propose_schema,
+)
+from rashomon_explorer._utils.validation import MOST_EPSILON
+from rashomon_explorer.estimators.feasibility import LEAST_EPSILON
+from rashomon_explorer.exceptions import (
+    BudgetExceededError,
+    FitError,
+    LargeDeltaWarning,
+    LedgerError,
+)
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
+from tests.estimators.charged import CHUNKED, ESTIMATORS, N, public_rows
+
+pytestmark = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning")
+X, Y = public_rows()
+FRAME = pd.DataFrame(X, columns=["age", "debt"])
+NAN = np.where(X == X[5, 1], np.nan, X)
+INFINITE = np.where(np.isnan(NAN), np.inf, NAN)
+TEXT = FRAME.astype(object).assign(debt="HIV")
+MORE: dict[str, Callable[..., Any]] = {
+    **ESTIMATORS,
+    "named mechanism": lambda **k: RashomonClassifier(
+        **{"mechanism": "exact", "n_draws": 2, "classes": [0, 1], **k}
+    ),
+    "curator only": lambda **k: RashomonClassifier(
+        **{"mechanism": "hit_and_run", "n_draws": 2, "classes": [0, 1], **k}
+    ),
+    "search of ridge penalties": lambda **k: DPBilevelSearch(
+        **{"bounds": (1e-3, 1.0), "epsilon": 4.0, **k}
+    ),
+}
+every = pytest.mark.parametrize("name", ESTIMATORS)
+every_setting = pytest.mark.parametrize("name", MORE)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger.create(tmp_path / "data.ledger", epsilon=20.0, delta=1e-5)
+
+
+def _is_ours(module: str) -> bool:
+    return module.split(".")[0] == "rashomon_explorer"
+
+
+class TestStructure:
+    @every
+    def test_an_estimator_has_at_most_five_classes_of_the_package(self, name: str) -> None:
+        ours = [kind for kind in type(ESTIMATORS[name]()).__mro__ if _is_ours(kind.__module__)]
+        assert len(ours) <= 5, ours
+
+    @every
+    def test_a_fit_reaches_the_ledger_in_at_most_four_frames(
+        self, name: str, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        reserve, frames = Ledger.reserve, []
+
+        def counted(*args: Any, **options: Any) -> Any:
+            frame = sys._getframe(1)
+            while frame is not None:
+                if _is_ours(frame.f_globals["__name__"]):
+                    frames.append(frame.f_code.co_name)
+                frame = frame.f_back  # type: ignore[assignment]
+            return reserve(*args, **options)
+
+        monkeypatch.setattr(Ledger, "reserve", counted)
+        ESTIMATORS[name](ledger=ledger).fit(X, Y)
+        assert 0 < len([*frames, "reserve"]) <= 4, frames
+
+    def test_a_parameter_has_one_default(self) -> None:
+        """The losses differ by task; a search selects one penalty, which is no Rashomon set."""
+        by_task = {"loss", "estimator"}
+        own = {
+            "DPBilevelSearch": {"n_draws", "psi", "val_fraction"},
+            "DPClassifier": {"ridge", "standardize"},
+            "DPRegressor": {"ridge", "standardize"},
+        }
+        found: dict[str, dict[str, Any]] = {}
+        for name, make in ESTIMATORS.items():
+            for parameter in inspect.signature(type(make())).parameters.values():
+                if parameter.name not in by_task | own.get(name, set()):
+                    found.setdefault(parameter.name, {})[name] = parameter.default
+        differing = {one: of for one, of in found.items() if len(set(map(repr, of.values()))) > 1}
+        assert differing == {}
+
+    @every
+    def test_every_parameter_is_documented_with_its_default(self, name: str) -> None:
+        kind = type(ESTIMATORS[name]())
+        text = re.sub(r"\\\n\s*", "", kind.__doc__ or "")
+        for parameter in inspect.signature(kind).parameters.values():
+            line = re.search(rf"^    (\w+, )*{parameter.name}(, \w+)*( :.*)?$", text, re.MULTILINE)
+            assert line is not None, parameter.name
+
+
+class TestPlan:
+    @every_setting
+    @pytest.mark.parametrize(
+        "epsilon",
+        [0, -1.0, math.inf, math.nan, 1e-300, 1e-10, 1e10, 10**400, "1", None, True],
+        ids=lambda value: str(value)[:8],
+    )
+    def test_an_absurd_epsilon_is_refused_with_one_message_by_plan_and_fit(
+        self, name: str, epsilon: Any
+    ) -> None:
+        model = MORE[name](epsilon=epsilon)
+        messages = set()
+        for act in (lambda: model.plan(N, 2), lambda: model.fit(X, Y)):
+            with pytest.raises(ValueError, match="'epsilon' parameter") as caught:
+                act()
+            messages.add(str(caught.value))
+        (message,) = messages
+        assert "must be a number from 1e-09 to 1e+09, usually 0.1 to 10" in message
+        assert 'no privacy? RashomonClassifier or RashomonRegressor with mechanism="hit' in message
+        assert f"Got {epsilon!r} instead" in message
+
+    @pytest.mark.parametrize("name", sorted({*MORE} - {"PrivateSearch"}))
+    @pytest.mark.parametrize("epsilon", [LEAST_EPSILON, MOST_EPSILON])
+    def test_the_ends_of_the_range_can_be_planned(self, name: str, epsilon: float) -> None:
+        made = MORE[name](epsilon=epsilon, **({"mechanism": "auto"} if "DPC" in name else {}))
+        assert made.plan(300, 3).guarantee.epsilon(1e-6) <= epsilon * (1 + 1e-9)
+
+    @pytest.mark.parametrize("name", sorted({*MORE} - {"curator only"}))
+    @pytest.mark.parametrize(("delta", "warned"), [(0.3, 1), (1 / 300, 1), (1 / 301, 0), (1e-9, 0)])
+    def test_a_delta_of_one_in_n_or_more_warns(self, name: str, delta: float, warned: int) -> None:
+        model = MORE[name](delta=delta)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.plan(300, 3)
+        found = [one for one in caught if one.category is LargeDeltaWarning]
+        assert len(found) == warned
+        if warned:
+            assert "is at least 1/n=0.0033" in str(found[0].message)
+            assert "such as 1e-06, or 0" in str(found[0].message)
+            assert found[0].filename == __file__
+
+    def test_a_fit_warns_of_it_too(self) -> None:
+        with pytest.warns(LargeDeltaWarning, match="the record of one person in 60"):
+            ESTIMATORS["RashomonClassifier"](delta=0.3).fit(X, Y)
+
+    def test_what_has_no_guarantee_has_no_delta_and_a_page_states_it_elsewhere(self) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            MORE["curator only"](delta=0.3).plan(300, 3)
+            with suppress_weak_warnings():
+                ESTIMATORS["RashomonClassifier"](delta=0.3).plan(300, 3)
+
+    @every_setting
+    def test_a_plan_takes_the_shape_of_a_table(self, name: str) -> None:
+        class Unread:
+            shape = (N, 2)
+
+            def __len__(self) -> int:
+                return N
+
+            def __getattr__(self, attribute: str) -> Any:
+                raise AssertionError(f"{attribute} was read")
+
+        model = MORE[name]()
+        tables: list[Any] = [X, FRAME, X.tolist(), Unread()]
+        assert {repr(model.plan(table)) for table in tables} == {repr(model.plan(N, 2))}
+
+    def test_numbers_of_numpy_are_numbers(self) -> None:
+        model = ESTIMATORS["RashomonClassifier"]()
+        assert model.plan(np.int64(300), np.int64(3)) == model.plan(300, 3)
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            ((X, Y), r"reads no rows and no targets.*plan\(X\)"),
+            ((Y,), "of this ndarray is not known, or not"),
+            (("table.csv",), "of this str is not known"),
+        ],
+    )
+    def test_what_has_no_such_shape_is_refused(self, given: Any, message: str) -> None:
+        with pytest.raises(TypeError, match=message):
+            ESTIMATORS["RashomonClassifier"]().plan(*given)
+
+    def test_a_table_of_unknown_length_is_refused(self) -> None:
+        frame = pytest.importorskip("dask.dataframe").from_pandas(FRAME, npartitions=2)
+        with pytest.raises(TypeError, match="give a plan the two numbers"):
+            ESTIMATORS["RashomonClassifier"]().plan(frame)
+
+
+class TestFit:
+    @every_setting
+    def test_it_keeps_the_plan_the_settings_and_the_rows(self, name: str) -> None:
+        model, rows = MORE[name](), X.copy()
+        before, settings = model.plan(*X.shape), model.get_params()
+        assert model.fit(rows, Y) is model
+        assert model.plan_.guarantee.epsilon(1e-6) == before.guarantee.epsilon(1e-6)
+        assert model.guarantee_.holds is (name != "curator only")
+        assert {k: repr(v) for k, v in model.get_params().items()} == {
+            k: repr(v) for k, v in settings.items()
+        }
+        assert np.array_equal(rows, X)
+
+    @every_setting
+    def test_a_seed_repeats_and_the_guarantee_and_the_repr_state_it(self, name: str) -> None:
+        one, again = (MORE[name](random_state=3).fit(X, Y) for _ in range(2))
+        assert np.array_equal(one.predict(X), again.predict(X))
+        assert one.guarantee_.reproducible
+        line = repr(one).splitlines()[-1]
+        assert line.startswith("# fitted: ")
+        assert line.endswith("not private" if one.guarantee_.holds else "no guarantee")
+        assert "fitted" not in repr(MORE[name]())
+        other = MORE[name]().fit(X, Y)
+        assert not other.guarantee_.reproducible and "known seed" not in repr(other)
+
+    @every_setting
+    def test_a_pickle_predicts_the_same_and_a_clone_is_not_fitted(self, name: str) -> None:
+        model = MORE[name](random_state=0).fit(X, Y)
+        twin = pickle.loads(pickle.dumps(model))
+        assert np.array_equal(twin.predict(X), model.predict(X))
+        assert twin.guarantee_ == model.guarantee_
+        assert [one for one in vars(clone(model)) if one.endswith("_")] == []
+
+    @every
+    def test_a_second_fit_leaves_nothing_of_the_first(self, name: str) -> None:
+        model = ESTIMATORS[name](random_state=0).fit(FRAME, Y)
+        assert model.feature_names_in_.tolist() == ["age", "debt"]
+        with pytest.raises(ValueError, match="feature names should match"):
+            model.predict(FRAME[["debt", "age"]])
+        names = {*vars(model)} - {"feature_names_in_"}
+        assert {*vars(model.fit(X, Y))} == names
+        assert model.n_features_in_ == 2
+
+    @every
+    @pytest.mark.parametrize("weights", ["sample_weight", "class_weight"])
+    def test_weights_are_refused_with_the_reason(self, name: str, weights: str) -> None:
+        with pytest.raises(TypeError, match=f"{weights} is not supported: the privacy cost"):
+            ESTIMATORS[name]().fit(X, Y, **{weights: np.ones(N)})
+        with pytest.raises(TypeError, match="class_weight is not supported"):
+            ESTIMATORS[name](class_weight="balanced")
+        ESTIMATORS[name]().fit(X, Y, sample_weight=None)
+
+    @every_setting
+    @pytest.mark.parametrize(
+        ("setting", "wrong"),
+        [
+            ("n_draws", [0, 1.5, True]),
+            ("psi", [-0.1, math.inf]),
+            ("delta", [1.0]),
+            ("radius", [0, math.inf]),
+            ("row_norm", [0, math.inf, "wide"]),
+            ("ridge", [-1, math.inf]),
+            ("standardize", ["never"]),
+            ("mechanism", ["magic"]),
+            ("schema", [7]),
+            ("ledger", [7]),
+            ("random_state", ["dice"]),
+        ],
+    )
+    def test_bad_settings_are_refused_by_name(
+        self, name: str, setting: str, wrong: list[Any]
+    ) -> None:
+        if setting not in MORE[name]().get_params(deep=False):
+            return
+        for value in wrong:
+            with pytest.raises(ValueError, match=f"'{setting}' parameter"):
+                MORE[name](**{setting: value}).fit(X, Y)
+
+    @every
+    def test_without_a_ledger_the_curator_sees_the_reason(self, name: str) -> None:
+        for rows, reason in ((NAN, "Input X contains NaN"), (TEXT, "could not convert")):
+            with pytest.raises(ValueError, match=reason) as caught:
+                ESTIMATORS[name]().fit(rows, Y)
+            assert not isinstance(caught.value, FitError)
+
+
+class TestLedger:
+    @every
+    def test_every_fit_is_charged_and_committed_and_predicting_is_free(
+        self, name: str, ledger: Ledger
+    ) -> None:
+        model = ESTIMATORS[name](ledger=ledger.path, random_state=0).fit(X, Y)
+        assert model.guarantee_.epsilon(1e-6) <= ledger.spent(1e-6) + 1e-9 <= 4.0 + 1e-8
+        clone(model).set_params(ledger=ledger).fit(X, Y)
+        model.predict(X), model.plan(1000, 2), model.check_rows(X, Y)
+        entries = ledger.entries()
+        assert [entry.state for entry in entries] == ["committed"] * 2
+        assert entries[0].guarantee == model.guarantee_
+        assert entries[0].note.startswith(type(model).__name__)
+        assert entries[0].parameters["epsilon"] == 4.0
+
+    @every
+    def test_a_refused_refit_leaves_ledger_and_models_as_they_were(
+        self, name: str, tmp_path: Path
+    ) -> None:
+        ledger = Ledger.create(tmp_path / "small.ledger", epsilon=4.1, delta=1e-5)
+        model = ESTIMATORS[name](ledger=ledger).fit(FRAME, Y)
+        before = {**vars(model)}
+        with pytest.raises(BudgetExceededError, match="Nothing was drawn"):
+            model.fit(X, np.array(["a", "b"])[Y] if hasattr(model, "classes_") else Y)
+        assert vars(model) == before
+        assert len(ledger.entries()) == 1
+
+    @every
+    def test_every_failure_by_rows_is_one_error_and_leaves_the_models(
+        self, name: str, ledger: Ledger
+    ) -> None:
+        """NaN, infinity, text and ragged rows give the same message, and no other is chained."""
+        model = ESTIMATORS[name](ledger=ledger, epsilon=0.9).fit(FRAME, Y)
+        before, texts = {**vars(model)}, set()
+        ragged = [[0.0, 0.0]] * (N - 1) + [[0.0]]
+        label = np.where(np.arange(N) == 3, "HIV", Y.astype(object))
+        rows = {"NaN": NAN, "infinity": INFINITE, "HIV": TEXT, "inhomogeneous": ragged}
+        bad = [*((detail, X, Y) for detail, X in rows.items()), ("HIV|nknown|convert", X, label)]
+        for detail, X_bad, y_bad in bad:
+            with pytest.raises(FitError, match=r"cost stays spent.*check_rows") as caught:
+                model.fit(X_bad, y_bad)
+            error = caught.value
+            texts.add((str(error), repr(error), error.args, error.__cause__, error.__context__))
+            assert re.search(detail, error.detail), error.detail
+        assert len(texts) == 1 and "HIV" not in repr(texts)
+        assert [entry.state for entry in ledger.entries()] == ["committed"] + ["started"] * 5
+        assert vars(model) == before
+
+    @every
+    def test_a_path_without_a_ledger_is_refused_and_none_is_made(
+        self, name: str, tmp_path: Path
+    ) -> None:
+        with pytest.raises(LedgerError, match=r"no ledger at .*date\.ledger.*Ledger\.create"):
+            ESTIMATORS[name](ledger=str(tmp_path / "date.ledger")).fit(X, Y)
+        (tmp_path / "text").write_text("not a ledger " * 100)
+        with pytest.raises(LedgerError):
+            ESTIMATORS[name](ledger=tmp_path / "text").fit(X, Y)
+        assert [one.name for one in tmp_path.iterdir()] == ["text"]
+
+
+class TestCheckRows:
+    @every_setting
+    def test_rows_that_fit_can_use_pass_and_others_are_named(
+        self, name: str, ledger: Ledger
+    ) -> None:
+        model = MORE[name](ledger=ledger)
+        model.check_rows(X, Y)
+        reasons = {"contains NaN.*schema=": NAN, "could not convert.*schema=": TEXT}
+        for reason, rows in reasons.items():
+            with pytest.raises(ValueError, match=reason):
+                model.check_rows(rows, Y)
+        if hasattr(model, "classes") and not isinstance(model, DPRegressor):
+            if getattr(model, "estimator", "logistic") == "logistic":
+                with pytest.raises(ValueError, match="y holds 7, which is not among the declared"):
+                    model.check_rows(X, np.where(np.arange(N) == 3, 7, Y))
+        assert ledger.entries() == []
+
+    @pytest.mark.parametrize("name", sorted({*CHUNKED} - {"RashomonTreeClassifier"}))
+    def test_clipped_rows_are_reported(self, name: str) -> None:
+        with pytest.warns(UserWarning, match="longer than row_norm=1"):
+            ESTIMATORS[name]().check_rows(100 * X, Y)
+
+    def test_a_schema_admits_text(self) -> None:
+        table = pd.DataFrame({"age": [1.0, 2.0, 3.0, 4.0], "region": ["n", "s", "n", "s"]})
+        schema = propose_schema(table.assign(y=[0, 1, 0, 1]), target="y")
+        RashomonClassifier(schema=schema.confirm("age", "region", "y")).check_rows(
+            table, [0, 1, 0, 1]
+        )
