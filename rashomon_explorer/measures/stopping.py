@@ -281,40 +281,33 @@ def enough_draws(
     disagreement in [0.0910, 0.0985] at 95%: ±0.01 after 764 draws: enough
     """
     chains = _check(measure, half_width, mechanism, n_chains)
-    terms, bounds, models_a_term = _TERMS[measure](values, baseline)
+    compute, bounds, models_a_term = _TERMS[measure]
+    terms = compute(values, baseline)
+    stopped_at = effective = None
     if chains is not None:
         value, low, high, effective = chain_interval(
             terms, chains, models_a_term, confidence, bounds
         )
-        enough, count = (high - low) / 2 <= half_width, len(terms) * models_a_term
-        return Enough(
-            measure,
-            enough,
-            low,
-            high,
-            value,
-            half_width,
-            confidence,
-            count,
-            count if enough else None,
-            effective,
-        )
-    sequence = ConfidenceSequence(confidence, bounds)
-    stopped_at = None
-    for place, term in enumerate(terms.tolist(), start=1):
-        sequence.update(term)
-        if stopped_at is None and sequence.half_width <= half_width:
-            stopped_at = place * models_a_term
+        if (high - low) / 2 <= half_width:
+            stopped_at = len(terms) * models_a_term
+    else:
+        sequence = ConfidenceSequence(confidence, bounds)
+        for place, term in enumerate(terms.tolist(), start=1):
+            sequence.update(term)
+            if stopped_at is None and sequence.half_width <= half_width:
+                stopped_at = place * models_a_term
+        value, low, high = sequence.mean, sequence.low, sequence.high
     return Enough(
         measure=measure,
         enough=stopped_at is not None,
-        low=sequence.low,
-        high=sequence.high,
-        value=sequence.mean,
+        low=low,
+        high=high,
+        value=value,
         half_width=half_width,
         confidence=confidence,
         n_draws=len(terms) * models_a_term,
         stopped_at=stopped_at,
+        effective=effective,
     )
 
 
@@ -347,29 +340,22 @@ def _pairs(models: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     return models[0:even:2], models[1:even:2]
 
 
-def _differing(values: ArrayLike, _: Any) -> tuple[FloatArray, tuple[float, float], int]:
+def _differing(values: ArrayLike, _: Any) -> FloatArray:
     one, other = _pairs(Predictions.from_labels(values).values)
-    return (one != other).mean(axis=1), (0.0, 1.0), 2
+    return np.asarray((one != other).mean(axis=1))
 
 
-def _agreeing(values: ArrayLike, _: Any) -> tuple[FloatArray, tuple[float, float], int]:
-    terms, bounds, models = _differing(values, None)
-    return 1 - terms, bounds, models
-
-
-def _from_baseline(
-    values: ArrayLike, baseline: ArrayLike | None
-) -> tuple[FloatArray, tuple[float, float], int]:
+def _from_baseline(values: ArrayLike, baseline: ArrayLike | None) -> FloatArray:
     if baseline is None or np.ndim(baseline) == 0:
         raise ValueError(
             "baseline must be the labels of a model that is not one of the draws, such as the "
             f"certified best model: with a draw the terms are dependent; got {baseline!r}"
         )
     labels = Predictions.from_labels(values, baseline)
-    return (labels.values != labels.reference).mean(axis=1), (0.0, 1.0), 1
+    return np.asarray((labels.values != labels.reference).mean(axis=1))
 
 
-def _half_squares(values: ArrayLike, _: Any) -> tuple[FloatArray, tuple[float, float], int]:
+def _half_squares(values: ArrayLike, _: Any) -> FloatArray:
     scores = as_models_by_rows(values, "scores")
     if scores.min() < 0 or scores.max() > 1:
         raise ValueError(
@@ -377,12 +363,13 @@ def _half_squares(values: ArrayLike, _: Any) -> tuple[FloatArray, tuple[float, f
             f"[{scores.min():g}, {scores.max():g}]"
         )
     one, other = _pairs(scores)
-    return ((one - other) ** 2).mean(axis=1) / 2, (0.0, 0.5), 2
+    return np.asarray(((one - other) ** 2).mean(axis=1) / 2)
 
 
-_TERMS: dict[str, Callable[..., tuple[FloatArray, tuple[float, float], int]]] = {
-    "disagreement": _differing,
-    "self_consistency": _agreeing,
-    "obscurity": _from_baseline,
-    "score_variance": _half_squares,
+# Function of values and baseline to the terms, bounds of a term, and its number of models.
+_TERMS: dict[str, tuple[Callable[..., FloatArray], tuple[float, float], int]] = {
+    "disagreement": (_differing, (0.0, 1.0), 2),
+    "self_consistency": (lambda values, _: 1 - _differing(values, _), (0.0, 1.0), 2),
+    "obscurity": (_from_baseline, (0.0, 1.0), 1),
+    "score_variance": (_half_squares, (0.0, 0.5), 2),
 }

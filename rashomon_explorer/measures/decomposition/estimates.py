@@ -206,7 +206,7 @@ def mixture_estimates(
         common = min(missed - 1, freedom)
         difference = interval(noise, common)
         # No skewness correction: the denominator limits the tail of a ratio.
-        share = interval(_over(noise, mixture.total), common, skewed=False)
+        share = interval(_ratio(noise, mixture.total), common, skewed=False)
     else:
         half = 0.5 + confidence / 2  # union bound: two statements with half the error each
         outer = interval_of_width(half)
@@ -258,10 +258,6 @@ def _sum_interval(total: Estimate, width: Estimate, noise: Estimate) -> Estimate
 def _fraction(noise: float, width: float, otherwise: float) -> float:
     total = noise + width
     return noise / total if 0 < total < math.inf else otherwise
-
-
-def _over(above: FloatArray, below: FloatArray) -> FloatArray:
-    return np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0)
 
 
 def _effective(weights: FloatArray) -> float:
