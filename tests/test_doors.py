@@ -43,6 +43,17 @@ def test_a_list_is_short_enough_to_be_read(name: str, most: int) -> None:
     assert len(room(name).__all__) <= most
 
 
+@pytest.mark.parametrize("name", measures.__all__)
+def test_a_measure_is_in_one_room_or_in_the_file_on_stopping(name: str) -> None:
+    rooms = [room(f"measures.{one}") for one in sorted(ROOMS["measures"])]
+    homes = [one for one in rooms if name in one.__all__]
+    assert len(homes) <= 1
+    homes += [
+        one for one in (room("measures.inputs"), room("measures.stopping")) if hasattr(one, name)
+    ]
+    assert homes and all(getattr(one, name) is getattr(measures, name) for one in homes)
+
+
 @pytest.mark.parametrize("name", sorted(ROOMS))
 def test_everything_that_is_shown_says_what_it_is(name: str) -> None:
     for one in room(name).__all__:

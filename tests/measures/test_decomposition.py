@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binomtest
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.data.cells import ColumnMap
@@ -19,6 +20,7 @@ from rashomon_explorer.measures import (
     disagreement_decomposition,
     noise_by_budget,
 )
+from rashomon_explorer.measures.decomposition import estimates
 from rashomon_explorer.measures.decomposition.estimates import Mixture, hit_interval, variance
 from rashomon_explorer.measures.decomposition.inputs import check_same_set
 from rashomon_explorer.measures.decomposition.kernels import Layout, Units, get_pair_measure
@@ -236,6 +238,31 @@ def test_a_cold_law_has_no_noise_and_a_small_set_no_width(line):
     )
     assert small.width.value < 0.005
     assert small.share_of_noise.low > 0.9
+
+
+@pytest.mark.parametrize(("hits", "n_draws"), [(7, 9), (0, 5), (40, 40), (3, 50)])
+def test_the_interval_of_a_hit_rate_is_that_of_clopper_and_pearson(hits, n_draws):
+    found = hit_interval(hits, n_draws, 0.95)
+    exact = binomtest(hits, n_draws).proportion_ci(0.95, method="exact")
+    assert (found.low, found.high) == pytest.approx((exact.low, exact.high), abs=1e-9)
+
+
+def test_a_pair_has_a_miss_unless_both_hit():
+    layout = SimpleNamespace(hit=np.ones(10, dtype=bool), drawn=np.ones(10, dtype=bool))
+    assert estimates._pairs_with_a_miss(layout, 0.9, 0.95) == pytest.approx(1 - 0.9**2)
+
+
+def test_with_few_misses_two_statements_share_the_error(monkeypatch):
+    levels = []
+    pairs = estimates._pairs_with_a_miss
+    monkeypatch.setattr(
+        estimates,
+        "_pairs_with_a_miss",
+        lambda *options: (levels.append(options[-1]), pairs(*options))[1],
+    )
+    labels = random_models("labels", n=20)
+    disagreement_decomposition(labels, inside=[True] * 19 + [False], confidence=0.9)
+    assert levels and set(levels) == {0.95}
 
 
 def test_without_a_miss_the_interval_holds_what_the_hit_rate_leaves_open():

@@ -213,3 +213,12 @@ def test_what_cannot_answer_is_refused_in_words(table, private, reference, tmp_p
         noise_by_budget(models, X, 60.0)
     with pytest.raises(CuratorOnlyError, match="not available for a release"):
         disagreement_decomposition(models.release(), X)
+
+
+def test_counted_trees_with_other_costs_are_named(table):
+    settings = {"max_leaves": 3, "thresholds": [0.5], "classes": [0, 1]}
+    clf = RashomonTreeClassifier(**settings, epsilon=60.0, n_draws=5, costs=[[0, 2], [5, 0]])
+    drawn = clf.fit(*table).rashomon_set_
+    other = RashomonTreeClassifier(**settings).counted(*table)
+    with pytest.raises(ValueError, match="its costs differ"):
+        disagreement_decomposition(drawn, table[0], reference=other)
