@@ -59,13 +59,14 @@ Places = NDArray[np.intp]
 
 def mask_places(mask: ArrayLike, count: int) -> Places:
     """Return the indices of the models that a mask selects."""
-    kept = np.asarray(mask)
-    if kept.dtype != bool or kept.shape != (count,):
+    selected = np.asarray(mask)
+    if selected.dtype != bool or selected.shape != (count,):
         raise ValueError(
-            f"a mask must hold True or False for each of {count} models, got shape {kept.shape} "
-            f"of {kept.dtype}; to select models by their indices write models[[0, 2]]"
+            f"a mask must hold True or False for each of {count} models, got shape "
+            f"{selected.shape} of {selected.dtype}; to select models by their indices write "
+            "models[[0, 2]]"
         )
-    return np.flatnonzero(kept)
+    return np.flatnonzero(selected)
 
 
 def key_places(key: object, count: int) -> Places:
@@ -243,8 +244,8 @@ class ModelSet(ReprMixin):
         self, rule: ArrayLike | Callable[[Any], ArrayLike], *, reads_rows: bool | None = None
     ) -> Self:
         """Select the models that a mask or a rule keeps."""
-        seen = self._public_view() if reads_rows is False else self
-        mask = rule(seen) if callable(rule) else rule
+        view = self._public_view() if reads_rows is False else self
+        mask = rule(view) if callable(rule) else rule
         places = mask_places(mask, self.n_draws)
         return self._select(places, "filtered", reads_rows=reads_rows)
 
@@ -361,7 +362,7 @@ class CuratorSet(ModelSet):
     def _facts(self) -> list[Fact]:
         found = "unknown" if math.isnan(self.hit_rate) else f"{self.hit_rate:.1%}"
         inside = f"{found} inside ψ (not private)"
-        return [*super()._facts(), ("curator", inside), *(("curator", said) for said in self.notes)]
+        return [*super()._facts(), ("curator", inside), *(("curator", note) for note in self.notes)]
 
     @property
     def excess(self) -> FloatArray:
@@ -454,8 +455,8 @@ class CuratorSet(ModelSet):
                 "complete beyond it; draw or build it again with the larger ψ"
             )
         places = mask_places(self._hits(chosen), self.n_draws)
-        kept = self._select(places, f"inside ψ = {chosen:g}", reads_rows=True)
-        return kept if psi is None else kept._within(chosen)
+        selected = self._select(places, f"inside ψ = {chosen:g}", reads_rows=True)
+        return selected if psi is None else selected._within(chosen)
 
     def intersect(
         self,

@@ -45,7 +45,7 @@ def checked_groups(
     groups: Mapping[str, Sequence[str]], names: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
     """Raise unless groups consist of existing columns, each in at most one group."""
-    taken: dict[str, str] = {}
+    group_of: dict[str, str] = {}
     for group, columns in groups.items():
         if isinstance(columns, str) or not len(columns):
             raise ValueError(f"the group {group!r} must be a list of columns, got {columns!r}")
@@ -54,9 +54,9 @@ def checked_groups(
         for column in columns:
             if column not in names:
                 raise ValueError(f"the group {group!r} holds {column!r}, which is not a column")
-            if column in taken:
-                raise ValueError(f"{column!r} is in the groups {taken[column]!r} and {group!r}")
-            taken[column] = group
+            if column in group_of:
+                raise ValueError(f"{column!r} is in the groups {group_of[column]!r} and {group!r}")
+            group_of[column] = group
     return {str(group): tuple(columns) for group, columns in groups.items()}
 
 

@@ -365,8 +365,10 @@ class PredictorSet(PredictorModels, CuratorSet):
             Set of stored predictions, which ``save`` accepts.
         """
         rows = fingerprint(X)
-        kept = (StoredPredictions(held.scores(X), rows) for held in (self.models, self.reference))
-        return replace(self, models=next(kept), reference=next(kept))
+        models, reference = (
+            StoredPredictions(each.scores(X), rows) for each in (self.models, self.reference)
+        )
+        return replace(self, models=models, reference=reference)
 
     def release(self) -> ReleasedTrees:
         """Return only privately drawn trees and their guarantee.

@@ -32,9 +32,9 @@ class FlatHistograms:
         """Concatenate histograms; the last index, −1, has none."""
         size = np.array([0 if one is None else len(one[1]) for one in found] + [0])
         low = np.array([0 if one is None else one[0] for one in found] + [0])
-        kept = [one[1] for one in found if one is not None]
+        within = [one[1] for one in found if one is not None]
         start = np.concatenate([[0], np.cumsum(size)[:-1]])
-        values = np.concatenate([*kept, np.zeros(1)])
+        values = np.concatenate([*within, np.zeros(1)])
         return cls(low, size, start, values)
 
     def at(self, places: NDArray[Any], errors: NDArray[Any]) -> FloatArray:
@@ -188,11 +188,11 @@ def count(levels: list[Level], trees: TreeClass, least: LeastErrors, limits: Int
 
 
 def _alone(errors: IntArray, limit: int) -> Histogram | None:
-    kept = errors[errors <= limit]
-    if not len(kept):
+    within = errors[errors <= limit]
+    if not len(within):
         return None
-    first = int(kept.min())
-    return first, np.bincount(kept - first).astype(float)
+    first = int(within.min())
+    return first, np.bincount(within - first).astype(float)
 
 
 class _Counter:
@@ -229,9 +229,9 @@ class _Counter:
         errors, weights = stump_errors(self._level, places)
         allowed = np.minimum(allowed, self._level.most[places])
         starts = np.concatenate([[0], np.cumsum(allowed - least + 1)])
-        kept = (weights > 0) & (errors <= allowed[:, None])
-        at = (errors - least[:, None] + starts[:-1, None])[kept]
-        flat = np.bincount(at, weights=weights[kept], minlength=starts[-1]).astype(float)
+        within = (weights > 0) & (errors <= allowed[:, None])
+        at = (errors - least[:, None] + starts[:-1, None])[within]
+        flat = np.bincount(at, weights=weights[within], minlength=starts[-1]).astype(float)
         parts = np.split(flat, starts[1:-1])
         for place, low, part in zip(places.tolist(), least.tolist(), parts, strict=True):
             result[place] = (low, part)

@@ -255,11 +255,11 @@ def _leaf_front(errors: list[int], weight: int, label: int) -> Front:
 
 def _least(parts: list[Front]) -> Front:
     """Least errors for every weight."""
-    kept = [part for part in parts if len(part[0])]
-    if not kept:
+    filled = [part for part in parts if len(part[0])]
+    if not filled:
         return _NOBODY
-    keys = np.concatenate([part[0] for part in kept])
-    errors = np.concatenate([part[1] for part in kept])
+    keys = np.concatenate([part[0] for part in filled])
+    errors = np.concatenate([part[1] for part in filled])
     order = np.lexsort((errors, keys))
     keys, errors = keys[order], errors[order]
     first = np.concatenate([[True], keys[1:] != keys[:-1]])
@@ -267,8 +267,8 @@ def _least(parts: list[Front]) -> Front:
 
 
 def _cut(front: Front, limit: int) -> Front:
-    kept = front[1] <= limit
-    return front[0][kept], front[1][kept]
+    filled = front[1] <= limit
+    return front[0][filled], front[1][filled]
 
 
 def _chunks(room: NDArray[np.intp]) -> list[NDArray[np.intp]]:

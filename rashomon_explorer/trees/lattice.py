@@ -165,8 +165,8 @@ def label_errors(level: Level, rows: IntArray) -> IntArray:
     if not level.by_majority:
         return errors
     labels = rows.shape[-1]
-    said = labels - 1 - errors[..., ::-1].argmin(axis=-1)  # the last label on a tie
-    return np.where(np.arange(labels) == said[..., None], errors, NEVER)
+    majority = labels - 1 - errors[..., ::-1].argmin(axis=-1)  # the last label on a tie
+    return np.where(np.arange(labels) == majority[..., None], errors, NEVER)
 
 
 def _of_level(
@@ -272,8 +272,8 @@ def allowances(levels: list[Level], least: LeastErrors, limits: NDArray[Any]) ->
             for a, b in pairs(leaves, below.shape[1]):
                 _hand_down(next_allowed[:, a - 1], room, level.yes, level.no, below[:, b - 1])
                 _hand_down(next_allowed[:, a - 1], room, level.no, level.yes, below[:, b - 1])
-                kept = (level.same >= 0) & (room >= 0)
-                np.maximum.at(next_allowed[:, b - 1], level.same[kept], room[kept])
+                within = (level.same >= 0) & (room >= 0)
+                np.maximum.at(next_allowed[:, b - 1], level.same[within], room[within])
         next_allowed[next_allowed < below] = -1
     return allowed
 
@@ -288,5 +288,5 @@ def _hand_down(
     """Raise a branch's allowance to its set's, less the least errors of the other branch."""
     node, feature = np.nonzero((to >= 0) & (room >= 0)[:, None])
     left = room[node] - least_other[other[node, feature]]
-    kept = left >= 0
-    np.maximum.at(allowed, to[node, feature][kept], left[kept])
+    within = left >= 0
+    np.maximum.at(allowed, to[node, feature][within], left[within])

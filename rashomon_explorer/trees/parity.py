@@ -274,8 +274,8 @@ def parity_front(
         measured = _measured(counted, rates, label, psi, random_state)
         losses, gaps = (np.array([one[k] for one in measured]) for k in (1, 2))
         within = np.flatnonzero(losses <= counted.least + psi)
-        kept = within[_unbeaten(losses[within], gaps[within])]
-        return ParityFront(losses[kept], gaps[kept], False, lambda place: measured[kept[place]][0])
+        best = within[_unbeaten(losses[within], gaps[within])]
+        return ParityFront(losses[best], gaps[best], False, lambda place: measured[best[place]][0])
 
 
 def _exact(counted: CountedTrees, rates: Rates, label: int, psi: float, most: int) -> ParityFront:
@@ -286,17 +286,17 @@ def _exact(counted: CountedTrees, rates: Rates, label: int, psi: float, most: in
         losses = losses_of(counted.unit, counted.leaf_penalty, leaves, errors)
         gaps = rates.gaps(keys) if len(keys) else np.empty(0)
         of = np.column_stack([np.full(len(keys), leaves), keys, errors])
-        kept = _unbeaten(losses, gaps)
-        found.append((losses[kept], gaps[kept], of[kept]))
+        best = _unbeaten(losses, gaps)
+        found.append((losses[best], gaps[best], of[best]))
     losses, gaps, of = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    kept = _unbeaten(losses, gaps)
-    of = of[kept]
+    best = _unbeaten(losses, gaps)
+    of = of[best]
 
     def tree(place: int) -> Node:
         leaves, key, errors = of[place].tolist()
         return fronts.tree(leaves, key, errors)
 
-    return ParityFront(losses[kept], gaps[kept], True, tree)
+    return ParityFront(losses[best], gaps[best], True, tree)
 
 
 def _unbeaten(losses: FloatArray, gaps: FloatArray) -> NDArray[np.intp]:

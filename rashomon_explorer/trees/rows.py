@@ -99,9 +99,9 @@ def yes_or_no(X: Any) -> Mask:
     strange = ~np.isin(table, (0, 1))
     if strange.any():
         row, column = np.argwhere(strange)[0]
-        held = table[row : row + 1, column].tolist()[0]
+        value = table[row : row + 1, column].tolist()[0]
         raise DataError(
-            f"column {column} of X holds {held!r} in row {row}, expected 0 or 1: "
+            f"column {column} of X holds {value!r} in row {row}, expected 0 or 1: "
             "CountedTrees.of_table(X, y, thresholds=...) asks about numbers, and schema=... "
             "about its levels"
         )

@@ -51,10 +51,10 @@ class Walks:
 
     def flat(self, level: int, leaves: int) -> FlatHistograms:
         """Histograms of a level's sets."""
-        kept = self._counts.flat
-        if (level, leaves) not in kept:
-            kept[level, leaves] = FlatHistograms.of(self._counts.found[level][leaves - 2])
-        return kept[level, leaves]
+        known = self._counts.flat
+        if (level, leaves) not in known:
+            known[level, leaves] = FlatHistograms.of(self._counts.found[level][leaves - 2])
+        return known[level, leaves]
 
 
 Waiting = tuple[IntArray, IntArray, IntArray, IntArray]

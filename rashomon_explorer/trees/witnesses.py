@@ -158,9 +158,9 @@ def _leading_not(places: IntArray, feature: int) -> IntArray:
     """Return the indices (N, m) that questions lead to, with −1 for the feature."""
     if places.strides == (0, 0):  # the deepest level, where all are −1 already
         return places
-    kept = places.copy()
-    kept[:, feature] = -1
-    return kept
+    copy = places.copy()
+    copy[:, feature] = -1
+    return copy
 
 
 class BestPredicting(BestTrees):

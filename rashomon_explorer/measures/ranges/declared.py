@@ -201,8 +201,8 @@ def _loss(models: RashomonSet) -> Loss:
 def _targets(models: RashomonSet, y: NDArray[Any]) -> FloatArray:
     if models.link == "identity":
         low, high = models.target_bounds
-        held = np.clip(y.astype(float), low, high)
-        return np.asarray((held - (low + high) / 2) / ((high - low) / 2))
+        clipped = np.clip(y.astype(float), low, high)
+        return np.asarray((clipped - (low + high) / 2) / ((high - low) / 2))
     place = {label: code for code, label in enumerate(models.classes)}
     strange = [label for label in y.tolist() if label not in place]
     if strange:

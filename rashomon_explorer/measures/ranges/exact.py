@@ -67,8 +67,8 @@ def scored_rows(problem: ConvexProblem, X: ArrayLike) -> FloatArray:
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(rows))[0])
         raise ValueError(f"X holds NaN or infinity at {place}: remove or impute the row")
     # A problem of mapped columns, created from an estimator, stores the map.
-    seen = model_rows(rows, problem.row_norm, getattr(problem, "scale", None))
-    return add_intercept(seen) if problem.intercept else seen
+    clipped = model_rows(rows, problem.row_norm, getattr(problem, "scale", None))
+    return add_intercept(clipped) if problem.intercept else clipped
 
 
 def score_directions(problem: ConvexProblem, X: ArrayLike) -> tuple[FloatArray, pd.Index]:
@@ -127,9 +127,9 @@ class _GroupSums:
     problem: ConvexProblem
     n_groups: int
 
-    def __call__(self, rows: FloatArray, beside: Any) -> tuple[FloatArray]:
-        seen, code = scored_rows(self.problem, rows), beside["group"]
-        return (np.stack([seen[code == group].sum(axis=0) for group in range(self.n_groups)]),)
+    def __call__(self, rows: FloatArray, fields: Any) -> tuple[FloatArray]:
+        clipped, code = scored_rows(self.problem, rows), fields["group"]
+        return (np.stack([clipped[code == group].sum(axis=0) for group in range(self.n_groups)]),)
 
 
 COLUMNS = ("low_outer", "low", "best", "high", "high_outer")

@@ -283,11 +283,11 @@ def _slope_without_weights(problem: PenalisedProblem) -> float:
 
 def _rounding(estimator: Any, problem: PenalisedProblem, theta: FloatArray) -> FloatArray:
     """Slope due to rounding in a backward stable solver, in the precision of the fit."""
-    kept = np.sqrt(np.finfo(np.asarray(estimator.coef_).dtype).eps)
+    precision = np.sqrt(np.finfo(np.asarray(estimator.coef_).dtype).eps)
     terms = 1.0
     if problem.loss.task == "regression":
         terms = np.abs(problem.targets) + np.abs(problem.rows) @ np.abs(theta)
-    return np.asarray(kept * (np.abs(problem.rows) * np.reshape(terms, (-1, 1))).mean(axis=0))
+    return np.asarray(precision * (np.abs(problem.rows) * np.reshape(terms, (-1, 1))).mean(axis=0))
 
 
 _FAR = 0.01  # largest accepted excess, as a share of the decrease in objective by fitting

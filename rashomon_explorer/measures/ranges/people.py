@@ -196,19 +196,20 @@ def draws_in_range(
     if isinstance(models, RashomonSet):
         exact = exact.set_axis(pd.Index(models.parameter_names, name=exact.index.name), axis=0)
     low, high = exact[["low_outer", "high_outer"]].to_numpy(dtype=float).T
-    kept = values[inside]
-    if not len(kept):
+    inner = values[inside]
+    if not len(inner):
         raise ValueError("no model lies in the Rashomon set, so its range cannot be compared")
-    _check_contained(kept, low, high, exact.index)
+    _check_contained(inner, low, high, exact.index)
     width = high - low
-    reached = kept.max(axis=0) - kept.min(axis=0)
+    drawn_width = inner.max(axis=0) - inner.min(axis=0)
     table = pd.DataFrame(
         {
             "exact_low": low,
-            "draw_low": kept.min(axis=0),
-            "draw_high": kept.max(axis=0),
+            "draw_low": inner.min(axis=0),
+            "draw_high": inner.max(axis=0),
             "exact_high": high,
-            "shortfall": 1 - np.divide(reached, width, out=np.ones_like(width), where=width > 0),
+            "shortfall": 1
+            - np.divide(drawn_width, width, out=np.ones_like(width), where=width > 0),
         },
         index=exact.index,
     )
@@ -217,7 +218,7 @@ def draws_in_range(
     table.attrs.update(
         view="curator: not private",
         note="extremes of draws are inner bounds of the set's range",
-        n_inside=len(kept),
+        n_inside=len(inner),
         n_models=len(values),
     )
     return table

@@ -288,10 +288,10 @@ class _Search:
         metric.learn(active, self, theta, gradient)
         climbed = self._observe(active, theta, value, gradient)
         better = climbed | (self.outer[active] - self.inner[active] < 0.9 * before)
-        kept = active[better]
-        self.theta[:, kept] = theta[:, better]
-        self._value[kept] = value[better]
-        self._gradient[:, kept] = gradient[:, better]
+        moved = active[better]
+        self.theta[:, moved] = theta[:, better]
+        self._value[moved] = value[better]
+        self._gradient[:, moved] = gradient[:, better]
         factor = np.where(better, _SOFTER, _STIFFER)
         self.stiff[active] = np.maximum(1.0, self.stiff[active] * factor)
 

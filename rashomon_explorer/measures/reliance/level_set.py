@@ -43,9 +43,9 @@ def project_to_level_set(problem: Problem, level: float, points: FloatArray) -> 
         chord = wide * under[open_] / (under - over)[open_]
         share = low[open_] + np.where(halve[open_], wide / 2, chord)
         found = problem.value(best + share * move[:, open_]) - level
-        kept = found <= 0
-        low[open_[kept]], under[open_[kept]] = share[kept], found[kept]
-        high[open_[~kept]], over[open_[~kept]] = share[~kept], found[~kept]
+        below = found <= 0
+        low[open_[below]], under[open_[below]] = share[below], found[below]
+        high[open_[~below]], over[open_[~below]] = share[~below], found[~below]
         halve[open_] = (high - low)[open_] > wide / 2
     return best + low * move
 

@@ -259,7 +259,7 @@ class LogisticClass:
         """Minimiser and certified minimum of e_switch + ½·ridge·‖θ‖² over the set."""
         multiplier, best, low, high = 0.0, -np.inf, 0.0, np.inf
         found = self._lagrangian(0.0, ridge, self.problem.minimum.theta)
-        seen: list[tuple[float, float]] = []
+        tried: list[tuple[float, float]] = []
         for _ in range(_SEARCH):
             excess = float(self.problem.value(found.theta[:, None])[0]) - self.problem.minimum.value
             best = max(best, found.value - found.gap - multiplier * self.level)
@@ -267,8 +267,8 @@ class LogisticClass:
             if multiplier * abs(over) <= _CLOSED and (multiplier > 0 or over <= 0):
                 break
             low, high = (multiplier, high) if over > 0 else (low, multiplier)
-            seen = [*seen[-1:], (multiplier, 1 / np.sqrt(max(excess, 1e-300)))]
-            multiplier = _next(low, high, seen, 1 / np.sqrt(self.psi))
+            tried = [*tried[-1:], (multiplier, 1 / np.sqrt(max(excess, 1e-300)))]
+            multiplier = _next(low, high, tried, 1 / np.sqrt(self.psi))
             found = self._lagrangian(multiplier, ridge, found.theta)
         return found, best
 
@@ -301,12 +301,12 @@ class LogisticClass:
 
     def _touching_bound(self, sign: int, theta: FloatArray, attained: float) -> float:
         """Certified upper bound: the smallest over touching points, mixtures and constraints."""
-        ways = self._ways(theta)
+        bounds = self._bounds(theta)
         if not self.ratio:
-            return min(way.greatest(self._outer, sign, 1.0) for way in ways)
+            return min(bound.greatest(self._outer, sign, 1.0) for bound in bounds)
         start = max(attained, 0.0) if sign > 0 else min(attained, 1.0)
         # e_orig enters sign·rise − t·e_orig with the weight −(sign + t).
-        best = min(ways, key=lambda way: way.greatest(self._outer, sign, 1 + sign * start))
+        best = min(bounds, key=lambda bound: bound.greatest(self._outer, sign, 1 + sign * start))
         low = high = start
         step = _CLOSED
         while best.greatest(self._outer, sign, 1 + sign * high) > 0:
@@ -321,20 +321,20 @@ class LogisticClass:
 
         return bisect(closed, high, low, halvings=_HALVINGS)
 
-    def _ways(self, theta: FloatArray) -> list["_Touching"]:
+    def _bounds(self, theta: FloatArray) -> list["_Touching"]:
         best = self.problem.minimum.theta
         radius, eye = self.problem.domain.radius, np.eye(self.problem.p)
         ball = Quadratic(eye / radius**2, np.zeros(self.problem.p), -1.0)
         at_best = _Touching.of(self, best, ball)
-        ways = []
+        bounds = []
         for centre in (best, (best + theta) / 2, theta):
             loss, slope = self._loss(centre)
             behind = (1 / self.psi) * _tangent(centre, loss - self.level, slope)
             touching = at_best if centre is best else _Touching.of(self, centre, ball)
             for other in (behind, ball):
                 one = replace(touching, within=other)
-                ways += [one.mixed(at_best, share) for share in _MIXTURES]
-        return ways
+                bounds += [one.mixed(at_best, share) for share in _MIXTURES]
+        return bounds
 
 
 @dataclass(frozen=True)
@@ -410,10 +410,10 @@ class _Sum:
         return both[0] + self._multiplier * both[1]
 
 
-def _next(low: float, high: float, seen: list[tuple[float, float]], wanted: float) -> float:
+def _next(low: float, high: float, tried: list[tuple[float, float]], wanted: float) -> float:
     """Next trial multiplier, by the secant of 1/√excess or between the known ends."""
-    if len(seen) == 2 and seen[1][1] != seen[0][1]:
-        (first, at_first), (second, at_second) = seen
+    if len(tried) == 2 and tried[1][1] != tried[0][1]:
+        (first, at_first), (second, at_second) = tried
         guess = second + (wanted - at_second) * (second - first) / (at_second - at_first)
         if low < guess < high:
             return guess

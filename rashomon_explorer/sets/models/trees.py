@@ -177,14 +177,14 @@ def tree_questions(tree: Node) -> list[Split]:
 
 def _different_nodes(trees: Sequence[Node]) -> Iterator[tuple[int, Node]]:
     """Distinct nodes with the first tree that has each; draws share most of their subtrees."""
-    seen: set[int] = set()
+    visited: set[int] = set()
     for place, tree in enumerate(trees):
         waiting: list[Node] = [tree]
         while waiting:
             node = waiting.pop()
-            if id(node) in seen:
+            if id(node) in visited:
                 continue
-            seen.add(id(node))
+            visited.add(id(node))
             yield place, node
             if isinstance(node, Split):
                 waiting += (node.if_false, node.if_true)

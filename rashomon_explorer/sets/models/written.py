@@ -82,8 +82,8 @@ def as_sklearn(
     shares /= counts[:, None]
     table["n_node_samples"] = table["weighted_n_node_samples"] = counts
     table["impurity"] = 1 - (shares**2).sum(axis=1)  # Gini impurity
-    held = Tree(n_features, np.array([len(classes)], dtype=np.intp), 1)
-    held.__setstate__(
+    internal = Tree(n_features, np.array([len(classes)], dtype=np.intp), 1)
+    internal.__setstate__(
         {
             "max_depth": depth,
             "node_count": len(nodes),
@@ -92,7 +92,7 @@ def as_sklearn(
         }
     )
     model = DecisionTreeClassifier()
-    model.tree_, model.classes_ = held, np.asarray(classes)
+    model.tree_, model.classes_ = internal, np.asarray(classes)
     model.n_classes_, model.n_outputs_ = len(classes), 1
     model.n_features_in_ = model.max_features_ = n_features
     # scikit-learn would require the default names of unnamed features.
@@ -184,9 +184,9 @@ _SIGNS = ("-", "+")
 class Questions:
     """Distinct questions of trees: binary columns, and one entry per comparison."""
 
-    of_column: bool
+    are_columns: bool
     numbers: dict[tuple[int, str, float], int]
-    in_words: tuple[str, ...]
+    texts: tuple[str, ...]
 
     @classmethod
     def of(cls, trees: Sequence[Node], names: Sequence[str]) -> "Questions":
@@ -201,7 +201,7 @@ class Questions:
 
     def number(self, split: Split) -> int:
         """Index of a split's question."""
-        return split.feature if self.of_column else self.numbers[split.question]
+        return split.feature if self.are_columns else self.numbers[split.question]
 
 
 def tree_rules(tree: Node) -> Iterator[tuple[tuple[Split, ...], int]]:
@@ -210,8 +210,8 @@ def tree_rules(tree: Node) -> Iterator[tuple[tuple[Split, ...], int]]:
         yield (), tree.prediction
         return
     for branch in (tree.if_true, tree.if_false):
-        for path, says in tree_rules(branch):
-            yield (tree, *path), says
+        for path, prediction in tree_rules(branch):
+            yield (tree, *path), prediction
 
 
 def as_timbertrek(
@@ -222,20 +222,20 @@ def as_timbertrek(
     rows: tuple[FloatArray, NDArray[np.int_]] | None = None,
 ) -> dict[str, Any]:
     """Convert trees of two classes to TimberTrek's ``{"trie", "featureMap", "treeMap"}``."""
-    asked = Questions.of(trees, names)
+    questions = Questions.of(trees, names)
     tree_map = {}
     for tree, number, objective in zip(trees, numbers, objectives, strict=True):
-        written, right = _written(tree, asked, rows, None)
+        written, right = _written(tree, questions, rows, None)
         accuracy = [] if rows is None else [round(right / len(rows[1]), 5)]
         tree_map[str(number)] = [written, float(objective), *accuracy]
     return {
-        "trie": trie(trees, numbers, asked),
-        "featureMap": {str(j): _feature(words) for j, words in enumerate(asked.in_words)},
+        "trie": trie(trees, numbers, questions),
+        "featureMap": {str(j): _feature(words) for j, words in enumerate(questions.texts)},
         "treeMap": tree_map,
     }
 
 
-def trie(trees: Sequence[Node], numbers: Sequence[int], asked: Questions) -> dict[str, Any]:
+def trie(trees: Sequence[Node], numbers: Sequence[int], questions: Questions) -> dict[str, Any]:
     """Trie of the questions in the rules of all trees, without answers; its leaves are trees."""
     root: dict[str, Any] = {"f": "root", "c": []}
     known: dict[tuple[str, ...], dict[str, Any]] = {(): root}
@@ -244,7 +244,7 @@ def trie(trees: Sequence[Node], numbers: Sequence[int], asked: Questions) -> dic
         for path, _ in tree_rules(tree):
             place: tuple[str, ...] = ()
             for split in path:
-                above, name = known[place], str(asked.number(split))
+                above, name = known[place], str(questions.number(split))
                 place = (*place, name)
                 if place not in known:
                     known[place] = {"f": name, "c": []}
@@ -257,7 +257,7 @@ def trie(trees: Sequence[Node], numbers: Sequence[int], asked: Questions) -> dic
 
 def _written(
     tree: Node,
-    asked: Questions,
+    questions: Questions,
     rows: tuple[FloatArray, NDArray[np.int_]] | None,
     here: Mask | None,
 ) -> tuple[dict[str, Any], int]:
@@ -275,10 +275,10 @@ def _written(
         if rows is not None and inside is not None:
             answers = tree.answers(rows[0][:, tree.feature])
             below = inside & (answers == wanted)
-        written, right = _written(branch, asked, rows, below)
+        written, right = _written(branch, questions, rows, below)
         branches.append(written)
         total += right
-    return {"f": [str(asked.number(tree)), count, -1], "c": branches}, total
+    return {"f": [str(questions.number(tree)), count, -1], "c": branches}, total
 
 
 def _feature(words: str) -> list[str]:
