@@ -20,7 +20,7 @@ from rashomon_explorer.measures import multiplicity_table
 from rashomon_explorer.measures.ranges import exact_score_ranges
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.rows import ChunkedRows, chunk_rows
-from rashomon_explorer.rows.workers import Threads
+from rashomon_explorer.rows.workers import ThreadWorkers
 
 RESULTS = Path(__file__).parent / "results" / "scale.json"
 COLUMNS, MODELS = 20, 16
@@ -60,7 +60,7 @@ def _size(n: int) -> dict[str, float]:
     with _mapped(n) as table:
         problem = Problem(table)
         theta = np.random.default_rng(0).normal(size=(problem.p, MODELS)) / 4
-        one_thread = Problem(replace(table, workers=Threads(1)))
+        one_thread = Problem(replace(table, workers=ThreadWorkers(1)))
         drawn: list[Any] = []
         people = np.array(table.source.X[:2])  # type: ignore[attr-defined]
         work: dict[str, Callable[[], Any]] = {

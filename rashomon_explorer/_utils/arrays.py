@@ -90,14 +90,14 @@ class ArrayBackend:
 
     def _check_precision(self) -> None:
         try:
-            made = str(self.put(np.zeros(1)).dtype)
+            dtype = str(self.put(np.zeros(1)).dtype)
         except (TypeError, ValueError, RuntimeError, AssertionError) as error:
             raise ValueError(
                 f"{self.library} makes no {self.dtype} array on device {self.device!r}: {error}"
             ) from error
-        if self.dtype not in made:
+        if self.dtype not in dtype:
             raise ValueError(
-                f"{self.library} made {made} instead of {self.dtype}; JAX needs "
+                f"{self.library} made {dtype} instead of {self.dtype}; JAX needs "
                 'jax.config.update("jax_enable_x64", True) before its first array'
             )
 
@@ -193,8 +193,8 @@ def to_host(array: Any) -> FloatArray:
     library = _library(array)
     if library is None:
         return np.asarray(array)
-    found = np.asarray(_TO_HOST.get(library, np.asarray)(array))
-    return found.astype(np.float64, copy=False) if found.dtype.kind == "f" else found
+    values = np.asarray(_TO_HOST.get(library, np.asarray)(array))
+    return values.astype(np.float64, copy=False) if values.dtype.kind == "f" else values
 
 
 @cache
@@ -214,8 +214,8 @@ def _library(array: Any) -> str | None:
     if isinstance(array, np.ndarray | np.generic | float | list):
         return None
     # The class of a tracer or subclass may be defined elsewhere, so base classes are checked too.
-    for made in type(array).__mro__:
-        home = made.__module__.partition(".")[0].removesuffix("lib")
+    for kind in type(array).__mro__:
+        home = kind.__module__.partition(".")[0].removesuffix("lib")
         if home in _MODULES and hasattr(array, "shape") and hasattr(array, "device"):
             return home
     return None

@@ -20,10 +20,10 @@ def asset_path(name: str) -> Path:
 @cache
 def plotly_module() -> bytes:
     r"""Return plotly.js of the installed version as a module with Plotly as default export."""
-    found = find_spec("plotly")  # located but not imported: the server only sends the file
-    if found is None or found.origin is None:
+    spec = find_spec("plotly")  # located but not imported: the server only sends the file
+    if spec is None or spec.origin is None:
         raise ModuleNotFoundError("plotly is not installed; install rashomon-explorer again")
-    return as_module((Path(found.origin).parent / "package_data" / "plotly.min.js").read_bytes())
+    return as_module((Path(spec.origin).parent / "package_data" / "plotly.min.js").read_bytes())
 
 
 def as_module(code: bytes) -> bytes:
@@ -36,8 +36,8 @@ def as_module(code: bytes) -> bytes:
     return _ALONE + (lazy + _KINDS if lists == 1 else bare) + _DEFAULT
 
 
-def _with_defer(found: re.Match[bytes]) -> bytes:
-    return found[1] + b".later=[" + found[2].replace(b"()", b"") + b"]"
+def _with_defer(match: re.Match[bytes]) -> bytes:
+    return match[1] + b".later=[" + match[2].replace(b"()", b"") + b"]"
 
 
 # The wrapper of the library for script loaders, and the list of all trace types.

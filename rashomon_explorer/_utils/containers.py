@@ -61,7 +61,7 @@ def check_readable(name: str, data: Any) -> None:
         raise TypeError(f"{name} is sparse, expected a dense table: use {name}.toarray()")
     if is_readable(data):
         return
-    homes = [(made.__module__.partition(".")[0], made.__name__) for made in type(data).__mro__]
+    homes = [(kind.__module__.partition(".")[0], kind.__name__) for kind in type(data).__mro__]
     remedy = next((_REMEDY[home] for home in homes if home in _REMEDY), f"give {_READABLE}")
     raise TypeError(
         f"{name} is a {type(data).__name__}, which cannot be read as a table or column: {remedy}. "
@@ -142,12 +142,12 @@ def host_values(data: Any) -> Any:
 
 def is_from_library(data: Any, libraries: Sequence[str]) -> bool:
     """Whether a type or one of its bases is from one of these libraries; imports none."""
-    return any(made.__module__.partition(".")[0] in libraries for made in type(data).__mro__)
+    return any(kind.__module__.partition(".")[0] in libraries for kind in type(data).__mro__)
 
 
 def _is_of(data: Any, kinds: dict[str, tuple[str, ...]]) -> bool:
     """Whether a type or one of its bases is among these classes; imports no library."""
     return any(
-        made.__name__ in kinds.get(made.__module__.partition(".")[0], ())
-        for made in type(data).__mro__
+        kind.__name__ in kinds.get(kind.__module__.partition(".")[0], ())
+        for kind in type(data).__mro__
     )

@@ -44,18 +44,18 @@ def private_folder(path: Path) -> None:
 def tighten(path: Path, *, shared: bool = False) -> bool:
     """Remove the rights of other accounts from a file or folder owned by this account."""
     with suppress(OSError):  # missing, owned by another account, or on a read-only file system
-        found = path.stat()
-        grouped = shared and found.st_mode & stat.S_IWGRP
-        excess = found.st_mode & (_OTHERS if grouped else _GROUP_AND_OTHERS)
-        if excess and _is_own(found):
-            os.chmod(path, stat.S_IMODE(found.st_mode) & ~excess)
+        status = path.stat()
+        grouped = shared and status.st_mode & stat.S_IWGRP
+        excess = status.st_mode & (_OTHERS if grouped else _GROUP_AND_OTHERS)
+        if excess and _is_own(status):
+            os.chmod(path, stat.S_IMODE(status.st_mode) & ~excess)
             return True
     return False
 
 
-def _is_own(found: os.stat_result) -> bool:
+def _is_own(status: os.stat_result) -> bool:
     # Windows has no such accounts; the access list of the folder applies there.
-    return hasattr(os, "geteuid") and found.st_uid == os.geteuid()
+    return hasattr(os, "geteuid") and status.st_uid == os.geteuid()
 
 
 Write = Callable[[BinaryIO], object]

@@ -27,8 +27,8 @@ class LazyRegistry(MutableMapping[str, T]):
         entry = self._entries[name]
         if isinstance(entry, str):
             module, _, attribute = entry.partition(":")
-            found = getattr(import_module(module), attribute)
-            entry = self._entries[name] = found() if self._instances else found
+            loaded = getattr(import_module(module), attribute)
+            entry = self._entries[name] = loaded() if self._instances else loaded
         return entry
 
     def __setitem__(self, name: str, entry: T) -> None:

@@ -64,15 +64,15 @@ def _of_container() -> Iterator[MemoryLimit]:
     for root, most, current, files in _GROUPS:
         for folder in _groups_within(root):
             try:
-                said = (folder / most).read_text().strip()
-                if not said.isdigit() or int(said) >= _NOBODY_SAYS:
+                limit = (folder / most).read_text().strip()
+                if not limit.isdigit() or int(limit) >= _NOBODY_SAYS:
                     continue
                 used = int((folder / current).read_text())
                 lines = (line.split() for line in (folder / "memory.stat").read_text().splitlines())
-                given_back = sum(int(size) for name, size in lines if name in files)
+                cached = sum(int(size) for name, size in lines if name in files)
             except OSError:
                 continue
-            yield MemoryLimit("the container", int(said), max(0, used - given_back), own=False)
+            yield MemoryLimit("the container", int(limit), max(0, used - cached), own=False)
 
 
 def _groups_within(root: str) -> list[Path]:
@@ -89,11 +89,11 @@ def _groups_within(root: str) -> list[Path]:
     return folders
 
 
-def _status_bytes(wanted: str) -> int:
+def _status_bytes(name: str) -> int:
     """Bytes in a line of the process status on Linux; 0 on other systems."""
     try:
         lines = _TOLD.read_text().splitlines()
     except OSError:
         return 0
-    found = (line.split()[1] for line in lines if line.startswith(f"{wanted}:"))
-    return int(next(found, "0")) * 1024
+    sizes = (line.split()[1] for line in lines if line.startswith(f"{name}:"))
+    return int(next(sizes, "0")) * 1024

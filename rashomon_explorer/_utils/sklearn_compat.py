@@ -96,19 +96,19 @@ if TYPE_CHECKING or not has_parts(_callback):
             def fitted() -> Any:
                 if reconstruction_attributes is None:
                     return None
-                made = copy.copy(estimator)
+                reconstructed = copy.copy(estimator)
                 for name, value in reconstruction_attributes().items():
-                    setattr(made, name, value)
-                return made
+                    setattr(reconstructed, name, value)
+                return reconstructed
 
             return self._call("on_fit_task_end", estimator, fitted)
 
         def _call(self, hook: str, estimator: BaseEstimator, fitted: Callable[[], Any]) -> bool:
-            stop, made = False, cache(fitted)
+            stop, reconstructed = False, cache(fitted)
             for callback in self._callbacks:
                 function = getattr(callback, hook)
                 named = {
-                    name: made() if name == "fitted_estimator" else None
+                    name: reconstructed() if name == "fitted_estimator" else None
                     for name, parameter in inspect.signature(function).parameters.items()
                     if parameter.kind is parameter.KEYWORD_ONLY
                 }
@@ -142,9 +142,9 @@ if TYPE_CHECKING or not has_parts(_callback):
         """Tear down callbacks after a fit, also if it fails."""
 
         @wraps(method)
-        def managed(estimator: Any, *given: Any, **named: Any) -> Any:
+        def managed(estimator: Any, *arguments: Any, **named: Any) -> Any:
             try:
-                return method(estimator, *given, **named)
+                return method(estimator, *arguments, **named)
             finally:
                 context, begun = estimator.__dict__.pop("_begun_callbacks", (None, []))
                 for callback in begun:
@@ -175,9 +175,9 @@ def text_names(labels: Iterable[Any]) -> NDArray[Any] | None:
     return names
 
 
-def input_names(estimator: BaseEstimator, given: Any) -> NDArray[Any]:
+def input_names(estimator: BaseEstimator, names: Any) -> NDArray[Any]:
     """Input names of a fitted transformer, validated against those of the fit."""
-    return np.asarray(_check_feature_names_in(estimator, given), dtype=object)
+    return np.asarray(_check_feature_names_in(estimator, names), dtype=object)
 
 
 def select_rows(data: Any, places: NDArray[np.int_]) -> Any:

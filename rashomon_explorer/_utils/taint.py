@@ -199,23 +199,28 @@ class CarriesLeaks:
         cls.transform = marking  # type: ignore[attr-defined]
 
 
-def with_leak(made: Any, rows: Any, leak: str = "") -> Any:
+def with_leak(result: Any, rows: Any, leak: str = "") -> Any:
     """Taint a result like the rows and the transformer, and store its trace."""
     known = (leak, find_leak(rows) or recall(rows))
-    every = "; ".join(dict.fromkeys(filter(None, known)))
-    made = mark(made, every)
-    remember(made, every)
-    if every and not (find_leak(made) or recall(made)):
+    reasons = "; ".join(dict.fromkeys(filter(None, known)))
+    result = mark(result, reasons)
+    remember(result, reasons)
+    kind = type(result)
+    if reasons and not (find_leak(result) or recall(result)):
         raise TypeError(
-            f"a {type(made).__module__} {type(made).__name__} cannot carry the mark that {every}: "
+            f"a {kind.__module__} {kind.__name__} cannot carry the mark that {reasons}: "
             "choose set_output(transform='default') or 'pandas'"
         )
-    return made
+    return result
 
 
-def _with_names(transformer: Any, X: Any, made: Any) -> Any:
+def _with_names(transformer: Any, X: Any, result: Any) -> Any:
     """Return a DataFrame for a DataFrame, to keep column names."""
-    chosen = getattr(transformer, "_sklearn_output_config", {}).get("transform")
-    if chosen is not None or not isinstance(X, pd.DataFrame) or not isinstance(made, np.ndarray):
-        return made
-    return pd.DataFrame(made, index=X.index, columns=transformer.get_feature_names_out())
+    container = getattr(transformer, "_sklearn_output_config", {}).get("transform")
+    if (
+        container is not None
+        or not isinstance(X, pd.DataFrame)
+        or not isinstance(result, np.ndarray)
+    ):
+        return result
+    return pd.DataFrame(result, index=X.index, columns=transformer.get_feature_names_out())

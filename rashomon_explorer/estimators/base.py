@@ -44,7 +44,7 @@ from rashomon_explorer.privacy.notions import computed_on, no_guarantee
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.rows import ChunkedRows, Step
-from rashomon_explorer.rows.steps import Mapped
+from rashomon_explorer.rows.steps import ScaleStep
 from rashomon_explorer.sets.linear import sphere_in_words
 
 USUAL_NORM = 1.0
@@ -383,7 +383,7 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
         }
         if isinstance(rows, ChunkedRows):
             coded = rows.then(self._target_step(table))
-            problem = Problem(coded if scale is None else coded.then(Mapped(scale)), **declared)
+            problem = Problem(coded if scale is None else coded.then(ScaleStep(scale)), **declared)
             self._warn_clipped_targets(problem.data.targets_beyond)
             if scale is not None:  # the problem has seen mapped rows only
                 return problem, scale, table.longer_share(self._row_norm)

@@ -26,7 +26,7 @@ from rashomon_explorer.rows.coercion import chunks_with_targets, is_chunked
 from rashomon_explorer.rows.columns import map_rows
 from rashomon_explorer.rows.reduction import Merge, add_arrays, append_parts
 from rashomon_explorer.rows.source import read_mapped, with_names
-from rashomon_explorer.rows.steps import AsNumbers, Encoded, Longer, Transformed
+from rashomon_explorer.rows.steps import EncodeStep, LongRowCount, NumericStep, TransformStep
 
 _DECLARE = (
     "Text and missing values need declared columns: propose_schema(table, target=...) "
@@ -197,12 +197,12 @@ class Table:
         """Chunked rows of encoded numbers, with the targets as the schema writes them."""
         assert self._chunks is not None
         if self.schema is None:
-            return self._chunks.then(AsNumbers())
+            return self._chunks.then(NumericStep())
         names = self._chunks.source.names
         labels = [] if self.schema.classes is None else [_DeclaredLabels(self.schema)]
         if self._row_norm is not None:
-            return self._chunks.then(Encoded(self.schema, self._row_norm), *labels)
-        step = Transformed(UnitEncoder(self.schema), None if names is None else tuple(names))
+            return self._chunks.then(EncodeStep(self.schema, self._row_norm), *labels)
+        step = TransformStep(UnitEncoder(self.schema), None if names is None else tuple(names))
         return self._chunks.then(step, *labels)
 
     def reduce(
@@ -218,7 +218,7 @@ class Table:
 
     def longer_share(self, row_norm: float, *steps: Step) -> float:
         """Share of the encoded rows that are longer than a norm."""
-        (longer,) = self.reduce(Longer(row_norm), *steps)
+        (longer,) = self.reduce(LongRowCount(row_norm), *steps)
         return float(longer[0]) / self.shape[0]
 
     @property

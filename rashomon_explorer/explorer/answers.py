@@ -27,7 +27,7 @@ from rashomon_explorer.measures import exact_coefficient_ranges, flip_psi, model
 from rashomon_explorer.measures.ranges import FlipPsi, people_ranges, proved_people, set_problem
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.plots.text import counted, empty_set_message
-from rashomon_explorer.rows.steps import Transformed
+from rashomon_explorer.rows.steps import TransformStep
 from rashomon_explorer.sets import PredictorSet, RashomonSet
 from rashomon_explorer.sets.models.trees import Node, count_leaves
 from rashomon_explorer.trees import (
@@ -341,7 +341,7 @@ class TreeAnswers:
             (found,) = says(tree_rows(data), codes)
         else:
             encoder = UnitEncoder(feature_schema(data.schema))
-            steps = Transformed(encoder, tuple(whole.came.rows.source.names or ()))
+            steps = TransformStep(encoder, tuple(whole.came.rows.source.names or ()))
             rows = whole.came.rows.then(steps).with_targets(group=codes.astype(np.int16))
             (found,) = rows.reduce(says)
         return np.asarray(found / np.bincount(codes)[:, None])

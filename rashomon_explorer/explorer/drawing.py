@@ -28,7 +28,7 @@ from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
 from rashomon_explorer.plots.text import at_most, guaranteed_hits, plural
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.rows import ChunkedRows, Step
-from rashomon_explorer.rows.workers import Threads
+from rashomon_explorer.rows.workers import ThreadWorkers
 from rashomon_explorer.sets import RashomonSet
 
 FRAMES_A_SECOND = 12
@@ -106,7 +106,7 @@ class DrawJob:
             raise SamplerError("stopped before anything was charged")
         self.checking, self.rows_read = False, 0
         # Worker processes cannot report progress.
-        here = isinstance(blocks.workers, Threads)
+        here = isinstance(blocks.workers, ThreadWorkers)
         return (blocks.then(self._read) if here else blocks), None
 
     def _read(self, rows: Any, targets: Any) -> tuple[Any, Any]:

@@ -31,9 +31,9 @@ from rashomon_explorer.rows.chunked import Step, transformed
 from rashomon_explorer.rows.columns import map_rows
 from rashomon_explorer.rows.reduction import append_parts
 from rashomon_explorer.rows.source import as_floats
-from rashomon_explorer.rows.steps import ClipStep, Encoded, Transformed
+from rashomon_explorer.rows.steps import ClipStep, EncodeStep, TransformStep
 from rashomon_explorer.rows.views import NamedColumns, RowSubset
-from rashomon_explorer.rows.workers import Threads
+from rashomon_explorer.rows.workers import ThreadWorkers
 from rashomon_explorer.sets import RashomonSet
 
 
@@ -295,13 +295,15 @@ class StreamedTable:
         features = feature_schema(self.schema)
         names = features.encoded_names
         if encoder is None:
-            table = table.then(Encoded(features, _NORM), ClipStep(_NORM, intercept=False))
+            table = table.then(EncodeStep(features, _NORM), ClipStep(_NORM, intercept=False))
         elif encoder is IN_UNITS:
-            table = table.then(Transformed(UnitEncoder(features), tuple(table.source.names or ())))
+            table = table.then(
+                TransformStep(UnitEncoder(features), tuple(table.source.names or ()))
+            )
         else:
             table = table.through(encoder)
             names = encoder.get_feature_names_out()
-        here = isinstance(table.workers, Threads)  # worker processes cannot report progress
+        here = isinstance(table.workers, ThreadWorkers)  # worker processes cannot report progress
         watched = table if watch is None or not here else table.then(watch)
         seen = self._once((encoder, labels), lambda: watched.with_checksums().seen)
         checked = replace(table, seen=seen)

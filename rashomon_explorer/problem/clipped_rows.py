@@ -19,7 +19,7 @@ from rashomon_explorer.problem.losses.scores import MarginLoss
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.chunked import cache_chunks
 from rashomon_explorer.rows.reduction import append_parts
-from rashomon_explorer.rows.steps import ClipStep, Longer, clip_features
+from rashomon_explorer.rows.steps import ClipStep, LongRowCount, clip_features
 
 Selection = slice | NDArray[np.intp]
 """Selection of rows."""
@@ -110,7 +110,7 @@ class ClippedChunks:
     ) -> "ClippedChunks":
         """Check targets and clip rows, in two passes."""
         checked = table.then(_CheckTargets(loss))
-        longer, far = checked.reduce(_Beyond(loss, Longer(row_norm)))
+        longer, far = checked.reduce(_Beyond(loss, LongRowCount(row_norm)))
         clipped = cache_chunks(checked.then(ClipStep(row_norm, intercept)).with_checksums())
         return cls(clipped, p, float(longer[0]) / table.n, float(far[0]) / table.n)
 
@@ -169,7 +169,7 @@ class _Beyond:
     """Count rows and targets beyond their declared bounds."""
 
     loss: Loss
-    longer: Longer
+    longer: LongRowCount
 
     def __call__(self, rows: FloatArray, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
         (long,) = self.longer(rows, targets)

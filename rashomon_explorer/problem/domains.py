@@ -324,9 +324,9 @@ class CutEllipsoid:
         cls, theta: FloatArray, multiplier: float, matrix: FloatArray, level: float, radius: float
     ) -> Self:
         """Models of the ball with a quadratic loss at most ``level`` above that at ``theta``."""
-        held = multiplier if level > 0 else 0.0
-        pull = held * np.linalg.solve(matrix, theta) if held else np.zeros_like(theta)
-        higher = held * float(theta @ pull) / 2
+        active = multiplier if level > 0 else 0.0
+        pull = active * np.linalg.solve(matrix, theta) if active else np.zeros_like(theta)
+        higher = active * float(theta @ pull) / 2
         return cls(theta + pull, matrix, level + higher, radius, theta)
 
     @property
@@ -420,15 +420,15 @@ class CutEllipsoid:
         values, vectors = self._axes
         middle = vectors.T @ self.centre
         spread = np.sqrt(np.einsum("kj,kj->k", along, along / values))
-        found = along @ middle + math.sqrt(2 * self.level) * spread
+        extreme = along @ middle + math.sqrt(2 * self.level) * spread
         if self.level == 0:
-            return found
+            return extreme
         safe = np.where(spread > 0, spread, 1.0)
         end = middle + along / values * (math.sqrt(2 * self.level) / safe)[:, None]
         cut = np.flatnonzero((np.einsum("kj,kj->k", end, end) > self._square) & (spread > 0))
         if len(cut):
-            found[cut] = np.minimum(found[cut], self._cut(along[cut], middle))
-        return found
+            extreme[cut] = np.minimum(extreme[cut], self._cut(along[cut], middle))
+        return extreme
 
     def _cut(self, along: FloatArray, middle: FloatArray) -> FloatArray:
         """Least extreme of the mixtures, by golden-section search in the logit of t."""

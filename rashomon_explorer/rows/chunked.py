@@ -35,7 +35,7 @@ from rashomon_explorer.rows.reduction import (
 )
 from rashomon_explorer.rows.source import Piece, RowSource, with_names
 from rashomon_explorer.rows.views import RowSubset, SourceView, WithColumns
-from rashomon_explorer.rows.workers import Threads, Workers
+from rashomon_explorer.rows.workers import ThreadWorkers, Workers
 
 BLOCK_ROWS = 2**14
 """Rows of every chunk but the last, for pieces of any size: a few megabytes."""
@@ -77,7 +77,7 @@ class ChunkedRows:
 
     source: RowSource
     steps: tuple[Step, ...] = ()
-    workers: Workers = field(default_factory=Threads)
+    workers: Workers = field(default_factory=ThreadWorkers)
     rows: int = BLOCK_ROWS
     seen: ChunkChecksums | None = None
 
@@ -104,7 +104,7 @@ class ChunkedRows:
             if self.source.reread
             else ""
         )
-        return tuple(line for line in (steady, self.workers.assumed) if line)
+        return tuple(line for line in (steady, self.workers.assumption) if line)
 
     def then(self, *steps: Step) -> ChunkedRows:
         """Return the table with more transformation steps.
@@ -259,12 +259,12 @@ class ChunkedRows:
         MemoryLimitError
             If there is not enough memory for one thread, even without cached chunks.
         """
-        if not isinstance(self.workers, Threads):
+        if not isinstance(self.workers, ThreadWorkers):
             return self._reduced(self.workers, function, merge)
         if available_memory() < self._needs():
             self.source.release_memory()
         self.check_room()
-        least = Threads(threads_within(self.workers.count, self._needs()))
+        least = ThreadWorkers(threads_within(self.workers.count, self._needs()))
         try:
             return self._reduced(least, function, merge)
         except MemoryLimitError:
@@ -272,7 +272,7 @@ class ChunkedRows:
         except MemoryError:
             pass  # retry below, after the error has released its memory
         self.source.release_memory()
-        return self._with_memory_message(lambda: self._reduced(Threads(1), function, merge))
+        return self._with_memory_message(lambda: self._reduced(ThreadWorkers(1), function, merge))
 
     def with_checksums(self) -> ChunkedRows:
         """Return the same table with checksums of its chunks; reads every row once."""
@@ -295,7 +295,7 @@ class ChunkedRows:
         MemoryLimitError
             If the limits are too low; the message states a sufficient one.
         """
-        if isinstance(self.workers, Threads):
+        if isinstance(self.workers, ThreadWorkers):
             check_memory(self._needs(columns) + more, self._work)
 
     def _needs(self, columns: int | None = None) -> int:
@@ -317,7 +317,7 @@ class ChunkedRows:
 
     def _reduced(self, workers: Workers, function: Reduction, merge: Merge) -> Any:
         # One thread reads sequentially; a row group that is split would be read from its start.
-        alone = isinstance(workers, Threads) and workers.count == 1
+        alone = isinstance(workers, ThreadWorkers) and workers.count == 1
         spans = [(0, self.n_chunks)] if alone else list(branches(self.n_chunks, workers.count))
         tree, what = Tree(merge), (self._settings, function, merge)
         with one_blas_thread():  # BLAS rounding depends on its number of threads
@@ -395,7 +395,7 @@ def transformed(table: ChunkedRows, names: Sequence[str]) -> TransformedRows:
 
 def cache_chunks(table: ChunkedRows, most: float | None = None) -> ChunkedRows:
     """Return the same table with as many of its first chunks in memory as fit in ``most`` bytes."""
-    if not isinstance(table.workers, Threads):
+    if not isinstance(table.workers, ThreadWorkers):
         return table
     cache: list[tuple[FloatArray, FloatArray]] = []
     width, left = 0, min(CACHE_BYTES, available_memory() / 4) if most is None else most

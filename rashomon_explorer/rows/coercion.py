@@ -70,7 +70,7 @@ def chunk_rows(
     DataError
         If files or columns are missing, or shapes do not agree.
     TypeError
-        If targets are given twice or not at all.
+        If targets are n_targets twice or not at all.
 
     Examples
     --------
@@ -78,14 +78,14 @@ def chunk_rows(
     >>> table.source.shape, table.n_chunks
     ((3, 3), 1)
     """
-    given = (y is not None) + (target is not None)
-    if labelled and given != 1:
+    n_targets = (y is not None) + (target is not None)
+    if labelled and n_targets != 1:
         raise TypeError(
             "give targets once: as y, or as the name of their column, target=. For rows without "
             "targets use chunk_rows(X, labelled=False)"
         )
-    if not labelled and given:
-        raise TypeError("labelled=False is for rows without targets, but targets were given")
+    if not labelled and n_targets:
+        raise TypeError("labelled=False is for rows without targets, but targets were n_targets")
     if lengths is not None and not is_dask(X):
         raise TypeError(f"lengths are those of a Dask collection's partitions, got {type(X)}")
     source = _source(X, y, target, columns, lengths)

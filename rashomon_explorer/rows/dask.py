@@ -23,10 +23,10 @@ on the locks of ``functools.cached_property``."""
 def known_lengths(data: Any) -> tuple[int, ...] | None:
     """Rows of each partition if known without a computation, else None."""
     if hasattr(data, "chunks"):
-        found = data.chunks[0]
-        if any(length != length for length in found):  # NaN: not known
+        lengths = data.chunks[0]
+        if any(length != length for length in lengths):  # NaN: not known
             raise DataError("chunk sizes are not known: call compute_chunk_sizes() first")
-        return tuple(map(int, found))
+        return tuple(map(int, lengths))
     with PLANNING:
         return _lengths_of_frame(data)
 
@@ -72,12 +72,12 @@ def count_partitions(collections: Sequence[Any]) -> list[tuple[int, ...]]:
             graph.update(counted.__dask_graph__())
             keys.append(list(counted.__dask_keys__()))
     get = get_scheduler(collections=list(collections))
-    found = get(graph, keys)
+    counts = get(graph, keys)
     return [
         known_lengths(data) or ()
         if hasattr(data, "chunks")
         else tuple(int(np.asarray(length).item()) for length in lengths)  # each is a Series
-        for data, lengths in zip(collections, found, strict=True)
+        for data, lengths in zip(collections, counts, strict=True)
     ]
 
 
@@ -253,15 +253,15 @@ def _check_alike(X: Any, y: Any, known: tuple[int, ...] | None) -> None:
 
 def _check_count(count: int, data: Any) -> None:
     with PLANNING:
-        found = len(data.chunks[0]) if hasattr(data, "chunks") else data.npartitions
-    if found != count:
-        raise DataError(f"there are {found} partitions, expected {count}: one for each length")
+        n_found = len(data.chunks[0]) if hasattr(data, "chunks") else data.npartitions
+    if n_found != count:
+        raise DataError(f"there are {n_found} partitions, expected {count}: one for each length")
 
 
 def _cut_otherwise(lengths: tuple[int, ...], targets: tuple[int, ...]) -> DataError:
-    said = [f"{len(each)} of {sum(each)} rows" for each in (lengths, targets)]
+    counts = [f"{len(partitions)} of {sum(partitions)} rows" for partitions in (lengths, targets)]
     return DataError(
-        f"X and y must be in the same partitions, got {said[0]} and {said[1]}: rechunk or "
+        f"X and y must be in the same partitions, got {counts[0]} and {counts[1]}: rechunk or "
         "repartition one like the other"
     )
 
@@ -301,12 +301,12 @@ def cluster_findings(scheduler: str | None = None) -> list[str]:
         raise ImportError(
             "Dask is not installed: install rashomon-explorer[scale] to work on a cluster"
         ) from error
-    found = list(_of_settings(lambda key: dask.config.get(key, None)))
+    findings = list(_of_settings(lambda key: dask.config.get(key, None)))
     if scheduler is None:
-        return found
+        return findings
     try:
         with distributed.Client(scheduler, timeout=_SECONDS, set_as_default=False) as client:
-            return [*found, *_of_cluster(client.run(_worker_environment), scheduler)]
+            return [*findings, *_of_cluster(client.run(_worker_environment), scheduler)]
     except OSError as error:
         raise ClusterError(f"no scheduler answers at {scheduler}: {error}") from error
 
@@ -337,9 +337,9 @@ def _of_cluster(workers: dict[str, dict[str, Any]], scheduler: str) -> Iterator[
         ("numpy", "install the same version everywhere, or sums differ in their last digits"),
         ("kernels", "use machines of one kind, or sums differ in their last digits"),
     ):
-        told = {str(worker[name]) for worker in here.values()}
-        if len(told) > 1:
-            yield f"{name} differs between this process and the workers ({sorted(told)}): {remedy}"
+        values = sorted({str(worker[name]) for worker in here.values()})
+        if len(values) > 1:
+            yield f"{name} differs between this process and the workers ({values}): {remedy}"
     short = sorted({worker["disk"] for worker in workers.values() if worker["disk"]})
     if short:
         yield (

@@ -45,10 +45,10 @@ class ParquetFolder:
         """List the files at a path without opening them."""
         if path.is_file():
             return cls((path,), (), ((),))
-        found = sorted(path.glob("**/*.parquet"))
-        files = [file for file in found if file.is_file() and not _is_hidden(file, path)]
+        paths = sorted(path.glob("**/*.parquet"))
+        files = [file for file in paths if file.is_file() and not _is_hidden(file, path)]
         if not files:
-            skipped = f" ({len(found)} begin with _ or . and are skipped)" if found else ""
+            skipped = f" ({len(paths)} begin with _ or . and are skipped)" if paths else ""
             raise DataError(
                 f"{path} is neither a Parquet file nor a folder of files named *.parquet{skipped}"
             )
@@ -75,22 +75,22 @@ def _is_hidden(file: Path, root: Path) -> bool:
 
 def _named_values(folder: Path, file: Path) -> dict[str, str]:
     """Values by key of ``key=value`` folder names; other folders are ignored."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for part in folder.parts:
         key, separator, value = part.partition("=")
         if not separator:
             continue
-        if unquote(key) in found:
+        if unquote(key) in values:
             raise DataError(f"{file} lies in two folders of column {unquote(key)!r}, expected one")
-        found[unquote(key)] = unquote(value)
-    return found
+        values[unquote(key)] = unquote(value)
+    return values
 
 
 def _typed(values: Sequence[str]) -> list[Value]:
-    given = [None if value == _MISSING else value for value in values]
-    if all(value is None or _is_int32(value) for value in given):
-        return [None if value is None else int(value) for value in given]
-    return list(given)
+    present = [None if value == _MISSING else value for value in values]
+    if all(value is None or _is_int32(value) for value in present):
+        return [None if value is None else int(value) for value in present]
+    return list(present)
 
 
 def _is_int32(value: str) -> bool:

@@ -139,17 +139,17 @@ def read_chunks(
     for index, (rows, targets) in enumerate(cut, start=span[0]):
         first = index * settings.rows
         try:
-            made = _transform(settings.steps, rows, targets)
+            chunk = _transform(settings.steps, rows, targets)
         except (ValueError, TypeError) as error:
             bad = first + _first_bad(settings.steps, rows, targets)
             raise DataError(f"{source.place(bad)}: {error}") from error
-        if settings.seen is not None and not settings.seen.agrees(index, *made):
+        if settings.seen is not None and not settings.seen.agrees(index, *chunk):
             raise RowsChangedError(
-                f"rows {first} to {first + len(made[0]) - 1}, from {source.place(first)} on, have "
+                f"rows {first} to {first + len(chunk[0]) - 1}, from {source.place(first)} on, have "
                 f"changed since this fit first read them: prevent writes to them while it runs, "
                 f"or work on a copy"
             )
-        yield index, *made
+        yield index, *chunk
 
 
 def _cut(pieces: Iterator[Piece], size: int) -> Iterator[Piece]:

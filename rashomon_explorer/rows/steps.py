@@ -16,20 +16,20 @@ _BLOCK = 1024
 
 
 @dataclass(frozen=True)
-class AsNumbers:
+class NumericStep:
     """Copy of the rows as float64; NaN, infinity and text raise an error."""
 
     def __call__(self, rows: Any, targets: Any) -> tuple[FloatArray, Any]:
         """Return rows (m, d) of numbers, and unchanged targets."""
-        made = as_floats(rows)
-        if not np.isfinite(made).all():
-            column = int(np.argwhere(~np.isfinite(made))[0, 1])
+        floats = as_floats(rows)
+        if not np.isfinite(floats).all():
+            column = int(np.argwhere(~np.isfinite(floats))[0, 1])
             raise DataError(f"NaN or infinity in column {column}: remove or impute the row")
-        return made, targets
+        return floats, targets
 
 
 @dataclass(frozen=True)
-class Encoded:
+class EncodeStep:
     """Rows encoded by a schema, with text and missing values."""
 
     schema: TableSchema
@@ -44,7 +44,7 @@ class Encoded:
 
 
 @dataclass(frozen=True)
-class Transformed:
+class TransformStep:
     """Rows transformed by a fitted scikit-learn transformer."""
 
     transformer: Any
@@ -55,15 +55,15 @@ class Transformed:
         return as_floats(self.transformer.transform(with_names(rows, self.names))), targets
 
 
-def encoder_step(encoder: Any, names: Sequence[str] | None) -> "Encoded | Transformed":
+def encoder_step(encoder: Any, names: Sequence[str] | None) -> "EncodeStep | TransformStep":
     """Step of a fitted encoder for a chunk; a schema's step does not report clipped cells."""
     if getattr(encoder, "schema", None) is not None:
-        return Encoded(encoder.schema_, float(encoder.row_norm))
-    return Transformed(encoder, None if names is None else tuple(names))
+        return EncodeStep(encoder.schema_, float(encoder.row_norm))
+    return TransformStep(encoder, None if names is None else tuple(names))
 
 
 @dataclass(frozen=True)
-class Mapped:
+class ScaleStep:
     """Rows mapped by released centres and spreads."""
 
     scale: ColumnMap
@@ -103,7 +103,7 @@ def clip_features(
 
 
 @dataclass(frozen=True)
-class Longer:
+class LongRowCount:
     """Reduction that counts rows longer than a norm, for the warning about clipped rows."""
 
     row_norm: float

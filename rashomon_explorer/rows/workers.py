@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor, wait
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pickle import PickleError
 from typing import Any, ClassVar, Protocol
@@ -71,59 +71,59 @@ _RESTARTED = (
     "the workers of the cluster stopped or restarted before they finished a task, for example "
     "because imports and a few chunks need more memory than they may use: raise their memory_limit"
 )
-_NOTHING_THERE = "no noise was drawn there, and nothing was charged by them"
+_NO_CHARGE = "no noise was drawn there, and nothing was charged by them"
 
 
 class Workers(Protocol):
     """Protocol of workers that run tasks, with retries."""
+
+    assumption: ClassVar[str]
+    """Assumption about the connection to the workers; empty for threads of this process."""
 
     @property
     def count(self) -> int:
         """Approximate number of concurrent tasks."""
         ...
 
-    @property
-    def assumed(self) -> str:
-        """Assumptions about the connection to the workers; empty for threads of this process."""
-        ...
-
-    def run(self, task: Task, source: Any, what: Any, spans: Sequence[Any]) -> Iterator[Any]:
+    def run(self, task: Task, source: Any, work: Any, spans: Sequence[Any]) -> Iterator[Any]:
         """Yield results of the task for each span, in the order of the spans."""
         ...
 
 
 @dataclass(frozen=True)
-class Threads:
+class ThreadWorkers:
     """Threads of this process; NumPy and Arrow release the interpreter lock."""
 
     count: int = field(default_factory=lambda: min(4, cores()))
-    assumed: ClassVar[str] = ""
+    assumption: ClassVar[str] = ""
 
-    def run(self, task: Task, source: Any, what: Any, spans: Sequence[Any]) -> Iterator[Any]:
+    def run(self, task: Task, source: Any, work: Any, spans: Sequence[Any]) -> Iterator[Any]:
         """Yield results in the order of the spans."""
         if self.count == 1 or len(spans) == 1:
             for span in spans:
-                yield task(source, what, span)
+                yield task(source, work, span)
             return
         with ThreadPoolExecutor(self.count, thread_name_prefix="rashomon-blocks") as pool:
-            yield from pool.map(lambda span: task(source, what, span), spans)
+            yield from pool.map(lambda span: task(source, work, span), spans)
 
 
 @dataclass(frozen=True)
-class InExecutor:
+class ExecutorWorkers:
     """Any executor of :mod:`concurrent.futures`: the source is sent with each task."""
 
     executor: Executor
     count: int = 4
-    assumed: ClassVar[str] = "nobody else sees what passes between this process and the executor's"
+    assumption: ClassVar[str] = (
+        "nobody else sees what passes between this process and the executor's"
+    )
 
-    def run(self, task: Task, source: Any, what: Any, spans: Sequence[Any]) -> Iterator[Any]:
+    def run(self, task: Task, source: Any, work: Any, spans: Sequence[Any]) -> Iterator[Any]:
         """Yield results in the order of the spans."""
-        futures = [self.executor.submit(task, source, what, span) for span in spans]
+        futures = [self.executor.submit(task, source, work, span) for span in spans]
         try:
             for future in futures:
                 yield future.result()
-        except _broken() as error:
+        except BrokenExecutor as error:
             raise ClusterError(_lost(error)) from error
         finally:
             for future in futures:
@@ -131,11 +131,11 @@ class InExecutor:
 
 
 @dataclass(frozen=True)
-class Jobs:
+class JoblibWorkers:
     """joblib's workers, with the backend of ``joblib.parallel_config``."""
 
     n_jobs: int
-    assumed: ClassVar[str] = "nobody else sees what passes between this process and joblib's"
+    assumption: ClassVar[str] = "nobody else sees what passes between this process and joblib's"
 
     @property
     def count(self) -> int:
@@ -144,20 +144,20 @@ class Jobs:
 
         return int(effective_n_jobs(self.n_jobs))
 
-    def run(self, task: Task, source: Any, what: Any, spans: Sequence[Any]) -> Iterator[Any]:
+    def run(self, task: Task, source: Any, work: Any, spans: Sequence[Any]) -> Iterator[Any]:
         """Yield results in the order of the spans."""
         from sklearn.utils.parallel import Parallel, delayed
 
         try:
-            yield from Parallel(self.n_jobs)(delayed(task)(source, what, span) for span in spans)
-        except _broken() as error:
+            yield from Parallel(self.n_jobs)(delayed(task)(source, work, span) for span in spans)
+        except BrokenExecutor as error:
             raise ClusterError(_lost(error)) from error
 
 
-class OnDask:
+class DaskWorkers:
     """Workers of a Dask cluster: rows are sent to one worker, and others fetch them from it."""
 
-    assumed: ClassVar[str] = (
+    assumption: ClassVar[str] = (
         "nobody else sees what passes between this process, the cluster's scheduler and workers, "
         "nor what they spill to disk (rows and sums go there, keys and noise do not)"
     )
@@ -175,12 +175,12 @@ class OnDask:
             return 1
         return max(1, sum(self.client.nthreads().values()))
 
-    def run(self, task: Task, source: Any, what: Any, spans: Sequence[Any]) -> Iterator[Any]:
+    def run(self, task: Task, source: Any, work: Any, spans: Sequence[Any]) -> Iterator[Any]:
         """Yield results in the order of the spans."""
         watch = ClusterWatch(_PATIENCE_SECONDS, proven=self._proven)
         for trial in range(1, _TRIES + 1):
             try:
-                yield from self._gathered(task, source, what, spans, watch)
+                yield from self._gathered(task, source, work, spans, watch)
                 return
             except FileNotFoundError as error:
                 raise ClusterError(
@@ -191,12 +191,12 @@ class OnDask:
                 if self._running and not isinstance(error, _gone()):
                     raise
                 self._sent = None  # the rows may have been on a lost worker
-                if trial == _TRIES or not self._anybody(watch):
+                if trial == _TRIES or not self._has_worker(watch):
                     lost = _lost(error, trial) if self._answers else self._lost_scheduler(error)
                     raise ClusterError(lost) from error
                 time.sleep(_REST_SECONDS * 2 ** min(trial - 1, 5))  # others may be failing too
 
-    def _anybody(self, watch: ClusterWatch) -> bool:
+    def _has_worker(self, watch: ClusterWatch) -> bool:
         """Wait for a worker while there is a scheduler that may start one."""
         if not self._running or watch.left <= 0:
             return False
@@ -219,7 +219,7 @@ class OnDask:
         return (
             f"the connection to the Dask scheduler at {self._address} was lost: the scheduler "
             f"ended or cannot be reached, or the client was closed ({type(error).__name__}: "
-            f"{error}). Restart it, and create a new client; {_NOTHING_THERE}"
+            f"{error}). Restart it, and create a new client; {_NO_CHARGE}"
         )
 
     @property
@@ -227,17 +227,17 @@ class OnDask:
         return bool(self.client.status == "running")
 
     def _gathered(
-        self, task: Task, source: Any, what: Any, spans: Sequence[Any], watch: ClusterWatch
+        self, task: Task, source: Any, work: Any, spans: Sequence[Any], watch: ClusterWatch
     ) -> list[Any]:
-        held = self._source(source, watch)
+        rows = self._source(source, watch)
         # No task is bound to a worker, not even with allow_other_workers: if all workers are lost
         # for a moment, Dask does not give such a task to new ones.
-        futures = [self.client.submit(task, held, what, span, pure=False) for span in spans]
+        futures = [self.client.submit(task, rows, work, span, pure=False) for span in spans]
         # Gather all before the first is used: a second attempt would yield it again.
         gathered = self.client.gather(futures, asynchronous=True)
-        found: list[Any] = self._awaited(gathered, watch, futures)
+        results: list[Any] = self._wait_for(gathered, watch, futures)
         self._proven = True
-        return found
+        return results
 
     def _source(self, source: RowSource, watch: ClusterWatch) -> Any:
         if isinstance(source, ParquetRows):  # a list of files, which workers read themselves
@@ -249,15 +249,15 @@ class OnDask:
     def _scattered(self, source: RowSource, watch: ClusterWatch) -> Any:
         """Send the rows to one worker; a scheduler that loses it may raise any error."""
         try:
-            return self._awaited(self.client.scatter(source, hash=False, asynchronous=True), watch)
+            return self._wait_for(self.client.scatter(source, hash=False, asynchronous=True), watch)
         except (TypeError, PickleError, ClusterError):  # these rows cannot be sent at all
             raise
         except Exception as error:  # no row was read yet: the cause is the connection
             raise ConnectionError(f"{type(error).__name__}: {error}") from error
 
-    def _awaited(self, asked: Any, watch: ClusterWatch, futures: Sequence[Any] = ()) -> Any:
+    def _wait_for(self, result: Any, watch: ClusterWatch, futures: Sequence[Any] = ()) -> Any:
         """Wait while the cluster makes progress; Dask itself would wait indefinitely."""
-        pending = asyncio.run_coroutine_threadsafe(asked, self.client.loop.asyncio_loop)
+        pending = asyncio.run_coroutine_threadsafe(result, self.client.loop.asyncio_loop)
         try:
             while not wait([pending], timeout=min(_LOOK_SECONDS, _PATIENCE_SECONDS)).done:
                 if self.client.status == "closed":
@@ -276,48 +276,46 @@ class OnDask:
 
     def _at_work(self) -> dict[str, int]:
         """Threads of workers that accept work; a worker without memory and disk is paused."""
-        found: dict[str, int] = self.client.sync(self.client.scheduler.ncores_running)
-        return found
+        threads: dict[str, int] = self.client.sync(self.client.scheduler.ncores_running)
+        return threads
 
     def __reduce__(self) -> Any:
         """Pickle as threads, without the cluster."""
-        return Threads, ()
+        return ThreadWorkers, ()
 
 
 def resolve_workers(n_jobs: int | None = None, executor: Any = None) -> Workers:
     """Workers for scikit-learn's ``n_jobs``, an executor, or a Dask client."""
     if executor is None:
-        return Threads() if n_jobs is None else Jobs(n_jobs)
+        return ThreadWorkers() if n_jobs is None else JoblibWorkers(n_jobs)
     if n_jobs is not None:
         raise TypeError("give n_jobs or an executor, not both")
     if hasattr(executor, "scheduler_info"):
-        return OnDask(executor)
+        return DaskWorkers(executor)
     if isinstance(executor, Executor):
-        return InExecutor(executor)
+        return ExecutorWorkers(executor)
     raise TypeError(
         "executor must be a concurrent.futures.Executor or a dask.distributed.Client, got "
         f"{type(executor).__name__}"
     )
 
 
-def _broken() -> tuple[type[BaseException], ...]:
-    from concurrent.futures import BrokenExecutor
-
-    return (BrokenExecutor,)  # joblib's TerminatedWorkerError is one too
-
-
 def _gone() -> tuple[type[BaseException], ...]:
     """Errors of a cluster that has lost workers, results or its scheduler."""
-    from concurrent.futures import CancelledError as OfFutures
+    from dask import distributed
 
-    from dask.distributed import CancelledError, KilledWorker
-
-    return KilledWorker, CancelledError, OfFutures, OSError, TimeoutError
+    return (
+        distributed.KilledWorker,
+        distributed.CancelledError,
+        CancelledError,
+        OSError,
+        TimeoutError,
+    )
 
 
 def _lost(error: BaseException, times: int = 1) -> str:
     often = f" {times} times" if times > 1 else ""
     return (
         f"workers were lost during the work on the rows{often} ({type(error).__name__}: {error}); "
-        f"{_NOTHING_THERE}"
+        f"{_NO_CHARGE}"
     )

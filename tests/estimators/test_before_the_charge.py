@@ -111,12 +111,6 @@ class GatedSource(RowSource):
         X, y = public_rows()
         yield X[low:high], y[low:high]
 
-    def place(self, row: int) -> str:
-        return str(row)
-
-    def only(self, column: str) -> Any:
-        raise AssertionError
-
 
 def _gated(part: Any) -> Any:
     if len(part):

@@ -26,7 +26,7 @@ from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.release import release
 from rashomon_explorer.rows import chunk_rows
 from rashomon_explorer.rows.source import ArrayRows, RowSource
-from rashomon_explorer.rows.workers import Threads
+from rashomon_explorer.rows.workers import ThreadWorkers
 from tests.explorer.loans_in_blocks import (
     BLOCK,
     PEOPLE,
@@ -340,9 +340,6 @@ class Counted(RowSource):
     def _gone(cls, count: int) -> None:
         cls.held -= count
 
-    def place(self, row: int) -> str:
-        return f"row {row}"
-
     def only(self, column: str) -> Any:
         raise NotImplementedError
 
@@ -352,7 +349,7 @@ def test_the_page_never_holds_the_table(tmp_path: Path, monkeypatch: pytest.Monk
     numbers = [Numeric(name, (-1, 1)) for name in ("a", "b")]
     schema = TableSchema([*numbers, YesNo("target", (0, 1), role="target")])
     rows = replace(chunk_rows(np.eye(2), [0, 1]), source=Counted(), rows=400)
-    rows = replace(rows, workers=Threads(2))
+    rows = replace(rows, workers=ThreadWorkers(2))
     explorer = Explorer(rows, home=tmp_path, schema=schema)
     explorer.state.psi, explorer.state.radius = 0.3, 1.0
     explorer.state.n_draws, explorer.state.mechanism = 1, "exact"

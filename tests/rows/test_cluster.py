@@ -21,7 +21,7 @@ from rashomon_explorer.measures import exact_score_ranges
 from rashomon_explorer.privacy import pure
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.rows import ChunkedRows, chunk_rows
-from rashomon_explorer.rows.workers import ClusterWatch, OnDask
+from rashomon_explorer.rows.workers import ClusterWatch, DaskWorkers
 from tests.sums import counted, moments
 
 dask = pytest.importorskip("dask")
@@ -230,7 +230,7 @@ def test_a_pass_ends_in_words_where_workers_start_again_and_again(
     monkeypatch.setattr("rashomon_explorer.rows.workers._UNPROVEN_SECONDS", 0.3)
     monkeypatch.setattr("rashomon_explorer.rows.workers._LOOK_SECONDS", 0.05)
     starts = count()
-    monkeypatch.setattr(OnDask, "_at_work", lambda self: {f"tcp://{next(starts)}": 1})
+    monkeypatch.setattr(DaskWorkers, "_at_work", lambda self: {f"tcp://{next(starts)}": 1})
 
     async def never(*given: Any, **named: Any) -> None:
         await asyncio.sleep(3600)

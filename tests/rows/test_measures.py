@@ -29,7 +29,7 @@ from rashomon_explorer.measures.multiplicity.measure import mean_over_rows
 from rashomon_explorer.measures.ranges import people_ranges
 from rashomon_explorer.rows import ChunkedRows, chunk_rows
 from rashomon_explorer.rows.columns import read_column, read_targets
-from rashomon_explorer.rows.workers import Threads
+from rashomon_explorer.rows.workers import ThreadWorkers
 from rashomon_explorer.sets import RashomonSet
 
 N, BLOCK, DRAWS = 700, 64, 12
@@ -123,7 +123,7 @@ def test_a_reference_model_and_a_release_are_taken_too() -> None:
 
 def test_one_worker_and_eight_give_the_same_digits() -> None:
     tables = [
-        multiplicity_table(drawn("three"), blocked(workers=Threads(count)), groups=GROUPS)
+        multiplicity_table(drawn("three"), blocked(workers=ThreadWorkers(count)), groups=GROUPS)
         for count in (1, 2, 8)
     ]
     for other in tables[1:]:

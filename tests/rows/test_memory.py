@@ -17,7 +17,7 @@ from rashomon_explorer.exceptions import MemoryLimitError
 from rashomon_explorer.rows import ChunkedRows, chunk_rows
 from rashomon_explorer.rows.chunked import cache_chunks
 from rashomon_explorer.rows.memory_budget import check_memory, out_of_memory, threads_within
-from rashomon_explorer.rows.workers import Threads
+from rashomon_explorer.rows.workers import ThreadWorkers
 
 COLUMNS = 20
 MIB = 2**20
@@ -76,7 +76,9 @@ def test_limits_of_a_group_and_of_the_group_around_it_hold(
     assert found[0].left == 50 * MIB + 50
     assert threads_within(4, MIB) == 1  # and the same digits
     made = [
-        ChunkedRows(chunk_rows(np.eye(64), np.ones(64)).source, rows=4, workers=Threads(count))
+        ChunkedRows(
+            chunk_rows(np.eye(64), np.ones(64)).source, rows=4, workers=ThreadWorkers(count)
+        )
         for count in (1, 4)
     ]
     np.testing.assert_array_equal(*(table.reduce(_sums)[0] for table in made))
@@ -107,7 +109,7 @@ def test_words_name_the_limit_and_what_suffices(monkeypatch: pytest.MonkeyPatch)
 
 def _table() -> ChunkedRows:
     rows = np.random.default_rng(0).normal(size=(64, 3))
-    return ChunkedRows(chunk_rows(rows, rows[:, 0]).source, rows=8, workers=Threads(2))
+    return ChunkedRows(chunk_rows(rows, rows[:, 0]).source, rows=8, workers=ThreadWorkers(2))
 
 
 def test_what_is_kept_gives_way_before_work_fails(monkeypatch: pytest.MonkeyPatch) -> None:

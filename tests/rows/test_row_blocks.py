@@ -25,8 +25,8 @@ from rashomon_explorer.rows.columns import read_column
 from rashomon_explorer.rows.dask import DaskRows, known_lengths
 from rashomon_explorer.rows.reduction import ChunkChecksums, Tree, branches
 from rashomon_explorer.rows.source import read_mapped
-from rashomon_explorer.rows.steps import AsNumbers
-from rashomon_explorer.rows.workers import Jobs, Threads
+from rashomon_explorer.rows.steps import NumericStep
+from rashomon_explorer.rows.workers import JoblibWorkers, ThreadWorkers
 
 N, D, BLOCK = 1_037, 3, 64
 RNG = np.random.default_rng(7)
@@ -91,7 +91,7 @@ def test_every_source_gives_the_digits_of_an_array(name: str, tmp_path: Path) ->
     assert _bits(table) == _bits(small(chunk_rows(X, Y)))
 
 
-@pytest.mark.parametrize("workers", [Threads(1), Threads(2), Threads(8)])
+@pytest.mark.parametrize("workers", [ThreadWorkers(1), ThreadWorkers(2), ThreadWorkers(8)])
 def test_one_worker_and_eight_give_the_same_digits(workers: Any) -> None:
     assert _bits(small(chunk_rows(X, Y), workers=workers)) == _bits(small(chunk_rows(X, Y)))
 
@@ -133,12 +133,12 @@ def test_branches_make_the_tree_that_parts_make(workers: int) -> None:
 
 
 def test_kept_blocks_are_those_that_were_made() -> None:
-    table = small(chunk_rows(X, Y)).then(AsNumbers())
+    table = small(chunk_rows(X, Y)).then(NumericStep())
     for room in (0, 5_000, 10**9):
         held = cache_chunks(table, room)
         assert _bits(held) == _bits(table)
     assert len(cache_chunks(table, 5_000).source.cache) == 2  # type: ignore[attr-defined]
-    assert cache_chunks(replace(table, workers=Jobs(2))).source is table.source
+    assert cache_chunks(replace(table, workers=JoblibWorkers(2))).source is table.source
 
 
 def test_a_bad_row_of_a_late_block_is_named_by_file_row_group_and_row(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_a_bad_row_of_a_late_block_is_named_by_file_row_group_and_row(tmp_path: 
     frame.loc[150, "b"] = np.nan
     whole = pa.Table.from_pandas(frame, preserve_index=False)
     pq.write_table(whole, folder / "part-2.parquet", row_group_size=100)
-    table = small(chunk_rows(folder, target="label")).then(AsNumbers())
+    table = small(chunk_rows(folder, target="label")).then(NumericStep())
     with pytest.raises(DataError, match=r"part-2.parquet, row group 1, row 50 of it \(row 950"):
         table.reduce(_sums)
 
@@ -244,7 +244,7 @@ def test_a_bad_cell_in_the_nine_thousandth_block_is_named(tmp_path: Path) -> Non
     for number, low in enumerate(range(0, len(frame), 50_000)):
         part = frame.iloc[low : low + 50_000]
         part.to_parquet(tmp_path / f"part-{number}.parquet", row_group_size=10_000)
-    table = replace(chunk_rows(tmp_path, target="label").then(AsNumbers()), rows=16)
+    table = replace(chunk_rows(tmp_path, target="label").then(NumericStep()), rows=16)
     with pytest.raises(DataError, match=r"part-2.parquet, row group 4, row 4005 of it"):
         table.reduce(_sums)
 
@@ -480,7 +480,9 @@ def test_dask_plans_in_one_thread_at_a_time_and_computes_in_several(monkeypatch:
     dd = pytest.importorskip("dask.dataframe")
     frame = dd.from_pandas(pd.DataFrame({"a": np.ones(8), "label": np.ones(8)}), npartitions=2)
     frame = frame.map_partitions(_meeting, meta=frame._meta)
-    table = replace(chunk_rows(frame, target="label", lengths=[4, 4]), rows=2, workers=Threads(2))
+    table = replace(
+        chunk_rows(frame, target="label", lengths=[4, 4]), rows=2, workers=ThreadWorkers(2)
+    )
     partition, planning = dask_rows._partition, Lock()
 
     def alone(data: Any, place: int) -> Any:

@@ -12,7 +12,7 @@ from rashomon_explorer import Ledger, RashomonTreeClassifier, TableSchema
 from rashomon_explorer.data import Categorical, Numeric
 from rashomon_explorer.exceptions import DataError, FitError
 from rashomon_explorer.rows import ChunkedRows, chunk_rows
-from rashomon_explorer.rows.workers import Threads
+from rashomon_explorer.rows.workers import ThreadWorkers
 from rashomon_explorer.trees.rows import MergedRows, merged
 
 RNG = np.random.default_rng(4)
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def _blocks(X: Any, labels: Any = LABELS, workers: int = 2) -> ChunkedRows:
-    return replace(chunk_rows(X, labels), rows=128, workers=Threads(workers))
+    return replace(chunk_rows(X, labels), rows=128, workers=ThreadWorkers(workers))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -19,7 +19,7 @@ from rashomon_explorer.problem.losses.squared import SquaredLoss
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.coercion import chunks_with_targets, is_chunked
-from rashomon_explorer.rows.steps import AsNumbers, Mapped
+from rashomon_explorer.rows.steps import NumericStep, ScaleStep
 from rashomon_explorer.sets import RashomonSet
 
 
@@ -188,8 +188,8 @@ class _Coded:
 
 def _coded(models: RashomonSet, table: ChunkedRows) -> ChunkedRows:
     """Chunked rows and targets in the form of a set's problem."""
-    coded = table.then(AsNumbers(), _Coded(models))
-    return coded if models.scale is None else coded.then(Mapped(models.scale))
+    coded = table.then(NumericStep(), _Coded(models))
+    return coded if models.scale is None else coded.then(ScaleStep(models.scale))
 
 
 def _loss(models: RashomonSet) -> Loss:

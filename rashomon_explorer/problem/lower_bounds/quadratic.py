@@ -227,12 +227,12 @@ def _of_rows(
         centre = z @ where.centre + offsets[part]
         reach = np.sqrt(np.einsum("ij,ij->i", z, z)) * (where.radius * _OUTWARD)
         spread = np.sqrt(np.maximum(np.einsum("ij,ij->i", z @ where.covariance, z), 0.0))
-        found = under(centre - reach, centre + reach, z @ where.mean + offsets[part], spread)
+        parabolas = under(centre - reach, centre + reach, z @ where.mean + offsets[part], spread)
         # As a function of z·θ, which is the score minus the offset.
-        away = offsets[part] - found.place
-        slope = found.slope + found.bend * away
-        height = found.value + found.slope * away + found.bend / 2 * away**2
-        return height.sum(keepdims=True), slope @ z, (z * found.bend[:, None]).T @ z
+        away = offsets[part] - parabolas.place
+        slope = parabolas.slope + parabolas.bend * away
+        height = parabolas.value + parabolas.slope * away + parabolas.bend / 2 * away**2
+        return height.sum(keepdims=True), slope @ z, (z * parabolas.bend[:, None]).T @ z
 
     n, p = rows.shape
     height, slope, bend = sum_row_batches(block, n, p, block=_BLOCK)

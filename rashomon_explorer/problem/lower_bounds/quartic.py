@@ -125,7 +125,7 @@ class Minimised:
     theta: FloatArray  # (p,): θ*
     value: float  # L*
     ridge: float
-    held: ActiveConstraint
+    constraint: ActiveConstraint
     pad: float  # τ ≥ 0, added to the metric so that it is definite
     whiten: FloatArray  # (p, p): A^{-1/2} for the Lagrangian's Hessian at θ*, pad included
 
@@ -169,22 +169,24 @@ class ShiftedBound:
     vectors: FloatArray
     curvature: FloatArray
     free: QuarticForm
-    held: QuarticForm
-    # free_start, held_start: exact values that the forms bound at w = 0
+    constrained: QuarticForm
+    # free_start, constrained_start: exact values that the forms bound at w = 0
     free_start: float
-    held_start: float
+    constrained_start: float
     reach: float  # radius in use
     _slopes: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         nodes = self.reach * _NODES
-        slopes = np.maximum.accumulate((self.held.least(nodes) - self.held_start) / nodes)
+        slopes = np.maximum.accumulate(
+            (self.constrained.least(nodes) - self.constrained_start) / nodes
+        )
         object.__setattr__(self, "_slopes", np.concatenate([[0.0], np.maximum(slopes, 0.0)]))
 
     @classmethod
     def of(cls, risk: ExpandableRisk, minimum: Minimised, level: float) -> "ShiftedBound":
         """Bound that is nearly optimal where the excess is about ``level``."""
-        held, ridge, pad = minimum.held, minimum.ridge, minimum.pad
+        constraint, ridge, pad = minimum.constraint, minimum.ridge, minimum.pad
         reach = math.sqrt(2 * level)
         centre, hessian = _middle(risk, minimum, reach)
         curvature, vectors = np.linalg.eigh(hessian)
@@ -197,18 +199,19 @@ class ShiftedBound:
         linear = whiten.T @ (slope + ridge * centre)
         free = risk.form(centre, whiten, reach).plus(start, linear, (ridge + pad) / 2 * gram)
 
-        outward = centre - held.centre
-        given = held.multiplier / 2 * (held.radius**2 - float(outward @ outward))
-        given += float(held.pull @ (centre - minimum.theta)) + held.gap
-        linear = whiten.T @ (held.multiplier * outward - held.pull)
-        bent = free.plus(-given, linear, held.multiplier / 2 * gram)
-        return cls(centre, vectors, curvature, free, bent, start, start - given, reach)
+        outward = centre - constraint.centre
+        correction = constraint.multiplier / 2 * (constraint.radius**2 - float(outward @ outward))
+        correction += float(constraint.pull @ (centre - minimum.theta)) + constraint.gap
+        linear = whiten.T @ (constraint.multiplier * outward - constraint.pull)
+        constrained = free.plus(-correction, linear, constraint.multiplier / 2 * gram)
+        limit = start - correction
+        return cls(centre, vectors, curvature, free, constrained, start, limit, reach)
 
     def radial(self, radius: FloatArray) -> FloatArray:
         """Lower bound as a function of ‖w‖, nondecreasing and ≥ 0; same shape as ``radius``."""
         radius = np.asarray(radius, dtype=float)
         slope = self._slopes[np.searchsorted(self.reach * _NODES, radius, side="right")]
-        bound = np.maximum(self.held_start + radius * slope, 0.0)
+        bound = np.maximum(self.constrained_start + radius * slope, 0.0)
         return np.where(slope > 0, bound, 0.0)
 
     def at(self, points: FloatArray) -> FloatArray:
@@ -223,13 +226,14 @@ def _middle(
     risk: ExpandableRisk, minimum: Minimised, reach: float
 ) -> tuple[FloatArray, FloatArray]:
     """Zero (p,) of the Lagrangian's averaged gradient, and its Hessian (p, p) there."""
-    held, unit = minimum.held, np.eye(len(minimum.theta))
-    square = minimum.ridge + held.multiplier
+    constraint, unit = minimum.constraint, np.eye(len(minimum.theta))
+    square = minimum.ridge + constraint.multiplier
     centre, hessian = minimum.theta, unit
     for _ in range(_NEWTON_STEPS):
         gradient, hessian = risk.blurred(centre, minimum.whiten, reach)
         hessian = hessian + square * unit
-        gradient = gradient + square * centre - held.multiplier * held.centre - held.pull
+        gradient = gradient + square * centre - constraint.multiplier * constraint.centre
+        gradient = gradient - constraint.pull
         step = np.linalg.solve(hessian + minimum.pad * unit, gradient)
         # Limit the step to the averaging radius where the averaged loss is far from quadratic.
         length = math.sqrt(max(float(step @ gradient), 0.0))

@@ -52,10 +52,10 @@ def largest_eigenvalue(matrix: FloatArray) -> float:
     if size > _ALL_AT_ONCE:
         start = np.cos(np.arange(size))  # deterministic, and in no invariant subspace
         try:
-            found = eigsh(matrix, k=1, which="LA", v0=start, return_eigenvectors=False)
+            values = eigsh(matrix, k=1, which="LA", v0=start, return_eigenvectors=False)
         except ArpackError:
-            found = np.zeros(1)
-        above = float(found[0]) * _ABOVE
+            values = np.zeros(1)
+        above = float(values[0]) * _ABOVE
         if _none_above(above, matrix):
             return above
     return float(np.linalg.eigvalsh(matrix)[-1])

@@ -149,7 +149,7 @@ def test_a_spoiled_bound_is_caught(part, radius):
     caught = 0
     for seed in range(4):
         _, bound, excess, steps = useful_problem(seed, radius)
-        form = bound.held if part == "held" else bound.free
+        form = bound.constrained if part == "held" else bound.free
         spoiled = {
             "constant": replace(form, constant=form.constant + 0.004),
             "linear": replace(form, linear=form.linear + 0.05),
@@ -158,7 +158,7 @@ def test_a_spoiled_bound_is_caught(part, radius):
             "held": replace(form, constant=form.constant + 0.012),
         }[part]
         if part == "held":
-            other = ShiftedBound(**_fields(bound) | {"held": spoiled})
+            other = ShiftedBound(**_fields(bound) | {"constrained": spoiled})
             above = other.radial(np.linalg.norm(steps, axis=0)) > excess
         else:
             above = replace(bound, free=spoiled).at(steps) > excess
@@ -167,5 +167,7 @@ def test_a_spoiled_bound_is_caught(part, radius):
 
 
 def _fields(bound):
-    names = ["centre", "vectors", "curvature", "free", "held"]
-    return {name: getattr(bound, name) for name in [*names, "free_start", "held_start", "reach"]}
+    names = ["centre", "vectors", "curvature", "free", "constrained"]
+    return {
+        name: getattr(bound, name) for name in [*names, "free_start", "constrained_start", "reach"]
+    }
