@@ -57,7 +57,7 @@ def filled(path: Path, n: int) -> Ledger:
         "INSERT INTO divergences SELECT id, value, steady FROM charges, divergences "
         "WHERE charge = 1 AND id > 1"
     )
-    write_totals(connection, Totals.of([one] * n, order))
+    write_totals(connection, Totals.from_charges([one] * n, order))
     connection.execute("COMMIT")
     connection.close()
     ledger.check()

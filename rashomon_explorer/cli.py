@@ -203,7 +203,7 @@ def _ask_for_table(options: argparse.Namespace) -> None:
     from rashomon_explorer.rows import chunk_rows
 
     schema = None if options.schema is None else options.schema.absolute()
-    declared = None if schema is None else TableSchema.of(schema).target
+    declared = None if schema is None else TableSchema.from_schema_or_path(schema).target
     target = options.target or (None if declared is None else declared.name)
     if target is None:
         raise DataError("no target column: set --target, or the target in the schema")

@@ -53,20 +53,20 @@ class Declaration:
     target_bounds: Bounds | None = None  # range of a regression target. Values outside are clipped.
     classes: Sequence[Any] | None = None  # every label that may occur, in the order of their codes
     learnt: Sequence[str] = ()  # columns whose bounds were computed from the rows
-    given: TableSchema | None = None  # a complete schema, returned by ``schema``
+    complete: TableSchema | None = None  # a complete schema, returned by ``schema``
 
     @classmethod
-    def of_schema(cls, schema: TableSchema, task: str | None, positive: Any) -> "Declaration":
+    def from_schema(cls, schema: TableSchema, task: str | None, positive: Any) -> "Declaration":
         """Return the declaration of a schema; raise a DataError if it has no target."""
         if schema.target is None:
             raise DataError("the schema has no target: give one of its columns that role")
         bounds, name = schema.target_bounds, schema.target.name
         task = task or ("classification" if schema.classes else None)
-        return cls(name, schema.sensitive, {}, {}, task, positive, bounds, given=schema)
+        return cls(name, schema.sensitive, {}, {}, task, positive, bounds, complete=schema)
 
     def schema(self, columns: Iterable[str]) -> TableSchema:
         """Return the schema of a table with these columns."""
-        return self.given or TableSchema([self._column(str(column)) for column in columns])
+        return self.complete or TableSchema([self._column(str(column)) for column in columns])
 
     def _column(self, name: str) -> Column:
         learnt = ["bounds"] if name in self.learnt else []
@@ -89,8 +89,8 @@ TASKS = ("classification", "regression")
 
 def check_declaration(declared: Declaration, columns: Sequence[str], n_rows: int) -> None:
     """Raise unless the declaration fits a table with these columns and this many rows."""
-    if declared.given is not None:
-        _check_sensitive_columns(declared.given, columns)
+    if declared.complete is not None:
+        _check_sensitive_columns(declared.complete, columns)
     check_unique(columns)
     _check_target(declared, columns)
     check_known(declared.sensitive, columns, "sensitive")
@@ -129,7 +129,7 @@ def undeclared_features(
     columns: Iterable[str], sensitive: Collection[str], declared: Declaration
 ) -> list[str]:
     """List the features that have neither bounds nor categories, in column order."""
-    if declared.given is not None:
+    if declared.complete is not None:
         return []
     known = {declared.target, *sensitive, *declared.bounds, *declared.categories}
     return [column for column in columns if column not in known]

@@ -224,24 +224,24 @@ def load_openml(entry: CatalogEntry) -> pd.DataFrame:
     return frame
 
 
-def fetch_table(asked: str) -> tuple[str, pd.DataFrame]:
+def fetch_table(table: str) -> tuple[str, pd.DataFrame]:
     """Fetch an OpenML table by name or number, without any declaration."""
-    asked = asked.strip()
-    if not asked:
+    table = table.strip()
+    if not table:
         raise DataError("give the table's name, such as credit-g, or its OpenML number, 31")
-    which = {"data_id": int(asked)} if asked.isdigit() else {"name": asked, "version": "active"}
+    which = {"data_id": int(table)} if table.isdigit() else {"name": table, "version": "active"}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # about retries and versions
             fetched = sklearn_datasets.fetch_openml(**which, as_frame=True, n_retries=1)
     except (OSError, HTTPException, ValueError) as error:
         raise DataError(
-            f"OpenML's table {asked!r} could not be fetched: {error}. This needs the network and a "
+            f"OpenML's table {table!r} could not be fetched: {error}. This needs the network and a "
             "name or number that www.openml.org has. Without a network, save the table there as "
             "CSV and load that file"
         ) from error
     if fetched.target is None:
-        raise DataError(f"OpenML's table {asked!r} names no single target: save it as CSV")
+        raise DataError(f"OpenML's table {table!r} names no single target: save it as CSV")
     frame = pd.DataFrame(fetched.data).assign(**{str(fetched.target.name): fetched.target})
     nominal = frame.select_dtypes("category").columns
     frame = frame.astype(dict.fromkeys(nominal, object))

@@ -76,12 +76,12 @@ class ColumnMap:
 
     def rows(self, X: ArrayLike) -> FloatArray:
         """Return mapped rows (n, n_features), as models of the mapped columns use them."""
-        given = np.asarray(X, dtype=float)
-        mapped = np.empty(given.shape)
-        for start in range(0, len(given), _BLOCK):  # avoids several copies of the table
+        table = np.asarray(X, dtype=float)
+        mapped = np.empty(table.shape)
+        for start in range(0, len(table), _BLOCK):  # avoids several copies of the table
             some = slice(start, start + _BLOCK)
-            shortened = clip_rows(given[some], self.row_norm)[0]
-            mapped[some] = clip_rows((shortened - self.centre) / self.spread, self.row_norm)[0]
+            clipped = clip_rows(table[some], self.row_norm)[0]
+            mapped[some] = clip_rows((clipped - self.centre) / self.spread, self.row_norm)[0]
         return mapped
 
     def original(self, theta: FloatArray) -> FloatArray:
@@ -120,18 +120,18 @@ def read_numbers(
         return numbers, np.zeros(len(numbers), dtype=bool)
     text = as_text(values)
     codes, words = pd.factorize(text)
-    told = np.array([np.nan if word in tokens else _number(word) for word in words], dtype=float)
+    parsed = np.array([np.nan if word in tokens else _number(word) for word in words], dtype=float)
     absent = np.array([word in tokens for word in words], dtype=bool)
-    numbers = told[codes]
+    numbers = parsed[codes]
     return numbers, np.isnan(numbers) & ~absent[codes]
 
 
 def within(values: pd.Series, bounds: tuple[float, float], place: Place) -> npt.NDArray[np.float64]:
     """Convert a column to floats and clip them to its declared range."""
     numbers = to_numbers(values, place)
-    held = np.clip(numbers, *bounds)
-    warn_if_out_of_range(values.name, numbers != held, bounds)
-    return np.asarray(held)
+    clipped = np.clip(numbers, *bounds)
+    warn_if_out_of_range(values.name, numbers != clipped, bounds)
+    return np.asarray(clipped)
 
 
 def warn_if_out_of_range(
@@ -169,8 +169,8 @@ def as_text(values: pd.Series) -> pd.Series:
     """Values as stripped text, ``""`` if missing; integer-valued floats lose their ``.0``."""
     if isinstance(values.dtype, pd.StringDtype) or pd.api.types.is_any_real_numeric_dtype(values):
         codes, words = pd.factorize(values)  # columns with few distinct values
-        told = np.array([*map(cell_text, words), ""], dtype=object)
-        cells: Any = told[codes]
+        known = np.array([*map(cell_text, words), ""], dtype=object)
+        cells: Any = known[codes]
     else:  # value by value: factorize would merge True and 1
         blank = values.isna().to_numpy()
         cells = [

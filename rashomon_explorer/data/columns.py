@@ -252,23 +252,25 @@ class Numeric(Column):
         self._check_thresholds()
 
     def _check_thresholds(self) -> None:
-        given = self._listed("thresholds")
+        thresholds = self._listed("thresholds")
         plain = all(
-            isinstance(one, Real) and not isinstance(one, bool) and is_finite(one) for one in given
+            isinstance(one, Real) and not isinstance(one, bool) and is_finite(one)
+            for one in thresholds
         )
-        if not plain or len(set(given)) < len(given):
+        if not plain or len(set(thresholds)) < len(thresholds):
             raise DataError(
-                f"thresholds of {self._called} must be finite numbers, each once, got {given!r}"
+                f"thresholds of {self._called} must be finite numbers, each once, got "
+                f"{thresholds!r}"
             )
         low, high = self.bounds
-        outside = [one for one in given if not low <= one < high]
+        outside = [one for one in thresholds if not low <= one < high]
         if outside:
             raise DataError(
                 f"thresholds of {self._called} must lie within its bounds ({low:g}, {high:g}), "
                 f"below the upper one, otherwise every row gives the same answer: got "
                 f"{outside[0]:g}"
             )
-        object.__setattr__(self, "thresholds", tuple(sorted(map(float, given))))
+        object.__setattr__(self, "thresholds", tuple(sorted(map(float, thresholds))))
 
     @property
     def cuts(self) -> tuple[float, ...]:
@@ -317,9 +319,9 @@ class Numeric(Column):
         numbers, strange = read_numbers(cells, self.tokens)
         missing = np.isnan(numbers)
         middle = sum(self.usual) / 2 if self.fill is None else float(self.fill)
-        held = np.clip(np.where(missing, middle, numbers), *self.bounds)
+        clipped = np.clip(np.where(missing, middle, numbers), *self.bounds)
         undeclared = missing if self.missing == "unexpected" else strange
-        return Reading(held, missing, ~missing & (held != numbers), undeclared)
+        return Reading(clipped, missing, ~missing & (clipped != numbers), undeclared)
 
     def in_units(self, reading: Reading) -> FloatArray:
         """Unscaled numbers, and the missing-value indicator if declared."""

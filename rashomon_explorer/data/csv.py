@@ -65,10 +65,10 @@ def _widths(start: str, separator: str) -> list[int]:
 
 def with_points(frame: pd.DataFrame, text_columns: Iterable[str]) -> tuple[pd.DataFrame, bool]:
     """Convert numbers with decimal commas; return whether there were any."""
-    kept, found = set(text_columns), {}
+    text, found = set(text_columns), {}
     for label, cells in frame.items():
         name = str(label)
-        if name in kept or pd.api.types.is_numeric_dtype(cells):
+        if name in text or pd.api.types.is_numeric_dtype(cells):
             continue
         words = cells.astype(str)
         comma = words.str.fullmatch(_COMMA)
@@ -382,7 +382,7 @@ def load_csv(
     >>> data.y.tolist(), data.classes
     ([0, 1, 1], ['no', 'yes'])
     """
-    said = {
+    declared_values = {
         "target": target,
         "sensitive": _names(sensitive, "sensitive"),
         "bounds": _mapping(bounds, "bounds"),
@@ -390,7 +390,7 @@ def load_csv(
         "target_bounds": target_bounds,
         "classes": classes,
     }
-    declared = _declared(said, schema, task, positive, learn_bounds)
+    declared = _declared(declared_values, schema, task, positive, learn_bounds)
     table = parse_csv(read_text(source), text_columns=_of_levels(declared))
     dropped = _names(drop, "drop")
     check_known(dropped, list(table.frame.columns), "drop")
@@ -439,8 +439,8 @@ def _refuse_undeclared(frame: pd.DataFrame, declared: Declaration) -> None:
 
 
 def _warn(declared: Declaration) -> None:
-    if declared.given is not None:
-        warn_unconfirmed(declared.given)
+    if declared.complete is not None:
+        warn_unconfirmed(declared.complete)
         return
     warnings.warn(
         f"the bounds of {quoted(declared.learnt)} were computed from the rows, so that no privacy "
@@ -451,26 +451,26 @@ def _warn(declared: Declaration) -> None:
 
 
 def _declared(
-    said: Mapping[str, Any], schema: Any, task: str | None, positive: Any, learn_bounds: bool
+    values: Mapping[str, Any], schema: Any, task: str | None, positive: Any, learn_bounds: bool
 ) -> Declaration:
     if schema is None:
-        if said["target"] is None:
+        if values["target"] is None:
             raise DataError(
                 "name the column to predict, target=..., or give a schema with a target"
             )
-        return Declaration(**said, task=task, positive=positive)
-    beside = [name for name, value in {**said, "learn_bounds": learn_bounds}.items() if value]
-    if beside:
-        raise DataError(f"the schema declares these already: leave {', '.join(beside)} out")
-    return Declaration.of_schema(TableSchema.of(schema), task, positive)
+        return Declaration(**values, task=task, positive=positive)
+    repeated = [name for name, value in {**values, "learn_bounds": learn_bounds}.items() if value]
+    if repeated:
+        raise DataError(f"the schema declares these already: leave {', '.join(repeated)} out")
+    return Declaration.from_schema(TableSchema.from_schema_or_path(schema), task, positive)
 
 
 def _of_levels(declared: Declaration) -> list[str]:
     """Columns whose text is compared with levels: 01 must not become 1."""
-    if declared.given is None:
+    if declared.complete is None:
         labels = [] if declared.classes is None else [declared.target]
         return [*declared.categories, *labels]
-    return [column.name for column in declared.given.columns if isinstance(column, Levelled)]
+    return [column.name for column in declared.complete.columns if isinstance(column, Levelled)]
 
 
 def _learn(frame: pd.DataFrame, declared: Declaration, place: Place) -> Declaration:

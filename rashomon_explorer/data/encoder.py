@@ -219,7 +219,7 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
                 names = [f"x{j}" for j in range(self.n_features_in_)]
             self.schema_ = TableSchema(tuple(Numeric(str(name), (-1, 1)) for name in names))
         else:
-            self.schema_ = TableSchema.of(self.schema)
+            self.schema_ = TableSchema.from_schema_or_path(self.schema)
             self._note_columns(X, find_features(self.schema_, X))
         self.feature_groups_ = self.schema_.feature_groups
         return self

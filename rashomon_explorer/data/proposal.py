@@ -102,11 +102,11 @@ def _known(names: list[str], columns: Any, what: str) -> list[str]:
 
 
 def _roles(names: list[str], target: str | None, others: dict[str, Any]) -> dict[str, str]:
-    columns = {role: _known(names, given, role) for role, given in others.items()}
+    columns = {role: _known(names, listed, role) for role, listed in others.items()}
     columns["target"] = _known(names, [] if target is None else [target], "target")
     roles: dict[str, str] = {}
-    for role, given in columns.items():
-        for name in given:
+    for role, listed in columns.items():
+        for name in listed:
             if name in roles:
                 raise DataError(f"column {name!r} is {roles[name]} and {role}: choose one role")
             roles[name] = role

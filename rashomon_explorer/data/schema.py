@@ -173,9 +173,9 @@ class TableSchema(ReprMixin):
         changed = self
         for name in names:
             column = self[name]
-            chosen = column.learnt if only is None else tuple(only)
-            left = tuple(value for value in column.learnt if value not in chosen)
-            changed = changed._with(replace(column, learnt=left))
+            confirmed = column.learnt if only is None else tuple(only)
+            rest = tuple(value for value in column.learnt if value not in confirmed)
+            changed = changed._with(replace(column, learnt=rest))
         return changed
 
     def declare(self, name: str, **values: Any) -> Self:
@@ -317,7 +317,7 @@ class TableSchema(ReprMixin):
         write_file(path, self.to_dict(), overwrite=overwrite)
 
     @classmethod
-    def of(cls, given: TableSchema | str | os.PathLike[str]) -> TableSchema:
+    def from_schema_or_path(cls, schema: TableSchema | str | os.PathLike[str]) -> TableSchema:
         """Return a schema unchanged, or load it from the path of its file.
 
         Raises
@@ -325,12 +325,12 @@ class TableSchema(ReprMixin):
         DataError
             If it is neither.
         """
-        if isinstance(given, TableSchema):
-            return given
-        if isinstance(given, str | os.PathLike):
-            return cls.load(given)
+        if isinstance(schema, TableSchema):
+            return schema
+        if isinstance(schema, str | os.PathLike):
+            return cls.load(schema)
         raise DataError(
-            f"schema must be a TableSchema or the path of its file, got {type(given).__name__}"
+            f"schema must be a TableSchema or the path of its file, got {type(schema).__name__}"
         )
 
     def _facts(self) -> Iterable[Fact]:

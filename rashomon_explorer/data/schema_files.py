@@ -75,12 +75,14 @@ def dictionary_values(text: str) -> dict[str, Any]:
                 f"line {line} of the data dictionary has {len(cells)} cells, expected "
                 f"{len(header)}: put text with a comma in double quotes"
             )
-        said = {word: cell.strip() for word, cell in zip(header, cells, strict=True)}
-        name = said.pop("name")
+        cells_by_word = {word: cell.strip() for word, cell in zip(header, cells, strict=True)}
+        name = cells_by_word.pop("name")
         if not name or name in columns:
             wrong = f"names {name!r} a second time" if name else "names no column"
             raise DataError(f"line {line} of the data dictionary {wrong}")
-        columns[name] = _settings({word: cell for word, cell in said.items() if cell}, line)
+        columns[name] = _settings(
+            {word: cell for word, cell in cells_by_word.items() if cell}, line
+        )
     return {"columns": columns}
 
 
@@ -102,13 +104,13 @@ def _header(cells: list[str]) -> list[str]:
     return header
 
 
-def _settings(said: Mapping[str, str], line: int) -> dict[str, Any]:
-    told: dict[str, Any] = {"kind": said["kind"]} if "kind" in said else {}
+def _settings(cells: Mapping[str, str], line: int) -> dict[str, Any]:
+    values: dict[str, Any] = {"kind": cells["kind"]} if "kind" in cells else {}
     for low, high in (("low", "high"), ("typical_low", "typical_high")):
-        if low in said or high in said:
-            ends = [_number(said.get(end, ""), end, line) for end in (low, high)]
-            told[_PAIRS[low]] = ends
-    return told | {word: _PLAIN[word](cell) for word, cell in said.items() if word in _PLAIN}
+        if low in cells or high in cells:
+            ends = [_number(cells.get(end, ""), end, line) for end in (low, high)]
+            values[_PAIRS[low]] = ends
+    return values | {word: _PLAIN[word](cell) for word, cell in cells.items() if word in _PLAIN}
 
 
 def _number(text: str, what: str, line: int) -> float:

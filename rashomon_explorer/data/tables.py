@@ -96,8 +96,8 @@ def declared_labels(schema: TableSchema, y: Any) -> NDArray[Any]:
     classes = schema.classes or ()
     levels = np.asarray(classes)
     place = {cell_text(level): code for code, level in enumerate(classes)}
-    given = np.asarray(y) if hasattr(y, "dtype") else np.asarray(y, dtype=object)
-    text = as_text(pd.Series(given.reshape(-1)))
+    labels = np.asarray(y) if hasattr(y, "dtype") else np.asarray(y, dtype=object)
+    text = as_text(pd.Series(labels.reshape(-1)))
     codes, words = pd.factorize(text)
     if strange := [word for word in words if word not in place]:
         raise DataError(

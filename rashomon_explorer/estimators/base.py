@@ -408,7 +408,7 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
 
     @property
     def _declared(self) -> TableSchema | None:
-        return None if self.schema is None else TableSchema.of(self.schema)
+        return None if self.schema is None else TableSchema.from_schema_or_path(self.schema)
 
     def _n_encoded(self, n_features: int | None) -> int:
         declared = self._declared

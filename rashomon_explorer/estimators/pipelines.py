@@ -112,7 +112,7 @@ def _look(step: Any) -> tuple[str, list[tuple[str, Any]]]:
             ("estimator", cast(Any, step).estimator)
         ]
     if _states_its_guarantee(step):
-        leak = "" if step.schema is None else TableSchema.of(step.schema).leak
+        leak = "" if step.schema is None else TableSchema.from_schema_or_path(step.schema).leak
         why = _unless("its sampler has no guarantee", _has_a_guarantee)(step)
         return why or leak, []
     return _rules().get(type(step), _unknown)(step), []
@@ -181,7 +181,7 @@ def _declared_bounds(step: PublicBoundsScaler) -> bool:
 
 
 def _schema_of(step: Any) -> TableSchema:
-    return TableSchema(()) if step.schema is None else TableSchema.of(step.schema)
+    return TableSchema(()) if step.schema is None else TableSchema.from_schema_or_path(step.schema)
 
 
 def _how_it_is_declared(step: TableEncoder) -> str:

@@ -304,7 +304,7 @@ default=None
 
     def _questions(self, names: Sequence[str]) -> ThresholdQuestions:
         if self.schema is not None:
-            return of_schema(TableSchema.of(self.schema), self.thresholds)
+            return of_schema(TableSchema.from_schema_or_path(self.schema), self.thresholds)
         return of_array(names, self.thresholds)
 
     def _cost_matrix(self, classes: NDArray[Any]) -> IntArray | None:

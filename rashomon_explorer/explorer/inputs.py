@@ -71,7 +71,7 @@ def as_data(given: Any, declared: Mapping[str, Any], estimator: Any = None) -> A
 
 
 def _has_target(schema: Any) -> bool:
-    return schema is not None and TableSchema.of(schema).target is not None
+    return schema is not None and TableSchema.from_schema_or_path(schema).target is not None
 
 
 def is_external_model(shown: Any) -> bool:

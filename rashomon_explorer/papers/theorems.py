@@ -287,7 +287,7 @@ Powers = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
-class Rate:
+class ExcessRate:
     """Excess of the mean loss ∝ n^a·p^b·ε^c, up to logarithms and constants."""
 
     problem: str
@@ -303,15 +303,17 @@ class Rate:
 
 
 _ALL = (
-    Rate("convex", "pure", (-1, 1, -1), (-1, 1, -1), f"{_ERM}; {_RASHOMON}; {_FINITE}"),
-    Rate("convex", "(ε, δ)", (-1, 0.5, -1), (-1, 0.5, -1), f"{_ERM}; {_FINITE}"),
-    Rate("strongly convex", "pure", (-2, 2, -2), (-2, 2, -2), f"{_ERM}; {_FINITE}"),
-    Rate("strongly convex", "(ε, δ)", (-2, 1, -2), (-2, 1, -2), f"{_ERM}; {_FINITE}"),
-    Rate("not convex", "pure", (-1, 1, -1), (-1, 1, -1), f"{_FINITE}; Appendix F of {_RASHOMON}"),
-    Rate("penalties", "pure", (-1, 1, -1), (-1, 1, -1), _BILEVEL),
-    Rate("penalties", "(ε, δ)", (-1, 0.5, -1), (-1, 0.5, -1), _BILEVEL),
+    ExcessRate("convex", "pure", (-1, 1, -1), (-1, 1, -1), f"{_ERM}; {_RASHOMON}; {_FINITE}"),
+    ExcessRate("convex", "(ε, δ)", (-1, 0.5, -1), (-1, 0.5, -1), f"{_ERM}; {_FINITE}"),
+    ExcessRate("strongly convex", "pure", (-2, 2, -2), (-2, 2, -2), f"{_ERM}; {_FINITE}"),
+    ExcessRate("strongly convex", "(ε, δ)", (-2, 1, -2), (-2, 1, -2), f"{_ERM}; {_FINITE}"),
+    ExcessRate(
+        "not convex", "pure", (-1, 1, -1), (-1, 1, -1), f"{_FINITE}; Appendix F of {_RASHOMON}"
+    ),
+    ExcessRate("penalties", "pure", (-1, 1, -1), (-1, 1, -1), _BILEVEL),
+    ExcessRate("penalties", "(ε, δ)", (-1, 0.5, -1), (-1, 0.5, -1), _BILEVEL),
 )
-RATES: dict[tuple[str, str], Rate] = {(one.problem, one.notion): one for one in _ALL}
+RATES: dict[tuple[str, str], ExcessRate] = {(one.problem, one.notion): one for one in _ALL}
 """Rates by problem and notion of privacy."""
 
 

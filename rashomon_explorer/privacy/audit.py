@@ -67,11 +67,11 @@ def epsilons(false_alarm: FloatArray | float, miss: FloatArray | float, delta: f
     """:meth:`Event.epsilon` of many events, negative for events that prove no bound."""
     one, other = np.asarray(false_alarm, dtype=float), np.asarray(miss, dtype=float)
     with np.errstate(divide="ignore"):
-        ways = [
+        bounds = [
             np.log(np.maximum(1 - delta - b, 0.0)) - np.log(a)
             for a, b in ((one, other), (other, one))
         ]
-    return np.asarray(np.maximum(ways[0], ways[1]))
+    return np.asarray(np.maximum(bounds[0], bounds[1]))
 
 
 def mus(false_alarm: FloatArray | float, miss: FloatArray | float) -> FloatArray:
@@ -227,8 +227,8 @@ def _levels(scores: FloatArray) -> FloatArray:
     """Quantiles and their adjacent scores, so that an atom can lie on either side of a level."""
     values, counts = np.unique(scores, return_counts=True)
     places = np.searchsorted(np.cumsum(counts), _QUANTILES * len(scores))
-    beside = np.unique(np.clip(places[:, None] + [-1, 0, 1], 0, len(values) - 1))
-    return np.asarray(values[beside])
+    adjacent = np.unique(np.clip(places[:, None] + [-1, 0, 1], 0, len(values) - 1))
+    return np.asarray(values[adjacent])
 
 
 def _counted(

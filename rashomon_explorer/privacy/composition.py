@@ -224,8 +224,8 @@ def renyi_sum(parts: list[Guarantee], delta: float) -> float:
     total = np.array([sum(k * p.renyi(a) for p, k in counts.items()) for a in orders.tolist()])
     if not np.any(np.isfinite(total)):
         raise DoesNotApply("no order has a finite Rényi divergence for every part")
-    kept = np.isfinite(total)
-    return renyi_epsilon(orders[kept], total[kept], delta)
+    finite = np.isfinite(total)
+    return renyi_epsilon(orders[finite], total[finite], delta)
 
 
 def loss_distributions(parts: list[Guarantee], delta: float) -> float:
@@ -546,7 +546,7 @@ def adaptive_epsilon(
     >>> adaptive_epsilon([pure(0.5), approximate(1.0, 1e-7)], 1e-6)
     inf
     """
-    return Totals.of(charges, order).epsilon(delta)
+    return Totals.from_charges(charges, order).epsilon(delta)
 
 
 def running_epsilon(

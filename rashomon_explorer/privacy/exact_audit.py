@@ -148,10 +148,10 @@ def _cumulated(power: FloatArray, level: FloatArray) -> tuple[FloatArray, FloatA
 
 
 def _renyi(p: FloatArray, q: FloatArray, order: float) -> float:
-    held = p > -np.inf
-    if (q[held] == -np.inf).any():
+    support = p > -np.inf
+    if (q[support] == -np.inf).any():
         return math.inf
-    return float(logsumexp(order * p[held] + (1 - order) * q[held])) / (order - 1)
+    return float(logsumexp(order * p[support] + (1 - order) * q[support])) / (order - 1)
 
 
 LogDensity = Callable[[FloatArray], FloatArray]

@@ -115,5 +115,7 @@ def computed_on(guarantee: Guarantee, arrays: ArrayBackend) -> Guarantee:
         return guarantee
     if arrays.dtype != "float64":
         return no_guarantee(f"gradients were computed in single precision by {arrays}")
-    said = f"sums over rows in double precision by {arrays} are taken to be exact"
-    return replace(guarantee, assumptions=tuple(dict.fromkeys((*guarantee.assumptions, said))))
+    exact_sums = f"sums over rows in double precision by {arrays} are taken to be exact"
+    return replace(
+        guarantee, assumptions=tuple(dict.fromkeys((*guarantee.assumptions, exact_sums)))
+    )

@@ -201,9 +201,9 @@ def _group_codes(rows: Rows) -> NDArray[np.intp]:
 
 def _counts(codes: NDArray[np.intp], n_codes: int, weights: FloatArray | None = None) -> FloatArray:
     """Rows (n_codes,) of each code, or the sums of their weights; rows of code −1 are omitted."""
-    kept = codes >= 0
-    chosen = None if weights is None else weights[kept]
-    return np.bincount(codes[kept], chosen, minlength=n_codes).astype(float)
+    known = codes >= 0
+    known_weights = None if weights is None else weights[known]
+    return np.bincount(codes[known], known_weights, minlength=n_codes).astype(float)
 
 
 _WORDS = {

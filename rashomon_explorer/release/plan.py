@@ -63,10 +63,10 @@ class Budget:
     def __post_init__(self) -> None:
         """Raise a ValueError if the budget is invalid."""
         prices = {"epsilon": self.epsilon, "rho": self.rho, "mu": self.mu}
-        ways = {**prices, "standard_error": self.standard_error}
-        given = [name for name, value in ways.items() if value is not None]
-        if len(given) != 1:
-            raise ValueError(f"give exactly one of {list(ways)}, got {given or 'none'}")
+        forms = {**prices, "standard_error": self.standard_error}
+        passed = [name for name, value in forms.items() if value is not None]
+        if len(passed) != 1:
+            raise ValueError(f"give exactly one of {list(forms)}, got {passed or 'none'}")
         for name, value in prices.items():
             if value is not None:
                 check_positive(**{name: value})
@@ -160,15 +160,15 @@ def _by_name(
     what: str, queries: Sequence[Query], values: float | Mapping[str, float]
 ) -> list[float]:
     names = [query.name for query in queries]
-    given = values if isinstance(values, Mapping) else dict.fromkeys(names, values)
-    if sorted(given) != sorted(names):
-        raise ValueError(f"{what} must name the queries {names}, got {list(given)}")
+    by_name = values if isinstance(values, Mapping) else dict.fromkeys(names, values)
+    if sorted(by_name) != sorted(names):
+        raise ValueError(f"{what} must name the queries {names}, got {list(by_name)}")
     for name in names:
         try:
-            check_positive(**{what: given[name]})
+            check_positive(**{what: by_name[name]})
         except ValueError as error:
             raise ValueError(f"{error} for {name}") from None
-    return [float(given[name]) for name in names]
+    return [float(by_name[name]) for name in names]
 
 
 def _share(part: float, whole: float) -> float:

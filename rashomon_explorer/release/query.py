@@ -192,12 +192,12 @@ class Sensitivity:
     l2: float
 
     @classmethod
-    def of(cls, widths: ArrayLike) -> Sensitivity:
+    def from_widths(cls, widths: ArrayLike) -> Sensitivity:
         """Sensitivity of a vector whose coordinates each change by at most their width.
 
         Examples
         --------
-        >>> Sensitivity.of([3.0, 4.0])
+        >>> Sensitivity.from_widths([3.0, 4.0])
         Sensitivity(l1=7.0, l2=5.0)
         """
         each = np.atleast_1d(np.asarray(widths, dtype=float))
@@ -267,7 +267,7 @@ class Query(ABC):
 
     def sensitivity(self, public: PublicShape) -> Sensitivity:
         """Bound on the change of :meth:`compute` between neighbours, from public numbers only."""
-        return Sensitivity.of(self.widths(public))
+        return Sensitivity.from_widths(self.widths(public))
 
     @abstractmethod
     def compute(self, rows: Rows) -> FloatArray:

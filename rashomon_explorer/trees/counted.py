@@ -232,7 +232,7 @@ class CountedTrees(ReprMixin):
         [[0, 1, 1, 0], [0, 1, 1, 0]]
         """
         if schema is not None:
-            declared = TableSchema.of(schema)
+            declared = TableSchema.from_schema_or_path(schema)
             rows, questions = UnitEncoder(declared).transform(X), of_schema(declared, thresholds)
             if settings.get("classes") is None and declared.classes is not None:
                 settings["classes"] = declared.classes

@@ -65,7 +65,7 @@ def test_it_is_read_from_files_by_their_ending(tmp_path):
     for name in ("a.toml", "a.json"):
         SCHEMA.save(tmp_path / name)
         assert TableSchema.load(tmp_path / name) == SCHEMA
-        assert TableSchema.of(str(tmp_path / name)) == SCHEMA
+        assert TableSchema.from_schema_or_path(str(tmp_path / name)) == SCHEMA
         with pytest.raises(DataError, match="exists already and may have been edited"):
             SCHEMA.save(tmp_path / name)
         SCHEMA.save(tmp_path / name, overwrite=True)
@@ -136,7 +136,7 @@ def test_files_that_cannot_be_read_or_written(tmp_path):
     with pytest.raises(DataError, match=r"must end in one of '\.toml', '\.json' to hold"):
         SCHEMA.save(tmp_path / "a.csv")
     with pytest.raises(DataError, match="must be a TableSchema or the path of its file, got dict"):
-        TableSchema.of({})
+        TableSchema.from_schema_or_path({})
 
 
 def test_what_follows_from_it():

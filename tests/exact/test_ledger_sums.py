@@ -20,22 +20,22 @@ def book(tmp_path, epsilon=9.0, delta=1e-6):
 
 
 def test_totals():
-    total = Totals.of([bounded_range(0.5), gdp(0.4), zcdp(0.1)])
+    total = Totals.from_charges([bounded_range(0.5), gdp(0.4), zcdp(0.1)])
     assert total.live == 3 and total.leaks is False
     assert float(total.sums["rho"]) == exactly(sum(RHO.values()))
     assert total.epsilon(1e-6) == exactly(zcdp_epsilon(sum(RHO.values()), 1e-6))
-    assert Totals.of([bounded_range(0.5), pure(0.25)]).epsilon(0.0) == 0.75
+    assert Totals.from_charges([bounded_range(0.5), pure(0.25)]).epsilon(0.0) == 0.75
     assert total.minus(gdp(0.4)).epsilon(1e-6) == exactly(zcdp_epsilon(RHO["zcdp"] + 0.03125, 1e-6))
-    assert Totals.of([gdp(0.4)]).minus(gdp(0.4)).epsilon(0.0) == 0.0
+    assert Totals.from_charges([gdp(0.4)]).minus(gdp(0.4)).epsilon(0.0) == 0.0
 
 
 def test_totals_that_delta_pays_for():
-    total = Totals.of([approximate(0.5, 1e-6), approximate(0.25, 2e-6)])
+    total = Totals.from_charges([approximate(0.5, 1e-6), approximate(0.25, 2e-6)])
     assert total.leaks and total.epsilon(3e-6) == 0.75
     assert total.epsilon(2.9e-6) == math.inf
     assert total.plus(pure(0.5)).epsilon(3e-6) == 1.25
     assert total.plus(gdp(0.5)).epsilon(3e-6) == math.inf  # its own δ is spent
-    late = Totals.of([gdp(0.5), approximate(0.5, 1e-6)])
+    late = Totals.from_charges([gdp(0.5), approximate(0.5, 1e-6)])
     assert late.leaks is False and late.epsilon(0.1) == math.inf
 
 

@@ -126,7 +126,7 @@ def test_delta_pays_for_one_rule_alone(ledger: Ledger) -> None:
         ledger.reserve(TILT).start()
         ledger.reserve(approximate(0.1, 1e-7))
     assert divergence(approximate(0.1, 1e-7), ORDER).value == math.inf
-    leaks = Totals.of([approximate(0.1, 1e-7)], ORDER)
+    leaks = Totals.from_charges([approximate(0.1, 1e-7)], ORDER)
     assert leaks.plus(TILT).epsilon(1e-6) == math.inf
     assert leaks.plus(pure(0.5)).epsilon(1e-6) == 0.6
 
@@ -195,14 +195,14 @@ def test_nothing_of_it_can_be_changed_in_the_file(ledger: Ledger) -> None:
 
 def test_totals_are_the_same_however_they_are_added() -> None:
     charges = [*CHARGES, rdp([ORDER], [0.1])]
-    one_by_one = Totals.of(charges, ORDER)
+    one_by_one = Totals.from_charges(charges, ORDER)
     counted = [(one, entered_at(one, ORDER), charges.count(one)) for one in dict.fromkeys(charges)]
-    assert Totals.of_many(counted, leaks=False, order=ORDER) == one_by_one
+    assert Totals.from_counts(counted, leaks=False, order=ORDER) == one_by_one
     assert Totals.from_dict(json.loads(json.dumps(one_by_one.to_dict()))) == one_by_one
     left = one_by_one
     for charge in charges[1:]:
         left = left.minus(charge)
-    assert left == Totals.of(charges[:1], ORDER)
+    assert left == Totals.from_charges(charges[:1], ORDER)
     assert one_by_one.epsilon(1e-6) == float(one_by_one.divergences) + conversion(ORDER, 1e-6)
     assert one_by_one.epsilon(0.0) == math.inf
 

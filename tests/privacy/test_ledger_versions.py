@@ -154,7 +154,7 @@ def test_version_4_keeps_its_rule(path: Path, tmp_path: Path) -> None:
     with pytest.raises(BudgetExceededError, match="ε=inf"):
         ledger.reserve(tilt)
     ledger.reserve(gdp(0.1)).commit()
-    assert ledger.totals == Totals.of(e.guarantee for e in ledger.entries() if e.counts)
+    assert ledger.totals == Totals.from_charges(e.guarantee for e in ledger.entries() if e.counts)
     new = Ledger.create(tmp_path / "new.ledger", epsilon=3.0, delta=1e-6)
     assert new.can_afford(tilt) and new.order == filter_order(3.0, 1e-6)
 

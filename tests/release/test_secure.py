@@ -61,7 +61,7 @@ def test_numbers_lie_on_a_grid_and_the_promise_is_what_is_proved(budget):
 
 
 def test_what_openDP_charges_adds_up_to_no_more_than_was_agreed():
-    moved = [Sensitivity.of([0.01] * 7), Sensitivity.of([0.3, 0.004])]
+    moved = [Sensitivity.from_widths([0.01] * 7), Sensitivity.from_widths([0.3, 0.004])]
     mus, epsilons = [0.1, 0.2], [0.3, 0.7]
     rho = sum(
         exact_noise(7, one, GaussianNoise(noise_scale(one.l2, mu))).measured
@@ -100,7 +100,7 @@ def test_what_no_record_moves_needs_no_noise():
     same = models_of(coef=np.tile([[1.0, -1.0, 0.5]], (2, 1)))
     released = release(same, X, Y, queries=[LossDifferences()], ledger=None, secure=True, rho=0.1)
     assert [number.estimate for number in released] == [0.0]
-    values, noise = add_exactly(np.array([0.3]), Sensitivity.of(0.0), GaussianNoise(1.0))
+    values, noise = add_exactly(np.array([0.3]), Sensitivity.from_widths(0.0), GaussianNoise(1.0))
     assert values == [0.3] and noise.scale == 0
 
 

@@ -148,7 +148,7 @@ def test_nothing_that_was_read_off_the_rows_is_in_the_file(fitted: Any, tmp_path
     assert str(LOW).encode() in (tmp_path / "curator.npz").read_bytes()
     assert released.schema["pay"] == IgnoredColumn("pay", role="sensitive")
     curators = RashomonSet.load(tmp_path / "curator.npz")
-    assert curators.schema == TableSchema.of(fitted.schema)
+    assert curators.schema == TableSchema.from_schema_or_path(fitted.schema)
     assert curators.release().schema == released.schema
 
 

@@ -97,7 +97,7 @@ class TableEditor:
 
     def data(self, positive: Any = None) -> Bunch:
         """Return the data set that the page draws from."""
-        declared = Declaration.of_schema(self.schema, None, positive)
+        declared = Declaration.from_schema(self.schema, None, positive)
         made = make_bunch(
             self.frame,
             declared,

@@ -78,7 +78,7 @@ def chunked_dataset(
     if schema is None:
         table = TableEditor.proposed(called, frame, target=came.target)
     else:
-        table = TableEditor(called, frame, TableSchema.of(schema))
+        table = TableEditor(called, frame, TableSchema.from_schema_or_path(schema))
     return table.behind(came).data()
 
 

@@ -159,9 +159,9 @@ def _from_2(connection: sqlite3.Connection) -> None:
         connection.execute(f"DROP TRIGGER {trigger}")
     connection.execute("ALTER TABLE charges RENAME TO old_charges")
     _execute(connection, _TABLES)
-    kept = "id, reserved_at, voided_at, voided_by, voided_why, who, note, parameters, guarantee"
+    columns = "id, reserved_at, voided_at, voided_by, voided_why, who, note, parameters, guarantee"
     connection.execute(
-        f"INSERT INTO charges ({kept}, leaks, state) SELECT {kept}, leaks, "
+        f"INSERT INTO charges ({columns}, leaks, state) SELECT {columns}, leaks, "
         "CASE WHEN voided_at IS NOT NULL THEN 'voided' WHEN committed_at IS NOT NULL THEN "
         "'committed' WHEN started_at IS NOT NULL THEN 'started' ELSE 'reserved' END "
         "FROM old_charges ORDER BY id"

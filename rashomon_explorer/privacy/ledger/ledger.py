@@ -96,7 +96,7 @@ def _within_request(guarantee: Guarantee, order: float | None) -> bool:
 
 def _charged(guarantee: Guarantee, delta: float, order: float | None) -> float:
     """Cost of a charge within a composition: the ε of zCDP with the same divergence."""
-    totals = Totals.of([guarantee], order)
+    totals = Totals.from_charges([guarantee], order)
     if order is None or takes_delta(guarantee):
         return totals.epsilon(delta)
     alike = zcdp_epsilon(float(totals.divergences) / order, delta)

@@ -162,7 +162,7 @@ def sum_entries(connection: sqlite3.Connection) -> Totals:
         (read_guarantee(number, text), _divergence(order, value, steady), count)
         for number, text, value, steady, count in rows
     ]
-    return Totals.of_many(counted, read_leaks(connection), order)
+    return Totals.from_counts(counted, read_leaks(connection), order)
 
 
 def _divergence(order: float | None, value: float | None, steady: int | None) -> Divergence | None:
@@ -174,13 +174,13 @@ def _divergence(order: float | None, value: float | None, steady: int | None) ->
 
 def checked_totals(connection: sqlite3.Connection, path: Path) -> Totals:
     """Return the totals after checking that they equal the sum of the charges."""
-    kept = read_totals(connection)
-    if kept != sum_entries(connection):
+    totals = read_totals(connection)
+    if totals != sum_entries(connection):
         raise LedgerError(
             f"the totals of the ledger {path} are not the sum of its charges: another program "
             f"changed the file; restore a trusted copy"
         )
-    return kept
+    return totals
 
 
 def _entry(row: tuple[Any, ...]) -> LedgerEntry:

@@ -27,7 +27,7 @@ class ExactSum:
     infinite: int = 0  # number of infinite terms
 
     @classmethod
-    def of(cls, terms: Iterable[tuple[float, int]]) -> "ExactSum":
+    def from_terms(cls, terms: Iterable[tuple[float, int]]) -> "ExactSum":
         """Sum values, each a given number of times, in units of the smallest positive double."""
         whole = infinite = 0
         for value, count in terms:
@@ -67,7 +67,7 @@ class Totals:
     unsteady: int = 0
 
     @classmethod
-    def of(cls, charges: Iterable[Guarantee], order: float | None = None) -> "Totals":
+    def from_charges(cls, charges: Iterable[Guarantee], order: float | None = None) -> "Totals":
         """Sum charges in the order in which they were reserved."""
         totals = cls(order=order)
         for charge in charges:
@@ -75,12 +75,14 @@ class Totals:
         return totals
 
     @classmethod
-    def of_many(
+    def from_counts(
         cls, counted: Sequence[Counted], leaks: bool | None, order: float | None = None
     ) -> "Totals":
-        """Sum charges with their numbers of occurrences; a faster form of ``of``."""
+        """Sum charges with their numbers of occurrences; a faster form of `from_charges`."""
         sums = {
-            name: ExactSum.of((getattr(charge, name), count) for charge, _, count in counted)
+            name: ExactSum.from_terms(
+                (getattr(charge, name), count) for charge, _, count in counted
+            )
             for name in _SUMMED
         }
         entered = [(one, count) for _, one, count in counted if one is not None]
@@ -89,7 +91,7 @@ class Totals:
             leaks,
             sums,
             order,
-            ExactSum.of((one.value, count) for one, count in entered),
+            ExactSum.from_terms((one.value, count) for one, count in entered),
             sum(count for one, count in entered if not one.steady),
         )
 

@@ -257,10 +257,10 @@ class RepeatedBoundedRange(TradeOff):
         inner = (edges[:-1] + edges[1:]) // 2
         middle = np.minimum((epsilon + (inner + 1) * eta) / (count + 1), eta)
         reached = float(_power(count, inner, middle - eta, middle, epsilon).max())
-        kept = np.flatnonzero(bounds >= reached)
-        if kept.size == 0:
+        promising = np.flatnonzero(bounds >= reached)
+        if promising.size == 0:
             return inner
-        blocks = [np.arange(edges[block], edges[block + 1]) for block in kept]
+        blocks = [np.arange(edges[block], edges[block + 1]) for block in promising]
         return np.concatenate(blocks)
 
 

@@ -165,8 +165,8 @@ class _LossDistribution:
         probs, first, infinite = masses(total)
         probs = np.maximum(probs, 0.0)
         losses: FloatArray = (first + np.arange(len(probs), dtype=float)) * spacing
-        kept = losses > 0
-        probs, losses = probs[kept], losses[kept]
+        positive = losses > 0
+        probs, losses = probs[positive], losses[positive]
         upper, lower = (
             np.append(np.cumsum(mass[::-1])[::-1], 0.0) for mass in (probs, probs * np.exp(-losses))
         )

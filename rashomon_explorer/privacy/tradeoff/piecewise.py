@@ -109,16 +109,16 @@ def hull(alpha: ArrayLike, beta: ArrayLike, *, relation: str = REPLACE) -> Piece
     """
     alpha, beta = np.ravel(np.asarray(alpha, float)), np.ravel(np.asarray(beta, float))
     points = {(0.0, 1.0), (1.0, 0.0), *zip(alpha.tolist(), beta.tolist(), strict=True)}
-    kept: list[tuple[float, float]] = []
+    corners: list[tuple[float, float]] = []
     for point in sorted(points):
-        if kept and point[0] == kept[-1][0]:
+        if corners and point[0] == corners[-1][0]:
             continue  # of two points at one α the lower one came first
-        while len(kept) > 1 and _turns_down(kept[-2], kept[-1], point):
-            kept.pop()
-        kept.append(point)
-    heights = [b for _, b in kept]
+        while len(corners) > 1 and _turns_down(corners[-2], corners[-1], point):
+            corners.pop()
+        corners.append(point)
+    heights = [b for _, b in corners]
     lowest = heights.index(min(heights))
-    return Piecewise(tuple(kept[: lowest + 1]), relation=relation)
+    return Piecewise(tuple(corners[: lowest + 1]), relation=relation)
 
 
 def from_profile(epsilons: ArrayLike, deltas: ArrayLike, *, relation: str = REPLACE) -> Piecewise:
@@ -154,13 +154,13 @@ def from_profile(epsilons: ArrayLike, deltas: ArrayLike, *, relation: str = REPL
     # Steepest lines first, each y = height − slope·x, then their mirror images, ever flatter.
     lines = [(1 - d, s) for d, s in zip(deltas[::-1], slopes[::-1], strict=True)]
     lines += [((1 - d) / s, 1 / s) for d, s in zip(deltas, slopes, strict=True) if s > 1]
-    kept: list[tuple[float, float]] = []
+    lines_used: list[tuple[float, float]] = []
     for line in [*lines, (0.0, 0.0)]:
-        while kept and (kept[-1][0] <= line[0] or _hidden(kept, line)):
-            kept.pop()
-        kept.append(line)
-    corners = [(0.0, kept[0][0])]
-    corners += [_meet(a, b) for a, b in pairwise(kept)]
+        while lines_used and (lines_used[-1][0] <= line[0] or _hidden(lines_used, line)):
+            lines_used.pop()
+        lines_used.append(line)
+    corners = [(0.0, lines_used[0][0])]
+    corners += [_meet(a, b) for a, b in pairwise(lines_used)]
     return hull([a for a, _ in corners], [b for _, b in corners], relation=relation)
 
 
@@ -170,9 +170,9 @@ def _meet(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, 
     return x, max(0.0, one[0] - one[1] * x)
 
 
-def _hidden(kept: list[tuple[float, float]], line: tuple[float, float]) -> bool:
-    """Whether the last kept line is nowhere above both the previous line and the new one."""
-    return len(kept) > 1 and _meet(kept[-2], line)[0] <= _meet(kept[-2], kept[-1])[0]
+def _hidden(lines: list[tuple[float, float]], line: tuple[float, float]) -> bool:
+    """Whether the last line is nowhere above both the previous line and the new one."""
+    return len(lines) > 1 and _meet(lines[-2], line)[0] <= _meet(lines[-2], lines[-1])[0]
 
 
 def _turns_down(

@@ -285,8 +285,8 @@ class _Direction(TradeOff):
     def _log_above(self, edge: FloatArray, place: int) -> FloatArray:
         """Logarithm of the mass above the edge if a sampled record has its mean at ``place``."""
         rest = math.log1p(-self.of.rate) if self.of.rate < 1 else -math.inf
-        taken = math.log(self.of.rate) + log_ndtr(place / self.of.sigma - edge)
-        return np.asarray(np.logaddexp(rest + log_ndtr(-edge), taken))
+        sampled = math.log(self.of.rate) + log_ndtr(place / self.of.sigma - edge)
+        return np.asarray(np.logaddexp(rest + log_ndtr(-edge), sampled))
 
 
 def _log_share(epsilon: FloatArray, rate: float) -> FloatArray:

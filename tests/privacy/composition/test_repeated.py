@@ -45,7 +45,7 @@ def test_a_ledger_and_other_mechanisms_count_its_sums_only():
     draws = repeated_bounded_range(0.5, 20)
     plain = compose([bounded_range(0.5)] * 20)
     assert adaptive_epsilon([draws], 1e-6) == pytest.approx(plain.epsilon(1e-6))
-    assert Totals.of([draws]).epsilon(1e-6) == adaptive_epsilon([draws], 1e-6)
+    assert Totals.from_charges([draws]).epsilon(1e-6) == adaptive_epsilon([draws], 1e-6)
     twice = compose([draws, draws])
     assert twice.curve is None
     assert twice.epsilon(1e-6) == pytest.approx(zcdp(2 * draws.rho).epsilon(1e-6))
