@@ -71,7 +71,7 @@ def test_a_block_that_is_left_out_is_seen() -> None:
 @pytest.mark.parametrize("kind", ["two", "three", "number"])
 def test_shapley_values_add_up_over_blocks(kind: str) -> None:
     models = drawn(kind)
-    for options in ({}, {"background": X[:40]}, {"features": {"both": ["x0", "x1"], "x2": ["x2"]}}):
+    for options in ({}, {"background": X[:40]}, {"features": {"n": ["x0", "x1"], "x2": ["x2"]}}):
         whole = shap_importance(models, X, **options)
         sizes = np.abs(linear_shap(models, X, **options)).mean(axis=1)
         np.testing.assert_allclose(whole, sizes.sum(axis=2) if sizes.ndim == 3 else sizes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import factorial
@@ -97,13 +97,17 @@ def tree_shap(
             f"{size:,} Shapley values are more than {_MOST_VALUES:,}: pass fewer rows or trees, or "
             "use shap_importance for their mean size"
         )
-    known: dict[Node, FloatArray] = {}  # many draws are equal trees
-    for tree in trees.trees:
-        if tree not in known:
-            known[tree] = tree_shap_values(
-                tree, rows, others, list(groups.values()), trees.n_classes
-            )
-    return np.stack([known[tree] for tree in trees.trees])
+    return np.stack(
+        _of_each_tree(
+            trees, lambda tree: tree_shap_values(tree, rows, others, groups, trees.n_classes)
+        )
+    )
+
+
+def _of_each_tree(trees: DecisionTrees, compute: Callable[[Node], FloatArray]) -> list[FloatArray]:
+    """Compute an array of each tree; many draws are equal trees, which are computed once."""
+    known = {tree: compute(tree) for tree in dict.fromkeys(trees.trees)}
+    return [known[tree] for tree in trees.trees]
 
 
 def players(features: Features, names: Sequence[str]) -> dict[str, NDArray[np.intp]]:
@@ -124,11 +128,11 @@ def tree_shap_values(
     tree: Node,
     rows: FloatArray,
     others: FloatArray,
-    groups: list[NDArray[np.intp]],
+    groups: Mapping[str, NDArray[np.intp]],
     n_classes: int,
 ) -> FloatArray:
     """Shapley values (n_rows, groups[, classes]) of one tree."""
-    player = {int(column): place for place, own in enumerate(groups) for column in own}
+    player = {int(column): place for place, own in enumerate(groups.values()) for column in own}
     kept = len(groups)
     for column in sorted(tree_columns(tree) - set(player)):
         player[column] = len(player) + kept  # not in any group, but a player
@@ -339,19 +343,29 @@ def shap_importance(
     (3, 1)
     """
     if (trees := held_trees(models)) is not None:
-        return _of_trees(trees, X, background, features)
+        rows = trees.rows(X)
+        others = rows if background is None else trees.rows(background)
+        groups = players(features, column_names(trees, rows))
+
+        def mean_size(tree: Node) -> FloatArray:
+            values = tree_shap_values(tree, rows, others, groups, trees.n_classes)
+            mean = np.abs(values).mean(axis=0)
+            return np.asarray(mean if mean.ndim == 1 else mean.sum(axis=1))
+
+        table = pd.DataFrame(_of_each_tree(trees, mean_size), columns=list(groups))
+        return table.rename_axis(index="model", columns="feature")
     need_linear(models)
     groups = feature_groups(features, models.feature_names[:-1], models.feature_groups)
     if background is None:
         sums = sum_rows(X, _RowSums(models))
-        mean = sums["rows"] / sums["n"]
+        mean = sums["rows"] / sums[None]
     else:
         mean = _rows("background", background, models).mean(axis=0)
     coef = _coefficients(models)
     sums = sum_rows(X, _SizeSums(models, mean, coef, groups))
     sizes = {}
     for name, columns in groups.items():
-        size = sums[name] / sums["n"]
+        size = sums[name] / sums[None]
         if len(columns) == 1:
             size = np.abs(coef[:, :, columns]).sum(axis=(1, 2))[:, None] * size
         sizes[name] = size.sum(axis=1)
@@ -360,27 +374,30 @@ def shap_importance(
 
 @dataclass(frozen=True, eq=False)
 class _RowSums:
-    """Sums of a chunk's rows, clipped as by the models."""
+    """Sum of a chunk's rows, clipped as by the models, and their number (None)."""
 
     models: Any
 
-    def __call__(self, rows: FloatArray, _: Any) -> dict[str, Any]:
+    def __call__(self, rows: FloatArray, _: Any) -> dict[str | None, Any]:
         own = _rows("X", rows, self.models)
-        return {"rows": own.sum(axis=0), "n": len(own)}
+        return {"rows": own.sum(axis=0), None: len(own)}
 
 
 @dataclass(frozen=True, eq=False)
 class _SizeSums:
-    """Sums of |φ_j| (n_draws, outputs) over a chunk's rows, of |x_j − E x_j| for one column."""
+    """Sums of |φ_j| (n_draws, outputs) over a chunk's rows, of |x_j − E x_j| for one column.
+
+    The number of rows has the name None.
+    """
 
     models: Any
     mean: FloatArray
     coef: FloatArray
     groups: Mapping[str, NDArray[np.intp]]
 
-    def __call__(self, rows: FloatArray, _: Any) -> dict[str, Any]:
+    def __call__(self, rows: FloatArray, _: Any) -> dict[str | None, Any]:
         away = _rows("X", rows, self.models) - self.mean
-        sums: dict[str, Any] = {"n": len(away)}
+        sums: dict[str | None, Any] = {None: len(away)}
         for name, columns in self.groups.items():
             if len(columns) == 1:
                 sums[name] = np.abs(away[:, columns]).sum(keepdims=True)
@@ -388,23 +405,6 @@ class _SizeSums:
                 each = [np.abs(one @ away[:, columns].T) for one in self.coef[:, :, columns]]
                 sums[name] = np.array([one.sum(axis=1) for one in each])
         return sums
-
-
-def _of_trees(
-    trees: DecisionTrees, X: ArrayLike, background: ArrayLike | None, features: Features
-) -> pd.DataFrame:
-    """Compute the importances tree by tree to limit memory."""
-    rows = trees.rows(X)
-    others = rows if background is None else trees.rows(background)
-    groups = players(features, column_names(trees, rows))
-    known: dict[Node, FloatArray] = {}
-    for tree in trees.trees:
-        if tree not in known:
-            values = tree_shap_values(tree, rows, others, list(groups.values()), trees.n_classes)
-            sizes = np.abs(values).mean(axis=0)
-            known[tree] = sizes if sizes.ndim == 1 else sizes.sum(axis=1)
-    table = pd.DataFrame([known[tree] for tree in trees.trees], columns=list(groups))
-    return table.rename_axis(index="model", columns="feature")
 
 
 def _coefficients(models: RashomonSet | ReleasedSet) -> FloatArray:
