@@ -17,12 +17,11 @@ from rashomon_explorer.explorer.family import (
     of_trees,
     tree_estimator,
     tree_questions,
-    tree_rows,
 )
 from rashomon_explorer.explorer.model_inputs import ModelInputs, group_labels, grouping_rule
 from rashomon_explorer.explorer.selection import CurrentSelection, taken
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.explorer.streamed_table import feature_schema, streamed_table
+from rashomon_explorer.explorer.streamed_table import feature_schema, streamed_table, tree_rows
 from rashomon_explorer.measures import exact_coefficient_ranges, flip_psi, model_class_reliance
 from rashomon_explorer.measures.ranges import FlipPsi, people_ranges, proved_people, set_problem
 from rashomon_explorer.mechanisms.planning.trees import TreePlan

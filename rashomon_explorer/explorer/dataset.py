@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from sklearn.utils import Bunch
 
@@ -29,6 +29,8 @@ from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.privacy.ledger.tables import TableRegistry, warn_unkept
 from rashomon_explorer.problem.constants import Constants
 
+T = TypeVar("T")
+
 _MANY: Mapping[str, dict[str, Any]] = {
     "classification": {"radius": 4.0, "ridge": 0.0, "n_draws": 20, "mechanism": AUTO},
     "regression": {"radius": 2.0, "ridge": 0.0, "n_draws": 20, "mechanism": AUTO},
@@ -47,37 +49,35 @@ def default_settings(task: str, planned: Callable[[Mapping[str, Any]], Plan]) ->
     return many if promised >= WEAK_HIT_RATE else BY_THE_RULE
 
 
-_UNKEPT = (OSError, sqlite3.Error)
+def _ask_registry(ledger: Path, ask: Callable[[TableRegistry], T], otherwise: T) -> T:
+    """Use the folder's registry of tables; warn and go on if it cannot be used."""
+    try:
+        return ask(TableRegistry(ledger.parent))
+    except (OSError, sqlite3.Error) as error:
+        warn_unkept(ledger.parent, error)
+        return otherwise
 
 
 def was_noted(ledger: Path) -> bool:
     """Whether a ledger of this path was used before; if so, a missing file is an error."""
-    try:
-        return TableRegistry(ledger.parent).knows(ledger.name)
-    except _UNKEPT as error:
-        warn_unkept(ledger.parent, error)
-        return False
+    return _ask_registry(ledger, lambda registry: registry.knows(ledger.name), False)
 
 
 def other_charged_ledgers(ledger: Path, *tables: Callable[[], Any]) -> tuple[str, ...]:
     """File names of other ledgers in the folder to which any of the tables was charged."""
-    try:
-        registry = TableRegistry(ledger.parent)
+
+    def find(registry: TableRegistry) -> set[str]:
         if not registry.path.exists():  # avoids creating tables without anything to compare
-            return ()
-        names = {name for made in tables for name in registry.ledgers_charged(made())}
-    except _UNKEPT as error:
-        warn_unkept(ledger.parent, error)
-        return ()
-    return tuple(sorted(names - {ledger.name}))
+            return set()
+        return {name for made in tables for name in registry.ledgers_charged(made())}
+
+    nothing: set[str] = set()
+    return tuple(sorted(_ask_registry(ledger, find, nothing) - {ledger.name}))
 
 
 def note_table(ledger: Path, rows: Any) -> None:
     """Record that rows (before scaling) are about to be charged to a ledger."""
-    try:
-        TableRegistry(ledger.parent).note(ledger.name, rows)
-    except _UNKEPT as error:
-        warn_unkept(ledger.parent, error)
+    _ask_registry(ledger, lambda registry: registry.note(ledger.name, rows), None)
 
 
 _ESTIMATORS: dict[str, Any] = {

@@ -5,11 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-import pandas as pd
 from sklearn.utils import Bunch
 
 from rashomon_explorer.data import TableSchema, YesNo
-from rashomon_explorer.data.encoder import UnitEncoder
 from rashomon_explorer.estimators import RashomonTreeClassifier
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.state import LINEAR, TREES, ExplorerState
@@ -70,13 +68,6 @@ def tree_class(state: ExplorerState) -> TreeClass:
     data = state.data
     classes = max(2, len(data.classes))
     return TreeClass(len(tree_questions(data)), state.max_leaves, state.max_depth, classes)
-
-
-def tree_rows(data: Bunch) -> pd.DataFrame:
-    """Rows in the encoding of trees: numbers in their own units, levels as 0 and 1."""
-    encoder = UnitEncoder(feature_schema(data.schema))
-    names = list(encoder.get_feature_names_out())
-    return pd.DataFrame(encoder.transform(data.frame), columns=names, index=data.frame.index)
 
 
 def trees_in(models: Any) -> tuple[Node, ...] | None:

@@ -5,26 +5,26 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import Bunch
 
 from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.explorer.background import batch_updates
 from rashomon_explorer.explorer.dataset import other_charged_ledgers, public_constants
-from rashomon_explorer.explorer.family import of_trees, tree_rows
+from rashomon_explorer.explorer.family import of_trees
 from rashomon_explorer.explorer.messages import LEDGER_READ, report, same_rows
 from rashomon_explorer.explorer.model_inputs import ExternalModel, check_fitted_estimator
 from rashomon_explorer.explorer.set_store import SavedSets
 from rashomon_explorer.explorer.state import LINEAR, SETTINGS, TREES
 from rashomon_explorer.explorer.streamed_table import (
     StreamedTable,
+    encoded_rows,
     encoder_as_fitted,
     refuse_other_columns,
     rows_as_fitted,
     streamed_table,
     table_shape,
+    tree_rows,
 )
 from rashomon_explorer.mechanisms.planning.plan import PublicLaw
 from rashomon_explorer.plots.text import plural
@@ -62,7 +62,7 @@ class Session(SavedSets):
         last = check_fitted_estimator(estimator)
         if data is not None:
             behind = None if streamed_table(data) is None else encoder_as_fitted(estimator, data)
-            rows = rows_as_fitted(estimator, data) if behind is None else _encoded(behind, data)
+            rows = rows_as_fitted(estimator, data) if behind is None else encoded_rows(behind, data)
             self.choose(data)
             self.rows, self._behind = rows, behind
         known = last.get_params(deep=False)
@@ -142,14 +142,6 @@ class Session(SavedSets):
         linear = isinstance(fitted.rashomon_set_, RashomonSet)
         self.estimator = make_pipeline(self._encoder, fitted) if linear else fitted
         self._keep()
-
-
-def _encoded(encoder: Any, data: Bunch) -> pd.DataFrame:
-    """Encode the sample of a data set."""
-    names = list(map(str, encoder.get_feature_names_out()))
-    known = set(getattr(encoder, "schema_", None) or getattr(encoder, "schema", None) or names)
-    frame = data.frame[[name for name in data.frame if str(name) in known]]
-    return pd.DataFrame(np.asarray(encoder.transform(frame)), columns=names)
 
 
 def _validated_chunks(whole: StreamedTable, trees: bool, watch: Step) -> ChunkedRows:

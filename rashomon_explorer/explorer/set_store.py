@@ -25,7 +25,7 @@ from rashomon_explorer.data import TableSchema
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.background import batch_updates
 from rashomon_explorer.explorer.dataset import DatasetController, linear_estimator, public_constants
-from rashomon_explorer.explorer.family import spent_delta, tree_rows
+from rashomon_explorer.explorer.family import spent_delta
 from rashomon_explorer.explorer.messages import (
     LOGGER,
     ON_SCREEN_ONLY,
@@ -34,7 +34,7 @@ from rashomon_explorer.explorer.messages import (
     report,
 )
 from rashomon_explorer.explorer.state import ExplorerState, Favourites
-from rashomon_explorer.explorer.streamed_table import table_shape
+from rashomon_explorer.explorer.streamed_table import table_shape, tree_rows
 from rashomon_explorer.mechanisms.planning.plan import PublicLaw
 from rashomon_explorer.plots.text import cost_text, plural
 from rashomon_explorer.problem.constants import Constants

@@ -62,17 +62,29 @@ def scaled(data: Bunch) -> pd.DataFrame:
     return PublicBoundsScaler(data.bounds).set_output(transform="pandas").fit_transform(data.X)
 
 
+def encoded_rows(encoder: Any, data: Bunch) -> pd.DataFrame:
+    """Encode the columns that an encoder declares; raise an error that names a missing one."""
+    names = list(map(str, encoder.get_feature_names_out()))
+    declared = set(getattr(encoder, "schema_", None) or getattr(encoder, "schema", None) or names)
+    frame = data.frame[[name for name in data.frame if str(name) in declared]]
+    return pd.DataFrame(np.asarray(encoder.transform(frame)), columns=names, index=frame.index)
+
+
+def tree_rows(data: Bunch) -> pd.DataFrame:
+    """Rows in the encoding of trees: numbers in their own units, levels as 0 and 1."""
+    return encoded_rows(UnitEncoder(feature_schema(data.schema)), data)
+
+
 def rows_as_fitted(estimator: Any, data: Bunch) -> Any:
     """Rows of a data set in the encoding of a fitted estimator's models."""
     last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     if hasattr(last, "encoder_"):
-        encode = _in_units if isinstance(last.encoder_, UnitEncoder) else _by_schema
-        return encode(last.encoder_, data)
+        return encoded_rows(last.encoder_, data)
     if last is estimator:
         return data.X
     first = estimator[0]
     if isinstance(first, TableEncoder) and first.schema is not None:
-        rows = _by_schema(first, data)
+        rows: Any = encoded_rows(first, data)
         for _, step in estimator.steps[1:-1]:
             rows = step.transform(rows)
         return rows
@@ -124,20 +136,6 @@ def refuse_other_columns(models: Any, rows: pd.DataFrame) -> None:
         f"the set's models need {quoted(names[:-1])}, got a data set encoded as {quoted(rows)}: "
         f"pass the encoded rows, data=(X, y)"
     )
-
-
-def _in_units(encoder: UnitEncoder, data: Bunch) -> pd.DataFrame:
-    """Encode the declared columns for trees."""
-    known = set(encoder.schema)
-    frame = data.frame[[name for name in data.frame if str(name) in known]]
-    names = list(encoder.get_feature_names_out())
-    return pd.DataFrame(encoder.transform(frame), columns=names, index=frame.index)
-
-
-def _by_schema(encoder: TableEncoder, data: Bunch) -> Any:
-    """Encode the declared columns; raise an error that names a missing one."""
-    declared = set(encoder.schema_)
-    return encoder.transform(data.frame[[name for name in data.frame if str(name) in declared]])
 
 
 MOST_LEVELS = 12
