@@ -27,6 +27,7 @@ from rashomon_explorer.estimators.base import (
     warn_clipped_rows,
 )
 from rashomon_explorer.estimators.classifier import RashomonClassifier
+from rashomon_explorer.estimators.docstrings import with_shared_docs
 from rashomon_explorer.estimators.feasibility import N_DRAWS, check_budget
 from rashomon_explorer.estimators.regressor import RashomonRegressor
 from rashomon_explorer.estimators.selection import select_mechanism
@@ -87,6 +88,7 @@ def _refits(search: Any) -> bool:
     return True
 
 
+@with_shared_docs
 class DPBilevelSearch(MetaEstimatorMixin, EncodedCoefficients, BasePrivateEstimator[PenaltyPlan]):
     """Select ridge or logistic penalties by validation, with differential privacy.
 
@@ -116,8 +118,8 @@ class DPBilevelSearch(MetaEstimatorMixin, EncodedCoefficients, BasePrivateEstima
     margin_bound : float, default=None
         Bound to which scores of validation rows are clipped; by default 1 for ridge (the bound of
         the mapped targets), 4 for logistic.
-    epsilon, delta : float, default=1.0 and 1e-6
-        Total privacy cost of one fit, including the refit.
+    {epsilon}
+    {delta}
     n_draws : int, default=1
         Number of draws of the penalties.
     psi : float, default=0.0
@@ -134,14 +136,12 @@ class DPBilevelSearch(MetaEstimatorMixin, EncodedCoefficients, BasePrivateEstima
         is unavailable.
     refit_share : float, default=0.5
         Share of ε for the refit.
-    row_norm : float or "auto", default="auto"
-        Declared bound on ‖x‖; longer rows are clipped. ``"auto"`` is 1, and 2 with a schema.
-    target_bounds : tuple of float, default=(-1.0, 1.0)
-        Declared range of a ridge's target.
-    classes : array-like, default=None
-        The two labels; required with a ledger.
-    schema, ledger, random_state
-        As for :class:`RashomonClassifier`.
+    {row_norm}
+    {target_bounds}
+    {classes}
+    {schema}
+    {ledger}
+    {random_state}
 
     Attributes
     ----------

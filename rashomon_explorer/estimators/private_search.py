@@ -26,6 +26,7 @@ from rashomon_explorer.estimators.base import (
     PlannedFit,
     reject_sample_weight,
 )
+from rashomon_explorer.estimators.docstrings import with_shared_docs
 from rashomon_explorer.estimators.feasibility import check_budget
 from rashomon_explorer.estimators.search_candidates import (
     Grid,
@@ -141,6 +142,7 @@ def _best_has(name: str) -> Callable[[Any], bool]:
     return has
 
 
+@with_shared_docs
 class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
     """Fit several private models and select the best on held-out rows, at one total privacy cost.
 
@@ -160,16 +162,16 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
         ``delta`` and ``random_state``.
     param_grid : dict of str to list, or list of dict
         Settings to try, as for ``GridSearchCV``; a key ``"estimator"`` tries other estimators.
-    epsilon, delta : float, default=1.0 and 1e-6
-        Total privacy cost of one fit: all candidates and the selection.
+    {epsilon}
+    {delta}
     val_fraction : float, default=0.2
         Share of validation rows, evenly spread over the table by position: public.
     way : {"auto", "every", "geometric", "logarithmic"}, default="auto"
         Selection mechanism; ``plan_.why`` states the reason for the selected one.
     mean_fits : float, default=None
         Mean number of fits for mechanisms with random runs; by default ten per candidate.
-    ledger, random_state
-        As for :class:`DPClassifier`.
+    {ledger}
+    {random_state}
 
     Attributes
     ----------

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.estimators.base import reject_sample_weight
+from rashomon_explorer.estimators.docstrings import with_shared_docs
 from rashomon_explorer.estimators.rashomon import BaseRashomon
 from rashomon_explorer.estimators.tables import a_number, predict_in_chunks
 from rashomon_explorer.estimators.targets import DEFAULT_BOUNDS, BoundedTargets
@@ -19,6 +20,7 @@ from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem.losses import Loss, get_loss
 
 
+@with_shared_docs
 class RashomonRegressor(BoundedTargets[Plan], BaseRashomon):
     """Linear regressions drawn from the Rashomon set with differential privacy.
 
@@ -29,60 +31,35 @@ class RashomonRegressor(BoundedTargets[Plan], BaseRashomon):
     ----------
     psi : float, default=0.02
         Rashomon threshold, in half squared units of the mapped target.
-    epsilon : float, default=1.0
-        Total privacy cost ε of one fit.
-    delta : float, default=1e-6
-        Total δ of one fit; 0 requests pure DP. With δ > 0, a ridge and no ledger, exact draws may
-        have a certificate that is not pure: see ``plan_.certificate``.
-    n_draws : int or "auto", default="auto"
-        Number of models; ``"auto"`` as for :class:`RashomonClassifier`.
-    mechanism : str, default="auto"
-        As for :class:`RashomonClassifier`.
-    radius : float or "auto", default="auto"
-        Radius of the ball of models, for mapped targets, including the intercept. ``"auto"`` is as
-        for :class:`RashomonClassifier`.
-    row_norm : float or "auto", default="auto"
-        Declared bound on ‖x‖; longer rows are clipped. As for :class:`RashomonClassifier`.
-    ridge : float or "auto", default="auto"
-        Coefficient of ½‖θ‖² in the loss, at most 2²⁰.
-    standardize : {"auto", "private"} or None, default="auto"
-        As for :class:`RashomonClassifier`.
-    patience : int, None or "auto", default="auto"
-        As for :class:`RashomonClassifier`.
-    target_bounds : tuple of float, default=(-1.0, 1.0)
-        Declared range of the target; never computed from the rows.
-    schema : TableSchema, str, path or None, default=None
-        As for :class:`RashomonClassifier`; its target's bounds are ``target_bounds``.
-    ledger : str, path or Ledger, default=None
-        Privacy ledger, charged before the rows are read; every fit, also of a clone, charges
-        again. It must exist (:meth:`Ledger.create`); a missing or empty file is an error.
-    random_state : int, RandomState instance or None, default=None
-        A seed makes a run reproducible but not private.
+    {epsilon}
+    {delta}
+    {n_draws}
+    {mechanism}
+    {radius}
+    {row_norm}
+    {ridge}
+    {standardize}
+    {patience}
+    {target_bounds}
+    {schema}
+    {ledger}
+    {random_state}
 
     Attributes
     ----------
     rashomon_set_ : RashomonSet
         The drawn models, in mapped units, with data-dependent statistics for the curator.
-    guarantee_ : Guarantee
-        Privacy of all draws together, with the limitations stated in :class:`RashomonClassifier`.
+    {guarantee_}
     plan_ : Plan
         Plan made before the rows were read.
-    encoded_coef_ : ndarray of shape (n_features,)
-        Coefficients of the mean model, in units of the target. They apply to encoded and clipped
-        rows; ``coef_`` is absent because it would apply to raw rows.
-    encoded_intercept_ : float
-        Intercept of the mean model, in units of the target.
-    n_features_in_ : int
-        Number of feature columns of X, before encoding and without the target.
-    scale_ : ColumnMap or None
-        Released centres and spreads; ``encoded_coef_`` refers to the unscaled columns.
-    encoder_ : TableEncoder
-        Encoder of the rows, for measures that require encoded rows; set only with a schema.
+    {target_coefficients}
+    {n_features_in_}
+    {scale_}
+    {encoder_}
 
     Notes
     -----
-    A fitted estimator is for the curator: it and its pickle contain the exact minimum and the
-    draws' losses, not covered by the guarantee. Use ``rashomon_set_.release().save(path)``.
+    {curator_note}
 
     See Also
     --------

@@ -22,6 +22,7 @@ from rashomon_explorer.estimators.base import (
     reject_sample_weight,
     stopped_guarantee,
 )
+from rashomon_explorer.estimators.docstrings import with_shared_docs
 from rashomon_explorer.estimators.feasibility import N_DRAWS, check_budget
 from rashomon_explorer.estimators.tables import Table, a_label, chances, predict_in_chunks
 from rashomon_explorer.estimators.targets import ClassCodes, ClassTargets
@@ -48,6 +49,7 @@ _LEAVES = 5  # default
 _DRAWS = (MOST_DRAWS, 10, 5, 1)  # numbers of draws that "auto" compares
 
 
+@with_shared_docs
 class RashomonTreeClassifier(
     ClassTargets[TreePlan], sklearn_compat.CallbackSupportMixin, BasePrivateEstimator[TreePlan]
 ):
@@ -64,13 +66,9 @@ class RashomonTreeClassifier(
     psi : float, default=0.02
         Rashomon threshold: largest excess loss of a good tree, as a share of the rows. 0 requests
         draws near the best tree.
-    epsilon : float, default=1.0
-        Total privacy cost ε of one fit.
-    delta : float, default=1e-6
-        Total δ of one fit; 0 requests pure DP.
-    n_draws : int or "auto", default="auto"
-        Number of trees. ``"auto"`` depends on public numbers only: 5 to 20 draws if their hit rate
-        is guaranteed, otherwise one tree.
+    {epsilon}
+    {delta}
+    {n_draws}
     max_leaves : int or None, default=None
         Most leaves of a tree. None is 5, or as many as can be counted in 4 GiB for this public
         number of rows and questions: see ``plan_.most_leaves``.
@@ -91,40 +89,30 @@ default=None
         all columns, or a mapping from columns to lists. Public: never compute them from the rows.
         None is for columns of 0 and 1; with a schema, None uses its declared thresholds, or three
         even steps in each typical range.
-    classes : array-like, default=None
-        Every label that may occur, declared as public knowledge; with None, the labels in ``y`` are
-        treated as public. With a ledger they must be declared.
-    schema : TableSchema, str, path or None, default=None
-        Schema of the table, or its file (docs/schema.md): levels become questions.
-    ledger : str, path or Ledger, default=None
-        Privacy ledger, charged before the rows are read.
-    random_state : int, RandomState instance or None, default=None
-        A seed makes a run reproducible. Privacy then holds only against those who cannot know the
-        seed; the guarantee states this.
+    {classes}
+    {schema}
+    {ledger}
+    {random_state}
 
     Attributes
     ----------
     rashomon_set_ : PredictorSet
         The drawn trees, with data-dependent statistics for the curator.
-    guarantee_ : Guarantee
-        Privacy of all draws together.
+    {guarantee_}
     plan_ : TreePlan
         Plan made before the rows were read.
     tree_class_ : TreeClass
         The class of trees that can be drawn.
     questions_ : tuple of str
         The binary features.
-    classes_ : ndarray of shape (n_classes,)
-        Sorted class labels.
-    n_features_in_ : int
-        Number of columns of the table.
+    {classes_}
+    {n_features_in_}
     encoder_ : UnitEncoder
         Encoder of the rows, for measures that require encoded rows; set only with a schema.
 
     Notes
     -----
-    A fitted estimator is for the curator: it and its pickle contain the losses of the draws, which
-    the guarantee does not cover. Release ``rashomon_set_.release()`` only.
+    {curator_note}
 
     See Also
     --------

@@ -111,6 +111,7 @@ class TestStructure:
         for parameter in inspect.signature(kind).parameters.values():
             line = re.search(rf"^    (\w+, )*{parameter.name}(, \w+)*( :.*)?$", text, re.MULTILINE)
             assert line is not None, parameter.name
+        assert not re.search(r"^ +\{\w+\}$", text, re.MULTILINE)
 
 
 class TestPlan:
