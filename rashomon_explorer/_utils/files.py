@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
-_OWN_FILE, _OWN_FOLDER = 0o600, 0o700
+_OWN_FILE = 0o600
 _OTHERS, _GROUP_AND_OTHERS = 0o007, 0o077
 
 
@@ -22,23 +22,11 @@ def private_opener(path: str, flags: int) -> int:
     return opened
 
 
-def write_private(path: Path, text: str) -> None:
-    """Write a text file that only its owner can read."""
-    with open(path, "w", encoding="utf-8", opener=private_opener) as file:
-        file.write(text)
-
-
 def create_private(path: Path) -> None:
     """Create an empty file that only its owner can read; raise FileExistsError if it exists."""
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, _OWN_FILE))
     with suppress(OSError):  # a umask may remove the owner's rights; some file systems have none
         os.chmod(path, _OWN_FILE)
-
-
-def private_folder(path: Path) -> None:
-    """Create a folder for its owner only, or remove the rights of others from an existing one."""
-    path.mkdir(mode=_OWN_FOLDER, exist_ok=True)
-    tighten(path)
 
 
 def tighten(path: Path, *, shared: bool = False) -> bool:

@@ -24,33 +24,29 @@ def quote_value(value: object) -> str:
     return repr(value)
 
 
+def _check(values: dict[str, Any], accepts: Callable[[Any], bool], rule: str) -> None:
+    for name, value in values.items():
+        if not (_is_number(value) and accepts(value)):
+            raise ValueError(f"{name} must be {rule}, got {quote_value(value)}")
+
+
+def _is_number(value: object) -> bool:
+    return type(value) is float or (isinstance(value, Real) and not isinstance(value, bool))
+
+
 def check_positive(**values: float) -> None:
     """Raise if a value is not finite and > 0."""
-    for name, value in values.items():
-        if type(value) is float and 0 < value < math.inf:
-            continue  # fast path for the usual case
-        if not (_is_number(value) and is_finite(value) and value > 0):
-            raise ValueError(f"{name} must be finite and > 0, got {quote_value(value)}")
+    _check(values, lambda value: value > 0 and is_finite(value), "finite and > 0")
 
 
 def check_nonnegative(**values: float) -> None:
     """Raise if a value is not finite and >= 0."""
-    for name, value in values.items():
-        if type(value) is float and 0 <= value < math.inf:
-            continue
-        if not (_is_number(value) and is_finite(value) and value >= 0):
-            raise ValueError(f"{name} must be finite and >= 0, got {quote_value(value)}")
+    _check(values, lambda value: value >= 0 and is_finite(value), "finite and >= 0")
 
 
 def check_nonnegative_or_infinite(**values: float) -> None:
-    """Raise if a value is not >= 0; infinity is allowed."""
-    for name, value in values.items():
-        if type(value) is float and value >= 0:
-            continue
-        if not _is_number(value):
-            raise ValueError(f"{name} must be one number >= 0, got {quote_value(value)}")
-        if not (value >= 0 and (value == math.inf or is_finite(value))):
-            raise ValueError(f"{name} must be >= 0, got {quote_value(value)}")
+    """Raise if a value is not one number >= 0; infinity is allowed."""
+    _check(values, lambda value: value >= 0 and (value == math.inf or is_finite(value)), ">= 0")
 
 
 def check_epsilon(epsilon: float) -> None:
@@ -65,30 +61,26 @@ def check_epsilon(epsilon: float) -> None:
 
 def check_count(**values: int) -> None:
     """Raise if a value is not an integer of at least 1; 3.0 and True are rejected."""
-    for name, value in values.items():
-        whole = isinstance(value, Integral) and not isinstance(value, bool)
-        if not (whole and is_finite(value) and value >= 1):
-            raise ValueError(f"{name} must be a whole number, at least 1, got {quote_value(value)}")
+    _check(
+        values,
+        lambda value: isinstance(value, Integral) and is_finite(value) and value >= 1,
+        "a whole number, at least 1",
+    )
 
 
 def check_delta(delta: float) -> None:
     """Raise if δ is outside [0, 1)."""
-    if not (_is_number(delta) and 0 <= delta < 1):
-        raise ValueError(f"delta must be in [0, 1), got {quote_value(delta)}")
+    _check({"delta": delta}, lambda value: 0 <= value < 1, "in [0, 1)")
 
 
 def check_share(**values: float) -> None:
     """Raise if a value is outside [0, 1]."""
-    for name, value in values.items():
-        if not (_is_number(value) and 0 <= value <= 1):
-            raise ValueError(f"{name} must be in [0, 1], got {quote_value(value)}")
+    _check(values, lambda value: 0 <= value <= 1, "in [0, 1]")
 
 
 def check_inner_share(**values: float) -> None:
     """Raise if a value is outside (0, 1), for example a confidence level."""
-    for name, value in values.items():
-        if not (_is_number(value) and 0 < value < 1):
-            raise ValueError(f"{name} must be in (0, 1), got {quote_value(value)}")
+    _check(values, lambda value: 0 < value < 1, "in (0, 1)")
 
 
 def check_strong_convexity(m: float, theorem: str) -> None:
@@ -98,10 +90,6 @@ def check_strong_convexity(m: float, theorem: str) -> None:
             f"{theorem} needs a strongly convex loss: m must be finite and > 0, "
             f"got {quote_value(m)}; add some ridge"
         )
-
-
-def _is_number(value: object) -> bool:
-    return type(value) is float or (isinstance(value, Real) and not isinstance(value, bool))
 
 
 P = ParamSpec("P")

@@ -29,7 +29,7 @@ from rashomon_explorer.problem.losses.kinked import (
     SmoothedHingeLoss,
 )
 from rashomon_explorer.problem.losses.logistic import ClippedLogisticLoss
-from rashomon_explorer.problem.losses.scores import ErrorLoss, PlainFunction
+from rashomon_explorer.problem.losses.scores import ErrorLoss, ScoreFunction
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.losses.squared import SquaredLoss
 from rashomon_explorer.problem.problem import Problem
@@ -43,7 +43,7 @@ EXAMPLE = re.search(
 )
 KNOWN = {
     "np": np, "math": math, "dataclass": dataclass, "ClassVar": ClassVar,
-    "ErrorLoss": ErrorLoss, "PlainFunction": PlainFunction, "LOSSES": {}, "__name__": __name__,
+    "ErrorLoss": ErrorLoss, "ScoreFunction": ScoreFunction, "LOSSES": {}, "__name__": __name__,
 }  # fmt: skip
 assert EXAMPLE
 exec(EXAMPLE[1], KNOWN)
@@ -74,8 +74,8 @@ def pointwise(loss, targets, scores):
             beyond < 0, 0, np.where(beyond < width, beyond**2 / (2 * width), beyond - width / 2)
         )
     if loss.name in ("squared", "huber"):
-        most, size = getattr(loss, "most", np.inf), np.abs(error)
-        return np.where(size <= most, error**2 / 2, most * size - min(most, 1e9) ** 2 / 2)
+        most, size = getattr(loss, "most", 1e9), np.abs(error)
+        return np.where(size <= most, error**2 / 2, most * size - most**2 / 2)
     if loss.name == "log_cosh":
         return np.log(np.cosh(error))
     return 2 * np.maximum(loss.tau * error, (loss.tau - 1) * error)

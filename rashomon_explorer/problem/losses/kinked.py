@@ -8,12 +8,12 @@ import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_positive
-from rashomon_explorer.problem.losses.scores import ErrorLoss, MarginLoss, PlainFunction, ScoreRisk
+from rashomon_explorer.problem.losses.scores import ErrorLoss, MarginLoss, ScoreFunction, ScoreRisk
 from rashomon_explorer.problem.losses.tables import HostRows
 
 
 @dataclass(frozen=True)
-class ClippedSlope(PlainFunction):
+class ClippedSlope(ScoreFunction):
     """The convex function f(a) = max_{low ≤ α ≤ high} αa − ½·smoothing·α²."""
 
     # low, high: smallest and largest slope, low ≤ 0 ≤ high

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 from rashomon_explorer._utils.validation import check_positive, check_share
-from rashomon_explorer.problem.losses.scores import MarginLoss, PlainFunction, ScoreRisk
+from rashomon_explorer.problem.losses.scores import MarginLoss, ScoreFunction, ScoreRisk
 from rashomon_explorer.problem.losses.tables import HostRows
 
 MOST_PULL = 0.5
@@ -21,7 +21,7 @@ _LARGEST_GROUP = 16
 
 
 @dataclass(frozen=True)
-class Softplus:
+class Softplus(ScoreFunction):
     """log(1 + eᵃ); for scores of known size, one logarithm serves a group of them."""
 
     group: int | None = None  # factors 1 + eᵃ whose product cannot overflow; None if not known
@@ -58,6 +58,8 @@ class Softplus:
 
     def sums_and_slopes(self, a: Any, axis: int, xp: Any = np) -> tuple[Any, Any]:
         """Return sums along the axis of rows, and σ(a)."""
+        if not self.group:
+            return super().sums_and_slopes(a, axis, xp)
         total, rest = self.sums_and_complements(a, axis, xp)
         return total, 1 - rest
 
@@ -101,12 +103,13 @@ def _log_products(xp: Any, factors: Any, group: int) -> Any:
 class LogisticRisk(ScoreRisk):
     """Mean of log(1 + exp(z_i·θ)) over rows z_i = −y_i x_i."""
 
+    function: Softplus
+
     def _function(self, models: Any) -> Softplus:
-        function: Softplus = self.function
-        if function.group is not None or not isinstance(self.table, HostRows):
-            return function
+        if self.function.group is not None or not isinstance(self.table, HostRows):
+            return self.function
         longest = (models.astype(float) ** 2).sum(axis=-2).max(initial=0.0)
-        return function.within(self.table.longest * float(np.sqrt(longest)), models.dtype)
+        return self.function.within(self.table.longest * float(np.sqrt(longest)), models.dtype)
 
     def _value_and_gradient(self, models: Any) -> tuple[Any, Any]:
         if not isinstance(self.table, HostRows):
@@ -145,7 +148,7 @@ class LogisticLoss(MarginLoss):
 
 
 @dataclass(frozen=True)
-class ClippedSoftplus(PlainFunction):
+class ClippedSoftplus(ScoreFunction):
     """log(1 + eᵃ) up to the score of slope ``most``, and its tangent beyond."""
 
     most: float

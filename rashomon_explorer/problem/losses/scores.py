@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,52 +13,36 @@ from rashomon_explorer._utils.validation import check_positive
 from rashomon_explorer.problem.losses.tables import ALL_ROWS, HostRows, Rows, fused, place
 
 
-class ScoreFunction(Protocol):
+class ScoreFunction:
     """A convex function f of a score, for arrays of the library whose namespace is ``xp``."""
 
     @property
     def bend(self) -> float:
         """Largest f''; infinite with a kink."""
-        ...
+        raise NotImplementedError
 
     def value(self, a: Any, xp: Any = np) -> Any:
         """Return f(a); same shape."""
-        ...
+        raise NotImplementedError
 
     def slope(self, a: Any, xp: Any = np) -> Any:
         """Return f'(a), with any subgradient at a kink; same shape."""
-        ...
+        raise NotImplementedError
 
     def curvature(self, a: Any, xp: Any = np) -> Any:
         """Return f''(a); same shape."""
-        ...
+        raise NotImplementedError
 
     def sums(self, a: Any, axis: int, xp: Any = np) -> Any:
-        """Return the sums of f(a) along an axis."""
-        ...
-
-    def sums_and_slopes(self, a: Any, axis: int, xp: Any = np) -> tuple[Any, Any]:
-        """Return the sums of f(a) along an axis, and f'(a)."""
-        ...
-
-    def within(self, reach: float, dtype: Any) -> "ScoreFunction":
-        """Return the form of f for scores up to ``reach`` in a precision."""
-        ...
-
-
-class PlainFunction:
-    """Sums of a score function without a faster kernel."""
-
-    def sums(self: Any, a: Any, axis: int, xp: Any = np) -> Any:
-        """Return the sums of f(a) along an axis."""
+        """Return the sums of f(a) along an axis; override it with a faster kernel."""
         return xp.sum(self.value(a, xp), axis=axis)
 
-    def sums_and_slopes(self: Any, a: Any, axis: int, xp: Any = np) -> tuple[Any, Any]:
+    def sums_and_slopes(self, a: Any, axis: int, xp: Any = np) -> tuple[Any, Any]:
         """Return the sums of f(a) along an axis, and f'(a)."""
         return self.sums(a, axis, xp), self.slope(a, xp)
 
     def within(self, reach: float, dtype: Any) -> Self:
-        """Return the same function: its rounding does not depend on the size of scores."""
+        """Return the form of f for scores up to ``reach`` in a precision."""
         return self
 
 
@@ -67,7 +51,7 @@ class ScoreRisk:
     """Mean of f(z_i·θ + offset_i) over rows z_i on the host or on a device."""
 
     table: Rows
-    function: Any  # a ScoreFunction
+    function: ScoreFunction
     offsets: Any = None  # a column of the table
 
     @property

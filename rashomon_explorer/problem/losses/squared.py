@@ -8,12 +8,12 @@ import numpy as np
 
 from rashomon_explorer._utils.arrays import NUMPY, ArrayBackend, FloatArray, is_foreign, to_host
 from rashomon_explorer.problem.losses.kinked import HuberLoss
-from rashomon_explorer.problem.losses.scores import ErrorLoss, PlainFunction
+from rashomon_explorer.problem.losses.scores import ErrorLoss, ScoreFunction
 from rashomon_explorer.problem.losses.tables import DeviceRows
 
 
 @dataclass(frozen=True)
-class HalfSquare(PlainFunction):
+class HalfSquare(ScoreFunction):
     """½a²."""
 
     bend: ClassVar[float] = 1.0
