@@ -12,7 +12,6 @@ from rashomon_explorer.plots.coefficients import (
     plot_released_coefficients,
     plot_released_spread,
 )
-from rashomon_explorer.plots.columns import plot_column
 from rashomon_explorer.plots.comparison import plot_pair, plot_two_sets
 from rashomon_explorer.plots.decomposition import plot_decomposition, plot_noise_by_budget
 from rashomon_explorer.plots.fairness import plot_burden, plot_fairness_range, plot_frontier
@@ -32,20 +31,13 @@ from rashomon_explorer.plots.importance import (
     plot_importance_pair,
 )
 from rashomon_explorer.plots.losses import plot_losses
-from rashomon_explorer.plots.penalties import plot_drawn_penalties, plot_penalties, tuning_in_words
+from rashomon_explorer.plots.penalties import plot_penalties, tuning_in_words
 from rashomon_explorer.plots.people import multiplicity, plot_people
 from rashomon_explorer.plots.person import plot_people_ranges, plot_person
 from rashomon_explorer.plots.prices import plot_costs
 from rashomon_explorer.plots.profile import plot_profile
 from rashomon_explorer.plots.ranges import plot_exact_ranges, plot_ranges
 from rashomon_explorer.plots.rules import plot_rules, rules_table
-from rashomon_explorer.plots.tree_answers import (
-    plot_tree_flips,
-    plot_tree_guarantee,
-    plot_tree_parity,
-    plot_tree_questions,
-    plot_tree_sizes,
-)
 from rashomon_explorer.plots.trees import plot_tree_use, plot_trees
 
 __all__ = [
@@ -61,10 +53,8 @@ __all__ = [
     "plot_class_reliance",
     "plot_coefficient_spread",
     "plot_coefficients",
-    "plot_column",
     "plot_costs",
     "plot_decomposition",
-    "plot_drawn_penalties",
     "plot_exact_ranges",
     "plot_fairness_range",
     "plot_frontier",
@@ -87,11 +77,6 @@ __all__ = [
     "plot_released_spread",
     "plot_rules",
     "plot_tradeoff",
-    "plot_tree_flips",
-    "plot_tree_guarantee",
-    "plot_tree_parity",
-    "plot_tree_questions",
-    "plot_tree_sizes",
     "plot_tree_use",
     "plot_trees",
     "plot_two_sets",

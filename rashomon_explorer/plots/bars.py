@@ -2,14 +2,53 @@
 
 from collections.abc import Sequence
 from html import escape
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.plots.text import number, plural, short_names
-from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, GREY, PURPLE, SKY, new_figure
+from rashomon_explorer.plots.text import join_notes, number, plural, short_names
+from rashomon_explorer.plots.theme import (
+    BEST_MODEL,
+    BLUE,
+    GREY,
+    LOSS_SCALE,
+    PURPLE,
+    SKY,
+    new_figure,
+)
+
+
+def row_axis(names: Sequence[str]) -> dict[str, Any]:
+    """Vertical axis with one name for each row."""
+    return {
+        "tickmode": "array",
+        "tickvals": np.arange(len(names)),
+        "ticktext": names,
+        "range": [-0.6, len(names) - 0.4],
+        "showgrid": False,
+    }
+
+
+def add_bars(
+    figure: go.Figure, low: ArrayLike, high: ArrayLike, hover: Sequence[str], **look: Any
+) -> None:
+    """Add one horizontal bar a row, from `low` to `high`."""
+    first, last = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
+    marker = {"line": {"width": 0}, **look.pop("marker")}
+    figure.add_bar(
+        orientation="h",
+        y=look.pop("y", np.arange(len(first))),
+        base=first.astype(np.float32),
+        x=(last - first).astype(np.float32),
+        marker=marker,
+        hovertext=list(hover),
+        hovertemplate="%{hovertext}<extra></extra>",
+        **look,
+    )
 
 
 def nested_bars(
@@ -19,19 +58,37 @@ def nested_bars(
     hover: Sequence[str],
 ) -> None:
     """Add horizontal bars on top of each other; those named first are at the bottom."""
-    for low, high, colour, thickness, label in bars:
-        figure.add_bar(
-            orientation="h",
-            y=np.arange(len(shown)),
-            base=shown[low].to_numpy(np.float32),
-            x=(shown[high] - shown[low]).to_numpy(np.float32),
-            width=thickness,
-            marker={"color": colour, "line": {"width": 0}},
-            name=label,
-            hovertext=list(hover),
-            hovertemplate="%{hovertext}<extra></extra>",
-        )
+    for low, high, colour, width, name in bars:
+        look = {"width": width, "name": name, "marker": {"color": colour}}
+        add_bars(figure, shown[low], shown[high], hover, **look)
 
+
+def add_best(figure: go.Figure, values: pd.Series, size: float = 9) -> None:
+    """Mark the best model's value in each row."""
+    figure.add_scatter(
+        x=values.to_numpy(np.float32),
+        y=np.arange(len(values)),
+        mode="markers",
+        name="best model",
+        marker={"symbol": "x", "size": size, "color": BEST_MODEL},
+        hovertemplate="best model: %{x:.4g}<extra></extra>",
+    )
+
+
+def loss_colours(excess: FloatArray, most: float, **bar: Any) -> dict[str, Any]:
+    """Colours of dots by excess loss, for a marker."""
+    title = {"text": "excess<br>loss", "side": "top", "font": {"size": 12}}
+    return {
+        "color": excess,
+        "colorscale": LOSS_SCALE,
+        "cmin": 0,
+        "cmax": most,
+        "colorbar": {"title": title, "thickness": 12, "outlinewidth": 0, **bar},
+    }
+
+
+SHORT_BAR = {"len": 0.9, "tickformat": "~g", "nticks": 5}
+"""Look of the colour bar beside a single plot."""
 
 MOST_FEATURES = 12
 """Maximum number of rows in the figure, the widest first; the table has all."""
@@ -50,7 +107,7 @@ def range_bars(
     order = np.argsort(-width, kind="stable")[:MOST_FEATURES]
     shown = table.iloc[order[::-1]]
     cut = "" if len(table) <= MOST_FEATURES else f"{MOST_FEATURES} widest of {len(table)} {of}s"
-    figure = new_figure(title, " · ".join(filter(None, [cut or plural(len(table), of), *notes])))
+    figure = new_figure(title, join_notes(cut or plural(len(table), of), *notes))
     rows = np.arange(len(shown))
     hover = [
         f"<b>{escape(str(name))}</b><br>{number(row['min'])} to {number(row['max'])}"
@@ -78,24 +135,11 @@ def range_bars(
         hovertemplate="%{hovertext}<extra></extra>",
     )
     if "best" in shown and not shown["best"].isna().all():
-        figure.add_scatter(
-            x=shown["best"].to_numpy(np.float32),
-            y=rows,
-            mode="markers",
-            name="best model",
-            marker={"symbol": "x", "size": 9, "color": BEST_MODEL},
-            hovertemplate="best model: %{x:.4g}<extra></extra>",
-        )
+        add_best(figure, shown["best"])
     figure.update_layout(
         barmode="overlay",
         xaxis={"title": unit, "zeroline": True, "zerolinewidth": 1.5},
-        yaxis={
-            "tickmode": "array",
-            "tickvals": rows,
-            "ticktext": short_names(shown.index),
-            "range": [-0.6, len(shown) - 0.4],
-            "showgrid": False,
-        },
+        yaxis=row_axis(short_names(shown.index)),
         height=max(360, 150 + 24 * len(shown)),
         meta={"features": [str(name) for name in shown.index]},
     )

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from rashomon_explorer._utils.arrays import Mask
 from rashomon_explorer.measures import coefficient_spread
-from rashomon_explorer.plots.bars import range_bars, ring
+from rashomon_explorer.plots.bars import SHORT_BAR, loss_colours, range_bars, ring
 from rashomon_explorer.plots.registry import BOTH, LINEAR, FigureSpec
 from rashomon_explorer.plots.text import (
     cost_text,
@@ -18,6 +18,7 @@ from rashomon_explorer.plots.text import (
     edges,
     empty_set_figure,
     faded_words,
+    join_notes,
     models_band,
     need_curator,
     need_inside,
@@ -34,7 +35,7 @@ from rashomon_explorer.plots.text import (
     subsample_points,
     weak_guarantee_note,
 )
-from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, LOSS_SCALE, add_band, new_figure
+from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, add_band, new_figure
 from rashomon_explorer.release import ReleasedAggregates
 from rashomon_explorer.release.released import Answer
 from rashomon_explorer.release.statistic import Gap, Measured, RateStatistic, Statistic
@@ -193,20 +194,7 @@ def _inside(models: RashomonSet) -> Mask:
 
 def _colour(dots: go.Scatter | go.Scattergl, excess: np.ndarray, top: float) -> None:
     """Colour dots by excess loss."""
-    dots.marker.update(
-        color=excess,
-        colorscale=LOSS_SCALE,
-        cmin=0,
-        cmax=top,
-        colorbar={
-            "title": {"text": "excess<br>loss", "side": "top", "font": {"size": 12}},
-            "thickness": 12,
-            "len": 0.9,
-            "outlinewidth": 0,
-            "tickformat": "~g",
-            "nticks": 5,
-        },
-    )
+    dots.marker.update(loss_colours(excess, top, **SHORT_BAR))
     dots.update(
         text=[number(float(value)) for value in excess],
         hovertemplate="draw %{customdata}<br>%{x:.3f}, %{y:.3f}<br>excess loss %{text}"
@@ -231,14 +219,14 @@ def _note(inside: Mask, *, hidden: bool) -> str:
     outside = int((~inside).sum())
     strays = f"{outside:,} outside ψ hidden" if hidden else f"◆ the {outside:,} outside ψ"
     strays = strays if outside else ""
-    return " · ".join(filter(None, [strays, "colour and × read private rows"]))
+    return join_notes(strays, "colour and × read private rows")
 
 
 def _cloud(
     models: RashomonSet | ReleasedSet, first: int, second: int, remarks: Sequence[str]
 ) -> go.Figure:
     names = [short_name(name) for name in models.parameter_names]
-    told = " · ".join(filter(None, [plural(models.n_draws, "draw"), *remarks]))
+    told = join_notes(plural(models.n_draws, "draw"), *remarks)
     figure = new_figure("Two coefficients, one dot per model", told)
     figure.update_layout(
         xaxis={"title": f"coefficient of {names[first]}", "zeroline": True},

@@ -39,18 +39,7 @@ def column_table(cells: pd.Series, column: Column) -> pd.DataFrame:
 
 
 def plot_column(cells: pd.Series, column: Column) -> go.Figure:
-    """Plot the distribution of a column over its declared bounds or levels.
-
-    Parameters
-    ----------
-    cells, column
-        As for `column_table`.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        Marked as not private; a text states the numbers of values beyond the bounds and missing.
-    """
+    """Plot the distribution of a column over its declared bounds or levels."""
     table = column_table(cells, column)
     figure = new_figure(f"Distribution of {column.name}", _column_note(cells, column))
     shown = table["rows"].head(_MOST_LEVELS)

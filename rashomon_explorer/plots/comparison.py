@@ -11,13 +11,14 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import FloatArray, likeliest
-from rashomon_explorer.plots.bars import MOST_FEATURES
+from rashomon_explorer.plots.bars import MOST_FEATURES, add_bars, row_axis
 from rashomon_explorer.plots.coefficients import released_band
 from rashomon_explorer.plots.registry import BOTH, LINEAR, FigureSpec
 from rashomon_explorer.plots.text import (
     cost_text,
     counted,
     empty_set_figure,
+    join_notes,
     models_band,
     number,
     percent,
@@ -98,13 +99,7 @@ def plot_pair(
         )
     figure.update_layout(
         xaxis={"title": "coefficient, per scaled unit", "zeroline": True},
-        yaxis={
-            "tickmode": "array",
-            "tickvals": rows,
-            "ticktext": short_names(shown.index),
-            "range": [-0.6, len(shown) - 0.4],
-            "showgrid": False,
-        },
+        yaxis=row_axis(short_names(shown.index)),
         height=max(360, 150 + 22 * len(shown)),
     )
     return (
@@ -244,17 +239,8 @@ def plot_two_sets(
             f"<b>{escape(str(row))}</b><br>{escape(name)}: {number(a)} to {number(b)}"
             for row, a, b in zip(shown.index, low, high, strict=True)
         ]
-        figure.add_bar(
-            orientation="h",
-            y=rows + shift,
-            base=low.to_numpy(np.float32),
-            x=(high - low).to_numpy(np.float32),
-            width=0.3,
-            marker={"color": colour, "line": {"width": 0}},
-            name=name,
-            hovertext=hover,
-            hovertemplate="%{hovertext}<extra></extra>",
-        )
+        look = {"y": rows + shift, "width": 0.3, "marker": {"color": colour}, "name": name}
+        add_bars(figure, low, high, hover, **look)
         figure.add_scatter(
             x=shown[f"mean of {name}"].to_numpy(np.float32),
             y=rows + shift,
@@ -271,13 +257,7 @@ def plot_two_sets(
     figure.update_layout(
         barmode="overlay",
         xaxis={"title": "coefficient, per scaled unit", "zeroline": True},
-        yaxis={
-            "tickmode": "array",
-            "tickvals": rows,
-            "ticktext": short_names(shown.index),
-            "range": [-0.6, len(shown) - 0.4],
-            "showgrid": False,
-        },
+        yaxis=row_axis(short_names(shown.index)),
         height=max(360, 160 + 26 * len(shown)),
     )
     return (
@@ -305,7 +285,7 @@ def _note(table: pd.DataFrame, sets: tuple[Any, Any], names: tuple[str, str]) ->
     parts = [f"{name}: {_set_text(models)}" for name, models in zip(names, sets, strict=True)]
     cut = f"{MOST_FEATURES} widest of {len(table)}" if len(table) > MOST_FEATURES else ""
     overlap = f"ranges overlap by {percent(float(table['overlap'].mean()))} on average"
-    return " · ".join(filter(None, [*parts, overlap, cut]))
+    return join_notes(*parts, overlap, cut)
 
 
 def _set_text(models: Any) -> str:

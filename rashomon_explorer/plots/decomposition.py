@@ -13,8 +13,9 @@ from rashomon_explorer._utils.formatting import epsilon_text
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.measures import disagreement_decomposition
 from rashomon_explorer.measures.decomposition import DisagreementDecomposition
+from rashomon_explorer.plots.bars import add_bars, row_axis
 from rashomon_explorer.plots.registry import FigureSpec
-from rashomon_explorer.plots.text import cost_text, number, percent, plural, short_names
+from rashomon_explorer.plots.text import cost_text, join_notes, number, percent, plural, short_names
 from rashomon_explorer.plots.theme import BLUE, GREY, ORANGE, curator_band, new_figure
 
 MOST_GROUPS = 20
@@ -61,7 +62,7 @@ def plot_decomposition(found: DisagreementDecomposition) -> go.Figure:
             f"X), got {type(found).__name__}"
         )
     table, note = _rows(found)
-    note = " · ".join(filter(None, [_note(found), note]))
+    note = join_notes(_note(found), note)
     figure = new_figure(decomposition_text(found), note)
     nothing, width = np.zeros(len(table)), table["width"].to_numpy()
     _bar(figure, table, "width", nothing, BLUE, "the set")
@@ -75,13 +76,7 @@ def plot_decomposition(found: DisagreementDecomposition) -> go.Figure:
     figure.update_layout(
         barmode="overlay",
         xaxis={"title": _NAMES[found.measure], "rangemode": "tozero"},
-        yaxis={
-            "tickmode": "array",
-            "tickvals": np.arange(len(table)),
-            "ticktext": names,
-            "range": [-0.6, len(table) - 0.4],
-            "showgrid": False,
-        },
+        yaxis=row_axis(names),
         height=max(300, 170 + 44 * len(table)),
     )
     return curator_band(figure, guaranteed=found.guaranteed)
@@ -228,17 +223,8 @@ def _bar(
             table.index, value, low, high, table["total"], strict=True
         )
     ]
-    figure.add_bar(
-        orientation="h",
-        y=np.arange(len(table)),
-        base=base.astype(np.float32),
-        x=value.astype(np.float32),
-        width=0.5,
-        marker={"color": colour, "line": {"width": 0}},
-        name=label,
-        hovertext=hover,
-        hovertemplate="%{hovertext}<extra></extra>",
-    )
+    look = {"width": 0.5, "marker": {"color": colour}, "name": label}
+    add_bars(figure, base, base + value, hover, **look)
 
 
 def _whiskers(

@@ -10,9 +10,11 @@ import plotly.graph_objects as go
 
 from rashomon_explorer.measures import fairness_audit, multiplicity_by_person_group
 from rashomon_explorer.measures.fairness import FairnessAudit
+from rashomon_explorer.plots.bars import SHORT_BAR, add_bars, add_best, loss_colours, row_axis
 from rashomon_explorer.plots.registry import FigureSpec
 from rashomon_explorer.plots.text import (
     edges,
+    join_notes,
     models_band,
     number,
     percent,
@@ -25,7 +27,6 @@ from rashomon_explorer.plots.theme import (
     BLUE,
     GREEN,
     GREY,
-    LOSS_SCALE,
     PURPLE,
     SKY,
     curator_band,
@@ -74,7 +75,7 @@ def plot_frontier(
     kept, note = subsample_points(len(audit.table))
     told = ["selected on these rows: optimistic for others", note]
     title = _traded(audit, gap, by, fairest)
-    figure = new_figure(title, " · ".join(filter(None, told)))
+    figure = new_figure(title, join_notes(*told))
     figure.add_trace(_dots(audit.table.iloc[kept], gap, by, audit.psi, highlight))
     figure.add_trace(_staircase(line, gap, by))
     _mark(figure, "best model", audit.best, gap, by, ("x", BEST_MODEL))
@@ -124,26 +125,13 @@ def plot_fairness_range(audit: FairnessAudit, *, highlight: Sequence[int] = ()) 
     rows = np.arange(len(ranges))
     _bars(figure, ranges, rows)
     _columns_of_dots(figure, audit.table[ranges.index], highlight)
-    figure.add_scatter(
-        x=ranges["best"].to_numpy(np.float32),
-        y=rows,
-        mode="markers",
-        name="best model",
-        marker={"symbol": "x", "size": 10, "color": BEST_MODEL},
-        hovertemplate="best model: %{x:.4g}<extra></extra>",
-    )
+    add_best(figure, ranges["best"], 10)
     equal = "ratio between groups (1 is equal)"
     unequal = "gap between groups (0 is equal)"
     figure.update_layout(
         barmode="overlay",
         xaxis={"title": equal if audit.task.agg == "ratio" else unequal, "zeroline": True},
-        yaxis={
-            "tickmode": "array",
-            "tickvals": rows,
-            "ticktext": [_metric(name) for name in ranges.index],
-            "range": [-0.6, len(ranges) - 0.4],
-            "showgrid": False,
-        },
+        yaxis=row_axis([_metric(name) for name in ranges.index]),
     )
     return models_band(figure, audit.models)
 
@@ -188,19 +176,8 @@ def _dots(
         showlegend=False,
         marker={
             "size": np.where(chosen, 12, 7),
-            "color": excess,
-            "colorscale": LOSS_SCALE,
-            "cmin": 0,
-            "cmax": top or 1.0,
             "line": edges(chosen, 3, 0.6),
-            "colorbar": {
-                "title": {"text": "excess<br>loss", "side": "top", "font": {"size": 12}},
-                "thickness": 12,
-                "len": 0.9,
-                "outlinewidth": 0,
-                "tickformat": "~g",
-                "nticks": 5,
-            },
+            **loss_colours(excess, top or 1.0, **SHORT_BAR),
         },
         hovertemplate=f"draw %{{customdata}}<br>{_words(gap)} %{{x:.4f}}<br>"
         f"{_words(by)} %{{y:.4f}}<br>excess loss %{{text}}<extra></extra>",
@@ -246,17 +223,9 @@ def _bars(figure: go.Figure, ranges: pd.DataFrame, rows: np.ndarray) -> None:
         f"{100 * row['share_fairer']:.0f} % of the models are fairer"
         for name, row in ranges.iterrows()
     ]
-    figure.add_bar(
-        orientation="h",
-        y=rows,
-        base=ranges["low"].to_numpy(np.float32),
-        x=(ranges["high"] - ranges["low"]).to_numpy(np.float32),
-        width=0.42,
-        marker={"color": SKY, "opacity": 0.55, "line": {"width": 0}},
-        name="range over the models",
-        hovertext=hover,
-        hovertemplate="%{hovertext}<extra></extra>",
-    )
+    look = {"color": SKY, "opacity": 0.55}
+    name = "range over the models"
+    add_bars(figure, ranges["low"], ranges["high"], hover, width=0.42, marker=look, name=name)
 
 
 def _columns_of_dots(figure: go.Figure, values: pd.DataFrame, highlight: Sequence[int]) -> None:
@@ -355,7 +324,7 @@ def plot_burden(
     shown = groups.head(MOST_GROUPS).sort_values(measure)
     figure = new_figure(
         _finding(table, groups, measure, share),
-        " · ".join(filter(None, [cut or plural(len(groups), "group"), note])),
+        join_notes(cut or plural(len(groups), "group"), note),
         height=max(320, 150 + 26 * len(shown)),
     )
     _burden_bars(figure, shown, measure, exact, share, highlight)
@@ -368,15 +337,9 @@ def plot_burden(
             "tickformat": ".0%" if share else None,
             "rangemode": "tozero",
         },
-        yaxis={
-            "tickmode": "array",
-            "tickvals": np.arange(len(shown)),
-            "ticktext": [
-                f"{name} ({int(size):,})" for name, size in zip(names, shown["rows"], strict=True)
-            ],
-            "range": [-0.6, len(shown) - 0.4],
-            "showgrid": False,
-        },
+        yaxis=row_axis(
+            [f"{name} ({int(size):,})" for name, size in zip(names, shown["rows"], strict=True)]
+        ),
     )
     return curator_band(figure, guaranteed=guaranteed)
 

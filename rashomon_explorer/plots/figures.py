@@ -2,28 +2,47 @@
 
 from itertools import chain
 
-from rashomon_explorer import plots
+from rashomon_explorer.plots import (
+    budget,
+    coefficients,
+    columns,
+    comparison,
+    decomposition,
+    fairness,
+    guarantees,
+    importance,
+    losses,
+    penalties,
+    people,
+    person,
+    prices,
+    profile,
+    ranges,
+    rules,
+    tree_answers,
+    trees,
+)
 from rashomon_explorer.plots.registry import FigureSpec
 
 _MODULES = (
-    plots.losses,
-    plots.coefficients,
-    plots.people,
-    plots.guarantees,
-    plots.prices,
-    plots.budget,
-    plots.ranges,
-    plots.importance,
-    plots.profile,
-    plots.person,
-    plots.fairness,
-    plots.decomposition,
-    plots.columns,
-    plots.comparison,
-    plots.penalties,
-    plots.trees,
-    plots.rules,
-    plots.tree_answers,
+    losses,
+    coefficients,
+    people,
+    guarantees,
+    prices,
+    budget,
+    ranges,
+    importance,
+    profile,
+    person,
+    fairness,
+    decomposition,
+    columns,
+    comparison,
+    penalties,
+    trees,
+    rules,
+    tree_answers,
 )
 FIGURES: dict[str, FigureSpec] = {
     spec.name: spec for spec in chain.from_iterable(one.FIGURES for one in _MODULES)

@@ -18,13 +18,22 @@ from rashomon_explorer.measures.importance import ImportanceDistribution, import
 from rashomon_explorer.measures.inputs import COLUMNS, Features
 from rashomon_explorer.measures.ranges import set_problem
 from rashomon_explorer.measures.reliance.tree_reliance import held_trees
-from rashomon_explorer.plots.bars import nested_bars, range_bars, ring
+from rashomon_explorer.plots.bars import (
+    SHORT_BAR,
+    add_best,
+    loss_colours,
+    nested_bars,
+    range_bars,
+    ring,
+    row_axis,
+)
 from rashomon_explorer.plots.registry import LINEAR, FigureSpec
 from rashomon_explorer.plots.text import (
     Counted,
     counted,
     edges,
     empty_set_figure,
+    join_notes,
     models_band,
     need_curator,
     need_inside,
@@ -37,11 +46,9 @@ from rashomon_explorer.plots.text import (
     subsample_points,
 )
 from rashomon_explorer.plots.theme import (
-    BEST_MODEL,
     BLUE,
     CATEGORIES,
     GREY,
-    LOSS_SCALE,
     SKY,
     curator_band,
     new_figure,
@@ -116,7 +123,7 @@ def plot_importance_cloud(
         shown = cloud.columns[np.argsort(-width, kind="stable")[:MOST_IN_CLOUD]]
     kept, note = subsample_points(len(cloud))
     cut = "" if len(shown) == cloud.shape[1] else f"{len(shown)} widest of {cloud.shape[1]}"
-    told = " · ".join(filter(None, [counts.words, _UNITS.get(measure, measure), cut, note]))
+    told = join_notes(counts.words, _UNITS.get(measure, measure), cut, note)
     figure = new_figure(_CLOUD, told, height=480)
     figure.add_trace(_matrix(counts, cloud[shown].iloc[kept], kept, highlight))
     figure.update_layout(dragmode="select", showlegend=False)
@@ -141,7 +148,7 @@ def plot_importance_distribution(distribution: ImportanceDistribution) -> go.Fig
     names = mean.sort_values(ascending=False, kind="stable").index[:_MOST_CURVES]
     cut = f"{len(names)} most important of {len(mean)}" if len(names) < len(mean) else ""
     note = plural(distribution.n_bootstraps, "resampled table")
-    figure = new_figure(_most_important(distribution), " · ".join(filter(None, [note, cut])))
+    figure = new_figure(_most_important(distribution), join_notes(note, cut))
     columns = [distribution.features.index(name) for name in names]
     every = np.concatenate(distribution.samples)[:, columns]
     grid = np.linspace(every.min(), every.max(), _STEPS)
@@ -202,11 +209,10 @@ def plot_class_reliance(
     if missing:
         raise ValueError(f"draws has no column {missing[0]!r}, a feature of the table")
     shown = table.iloc[::-1]
-    rows = np.arange(len(shown))
     dots = "dots: draws, whose range is a lower bound" if draws is not None else ""
     figure = new_figure(
         _reliance_finding(table),
-        " · ".join(filter(None, [plural(len(table), "feature"), dots, note])),
+        join_notes(plural(len(table), "feature"), dots, note),
     )
     bars = [
         ("lower", "upper", SKY, 0.30, "no model exceeds"),
@@ -216,24 +222,11 @@ def plot_class_reliance(
     nested_bars(figure, shown, bars, hover)
     if draws is not None:
         figure.add_trace(_draws(draws[list(shown.index)]))
-    figure.add_scatter(
-        x=shown["best"].to_numpy(np.float32),
-        y=rows,
-        mode="markers",
-        name="best model",
-        marker={"symbol": "x", "size": 9, "color": BEST_MODEL},
-        hovertemplate="best model: %{x:.4g}<extra></extra>",
-    )
+    add_best(figure, shown["best"])
     figure.update_layout(
         barmode="overlay",
         xaxis={"title": "model reliance", "zeroline": True},
-        yaxis={
-            "tickmode": "array",
-            "tickvals": rows,
-            "ticktext": short_names(shown.index),
-            "range": [-0.6, len(shown) - 0.4],
-            "showgrid": False,
-        },
+        yaxis=row_axis(short_names(shown.index)),
         height=max(360, 150 + 24 * len(shown)),
     )
     return curator_band(figure)
@@ -271,16 +264,8 @@ def _matrix(
         showupperhalf=False,
         marker={
             "size": np.where(chosen, 10, 5),
-            "color": excess,
-            "colorscale": LOSS_SCALE,
-            "cmin": 0,
-            "cmax": max(float(excess.max(initial=0.0)), float(models.psi)),
             "showscale": True,
-            "colorbar": {
-                "title": {"text": "excess<br>loss", "side": "top", "font": {"size": 12}},
-                "thickness": 12,
-                "outlinewidth": 0,
-            },
+            **loss_colours(excess, max(float(excess.max(initial=0.0)), float(models.psi))),
             "line": edges(chosen, 2.5, 0.5),
         },
         text=[number(float(value)) for value in excess],
@@ -368,7 +353,7 @@ def plot_importance_pair(
     first, second = x or wide[0], y or wide[1]
     pair = cloud.iloc[counts.places][[first, second]]
     kept, note = subsample_points(len(pair))
-    told = " · ".join(filter(None, [counts.words, _correlation(pair), note]))
+    told = join_notes(counts.words, _correlation(pair), note)
     figure = new_figure(_finding(pair, first, second), told)
     figure.add_trace(_dots(pair.iloc[kept], counts, kept, highlight))
     figure.update_layout(
@@ -425,7 +410,8 @@ def _dots(
     faded = chosen.any() & ~chosen
     excess = np.asarray(counts.models.excess, dtype=np.float32)[kept]
     values = pair.to_numpy(np.float32)
-    many = len(kept) > 1000
+    many, psi = len(kept) > 1000, float(counts.models.psi)
+    top = max(float(excess.max(initial=0.0)), psi if np.isfinite(psi) else 0.0)
     return (go.Scattergl if many else go.Scatter)(
         x=values[:, 0].copy(),
         y=values[:, 1].copy(),
@@ -436,28 +422,12 @@ def _dots(
         marker={
             "size": np.where(chosen, 12, 5 if many else 8),
             "opacity": np.where(faded, _FADED, 1.0),
-            "color": excess,
-            "colorscale": LOSS_SCALE,
-            "cmin": 0,
-            "cmax": max(float(excess.max(initial=0.0)), _top(counts.models)),
             "line": edges(chosen, 3, 0.8),
-            "colorbar": {
-                "title": {"text": "excess<br>loss", "side": "top", "font": {"size": 12}},
-                "thickness": 12,
-                "len": 0.9,
-                "outlinewidth": 0,
-                "tickformat": "~g",
-                "nticks": 5,
-            },
+            **loss_colours(excess, top, **SHORT_BAR),
         },
         hovertemplate="draw %{customdata}<br>%{x:.4g}, %{y:.4g}<br>excess loss %{text}"
         "<extra></extra>",
     )
-
-
-def _top(models: Any) -> float:
-    psi = float(models.psi)
-    return psi if np.isfinite(psi) else 0.0
 
 
 MOST_ROWS = 2_000

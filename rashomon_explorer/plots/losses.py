@@ -11,6 +11,7 @@ from rashomon_explorer.plots.registry import FigureSpec
 from rashomon_explorer.plots.text import (
     faded_words,
     guaranteed,
+    join_notes,
     models_band,
     need_curator,
     number,
@@ -136,7 +137,7 @@ def _found(models: RashomonSet, *notes: str) -> str:
             f"drawn for ψ = {number(models.plan.psi)}; another threshold has no privacy cost",
         )
     promised = guaranteed(models.plan) if drawn else ""
-    return " · ".join(filter(None, [hits, promised, held, *notes]))
+    return join_notes(hits, promised, held, *notes)
 
 
 def _add_strip(figure: go.Figure, excess: np.ndarray, kept: np.ndarray, chosen: Mask) -> None:

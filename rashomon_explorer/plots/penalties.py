@@ -99,21 +99,7 @@ def plot_penalties(found: TuningAudit, drawn: Sequence[float] = ()) -> go.Figure
 def plot_drawn_penalties(
     drawn: Sequence[float], bounds: tuple[float, float], promised: str = ""
 ) -> go.Figure:
-    """Plot only private draws of the penalty: the figure can be released.
-
-    Parameters
-    ----------
-    drawn : sequence of float
-    bounds : tuple of float
-        Public range of the penalties.
-    promised : str, optional
-        Text of the guarantee of a draw.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        Marked with a green band; it shows no loss.
-    """
+    """Plot only private draws of the penalty: the figure can be released."""
     figure = new_figure(_TITLE, promised, height=300)
     add_band(figure, "release", f"released: {plural(len(drawn), 'private draw')}")
     _add_draws(figure, drawn, 0.0)

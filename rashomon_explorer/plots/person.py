@@ -11,10 +11,12 @@ from plotly.subplots import make_subplots
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures import decide_or_abstain, linear_shap
 from rashomon_explorer.measures.inputs import feature_groups
+from rashomon_explorer.plots.bars import add_bars, row_axis
 from rashomon_explorer.plots.registry import FigureSpec
 from rashomon_explorer.plots.text import (
     counted,
     empty_set_figure,
+    join_notes,
     models_band,
     need_curator,
     number,
@@ -86,7 +88,7 @@ def plot_people_ranges(
     if "best" not in table or table.empty:
         raise ValueError("table must be a non-empty result of measures.ranges.people_ranges")
     what = answer or "answer"
-    figure = new_figure(_finding(table), " · ".join(filter(None, [f"{len(table):,} people", note])))
+    figure = new_figure(_finding(table), join_notes(f"{len(table):,} people", note))
     best = table["best"].to_numpy(float)
     for low, high, colour, width, name in (
         ("exact_low", "exact_high", SKY, 2.5, "▬ exact range"),
@@ -246,7 +248,7 @@ def plot_person(
     linear = isinstance(models, RashomonSet)
     base = new_figure(
         f"Person {person}: {_vote(models, scores, best)}",
-        " · ".join(filter(None, [_decision(models, scores), _flips(flip, models), kept.words])),
+        join_notes(_decision(models, scores), _flips(flip, models), kept.words),
     )
     figure = base
     if linear:
@@ -362,22 +364,12 @@ def _answers(
 def _contributions(figure: go.Figure, table: pd.DataFrame) -> None:
     shown = table.head(_MOST_FEATURES).iloc[::-1]
     rows = np.arange(len(shown))
-    figure.add_bar(
-        orientation="h",
-        y=rows,
-        base=shown["low"].to_numpy(np.float32),
-        x=(shown["high"] - shown["low"]).to_numpy(np.float32),
-        width=0.45,
-        marker={"color": SKY, "line": {"width": 0}},
-        name="contribution over draws",
-        hovertext=[
-            f"{name}: {number(float(row['low']))} to {number(float(row['high']))}"
-            for name, row in shown.iterrows()
-        ],
-        hovertemplate="%{hovertext}<extra></extra>",
-        row=1,
-        col=2,
-    )
+    hover = [
+        f"{name}: {number(float(row['low']))} to {number(float(row['high']))}"
+        for name, row in shown.iterrows()
+    ]
+    look = {"width": 0.45, "marker": {"color": SKY}, "name": "contribution over draws"}
+    add_bars(figure, shown["low"], shown["high"], hover, row=1, col=2, **look)
     figure.add_scatter(
         x=shown["median"].to_numpy(np.float32),
         y=rows,
@@ -390,13 +382,7 @@ def _contributions(figure: go.Figure, table: pd.DataFrame) -> None:
     )
     figure.update_layout(
         xaxis2={"title": "contribution to the score by feature", "zeroline": True, "nticks": 5},
-        yaxis2={
-            "tickmode": "array",
-            "tickvals": rows,
-            "ticktext": short_names(shown.index, 18),
-            "range": [-0.6, len(shown) - 0.4],
-            "showgrid": False,
-        },
+        yaxis2=row_axis(short_names(shown.index, 18)),
     )
 
 

@@ -13,11 +13,12 @@ import plotly.graph_objects as go
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.measures import draws_in_range
-from rashomon_explorer.plots.bars import MOST_FEATURES, nested_bars
+from rashomon_explorer.plots.bars import MOST_FEATURES, add_best, nested_bars, row_axis
 from rashomon_explorer.plots.coefficients import plot_coefficient_spread, plot_released_spread
 from rashomon_explorer.plots.registry import BOTH, LINEAR, FigureSpec, add_subtitle
 from rashomon_explorer.plots.text import (
     FADED,
+    join_notes,
     models_band,
     need_curator,
     number,
@@ -71,7 +72,7 @@ def plot_exact_ranges(exact: pd.DataFrame, *, note: str = "") -> go.Figure:
     cut = f"{MOST_FEATURES} widest of {len(exact)}" if len(shown) < len(exact) else ""
     figure = new_figure(
         _either_sign(exact),
-        " · ".join(filter(None, [cut, "exact, no draws", note])),
+        join_notes(cut, "exact, no draws", note),
     )
     hover = [
         f"<b>{escape(str(name))}</b><br>exact: {number(row['low_outer'])} to "
@@ -94,13 +95,7 @@ def plot_exact_ranges(exact: pd.DataFrame, *, note: str = "") -> go.Figure:
     figure.update_layout(
         barmode="overlay",
         xaxis={"title": "coefficient", "zeroline": True, "zerolinewidth": 1.5},
-        yaxis={
-            "tickmode": "array",
-            "tickvals": np.arange(len(shown)),
-            "ticktext": short_names(shown.index),
-            "range": [-0.6, len(shown) - 0.4],
-            "showgrid": False,
-        },
+        yaxis=row_axis(short_names(shown.index)),
         height=max(360, 150 + 24 * len(shown)),
     )
     return curator_band(figure)
@@ -170,7 +165,7 @@ def plot_ranges(
     chosen = selection_mask(np.flatnonzero(inside), highlight)
     _dots(figure, drawn[inside][:, order], faded=bool(chosen.any()))
     _add_selected(figure, drawn[inside][chosen][:, order])
-    _best(figure, kept)
+    add_best(figure, kept["best"])
     _axes(figure, shown, unit)
     return models_band(figure, models)
 
@@ -258,28 +253,11 @@ def _dots(figure: go.Figure, values: FloatArray, *, faded: bool) -> None:
     )
 
 
-def _best(figure: go.Figure, exact: pd.DataFrame) -> None:
-    figure.add_scatter(
-        x=exact["best"].to_numpy(np.float32),
-        y=np.arange(len(exact)),
-        mode="markers",
-        name="best model",
-        marker={"symbol": "x", "size": 9, "color": BEST_MODEL},
-        hovertemplate="best model: %{x:.4g}<extra></extra>",
-    )
-
-
 def _axes(figure: go.Figure, shown: pd.DataFrame, unit: str) -> None:
     figure.update_layout(
         barmode="overlay",
         xaxis={"title": unit, "zeroline": True, "zerolinewidth": 1.5},
-        yaxis={
-            "tickmode": "array",
-            "tickvals": np.arange(len(shown)),
-            "ticktext": short_names(shown.index),
-            "range": [-0.6, len(shown) - 0.4],
-            "showgrid": False,
-        },
+        yaxis=row_axis(short_names(shown.index)),
         height=max(360, 150 + 24 * len(shown)),
     )
 

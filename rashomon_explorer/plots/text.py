@@ -96,6 +96,11 @@ def cost_text(epsilon: float, delta: float | None = None) -> str:
     return f"ε = {epsilon_text(epsilon)}{at}"
 
 
+def join_notes(*notes: str) -> str:
+    """Join the notes below a title, without the empty ones."""
+    return " · ".join(filter(None, notes))
+
+
 def none_phrase(n_draws: int) -> str:
     """First words of a sentence that no draw lies in a region."""
     return "The one draw does not lie" if n_draws == 1 else f"None of {n_draws:,} draws lies"

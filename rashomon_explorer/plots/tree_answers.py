@@ -30,26 +30,7 @@ _MOST = 18
 
 
 def plot_tree_sizes(sizes: pd.DataFrame, psi: float) -> go.Figure:
-    """Plot the number of trees within every ψ, by leaves.
-
-    Parameters
-    ----------
-    sizes : pandas.DataFrame
-        Counts, with one row per number of leaves and one column per ψ.
-    psi : float
-        Threshold in the title; one of the columns.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        Curator only.
-
-    Examples
-    --------
-    >>> sizes = pd.DataFrame([[0, 1], [1, 9]], index=[1, 2], columns=[0.0, 0.1])
-    >>> plot_tree_sizes(sizes, 0.1).layout.title.text.split("<br>")[0]
-    '10 trees are within ψ = 0.1 of the best'
-    """
+    """Plot the number of trees within every ψ, by leaves."""
     total = int(sizes[psi].sum())
     figure = new_figure(
         f"{total:,} trees are within ψ = {number(psi)} of the best",
@@ -77,27 +58,7 @@ def plot_tree_sizes(sizes: pd.DataFrame, psi: float) -> go.Figure:
 
 
 def plot_tree_flips(flips: pd.Series, psi: float, people: tuple[int, ...] = ()) -> go.Figure:
-    """Plot the share of people with a conflicting prediction within every ψ.
-
-    Parameters
-    ----------
-    flips : pandas.Series
-        Least ψ at which the label of each individual flips.
-    psi : float
-        Threshold in the title.
-    people : tuple of int, optional
-        Individuals to mark.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        Curator only.
-
-    Examples
-    --------
-    >>> plot_tree_flips(pd.Series([0.01, 0.3]), 0.1, (0,)).layout.title.text.split("<br>")[0]
-    '50% of people get a conflicting prediction from some tree within ψ = 0.1'
-    """
+    """Plot the share of people with a conflicting prediction within every ψ."""
     values = np.sort(flips.to_numpy(dtype=float))
     steps = np.unique(values[np.isfinite(values)])
     shares = np.searchsorted(values, steps, side="right") / len(values)
@@ -135,28 +96,7 @@ def plot_tree_flips(flips: pd.Series, psi: float, people: tuple[int, ...] = ()) 
 
 
 def plot_tree_questions(table: pd.DataFrame, psi: float) -> go.Figure:
-    """Plot the least excess loss of trees with and without each question.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        From ``trees.feature_table``.
-    psi : float
-        Threshold in the title.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        Curator only.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.trees import CountedTrees, feature_table
-    >>> counted = CountedTrees([[1, 0], [1, 1], [0, 1]], [1, 1, 0], max_leaves=2)
-    >>> figure = plot_tree_questions(feature_table(counted, 0.1), 0.1)
-    >>> figure.layout.title.text.split("<br>")[0]
-    'Every tree within ψ = 0.1 asks 1 of 2 questions'
-    """
+    """Plot the least excess loss of trees with and without each question."""
     needed = int((table["psi_avoiding"] > psi).sum())
     kept = table.sort_values(["psi_avoiding", "psi_using"], ascending=[False, True], kind="stable")
     shown = kept.iloc[:_MOST][::-1]
@@ -194,34 +134,7 @@ def plot_tree_parity(
     drawn: pd.DataFrame | None = None,
     highlight: Sequence[int] = (),
 ) -> go.Figure:
-    """Plot the least gap between groups by loss of the trees.
-
-    Parameters
-    ----------
-    front : pandas.DataFrame
-        Columns ``beyond``, the excess over the loss of the best tree, and ``gap``; best tree first.
-    psi : float
-        Threshold up to which trees count.
-    label, column : str
-        Label whose rate is compared, and column that defines the groups.
-    exact : bool, default=True
-        Whether no tree lies below the line; otherwise the line is for uniform draws.
-    drawn : pandas.DataFrame, optional
-        The same columns for drawn trees, one dot each; the index names them.
-    highlight : sequence of int
-        Drawn trees to mark with rings.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        Curator only.
-
-    Examples
-    --------
-    >>> front = pd.DataFrame({"beyond": [0.0, 0.01], "gap": [0.2, 0.05]})
-    >>> plot_tree_parity(front, 0.02).layout.title.text.split("<br>")[0]
-    'Within ψ = 0.02 the gap falls from 0.2 to 0.05, for 0.01 of loss'
-    """
+    """Plot the least gap between groups by loss of the trees."""
     how = "exact: no tree does better" if exact else "of 2,000 uniform draws: some trees do better"
     figure = new_figure(
         _finding(front, psi), f"gap of the rate of {escape(label)}, by {escape(column)} · {how}"
@@ -318,25 +231,7 @@ def tree_guarantee_table(planned: TreePlan) -> pd.DataFrame:
 
 
 def plot_tree_guarantee(planned: TreePlan) -> go.Figure:
-    """Plot the guaranteed share of drawn trees within every ψ.
-
-    Parameters
-    ----------
-    planned : TreePlan
-        Plan, known before a row is read.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        P(within ψ) ≥ 1/(1 + (T − 1)·e^(−β(ψ − s))) for T trees; the law is flat up to s.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.mechanisms.planning.trees import plan_trees
-    >>> planned = plan_trees(6907, log_size=14.6, most_leaves=5, psi=0.02, epsilon=0.25)
-    >>> plot_tree_guarantee(planned).layout.title.text.split("<br>")[0]
-    'A drawn tree lies within ψ = 0.02 with probability ≥ 89%'
-    """
+    """Plot the guaranteed share of drawn trees within every ψ."""
     table = tree_guarantee_table(planned)
     psis, shares = table.index.to_numpy(), table["at least"].to_numpy()
     finding = f"A drawn tree lies within ψ = {number(planned.psi)} with probability "

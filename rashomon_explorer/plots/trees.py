@@ -6,14 +6,17 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
 from rashomon_explorer.measures.decomposition.estimates import hit_interval
 from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
+from rashomon_explorer.plots.bars import add_bars, row_axis
 from rashomon_explorer.plots.registry import BOTH, TREES, FigureSpec
 from rashomon_explorer.plots.text import (
     cost_text,
+    join_notes,
     models_band,
     number,
     percent,
@@ -305,7 +308,7 @@ def plot_tree_use(models: PredictorSet | ReleasedTrees) -> go.Figure:
     shown = table.iloc[:_MOST].iloc[::-1]
     cut = f"{_MOST} most asked of {len(table)} questions" if len(table) > _MOST else ""
     drawn = plural(models.n_draws, "tree")
-    told = " · ".join(filter(None, [drawn, "dark: asked first", cut]))
+    told = join_notes(drawn, "dark: asked first", cut)
     figure = new_figure(_title(table), told, height=max(300, 150 + 24 * len(shown)))
     first = (shown["first"] / max(1, models.n_draws)).to_numpy()
     places = list(range(len(shown)))
@@ -315,16 +318,8 @@ def plot_tree_use(models: PredictorSet | ReleasedTrees) -> go.Figure:
         for words, row in shown.iterrows()
     ]
     for values, colour, name in ((shown["share"].to_numpy(), SKY, "asked"), (first, BLUE, "first")):
-        figure.add_bar(
-            orientation="h",
-            y=places,
-            x=values,
-            width=0.6,
-            marker={"color": colour, "line": {"width": 0}},
-            name=name,
-            hovertext=hover,
-            hovertemplate="%{hovertext}<extra></extra>",
-        )
+        look = {"width": 0.6, "marker": {"color": colour}, "name": name}
+        add_bars(figure, np.zeros(len(values)), values, hover, **look)
     if "low" in shown:
         share = shown["share"]
         figure.add_scatter(
@@ -345,13 +340,7 @@ def plot_tree_use(models: PredictorSet | ReleasedTrees) -> go.Figure:
     figure.update_layout(
         barmode="overlay",
         xaxis={"title": "share of the trees", "tickformat": ".0%", "range": [0, 1.02]},
-        yaxis={
-            "tickmode": "array",
-            "tickvals": places,
-            "ticktext": [escape(short_question(str(words), _LETTERS)) for words in shown.index],
-            "range": [-0.6, len(shown) - 0.4],
-            "showgrid": False,
-        },
+        yaxis=row_axis([escape(short_question(str(words), _LETTERS)) for words in shown.index]),
     )
     return trees_band(figure, models)
 

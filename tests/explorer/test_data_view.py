@@ -10,8 +10,7 @@ from sklearn.utils import Bunch
 from rashomon_explorer.data import Categorical, Numeric
 from rashomon_explorer.data import catalog as openml
 from rashomon_explorer.explorer.panels.data import OPENML
-from rashomon_explorer.plots import plot_column
-from rashomon_explorer.plots.columns import column_table
+from rashomon_explorer.plots.columns import column_table, plot_column
 
 
 def test_every_row_is_counted_once_within_the_declared_bounds():

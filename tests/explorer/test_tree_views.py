@@ -11,8 +11,7 @@ from rashomon_explorer.data import TableSchema, YesNo
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.family import names_in_words
 from rashomon_explorer.explorer.streamed_table import tree_rows
-from rashomon_explorer.plots import plot_tree_guarantee
-from rashomon_explorer.plots.tree_answers import tree_guarantee_table
+from rashomon_explorer.plots.tree_answers import plot_tree_guarantee, tree_guarantee_table
 
 
 @pytest.fixture(scope="module")
