@@ -45,3 +45,15 @@ def several(rows):
 def regression(rows):
     fitted = RashomonRegressor(epsilon=20.0, random_state=0, **EXACT)
     return fitted.fit(rows.X, rows.target).rashomon_set_
+
+
+def trace_of(figure, name):
+    """The only trace of this name."""
+    found = [trace for trace in figure.data if trace.name == name]
+    assert len(found) == 1, [trace.name for trace in figure.data]
+    return found[0]
+
+
+def band_of(figure):
+    """Words of a figure's band."""
+    return next(shape for shape in figure.layout.shapes if shape.name == "band").label.text

@@ -9,17 +9,7 @@ from rashomon_explorer.mechanisms.bounds import convex_law
 from rashomon_explorer.mechanisms.bounds.law import quadratic_law
 from rashomon_explorer.plots.guarantees import plot_bounds
 from rashomon_explorer.plots.text import at_least, at_most
-from rashomon_explorer.privacy.notions import no_guarantee
-
-
-def _trace(figure, name):
-    found = [trace for trace in figure.data if trace.name == name]
-    assert len(found) == 1, [trace.name for trace in figure.data]
-    return found[0]
-
-
-def _band(figure):
-    return next(shape for shape in figure.layout.shapes if shape.name == "band").label.text
+from tests.plots.conftest import trace_of
 
 
 def _share_at(trace, place):
@@ -27,36 +17,25 @@ def _share_at(trace, place):
     return trace.y[np.searchsorted(trace.x, place, side="right") - 1]
 
 
-def test_it_is_a_curator_figure_and_refuses_a_release(models):
-    figure = plot_bounds(models)
-    assert figure.layout.meta["view"] == "curator"
-    assert _band(figure).startswith("curator view: not private")
-    with pytest.raises(TypeError, match=r"plot_bounds .* needs a RashomonSet, got ReleasedSet"):
-        plot_bounds(models.release())
-    unprotected = plot_bounds(replace(models, guarantee=no_guarantee("bounds were learnt")))
-    assert unprotected.layout.meta["view"] == "none"
-    assert _band(unprotected).startswith("no privacy guarantee")
-
-
 @pytest.mark.parametrize("kind", ["models", "regression"])
 def test_measured_and_promised_stand_where_they_are(kind, request):
     given = request.getfixturevalue(kind)
     figure = plot_bounds(given)
     law = convex_law(p=4, beta=given.beta, psi=given.psi)
-    draws = _trace(figure, "draws")
+    draws = trace_of(figure, "draws")
     for place in np.quantile(given.excess, [0.2, 0.6]) * (1 + 1e-4):
         assert _share_at(draws, place) == pytest.approx(np.mean(given.excess <= place))
     for name, expected in (
         ("guaranteed, at least", law),
         ("a quadratic loss", quadratic_law(p=4, beta=given.beta, psi=given.psi)),
     ):
-        curve = _trace(figure, name)
+        curve = trace_of(figure, name)
         np.testing.assert_allclose(curve.y, expected.cdf(curve.x), atol=1e-5)
         assert np.all(np.diff(curve.y) >= 0)
-    assert tuple(_trace(figure, "measured").y) == (given.hit_rate, 0)
-    assert _trace(figure, "measured").x[1] == pytest.approx(given.excess.mean())
-    assert tuple(_trace(figure, "guaranteed").x) == (given.psi, law.mean)
-    assert _trace(figure, "guaranteed").y[0] == given.plan.hit_rate_bound
+    assert tuple(trace_of(figure, "measured").y) == (given.hit_rate, 0)
+    assert trace_of(figure, "measured").x[1] == pytest.approx(given.excess.mean())
+    assert tuple(trace_of(figure, "guaranteed").x) == (given.psi, law.mean)
+    assert trace_of(figure, "guaranteed").y[0] == given.plan.hit_rate_bound
     assert law.mean == pytest.approx(given.plan.excess_bound, rel=1e-12)
     assert f"guaranteed {at_least(law.hit_rate)}" in figure.layout.title.text
     assert f"guaranteed {at_most(law.mean)}" in figure.layout.title.text
@@ -65,8 +44,8 @@ def test_measured_and_promised_stand_where_they_are(kind, request):
 def test_the_band_of_chance_holds_the_steps_and_narrows(models):
     def width(given):
         figure = plot_bounds(given)
-        upper, lower = _trace(figure, "upper"), _trace(figure, "chance, 95 %")
-        draws = _trace(figure, "draws")
+        upper, lower = trace_of(figure, "upper"), trace_of(figure, "chance, 95 %")
+        draws = trace_of(figure, "draws")
         assert np.all(np.asarray(lower.y) <= np.asarray(draws.y))
         assert np.all(np.asarray(upper.y) >= np.asarray(draws.y))
         return float(np.max(np.subtract(upper.y, lower.y)))
@@ -79,7 +58,7 @@ def test_draws_that_break_the_promise_are_seen(models):
     worse = replace(models, losses=models.minimum.value + models.psi + np.full(12, 1.0))
     figure = plot_bounds(worse)
     promised = convex_law(p=4, beta=models.beta, psi=models.psi)
-    upper = _trace(figure, "upper")
+    upper = trace_of(figure, "upper")
     assert _share_at(upper, models.psi + 0.5) < promised.cdf(models.psi + 0.5)
     assert "in the set 0%" in figure.layout.title.text
 
@@ -105,7 +84,7 @@ def test_many_draws_are_drawn_with_few_steps(models):
     many = replace(
         models, coef=np.tile(models.coef, (1000, 1)), losses=np.tile(models.losses, 1000)
     )
-    assert len(_trace(plot_bounds(many), "draws").x) <= 2002
+    assert len(trace_of(plot_bounds(many), "draws").x) <= 2002
 
 
 @pytest.mark.parametrize(

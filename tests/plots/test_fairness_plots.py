@@ -8,14 +8,9 @@ import pytest
 from rashomon_explorer import plots
 from rashomon_explorer.measures import fairness_audit
 from rashomon_explorer.privacy.notions import no_guarantee
+from tests.plots.conftest import trace_of
 
 MAKERS = {"frontier": plots.plot_frontier, "range": plots.plot_fairness_range}
-
-
-def _trace(figure, name):
-    found = [trace for trace in figure.data if trace.name == name]
-    assert len(found) == 1, [trace.name for trace in figure.data]
-    return found[0]
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +32,7 @@ def test_the_frontier_figure_shows_every_model_and_its_marks(audit):
     gap = "equalized_odds_difference"
     ringed = int(audit.table.index[1])
     figure = plots.plot_frontier(audit, gap, highlight=[ringed])
-    dots, line = _trace(figure, "draw"), _trace(figure, "frontier")
+    dots, line = trace_of(figure, "draw"), trace_of(figure, "frontier")
     np.testing.assert_allclose(dots.x, audit.table[gap], rtol=1e-6)
     np.testing.assert_allclose(dots.y, audit.table["accuracy"], rtol=1e-6)
     assert dots.customdata.tolist() == audit.table.index.tolist()
@@ -45,7 +40,7 @@ def test_the_frontier_figure_shows_every_model_and_its_marks(audit):
     steps = audit.frontier(gap)
     np.testing.assert_allclose(line.x, steps[gap].iloc[::-1], rtol=1e-6)
     assert (np.diff(line.x) > 0).all()
-    best, fairest = _trace(figure, "best model"), _trace(figure, "least unfair")
+    best, fairest = trace_of(figure, "best model"), trace_of(figure, "least unfair")
     assert (best.x[0], best.y[0]) == (audit.best[gap], audit.best["accuracy"])
     assert fairest.x[0] == audit.table[gap].min()
     assert "selected on these rows" in figure.layout.title.text
@@ -54,12 +49,12 @@ def test_the_frontier_figure_shows_every_model_and_its_marks(audit):
 
 def test_the_range_figure_shows_inner_bounds(audit):
     figure = plots.plot_fairness_range(audit, highlight=[int(audit.table.index[0])])
-    bars, ranges = _trace(figure, "range over the models"), audit.ranges().iloc[::-1]
+    bars, ranges = trace_of(figure, "range over the models"), audit.ranges().iloc[::-1]
     np.testing.assert_allclose(np.asarray(bars.base, float), ranges["low"], rtol=1e-5)
     np.testing.assert_allclose(np.add(bars.base, bars.x).astype(float), ranges["high"], rtol=1e-5)
-    np.testing.assert_allclose(_trace(figure, "best model").x, ranges["best"], rtol=1e-5)
-    assert len(_trace(figure, "draw").x) == len(audit.table) * len(ranges)
-    assert len(_trace(figure, "selected draws").x) == len(ranges)
+    np.testing.assert_allclose(trace_of(figure, "best model").x, ranges["best"], rtol=1e-5)
+    assert len(trace_of(figure, "draw").x) == len(audit.table) * len(ranges)
+    assert len(trace_of(figure, "selected draws").x) == len(ranges)
     assert "inner bounds" in figure.layout.title.text
     assert figure.layout.yaxis.ticktext[-1] == "demographic parity"
 

@@ -1,7 +1,5 @@
 """Figures of importance over the set: what they show and who may see them."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -13,14 +11,8 @@ from rashomon_explorer.measures import (
     model_reliance,
 )
 from rashomon_explorer.plots import importance
-from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.problem.problem import Problem
-
-
-def _trace(figure, name):
-    found = [trace for trace in figure.data if trace.name == name]
-    assert len(found) == 1, [trace.name for trace in figure.data]
-    return found[0]
+from tests.plots.conftest import trace_of
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +21,7 @@ def table(rows):
     return model_class_reliance(problem, psi=0.01, feature_names=list(rows.X))
 
 
-def test_the_cloud_is_the_measured_one_and_a_release_cannot_make_it(models, rows):
+def test_the_cloud_is_the_measured_one(models, rows):
     outside, inside = models.excess.argmax(), models.excess.argmin()
     figure = plots.plot_importance_cloud(models, rows.X, rows.y, highlight=[outside, inside])
     cloud = importance_cloud(models.inside(), rows.X, rows.y)
@@ -39,10 +31,6 @@ def test_the_cloud_is_the_measured_one_and_a_release_cannot_make_it(models, rows
     assert figure.layout.meta["view"] == "curator"
     ringed = figure.data[0].marker.size == 10
     assert figure.data[0].customdata[ringed].tolist() == [inside]
-    with pytest.raises(TypeError, match="needs a RashomonSet, got ReleasedSet"):
-        plots.plot_importance_cloud(models.release(), rows.X, rows.y)
-    unprotected = replace(models, guarantee=no_guarantee("bounds were learnt"))
-    assert plots.plot_importance_cloud(unprotected, rows.X, rows.y).layout.meta["view"] == "none"
     with pytest.raises(ValueError, match="at least two features"):
         plots.plot_importance_cloud(models, rows.X, rows.y, features=["age"])
 
@@ -59,7 +47,7 @@ def test_distribution_curves_are_its_shares():
     found = importance_distribution([rng.normal(size=(9, 8)) + range(8)], list("abcdefgh"))
     figure = plots.plot_importance_distribution(found)
     assert [trace.name for trace in figure.data] == list("hgfedc")
-    curve = _trace(figure, "h")
+    curve = trace_of(figure, "h")
     np.testing.assert_allclose(curve.y, found.cdf(np.asarray(curve.x, float) + 1e-6)["h"])
     assert figure.layout.meta["view"] == "curator"
     assert "6 most important of 8" in figure.layout.title.text
@@ -73,11 +61,11 @@ def test_limits_hold_what_is_attained_and_the_draws(table, rows, regression):
         ("no model exceeds", "lower", "upper"),
         ("some model attains", "lower_attained", "upper_attained"),
     ):
-        bar = _trace(figure, name)
+        bar = trace_of(figure, name)
         base = np.asarray(bar.base, dtype=float)
         np.testing.assert_allclose(base, table[low][::-1], rtol=1e-5, atol=1e-7)
         np.testing.assert_allclose(base + bar.x, table[high][::-1], rtol=1e-5, atol=1e-7)
-    dots = _trace(figure, "draws")
+    dots = trace_of(figure, "draws")
     assert np.abs(dots.y - np.round(dots.y)).max() < 0.2
     top = dots.x[np.round(dots.y) == 2]
     np.testing.assert_allclose(np.sort(top), np.sort(draws["age"]), rtol=1e-5)

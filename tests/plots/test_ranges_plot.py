@@ -9,6 +9,7 @@ from rashomon_explorer import plots
 from rashomon_explorer.measures import draws_in_range, exact_coefficient_ranges, exact_score_ranges
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.problem.problem import Problem
+from tests.plots.conftest import trace_of
 
 
 @pytest.fixture(scope="module")
@@ -20,17 +21,11 @@ def exact(rows, models):
     )
 
 
-def _trace(figure, name):
-    found = [trace for trace in figure.data if trace.name == name]
-    assert len(found) == 1, [trace.name for trace in figure.data]
-    return found[0]
-
-
 def test_bars_are_exact_ranges_widest_above_and_dots_lie_inside(models, exact):
     figure = plots.plot_ranges(models, exact[1])
     widest = (exact[1]["high_outer"] - exact[1]["low_outer"]).sort_values()
     assert list(figure.layout.yaxis.ticktext) == list(widest.index)
-    bar, dots = _trace(figure, "exact range"), _trace(figure, "draw")
+    bar, dots = trace_of(figure, "exact range"), trace_of(figure, "draw")
     low, high = np.array(bar.base), np.array(bar.base) + np.array(bar.x)
     where = np.array(dots.y, dtype=int)
     assert (dots.x >= low[where] - 1e-5).all() and (dots.x <= high[where] + 1e-5).all()
@@ -38,7 +33,7 @@ def test_bars_are_exact_ranges_widest_above_and_dots_lie_inside(models, exact):
     assert len(dots.x) == len(widest) * inside.sum()
     order = list(exact[1].index.get_indexer(widest.index))
     np.testing.assert_allclose(
-        _trace(figure, "best model").x, models.best[order], rtol=1e-3, atol=1e-3
+        trace_of(figure, "best model").x, models.best[order], rtol=1e-3, atol=1e-3
     )
     assert f"{int(inside.sum())} of 12 draws inside the set" in figure.layout.title.text
 

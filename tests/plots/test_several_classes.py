@@ -13,12 +13,7 @@ from rashomon_explorer.measures import (
 )
 from rashomon_explorer.plots.coefficients import coefficients_table, default_axes
 from rashomon_explorer.plots.people import people_table
-
-
-def _trace(figure, name):
-    found = [trace for trace in figure.data if trace.name == name]
-    assert len(found) == 1, [trace.name for trace in figure.data]
-    return found[0]
+from tests.plots.conftest import trace_of
 
 
 def test_parameters_are_named_by_class_and_feature(several):
@@ -29,8 +24,8 @@ def test_parameters_are_named_by_class_and_feature(several):
     assert list(coefficients_table(models.release()).columns) == list(names)
     assert not any("intercept" in axis for axis in default_axes(models))
     figure = plots.plot_coefficients(models, "top: age", "mid: intercept")
-    np.testing.assert_allclose(_trace(figure, "draw").x, models.coef[:, 4], rtol=1e-6)
-    np.testing.assert_allclose(_trace(figure, "draw").y, models.coef[:, 3], rtol=1e-6)
+    np.testing.assert_allclose(trace_of(figure, "draw").x, models.coef[:, 4], rtol=1e-6)
+    np.testing.assert_allclose(trace_of(figure, "draw").y, models.coef[:, 3], rtol=1e-6)
     released = plots.plot_released_coefficients(models.release(), "top: age", "mid: luck")
     assert released.layout.xaxis.title.text == "coefficient of top: age"
     for figure in (
@@ -72,8 +67,8 @@ def test_people_have_the_probability_of_the_best_models_class(several, rows):
 
 
 def test_losses_and_bounds_know_nothing_of_classes(several):
-    assert len(_trace(plots.plot_losses(several.models), "draw").x) == 12
-    assert _trace(plots.plot_bounds(several.models), "measured").y[0] == several.models.hit_rate
+    assert len(trace_of(plots.plot_losses(several.models), "draw").x) == 12
+    assert trace_of(plots.plot_bounds(several.models), "measured").y[0] == several.models.hit_rate
 
 
 def test_ranges_of_several_classes_are_those_of_each(several, rows):
