@@ -151,13 +151,7 @@ class Column:
 
     @classmethod
     def from_dict(cls, name: str, values: Mapping[str, Any]) -> Self:
-        """Create a column from plain values.
-
-        Raises
-        ------
-        DataError
-            If a value is unknown, missing or invalid.
-        """
+        """Create a column from plain values."""
         known = [field.name for field in fields(cls) if field.name != "name"]
         for field in values:
             if field not in known:

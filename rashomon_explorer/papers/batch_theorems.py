@@ -82,11 +82,8 @@ def cyclic_strongly_convex_renyi(
 ) -> Guarantee:
     """Guarantee for the last iterate by Rényi divergences, which Table 1 compares with Theorem 4.5.
 
-    R_α ≤ (α/2)(L/(bσ))²(1 + c^(l−1) (1 − c²)/(1 − c^l)² · (1 − c^(l(E−1)))). The paper does not
-    print the formula of its column "RDP"; this one reproduces its three figures to the last digit,
-    with the conversion of Canonne, Kamath and Steinke (2020). It is valid because it exceeds αμ²/2
-    for the μ of :func:`cyclic_strongly_convex`, which has c^(2l−2) ≤ c^(l−1) and divides by
-    1 + c^(l(E−1)). It is therefore never better than that theorem.
+    R_α ≤ (α/2)(L/(bσ))²(1 + c^(l−1) (1 − c²)/(1 − c^l)² · (1 − c^(l(E−1)))). The paper prints no
+    formula for its column "RDP"; this one reproduces its figures, above αμ²/2 of Theorem 4.5.
     """
     sharper = cyclic_strongly_convex(
         sensitivity=sensitivity,
@@ -188,9 +185,8 @@ def sgd_strongly_convex(
 
         G(2√2 s (c^(t−τ+1) − c^t)/(1 − c)) ⊗ C_{b/n}(G(2√2 s)) ⊗ C_{b/n}(G(2s))^⊗(t−τ)
 
-    (Theorem 4.9 of Bok, Su and Altschuler 2024). At τ = 0 the paper's first term is not
-    positive, and τ = 1 has a better bound. The result is valid for every τ. The search for a good
-    τ approximates sampled steps by their central limit; the result does not.
+    (Theorem 4.9 of Bok, Su and Altschuler 2024). The result is valid for every τ; the search for a
+    good τ approximates sampled steps by their central limit.
     """
     check_batch(batch_size, n)
     _check_steps(n_steps)

@@ -93,9 +93,8 @@ _STRONG = "both energies are strongly convex and smooth"
 def lmc(*, sensitivity: float, ridge: float, smoothness: float, step_size: float) -> Guarantee:
     """Guarantee for the last iterate of X ← X − η∇F(X) + N(0, 2η), for any number of steps.
 
-    μ = √((2 − ηm)/2) S/√m for η ≤ 2/(M + m) (Proposition 5.1 of Bok, Su and Altschuler 2024). It
-    also holds for the chain's stationary distribution (Corollary 5.2), and is tight there. At
-    inverse temperature β, F = β𝓛: multiply ``sensitivity``, ``ridge`` and ``smoothness`` by β.
+    μ = √((2 − ηm)/2) S/√m for η ≤ 2/(M + m) (Proposition 5.1 of Bok, Su and Altschuler 2024); tight
+    for the stationary distribution (Corollary 5.2). At inverse temperature β scale S, m and M by β.
     """
     mu = _stationary(sensitivity, ridge, smoothness, step_size)
     return state(mu, "Proposition 5.1", _STRONG, NO_JUMPS, LAST_ONLY)
@@ -328,13 +327,9 @@ def bilevel_instance_excess(temperature: float, slopes: FloatArray, diameter: fl
 def log_sobolev_constant(*, beta: float, m: float, psi: float = 0.0, width: float = 0.0) -> float:
     """Lower bound on the log-Sobolev constant c of a thresholded Gibbs distribution.
 
-    Lemma D.4 of Ganesh, Thakurta and Upadhyay (2023): βm·exp(−βψ) for βψ ≤ 1 and m/(eψ) beyond,
-    the largest aβm·exp(−aβψ) over 0 ≤ a ≤ 1. The mixture of a share a of the loss with the
-    thresholded loss is aβm-strongly convex (Bakry–Émery), and the oscillation of the rest is aβψ
-    (Holley–Stroock). The paper prints the latter with a supremum, which would add a factor 2 to the
-    exponent; the oscillation is valid and is used here, and losses need not be nonnegative. With a
-    smooth threshold of width s the rest oscillates by aβ(ψ + s/2), which replaces aβψ (own
-    derivation).
+    Lemma D.4 of Ganesh, Thakurta and Upadhyay (2023): βm·exp(−βψ) for βψ ≤ 1 and m/(eψ) beyond, by
+    the oscillation, where the paper prints a supremum. A smooth threshold of width s replaces ψ by
+    ψ + s/2 (own derivation).
     """
     check_strong_convexity(m, "Lemma D.4 of Ganesh, Thakurta and Upadhyay (2023)")
     check_positive(beta=beta)
@@ -345,10 +340,8 @@ def log_sobolev_constant(*, beta: float, m: float, psi: float = 0.0, width: floa
 def start_divergence(*, beta: float, L: float, diameter: float, psi: float = 0.0) -> float:
     """Bound β·max(L·diameter − ψ, 0) on the KL divergence from a uniform start to the target.
 
-    The density of the uniform distribution relative to the Gibbs distribution is at most exp(max
-    energy − min energy), and the loss rises by at most L·diameter. Equation (8) of Ganesh, Thakurta
-    and Upadhyay (2023) has 2βL·diameter, for which their Lemma D.5 would need a 4 instead of its 2;
-    with this bound the 2 is enough.
+    Equation (8) of Ganesh, Thakurta and Upadhyay (2023) has 2βL·diameter, for which their Lemma D.5
+    would need a 4 instead of its 2.
     """
     check_positive(beta=beta, L=L, diameter=diameter)
     check_nonnegative(psi=psi)
@@ -358,11 +351,8 @@ def start_divergence(*, beta: float, L: float, diameter: float, psi: float = 0.0
 def mixing_time(*, c: float, divergence: float, distance: float) -> float:
     """Time after which the diffusion is within total variation ``distance`` of its target.
 
-    log(KL₀/(2λ²))/(2c): KL falls as exp(−2ct) (Theorem 4 of Vempala and Wibisono 2019, Lemma D.3 of
-    Ganesh, Thakurta and Upadhyay 2023, whose Lemma D.5 has this time for λ = δ/2), and
-    TV ≤ √(KL/2) (Pinsker). This is continuous time: N steps of size h take time Nh, and their
-    discretisation error is not included. No such distance makes a draw pure ε-DP; the guarantee
-    of a chain is that of its path.
+    log(KL₀/(2λ²))/(2c), as KL falls as exp(−2ct) and TV ≤ √(KL/2) (Lemmas D.3 and D.5 of Ganesh,
+    Thakurta and Upadhyay 2023). Continuous time, without the error of steps; no guarantee uses it.
     """
     check_positive(c=c, distance=distance)
     check_nonnegative(divergence=divergence)

@@ -137,15 +137,8 @@ class TradeOff(ABC):
 def envelope(alpha: ArrayLike, epsilon: FloatArray, delta: FloatArray) -> FloatArray:
     """β(α) = max over ε ≥ 0 of {1 − δ − e^ε α, e^(−ε)(1 − δ − α), 0}.
 
-    It is the largest symmetric trade-off function that (ε, δ) pairs prove (Dong, Roth and Su 2022,
-    Proposition 2.12). Each line is a valid bound, so their maximum is one on any grid. Both
-    families come from the same pairs. Two one-sided curves joined where they meet could put the
-    power of a test below its level; this envelope never exceeds 1 − α.
-
-    Examples
-    --------
-    >>> float(envelope(0.25, np.array([0.0, 1.0]), np.array([0.5, 0.25])).round(6))
-    0.25
+    Largest symmetric trade-off function that (ε, δ) pairs prove (Dong, Roth and Su 2022,
+    Proposition 2.12). Each line is a bound, so their maximum is one on any grid, at most 1 − α.
     """
     alpha = type_one_errors(alpha)
     result = np.empty(alpha.size)

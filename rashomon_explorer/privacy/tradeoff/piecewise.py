@@ -100,13 +100,7 @@ class Piecewise(TradeOff):
 
 
 def hull(alpha: ArrayLike, beta: ArrayLike, *, relation: str = REPLACE) -> Piecewise:
-    """Largest trade-off function below the points (α, β): their convex minorant.
-
-    Examples
-    --------
-    >>> hull([0.0, 0.5, 0.5, 1.0], [1.0, 0.2, 0.6, 0.0]).corners
-    ((0.0, 1.0), (0.5, 0.2), (1.0, 0.0))
-    """
+    """Largest trade-off function below the points (α, β): their convex minorant."""
     alpha, beta = np.ravel(np.asarray(alpha, float)), np.ravel(np.asarray(beta, float))
     points = {(0.0, 1.0), (1.0, 0.0), *zip(alpha.tolist(), beta.tolist(), strict=True)}
     corners: list[tuple[float, float]] = []
