@@ -17,10 +17,9 @@ from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.sets import scores as scoring
 from rashomon_explorer.sets.base import CuratorSet, ModelSet, Places
 from rashomon_explorer.sets.files import written_as
-from rashomon_explorer.sets.models import written
+from rashomon_explorer.sets.models import Models, written
 from rashomon_explorer.sets.models.fitted import (
     FittedModels,
-    Models,
     StoredPredictions,
     class_codes,
     fingerprint,

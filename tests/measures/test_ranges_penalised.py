@@ -245,7 +245,7 @@ def test_a_problem_is_declared_by_a_rashomon_estimator_only():
     with pytest.raises(TypeError, match="fitted Rashomon estimator, got 3"):
         declared_problem(3, X, Y)
     fitted = RashomonClassifier(n_draws=3, random_state=0).fit(scale(X) / 4, Y)
-    with pytest.raises(ValueError, match=r"classes \[0, 1\], got 5"):
+    with pytest.raises(ValueError, match=r"y holds the class 5, which is not in \[0, 1\]"):
         declared_problem(fitted, scale(X) / 4, np.full(60, 5))
     with pytest.raises(ValueError, match="the rows give 3 parameters, the draws 4"):
         declared_problem(fitted, X[:, :2], Y)

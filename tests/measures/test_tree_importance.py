@@ -22,8 +22,7 @@ from rashomon_explorer.measures import (
     tree_shap,
 )
 from rashomon_explorer.measures.reliance import switching_loss
-from rashomon_explorer.sets.models import Split
-from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf
+from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Split
 from rashomon_explorer.sets.sources.trees import tree_set
 from rashomon_explorer.trees import CountedTrees
 

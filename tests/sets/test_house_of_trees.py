@@ -16,8 +16,7 @@ from rashomon_explorer.release.losses import ClippedShare
 from rashomon_explorer.release.run import _public
 from rashomon_explorer.report import report
 from rashomon_explorer.sets import from_timbertrek
-from rashomon_explorer.sets.models import Split
-from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf
+from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Split
 from rashomon_explorer.trees import CountedTrees
 
 

@@ -17,8 +17,7 @@ import pytest
 
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.sets import from_timbertrek, from_treefarms
-from rashomon_explorer.sets.models import Split
-from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf
+from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Split
 
 LEVELS = (4, 4, 4, 3, 3, 3)
 

@@ -6,8 +6,7 @@ from sklearn.tree import export_text
 from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer.sets import from_predictions, from_treefarms
-from rashomon_explorer.sets.models import Split
-from rashomon_explorer.sets.models.trees import Leaf
+from rashomon_explorer.sets.models.trees import Leaf, Split
 from rashomon_explorer.sets.models.written import as_dot, as_sklearn, as_text
 from rashomon_explorer.trees import CountedTrees
 

@@ -4,8 +4,7 @@ from itertools import product
 
 import numpy as np
 
-from rashomon_explorer.sets.models import Split
-from rashomon_explorer.sets.models.trees import Leaf
+from rashomon_explorer.sets.models.trees import Leaf, Split
 
 
 def listed(features, leaves, depth, n_labels=2):

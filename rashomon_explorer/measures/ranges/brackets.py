@@ -22,6 +22,7 @@ from rashomon_explorer.rows.workers import resolve_workers
 _WIDE = 1e-3
 
 
+@one_blas_thread()
 def brackets(
     problem: ConvexProblem,
     psi: float,
@@ -30,17 +31,6 @@ def brackets(
     decided: Decide | None = None,
 ) -> Extents:
     """Bracket max a·(ϑ − θ*) over G = {θ ∈ C : L(θ) ≤ L(θ*) + ψ} for columns a of (p, K)."""
-    with one_blas_thread():
-        return _brackets(problem, psi, directions, tolerance, decided)
-
-
-def _brackets(
-    problem: ConvexProblem,
-    psi: float,
-    directions: FloatArray,
-    tolerance: float,
-    decided: Decide | None,
-) -> Extents:
     check_positive(psi=psi)
     psi = float(psi)
     best = problem.minimum
@@ -161,12 +151,6 @@ class Past:
         return np.asarray((inner > need) | (outer < need))
 
 
-@dataclass(frozen=True)
-class _Part:
-    directions: FloatArray
-    decided: Past | None
-
-
 def bracketed(
     problem: ConvexProblem,
     psi: float,
@@ -179,7 +163,11 @@ def bracketed(
 ) -> Extents:
     """Apply :func:`brackets`, in this process or by joblib or an executor."""
     starts = range(0, max(directions.shape[1], 1), _COLUMNS)
-    parts = [_part(directions, decided, slice(low, low + _COLUMNS)) for low in starts]
+    columns = [slice(low, low + _COLUMNS) for low in starts]
+    parts = [
+        (directions[:, some], None if decided is None else Past(decided.need[some]))
+        for some in columns
+    ]
     what = (psi, tolerance)
     if n_jobs is None and executor is None:
         found: Iterator[Extents] = (_bracket(problem, what, part) for part in parts)
@@ -190,10 +178,9 @@ def bracketed(
     return Extents(np.concatenate(inner), np.concatenate(outer), np.concatenate(points, axis=1))
 
 
-def _part(directions: FloatArray, decided: Past | None, columns: slice) -> _Part:
-    return _Part(directions[:, columns], None if decided is None else Past(decided.need[columns]))
-
-
-def _bracket(problem: ConvexProblem, what: tuple[float, float], part: _Part) -> Extents:
+def _bracket(
+    problem: ConvexProblem, what: tuple[float, float], part: tuple[FloatArray, Past | None]
+) -> Extents:
     psi, tolerance = what
-    return brackets(problem, psi, part.directions, tolerance, part.decided)
+    directions, decided = part
+    return brackets(problem, psi, directions, tolerance, decided)

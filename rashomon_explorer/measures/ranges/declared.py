@@ -21,6 +21,7 @@ from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.coercion import chunks_with_targets, is_chunked
 from rashomon_explorer.rows.steps import NumericStep, ScaleStep
 from rashomon_explorer.sets import RashomonSet
+from rashomon_explorer.sets.models.fitted import class_codes
 
 
 def declared_problem(
@@ -203,11 +204,7 @@ def _targets(models: RashomonSet, y: NDArray[Any]) -> FloatArray:
         low, high = models.target_bounds
         clipped = np.clip(y.astype(float), low, high)
         return np.asarray((clipped - (low + high) / 2) / ((high - low) / 2))
-    place = {label: code for code, label in enumerate(models.classes)}
-    strange = [label for label in y.tolist() if label not in place]
-    if strange:
-        raise ValueError(f"y must hold the classes {[*place]}, got {strange[0]!r}")
-    codes = np.array([place[label] for label in y.tolist()], dtype=float)
+    codes = class_codes(y, models.classes, "y").astype(float)
     return codes if models.link == "softmax" else 2 * codes - 1
 
 

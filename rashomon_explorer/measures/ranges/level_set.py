@@ -11,21 +11,6 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.problem.domains import Domain
 
 
-class Reach(Protocol):
-    """A bounded set that contains the level set."""
-
-    @property
-    def radius(self) -> float:
-        """Upper bound on ‖θ‖ for models; infinite if there is none."""
-        ...
-
-    def least_bound(
-        self, direction: FloatArray, gradient: FloatArray, room: FloatArray
-    ) -> FloatArray:
-        """Minimum over λ ≥ 0 of λ·room + max over the set of (a − λg)·(ϑ − θ*), shape (K,)."""
-        ...
-
-
 @dataclass(frozen=True)
 class BallReach:
     """Models with ‖θ‖ ≤ radius, the problem's domain or a ball around it."""
@@ -36,7 +21,7 @@ class BallReach:
     def least_bound(
         self, direction: FloatArray, gradient: FloatArray, room: FloatArray
     ) -> FloatArray:
-        """Minimum of λ(room + g·θ*) + R‖a − λg‖ − a·θ*, shape (K,)."""
+        """Minimum over λ ≥ 0 of λ(room + g·θ*) + R‖a − λg‖ − a·θ*, shape (K,)."""
         bound = least_shifted_norm(direction, gradient, room + self.centre @ gradient, self.radius)
         return np.asarray(bound - self.centre @ direction)
 
@@ -56,9 +41,13 @@ class EllipsoidReach:
     def least_bound(
         self, direction: FloatArray, gradient: FloatArray, room: FloatArray
     ) -> FloatArray:
-        """Minimum of λ·room + extent·‖Wᵀ(a − λg)‖, shape (K,)."""
+        """Minimum over λ ≥ 0 of λ·room + extent·‖Wᵀ(a − λg)‖, shape (K,)."""
         a, g = self.whiten.T @ direction, self.whiten.T @ gradient
         return least_shifted_norm(a, g, room, self.extent)
+
+
+Reach = BallReach | EllipsoidReach
+"""A bounded set with ``radius``, an upper bound on ‖θ‖, that contains the level set."""
 
 
 def least_shifted_norm(

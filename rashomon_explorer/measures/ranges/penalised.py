@@ -138,11 +138,8 @@ class PenalisedProblem:
         return _ROUNDING * (1 + abs(self.minimum.value))
 
     @cached_property
+    @one_blas_thread()
     def _certified(self) -> _Certified:
-        with one_blas_thread():
-            return self._solved()
-
-    def _solved(self) -> _Certified:
         place = Place.of(self._objective, np.zeros(self.p))
         for _ in range(_MOST_STEPS):
             step = np.linalg.lstsq(self.hessian(place.theta), place.gradient, rcond=1e-15)[0]

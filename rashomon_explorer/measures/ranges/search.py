@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,22 +171,8 @@ def _only(decided: Decide | None, block: NDArray[np.intp]) -> Decide | None:
     return lambda places, inner, outer: decided(block[places], inner, outer)
 
 
-class _Metric(Protocol):
-    """Quadratic models of the loss, one for each active column."""
-
-    def furthest(self, active: NDArray[np.intp], search: "_Search", room: FloatArray) -> FloatArray:
-        """Propose the maximisers over the level sets of the quadratic models."""
-        ...
-
-    def learn(
-        self, active: NDArray[np.intp], search: "_Search", theta: FloatArray, gradient: FloatArray
-    ) -> None:
-        """Update the models by the gradients (p, K) at the proposed points."""
-        ...
-
-
 class _Shared:
-    """The Hessian at θ* for all columns, without updates."""
+    """Quadratic models of the loss: the Hessian at θ* for all columns, without updates."""
 
     def __init__(self, metric: SharedMetric) -> None:
         self._metric = metric
@@ -203,7 +188,7 @@ class _Shared:
 
 
 class _Own:
-    """An inverse Hessian for each column of a batch, with BFGS updates."""
+    """Quadratic models of the loss: an inverse Hessian for each column, with BFGS updates."""
 
     def __init__(self, start: SharedMetric, least: float, count: int) -> None:
         self._least, self._rounds = least, 0
@@ -261,7 +246,7 @@ class _Search:
         return self._directions[:, active], self.theta[:, active], self._gradient[:, active]
 
     def run(
-        self, metric: _Metric, rounds: int, tolerance: float, decided: Decide | None
+        self, metric: _Shared | _Own, rounds: int, tolerance: float, decided: Decide | None
     ) -> NDArray[np.intp]:
         """Run the search and return the columns that are still open."""
         active = self._open(np.arange(len(self.inner)), tolerance, decided)
@@ -281,7 +266,7 @@ class _Search:
             done |= decided(active, inner, outer)
         return active[~done]
 
-    def _advance(self, metric: _Metric, active: NDArray[np.intp]) -> None:
+    def _advance(self, metric: _Shared | _Own, active: NDArray[np.intp]) -> None:
         theta = metric.furthest(active, self, self.among.level - self._value[active])
         value, gradient = self.among.objective.value_and_gradient(theta)
         before = self.outer[active] - self.inner[active]

@@ -1,7 +1,9 @@
 """Containers of models other than linear draws: fitted estimators, trees, or predictions."""
 
-from rashomon_explorer.sets.models.fitted import Models, StoredPredictions
-from rashomon_explorer.sets.models.trees import DecisionTrees, Split
+from rashomon_explorer.sets.models.fitted import FittedModels, StoredPredictions
+from rashomon_explorer.sets.models.trees import DecisionTrees
+
+Models = FittedModels | StoredPredictions | DecisionTrees
 
 # Types that can be written to a file, by their name in the file.
 STORABLE: dict[str, type[StoredPredictions] | type[DecisionTrees]] = {
@@ -9,4 +11,4 @@ STORABLE: dict[str, type[StoredPredictions] | type[DecisionTrees]] = {
     DecisionTrees.kind: DecisionTrees,
 }
 
-__all__ = ["STORABLE", "Models", "Split"]
+__all__ = ["STORABLE", "Models"]

@@ -2,35 +2,12 @@
 
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, read_only_copy
-
-
-class Models(Protocol):
-    """Protocol of a sequence of models."""
-
-    @property
-    def kind(self) -> str:
-        """Type of the models, for messages."""
-        ...
-
-    def __len__(self) -> int: ...
-
-    def scores(self, X: Any = None) -> FloatArray:
-        """Predictions (n_models, n_rows), or (n_models, n_rows, n_classes) for several classes."""
-        ...
-
-    def complexity(self, tol: float) -> NDArray[np.int_]:
-        """Size of each model, or TypeError if it is unknown."""
-        ...
-
-    def take(self, places: NDArray[np.intp]) -> Self:
-        """Return the models at the given indices."""
-        ...
 
 
 def one_hot(codes: NDArray[np.int_], n_classes: int) -> FloatArray:
