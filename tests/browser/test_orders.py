@@ -199,8 +199,8 @@ def test_yes_to_paying_and_to_drawing_at_once(visit: Visit) -> None:
     tick = "document.querySelector('.rx-choices input[type=checkbox]')"
     page.wait(lambda: page.run(f"Boolean({tick})"), "the aggregates")
     page.run(f"{tick}.click()")
-    page.wait(lambda: "ε" in page.button("Pay").text, "a price")
-    page.button("Pay").click()
+    page.wait(lambda: page.button("Release 1 aggregate"), "a price")
+    page.button("Release 1 aggregate").click()
     page.button("Spend ε")
     visit.at_once("Spend ε", "Draw ")
     page.wait(lambda: page.status.startswith(("Drew", "Released")), "one of them")

@@ -166,7 +166,7 @@ def test_draw_fills_every_figure_and_shows_what_was_spent(page: Page, dashboard:
     spent = Ledger.open(dashboard.home / "lending.ledger").spent()
     assert spent == pytest.approx(4.0)
     assert page.text(".rx-spent-value") == "4"
-    assert "ε = 4, remaining: ε = 4" in receipt
+    assert "for ε = 4. Remaining: ε = 4" in receipt
     for figure in ("losses", "coefficients", "importance", "people", "bounds"):
         assert "curator view: not private" in page.words(figure)
     assert page.alert == ""

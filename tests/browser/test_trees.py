@@ -70,10 +70,8 @@ def test_trees_leave_for_what_the_button_says(page: Page) -> None:
     tick = "document.querySelector('.rx-choices input[type=checkbox]')"
     page.wait(lambda: page.run(f"Boolean({tick})"), "the aggregates")
     page.run(f"{tick}.click()")
-    pay = page.wait(
-        lambda: page.button("Pay ε") if "ε" in page.button("Pay").text else 0, "a price"
-    )
-    price = pay.text.removeprefix("Pay ")
+    pay = page.wait(lambda: page.button("Release 1 aggregate (ε"), "a price")
+    price = pay.text.removeprefix("Release 1 aggregate (").removesuffix(")")
     pay.click()
     page.button("Spend ε").click()
     page.wait(lambda: page.status.startswith("Released"), "the purchase")

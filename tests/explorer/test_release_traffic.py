@@ -79,7 +79,7 @@ def told(explorer, table):
     for card in explorer.cards.values():
         card._table_button.value = True
         card.redraw()
-    report(state, "Paying", FitError(f"row 1 holds {WORD}"))
+    report(state, "Releasing", FitError(f"row 1 holds {WORD}"))
     return explorer
 
 

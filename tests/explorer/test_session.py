@@ -216,8 +216,8 @@ def test_several_classes_are_drawn_and_shown_together(explorer):
         assert "could not be drawn" not in str(card.view.figure["layout"]), name
         card._table_button.value = True
         of_nobody = "None of 20 draws" in str(card.view.figure["layout"])
-        of_the_set = name in ("importance", "people")
-        assert of_nobody == (of_the_set or name.startswith("coefficient")) and models.hit_rate == 0
+        of_the_set = name in ("importance", "people", "coefficient_spread")
+        assert of_nobody == (of_the_set or name == "coefficients") and models.hit_rate == 0
         assert ("<caption>" in card._table.value) is not of_the_set, name
     assert explorer.cards["coefficients"]._x.options == models.parameter_names
     explorer.state.selection = (1, 3)

@@ -123,7 +123,8 @@ def aggregates(card: FigureCard) -> FigureCall | str:
     """Pass the aggregates that were released last."""
     if not card.state.paid:
         return (
-            "No aggregates were released for these models.<br>Fill the basket and press <b>Pay</b>."
+            "No aggregates were released for these models.<br>"
+            "Fill the basket and press <b>Release</b>."
         )
     last = card.state.paid[-1].released
     return card.build({"released": Argument.known(last, "explorer.state.paid[-1].released")})
