@@ -149,26 +149,12 @@ def test_extreme_settings_simply_work(kind: str, setting: dict[str, float]) -> N
         assert np.isfinite(model.decision_function(X)).all()
 
 
-BROKEN = X.copy()
-BROKEN[3, 1] = np.nan
-ENDLESS = np.where(np.isnan(BROKEN), np.inf, X)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("rows", "y", "message"),
     [
-        (BROKEN, Y, "Input X contains NaN"),
-        (ENDLESS, Y, "Input X contains infinity"),
         (X, np.where(Y == 1, np.nan, 0.0), "Input y contains NaN"),
         (X, np.where(Y == 1, np.inf, 0.0), "Input y contains infinity"),
-        (np.empty((0, 3)), [], r"0 sample\(s\)"),
-        (np.empty((60, 0)), Y, r"0 feature\(s\)"),
-        (X[:, 0], Y, "Expected 2D array, got 1D array"),
-        (X[None], Y, "dim 3"),
-        (X, Y[:5], r"inconsistent numbers of samples: \[60, 5\]"),
-        (X, np.column_stack([Y, Y]), "y should be a 1d array"),
-        (X, None, "requires y to be passed"),
         ([["a"], ["b"]], [0, 1], "could not convert string to float: 'a'"),
         (X + 1j, Y, "Complex data not supported"),
     ],
@@ -191,15 +177,6 @@ def test_labels_that_are_no_classes_are_refused(y: Any, message: str) -> None:
         RashomonClassifier().fit(X, y)
 
 
-@pytest.mark.parametrize("names", [(False, True), ("no", "yes"), (-1.0, 1.0), (10, 20)])
-def test_any_two_labels_are_drawn_alike(names: tuple[Any, Any]) -> None:
-    named = RashomonClassifier(n_draws=3, random_state=0).fit(X, np.array(names)[Y])
-    plain = RashomonClassifier(n_draws=3, random_state=0).fit(X, Y)
-    assert np.array_equal(named.rashomon_set_.coef, plain.rashomon_set_.coef)
-    assert named.rashomon_set_.hit_rate == plain.rashomon_set_.hit_rate
-    assert named.rashomon_set_.classes == names
-
-
 @pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.RowsClippedWarning")
 def test_targets_beyond_every_bound_are_clipped() -> None:
     wild = np.where(Y == 1, 1e300, -1e300)
@@ -215,22 +192,12 @@ def test_targets_beyond_every_bound_are_clipped() -> None:
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"radius": 1e-9}, "'radius' parameter .* in the range"),
         ({"radius": 1e300}, "scores could reach .* lower radius or row_norm"),
         ({"row_norm": 1e300}, "scores could reach .* lower radius or row_norm"),
-        ({"ridge": 1e7}, "'ridge' parameter .* in the range"),
-        ({"ridge": math.nan}, "'ridge' parameter"),
-        ({"psi": "a"}, "'psi' parameter"),
-        ({"psi": math.nan}, "'psi' parameter"),
-        ({"delta": math.nan}, "'delta' parameter"),
-        ({"delta": -0.1}, "'delta' parameter"),
-        ({"row_norm": -1.0}, "'row_norm' parameter"),
-        ({"n_draws": 2.0}, "'n_draws' parameter"),
-        ({"mechanism": None}, "'mechanism' parameter"),
         ({"random_state": -1}, "'random_state' parameter"),
     ],
 )
-def test_settings_out_of_range_are_refused_by_name(
+def test_settings_that_overflow_are_refused_by_name(
     kind: str, setting: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
@@ -284,6 +251,10 @@ class TestProblem:
             ({"ridge": "a"}, "ridge must be finite and >= 0, got 'a'"),
             ({"ridge": math.nan}, "ridge must be finite and >= 0, got nan"),
             ({"radius": 1e300}, "scores could reach 1.4.*e\\+300"),
+            ({"loss": None}, "loss must be one of"),
+            ({"loss": 3}, "loss must be one of"),
+            ({"domain": "ball"}, "domain must be a set of models"),
+            ({"intercept": "no"}, "intercept must be True or False"),
         ],
     )
     def test_settings_are_refused_by_name(self, setting: dict[str, Any], message: str) -> None:
@@ -322,20 +293,15 @@ def test_a_plan_names_what_it_cannot_use(change: dict[str, Any], message: str) -
 
 
 @pytest.mark.parametrize(
-    ("beta", "psi", "message"),
-    [
-        (0.0, 0.1, "beta must be finite and > 0, got 0.0"),
-        (-1.0, 0.1, "beta must be finite and > 0, got -1.0"),
-        (math.nan, 0.1, "beta must be"),
-        (math.inf, 0.1, "beta must be"),
-        (1.0, -0.1, "psi must be finite and >= 0, got -0.1"),
-        (1.0, math.nan, "psi must be"),
-        (1.0, math.inf, "psi must be"),
-    ],
+    ("setting", "values"),
+    [("beta", [0.0, -1.0, math.nan, math.inf, "a"]), ("psi", [-0.1, math.nan, math.inf, None])],
 )
-def test_a_target_needs_a_law(beta: float, psi: float, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        GibbsTarget(Problem(X, SIGNS), beta, psi)
+def test_a_target_needs_a_law(setting: str, values: list[Any]) -> None:
+    for value in values:
+        with pytest.raises(ValueError, match=f"^{setting} must be finite and >=? 0, got "):
+            GibbsTarget(Problem(X, SIGNS), **{"beta": 1.0, "psi": 0.1, setting: value})
+    with pytest.raises(ValueError, match="threshold must be one of"):
+        GibbsTarget(Problem(X, SIGNS), 1.0, 0.1, threshold=3)  # type: ignore[arg-type]
 
 
 @crossed(
@@ -363,34 +329,6 @@ def test_the_constants_of_huge_scores_are_refused_and_of_large_ones_finite() -> 
             Constants.of(loss, domain=Ball(1e101), **settings)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"loss": None}, "loss must be one of"),
-        ({"loss": 3}, "loss must be one of"),
-        ({"domain": "ball"}, "domain must be a set of models"),
-        ({"intercept": "no"}, "intercept must be True or False"),
-    ],
-)
-def test_a_problem_names_what_it_cannot_use(change: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Problem([[0.5], [-0.5]], [1, -1], **change)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"beta": "a"}, "beta must be finite and > 0"),
-        ({"psi": None}, "psi must be finite and >= 0"),
-        ({"threshold": 3}, "threshold must be one of"),
-    ],
-)
-def test_a_target_names_what_it_cannot_use(change: dict[str, Any], message: str) -> None:
-    problem = Problem([[0.5], [-0.5]], [1, -1])
-    with pytest.raises(ValueError, match=message):
-        GibbsTarget(problem, **{"beta": 1.0, "psi": 0.1, **change})
-
-
 def test_fewer_than_one_draw_is_no_number_of_draws() -> None:
     target = GibbsTarget(Problem([[0.5], [-0.5]], [1, -1]), 1.0, 0.1)
     with pytest.raises(ValueError, match="n_draws must be a whole number, at least 1"):
@@ -403,15 +341,6 @@ def test_regression_for_next_to_nothing_draws_next_to_nothing(epsilon: float) ->
     X = rng.uniform(-0.5, 0.5, (100, 3))
     model = RashomonRegressor(epsilon=epsilon, delta=0.0, random_state=0).fit(X, X[:, 0])
     assert np.linalg.norm(model.rashomon_set_.coef, axis=1).max() <= 4.0 + 1e-5
-
-
-@pytest.mark.parametrize("epsilon", [0, -1.0, 1e-12, 1e-300, 1e300, math.inf, math.nan, True])
-def test_an_absurd_epsilon_is_refused_in_words(epsilon: float) -> None:
-    model = RashomonRegressor(epsilon=epsilon, delta=0.0)
-    with pytest.raises(ValueError, match=r"a number from 1e-09 to .*, usually 0\.1 to 10"):
-        model.fit(np.zeros((10, 2)), np.zeros(10))
-    with pytest.raises(ValueError, match=r"a number from 1e-09 to .*, usually 0\.1 to 10"):
-        model.plan(100, 2)
 
 
 LAW: dict[str, Any] = {"n": 5000, "p": 4, "psi": 0.05, "radius": 4.0, "row_norm": 1.5}

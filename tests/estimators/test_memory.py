@@ -58,10 +58,3 @@ def test_rows_with_labels_folded_in_are_seen_as_they_were(table: Any, loss: str)
     np.testing.assert_array_equal(
         problem.of_loss(get_loss("squared")).value(theta), other.value(theta)
     )
-
-
-def test_rows_of_the_caller_are_left_as_they_are(table: Any) -> None:
-    X, y = table[0][:50].copy(), 2.0 * table[1][:50] - 1
-    problem = Problem(X, y, intercept=False, row_norm=10.0)
-    assert problem.value(np.ones((40, 1))).shape == (1,)
-    np.testing.assert_array_equal(X, table[0][:50])

@@ -1,7 +1,6 @@
 """Three or more classes: softmax models, by hand and by law."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,8 @@ from scipy.special import softmax
 from sklearn.datasets import load_iris, load_wine
 from sklearn.model_selection import cross_val_predict
 
-from rashomon_explorer import Ledger, PublicBoundsScaler, RashomonClassifier, RashomonRegressor
+from rashomon_explorer import PublicBoundsScaler, RashomonClassifier, RashomonRegressor
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.exceptions import FitError
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
@@ -120,21 +118,6 @@ def test_the_plan_counts_a_model_for_each_class_but_one() -> None:
         model.plan(100, 4, n_classes=1)
 
 
-def test_what_was_planned_is_charged_and_drawn(
-    rows: FloatArray, codes: NDArray[np.int_], tmp_path: Path
-) -> None:
-    Ledger.create(tmp_path / "a.ledger")
-    model = RashomonClassifier(
-        epsilon=4.0, n_draws=5, classes=range(3), ledger=tmp_path / "a.ledger", mechanism="exact"
-    )
-    model.fit(rows, codes)
-    assert model.plan_ == model.plan(*rows.shape, n_classes=3)
-    (entry,) = Ledger(tmp_path / "a.ledger").entries()
-    assert entry.guarantee == model.guarantee_
-    assert entry.parameters["loss"] == "softmax"
-    assert entry.guarantee.epsilon(1e-6) == pytest.approx(4.0)
-
-
 class TestDeclaredClasses:
     def test_a_declared_class_may_lack_rows(
         self, rows: FloatArray, codes: NDArray[np.int_]
@@ -157,24 +140,6 @@ class TestDeclaredClasses:
             for order in (["top", "low", "mid"], NAMES)
         )
         assert np.array_equal(one.rashomon_set_.coef, other.rashomon_set_.coef)
-
-    def test_what_is_taken_from_y_is_said_to_be_public(
-        self, rows: FloatArray, codes: NDArray[np.int_]
-    ) -> None:
-        found = RashomonClassifier(**EASY).fit(rows, codes).guarantee_
-        declared = RashomonClassifier(**EASY, classes=range(3)).fit(rows, codes).guarantee_
-        assert "the labels that occur in y are public" in found.assumptions
-        assert "the labels that occur in y are public" not in declared.assumptions
-        assert found.epsilon(1e-6) == declared.epsilon(1e-6)
-
-    def test_a_strange_label_is_seen_only_after_the_price_is_spent(
-        self, rows: FloatArray, codes: NDArray[np.int_], tmp_path: Path
-    ) -> None:
-        ledger = Ledger.create(tmp_path / "a.ledger", epsilon=8.0, delta=1e-6)
-        with pytest.raises(FitError) as caught:
-            RashomonClassifier(classes=[0, 1], ledger=ledger).fit(rows, codes)
-        assert "y holds 2, which is not among the declared" in caught.value.detail
-        assert [entry.state for entry in ledger.entries()] == ["started"]
 
     @pytest.mark.parametrize(
         ("classes", "message"),
