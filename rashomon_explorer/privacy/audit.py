@@ -40,6 +40,13 @@ def upper_bound(hits: ArrayLike, trials: int, failure: float) -> FloatArray:
     return np.where(hits >= trials, 1.0, betaincinv(hits + 1, misses, 1 - failure))
 
 
+def binomial_interval(hits: int, trials: int, confidence: float) -> tuple[float, float]:
+    """Interval for the probability of a hit, of Clopper and Pearson (1934)."""
+    failure = (1 - confidence) / 2
+    low = float(betaincinv(hits, trials - hits + 1, failure)) if hits else 0.0
+    return low, float(upper_bound(hits, trials, failure))
+
+
 @dataclass(frozen=True)
 class Event:
     """Event that scores lie beyond a level, with upper bounds on both test errors."""

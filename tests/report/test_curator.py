@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binom, binomtest
 from sklearn.tree import DecisionTreeClassifier
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
@@ -18,7 +17,6 @@ from rashomon_explorer.plots.text import number
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.report import report
 from rashomon_explorer.report.sections import CURATOR
-from rashomon_explorer.report.sections.models import hit_rate_interval
 from rashomon_explorer.sets import from_estimators, from_predictions
 
 from .conftest import figures_of, read, words_of
@@ -71,15 +69,6 @@ def test_measures_stand_with_their_definitions_and_bounds(
         assert said in text
     exact = exact_ambiguity(problem, models.psi, X)
     assert f"ambiguity, exact {number(exact.lower, 4)}" in text
-
-
-@pytest.mark.parametrize(("hits", "trials"), [(0, 10), (3, 10), (10, 10), (40, 60)])
-def test_the_hit_rates_interval_is_clopper_and_pearsons(hits: int, trials: int) -> None:
-    low, high = hit_rate_interval(hits, trials)
-    theirs = binomtest(hits, trials).proportion_ci(0.95, "exact")
-    assert (low, high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
-    if 0 < hits < trials:  # each end is the p at which the tail has probability 2.5 %
-        assert binom.sf(hits - 1, trials, low) == pytest.approx(0.025)
 
 
 @pytest.mark.law

@@ -12,7 +12,7 @@ from scipy.special import stdtrit
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.measures.decomposition.kernels import PAIR_MEASURES, Layout, PairSums, Units
-from rashomon_explorer.privacy.audit import upper_bound
+from rashomon_explorer.privacy.audit import binomial_interval
 
 if TYPE_CHECKING:
     from rashomon_explorer.measures.decomposition.inputs import Inputs
@@ -68,9 +68,7 @@ def jackknife(
 
 def hit_interval(hits: int, n_draws: int, confidence: float) -> Estimate:
     """Share of independent draws that hit, with the interval of Clopper and Pearson (1934)."""
-    failure = (1 - confidence) / 2
-    low = 1 - float(upper_bound(n_draws - hits, n_draws, failure))
-    return Estimate(hits / n_draws, low, float(upper_bound(hits, n_draws, failure)))
+    return Estimate(hits / n_draws, *binomial_interval(hits, n_draws, confidence))
 
 
 def variance(without: FloatArray) -> FloatArray:

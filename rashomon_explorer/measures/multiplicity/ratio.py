@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaincinv, gammaln
+from scipy.special import gammaln
 
 from rashomon_explorer._utils.validation import check_inner_share, check_nonnegative
 from rashomon_explorer.exceptions import SamplerError
@@ -197,10 +197,10 @@ def _log_ellipsoid(envelope: Envelope, radius: float, p: int) -> float:
 
 
 def _from_hits(hits: int, n_draws: int, log_share: float, confidence: float) -> Ratio:
-    tail = (1 - confidence) / 2
-    low = float(betaincinv(hits, n_draws - hits + 1, tail)) if hits else 0.0
-    high = float(betaincinv(hits + 1, n_draws - hits, 1 - tail)) if hits < n_draws else 1.0
-    logs = [math.log(x) + log_share if x else -math.inf for x in (hits / n_draws, low, high)]
+    from rashomon_explorer.privacy.audit import binomial_interval
+
+    ends = (hits / n_draws, *binomial_interval(hits, n_draws, confidence))
+    logs = [math.log(x) + log_share if x else -math.inf for x in ends]
     return Ratio(logs[0], logs[1], min(logs[2], 0.0), confidence, n_draws, hits)
 
 

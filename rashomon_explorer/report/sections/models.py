@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import betaincinv
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures import exact_coefficient_ranges
@@ -12,6 +11,7 @@ from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
 from rashomon_explorer.plots import plot_trees
 from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.plots.text import number, percent, plural
+from rashomon_explorer.privacy.audit import binomial_interval
 from rashomon_explorer.report.blocks import Block, Code, Facts, Plot, Table, Words, figure
 from rashomon_explorer.report.kinds import Rows, declared, model_kind
 from rashomon_explorer.report.material import AnySet, Curator, Release
@@ -92,7 +92,7 @@ def _shares(values: "pd.Series", name: str) -> pd.DataFrame:
     return pd.DataFrame({"rows": counts.to_numpy(), "share": shares}, index=index)
 
 
-_ALPHA = 0.05
+_CONFIDENCE = 0.95
 
 
 def the_set_curator(given: Curator) -> list[Block]:
@@ -124,13 +124,6 @@ def the_set_release(given: Release) -> list[Block]:
     return [Facts(facts), Words(_UNKNOWN_INSIDE, "note")]
 
 
-def hit_rate_interval(hits: int, trials: int, alpha: float = _ALPHA) -> tuple[float, float]:
-    """Interval of Clopper and Pearson (1934) for a share of independent draws."""
-    low = betaincinv(hits, trials - hits + 1, alpha / 2) if hits else 0.0
-    high = betaincinv(hits + 1, trials - hits, 1 - alpha / 2) if hits < trials else 1.0
-    return float(low), float(high)
-
-
 def _losses(models: AnySet) -> Rows:
     facts: Rows = [("Threshold ψ", number(models.psi), "in units of the loss")]
     if not np.isfinite(models.least):
@@ -147,7 +140,7 @@ def _interval(models: AnySet) -> str:
     if not sampler_traits(models.mechanism).independent or not models.as_drawn:
         return "of these models; without an interval, because they are not an independent sample"
     hits = round(models.hit_rate * models.n_draws)
-    low, high = hit_rate_interval(hits, models.n_draws)
+    low, high = binomial_interval(hits, models.n_draws, _CONFIDENCE)
     ends = f"{100 * low:.1f} % to {100 * high:.1f} %"
     return f"{hits} of {models.n_draws}; 95 % interval of Clopper and Pearson: {ends}"
 
