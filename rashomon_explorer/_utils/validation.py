@@ -61,11 +61,11 @@ def check_epsilon(epsilon: float) -> None:
 
 def check_count(**values: int) -> None:
     """Raise if a value is not an integer of at least 1; 3.0 and True are rejected."""
-    _check(
-        values,
-        lambda value: isinstance(value, Integral) and is_finite(value) and value >= 1,
-        "a whole number, at least 1",
-    )
+    _check(values, _is_count, "a whole number, at least 1")
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, Integral) and is_finite(value) and int(value) >= 1
 
 
 def check_delta(delta: float) -> None:

@@ -15,7 +15,7 @@ from rashomon_explorer.data.cells import ColumnMap, warn_if_clipped
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss
 from rashomon_explorer.problem.losses.chunked import ChunkedRisk, ChunkLoss, chunked_risk
-from rashomon_explorer.problem.losses.scores import MarginLoss
+from rashomon_explorer.problem.losses.scores import BinaryLoss
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.chunked import cache_chunks
 from rashomon_explorer.rows.reduction import append_parts
@@ -60,7 +60,7 @@ class ClippedRows:
             f"{type(loss).__name__}(target_bound=...).",
         )
         rows, share = clip_features(features, row_norm, intercept, scale)
-        fold = rows is not features and arrays.on_host and isinstance(loss, MarginLoss)
+        fold = rows is not features and arrays.on_host and isinstance(loss, BinaryLoss)
         if fold:
             rows *= -targets[:, None]
         return cls(rows, targets, fold, share, far, arrays)
@@ -76,7 +76,7 @@ class ClippedRows:
 
     def mean_loss(self, loss: Loss, which: Selection = ALL) -> EmpiricalLoss:
         """Mean loss of some of the rows, on the host."""
-        if self.are_folded and isinstance(loss, MarginLoss):
+        if self.are_folded and isinstance(loss, BinaryLoss):
             rows = self.stored[which]
             return loss.empirical(rows, np.full(len(rows), -1.0))
         return loss.empirical(self.rows(which), self.targets[which])

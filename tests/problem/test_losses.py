@@ -29,7 +29,7 @@ from rashomon_explorer.problem.losses.kinked import (
     SmoothedHingeLoss,
 )
 from rashomon_explorer.problem.losses.logistic import ClippedLogisticLoss
-from rashomon_explorer.problem.losses.scores import ErrorLoss, ScoreFunction
+from rashomon_explorer.problem.losses.scores import RegressionLoss, ScoreFunction
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.losses.squared import SquaredLoss
 from rashomon_explorer.problem.problem import Problem
@@ -43,7 +43,8 @@ EXAMPLE = re.search(
 )
 KNOWN = {
     "np": np, "math": math, "dataclass": dataclass, "ClassVar": ClassVar,
-    "ErrorLoss": ErrorLoss, "ScoreFunction": ScoreFunction, "LOSSES": {}, "__name__": __name__,
+    "RegressionLoss": RegressionLoss, "ScoreFunction": ScoreFunction,
+    "LOSSES": {}, "__name__": __name__,
 }  # fmt: skip
 assert EXAMPLE
 exec(EXAMPLE[1], KNOWN)

@@ -68,6 +68,21 @@ def test_sums_minimum_and_bounds_are_those_of_the_whole_table(name: str) -> None
     np.testing.assert_allclose(found[0], found[1], rtol=1e-8)
 
 
+@pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.RowsClippedWarning")
+@pytest.mark.parametrize("name", [*TARGETS, "hinge", "smoothed_hinge"])
+def test_one_chunk_has_the_digits_of_the_table(name: str) -> None:
+    targets = TARGETS.get(name, SIGNS)
+    loss: Loss = SoftmaxLoss(3) if name == "softmax" else get_loss(name)
+    whole = Problem(X, targets, loss=loss, radius=3.0, ridge=0.01)
+    chunk = Problem(chunk_rows(X, targets), loss=loss, radius=3.0, ridge=0.01)
+    theta = np.random.default_rng(1).normal(size=(whole.p, 4))
+    for ours, theirs in zip(
+        chunk.value_and_gradient(theta), whole.value_and_gradient(theta), strict=True
+    ):
+        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_array_equal(chunk.minimum.theta, whole.minimum.theta)
+
+
 def test_a_problem_in_blocks_holds_no_rows() -> None:
     problem = Problem(chunk_rows(0.1 * X, SIGNS))
     for asked in (lambda: problem.rows, lambda: problem.targets, lambda: problem.batches(2, RNG)):

@@ -28,8 +28,8 @@ _WIDEST = 1.0
 
 def third_derivative_bound(loss: Loss, row_bound: float) -> float | None:
     """Constant b with |φ'''(t)| ≤ b·‖w‖·φ''(t) for a row's loss φ(t) = ℓ(θ + tw), or None."""
-    steepest = {"squared": 0.0, "logistic": 1.0, "softmax": math.sqrt(2 if loss.outputs > 1 else 1)}
-    return steepest[loss.name] * row_bound if loss.name in steepest else None
+    bound = getattr(loss, "third_derivative", None)
+    return None if bound is None else float(bound) * row_bound
 
 
 def proved_margin(*, psi: float, ridge: float, bend: float, excess: float) -> float:

@@ -47,26 +47,26 @@ class ChunkedRisk:
 
     def value(self, theta: FloatArray) -> FloatArray:
         """Mean loss of each column of ``theta`` of shape (p, K); returns shape (K,)."""
-        return np.asarray(self.mean(Method("value", theta))[0])
+        return np.asarray(self.mean(MethodCall("value", theta))[0])
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean loss (K,) and gradient (p, K) of each column of ``theta`` (p, K), or of a stack."""
-        value, gradient = self.mean(Method("value_and_gradient", theta))
+        value, gradient = self.mean(MethodCall("value_and_gradient", theta))
         return value, gradient
 
     def gradient(self, theta: FloatArray) -> FloatArray:
         """Gradient (p, K) only, for a loss that can compute it separately."""
-        return np.asarray(self.mean(Method("gradient", theta))[0])
+        return np.asarray(self.mean(MethodCall("gradient", theta))[0])
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Hessian (p, p) of the mean loss at one model of shape (p,)."""
-        return np.asarray(self.mean(Method("hessian", theta))[0])
+        return np.asarray(self.mean(MethodCall("hessian", theta))[0])
 
     def curvature_bound(self) -> FloatArray | None:
         """Matrix (p, p) that dominates every Hessian; None for a loss with kinks."""
         if self.of_one_row.curvature_bound() is None:
             return None
-        return np.asarray(self.mean(Method("curvature_bound"))[0])
+        return np.asarray(self.mean(MethodCall("curvature_bound"))[0])
 
     def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> "ChunkedRisk":
         """Return the same loss for scores up to ``reach``, computed in ``dtype``."""
@@ -78,12 +78,15 @@ class ChunkedRisk:
 
     def dual(self, theta: FloatArray, smoothing: float) -> tuple[float, float, FloatArray]:
         """Compute the sums of :meth:`ClippedSlopeRisk.dual`, for a loss of clipped slopes."""
-        value, offset, slope = self.mean(Method("dual", theta, smoothing))
+        value, offset, slope = self.mean(MethodCall("dual", theta, smoothing))
         return float(value), float(offset), slope
 
     def mean(self, of: Callable[[Any], Any]) -> tuple[Any, ...]:
         """Mean over all rows of arrays that are means over the rows of one chunk."""
-        total = self.table.reduce(_Total(self.for_chunk, of))
+        if self.table.n_chunks == 1:  # the digits of a table in memory
+            means: tuple[Any, ...] = self.table.reduce(_Means(self.for_chunk, of))
+            return means
+        total = self.table.reduce(_Totals(self.for_chunk, of))
         return tuple(part / self.n for part in total)
 
     @property
@@ -93,7 +96,7 @@ class ChunkedRisk:
         return self.for_chunk(zeros, np.zeros(1))
 
 
-class Method:
+class MethodCall:
     """Call of a method of a mean loss; picklable."""
 
     def __init__(self, name: str, *arguments: Any) -> None:
@@ -105,13 +108,18 @@ class Method:
 
 
 @dataclass(frozen=True, eq=False)
-class _Total:
+class _Means:
     for_chunk: ChunkLoss
     of: Callable[[Any], Any]
 
     def __call__(self, rows: FloatArray, targets: FloatArray) -> tuple[Any, ...]:
         means = self.of(self.for_chunk(rows, targets))
-        means = means if isinstance(means, tuple) else (means,)
+        return means if isinstance(means, tuple) else (means,)
+
+
+class _Totals(_Means):
+    def __call__(self, rows: FloatArray, targets: FloatArray) -> tuple[Any, ...]:
+        means = super().__call__(rows, targets)
         return tuple(len(rows) * np.asarray(part) for part in means)
 
 

@@ -8,7 +8,12 @@ import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_positive
-from rashomon_explorer.problem.losses.scores import ErrorLoss, MarginLoss, ScoreFunction, ScoreRisk
+from rashomon_explorer.problem.losses.scores import (
+    BinaryLoss,
+    RegressionLoss,
+    ScoreFunction,
+    ScoreRisk,
+)
 from rashomon_explorer.problem.losses.tables import HostRows
 
 
@@ -88,7 +93,7 @@ class ClippedSlopeRisk(ScoreRisk):
 
 
 @dataclass(frozen=True)
-class AbsoluteLoss(ErrorLoss):
+class AbsoluteLoss(RegressionLoss):
     """Absolute error of a linear score, for targets in [−target_bound, target_bound]."""
 
     tau: float = 0.5
@@ -111,7 +116,7 @@ class AbsoluteLoss(ErrorLoss):
 
 
 @dataclass(frozen=True)
-class HingeLoss(MarginLoss):
+class HingeLoss(BinaryLoss):
     """Hinge loss of a linear score, for labels in {−1, +1}: convex with a kink at margin 1."""
 
     name: ClassVar[str] = "hinge"
@@ -129,7 +134,7 @@ class HingeLoss(MarginLoss):
 
 
 @dataclass(frozen=True)
-class SmoothedHingeLoss(MarginLoss):
+class SmoothedHingeLoss(BinaryLoss):
     """Huberised hinge loss of the margin v = y z·θ, for labels in {−1, +1}."""
 
     smoothing: float = 1.0
@@ -155,7 +160,7 @@ class SmoothedHingeLoss(MarginLoss):
 
 
 @dataclass(frozen=True)
-class HuberLoss(ErrorLoss):
+class HuberLoss(RegressionLoss):
     """Half the squared error of a linear score with slope clipped to ``most``; clips targets.
 
     ½r² for |r| ≤ most, and most·|r| − ½most² beyond: never above the squared loss (Huber 1964).

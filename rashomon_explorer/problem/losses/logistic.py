@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 from rashomon_explorer._utils.validation import check_positive, check_share
-from rashomon_explorer.problem.losses.scores import MarginLoss, ScoreFunction, ScoreRisk
+from rashomon_explorer.problem.losses.scores import BinaryLoss, ScoreFunction, ScoreRisk
 from rashomon_explorer.problem.losses.tables import HostRows
 
 MOST_PULL = 0.5
@@ -125,11 +125,12 @@ class LogisticRisk(ScoreRisk):
 
 
 @dataclass(frozen=True)
-class LogisticLoss(MarginLoss):
+class LogisticLoss(BinaryLoss):
     """Logistic loss of a linear score, for labels in {−1, +1}."""
 
     name: ClassVar[str] = "logistic"
     link: ClassVar[str] = "logistic"
+    third_derivative: ClassVar[float] = 1.0  # largest ratio to the second
     function: ClassVar[Softplus] = Softplus()
     risk: ClassVar[type[ScoreRisk]] = LogisticRisk
 
@@ -176,7 +177,7 @@ class ClippedSoftplus(ScoreFunction):
 
 
 @dataclass(frozen=True)
-class ClippedLogisticLoss(MarginLoss):
+class ClippedLogisticLoss(BinaryLoss):
     """Logistic loss of the margin v = y z·θ whose slope σ(−v) is clipped to ``most``.
 
     The loss is log(1 + e⁻ᵛ) for v ≥ v₀ = log((1 − most)/most), and its tangent at v₀ below. It is

@@ -207,7 +207,7 @@ def fold_labels(rows: FloatArray, labels: FloatArray) -> FloatArray:
     return np.ascontiguousarray(rows * -labels[:, None])
 
 
-class MarginLoss(ScoreLoss):
+class BinaryLoss(ScoreLoss):
     """Loss f(shift − y z·θ) of two classes y in {−1, +1}, for a nondecreasing f."""
 
     task: ClassVar[str] = "classification"
@@ -235,7 +235,7 @@ class MarginLoss(ScoreLoss):
 
 
 @dataclass(frozen=True)
-class ErrorLoss(ScoreLoss):
+class RegressionLoss(ScoreLoss):
     """Loss f(z·θ − y) of an error, for targets y that are clipped to ±target_bound."""
 
     target_bound: float = 1.0

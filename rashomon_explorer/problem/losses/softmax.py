@@ -68,6 +68,11 @@ class SoftmaxLoss:
         """Scores of a row: one per class except the reference."""
         return self.classes - 1
 
+    @property
+    def third_derivative(self) -> float:
+        """Largest ratio of a third to a second derivative along a step: √2, 1 for two classes."""
+        return math.sqrt(2 if self.outputs > 1 else 1)
+
     def lipschitz(self, reach: float, row_bound: float) -> float:
         """Lipschitz constant √2·B·(1 − e^{−W}), W the largest loss; without √2 for two classes."""
         largest = math.inf if math.isinf(reach) else largest_and_range(self.classes, reach)[0]

@@ -8,7 +8,7 @@ import numpy as np
 
 from rashomon_explorer._utils.arrays import NUMPY, ArrayBackend, FloatArray, is_foreign, to_host
 from rashomon_explorer.problem.losses.kinked import HuberLoss
-from rashomon_explorer.problem.losses.scores import ErrorLoss, ScoreFunction
+from rashomon_explorer.problem.losses.scores import RegressionLoss, ScoreFunction
 from rashomon_explorer.problem.losses.tables import DeviceRows
 
 
@@ -32,11 +32,12 @@ class HalfSquare(ScoreFunction):
 
 
 @dataclass(frozen=True)
-class SquaredLoss(ErrorLoss):
+class SquaredLoss(RegressionLoss):
     """Half the squared error of a linear score, for targets in [−target_bound, target_bound]."""
 
     name: ClassVar[str] = "squared"
     globally_lipschitz: ClassVar[bool] = False
+    third_derivative: ClassVar[float] = 0.0
     function: ClassVar[HalfSquare] = HalfSquare()
 
     def oscillation(self, reach: float) -> float:
