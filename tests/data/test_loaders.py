@@ -1,4 +1,3 @@
-import doctest
 from pathlib import Path
 
 import pytest
@@ -75,10 +74,6 @@ def test_a_data_set_written_to_csv_and_declared_alike_loads_alike():
     assert own.classes == data.classes
     assert abs(own.X - data.X).max().max() < 1e-9
     assert own.bounds == data.bounds
-
-
-def test_the_page_about_data_sets_is_true():
-    assert doctest.testfile(str(PAGE), module_relative=False, encoding="utf-8").failed == 0
 
 
 def test_the_page_about_data_sets_has_every_one_and_its_size():

@@ -1,6 +1,7 @@
 """Printed constants: the unsound are caught by integration, the sound are looser than ours."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,34 +22,66 @@ from rashomon_explorer.papers.constants import (
     printed_path_beta,
     printed_sensitivity,
 )
+from rashomon_explorer.privacy import approximate, audit, bounded_range, gdp, pure
 from rashomon_explorer.privacy.conversions import gdp_mu
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
+from tests.privacy.audit.mechanisms import path_case
+
+EPSILON, DELTA = 1.0, 1e-5
+CLAIM = approximate(EPSILON, DELTA)
 
 
-def integrated(log_p: FloatArray, log_q: FloatArray, epsilon: float) -> float:
-    """δ(ε) of two log densities on one grid, the larger of both directions."""
-    p, q = (np.exp(log - log.max()) for log in (log_p, log_q))
-    p, q = p / p.sum(), q / q.sum()
-    scale = math.exp(epsilon)
-    return float(max(np.maximum(p - scale * q, 0).sum(), np.maximum(q - scale * p, 0).sum()))
-
-
-def two_normals(mu: float, epsilon: float) -> float:
-    x = np.linspace(-12, 12 + mu, 20_001)
-    return integrated(-(x**2) / 2, -((x - mu) ** 2) / 2, epsilon)
+def normals(shift: float) -> audit.ExactAudit:
+    """Audit of unit noise on values that lie ``shift`` apart."""
+    laws = [lambda x, mean=mean: -((x[0] - mean) ** 2) / 2 for mean in (0.0, shift)]
+    return audit.exact(*laws, box=[(-12.0, 12.0 + shift)])
 
 
 def test_lemma_3_1_is_caught() -> None:
     """N steps on linear losses: their sum is normal, and one record shifts it by Nhβ·Δ."""
-    epsilon, delta, slope, h, steps = 1.0, 1e-5, 2e-3, 1e-2, 300
-    beta = printed_path_beta(epsilon, delta, slope, h * steps)
+    slope, h, steps = 2e-3, 1e-2, 300
+    beta = printed_path_beta(EPSILON, DELTA, slope, h * steps)
     mu = steps * h * beta * slope / math.sqrt(2 * h * steps)
-    assert two_normals(mu, epsilon) == pytest.approx(1.84e-3, rel=0.01)
+    found = normals(mu)
+    assert not found.within(CLAIM)
+    assert float(found.delta(EPSILON)) == pytest.approx(1.84e-3, rel=0.01)
+    assert found.epsilon(DELTA) == pytest.approx(1.63, abs=0.01)
+    assert normals(gdp_mu(EPSILON, DELTA)).within(CLAIM)
     sound = path_guarantee(beta=beta, sensitivity=slope, step_size=h, n_steps=steps)
     assert sound.mu == pytest.approx(mu)
     halved = path_guarantee(beta=beta / 2, sensitivity=slope, step_size=h, n_steps=steps)
-    assert halved.epsilon(delta) < epsilon
+    assert halved.epsilon(DELTA) < EPSILON
+
+
+@pytest.mark.law
+def test_a_path_that_runs_at_the_beta_of_lemma_3_1_is_caught_by_its_states() -> None:
+    """Not only its formula: a million chains of two steps, and as many at the sound β."""
+    broken = {}
+    for name, mu in (
+        ("printed", EPSILON * math.sqrt(2 / math.log(1 / DELTA))),
+        ("sound", gdp_mu(EPSILON, DELTA)),
+    ):
+        case = path_case(mu=mu, n_steps=2)
+        broken[name] = audit.monte_carlo(
+            case.mechanism,
+            *case.neighbours,
+            claim=CLAIM,
+            delta=DELTA,
+            statistic=case.statistic,
+            n_runs=1_000_000,
+            confidence=0.9999,
+            random_state=0,
+            batched=True,
+        ).broken
+    assert broken == {"printed": True, "sound": False}
+
+
+def test_half_the_sensitivity_of_a_path_is_caught() -> None:
+    whole = path_guarantee(beta=100.0, sensitivity=0.01, step_size=0.01, n_steps=200)
+    assert normals(whole.mu).within(whole)
+    assert not normals(whole.mu).within(replace(whole, mu=whole.mu / 2, rho=whole.rho / 4))
+    assert not normals(whole.mu).within(gdp(mu=0.99 * whole.mu))
 
 
 def test_equation_34_is_sound_and_loose() -> None:
@@ -71,8 +104,14 @@ def test_equation_9_is_caught() -> None:
 
     moved = float(np.abs(gradient(500) - gradient(501)).max())
     assert moved == pytest.approx(0.004, rel=0.02)
-    assert moved > 1.3 * printed_sensitivity(constants, psi)
-    assert moved <= gradient_sensitivity(constants, psi, width=0.0, interior=True)
+    printed = printed_sensitivity(constants, psi)
+    sound = gradient_sensitivity(constants, psi, width=0.0, interior=True)
+    assert moved > 1.3 * printed and moved <= sound
+    beta, step = 1000.0, 0.05
+    found = normals(step * beta * moved / math.sqrt(2 * step))  # one step from the worst θ
+    for claimed, holds in ((printed, False), (sound, True)):
+        claim = path_guarantee(beta=beta, sensitivity=claimed, step_size=step, n_steps=1)
+        assert found.within(claim) == holds
 
 
 def test_equation_4_fails_for_bent_losses() -> None:
@@ -96,50 +135,74 @@ def test_algorithm_8_is_caught() -> None:
     """Linear losses, all rows on one side, one record turned: twice the ε it claims."""
     ball, n = Ball(1.0), 1000
     constants = Constants.of("absolute", n=n, p=1, domain=ball, row_bound=1.0)
-    theta = np.linspace(-1, 1, 4001)
-    beta = printed_net_beta(constants, ball, epsilon=1.0)
-    log_p, log_q = -beta * (1 - theta), -beta * ((n - 1) * (1 - theta) + (1 + theta)) / n
-    ratio = log_p - np.logaddexp.reduce(log_p) - (log_q - np.logaddexp.reduce(log_q))
-    assert float(np.abs(ratio).max()) == pytest.approx(2.0, abs=0.01)
+    theta = np.linspace(-1, 1, n + 1)
+    beta = printed_net_beta(constants, ball, epsilon=EPSILON)
+
+    def net(beta: float) -> audit.ExactAudit:
+        turned = ((n - 1) * (1 - theta) + (1 + theta)) / n
+        return audit.discrete(-beta * (1 - theta), -beta * turned)
+
+    assert not net(beta).within(pure(epsilon=EPSILON))
+    assert net(beta).max_log_ratio == pytest.approx(2.0, abs=0.01)
     assert beta * constants.osc == pytest.approx(2.0, rel=1e-9)
+    assert net(beta / 2).within(bounded_range(eta=EPSILON))
 
 
 def test_output_noise_of_appendix_c_is_caught() -> None:
     """ℓ = ½θ² ± θ: the minimiser moves by 2L/(mn), with L = 1."""
     n = 1000
     bent = Constants(n=n, p=1, L=2.0, M=1.0, m=1.0, osc=4 / n)
-    sigma = printed_output_sigma(bent, Ball(1.0), epsilon=1.0, delta=1e-5)
-    assert two_normals(2 / n / sigma, 1.0) == pytest.approx(4.3e-5, rel=0.02)
+    sigma = printed_output_sigma(bent, Ball(1.0), epsilon=EPSILON, delta=DELTA)
+    found = normals(2 / n / sigma)
+    assert not found.within(CLAIM)
+    assert float(found.delta(EPSILON)) == pytest.approx(4.3e-5, rel=0.02)
 
 
 def test_objective_perturbation_of_appendix_e_is_caught() -> None:
     """Fifty rows of slope −1, and a Huber row against one more of slope −1."""
-    epsilon, ridge = 1.0, 0.5
-    theta = np.linspace(0.5, 1 - 1e-9, 10_001)
 
-    def log_density(slope: FloatArray, curvature: FloatArray | float) -> FloatArray:
-        noise = 50 - slope - ridge * theta  # what makes θ the minimiser
-        return np.asarray(-epsilon * np.abs(noise) / 2 + np.log(curvature + ridge))
+    def objective(rate: float, ridge: float) -> audit.ExactAudit:
+        def law(slope, curvature):
+            def log_density(theta: FloatArray) -> FloatArray:
+                noise = 50 - slope(theta[0]) - ridge * theta[0]  # what makes θ the minimiser
+                return np.asarray(-rate * np.abs(noise) + np.log(curvature(theta[0]) + ridge))
 
-    ratio = log_density(theta, 1.0) - log_density(np.full_like(theta, -1.0), 0.0)
-    assert float(ratio.max()) == pytest.approx(
-        printed_objective_epsilon(smoothness=1.0, ridge=ridge, epsilon=epsilon), abs=1e-6
-    )
+            return log_density
+
+        huber = law(lambda t: np.clip(t, -1, 1), lambda t: (np.abs(t) < 1).astype(float))
+        straight = law(lambda t: -np.ones_like(t), np.zeros_like)
+        return audit.exact(huber, straight, box=[(-200.0, 400.0)], points=60_001)
+
+    printed = objective(rate=EPSILON / 2, ridge=0.5)
+    assert not printed.within(pure(epsilon=EPSILON))
+    assert printed.max_log_ratio == pytest.approx(2.0986, abs=0.02)
+    exact = printed_objective_epsilon(smoothness=1.0, ridge=0.5, epsilon=EPSILON)
+    assert exact == pytest.approx(2.0986, abs=1e-4)
+    sound = objective(rate=EPSILON / 4, ridge=1 / math.expm1(EPSILON / 2))
+    assert sound.within(pure(epsilon=EPSILON)) and sound.max_log_ratio > 0.95 * EPSILON
 
 
 @pytest.mark.parametrize(("kappa", "delta"), [(100, 0.093), (1000, 0.82)])
 def test_the_regularised_mechanism_of_theorem_b8_is_caught(kappa: float, delta: float) -> None:
     """g = zy²/2 − xy, z in [1, κ], f = y − x: Φ = x/z̄ − x, and one record moves 1/z̄."""
-    n, epsilon, target = 10**6, 1.0, 1e-5
-    slope = printed_bilevel_slope(
-        outer_x=1.0, outer_y=1.0, inner_y=kappa, inner_xy=1.0, outer_xy=0.0, mu=1.0
-    )
-    ridge = slope * math.sqrt(math.log(1 / target)) / (n * epsilon)
-    k = ridge * (gdp_mu(epsilon, target) * n / (2 * slope)) ** 2
-    x = np.linspace(-0.5, 0.5, 200_001)
-    moved = 1 / (1 + (kappa - 1) / n) - 1
-    found = integrated(-k * ridge * x**2 / 2, -k * (moved * x + ridge * x**2 / 2), epsilon)
-    assert found == pytest.approx(delta, rel=0.05)
+    n = 10**6
+    ones = dict.fromkeys(("outer_x", "outer_y", "inner_y", "inner_xy", "mu"), 1.0)
+    slope = printed_bilevel_slope(**ones, outer_xy=0.0)
+    ridge = slope * math.sqrt(math.log(1 / DELTA)) / (n * EPSILON)
+
+    def bilevel(lipschitz: float) -> audit.ExactAudit:
+        """Calibrated for Φ_Z − Φ_Z' that is ``lipschitz``/n-Lipschitz."""
+        k = ridge * (n * gdp_mu(EPSILON, DELTA) / lipschitz) ** 2
+        laws = [
+            lambda x, mean=mean: -k * (x[0] / mean - x[0] + ridge * x[0] ** 2 / 2)
+            for mean in (1.0, 1 + (kappa - 1) / n)
+        ]
+        return audit.exact(*laws, box=[(0.0, 1.0)])
+
+    printed = bilevel(2 * slope)
+    assert not printed.within(CLAIM)
+    assert float(printed.delta(EPSILON)) == pytest.approx(delta, rel=0.02)
+    assert bilevel(2 * (2 * 2.0 + kappa)).within(CLAIM)  # K of their (12)
 
 
 @pytest.mark.parametrize("wrong", [{"epsilon": 0.0}, {"delta": 0.0}, {"sensitivity": -1.0}])

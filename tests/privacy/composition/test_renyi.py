@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from rashomon_explorer.privacy import (
     Guarantee,
-    adaptive_epsilon,
     approximate,
     bounded_range,
     compose,
@@ -125,10 +124,6 @@ def test_curves_add_up_at_the_orders_that_are_known():
     shorter = compose([one, rdp([4], [1.0])])
     assert [order for order, _ in shorter.orders] == [2.0, 4.0]
     assert not compose([one, no_guarantee("chain")]).holds
-
-
-def test_a_ledger_grants_nothing_for_orders_alone():
-    assert adaptive_epsilon([rdp([2, 8], [0.1, 0.4])], 1e-6) == math.inf
 
 
 @given(st.lists(st.tuples(st.floats(1.001, 500), st.floats(0, 50)), min_size=1, max_size=9))
