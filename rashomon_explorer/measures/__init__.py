@@ -1,3 +1,4 @@
+# ruff: noqa: F403, F405  (type checkers alone read the star imports)
 """Measures of a set of models: the most used functions.
 
 The subpackages ``multiplicity`` (with the registry ``MEASURES``), ``importance``, ``reliance``,
@@ -5,7 +6,17 @@ The subpackages ``multiplicity`` (with the registry ``MEASURES``), ``importance`
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rashomon_explorer.measures.decomposition import *
+    from rashomon_explorer.measures.fairness import *
+    from rashomon_explorer.measures.importance import *
+    from rashomon_explorer.measures.inputs import feature_groups
+    from rashomon_explorer.measures.multiplicity import *
+    from rashomon_explorer.measures.ranges import *
+    from rashomon_explorer.measures.reliance import *
+    from rashomon_explorer.measures.stopping import ConfidenceSequence, enough_draws
 
 # Home of each name: it is imported on first use, so that measures of arrays load no mechanisms.
 _HOMES = {

@@ -1,10 +1,18 @@
+# ruff: noqa: F403, F405  (type checkers alone read the star imports)
 """Importance of features over almost equally good models.
 
 Results on private rows are for the curator, who may see the rows: they are not private.
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rashomon_explorer.measures.importance.conditional import *
+    from rashomon_explorer.measures.importance.distribution import *
+    from rashomon_explorer.measures.importance.permutation import *
+    from rashomon_explorer.measures.importance.profiles import *
+    from rashomon_explorer.measures.importance.shap import *
 
 _HOMES = {
     "ImportanceDistribution": "distribution",

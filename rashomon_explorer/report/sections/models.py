@@ -209,7 +209,7 @@ def coefficients_release(given: Release) -> list[Block]:
 def _exact(given: Curator, models: RashomonSet) -> Block:
     names = models.feature_names[:-1]
     exact = exact_coefficient_ranges(
-        given.problem,
+        given.problem,  # type: ignore[arg-type]  # the section needs a problem
         models.psi,
         feature_names=names,
     )
