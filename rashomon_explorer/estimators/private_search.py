@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar
@@ -12,127 +13,39 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.model_selection import ParameterGrid
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.containers import host_values, is_frame
+from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.sklearn_compat import HasMethods, Interval, StrOptions, select_rows
 from rashomon_explorer.estimators import targets
-from rashomon_explorer.estimators.base import (
-    BasePrivateEstimator,
-    PlannedFit,
-    reject_sample_weight,
-)
+from rashomon_explorer.estimators.base import BasePrivateEstimator, PlannedFit, reject_sample_weight
 from rashomon_explorer.estimators.docstrings import with_shared_docs
-from rashomon_explorer.estimators.feasibility import check_budget
-from rashomon_explorer.estimators.search_candidates import (
-    Grid,
-    SearchRequest,
-    as_parameters,
-    expand_settings,
-    make_candidates,
-    plan_candidates,
-    planned_search,
-)
+from rashomon_explorer.estimators.feasibility import check_budget, refuse_if_hopeless
+from rashomon_explorer.estimators.rashomon import BaseRashomon
 from rashomon_explorer.estimators.tables import Table
-from rashomon_explorer.exceptions import WeakGuaranteeWarning, warn_stacklevel
+from rashomon_explorer.exceptions import SamplerError, WeakGuaranteeWarning, warn_stacklevel
+from rashomon_explorer.mechanisms import selection
 from rashomon_explorer.mechanisms.penalties.penalty_set import validation_rows
 from rashomon_explorer.mechanisms.planning.suggestions import (
     suppress_weak_warnings,
     warn_large_delta,
 )
-from rashomon_explorer.mechanisms.selection import WAYS, SearchPlan
-from rashomon_explorer.privacy import Guarantee, Ledger
+from rashomon_explorer.mechanisms.selection import WAYS, Candidate, SearchPlan
+from rashomon_explorer.privacy import Guarantee, Ledger, compose
+from rashomon_explorer.privacy.conversions import zcdp_epsilon, zcdp_rho
 from rashomon_explorer.privacy.ledger.charge import failure_assumption
 from rashomon_explorer.privacy.notions import no_guarantee
 
+PAID_BY_THE_SEARCH = ("epsilon", "delta", "ledger", "random_state")
+"""Settings that the search sets for every candidate."""
 
-class TrainValidationSplit:
-    """Training rows of a table, and validation rows for scores."""
-
-    def __init__(self, table: Table, scoring: Mask, bounds: tuple[float, float] | None) -> None:
-        self.table = table
-        X, targets = table.values
-        y: Any = targets
-        if is_frame(table.X):  # candidates read the names and text of a frame themselves
-            X, y = host_values(table.X), host_values(table.y)
-        self.fitted = tuple(select_rows(part, np.flatnonzero(~scoring)) for part in (X, y))
-        self._rows = select_rows(X, np.flatnonzero(scoring))
-        self._targets = targets[scoring]
-        self._bounds = bounds
-
-    def loss(self, model: Any) -> float:
-        """Mean loss over the validation rows; each row's loss is in [0, 1] for any values."""
-        said = model.predict(self._rows)
-        if self._bounds is None:
-            return float(np.mean(said != self._targets))
-        low, high = self._bounds
-        off = np.clip(said, low, high) - np.clip(self._targets, low, high)
-        return float(np.mean((off / (high - low)) ** 2))
-
-
-def warn_if_weak_search(planned: SearchPlan) -> None:
-    """Warn if even the best candidate has a weak guarantee."""
-    if planned.weakness:
-        warnings.warn(
-            "this plan has a weak guarantee, even for its best candidate, "
-            f"{planned.best.in_words}: {planned.weakness}",
-            WeakGuaranteeWarning,
-            stacklevel=warn_stacklevel(),
-        )
-
-
-def shared_target_bounds(candidates: list[Any]) -> tuple[float, float]:
-    """Return the declared range of the target, which all candidates share."""
-    known = {one._target_bounds() for one in candidates}
-    if len(known) > 1:
-        raise ValueError(f"candidates must share target_bounds, got {sorted(known)}")
-    low, high = known.pop()
-    return float(low), float(high)
-
-
-@dataclass(frozen=True)
-class Fits:
-    """Fits of candidates, each at the plan's privacy cost, scored on rows that no fit uses."""
-
-    sides: TrainValidationSplit
-    candidates: list[Any]
-    planned: SearchPlan
-    rng: np.random.Generator
-    seeded: bool  # whether the fits' own seeds are drawn from ``rng``
-
-    def best(self) -> tuple[int, Any, list[Any]]:
-        """Return index and model of the selected candidate, and all models that are released."""
-        return self._of_every() if self.planned.runs is None else self._of_some()
-
-    def _of_every(self) -> tuple[int, Any, list[Any]]:
-        models = [self._fitted(one) for one in progress(self.candidates, "candidates")]
-        assert self.planned.pick is not None  # set if all candidates are fitted
-        place = self.planned.pick.draw([self.sides.loss(one) for one in models], self.rng)
-        return place, models[place], models
-
-    def _of_some(self) -> tuple[int, Any, list[Any]]:
-        planned, rng = self.planned, self.rng
-        assert planned.runs is not None  # set if candidates are run at random
-        least, kept = np.inf, (0, None)
-        scale = 1 / (planned.n_val * planned.each[0])
-        for _ in range(planned.runs.draw(rng)):
-            place = int(rng.integers(len(self.candidates)))
-            model = self._fitted(self.candidates[place])
-            noisy = self.sides.loss(model) + rng.laplace(scale=scale)
-            if noisy < least:
-                least, kept = noisy, (place, model)
-        place, best = kept
-        return place, best, [best]
-
-    def _fitted(self, one: Any) -> Any:
-        seed = int(self.rng.integers(2**31)) if self.seeded else None
-        epsilon, delta = self.planned.each
-        model = clone(one).set_params(epsilon=epsilon, delta=delta, random_state=seed)
-        return model.fit(*self.sides.fitted)
+Grid = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]
 
 
 def _best_has(name: str) -> Callable[[Any], bool]:
@@ -302,7 +215,9 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
         candidates = self._candidates()
         several = is_classifier(candidates[0])
         found = several and self._declare_classes(candidates, table)
-        width = None if several else shared_target_bounds(candidates)
+        bounds = set() if several else {one._target_bounds() for one in candidates}
+        if len(bounds) > 1:
+            raise ValueError(f"candidates must share target_bounds, got {sorted(bounds)}")
         planned = self._plan_search(*table.shape, candidates)
         guarantee = self._guarantee(planned)
         if found:
@@ -311,7 +226,7 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
 
         def draw(guarantee: Guarantee) -> dict[str, Any]:
             scoring = validation_rows(planned.n, self.val_fraction)
-            sides = TrainValidationSplit(table, scoring, width)
+            sides = TrainValidationSplit(table, scoring, next(iter(bounds), None))
             return self._fit_and_select(sides, candidates, planned, guarantee)
 
         return PlannedFit(
@@ -355,7 +270,13 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
         planned = planned_search(
             asked, lambda each: plan_candidates(candidates, settings, shape, each), self.way
         )
-        warn_if_weak_search(planned)
+        if planned.weakness:
+            warnings.warn(
+                "this plan has a weak guarantee, even for its best candidate, "
+                f"{planned.best.in_words}: {planned.weakness}",
+                WeakGuaranteeWarning,
+                stacklevel=warn_stacklevel(),
+            )
         return planned
 
     def _declare_classes(self, candidates: list[Any], table: Table) -> bool:
@@ -416,3 +337,269 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
     def _fit_summary(self) -> list[str]:
         planned: SearchPlan = self.plan_
         return [f"the best of {len(planned.candidates)} on {planned.n:,} rows"]
+
+
+def expand_settings(param_grid: Grid) -> list[dict[str, Any]]:
+    """Return every setting of a parameter grid, or of a list of grids."""
+    settings = list(ParameterGrid(param_grid))
+    for name in PAID_BY_THE_SEARCH:
+        if any(name in one for one in settings):
+            raise ValueError(
+                f"param_grid holds {name!r}, which the search sets for every candidate: give it to "
+                "PrivateSearch"
+            )
+    return settings
+
+
+def make_candidates(estimator: BaseEstimator, settings: list[dict[str, Any]]) -> list[Any]:
+    """Unfitted copies with each setting; ``"estimator"`` in a setting replaces the estimator."""
+    made = []
+    for setting in settings:
+        given = dict(setting)
+        base = given.pop("estimator", estimator)
+        if not isinstance(base, BasePrivateEstimator) or isinstance(base, PrivateSearch):
+            raise TypeError(
+                f"candidates must be private estimators of this package, got {base!r}: each has "
+                f"the privacy cost of its own plan"
+            )
+        if base.ledger is not None:
+            raise ValueError("the search is charged, not a candidate: give it the ledger")
+        one = clone(base).set_params(**given)
+        if not hasattr(one, "predict"):
+            raise TypeError(f"{one!r} has no predict method, which a score needs")
+        made.append(one)
+    if len({is_classifier(one) for one in made}) > 1:
+        raise ValueError("candidates must be all classifiers or all regressors")
+    return made
+
+
+def plan_candidates(
+    candidates: list[Any],
+    settings: list[dict[str, Any]],
+    shape: tuple[int, int],
+    each: tuple[float, float],
+) -> tuple[Candidate, ...]:
+    """Plan every candidate at one privacy cost, from public numbers only."""
+    epsilon, delta = each
+    planned = []
+    with suppress_weak_warnings():
+        for one, setting in zip(candidates, settings, strict=True):
+            one.set_params(epsilon=epsilon, delta=delta)
+            plan = one.plan(*shape)
+            if isinstance(one, BaseRashomon):
+                refuse_if_hopeless(plan, one.mechanism, one.patience)
+            made = Candidate(
+                setting, plan, replace(one._stated(one._guarantee(plan)), requested=None)
+            )
+            if not made.guarantee.holds:
+                raise ValueError(
+                    f"{made.in_words} has no guarantee, so a search cannot account for it: "
+                    f"{made.guarantee.theorem}"
+                )
+            planned.append(made)
+    return tuple(planned)
+
+
+class TrainValidationSplit:
+    """Training rows of a table, and validation rows for scores."""
+
+    def __init__(self, table: Table, scoring: Mask, bounds: tuple[float, float] | None) -> None:
+        self.table = table
+        X, targets = table.values
+        y: Any = targets
+        if is_frame(table.X):  # candidates read the names and text of a frame themselves
+            X, y = host_values(table.X), host_values(table.y)
+        self.fitted = tuple(select_rows(part, np.flatnonzero(~scoring)) for part in (X, y))
+        self._rows = select_rows(X, np.flatnonzero(scoring))
+        self._targets = targets[scoring]
+        self._bounds = bounds
+
+    def loss(self, model: Any) -> float:
+        """Mean loss over the validation rows; each row's loss is in [0, 1] for any values."""
+        said = model.predict(self._rows)
+        if self._bounds is None:
+            return float(np.mean(said != self._targets))
+        low, high = self._bounds
+        off = np.clip(said, low, high) - np.clip(self._targets, low, high)
+        return float(np.mean((off / (high - low)) ** 2))
+
+
+@dataclass(frozen=True)
+class Fits:
+    """Fits of candidates, each at the plan's privacy cost, scored on rows that no fit uses."""
+
+    sides: TrainValidationSplit
+    candidates: list[Any]
+    planned: SearchPlan
+    rng: np.random.Generator
+    seeded: bool  # whether the fits' own seeds are drawn from ``rng``
+
+    def best(self) -> tuple[int, Any, list[Any]]:
+        """Return index and model of the selected candidate, and all models that are released."""
+        return self._of_every() if self.planned.runs is None else self._of_some()
+
+    def _of_every(self) -> tuple[int, Any, list[Any]]:
+        models = [self._fitted(one) for one in progress(self.candidates, "candidates")]
+        assert self.planned.pick is not None  # set if all candidates are fitted
+        place = self.planned.pick.draw([self.sides.loss(one) for one in models], self.rng)
+        return place, models[place], models
+
+    def _of_some(self) -> tuple[int, Any, list[Any]]:
+        planned, rng = self.planned, self.rng
+        assert planned.runs is not None  # set if candidates are run at random
+        least, kept = np.inf, (0, None)
+        scale = 1 / (planned.n_val * planned.each[0])
+        for _ in range(planned.runs.draw(rng)):
+            place = int(rng.integers(len(self.candidates)))
+            model = self._fitted(self.candidates[place])
+            noisy = self.sides.loss(model) + rng.laplace(scale=scale)
+            if noisy < least:
+                least, kept = noisy, (place, model)
+        place, best = kept
+        return place, best, [best]
+
+    def _fitted(self, one: Any) -> Any:
+        seed = int(self.rng.integers(2**31)) if self.seeded else None
+        epsilon, delta = self.planned.each
+        model = clone(one).set_params(epsilon=epsilon, delta=delta, random_state=seed)
+        return model.fit(*self.sides.fitted)
+
+
+_FITS_A_CANDIDATE = 10  # default mean number of random runs per candidate
+_TRIES = 12
+_SAFE = 1 - 1e-9
+_SHAPES = {"geometric": 1, "logarithmic": 0}
+
+Priced = Callable[[tuple[float, float]], tuple[Candidate, ...]]
+"""Candidates planned at one privacy cost (ε, δ)."""
+
+
+@dataclass(frozen=True)
+class SearchRequest:
+    """Public parameters of a search."""
+
+    n_train: int
+    n_val: int
+    epsilon: float
+    delta: float
+    k: int
+    mean_runs: float | None = None
+
+    @property
+    def sensitivity(self) -> float:
+        """Sensitivity Δ of a score: a mean over the validation rows of values in [0, 1]."""
+        return 1 / self.n_val
+
+    def plan(
+        self,
+        way: str,
+        each: tuple[float, float],
+        candidates: tuple[Candidate, ...],
+        guarantee: Guarantee,
+        score_regret: float,
+        **selected_by: Any,
+    ) -> SearchPlan:
+        """Plan of this search by one selection mechanism."""
+        return SearchPlan(
+            way,
+            self.n_train,
+            self.n_val,
+            self.epsilon,
+            self.delta,
+            each,
+            candidates,
+            replace(guarantee, requested=(self.epsilon, self.delta)),
+            score_regret,
+            **selected_by,
+        )
+
+
+def planned_search(asked: SearchRequest, priced: Priced, way: str) -> SearchPlan:
+    """Plan a search by the named mechanism, or by the one with the best bound."""
+    plans, refused = [], []
+    for name in WAYS if way == "auto" else [way]:
+        try:
+            plans.append(_every(asked, priced) if name == "every" else _runs(asked, priced, name))
+        except SamplerError as error:
+            refused.append(f"{name}: {error}")
+    if not plans:
+        raise SamplerError("; ".join(refused))
+    plans.sort(key=lambda one: one.selection_bound)
+    why = "it was requested"
+    if way == "auto":
+        why = (
+            f"the smallest bound of any selection mechanism, {rounded_up(plans[0].selection_bound)}"
+        )
+    return replace(plans[0], why=why, options=tuple(plans))
+
+
+def _every(asked: SearchRequest, priced: Priced) -> SearchPlan:
+    """Plan all fits, composed on the training rows, with a private choice on validation rows."""
+    pick = _pick(asked)
+    for each in _initial_costs(asked):
+        for _ in range(_TRIES):
+            candidates = priced(each)
+            fits = compose([one.guarantee for one in candidates])
+            whole = selection.max_over_splits(fits, pick.guarantee)
+            paid = whole.epsilon(asked.delta)
+            if paid <= asked.epsilon:
+                score_regret = selection.regret(pick, asked.k)
+                return asked.plan("every", each, candidates, whole, score_regret, pick=pick)
+            if not math.isfinite(paid):
+                break  # the candidates' own δ add up to too much
+            each = (each[0] * asked.epsilon / paid * _SAFE, each[1])
+    raise SamplerError(
+        "the privacy costs of the candidates do not compose to a guarantee at this δ"
+    )
+
+
+def _initial_costs(asked: SearchRequest) -> list[tuple[float, float]]:
+    if asked.delta == 0:
+        return [(asked.epsilon / asked.k * _SAFE, 0.0)]
+    rho = zcdp_rho(asked.epsilon, asked.delta) / asked.k
+    shares = [asked.delta, asked.delta / (2 * asked.k)]
+    return [*((zcdp_epsilon(rho, delta), delta) for delta in shares), (math.sqrt(2 * rho), 0.0)]
+
+
+def _pick(asked: SearchRequest) -> selection.Pick:
+    """Return a selection with the cost of the fits: pure ε, or ρ for (ε, δ) by bounded range."""
+    if asked.delta == 0:
+        return selection.PermuteAndFlip(asked.epsilon * _SAFE, asked.sensitivity)
+    rho = zcdp_rho(asked.epsilon, asked.delta)
+    return selection.Exponential(_SAFE * math.sqrt(8 * rho), asked.sensitivity)
+
+
+def _runs(asked: SearchRequest, priced: Priced, way: str) -> SearchPlan:
+    """Plan random runs, each pure DP: training rows for the model, validation rows for scores."""
+    mean = asked.mean_runs or _FITS_A_CANDIDATE * asked.k
+    runs = selection.Runs.of_mean(_SHAPES[way], mean)
+    own = asked.epsilon / runs.factor * _SAFE
+    candidates = priced((own, 0.0))
+    dear = [one for one in candidates if not one.guarantee.pure_epsilon <= own * (1 + 1e-9)]
+    if dear:
+        raise SamplerError(
+            f"{dear[0].in_words} is not pure DP, which this selection mechanism needs"
+        )
+    stated = compose([one.guarantee for one in candidates])
+    kept = runs.guarantee(max(own, *(one.guarantee.pure_epsilon for one in candidates)))
+    whole = replace(
+        kept,
+        assumptions=tuple(
+            dict.fromkeys(
+                (*kept.assumptions, *stated.assumptions, "the split is by place, and public")
+            )
+        ),
+        seeded=stated.seeded,
+    )
+    noise = selection.most_noise(asked.sensitivity / own, mean)
+    return asked.plan(way, (own, 0.0), candidates, whole, noise, runs=runs)
+
+
+def as_parameters(planned: SearchPlan) -> dict[str, Any]:
+    """Public settings of a plan, as recorded in a ledger."""
+    names = ("way", "n_train", "n_val", "epsilon", "delta", "mean_fits")
+    return {
+        **{name: getattr(planned, name) for name in names},
+        "candidates": [one.in_words for one in planned.candidates],
+        "each": list(planned.each),
+    }

@@ -24,8 +24,12 @@ from rashomon_explorer import (
 )
 from rashomon_explorer._utils.arrays import array_backend
 from rashomon_explorer.data import Categorical, Numeric
-from rashomon_explorer.estimators.private_search import Fits, TrainValidationSplit
-from rashomon_explorer.estimators.search_candidates import SearchRequest, planned_search
+from rashomon_explorer.estimators.private_search import (
+    Fits,
+    SearchRequest,
+    TrainValidationSplit,
+    planned_search,
+)
 from rashomon_explorer.estimators.tables import Table
 from rashomon_explorer.exceptions import (
     PrivacyLeakWarning,
