@@ -6,11 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rashomon_explorer import DPBilevelSearch, Ledger, PublicBoundsScaler, privacy_leaks
 from rashomon_explorer.estimators.bilevel_search import _target
@@ -49,35 +46,17 @@ def search(kind: str = "ridge", **options: Any) -> DPBilevelSearch:
     return DPBilevelSearch(kind, **{"bounds": BOUNDS, "row_norm": 1.0, **options})
 
 
-@quietly
-@parametrize_with_checks([search(), search("logistic")])
-def test_scikit_learn_accepts_it(estimator: Any, check: Any) -> None:
-    check(estimator)
-
-
-@quietly
-@pytest.mark.law
-@parametrize_with_checks([search(refit=None)])
-def test_scikit_learn_accepts_it_without_a_model(estimator: Any, check: Any) -> None:
-    check(estimator)
-
-
 def test_tags_are_those_of_what_is_tuned() -> None:
     assert get_tags(search()).estimator_type == "regressor"
     assert get_tags(search("logistic")).estimator_type == "classifier"
     assert not get_tags(search("logistic")).classifier_tags.multi_class
 
 
-@quietly
-class TestOrder:
-    @pytest.fixture
-    def ledger(self, tmp_path: Path) -> Ledger:
-        return Ledger.create(tmp_path / "data.ledger", epsilon=1.0, delta=1e-6)
-
-    def test_three_classes_are_refused_before_a_charge(self, ledger: Ledger) -> None:
-        with pytest.raises(ValueError, match="Only binary classification"):
-            search("logistic", classes=[0, 1, 2], ledger=ledger).fit(good_X(), good_y())
-        assert ledger.entries() == []
+def test_three_classes_are_refused_before_a_charge(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "data.ledger", epsilon=1.0, delta=1e-6)
+    with pytest.raises(ValueError, match="Only binary classification"):
+        search("logistic", classes=[0, 1, 2], ledger=ledger).fit(good_X(), good_y())
+    assert ledger.entries() == []
 
 
 @quietly
@@ -268,16 +247,6 @@ def test_no_record_of_either_side_changes_the_draw_by_more_than_its_price(
             moved[place], flipped[place] = row, -y[place]
             audit = discrete(first, law(asked, moved, flipped))
             assert 0 < audit.range <= 2.0 and audit.epsilon(0.0) <= 2.0
-
-
-@quietly
-def test_a_seed_is_said_and_clones_are_unfitted() -> None:
-    X, y = rows(60)
-    first, second = (search(random_state=3, n_draws=4).fit(X, y) for _ in range(2))
-    assert first.best_params_ == second.best_params_ and first.guarantee_.seeded
-    np.testing.assert_array_equal(first.encoded_coef_, second.encoded_coef_)
-    with pytest.raises(NotFittedError):
-        clone(first).predict(X)
 
 
 @quietly

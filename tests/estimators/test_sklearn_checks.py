@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import (
 )
 
 from rashomon_explorer import (
+    DPBilevelSearch,
     DPClassifier,
     DPRegressor,
     PrivateSearch,
@@ -43,12 +44,15 @@ ESTIMATORS = [
     RashomonRegressor(),
     RashomonTreeClassifier(thresholds=0.0, max_leaves=3),
     PrivateSearch(RashomonTreeClassifier(thresholds=0.0, max_leaves=3), {"psi": [0.0, 0.05]}),
+    DPBilevelSearch(bounds=(0.1, 10.0)),
+    DPBilevelSearch("logistic", bounds=(0.1, 10.0)),
     PublicBoundsScaler(),
 ]
 OTHER_SETTINGS = [
     RashomonClassifier(mechanism="hit_and_run", random_state=0),
     RashomonRegressor(mechanism="hit_and_run", random_state=0),
     PublicBoundsScaler("learn"),
+    DPBilevelSearch(bounds=(0.1, 10.0), refit=None),
 ]
 METHODS_OF_ONE_MODEL = [
     DPRegressor(mechanism="localised_gaussian"),

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Binarizer, StandardScaler
 
@@ -26,6 +25,7 @@ from rashomon_explorer.exceptions import (
     WeakGuaranteeWarning,
 )
 from rashomon_explorer.measures import multiplicity_table
+from rashomon_explorer.mechanisms.planning.options import LEAST_HITS
 from rashomon_explorer.mechanisms.planning.trees import coldest, energy_cap, plan_trees
 from rashomon_explorer.sets import ReleasedTrees
 from rashomon_explorer.trees import CountedTrees, TreeClass
@@ -77,6 +77,17 @@ class TestPrice:
             for penalty in (0.0, 0.1)
         ]
         assert len(set(etas)) == 1
+
+    @pytest.mark.parametrize(("n", "draws"), [(10**6, 20), (30_000, 5), (300, 1)])
+    def test_auto_draws_as_many_trees_as_are_guaranteed_to_hit(self, n, draws):
+        made = RashomonTreeClassifier(max_leaves=3, delta=0.0, epsilon=0.2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", WeakGuaranteeWarning)
+            bought = made.plan(n, 10)
+            more = made.set_params(n_draws=2 * draws).plan(n, 10)
+        assert bought.n_draws == draws
+        assert (bought.hit_rate_bound >= LEAST_HITS) == (draws > 1)
+        assert draws == 20 or more.hit_rate_bound < LEAST_HITS
 
     def test_many_rows_are_planned_without_a_row(self):
         bought = RashomonTreeClassifier(epsilon=0.1, n_draws=5).plan(10**5, 20)
@@ -171,12 +182,6 @@ class TestFit:
         found = multiplicity_table(fitted.rashomon_set_, X)
         assert len(found) > 5
 
-    def test_a_seed_is_said_and_repeats(self, table):
-        asked = RashomonTreeClassifier(n_draws=3, max_leaves=3, random_state=1)
-        one, other = clone(asked).fit(*table), clone(asked).fit(*table)
-        assert one.rashomon_set_.models.trees == other.rashomon_set_.models.trees
-        assert one.guarantee_.seeded
-
     def test_psi_0_is_the_private_sparse_tree(self, table):
         one = RashomonTreeClassifier(psi=0.0, n_draws=1, max_leaves=3, epsilon=2.0).fit(*table)
         assert one.plan_.law_psi == 0 and one.rashomon_set_.excess[0] < 0.01
@@ -241,10 +246,7 @@ class TestQuestions:
         assert fitted.questions_ == ("age > 30", "age > 40", "age > 50", "owns")
         assert fitted.plan(N, 2).log_size == fitted.plan_.log_size
         assert fitted.score(frame, y) == 1
-        assert fitted.rashomon_set_.scores(frame).shape == (
-            1,
-            N,
-        )
+        assert fitted.rashomon_set_.scores(frame).shape == (1, N)
 
     @pytest.mark.parametrize("thresholds", [[], [math.nan], [1, 1], "high", {"none": [1]}, [True]])
     def test_bad_thresholds_are_refused(self, table, thresholds):
