@@ -393,7 +393,7 @@ class LinearTask:
     scale: float
 
     @classmethod
-    def of(
+    def from_models(
         cls, models: RashomonSet | ReleasedSet, X: ArrayLike, y: ArrayLike, loss: str | None
     ) -> LinearTask:
         """Create a task with the rows and targets as the models use them."""

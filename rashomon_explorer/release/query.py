@@ -136,7 +136,7 @@ class Rows:
 
     def task(self, loss: str | None = None) -> LinearTask:
         """Rows and targets in the units of a loss."""
-        return LinearTask.of(self.public.linear, self.X, self._targets, loss)
+        return LinearTask.from_models(self.public.linear, self.X, self._targets, loss)
 
     def mean_losses(self) -> FloatArray:
         """Mean loss (n_draws,) of every model; for trees the share of wrong labels."""

@@ -88,7 +88,7 @@ def conditional_reliance(
             "switches a feature between rows of one stratum, or model_reliance, between "
             "all rows"
         )
-    task = LinearTask.of(models, X, y, loss)
+    task = LinearTask.from_models(models, X, y, loss)
     groups = feature_groups(features, models.feature_names[:-1], models.feature_groups)
     tables = [
         reliance_table(_with_residuals(task, columns), {name: columns}, form)
@@ -139,7 +139,7 @@ def reliance_within(
     """
     if (trees := held_trees(models)) is not None:
         return _of_trees(trees, models, X, y, strata, features, form, loss)
-    task = LinearTask.of(models, X, y, loss)
+    task = LinearTask.from_models(models, X, y, loss)
     groups = feature_groups(features, models.feature_names[:-1], models.feature_groups)
     tables = [
         share * reliance_table(_rows(task, chosen), groups)

@@ -45,7 +45,7 @@ def reliance_task(
     if hasattr(given, "fit"):  # an estimator; sets have predict, but not fit
         given, X, y = penalised_problem(given, _needed(X, "X"), _needed(y, "y")), None, None
     if not isinstance(given, Problem | PenalisedProblem):
-        task = LinearTask.of(given, _needed(X, "X"), _needed(y, "y"), loss)
+        task = LinearTask.from_models(given, _needed(X, "X"), _needed(y, "y"), loss)
         return task, given.feature_names[:-1], given.feature_groups
     refuse_rows(X, y)
     if loss is not None:
@@ -234,7 +234,7 @@ class _MomentSums:
     models: Any
 
     def __call__(self, rows: FloatArray, targets: Any) -> tuple[Any, ...]:
-        task = LinearTask.of(self.models, rows, targets, None)
+        task = LinearTask.from_models(self.models, rows, targets, None)
         return moment_sums(task.rows, task.targets)
 
 
