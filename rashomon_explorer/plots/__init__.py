@@ -16,8 +16,6 @@ from rashomon_explorer.plots.comparison import plot_pair, plot_two_sets
 from rashomon_explorer.plots.decomposition import plot_decomposition, plot_noise_by_budget
 from rashomon_explorer.plots.fairness import plot_burden, plot_fairness_range, plot_frontier
 from rashomon_explorer.plots.guarantees import (
-    GTU,
-    GuaranteeRow,
     guarantees_table,
     list_guarantees,
     plot_bounds,
@@ -32,7 +30,7 @@ from rashomon_explorer.plots.importance import (
 )
 from rashomon_explorer.plots.losses import plot_losses
 from rashomon_explorer.plots.penalties import plot_penalties, tuning_in_words
-from rashomon_explorer.plots.people import multiplicity, plot_people
+from rashomon_explorer.plots.people import plot_people
 from rashomon_explorer.plots.person import plot_people_ranges, plot_person
 from rashomon_explorer.plots.prices import plot_costs
 from rashomon_explorer.plots.profile import plot_profile
@@ -41,12 +39,9 @@ from rashomon_explorer.plots.rules import plot_rules, rules_table
 from rashomon_explorer.plots.trees import plot_tree_use, plot_trees
 
 __all__ = [
-    "GTU",
-    "GuaranteeRow",
     "attack_in_words",
     "guarantees_table",
     "list_guarantees",
-    "multiplicity",
     "plot_bounds",
     "plot_budget",
     "plot_burden",

@@ -278,34 +278,15 @@ _BOUND = {"≥": at_least, "≤": at_most}
 
 @dataclass(frozen=True)
 class GuaranteeRow:
-    """Proved bound and the quantity that it bounds.
-
-    Attributes
-    ----------
-    name : str
-        Quantity that is bounded.
-    theorem : str
-        Theorem that proves the bound.
-    sense : {"≥", "≤"}
-        Direction of the bound.
-    bound : float
-        Bound, known without reading a row; NaN if the theorem's conditions fail.
-    measured : float
-        Value for the draws (curator: computed from private rows); NaN if there are no draws or the
-        quantity cannot be measured on one table.
-    is_share : bool
-        Whether the quantity is a share of draws rather than a loss.
-    missing : str
-        Reason for a missing bound.
-    """
+    """Proved bound and the quantity that it bounds."""
 
     name: str
     theorem: str
-    sense: str
-    bound: float
-    measured: float = _MISSING
+    sense: str  # "≥" or "≤"
+    bound: float  # NaN if the theorem's conditions fail
+    measured: float = _MISSING  # from private rows; NaN if one table does not show it
     is_share: bool = False
-    missing: str = ""
+    missing: str = ""  # why there is no bound
 
     @property
     def of_a_paper(self) -> bool:
@@ -314,13 +295,7 @@ class GuaranteeRow:
 
     @property
     def promised(self) -> str:
-        """Bound as text, rounded so that it stays true.
-
-        Examples
-        --------
-        >>> GuaranteeRow("Draws within ψ", "a theorem", "≥", 0.664, is_share=True).promised
-        '≥ 66%'
-        """
+        """Bound as text, rounded so that it stays true."""
         return self.missing or _BOUND[self.sense](self.bound, share=self.is_share)
 
     @property

@@ -59,28 +59,7 @@ class Multiplicity:
 
 
 def multiplicity(models: RashomonSet, X: ArrayLike) -> Multiplicity:
-    """Compute the disagreement of the models of a set on some rows.
-
-    Models outside the set are excluded, because their predictions reflect the mechanism, not the
-    set. If losses are unknown, all models count.
-
-    Parameters
-    ----------
-    models : RashomonSet
-        Draws and the best model (curator only).
-    X : array-like of shape (n_rows, n_features)
-        Rows, scaled as for fitting the draws. Of a long table a fixed random subsample is read.
-
-    Returns
-    -------
-    Multiplicity
-        Ranges of all rows that were read, and the shares.
-
-    Raises
-    ------
-    ValueError
-        If no model lies inside the set.
-    """
+    """Compute the disagreement of the models of a set on some rows."""
     inside = need_inside(counted(models), models)
     # A DataFrame is kept, because models of other kinds may use its text columns.
     table = X if isinstance(X, pd.DataFrame) else np.asarray(X)

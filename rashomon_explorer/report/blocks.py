@@ -96,70 +96,50 @@ class Sheet(Protocol):
         ...
 
 
-class Block(Protocol):
+class Block:
     """Part of a section."""
 
     def html(self, sheet: Sheet) -> Markup:
-        """Render the block."""
-        ...
+        """Render the block with the macro of its class."""
+        return render_block(type(self).__name__.lower(), self)
 
 
 @dataclass(frozen=True)
-class Words:
+class Words(Block):
     """Paragraph; ``kind`` is ``"warning"``, ``"note"`` or empty."""
 
     text: str
     kind: str = ""
 
-    def html(self, sheet: Sheet) -> Markup:
-        """See `Block.html`."""
-        return render_block("words", self)
-
 
 @dataclass(frozen=True)
-class Facts:
+class Facts(Block):
     """Names with values and remarks: (name, value, remark)."""
 
     rows: Sequence[tuple[str, str, str]]
 
-    def html(self, sheet: Sheet) -> Markup:
-        """See `Block.html`."""
-        return render_block("facts", self)
-
 
 @dataclass(frozen=True)
-class Items:
+class Items(Block):
     """List of sentences, each with a heading."""
 
     rows: Mapping[str, str]
 
-    def html(self, sheet: Sheet) -> Markup:
-        """See `Block.html`."""
-        return render_block("items", self)
-
 
 @dataclass(frozen=True)
-class Code:
+class Code(Block):
     """Python lines."""
 
     lines: Sequence[str]
 
-    def html(self, sheet: Sheet) -> Markup:
-        """See `Block.html`."""
-        return render_block("code", self)
-
 
 @dataclass(frozen=True)
-class Table:
+class Table(Block):
     """Table of numbers; the index is the first column."""
 
     frame: pd.DataFrame
     caption: str
     note: str = ""
-
-    def html(self, sheet: Sheet) -> Markup:
-        """See `Block.html`."""
-        return render_block("table", self)
 
     @property
     def full_caption(self) -> str:
@@ -187,7 +167,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Plot:
+class Plot(Block):
     """Figure with its description and the table of its numbers."""
 
     figure: go.Figure

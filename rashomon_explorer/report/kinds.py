@@ -10,7 +10,7 @@ import pandas as pd
 from rashomon_explorer._utils.formatting import hit_rate_text, rounded_down, rounded_up
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
-from rashomon_explorer.plots import GTU, GuaranteeRow, list_guarantees
+from rashomon_explorer.plots.guarantees import GTU, GuaranteeRow, list_guarantees
 from rashomon_explorer.plots.text import number, percent, plural
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.report.blocks import Block, Facts, Table, figure

@@ -11,7 +11,7 @@ from rashomon_explorer import plots
 from rashomon_explorer.measures import ambiguity
 from rashomon_explorer.plots.coefficients import spread_table
 from rashomon_explorer.plots.importance import importance_table
-from rashomon_explorer.plots.people import people_table
+from rashomon_explorer.plots.people import multiplicity, people_table
 from rashomon_explorer.sets import from_predictions
 
 SET_FIGURES = {
@@ -89,7 +89,7 @@ def test_the_page_of_the_review_shows_what_is_inside_alone(models, rows):
     inside = models.excess <= models.psi
     best = (models.best_scores(rows.X) > 0.5).astype(int)
     labels = models.labels(rows.X)
-    shown = plots.multiplicity(models, rows.X)
+    shown = multiplicity(models, rows.X)
     assert shown.n_models == inside.sum()
     assert shown.ambiguity == ambiguity(labels[inside], best) < ambiguity(labels, best)
 
@@ -130,4 +130,4 @@ def test_models_of_unknown_loss_all_count_and_are_said_to():
     others = from_predictions(three, X=rows)
     figure = plots.plot_people(others, rows)
     assert "of 3 models, of unknown loss" in _title(figure)
-    assert plots.multiplicity(others, rows).ambiguity == 1.0
+    assert multiplicity(others, rows).ambiguity == 1.0

@@ -122,7 +122,7 @@ def test_people_are_sorted_and_inside_their_range(models, rows):
 
 
 def test_multiplicity_agrees_with_the_measures(models, rows):
-    found = plots.multiplicity(models, rows.X)
+    found = multiplicity(models, rows.X)
     best = (models.best_scores(rows.X) > 0.5).astype(int)
     assert found.ambiguity == pytest.approx(ambiguity(models.inside().labels(rows.X), best))
     assert found.ambiguous.mean() == pytest.approx(found.ambiguity)

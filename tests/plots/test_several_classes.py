@@ -12,7 +12,7 @@ from rashomon_explorer.measures import (
     viable_prediction_range,
 )
 from rashomon_explorer.plots.coefficients import coefficients_table, default_axes
-from rashomon_explorer.plots.people import people_table
+from rashomon_explorer.plots.people import multiplicity, people_table
 from tests.plots.conftest import trace_of
 
 
@@ -53,7 +53,7 @@ def test_importance_is_the_rise_of_the_cross_entropy(several, rows):
 
 def test_people_have_the_probability_of_the_best_models_class(several, rows):
     models = several.models
-    found = plots.multiplicity(models, rows.X)
+    found = multiplicity(models, rows.X)
     best = models.best_scores(rows.X)
     np.testing.assert_allclose(found.best, best.max(axis=1))
     assert np.all(found.low <= found.high)

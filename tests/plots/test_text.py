@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-from rashomon_explorer.plots import GuaranteeRow
+from rashomon_explorer.plots.guarantees import GuaranteeRow
 from rashomon_explorer.plots.text import (
     at_least,
     at_most,
