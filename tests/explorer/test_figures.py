@@ -149,6 +149,22 @@ def test_every_figure_is_declared_in_full(spec: FigureSpec) -> None:
     assert spec.name in known or spec.name == "coefficient_spread"
 
 
+@pytest.mark.parametrize("name", ["importance", "people", "importance_cloud", "profile"])
+def test_a_figure_is_of_the_people_who_were_selected_when_it_was_started(
+    loans: Explorer, name: str
+) -> None:
+    """It is computed in another thread, while the selection may change."""
+    card = loans.cards[name]
+    whole = card.next_call()
+    expected = whole.figure().to_json()
+    before = card.next_call()
+    loans.state.groups = (("sex", "f"),)
+    control = card.next_call().figure().to_json()
+    assert before.figure().to_json() == expected != control
+    loans.state.groups = ()
+    assert card.next_call().figure().to_json() == expected  # nor is the cache of the other people
+
+
 def test_the_documented_figure_is_on_page_and_report(tmp_path: Path) -> None:
     """The measure and figure of docs/architecture.md, registered by their own lines."""
     text = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text(encoding="utf-8")

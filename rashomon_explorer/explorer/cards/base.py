@@ -18,7 +18,9 @@ from rashomon_explorer.explorer import html
 from rashomon_explorer.explorer.background import run_in_thread
 from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.messages import LOGGER, drawn_with
+from rashomon_explorer.explorer.model_inputs import group_labels
 from rashomon_explorer.explorer.panels.card import hide_when_empty
+from rashomon_explorer.explorer.selection import taken
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import SETTINGS
 from rashomon_explorer.explorer.widgets.plotly_view import PlotlyView
@@ -234,45 +236,48 @@ class FigureCard:
             line = "explorer.state.selection" if state.selection else "()"
             found["highlight"] = Argument.known(tuple(state.selection), line)
         if state.view != "release":
-            rows = self._rows()
+            rows = self._rows() if wanted & {"X", "groups"} else {}
             if "targets" not in self.spec.needs:
                 rows.pop("y", None)  # of such a figure, y is an axis
             found |= {name: one for name, one in rows.items() if name in wanted}
         return found
 
     def _rows(self) -> dict[str, Argument]:
-        """Rows, targets and groups: by column, of the selected people, or all."""
-        session, needs = self.session, self.spec.needs
+        """Rows, targets and groups as they are now: by column, of the selected people, or all."""
+        session, needs, picked = self.session, self.spec.needs, self.session.picked
+        rows, targets = session.rows, session.targets
         if "groups" in needs:
-            return self._grouped_rows()
+            return self._grouped_rows(rows, targets)
         if "people" in needs:
-            picked = session.picked
-            _, rows, targets = picked.names
-            places = picked.people
-            key = (session.rows, places.tobytes())
-            y = Argument(targets, lambda: picked.targets, key)
-            return {"X": Argument(rows, lambda: picked.rows, key), "y": y, "targets": y}
+            places, (_, row_line, target_line) = picked.people, picked.names
+            key = (rows, places.tobytes())
+            y = Argument(target_line, lambda: taken(targets, places), key)
+            X = Argument(row_line, lambda: taken(rows, places), key)
+            return {"X": X, "y": y, "targets": y}
         return {
-            "X": Argument("explorer.rows", lambda: session.rows),
-            "y": Argument("explorer.targets", lambda: session.targets),
+            "X": Argument("explorer.rows", lambda: rows),
+            "y": Argument("explorer.targets", lambda: targets),
         }
 
-    def _grouped_rows(self) -> dict[str, Argument]:
-        session, column = self.session, self.column
-        people, key = session.picked.everyone, session.rows
+    def _grouped_rows(self, rows: Any, targets: Any) -> dict[str, Argument]:
+        session, column, data = self.session, self.column, self.state.data
         if session.is_chunked:
+            chunks, codes = session.chunks, session.all_targets
             groups = f"explorer.session.all_groups({column!r})"
             return {
-                "X": Argument("explorer.chunks", lambda: session.chunks, key),
-                "y": Argument("explorer.session.all_targets", lambda: session.all_targets, key),
-                "groups": Argument(groups, lambda: session.all_groups(column), (key, column)),
+                "X": Argument("explorer.chunks", lambda: chunks, rows),
+                "y": Argument("explorer.session.all_targets", lambda: codes, rows),
+                "groups": Argument(groups, lambda: session.all_groups(column), (rows, column)),
             }
-        everyone = "explorer.selected.everyone"
-        groups = f"{everyone}.groups({column!r})"
+        places, everyone = session.picked.everyone.people, "explorer.selected.everyone"
         return {
-            "X": Argument(f"{everyone}.rows", lambda: people.rows, key),
-            "y": Argument(f"{everyone}.targets", lambda: people.targets, key),
-            "groups": Argument(groups, lambda: people.groups(column), (key, column)),
+            "X": Argument(f"{everyone}.rows", lambda: taken(rows, places), rows),
+            "y": Argument(f"{everyone}.targets", lambda: taken(targets, places), rows),
+            "groups": Argument(
+                f"{everyone}.groups({column!r})",
+                lambda: group_labels(data, column).iloc[places],
+                (rows, column),
+            ),
         }
 
     def next_call(self) -> FigureCall | None:

@@ -22,6 +22,7 @@ from rashomon_explorer.explorer.cards.inputs import readable_trees
 from rashomon_explorer.explorer.family import reads_well, trees_in
 from rashomon_explorer.explorer.messages import error_boundary
 from rashomon_explorer.explorer.panels.models import ThresholdControl, inside_only
+from rashomon_explorer.explorer.selection import taken
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.measures.inputs import COLUMNS, feature_groups
 from rashomon_explorer.mechanisms.planning.plan import Plan
@@ -152,8 +153,8 @@ class PeopleCard(FigureCard):
             "group_name": "group" if by == _EVERYONE else by,
         }
         if by != _EVERYONE:
-            line = f"explorer.selected.groups({by!r})"
-            arguments["groups"] = Argument(line, lambda: picked.groups(by))
+            groups = picked.groups(by)
+            arguments["groups"] = Argument.known(groups, f"explorer.selected.groups({by!r})")
         return self.build(arguments)
 
 
@@ -449,12 +450,10 @@ class ImportancePairCard(FigureCard):
         people = picked.people
         most = len(people) if measure == "shap" else max(50, _MOST_ANSWERS // models.n_draws)
         if most < len(people):
-            key = (self.session.rows, people[:most].tobytes())
-            rows, targets = picked.names[1:]
-            arguments["X"] = Argument(f"{rows}.iloc[:{most}]", lambda: picked.rows.iloc[:most], key)
-            arguments["targets"] = Argument(
-                f"{targets}.iloc[:{most}]", lambda: picked.targets.iloc[:most], key
-            )
+            few, rows, targets = people[:most], self.session.rows, self.session.targets
+            key, lines = (rows, few.tobytes()), [f"{line}.iloc[:{most}]" for line in picked.names]
+            arguments["X"] = Argument(lines[1], lambda: taken(rows, few), key)
+            arguments["targets"] = Argument(lines[2], lambda: taken(targets, few), key)
         return with_words(self.build(arguments), picked.words)
 
 

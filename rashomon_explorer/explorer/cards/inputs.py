@@ -17,6 +17,8 @@ from rashomon_explorer.explorer.cards.base import (
 )
 from rashomon_explorer.explorer.family import in_words, reads_well, trees_in
 from rashomon_explorer.explorer.messages import LOGGER
+from rashomon_explorer.explorer.model_inputs import group_labels
+from rashomon_explorer.explorer.selection import taken
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.plots.budget import HEIGHT
 from rashomon_explorer.plots.coefficients import spread_table
@@ -248,12 +250,15 @@ def decomposition(card: FigureCard) -> FigureCall | str:
         return _OTHER_DRAWS
     arguments: dict[str, Any] = {}
     if trees_in(models) is not None:
-        answers, people = session.tree_answers, session.picked.everyone
+        answers, rows, data = session.tree_answers, session.rows, card.state.data
+        places = session.picked.everyone.people
         line = "explorer.tree_answers.class_of_draws(explorer.rashomon_set)"
         everyone = "explorer.selected.everyone"
         arguments = {
-            "X": Argument(f"{everyone}.rows", lambda: people.rows),
-            "groups": Argument(f"{everyone}.groups({column!r})", lambda: people.groups(column)),
+            "X": Argument(f"{everyone}.rows", lambda: taken(rows, places)),
+            "groups": Argument(
+                f"{everyone}.groups({column!r})", lambda: group_labels(data, column).iloc[places]
+            ),
             "reference": Argument(line, lambda: answers.class_of_draws(models)),
         }
     sampled = bool(arguments) or not session.is_chunked
