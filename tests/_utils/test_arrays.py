@@ -124,6 +124,9 @@ def test_one_logarithm_for_sixteen_rows_is_taken_only_where_nothing_overflows() 
     assert Softplus().within(36.6, "float64") == Softplus(8)
     assert Softplus().within(4.1, "float32") == Softplus(8)
     assert Softplus().within(1e6, "float64") == Softplus(0)
+    with array_backend("array_api_strict", dtype="float32"):  # a backend has one precision
+        problem = Problem([[0.5], [-0.5]], [1, -1], radius=20.0, intercept=False)
+    assert problem.on_device.loss.function == Softplus(2)  # type: ignore[attr-defined]
     scores = np.full((16, 1), 36.5)
     total, _ = Softplus(16).sums_and_slopes(scores.copy(), -2)
     np.testing.assert_allclose(total, 16 * 36.5, rtol=1e-12)

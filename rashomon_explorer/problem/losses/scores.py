@@ -99,11 +99,11 @@ class ScoreRisk:
 
     def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> Self:
         """Return the same loss for scores up to ``reach``, computed in ``dtype``."""
-        offsets = self.offsets
-        if offsets is not None and isinstance(self.table, HostRows):
-            offsets = offsets.astype(dtype)
-        function = self.function.within(reach, dtype)
-        return replace(self, table=self.table.within(dtype), function=function, offsets=offsets)
+        table, offsets = self.table.within(dtype), self.offsets
+        if offsets is not None and isinstance(table, HostRows):
+            offsets = offsets.astype(table.dtype)
+        function = self.function.within(reach, table.dtype)
+        return replace(self, table=table, function=function, offsets=offsets)
 
     def scores(self, theta: FloatArray) -> FloatArray:
         """Scores z_i·θ + offset_i (n,) of one model (p,), on the host."""

@@ -40,6 +40,11 @@ class HostRows:
         """Number of entries of a row."""
         return int(self.rows.shape[1])
 
+    @property
+    def dtype(self) -> Any:
+        """Precision of the rows."""
+        return self.rows.dtype
+
     @cached_property
     def longest(self) -> float:
         """Norm of the longest row."""
@@ -115,6 +120,11 @@ class DeviceRows:
     def xp(self) -> Any:
         """Namespace of the arrays."""
         return self.arrays.xp
+
+    @property
+    def dtype(self) -> Any:
+        """Precision of the rows, which is the backend's."""
+        return np.dtype(self.arrays.dtype)
 
     @property
     def p(self) -> int:
