@@ -1,10 +1,13 @@
 """Brute force: every tree of a small class, written out from the definition and nothing else."""
 
+from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 
 from rashomon_explorer.sets.models.trees import Leaf, Split
+from rashomon_explorer.trees import CountedTrees
 
 
 def listed(features, leaves, depth, n_labels=2):
@@ -55,3 +58,40 @@ def some_rows(seed, n=12, m=3, n_labels=2, idle=False):
     if idle:
         X[:, 0], X[:, -1] = 1, X[:, 1]
     return X, rng.integers(0, n_labels, size=n)
+
+
+@dataclass
+class Listing:
+    """A counted class, and every tree of it with its labels, cost and loss on the rows."""
+
+    counted: CountedTrees
+    X: Any  # (n, m)
+    y: Any  # (n,)
+    trees: list[Any]
+    labels: Any  # (trees, n)
+    costs: Any  # (trees,)
+    losses: Any  # (trees,)
+
+    def loss_of(self, tree):
+        return self.losses[self.trees.index(tree)]
+
+    def gaps(self, groups):
+        """Largest difference in the rate of label 1 between groups, of each tree."""
+        each = (self.labels[:, groups == g] == 1 for g in np.unique(groups))
+        rates = np.array([one.mean(axis=1) for one in each])
+        return rates.max(axis=0) - rates.min(axis=0)
+
+
+def listing(shape, seed=0, penalty=0.0, costs=None):
+    """List the class (features, leaves, depth, labels, idle columns) on a small table."""
+    m, leaves, depth, n_labels, idle = shape
+    X, y = some_rows(seed, m=m, n_labels=n_labels, idle=idle and m > 1)
+    settings = {"max_leaves": leaves, "max_depth": depth, "leaf_penalty": penalty, "costs": costs}
+    counted = CountedTrees(X, y, classes=range(n_labels), **settings)
+    trees = whole_class(m, leaves, depth, n_labels)
+    labels = np.array([[says(tree, row) for row in X] for tree in trees])
+    matrix = 1 - np.eye(n_labels, dtype=int) if costs is None else np.asarray(costs)
+    paid = matrix[y, labels].sum(axis=1)
+    sizes = np.array([leaves_of(tree) for tree in trees])
+    losses = paid / (len(y) * matrix.max()) + penalty * sizes
+    return Listing(counted, X, y, trees, labels, paid, losses)

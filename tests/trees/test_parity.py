@@ -4,71 +4,61 @@ import numpy as np
 import pytest
 
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.trees import CountedTrees, best_with_parity, parity_front
+from rashomon_explorer.trees import best_with_parity, parity_front
 from rashomon_explorer.trees.fronts import Fronts
-from tests.trees.listed import errors_of, leaves_of, says, some_rows, whole_class
+from tests.trees.listed import leaves_of, listing
 
+TWO = [[0, 2], [5, 0]]
 CLASSES = [
-    (2, 4, None, 2, False),
-    (3, 4, None, 2, True),
-    (3, 5, 2, 2, False),
-    (3, 3, None, 3, False),
-    (1, 3, None, 2, False),
+    ((2, 4, None, 2, False), None),
+    ((3, 4, None, 2, True), None),
+    ((3, 5, 2, 2, False), None),
+    ((3, 3, None, 3, False), None),
+    ((1, 3, None, 2, False), None),
+    ((3, 4, None, 2, True), TWO),
 ]
 
 
-def made(shape, seed, penalty=0.02):
-    m, leaves, depth, labels, idle = shape
-    X, y = some_rows(seed, m=m, n_labels=labels, idle=idle and m > 1)
-    settings = {"max_leaves": leaves, "max_depth": depth, "leaf_penalty": penalty}
-    counted = CountedTrees(X, y, classes=range(labels), **settings)
-    trees = whole_class(m, leaves, depth, labels)
-    losses = np.array([errors_of(t, X, y) / len(y) + penalty * leaves_of(t) for t in trees])
-    said = np.array([[says(tree, row) for row in X] for tree in trees])
-    return counted, X, y, trees, losses, said
-
-
-@pytest.mark.parametrize("shape", CLASSES, ids=str)
+@pytest.mark.parametrize(("shape", "costs"), CLASSES, ids=str)
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("many", [2, 3])
-def test_the_best_tree_under_a_bound(shape, seed, many):
-    counted, _, y, trees, losses, said = made(shape, seed)
-    groups = np.random.default_rng(seed).integers(0, many, size=len(y))
-    rates = np.array([(said[:, groups == g] == 1).mean(axis=1) for g in range(many)])
-    gaps = rates.max(axis=0) - rates.min(axis=0)
+def test_the_best_tree_under_a_bound(shape, costs, seed, many):
+    known = listing(shape, seed, 0.02, costs)
+    groups = np.random.default_rng(seed).integers(0, many, size=len(known.y))
+    gaps = known.gaps(groups)
     for bound in (0.0, 0.2, 0.5, 1.0):
-        found = best_with_parity(counted, groups, bound)
+        found = best_with_parity(known.counted, groups, bound)
         assert found.exact and found.at_least == found.loss
-        assert found.loss == pytest.approx(losses[gaps <= bound + 1e-12].min(), abs=1e-12)
-        at = trees.index(found.tree)
-        assert losses[at] == pytest.approx(found.loss, abs=1e-12)
-        assert gaps[at] == pytest.approx(found.gap) and found.gap <= bound + 1e-12
+        assert found.loss == pytest.approx(known.losses[gaps <= bound + 1e-12].min(), abs=1e-12)
+        assert known.loss_of(found.tree) == pytest.approx(found.loss, abs=1e-12)
+        assert gaps[known.trees.index(found.tree)] == pytest.approx(found.gap)
+        assert found.gap <= bound + 1e-12
 
 
-@pytest.mark.parametrize("shape", CLASSES, ids=str)
+@pytest.mark.parametrize(("shape", "costs"), CLASSES, ids=str)
 @pytest.mark.parametrize("many", [2, 3])
-def test_the_front_is_that_of_every_tree_written_out(shape, many):
-    counted, _, y, trees, losses, said = made(shape, 2)
-    groups = np.random.default_rng(7).integers(0, many, size=len(y))
-    rates = np.array([(said[:, groups == g] == 1).mean(axis=1) for g in range(many)])
-    gaps = rates.max(axis=0) - rates.min(axis=0)
+def test_the_front_is_that_of_every_tree_written_out(shape, costs, many):
+    known = listing(shape, 2, 0.02, costs)
+    groups = np.random.default_rng(7).integers(0, many, size=len(known.y))
+    gaps, losses = known.gaps(groups), known.losses
     for psi in (0.0, 0.15, 1.0):
-        front = parity_front(counted, groups, psi)
-        inside = losses <= counted.least + psi + 1e-12
-        assert front.exact and front.losses[0] == pytest.approx(counted.least)
+        front = parity_front(known.counted, groups, psi)
+        inside = losses <= known.counted.least + psi + 1e-12
+        assert front.exact and front.losses[0] == pytest.approx(known.counted.least)
         assert (np.diff(front.losses) > 0).all() and (np.diff(front.gaps) < 0).all()
         # No tree lies below the front, and each of its points is a tree.
         for loss, gap in zip(losses[inside], gaps[inside], strict=True):
             reached = front.gaps[front.losses <= loss + 1e-9]
             assert reached.min() <= gap + 1e-9
         for place in range(len(front.losses)):
-            at = trees.index(front.tree(place))
+            at = known.trees.index(front.tree(place))
             assert losses[at] == pytest.approx(front.losses[place], abs=1e-12)
             assert gaps[at] == pytest.approx(front.gaps[place], abs=1e-12)
 
 
 def test_a_front_of_draws_is_marked_and_lies_nowhere_below_the_exact_one():
-    counted, _, y, *_ = made((3, 4, None, 2, False), 1)
+    known = listing((3, 4, None, 2, False), 1, 0.02)
+    counted, y = known.counted, known.y
     groups = np.arange(len(y)) % 2
     exact = parity_front(counted, groups, 0.3)
     drawn = parity_front(counted, groups, 0.3, most=1, random_state=0)
@@ -80,7 +70,8 @@ def test_a_front_of_draws_is_marked_and_lies_nowhere_below_the_exact_one():
 
 
 def test_what_is_too_much_work_is_marked():
-    counted, _, y, *_ = made((3, 4, None, 2, False), 1)
+    known = listing((3, 4, None, 2, False), 1, 0.02)
+    counted, y = known.counted, known.y
     groups = np.arange(len(y)) % 2
     found = best_with_parity(counted, groups, 0.0, most=1, random_state=0)
     exact = best_with_parity(counted, groups, 0.0)
@@ -99,20 +90,21 @@ def test_what_is_too_much_work_is_marked():
     ],
 )
 def test_bad_questions_are_refused(groups, settings, match):
-    counted = made((2, 4, None, 2, False), 0)[0]
-    asked = {"bound": 0.1, **settings}
+    counted = listing((2, 4, None, 2, False)).counted
+    settings = {"bound": 0.1, **settings}
     if match is None:
-        assert best_with_parity(counted, groups, **asked).gap <= 0.1
+        assert best_with_parity(counted, groups, **settings).gap <= 0.1
         return
     with pytest.raises(ValueError, match=match):
-        best_with_parity(counted, groups, **asked)
+        best_with_parity(counted, groups, **settings)
 
 
 @pytest.mark.parametrize("large", [1, 2**57 + 3])
 def test_weights_of_any_size_are_added_up_exactly(large):
-    counted, X, _, trees, losses, said = made((3, 4, None, 2, True), 1)
+    known = listing((3, 4, None, 2, True), 1, 0.02)
+    counted, trees, losses = known.counted, known.trees, known.losses
     weights = np.arange(1, len(counted.rows.patterns) + 1, dtype=np.int64) * large
-    of_rows = np.zeros(len(X), dtype=object)
+    of_rows = np.zeros(len(known.X), dtype=object)
     first = np.unique(counted.rows.place, return_index=True)[1]
     of_rows[first] = [int(weight) for weight in weights]
     fronts = Fronts(counted, weights, 1, 1.0, 10_000)
@@ -120,7 +112,7 @@ def test_weights_of_any_size_are_added_up_exactly(large):
     for many in (1, 2, 3, 4):
         best = {}
         for at in np.flatnonzero(leaves == many):
-            key = sum(of_rows[said[at] == 1])
+            key = sum(of_rows[known.labels[at] == 1])
             best[key] = min(best.get(key, np.inf), losses[at])
         keys, errors = fronts.front(many)
         assert sorted(best) == keys.tolist()

@@ -6,7 +6,7 @@ import pytest
 
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.trees import CountedTrees, label_shares
-from tests.trees.listed import leaves_of, says, some_rows, whole_class
+from tests.trees.listed import listing, some_rows
 
 CLASSES = [
     (2, 4, None, 2, False),
@@ -16,29 +16,21 @@ CLASSES = [
     (9, 3, None, 2, True),
     (1, 3, None, 2, False),
 ]
-COSTS = [None, {1: 3}, "matrix"]
+COSTS = [
+    *((shape, None) for shape in CLASSES),
+    (CLASSES[1], [[0, 1], [3, 0]]),
+    (CLASSES[2], [[0, 3], [2, 0]]),
+    (CLASSES[3], [[0, 3, 5], [2, 0, 6], [3, 5, 0]]),
+]
 
 
-def _costs(kind, labels):
-    if kind == "matrix":
-        return [[0 if a == b else 1 + a + 2 * b for b in range(labels)] for a in range(labels)]
-    return kind
-
-
-@pytest.mark.parametrize("shape", CLASSES, ids=str)
-@pytest.mark.parametrize("kind", COSTS, ids=str)
-def test_shares_are_those_of_every_tree_written_out(shape, kind):
-    m, leaves, depth, labels, idle = shape
-    X, y = some_rows(3, m=m, n_labels=labels, idle=idle and m > 1)
-    costs = _costs(kind, labels)
-    settings = {"max_leaves": leaves, "max_depth": depth, "leaf_penalty": 0.02, "costs": costs}
-    counted = CountedTrees(X, y, classes=range(labels), **settings)
-    trees = whole_class(m, leaves, depth, labels)
-    said = np.array([[says(tree, row) for row in X] for tree in trees])
-    losses = np.array([counted.loss(leaves_of(t), counted.errors(t)) for t in trees])
+@pytest.mark.parametrize(("shape", "costs"), COSTS, ids=str)
+def test_shares_are_those_of_every_tree_written_out(shape, costs):
+    known = listing(shape, 3, 0.02, costs)
+    counted, labels = known.counted, range(shape[3])
     for psi in (1.0, 0.0, 0.08, 0.3):  # the largest first: less is asked of what was counted then
-        inside = losses <= counted.least + psi
-        wanted = np.stack([(said[inside] == label).mean(axis=0) for label in range(labels)], axis=1)
+        inside = known.labels[known.losses <= counted.least + psi + 1e-12]
+        wanted = np.stack([(inside == label).mean(axis=0) for label in labels], axis=1)
         assert label_shares(counted, psi) == pytest.approx(wanted, abs=1e-12)
         times = counted.labelled(psi)
         assert (times.sum(axis=1) == counted.size(psi)).all()  # each tree says one label of a row
