@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from rashomon_explorer.privacy import (
@@ -24,44 +23,11 @@ from rashomon_explorer.privacy import (
 from rashomon_explorer.privacy.composition import ledger_order
 from rashomon_explorer.privacy.conversions import filter_order, gdp_epsilon, zcdp_rho
 from rashomon_explorer.privacy.tradeoff import BoundedRange
+from tests.privacy.analysts import STEP, analyst, of_range
 
 Rule = Callable[[list[Guarantee]], float]
 
-STEP = 0.1  # log ratios and bounded ranges are multiples of it
 ULP = 1 + 1e-9
-
-
-def analyst(
-    epsilon: float, admitted: Callable[[tuple[int, ...]], bool], menu: tuple[int, ...], leak: float
-) -> float:
-    """Largest δ(ε) that an adaptive analyst reaches under a rule, by backward induction.
-
-    At every step the analyst knows the privacy loss so far, stops or buys one item of the menu
-    that the rule admits: an η-bounded-range pair of any shape, η = item·STEP, or, as the last
-    item if ``leak`` > 0, a mechanism that betrays everything with that probability.
-    """
-
-    @cache
-    def value(bought: tuple[int, ...]) -> NDArray[np.float64]:
-        reach = sum(count * size for count, size in zip(bought, menu, strict=False))
-        loss = np.arange(-reach, reach + 1) * STEP
-        best = np.maximum(0.0, -np.expm1(np.minimum(0.0, epsilon - loss)))
-        for item in range(len(bought)):
-            after = tuple(count + (item == j) for j, count in enumerate(bought))
-            if not admitted(after):
-                continue
-            then = value(after)
-            if item == len(menu):
-                best = np.maximum(best, leak + (1 - leak) * then)
-                continue
-            size = menu[item]
-            for t in range(size + 1):
-                p = (math.exp(size * STEP) - math.exp(t * STEP)) / math.expm1(size * STEP)
-                up, down = then[t + size :][: len(loss)], then[t:][: len(loss)]
-                best = np.maximum(best, p * up + (1 - p) * down)
-        return best
-
-    return float(value((0,) * (len(menu) + (leak > 0)))[0])
 
 
 def worst(rule: Rule, epsilon: float, delta: float, menu: tuple[int, ...], leak: float) -> float:
@@ -77,7 +43,7 @@ def worst(rule: Rule, epsilon: float, delta: float, menu: tuple[int, ...], leak:
             parts = [approximate(0.0, leak)] * bought[-1] + parts
         return rule(parts) <= epsilon * ULP
 
-    return analyst(epsilon, admitted, menu, leak) / delta
+    return analyst(epsilon, admitted, [of_range(size) for size in menu], leak=leak) / delta
 
 
 CASES = [(2.0, 1e-3, (2, 5)), (2.0, 1e-2, (2, 5)), (3.0, 1e-3, (5, 10)), (1.0, 5e-2, (2, 5))]

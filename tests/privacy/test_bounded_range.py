@@ -1,13 +1,13 @@
 """Bounded range composes as promised: brute force over its worst pairs, adaptively chosen."""
 
 import math
-from functools import cache
 
 import numpy as np
 import pytest
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.privacy import bounded_range, compose
+from tests.privacy.analysts import adversary
 
 ETAS = [0.05, 0.5, 2.0, 6.0]
 ORDERS = np.concatenate([1 + np.geomspace(1e-3, 1, 20), np.geomspace(2.1, 200, 40)])
@@ -52,26 +52,6 @@ def test_a_tenth_less_is_too_little_for_a_small_range(eta: float) -> None:
 @pytest.mark.parametrize("eta", ETAS)
 def test_the_price_of_half_the_range_is_caught(eta: float) -> None:
     assert worst_excess(eta, bounded_range(eta / 2).rho) > 0
-
-
-def adversary(eta: float, k: int, epsilon: float, steps: int = 10) -> float:
-    """Largest δ(ε) of k η-bounded-range pairs, each picked after seeing the earlier outcomes.
-
-    Exact over all pairs with log ratios t and t − η, t a multiple of η/steps: by backward
-    induction, δ_k(ε) = max_t E[δ_{k−1}(ε − log ratio)].
-    """
-
-    @cache
-    def delta(left: int, loss: int) -> float:
-        if left == 0:
-            return max(0.0, -math.expm1(epsilon - loss * eta / steps))
-        return max(
-            p * delta(left - 1, loss + t) + (1 - p) * delta(left - 1, loss + t - steps)
-            for t in range(steps + 1)
-            for p in [two_point(eta, t * eta / steps)]
-        )
-
-    return delta(k, 0)
 
 
 def test_one_step_of_the_adversary_is_the_best_pair() -> None:

@@ -1,7 +1,6 @@
 """Divergences at one order, settled beforehand, are a stopping rule; others that look alike not."""
 
 import math
-from collections.abc import Callable
 from functools import cache
 from itertools import combinations_with_replacement, product
 
@@ -9,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from rashomon_explorer.privacy import (
     Guarantee,
@@ -30,29 +28,13 @@ from rashomon_explorer.privacy.conversions import (
 )
 from rashomon_explorer.privacy.guarantee import divergence
 from rashomon_explorer.privacy.tradeoff import GaussianObjectivePerturbation
+from tests.privacy.analysts import STEP, Bought, Menu, Shape, analyst, of_range, two_points
 
-Shape = tuple[tuple[float, int], ...]  # probability and privacy loss, in steps, of each outcome
-Menu = list[list[Shape]]
-Bought = tuple[int, ...]
-
-STEP = 0.1
 ULP = 1 + 1e-9
-
-
-def two_points(up: int, down: int) -> Shape:
-    """Pair of laws whose loss is ``up`` or −``down``."""
-    low = math.exp(down * STEP)
-    p = (low - 1) / (low - math.exp(-up * STEP))
-    return ((p, up), (1 - p, -down))
 
 
 def swapped(shape: Shape) -> Shape:
     return tuple((p * math.exp(-loss * STEP), -loss) for p, loss in shape)
-
-
-def of_range(size: int) -> list[Shape]:
-    """Every pair of this bounded range, on the grid."""
-    return [two_points(up, size - up) for up in range(1, size)]
 
 
 def told(shapes: list[Shape], order: float) -> float:
@@ -61,28 +43,6 @@ def told(shapes: list[Shape], order: float) -> float:
         sum(p * math.exp((order - 1) * loss * STEP) for p, loss in shape) for shape in shapes
     )
     return math.log(max(moments)) / (order - 1)
-
-
-def analyst(epsilon: float, admitted: Callable[[Bought], bool], menu: Menu) -> float:
-    """Largest δ(ε) of an analyst who sees every loss and buys what the rule admits, exactly."""
-    reach = [max(abs(loss) for shape in item for _, loss in shape) for item in menu]
-
-    @cache
-    def value(bought: Bought) -> NDArray[np.float64]:
-        far = sum(count * size for count, size in zip(bought, reach, strict=True))
-        loss = np.arange(-far, far + 1) * STEP
-        best = np.maximum(0.0, -np.expm1(np.minimum(0.0, epsilon - loss)))
-        for item, shapes in enumerate(menu):
-            after = tuple(count + (item == j) for j, count in enumerate(bought))
-            if not admitted(after):
-                continue
-            then = value(after)
-            for shape in shapes:
-                mean = sum(p * then[reach[item] + by :][: len(loss)] for p, by in shape)
-                best = np.maximum(best, mean)
-        return best
-
-    return float(value((0,) * len(menu))[0])
 
 
 def used(

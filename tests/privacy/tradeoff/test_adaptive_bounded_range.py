@@ -1,8 +1,5 @@
 """Mechanisms of bounded range chosen as one goes: above every analyst, below what zCDP proves."""
 
-import math
-from functools import cache
-
 import numpy as np
 import pytest
 
@@ -13,32 +10,16 @@ from rashomon_explorer.privacy.tradeoff import (
     RepeatedBoundedRange,
 )
 from rashomon_explorer.privacy.tradeoff.curves import from_dict
+from tests.privacy.analysts import adversary
 
 CASES = [(0.2, 12), (0.5, 8), (1.0, 4), (3.0, 3), (2.0, 1)]
-
-
-def analyst(eta, count, epsilon, steps):
-    """Largest δ(ε) of an analyst who picks each t, a multiple of η/steps, by what was lost."""
-
-    @cache
-    def gain(left, loss):
-        if left == 0:
-            return max(0.0, -math.expm1(epsilon - loss * eta / steps))
-        best = 0.0
-        for t in range(steps + 1):
-            high = math.expm1((t / steps - 1) * eta) / math.expm1(-eta)
-            up, down = gain(left - 1, loss + t), gain(left - 1, loss + t - steps)
-            best = max(best, high * up + (1 - high) * down)
-        return best
-
-    return gain(count, 0)
 
 
 @pytest.mark.parametrize(("eta", "count"), CASES)
 @pytest.mark.parametrize("share", [0.0, 0.15, 0.4, 0.8])
 def test_it_covers_the_best_analyst_closely(eta, count, share):
     epsilon = share * count * eta
-    reached = analyst(eta, count, epsilon, steps=24)
+    reached = adversary(eta, count, epsilon, steps=24)
     claimed = float(AdaptiveBoundedRange(eta, count).delta(epsilon))
     assert reached <= claimed
     # The analyst on a grid is somewhat below the best, the claim somewhat above.
@@ -49,13 +30,13 @@ def test_it_covers_the_best_analyst_closely(eta, count, share):
 def test_half_the_range_is_caught(eta, count):
     claimed = AdaptiveBoundedRange(eta / 2, count)
     epsilon = 0.15 * count * eta
-    assert analyst(eta, count, epsilon, steps=12) > 1.3 * float(claimed.delta(epsilon))
+    assert adversary(eta, count, epsilon, steps=12) > 1.3 * float(claimed.delta(epsilon))
 
 
 def test_choosing_as_one_goes_gains_something():
     """Why the optimum of independent draws must not be used for an analyst who looks."""
     fixed = float(RepeatedBoundedRange(0.5, 8).delta(2.4))
-    assert analyst(0.5, 8, 2.4, steps=24) > 1.1 * fixed
+    assert adversary(0.5, 8, 2.4, steps=24) > 1.1 * fixed
 
 
 @pytest.mark.parametrize(("eta", "count"), [*CASES, (0.1, 100), (20.0, 30)])
