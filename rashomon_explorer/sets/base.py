@@ -226,8 +226,8 @@ class ModelSet(ReprMixin):
 
     def _facts(self) -> list[Fact]:
         """Facts for the repr of any set, instead of its arrays."""
-        price = requested_text(self.guarantee) or guarantee_text(self.guarantee)
-        facts = [("privacy cost", price if self.guarantee.holds else "no guarantee")]
+        cost = requested_text(self.guarantee) or guarantee_text(self.guarantee)
+        facts = [("privacy cost", cost if self.guarantee.holds else "no guarantee")]
         return facts + [("chosen", step) for step in self.steps]
 
     def __len__(self) -> int:

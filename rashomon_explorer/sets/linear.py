@@ -199,11 +199,7 @@ class LinearSet(ModelSet):
         """Encode a raw table as rows for :meth:`scores`."""
         if self.schema is not None:
             return scoring.scaled_rows(self.schema, X, self.row_norm)
-        rows = np.asarray(scoring.rows_by_name(X, self.feature_names[:-1]), dtype=float)
-        if rows.ndim != 2 or rows.shape[1] != len(self.feature_names) - 1:
-            width = len(self.feature_names) - 1
-            raise ValueError(f"X must have shape (n_rows, {width}), got {rows.shape}")
-        return rows
+        return scoring.named_rows(X, self.feature_names[:-1])
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Prediction of the mean over the models for each row of a raw table."""

@@ -219,10 +219,7 @@ class ReleasedTrees(PredictorModels):
         if self.schema is not None:
             return scoring.unit_rows(self.schema, X)
         names = self.models.feature_names
-        rows = np.asarray(scoring.rows_by_name(X, names) if names else X, dtype=float)
-        if rows.ndim == 2 and names and rows.shape[1] != len(names):
-            raise ValueError(f"X must have shape (n_rows, {len(names)}), got {rows.shape}")
-        return self.models.rows(rows)
+        return self.models.rows(scoring.named_rows(X, names) if names else X)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Majority vote of the trees for each row of a raw table; the first class on a tie.

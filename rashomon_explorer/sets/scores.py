@@ -55,6 +55,14 @@ def rows_by_name(X: Any, names: Sequence[str], schema: TableSchema | None = None
     return host_values(X)
 
 
+def named_rows(X: Any, names: Sequence[str]) -> FloatArray:
+    """Rows of a table without a schema; raise unless its columns are those of the models."""
+    rows = np.asarray(rows_by_name(X, names), dtype=float)
+    if rows.ndim != 2 or rows.shape[1] != len(names):
+        raise ValueError(f"X must have shape (n_rows, {len(names)}), got {rows.shape}")
+    return rows
+
+
 def check_encoded(X: Any, rows: FloatArray, row_norm: float) -> None:
     """Raise if a frame has raw numbers instead of encoded rows: no cell exceeds row_norm."""
     from rashomon_explorer._utils.containers import is_frame

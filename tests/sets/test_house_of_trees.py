@@ -9,7 +9,7 @@ import pytest
 from rashomon_explorer import RashomonTreeClassifier
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import enough_draws, fairness_audit, model_reliance
-from rashomon_explorer.measures.reliance import reliance_over_draws, switching_loss
+from rashomon_explorer.measures.reliance import reliance_over_draws
 from rashomon_explorer.release import release
 from rashomon_explorer.release.catalogue import QUERIES
 from rashomon_explorer.release.losses import ClippedShare
@@ -102,23 +102,6 @@ def _set(trees):
 
 
 class TestReliance:
-    def test_as_all_pairs_one_by_one(self, drawn, table):
-        X, y = table[0][:40], table[1][:40]
-        groups = {"first": [0], "two": [1, 3], "all": [0, 1, 2, 3, 4]}
-        found = model_reliance(drawn, X, y, features=groups)
-        for draw in (0, 7, 20):
-            tree = drawn.models.take(np.array([draw]))
-            for name, columns in groups.items():
-                one = switching_loss(
-                    lambda rows, tree=tree: tree.labels(rows)[0],
-                    X,
-                    y,
-                    columns,
-                    loss=lambda says, target: says != target,
-                )
-                own = (tree.labels(X)[0] != y).mean()
-                assert found.loc[draw, name] == pytest.approx(one - own, abs=1e-12)
-
     def test_extremes_are_attained_and_the_mean_lies_between(self, drawn, table):
         every = model_reliance(drawn, *table)
         found = reliance_over_draws(drawn, *table)
