@@ -13,7 +13,6 @@ import numpy as np
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import (
     check_count,
-    check_inner_share,
     check_nonnegative,
     check_positive,
     check_strong_convexity,
@@ -257,15 +256,6 @@ def hypergradient_noise(
     check_nonnegative(inexactness=inexactness, inner_error=inner_error)
     moved = sensitivity + 2 * inexactness * inner_error
     return math.sqrt(n_steps) * moved / gdp_mu(epsilon, delta)
-
-
-def printed_hypergradient_noise(
-    sensitivity: float, n_steps: int, *, epsilon: float, delta: float
-) -> float:
-    """Noise 32K√(T log(1/δ))/(nε) as printed in Lemma 4.1 of Lowy and Liu: sound, but too large."""
-    check_positive(sensitivity=sensitivity, epsilon=epsilon)
-    check_inner_share(delta=delta)
-    return 32 * sensitivity * math.sqrt(n_steps * math.log(1 / delta)) / epsilon
 
 
 def stationary_regime(n: int, d: int, epsilon: float) -> str:

@@ -1,0 +1,186 @@
+"""Conversions of zCDP and Gaussian DP to (ε, δ): valid, inverse to each other and tight."""
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+from scipy.special import log_ndtr
+
+from rashomon_explorer.privacy import gdp, zcdp
+from rashomon_explorer.privacy.conversions import (
+    gdp_delta,
+    gdp_epsilon,
+    gdp_mu,
+    zcdp_delta,
+    zcdp_epsilon,
+    zcdp_rho,
+)
+
+Conversion = Callable[[float, float], float]
+
+RHOS = st.floats(-8, 3).map(lambda power: 10.0**power)
+DELTAS = st.floats(-300, math.log10(0.5)).map(lambda power: 10.0**power)
+EPSILONS = st.floats(0, 50)
+# ε of a number and δ, δ of a number and ε, the largest number for a budget, its range, and that
+# of δ, and the relative error of an inverse.
+NOTIONS = {
+    "zcdp": (zcdp_epsilon, zcdp_delta, zcdp_rho, (-8, 3), (-300, -0.3), 1e-6),
+    "gdp": (gdp_epsilon, gdp_delta, gdp_mu, (-3, 1.3), (-14, -0.4), 1e-9),
+}
+each_notion = pytest.mark.parametrize("notion", NOTIONS)
+
+
+def gaussian_delta(mu: float, epsilon: float) -> float:
+    """Exact δ(ε) of N(0, 1) against N(μ, 1)."""
+    ahead = log_ndtr(mu / 2 - epsilon / mu)
+    behind = epsilon + log_ndtr(-mu / 2 - epsilon / mu)
+    return float(-np.exp(ahead) * np.expm1(behind - ahead))
+
+
+def optimal_epsilon(rho: float, delta: float) -> float:
+    """The conversion's minimum over orders by an independent optimiser."""
+
+    def bound(log_excess: float) -> float:
+        excess = math.exp(log_excess)
+        alpha = 1 + excess
+        rest = -math.log(delta) - alpha * math.log1p(1 / excess) - log_excess
+        return alpha * rho + rest / excess
+
+    starts = np.linspace(-12, 16, 60)
+    least = min(starts, key=bound)
+    found = minimize_scalar(
+        bound, bounds=(least - 1, least + 1), method="bounded", options={"xatol": 1e-10}
+    )
+    return max(0.0, float(found.fun))
+
+
+def violations(conversion: Conversion) -> int:
+    """Pairs (μ, ε) at which the Gaussian mechanism leaks more than the conversion admits."""
+    grid = [(mu, eps) for mu in np.geomspace(0.01, 8, 25) for eps in np.linspace(0, 30, 61)]
+    return sum(
+        gaussian_delta(mu, eps) > conversion(mu**2 / 2, eps) * (1 + 1e-9) + 1e-300
+        for mu, eps in grid
+    )
+
+
+def test_the_gaussian_mechanism_never_leaks_more() -> None:
+    assert violations(zcdp_delta) == 0
+
+
+@pytest.mark.parametrize("share", [0.9, 0.5])
+def test_too_small_a_rho_is_caught(share: float) -> None:
+    assert violations(lambda rho, epsilon: zcdp_delta(share * rho, epsilon)) > 20
+
+
+@given(RHOS, DELTAS)
+def test_close_to_the_optimum_over_orders(rho: float, delta: float) -> None:
+    best = optimal_epsilon(rho, delta)
+    got = zcdp_epsilon(rho, delta)
+    assert best * (1 - 1e-9) - 1e-12 <= got <= best * (1 + 1e-4) + 1e-9
+
+
+@given(RHOS, DELTAS)
+def test_never_worse_than_the_classical_conversion(rho: float, delta: float) -> None:
+    classical = rho + 2 * math.sqrt(rho * math.log(1 / delta))
+    assert zcdp_epsilon(rho, delta) <= classical * (1 + 1e-9)
+
+
+@each_notion
+@given(st.data())
+def test_epsilon_and_delta_invert_each_other_and_never_end_below(notion: str, data) -> None:
+    epsilon_at, delta_at, _, numbers, deltas, error = NOTIONS[notion]
+    number, delta = (10.0 ** data.draw(st.floats(*powers)) for powers in (numbers, deltas))
+    epsilon = epsilon_at(number, delta)
+    assert delta_at(number, epsilon) <= delta * (1 + error)
+    if epsilon > 1e-6:
+        assert delta_at(number, epsilon * (1 - 1e-6)) > delta * (1 - error)
+    back = delta_at(number, epsilon := data.draw(EPSILONS))
+    if 1e-300 < back < 0.999:
+        assert epsilon_at(number, back) == pytest.approx(epsilon, rel=1e-6, abs=1e-6)
+
+
+@each_notion
+@given(st.floats(0.01, 30.0), st.floats(-14, -0.4))
+def test_the_largest_number_keeps_the_budget(notion: str, epsilon: float, power: float) -> None:
+    epsilon_at, _, largest, *_ = NOTIONS[notion]
+    number = largest(epsilon, 10.0**power)
+    assert epsilon_at(number, 10.0**power) <= epsilon
+    assert epsilon_at(number * (1 + 1e-6), 10.0**power) > epsilon * (1 - 1e-9)
+
+
+@each_notion
+@given(st.data())
+def test_monotone(notion: str, data) -> None:
+    epsilon_at, delta_at, _, numbers, deltas, _ = NOTIONS[notion]
+    number, delta = (10.0 ** data.draw(st.floats(*powers)) for powers in (numbers, deltas))
+    factor, epsilon = data.draw(st.floats(1, 100)), data.draw(EPSILONS)
+    assert epsilon_at(number * factor, delta) >= epsilon_at(number, delta)
+    assert epsilon_at(number, delta / factor) >= epsilon_at(number, delta)
+    assert delta_at(number * factor, epsilon) >= delta_at(number, epsilon) * (1 - 1e-12)
+    assert delta_at(number, epsilon * factor) <= delta_at(number, epsilon)
+
+
+@given(st.floats(1e-3, 20.0), st.floats(-14, -0.4))
+def test_gaussian_dp_is_never_worse_than_the_zcdp_it_implies(mu: float, power: float) -> None:
+    assert gdp(mu).epsilon(10.0**power) <= zcdp(mu * mu / 2).epsilon(10.0**power) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("rho", [1e-8, 1e-3, 1.0, 1e3, 1e300])
+@pytest.mark.parametrize("delta", [5e-324, 1e-300, 1e-6, 0.5, 1 - 1e-12])
+def test_extremes_are_finite(rho: float, delta: float) -> None:
+    assert 0 <= zcdp_epsilon(rho, delta) < math.inf
+    assert 0 <= zcdp_delta(rho, 1 / rho) <= 1
+
+
+@pytest.mark.parametrize(
+    ("found", "value"),
+    [
+        (zcdp_epsilon(0.0, 0.0), 0.0),
+        (zcdp_delta(0.0, 0.0), 0.0),
+        (zcdp_epsilon(0.1, 0.0), math.inf),
+        (zcdp_epsilon(math.inf, 0.1), math.inf),
+        (zcdp_delta(math.inf, 5.0), 1.0),
+        (zcdp_delta(0.5, math.inf), 0.0),
+        (zcdp_epsilon(1e-8, 0.5), 0.0),
+        (gdp_delta(1e-200, 1.0), math.ulp(0.0)),  # not 0, which would be pure DP
+        (gdp_delta(200.0, 0.0), pytest.approx(1.0)),
+        (gdp_delta(100.0, 1.0), pytest.approx(1.0)),
+        (gdp_delta(math.inf, 1.0), 1.0),
+        (gdp_delta(0.0, 0.0), 0.0),
+        (gdp_epsilon(1.0, 0.0), math.inf),
+        (gdp_epsilon(0.0, 0.0), 0.0),
+        # The exact (1, 1e-5) of the notes on Langevin diffusion: δ(1; μ = .2681) = 1e-5.
+        (gdp_delta(0.2681, 1.0), pytest.approx(1e-5, rel=5e-3)),
+    ],
+)
+def test_edges(found: float, value: object) -> None:
+    assert found == value
+
+
+def test_delta_of_a_large_mu_falls() -> None:
+    deltas = [gdp_delta(80.0, epsilon) for epsilon in np.linspace(0, 6000, 400)]
+    assert all(later <= earlier for earlier, later in pairwise(deltas))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: zcdp_epsilon(-1.0, 0.1), "rho"),
+        (lambda: zcdp_epsilon(math.nan, 0.1), "rho"),
+        (lambda: zcdp_epsilon(1.0, math.nan), "delta"),
+        (lambda: zcdp_epsilon(1.0, 1.0), "delta"),
+        (lambda: zcdp_delta(math.nan, 1.0), "rho"),
+        (lambda: zcdp_delta(1.0, math.nan), "epsilon"),
+        (lambda: gdp_mu(0.0, 1e-6), "epsilon must be finite and > 0"),
+        (lambda: gdp_mu(math.inf, 1e-6), "epsilon must be finite and > 0"),
+        (lambda: gdp_mu(1.0, 0.0), r"delta must be in \(0, 1\)"),
+    ],
+)
+def test_nonsense_is_refused_by_name(call: Callable[[], float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
