@@ -256,8 +256,8 @@ class DPBilevelSearch(MetaEstimatorMixin, EncodedCoefficients, BasePrivateEstima
 
     def mechanisms(self, n_samples: int, n_features: int | None = None) -> tuple[Offered, ...]:
         """Return each mechanism's guarantee for a table shape, or why it does not apply."""
-        known, box, asked = self._planning_inputs(n_samples, self._n_encoded(n_features))
-        return offered(known, box.d, **asked)
+        known, box, options = self._planning_inputs(n_samples, self._n_encoded(n_features))
+        return offered(known, box.d, **options)
 
     @available_if(_refits)
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -326,9 +326,9 @@ class DPBilevelSearch(MetaEstimatorMixin, EncodedCoefficients, BasePrivateEstima
     def _planned(
         self, n_samples: int, n_features: int, n_classes: int | None = None
     ) -> PenaltyPlan:
-        known, box, asked = self._planning_inputs(n_samples, n_features)
+        known, box, options = self._planning_inputs(n_samples, n_features)
         warn_large_delta(self.delta, n_samples)
-        planned = plan_mechanism(known, box.d, mechanism=self.mechanism, **asked)
+        planned = plan_mechanism(known, box.d, mechanism=self.mechanism, **options)
         warn_if_nearly_uniform(planned)
         return planned
 
@@ -342,8 +342,8 @@ class DPBilevelSearch(MetaEstimatorMixin, EncodedCoefficients, BasePrivateEstima
         if self.refit is not None:
             share = self.epsilon * self.refit_share
             refit = refit_plan(known, n_features + 1, self._row_norm, share, self.delta)
-        asked = {name: getattr(self, name) for name in _OF_THE_BUDGET}
-        return known, box, {**asked, "refit": refit, "ledger": self.ledger is not None}
+        options = {name: getattr(self, name) for name in _OF_THE_BUDGET}
+        return known, box, {**options, "refit": refit, "ledger": self.ledger is not None}
 
     def _box(self, n_features: int) -> PenaltyBox:
         return PenaltyBox(column_groups(self.penalty, n_features, self.groups), *self._bounds())

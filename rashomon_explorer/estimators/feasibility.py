@@ -47,13 +47,13 @@ def check_feasibility(planned: Plan, mechanism: str, patience: int | str | None)
     refuse_if_hopeless(planned, mechanism, patience)
     if not sampler_traits(mechanism).may_give_up or not is_tried(planned):
         return
-    told = infeasibility_message(planned)
-    kind: type[Warning] = HopelessDrawWarning if told else SlowDrawWarning
-    if not told:
+    message = infeasibility_message(planned)
+    kind: type[Warning] = HopelessDrawWarning if message else SlowDrawWarning
+    if not message:
         found = preflight(planned)
-        told = found.in_words if found is not None and found.seconds > _LONG else ""
-    if told:
-        warnings.warn(f"{told} Nothing is charged yet.", kind, stacklevel=warn_stacklevel())
+        message = found.in_words if found is not None and found.seconds > _LONG else ""
+    if message:
+        warnings.warn(f"{message} Nothing is charged yet.", kind, stacklevel=warn_stacklevel())
 
 
 def refuse_if_hopeless(planned: Plan, mechanism: str, patience: int | str | None) -> None:

@@ -186,7 +186,7 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
         return np.asarray(self.best_estimator_.decision_function(X))
 
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
-        """Accuracy or R² of the selected model on the given rows; not private."""
+        """Accuracy or R² of the selected model on the settings rows; not private."""
         check_is_fitted(self)
         return float(self.best_estimator_.score(X, y))
 
@@ -257,7 +257,7 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
         check_budget(self)
         warn_large_delta(self.delta, n_samples)
         held_out = int(validation_rows(n_samples, self.val_fraction).sum())
-        asked = SearchRequest(
+        request = SearchRequest(
             n_samples - held_out,
             held_out,
             self.epsilon,
@@ -266,9 +266,9 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
             self.mean_fits,
         )
         settings = expand_settings(self.param_grid)
-        shape = (asked.n_train, n_features)
+        shape = (request.n_train, n_features)
         planned = planned_search(
-            asked, lambda each: plan_candidates(candidates, settings, shape, each), self.way
+            request, lambda each: plan_candidates(candidates, settings, shape, each), self.way
         )
         if planned.weakness:
             warnings.warn(
@@ -311,13 +311,13 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
         rng = self._generator()
         with suppress_weak_warnings():
             fits = Fits(sides, candidates, planned, rng, self.random_state is not None)
-            place, best, all_of_them = fits.best()
-        lost = [one.guarantee_.theorem for one in all_of_them if not one.guarantee_.holds]
+            place, best, models = fits.best()
+        lost = [one.guarantee_.theorem for one in models if not one.guarantee_.holds]
         if lost and guarantee.holds:
             guarantee = no_guarantee(lost[0])
         public = {k: v for k, v in sides.table.public().items() if k != "encoder_"}
         classes = {"classes_": best.classes_} if hasattr(best, "classes_") else {}
-        kept = {"estimators_": all_of_them} if planned.runs is None else {}
+        kept = {"estimators_": models} if planned.runs is None else {}
         return {
             **public,
             **classes,
@@ -355,8 +355,8 @@ def make_candidates(estimator: BaseEstimator, settings: list[dict[str, Any]]) ->
     """Unfitted copies with each setting; ``"estimator"`` in a setting replaces the estimator."""
     made = []
     for setting in settings:
-        given = dict(setting)
-        base = given.pop("estimator", estimator)
+        own = dict(setting)
+        base = own.pop("estimator", estimator)
         if not isinstance(base, BasePrivateEstimator) or isinstance(base, PrivateSearch):
             raise TypeError(
                 f"candidates must be private estimators of this package, got {base!r}: each has "
@@ -364,7 +364,7 @@ def make_candidates(estimator: BaseEstimator, settings: list[dict[str, Any]]) ->
             )
         if base.ledger is not None:
             raise ValueError("the search is charged, not a candidate: give it the ledger")
-        one = clone(base).set_params(**given)
+        one = clone(base).set_params(**own)
         if not hasattr(one, "predict"):
             raise TypeError(f"{one!r} has no predict method, which a score needs")
         made.append(one)
@@ -416,11 +416,11 @@ class TrainValidationSplit:
 
     def loss(self, model: Any) -> float:
         """Mean loss over the validation rows; each row's loss is in [0, 1] for any values."""
-        said = model.predict(self._rows)
+        predicted = model.predict(self._rows)
         if self._bounds is None:
-            return float(np.mean(said != self._targets))
+            return float(np.mean(predicted != self._targets))
         low, high = self._bounds
-        off = np.clip(said, low, high) - np.clip(self._targets, low, high)
+        off = np.clip(predicted, low, high) - np.clip(self._targets, low, high)
         return float(np.mean((off / (high - low)) ** 2))
 
 
@@ -436,15 +436,15 @@ class Fits:
 
     def best(self) -> tuple[int, Any, list[Any]]:
         """Return index and model of the selected candidate, and all models that are released."""
-        return self._of_every() if self.planned.runs is None else self._of_some()
+        return self._fit_all() if self.planned.runs is None else self._fit_at_random()
 
-    def _of_every(self) -> tuple[int, Any, list[Any]]:
+    def _fit_all(self) -> tuple[int, Any, list[Any]]:
         models = [self._fitted(one) for one in progress(self.candidates, "candidates")]
         assert self.planned.pick is not None  # set if all candidates are fitted
         place = self.planned.pick.draw([self.sides.loss(one) for one in models], self.rng)
         return place, models[place], models
 
-    def _of_some(self) -> tuple[int, Any, list[Any]]:
+    def _fit_at_random(self) -> tuple[int, Any, list[Any]]:
         planned, rng = self.planned, self.rng
         assert planned.runs is not None  # set if candidates are run at random
         least, kept = np.inf, (0, None)
@@ -470,7 +470,7 @@ _TRIES = 12
 _SAFE = 1 - 1e-9
 _SHAPES = {"geometric": 1, "logarithmic": 0}
 
-Priced = Callable[[tuple[float, float]], tuple[Candidate, ...]]
+PlanAt = Callable[[tuple[float, float]], tuple[Candidate, ...]]
 """Candidates planned at one privacy cost (ε, δ)."""
 
 
@@ -514,12 +514,14 @@ class SearchRequest:
         )
 
 
-def planned_search(asked: SearchRequest, priced: Priced, way: str) -> SearchPlan:
+def planned_search(request: SearchRequest, plan_at: PlanAt, way: str) -> SearchPlan:
     """Plan a search by the named mechanism, or by the one with the best bound."""
     plans, refused = [], []
     for name in WAYS if way == "auto" else [way]:
         try:
-            plans.append(_every(asked, priced) if name == "every" else _runs(asked, priced, name))
+            plans.append(
+                _every(request, plan_at) if name == "every" else _runs(request, plan_at, name)
+            )
         except SamplerError as error:
             refused.append(f"{name}: {error}")
     if not plans:
@@ -533,48 +535,48 @@ def planned_search(asked: SearchRequest, priced: Priced, way: str) -> SearchPlan
     return replace(plans[0], why=why, options=tuple(plans))
 
 
-def _every(asked: SearchRequest, priced: Priced) -> SearchPlan:
+def _every(request: SearchRequest, plan_at: PlanAt) -> SearchPlan:
     """Plan all fits, composed on the training rows, with a private choice on validation rows."""
-    pick = _pick(asked)
-    for each in _initial_costs(asked):
+    pick = _pick(request)
+    for each in _initial_costs(request):
         for _ in range(_TRIES):
-            candidates = priced(each)
+            candidates = plan_at(each)
             fits = compose([one.guarantee for one in candidates])
             whole = selection.max_over_splits(fits, pick.guarantee)
-            paid = whole.epsilon(asked.delta)
-            if paid <= asked.epsilon:
-                score_regret = selection.regret(pick, asked.k)
-                return asked.plan("every", each, candidates, whole, score_regret, pick=pick)
-            if not math.isfinite(paid):
+            spent = whole.epsilon(request.delta)
+            if spent <= request.epsilon:
+                score_regret = selection.regret(pick, request.k)
+                return request.plan("every", each, candidates, whole, score_regret, pick=pick)
+            if not math.isfinite(spent):
                 break  # the candidates' own δ add up to too much
-            each = (each[0] * asked.epsilon / paid * _SAFE, each[1])
+            each = (each[0] * request.epsilon / spent * _SAFE, each[1])
     raise SamplerError(
         "the privacy costs of the candidates do not compose to a guarantee at this δ"
     )
 
 
-def _initial_costs(asked: SearchRequest) -> list[tuple[float, float]]:
-    if asked.delta == 0:
-        return [(asked.epsilon / asked.k * _SAFE, 0.0)]
-    rho = zcdp_rho(asked.epsilon, asked.delta) / asked.k
-    shares = [asked.delta, asked.delta / (2 * asked.k)]
+def _initial_costs(request: SearchRequest) -> list[tuple[float, float]]:
+    if request.delta == 0:
+        return [(request.epsilon / request.k * _SAFE, 0.0)]
+    rho = zcdp_rho(request.epsilon, request.delta) / request.k
+    shares = [request.delta, request.delta / (2 * request.k)]
     return [*((zcdp_epsilon(rho, delta), delta) for delta in shares), (math.sqrt(2 * rho), 0.0)]
 
 
-def _pick(asked: SearchRequest) -> selection.Pick:
+def _pick(request: SearchRequest) -> selection.Pick:
     """Return a selection with the cost of the fits: pure ε, or ρ for (ε, δ) by bounded range."""
-    if asked.delta == 0:
-        return selection.PermuteAndFlip(asked.epsilon * _SAFE, asked.sensitivity)
-    rho = zcdp_rho(asked.epsilon, asked.delta)
-    return selection.Exponential(_SAFE * math.sqrt(8 * rho), asked.sensitivity)
+    if request.delta == 0:
+        return selection.PermuteAndFlip(request.epsilon * _SAFE, request.sensitivity)
+    rho = zcdp_rho(request.epsilon, request.delta)
+    return selection.Exponential(_SAFE * math.sqrt(8 * rho), request.sensitivity)
 
 
-def _runs(asked: SearchRequest, priced: Priced, way: str) -> SearchPlan:
+def _runs(request: SearchRequest, plan_at: PlanAt, way: str) -> SearchPlan:
     """Plan random runs, each pure DP: training rows for the model, validation rows for scores."""
-    mean = asked.mean_runs or _FITS_A_CANDIDATE * asked.k
+    mean = request.mean_runs or _FITS_A_CANDIDATE * request.k
     runs = selection.Runs.of_mean(_SHAPES[way], mean)
-    own = asked.epsilon / runs.factor * _SAFE
-    candidates = priced((own, 0.0))
+    own = request.epsilon / runs.factor * _SAFE
+    candidates = plan_at((own, 0.0))
     dear = [one for one in candidates if not one.guarantee.pure_epsilon <= own * (1 + 1e-9)]
     if dear:
         raise SamplerError(
@@ -591,8 +593,8 @@ def _runs(asked: SearchRequest, priced: Priced, way: str) -> SearchPlan:
         ),
         seeded=stated.seeded,
     )
-    noise = selection.most_noise(asked.sensitivity / own, mean)
-    return asked.plan(way, (own, 0.0), candidates, whole, noise, runs=runs)
+    noise = selection.most_noise(request.sensitivity / own, mean)
+    return request.plan(way, (own, 0.0), candidates, whole, noise, runs=runs)
 
 
 def as_parameters(planned: SearchPlan) -> dict[str, Any]:

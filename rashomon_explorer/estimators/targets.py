@@ -303,7 +303,7 @@ class BoundedTargets(RegressorMixin, BasePrivateEstimator[PlanT]):
 
 
 def target_bounds(
-    given: tuple[float, float], schema: TableSchema | None, estimator: str
+    declared: tuple[float, float], schema: TableSchema | None, estimator: str
 ) -> tuple[float, float]:
     """Return the range of the target declared by ``target_bounds`` or by the schema."""
     if schema is not None and schema.classes is not None:
@@ -312,13 +312,13 @@ def target_bounds(
             f"{estimator.replace('Regressor', 'Classifier')}, or declare its bounds"
         )
     of_schema = None if schema is None else schema.target_bounds
-    if of_schema is not None and tuple(given) not in (DEFAULT_BOUNDS, of_schema):
+    if of_schema is not None and tuple(declared) not in (DEFAULT_BOUNDS, of_schema):
         raise ValueError(
-            f"target_bounds are {given!r} and the schema's target has "
+            f"target_bounds are {declared!r} and the schema's target has "
             f"{of_schema}: leave target_bounds out"
         )
-    bounds = np.asarray(given if of_schema is None else of_schema, dtype=float)
+    bounds = np.asarray(declared if of_schema is None else of_schema, dtype=float)
     wide = bounds.shape == (2,) and 0 < float(bounds[1]) / 2 - float(bounds[0]) / 2 < 1e300
     if not wide or not np.isfinite(bounds).all():
-        raise ValueError(f"target_bounds must be (low, high) with low < high, got {given!r}")
+        raise ValueError(f"target_bounds must be (low, high) with low < high, got {declared!r}")
     return float(bounds[0]), float(bounds[1])

@@ -132,7 +132,7 @@ def audit_tuning(search: DPBilevelSearch, X: ArrayLike, y: ArrayLike) -> TuningA
     apart = [_log_law(energy, losses + step) - logs for step in moved]
     picks = [int(np.argmin(losses + step)) for step in moved]
     whole_rows = whole[:, :-1][:_MOST_ROWS_FITTED]
-    told, others = _ridge_cv(whole_rows, targets[:_MOST_ROWS_FITTED], penalties)
+    selected, others = _ridge_cv(whole_rows, targets[:_MOST_ROWS_FITTED], penalties)
     return TuningAudit(
         penalties=penalties,
         losses=losses,
@@ -142,8 +142,8 @@ def audit_tuning(search: DPBilevelSearch, X: ArrayLike, y: ArrayLike) -> TuningA
         plain_moved=sum(pick != int(losses.argmin()) for pick in picks),
         plain_of=len(picks),
         odds=max(float(np.ptp(gap)) for gap in apart),
-        ridge_cv=told,
-        ridge_moved=sum(other != told for other in others),
+        ridge_cv=selected,
+        ridge_moved=sum(other != selected for other in others),
         ridge_of=len(others),
         plan=planned,
     )
