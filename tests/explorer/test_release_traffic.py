@@ -243,6 +243,7 @@ def test_columns_that_no_model_sees_leave_by_their_names_alone_until_they_are_co
             explorer.aggregates.basket(("group_sizes",), 0.5, group="sex").plan  # noqa: B018
         explorer.numbers_panel.view.value = "release"
         assert [word for word in hidden if word in _traffic(explorer)] == []
+        files[-1]["form.toml"] = explorer.data_panel.schema.saver.fetch().content
     for name, content in files[0].items():
         found = [word for word in hidden if word.encode() in content]
         assert "plotly" in name or found == [], name

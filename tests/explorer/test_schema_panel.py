@@ -65,8 +65,9 @@ def test_corrected_and_confirmed_it_is_drawn_from_by_its_schema(panel, explorer,
     assert list(explorer.data.sensitive) == ["sex"]
     explorer.draw()
     assert explorer.guarantee.holds and explorer.ledger.path.name == "loans.ledger"
-    saved = TableSchema.from_toml(panel.saver.content)
-    assert panel.saver.name == "loans.toml" and saved["age"].unit == "years"
+    file = panel.saver.fetch()
+    saved = TableSchema.from_toml(file.content.decode())
+    assert file.name == "loans.toml" and saved["age"].unit == "years"
     again = load_csv(tmp_path / "loans.csv", schema=saved)
     pd.testing.assert_frame_equal(again.X, explorer.data.X)
     assert "load_csv('loans.csv', schema='loans.toml')" in explorer.data_panel.lines()[1]

@@ -67,7 +67,7 @@ def test_thresholds_are_typed_into_the_one_declaration(page):
     assert box.value == "-0.1, 0.3" and "29 questions" in editor.size.value
     assert page.tree_answers.questions[:2] == (f"{first.name} > -0.1", f"{first.name} > 0.3")
     assert page.plan.log_size == pytest.approx(TreeClass(29, 4).log_size)
-    saved = TableSchema.from_toml(page.data_panel.schema.saver.content)
+    saved = TableSchema.from_toml(page.data_panel.schema.saver.fetch().content.decode())
     assert saved[first.name].thresholds == (-0.1, 0.3)
     box.value = "0.3, 7"
     assert "must lie within its bounds" in editor._problem.value

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from html import escape
 from pathlib import PurePath
 from typing import Any
@@ -15,14 +16,14 @@ from rashomon_explorer.data.schema import data_dependent, labels_unconfirmed, pu
 from rashomon_explorer.data.schema_files import json_values, toml_values
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.html import table_html
-from rashomon_explorer.explorer.messages import error_boundary
+from rashomon_explorer.explorer.messages import error_boundary, report
 from rashomon_explorer.explorer.panels.card import column, display, quiet_button, region, row
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.table.editor import TableEditor, form_rows, release_rows
 from rashomon_explorer.explorer.table.files import read_table
 from rashomon_explorer.explorer.table.remarks import confirmations, remarks
 from rashomon_explorer.explorer.widgets.controls import TableForm
-from rashomon_explorer.explorer.widgets.files import FilePicker, Saver
+from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, FilePicker, Making
 
 _ALL = "all of them"
 _PREVIEWED = 8
@@ -54,7 +55,8 @@ class SchemaPanel:
         )
         self.positive = ipywidgets.Dropdown(description="Positive class", options=[_ALL])
         self.use = ipywidgets.Button(description="Use this table", button_style="primary")
-        self.saver = Saver(label="Save the schema")
+        failed = partial(report, self.state, "Saving the schema")
+        self.saver = Download("Save the schema", "The schema as a TOML file", self._file, failed)
         self._fill_dictionary()
         self._connect()
         buttons = row([self.use, self.confirm, self.saver, self.preview], "rx-bar")
@@ -97,7 +99,7 @@ class SchemaPanel:
         name = self.file.name or "table.csv"
         return (
             "from rashomon_explorer.data import load_csv",
-            f"load_csv({name!r}, schema={self.saver.name!r})",
+            f"load_csv({name!r}, schema={self._file_name!r})",
         )
 
     def edit(self, table: TableEditor | None) -> None:
@@ -112,7 +114,6 @@ class SchemaPanel:
         table = self.table
         display(self._details, table is not None)
         self._write_form()
-        self._write_file()
         self.confirm.disabled = table is None or not data_dependent(table.schema)
         self._offer_classes()
         self._remark()
@@ -126,15 +127,17 @@ class SchemaPanel:
         else:
             self.form.rows = form_rows(self.table, self._problems)
 
-    def _write_file(self) -> None:
-        """Offer the schema file; in the release view without data-dependent values."""
-        table = self.table
-        self.saver.name = "" if table is None else f"{table.name}.toml"
-        if table is None:
-            self.saver.content = ""
-        else:
-            schema = public_part(table.schema) if self._released else table.schema
-            self.saver.content = schema.to_toml()
+    @property
+    def _file_name(self) -> str:
+        return "" if self.table is None else f"{self.table.name}.toml"
+
+    def _file(self) -> Making:
+        """Prepare the schema file; in the release view without data-dependent values."""
+        if self.table is None:
+            raise DataError("there is no table yet: choose a file, or one of the data sets")
+        schema = public_part(self.table.schema) if self._released else self.table.schema
+        content = schema.to_toml().encode()
+        return partial(FileInTransit, self._file_name, content, "application/toml")
 
     @property
     def _released(self) -> bool:

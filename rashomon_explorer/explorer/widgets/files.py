@@ -148,12 +148,3 @@ class FilePicker(anywidget.AnyWidget):
             self.name, self.size = name, len(content)
             self.content = content if len(content) <= self.most_bytes else b""
             self.picked += 1
-
-
-class Saver(anywidget.AnyWidget):
-    """Button that saves text; disabled while there is none."""
-
-    _esm = script("saver.js")
-    label = traitlets.Unicode("Save").tag(sync=True)
-    name = traitlets.Unicode("").tag(sync=True)
-    content = traitlets.Unicode("").tag(sync=True)
