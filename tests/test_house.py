@@ -115,13 +115,12 @@ def test_a_figure_without_a_budget_is_reported() -> None:
 
 
 def test_folders_hold_topics() -> None:
-    """A folder of the package has at least three modules beside its ``__init__``."""
-    small = {
-        str(folder.relative_to(PACKAGE)): len(files)
-        for folder in PACKAGE.rglob("*")
-        if folder.is_dir() and (files := [p for p in folder.glob("*.py") if p.stem != "__init__"])
-        if len(files) < 3
+    """A folder of the package has at least three modules or folders beside its ``__init__``."""
+    folders = [path.parent for path in PACKAGE.rglob("__init__.py")]
+    topics = {
+        folder: [*folder.glob("[!_]*.py"), *folder.glob("*/__init__.py")] for folder in folders
     }
+    small = {str(folder): len(found) for folder, found in topics.items() if len(found) < 3}
     assert small == {}
 
 

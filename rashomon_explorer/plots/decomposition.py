@@ -48,8 +48,7 @@ def plot_decomposition(found: DisagreementDecomposition) -> go.Figure:
 
     Examples
     --------
-    >>> from rashomon_explorer.exceptions import DataError
-    from rashomon_explorer.measures import disagreement_decomposition
+    >>> from rashomon_explorer.measures import disagreement_decomposition
     >>> labels = [[0, place % 5 == 0] for place in range(40)] + [[0, 1], [1, 0]] * 10
     >>> found = disagreement_decomposition(labels, inside=[True] * 40 + [False] * 20)
     >>> figure = plot_decomposition(found)

@@ -109,10 +109,10 @@ def test_a_report_of_blocks_has_the_numbers_of_all_rows(
     found = report(models, tmp_path / "blocks.html", blocked(y), **asked)
     same = (
         "Multiplicity of the Rashomon set",
-        "Range of each group gap over the Rashomon set",
+        "How unequal are almost equally good models?",
         "Features, as the models take them",
         "Classes",
-        "Model-set width and mechanism noise",
+        "Decomposition",
         "Multiplicity over the threshold",
     )
     assert numbers(found, *same) == numbers(held, *same)
