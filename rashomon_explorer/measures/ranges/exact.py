@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_positive
@@ -98,11 +98,11 @@ def gap_directions(
     """Directions of the difference in mean score for every pair of groups."""
     if problem.loss.outputs > 1:
         raise ValueError("a group gap needs one score per row: pass your own directions instead")
-    blocks = as_chunked_rows(X) if is_chunked(X) else None
-    rows = scored_rows(problem, X) if blocks is None else np.empty(0)
-    n_rows = len(rows) if blocks is None else blocks.n
-    if isinstance(groups, str) and blocks is not None:
-        groups = read_column(blocks, groups)
+    table = as_chunked_rows(X) if is_chunked(X) else None
+    rows = scored_rows(problem, X) if table is None else np.empty(0)
+    n_rows = len(rows) if table is None else table.n
+    if isinstance(groups, str) and table is not None:
+        groups = read_column(table, groups)
     codes, names = pd.factorize(np.asarray(groups), sort=True)
     if codes.shape != (n_rows,):
         raise ValueError(f"groups must hold one per row, got {codes.shape} for {n_rows} rows")
@@ -110,14 +110,18 @@ def gap_directions(
         raise ValueError(f"groups holds a missing value at row {int(np.argmin(codes))}")
     if len(names) < 2:
         raise ValueError(f"groups must hold at least two groups, got {list(names)}")
-    if blocks is None:
-        means = np.stack([rows[codes == code].mean(axis=0) for code in range(len(names))])
+    if table is None:  # one chunk
+        sums = _group_sums(rows, codes, len(names))
     else:
-        (sums,) = blocks.with_targets(group=codes).reduce(_GroupSums(problem, len(names)))
-        means = sums / np.bincount(codes)[:, None]
+        (sums,) = table.with_targets(group=codes).reduce(_GroupSums(problem, len(names)))
+    means = sums / np.bincount(codes)[:, None]
     first, second = np.triu_indices(len(names), k=1)
     labels = [f"{names[i]} - {names[j]}" for i, j in zip(first, second, strict=True)]
     return means[first] - means[second], pd.Index(labels, name="groups")
+
+
+def _group_sums(rows: FloatArray, codes: NDArray[np.intp], n_groups: int) -> FloatArray:
+    return np.stack([rows[codes == group].sum(axis=0) for group in range(n_groups)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,8 +132,7 @@ class _GroupSums:
     n_groups: int
 
     def __call__(self, rows: FloatArray, fields: Any) -> tuple[FloatArray]:
-        clipped, code = scored_rows(self.problem, rows), fields["group"]
-        return (np.stack([clipped[code == group].sum(axis=0) for group in range(self.n_groups)]),)
+        return (_group_sums(scored_rows(self.problem, rows), fields["group"], self.n_groups),)
 
 
 COLUMNS = ("low_outer", "low", "best", "high", "high_outer")
