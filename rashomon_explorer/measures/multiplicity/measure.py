@@ -86,15 +86,12 @@ class Measure:
         sums = self.kernel(predictions, model_steps(predictions.values, sizes), **options)
         return float(self.finish(sums, predictions.values.shape[1], sizes)[0])
 
-    def curve(
-        self, predictions: Predictions, sizes: Sizes | None = None, **options: Any
-    ) -> FloatArray:
-        """Measure of the first ``size`` models for each size, by default of all; NaN for none."""
-        wanted = np.array([len(predictions.values)]) if sizes is None else sizes
-        if not wanted.any():
-            return np.full(len(wanted), np.nan)
-        sums = self.kernel(predictions, model_steps(predictions.values, wanted), **options)
-        return self.at(sums, predictions.values.shape[1], wanted)
+    def curve(self, predictions: Predictions, sizes: Sizes, **options: Any) -> FloatArray:
+        """Measure of the first ``size`` models for each size; NaN for no models."""
+        if not sizes.any():
+            return np.full(len(sizes), np.nan)
+        sums = self.kernel(predictions, model_steps(predictions.values, sizes), **options)
+        return self.at(sums, predictions.values.shape[1], sizes)
 
     def at(self, sums: Any, n_rows: int, sizes: Sizes) -> FloatArray:
         """Measure for sizes in any order, from the sums over all rows; NaN for 0 models."""

@@ -18,7 +18,6 @@ from rashomon_explorer.measures.multiplicity.measure import ESTIMATE, LOWER_BOUN
 _WORDS = 128  # words of 64 rows compared at a time, so that all models' words fit the cache
 _THREADS = 2
 _MODELS = 255  # models of one batch of distances
-_SEMENOVA = "Semenova, Chen, Parr and Rudin, NeurIPS 2023"
 
 
 class PairCounts:
@@ -205,7 +204,7 @@ PATTERN_DIVERSITY = Measure(
     ESTIMATE,
     meaning="mean Hamming distance between two label vectors",
     formula="(1/(nΠ²)) Σ_j Σ_k H(p_j, p_k)",
-    source=_SEMENOVA,
+    source="Semenova, Chen, Parr and Rudin, NeurIPS 2023",
 )
 
 
