@@ -261,10 +261,12 @@ class Slot:
         if places == before or not places:
             return
         new = [place for place in places if place not in before]
-        ours = [one for one in new if getattr(self._known[self.names[one]], "families", 0) == TREES]
+        tree_figures = [
+            one for one in new if getattr(self._known[self.names[one]], "families", 0) == TREES
+        ]
         chosen = self.choice.value if self.choice.value in places else places[0]
-        if ours and self.names[chosen] in self._cards:
-            chosen = ours[0]
+        if tree_figures and self.names[chosen] in self._cards:
+            chosen = tree_figures[0]
         self._offering = True
         self.choice.options, self.choice.value = offered, chosen
         self._offering = False

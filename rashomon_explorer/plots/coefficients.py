@@ -157,8 +157,8 @@ def released_band(figure: go.Figure, released: ReleasedSet) -> go.Figure:
     delta = released.plan.delta
     paid = cost_text(released.guarantee.epsilon(delta), delta)
     doubt = weak_guarantee_note(released)
-    told = f"released at {paid}"
-    return add_band(figure, "release", f"{told}<br>{doubt}" if doubt else told)
+    note = f"released at {paid}"
+    return add_band(figure, "release", f"{note}<br>{doubt}" if doubt else note)
 
 
 def feature_index(names: Sequence[str], name: str) -> int:
@@ -226,8 +226,8 @@ def _cloud(
     models: RashomonSet | ReleasedSet, first: int, second: int, remarks: Sequence[str]
 ) -> go.Figure:
     names = [short_name(name) for name in models.parameter_names]
-    told = join_notes(plural(models.n_draws, "draw"), *remarks)
-    figure = new_figure("Two coefficients, one dot per model", told)
+    note = join_notes(plural(models.n_draws, "draw"), *remarks)
+    figure = new_figure("Two coefficients, one dot per model", note)
     figure.update_layout(
         xaxis={"title": f"coefficient of {names[first]}", "zeroline": True},
         yaxis={"title": f"coefficient of {names[second]}", "zeroline": True},

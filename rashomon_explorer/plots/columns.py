@@ -74,11 +74,11 @@ def _column_note(cells: pd.Series, column: Column) -> str:
     low, high = column.bounds
     beyond = int(((numbers < low) | (numbers > high)).sum())
     missing = int(np.isnan(numbers).sum())
-    told = [f"declared {number(low)} to {number(high)}"]
-    told.append(
+    notes = [f"declared {number(low)} to {number(high)}"]
+    notes.append(
         f"{plural(beyond, 'value')} beyond, counted at the ends" if beyond else "none beyond"
     )
-    return " · ".join([*told, *[f"{missing:,} missing"] * bool(missing)])
+    return " · ".join([*notes, *[f"{missing:,} missing"] * bool(missing)])
 
 
 FIGURES = (

@@ -71,11 +71,11 @@ def plot_pair(
     table = pair_table(models, first, second)
     shown = table.head(MOST_FEATURES)[::-1]
     cut = f"{MOST_FEATURES} of {len(table)} coefficients, " if len(table) > len(shown) else ""
-    told = f"{cut}largest differences first"
+    note = f"{cut}largest differences first"
     both = zip((first, second), thetas, strict=True)
     metrics = [_metrics(models, draw, theta, X, y) for draw, theta in both]
-    known = [f"{name}: {said}" for name, said in zip(names, metrics, strict=True) if said]
-    figure = new_figure(_finding(models, thetas, X, table), " · ".join([*known, told]))
+    known = [f"{name}: {text}" for name, text in zip(names, metrics, strict=True) if text]
+    figure = new_figure(_finding(models, thetas, X, table), " · ".join([*known, note]))
     rows = np.arange(len(shown))
     for place, (low, high) in enumerate(shown.iloc[:, :2].to_numpy()):
         figure.add_scatter(

@@ -73,9 +73,8 @@ def plot_frontier(
     by = audit.quality if by is None else by
     line, fairest = audit.frontier(gap, by=by), audit.least_unfair(gap)
     kept, note = subsample_points(len(audit.table))
-    told = ["selected on these rows: optimistic for others", note]
     title = _traded(audit, gap, by, fairest)
-    figure = new_figure(title, join_notes(*told))
+    figure = new_figure(title, join_notes("selected on these rows: optimistic for others", note))
     figure.add_trace(_dots(audit.table.iloc[kept], gap, by, audit.psi, highlight))
     figure.add_trace(_staircase(line, gap, by))
     _mark(figure, "best model", audit.best, gap, by, ("x", BEST_MODEL))
@@ -354,10 +353,10 @@ def _finding(table: pd.DataFrame, groups: pd.DataFrame, measure: str, share: boo
     place = int(groups[measure].to_numpy().argmax())
     first, most = groups.index[place], float(groups[measure].to_numpy()[place])
     size, everyone = int(groups["rows"].to_numpy()[place]), _of_all(table, measure)
-    told = f"{words} {write(most)}, of all {write(everyone)}"
+    note = f"{words} {write(most)}, of all {write(everyone)}"
     if share and size >= _FEW and wilson(most, size)[0] <= everyone:
         return f"No group is clearly above the overall value: {words} {write(everyone)}"
-    return f"{escape(str(first))} has the largest value: {told}"
+    return f"{escape(str(first))} has the largest value: {note}"
 
 
 def _of_all(table: pd.DataFrame, measure: str) -> float:

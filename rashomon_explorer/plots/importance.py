@@ -123,8 +123,8 @@ def plot_importance_cloud(
         shown = cloud.columns[np.argsort(-width, kind="stable")[:MOST_IN_CLOUD]]
     kept, note = subsample_points(len(cloud))
     cut = "" if len(shown) == cloud.shape[1] else f"{len(shown)} widest of {cloud.shape[1]}"
-    told = join_notes(counts.words, _UNITS.get(measure, measure), cut, note)
-    figure = new_figure(_CLOUD, told, height=480)
+    text = join_notes(counts.words, _UNITS.get(measure, measure), cut, note)
+    figure = new_figure(_CLOUD, text, height=480)
     figure.add_trace(_matrix(counts, cloud[shown].iloc[kept], kept, highlight))
     figure.update_layout(dragmode="select", showlegend=False)
     return models_band(figure, models)
@@ -353,8 +353,8 @@ def plot_importance_pair(
     first, second = x or wide[0], y or wide[1]
     pair = cloud.iloc[counts.places][[first, second]]
     kept, note = subsample_points(len(pair))
-    told = join_notes(counts.words, _correlation(pair), note)
-    figure = new_figure(_finding(pair, first, second), told)
+    text = join_notes(counts.words, _correlation(pair), note)
+    figure = new_figure(_finding(pair, first, second), text)
     figure.add_trace(_dots(pair.iloc[kept], counts, kept, highlight))
     figure.update_layout(
         xaxis={"title": f"importance of {short_name(first)}", "zeroline": True},

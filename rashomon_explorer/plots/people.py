@@ -20,6 +20,7 @@ from rashomon_explorer.plots.text import (
     Counted,
     counted,
     empty_set_figure,
+    join_notes,
     models_band,
     need_curator,
     need_inside,
@@ -223,8 +224,8 @@ def _frame(found: Multiplicity, kept: Counted, n_groups: int) -> go.Figure:
         ]
     of_labels = "scores are labels" if found.of_labels else ""
     cut = f"{MOST_GROUPS} of {n_groups} groups shown, all in the table"
-    told = [kept.words, of_labels, cut if n_groups > MOST_GROUPS else ""]
-    measured = f"{' · '.join(parts)}<br>{' · '.join(filter(None, told))}"
+    counted_as = join_notes(kept.words, of_labels, cut if n_groups > MOST_GROUPS else "")
+    measured = f"{' · '.join(parts)}<br>{counted_as}"
     # In a narrow card each group has one line of the legend, which grows from the bottom.
     named = min(n_groups, MOST_GROUPS) if n_groups > 1 else 0
     return new_figure(_TITLE, measured, height=376 + _LINE * named).update_layout(
@@ -297,7 +298,7 @@ def _add_widths(
     for (colour, dash), label, (_, chosen) in zip(_LINES, labels, split, strict=False):
         counts, _ = np.histogram(found.width[chosen], edges)
         share = 100 * counts / max(1, chosen.sum())
-        told = (
+        note = (
             f", ambiguity {percent(float(found.ambiguous[chosen].mean()))}"
             if found.ambiguous.size and chosen.any()
             else ""
@@ -313,7 +314,7 @@ def _add_widths(
             name=label if alone else f"{whole} {label}",
             showlegend=not alone,
             hovertemplate=f"{label}: %{{y:.1f}}% of {chosen.sum():,} people have a "
-            f"range near %{{x:.3f}}{told}<extra></extra>",
+            f"range near %{{x:.3f}}{note}<extra></extra>",
             row=1,
             col=2,
         )

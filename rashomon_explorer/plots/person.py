@@ -110,11 +110,11 @@ def plot_people_ranges(
 def flip_kinds(table: pd.DataFrame) -> pd.Series:
     """Classify for each individual how the label can flip, with the texts of the legend."""
     drawn = table.get("drawn_flips", pd.Series(0.0, table.index)) > 0
-    told = table.get("flips")
-    if told is None:
+    flips = table.get("flips")
+    if flips is None:
         return pd.Series(np.where(drawn, _KINDS[0][0], _KINDS[3][0]), table.index)
     words = [_KINDS[0][0], _KINDS[1][0], _KINDS[2][0]]
-    chosen = np.select([drawn, told == "yes", told == "no"], words, _KINDS[3][0])
+    chosen = np.select([drawn, flips == "yes", flips == "no"], words, _KINDS[3][0])
     return pd.Series(chosen, table.index)
 
 

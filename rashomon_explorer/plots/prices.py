@@ -59,10 +59,10 @@ def guarantee_at(planned: Plan | TreePlan, epsilon: float, n_draws: int) -> floa
 def draws_at(planned: Plan | TreePlan, epsilon: float, promise: float) -> int:
     """Largest number of draws with a given guarantee at a given privacy cost."""
     least, most = DRAWS[0], DRAWS[-1]
-    worth = 1.0 if has_hit_rate(planned) else -1.0
+    sign = 1.0 if has_hit_rate(planned) else -1.0
 
     def enough(count: float) -> bool:
-        return worth * guarantee_at(planned, epsilon, int(count)) >= worth * promise
+        return sign * guarantee_at(planned, epsilon, int(count)) >= sign * promise
 
     first, last = (guarantee_at(planned, epsilon, count) for count in (least, most))
     if np.isnan(first) or np.isclose(first, last, rtol=1e-3):
@@ -235,20 +235,20 @@ def _worded(planned: Plan | TreePlan, promise: float) -> str:
 
 
 def _finding(planned: Plan | TreePlan) -> str:
-    bought = f"{cost_text(planned.epsilon)} for {plural(planned.n_draws, 'draw')}"
+    cost = f"{cost_text(planned.epsilon)} for {plural(planned.n_draws, 'draw')}"
     if has_hit_rate(planned):
-        return f"{bought}, each within ψ with {_worded(planned, planned.hit_rate_bound)}"
-    return f"{bought}, excess loss {_worded(planned, planned.weighed_excess)} on average"
+        return f"{cost}, each within ψ with {_worded(planned, planned.hit_rate_bound)}"
+    return f"{cost}, excess loss {_worded(planned, planned.weighed_excess)} on average"
 
 
 def _note(planned: Plan | TreePlan, clicked: bool) -> str:
     dragged = "drag the dot to plan another privacy cost or number of draws · " if clicked else ""
-    told = f"{dragged}no row is read"
+    note = f"{dragged}no row is read"
     if isinstance(planned, TreePlan):
-        return told
+        return note
     if planned.of_exact_draws and not planned.by_bounded_range:
-        told += f" · composed by “{planned.certificate}”, the curves by bounded range only"
-    return told
+        note += f" · composed by “{planned.certificate}”, the curves by bounded range only"
+    return note
 
 
 def _row_text(planned: Plan | TreePlan, row: Any) -> str:
@@ -301,8 +301,8 @@ def _guaranteed_share(offer: Offer) -> str:
     if not offer.applies:
         return "not applicable"
     # A rate may round to 1 in doubles, although no law here reaches it.
-    told = at_least(min(offer.hit_rate, math.nextafter(1.0, 0.0)))
-    return "no guarantee" if told == at_least(0.0) else told
+    note = at_least(min(offer.hit_rate, math.nextafter(1.0, 0.0)))
+    return "no guarantee" if note == at_least(0.0) else note
 
 
 FIGURES = (

@@ -58,10 +58,10 @@ def rules_table(models: PredictorSet | ReleasedTrees, search: str = "") -> pd.Da
     for path, place in _trie(models).items():
         if place.ending and _holds(path, search):
             draws = sorted(place.ending)
-            told = {"trees": len(draws), "draws": ", ".join(map(str, draws[:10]))}
+            row = {"trees": len(draws), "draws": ", ".join(map(str, draws[:10]))}
             if losses is not None:
-                told["least loss"] = min(losses[draw] for draw in draws)
-            rows[" → ".join(path) or _ALWAYS] = told
+                row["least loss"] = min(losses[draw] for draw in draws)
+            rows[" → ".join(path) or _ALWAYS] = row
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("rule")
     return table.sort_values("trees", ascending=False, kind="stable") if rows else table
 
@@ -109,8 +109,8 @@ def plot_rules(
     }
     shown = f"; {plural(len(seen), 'place')} with “{escape(search)}”" if search else ""
     rules = sum(bool(place.ending) for place in trie.values())
-    told = f"{plural(rules, 'rule')} of {plural(models.n_draws, 'tree')}{shown}"
-    figure = new_figure(_TITLE, f"{told}; first question inside", height=520)
+    note = f"{plural(rules, 'rule')} of {plural(models.n_draws, 'tree')}{shown}"
+    figure = new_figure(_TITLE, f"{note}; first question inside", height=520)
     paths = sorted(known, key=lambda path: (len(path), -len(known[path].through), path))
     figure.add_sunburst(
         ids=["", *map(_id, paths)],
@@ -182,13 +182,13 @@ def _marker(
 
 
 def _hover(path: Path, place: _Place, losses: list[float] | None) -> str:
-    told = [" → ".join(map(escape, path)), f"{plural(len(place.through), 'tree')} pass here"]
+    lines = [" → ".join(map(escape, path)), f"{plural(len(place.through), 'tree')} pass here"]
     if place.ending:
-        told.append(f"a rule ends here in {plural(len(place.ending), 'tree')}")
+        lines.append(f"a rule ends here in {plural(len(place.ending), 'tree')}")
     if losses is not None:
         least = min(losses[draw] for draw in place.through)
-        told.append(f"least loss {number(least, 4)}")
-    return "<br>".join(told)
+        lines.append(f"least loss {number(least, 4)}")
+    return "<br>".join(lines)
 
 
 def _id(path: Path) -> str:

@@ -127,8 +127,8 @@ def trees_band(figure: go.Figure, models: PredictorSet | ReleasedTrees) -> go.Fi
     paid = cost_text(models.guarantee.epsilon(delta), delta)
     seed = " · known seed: not private" if models.guarantee.reproducible else ""
     doubt = weak_guarantee_note(models)
-    told = f"released at {paid}{seed}"
-    return add_band(figure, "release", f"{told}<br>{doubt}" if doubt else told)
+    note = f"released at {paid}{seed}"
+    return add_band(figure, "release", f"{note}<br>{doubt}" if doubt else note)
 
 
 def _draws_to_show(models: Any, draws: Sequence[int] | None) -> list[int]:
@@ -176,8 +176,8 @@ class _Drawing:
             if isinstance(node, Leaf):
                 x = corner[0] + (left[0] + 0.5) / wide
                 left[0] += 1
-                told = f"{path or 'always'}: {escape(str(classes[node.prediction]))}"
-                self.leaves.append((x, y, node.prediction, told))
+                note = f"{path or 'always'}: {escape(str(classes[node.prediction]))}"
+                self.leaves.append((x, y, node.prediction, note))
                 return x, y
             asked = as_question(node.feature, names, node.relation, node.reference)
             words = escape(asked)
@@ -308,8 +308,8 @@ def plot_tree_use(models: PredictorSet | ReleasedTrees) -> go.Figure:
     shown = table.iloc[:_MOST].iloc[::-1]
     cut = f"{_MOST} most asked of {len(table)} questions" if len(table) > _MOST else ""
     drawn = plural(models.n_draws, "tree")
-    told = join_notes(drawn, "dark: asked first", cut)
-    figure = new_figure(_title(table), told, height=max(300, 150 + 24 * len(shown)))
+    note = join_notes(drawn, "dark: asked first", cut)
+    figure = new_figure(_title(table), note, height=max(300, 150 + 24 * len(shown)))
     first = (shown["first"] / max(1, models.n_draws)).to_numpy()
     places = list(range(len(shown)))
     hover = [

@@ -75,12 +75,12 @@ class ModelKind:
 
 def declared(names: Sequence[str], bounds: Bounds) -> pd.DataFrame:
     """Return the declared bounds of each feature, in its own units."""
-    told = [
+    ranges = [
         f"{number(bounds[name][0])} to {number(bounds[name][1])}" if name in bounds else "–"
         for name in names
     ]
     index = pd.Index(names, name="feature")
-    return pd.DataFrame({"declared bounds, own units": told}, index=index)
+    return pd.DataFrame({"declared bounds, own units": ranges}, index=index)
 
 
 _ESTIMATORS = {
@@ -421,8 +421,8 @@ def _thresholds(planned: TreePlan, models: Any) -> list[str]:
     cuts = _cuts(planned)
     if not cuts or set(cuts) < set(models.models.feature_names):
         return ["    # and schema=, which declares the questions"]
-    told = {name: cut for name, cut in cuts.items() if cut != [None]}
-    return [f"    thresholds={told!r},"] if told else []
+    thresholds = {name: cut for name, cut in cuts.items() if cut != [None]}
+    return [f"    thresholds={thresholds!r},"] if thresholds else []
 
 
 def _size(planned: TreePlan) -> str:

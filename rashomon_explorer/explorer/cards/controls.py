@@ -218,15 +218,15 @@ def _guarantees_html(given: Plan | RashomonSet, rows: Sequence[guarantees.Guaran
             f"<details><summary>Weaker bounds from the papers ({len(papers)})</summary>"
             f"{weaker}</details>"
         )
-    said = [f"{guarantees.GTU}."]
+    remarks = [f"{guarantees.GTU}."]
     if isinstance(given, RashomonSet):
-        said.append(
+        remarks.append(
             "A mean over few draws can exceed its bound by chance. –: not measurable on one table."
         )
         if not sampler_traits(given.mechanism).planned_law:
-            said.append(f"These are draws of {given.mechanism}, which has no guarantee.")
-    remark = f'<p class="rx-note">{escape(" ".join(said))}</p>'
-    return f"<details><summary>Guarantees and theorems</summary>{listed}{remark}</details>"
+            remarks.append(f"These are draws of {given.mechanism}, which has no guarantee.")
+    note = f'<p class="rx-note">{escape(" ".join(remarks))}</p>'
+    return f"<details><summary>Guarantees and theorems</summary>{listed}{note}</details>"
 
 
 def _table(
@@ -610,16 +610,16 @@ class ExampleTreeCard(FigureCard):
         self._by.layout.display = None if does == _EQUAL else "none"
         if does == _EQUAL:
             why_not = NEEDS["groups"].why_not(self.session)
-            return why_not or self._of("fairest", self.column, "")
+            return why_not or self._best("fairest", self.column, "")
         if does != _PERSON:
-            way = "asking" if does == _ASKS else "without"
-            return self._of(way, question, f"that {does} “{question}”")
+            method = "asking" if does == _ASKS else "without"
+            return self._best(method, question, f"that {does} “{question}”")
         if not self.state.people:
             return "Select a person under <b>People &amp; groups</b>,<br>or choose a question here."
         person = int(self.state.people[-1])
-        return self._of("flipping", person, f"that flips person {person}")
+        return self._best("flipping", person, f"that flips person {person}")
 
-    def _of(self, way: str, of: Any, words: str) -> FigureCall:
+    def _best(self, method: str, argument: Any, words: str) -> FigureCall:
         """Call with the trees that a method of the exact answers finds."""
         answers, schema, column = self.session.tree_answers, self.state.data.schema, self.column
 
@@ -633,8 +633,8 @@ class ExampleTreeCard(FigureCard):
         return self.build(
             {
                 "models": Argument(
-                    f"explorer.tree_answers.{way}({of!r})",
-                    lambda: reads_well(getattr(answers, way)(of), schema),
+                    f"explorer.tree_answers.{method}({argument!r})",
+                    lambda: reads_well(getattr(answers, method)(argument), schema),
                 ),
                 "what": Argument("", what),
                 "draws": [0, 1],

@@ -166,7 +166,7 @@ def caveats_curator(given: Curator) -> list[Block]:
     """List the caveats of the curator's edition."""
     common = dict(_COMMON)
     if given.models.complete:
-        common = {name: said for name, said in _COMMON.items() if name not in _OF_DRAWS}
+        common = {name: text for name, text in _COMMON.items() if name not in _OF_DRAWS}
     return [Items({**common, **model_kind(given.models).caveats, **_CURATOR})]
 
 

@@ -47,8 +47,8 @@ def _counts(given: Curator) -> list[tuple[str, str, str]]:
     facts = [("Rows", f"{n_rows:,}", "given to the report")]
     facts += model_kind(models).rows(given)
     if given.y is not None and models.task == "regression":
-        told = f"mean {number(float(np.mean(given.y)))}, std {number(float(np.std(given.y)))}"
-        facts.append(("Target", told, ""))
+        note = f"mean {number(float(np.mean(given.y)))}, std {number(float(np.std(given.y)))}"
+        facts.append(("Target", note, ""))
     return facts
 
 
@@ -240,8 +240,8 @@ def trees_curator(given: Curator) -> list[Block]:
 
 def trees_release(given: Release) -> list[Block]:
     """Show released trees; all results are computed from the trees only."""
-    told = "The following is computed from these trees only; no row was read."
-    return [Words(told, "note"), *_tree_blocks(given, None)]
+    note = "The following is computed from these trees only; no row was read."
+    return [Words(note, "note"), *_tree_blocks(given, None)]
 
 
 def _tree_blocks(given: Any, losses: "pd.Series[float] | None") -> list[Block]:

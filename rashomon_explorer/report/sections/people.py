@@ -70,14 +70,14 @@ def multiplicity_curator(given: Curator) -> list[Block]:
 
 
 def _counted(whole: pd.DataFrame, models: AnySet) -> Words:
-    told = (
+    note = (
         "The set is complete: its values are exact."
         if models.complete
         else "A lower bound only grows with more models; exact values are marked."
     )
     return Words(
         f"Over the {int(whole['models'].iloc[0]):,} models that lie within ψ = "
-        f"{number(models.psi)}, on {int(whole['rows'].iloc[0]):,} rows. {told}"
+        f"{number(models.psi)}, on {int(whole['rows'].iloc[0]):,} rows. {note}"
     )
 
 
@@ -93,9 +93,9 @@ def _measure_table(whole: pd.DataFrame, given: Curator) -> pd.DataFrame:
         )  # with chunked rows each person needs a pass over all rows
         exact = exact_ambiguity(given.problem, given.models.psi, few)
         meaning = "share of rows whose label some model of the whole set flips"
-        said = "exact" if exact.lower == exact.upper else f"at most {number(exact.upper, 4)}"
-        said += f", of {len(few)} people of a fixed random sample" if given.whose else ""
-        rows = {"ambiguity, exact": [exact.lower, said, meaning], **rows}
+        text = "exact" if exact.lower == exact.upper else f"at most {number(exact.upper, 4)}"
+        text += f", of {len(few)} people of a fixed random sample" if given.whose else ""
+        rows = {"ambiguity, exact": [exact.lower, text, meaning], **rows}
     columns = ["value", "relation to the set", "definition"]
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
     return frame.rename_axis("measure")
@@ -111,10 +111,10 @@ def _curves(given: Curator) -> Plot:
     frame = table.pivot(index="psi", columns="measure", values="value")[names]
     frame.columns.name = None
     lower = [name for name in names if MEASURES[name].sampled == LOWER_BOUND]
-    told = "of the complete set, exact" if models.complete else _bounded(lower)
+    note = "of the complete set, exact" if models.complete else _bounded(lower)
     return Plot(
         plot_curves(frame, models.psi, guaranteed=models.guarantee.holds),
-        f"Multiplicity over the threshold ψ, {told}.",
+        f"Multiplicity over the threshold ψ, {note}.",
         Table(frame.rename_axis("ψ"), "Multiplicity over the threshold"),
     )
 
