@@ -69,6 +69,7 @@ def test_measures_stand_with_their_definitions_and_bounds(
         assert said in text
     exact = exact_ambiguity(problem, models.psi, X)
     assert f"ambiguity, exact {number(exact.lower, 4)}" in text
+    assert "shortfall" in text  # how much of an exact range the draws miss
 
 
 @pytest.mark.law

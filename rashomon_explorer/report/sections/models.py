@@ -1,12 +1,13 @@
 """Sections on the data, the set and its models."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.measures import exact_coefficient_ranges
+from rashomon_explorer.measures import draws_in_range, exact_coefficient_ranges
 from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
 from rashomon_explorer.plots import plot_trees
 from rashomon_explorer.plots.figures import FIGURES
@@ -215,7 +216,9 @@ def _exact(given: Curator, models: RashomonSet) -> Block:
     )
     if not models.hit_rate:
         return Table(exact, "Exact ranges of the coefficients; no draw lies in the set")
-    return figure(given, "exact_ranges", exact=exact)
+    plot = figure(given, "exact_ranges", exact=exact)
+    table = Table(draws_in_range(models, exact), plot.table.caption)
+    return replace(plot, table=table)
 
 
 _MOST_WRITTEN = 12
