@@ -7,9 +7,10 @@ import os
 import socket
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.server.serving import (
@@ -24,6 +25,8 @@ from rashomon_explorer.server.serving import (
 
 if TYPE_CHECKING:
     from rashomon_explorer.privacy import Ledger
+
+T = TypeVar("T")
 
 TABLE_VARIABLE = "RASHOMON_EXPLORER_TABLE"
 _OTHER_PORTS = 50
@@ -108,52 +111,42 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _port(text: str) -> int:
-    if text.isdecimal() and 1 <= int(text) <= 65535:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"must be a whole number from 1 to 65535, got {text!r}")
+def _checked(
+    convert: Callable[[str], T], is_valid: Callable[[T], bool], expected: str
+) -> Callable[[str], T]:
+    """Return a type of arguments: converted text that is valid, or an error that says why not."""
+
+    def checked(text: str) -> T:
+        try:
+            value = convert(text)
+        except ValueError:
+            value = None
+        if value is None or not is_valid(value):
+            raise argparse.ArgumentTypeError(f"must be {expected}, got {text!r}")
+        return value
+
+    return checked
 
 
-def _ip(text: str) -> str:
-    try:
-        is_loopback(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"must be an address such as {LOOPBACK} or 0.0.0.0, got {text!r}"
-        ) from None
-    return text
+def _whole(text: str) -> int:
+    if not text.isdecimal():
+        raise ValueError
+    return int(text)
+
+
+_port = _checked(_whole, lambda port: 1 <= port <= 65535, "a whole number from 1 to 65535")
+_count = _checked(_whole, lambda count: count >= 1, "a whole number >= 1")
+_epsilon = _checked(float, lambda epsilon: 0 <= epsilon < math.inf, "finite and >= 0")
+_delta = _checked(float, lambda delta: 0 <= delta < 1, "in [0, 1)")
+_ip = _checked(
+    lambda text: str(ip_address(text)), bool, f"an address such as {LOOPBACK} or 0.0.0.0"
+)
 
 
 def _folder(text: str) -> str:
     if text.startswith("/") and not set(text) & set("?#\\ "):
         return text if text.endswith("/") else f"{text}/"
     raise argparse.ArgumentTypeError(f"must begin with / and hold no ? or #, got {text!r}")
-
-
-def _count(text: str) -> int:
-    if text.isdecimal() and int(text) >= 1:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"must be a whole number >= 1, got {text!r}")
-
-
-def _epsilon(text: str) -> float:
-    try:
-        epsilon = float(text)
-    except ValueError:
-        epsilon = math.nan
-    if not 0 <= epsilon < math.inf:
-        raise argparse.ArgumentTypeError(f"must be finite and >= 0, got {text!r}")
-    return epsilon
-
-
-def _delta(text: str) -> float:
-    try:
-        delta = float(text)
-    except ValueError:
-        delta = math.nan
-    if not 0 <= delta < 1:
-        raise argparse.ArgumentTypeError(f"must be in [0, 1), got {text!r}")
-    return delta
 
 
 def _start(options: argparse.Namespace) -> int:
