@@ -460,6 +460,10 @@ def test_sets_and_arrays_in_each_others_place_are_refused_with_advice():
         ambiguity(models)
     with pytest.raises(TypeError, match=r"got a PredictorSet: use models\.scores\(X\)"):
         rashomon_capacity(models)
+    with pytest.raises(TypeError, match=r"got a PredictorSet: use models\.labels\(X\)"):
+        by_group("ambiguity", models, ["a", "b"])
+    with pytest.raises(ValueError, match=r"values must have shape .* got \(2,\)"):
+        by_group("ambiguity", [0, 1], ["a", "b"])
     with pytest.raises(TypeError, match="must be a set of models, got ndarray"):
         multiplicity_table(np.zeros((2, 2)))
     with pytest.raises(TypeError, match=r"by_group\(measure, values, groups\)"):

@@ -20,6 +20,7 @@ from rashomon_explorer.measures.inputs import (
     model_steps,
     need_set,
     only_labels,
+    set_refused,
     sum_chunks,
 )
 from rashomon_explorer.measures.multiplicity.catalogue import MEASURES, get_measure, refuse_options
@@ -383,8 +384,14 @@ def by_group(
     if isinstance(measure, str):
         refuse_options(measure, options)
     compute = get_measure(measure) if isinstance(measure, str) else measure
+    if hasattr(type(values), "n_draws"):
+        raise set_refused(values, "labels" if getattr(compute, "of", "") == "labels" else "scores")
     whole = np.asarray(values)
-    masks = group_masks(groups, whole.shape[1] if whole.ndim > 1 else -1)
+    if whole.ndim < 2:
+        raise ValueError(
+            f"values must have shape (n_models, n_rows[, n_classes]), got {whole.shape}"
+        )
+    masks = group_masks(groups, whole.shape[1])
     each = [
         compute(whole[:, rows], **_on_rows(options, rows)) if rows.any() else float("nan")
         for rows in masks.values()
