@@ -238,7 +238,7 @@ class SampledChunks:
         target = str(getattr(source, "target", None) or called or "target")
         if target in set(names):
             raise DataError(f"a feature and the target are both called {target!r}: rename one")
-        return cls(replace(rows, source=NamedColumns(source, tuple(names)), seen=None), target)
+        return cls(replace(rows, source=NamedColumns(source, tuple(names)), checksums=None), target)
 
     @property
     def n(self) -> int:
@@ -303,8 +303,8 @@ class StreamedTable:
             names = encoder.get_feature_names_out()
         here = isinstance(table.workers, ThreadWorkers)  # worker processes cannot report progress
         watched = table if watch is None or not here else table.then(watch)
-        seen = self._once((encoder, labels), lambda: watched.with_checksums().seen)
-        checked = replace(table, seen=seen)
+        checksums = self._once((encoder, labels), lambda: watched.with_checksums().checksums)
+        checked = replace(table, checksums=checksums)
         return checked.raw(transformed(checked, list(map(str, names))))
 
     @property
@@ -321,7 +321,7 @@ class StreamedTable:
 
         def find() -> "pd.Series[Any]":
             rows = self.came.rows
-            codes = map_rows(rows.raw(rows.source.only(column)), _Grouped(rule, text))
+            codes = map_rows(rows.raw(rows.source.select_column(column)), _Grouped(rule, text))
             found = pd.Series(pd.Categorical.from_codes(codes, pd.Index(rule.names)), name=column)
             return found.cat.remove_unused_categories()
 

@@ -61,7 +61,7 @@ class ChunkedRows:
         By default threads of this process.
     rows : int
         Rows per chunk.
-    seen : ChunkChecksums, optional
+    checksums : ChunkChecksums, optional
         Checksums of the chunks: a chunk that has changed since they were computed is an error.
 
     Examples
@@ -79,7 +79,7 @@ class ChunkedRows:
     steps: tuple[Step, ...] = ()
     workers: Workers = field(default_factory=ThreadWorkers)
     rows: int = BLOCK_ROWS
-    seen: ChunkChecksums | None = None
+    checksums: ChunkChecksums | None = None
 
     @property
     def n(self) -> int:
@@ -101,7 +101,7 @@ class ChunkedRows:
         """Assumptions of a guarantee about the source and the connection to the workers."""
         steady = (
             "the rows were the same in every pass, as far as a checksum of each block tells"
-            if self.source.reread
+            if self.source.may_change
             else ""
         )
         return tuple(line for line in (steady, self.workers.assumption) if line)
@@ -114,7 +114,7 @@ class ChunkedRows:
         *steps : callable
             Steps to append; picklable, for other processes.
         """
-        return replace(self, steps=(*self.steps, *steps), seen=None)
+        return replace(self, steps=(*self.steps, *steps), checksums=None)
 
     def through(self, encoder: Any) -> ChunkedRows:
         """Return the table encoded by a fitted encoder, such as ``clf.encoder_``.
@@ -159,7 +159,7 @@ class ChunkedRows:
         >>> next(table.chunks())[1]["group"].tolist()
         [0, 1]
         """
-        return replace(self, source=WithColumns.of(self.source, columns), seen=None)
+        return replace(self, source=WithColumns.of(self.source, columns), checksums=None)
 
     def sample(self, most: int, seed: int = 0) -> ChunkedRows:
         """Return a simple random sample of the rows; their values are not used.
@@ -180,7 +180,7 @@ class ChunkedRows:
         (True, 3)
         """
         check_count(most=most)
-        return replace(self, source=RowSubset.of(self.source, most, seed), seen=None)
+        return replace(self, source=RowSubset.of(self.source, most, seed), checksums=None)
 
     def to_memory(self) -> Piece:
         """Rows and targets of the source in memory, for tables that fit.
@@ -195,11 +195,11 @@ class ChunkedRows:
         return with_names(rows, self.source.names), targets
 
     def raw(
-        self, source: RowSource | None = None, seen: ChunkChecksums | None = None
+        self, source: RowSource | None = None, checksums: ChunkChecksums | None = None
     ) -> ChunkedRows:
         """Return the untransformed rows of the source, or of another one, in the same chunks."""
         source = self.source if source is None else source
-        return replace(self, source=source, steps=(_identity,), seen=seen)
+        return replace(self, source=source, steps=(_identity,), checksums=checksums)
 
     def __array__(self, *arguments: Any, **options: Any) -> NoReturn:
         """Refuse the conversion to an array.
@@ -276,7 +276,9 @@ class ChunkedRows:
 
     def with_checksums(self) -> ChunkedRows:
         """Return the same table with checksums of its chunks; reads every row once."""
-        return replace(self, seen=ChunkChecksums(self.reduce(chunk_digest, merge=append_parts)))
+        return replace(
+            self, checksums=ChunkChecksums(self.reduce(chunk_digest, merge=append_parts))
+        )
 
     def check_room(self, columns: int | None = None, more: int = 0) -> None:
         """Raise an error if this process's memory limits leave too little for one thread's work.
@@ -328,8 +330,8 @@ class ChunkedRows:
 
     @property
     def _settings(self) -> ReadSettings:
-        seen = self.seen if self.source.reread else None
-        return ReadSettings(self.steps, self.rows, self.n, seen)
+        checksums = self.checksums if self.source.may_change else None
+        return ReadSettings(self.steps, self.rows, self.n, checksums)
 
 
 def _one(rows: Any, targets: Any) -> tuple[Piece, ...]:
@@ -364,9 +366,9 @@ class TransformedRows(SourceView):
         return self.titles
 
     @property
-    def reread(self) -> bool:
+    def may_change(self) -> bool:
         """As the source; False with a cache, as the table checks the chunks that it recomputes."""
-        return self.cache is None and self.source.reread
+        return self.cache is None and self.source.may_change
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
         """Yield parts of whole chunks; an error names the row that causes it."""
@@ -404,4 +406,6 @@ def cache_chunks(table: ChunkedRows, most: float | None = None) -> ChunkedRows:
         if left < 0:
             break
         cache.append((rows, targets))
-    return table.raw(TransformedRows(table.source, table, width, None, cache), seen=table.seen)
+    return table.raw(
+        TransformedRows(table.source, table, width, None, cache), checksums=table.checksums
+    )

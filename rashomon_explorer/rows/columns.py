@@ -19,7 +19,7 @@ def read_column(table: ChunkedRows, name: str) -> "pd.Series":
     import pandas as pd
     from pandas.api.types import union_categoricals
 
-    parts = table.raw(table.source.only(name)).reduce(_coded, merge=append_parts)
+    parts = table.raw(table.source.select_column(name)).reduce(_coded, merge=append_parts)
     return pd.Series(union_categoricals(list(parts), sort_categories=True), name=name)
 
 

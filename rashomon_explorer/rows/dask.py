@@ -159,7 +159,7 @@ class DaskRows(RowSource):
         return None if columns is None else [str(name) for name in columns]
 
     @property
-    def reread(self) -> bool:
+    def may_change(self) -> bool:
         """True: partitions are computed in every pass."""
         return True
 
@@ -191,17 +191,17 @@ class DaskRows(RowSource):
                 )
             yield (X.iloc[part] if hasattr(X, "iloc") else X[part]), _plain(y)[part]
 
-    def place(self, row: int) -> str:
+    def locate(self, row: int) -> str:
         """Name the partition of a row and its position there."""
         ends = list(accumulate(self.lengths))
         found = bisect_right(ends, row)
         inside = row - (ends[found] - self.lengths[found])
         return f"partition {found}, row {inside} of it (row {row} of all)"
 
-    def only(self, column: str) -> RowSource:
+    def select_column(self, column: str) -> RowSource:
         """Return one column of a DataFrame."""
         if self.names is None:
-            return super().only(column)
+            return super().select_column(column)
         return DaskRows(self.X[[check_column(column, self.names)]], None, self.lengths)
 
 

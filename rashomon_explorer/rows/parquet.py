@@ -177,7 +177,7 @@ class ParquetRows(RowSource):
         return tuple(name for name in self.columns if name in text)
 
     @property
-    def reread(self) -> bool:
+    def may_change(self) -> bool:
         """True: files are read in every pass."""
         return True
 
@@ -235,14 +235,14 @@ class ParquetRows(RowSource):
                 batch = batch.append_column(partition.name, column)
         return batch
 
-    def place(self, row: int) -> str:
+    def locate(self, row: int) -> str:
         """Name file, row group and row."""
         ends = list(accumulate(group.rows for group in self.groups))
         group = self.groups[found := bisect_right(ends, row)]
         inside = row - (ends[found] - group.rows)
         return f"{group.path}, row group {group.number}, row {inside} of it (row {row} of all)"
 
-    def only(self, column: str) -> "ParquetRows":
+    def select_column(self, column: str) -> "ParquetRows":
         """Return the same rows with one column of the files, feature or not."""
         _, kinds = _footer(Path(self.groups[0].path))
         wanted = (check_column(column, [*kinds, *(each.name for each in self.partitions)]),)

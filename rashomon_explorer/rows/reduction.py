@@ -116,7 +116,7 @@ class ReadSettings:
     steps: tuple[Step, ...]
     rows: int
     n: int
-    seen: ChunkChecksums | None
+    checksums: ChunkChecksums | None
 
 
 def branch_sum(source: RowSource, what: Any, span: Span) -> list[Node]:
@@ -142,12 +142,12 @@ def read_chunks(
             chunk = _transform(settings.steps, rows, targets)
         except (ValueError, TypeError) as error:
             bad = first + _first_bad(settings.steps, rows, targets)
-            raise DataError(f"{source.place(bad)}: {error}") from error
-        if settings.seen is not None and not settings.seen.agrees(index, *chunk):
+            raise DataError(f"{source.locate(bad)}: {error}") from error
+        if settings.checksums is not None and not settings.checksums.agrees(index, *chunk):
             raise RowsChangedError(
-                f"rows {first} to {first + len(chunk[0]) - 1}, from {source.place(first)} on, have "
-                f"changed since this fit first read them: prevent writes to them while it runs, "
-                f"or work on a copy"
+                f"rows {first} to {first + len(chunk[0]) - 1}, from {source.locate(first)} on, "
+                "have changed since this fit first read them: prevent writes to them while it "
+                "runs, or work on a copy"
             )
         yield index, *chunk
 

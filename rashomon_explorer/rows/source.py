@@ -164,7 +164,7 @@ class RowSource:
         return None
 
     @property
-    def reread(self) -> bool:
+    def may_change(self) -> bool:
         """Whether another process may change the data during a fit."""
         return False
 
@@ -177,11 +177,11 @@ class RowSource:
         """Yield rows low to high, in order, in pieces of any size that is efficient to read."""
         raise NotImplementedError
 
-    def place(self, row: int) -> str:
+    def locate(self, row: int) -> str:
         """Name a row for an error: a file and row group, or its number."""
         return f"row {row}"
 
-    def only(self, column: str) -> "RowSource":
+    def select_column(self, column: str) -> "RowSource":
         """Return the same rows with one column, as a DataFrame, and no targets."""
         raise DataError(f"an array has no column {column!r}: give the column itself")
 
@@ -217,7 +217,7 @@ class ArrayRows(RowSource):
         return None if labels is None else [str(name) for name in labels]
 
     @property
-    def reread(self) -> bool:
+    def may_change(self) -> bool:
         """Whether the rows are mapped from a file."""
         return mapped_array(self.X) is not None or mapped_array(self.y) is not None
 
@@ -228,7 +228,7 @@ class ArrayRows(RowSource):
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
         """Yield one piece without a copy; for a mapped file, several that are read from it."""
-        step = _MAPPED_ROWS if self.reread else max(1, high - low)
+        step = _MAPPED_ROWS if self.may_change else max(1, high - low)
         rows, labels = self._readers
         for start in range(low, high, step):
             stop = min(start + step, high)
@@ -245,10 +245,10 @@ class ArrayRows(RowSource):
         """Pickle without the open files."""
         return type(self), (self.X, self.y)
 
-    def only(self, column: str) -> RowSource:
+    def select_column(self, column: str) -> RowSource:
         """Return one column of a DataFrame."""
         if self.names is None:
-            return super().only(column)
+            return super().select_column(column)
         return ArrayRows(select_columns(self.X, [check_column(column, self.names)]))
 
 

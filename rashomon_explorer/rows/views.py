@@ -33,22 +33,22 @@ class SourceView(RowSource):
         return self.source.names
 
     @property
-    def reread(self) -> bool:
+    def may_change(self) -> bool:
         """As the source."""
-        return self.source.reread
+        return self.source.may_change
 
     @property
     def labelled(self) -> bool:
         """As the source."""
         return self.source.labelled
 
-    def place(self, row: int) -> str:
+    def locate(self, row: int) -> str:
         """Name a row as the source does."""
-        return self.source.place(row)
+        return self.source.locate(row)
 
-    def only(self, column: str) -> RowSource:
+    def select_column(self, column: str) -> RowSource:
         """Return the source with one column."""
-        return self.source.only(column)
+        return self.source.select_column(column)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,13 +114,13 @@ class RowSubset(SourceView):
                 rows = X.iloc[here] if hasattr(X, "iloc") else X[here]
                 yield rows, y.iloc[here] if hasattr(y, "iloc") else y[here]
 
-    def place(self, row: int) -> str:
+    def locate(self, row: int) -> str:
         """Name a row as the source does."""
-        return self.source.place(int(self.places[row]))
+        return self.source.locate(int(self.places[row]))
 
-    def only(self, column: str) -> "RowSubset":
+    def select_column(self, column: str) -> "RowSubset":
         """Return the same rows with one column."""
-        return RowSubset(self.source.only(column), self.places)
+        return RowSubset(self.source.select_column(column), self.places)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,8 +156,8 @@ class NamedColumns(SourceView):
             frame = with_names(rows, self.titles)
             yield (frame if self.column is None else frame[[self.column]]), targets
 
-    def only(self, column: str) -> RowSource:
+    def select_column(self, column: str) -> RowSource:
         """Return one column; for files, any column that they have."""
         if column not in self.titles:
-            return self.source.only(column)
+            return self.source.select_column(column)
         return NamedColumns(self.source, self.titles, check_column(column, self.titles))

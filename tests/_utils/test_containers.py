@@ -137,7 +137,7 @@ def test_a_target_is_chosen_among_a_frames_columns(made: Container) -> None:
     assert rows.to_memory()[1].tolist() == GOOD.tolist()
     fewer = chunk_rows(made(FRAME), target="good", columns=["age", "income"])
     assert list(fewer.source.names or ()) == ["age", "income"]
-    assert fewer.source.only("income").names == ["income"]
+    assert fewer.source.select_column("income").names == ["income"]
     fitted = _model(schema=SCHEMA).fit(rows)
     whole = _model(schema=SCHEMA).fit(FRAME, GOOD)
     np.testing.assert_allclose(_chances(fitted, made(FRAME)), _chances(whole, FRAME), rtol=1e-9)

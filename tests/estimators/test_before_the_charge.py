@@ -104,7 +104,7 @@ class GatedFrame(pd.DataFrame):
 class GatedSource(RowSource):
     """A source of rows that anybody could have written."""
 
-    shape, names, reread, labelled = (N, 2), None, True, True  # type: ignore[assignment]
+    shape, names, may_change, labelled = (N, 2), None, True, True  # type: ignore[assignment]
 
     def pieces(self, low: int, high: int) -> Any:
         GATE.pass_("pieces")

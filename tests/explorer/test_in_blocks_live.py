@@ -325,7 +325,7 @@ class Counted(RowSource):
 
     held = most = 0
     lock = threading.Lock()
-    shape, names, reread, labelled = (24_000, 2), ("a", "b"), False, True
+    shape, names, may_change, labelled = (24_000, 2), ("a", "b"), False, True
 
     def pieces(self, low: int, high: int) -> Any:
         for start in range(low, high, 400):
@@ -340,7 +340,7 @@ class Counted(RowSource):
     def _gone(cls, count: int) -> None:
         cls.held -= count
 
-    def only(self, column: str) -> Any:
+    def select_column(self, column: str) -> Any:
         raise NotImplementedError
 
 

@@ -169,9 +169,9 @@ def test_a_source_that_changes_between_passes_is_noticed(tmp_path: Path) -> None
 
 def test_a_version_tells_tables_and_orders_apart() -> None:
     def version(table: ChunkedRows) -> bytes:
-        seen = small(table).with_checksums().seen
-        assert isinstance(seen, ChunkChecksums)
-        return seen.version
+        checksums = small(table).with_checksums().checksums
+        assert isinstance(checksums, ChunkChecksums)
+        return checksums.version
 
     swapped = X.copy()
     swapped[[3, 4]] = X[[4, 3]]
