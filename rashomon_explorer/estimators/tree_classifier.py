@@ -36,7 +36,12 @@ from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.sets import PredictorSet
 from rashomon_explorer.trees import CountedTrees, TreeClass
 from rashomon_explorer.trees.private import DrawnTrees, gibbs_draws
-from rashomon_explorer.trees.questions import ThresholdQuestions, merged_blocks, of_array, of_schema
+from rashomon_explorer.trees.questions import (
+    ThresholdQuestions,
+    array_questions,
+    merged_chunks,
+    schema_questions,
+)
 from rashomon_explorer.trees.tree_class import (
     DEFAULT_MEMORY,
     Costs,
@@ -292,8 +297,8 @@ default=None
 
     def _questions(self, names: Sequence[str]) -> ThresholdQuestions:
         if self.schema is not None:
-            return of_schema(TableSchema.from_schema_or_path(self.schema), self.thresholds)
-        return of_array(names, self.thresholds)
+            return schema_questions(TableSchema.from_schema_or_path(self.schema), self.thresholds)
+        return array_questions(names, self.thresholds)
 
     def _cost_matrix(self, classes: NDArray[Any]) -> IntArray | None:
         return cost_matrix(self.costs, np.asarray(classes).tolist())
@@ -318,7 +323,7 @@ default=None
         """Read answers to the questions and label codes, the inputs of ``CountedTrees``."""
         if table.is_chunked:
             coded = table.chunks.then(self._target_step(table))
-            return merged_blocks(coded, questions, len(classes)), None
+            return merged_chunks(coded, questions, len(classes)), None
         return questions.answers(table.values[0]), self._coded(table).astype(int)
 
     def _target_step(self, table: Table) -> ClassCodes:

@@ -18,7 +18,7 @@ from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.sets import PredictorSet, ReleasedTrees
 from rashomon_explorer.sets.models.trees import DecisionTrees, Node
 from rashomon_explorer.trees import TreeClass
-from rashomon_explorer.trees.questions import ThresholdQuestions, of_schema
+from rashomon_explorer.trees.questions import ThresholdQuestions, schema_questions
 from rashomon_explorer.trees.tree_class import allowed_memory
 
 Models = TypeVar("Models")
@@ -53,7 +53,7 @@ def tree_estimator(state: ExplorerState, ledger: Path | None) -> RashomonTreeCla
 
 def tree_questions(data: Bunch) -> ThresholdQuestions:
     """Return the possible splits of trees on the rows of a data set; public."""
-    return of_schema(feature_schema(data.schema), None)
+    return schema_questions(feature_schema(data.schema), None)
 
 
 def names_in_words(names: Iterable[str], schema: TableSchema) -> tuple[str, ...]:

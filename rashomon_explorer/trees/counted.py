@@ -25,7 +25,7 @@ from rashomon_explorer.sets.predictor import PredictorSet
 from rashomon_explorer.trees.counting import Counts, Histogram, count
 from rashomon_explorer.trees.lattice import NEVER, LeastErrors, Level, lattice, least_errors
 from rashomon_explorer.trees.law import limits, losses_of, uniform
-from rashomon_explorer.trees.questions import ThresholdQuestions, of_array, of_schema
+from rashomon_explorer.trees.questions import ThresholdQuestions, array_questions, schema_questions
 from rashomon_explorer.trees.rows import MergedRows
 from rashomon_explorer.trees.sampling import Walks
 from rashomon_explorer.trees.tally import Reached
@@ -233,14 +233,17 @@ class CountedTrees(ReprMixin):
         """
         if schema is not None:
             declared = TableSchema.from_schema_or_path(schema)
-            rows, questions = UnitEncoder(declared).transform(X), of_schema(declared, thresholds)
+            rows, questions = (
+                UnitEncoder(declared).transform(X),
+                schema_questions(declared, thresholds),
+            )
             if settings.get("classes") is None and declared.classes is not None:
                 settings["classes"] = declared.classes
         else:
             rows = np.asarray(X)
             if rows.ndim != 2 or 0 in rows.shape:
                 raise DataError(f"X must have rows and columns, got shape {rows.shape}")
-            questions = of_array(names_of(X, rows.shape[1], None), thresholds)
+            questions = array_questions(names_of(X, rows.shape[1], None), thresholds)
             rows = numbers_of(rows)
         return cls(questions.answers(rows), y, questions=questions, **settings)
 

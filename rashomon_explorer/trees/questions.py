@@ -77,7 +77,7 @@ def _check_plain(table: FloatArray, columns: list[int], names: tuple[str, ...]) 
         ) from None
 
 
-def of_array(names: Sequence[str], thresholds: Any) -> ThresholdQuestions:
+def array_questions(names: Sequence[str], thresholds: Any) -> ThresholdQuestions:
     """Questions about a table of numbers."""
     if not isinstance(thresholds, Mapping):
         cuts: list[float | None] = [None] if thresholds is None else [*checked(thresholds)]
@@ -88,7 +88,7 @@ def of_array(names: Sequence[str], thresholds: Any) -> ThresholdQuestions:
     return ThresholdQuestions(tuple(splits), tuple(names))
 
 
-def of_schema(schema: TableSchema, thresholds: Any) -> ThresholdQuestions:
+def schema_questions(schema: TableSchema, thresholds: Any) -> ThresholdQuestions:
     """Questions about a table with a schema, in the columns' own units."""
     if thresholds is not None and not isinstance(thresholds, Mapping):
         raise DataError("with a schema, thresholds must map numeric columns to their thresholds")
@@ -141,7 +141,7 @@ def _place(key: Any, names: Sequence[str]) -> int:
     raise DataError(f"thresholds name the column {key!r}, which is not in {list(names)}")
 
 
-def merged_blocks(table: ChunkedRows, questions: ThresholdQuestions, n_labels: int) -> MergedRows:
+def merged_chunks(table: ChunkedRows, questions: ThresholdQuestions, n_labels: int) -> MergedRows:
     """Find the combinations of answers and their rows of each label, in eight bytes per row."""
     found: MergedRows = table.then(_Answered(questions)).reduce(_Merge(n_labels), merge=merged)
     return found

@@ -5,16 +5,20 @@ import pytest
 
 from rashomon_explorer.data import Numeric, TableSchema
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.trees.questions import of_schema
+from rashomon_explorer.trees.questions import schema_questions
 
 AGE = Numeric("age", (0, 120), typical=(20, 60), thresholds=[65, 18.5])
 
 
 def test_thresholds_are_asked_in_the_place_of_even_steps():
     plain = Numeric("age", (0, 120), typical=(20, 60))
-    assert of_schema(TableSchema([plain]), None).in_words == ("age > 30", "age > 40", "age > 50")
-    assert of_schema(TableSchema([AGE]), None).in_words == ("age > 18.5", "age > 65")
-    assert of_schema(TableSchema([AGE]), {"age": [7]}).in_words == ("age > 7",)
+    assert schema_questions(TableSchema([plain]), None).in_words == (
+        "age > 30",
+        "age > 40",
+        "age > 50",
+    )
+    assert schema_questions(TableSchema([AGE]), None).in_words == ("age > 18.5", "age > 65")
+    assert schema_questions(TableSchema([AGE]), {"age": [7]}).in_words == ("age > 7",)
 
 
 def test_they_change_nothing_that_a_linear_model_sees():
