@@ -2,7 +2,7 @@
 
 import importlib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from threading import Lock
@@ -137,9 +137,9 @@ class FigureSpec:
         functions = filter(None, (self.plot, self.table, self.measure, self.release_plot))
         return frozenset(name for one in functions for name in _parameters(one))
 
-    def suits(self, families: object) -> bool:
+    def suits(self, families: Collection[str]) -> bool:
         """Whether the figure supports models of one of these families."""
-        return any(family in self.families for family in families)  # type: ignore[attr-defined]
+        return not set(families).isdisjoint(self.families)
 
     def call(self, arguments: Mapping[str, Any], **changes: Any) -> "FigureCall":
         """Call of the figure; arguments without a Python expression are literals."""

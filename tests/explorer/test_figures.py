@@ -24,6 +24,7 @@ from rashomon_explorer.plots.figures import FIGURES, register
 from rashomon_explorer.plots.registry import BOTH, CURATOR, FigureSpec
 from rashomon_explorer.plots.theme import curator_band, new_figure, templates
 from rashomon_explorer.report import report
+from rashomon_explorer.sets import CuratorSet
 from tests.explorer.loans_in_blocks import PEOPLE, SCHEMA, blocked, drawn, held_page, in_files
 from tests.explorer.loans_in_blocks import table as loans_table
 from tests.report.conftest import numbers_of
@@ -113,6 +114,8 @@ def test_every_figure_keeps_the_contract(
     seen = (figure["layout"].get("meta") or {}).get("view")
     if view == "release":
         assert seen not in ("curator", "none")
+        values = [one.find() for one in card.call.arguments.values()]
+        assert not any(isinstance(one, CuratorSet | pd.DataFrame | pd.Series) for one in values)
         assert "release" in spec.audience or not figure["data"]
         assert set(card.call.marks if isinstance(card.call.marks, tuple) else ()) <= {"paid"}
     if card.lines:

@@ -9,7 +9,6 @@ from typing import Any
 from rashomon_explorer.estimators.tuning_audit import audit_tuning
 from rashomon_explorer.exceptions import PrivacyLeakWarning
 from rashomon_explorer.explorer.cards.base import (
-    CURATOR_FIGURE,
     NO_DATA,
     FigureCard,
     Inputs,
@@ -74,8 +73,6 @@ def exact(card: FigureCard) -> FigureCall | str:
     outside, psi = card.state.outside, card.state.psi
     if outside is None:
         return _NO_MODEL
-    if card.state.view == "release":
-        return CURATOR_FIGURE
     of = "explorer.state.outside"
     return card.build(
         {
