@@ -254,7 +254,7 @@ class TreeAnswers:
         def find() -> pd.DataFrame:
             losses = least_losses(self.counted) - self.counted.least
             if (whole := streamed_table(self.state.data)) is not None:
-                losses = losses[whole.came.places]
+                losses = losses[whole.sampled.places]
             second = np.argsort(losses, axis=1, kind="stable")[:, 1]
             psi = np.maximum(losses[np.arange(len(losses)), second], 0.0)
             classes = np.array(self.state.data.classes, dtype=object)
@@ -340,8 +340,8 @@ class TreeAnswers:
             (found,) = says(tree_rows(data), codes)
         else:
             encoder = UnitEncoder(feature_schema(data.schema))
-            steps = TransformStep(encoder, tuple(whole.came.rows.source.names or ()))
-            rows = whole.came.rows.then(steps).with_targets(group=codes.astype(np.int16))
+            steps = TransformStep(encoder, tuple(whole.sampled.rows.source.names or ()))
+            rows = whole.sampled.rows.then(steps).with_targets(group=codes.astype(np.int16))
             (found,) = rows.reduce(says)
         return np.asarray(found / np.bincount(codes)[:, None])
 
@@ -352,7 +352,7 @@ class TreeAnswers:
         """Return the best tree, and the best tree that gives a person another label."""
         code = int(self.flips()["code"].iloc[person])
         whole = streamed_table(self.state.data)
-        place = person if whole is None else int(whole.came.places[person])
+        place = person if whole is None else int(whole.sampled.places[person])
         return self._as_predictor_set(best_tree_predicting(self.counted, place, code))
 
     def asking(self, question: str) -> PredictorSet:

@@ -102,7 +102,7 @@ def _set(shown: Any, data: Any) -> Show:
 
 def _linear(shown: Any, data: Any) -> Show:
     check_is_fitted(shown[-1] if isinstance(shown, Pipeline) else shown)
-    model = ExternalModel.of(shown, *_pair(data))
+    model = ExternalModel.from_fitted(shown, *_pair(data))
     return lambda session: session.show_external(model)
 
 

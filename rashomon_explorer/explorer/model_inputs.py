@@ -48,12 +48,12 @@ def _names_people(data: Any, name: str, levels: int) -> bool:
 def group_labels(data: Any, column: str) -> pd.Series:
     """Group of each person by a column, as text; categories in the groups' order."""
     values = _column(data, column)
-    return Grouping.of(values)(values).rename(column)
+    return Grouping.from_values(values)(values).rename(column)
 
 
 def grouping_rule(data: Any, column: str) -> Grouping:
     """Rule that maps values of a column to groups."""
-    return Grouping.of(_column(data, column))
+    return Grouping.from_values(_column(data, column))
 
 
 def _column(data: Any, name: str) -> pd.Series:
@@ -166,7 +166,7 @@ class ExternalModel:
     problem: Any
 
     @classmethod
-    def of(cls, shown: Any, X: Any, y: Any) -> "ExternalModel":
+    def from_fitted(cls, shown: Any, X: Any, y: Any) -> "ExternalModel":
         """Create from a model, or a pipeline that ends in one, and the rows of the fit."""
         model, rows = shown, X
         if isinstance(shown, Pipeline):

@@ -189,7 +189,7 @@ class PaidResult:
         return json.dumps(written, ensure_ascii=False, indent=1)
 
     @classmethod
-    def of_text(cls, text: str) -> Self:
+    def from_text(cls, text: str) -> Self:
         """Inverse of `to_text`."""
         names = {key: name for name, key in cls.keys.items()}
         values = {names.get(key, key): value for key, value in json.loads(text).items()}
@@ -267,7 +267,7 @@ class SavedAction(PaidAction[R]):
                 paths = []
                 errors.append(error)
             while paths and result is None and not errors:
-                result = read_file(paths.pop(), self.kind.of_text, errors.append)
+                result = read_file(paths.pop(), self.kind.from_text, errors.append)
         setattr(self.state, self.trait, result)
         if errors:
             messages.report(self.state, messages.PAID_READ, errors[0], messages.STILL_THERE)

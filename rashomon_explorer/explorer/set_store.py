@@ -212,7 +212,7 @@ class SetStore:
 
     def favourites(self, number: int) -> Favourites:
         """Read the stars and notes on a set's models; empty if the file is damaged."""
-        return read_file(self._favourites(number), Favourites.of_text) or Favourites()
+        return read_file(self._favourites(number), Favourites.from_text) or Favourites()
 
     def keep_favourites(self, number: int, favourites: Favourites) -> None:
         """Write the stars and notes on a set's models."""

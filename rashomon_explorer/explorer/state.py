@@ -39,7 +39,7 @@ class Favourites:
         replace_file(path, lambda file: file.write(content))
 
     @classmethod
-    def of_text(cls, text: str) -> "Favourites":
+    def from_text(cls, text: str) -> "Favourites":
         """Inverse of :meth:`write`, from the text of the file."""
         said = json.loads(text)
         notes = {int(draw): str(words) for draw, words in said.get("notes", {}).items()}

@@ -153,7 +153,7 @@ class Grouping:
     rest: str = "others"
 
     @classmethod
-    def of(cls, values: "pd.Series[Any]") -> "Grouping":
+    def from_values(cls, values: "pd.Series[Any]") -> "Grouping":
         """Compute the groups of a column."""
         if pd.api.types.is_numeric_dtype(values) and values.nunique() > MOST_LEVELS:
             quarters = np.nanquantile(values.astype(float), [0.25, 0.5, 0.75])
@@ -219,7 +219,7 @@ class SampledChunks:
     target: str
 
     @classmethod
-    def of(cls, rows: ChunkedRows) -> "SampledChunks":
+    def from_chunks(cls, rows: ChunkedRows) -> "SampledChunks":
         """Create from chunked rows; read none of them."""
         source = rows.source
         if not source.labelled:
@@ -260,8 +260,8 @@ class SampledChunks:
 class StreamedTable:
     """All rows of a chunked table, with the declarations of its data set."""
 
-    def __init__(self, came: SampledChunks, data: Bunch) -> None:
-        self.came = came
+    def __init__(self, sampled: SampledChunks, data: Bunch) -> None:
+        self.sampled = sampled
         self.schema: TableSchema = data.schema
         self._coded = Coded(data.schema, data.target_bounds, _positive_label(data))
         self._groupings: dict[str, Grouping] = {}
@@ -271,7 +271,7 @@ class StreamedTable:
     @property
     def n(self) -> int:
         """Number of rows; public."""
-        return self.came.n
+        return self.sampled.n
 
     @property
     def words(self) -> str:
@@ -283,13 +283,13 @@ class StreamedTable:
     @property
     def labelled(self) -> ChunkedRows:
         """Rows before encoding, with targets in the page's coding: class codes or numbers."""
-        return self.came.rows.then(self._coded)
+        return self.sampled.rows.then(self._coded)
 
     def encoded(
         self, encoder: Any = None, *, labels: bool = False, watch: Step | None = None
     ) -> ChunkedRows:
         """Return encoded rows, checked against the checksums of the first pass."""
-        table = self.came.rows.then(replace(self._coded, labels=labels))
+        table = self.sampled.rows.then(replace(self._coded, labels=labels))
         features = feature_schema(self.schema)
         names = features.encoded_names
         if encoder is None:
@@ -320,7 +320,7 @@ class StreamedTable:
         text = isinstance(declared, Levelled) and declared.role == "sensitive"
 
         def find() -> "pd.Series[Any]":
-            rows = self.came.rows
+            rows = self.sampled.rows
             codes = map_rows(rows.raw(rows.source.select_column(column)), _Grouped(rule, text))
             found = pd.Series(pd.Categorical.from_codes(codes, pd.Index(rule.names)), name=column)
             return found.cat.remove_unused_categories()
@@ -357,7 +357,7 @@ class Coded:
 
     schema: TableSchema
     bounds: tuple[float, float] | None
-    told_apart: Any = None
+    positive_label: Any = None
     labels: bool = False
 
     def __call__(self, rows: Any, targets: Any) -> tuple[Any, NDArray[Any]]:
@@ -367,8 +367,8 @@ class Coded:
         labels = declared_labels(self.schema, targets)
         if self.labels:
             return rows, labels
-        if self.told_apart is not None:
-            return rows, (labels == self.told_apart).astype(np.int8)
+        if self.positive_label is not None:
+            return rows, (labels == self.positive_label).astype(np.int8)
         classes = {label: code for code, label in enumerate(self.schema.classes or ())}
         return rows, np.array([classes[label] for label in labels.tolist()], dtype=np.int8)
 

@@ -20,7 +20,7 @@ ROWS = np.zeros((4, 1))
     ("asked", "codes"),
     [
         ({}, [1, 0, 2, 1]),
-        ({"told_apart": "b"}, [1, 0, 0, 1]),
+        ({"positive_label": "b"}, [1, 0, 0, 1]),
         ({"labels": True}, ["b", "a", "c", "b"]),
     ],
 )
@@ -61,7 +61,7 @@ def test_a_tree_that_flips_a_person_is_found_by_the_row_of_the_table(monkeypatch
         _as_predictor_set=lambda tree: tree,
     )
     assert answers.TreeAnswers.flipping(page, 1) == (1, 5)
-    page.state.data["whole"] = SimpleNamespace(came=SimpleNamespace(places=[70, 80, 90]))
+    page.state.data["whole"] = SimpleNamespace(sampled=SimpleNamespace(places=[70, 80, 90]))
     assert answers.TreeAnswers.flipping(page, 1) == (80, 5)
 
 

@@ -71,8 +71,8 @@ def test_the_sample_is_the_same_whatever_stands_in_the_rows(page: Any, tmp_path:
     other["age"], other["repaid"] = 18, "no"
     other.loc[0, "repaid"] = "yes"
     again = Explorer(blocked(in_files(tmp_path / "b", other)), home=tmp_path, schema=SCHEMA)
-    places = page.data.whole.came.places
-    np.testing.assert_array_equal(again.data.whole.came.places, places)
+    places = page.data.whole.sampled.places
+    np.testing.assert_array_equal(again.data.whole.sampled.places, places)
     assert len(np.unique(places)) == PEOPLE
     pd.testing.assert_frame_equal(
         page.data.frame, table().iloc[places].reset_index(drop=True), check_dtype=False

@@ -171,7 +171,7 @@ def test_trees_are_counted_of_all_rows(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(
         ours.tree_answers.parity("region"), theirs.tree_answers.parity("region")
     )
-    flips = theirs.tree_answers.flips().iloc[ours.data.whole.came.places].reset_index(drop=True)
+    flips = theirs.tree_answers.flips().iloc[ours.data.whole.sampled.places].reset_index(drop=True)
     pd.testing.assert_frame_equal(ours.tree_answers.flips().reset_index(drop=True), flips)
     ours.state.n_draws, ours.state.epsilon = 5, 4.0
     ours.draw()

@@ -27,7 +27,7 @@ WORDS = {
     "deleted on another page": "it was deleted, here or on another page",
     "the ledger lost and found": "Restore the file",
     "the ledger lost, then reloaded": "Restore the file",
-    "spent elsewhere before yes": "is left",
+    "spent elsewhere before yes": "remains",
     "learnt bounds": "nothing of this table can be released",
     "a table of one's own without a file": "choose a file",
     "other data and a draw at once": "a draw is running",

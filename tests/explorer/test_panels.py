@@ -83,20 +83,20 @@ def test_the_plan_tells_itself_in_words_when_asked(explorer, cancer):
     panel = explorer.plan_panel
     words = panel.widget.children[3]
     assert words.value == "" and words.layout.display == "none"
-    panel.in_words.value = True
+    panel.explanation.value = True
     assert "exact draws cost ε = " in words.value
     assert escape("by the ledger's composition rule") in words.value
     assert "simulated rows of this shape" in words.value
     before = words.value
     explorer.state.psi = 0.05
     assert words.value != before and "ψ = 0.05" in words.value
-    panel.in_words.value = False
+    panel.explanation.value = False
     assert words.layout.display == "none"
 
 
 def test_the_plan_lists_every_offer_of_the_planner_when_asked(explorer, cancer):
     explorer.session.choose(cancer)
-    ways = explorer.plan_panel.ways
+    ways = explorer.plan_panel.alternatives
     assert ways.offers.value == "" and ways.offers.layout.display == "none"
     ways.button.value = True
     for offer in plan_candidates(explorer.plan):

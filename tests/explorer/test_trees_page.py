@@ -13,7 +13,7 @@ def page(tmp_path_factory):
     state = explorer.state
     state.family, state.max_leaves, state.n_draws = "trees", 3, 6
     before = explorer.plan, explorer.draw_panel.price.value
-    explorer.plan_panel.in_words.value = True
+    explorer.plan_panel.explanation.value = True
     explorer.draw()
     return explorer, before
 

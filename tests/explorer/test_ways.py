@@ -6,7 +6,7 @@ import pytest
 from rashomon_explorer.data import load_csv
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.account import read_account
-from rashomon_explorer.explorer.panels.settings import WAYS
+from rashomon_explorer.explorer.panels.settings import MECHANISM_LABELS
 from rashomon_explorer.mechanisms.langevin.plan import plan_path
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS
@@ -16,7 +16,7 @@ RULE = {"radius": AUTO, "ridge": AUTO, "n_draws": AUTO}
 
 
 def test_every_sampler_is_offered_in_words():
-    assert set(WAYS) == {AUTO, *SAMPLERS}
+    assert set(MECHANISM_LABELS) == {AUTO, *SAMPLERS}
 
 
 def test_a_large_table_opens_with_many_and_a_small_one_with_one_good_model(
@@ -24,7 +24,7 @@ def test_a_large_table_opens_with_many_and_a_small_one_with_one_good_model(
 ):
     explorer = Explorer(home=tmp_path)
     assert explorer.plan.n_draws == 20 and explorer.plan.hit_rate_bound > 0.6
-    assert "Selected: exact. At least" in explorer.model_panel.way.why.value
+    assert "Selected: exact. At least" in explorer.model_panel.mechanism.why.value
     explorer.session.choose(cancer)
     assert {name: getattr(explorer.state, name) for name in RULE} == RULE
     assert explorer.plan.mechanism == "objective_perturbation" and explorer.plan.gaussian
@@ -57,7 +57,7 @@ def test_a_way_that_cannot_be_had_is_refused_in_words_and_has_no_button(explorer
     explorer.state.delta = 0.0
     explorer.state.mechanism = "langevin_average"
     assert explorer.plan is None and "delta" in explorer.state.no_plan
-    assert "This mechanism is unavailable" in explorer.model_panel.way.why.value
+    assert "This mechanism is unavailable" in explorer.model_panel.mechanism.why.value
     assert "Unavailable" in explorer.draw_panel.price.value and explorer.draw_panel.button.disabled
     explorer.state.mechanism = "exact"
     assert explorer.plan is not None and explorer.state.no_plan == ""

@@ -63,7 +63,7 @@ class Purchase:
         }
 
     @classmethod
-    def of_values(cls, values: dict[str, Any]) -> "Purchase":
+    def from_values(cls, values: dict[str, Any]) -> "Purchase":
         """Inverse of `to_values`."""
         draws = values["draws"]
         return cls(
@@ -107,7 +107,7 @@ class Purchases:
 
 
 def _read(text: str) -> Purchase:
-    return Purchase.of_values(json.loads(text))
+    return Purchase.from_values(json.loads(text))
 
 
 def _listed(text: str) -> list[Any]:
@@ -116,7 +116,7 @@ def _listed(text: str) -> list[Any]:
 
 def _usable(values: Any, path: Path) -> Purchase | None:
     try:
-        return Purchase.of_values(values)
+        return Purchase.from_values(values)
     except (ValueError, KeyError, TypeError) as error:
         LOGGER.error("a purchase in %s could not be read", path, exc_info=error)
         return None

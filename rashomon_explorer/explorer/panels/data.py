@@ -89,7 +89,7 @@ class DataPanel(Panel):
             return (
                 "from rashomon_explorer import Explorer",
                 "from rashomon_explorer.rows import chunk_rows",
-                f"rows = chunk_rows({data.name!r}, target={whole.came.target!r})",
+                f"rows = chunk_rows({data.name!r}, target={whole.sampled.target!r})",
                 f"explorer = Explorer(rows, schema={data.name + '.toml'!r})",
                 "explorer.data.frame, explorer.chunks",
             )
@@ -126,7 +126,7 @@ class DataPanel(Panel):
 
     def _on_positive_label(self) -> None:
         if not self._updating and self.positive.value is not None:
-            self.schema.told_apart = self.positive.value
+            self.schema.positive_label = self.positive.value
             self.session.choose(load_dataset(self.name.value, positive=self.positive.value))
 
     def _offer_classes(self, classes: list[object]) -> None:
@@ -135,14 +135,14 @@ class DataPanel(Panel):
         if classes:
             self.positive.value = classes[0]
         display(self.positive, bool(classes))
-        self.schema.told_apart = self.positive.value
+        self.schema.positive_label = self.positive.value
         self._updating = False
 
     def _show(self) -> None:
         """Show the data set's schema in the form, unless it came from there."""
         data = self.state.data
         if data is not None and data is not self.schema.made:
-            self.schema.edit(TableEditor.of(data))
+            self.schema.edit(TableEditor.from_dataset(data))
 
     def refresh(self) -> None:
         """Describe the data set, and lock the choice during a draw."""

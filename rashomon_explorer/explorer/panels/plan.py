@@ -107,13 +107,13 @@ class PlanPanel(Panel):
     def __init__(self, state: ExplorerState) -> None:
         self.facts = styled(ipywidgets.HTML(), "rx-plan")
         self._words = region("rx-note")
-        self.in_words = quiet_button(
+        self.explanation = quiet_button(
             "Explanation", "What the plan guarantees, what limits it, and suggestions", toggles=True
         )
-        self.in_words.observe(lambda _: self._explain(), "value")
-        self.ways = AlternativesButton(lambda: self.state.plan)
-        buttons = row([self.in_words, self.ways.button], "rx-asked-ways")
-        super().__init__(state, self.facts, buttons, self._words, self.ways.offers)
+        self.explanation.observe(lambda _: self._explain(), "value")
+        self.alternatives = AlternativesButton(lambda: self.state.plan)
+        buttons = row([self.explanation, self.alternatives.button], "rx-asked-ways")
+        super().__init__(state, self.facts, buttons, self._words, self.alternatives.offers)
 
     def lines(self) -> tuple[str, ...]:
         """Python that shows the same numbers."""
@@ -132,7 +132,7 @@ class PlanPanel(Panel):
         """Update the numbers."""
         plan = self.state.plan
         self._explain()
-        self.ways.refresh()
+        self.alternatives.refresh()
         if plan is None:
             reason = self.state.no_plan or "Choose a data set to see its guarantees."
             self.facts.value = f'<p class="rx-note">{escape(reason)}</p>'
@@ -149,7 +149,7 @@ class PlanPanel(Panel):
 
     def _explain(self) -> None:
         """Update the explanation if it is shown."""
-        plan = self.state.plan if self.in_words.value else None
+        plan = self.state.plan if self.explanation.value else None
         lines = [] if plan is None else [*explain(plan).splitlines(), *_feasibility_text(plan)]
         self._words.value = "".join(f"<p>{escape(line)}</p>" for line in lines)
 

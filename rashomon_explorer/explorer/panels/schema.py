@@ -41,7 +41,7 @@ class SchemaPanel:
         self.session = session
         self.state = session.state
         self.table: TableEditor | None = None
-        self.told_apart: Any = None
+        self.positive_label: Any = None
         self.made: Bunch | None = None
         self._problems: dict[str, str] = {}
         self._chosen_class = _ALL
@@ -215,7 +215,7 @@ class SchemaPanel:
         """Load the table with its current schema as the data set on screen."""
         if self.table is None:
             raise DataError("there is no table yet: choose a file, or one of the data sets")
-        positive = self.told_apart
+        positive = self.positive_label
         if positive is None and self.positive.value != _ALL:
             positive = self.positive.value
         self.made = self.table.data(positive)
@@ -227,7 +227,7 @@ class SchemaPanel:
         schema = None if self.table is None else self.table.schema
         classes = () if schema is None else schema.classes or ()
         hidden = self._released and labels_unconfirmed(schema)
-        several = len(classes) > 2 and self.told_apart is None and not hidden
+        several = len(classes) > 2 and self.positive_label is None and not hidden
         options = [_ALL, *map(str, classes)] if several else [_ALL]
         if self.positive.value != _ALL:
             self._chosen_class = self.positive.value

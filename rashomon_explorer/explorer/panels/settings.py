@@ -180,7 +180,7 @@ def follow(dial: Slider, state: ExplorerState, name: str) -> None:
     traitlets.link((state, name), (dial, "value"), transform=(to_dial, to_state))
 
 
-WAYS: Mapping[str, str] = {
+MECHANISM_LABELS: Mapping[str, str] = {
     AUTO: "auto: strongest guarantee",
     "exact": "exact: uniform on the set; may not finish",
     "unthresholded": "unthresholded: near the best model; may not finish",
@@ -202,13 +202,14 @@ class MechanismPicker:
 
     def __init__(self, state: ExplorerState) -> None:
         self.state = state
-        self.way = ipywidgets.Dropdown(
-            description="Mechanism", options=[(text, name) for name, text in WAYS.items()]
+        self.choice = ipywidgets.Dropdown(
+            description="Mechanism",
+            options=[(text, name) for name, text in MECHANISM_LABELS.items()],
         )
         self.why = region("rx-note")
-        traitlets.link((self.way, "value"), (state, "mechanism"))
+        traitlets.link((self.choice, "value"), (state, "mechanism"))
         state.observe(lambda _: self.update(), ["plan", "no_plan", "mechanism"])
-        self.widget = ipywidgets.VBox([self.way, self.why])
+        self.widget = ipywidgets.VBox([self.choice, self.why])
         self.update()
 
     def update(self) -> None:
@@ -300,7 +301,7 @@ class QuestionsEditor:
             return
         self._problem.value = ""
         try:
-            table = TableEditor.of(self.state.data)
+            table = TableEditor.from_dataset(self.state.data)
             self.redeclare(table.edited(name, "thresholds", self.boxes[name].value).schema)
         except DataError as error:
             told = str(error)
@@ -368,7 +369,7 @@ class ModelPanel(Panel):
         self.dials = dials()
         self.loss = ipywidgets.Dropdown(description="Loss", options=losses_for("classification"))
         self.more = quiet_button("More settings", "Radius, ridge and δ", toggles=True)
-        self.way = MechanismPicker(state)
+        self.mechanism = MechanismPicker(state)
         self.questions = QuestionsEditor(state)
         self.family = ipywidgets.Dropdown(description="Models", options=[*_FAMILIES.items()])
         for name, dial in self.dials.items():
@@ -382,14 +383,14 @@ class ModelPanel(Panel):
         traitlets.link((self.loss, "value"), (state, "loss"))
         traitlets.link((self.family, "value"), (state, "family"))
         self._of = {
-            LINEAR: (self.loss, self.way.widget, *(shown[name] for name in LINEAR_ALONE)),
+            LINEAR: (self.loss, self.mechanism.widget, *(shown[name] for name in LINEAR_ALONE)),
             TREES: (self.questions.widget, *(shown[name] for name in TREES_ALONE)),
         }
         super().__init__(
             state,
             self.family,
             self.loss,
-            self.way.widget,
+            self.mechanism.widget,
             *(shown[name] for name in TREES_ALONE),
             self.questions.widget,
             *(shown[name] for name in _MAIN),
@@ -410,6 +411,6 @@ class ModelPanel(Panel):
         if data is not None and tuple(self.loss.options) != losses_for(data.task):
             self.loss.options = losses_for(data.task)
         ticks = [one.auto for one in self.open.values()]
-        for control in (*self.dials.values(), *ticks, self.way.way, self.loss):
+        for control in (*self.dials.values(), *ticks, self.mechanism.choice, self.loss):
             control.disabled = busy
         self.family.disabled = busy or (data is not None and data.task == "regression")

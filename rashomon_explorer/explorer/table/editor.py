@@ -34,7 +34,7 @@ class TableEditor:
     description: str = "A table of your own."
     source: str = _OWN
     memo: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
-    came: SampledChunks | None = None
+    sampled: SampledChunks | None = None
 
     @classmethod
     def proposed(cls, name: str, frame: pd.DataFrame, target: str | None = None) -> "TableEditor":
@@ -51,17 +51,17 @@ class TableEditor:
         return cls(name, frame, schema)
 
     @classmethod
-    def of(cls, data: Bunch) -> "TableEditor":
+    def from_dataset(cls, data: Bunch) -> "TableEditor":
         """Create from a data set and its schema."""
         described = data.DESCR.splitlines()[0]
         whole = data.get("whole")
-        came = None if whole is None else whole.came
-        return cls(data.name, data.frame, data.schema, described, data.source, came=came)
+        sampled = None if whole is None else whole.sampled
+        return cls(data.name, data.frame, data.schema, described, data.source, sampled=sampled)
 
-    def behind(self, came: SampledChunks) -> "TableEditor":
+    def behind(self, sampled: SampledChunks) -> "TableEditor":
         """Return a copy in which `frame` is a sample of these chunked rows."""
         told = "Chunked rows: sums over all of them; individuals from a fixed random sample."
-        return replace(self, came=came, description=told, source="chunked rows")
+        return replace(self, sampled=sampled, description=told, source="chunked rows")
 
     def edited(self, column: str, what: str, value: str) -> "TableEditor":
         """Change one field of a column."""
@@ -109,8 +109,8 @@ class TableEditor:
         if made.bounds_learnt:
             for part in (made.X, made.y):
                 mark(part, made.schema.leak)
-        if self.came is not None:
-            made.whole = StreamedTable(self.came, made)
+        if self.sampled is not None:
+            made.whole = StreamedTable(self.sampled, made)
         return made
 
     def _with(self, changed: Column) -> "TableEditor":

@@ -72,14 +72,14 @@ def chunked_dataset(
     name: str | None = None,
 ) -> Bunch:
     """Return the page's data set of chunked rows; holds only a fixed random sample of them."""
-    came = SampledChunks.of(rows)
+    sampled = SampledChunks.from_chunks(rows)
     called = name or _name(rows.source)
-    frame = came.people
+    frame = sampled.people
     if schema is None:
-        table = TableEditor.proposed(called, frame, target=came.target)
+        table = TableEditor.proposed(called, frame, target=sampled.target)
     else:
         table = TableEditor(called, frame, TableSchema.from_schema_or_path(schema))
-    return table.behind(came).data()
+    return table.behind(sampled).data()
 
 
 def _name(source: Any) -> str:
