@@ -261,12 +261,11 @@ class FigureCard:
 
     def _grouped_rows(self, rows: Any, targets: Any) -> dict[str, Argument]:
         session, column, data = self.session, self.column, self.state.data
-        if session.is_chunked:
-            chunks, codes = session.chunks, session.all_targets
+        if session.is_chunked:  # each is a pass over the rows, in the thread of the figure
             groups = f"explorer.session.all_groups({column!r})"
             return {
-                "X": Argument("explorer.chunks", lambda: chunks, rows),
-                "y": Argument("explorer.session.all_targets", lambda: codes, rows),
+                "X": Argument("explorer.chunks", lambda: session.chunks, rows),
+                "y": Argument("explorer.session.all_targets", lambda: session.all_targets, rows),
                 "groups": Argument(groups, lambda: session.all_groups(column), (rows, column)),
             }
         places, everyone = session.picked.everyone.people, "explorer.selected.everyone"
