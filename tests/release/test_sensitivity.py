@@ -1,5 +1,7 @@
 """No neighbour moves a query by more than it declares, and where tight some pair does."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from rashomon_explorer.release.catalogue import QUERIES, get_query
 from rashomon_explorer.release.losses import Accuracies
 from rashomon_explorer.release.multiplicity import MultiplicityQuery, score_width
 from rashomon_explorer.release.query import PublicShape, Rows, Sensitivity
-from tests.release.cases import B, largest_changes, models_of
+from tests.release.cases import CATEGORIES, B, largest_changes, models_of, records_of, table_of
 
 REGRESSION = (
     "range_width",
@@ -171,3 +173,25 @@ def test_the_width_of_scores_is_the_widest_there_is():
     scores = models.scores(B * np.column_stack([np.cos(angles), np.sin(angles)]))
     widest = np.ptp(scores, axis=0).max()
     assert 0.5 * widest < widest <= score_width(PublicShape(models, 5)) < 2 * widest
+
+
+NO_MEANS = ("least", "largest", "discrepancy", "reliance", "excess", "soft_hits", "group_sizes")
+
+
+def test_values_lie_in_their_ranges_and_pass_the_middle():
+    """Half of a range would cut them off; only means over rows have an error from sampling."""
+    models = models_of(n_draws=2)
+    public = PublicShape(models, 2, True, True, CATEGORIES)
+    pairs = list(itertools.combinations(records_of(models), 2))
+    tables = [Rows.read(public, *table_of(pair)) for pair in pairs]
+    for query in _queries("logistic", 2):
+        if isinstance(query, GroupGaps):
+            continue
+        names, low, high, n_mean, _ = query.coordinates(public)
+        low, high = (np.broadcast_to(end, len(names)) for end in (low, high))
+        values = np.array([query.compute(rows) for rows in tables])
+        assert (values >= low - 1e-9).all() and (values <= high + 1e-9).all(), query.name
+        if np.isfinite(high).all() and query.name != "rashomon_capacity":
+            assert (values >= 0.45 * high).any(), query.name
+        mean = not any(word in query.name for word in NO_MEANS) or query.name == "discrepancies"
+        assert n_mean == (2 if mean else 0), query.name
