@@ -23,7 +23,7 @@ from benchmarks.peers import PYTHON, ROOT
 from rashomon_explorer import DPClassifier, load_dataset
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms.one_model.registry import METHODS
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.problem.problem import Problem
 
 RESULTS = Path(__file__).parent / "results" / "one_model.json"
@@ -33,7 +33,7 @@ _PEER_SECONDS = 300
 Split = tuple[NDArray[Any], NDArray[Any]]
 
 
-def measure(splits: int = 20, methods: tuple[str, ...] = ("auto", *METHODS)) -> dict[str, Any]:
+def measure(splits: int = 20, methods: tuple[str, ...] = ("auto", *MECHANISMS)) -> dict[str, Any]:
     """Measure every method that applies, the peer and the fit without privacy."""
     rows, labels = table()
     every = [

@@ -19,9 +19,9 @@ from benchmarks.machine import machine
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms.one_model.registry import METHODS
-from rashomon_explorer.mechanisms.planning.offers import Request
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
+from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.papers.instances import (
     least_excess,
     least_huber_barrier,
@@ -87,7 +87,7 @@ TABLES: dict[str, Callable[[int, int, float], Problem]] = {
 }
 
 
-def measure(draws: int = 16, methods: Sequence[str] = tuple(METHODS)) -> dict[str, Any]:
+def measure(draws: int = 16, methods: Sequence[str] = tuple(MECHANISMS)) -> dict[str, Any]:
     """Measure every sweep of every method that applies, and what theory has beside it.
 
     With δ only what is another mechanism then: exact draws are what they were.
@@ -160,13 +160,13 @@ def _point(
 ) -> tuple[float, float] | None:
     """Mean excess and its bound; None where a method does not apply or does not come."""
     n, p, epsilon = point
-    way, request = METHODS[method], request_of(table, n, p, epsilon, delta)
+    way, request = MECHANISMS[method], request_of(table, n, p, epsilon, delta)
     with warnings.catch_warnings(), suppress_weak_warnings():
         warnings.simplefilter("ignore")
         offer = way.offer(request)
         if not offer.applies:
             return None
-        posed, plain = TABLES[table](n, p, offer.ridge), TABLES[table](n, p, 0.0)
+        posed, plain = TABLES[table](n, p, offer.plan.ridge), TABLES[table](n, p, 0.0)
         rng = generator([n, p, round(1000 * epsilon)])
         try:
             drawn = np.column_stack(
@@ -226,7 +226,7 @@ def _cell(n: int, p: int, epsilon: float, delta: float) -> dict[str, Any]:
         request_of("quadratic", n, p, epsilon, delta), loss="logistic", radius=4.0, row_norm=1.5
     )
     with suppress_weak_warnings():
-        offers = [way.offer(request) for way in METHODS.values()]
+        offers = [way.offer(request) for way in MECHANISMS.values()]
     best = min(offers, key=lambda one: one.excess)
     return {
         "n": n,

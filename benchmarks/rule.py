@@ -19,11 +19,11 @@ from sklearn.linear_model import LogisticRegression
 
 from benchmarks.simulated import SIZES, Table, tables
 from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.langevin.plan import plan_path
 from rashomon_explorer.mechanisms.langevin.sampler import PlannedPath
 from rashomon_explorer.mechanisms.planning.options import RADII, resolve_auto
 from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.problem import Problem
 

@@ -17,9 +17,9 @@ from rashomon_explorer.estimators.base import ENCODED_NORM
 from rashomon_explorer.estimators.feasibility import is_tried
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.samplers.feasibility import preflight
-from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
 
 _MOST_PARAMETERS = 150  # of exact draws: beyond, a trial by itself takes longer than all else
 _PATIENCE = 100_000
@@ -116,7 +116,7 @@ def ours(mechanism: str = "auto", **settings: Any) -> Callable[[Task], FloatArra
 
 def _refuse_the_hopeless(estimator: Any, task: Task) -> None:
     n, d = task.rows.shape
-    if not sampler_traits(estimator.mechanism).may_give_up:  # and what chooses refuses by itself
+    if not mechanism_traits(estimator.mechanism).may_give_up:  # and what chooses refuses by itself
         return
     if (d + 1) * max(1, task.classes - 1) > _MOST_PARAMETERS:
         raise Skipped(f"more than {_MOST_PARAMETERS} parameters")

@@ -30,14 +30,14 @@ from rashomon_explorer.measures import model_reliance
 from rashomon_explorer.measures import multiplicity_table
 from rashomon_explorer.measures import penalised_problem
 from rashomon_explorer.measures import permutation_importance
-from rashomon_explorer.mechanisms.one_model.registry import METHODS
-from rashomon_explorer.mechanisms.planning.offers import Request
+
+from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.planning.options import plan_options
 from rashomon_explorer.release.catalogue import QUERIES
 from rashomon_explorer.release import release
 from rashomon_explorer.report import curator_report
 from rashomon_explorer.report import release_report
-from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 
 Setting = tuple[str, Callable[[], Any]]
 
@@ -45,7 +45,7 @@ Setting = tuple[str, Callable[[], Any]]
 def settings() -> Iterator[Setting]:
     """Every setting with its name; a name may not change."""
     yield from _plans()
-    yield from _methods()
+    yield from _one_model()
     yield from _draws()
     yield from _others()
     yield from _ledgers()
@@ -70,17 +70,17 @@ def _plans() -> Iterator[Setting]:
         yield f"plan/{name}", lambda n=n, p=p, psi=psi, asked=asked: plain(plan(n, p, psi, **asked))
 
 
-def _methods() -> Iterator[Setting]:
+def _one_model() -> Iterator[Setting]:
     for name, loss, n, epsilon, delta, ledger in itertools.product(
-        METHODS, ("logistic", "squared", "absolute"), (200, 20_000), (0.5, 4.0), (0.0, 1e-6),
+        MECHANISMS, ("logistic", "squared", "absolute"), (200, 20_000), (0.5, 4.0), (0.0, 1e-6),
         (False, True),
     ):  # fmt: skip
         request = Request(
             n=n, p=8, psi=0.0, loss=loss, radius=4.0, row_norm=1.5, ridge=0.0,
             epsilon=epsilon, delta=delta, n_draws=1, ledger=ledger,
         )  # fmt: skip
-        key = f"offer/{name}-{loss}-{n}-eps{epsilon}-delta{delta}-ledger{ledger}"
-        yield key, lambda name=name, request=request: plain(METHODS[name].offer(request))
+        key = f"one/{name}-{loss}-{n}-eps{epsilon}-delta{delta}-ledger{ledger}"
+        yield key, lambda name=name, request=request: plain(MECHANISMS[name].offer(request).plan)
 
 
 def rows(n: int = 240) -> tuple[pd.DataFrame, np.ndarray, np.ndarray, np.ndarray]:
@@ -94,7 +94,7 @@ def rows(n: int = 240) -> tuple[pd.DataFrame, np.ndarray, np.ndarray, np.ndarray
 
 def _draws() -> Iterator[Setting]:
     X, y, numbers, _ = rows()
-    for mechanism in SAMPLERS:
+    for mechanism in MECHANISMS:
         for delta in (0.0, 1e-5):
             for epsilon in (8.0, 40.0):
                 asked = {
@@ -108,7 +108,7 @@ def _draws() -> Iterator[Setting]:
                 yield f"{key}-numbers", lambda asked=asked: _fitted(
                     RashomonRegressor(target_bounds=(-1, 1), **asked), X, numbers
                 )
-    for method in METHODS:
+    for method in (name for name, kind in MECHANISMS.items() if kind.traits.one_model):
         for delta in (0.0, 1e-5):
             asked = {"mechanism": method, "epsilon": 4.0, "delta": delta, "random_state": 0}
             yield f"model/{method}-delta{delta}-classes", lambda asked=asked: _fitted(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import DataError, LargeDeltaWarning, SamplerError
+from rashomon_explorer.mechanisms.base import Sampler, collect
 from rashomon_explorer.mechanisms.certificates.catalogue import largest_beta
 from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_objective_perturbation
 from rashomon_explorer.mechanisms.penalties import PenaltyConstants, plan_stationary
@@ -20,7 +21,6 @@ from rashomon_explorer.mechanisms.penalties.plan import plan_tuning
 from rashomon_explorer.mechanisms.planning.options import pareto_table, plan_options
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.trees import plan_trees
-from rashomon_explorer.mechanisms.samplers.base import Sampler, collect
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget

@@ -10,12 +10,11 @@ T = TypeVar("T")
 class LazyRegistry(MutableMapping[str, T]):
     """Entries by name; a string ``"module:Class"`` is imported on first access."""
 
-    def __init__(self, entries: Mapping[str, T | str], *, instances: bool = False) -> None:
+    def __init__(self, entries: Mapping[str, T | str]) -> None:
         self._entries = dict(entries)
-        self._instances = instances
         self._named_only = {name for name, one in entries.items() if isinstance(one, str)}
 
-    def compared(self) -> dict[str, T]:
+    def eager(self) -> dict[str, T]:
         """Entries not given as strings; entries given as strings are used only on request."""
         return {name: self[name] for name in self if name not in self._named_only}
 
@@ -27,8 +26,7 @@ class LazyRegistry(MutableMapping[str, T]):
         entry = self._entries[name]
         if isinstance(entry, str):
             module, _, attribute = entry.partition(":")
-            loaded = getattr(import_module(module), attribute)
-            entry = self._entries[name] = loaded() if self._instances else loaded
+            entry = self._entries[name] = getattr(import_module(module), attribute)
         return entry
 
     def __setitem__(self, name: str, entry: T) -> None:

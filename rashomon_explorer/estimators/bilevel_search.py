@@ -30,9 +30,9 @@ from rashomon_explorer.estimators.classifier import RashomonClassifier
 from rashomon_explorer.estimators.docstrings import with_shared_docs
 from rashomon_explorer.estimators.feasibility import N_DRAWS, check_budget
 from rashomon_explorer.estimators.regressor import RashomonRegressor
-from rashomon_explorer.estimators.selection import select_mechanism
 from rashomon_explorer.estimators.tables import Table
 from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.penalties import (
     PenaltyConstants,
     PenaltyLandscape,
@@ -60,13 +60,13 @@ from rashomon_explorer.mechanisms.penalties.mechanisms import (
 from rashomon_explorer.mechanisms.penalties.penalty_set import PenaltySet, validation_rows
 from rashomon_explorer.mechanisms.penalties.plan import TuningPlan
 from rashomon_explorer.mechanisms.penalties.stationary import StationaryPlan
-from rashomon_explorer.mechanisms.planning.offers import ZCDP
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
+from rashomon_explorer.mechanisms.planning.select import select
 from rashomon_explorer.mechanisms.planning.suggestions import warn_large_delta
-from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.request import ZCDP
 from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
-from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee, Ledger
 from rashomon_explorer.problem.constants import row_bound
@@ -486,7 +486,7 @@ def refit_plan(
 ) -> Plan:
     """Plan of one model by the mechanism with the lowest expected loss."""
     try:
-        return select_mechanism(
+        return select(
             n=known.n_train + known.n_val,
             p=p,
             psi=0.0,
@@ -525,6 +525,6 @@ def refitted(
         arrays=NUMPY,
     )
     spread = problem.L * 2 * planned.radius
-    sampler = SAMPLERS[planned.mechanism].for_plan(planned, spread=spread)
+    sampler = MECHANISMS[planned.mechanism].for_plan(planned, spread=spread)
     drawn = collect(sampler, GibbsTarget.of(problem, planned), 1, rng).coef[0]
     return np.asarray(drawn * shrunk)

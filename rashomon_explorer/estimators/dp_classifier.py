@@ -19,8 +19,8 @@ from rashomon_explorer.estimators.base import reject_sample_weight
 from rashomon_explorer.estimators.dp_base import BaseOneModel
 from rashomon_explorer.estimators.tables import a_label, chances, decisions, predict_in_chunks
 from rashomon_explorer.estimators.targets import ClassTargets
-from rashomon_explorer.mechanisms.one_model.plan import ModelPlan
 from rashomon_explorer.mechanisms.planning.options import AUTO
+from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem.losses import Loss, get_loss
 
@@ -29,11 +29,12 @@ def _has_probabilities(estimator: Any) -> bool:
     return bool(estimator.loss == "logistic")
 
 
-class DPClassifier(ClassTargets[ModelPlan], BaseOneModel):
+class DPClassifier(ClassTargets[Plan], BaseOneModel):
     """Linear classifier of low loss, fitted with differential privacy.
 
-    The mechanism is selected from public numbers, before a row is read: the one with the smallest
-    bound on the excess loss over the best model of the ball ‖θ‖ ≤ ``radius`` (docs/one-model.md).
+    The mechanism is selected from public numbers, before a row is read: the one with the
+    lowest expected loss (docs/choosing.md). ``RashomonClassifier(n_draws=1, psi=0)`` draws the same
+    model.
     ``plan_`` contains the mechanism, the reason, and the guarantees of the other mechanisms.
 
     Parameters
@@ -42,8 +43,8 @@ class DPClassifier(ClassTargets[ModelPlan], BaseOneModel):
         Loss to minimise, averaged over the rows. With three or more classes, ``"logistic"`` is the
         cross-entropy. The other two support two classes only and have no probabilities.
     mechanism : str, default="auto"
-        A key of :data:`rashomon_explorer.mechanisms.METHODS`, used even if its guarantee is weak,
-        or ``"auto"``.
+        A key of :data:`rashomon_explorer.mechanisms.MECHANISMS`, used even if its guarantee is
+        weak, or ``"auto"``.
     epsilon : float, default=1.0
         Privacy cost ε of one fit.
     delta : float, default=1e-6
@@ -53,13 +54,13 @@ class DPClassifier(ClassTargets[ModelPlan], BaseOneModel):
         the latter assumes that the rows are independent.
     radius : float or "auto", default="auto"
         Radius of the ball to which the guarantee refers, including the intercept; ``"auto"`` uses
-        public numbers (:func:`rashomon_explorer.mechanisms.one_model.plan.auto_radius`).
+        public numbers (docs/planning.md).
     row_norm : float or "auto", default="auto"
         Declared bound on ‖x‖; longer rows are clipped, in ``fit`` and in ``predict``. Scale
         features first with :class:`PublicBoundsScaler`. ``"auto"`` is 1, and 2 with a schema.
-    ridge : float, default=0.0
+    ridge : float or "auto", default="auto"
         Coefficient of ½‖θ‖² in the loss. The mechanism may increase it, see ``plan_.ridge``.
-    standardize : {"auto", "private"} or None, default=None
+    standardize : {"auto", "private"} or None, default="auto"
         ``"private"`` spends a tenth of the budget on noisy centres and spreads of the columns,
         releases them, and fits the model to the mapped rows. Ball, ridge and guarantees then refer
         to these. ``"auto"`` does so if this improves the plan (docs/choosing.md).
@@ -84,7 +85,7 @@ class DPClassifier(ClassTargets[ModelPlan], BaseOneModel):
         Sorted class labels; for two classes, the second is the positive class.
     guarantee_ : Guarantee
         Privacy of the model, with the limitations stated in :class:`RashomonClassifier`.
-    plan_ : ModelPlan
+    plan_ : Plan
         Plan made before the rows were read: mechanism, reason, options, bounds.
     excess_bound_ : float
         Upper bound on the model's expected excess loss, as defined by ``goal``.
@@ -110,7 +111,7 @@ class DPClassifier(ClassTargets[ModelPlan], BaseOneModel):
     >>> data = load_dataset("lending")
     >>> clf = DPClassifier(epsilon=1.0, row_norm=1.5, random_state=0).fit(data.X, data.y)
     >>> clf.plan_.mechanism, clf.guarantee_.epsilon(1e-6) <= 1.0
-    ('gibbs', True)
+    ('objective_perturbation', True)
     >>> bool(clf.score(data.X, data.y) > 0.7)
     True
     """
@@ -132,8 +133,8 @@ class DPClassifier(ClassTargets[ModelPlan], BaseOneModel):
         goal: str = "rows",
         radius: float | str = AUTO,
         row_norm: float | str = AUTO,
-        ridge: float = 0.0,
-        standardize: str | None = None,
+        ridge: float | str = AUTO,
+        standardize: str | None = AUTO,
         classes: ArrayLike | None = None,
         schema: TableSchema | str | os.PathLike[str] | None = None,
         ledger: str | os.PathLike[str] | Ledger | None = None,

@@ -16,13 +16,13 @@ from rashomon_explorer.estimators.base import reject_sample_weight
 from rashomon_explorer.estimators.dp_base import BaseOneModel
 from rashomon_explorer.estimators.tables import a_number, predict_in_chunks
 from rashomon_explorer.estimators.targets import DEFAULT_BOUNDS, BoundedTargets
-from rashomon_explorer.mechanisms.one_model.plan import ModelPlan
 from rashomon_explorer.mechanisms.planning.options import AUTO
+from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem.losses import Loss, get_loss
 
 
-class DPRegressor(BoundedTargets[ModelPlan], BaseOneModel):
+class DPRegressor(BoundedTargets[Plan], BaseOneModel):
     """Linear regression of low loss, fitted with differential privacy.
 
     Targets are mapped from ``target_bounds`` onto [−1, 1] and clipped; loss, radius and bounds
@@ -44,9 +44,9 @@ class DPRegressor(BoundedTargets[ModelPlan], BaseOneModel):
         Radius of the ball to which the guarantee refers, for mapped targets.
     row_norm : float or "auto", default="auto"
         Declared bound on ‖x‖; longer rows are clipped. ``"auto"`` is 1, and 2 with a schema.
-    ridge : float, default=0.0
+    ridge : float or "auto", default="auto"
         Coefficient of ½‖θ‖² in the loss. The mechanism may increase it, see ``plan_.ridge``.
-    standardize : {"auto", "private"} or None, default=None
+    standardize : {"auto", "private"} or None, default="auto"
         ``"private"`` spends a tenth of the budget on noisy centres and spreads of the columns,
         releases them, and fits the model to the mapped rows. Ball, ridge and guarantees then refer
         to these. ``"auto"`` does so if this improves the plan (docs/choosing.md).
@@ -68,7 +68,7 @@ class DPRegressor(BoundedTargets[ModelPlan], BaseOneModel):
         In units of the target.
     guarantee_ : Guarantee
         Privacy of the model, with the limitations stated in :class:`RashomonClassifier`.
-    plan_ : ModelPlan
+    plan_ : Plan
         Plan made before the rows were read: mechanism, reason, options, bounds.
     excess_bound_ : float
         Upper bound on the model's expected excess loss, as defined by ``goal``.
@@ -96,7 +96,7 @@ class DPRegressor(BoundedTargets[ModelPlan], BaseOneModel):
     >>> reg = DPRegressor(epsilon=100.0, target_bounds=data.target_bounds, random_state=0)
     >>> pipe = make_pipeline(PublicBoundsScaler(data.bounds), reg).fit(data.X, data.y)
     >>> reg.plan_.mechanism, bool(pipe.score(data.X, data.y) > 0.2)
-    ('gibbs', True)
+    ('objective_perturbation', True)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -116,8 +116,8 @@ class DPRegressor(BoundedTargets[ModelPlan], BaseOneModel):
         goal: str = "rows",
         radius: float | str = AUTO,
         row_norm: float | str = AUTO,
-        ridge: float = 0.0,
-        standardize: str | None = None,
+        ridge: float | str = AUTO,
+        standardize: str | None = AUTO,
         target_bounds: tuple[float, float] = DEFAULT_BOUNDS,
         schema: TableSchema | str | os.PathLike[str] | None = None,
         ledger: str | os.PathLike[str] | Ledger | None = None,

@@ -16,25 +16,19 @@ from rashomon_explorer.exceptions import (
     SlowDrawWarning,
     warn_stacklevel,
 )
-from rashomon_explorer.mechanisms.planning.offers import ZCDP
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
 from rashomon_explorer.mechanisms.planning.suggestions import weak_warnings_suppressed
+from rashomon_explorer.mechanisms.request import ZCDP
 from rashomon_explorer.mechanisms.samplers.feasibility import (
-    feasibility_suggestions,
+    infeasibility_message,
     is_infeasible,
+    is_tried,
     preflight,
 )
-from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.privacy.ledger.charge import PendingLedger
-
-ALWAYS_CAME = 16
-"""Number of parameters up to which exact draws succeeded on all tables tried."""
-
-_SMOOTH = ("logistic", "squared", "softmax")
-"""Losses to which this applies: hinge and absolute loss may fail at p = 3."""
-
 
 _LONG = 60.0
 """Expected duration of the draws, in seconds, from which a fit warns."""
@@ -45,7 +39,7 @@ def check_feasibility(planned: Plan, mechanism: str, patience: int | str | None)
     if weak_warnings_suppressed():
         return
     refuse_if_hopeless(planned, mechanism, patience)
-    if not sampler_traits(mechanism).may_give_up or not is_tried(planned):
+    if not mechanism_traits(mechanism).may_give_up or not is_tried(planned):
         return
     message = infeasibility_message(planned)
     kind: type[Warning] = HopelessDrawWarning if message else SlowDrawWarning
@@ -58,7 +52,7 @@ def check_feasibility(planned: Plan, mechanism: str, patience: int | str | None)
 
 def refuse_if_hopeless(planned: Plan, mechanism: str, patience: int | str | None) -> None:
     """Raise, before a charge, if draws fail on every kind of simulated rows of this shape."""
-    named = sampler_traits(mechanism)
+    named = mechanism_traits(mechanism)
     if patience != AUTO or not named.may_give_up or not is_tried(planned):
         return
     if is_infeasible(planned):
@@ -68,37 +62,6 @@ def refuse_if_hopeless(planned: Plan, mechanism: str, patience: int | str | None
             "succeed; patience=5_000_000 or patience=None tries this mechanism nevertheless; its "
             "privacy cost then stays spent"
         )
-
-
-def is_tried(planned: Plan) -> bool:
-    """Whether `infeasibility_message` runs the sampler on simulated rows, which is slow."""
-    may_stay_away = planned.p > ALWAYS_CAME or planned.loss not in _SMOOTH
-    return may_stay_away and not planned.along_path
-
-
-def is_likely(planned: Plan) -> bool:
-    """Whether draws of a named sampler are expected to succeed; tested where uncertain."""
-    found = preflight(planned) if is_tried(planned) else None
-    return found is None or found.likely
-
-
-def is_hopeless(planned: Plan) -> bool:
-    """Whether exact draws are too uncertain for automatic selection; makes no suggestions."""
-    found = None if planned.along_path else preflight(planned)
-    return found is not None and not found.sure
-
-
-def infeasibility_message(planned: Plan) -> str:
-    """Message that exact draws are expected to fail, with suggestions; empty if they are not."""
-    return tried_on_simulated_rows(planned) if is_tried(planned) else ""
-
-
-def tried_on_simulated_rows(planned: Plan) -> str:
-    """Message for any number of parameters; empty if draws are likely or cannot be tested."""
-    found = preflight(planned)
-    if found is None or found.likely:
-        return ""
-    return f"{found.in_words} {feasibility_suggestions(planned)}"
 
 
 def ledger_rule(ledger: str | os.PathLike[str] | Ledger | None, delta: float) -> bool | float | str:

@@ -15,15 +15,10 @@ from rashomon_explorer._utils.sklearn_compat import search_base
 from rashomon_explorer.data import TableEncoder, TableSchema
 from rashomon_explorer.estimators.scaler import PublicBoundsScaler
 from rashomon_explorer.exceptions import LedgerWarning, warn_stacklevel
-from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS
 
 Rule = Callable[[Any], str]  # why a step is not public, or ""
-
-_BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "n_draws": 1}
-_SOME = Request(1000, 2, 0.0, "logistic", radius=1.0, row_norm=1.0, ridge=0.0, **_BUDGET)
 
 
 def privacy_leaks(estimator: Any, *, public: Sequence[type] = ()) -> list[str]:
@@ -202,10 +197,9 @@ def _has_a_guarantee(step: Any) -> bool:
     mechanism = getattr(step, "mechanism", AUTO)
     if mechanism == AUTO:  # considers only mechanisms with a guarantee
         return True
-    if mechanism not in SAMPLERS:
+    if mechanism not in MECHANISMS:
         return False
-    some = MECHANISMS[SAMPLERS[mechanism].traits.mechanism].plan(_SOME)
-    return SAMPLERS[mechanism].for_plan(some).guarantee(some).holds
+    return not MECHANISMS[mechanism].traits.curator_only
 
 
 def _elementwise(step: Any) -> bool:

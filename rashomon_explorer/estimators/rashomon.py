@@ -31,37 +31,38 @@ from rashomon_explorer.estimators.feasibility import (
 )
 from rashomon_explorer.estimators.selection import (
     PRIVATE,
-    plan_named,
     plan_with_private_scaling,
-    select_mechanism,
     wants_private_scaling,
 )
 from rashomon_explorer.estimators.tables import Table, a_number, predict_in_chunks
 from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.base import Draws, Mechanism, collect
 from rashomon_explorer.mechanisms.planning.options import AUTO, MOST_DRAWS
 from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, mechanism_traits
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
+from rashomon_explorer.mechanisms.planning.select import select
 from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak, warn_large_delta
-from rashomon_explorer.mechanisms.samplers.base import Draws, Sampler, collect
 from rashomon_explorer.mechanisms.samplers.exponential import USUAL_PATIENCE
 from rashomon_explorer.mechanisms.samplers.hit_and_run import reaches_sphere
-from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS, sampler_traits
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.constants import Constants, row_bound
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses import Loss
-from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.sets import RashomonSet
 from rashomon_explorer.sets.sklearn_models import EncodedCoefficients
 
 _PLANNED_FOR = ("psi", "radius", "ridge", "n_draws")
 
 
-class BaseRashomon(
+class BaseDraws(
     EncodedCoefficients, sklearn_compat.CallbackSupportMixin, BasePrivateEstimator[Plan]
 ):
-    """Plan and draw a Rashomon set of linear models; subclasses define targets and predictions."""
+    """Plan and draw linear models; subclasses define targets, predictions and what they keep."""
+
+    goal = "rows"
+    """Rows on which the excess loss of one model is bounded."""
 
     _on_device = True
 
@@ -71,7 +72,7 @@ class BaseRashomon(
         **BasePrivateEstimator._parameter_constraints,
         "psi": [Interval(Real, 0, None, closed="left")],
         "n_draws": [N_DRAWS, StrOptions({AUTO})],
-        "mechanism": [StrOptions({AUTO, *SAMPLERS})],
+        "mechanism": [StrOptions({AUTO, *MECHANISMS})],
         "radius": [Interval(Real, 2.0**-20, None, closed="left"), StrOptions({AUTO})],
         "row_norm": [Interval(Real, 0, None, closed="neither"), StrOptions({AUTO})],
         "ridge": [Interval(Real, 0, 2.0**20, closed="both"), StrOptions({AUTO})],
@@ -103,6 +104,199 @@ class BaseRashomon(
         """
         return self._constants(n_samples, self._n_encoded(n_features), self._loss_of(n_classes))
 
+    def _target_bounds(self) -> tuple[float, float]:
+        return (-1.0, 1.0)
+
+    @property
+    def _patience(self) -> int | None:
+        """Consecutive rejected proposals after which exact draws give up; None for never."""
+        return USUAL_PATIENCE if isinstance(self.patience, str) else self.patience
+
+    def _planned(
+        self,
+        n_samples: int,
+        n_features: int,
+        n_classes: int | None = None,
+        in_chunks: bool = False,
+    ) -> Plan:
+        loss = self._loss_of(n_classes)
+        planned = self._plan_with_scaling(n_samples, n_features, loss, in_chunks)
+        # The curator's uniform draws lie in the set by construction, so no hit rate is needed.
+        if not mechanism_traits(self.mechanism).stays_inside:
+            warn_if_weak(planned, "this plan")
+            warn_large_delta(self.delta, n_samples)
+        return planned
+
+    def _plan_with_scaling(
+        self, n_samples: int, n_features: int, loss: Loss, in_chunks: bool = False
+    ) -> Plan:
+        """Plan the draws, with private centres and spreads if these are requested."""
+        check_budget(self)
+        shape = n_samples, n_features, loss, in_chunks
+        planned = self._drawn_for(*shape, self.epsilon, self.delta)
+        if n_features == 0 or self.standardize is None:
+            return planned
+        paid = ColumnsPlan(
+            n_samples,
+            n_features,
+            self._row_norm,
+            self.epsilon,
+            self.delta,
+            ledger=ledger_rule(self.ledger, self.delta),
+        )
+        if not wants_private_scaling(self.standardize, self.mechanism, planned, paid):
+            return planned
+        # A remaining budget that suffices for one model only is not planned for a set again.
+        settled: dict[str, Any] = {"n_draws": 1} if self.standardize == AUTO else {}
+        return plan_with_private_scaling(
+            paid, lambda *left: self._drawn_for(*shape, *left, **settled)
+        )
+
+    def _drawn_for(
+        self,
+        n_samples: int,
+        n_features: int,
+        loss: Loss,
+        in_chunks: bool,
+        epsilon: float,
+        delta: float,
+        **settled: Any,
+    ) -> Plan:
+        """Resolve "auto" parameters by the rule, then plan the draws; does not warn."""
+        asked: dict[str, Any] = {
+            "n": n_samples,
+            "p": (n_features + 1) * loss.outputs,
+            "loss": loss,
+            "row_norm": row_bound(self._row_norm, intercept=True),
+            "ledger": ledger_rule(self.ledger, self.delta),
+            "epsilon": epsilon,
+            "delta": delta,
+            "in_chunks": in_chunks,
+            **{name: getattr(self, name) for name in _PLANNED_FOR},
+            **settled,
+        }
+        if mechanism_traits(self.mechanism).n_chains and self.n_draws == AUTO:
+            asked["n_draws"] = MOST_DRAWS  # draws for the curator only have no privacy cost
+        return select(mechanism=self.mechanism, goal=self.goal, **asked)
+
+    def _carrier(self, planned: Plan) -> str:
+        """Name of the mechanism that executes a plan."""
+        return planned.mechanism if self.mechanism == AUTO else self.mechanism
+
+    def _constants(self, n_samples: int, n_features: int, loss: Loss) -> Constants:
+        radius: Any = self.radius
+        ridge: Any = self.ridge
+        if AUTO in (radius, ridge):
+            planned = self._plan_with_scaling(n_samples, n_features, loss)
+            radius, ridge = plan_radius(planned), planned.ridge
+        return Constants.of(
+            loss,
+            n=n_samples,
+            p=(n_features + 1) * loss.outputs,
+            domain=Ball(radius),
+            row_bound=row_bound(self._row_norm, intercept=True),
+            ridge=ridge,
+        )
+
+    def _plan_fit(self, table: Table) -> PlannedFit:
+        n_classes = self._n_classes(table)
+        loss = self._loss_of(n_classes)
+        planned = self._planned(*table.shape, n_classes, table.is_chunked)
+        if self.mechanism != AUTO:  # automatic selection has checked this already
+            check_feasibility(planned, self.mechanism, self.patience)
+        mechanism = self._mechanism(planned, loss)
+        context = sklearn_compat.callback_context(self, planned.n_draws)
+        return PlannedFit(
+            self._guarantee(planned, mechanism),
+            note=f"{type(self).__name__}, {self._note(planned)}",
+            parameters=self._ledger_parameters(planned),
+            draw=lambda guarantee: self._drawn(table, loss, planned, mechanism, guarantee, context),
+        )
+
+    def _drawn(
+        self,
+        table: Table,
+        loss: Loss,
+        planned: Plan,
+        mechanism: Mechanism,
+        guarantee: Guarantee,
+        context: sklearn_compat.CallbackContext,
+    ) -> dict[str, Any]:
+        """Read the rows, draw, and return the fitted attributes."""
+        rng = self._generator()
+        problem, scale, clipped = self._problem(table, loss, planned, rng)
+        if table.may_be_long:
+            warn_clipped_rows(clipped, self._row_norm)
+        public = {**self._public(table), "scale_": scale}
+
+        target = GibbsTarget.of(problem, planned)
+
+        def attributes(draws: Draws) -> dict[str, Any]:
+            kept = stopped_guarantee(guarantee, len(draws.losses), planned.n_draws)
+            private = self._private(table, target, planned, kept, draws, public, clipped)
+            return {**public, **private}
+
+        reporter = DrawReporter(self, context, attributes)
+        watched = sklearn_compat.has_callbacks(self)  # callbacks display progress themselves
+        with tally(planned.n_draws, "drawing", shown=not watched) as done:
+
+            def report(draws: Draws) -> bool:
+                done(len(draws.losses))
+                return reporter(draws)
+
+            draws = collect(mechanism, target, planned.n_draws, rng, report)
+        if reporter.reported == 0:
+            raise SamplerError("stopped before the first draw: there is no model to return")
+        return attributes(draws.first(reporter.reported))
+
+    def _private(
+        self,
+        table: Table,
+        target: GibbsTarget,
+        planned: Plan,
+        guarantee: Guarantee,
+        draws: Draws,
+        public: dict[str, Any],
+        clipped: float,
+    ) -> dict[str, Any]:
+        """Fitted attributes that depend on the draws."""
+        raise TypeError(f"{type(self).__name__} must implement _private")
+
+    def _mechanism(self, planned: Plan, loss: Loss) -> Mechanism:
+        n_features = planned.p // loss.outputs - 1
+        steepest = self._constants(planned.n, n_features, loss).L
+        return MECHANISMS[self._carrier(planned)].for_plan(
+            planned, patience=self._patience, spread=steepest * 2 * plan_radius(planned)
+        )
+
+    def _guarantee(self, planned: Plan, mechanism: Mechanism | None = None) -> Guarantee:
+        mechanism = mechanism or self._mechanism(planned, self._loss_of(None))
+        return replace(mechanism.guarantee(planned), requested=(planned.epsilon, planned.delta))
+
+    def _note(self, planned: Plan) -> str:
+        """Summary of the plan for a ledger."""
+        return f"{planned.n_draws} draws, ψ={planned.psi:g}"
+
+    def _ledger_parameters(self, planned: Plan) -> dict[str, Any]:
+        return {
+            "n": planned.n,
+            "p": planned.p,
+            # An ellipsoid has no temperature, and a path has no pure privacy cost.
+            **({"beta": planned.beta} if math.isfinite(planned.beta) else {}),
+            **({"eta": planned.eta} if math.isfinite(planned.eta) else {}),
+            "loss": planned.loss,
+            **{k: getattr(self, k) for k in ("psi", "epsilon", "delta")},
+            "row_norm": self._row_norm,
+            "sampler": self._carrier(planned),
+            **{k: getattr(planned, k) for k in ("n_draws", "radius", "ridge")},
+            "patience": self._patience,
+            **({} if planned.columns is None else {"columns": planned.columns.cost}),
+        }
+
+
+class BaseRashomon(BaseDraws):
+    """Plan and draw a Rashomon set of linear models; subclasses define targets and predictions."""
+
     @predict_in_chunks(a_number)
     def decision_spread(self, X: ArrayLike) -> FloatArray:
         """Disagreement of the drawn models about each row.
@@ -125,185 +319,18 @@ class BaseRashomon(
     def _predictions(self, scores: FloatArray) -> NDArray[Any]:
         raise TypeError(f"{type(self).__name__} must implement _predictions")
 
-    def _target_bounds(self) -> tuple[float, float]:
-        return (-1.0, 1.0)
-
-    @property
-    def _patience(self) -> int | None:
-        """Consecutive rejected proposals after which exact draws give up; None for never."""
-        return USUAL_PATIENCE if isinstance(self.patience, str) else self.patience
-
-    def _planned(self, n_samples: int, n_features: int, n_classes: int | None = None) -> Plan:
-        planned = self._plan_with_scaling(n_samples, n_features, self._loss_of(n_classes))
-        # The curator's uniform draws lie in the set by construction, so no hit rate is needed.
-        if not sampler_traits(self.mechanism).stays_inside:
-            warn_if_weak(planned, "this plan")
-            warn_large_delta(self.delta, n_samples)
-        return planned
-
-    def _plan_with_scaling(self, n_samples: int, n_features: int, loss: Loss) -> Plan:
-        """Plan the draws, with private centres and spreads if these are requested."""
-        check_budget(self)
-        planned = self._drawn_for(n_samples, n_features, loss, self.epsilon, self.delta)
-        if n_features == 0 or self.standardize is None:
-            return planned
-        paid = ColumnsPlan(
-            n_samples,
-            n_features,
-            self._row_norm,
-            self.epsilon,
-            self.delta,
-            ledger=ledger_rule(self.ledger, self.delta),
-        )
-        if not wants_private_scaling(self.standardize, self.mechanism, planned, paid):
-            return planned
-        shape = n_samples, n_features, loss
-        # A remaining budget that suffices for one model only is not planned for a set again.
-        settled: dict[str, Any] = {"n_draws": 1} if self.standardize == AUTO else {}
-        return plan_with_private_scaling(
-            paid, lambda *left: self._drawn_for(*shape, *left, **settled)
-        )
-
-    def _drawn_for(
-        self,
-        n_samples: int,
-        n_features: int,
-        loss: Loss,
-        epsilon: float,
-        delta: float,
-        **settled: Any,
-    ) -> Plan:
-        """Resolve "auto" parameters by the rule, then plan the draws; does not warn."""
-        asked: dict[str, Any] = {
-            "n": n_samples,
-            "p": (n_features + 1) * loss.outputs,
-            "loss": loss,
-            "row_norm": row_bound(self._row_norm, intercept=True),
-            "ledger": ledger_rule(self.ledger, self.delta),
-            "epsilon": epsilon,
-            "delta": delta,
-            **{name: getattr(self, name) for name in _PLANNED_FOR},
-            **settled,
-        }
-        if self.mechanism != AUTO:
-            if sampler_traits(self.mechanism).n_chains and self.n_draws == AUTO:
-                asked["n_draws"] = MOST_DRAWS  # draws for the curator only have no privacy cost
-            return plan_named(self.mechanism, **asked)
-        return select_mechanism(**asked)
-
-    def _carrier(self, planned: Plan) -> str:
-        """Name of the sampler that executes a plan."""
-        return planned.mechanism if self.mechanism == AUTO else self.mechanism
-
-    def _constants(self, n_samples: int, n_features: int, loss: Loss) -> Constants:
-        radius: Any = self.radius
-        ridge: Any = self.ridge
-        if AUTO in (radius, ridge):
-            planned = self._plan_with_scaling(n_samples, n_features, loss)
-            radius, ridge = plan_radius(planned), planned.ridge
-        return Constants.of(
-            loss,
-            n=n_samples,
-            p=(n_features + 1) * loss.outputs,
-            domain=Ball(radius),
-            row_bound=row_bound(self._row_norm, intercept=True),
-            ridge=ridge,
-        )
-
-    def _plan_fit(self, table: Table) -> PlannedFit:
-        n_classes = self._n_classes(table)
-        loss, planned = self._loss_of(n_classes), self._planned(*table.shape, n_classes)
-        if self.mechanism != AUTO:  # automatic selection has checked this already
-            check_feasibility(planned, self.mechanism, self.patience)
-        sampler = self._sampler(planned, loss)
-        context = sklearn_compat.callback_context(self, planned.n_draws)
-        return PlannedFit(
-            self._guarantee(planned, sampler),
-            note=f"{type(self).__name__}, {planned.n_draws} draws, ψ={planned.psi:g}",
-            parameters=self._ledger_parameters(planned),
-            draw=lambda guarantee: self._drawn(table, loss, planned, sampler, guarantee, context),
-        )
-
-    def _drawn(
-        self,
-        table: Table,
-        loss: Loss,
-        planned: Plan,
-        sampler: Sampler,
-        guarantee: Guarantee,
-        context: sklearn_compat.CallbackContext,
-    ) -> dict[str, Any]:
-        """Read the rows, draw, and return the fitted attributes."""
-        rng = self._generator()
-        problem, scale, clipped = self._problem(table, loss, planned, rng)
-        if table.may_be_long:
-            warn_clipped_rows(clipped, self._row_norm)
-        public = {**self._public(table), "scale_": scale}
-
-        target = GibbsTarget.of(problem, planned)
-        whole = sampler_traits(self._carrier(planned))
-
-        def attributes(draws: Draws) -> dict[str, Any]:
-            kept = stopped_guarantee(guarantee, len(draws.losses), planned.n_draws)
-            models = self._rashomon_set(table, problem, planned, kept, draws, public, clipped)
-            if whole.curator_only and whole.stays_inside:
-                models = replace(models, reaches_sphere=reaches_sphere(target, draws.coef))
-            return {**public, **self._private(models)}
-
-        reporter = DrawReporter(self, context, attributes)
-        watched = sklearn_compat.has_callbacks(self)  # callbacks display progress themselves
-        with tally(planned.n_draws, "drawing", shown=not watched) as done:
-
-            def report(draws: Draws) -> bool:
-                done(len(draws.losses))
-                return reporter(draws)
-
-            draws = collect(sampler, target, planned.n_draws, rng, report)
-        if reporter.reported == 0:
-            raise SamplerError("stopped before the first draw: there is no model to return")
-        found = attributes(draws.first(reporter.reported))
-        if found["rashomon_set_"].reaches_sphere:
-            warn_ball_boundary(plan_radius(planned))
-        return found
-
-    def _sampler(self, planned: Plan, loss: Loss) -> Sampler:
-        n_features = planned.p // loss.outputs - 1
-        steepest = self._constants(planned.n, n_features, loss).L
-        return SAMPLERS[self._carrier(planned)].for_plan(
-            planned, patience=self._patience, spread=steepest * 2 * plan_radius(planned)
-        )
-
-    def _guarantee(self, planned: Plan, sampler: Sampler | None = None) -> Guarantee:
-        sampler = sampler or self._sampler(planned, self._loss_of(None))
-        return replace(sampler.guarantee(planned), requested=(planned.epsilon, planned.delta))
-
-    def _ledger_parameters(self, planned: Plan) -> dict[str, Any]:
-        return {
-            "n": planned.n,
-            "p": planned.p,
-            # An ellipsoid has no temperature, and a path has no pure privacy cost.
-            **({"beta": planned.beta} if math.isfinite(planned.beta) else {}),
-            **({"eta": planned.eta} if math.isfinite(planned.eta) else {}),
-            "loss": planned.loss,
-            **{k: getattr(self, k) for k in ("psi", "epsilon", "delta")},
-            "row_norm": self._row_norm,
-            "sampler": self._carrier(planned),
-            **{k: getattr(planned, k) for k in ("n_draws", "radius", "ridge")},
-            "patience": self._patience,
-            **({} if planned.columns is None else {"columns": planned.columns.cost}),
-        }
-
     def _rashomon_set(
         self,
         table: Table,
-        problem: Problem,
+        target: GibbsTarget,
         planned: Plan,
         guarantee: Guarantee,
         draws: Draws,
         public: dict[str, Any],
         clipped: float,
     ) -> RashomonSet:
-        return RashomonSet(
+        problem, traits = target.problem, mechanism_traits(self._carrier(planned))
+        models = RashomonSet(
             coef=draws.coef,
             feature_names=(*table.feature_names, "intercept"),
             classes=tuple(np.asarray(public.get("classes_", ())).tolist()),
@@ -322,9 +349,22 @@ class BaseRashomon(
             scale=public["scale_"],
             schema=table.schema,
         )
+        if not (traits.curator_only and traits.stays_inside):
+            return models
+        return replace(models, reaches_sphere=reaches_sphere(target, draws.coef))
 
-    def _private(self, models: RashomonSet) -> dict[str, Any]:
-        """Fitted attributes that depend on the draws."""
+    def _private(
+        self,
+        table: Table,
+        target: GibbsTarget,
+        planned: Plan,
+        guarantee: Guarantee,
+        draws: Draws,
+        public: dict[str, Any],
+        clipped: float,
+    ) -> dict[str, Any]:
+        """Return the set of models, and the mean model."""
+        models = self._rashomon_set(table, target, planned, guarantee, draws, public, clipped)
         mean = models.coef.mean(axis=0).reshape(models.outputs, -1)
         return {
             "rashomon_set_": models,
@@ -332,6 +372,11 @@ class BaseRashomon(
             "plan_": models.plan,
             **self._model(mean if models.scale is None else models.scale.original(mean)),
         }
+
+    def _hold(self, fitted: dict[str, Any]) -> None:
+        if fitted["rashomon_set_"].reaches_sphere:
+            warn_ball_boundary(plan_radius(fitted["plan_"]))
+        super()._hold(fitted)
 
 
 def plan_radius(planned: Plan) -> float:

@@ -21,10 +21,10 @@ from rashomon_explorer.explorer.paid import PaidAction, Quote
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import FORETELLING, ExplorerState, Favourites
 from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_guarantee_reason
-from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
 from rashomon_explorer.plots.text import at_most, guaranteed_hits, plural
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.rows import ChunkedRows, Step
@@ -331,7 +331,7 @@ class SetDraw(PaidAction[DrawJob]):
         """Whether a named sampler may fail on this plan; "auto" tests such samplers itself."""
         if plan is None or isinstance(plan, TreePlan):
             return False
-        return sampler_traits(self.state.mechanism).may_give_up and is_tried(plan)
+        return mechanism_traits(self.state.mechanism).may_give_up and is_tried(plan)
 
     def _is_untested(self, plan: Plan | TreePlan | None) -> bool:
         return self._may_fail(plan) and repr(plan) not in self._infeasible

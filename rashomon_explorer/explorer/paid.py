@@ -1,6 +1,7 @@
 """Actions of the page that charge the ledger: price, charge, result, saved file and receipt."""
 
 import json
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -19,10 +20,10 @@ from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.set_store import NumberedFiles, read_file
 from rashomon_explorer.explorer.state import BUDGET, SETTINGS
 from rashomon_explorer.explorer.streamed_table import streamed_table
-from rashomon_explorer.mechanisms.one_model.plan import ModelPlan
 from rashomon_explorer.mechanisms.penalties.plan import TuningPlan
-from rashomon_explorer.mechanisms.planning.options import AUTO
+from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
+from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.plots.text import at_most, cost_text, plural
 from rashomon_explorer.privacy import Guarantee
 
@@ -303,12 +304,12 @@ class SingleModel(SavedAction[PaidModel]):
     def planned(self) -> Quote:
         """See `PaidAction.planned`."""
         plan = self.state.one_plan
-        if not isinstance(plan, ModelPlan):
+        if not isinstance(plan, Plan):
             return Quote(unavailable=plan or "")
-        excess, mechanism = escape(at_most(plan.excess_bound)), plan.mechanism.replace("_", " ")
+        excess, mechanism = escape(excess_text(plan)), plan.mechanism.replace("_", " ")
         return Quote(
             plan,
-            weakness=plan.weakness,
+            weakness=weak_guarantee_reason(plan),
             promise=f"One model by {escape(mechanism)}: expected excess loss <b>{excess}</b>.",
             brief=f"excess {excess}",
         )
@@ -321,10 +322,8 @@ class SingleModel(SavedAction[PaidModel]):
             named["target_bounds"] = data.target_bounds
         else:
             named["classes"] = tuple(range(len(data.classes)))
-        ridge = 0.0 if state.ridge == AUTO else state.ridge
-        return _ESTIMATORS[data.task](
-            **named, ridge=ridge, ledger=to_charge(ledger, state.planned_budget)
-        )
+        named |= {"ridge": state.ridge, "standardize": None}
+        return _ESTIMATORS[data.task](**named, ledger=to_charge(ledger, state.planned_budget))
 
     def replan(self) -> None:
         """Plan if the goal is one model; reads no row."""
@@ -356,9 +355,16 @@ class SingleModel(SavedAction[PaidModel]):
         return f"Made one model by {result.mechanism}"
 
 
+def excess_text(plan: Plan) -> str:
+    """Bound on the excess loss; only the clipped loss has one if slopes are clipped."""
+    if math.isfinite(plan.excess_bound):
+        return at_most(plan.excess_bound)
+    return f"{at_most(plan.weighed_excess)} of the clipped loss"
+
+
 def paid_model(fitted: Any, data: Any, columns: list[str], adds: float) -> PaidModel:
     """Return a fitted private model as plain numbers, with its guarantee."""
-    plan: ModelPlan = fitted.plan_
+    plan: Plan = fitted.plan_
     outputs = np.atleast_2d(fitted.encoded_coef_)
     model = {
         "format": "rashomon-explorer models",
@@ -372,7 +378,7 @@ def paid_model(fitted: Any, data: Any, columns: list[str], adds: float) -> PaidM
         "intercepts": [_relative_scores(np.atleast_1d(fitted.encoded_intercept_)).tolist()],
     }
     others = tuple(
-        (one.name, f"excess loss {at_most(one.bound(plan.goal))}" if one.applies else one.why)
+        (one.name, f"excess loss {excess_text(one.plan)}" if one.plan is not None else one.why)
         for one in plan.options
         if one.name != plan.mechanism
     )
@@ -381,8 +387,8 @@ def paid_model(fitted: Any, data: Any, columns: list[str], adds: float) -> PaidM
         mechanism=plan.mechanism,
         why=plan.why,
         others=others,
-        excess=at_most(plan.excess_bound),
-        unseen=at_most(plan.population_bound),
+        excess=excess_text(plan),
+        unseen=at_most(plan.population_bound) if math.isfinite(plan.excess_bound) else "unknown",
         guarantee=fitted.guarantee_,
         delta=plan.delta,
         adds=adds,

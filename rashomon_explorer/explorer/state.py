@@ -12,7 +12,7 @@ from rashomon_explorer._utils.files import replace_file
 from rashomon_explorer.data import Numeric, TableSchema
 from rashomon_explorer.data.schema import labels_unconfirmed
 from rashomon_explorer.mechanisms.planning.options import AUTO
-from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS, sampler_traits
+from rashomon_explorer.mechanisms.planning.registry import OF_SEVERAL_MODELS, mechanism_traits
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class ExplorerState(traitlets.HasTraits):
     epsilon = traitlets.Float(4.0)
     delta = traitlets.Float(1e-6)
     n_draws = _or_auto(traitlets.Int(20))
-    mechanism = traitlets.Enum((AUTO, *SAMPLERS), AUTO)
+    mechanism = traitlets.Enum((AUTO, *OF_SEVERAL_MODELS), AUTO)
     budget_epsilon = traitlets.Float(8.0)
     budget_delta = traitlets.Float(1e-6)
     plan = traitlets.Any(None, allow_none=True)
@@ -189,7 +189,7 @@ class ExplorerState(traitlets.HasTraits):
         """Why the next draw has no privacy cost and no guarantee; empty if it has both."""
         if self.unconfirmed:
             return self.unconfirmed
-        if self.family == LINEAR and sampler_traits(self.mechanism).curator_only:
+        if self.family == LINEAR and mechanism_traits(self.mechanism).curator_only:
             return f"{self.mechanism} reads the rows without noise and is not private"
         return ""
 

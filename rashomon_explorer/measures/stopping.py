@@ -320,11 +320,11 @@ def _check(measure: str, half_width: float, mechanism: str, n_chains: int | None
         )
     if measure not in _TERMS:
         raise ValueError(f"measure must be one of {sorted(_TERMS)}, got {measure!r}")
-    from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS, sampler_traits
+    from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, mechanism_traits
 
-    known = sampler_traits(mechanism)
+    known = mechanism_traits(mechanism)
     if n_chains is None and not known.dependence_known:
-        allowed = sorted(name for name, kind in SAMPLERS.items() if kind.traits.dependence_known)
+        allowed = sorted(name for name, kind in MECHANISMS.items() if kind.traits.dependence_known)
         raise ValueError(
             f"the dependence between draws of the mechanism {mechanism!r} is unknown: use one of "
             f"{allowed}, or pass n_chains= for states of chains"

@@ -1,4 +1,4 @@
-"""Method for one linear model from noisy moments."""
+"""One linear model from noisy moments."""
 
 import math
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ import numpy as np
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.validation import check_count, check_positive
-from rashomon_explorer.mechanisms.langevin.one_model import affordable_mu
-from rashomon_explorer.mechanisms.one_model.base import ModelOffer, declined, generalisation_gap
-from rashomon_explorer.mechanisms.planning.offers import Request
+from rashomon_explorer.mechanisms.one_model import OneModelMechanism, OneModelPlan, affordable_mu
+from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.privacy import gdp
-from rashomon_explorer.problem.losses import get_loss
+from rashomon_explorer.problem.losses import Loss, get_loss
 from rashomon_explorer.problem.losses.squared import SquaredLoss
 from rashomon_explorer.problem.problem import Problem
 
 _RATIOS = np.geomspace(2.0**-8, 2.0**8, 65)  # of both variances, in units of the bounds
+_LOOSE = 3.0  # factor of the bound, measured on simulated tables
 _LEFT = 1 / math.sqrt(2 * math.pi)  # E max(z, 0), z standard normal
 
 
@@ -58,13 +58,7 @@ def plan_noisy_moments(
     return min((moments_at(float(ratio)) for ratio in _RATIOS), key=lambda one: one.excess)
 
 
-# The bound takes the noise at the farthest model of the ball. If the best model is inside, the
-# excess of a quadratic loss is of second order in the noise.
-_LOOSE = 3.0
-
-
-@dataclass(frozen=True)
-class Moments:
+class Moments(OneModelMechanism):
     """Minimiser of the quadratic loss with Gaussian noise on mean zzᵀ and mean yz.
 
     As in Vu and Slavković 2009 and AdaSSP (Wang 2018), charged jointly for a replaced record
@@ -72,17 +66,21 @@ class Moments:
     """
 
     name: ClassVar[str] = "moments"
-    model: ClassVar[str] = "the minimiser for noisy moments"
+    summary: ClassVar[str] = "the minimiser for noisy moments"
 
-    def offer(self, request: Request) -> ModelOffer:
-        """See :class:`Method`."""
-        loss = get_loss(request.loss)
-        if not isinstance(loss, SquaredLoss):
-            return declined(self, "needs squared loss: two moments do not determine another")
-        if not request.delta > 0:
-            return declined(self, "needs delta > 0")
-        mu = affordable_mu(request)
-        bought = plan_noisy_moments(
+    @classmethod
+    def unsuited(cls, request: Request) -> str:
+        """Decline other losses, and pure DP."""
+        if not isinstance(get_loss(request.loss), SquaredLoss):
+            return "needs squared loss: two moments do not determine another"
+        return super().unsuited(request) if request.delta > 0 else "needs delta > 0"
+
+    @classmethod
+    def plan_for(cls, request: Request) -> OneModelPlan:
+        """Noise of both moments for the budget."""
+        loss, mu = get_loss(request.loss), affordable_mu(request)
+        assert isinstance(loss, SquaredLoss)
+        planned = plan_noisy_moments(
             request.n,
             request.p,
             radius=request.radius,
@@ -90,28 +88,32 @@ class Moments:
             target_bound=loss.target_bound,
             mu=mu,
         )
-        return ModelOffer(
-            self.name,
-            self.model,
-            "Gaussian DP of both moments",
+        return cls.plan_with(
+            request,
+            planned,
+            proof="Gaussian DP of both moments",
             guarantee=gdp(mu),
-            excess=bought.excess,
-            unseen=bought.excess + generalisation_gap(request),
-            ridge=request.ridge,
-            settings=bought,
-            looseness=_LOOSE,
+            excess=planned.excess,
         )
 
-    def draw(self, problem: Problem, offer: ModelOffer, rng: np.random.Generator) -> FloatArray:
-        """See :class:`Method`."""
-        second, first = released_moments(problem, offer.settings, rng)
-        ridge = problem.ridge + offer.settings.lift
-        matrix = second + ridge * np.eye(problem.p)
+    @classmethod
+    def looseness(cls, loss: Loss, *, compared: bool = False) -> float:
+        """Factor of its excess bound, which takes the noise at the farthest model of the ball.
+
+        If the best model is inside, the excess of a quadratic loss is of second order in the noise.
+        """
+        return _LOOSE
+
+    def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+        """See :class:`OneModelMechanism`."""
+        planned: NoisyMoments = self.settings
+        second, first = released_moments(problem, planned, rng)
+        matrix = second + (problem.ridge + planned.lift) * np.eye(problem.p)
         return least_on_ball(matrix, first, problem.domain.diameter / 2)
 
 
 def released_moments(
-    problem: Problem, bought: NoisyMoments, rng: np.random.Generator
+    problem: Problem, planned: NoisyMoments, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
     """Mean zzᵀ (p, p) and mean yz (p,) of the clipped rows, with noise."""
     zeros = np.zeros(problem.p)
@@ -119,8 +121,8 @@ def released_moments(
     first = -problem.value_and_gradient(zeros[:, None])[1][:, 0]  # with clipped targets
     noise = rng.standard_normal(second.shape)
     return (
-        np.asarray((second + second.T) / 2 + bought.second * (noise + noise.T) / 2),
-        np.asarray(first + bought.first * rng.standard_normal(problem.p)),
+        np.asarray((second + second.T) / 2 + planned.second * (noise + noise.T) / 2),
+        np.asarray(first + planned.first * rng.standard_normal(problem.p)),
     )
 
 

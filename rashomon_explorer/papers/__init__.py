@@ -5,18 +5,18 @@ from typing import Any
 
 _HOMES = {
     "GridWalkSampler": "grid_walk",
-    "IteratedSampler": "localisation",
+    "Iterated": "localisation",
     "MalaSampler": "mala",
     "MeteredLangevin": "metered",
-    "RegularisedSampler": "localisation",
+    "Regularised": "localisation",
 }
 
 __all__ = [
     "GridWalkSampler",
-    "IteratedSampler",
+    "Iterated",
     "MalaSampler",
     "MeteredLangevin",
-    "RegularisedSampler",
+    "Regularised",
 ]
 
 

@@ -12,8 +12,8 @@ from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer._utils.validation import check_count, check_nonnegative, check_positive
 from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.base import Batch
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.samplers.base import Batch
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee, compose
 from rashomon_explorer.privacy.notions import no_guarantee
@@ -202,7 +202,7 @@ class GridWalkSampler:
     Examples
     --------
     >>> from rashomon_explorer.problem.problem import Problem
-    >>> from rashomon_explorer.mechanisms.samplers.base import collect
+    >>> from rashomon_explorer.mechanisms.base import collect
     >>> problem = Problem([[0.5], [-0.5]], [1, -1], radius=1.0, intercept=False)
     >>> target = GibbsTarget(problem, beta=1.0, psi=0.01)
     >>> collect(GridWalkSampler(), target, 3, np.random.default_rng(0)).coef.shape

@@ -1,58 +1,240 @@
-"""Iterated and regularised exponential mechanisms, which "auto" never selects."""
+"""Localised, iterated and regularised exponential mechanisms, which "auto" never selects."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from typing import ClassVar
+from functools import cached_property, lru_cache
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy.special import gammainccinv
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
-from rashomon_explorer._utils.formatting import rounded_up
-from rashomon_explorer._utils.validation import check_positive
-from rashomon_explorer.mechanisms.certificates.sensitivity import data_lipschitz, local_constants
-from rashomon_explorer.mechanisms.localisation.output_plan import RegularisedPlan, plan_regularised
-from rashomon_explorer.mechanisms.localisation.plan import (
-    LocalisationPlan,
-    Stage,
-    TriedStages,
-    check_localised,
-    plan_perturbed,
-    planned_stages,
-    summed,
-    tried_failures,
+from rashomon_explorer._utils.validation import check_inner_share, check_positive
+from rashomon_explorer.mechanisms.base import Traits
+from rashomon_explorer.mechanisms.bounds.hit_rate import unthresholded_hit_rate
+from rashomon_explorer.mechanisms.certificates.sensitivity import (
+    data_lipschitz,
+    local_constants,
+    solver_distance,
 )
-from rashomon_explorer.mechanisms.localisation.sampler import (
-    OneModelSampler,
-    draw_near,
-    first_draw,
-    if_drawn,
-)
-from rashomon_explorer.mechanisms.one_model.base import (
-    ModelOffer,
-    batch_gap,
-    declined,
-)
-from rashomon_explorer.mechanisms.one_model.exponential import best_localised, offered_localised
-from rashomon_explorer.mechanisms.planning import offers
-from rashomon_explorer.mechanisms.planning.offers import (
-    Mechanism,
-    Offer,
-    Request,
-    best_ridged,
-    own_cost,
-)
-from rashomon_explorer.mechanisms.samplers.base import to_public_grid
+from rashomon_explorer.mechanisms.ellipsoid.sampler import refined
+from rashomon_explorer.mechanisms.objective_perturbation.sampler import radial_noise
+from rashomon_explorer.mechanisms.one_model import OneModelMechanism, OneModelPlan
+from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.rejection.envelope import Neighbourhood, round_into_domain
+from rashomon_explorer.mechanisms.request import Request, batch_gap, best_ridged, own_cost
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.privacy import pure
+from rashomon_explorer.privacy import Guarantee, pure
 from rashomon_explorer.privacy.composition import compose
+from rashomon_explorer.privacy.notions import bounded_range, computed_on
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
-from rashomon_explorer.problem.minimisation import MinimisedObjective
+from rashomon_explorer.problem.minimisation import MinimisedObjective, Minimum
 from rashomon_explorer.problem.problem import Problem
+
+_FAILURES = tuple(10.0**-k for k in range(2, 16))
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One exponential mechanism exp(−β·L) on the part of the domain near a released model."""
+
+    epsilon: float  # privacy cost, β times the oscillation on the part with the solver's error
+    beta: float  # inverse temperature
+    distance: float  # distance from the previous model, infinite for the whole domain
+
+
+@dataclass(frozen=True)
+class LocalisationPlan:
+    """Plan of mechanisms that first locate the minimiser, in public numbers."""
+
+    stages: tuple[Stage, ...]
+    noise_scale: float
+    excess_bound: float
+    p: int
+    tolerance: float
+    excess_quantile: float
+    failure: float
+    guarantee: Guarantee
+
+    @property
+    def epsilon(self) -> float:
+        """Total privacy cost ε."""
+        return self.guarantee.pure_epsilon
+
+    @property
+    def beta(self) -> float:
+        """Inverse temperature of the last stage, whose draw is the result."""
+        return self.stages[-1].beta
+
+    @property
+    def lost(self) -> float:
+        """Bound on the probability that the minimiser is not where the last stage draws."""
+        return self.failure * (len(self.stages) if self.noise_scale else len(self.stages) - 1)
+
+    def hit_rate(self, psi: float) -> float:
+        """Lower bound P(p, β(ψ − τ)) − ``lost`` on the probability of an excess of at most ψ."""
+        within = unthresholded_hit_rate(self.p, self.beta, max(0.0, psi - self.tolerance))
+        return max(0.0, within - self.lost)
+
+
+def plan_perturbed(
+    constants: Constants, domain: Domain, *, epsilon: float, failure: float | None = None
+) -> LocalisationPlan:
+    """Plan of output perturbation followed by an exponential mechanism nearby; reads no row."""
+    check_localised(constants, epsilon, failure)
+    moved = 2 * data_lipschitz(constants, domain) / (constants.m * constants.n)
+    error = solver_distance(constants, domain)
+    scale = (moved + 2 * error) / (epsilon / 2)
+
+    def one(failure: float) -> TriedStages:
+        distance = scale * _gamma_quantile(constants.p, failure) + error
+        stages = planned_stages(constants, domain, [epsilon / 2], failure, start=distance)
+        return TriedStages.of(constants, domain, stages, failure, losses=1)
+
+    tried = [one(value) for value in tried_failures(failure)]
+    best = min(tried, key=lambda plan: plan.excess_bound)
+    return summed(constants, best, noise=(epsilon / 2, scale))
+
+
+def planned_stages(
+    constants: Constants, domain: Domain, prices: Sequence[float], failure: float, start: float
+) -> tuple[Stage, ...]:
+    """Stages of these privacy costs, each on the part of the domain near the previous draw."""
+    quantile = _gamma_quantile(constants.p, failure)
+    distance, stages = start, []
+    for price in prices:
+        local = local_constants(constants, domain, min(domain.diameter, 2 * distance))
+        beta = price / local.charged_oscillation
+        stages.append(Stage(price, beta, distance if 2 * distance < domain.diameter else math.inf))
+        distance = math.sqrt(2 * (quantile / beta + local.gap_tolerance) / constants.m)
+    return tuple(stages)
+
+
+@dataclass(frozen=True)
+class TriedStages:
+    """Stages and their bounds, by which plans are compared, without their guarantee."""
+
+    stages: tuple[Stage, ...]
+    failure: float
+    tolerance: float
+    excess_bound: float
+    found_excess: float
+    """Bound on the expected excess if the minimiser is not lost."""
+
+    @classmethod
+    def of(
+        cls,
+        constants: Constants,
+        domain: Domain,
+        stages: tuple[Stage, ...],
+        failure: float,
+        losses: int,
+    ) -> "TriedStages":
+        """Stages that lose the minimiser with probability at most losses·failure."""
+        last = min(domain.diameter, 2 * stages[-1].distance)
+        tolerance = local_constants(constants, domain, last).gap_tolerance
+        worst = constants.L * domain.diameter
+        found = constants.p / stages[-1].beta + tolerance
+        return cls(stages, failure, tolerance, found + losses * failure * worst, found)
+
+
+def summed(
+    constants: Constants, best: TriedStages, noise: tuple[float, float] = (0.0, 0.0)
+) -> LocalisationPlan:
+    """Plan of the selected stages, with its guarantee."""
+    price, scale = noise
+    quantile = _gamma_quantile(constants.p, best.failure)
+    guarantees = [bounded_range(stage.epsilon) for stage in best.stages]
+    return LocalisationPlan(
+        stages=best.stages,
+        noise_scale=scale,
+        excess_bound=best.excess_bound,
+        p=constants.p,
+        tolerance=best.tolerance,
+        excess_quantile=quantile / best.stages[-1].beta + best.tolerance,
+        failure=best.failure,
+        guarantee=compose([pure(price), *guarantees] if scale else guarantees),
+    )
+
+
+@lru_cache(maxsize=256)
+def _gamma_quantile(p: int, failure: float) -> float:
+    return float(gammainccinv(p, failure))
+
+
+def tried_failures(failure: float | None) -> Sequence[float]:
+    """Failure probabilities to try, or the given one."""
+    return _FAILURES if failure is None else [failure]
+
+
+def check_localised(constants: Constants, epsilon: float, failure: float | None) -> None:
+    """Raise an error if no plan is possible with the settings."""
+    check_positive(epsilon=epsilon)
+    if failure is not None:
+        check_inner_share(failure=failure)
+    if not constants.m > 0:
+        raise ValueError(
+            "localisation needs a strongly convex loss, which a loss of linear scores is not: give "
+            "the problem a ridge > 0"
+        )
+
+
+@dataclass(frozen=True)
+class RegularisedPlan:
+    """Plan of the exponential mechanism on a loss with ridge, in public numbers."""
+
+    ridge: float
+    beta: float
+    p: int
+    cost: float
+    population_bound: float
+    statistical_bound: float
+    guarantee: Guarantee
+
+    @property
+    def excess_bound(self) -> float:
+        """Bound p/β + ½mR² + τ on the expected excess on the rows, without the ridge."""
+        return self.p / self.beta + self.cost
+
+    def hit_rate(self, psi: float) -> float:
+        """Lower bound P(p, β(ψ − ½mR² − τ)) on the probability of an excess of at most ψ."""
+        return unthresholded_hit_rate(self.p, self.beta, max(0.0, psi - self.cost))
+
+
+def plan_regularised(
+    constants: Constants, domain: Domain, *, epsilon: float, ridge: float | None = None
+) -> RegularisedPlan:
+    """Ridge and temperature of the regularised exponential mechanism; reads no row.
+
+    Theorem E.4 of "On the universality of Langevin diffusion for private Euclidean (convex)
+    optimization" (submitted to ICLR 2023) gives orders; the constants here are our own. For rows
+    drawn independently from one law, the expected excess of the population risk of a draw from
+    exp(−β(L + ½m‖θ‖²)) is at most p/β + τ + ½mR² + 2L₀²/(mn), L₀ the Lipschitz constant.
+    """
+    check_positive(epsilon=epsilon)
+    if constants.m > 0:
+        raise ValueError(
+            f"the plan chooses the ridge itself: pose the problem with ridge=0, got {constants.m:g}"
+        )
+    radius, n = domain.radius, constants.n
+    best = 2 * constants.L / (radius * math.sqrt(n))
+    chosen = best if ridge is None else ridge
+    check_positive(ridge=chosen)
+    beta = epsilon / constants.charged_oscillation
+    statistical = chosen / 2 * radius**2 + 2 * constants.L**2 / (chosen * n)
+    return RegularisedPlan(
+        ridge=chosen,
+        beta=beta,
+        p=constants.p,
+        cost=constants.gap_tolerance + chosen / 2 * radius**2,
+        population_bound=constants.p / beta + constants.gap_tolerance + statistical,
+        statistical_bound=statistical,
+        guarantee=bounded_range(epsilon),
+    )
+
 
 _MOST_STAGES = 12
 
@@ -174,11 +356,6 @@ def _tried_batches(
     )
 
 
-@lru_cache(maxsize=256)
-def _gamma_quantile(p: int, failure: float) -> float:
-    return float(gammainccinv(p, failure))
-
-
 class BatchProblem(Problem):
     """Problem on some rows, with the same domain and ridge."""
 
@@ -192,118 +369,307 @@ class BatchProblem(Problem):
 def draw_by_batches(
     problem: Problem, planned: DisjointPlan, rng: np.random.Generator
 ) -> FloatArray:
-    """Return the last of draws on disjoint batches, a model (p,) rounded to the public grid."""
+    """Return the last of draws on disjoint batches, a model (p,)."""
     ends = np.cumsum(planned.sizes)[:-1]
     theta = np.zeros(problem.p)
     parts = np.split(rng.permutation(problem.n), ends)
     for taken, stage in zip(parts, planned.stages, strict=True):
         theta = draw_near(BatchProblem(problem, taken), theta, stage, ExactSampler(), rng)
-    return to_public_grid(theta)
+    return theta
+
+
+class LocalProblem(Problem):
+    """A problem on a neighbourhood: the same rows, a smaller domain and smaller constants."""
+
+    def __init__(self, problem: Problem, domain: Neighbourhood) -> None:
+        constants = local_constants(problem.constants, problem.domain, domain.diameter)
+        self._pose_again(problem, domain=domain, ridge=problem.ridge, constants=constants)
+        self._wide, self._near = problem, domain
+
+    @cached_property
+    def minimum(self) -> Minimum:
+        """Certified minimum on the neighbourhood, mostly the whole domain's (curator)."""
+        whole = self._wide.minimum
+        if self.domain.contains(whole.theta[:, None])[0]:
+            return refined(self, whole, self.constants.gap_tolerance)
+        start = Minimum(self._near.middle, np.inf, np.inf, multiplier=0.0, slack=np.inf)
+        return refined(self, start, self.constants.gap_tolerance)
+
+
+_IF_DRAWN = (
+    "whether a model was drawn is not covered: a sampler that gives up, or a minimum that rounding "
+    "keeps from being certified, reveals information about the rows"
+)
+
+
+def if_drawn(guarantee: Guarantee) -> Guarantee:
+    """State that the guarantee covers draws, and not whether there is one."""
+    return replace(guarantee, assumptions=(*guarantee.assumptions, _IF_DRAWN))
+
+
+def draw_near(
+    problem: Problem,
+    middle: FloatArray,
+    stage: Stage,
+    sampler: ExactSampler,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Make one exact draw (p,) of a stage of a plan, near the model ``middle`` (p,)."""
+    if np.isfinite(stage.distance):
+        near = Neighbourhood.of(problem.domain, middle, stage.distance)
+        problem = LocalProblem(problem, near)
+    return first_draw(GibbsTarget(problem, stage.beta, psi=0.0), sampler, rng)
+
+
+def first_draw(target: GibbsTarget, sampler: ExactSampler, rng: np.random.Generator) -> FloatArray:
+    """Make one exact draw (p,) in full precision, which must be rounded before release."""
+    found = (batch.theta for batch in sampler.batches(target, rng) if batch.theta.shape[1])
+    return next(found)[:, 0]
 
 
 @dataclass(frozen=True)
-class IteratedSampler(OneModelSampler):
-    """Draw one model of low excess for strongly convex losses, with pure DP.
+class ExactOneModel(OneModelMechanism):
+    """Base of mechanisms whose model is an exact draw; whether it succeeds is not covered."""
+
+    traits: ClassVar[Traits] = replace(
+        OneModelMechanism.traits, may_give_up=True, compared=False, looseness=6.0
+    )
+
+    sampler: ExactSampler = field(default_factory=ExactSampler)
+
+    @classmethod
+    def for_plan(
+        cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
+    ) -> Self:
+        """Mechanism set up for a plan, with the caller's patience."""
+        assert isinstance(plan, OneModelPlan)
+        return cls(plan.settings, ExactSampler(patience))
+
+    def guarantee(self, plan: Plan) -> Guarantee:
+        """Return the plan's guarantee."""
+        return plan.guarantee
+
+    def certificate(self, problem: Problem) -> Guarantee:
+        """Pure DP of one model, and of all intermediate draws, if they are drawn."""
+        return computed_on(if_drawn(self.settings.guarantee), problem.arrays)
+
+
+class StagedMechanism(ExactOneModel):
+    """Base of mechanisms that draw near an earlier release, under the best ridge."""
+
+    @classmethod
+    def stages_for(cls, request: Request) -> LocalisationPlan:
+        """Stages for the request's own ridge, which is > 0."""
+        raise NotImplementedError
+
+    @classmethod
+    def plan_for(cls, request: Request) -> OneModelPlan:
+        """Stages under the best ridge."""
+        ridge, planned = _best_stages(request, cls.stages_for)
+        own, whole = own_cost(request, ridge), math.isinf(planned.stages[0].distance)
+        releases = len(planned.stages) + bool(planned.noise_scale)
+        return cls.plan_with(
+            request,
+            planned,
+            proof=f"pure DP of {releases} releases",
+            guarantee=if_drawn(planned.guarantee),
+            excess=planned.excess_bound + own,
+            ridge=ridge,
+            # A later stage depends on the rows through the earlier one: no stability is claimed.
+            beta=planned.stages[0].beta if whole else math.inf,
+            hit_rate_bound=planned.hit_rate(max(0.0, request.psi - own)),
+        )
+
+
+class Localised(StagedMechanism):
+    """One model of low excess for strongly convex losses, under pure DP, in two steps.
+
+    The minimiser of a strongly convex loss moves little between neighbours. Noise hides it at ε/2,
+    and the exponential mechanism at ε/2 on the part of the domain nearby replaces the noise by a
+    draw of low loss (Bassily, Smith and Thakurta 2014, §4; constants in :func:`plan_perturbed`).
+    Its bound 32L²pq/(mε²n²) is the smallest of this package's for strongly convex losses.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.papers.localisation import Localised, plan_perturbed
+    >>> problem = Problem([[0.5], [-0.5]] * 500, [1, -1] * 500, ridge=0.5)
+    >>> mechanism = Localised(plan_perturbed(problem.constants, problem.domain, epsilon=8.0))
+    >>> mechanism.certificate(problem).epsilon(0.0)
+    8.0
+    >>> mechanism.draw(problem, np.random.default_rng(0)).shape
+    (2,)
+    """
+
+    name: ClassVar[str] = "localised"
+    summary: ClassVar[str] = "an exact draw near a noisy minimiser"
+
+    @classmethod
+    def stages_for(cls, request: Request) -> LocalisationPlan:
+        """See :func:`plan_perturbed`."""
+        return plan_perturbed(request.constants, request.domain, epsilon=request.epsilon)
+
+    def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+        """See :class:`OneModelMechanism`."""
+        theta = self.noisy_minimiser(problem, rng)
+        return draw_near(problem, theta, self.settings.stages[0], self.sampler, rng)
+
+    def noisy_minimiser(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+        """Minimiser plus noise of density ∝ exp(−‖z‖/σ), projected onto the domain; (p,)."""
+        near = solver_distance(problem.constants, problem.domain)
+        known = refined(problem, problem.minimum, problem.m * near**2 / 2)
+        noise = radial_noise(problem.p, self.settings.noise_scale, rng)
+        return round_into_domain(problem.domain, known.theta + noise)
+
+
+class Iterated(StagedMechanism):
+    """One model of low excess for strongly convex losses, by exact draws on smaller sets.
 
     Algorithm 3 of "On the universality of Langevin diffusion for private Euclidean (convex)
     optimization" (submitted to ICLR 2023): θ_i is drawn from exp(−β_i L) on the part of the domain
     within r_{i−1} of θ_{i−1}, which is smaller and so allows a larger β_i. Radii, β_i and number of
-    stages are public (:func:`~rashomon_explorer.papers.localisation.plan_iterated`), and every draw
-    is exact, so that the whole is pure DP. The expected excess is of order p²/n² up to logarithms;
-    the plain exponential mechanism has p/n.
-
-    Parameters
-    ----------
-    epsilon : float
-        Privacy cost ε of one model, for all stages together.
-    failure : float, optional
-        Probability with which a stage may exclude the minimiser; by default the best value.
-    n_stages : int, optional
-        By default the number with the smallest bound.
-    sampler : ExactSampler, optional
-
-    Examples
-    --------
-    >>> from rashomon_explorer.papers.localisation import IteratedSampler
-    >>> problem = Problem([[0.5], [-0.5]] * 500, [1, -1] * 500, ridge=0.5)
-    >>> sampler = IteratedSampler(epsilon=8.0)
-    >>> plan = sampler.plan(problem)
-    >>> len(plan.stages), sampler.certificate(problem).epsilon(0.0)
-    (3, 8.0)
-    >>> sampler.draw(problem, np.random.default_rng(0)).shape
-    (2,)
+    stages are public (:func:`plan_iterated`), and every draw is exact, so that the whole is pure
+    DP. The expected excess is of order p²/n² up to logarithms; the plain exponential mechanism has
+    p/n.
     """
 
     name: ClassVar[str] = "iterated"
+    summary: ClassVar[str] = "the last of several exact draws, each near the previous one"
 
-    epsilon: float
-    failure: float | None = None
-    n_stages: int | None = None
-    sampler: ExactSampler = field(default_factory=ExactSampler)
+    @classmethod
+    def stages_for(cls, request: Request) -> LocalisationPlan:
+        """See :func:`plan_iterated`."""
+        return plan_iterated(request.constants, request.domain, epsilon=request.epsilon)
 
-    def plan(self, problem: Problem) -> LocalisationPlan:
-        """Return radii, temperatures, privacy costs and bounds, from public constants only."""
-        return plan_iterated(
-            problem.constants,
-            problem.domain,
-            epsilon=self.epsilon,
-            failure=self.failure,
-            n_stages=self.n_stages,
+    @classmethod
+    def unsuited(cls, request: Request) -> str:
+        """Decline also where one stage is best."""
+        why = super().unsuited(request)
+        if not why and len(_best_stages(request, cls.stages_for)[1].stages) == 1:
+            return "a second draw does not improve the bound at its privacy cost: see unthresholded"
+        return why
+
+    def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+        """See :class:`OneModelMechanism`."""
+        theta = np.zeros(problem.p)
+        for stage in self.settings.stages:
+            theta = draw_near(problem, theta, stage, self.sampler, rng)
+        return theta
+
+
+def _best_stages(
+    request: Request, planned: Callable[[Request], LocalisationPlan]
+) -> tuple[float, LocalisationPlan]:
+    """Best positive ridge, which the mechanism requires, and the stages under it."""
+
+    def made(tried: Request) -> tuple[float, LocalisationPlan | None]:
+        if tried.ridge == 0:
+            return math.inf, None
+        stages = planned(tried)
+        return stages.excess_bound + own_cost(request, tried.ridge), stages
+
+    ridge, best = best_ridged(request, made)
+    assert best is not None  # a positive ridge is always tried, and has a finite bound
+    return ridge, best
+
+
+class IteratedBatches(ExactOneModel):
+    """Draws on disjoint batches, each near the previous one; a record affects one of them."""
+
+    name: ClassVar[str] = "iterated_batches"
+    summary: ClassVar[str] = (
+        "the last of exact draws on disjoint batches, each near the previous one"
+    )
+
+    @classmethod
+    def unsuited(cls, request: Request) -> str:
+        """Decline chunked rows, and settings for which one stage is best."""
+        if request.in_chunks:
+            return "chunked rows are summed, not sampled"
+        why = super().unsuited(request)
+        if not why and len(_best_batches(request)[1].stages) == 1:
+            return "one draw on all rows has at least as good a bound: see unthresholded"
+        return why
+
+    @classmethod
+    def plan_for(cls, request: Request) -> OneModelPlan:
+        """Batches under the best ridge, for new rows."""
+        ridge, planned = _best_batches(request)
+        excess = planned.fitted + own_cost(request, ridge)
+        whole = excess + batch_gap(request, planned.sizes[-1], request.radius)
+        return cls.plan_with(
+            request,
+            planned,
+            proof=f"pure DP of one draw: a record is in one of {len(planned.sizes)} batches",
+            guarantee=if_drawn(pure(request.epsilon)),
+            excess=whole,
+            ridge=ridge,
+            generalisation_gap=_unseen(request, ridge, planned) - whole,
+            beta=planned.stages[0].beta,
         )
 
     def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
-        """Draw one model (p,), rounded to the public grid."""
-        theta = np.zeros(problem.p)
-        for stage in self.plan(problem).stages:
-            theta = draw_near(problem, theta, stage, self.sampler, rng)
-        return to_public_grid(theta)
+        """See :class:`OneModelMechanism`."""
+        return draw_by_batches(problem, self.settings, rng)
 
 
-@dataclass(frozen=True)
-class RegularisedSampler(OneModelSampler):
-    """Draw one model of low population risk for convex losses, with pure DP.
+def _best_batches(request: Request) -> tuple[float, DisjointPlan]:
+    """Best positive ridge for new rows, and the batches under it."""
+
+    def made(tried: Request) -> tuple[float, DisjointPlan | None]:
+        if tried.ridge == 0:
+            return math.inf, None
+        planned = plan_disjoint(tried.constants, tried.domain, epsilon=tried.epsilon)
+        return _unseen(request, tried.ridge, planned), planned
+
+    ridge, best = best_ridged(request, made, every=3)
+    assert best is not None  # a positive ridge is always tried, and has a finite bound
+    return ridge, best
+
+
+def _unseen(request: Request, ridge: float, planned: DisjointPlan) -> float:
+    """Bound on the excess risk over the best model."""
+    strays = min(planned.stable, batch_gap(request, planned.sizes[-1], planned.reach))
+    return planned.fitted + strays + own_cost(request, ridge)
+
+
+class Regularised(ExactOneModel):
+    """One model of low population risk for convex losses, with pure DP.
 
     An exact draw from exp(−β(L + ½m‖θ‖²)) (Theorem E.4 of "On the universality of Langevin
     diffusion for private Euclidean (convex) optimization", submitted to ICLR 2023). m = 2L/(R√n)
     balances the excess due to the ridge and the effect of one row on the draw
-    (:func:`~rashomon_explorer.mechanisms.localisation.output_plan.plan_regularised`).
-
-    Parameters
-    ----------
-    epsilon : float
-        Privacy cost ε of one model.
-    ridge : float, optional
-        m; by default the value with the smallest bound.
-    sampler : ExactSampler, optional
-
-    Examples
-    --------
-    >>> from rashomon_explorer.papers.localisation import RegularisedSampler
-    >>> problem = Problem([[0.5], [-0.5]] * 500, [1, -1] * 500)
-    >>> sampler = RegularisedSampler(epsilon=8.0)
-    >>> sampler.certificate(problem).epsilon(0.0)
-    8.0
-    >>> sampler.draw(problem, np.random.default_rng(0)).shape
-    (2,)
+    (:func:`plan_regularised`). The problem that it draws from has this ridge.
     """
 
     name: ClassVar[str] = "regularised"
+    summary: ClassVar[str] = "an exact draw under a ridge chosen for new rows"
 
-    epsilon: float
-    ridge: float | None = None
-    sampler: ExactSampler = field(default_factory=ExactSampler)
+    @classmethod
+    def unsuited(cls, request: Request) -> str:
+        """Decline losses that have a ridge."""
+        if request.ridge > 0:
+            return "chooses the ridge itself: needs ridge = 0"
+        return super().unsuited(request)
 
-    def plan(self, problem: Problem) -> RegularisedPlan:
-        """Return ridge, temperature and bounds, from public constants only."""
-        return plan_regularised(
-            problem.constants, problem.domain, epsilon=self.epsilon, ridge=self.ridge
+    @classmethod
+    def plan_for(cls, request: Request) -> OneModelPlan:
+        """See :func:`plan_regularised`."""
+        planned = plan_regularised(request.constants, request.domain, epsilon=request.epsilon)
+        return cls.plan_with(
+            request,
+            planned,
+            proof="pure DP, by bounded range",
+            guarantee=if_drawn(planned.guarantee),
+            excess=planned.excess_bound,
+            ridge=planned.ridge,
+            generalisation_gap=planned.population_bound - planned.excess_bound,
+            beta=planned.beta,
+            hit_rate_bound=planned.hit_rate(request.psi),
         )
 
     def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
-        """Draw one model (p,), rounded to the public grid."""
-        plan = self.plan(problem)
-        target = GibbsTarget(RidgedProblem(problem, plan.ridge), plan.beta, psi=0.0)
-        return to_public_grid(first_draw(target, self.sampler, rng))
+        """See :class:`OneModelMechanism`."""
+        return first_draw(GibbsTarget(problem, self.settings.beta, psi=0.0), self.sampler, rng)
 
 
 class RidgedProblem(Problem):
@@ -323,165 +689,3 @@ def with_ridge(constants: Constants, domain: Domain, ridge: float) -> Constants:
         M=constants.M + ridge,
         m=constants.m + ridge,
     )
-
-
-@dataclass(frozen=True)
-class Iterated:
-    """Exponential mechanisms on successively smaller sets; pure DP."""
-
-    name: ClassVar[str] = "iterated"
-    model: ClassVar[str] = "the last of several exact draws, each near the previous one"
-
-    def offer(self, request: Request) -> ModelOffer:
-        """See :class:`Method`."""
-        ridge, bought = best_localised(
-            request, lambda one: plan_iterated(one.constants, one.domain, epsilon=one.epsilon)
-        )
-        if len(bought.stages) == 1:
-            return declined(
-                self, "a second draw does not improve the bound at its privacy cost: see gibbs"
-            )
-        return offered_localised(self, request, ridge, bought)
-
-    def draw(self, problem: Problem, offer: ModelOffer, rng: np.random.Generator) -> FloatArray:
-        """See :class:`Method`."""
-        return IteratedSampler(offer.settings.epsilon).draw(problem, rng)
-
-
-@dataclass(frozen=True)
-class IteratedBatches:
-    """Draws on disjoint batches, each near the previous one; a record affects one of them."""
-
-    name: ClassVar[str] = "iterated_batches"
-    model: ClassVar[str] = "the last of exact draws on disjoint batches, each near the previous one"
-
-    def offer(self, request: Request) -> ModelOffer:
-        """See :class:`Method`."""
-
-        def made(tried: Request) -> tuple[float, DisjointPlan | None]:
-            if tried.ridge == 0:
-                return math.inf, None
-            bought = plan_disjoint(tried.constants, tried.domain, epsilon=tried.epsilon)
-            return _unseen(request, tried.ridge, bought), bought
-
-        ridge, bought = best_ridged(request, made, every=3)
-        assert bought is not None  # a positive ridge is always tried, and has a finite bound
-        if len(bought.stages) == 1:
-            return declined(self, "one draw on all rows has at least as good a bound: see gibbs")
-        last = bought.sizes[-1]
-        excess = bought.fitted + own_cost(request, ridge)
-        return ModelOffer(
-            self.name,
-            self.model,
-            f"pure DP of one draw: a record is in one of {len(bought.sizes)} batches",
-            guarantee=if_drawn(pure(request.epsilon)),
-            excess=excess + batch_gap(request, last, request.radius),
-            unseen=_unseen(request, ridge, bought),
-            ridge=ridge,
-            settings=bought,
-            may_give_up=True,
-            picks_rows=True,
-        )
-
-    def draw(self, problem: Problem, offer: ModelOffer, rng: np.random.Generator) -> FloatArray:
-        """See :class:`Method`."""
-        return draw_by_batches(problem, offer.settings, rng)
-
-
-def _unseen(request: Request, ridge: float, bought: DisjointPlan) -> float:
-    """Bound on the excess risk over the best model."""
-    strays = min(bought.stable, batch_gap(request, bought.sizes[-1], bought.reach))
-    return bought.fitted + strays + own_cost(request, ridge)
-
-
-OneModelPlan = LocalisationPlan | RegularisedPlan
-
-
-class OneModelMechanism(Mechanism):
-    """A mechanism planned for one draw; the privacy costs of several draws add up."""
-
-    instead: ClassVar[str] = ""
-    uniform: ClassVar[bool] = False
-
-    def plan(self, request: Request) -> OneModelPlan:
-        """Plan of one draw, at an equal share of ε."""
-        raise NotImplementedError
-
-    def offer(self, request: Request) -> Offer:
-        """See :class:`Mechanism`."""
-        why = self.why_not(request)
-        if why:
-            return offers.declined(self, why)
-        one = self.plan(request)
-        return Offer(
-            self.name,
-            self.draws,
-            uniform=self.uniform,
-            why=self.why(one),
-            plan=one,
-            beta=one.beta,
-            hit_rate=one.hit_rate(request.psi),
-            excess=one.excess_bound,
-            guarantee=compose([one.guarantee] * request.n_draws),
-        )
-
-    def why_not(self, request: Request) -> str:
-        """Reason why it does not apply; empty if it applies."""
-        return "" if request.ridge > 0 else "needs ridge > 0"
-
-    def why(self, one: OneModelPlan) -> str:
-        """Reason why it applies."""
-        return "pure DP"
-
-
-class Localisation(OneModelMechanism):
-    """Output perturbation, then an exponential mechanism near its result."""
-
-    name: ClassVar[str] = "localisation"
-    draws: ClassVar[str] = "an exact draw near a noisy minimiser"
-
-    def plan(self, request: Request) -> LocalisationPlan:
-        """See :class:`Mechanism`."""
-        return plan_perturbed(request.constants, request.domain, epsilon=_share(request))
-
-
-class IteratedMechanism(OneModelMechanism):
-    """Exponential mechanisms on successively smaller sets; the last draw is the model."""
-
-    name: ClassVar[str] = "iterated"
-    draws: ClassVar[str] = "the last of several exact draws, each near the previous one"
-
-    def plan(self, request: Request) -> LocalisationPlan:
-        """See :class:`Mechanism`."""
-        return plan_iterated(request.constants, request.domain, epsilon=_share(request))
-
-    def why_not(self, request: Request) -> str:
-        """Decline also if one stage is optimal: this equals "unthresholded" at a higher cost."""
-        why = super().why_not(request)
-        if not why and len(self.plan(request).stages) == 1:
-            return "a second draw does not improve the bound at its privacy cost: see unthresholded"
-        return why
-
-
-class RegularisedMechanism(OneModelMechanism):
-    """The exponential mechanism with an added ridge, for losses without a ridge."""
-
-    name: ClassVar[str] = "regularised"
-    draws: ClassVar[str] = "an exact draw under a ridge that serves new rows"
-
-    def plan(self, request: Request) -> RegularisedPlan:
-        """See :class:`Mechanism`."""
-        return plan_regularised(request.constants, request.domain, epsilon=_share(request))
-
-    def why_not(self, request: Request) -> str:
-        """Decline if the loss already has a ridge."""
-        return "chooses the ridge itself: needs ridge = 0" if request.ridge > 0 else ""
-
-    def why(self, one: OneModelPlan) -> str:
-        """State the bound on the mean excess on new rows."""
-        assert isinstance(one, RegularisedPlan)
-        return f"pure DP; mean excess on new rows at most {rounded_up(one.population_bound)}"
-
-
-def _share(request: Request) -> float:
-    return request.epsilon / request.n_draws

@@ -12,8 +12,10 @@ import numpy as np
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer._utils.validation import check_count
+from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.samplers.base import Batch, Traits
+from rashomon_explorer.mechanisms.planning.planner import plan
+from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.notions import no_guarantee
@@ -23,7 +25,7 @@ _GAIN = 0.6  # adaptation decays by this power of the step: divergent sum, summa
 
 
 @dataclass(frozen=True)
-class MalaSampler:
+class MalaSampler(Mechanism):
     """Markov chains with the target, hard or smooth, as stationary distribution on its domain.
 
     A proposal u' = u − ½h²∇E(u) + hξ, ξ standard normal, E = −log density in coordinates
@@ -33,12 +35,13 @@ class MalaSampler:
     """
 
     name: ClassVar[str] = "mala"
+    summary: ClassVar[str] = "a state of a Metropolis-adjusted Langevin chain, for the curator only"
 
     n_chains: int = 64
     burn_in: int | None = None
     thin: int | None = None
 
-    traits: ClassVar[Traits] = Traits(n_chains=n_chains, mechanism="exact", curator_only=True)
+    traits: ClassVar[Traits] = Traits(n_chains=n_chains, curator_only=True)
 
     def __post_init__(self) -> None:
         """Raise if a setting is out of range."""
@@ -47,6 +50,11 @@ class MalaSampler:
             check_count(thin=self.thin)
         if self.burn_in is not None and self.burn_in < 0:
             raise ValueError(f"burn_in must be at least 0, got {self.burn_in!r}")
+
+    @classmethod
+    def plan_for(cls, request: Request) -> Plan:
+        """Plan the law of exact draws, which the chains approach."""
+        return plan(**request.numbers)
 
     @classmethod
     def for_plan(

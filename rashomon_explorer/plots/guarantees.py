@@ -18,7 +18,7 @@ from rashomon_explorer.mechanisms.bounds import (
 )
 from rashomon_explorer.mechanisms.bounds.law import ExcessLaw, quadratic_law
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
+from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
 from rashomon_explorer.plots.registry import BOTH, LINEAR, FigureSpec
 from rashomon_explorer.plots.text import (
     at_least,
@@ -157,7 +157,7 @@ def _found(models: RashomonSet, promise: ExcessLaw) -> list[str]:
         f"in the set {percent(models.share_within(models.plan.psi))}, guaranteed {promised}",
         f"mean excess {number(float(models.excess.mean()))}, guaranteed {at_most(promise.mean)}",
     ]
-    known = sampler_traits(models.mechanism)
+    known = mechanism_traits(models.mechanism)
     if not known.planned_law:
         words.append(known.unplanned or f"guaranteed for exact draws, not for {models.mechanism}")
     return words

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer.mechanisms.planning.advice import plan_at_epsilon
-from rashomon_explorer.mechanisms.planning.offers import Offer, Request
 from rashomon_explorer.mechanisms.planning.options import plan_candidates
 from rashomon_explorer.mechanisms.planning.plan import Plan, PublicLaw
 from rashomon_explorer.mechanisms.planning.pricing import draws_guarantee as priced
@@ -21,7 +20,7 @@ from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
-from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
+from rashomon_explorer.mechanisms.request import Offer, Request
 from rashomon_explorer.plots.registry import BOTH, FigureSpec
 from rashomon_explorer.plots.text import at_least, at_most, cost_text, plural
 from rashomon_explorer.plots.theme import BLUE, CATEGORIES, new_figure
@@ -207,18 +206,18 @@ def _one_by_one(planned: Plan, count: int) -> pd.DataFrame:
 def _at_prices(planned: Plan, prices: Sequence[float], count: int) -> list[float]:
     """Guarantee at each privacy cost by new plans; empty for unknown mechanisms."""
     law = PublicLaw.of(planned)
-    way = sampler_traits(planned.mechanism).mechanism if planned.mechanism else ""
-    if law is None or way not in MECHANISMS:
+    if law is None or planned.mechanism not in MECHANISMS:
         return []
     asked = {name: getattr(planned, name) for name in ("psi", "delta", "ledger")}
     one = Request(**{**vars(law), **asked, "epsilon": LEAST_PRICE, "n_draws": count})
-    return _promises(way, one, tuple(prices))
+    return _promises(planned.mechanism, one, tuple(prices))
 
 
 @lru_cache(maxsize=256)  # independent of the plan's own cost
-def _promises(way: str, one: Request, prices: tuple[float, ...]) -> list[float]:
+def _promises(mechanism: str, one: Request, prices: tuple[float, ...]) -> list[float]:
     with suppress_weak_warnings():
-        return [_promise(MECHANISMS[way].plan(replace(one, epsilon=cost))) for cost in prices]
+        plans = (MECHANISMS[mechanism].plan_for(replace(one, epsilon=cost)) for cost in prices)
+        return [_promise(planned) for planned in plans]
 
 
 def _frame(count: int, prices: ArrayLike, promises: ArrayLike) -> pd.DataFrame:
@@ -283,7 +282,7 @@ def options_table(planned: Plan) -> pd.DataFrame:
     rows = [
         {
             "way": offer.name.replace("_", " ") + ", this plan" * (offer.plan == planned),
-            "a draw is": offer.draws,
+            "a draw is": offer.summary,
             "within ψ": _guaranteed_share(offer),
             "those within": "uniform on the set" if offer.uniform else "crowd near the best model",
             "price": cost_text(offer.guarantee.epsilon(planned.delta)) if offer.guarantee else "–",

@@ -11,7 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rashomon_explorer.measures.decomposition.estimates import hit_interval
-from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
+from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
 from rashomon_explorer.plots.bars import add_bars, row_axis
 from rashomon_explorer.plots.registry import BOTH, TREES, FigureSpec
 from rashomon_explorer.plots.text import (
@@ -272,7 +272,7 @@ def tree_use_table(models: PredictorSet | ReleasedTrees) -> pd.DataFrame:
             "first": pd.Series({words: first.get(words, 0) for words in counts}, dtype=int),
         }
     )
-    if models.as_drawn and sampler_traits(models.mechanism).independent and len(trees) > 1:
+    if models.as_drawn and mechanism_traits(models.mechanism).independent and len(trees) > 1:
         ends = [hit_interval(k, len(trees), _CONFIDENCE) for k in table["trees"].tolist()]
         table["low"], table["high"] = [one.low for one in ends], [one.high for one in ends]
     return table.rename_axis("question").sort_values("trees", ascending=False, kind="stable")

@@ -63,6 +63,7 @@ def _plan_types() -> dict[str, type[Plan]]:
     from rashomon_explorer.mechanisms.ellipsoid.plan import EllipsoidPlan
     from rashomon_explorer.mechanisms.langevin.plan import ClippedPathPlan, PathPlan
     from rashomon_explorer.mechanisms.objective_perturbation.plan import ObjectivePerturbationPlan
+    from rashomon_explorer.mechanisms.one_model import OneModelPlan
     from rashomon_explorer.mechanisms.planning.plan import Plan
 
     kinds: tuple[type[Plan], ...] = (
@@ -72,14 +73,16 @@ def _plan_types() -> dict[str, type[Plan]]:
         ObjectivePerturbationPlan,
         EllipsoidPlan,
         EllipsoidExactPlan,
+        OneModelPlan,
     )
     return {kind.__name__: kind for kind in kinds}
 
 
 def plan_values(plan: Plan) -> Values:
     """Fields of a plan, with its type."""
-    # Its options follow from the other fields.
-    plain = _plain_values(replace(plan, options=()), without="options")
+    # Its options and a mechanism's settings follow from the other fields.
+    changed: Values = {"settings": None} if hasattr(plan, "settings") else {}
+    plain = _plain_values(replace(plan, options=(), **changed), without="options")
     plain["sampler"] = plain.pop("mechanism")  # the key in files
     return {**plain, "type": type(plan).__name__}
 

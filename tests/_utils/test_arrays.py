@@ -27,9 +27,9 @@ from rashomon_explorer._utils.arrays import (
     to_host,
 )
 from rashomon_explorer.exceptions import LedgerWarning
+from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import gdp
@@ -191,9 +191,8 @@ METHODS = {
     "langevin_average": "logistic",
     "noisy_descent": "logistic",
     "noisy_sgd": "hinge",
-    "iterated": "logistic",
     "localised_gaussian": "logistic",
-    "gibbs": "logistic",
+    "unthresholded": "logistic",
     "last_iterate": "logistic",
 }
 

@@ -6,15 +6,10 @@ from rashomon_explorer._utils.lazy import LazyRegistry
 def test_a_string_is_imported_when_it_is_read() -> None:
     registry: LazyRegistry[type] = LazyRegistry({"a": int, "b": "collections:OrderedDict"})
     assert list(registry) == ["a", "b"] and len(registry) == 2
-    assert registry.compared() == {"a": int}
+    assert registry.eager() == {"a": int}
     assert registry["b"].__name__ == "OrderedDict"
     # What was read stays one that nobody takes unasked.
-    assert list(registry.compared()) == ["a"] and list(registry.named_only()) == ["b"]
-
-
-def test_instances_are_made_once() -> None:
-    registry: LazyRegistry[object] = LazyRegistry({"a": "collections:Counter"}, instances=True)
-    assert registry["a"] == {} and registry["a"] is registry["a"]
+    assert list(registry.eager()) == ["a"] and list(registry.named_only()) == ["b"]
 
 
 def test_entries_can_be_replaced_and_deleted() -> None:

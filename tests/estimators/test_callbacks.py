@@ -12,9 +12,9 @@ from sklearn.base import BaseEstimator
 from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import FitError
-from rashomon_explorer.mechanisms.samplers.base import Batch
+from rashomon_explorer.mechanisms.base import Batch
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
-from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS
 
 Estimator = RashomonClassifier | RashomonRegressor
 
@@ -122,7 +122,7 @@ class TestDraws:
         labels: FloatArray,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setitem(SAMPLERS, "exact", Refusing)
+        monkeypatch.setitem(MECHANISMS, "exact", Refusing)
         watcher = Watcher()
         model = (
             kind(n_draws=4, epsilon=20.0, mechanism="exact").set_callbacks(watcher).fit(X, labels)
@@ -140,7 +140,7 @@ class TestDraws:
         tmp_path: Path,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setitem(SAMPLERS, "exact", Refusing)
+        monkeypatch.setitem(MECHANISMS, "exact", Refusing)
         path = tmp_path / "data.ledger"
         Ledger.create(path)
         watcher = Watcher(stop_at=2, task="proposals")
@@ -160,7 +160,7 @@ class TestDraws:
         labels: FloatArray,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setitem(SAMPLERS, "exact", Refusing)
+        monkeypatch.setitem(MECHANISMS, "exact", Refusing)
         watcher = Watcher(stop_at=4, task="proposals")
         model = (
             kind(n_draws=50, epsilon=20.0, mechanism="exact").set_callbacks(watcher).fit(X, labels)

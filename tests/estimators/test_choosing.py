@@ -10,20 +10,19 @@ from scipy.stats import gamma
 
 from rashomon_explorer import Ledger, RashomonClassifier
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.estimators.feasibility import is_hopeless
-from rashomon_explorer.estimators.rashomon import select_mechanism  # the one that estimators ask
-from rashomon_explorer.estimators.selection import plan_named
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms.planning.offers import Request, declined
+from rashomon_explorer.mechanisms.planning import select as selection
 from rashomon_explorer.mechanisms.planning.options import cost, guarantees_the_set, resolve_auto
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.registry import (
     MECHANISMS,
-    ObjectivePerturbationMechanism,
+    mechanism_traits,
 )
+from rashomon_explorer.mechanisms.planning.select import select
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.planning.weakness import WEAK_HIT_RATE
-from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS, sampler_traits
+from rashomon_explorer.mechanisms.request import Request
+from rashomon_explorer.mechanisms.samplers.feasibility import is_hopeless
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from tests.crossing import crossed
 
@@ -32,7 +31,7 @@ BUDGET = {"radius": 4.0, "row_norm": 1.5, "epsilon": 4.0, "delta": 1e-6}
 
 
 def ask(**changed: Any) -> Any:
-    return select_mechanism(**{**LENDING, **BUDGET, "n_draws": 3, **changed})
+    return select(**{**LENDING, **BUDGET, "n_draws": 3, **changed})
 
 
 def test_many_models_are_drawn_uniformly_where_most_are_promised_to_hit() -> None:
@@ -56,8 +55,7 @@ def test_no_other_way_promises_more_of_what_was_asked_for(draws: int, epsilon: f
         assert bought.hit_rate_bound >= max(offer.hit_rate for offer in others) - 0.01
     else:
         costs = {offer.name: cost(offer.name, offer.plan) for offer in others}
-        taken = sampler_traits(bought.mechanism).mechanism
-        assert costs[taken] <= 1.06 * min(costs.values())
+        assert costs[bought.mechanism] <= 1.06 * min(costs.values())
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
@@ -68,11 +66,9 @@ def test_each_way_is_completed_by_the_rule_before_they_are_compared(
 ) -> None:
     open_ = {"radius": "auto", "ridge": "auto", "n_draws": "auto"}
     asked = {**LENDING, "n": n, "p": p, **BUDGET, "epsilon": epsilon, **open_}
-    bought = select_mechanism(**asked)
-    mechanism = sampler_traits(bought.mechanism).mechanism
-    if mechanism == "exact_best":
-        mechanism, asked = "exact", {**asked, "ridge": 0.0}
-    if mechanism == "unthresholded":
+    bought = select(**asked)
+    mechanism = bought.mechanism
+    if mechanism_traits(mechanism).may_give_up:
         asked = {**asked, "ridge": 0.0}
     settled = resolve_auto(mechanism, **asked)
     assert (bought.radius, bought.n_draws) == (settled.radius, settled.n_draws)
@@ -88,7 +84,7 @@ def test_each_way_is_completed_by_the_rule_before_they_are_compared(
 def test_fewer_than_five_models_are_no_set() -> None:
     """Two may be promised in a smaller ball; one good model is better."""
     asked = {**LENDING, **BUDGET, "delta": 0.0, "radius": "auto", "n_draws": "auto"}
-    counts = {select_mechanism(**{**asked, "epsilon": e}).n_draws for e in (1.0, 2.0, 3.0)}
+    counts = {select(**{**asked, "epsilon": e}).n_draws for e in (1.0, 2.0, 3.0)}
     assert counts <= {1, 5, 10, 20}
 
 
@@ -108,7 +104,7 @@ def test_one_model_is_asked_of_a_law_without_a_threshold() -> None:
 def test_options_show_what_was_passed_over_and_why() -> None:
     bought = ask(delta=0.0)
     declined = [offer for offer in bought.options if not offer.applies]
-    assert len(bought.options) == sum(kind.traits.weighed for kind in SAMPLERS.values())
+    assert len(bought.options) == sum(kind.traits.compared for kind in MECHANISMS.values())
     assert any(offer.why == "needs delta > 0" for offer in declined)
 
 
@@ -117,8 +113,8 @@ def test_what_may_give_up_is_not_taken_where_simulated_rows_say_that_it_does(
 ) -> None:
     _nothing_comes(monkeypatch)
     bought = ask(epsilon=3.99)
-    select_mechanism.cache_clear()
-    assert not sampler_traits(bought.mechanism).may_give_up
+    selection._best.cache_clear()
+    assert not mechanism_traits(bought.mechanism).may_give_up
 
 
 def test_nothing_is_charged_for_ways_that_are_all_hopeless(
@@ -131,7 +127,7 @@ def test_nothing_is_charged_for_ways_that_are_all_hopeless(
     model = RashomonClassifier(epsilon=3.98, delta=0.0, classes=[0, 1], ledger=ledger)
     with pytest.raises(SamplerError, match=r"nothing was charged.*use less.*mechanism=\"exact\""):
         model.fit(X, y)
-    select_mechanism.cache_clear()
+    selection._best.cache_clear()
     assert ledger.entries() == []
 
 
@@ -156,8 +152,8 @@ def test_draws_at_psi_zero_keep_the_psi_of_the_set(name: str, tmp_path: Path) ->
     models = model.rashomon_set_
     assert models.psi == model.plan_.psi == 0.05
     assert model.plan_.drawn_psi == 0
-    assert sampler_traits(name).planned_law == (name == "unthresholded")
-    assert not sampler_traits(name).uniform_on
+    assert mechanism_traits(name).planned_law == (name == "unthresholded")
+    assert not mechanism_traits(name).uniform_on
     models.save(tmp_path / "set.npz")
     assert type(models).load(tmp_path / "set.npz").plan == model.plan_
 
@@ -172,16 +168,15 @@ def test_draws_at_psi_zero_are_those_of_the_law_at_psi_zero() -> None:
 
 def _nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     told = "Draws did not come: use less."
-    known = select_mechanism.__wrapped__.__globals__
-    monkeypatch.setitem(known, "infeasibility_message", lambda planned: told)
-    monkeypatch.setitem(known, "is_hopeless", lambda planned: True)
-    select_mechanism.cache_clear()
+    monkeypatch.setattr(selection, "infeasibility_message", lambda planned: told)
+    monkeypatch.setattr(selection, "is_hopeless", lambda planned: True)
+    selection._best.cache_clear()
 
 
 def _no_tilt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        ObjectivePerturbationMechanism, "offer", lambda self, request: declined(self, "not here")
-    )
+    for name in ("objective_perturbation", "output_perturbation"):
+        kind = MECHANISMS[name]
+        monkeypatch.setattr(kind, "offer", lambda request, kind=kind: kind.declined("not here"))
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -192,7 +187,7 @@ def test_one_model_is_never_asked_of_a_way_that_may_refuse(n: int, p: int, class
     asked = {"psi": 0.02, "loss": loss, "radius": "auto", "ridge": "auto", "row_norm": 2.2}
     for epsilon in (0.01, 1.0, 20.0):
         budget = {"epsilon": epsilon, "delta": 0.0, "n_draws": 1}
-        bought = select_mechanism(n=n, p=p * (classes - 1), **asked, **budget)
+        bought = select(n=n, p=p * (classes - 1), **asked, **budget)
         assert bought.mechanism == "objective_perturbation"
         assert bought.why.endswith("it never gives up")
         assert bought.guarantee.epsilon(0.0) <= epsilon
@@ -214,9 +209,9 @@ def _rows() -> tuple[FloatArray, Any]:
 
 def test_giving_up_on_draws_at_psi_zero_is_as_likely_as_of_that_law() -> None:
     rows = {"n": 50_000, "p": 4, "loss": "logistic", "ridge": 0.0, **BUDGET, "n_draws": 5}
-    known = SAMPLERS["unthresholded"](patience=200_000, spread=0.5)
-    crowded = MECHANISMS["unthresholded"].plan(Request(psi=0.5, **rows))
-    plain = MECHANISMS["exact"].plan(Request(psi=0.0, **rows))
+    known = MECHANISMS["unthresholded"](patience=200_000, spread=0.5)
+    crowded = MECHANISMS["unthresholded"].plan_for(Request(psi=0.5, **rows))
+    plain = MECHANISMS["exact"].plan_for(Request(psi=0.0, **rows))
     assert known.giving_up(crowded) == known.giving_up(plain)
     assert known.giving_up(plain) > known.giving_up(replace(plain, psi=0.5))
 
@@ -224,11 +219,11 @@ def test_giving_up_on_draws_at_psi_zero_is_as_likely_as_of_that_law() -> None:
 @pytest.mark.parametrize("psi", [0.005, 0.02])
 def test_what_is_promised_of_draws_at_psi_zero_is_a_gamma_law(psi: float) -> None:
     asked = {**LENDING, "psi": psi}
-    bought = MECHANISMS["unthresholded"].plan(Request(**asked, **BUDGET, n_draws=3))
+    bought = MECHANISMS["unthresholded"].plan_for(Request(**asked, **BUDGET, n_draws=3))
     assert bought.hit_rate_bound == pytest.approx(gamma(bought.p).cdf(bought.beta * psi), rel=1e-9)
     assert bought.at(bought.eta)[1] == pytest.approx(bought.hit_rate_bound)
     asked = {**LENDING, "psi": psi, "ridge": 0.1}
-    path = MECHANISMS["path_average"].plan(Request(**asked, **BUDGET, n_draws=3))
+    path = MECHANISMS["langevin_average"].plan_for(Request(**asked, **BUDGET, n_draws=3))
     assert path.hit_rate_bound == pytest.approx(max(0, 1 - path.excess_bound / psi))
 
 
@@ -252,19 +247,21 @@ def test_uniform_draws_of_the_set_have_a_ball_of_their_own(
 ) -> None:
     budget = {"epsilon": epsilon, "delta": delta, "n_draws": n_draws}
     asked = {"n": n, "p": 25, "psi": 0.02, "loss": "logistic", **OPEN, **budget}
-    planned = plan_named("hit_and_run", **asked)
+    planned = select(mechanism="hit_and_run", **asked)
     assert (planned.radius, planned.ridge) == (160.0, 0.0)
-    given = plan_named("hit_and_run", **{**asked, "radius": 3.0, "ridge": 0.25})
+    given = select(mechanism="hit_and_run", **{**asked, "radius": 3.0, "ridge": 0.25})
     assert (given.radius, given.ridge) == (3.0, 0.25)
 
 
-@pytest.mark.parametrize("mechanism", SAMPLERS)
+@pytest.mark.parametrize(
+    "mechanism", [name for name, kind in MECHANISMS.items() if not kind.traits.one_model]
+)
 @pytest.mark.parametrize("given", [{"n": 6_000, "p": 24}, {"n": 50_000, "p": 11, "epsilon": 8.0}])
 def test_a_ridge_comes_unasked_to_no_named_sampler(mechanism: str, given: dict[str, Any]) -> None:
     asked = {"psi": 0.02, "loss": "logistic", **OPEN, "epsilon": 1.0, "delta": 1e-6, "n_draws": 20}
     asked |= given
-    assert plan_named(mechanism, **asked).ridge == 0
-    assert plan_named(mechanism, **{**asked, "ridge": 0.01}).ridge == 0.01
+    assert select(mechanism=mechanism, **asked).ridge == 0
+    assert select(mechanism=mechanism, **{**asked, "ridge": 0.01}).ridge == 0.01
 
 
 def test_the_rule_by_itself_takes_a_ridge_for_draws_without_a_threshold() -> None:

@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 
 from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
-from rashomon_explorer.exceptions import BudgetExceededError, WeakGuaranteeWarning
+from rashomon_explorer.exceptions import BudgetExceededError, SamplerError, WeakGuaranteeWarning
 from rashomon_explorer.measures.ranges import (
     exact_coefficient_ranges,
     released_flips,
@@ -66,7 +66,7 @@ def test_a_ledger_is_charged_once_whatever_the_number_of_draws(count: int, tmp_p
 
 def test_nothing_is_read_or_charged_where_the_ellipsoid_cannot_be(tmp_path: Path):
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=1.0)
-    with pytest.raises(ValueError, match="delta must be"):
+    with pytest.raises(SamplerError, match="needs delta > 0"):
         RashomonClassifier(**SETTINGS, delta=0.0, ledger=ledger, classes=[0, 1]).fit(X, Y)
     assert ledger.spent() == 0
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
-from rashomon_explorer.estimators.rashomon import select_mechanism
 from rashomon_explorer.measures.ranges import released_ranges
 from rashomon_explorer.mechanisms.ellipsoid.exact_plan import EllipsoidExactPlan
+from rashomon_explorer.mechanisms.planning.select import select
 from rashomon_explorer.report import curator_report, release_report
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
 
@@ -71,7 +71,7 @@ def test_copies_and_reports_hold_plan_and_ellipsoid(fitted, tmp_path: Path) -> N
 def test_it_is_weighed_and_not_taken_before_a_way_that_always_answers() -> None:
     rows = {"n": 48_842, "p": 92, "psi": 0.02, "loss": "logistic", "ridge": 0.003}
     budget = {"radius": 8.0, "row_norm": 2**0.5, "epsilon": 1.0, "delta": 1e-6}
-    bought = select_mechanism(**rows, **budget, n_draws=20)
+    bought = select(**rows, **budget, n_draws=20)
     names = [offer.name for offer in bought.options]
     assert bought.mechanism == "ellipsoid"
     assert names.index("ellipsoid") < names.index("ellipsoid_exact")

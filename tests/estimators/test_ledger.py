@@ -15,9 +15,9 @@ from rashomon_explorer.exceptions import (
     LedgerWarning,
     SamplerError,
 )
-from rashomon_explorer.mechanisms.samplers.base import Batch
+from rashomon_explorer.mechanisms.base import Batch
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
-from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS
 
 Estimator = RashomonClassifier | RashomonRegressor
 
@@ -48,7 +48,7 @@ class TestCharge:
                 yield Batch(batch.theta[:, :1], batch.losses[:1], batch.evaluated)
                 raise SamplerError("out of luck")
 
-        monkeypatch.setitem(SAMPLERS, "exact", Failing)
+        monkeypatch.setitem(MECHANISMS, "exact", Failing)
         Ledger.create(path)
         with pytest.raises(FitError) as caught:
             kind(n_draws=2, ledger=path, mechanism="exact").fit(X, labels)

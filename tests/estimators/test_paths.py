@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
+from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.langevin.plan import PathPlan
 from rashomon_explorer.mechanisms.langevin.sampler import PlannedPath
 
@@ -45,7 +46,7 @@ def test_pure_privacy_is_refused_before_anything_is_spent(tmp_path):
     X, score = rows(50)
     ledger = Ledger.create(tmp_path / "paths.ledger", epsilon=2.0, delta=1e-6)
     clf = RashomonClassifier(mechanism="langevin", delta=0.0, classes=[0, 1], ledger=ledger)
-    with pytest.raises(ValueError, match=r"delta must be in \(0, 1\)"):
+    with pytest.raises(SamplerError, match="needs delta > 0"):
         clf.fit(X, score > 0)
     assert ledger.entries() == []
 

@@ -6,11 +6,11 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from rashomon_explorer.mechanisms.localisation.output_plan import plan_noisy_minimiser
 from rashomon_explorer.mechanisms.objective_perturbation.accounting import (
     perturbed_delta,
     plan_perturbed_objective,
 )
+from rashomon_explorer.mechanisms.one_model import plan_noisy_minimiser
 from rashomon_explorer.privacy.conversions import gdp_mu
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball

@@ -12,15 +12,19 @@ from rashomon_explorer.mechanisms.certificates.sensitivity import (
     data_slope,
     local_constants,
 )
-from rashomon_explorer.mechanisms.localisation.output_plan import plan_regularised
-from rashomon_explorer.mechanisms.localisation.plan import plan_perturbed, solver_distance
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.pricing import (
     affordable_draws,
     affordable_eta,
     draws_guarantee,
 )
-from rashomon_explorer.papers.localisation import plan_iterated, with_ridge
+from rashomon_explorer.papers.localisation import (
+    plan_iterated,
+    plan_perturbed,
+    plan_regularised,
+    solver_distance,
+    with_ridge,
+)
 from rashomon_explorer.privacy.conversions import zcdp_epsilon
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball

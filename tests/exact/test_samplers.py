@@ -5,9 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from rashomon_explorer.mechanisms.certificates.sensitivity import solver_distance
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
-from rashomon_explorer.mechanisms.localisation.plan import solver_distance
-from rashomon_explorer.mechanisms.localisation.sampler import OutputPerturbationSampler
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler, IntegerLaw
@@ -15,6 +14,7 @@ from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers.grid_walk import CubeWalk, GridWalkSampler, Mixing
 from rashomon_explorer.problem.problem import Problem
 from tests.exact.conftest import exactly
+from tests.papers.by_hand import localised
 
 BOUGHT = plan(1000, 2, 0.02, radius=2.0, row_norm=1.0, epsilon=1.2, n_draws=4)
 
@@ -77,9 +77,9 @@ class Recorded:
 
 def test_the_noise_on_a_minimiser_has_the_planned_length():
     problem = posed(ridge=0.5)
-    sampler = OutputPerturbationSampler(epsilon=40.0, failure=1e-3)
+    sampler = localised(epsilon=40.0, failure=1e-3)
     bought = sampler.plan(problem)
-    noisy = sampler.noisy_minimiser(problem, bought, Recorded())
+    noisy = sampler.mechanism(problem).noisy_minimiser(problem, Recorded())
     known = problem.minimum.theta
     # Gamma(p) times σ in a uniform direction; the solver is within its paid distance.
     length = bought.noise_scale * 2

@@ -43,7 +43,7 @@ def test_the_result_and_its_bundle(page):
     made, shown = page.state.one_model, page.one_panel.result.value
     assert page.state.page == "release" and made.mechanism == page.state.one_plan.mechanism
     assert made.why in shown and page.session.rows.columns[0] in shown
-    assert {name for name, _ in made.others} >= {"gibbs", "output_perturbation"}
+    assert {name for name, _ in made.others} >= {"unthresholded", "output_perturbation"}
     archive = zipfile.ZipFile(io.BytesIO(page.one_panel.bundle.fetch().content))
     held = {name: archive.read(name) for name in archive.namelist()}
     assert json.loads(held["model.json"])["columns"] == list(page.rows.columns)

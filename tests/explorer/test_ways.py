@@ -9,14 +9,14 @@ from rashomon_explorer.explorer.account import read_account
 from rashomon_explorer.explorer.panels.settings import MECHANISM_LABELS
 from rashomon_explorer.mechanisms.langevin.plan import plan_path
 from rashomon_explorer.mechanisms.planning.options import AUTO
-from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS
+from rashomon_explorer.mechanisms.planning.registry import OF_SEVERAL_MODELS
 from rashomon_explorer.privacy import Ledger, bounded_range
 
 RULE = {"radius": AUTO, "ridge": AUTO, "n_draws": AUTO}
 
 
 def test_every_sampler_is_offered_in_words():
-    assert set(MECHANISM_LABELS) == {AUTO, *SAMPLERS}
+    assert set(MECHANISM_LABELS) == {AUTO, *OF_SEVERAL_MODELS}
 
 
 def test_a_large_table_opens_with_many_and_a_small_one_with_one_good_model(

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import kstest
 
 from rashomon_explorer import RashomonClassifier, load_dataset
+from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.bounds.hit_rate import guaranteed_hit_rate
-from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget

@@ -12,18 +12,20 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import gamma
 
+from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
-from rashomon_explorer.mechanisms.localisation.plan import plan_perturbed
-from rashomon_explorer.mechanisms.localisation.sampler import OutputPerturbationSampler
 from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.papers.localisation import IteratedSampler, RegularisedSampler, plan_iterated
+from rashomon_explorer.papers.localisation import (
+    plan_iterated,
+    plan_perturbed,
+)
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
 from rashomon_explorer.problem.problem import Problem
+from tests.papers.by_hand import iterated, localised, regularised
 
 pytestmark = pytest.mark.law
 
@@ -144,8 +146,8 @@ def test_localisation_promises_p_squared_over_n_squared(make, setting, rows):
 @pytest.mark.parametrize(
     "sampler",
     [
-        IteratedSampler(epsilon=16.0, failure=1e-3, n_stages=5),
-        OutputPerturbationSampler(epsilon=16.0, failure=1e-3),
+        iterated(epsilon=16.0, failure=1e-3, n_stages=5),
+        localised(epsilon=16.0, failure=1e-3),
     ],
     ids=lambda sampler: sampler.name,
 )
@@ -190,7 +192,7 @@ def test_output_perturbation_pays_p_squared():
 def population_risk(n, epsilon, repeats=100, advantage=1.5):
     """Mean population excess where ±1 labels have mean advantage/√n: the hardest for their n."""
     labels, rng = np.random.default_rng(0), np.random.default_rng(1)
-    mean, sampler, risks = advantage / math.sqrt(n), RegularisedSampler(epsilon=epsilon), []
+    mean, sampler, risks = advantage / math.sqrt(n), regularised(epsilon=epsilon), []
     for _ in range(repeats):
         y = np.where(labels.random(n) < (1 + mean) / 2, 1.0, -1.0)
         problem = Problem(np.ones((n, 1)), y, loss=HINGE, radius=0.5, intercept=False)

@@ -35,8 +35,8 @@ from rashomon_explorer.measures.reliance.pair_losses import (
     slope,
     softplus,
 )
+from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.rejection.envelope import Shifted
-from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.domains import Ball, Intersection

@@ -25,8 +25,8 @@ from rashomon_explorer.measures.decomposition.estimates import Mixture, hit_inte
 from rashomon_explorer.measures.decomposition.inputs import check_same_set
 from rashomon_explorer.measures.decomposition.kernels import Layout, Units, get_pair_measure
 from rashomon_explorer.measures.multiplicity import score_variance
+from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.planning.pricing import affordable_eta
-from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import chisquare
 
 from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers.grid_walk import (
     CubeWalk,

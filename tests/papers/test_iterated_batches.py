@@ -8,9 +8,8 @@ from scipy.special import logsumexp
 
 from rashomon_explorer import DPClassifier
 from rashomon_explorer.mechanisms.certificates.sensitivity import local_constants
-from rashomon_explorer.mechanisms.one_model.base import batch_gap, generalisation_gap
-from rashomon_explorer.mechanisms.one_model.registry import METHODS
-from rashomon_explorer.mechanisms.planning.offers import Request
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
+from rashomon_explorer.mechanisms.request import Request, batch_gap, generalisation_gap
 from rashomon_explorer.papers import localisation
 from rashomon_explorer.papers.localisation import batch_sizes, of_fewer, plan_disjoint
 from rashomon_explorer.problem.constants import Constants
@@ -121,12 +120,16 @@ def asked(**changed):
 
 
 def test_new_rows_are_promised_more_than_by_draws_from_all_rows():
-    offer = METHODS["iterated_batches"].offer(asked())
-    assert offer.guarantee.pure_epsilon == 1.0 and offer.may_give_up
-    for other in ("gibbs", "iterated", "localised"):
-        assert offer.unseen < METHODS[other].offer(asked()).unseen / 5
-    assert offer.excess > offer.unseen  # of the rows less is known than of new ones
-    assert "see gibbs" in METHODS["iterated_batches"].offer(asked(n=2_000, ridge=0.0)).why
+    offer = MECHANISMS["iterated_batches"].offer(asked())
+    assert offer.guarantee.pure_epsilon == 1.0 and MECHANISMS["iterated_batches"].traits.may_give_up
+    for other in ("unthresholded", "iterated", "localised"):
+        assert (
+            offer.plan.population_bound < MECHANISMS[other].offer(asked()).plan.population_bound / 5
+        )
+    assert offer.excess > offer.plan.population_bound  # of the rows less is known than of new ones
+    assert (
+        "see unthresholded" in MECHANISMS["iterated_batches"].offer(asked(n=2_000, ridge=0.0)).why
+    )
     assert batch_gap(asked(), 100_000, 4.0) == generalisation_gap(asked())
 
 
@@ -158,4 +161,4 @@ def test_a_fit_for_new_rows():
         radius=4.0,
     )
     assert clf.fit(X, y).score(X, y) > 0.6
-    assert clf.guarantee_.pure_epsilon == 1.0 and len(clf.plan_.offer.settings.sizes) > 1
+    assert clf.guarantee_.pure_epsilon == 1.0 and len(clf.plan_.settings.sizes) > 1

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp, kstest
 
+from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers import mala

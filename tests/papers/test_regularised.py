@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from rashomon_explorer.mechanisms.localisation.output_plan import plan_regularised
 from rashomon_explorer.mechanisms.rejection.envelope import Shifted
-from rashomon_explorer.papers.localisation import RegularisedSampler, RidgedProblem
+from rashomon_explorer.papers.localisation import RidgedProblem, plan_regularised
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
 from rashomon_explorer.problem.problem import Problem
+from tests.papers.by_hand import regularised
 
 HINGE = SmoothedHingeLoss(smoothing=0.5)  # linear up to a margin of ½, where the ball below ends
 
@@ -59,7 +59,7 @@ def test_draws_are_those_of_the_problem_with_that_ridge(domain):
     np.testing.assert_allclose(seen.minimum.theta, ridged.minimum.theta, atol=1e-7)
     assert seen.constants == ridged.constants and seen.ridge == 0.4
     assert plain.ridge == 0.0 and plain.constants.m == 0.0
-    one = RegularisedSampler(epsilon=5.0)
+    one = regularised(epsilon=5.0)
     drawn = one.draw(plain, np.random.default_rng(1))
     assert (drawn == one.draw(plain, np.random.default_rng(1))).all()
     assert one.plan(plain) == one.plan(Problem(-X, y, domain=domain, intercept=False))
@@ -75,7 +75,7 @@ def test_a_ridge_on_a_ridge_is_their_sum_in_objective_and_constants():
     assert seen.ridge == whole.ridge and seen.constants == whole.constants
     assert not np.allclose(RidgedProblem(ridged, 0.25).value(theta), whole.value(theta))
     with pytest.raises(ValueError, match=r"ridge=0, got 0\.25"):
-        RegularisedSampler(epsilon=1.0).plan(ridged)  # which wants to choose it
+        regularised(epsilon=1.0).plan(ridged)  # which wants to choose it
 
 
 @pytest.mark.law
@@ -86,7 +86,7 @@ def test_the_population_risk_keeps_its_bound():
     for _ in range(30):
         y = np.where(rng.random(n) < (1 + mean) / 2, 1.0, -1.0)
         problem = Problem(np.ones((n, 1)), y, loss=HINGE, radius=0.5, intercept=False)
-        one = RegularisedSampler(epsilon=20.0)
+        one = regularised(epsilon=20.0)
         theta = one.draw(problem, rng)[0]
         risks.append(mean * (0.5 - theta))
     assert 0 < np.mean(risks) <= one.plan(problem).population_bound
@@ -100,4 +100,4 @@ def test_what_cannot_be_planned_is_refused_in_words():
         plan_regularised(constants, ball, epsilon=1.0, ridge=0.0)
     problem = Problem([[0.5], [-0.5]], [1, -1], ridge=0.1)
     with pytest.raises(ValueError, match=r"pose the problem with ridge=0, got 0\.1"):
-        RegularisedSampler(epsilon=1.0).plan(problem)
+        regularised(epsilon=1.0).plan(problem)

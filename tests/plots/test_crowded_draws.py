@@ -7,10 +7,10 @@ import pytest
 from scipy.stats import gamma
 
 from rashomon_explorer.measures.decomposition import noise_by_budget
-from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
+from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.plots import list_guarantees, plot_bounds, plot_guarantee
 from rashomon_explorer.plots.guarantees import excess_table
 from rashomon_explorer.problem.constants import Constants
@@ -21,7 +21,7 @@ BUDGET = {"radius": 4.0, "row_norm": 1.5, "epsilon": 4.0, "delta": 1e-6, "n_draw
 
 
 def bought(name: str, psi: float = 0.01) -> Plan:
-    made = MECHANISMS[name].plan(Request(psi=psi, **ROWS, **BUDGET))
+    made = MECHANISMS[name].plan_for(Request(psi=psi, **ROWS, **BUDGET))
     assert isinstance(made, Plan)
     return made
 
@@ -53,7 +53,7 @@ def test_figures_show_the_gamma_law_and_the_sets_own_threshold() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["path", "path_average", "path_clipped", "ellipsoid", "ellipsoid_exact"]
+    "name", ["langevin", "langevin_average", "langevin_clipped", "ellipsoid", "ellipsoid_exact"]
 )
 @pytest.mark.parametrize("show", [list_guarantees, plot_guarantee])
 def test_no_theorem_of_exact_draws_is_quoted_for_others(name: str, show: object) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rashomon_explorer.estimators.feasibility import ledger_rule
-from rashomon_explorer.mechanisms.planning.offers import ZCDP
+from rashomon_explorer.mechanisms.request import ZCDP
 from rashomon_explorer.plots import plot_budget
 from rashomon_explorer.plots.budget import charges_table
 from rashomon_explorer.privacy import (

@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from scipy.stats import ks_2samp
 from sklearn.metrics import mean_pinball_loss
 
-from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.constants import Constants

@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 
 from rashomon_explorer import DPClassifier, DPRegressor
-from rashomon_explorer.mechanisms.one_model.registry import METHODS
-from rashomon_explorer.mechanisms.planning.offers import Request
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
+from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.rows import ChunkedRows, chunk_rows
 
 RNG = np.random.default_rng(2)
 N = 3_000  # three blocks
-EXACT = {"gibbs", "regularised", "localised", "localised_chain"}
+EXACT = {"unthresholded", "regularised", "localised", "localised_chain"}
 X = RNG.normal(size=(N, 2)) * 0.4
 SCORES = X[:, 0] - 0.5 * X[:, 1] + 0.2 * RNG.normal(size=N)
 SIGNS = np.where(SCORES > 0, 1.0, -1.0)
@@ -51,13 +52,10 @@ def _methods() -> list[Any]:
     found = []
     for kind, (estimator, _, own) in KINDS.items():
         known = {"n_classes": 3} if kind == "three" else {}
-        options = estimator(**{**BUDGET, **own}).plan(N, 2, **known).options
+        planned = estimator(**{**BUDGET, **own}).plan(N, 2, **known)
         slow = [] if kind in ("two", "numbers") else [pytest.mark.law]
-        found += [
-            pytest.param(kind, one.name, marks=slow)
-            for one in options
-            if one.applies and not one.picks_rows
-        ]
+        names = [one.name for one in planned.options if one.applies and one.name != "noisy_sgd"]
+        found += [pytest.param(kind, name, marks=slow) for name in (*names, "localised")]
     return found
 
 
@@ -71,15 +69,15 @@ def test_the_model_of_blocks_is_that_of_the_table(kind: str, method: str) -> Non
         np.testing.assert_allclose(
             blocked.encoded_intercept_, whole.encoded_intercept_, rtol=1e-12, atol=1e-12
         )
-    assert blocked.plan_.offer == whole.plan_.offer
+    assert blocked.plan_ == whole.plan_
     assert set(whole.guarantee_.assumptions) <= set(blocked.guarantee_.assumptions)
     rows = chunk_rows(X, labelled=False)
     np.testing.assert_array_equal(blocked.predict(rows), blocked.predict(X))
 
 
 def test_every_method_is_met() -> None:
-    others = {"iterated_batches", "noisy_sgd", "iterated"}  # pick rows, or promise less here
-    assert {one.values[1] for one in _methods()} | others == set(METHODS)
+    compared = {name for name, kind in MECHANISMS.items() if kind.traits.compared}
+    assert compared - {"noisy_sgd"} <= {one.values[1] for one in _methods()}
 
 
 def test_private_columns_are_those_of_the_table() -> None:
@@ -90,22 +88,22 @@ def test_private_columns_are_those_of_the_table() -> None:
 
 
 def test_all_rows_a_step_are_a_sum_and_picked_rows_are_refused() -> None:
-    method: Any = METHODS["noisy_sgd"]
+    kind: Any = MECHANISMS["noisy_sgd"]
     whole, blocked = Problem(X, SIGNS, loss="hinge"), Problem(_blocks(SIGNS), loss="hinge")
-    offer = method.offer(_request(ledger=True, in_chunks=True))
-    assert not offer.picks_rows and "chunked rows are summed, not sampled" in offer.why
-    drawn = [method.draw(one, offer, np.random.default_rng(0)) for one in (whole, blocked)]
+    offer = kind.offer(_request(ledger=True, in_chunks=True))
+    assert offer.plan.settings.rate == 1.0
+    assert "chunked rows are summed, not sampled" in offer.why
+    one = kind.for_plan(offer.plan)
+    drawn = [one.draw(problem, np.random.default_rng(0)) for problem in (whole, blocked)]
     np.testing.assert_allclose(*drawn, rtol=1e-9)
     pytest.importorskip("dp_accounting")
     for ledger in (False, True):
-        assert method.offer(_request(ledger=ledger)).picks_rows
+        assert kind.offer(_request(ledger=ledger)).plan.settings.rate < 1.0
     settings: dict[str, Any] = {"classes": ["no", "yes"], "loss": "hinge"}
     whole = DPClassifier(**BUDGET, **settings, mechanism="noisy_sgd").fit(_blocks(LABELS))
-    assert whole.plan_.offer.settings.rate == 1.0
+    assert whole.plan_.settings.rate == 1.0
     picking = DPClassifier(**BUDGET, **settings, mechanism="iterated_batches", ridge=10.0)
-    with pytest.raises(
-        TypeError, match=r"samples rows.*Nothing was read or charged: use a mechanism"
-    ):
+    with pytest.raises(SamplerError, match=r"chunked rows are summed.*Nothing was charged"):
         picking.fit(_blocks(LABELS))
 
 

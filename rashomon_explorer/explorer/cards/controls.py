@@ -26,8 +26,8 @@ from rashomon_explorer.explorer.selection import taken
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.measures.inputs import COLUMNS, feature_groups
 from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
-from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
 from rashomon_explorer.plots import budget, coefficients, guarantees, importance, prices, profile
 from rashomon_explorer.plots.registry import Argument, FigureCall, FigureSpec, Plot
 from rashomon_explorer.plots.text import number, plural
@@ -223,7 +223,7 @@ def _guarantees_html(given: Plan | RashomonSet, rows: Sequence[guarantees.Guaran
         remarks.append(
             "A mean over few draws can exceed its bound by chance. –: not measurable on one table."
         )
-        if not sampler_traits(given.mechanism).planned_law:
+        if not mechanism_traits(given.mechanism).planned_law:
             remarks.append(f"These are draws of {given.mechanism}, which has no guarantee.")
     note = f'<p class="rx-note">{escape(" ".join(remarks))}</p>'
     return f"<details><summary>Guarantees and theorems</summary>{listed}{note}</details>"

@@ -444,7 +444,7 @@ def _eta(price: float, plan: Plan) -> float:
 
 def _check_models(models: Any) -> None:
     from rashomon_explorer.measures.reliance.tree_reliance import held_trees
-    from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
+    from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
     from rashomon_explorer.sets import RashomonSet, ReleasedSet, ReleasedTrees
 
     if isinstance(models, ReleasedSet | ReleasedTrees):
@@ -457,7 +457,7 @@ def _check_models(models: Any) -> None:
             "represent another: fit again with the larger epsilon, and "
             "decompose those draws"
         )
-    known = isinstance(models, RashomonSet) and sampler_traits(models.mechanism).planned_law
+    known = isinstance(models, RashomonSet) and mechanism_traits(models.mechanism).planned_law
     # As ε → ∞, a law at ψ = 0 concentrates at the best model and does not yield the set's width.
     if not known or models.plan.law_psi is not None:
         kind = getattr(models, "mechanism", type(models).__name__)

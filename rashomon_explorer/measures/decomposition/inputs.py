@@ -351,11 +351,11 @@ def _of_arrays(
 
 
 def _draws(models: CuratorSet) -> Any:
-    from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS
+    from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 
     known = draw_law(models)
     if not known.independent:
-        allowed = sorted(name for name, kind in SAMPLERS.items() if kind.traits.independent)
+        allowed = sorted(name for name, kind in MECHANISMS.items() if kind.traits.independent)
         raise ValueError(
             f"models must be independent draws of one of the samplers {allowed}, or of "
             f"RashomonTreeClassifier, got {known.name!r}: only a mechanism adds noise"

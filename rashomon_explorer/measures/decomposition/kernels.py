@@ -168,9 +168,9 @@ def draw_law(models: object) -> Law:
 
 
 def _linear(models: RashomonSet) -> Law:
-    from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
+    from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
 
-    known = sampler_traits(models.mechanism)
+    known = mechanism_traits(models.mechanism)
     return Law(
         name=models.mechanism,
         independent=known.independent,

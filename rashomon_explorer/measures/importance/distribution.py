@@ -18,7 +18,7 @@ from rashomon_explorer._utils.validation import check_count, check_positive
 from rashomon_explorer.measures.inputs import Features, as_models_by_rows, feature_groups
 
 if TYPE_CHECKING:
-    from rashomon_explorer.mechanisms.samplers.base import Sampler
+    from rashomon_explorer.mechanisms.base import Sampler
     from rashomon_explorer.problem.problem import Problem
     from rashomon_explorer.trees import CountedTrees
 
@@ -248,7 +248,7 @@ def _inside(
     problem: Problem, psi: float, sampler: Sampler, n_models: int, rng: np.random.Generator
 ) -> FloatArray:
     """Draws (k, p) in the Rashomon set."""
-    from rashomon_explorer.mechanisms.samplers.base import collect
+    from rashomon_explorer.mechanisms.base import collect
     from rashomon_explorer.mechanisms.target import GibbsTarget
 
     # β only affects draws outside the set. A sampler without a temperature uses it to regularise

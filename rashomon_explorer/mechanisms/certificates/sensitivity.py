@@ -126,3 +126,12 @@ def certifiable_gap(constants: Constants, domain: Domain) -> float:
     """Gap that can be certified for all rows, for losses of the size the domain allows."""
     rounding = _ROUNDING * (1 + constants.L * domain.diameter)
     return rounding if math.isfinite(constants.M) else max(rounding, _WITH_KINKS * constants.osc)
+
+
+_CLOSE = 0.01  # of half the sensitivity: distance to the minimiser that the solver must reach
+
+
+def solver_distance(constants: Constants, domain: Domain) -> float:
+    """Distance √(2τ/m) from the minimiser that the solver must reach before noise is added."""
+    wanted = _CLOSE * data_lipschitz(constants, domain) / (constants.m * constants.n)
+    return max(wanted, math.sqrt(2 * certifiable_gap(constants, domain) / constants.m))

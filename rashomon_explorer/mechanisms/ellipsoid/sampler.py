@@ -1,8 +1,9 @@
 """Release of a private centre and Hessian, and draws around them."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import ClassVar, Self, cast
 
 import numpy as np
 
@@ -10,17 +11,27 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms.ellipsoid.exact_plan import EllipsoidExactPlan
-from rashomon_explorer.mechanisms.ellipsoid.plan import EllipsoidPlan
-from rashomon_explorer.mechanisms.localisation.sampler import refined
+from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits, to_public_grid
+from rashomon_explorer.mechanisms.ellipsoid.exact_plan import (
+    EllipsoidExactPlan,
+    plan_ellipsoid_exact,
+)
+from rashomon_explorer.mechanisms.ellipsoid.plan import EllipsoidPlan, plan_ellipsoid
 from rashomon_explorer.mechanisms.planning.centres import Centre, average_weights
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.rejection.candidates import accept
-from rashomon_explorer.mechanisms.samplers.base import Batch, Traits, to_public_grid
+from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.samplers.exponential import patience_for
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.domains import CutEllipsoid
+from rashomon_explorer.problem.losses.chunked import is_kinked
+from rashomon_explorer.problem.minimisation import (
+    MinimisedObjective,
+    Minimum,
+    minimise_kinked,
+    minimise_on,
+)
 from rashomon_explorer.problem.problem import Problem
 
 
@@ -112,6 +123,25 @@ def _noisy_minimiser(problem: Problem, centre: Centre, rng: np.random.Generator)
     return np.asarray(known.theta + centre.noise * rng.standard_normal(problem.p))
 
 
+def refined(problem: Problem, known: Minimum, tolerance: float) -> Minimum:
+    """Minimum certified to ``tolerance``: the known one, or one found from there."""
+    if known.gap <= tolerance:
+        return known
+    loss, domain = problem.evaluator().loss, problem.domain
+    if is_kinked(loss):
+        # Newton steps do not find a kink: they stopped on 24 of 25 ordinary tables.
+        best = minimise_kinked(loss, problem.ridge, domain, tolerance, known.theta)
+    else:
+        # A problem implements the value, gradient and Hessian of an objective.
+        best = minimise_on(cast(MinimisedObjective, problem), domain, tolerance, known.theta)
+    if best.gap > tolerance:
+        raise SamplerError(
+            f"the minimum could not be certified to a duality gap of {tolerance:.2e}: use more "
+            "ridge or a larger epsilon"
+        )
+    return best
+
+
 def _into(problem: Problem, theta: FloatArray) -> FloatArray:
     return problem.domain.project(theta[:, None])[:, 0]
 
@@ -146,15 +176,19 @@ ROUNDING = "the Gaussian noise is that of doubles, rounded to public grids (docs
 
 
 @dataclass(frozen=True)
-class EllipsoidSampler:
+class EllipsoidSampler(Mechanism):
     """Models near a private centre, in the metric of a private Hessian."""
 
     name: ClassVar[str] = "ellipsoid"
+    summary: ClassVar[str] = (
+        "a uniform model of a private ellipsoid, one privacy cost for any number"
+    )
     traits: ClassVar[Traits] = Traits(
         independent=True,
         unplanned="uniform models of a released ellipsoid, which have no temperature",
-        mechanism="ellipsoid",
-        weighed=True,
+        compared=True,
+        around_centre=True,
+        looseness=30.0,
     )
 
     plan: Plan
@@ -164,11 +198,21 @@ class EllipsoidSampler:
             raise TypeError("an ellipsoid needs an EllipsoidPlan: make it with plan_ellipsoid")
 
     @classmethod
-    def for_plan(
-        cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
-    ) -> Self:
-        """Create the sampler of this plan's ellipsoid; it never gives up."""
-        return cls(plan)
+    def unsuited(cls, request: Request) -> str:
+        """Decline pure DP, and losses without a Hessian."""
+        if not request.delta > 0:
+            return "needs delta > 0"
+        return "" if math.isfinite(request.constants.M) else "the loss has kinks, and no Hessian"
+
+    @classmethod
+    def plan_for(cls, request: Request) -> EllipsoidPlan:
+        """See :func:`plan_ellipsoid`."""
+        return plan_ellipsoid(**request.numbers)
+
+    @classmethod
+    def proof(cls, planned: EllipsoidPlan) -> str:
+        """Return what is charged."""
+        return "a centre and its Hessian are accounted for"
 
     def guarantee(self, plan: Plan) -> Guarantee:
         """Return the plan's guarantee, of centre and Hessian; draws have no further cost."""
@@ -209,19 +253,20 @@ class EllipsoidSampler:
 
 
 @dataclass(frozen=True)
-class EllipsoidExactSampler:
+class EllipsoidExactSampler(EllipsoidSampler):
     """Exact draws from the thresholded Gibbs law on a released ellipsoid."""
 
     name: ClassVar[str] = "ellipsoid_exact"
+    summary: ClassVar[str] = "an exact draw on a private ellipsoid"
     traits: ClassVar[Traits] = Traits(
         independent=True,
         unplanned="exact draws on a released ellipsoid, which is a part of the ball",
         may_give_up=True,
-        mechanism="ellipsoid_exact",
-        weighed=True,
+        compared=True,
+        around_centre=True,
+        looseness=30.0,
     )
 
-    plan: Plan
     patience: int | None = 5_000_000
 
     def __post_init__(self) -> None:
@@ -231,10 +276,20 @@ class EllipsoidExactSampler:
             raise ValueError(f"patience must be at least 1, or None, got {self.patience!r}")
 
     @classmethod
+    def plan_for(cls, request: Request) -> EllipsoidExactPlan:
+        """See :func:`plan_ellipsoid_exact`."""
+        return plan_ellipsoid_exact(**request.numbers)
+
+    @classmethod
+    def proof(cls, planned: EllipsoidPlan) -> str:
+        """Return what is charged."""
+        return "an ellipsoid and each draw on it are accounted for"
+
+    @classmethod
     def for_plan(
         cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
     ) -> Self:
-        """Create the sampler of this plan, with the caller's patience."""
+        """Create the mechanism for this plan, with the caller's patience."""
         return cls(plan, patience)
 
     def guarantee(self, plan: Plan) -> Guarantee:
@@ -243,15 +298,11 @@ class EllipsoidExactSampler:
         stated = (ROUNDING, CERTIFIED, self._giving_up(plan.p))
         return replace(held, assumptions=(*held.assumptions, *stated))
 
-    def first(self) -> EllipsoidSampler:
-        """Return the sampler that releases the ellipsoid."""
-        return EllipsoidSampler(self.plan)
-
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
         """Yield empty batches until the ellipsoid is released, then draws on it without end."""
         none = np.empty((target.problem.p, 0))
         region = None
-        for region in self.first().released(target, rng):
+        for region in self.released(target, rng):
             yield Batch(none, np.empty(0), evaluated=0, region=region)
             pause()  # lets a dashboard's event loop run
         assert region is not None

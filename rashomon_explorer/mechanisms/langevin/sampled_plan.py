@@ -4,8 +4,11 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from rashomon_explorer.mechanisms.certificates.sensitivity import data_lipschitz, data_slope
-from rashomon_explorer.mechanisms.localisation.plan import solver_distance
+from rashomon_explorer.mechanisms.certificates.sensitivity import (
+    data_lipschitz,
+    data_slope,
+    solver_distance,
+)
 from rashomon_explorer.mechanisms.planning.centres import Centre, by_gradients, furthest_start
 from rashomon_explorer.privacy import Guarantee, gdp
 from rashomon_explorer.privacy.conversions import gdp_mu

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer._utils.validation import check_count, check_nonnegative, check_positive
+from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits
 from rashomon_explorer.mechanisms.bounds.excess import accelerated_share
 from rashomon_explorer.mechanisms.langevin.accounting import (
     affordable_time,
@@ -28,12 +29,18 @@ from rashomon_explorer.mechanisms.langevin.gradients import (
     DriftInBatches,
     drift_for,
 )
-from rashomon_explorer.mechanisms.langevin.plan import ClippedPathPlan, PathPlan
+from rashomon_explorer.mechanisms.langevin.plan import (
+    ClippedPathPlan,
+    PathPlan,
+    plan_clipped_path,
+    plan_path,
+)
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.samplers.base import Batch, Traits
+from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.notions import computed_on
+from rashomon_explorer.problem.losses import clipped, get_loss
 
 _SECONDS_BETWEEN_RESTS = 5e-3
 
@@ -424,11 +431,12 @@ _SECONDS_BETWEEN_LOOKS = 0.1  # between checks of the Stop button
 
 
 @dataclass(frozen=True)
-class PlannedPath:
+class PlannedPath(Mechanism):
     """Weighted average of each of the plan's chains; the privacy cost covers all their states."""
 
     name: ClassVar[str] = "langevin"
-    traits: ClassVar[Traits] = Traits(independent=True, mechanism="path")
+    summary: ClassVar[str] = "the average of a Langevin chain"
+    traits: ClassVar[Traits] = Traits(independent=True, looseness=30.0)
 
     plan: Plan
 
@@ -437,11 +445,23 @@ class PlannedPath:
             raise TypeError("Langevin chains need a PathPlan: make it with plan_path")
 
     @classmethod
-    def for_plan(
-        cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
-    ) -> Self:
-        """Create the sampler of this plan's chains, which always end."""
-        return cls(plan)
+    def unsuited(cls, request: Request) -> str:
+        """Decline pure DP, and losses with kinks."""
+        if not request.delta > 0:
+            return "needs delta > 0"
+        if not math.isfinite(request.constants.M):
+            return "the loss has kinks, and no largest stable step"
+        return ""
+
+    @classmethod
+    def plan_for(cls, request: Request) -> PathPlan:
+        """Plan along the smooth threshold; see :func:`plan_path`."""
+        return plan_path(**request.numbers)
+
+    @classmethod
+    def proof(cls, planned: PathPlan) -> str:
+        """Return what is charged."""
+        return "every state is accounted for"
 
     def guarantee(self, plan: Plan) -> Guarantee:
         """Return the plan's guarantee, which covers all states of all its chains."""
@@ -504,7 +524,7 @@ class LangevinAverageSampler(PlannedPath):
     Parameters
     ----------
     plan : PathPlan
-        Plan of the mechanism ``"path_average"``.
+        Plan of this mechanism.
 
     Examples
     --------
@@ -517,7 +537,16 @@ class LangevinAverageSampler(PlannedPath):
     """
 
     name: ClassVar[str] = "langevin_average"
-    traits: ClassVar[Traits] = Traits(independent=True, mechanism="path_average", weighed=True)
+    summary: ClassVar[str] = "the average of a Langevin chain at ψ = 0"
+    traits: ClassVar[Traits] = Traits(independent=True, compared=True, looseness=30.0)
+
+    @classmethod
+    def plan_for(cls, request: Request) -> PathPlan:
+        """Plan at ψ = 0; Markov's inequality on the expected excess gives the hit rate at ψ."""
+        planned = plan_path(**{**request.numbers, "psi": 0.0})
+        within = max(0.0, 1 - planned.excess_bound / request.psi) if request.psi else 0.0
+        at_psi = replace(planned, psi=request.psi, law_psi=0.0, hit_rate_bound=within)
+        return replace(at_psi, mechanism=cls.name)
 
 
 @dataclass(frozen=True)
@@ -525,7 +554,20 @@ class LangevinClipped(PlannedPath):
     """Averages of chains that follow the loss with clipped slopes; they always end."""
 
     name: ClassVar[str] = "langevin_clipped"
-    traits: ClassVar[Traits] = Traits(independent=True, mechanism="path_clipped", weighed=True)
+    summary: ClassVar[str] = "the average of a Langevin chain with clipped slopes"
+    traits: ClassVar[Traits] = Traits(independent=True, compared=True, looseness=30.0, bias=0.0015)
+
+    @classmethod
+    def unsuited(cls, request: Request) -> str:
+        """Decline losses without a clipped form."""
+        if clipped(get_loss(request.loss)) is None:
+            return "needs logistic or squared loss"
+        return super().unsuited(request)
+
+    @classmethod
+    def plan_for(cls, request: Request) -> ClippedPathPlan:
+        """See :func:`plan_clipped_path`; only the clipped loss has a bound."""
+        return plan_clipped_path(**request.numbers)
 
     def __post_init__(self) -> None:
         if not isinstance(self.plan, ClippedPathPlan):

@@ -19,9 +19,9 @@ from rashomon_explorer.mechanisms.objective_perturbation.accounting import (
     plan_perturbed_objective,
     row_slope,
 )
-from rashomon_explorer.mechanisms.planning.offers import cost_at_order
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak, warn_large_delta
+from rashomon_explorer.mechanisms.request import cost_at_order
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.notions import approximate
 from rashomon_explorer.problem.constants import Constants
@@ -51,6 +51,10 @@ class ObjectivePerturbationPlan(Plan):
     def weighed_excess(self) -> float:
         """Excess bound of the loss that is minimised, clipped or not."""
         return self.followed_excess
+
+    @property
+    def _stability(self) -> tuple[float, float]:
+        return self.tilt_ridge, 2 * self.solver
 
     @property
     def by_excess(self) -> bool:

@@ -1,31 +1,25 @@
-"""Minimisers of perturbed objectives: draws, and one model."""
+"""Minimisers of perturbed objectives."""
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self, cast
+from typing import ClassVar, cast
 
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits
 from rashomon_explorer.mechanisms.ellipsoid.sampler import CERTIFIED
-from rashomon_explorer.mechanisms.objective_perturbation.accounting import (
-    THEOREM,
-    PerturbedObjective,
-    by_divergences,
-    plan_perturbed_objective,
-    row_slope,
+from rashomon_explorer.mechanisms.objective_perturbation.plan import (
+    ObjectivePerturbationPlan,
+    plan_objective_perturbation,
 )
-from rashomon_explorer.mechanisms.objective_perturbation.plan import ObjectivePerturbationPlan
-from rashomon_explorer.mechanisms.one_model.base import ModelOffer, declined, stable_gap
-from rashomon_explorer.mechanisms.planning.offers import Request, added, best_ridged
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.samplers.base import Batch, Traits
+from rashomon_explorer.mechanisms.request import Offer, Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.privacy import Guarantee, pure
-from rashomon_explorer.privacy.notions import approximate
+from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses import Loss, clipped, get_loss
@@ -115,19 +109,20 @@ def radial_noise(
     return np.asarray(direction * (length / np.linalg.norm(direction)))
 
 
-_ROUNDING = "the noise is that of doubles, rounded to public grids (docs/floating-point.md)"
+ROUNDING = "the noise is that of doubles, rounded to public grids (docs/floating-point.md)"
 
 
 @dataclass(frozen=True)
-class ObjectivePerturbationSampler:
+class ObjectivePerturbationSampler(Mechanism):
     """Draws θ = argmin of mean loss + ½m‖θ‖² + b·θ over the ball, b random, plus a little noise."""
 
     name: ClassVar[str] = "objective_perturbation"
+    summary: ClassVar[str] = "the minimiser of a randomly perturbed objective"
     traits: ClassVar[Traits] = Traits(
         independent=True,
         unplanned="minimisers of perturbed objectives, which have no temperature",
-        mechanism="objective_perturbation",
-        weighed=True,
+        compared=True,
+        looseness=60.0,
     )
 
     plan: Plan
@@ -139,16 +134,43 @@ class ObjectivePerturbationSampler:
             )
 
     @classmethod
-    def for_plan(
-        cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
-    ) -> Self:
-        """Create the sampler of this plan."""
-        return cls(plan)
+    def unsuited(cls, request: Request) -> str:
+        """Decline losses with kinks."""
+        if math.isfinite(request.constants.M):
+            return ""
+        return "the loss has kinks, where the perturbation has no density"
+
+    @classmethod
+    def plan_for(cls, request: Request) -> ObjectivePerturbationPlan:
+        """See :func:`plan_objective_perturbation`."""
+        return plan_objective_perturbation(**{**request.numbers, "ledger": request.ledger})
+
+    @classmethod
+    def offer(cls, request: Request) -> Offer:
+        """Decline also if a ledger adds up its zCDP, or if no ridge makes a draw affordable."""
+        counted = request.cost_at_order is not None and get_loss(request.loss).outputs == 1
+        if request.ledger and request.delta > 0 and not counted and not cls.unsuited(request):
+            return cls.declined("pure DP costs more in zCDP, which the ledger composes")
+        try:
+            return super().offer(request)
+        except ValueError:
+            return cls.declined("needs a larger epsilon, fewer draws or more rows")
+
+    @classmethod
+    def proof(cls, planned: ObjectivePerturbationPlan) -> str:
+        """Noise of the plan."""
+        return "Gaussian noise" if planned.gaussian else "pure DP"
+
+    @classmethod
+    def looseness(cls, loss: Loss, *, compared: bool = False) -> float:
+        """Factor of its excess bound; smaller with several scores per row."""
+        usual = super().looseness(loss)
+        return usual if loss.outputs == 1 else usual / (4 if compared else 2)
 
     def guarantee(self, plan: Plan) -> Guarantee:
         """Return the plan's guarantee; it assumes that the solver is accurate enough."""
         held = plan.guarantee
-        return replace(held, assumptions=(*held.assumptions, _ROUNDING, CERTIFIED))
+        return replace(held, assumptions=(*held.assumptions, ROUNDING, CERTIFIED))
 
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
         """Yield batches of one draw without end."""
@@ -170,83 +192,3 @@ def _followed(target: GibbsTarget, planned: ObjectivePerturbationPlan) -> Loss:
     if found is None:
         raise ValueError(f"{whole.name} loss has no form with a clipped slope")
     return found
-
-
-@dataclass(frozen=True)
-class ObjectivePerturbation:
-    """argmin of mean loss + ½m‖θ‖² + b·θ over the ball, b random, plus a little noise."""
-
-    name: ClassVar[str] = "objective_perturbation"
-    model: ClassVar[str] = "the minimiser of a randomly perturbed objective"
-
-    def offer(self, request: Request) -> ModelOffer:
-        """See :class:`Method`."""
-        why = _unsuited(request)
-        if why:
-            return declined(self, why)
-
-        def plan_at(tried: Request) -> tuple[float, PerturbedObjective | None]:
-            best = min(_tried(request, tried), key=lambda one: one.excess, default=None)
-            return (math.inf if best is None else best.excess), best
-
-        ridge, best = best_ridged(request, plan_at)
-        if best is None:
-            return declined(self, "needs a larger epsilon or more rows")
-        paid, held = "pure DP", pure(request.epsilon)
-        if best.curve is not None:
-            asked = (request.epsilon, request.delta)
-            paid, held = "Rényi DP", by_divergences(best.curve, asked)
-        elif best.gaussian:
-            paid, held = "(ε, δ)-DP", approximate(request.epsilon, request.delta)
-        return ModelOffer(
-            self.name,
-            self.model,
-            paid,
-            guarantee=replace(held, theorem=THEOREM, assumptions=(*held.assumptions, CERTIFIED)),
-            excess=best.excess,
-            unseen=best.excess + stable_gap(request, ridge, 2 * best.solver),
-            ridge=ridge,
-            settings=best,
-        )
-
-    def draw(self, problem: Problem, offer: ModelOffer, rng: np.random.Generator) -> FloatArray:
-        """See :class:`Method`."""
-        best: PerturbedObjective = offer.settings
-        tilt = radial_noise(problem.p, best.scale, rng, gaussian=best.gaussian)
-        blur = radial_noise(problem.p, best.blur, rng, gaussian=best.gaussian)
-        return perturbed_minimiser(problem, tilt, best.solver) + blur
-
-
-def _tried(request: Request, tried: Request) -> Iterator[PerturbedObjective]:
-    """Plans by either noise under one ridge, if it is large enough for them."""
-    if tried.ridge == 0:
-        return
-    for price in _prices(request):
-        planned = plan_perturbed_objective(
-            tried.constants,
-            tried.radius,
-            row_slope(get_loss(request.loss), request.domain, request.row_norm),
-            own=added(request, tried.ridge),
-            monotone=get_loss(request.loss).task == "classification",
-            outputs=get_loss(request.loss).outputs,
-            **price,
-        )
-        if planned is not None:
-            yield planned
-
-
-def _prices(request: Request) -> Iterator[dict[str, Any]]:
-    """List the budgets to try: a pure ε, and (ε, δ) or what a ledger composes for it."""
-    yield {"epsilon": request.epsilon, "delta": 0.0}
-    counted = request.cost_at_order
-    if counted is not None:
-        order, most = counted
-        yield {"epsilon": most, "delta": 0.0, "order": order}
-    elif request.delta > 0 and not request.ledger:
-        yield {"epsilon": request.epsilon, "delta": request.delta}
-
-
-def _unsuited(request: Request) -> str:
-    if not math.isfinite(request.constants.M):
-        return "the loss has kinks, where the perturbation has no density"
-    return ""

@@ -9,8 +9,7 @@ from scipy.special import gammainccinv
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.mechanisms.bounds.excess import accelerated_share
-from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope
-from rashomon_explorer.mechanisms.localisation.plan import solver_distance
+from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, solver_distance
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 

@@ -12,14 +12,16 @@ from rashomon_explorer._utils.validation import (
     check_epsilon,
     check_positive,
 )
-from rashomon_explorer.mechanisms.planning.offers import Mechanism, Offer, Request
+from rashomon_explorer.mechanisms.base import Mechanism
 from rashomon_explorer.mechanisms.planning.plan import Plan, PublicLaw
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.planning.suggestions import (
     suppress_weak_warnings,
     warn_large_delta,
 )
+from rashomon_explorer.mechanisms.request import Offer, Request
 from rashomon_explorer.problem.losses import Loss, get_loss, zero_model_loss
+from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -39,26 +41,16 @@ LEAST_HITS = 0.8
 LEAST_RADIUS = 4.0
 """Least radius to which a ball is shrunk to improve a hit rate."""
 
-# Calibrated on simulated tables (benchmarks/README.md, benchmarks/rule.py): an average of a path
-# tolerates a larger ball than a single draw, and objective perturbation a still larger one.
-_WORTH = 6.0
-_AROUND = ("ellipsoid", "ellipsoid_exact")
-_LOOSE = ("path", "path_average", "path_clipped", "objective_perturbation", *_AROUND)
-_WORTHS = {**dict.fromkeys(_LOOSE, 30.0), "objective_perturbation": 60.0}
-_WORTH_OF_SCORES = 30.0  # of objective perturbation with several scores per row
-_BESIDE_AVERAGES = 0.5  # factor on that, for comparison with averages of gradient steps
 # Smaller balls have smaller bounds, but relative to a worse best model. By default, several draws
 # are taken only in a ball that costs almost no accuracy compared with one good model.
 _LEAST_AROUND = 8.0
 _LEAST_UNASKED = 16.0
-_WORTH_OF_LENGTH = 1.0  # of a regression, where the norm of a model matters, not only its direction
-_BIAS = {"path_clipped": 0.0015}  # bias of clipping the slopes, which remains with many rows
 _COUNTS = (MOST_DRAWS, 10, 5)
 _RIDGES = (0.0, 1e-4, 1e-3, 1e-2, 1e-1)
 
 
 def resolve_auto(
-    mechanism: str,
+    mechanism: str | type[Mechanism],
     *,
     n: int,
     p: int,
@@ -71,6 +63,7 @@ def resolve_auto(
     ridge: float | str = AUTO,
     n_draws: int | str = AUTO,
     ledger: bool | float | str = False,
+    in_chunks: bool = False,
     worth: float | None = None,
 ) -> Request:
     """Complete a request by the rule; reads no row.
@@ -80,7 +73,8 @@ def resolve_auto(
     bounds are loose. Simulated tables, where this minimum has the best accuracy, gave ``worth``
     (benchmarks/README.md).
     """
-    worth = bound_scale(mechanism, loss) if worth is None else worth
+    made = MECHANISMS[mechanism] if isinstance(mechanism, str) else mechanism
+    worth = made.looseness(get_loss(loss)) if worth is None else worth
     check_positive(worth=worth)
     check_epsilon(epsilon)
     check_delta(delta)
@@ -90,42 +84,44 @@ def resolve_auto(
         "row_norm": row_norm,
         "epsilon": epsilon,
         "delta": delta,
+        "ledger": ledger,
+        "in_chunks": in_chunks,
     }
-    one = Request(**asked, psi=0.0, loss=loss, radius=1.0, ridge=0.0, n_draws=1, ledger=ledger)
+    one = Request(**asked, psi=0.0, loss=loss, radius=1.0, ridge=0.0, n_draws=1)
     with suppress_weak_warnings():  # these plans are only compared
-        made = MECHANISMS[mechanism]
         if not isinstance(n_draws, str):
             one = replace(one, n_draws=n_draws)
         balls = _balls(made, one, radius, ridge, worth, unasked=n_draws == AUTO)
         counts = _COUNTS if n_draws == AUTO else tuple({one.n_draws} - {1})
+        counts = () if made.traits.one_model else counts
         return _sure(made, balls, psi, counts) or replace(balls[-1], psi=psi)
 
 
-def cost(mechanism: str, planned: Plan) -> float:
-    """Loss of a draw that the rule expects: its excess bound over ``bound_scale``, plus L(0)/R."""
+def cost(mechanism: str, planned: Plan, goal: str = "rows") -> float:
+    """Loss of a draw that the rule expects: its excess bound over the looseness, plus L(0)/R."""
     assert planned.radius is not None and planned.zero_loss is not None
     ridged = planned.weighed_excess + planned.ridge * planned.radius**2 / 2
+    if goal == "population":
+        ridged += planned.generalisation_gap
     of_the_ball = planned.zero_loss / planned.radius
-    worth = bound_scale(mechanism, planned.loss)
-    if mechanism == "objective_perturbation" and planned.outputs > 1:
-        worth *= _BESIDE_AVERAGES
-    return ridged / worth + of_the_ball + _BIAS.get(mechanism, 0.0)
-
-
-def bound_scale(mechanism: str, loss: str | Loss) -> float:
-    """Scale by which the rule divides the excess bound of a mechanism."""
-    if get_loss(loss).link == "identity":
-        return _WORTH_OF_LENGTH
-    if mechanism == "objective_perturbation" and get_loss(loss).outputs > 1:
-        return _WORTH_OF_SCORES
-    return _WORTHS.get(mechanism, _WORTH)
+    kind = MECHANISMS[mechanism]
+    loss = SoftmaxLoss(planned.outputs + 1) if planned.outputs > 1 else get_loss(planned.loss)
+    return ridged / kind.looseness(loss, compared=True) + of_the_ball + kind.traits.bias
 
 
 def _balls(
-    mechanism: Mechanism, one: Request, radius: Any, ridge: Any, worth: float, *, unasked: bool
+    mechanism: type[Mechanism],
+    one: Request,
+    radius: Any,
+    ridge: Any,
+    worth: float,
+    *,
+    unasked: bool,
 ) -> list[Request]:
     """List candidate balls at ψ = 0, up to the ball that is best for one model."""
     zeros = zero_model_loss(get_loss(one.loss))
+    if ridge == AUTO and mechanism.traits.one_model:
+        ridge = 0.0
     share = _share(mechanism, one) if ridge == AUTO else None
 
     def at(size: float) -> Request:
@@ -139,18 +135,18 @@ def _balls(
         key=lambda tried: _excess_bound(mechanism, tried) + worth * zeros / tried.radius,
     )
     around = _LEAST_UNASKED if unasked else _LEAST_AROUND
-    least = around if mechanism.name in _AROUND else LEAST_RADIUS
+    least = around if mechanism.traits.around_centre else LEAST_RADIUS
     return [*(at(size) for size in RADII if least <= size < best.radius), best]
 
 
 def _sure(
-    mechanism: Mechanism, balls: list[Request], psi: float, counts: tuple[int, ...]
+    mechanism: type[Mechanism], balls: list[Request], psi: float, counts: tuple[int, ...]
 ) -> Request | None:
     """Most draws that are guaranteed to hit the set, in the largest ball that allows them."""
 
     def tried(ball: Request, count: int) -> Request | None:
         request = replace(ball, psi=psi, n_draws=count)
-        return request if guarantees_the_set(mechanism.plan(request)) else None
+        return request if guarantees_the_set(mechanism.plan_for(request)) else None
 
     # If the fewest draws fail in the smallest ball, all other candidates fail.
     if not counts or psi == 0 or tried(balls[0], counts[-1]) is None:
@@ -166,7 +162,7 @@ def guarantees_the_set(planned: Plan) -> bool:
     return around or planned.hit_rate_bound >= LEAST_HITS
 
 
-def _share(mechanism: Mechanism, one: Request) -> float:
+def _share(mechanism: type[Mechanism], one: Request) -> float:
     """Ridge with the least bound at radius 1; the bound and the bias both scale with mR."""
     tried = [replace(one, ridge=ridge) for ridge in (_RIDGES if _may_help(one) else (0.0,))]
     return min(tried, key=lambda request: _excess_bound(mechanism, request)).ridge
@@ -177,9 +173,9 @@ def _may_help(one: Request) -> bool:
     return one.delta > 0 and not one.ledger
 
 
-def _excess_bound(mechanism: Mechanism, request: Request) -> float:
+def _excess_bound(mechanism: type[Mechanism], request: Request) -> float:
     """Bound on the expected excess of the loss without its ridge, over the best of the ball."""
-    excess = float(mechanism.plan(request).weighed_excess)
+    excess = float(mechanism.plan_for(request).weighed_excess)
     return excess + request.ridge * request.radius**2 / 2
 
 
@@ -217,7 +213,7 @@ def plan_options(
     Returns
     -------
     tuple of Offer
-        One for each of ``MECHANISMS``.
+        One for each of ``MECHANISMS`` that is not for the curator only.
 
     Raises
     ------
@@ -229,8 +225,8 @@ def plan_options(
     >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5, "ridge": 0.1}
     >>> for one in plan_options(**rows, epsilon=4.0, delta=1e-6, n_draws=20)[:3]:
     ...     print(one.name, one.uniform, round(one.hit_rate, 3))
-    exact_best True 0.873
-    exact True 0.67
+    exact True 0.873
+    finite_grid True 0.67
     unthresholded False 1.0
     """
     request = Request(n, p, psi, loss, radius, row_norm, ridge, epsilon, delta, n_draws, ledger)
@@ -313,7 +309,8 @@ def pareto_table(
 def _offers(request: Request) -> list[Offer]:
     # The first mechanism applies to every budget and validates the parameters.
     with suppress_weak_warnings():  # the table shows the hit rates
-        return [mechanism.offer(request) for mechanism in MECHANISMS.values()]
+        shown = [one for one in MECHANISMS.values() if not one.traits.curator_only]
+        return [mechanism.offer(request) for mechanism in shown]
 
 
 def _rank(offer: Offer) -> tuple[bool, bool, float, float]:

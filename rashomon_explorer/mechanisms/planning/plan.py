@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from rashomon_explorer._utils.formatting import Fact, ReprMixin, hit_rate_text, rounded_up
 from rashomon_explorer.mechanisms.bounds.hit_rate import guaranteed_hit_rate, unthresholded_hit_rate
-from rashomon_explorer.mechanisms.planning.offers import Offer
 from rashomon_explorer.mechanisms.planning.pricing import CostTable, draws_guarantee
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_guarantee_reason
+from rashomon_explorer.mechanisms.request import Offer, Request, stable_gap
 from rashomon_explorer.privacy.guarantee import Guarantee, epsilon_delta_text
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
@@ -121,6 +121,25 @@ class Plan(ReprMixin):
     def weighed_excess(self) -> float:
         """Bound on the expected excess by which the rule compares this plan with others."""
         return self.excess_bound if self.centre_excess is None else self.centre_excess
+
+    @property
+    def population_bound(self) -> float:
+        """Bound on the expected excess loss on new rows, if rows are independent."""
+        return self.excess_bound + self.generalisation_gap
+
+    @property
+    def generalisation_gap(self) -> float:
+        """Bound on the expected loss on new rows above that on the given rows."""
+        law = PublicLaw.of(self)
+        if law is None:
+            return math.inf
+        request = Request(**vars(law), epsilon=self.epsilon, delta=self.delta, n_draws=self.n_draws)
+        return stable_gap(request, *self._stability)
+
+    @property
+    def _stability(self) -> tuple[float, float]:
+        """Ridge and solver's error of a stable draw; exact draws are stable at ψ = 0."""
+        return (self.ridge if self.of_exact_draws and not self.drawn_psi else 0.0), 0.0
 
     @property
     def by_bounded_range(self) -> bool:

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 
 from rashomon_explorer._utils.formatting import Fact
-from rashomon_explorer.mechanisms.planning.offers import cost_at_order
+from rashomon_explorer.mechanisms.request import cost_at_order
 from rashomon_explorer.privacy.composition import compose
 from rashomon_explorer.privacy.conversions import gdp_epsilon, gdp_mu, zcdp_epsilon, zcdp_rho
 from rashomon_explorer.privacy.guarantee import Guarantee, epsilon_delta_text

@@ -1,1 +1,1 @@
-"""Samplers of thresholded Gibbs distributions, by name in ``registry.SAMPLERS``."""
+"""Samplers of thresholded Gibbs distributions, by name in ``registry.MECHANISMS``."""

@@ -10,10 +10,16 @@ import numpy as np
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer.exceptions import EnvelopeError, SamplerError
-from rashomon_explorer.mechanisms.bounds.hit_rate import giving_up_probability, least_acceptance
+from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits
+from rashomon_explorer.mechanisms.bounds.hit_rate import (
+    giving_up_probability,
+    least_acceptance,
+    unthresholded_hit_rate,
+)
 from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.rejection.candidates import MOST_AHEAD, Candidates, accept
-from rashomon_explorer.mechanisms.samplers.base import Batch, Traits
+from rashomon_explorer.mechanisms.request import ZCDP, Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
 
@@ -27,7 +33,7 @@ _WORTH_SAYING = 1e-6  # larger bounds on the probability of giving up are not re
 
 
 @dataclass(frozen=True)
-class ExactSampler:
+class ExactSampler(Mechanism):
     """Rejection sampler with certified envelopes: every draw has exactly the target's law.
 
     A model is proposed under a plane, a bowl or a radial envelope below the loss, whichever has
@@ -55,13 +61,13 @@ class ExactSampler:
     """
 
     name: ClassVar[str] = "exact"
+    summary: ClassVar[str] = "an exact draw from the thresholded law"
     traits: ClassVar[Traits] = Traits(
         independent=True,
         planned_law=True,
         uniform_on="ball",
         may_give_up=True,
-        mechanism="exact_best",
-        weighed=True,
+        compared=True,
     )
 
     patience: int | None = USUAL_PATIENCE
@@ -71,6 +77,18 @@ class ExactSampler:
         """Check the patience."""
         if self.patience is not None and not self.patience >= 1:
             raise ValueError(f"patience must be at least 1, or None, got {self.patience!r}")
+
+    @classmethod
+    def plan_for(cls, request: Request) -> Plan:
+        """Plan by the best certificate that applies, or by bounded range."""
+        # A certificate improves only with a ridge and δ; a ledger without an order leaves no δ.
+        gains = request.ridge > 0 and request.delta > 0 and request.ledger != ZCDP
+        return plan(**request.numbers, certificate="best" if gains else "oscillation")
+
+    @classmethod
+    def narrowed(cls, probe: Plan) -> type[Mechanism]:
+        """Plan by bounded range, if no certificate is better in the unit ball."""
+        return _ByBoundedRange if probe.by_bounded_range else cls
 
     @classmethod
     def for_plan(
@@ -175,15 +193,33 @@ def _hopeless(target: GibbsTarget, patience: int) -> str:
     )
 
 
+class _ByBoundedRange(ExactSampler):
+    @classmethod
+    def plan_for(cls, request: Request) -> Plan:
+        return plan(**request.numbers)
+
+
 @dataclass(frozen=True)
 class UnthresholdedSampler(ExactSampler):
-    """Exact draws from exp(−βL), the exponential mechanism, for any ψ of the set."""
+    """Exact draws from exp(−βL), the exponential mechanism, for any ψ of the set.
+
+    β·excess is at most a Gamma(p) variable (docs/theory.md §2).
+    """
 
     name: ClassVar[str] = "unthresholded"
+    summary: ClassVar[str] = "an exact draw at ψ = 0"
     traits: ClassVar[Traits] = Traits(
-        independent=True,
-        planned_law=True,
-        may_give_up=True,
-        mechanism="unthresholded",
-        weighed=True,
+        independent=True, planned_law=True, may_give_up=True, compared=True
     )
+
+    @classmethod
+    def plan_for(cls, request: Request) -> Plan:
+        """Plan at ψ = 0, with the hit rate in the set at ψ."""
+        planned = super().plan_for(replace(request, psi=0.0))
+        within = unthresholded_hit_rate(request.p, planned.beta, request.psi)
+        return replace(planned, psi=request.psi, law_psi=0.0, hit_rate_bound=within)
+
+    @classmethod
+    def narrowed(cls, probe: Plan) -> type[Mechanism]:
+        """Plan by the best certificate that applies."""
+        return cls

@@ -310,3 +310,41 @@ def _duration(seconds: float) -> str:
         if seconds >= 2 * length:
             return f"about {seconds / length:.0f} {unit}s"
     return f"about {seconds:.0f} s"
+
+
+ALWAYS_CAME = 16
+"""Number of parameters up to which exact draws succeeded on all tables tried."""
+
+_SMOOTH = ("logistic", "squared", "softmax")
+"""Losses to which this applies: hinge and absolute loss may fail at p = 3."""
+
+
+def is_tried(planned: Plan) -> bool:
+    """Whether `infeasibility_message` runs the sampler on simulated rows, which is slow."""
+    may_stay_away = planned.p > ALWAYS_CAME or planned.loss not in _SMOOTH
+    return may_stay_away and not planned.along_path
+
+
+def is_likely(planned: Plan) -> bool:
+    """Whether draws of a named sampler are expected to succeed; tested where uncertain."""
+    found = preflight(planned) if is_tried(planned) else None
+    return found is None or found.likely
+
+
+def is_hopeless(planned: Plan) -> bool:
+    """Whether exact draws are too uncertain for automatic selection; makes no suggestions."""
+    found = None if planned.along_path else preflight(planned)
+    return found is not None and not found.sure
+
+
+def infeasibility_message(planned: Plan) -> str:
+    """Message that exact draws are expected to fail, with suggestions; empty if they are not."""
+    return tried_on_simulated_rows(planned) if is_tried(planned) else ""
+
+
+def tried_on_simulated_rows(planned: Plan) -> str:
+    """Message for any number of parameters; empty if draws are likely or cannot be tested."""
+    found = preflight(planned)
+    if found is None or found.likely:
+        return ""
+    return f"{found.in_words} {feasibility_suggestions(planned)}"

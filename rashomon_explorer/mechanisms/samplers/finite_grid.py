@@ -13,10 +13,12 @@ from rashomon_explorer._utils.arrays import FloatArray, IntArray, Mask
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer._utils.validation import check_positive
 from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits
 from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.pricing import draws_guarantee
 from rashomon_explorer.mechanisms.planning.scaling import with_scaling_cost
-from rashomon_explorer.mechanisms.samplers.base import Batch, Traits
+from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.privacy import Guarantee
 
 MOST_POINTS = 2**22  # with 40 bits per weight, sums of weights stay below 2⁶³
@@ -131,7 +133,7 @@ class GridTarget(Protocol):
 
 
 @dataclass(frozen=True)
-class FiniteGridSampler:
+class FiniteGridSampler(Mechanism):
     """The exponential mechanism on a public grid Γ, thresholded at the grid's own minimum.
 
     A point θ of Γ is drawn with probability ∝ exp(−β·energy(L(θ) − min_Γ L − ψ)). This needs no
@@ -174,7 +176,7 @@ class FiniteGridSampler:
     Examples
     --------
     >>> from rashomon_explorer.problem.problem import Problem
-    >>> from rashomon_explorer.mechanisms.samplers.base import collect
+    >>> from rashomon_explorer.mechanisms.base import collect
     >>> from rashomon_explorer.mechanisms.target import GibbsTarget
     >>> target = GibbsTarget(Problem([[0.5], [-0.5]], [1, -1]), beta=20.0, psi=0.1)
     >>> draws = collect(FiniteGridSampler(spacing=0.25), target, 3, np.random.default_rng(0))
@@ -183,11 +185,11 @@ class FiniteGridSampler:
     """
 
     name: ClassVar[str] = "finite_grid"
+    summary: ClassVar[str] = "an exact draw from a public grid"
     traits: ClassVar[Traits] = Traits(
         independent=True,
         unplanned="guaranteed for draws from the ball; these are exact on a grid in it",
         uniform_on="grid",
-        mechanism="exact",  # on a grid only bounded range is proved
     )
 
     spacing: float | None = None
@@ -199,6 +201,11 @@ class FiniteGridSampler:
             check_positive(spacing=self.spacing)
         if not 1 <= self.most_points <= MOST_POINTS:
             raise ValueError(f"most_points must be in [1, 2**22], got {self.most_points!r}")
+
+    @classmethod
+    def plan_for(cls, request: Request) -> Plan:
+        """Plan by bounded range, the only certificate that is proved on a grid."""
+        return plan(**request.numbers)
 
     @classmethod
     def for_plan(

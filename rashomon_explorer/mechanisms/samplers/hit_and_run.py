@@ -8,9 +8,11 @@ import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer._utils.threads import pause
+from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits
 from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.rejection.envelope import Envelope
-from rashomon_explorer.mechanisms.samplers.base import Batch, Traits
+from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.notions import no_guarantee
@@ -22,7 +24,7 @@ _MOST_RAYS = 256
 
 
 @dataclass(frozen=True)
-class HitAndRunSampler:
+class HitAndRunSampler(Mechanism):
     """Markov chains whose stationary law is uniform on G = {θ in C : L(θ) ≤ min L + ψ}.
 
     Each step draws a uniform direction in the whitened space and a uniform point of the chord
@@ -46,6 +48,7 @@ class HitAndRunSampler:
     """
 
     name: ClassVar[str] = "hit_and_run"
+    summary: ClassVar[str] = "a uniform model of the set, for the curator only"
 
     n_chains: int = 32
     burn_in: int | None = None
@@ -56,9 +59,13 @@ class HitAndRunSampler:
         unplanned="guaranteed for private draws; hit-and-run never leaves the set",
         uniform_on="ball",
         stays_inside=True,
-        mechanism="exact",
         curator_only=True,
     )
+
+    @classmethod
+    def plan_for(cls, request: Request) -> Plan:
+        """Plan the law of exact draws, which the chains approach."""
+        return plan(**request.numbers)
 
     @classmethod
     def for_plan(

@@ -8,7 +8,7 @@ import pandas as pd
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures import draws_in_range, exact_coefficient_ranges
-from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
+from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
 from rashomon_explorer.plots import plot_trees
 from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.plots.text import number, percent, plural
@@ -138,7 +138,7 @@ def _losses(models: AnySet) -> Rows:
 
 
 def _interval(models: AnySet) -> str:
-    if not sampler_traits(models.mechanism).independent or not models.as_drawn:
+    if not mechanism_traits(models.mechanism).independent or not models.as_drawn:
         return "of these models; without an interval, because they are not an independent sample"
     hits = round(models.hit_rate * models.n_draws)
     low, high = binomial_interval(hits, models.n_draws, _CONFIDENCE)

@@ -18,9 +18,9 @@ from rashomon_explorer.mechanisms.langevin.plan import ClippedPathPlan, PathPlan
 from rashomon_explorer.mechanisms.objective_perturbation.plan import ObjectivePerturbationPlan
 from rashomon_explorer.mechanisms.planning.advice import explain
 from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
-from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
 from rashomon_explorer.plots.budget import plot_tradeoff, tradeoff_table
 from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.plots.prices import options_table
@@ -196,7 +196,7 @@ def certificates_section(given: Any) -> list[Block]:
     if isinstance(planned, ClippedPathPlan):
         raise Skip("the constants are those of the loss, and these chains use clipped gradients")
     mechanism = getattr(given.models, "mechanism", "") if isinstance(given, Curator) else ""
-    if mechanism and not sampler_traits(mechanism).planned_law and not planned.along_path:
+    if mechanism and not mechanism_traits(mechanism).planned_law and not planned.along_path:
         raise Skip(f"certificates apply to exact draws, and these are draws of {mechanism}")
     found = _found(planned, given.constants, given.domain)
     frame = pd.DataFrame(

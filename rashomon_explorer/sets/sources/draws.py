@@ -15,8 +15,8 @@ from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.sets.linear import RashomonSet
 
 if TYPE_CHECKING:
+    from rashomon_explorer.mechanisms.base import Draws
     from rashomon_explorer.mechanisms.planning.plan import Plan
-    from rashomon_explorer.mechanisms.samplers.base import Draws
     from rashomon_explorer.privacy.guarantee import Guarantee
     from rashomon_explorer.problem.problem import Problem
 
@@ -70,7 +70,7 @@ def from_draws(
     Examples
     --------
     >>> from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
-    >>> from rashomon_explorer.mechanisms.samplers.base import collect
+    >>> from rashomon_explorer.mechanisms.base import collect
     >>> from rashomon_explorer.mechanisms.target import GibbsTarget
     >>> from rashomon_explorer.problem.problem import Problem
     >>> problem = Problem([[0.9], [0.6], [-0.7], [-0.5]], [1, 1, -1, -1])
@@ -81,7 +81,7 @@ def from_draws(
     ((6, 2), 1.0, False)
     """
     # Local import: samplers are slow to import.
-    from rashomon_explorer.mechanisms.samplers.base import Draws
+    from rashomon_explorer.mechanisms.base import Draws
 
     if not psi >= 0 or (plan is not None and plan.psi != psi):
         planned = "" if plan is None else f" and the plan's {plan.psi:g}"

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rashomon_explorer.mechanisms.one_model.registry import METHODS
-from rashomon_explorer.mechanisms.planning.offers import Request
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
+from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.privacy.audit import monte_carlo
 from rashomon_explorer.problem.problem import Problem
 
@@ -34,14 +34,14 @@ def ended(label):
 
 def audited(name, epsilon, runs=RUNS):
     asked = replace(ASKED, loss=LOSSES.get(name, "logistic"), epsilon=epsilon)
-    offer = METHODS[name].offer(asked)
+    offer = MECHANISMS[name].offer(asked)
 
     def one(records, rng):
         X, y = records
-        posed = {"loss": asked.loss, "radius": 2.0, "row_norm": 1.0, "ridge": offer.ridge}
-        return METHODS[name].draw(Problem(X, y, **posed), offer, rng)
+        posed = {"loss": asked.loss, "radius": 2.0, "row_norm": 1.0, "ridge": offer.plan.ridge}
+        return MECHANISMS[name].for_plan(offer.plan).draw(Problem(X, y, **posed), rng)
 
-    claim = METHODS[name].offer(replace(asked, epsilon=EPSILON)).guarantee
+    claim = MECHANISMS[name].offer(replace(asked, epsilon=EPSILON)).guarantee
     return monte_carlo(
         one, ended(1.0), ended(-1.0), claim=claim, n_runs=runs, delta=DELTA, random_state=0,
         statistic=lambda outputs: outputs.sum(axis=1),

@@ -12,8 +12,8 @@ from rashomon_explorer.mechanisms.langevin.accounting import (
 )
 from rashomon_explorer.mechanisms.langevin.plan import last_state_excess
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
-from rashomon_explorer.mechanisms.one_model.registry import METHODS
-from rashomon_explorer.mechanisms.planning.offers import Request
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
+from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy.conversions import gdp_delta
 from rashomon_explorer.problem.problem import Problem
@@ -21,7 +21,7 @@ from rashomon_explorer.problem.problem import Problem
 
 def planned(n, radius, ridge, epsilon):
     request = Request(n, 1, 0.0, "logistic", radius, 1.0, ridge, epsilon, 1e-3, 1)
-    return METHODS["last_iterate"].offer(request)
+    return MECHANISMS["last_iterate"].offer(request)
 
 
 def neighbours(n, radius, ridge):
@@ -63,8 +63,8 @@ def told(laws, epsilon):
 )
 def test_the_law_of_the_last_state_keeps_its_price(n, radius, ridge, epsilon):
     offer = planned(n, radius, ridge, epsilon)
-    last, mu = offer.settings, offer.guarantee.mu
-    laws = [last_law(one, last) for one in neighbours(n, radius, offer.ridge)]
+    last, mu = offer.plan.settings, offer.guarantee.mu
+    laws = [last_law(one, last) for one in neighbours(n, radius, offer.plan.ridge)]
     for level in np.linspace(0.0, epsilon, 9):
         assert told(laws, level) <= gdp_delta(mu, level) + 1e-9
     if (n, ridge) != (30, 0.1):  # the control: at half of the price it is caught
@@ -74,9 +74,9 @@ def test_the_law_of_the_last_state_keeps_its_price(n, radius, ridge, epsilon):
 @pytest.mark.parametrize("ridge", [0.0, 0.1])
 def test_what_is_charged_is_the_certificate_of_the_chain_that_runs(ridge):
     offer = planned(50, 1.0, ridge, 2.0)
-    last = offer.settings
+    last = offer.plan.settings
     sampler = LangevinSampler(last.step_size, last.n_steps, n_chains=1, shown="last")
-    target = GibbsTarget(neighbours(50, 1.0, offer.ridge)[0], last.beta, psi=0.0)
+    target = GibbsTarget(neighbours(50, 1.0, offer.plan.ridge)[0], last.beta, psi=0.0)
     assert sampler.certificate(target).mu == pytest.approx(offer.guarantee.mu, rel=1e-9)
     assert math.sqrt(2 * last.step_size) == pytest.approx(last.pace * last.noise)
     assert last.step_size * last.beta == pytest.approx(last.pace)
@@ -84,9 +84,11 @@ def test_what_is_charged_is_the_certificate_of_the_chain_that_runs(ridge):
 
 def test_a_plan_draws_from_that_law():
     offer = planned(10, 1.0, 0.0, 2.0)
-    problem, rng = neighbours(10, 1.0, offer.ridge)[0], np.random.default_rng(0)
-    draws = [METHODS["last_iterate"].draw(problem, offer, rng)[0] for _ in range(600)]
-    law = last_law(problem, offer.settings)
+    problem, rng = neighbours(10, 1.0, offer.plan.ridge)[0], np.random.default_rng(0)
+    draws = [
+        MECHANISMS["last_iterate"].for_plan(offer.plan).draw(problem, rng)[0] for _ in range(600)
+    ]
+    law = last_law(problem, offer.plan.settings)
     centres = np.linspace(-1, 1, 401)[1:] - 1 / 400
     mean = float(law @ centres)
     spread = math.sqrt(float(law @ (centres - mean) ** 2))

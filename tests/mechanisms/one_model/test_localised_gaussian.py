@@ -12,10 +12,10 @@ from rashomon_explorer.mechanisms.langevin.sampled_plan import (
     SampledDescent,
     plan_localised_descent,
 )
-from rashomon_explorer.mechanisms.one_model.descent import LocalisedGaussian, noisy_start
-from rashomon_explorer.mechanisms.one_model.registry import METHODS
+from rashomon_explorer.mechanisms.one_model import LocalisedGaussian, noisy_minimiser
 from rashomon_explorer.mechanisms.planning.centres import average_weights
-from rashomon_explorer.mechanisms.planning.offers import Request
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
+from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.privacy.conversions import gdp_delta
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
@@ -58,13 +58,11 @@ def law(plan, pull):
 
 @pytest.mark.parametrize("pull", [1.0, -1.0])
 def test_a_model_has_its_law(pull):
-    offer = METHODS["localised_gaussian"].offer(
-        Request(N, 1, 0.0, LOSS, RADIUS, 1.0, RIDGE, 1.0, 1e-5, 1)
-    )
-    offer, rng = replace(offer, settings=PLAN), np.random.default_rng(0)
-    drawn = [LocalisedGaussian().draw(table(pull), offer, rng)[0] for _ in range(200)]
+    rng = np.random.default_rng(0)
+    drawn = [LocalisedGaussian(PLAN).draw(table(pull), rng)[0] for _ in range(200)]
     assert kstest(drawn, norm(*law(PLAN, pull)).cdf).pvalue > 1e-3
-    start = [noisy_start(table(pull), PLAN, rng)[0] for _ in range(200)]
+    known = {"solver": PLAN.solver, "scale": PLAN.scale, "gaussian": True}
+    start = [noisy_minimiser(table(pull), rng=rng, **known)[0] for _ in range(200)]
     assert kstest(start, norm(pull / (N * RIDGE), PLAN.scale).cdf).pvalue > 1e-3
     assert kstest(start, norm(pull / (N * RIDGE), PLAN.scale / 2).cdf).pvalue < 1e-3  # control
 
@@ -110,12 +108,13 @@ def asked(**changed):
 
 
 def test_with_kinks_it_promises_much_more_and_keeps_it():
-    offer = METHODS["localised_gaussian"].offer(asked())
-    assert isinstance(offer.settings.then, SampledDescent) and offer.settings.then.rate == 1.0
-    assert offer.guarantee.mu == pytest.approx(offer.settings.mu)
+    offer = MECHANISMS["localised_gaussian"].offer(asked())
+    planned = offer.plan.settings
+    assert isinstance(planned.then, SampledDescent) and planned.then.rate == 1.0
+    assert offer.guarantee.mu == pytest.approx(planned.mu)
     assert offer.guarantee.epsilon(1e-6) <= 1.0
     for other in ("noisy_sgd", "output_perturbation"):
-        assert offer.excess < METHODS[other].offer(asked()).excess / 5
+        assert offer.excess < MECHANISMS[other].offer(asked()).excess / 5
 
 
 def test_a_hinge_is_fitted_by_it_unasked():

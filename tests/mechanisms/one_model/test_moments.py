@@ -12,8 +12,9 @@ from rashomon_explorer.mechanisms.moments import (
     plan_noisy_moments,
     released_moments,
 )
-from rashomon_explorer.mechanisms.one_model.registry import METHODS
-from rashomon_explorer.mechanisms.planning.offers import Request
+from rashomon_explorer.mechanisms.planning.options import cost
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
+from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.problem.problem import Problem
 
 
@@ -120,23 +121,27 @@ def test_the_least_of_any_quadratic_on_a_ball(seed):
 def test_models_keep_the_promise(radius):
     """On a table whose loss is all in the corner that noise can hide, and on a flat one."""
     request = Request(400, 3, 0.0, "squared", radius, 1.0, 0.0, 2.0, 1e-5, 1)
-    offer = METHODS["moments"].offer(request)
+    offer = MECHANISMS["moments"].offer(request)
     for rows in (np.eye(3)[np.arange(400) % 3], np.tile([1.0, 0.0, 0.0], (400, 1))):
         posed = Problem(rows, np.full(400, 0.3), loss="squared", radius=radius, intercept=False)
         rng = np.random.default_rng(0)
-        drawn = np.column_stack([METHODS["moments"].draw(posed, offer, rng) for _ in range(40)])
+        drawn = np.column_stack(
+            [MECHANISMS["moments"].for_plan(offer.plan).draw(posed, rng) for _ in range(40)]
+        )
         assert posed.value(drawn).mean() - posed.minimum.value <= offer.excess
 
 
 def test_a_regression_is_made_so_where_delta_allows():
-    planned = DPRegressor(radius=2.0).plan(5_000, 8)
-    assert planned.mechanism == "moments" and "counts for 33% of itself" in planned.why
+    planned = DPRegressor(radius=1.0, epsilon=4.0).plan(60_000, 2)
+    assert planned.mechanism == "moments"
     by_name = {one.name: one for one in planned.options}
-    assert by_name["moments"].weighed("rows") == by_name["moments"].excess / 3
-    assert DPRegressor(radius=2.0, delta=0.0).plan(5_000, 8).mechanism != "moments"
+    costs = {name: cost(name, one.plan) for name, one in by_name.items() if one.applies}
+    assert costs["moments"] == pytest.approx(by_name["moments"].excess / 3 + 0.5)
+    assert costs["moments"] == min(costs.values())
+    assert DPRegressor(radius=1.0, epsilon=4.0, delta=0.0).plan(60_000, 2).mechanism != "moments"
     assert (
         "squared loss"
-        in METHODS["moments"]
+        in MECHANISMS["moments"]
         .offer(Request(400, 3, 0.0, "logistic", 1.0, 1.0, 0.0, 2.0, 1e-5, 1))
         .why
     )

@@ -8,10 +8,10 @@ import pytest
 
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope
 from rashomon_explorer.mechanisms.langevin.accounting import plan_weighted_path
-from rashomon_explorer.mechanisms.langevin.plan import PathPlan
-from rashomon_explorer.mechanisms.one_model.registry import METHODS
+from rashomon_explorer.mechanisms.one_model import affordable_mu
 from rashomon_explorer.mechanisms.planning.centres import Centre, average_weights, by_gradients
-from rashomon_explorer.mechanisms.planning.offers import Request
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
+from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 from tests.crossing import crossed
@@ -78,12 +78,13 @@ def asked(**changed):
 
 
 def test_it_is_offered_under_a_ridge_and_keeps_to_the_budget():
-    way = METHODS["langevin_average"]
-    under, without = way.offer(asked()), way.offer(asked(ridge=0.0))
-    assert isinstance(under.settings, Centre) and isinstance(without.settings, PathPlan)
-    assert under.excess < METHODS["noisy_descent"].offer(asked()).excess
-    assert under.guarantee.epsilon(1e-6) <= 1.0 and under.guarantee.mu == under.settings.mu
-    assert under.ridge >= 0.1
+    way = MECHANISMS["noisy_descent"]
+    under = way.offer(asked())
+    known = asked()
+    large = by_gradients(known.constants, RADIUS, affordable_mu(known), math.log(2))
+    assert under.excess < large.excess
+    assert under.guarantee.epsilon(1e-6) <= 1.0 and under.guarantee.mu == under.plan.settings.mu
+    assert under.plan.ridge >= 0.1
     assert way.offer(asked(ledger=True)).excess >= under.excess
 
 

@@ -12,11 +12,11 @@ from scipy.stats import beta as beta_law
 from scipy.stats import gamma, kstest
 
 from rashomon_explorer.mechanisms import bounds
+from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.bounds.excess import coupling_distance
 from rashomon_explorer.mechanisms.bounds.hit_rate import guaranteed_hit_rate
 from rashomon_explorer.mechanisms.bounds.law import ExcessLaw, quadratic_law
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
-from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers import theorems

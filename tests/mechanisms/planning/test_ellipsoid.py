@@ -8,7 +8,7 @@ import pytest
 
 from rashomon_explorer.exceptions import WeakGuaranteeWarning
 from rashomon_explorer.mechanisms.bounds.excess import accelerated_path_excess
-from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope
+from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, solver_distance
 from rashomon_explorer.mechanisms.ellipsoid.plan import (
     hessian_sensitivity,
     plan_ellipsoid,
@@ -16,7 +16,6 @@ from rashomon_explorer.mechanisms.ellipsoid.plan import (
     third_derivative_bound,
 )
 from rashomon_explorer.mechanisms.langevin.accounting import path_guarantee
-from rashomon_explorer.mechanisms.localisation.plan import solver_distance
 from rashomon_explorer.mechanisms.planning.advice import explain
 from rashomon_explorer.mechanisms.planning.centres import (
     average_weights,
@@ -27,9 +26,9 @@ from rashomon_explorer.mechanisms.planning.centres import (
     excess_quantile,
     surely_inside,
 )
-from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_guarantee_reason
+from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.privacy import compose, gdp
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball

@@ -19,9 +19,9 @@ from rashomon_explorer.mechanisms.ellipsoid.exact_plan import (
 from rashomon_explorer.mechanisms.ellipsoid.plan import plan_ellipsoid
 from rashomon_explorer.mechanisms.planning.advice import explain
 from rashomon_explorer.mechanisms.planning.centres import by_gradients, by_output, excess_at_most
-from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
+from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.privacy import bounded_range, compose, gdp
 from rashomon_explorer.privacy.conversions import zcdp_epsilon
 from rashomon_explorer.problem.constants import Constants

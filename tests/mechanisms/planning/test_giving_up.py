@@ -9,12 +9,12 @@ from scipy.integrate import quad
 
 from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
 from rashomon_explorer.exceptions import FitError, SamplerError
+from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.bounds import enough_patience, least_acceptance
 from rashomon_explorer.mechanisms.bounds.hit_rate import giving_up_probability
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.rejection.candidates import Candidates
 from rashomon_explorer.mechanisms.samplers import exponential as exact
-from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget

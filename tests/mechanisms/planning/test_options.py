@@ -6,22 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rashomon_explorer import RashomonClassifier
+from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.bounds.hit_rate import unthresholded_hit_rate
-from rashomon_explorer.mechanisms.localisation.sampler import OutputPerturbationSampler
-from rashomon_explorer.mechanisms.planning.offers import ZCDP, Offer, Request
 from rashomon_explorer.mechanisms.planning.options import pareto_table, plan_options
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.request import ZCDP, Offer, Request
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
-from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS, sampler_traits
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.papers.localisation import IteratedSampler, RegularisedSampler
 from rashomon_explorer.privacy import compose
-from rashomon_explorer.problem.constants import row_bound
 from rashomon_explorer.problem.problem import Problem
+from tests.papers.by_hand import regularised
 
 ROWS: dict[str, Any] = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
 ASKED: dict[str, Any] = {**ROWS, "epsilon": 4.0, "delta": 1e-6, "n_draws": 20}
@@ -41,23 +37,23 @@ def test_every_option_stays_within_the_budget_and_says_why() -> None:
                 assert 0 <= option.hit_rate <= 1
             else:
                 assert option.guarantee is None
-    assert {option.name for option in plan_options(**ASKED)} == set(MECHANISMS)
+    private = {name for name, kind in MECHANISMS.items() if not kind.traits.curator_only}
+    assert {option.name for option in plan_options(**ASKED)} == private
 
 
 def test_the_best_comes_first_and_what_shows_the_whole_set_before_what_does_not() -> None:
     options = plan_options(**ASKED, ridge=0.1)
-    assert [option.name for option in options[:2]] == ["exact_best", "exact"]
+    assert [option.name for option in options[:2]] == ["exact", "finite_grid"]
     assert options[0].hit_rate > options[1].hit_rate
     assert not options[2].uniform
     assert not options[-1].applies or all(option.applies for option in options)
 
 
 def test_without_ridge_or_delta_less_applies() -> None:
-    assert not by_name()["localisation"].applies
-    assert "ridge" in by_name()["exact_best"].why
+    assert by_name()["exact"].why == "oscillation" != by_name(ridge=0.1)["exact"].why
     pure = by_name(delta=0.0, ridge=0.1)
-    assert not pure["path_average"].applies and "delta" in pure["path_average"].why
-    assert not by_name(loss="hinge")["path_average"].applies
+    assert not pure["langevin_average"].applies and "delta" in pure["langevin_average"].why
+    assert not by_name(loss="hinge")["langevin_average"].applies
     assert pure["exact"].beta == plan(**{**ASKED, "delta": 0.0}).beta
 
 
@@ -83,12 +79,11 @@ def test_the_front_is_what_no_other_row_beats() -> None:
             )
         )
         assert row.front == (not beaten.any())
-    # With ridge, bounded range alone is beaten everywhere.
-    assert not table[table.option == "exact"].front.any()
-    np.testing.assert_allclose(table.hits, table.n_draws * table.hit_rate)
+    # With ridge and several draws, bounded range alone is beaten.
+    assert not table[(table.option == "finite_grid") & (table.n_draws > 1)].front.any()
 
 
-@pytest.mark.parametrize("name", ["exact", "exact_best", "unthresholded"])
+@pytest.mark.parametrize("name", ["exact", "finite_grid", "unthresholded"])
 def test_exact_draws_keep_what_their_option_promises(name: str) -> None:
     rng = np.random.default_rng(3)
     X = rng.normal(size=(3000, 3)) / 3
@@ -105,14 +100,6 @@ def test_exact_draws_keep_what_their_option_promises(name: str) -> None:
     assert option.hit_rate > 0.1
 
 
-SHORT: dict[str, Any] = {"n": 3000, "psi": 0.06, "radius": 2.0, "epsilon": 60.0, "n_draws": 2}
-SAMPLED = {
-    "localisation": (0.1, OutputPerturbationSampler),
-    "iterated": (0.1, IteratedSampler),
-    "regularised": (0.0, RegularisedSampler),
-}
-
-
 def one_model_problem(ridge: float) -> Problem:
     rng = np.random.default_rng(3)
     X = rng.normal(size=(3000, 3)) / 3
@@ -120,65 +107,16 @@ def one_model_problem(ridge: float) -> Problem:
     return Problem(X, y, radius=2.0, row_norm=1.0, ridge=ridge)
 
 
-@pytest.mark.parametrize("n_models", [4, pytest.param(30, marks=pytest.mark.law)])
-@pytest.mark.parametrize("name", SAMPLED)
-@pytest.mark.law
-def test_models_drawn_one_by_one_keep_what_their_option_promises(name: str, n_models: int) -> None:
-    ridge, kind = SAMPLED[name]
-    problem = one_model_problem(ridge)
-    sizes = {"p": problem.p, "row_norm": problem.row_bound, "delta": 0.0, "ridge": ridge}
-    option = by_name(**SHORT, **sizes)[name]
-    sampler = kind(epsilon=30.0)
-    assert sampler.plan(problem) == option.plan
-    assert option.guarantee is not None and option.guarantee.pure_epsilon == pytest.approx(60.0)
-    rng = np.random.default_rng(0)
-    theta = np.column_stack([sampler.draw(problem, rng) for _ in range(n_models)])
-    excess = problem.value(theta) - problem.minimum.value
-    assert 0.1 < option.hit_rate <= np.mean(excess <= 0.06) + 3 * math.sqrt(0.25 / n_models)
-    assert excess.mean() <= option.excess
-
-
 def test_a_ridge_s_own_cost_is_in_its_promise() -> None:
     """Negative control: under a large ridge draws keep the promise, and not that without ½mR²."""
     problem = one_model_problem(0.0)
-    one = RegularisedSampler(epsilon=30.0, ridge=2.0)
+    one = regularised(epsilon=30.0, ridge=2.0)
     bought, rng = one.plan(problem), np.random.default_rng(0)
     theta = np.column_stack([one.draw(problem, rng) for _ in range(8)])
     excess = problem.value(theta) - problem.minimum.value
     assert bought.p / bought.beta < excess.mean() <= bought.excess_bound
     assert bought.hit_rate(excess.min() / 2) == 0.0
     assert unthresholded_hit_rate(bought.p, bought.beta, excess.min() / 2) > 0.5
-
-
-@pytest.mark.parametrize("n", [5_000, 1_000_000, 100_000_000])
-def test_iterated_draws_offer_themselves_where_a_second_stage_pays(n: int) -> None:
-    options = by_name(n=n, ridge=0.1, delta=0.0)
-    offer = options["iterated"]
-    stages = (
-        MECHANISMS["iterated"]
-        .plan(Request(**{**ASKED, "n": n, "delta": 0.0}, loss="logistic", ridge=0.1))
-        .stages
-    )
-    assert offer.applies == (len(stages) > 1) == (n > 5_000)
-    if offer.applies:
-        assert offer.excess < options["unthresholded"].excess
-    else:
-        assert "unthresholded" in offer.why
-    # A stage may lose the minimiser: the promise is below that of the last law alone.
-    if offer.applies:
-        assert offer.hit_rate <= unthresholded_hit_rate(11, offer.beta, 0.02) - offer.plan.failure
-
-
-@pytest.mark.parametrize("loss", ["logistic", "squared", "hinge", "smoothed_hinge", "absolute"])
-def test_one_model_at_a_time_is_offered_with_or_without_a_ridge(loss: str) -> None:
-    plain, ridged = by_name(loss=loss), by_name(loss=loss, ridge=0.1)
-    assert [plain[name].applies for name in SAMPLED] == [False, False, True]
-    assert not ridged["regularised"].applies and "ridge = 0" in ridged["regularised"].why
-    assert ridged["localisation"].applies and "new rows" in plain["regularised"].why
-    for offers in (plain, ridged):
-        for name in SAMPLED:
-            found = offers[name]
-            assert found.guarantee is None or found.guarantee.epsilon(0.0) <= 4.0 * (1 + 1e-12)
 
 
 def test_bad_numbers_are_refused_as_in_a_plan() -> None:
@@ -193,8 +131,8 @@ def test_a_ledger_s_offers_stay_within_the_budget_as_it_adds_up() -> None:
         for offer in plan_options(**ASKED, ridge=ridge, ledger=True):
             if offer.guarantee is not None:
                 assert compose([offer.guarantee]).epsilon(1e-6) <= 4.0 * (1 + 1e-12)
-    best = MECHANISMS["exact_best"].offer(Request(**ASKED, loss="logistic", ridge=0.1, ledger=ZCDP))
-    assert not best.applies and "ledger" in best.why
+    best = MECHANISMS["exact"].offer(Request(**ASKED, loss="logistic", ridge=0.1, ledger=ZCDP))
+    assert best.why == "oscillation"
 
 
 def test_an_offer_is_carried_out_by_its_plan() -> None:
@@ -203,16 +141,3 @@ def test_an_offer_is_carried_out_by_its_plan() -> None:
             assert offer.applies == (offer.plan is not None)
             if isinstance(offer.plan, Plan):
                 assert offer.beta == offer.plan.beta and offer.guarantee == offer.plan.guarantee
-
-
-def test_every_estimator_s_sampler_carries_out_a_mechanism() -> None:
-    numbers = {**ASKED, "row_norm": row_bound(1.0, intercept=True)}
-    request = Request(**numbers, loss="logistic", ridge=0.1)
-    for name in SAMPLERS:
-        planned = MECHANISMS[sampler_traits(name).mechanism].plan(request)
-        assert planned == RashomonClassifier(
-            **{k: ASKED[k] for k in ("psi", "radius", "epsilon", "delta", "n_draws")},
-            mechanism=name,
-            ridge=0.1,
-            row_norm=1.0,
-        ).plan(50_000, 10), name

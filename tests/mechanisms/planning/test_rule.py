@@ -8,10 +8,8 @@ import pytest
 from benchmarks import rule as settling
 from benchmarks.simulated import simulate
 from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
-from rashomon_explorer.estimators.selection import cached_plan
 from rashomon_explorer.measures.ranges import declared_problem
 from rashomon_explorer.mechanisms.langevin.plan import plan_path
-from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.mechanisms.planning.options import (
     LEAST_HITS,
     MOST_DRAWS,
@@ -22,17 +20,19 @@ from rashomon_explorer.mechanisms.planning.options import (
 )
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
+from rashomon_explorer.mechanisms.planning.select import cached_plan
+from rashomon_explorer.mechanisms.request import Request
 
 ROWS = {"n": 4_000, "p": 21, "psi": 0.02, "row_norm": 1.5}
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-@pytest.mark.parametrize("way", ["exact", "path"])
+@pytest.mark.parametrize("way", ["exact", "langevin"])
 def test_the_radius_has_the_least_promise_and_worth_of_a_larger_ball(way, epsilon):
-    delta, worth = (1e-6, 30) if way == "path" else (0.0, 6)
+    delta, worth = (1e-6, 30) if way == "langevin" else (0.0, 6)
     numbers = {**ROWS, "n": 400, "psi": 0.0, "epsilon": epsilon, "delta": delta}
     chosen = resolve_auto(way, **numbers)
-    make = plan_path if way == "path" else plan
+    make = plan_path if way == "langevin" else plan
     costs = [make(**numbers, radius=R).excess_bound + worth * math.log(2) / R for R in RADII]
     assert chosen.radius == RADII[int(np.argmin(costs))]
     assert chosen.ridge == 0.0 and 1 < chosen.radius < 32
@@ -53,7 +53,7 @@ def test_a_ball_is_made_smaller_where_that_promises_several_hits():
 def test_more_rows_and_budget_allow_a_larger_ball_and_more_parameters_a_smaller_one():
     def radius(n=400, p=21, epsilon=0.5):
         asked = {"psi": 0.0, "row_norm": 1.5, "delta": 1e-6}
-        return resolve_auto("path", n=n, p=p, epsilon=epsilon, **asked).radius
+        return resolve_auto("langevin", n=n, p=p, epsilon=epsilon, **asked).radius
 
     assert radius(n=100) < radius() < radius(n=4_000)
     assert radius(epsilon=0.1) < radius() < radius(epsilon=4.0)
@@ -72,7 +72,7 @@ def test_draws_around_a_centre_are_weighed_by_the_centre_and_cost_nothing_more()
     asked = {**ROWS, "epsilon": 4.0, "delta": 1e-6, "ridge": 0.0}
     many, few = (resolve_auto("ellipsoid", **{**asked, "n": n}) for n in (200_000, 2_000))
     assert many.n_draws == MOST_DRAWS and few.n_draws == 1
-    around = MECHANISMS["ellipsoid"].plan(many)
+    around = MECHANISMS["ellipsoid"].plan_for(many)
     assert around.centre_excess <= ROWS["psi"] and guarantees_the_set(around)
     assert around.weighed_excess == around.centre_excess
 
@@ -102,17 +102,17 @@ def test_without_width_there_is_one_draw():
 @pytest.mark.parametrize(("delta", "ledger"), [(0.0, False), (1e-6, True)])
 def test_a_ridge_is_of_use_only_where_a_certificate_may_take_it(delta, ledger):
     asked = {**ROWS, "epsilon": 1.0, "radius": 4.0, "n_draws": 1}
-    assert resolve_auto("exact_best", **asked, delta=delta, ledger=ledger).ridge == 0.0
+    assert resolve_auto("exact", **asked, delta=delta, ledger=ledger).ridge == 0.0
 
 
 def test_a_ridge_is_chosen_with_what_it_biases():
     asked = {**ROWS, "psi": 0.0, "n": 700, "p": 101, "epsilon": 1.0, "delta": 1e-6}
     asked |= {"radius": 4.0, "n_draws": 1}
-    settled = resolve_auto("exact_best", **asked)
+    settled = resolve_auto("exact", **asked)
 
     def cost(ridge):
-        tried = resolve_auto("exact_best", **asked, ridge=ridge)
-        planned = MECHANISMS["exact_best"].plan(tried)
+        tried = resolve_auto("exact", **asked, ridge=ridge)
+        planned = MECHANISMS["exact"].plan_for(tried)
         return planned.excess_bound + ridge * 4.0**2 / 2
 
     assert settled.ridge > 0
@@ -131,9 +131,7 @@ def test_estimators_plan_by_the_rule_before_a_row_is_read(tmp_path):
     planned = clf.plan(600, 3)
     clf.fit(X, y)
     assert clf.plan_ is planned
-    settled = resolve_auto(
-        "exact_best", n=600, p=4, psi=0.02, row_norm=2**0.5, epsilon=8.0, ledger=True
-    )
+    settled = resolve_auto("exact", n=600, p=4, psi=0.02, row_norm=2**0.5, epsilon=8.0, ledger=True)
     assert (planned.radius, planned.ridge) == (settled.radius, settled.ridge)
     assert clf.rashomon_set_.n_draws == planned.n_draws == settled.n_draws
     (entry,) = ledger.entries()
@@ -148,16 +146,23 @@ def test_a_regressor_plans_by_it_too():
     assert (
         reg.plan(5_000, 4).radius
         == resolve_auto(
-            "path", n=5_000, p=5, psi=0.0, row_norm=2**0.5, epsilon=1.0, delta=1e-6, loss="squared"
+            "langevin",
+            n=5_000,
+            p=5,
+            psi=0.0,
+            row_norm=2**0.5,
+            epsilon=1.0,
+            delta=1e-6,
+            loss="squared",
         ).radius
     )
 
 
-@pytest.mark.parametrize("way", ["exact", "path"])
+@pytest.mark.parametrize("way", ["exact", "langevin"])
 def test_of_two_balls_the_rule_expects_less_of_its_own(way):
     asked = {**ROWS, "n": 400, "psi": 0.0, "epsilon": 1.0, "delta": 1e-6, "n_draws": 1}
     own, *others = (
-        cost(way, MECHANISMS[way].plan(resolve_auto(way, **{**asked, **fixed}, ridge=0.0)))
+        cost(way, MECHANISMS[way].plan_for(resolve_auto(way, **{**asked, **fixed}, ridge=0.0)))
         for fixed in ({}, *({"radius": R} for R in RADII))
     )
     assert own == pytest.approx(min(others))
@@ -166,7 +171,7 @@ def test_of_two_balls_the_rule_expects_less_of_its_own(way):
 def test_a_plan_that_was_made_for_given_numbers_knows_no_rule():
     asked = {**ROWS, "loss": "logistic", "radius": 4.0, "ridge": 0.0, "epsilon": 1.0, "delta": 0.0}
     made = cached_plan("exact", **asked, n_draws=1)
-    assert made == MECHANISMS["exact"].plan(Request(**asked, n_draws=1))
+    assert made == MECHANISMS["exact"].plan_for(Request(**asked, n_draws=1))
 
 
 @pytest.mark.parametrize("kind", ["numeric", "mixed", "coded"])
@@ -185,7 +190,7 @@ def test_what_settled_the_rule_runs(monkeypatch):
     monkeypatch.setattr(settling, "_CHAIN_STEPS", 20)
     monkeypatch.setattr(settling, "COUNTS", (1, 2))
     measured = settling.measure(((150, 3),))
-    assert {entry["way"] for entry in measured["worth"]} == {"exact", "path"}
+    assert {entry["way"] for entry in measured["worth"]} == {"exact", "langevin"}
     for entry in measured["worth"]:
         assert entry["best in hindsight"] <= entry["worth 6"]
     assert len(measured["draws"]) == 2

@@ -10,6 +10,7 @@ from scipy.integrate import quad
 from scipy.stats import kstest
 
 from rashomon_explorer.exceptions import EnvelopeError
+from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.rejection import candidates
 from rashomon_explorer.mechanisms.rejection import quadratic_minorant as bowls
 from rashomon_explorer.mechanisms.rejection.candidates import (
@@ -25,7 +26,6 @@ from rashomon_explorer.mechanisms.rejection.quadratic_minorant import (
     Rest,
     least_bowl,
 )
-from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.domains import Ball, Intersection

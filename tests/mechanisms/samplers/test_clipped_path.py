@@ -12,10 +12,10 @@ from rashomon_explorer.mechanisms.langevin.gradients import ClippedDrift
 from rashomon_explorer.mechanisms.langevin.plan import ClippedPathPlan, plan_clipped_path, plan_path
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinClipped
 from rashomon_explorer.mechanisms.planning.advice import explain
-from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
+from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.losses import clipped
 from rashomon_explorer.problem.problem import Problem
@@ -126,9 +126,9 @@ def test_nothing_is_promised_of_the_loss_itself():
 
 def test_losses_without_such_a_form_are_declined():
     asked = Request(**ROWS, **BUDGET, loss="smoothed_hinge", ridge=0.0, n_draws=1)
-    assert MECHANISMS["path_clipped"].offer(asked).why == "needs logistic or squared loss"
+    assert MECHANISMS["langevin_clipped"].offer(asked).why == "needs logistic or squared loss"
     with pytest.raises(ValueError, match="no form with a clipped slope"):
-        MECHANISMS["path_clipped"].plan(asked)
+        MECHANISMS["langevin_clipped"].plan_for(asked)
     with pytest.raises(TypeError, match="plan_clipped_path"):
         LangevinClipped(plan_path(**{**ROWS, "psi": 0.0}, **BUDGET))
 

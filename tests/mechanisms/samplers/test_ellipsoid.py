@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from rashomon_explorer.mechanisms.base import collect, to_public_grid
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope
 from rashomon_explorer.mechanisms.ellipsoid.plan import hessian_sensitivity, plan_ellipsoid
 from rashomon_explorer.mechanisms.ellipsoid.sampler import (
@@ -20,7 +21,6 @@ from rashomon_explorer.mechanisms.langevin.sampler import PlannedPath
 from rashomon_explorer.mechanisms.planning.centres import by_acceleration, by_gradients, by_output
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
-from rashomon_explorer.mechanisms.samplers.base import collect, to_public_grid
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss

@@ -9,11 +9,11 @@ from scipy.special import logsumexp
 from scipy.stats import kstest
 
 from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.ellipsoid.exact_plan import plan_ellipsoid_exact
-from rashomon_explorer.mechanisms.ellipsoid.sampler import EllipsoidExactSampler, EllipsoidSampler
+from rashomon_explorer.mechanisms.ellipsoid.sampler import EllipsoidExactSampler
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
-from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.samplers.feasibility import feasibility_suggestions, preflight
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.domains import CutEllipsoid
@@ -36,18 +36,8 @@ def planned_for(problem, psi=0.05, **changes):
         return plan_ellipsoid_exact(problem.n, problem.p, psi, **{**public, **changes})
 
 
-class Known(EllipsoidSampler):
-    """An ellipsoid that is known beforehand."""
-
-    region = None
-
-    def released(self, target, rng):
-        yield Known.region
-
-
 def draws_on(region, target, planned, count, monkeypatch, seed=0):
-    monkeypatch.setattr(EllipsoidExactSampler, "first", lambda self: Known(self.plan))
-    monkeypatch.setattr(Known, "region", region)
+    monkeypatch.setattr(EllipsoidExactSampler, "released", lambda self, *_: iter([region]))
     return collect(EllipsoidExactSampler(planned), target, count, np.random.default_rng(seed))
 
 
@@ -201,8 +191,7 @@ def test_giving_up_is_an_error_that_names_what_always_answers(monkeypatch) -> No
     problem = problem_of()
     far = CutEllipsoid(np.array([-2.9]), np.eye(1), 1e-4, 3.0, np.array([-2.9]))
     planned = planned_for(problem)
-    monkeypatch.setattr(EllipsoidExactSampler, "first", lambda self: Known(self.plan))
-    monkeypatch.setattr(Known, "region", far)
+    monkeypatch.setattr(EllipsoidExactSampler, "released", lambda self, *_: iter([far]))
     sampler = EllipsoidExactSampler(planned, patience=2_000)
     target = GibbsTarget(problem, 1e4, 0.01)
     with pytest.raises(SamplerError, match=r'mechanism="ellipsoid", which never gives up'):

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from scipy.stats import kstest
 
 from rashomon_explorer.exceptions import EnvelopeError, SamplerError
+from rashomon_explorer.mechanisms.base import collect, to_public_grid
 from rashomon_explorer.mechanisms.rejection.envelope import Envelope
 from rashomon_explorer.mechanisms.rejection.proposals import (
     RadialProposal,
     UniformProposal,
     tightest_proposal,
 )
-from rashomon_explorer.mechanisms.samplers.base import collect, to_public_grid
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.problem import Problem

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rashomon_explorer.exceptions import EnvelopeError
-from rashomon_explorer.mechanisms.localisation.sampler import LocalProblem
+from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.rejection.envelope import (
     Envelope,
     Neighbourhood,
@@ -23,9 +23,9 @@ from rashomon_explorer.mechanisms.rejection.proposals import (
     UniformProposal,
     tightest_proposal,
 )
-from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.papers.localisation import LocalProblem
 from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem

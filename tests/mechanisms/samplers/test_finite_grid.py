@@ -8,9 +8,9 @@ import pytest
 from scipy.stats import chisquare
 
 from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.samplers import finite_grid as integer_law
-from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler, IntegerLaw
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import bounded_range

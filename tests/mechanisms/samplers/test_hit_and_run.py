@@ -6,10 +6,10 @@ from scipy.stats import kstest
 
 from rashomon_explorer import RashomonClassifier
 from rashomon_explorer.exceptions import RadiusBindsWarning
+from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler, reaches_sphere
-from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.sets import RashomonSet
@@ -62,11 +62,12 @@ def test_warming_up_yields_empty_batches_so_that_stop_is_heard():
 def test_only_exact_laws_carry_the_plans_guarantee():
     bought = plan(100, 3, 0.02, radius=4.0, row_norm=1.0, epsilon=1.0)
     of_their_own = {"langevin", "langevin_average", "langevin_clipped", "objective_perturbation"}
-    names = set(SAMPLERS) - of_their_own - {"ellipsoid", "ellipsoid_exact"}
-    private = {name for name in names if SAMPLERS[name].for_plan(bought).guarantee(bought).holds}
+    several = {name for name, kind in MECHANISMS.items() if not kind.traits.one_model}
+    names = several - of_their_own - {"ellipsoid", "ellipsoid_exact"}
+    private = {name for name in names if MECHANISMS[name].for_plan(bought).guarantee(bought).holds}
     assert private == {"exact", "unthresholded", "finite_grid"}
     for name in private:
-        assert SAMPLERS[name].for_plan(bought).guarantee(bought).epsilon(0.0) == 1.0
+        assert MECHANISMS[name].for_plan(bought).guarantee(bought).epsilon(0.0) == 1.0
 
 
 @pytest.mark.parametrize("radius", [0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 12.0])

@@ -10,26 +10,28 @@ from scipy.stats import gamma, kstest
 
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_lipschitz, local_constants
-from rashomon_explorer.mechanisms.localisation.plan import plan_perturbed, solver_distance
-from rashomon_explorer.mechanisms.localisation.sampler import (
-    LocalProblem,
-    OutputPerturbationSampler,
-    refined,
-)
 from rashomon_explorer.mechanisms.rejection.envelope import (
     Neighbourhood,
     Shifted,
     round_into_domain,
 )
+from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.papers.localisation import IteratedSampler, RegularisedSampler, plan_iterated
+from rashomon_explorer.papers.localisation import (
+    LocalProblem,
+    plan_iterated,
+    plan_perturbed,
+    refined,
+    solver_distance,
+)
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.minimisation import minimise_on
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
+from tests.papers.by_hand import iterated, localised, regularised
 
-SAMPLERS = [IteratedSampler, OutputPerturbationSampler]
+BY_HAND = [iterated, localised]
 
 
 def posed(p=2, n=1000, domain=None, ridge=0.5, seed=0, loss="logistic"):
@@ -111,7 +113,7 @@ def test_output_perturbation_has_its_bound_and_beats_the_iterated_mechanism(n, p
     assert plan.guarantee.epsilon(0.0) == 1.0
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("sampler", BY_HAND)
 def test_plans_do_not_read_the_rows(sampler):
     one, other = posed(seed=0), posed(seed=1)
     assert sampler(epsilon=2.0).plan(one) == sampler(epsilon=2.0).plan(other)
@@ -119,7 +121,7 @@ def test_plans_do_not_read_the_rows(sampler):
         assert "minimum" not in vars(problem)
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("sampler", BY_HAND)
 def test_what_cannot_be_planned_is_refused_in_words(sampler):
     with pytest.raises(ValueError, match="give the problem a ridge > 0"):
         sampler(epsilon=1.0).plan(posed(ridge=0.0))
@@ -128,7 +130,7 @@ def test_what_cannot_be_planned_is_refused_in_words(sampler):
     with pytest.raises(ValueError, match=r"failure must be in \(0, 1\), got 1.0"):
         sampler(epsilon=1.0, failure=1.0).plan(posed())
     with pytest.raises(ValueError, match="n_stages must be from 1 to 12, got 13"):
-        IteratedSampler(epsilon=1.0, n_stages=13).plan(posed())
+        iterated(epsilon=1.0, n_stages=13).plan(posed())
 
 
 def ordinary(kind, n, rng):
@@ -145,7 +147,7 @@ def ordinary(kind, n, rng):
 )
 def test_no_table_is_refused_for_a_kink(loss, n):
     """A solver for smooth losses once refused 24 tables of 25, and one neighbour of two."""
-    sampler, rng = OutputPerturbationSampler(epsilon=8.0), np.random.default_rng(n)
+    sampler, rng = localised(epsilon=8.0), np.random.default_rng(n)
     problems = [ordinary(loss, n, rng) for _ in range(12)]
     plans = {sampler.plan(problem) for problem in problems}
     assert len(plans) == 1
@@ -154,7 +156,7 @@ def test_no_table_is_refused_for_a_kink(loss, n):
     moved = 2 * data_lipschitz(problems[0].constants, problems[0].domain) / (0.5 * n)
     assert plan.noise_scale == pytest.approx((moved + 2 * near) / 4.0)  # the accuracy is paid for
     for problem in problems:
-        assert np.isfinite(sampler.noisy_minimiser(problem, plan, rng)).all()
+        assert np.isfinite(sampler.mechanism(problem).noisy_minimiser(problem, rng)).all()
         known = refined(problem, problem.minimum, problem.m * near**2 / 2)
         assert math.sqrt(2 * known.gap / problem.m) <= near * (1 + 1e-12)
     near = Neighbourhood.of(problem.domain, round_into_domain(problem.domain, np.full(3, 0.4)), 0.3)
@@ -175,7 +177,7 @@ def test_newton_steps_alone_would_be_caught():
     assert max(gaps) > 1
 
 
-@pytest.mark.parametrize("one", [OutputPerturbationSampler(8.0), IteratedSampler(8.0)])
+@pytest.mark.parametrize("one", [localised(8.0), iterated(8.0)])
 @pytest.mark.law
 def test_losses_with_kinks_are_drawn_from_nearby(one):
     problem, rng = posed(n=2000, loss="hinge"), np.random.default_rng(0)
@@ -194,14 +196,14 @@ def test_no_smooth_table_is_refused():
             X[:2, 0] *= -1
             for ridge, radius in ((1e-4, 50.0), (0.5, 2.0), (50.0, 0.1)):
                 problem = Problem(X, y, loss=loss, ridge=ridge, radius=radius)
-                sampler = OutputPerturbationSampler(epsilon=8.0)
-                theta = sampler.noisy_minimiser(problem, sampler.plan(problem), rng)
+                sampler = localised(epsilon=8.0)
+                theta = sampler.mechanism(problem).noisy_minimiser(problem, rng)
                 assert np.isfinite(theta).all()
 
 
-@pytest.mark.parametrize("sampler", [*SAMPLERS, RegularisedSampler])
+@pytest.mark.parametrize("sampler", [*BY_HAND, regularised])
 def test_that_there_is_a_draw_at_all_is_said_not_to_be_covered(sampler):
-    problem = posed(ridge=0.0 if sampler is RegularisedSampler else 0.5)
+    problem = posed(ridge=0.0 if sampler is regularised else 0.5)
     stated = sampler(epsilon=8.0).certificate(problem).assumptions
     assert any("whether a model was drawn is not covered" in line for line in stated)
 
@@ -210,8 +212,8 @@ DOMAINS = [Ball(2.0), Intersection(Shifted(Ball(1.0), (0.5, 0.0)), Ball(0.8))]
 
 
 NARROWING = [
-    IteratedSampler(epsilon=30.0, failure=1e-3, n_stages=3),
-    OutputPerturbationSampler(epsilon=8.0, failure=1e-4),
+    iterated(epsilon=30.0, failure=1e-3, n_stages=3),
+    localised(epsilon=8.0, failure=1e-4),
 ]
 
 
@@ -237,20 +239,20 @@ def test_draws_keep_their_promises(one, domain, n_draws):
 def test_a_stage_rarely_loses_sight_of_the_minimiser():
     problem = posed(n=2000, ridge=1.0)
     failure = 0.3
-    one = IteratedSampler(epsilon=6.0, failure=failure, n_stages=2)
+    one = iterated(epsilon=6.0, failure=failure, n_stages=2)
     distance = one.plan(problem).stages[1].distance
     assert np.isfinite(distance)
     first = GibbsTarget(problem, one.plan(problem).stages[0].beta, 0.0)
-    batch = next(iter(one.sampler.batches(first, np.random.default_rng(0))))
+    batch = next(iter(ExactSampler().batches(first, np.random.default_rng(0))))
     near = np.linalg.norm(batch.theta - problem.minimum.theta[:, None], axis=0) <= distance
     assert near.mean() >= 1 - failure
 
 
 def test_noise_has_gamma_lengths_and_uniform_directions():
     problem = posed(p=3, domain=Ball(50.0), n=100)
-    one = OutputPerturbationSampler(epsilon=8.0)
+    one = localised(epsilon=8.0)
     plan, rng = one.plan(problem), np.random.default_rng(0)
-    noise = np.array([one.noisy_minimiser(problem, plan, rng) for _ in range(2000)])
+    noise = np.array([one.mechanism(problem).noisy_minimiser(problem, rng) for _ in range(2000)])
     noise -= problem.minimum.theta
     length = np.linalg.norm(noise, axis=1)
     assert kstest(length / plan.noise_scale, gamma(3).cdf).pvalue > 1e-3
@@ -286,7 +288,7 @@ def worst_log_ratio(middle, distance, beta):
 
 def test_each_step_is_as_private_as_it_says_on_the_worst_neighbours():
     one, other = neighbours()
-    plan = OutputPerturbationSampler(epsilon=4.0).plan(one)
+    plan = localised(epsilon=4.0).plan(one)
     moved = abs(float(one.minimum.theta[0] - other.minimum.theta[0]))
     # Laplace noise in one dimension: the log ratio is the shift over the scale.
     assert moved / plan.noise_scale <= 2.0
@@ -295,15 +297,14 @@ def test_each_step_is_as_private_as_it_says_on_the_worst_neighbours():
     for middle in (-2.0, -0.5, 0.0, 0.3, 1.9):
         ratio = worst_log_ratio(np.array([middle]), stage.distance, stage.beta)
         assert ratio <= stage.epsilon
-    iterated = IteratedSampler(epsilon=40.0, n_stages=3).plan(one)
-    for stage in iterated.stages[1:]:
+    for stage in iterated(epsilon=40.0, n_stages=3).plan(one).stages[1:]:
         distance = min(stage.distance, 2.0)
         ratio = worst_log_ratio(np.array([-1.0]), distance, stage.beta)
         assert ratio <= stage.epsilon
 
 
 def test_three_times_the_temperature_would_be_caught():
-    plan = OutputPerturbationSampler(epsilon=4.0).plan(neighbours()[0])
+    plan = localised(epsilon=4.0).plan(neighbours()[0])
     (stage,) = plan.stages
     ratios = [
         worst_log_ratio(np.array([middle]), stage.distance, 3 * stage.beta)

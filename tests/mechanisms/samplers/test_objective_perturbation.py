@@ -22,13 +22,12 @@ from rashomon_explorer.mechanisms.objective_perturbation.sampler import (
     ObjectivePerturbationSampler,
     SurrogateProblem,
 )
-from rashomon_explorer.mechanisms.one_model.registry import METHODS
 from rashomon_explorer.mechanisms.planning.advice import explain
-from rashomon_explorer.mechanisms.planning.offers import Request, cost_at_order
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
+from rashomon_explorer.mechanisms.request import Request, cost_at_order
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy.conversions import filter_order, gdp_delta, zcdp_rho
 from rashomon_explorer.problem.losses.logistic import ClippedLogisticLoss
@@ -301,24 +300,6 @@ def test_noise_on_the_minimiser_is_independent_of_the_tilt(gaussian, monkeypatch
     )
     blurs = np.array([next(batches).theta[:, 0] for _ in range(1_000)])
     assert_independent(np.array(tilts) / planned.tilt, blurs / planned.blur)
-
-
-@pytest.mark.parametrize("gaussian", [False, True])
-def test_noise_on_one_model_is_independent_of_the_tilt(gaussian, monkeypatch):
-    method, tilts = METHODS["objective_perturbation"], []
-    asked = {"loss": "logistic", "ridge": 0.1, "epsilon": 1.0, "delta": 0.0, "n_draws": 1}
-    offer = method.offer(Request(**ROWS, **asked))
-    offer = replace(offer, settings=replace(offer.settings, gaussian=gaussian))
-    problem = Problem(np.zeros((2_000, 4)), np.ones(2_000), radius=2.0, intercept=False)
-
-    def at_zero(problem, tilt, solver):
-        tilts.append(tilt)
-        return np.zeros(4)
-
-    monkeypatch.setattr(objective_perturbation, "perturbed_minimiser", at_zero)
-    rng = np.random.default_rng(0)
-    blurs = np.array([method.draw(problem, offer, rng) for _ in range(1_000)])
-    assert_independent(np.array(tilts) / offer.settings.scale, blurs / offer.settings.blur)
 
 
 def assert_independent(tilts, blurs):

@@ -11,6 +11,7 @@ from scipy.integrate import quad
 from scipy.stats import kstest, truncexpon, truncnorm
 
 from rashomon_explorer.exceptions import EnvelopeError
+from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.rejection import candidates
 from rashomon_explorer.mechanisms.rejection.candidates import acceptance_share, envelope_pays
 from rashomon_explorer.mechanisms.rejection.envelope import Neighbourhood, Shifted
@@ -23,7 +24,6 @@ from rashomon_explorer.mechanisms.rejection.plane import (
     log_chi_square_below,
     plane_proposals,
 )
-from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.domains import Ball, Intersection

@@ -14,6 +14,7 @@ from rashomon_explorer.exceptions import HopelessDrawWarning, SamplerError, Slow
 from rashomon_explorer.mechanisms.langevin.plan import plan_path
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
+from rashomon_explorer.mechanisms.samplers import feasibility
 from rashomon_explorer.mechanisms.samplers import feasibility as module
 from rashomon_explorer.mechanisms.samplers import feasibility as simulated_rows
 from rashomon_explorer.mechanisms.samplers.feasibility import (
@@ -122,8 +123,9 @@ def test_nothing_is_foretold_of_paths_and_of_plans_of_unknown_origin():
 def test_a_fit_warns_before_it_charges(tmp_path, monkeypatch):
     """Negative control: where draws are likely, nothing is said."""
     hopeless = replace(preflight(_plan(500, 18)), accepted=0.0)
-    monkeypatch.setattr(beforehand, "preflight", lambda planned: hopeless)
-    monkeypatch.setattr(beforehand, "feasibility_suggestions", lambda planned: "Do this.")
+    for room in (beforehand, feasibility):
+        monkeypatch.setattr(room, "preflight", lambda planned: hopeless)
+    monkeypatch.setattr(feasibility, "feasibility_suggestions", lambda planned: "Do this.")
     monkeypatch.setattr(beforehand, "weak_warnings_suppressed", lambda: False)
     with pytest.warns(HopelessDrawWarning, match=r"Do this\. Nothing is charged yet") as caught:
         beforehand.check_feasibility(_plan(500, 18), "exact", 5_000_000)
@@ -132,7 +134,8 @@ def test_a_fit_warns_before_it_charges(tmp_path, monkeypatch):
         warnings.simplefilter("error")
         beforehand.check_feasibility(_plan(500, 18), "langevin", "auto")
         beforehand.check_feasibility(_plan(500, 3), "exact", "auto")
-        monkeypatch.setattr(beforehand, "preflight", preflight)
+        for room in (beforehand, feasibility):
+            monkeypatch.setattr(room, "preflight", preflight)
         beforehand.check_feasibility(_plan(500, 3), "exact", "auto")
 
 
@@ -163,7 +166,7 @@ def test_hopeless_is_what_comes_on_no_kind_of_rows_and_real_tables_agree():
 def test_a_hopeless_fit_is_refused_before_it_charges(tmp_path, monkeypatch):
     """Control: who says how patient to be is warned."""
     monkeypatch.setattr(beforehand, "weak_warnings_suppressed", lambda: False)
-    monkeypatch.setattr(beforehand, "feasibility_suggestions", lambda planned: "Do this.")
+    monkeypatch.setattr(feasibility, "feasibility_suggestions", lambda planned: "Do this.")
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=9.0, delta=1e-6)
     wide = {"radius": 32.0, "row_norm": 2.0, "epsilon": 4.0, "delta": 0.0, "classes": [0, 1]}
     clf = RashomonClassifier(mechanism="exact", psi=0.0, n_draws=1, **wide)
@@ -172,9 +175,9 @@ def test_a_hopeless_fit_is_refused_before_it_charges(tmp_path, monkeypatch):
         SamplerError, match=r"Do this\. They failed on every .* nothing was charged"
     ):
         clone(clf).set_params(ledger=ledger).fit(rows, rows[:, 0])
-    for method in ("gibbs", "localised"):
-        with pytest.raises(SamplerError, match=f"nothing was charged for mechanism='{method}'"):
-            DPClassifier(mechanism=method, ledger=ledger, **wide).fit(rows, rows[:, 0])
+    for mechanism in ("unthresholded", "regularised"):
+        with pytest.raises(SamplerError, match=r"failed on every .* nothing was charged"):
+            DPClassifier(mechanism=mechanism, ledger=ledger, **wide).fit(rows, rows[:, 0])
     with pytest.raises(SamplerError, match="nothing was charged"):
         PrivateSearch(clf, {"psi": [0.0]}, epsilon=4.0, ledger=ledger).fit(rows, rows[:, 0])
     assert not ledger.entries()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.ellipsoid.exact_plan import plan_ellipsoid_exact
 from rashomon_explorer.mechanisms.ellipsoid.plan import plan_ellipsoid
 from rashomon_explorer.mechanisms.ellipsoid.sampler import (
@@ -25,23 +26,21 @@ from rashomon_explorer.mechanisms.langevin.sampler import (
     LangevinSampler,
     PlannedPath,
 )
-from rashomon_explorer.mechanisms.localisation.sampler import OutputPerturbationSampler
 from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_objective_perturbation
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import ObjectivePerturbationSampler
 from rashomon_explorer.mechanisms.planning.centres import by_acceleration, by_gradients, by_output
 from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler, UnthresholdedSampler
 from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers import GridWalkSampler
-from rashomon_explorer.papers.localisation import IteratedSampler, RegularisedSampler
 from rashomon_explorer.privacy import Guarantee, bounded_range, gdp, pure
 from rashomon_explorer.privacy.tradeoff import BoundedRange, TradeOff
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball, CutEllipsoid
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.problem.thresholds import GaussianThreshold, SmoothThreshold
+from tests.papers.by_hand import iterated, localised, regularised
 
 ETA = 2.0
 # One row, and the opposite one: no other rows are left to hide what a record can do.
@@ -89,7 +88,7 @@ def _one_model(sampler, **settings):
         return np.array([sampler.draw(problem, rng) for _ in range(size)])
 
     public = problem_of(ONE, "squared", **settings)
-    bold = replace(sampler, epsilon=sampler.epsilon / 50).certificate(public)
+    bold = sampler.costing(sampler.epsilon / 50).certificate(public)
     return Case(mechanism, sampler.certificate(public), bold, n_runs=400)
 
 
@@ -230,11 +229,6 @@ def _two_stages(n_runs=1500):
 class _OnKnown(EllipsoidExactSampler):
     """The second stage alone, on half of the ball."""
 
-    def first(self):
-        return _Known(self.plan)
-
-
-class _Known(EllipsoidSampler):
     def released(self, target, rng):
         yield CutEllipsoid(np.array([0.5]), np.eye(1), 0.125, 1.0, np.array([0.5]))
 
@@ -367,9 +361,9 @@ CASES: dict[str, dict[str, Callable[[], Case]]] = {
         "output": _output,
     },
     "ellipsoid_exact": {"whole": _two_stages, "second stage": _second_stage},
-    "iterated": {"": lambda: _one_model(IteratedSampler(8.0, n_stages=2), ridge=1.0)},
-    "output_perturbation": {"": lambda: _one_model(OutputPerturbationSampler(8.0), ridge=1.0)},
-    "regularised": {"": lambda: _one_model(RegularisedSampler(8.0))},
+    "iterated": {"": lambda: _one_model(iterated(8.0, n_stages=2), ridge=1.0)},
+    "localised": {"": lambda: _one_model(localised(8.0), ridge=1.0)},
+    "regularised": {"": lambda: _one_model(regularised(8.0))},
     "langevin": {
         "no threshold": path_case,
         # At 0.92 one neighbour is beyond its threshold with slope 1, and the other inside.

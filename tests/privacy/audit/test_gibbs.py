@@ -8,13 +8,14 @@ import pytest
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler, IntegerLaw
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.papers.localisation import RegularisedSampler, RidgedProblem
+from rashomon_explorer.papers.localisation import RidgedProblem
 from rashomon_explorer.privacy import audit, bounded_range
 from rashomon_explorer.problem.losses import LOSSES
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.problem.thresholds import SmoothThreshold
 from tests.crossing import crossed
+from tests.papers.by_hand import regularised
 
 # Extreme records, a middling one, and one that says nothing: (x, y).
 BINARY = [(1.0, 1.0), (-1.0, 1.0), (0.4, 1.0), (0.0, 1.0)]
@@ -224,7 +225,7 @@ def test_only_the_features_priced_is_caught():
 
 @pytest.mark.parametrize("loss", ["logistic", "squared", "hinge"])
 def test_the_regularised_mechanism(loss):
-    sampler = RegularisedSampler(epsilon=3.0)
+    sampler = regularised(epsilon=3.0)
 
     def ridged(problem, bought):
         chosen = sampler.plan(problem)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from rashomon_explorer.mechanisms.localisation.plan import plan_perturbed
-from rashomon_explorer.papers.localisation import plan_iterated
+from rashomon_explorer.papers.localisation import plan_iterated, plan_perturbed
 from rashomon_explorer.privacy import audit
 from rashomon_explorer.problem.problem import Problem
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import ks_2samp
 
 from rashomon_explorer.exceptions import EnvelopeError, SamplerError
-from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss

@@ -1,17 +1,19 @@
-"""Requests to the planner, and the candidates that mechanisms return."""
+"""Requests to mechanisms, their offers, and what plans of one model share."""
+
+from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_lipschitz
 from rashomon_explorer.privacy.conversions import filter_order, zcdp_rho
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses import Loss
+from rashomon_explorer.problem.losses import Loss, get_loss
 
 ZCDP = "zcdp"
 """Marks a ledger that composes pure DP and zCDP only."""
@@ -77,47 +79,48 @@ class Request:
 
 @dataclass(frozen=True)
 class Offer:
-    """Candidate: guarantees of a mechanism for a budget, or the reason why it does not apply."""
+    """Candidate: a mechanism's plan for a request, or the reason why it does not apply."""
 
     name: str
-    draws: str
+    summary: str
     uniform: bool
     why: str
     plan: Any = None
-    beta: float = 0.0
-    hit_rate: float = 0.0
-    excess: float = math.inf
-    n_steps: int = 0
-    time: float = 0.0
-    guarantee: Guarantee | None = None
 
     @property
     def applies(self) -> bool:
         """Whether the mechanism applies to the request."""
-        return self.guarantee is not None
+        return self.plan is not None
 
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """Guarantee of all draws; None if the mechanism does not apply."""
+        return None if self.plan is None else self.plan.guarantee
 
-class Mechanism(Protocol):
-    """Protocol of a mechanism for private draws that the planner compares."""
+    @property
+    def beta(self) -> float:
+        """Inverse temperature of the plan."""
+        return 0.0 if self.plan is None else self.plan.beta
 
-    name: ClassVar[str]
-    draws: ClassVar[str]
-    uniform: ClassVar[bool]
-    instead: ClassVar[str] = ""
-    """Key of the mechanism whose plan is used if this one declines."""
+    @property
+    def hit_rate(self) -> float:
+        """Guaranteed hit rate of a draw."""
+        return 0.0 if self.plan is None else self.plan.hit_rate_bound
 
-    def plan(self, request: Request) -> Any:
-        """Plan the draws; raise an error if the mechanism does not apply."""
-        ...
+    @property
+    def excess(self) -> float:
+        """Bound on the expected excess loss of a draw."""
+        return math.inf if self.plan is None else self.plan.excess_bound
 
-    def offer(self, request: Request) -> Offer:
-        """Return the guarantees for the budget, or the reason why the mechanism does not apply."""
-        ...
+    @property
+    def n_steps(self) -> int:
+        """Number of steps of each chain; 0 without chains."""
+        return getattr(self.plan, "n_steps", 0)
 
-
-def declined(mechanism: Mechanism, why: str) -> Offer:
-    """Candidate of a mechanism that does not apply, with the reason."""
-    return Offer(mechanism.name, mechanism.draws, mechanism.uniform, why)
+    @property
+    def time(self) -> float:
+        """Time n_steps·h of each chain; 0 without chains."""
+        return self.n_steps * float(getattr(self.plan, "step_size", 0.0))
 
 
 T = TypeVar("T")
@@ -127,7 +130,7 @@ _MOST_RIDGE = 2.0**20
 
 
 def added(request: Request, ridge: float) -> float:
-    """Ridge that a method adds to the user's."""
+    """Ridge that a mechanism adds to the user's."""
     return max(0.0, ridge - request.ridge)
 
 
@@ -146,3 +149,32 @@ def best_ridged(
     results = [(one.ridge, made(one)) for one in tried]
     ridge, (_, best) = min(results, key=lambda result: result[1][0])
     return ridge, best
+
+
+def generalisation_gap(request: Request) -> float:
+    """Bound 2L₀R/√n on E[risk − loss on the rows], for any model computed from the rows."""
+    return batch_gap(request, request.n, request.radius)
+
+
+def batch_gap(request: Request, size: int, reach: float) -> float:
+    """Bound the same gap for ``size`` rows and a ball of models that does not depend on them.
+
+    For rows sampled from a table without replacement, it holds with the table's mean in place of
+    the risk (Hoeffding 1963: no convex function of their sum has a larger mean).
+    """
+    outputs = get_loss(request.loss).outputs
+    several = math.sqrt(2 * outputs) if outputs > 1 else 1.0
+    slope = data_lipschitz(request.constants, request.domain)
+    return 2 * several * slope * reach / math.sqrt(size)
+
+
+def stable_gap(request: Request, ridge: float, error: float = 0.0) -> float:
+    """Bound L₀(2L₀/(mn) + error) on the same gap, for a model that moves by at most the bracket.
+
+    If one row is replaced, a minimiser under a ridge m, a Gibbs draw at ψ = 0 (coupled) and a
+    minimiser plus noise move by 2L₀/(mn), plus the solver's errors on both sides (Bousquet and
+    Elisseeff 2002; Corollary E.3 of "On the universality of Langevin diffusion").
+    """
+    slope = data_lipschitz(request.constants, request.domain)
+    moved = 2 * slope / (ridge * request.n) + error if ridge > 0 else math.inf
+    return min(generalisation_gap(request), slope * moved)

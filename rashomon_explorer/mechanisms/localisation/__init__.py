@@ -1,1 +1,0 @@
-"""Draws near an earlier release, and perturbed minimisers."""

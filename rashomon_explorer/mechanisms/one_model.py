@@ -1,0 +1,485 @@
+"""Mechanisms that release one model: noisy descent and output perturbation."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.progress import progress
+from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits
+from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, solver_distance
+from rashomon_explorer.mechanisms.ellipsoid.sampler import (
+    CERTIFIED,
+    descent,
+    refined,
+    released_centre,
+)
+from rashomon_explorer.mechanisms.langevin.accounting import plan_weighted_path
+from rashomon_explorer.mechanisms.langevin.plan import LastState, plan_last_state
+from rashomon_explorer.mechanisms.langevin.sampled_plan import (
+    LocalisedDescent,
+    SampledDescent,
+    plan_localised_descent,
+    plan_sampled_descent,
+)
+from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
+from rashomon_explorer.mechanisms.objective_perturbation.sampler import ROUNDING, radial_noise
+from rashomon_explorer.mechanisms.planning.centres import (
+    Centre,
+    average_weights,
+    surely_inside,
+)
+from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.request import (
+    Request,
+    added,
+    best_ridged,
+    cost_at_order,
+    own_cost,
+    stable_gap,
+)
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.privacy import Guarantee, gdp, pure
+from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.problem.domains import Ball
+from rashomon_explorer.problem.losses import get_loss, zero_model_loss
+from rashomon_explorer.problem.problem import Problem
+
+_SAFE = 1 - 1e-9  # of μ: keeps the charge within the budget despite rounding
+
+
+@dataclass(frozen=True, repr=False)
+class OneModelPlan(Plan):
+    """Plan of one model under a ridge that its mechanism may add, from public numbers."""
+
+    own_ridge: float = field(default=0.0, kw_only=True)
+    generalisation_gap: float = field(default=math.inf, kw_only=True)
+    settings: Any = field(default=None, kw_only=True, repr=False, compare=False)
+
+    @property
+    def weighed_excess(self) -> float:
+        """Excess bound of the loss with the added ridge, which the rule adds itself."""
+        assert self.radius is not None  # every mechanism states the ball of its plan
+        return self.excess_bound - self.own_ridge * self.radius**2 / 2
+
+    @property
+    def by_excess(self) -> bool:
+        """Whether no hit rate is guaranteed."""
+        return self.hit_rate_bound == 0
+
+    @property
+    def of_exact_draws(self) -> bool:
+        """False: theorems on draws from the ball do not apply."""
+        return False
+
+
+@dataclass(frozen=True)
+class OneModelMechanism(Mechanism):
+    """Base of mechanisms that release one model; ``settings`` are their plan's own numbers."""
+
+    traits: ClassVar[Traits] = Traits(
+        independent=True,
+        unplanned="one model, which has no temperature",
+        one_model=True,
+        compared=True,
+    )
+
+    settings: Any
+
+    @classmethod
+    def unsuited(cls, request: Request) -> str:
+        """Decline several draws."""
+        return "releases one model" if request.n_draws > 1 else ""
+
+    @classmethod
+    def plan_with(
+        cls,
+        request: Request,
+        settings: Any,
+        *,
+        proof: str,
+        guarantee: Guarantee,
+        excess: float,
+        ridge: float | None = None,
+        gap: float = math.inf,
+        **others: Any,
+    ) -> OneModelPlan:
+        """Plan with these settings and bounds, for the rows or, with ``gap``, for new rows."""
+        loss, ridge = get_loss(request.loss), request.ridge if ridge is None else ridge
+        within = max(0.0, 1 - excess / request.psi) if request.psi else 0.0
+        known: dict[str, Any] = {
+            **{name: getattr(request, name) for name in ("n", "p", "psi", "epsilon", "delta")},
+            "beta": math.inf,
+            "hit_rate_bound": within,
+            "generalisation_gap": min(gap, stable_gap(request, 0.0)),
+        }
+        return OneModelPlan(
+            **(known | others),
+            loss=loss.name,
+            n_draws=1,
+            eta=math.inf,
+            oscillation=request.constants.charged_oscillation,
+            excess_bound=excess,
+            guarantee=replace(guarantee, requested=(request.epsilon, request.delta)),
+            certificate=proof,
+            ledger=bool(request.ledger),
+            radius=float(request.radius),
+            row_norm=float(request.row_norm),
+            ridge=float(ridge),
+            outputs=loss.outputs,
+            zero_loss=zero_model_loss(loss),
+            law_psi=0.0,
+            mechanism=cls.name,
+            own_ridge=added(request, ridge),
+            settings=settings,
+        )
+
+    @classmethod
+    def for_plan(
+        cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
+    ) -> Self:
+        """Mechanism set up for a plan."""
+        assert isinstance(plan, OneModelPlan)
+        return cls(plan.settings)
+
+    def guarantee(self, plan: Plan) -> Guarantee:
+        """Return the plan's guarantee; it assumes noise with the digits of doubles."""
+        held = plan.guarantee
+        return replace(held, assumptions=(*held.assumptions, ROUNDING))
+
+    def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
+        """Yield one batch, the model."""
+        theta = self.draw(target.problem, rng)[:, None]
+        yield Batch(theta, target.problem.value(theta), evaluated=1)
+
+    def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+        """Model (p,) of a problem with the plan's ridge."""
+        raise NotImplementedError
+
+
+def affordable_mu(request: Request) -> float:
+    """Gaussian DP within a request's budget, by a ledger's composition if there is one."""
+    if request.ledger:
+        return _SAFE * math.sqrt(2 * zcdp_rho(request.epsilon, request.delta))
+    return _SAFE * gdp_mu(request.epsilon, request.delta)
+
+
+def under_best_ridge(
+    request: Request, planned: Callable[[Request], Any], every: int = 1, *, required: bool = False
+) -> tuple[float, Any, float]:
+    """Best ridge, the plan under it, and its excess bound with the added ridge's effect."""
+
+    def made(tried: Request) -> tuple[float, Any]:
+        if required and tried.ridge == 0:
+            return math.inf, None
+        found = planned(tried)
+        return found.excess + own_cost(request, tried.ridge), found
+
+    ridge, best = best_ridged(request, made, every)
+    return ridge, best, best.excess + own_cost(request, ridge)
+
+
+class DescentMechanism(OneModelMechanism):
+    """Base of mechanisms that follow noisy gradients."""
+
+    traits: ClassVar[Traits] = replace(OneModelMechanism.traits, looseness=30.0)
+
+    @classmethod
+    def unsuited(cls, request: Request) -> str:
+        """Decline pure DP, and losses with kinks."""
+        if not request.delta > 0:
+            return "needs delta > 0"
+        if not math.isfinite(request.constants.M):
+            return "the loss has kinks, and no largest stable step"
+        return super().unsuited(request)
+
+
+class LastIterate(DescentMechanism):
+    """The last state of noisy gradient descent; the others stay hidden (docs/theory §17)."""
+
+    name: ClassVar[str] = "last_iterate"
+    summary: ClassVar[str] = "the last state of noisy gradient descent"
+
+    @classmethod
+    def plan_for(cls, request: Request) -> OneModelPlan:
+        """Descent under the best ridge."""
+        mu, zeros = affordable_mu(request), zero_model_loss(get_loss(request.loss))
+        ridge, planned, excess = under_best_ridge(
+            request, lambda one: plan_last_state(one.constants, one.radius, mu, zeros), every=3
+        )
+        return cls.plan_with(
+            request,
+            planned,
+            proof=f"only the last of {planned.n_steps} steps is released and accounted for",
+            guarantee=planned.guarantee,
+            excess=excess,
+            ridge=ridge,
+        )
+
+    def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+        """See :class:`OneModelMechanism`."""
+        planned: LastState = self.settings
+        target = GibbsTarget(problem, planned.beta, psi=0.0)
+        sampler = LangevinSampler(planned.step_size, planned.n_steps, n_chains=1, shown="last")
+        *_, last = sampler.batches(target, rng)
+        return np.asarray(last.theta[:, 0])
+
+
+class NoisyDescent(DescentMechanism):
+    """Weighted average of projected noisy gradient descent, all of which is charged.
+
+    Its steps are large (docs/theory §13) or small (§21), under the user's ridge or a larger one.
+    """
+
+    name: ClassVar[str] = "noisy_descent"
+    summary: ClassVar[str] = "the average of noisy gradient descent"
+
+    @classmethod
+    def plan_for(cls, request: Request) -> OneModelPlan:
+        """Descent under the best ridge."""
+        mu, zeros = affordable_mu(request), zero_model_loss(get_loss(request.loss))
+        ridge, planned, excess = under_best_ridge(
+            request, lambda one: plan_weighted_path(one.constants, one.radius, mu, zeros), every=3
+        )
+        return cls.plan_with(
+            request,
+            planned,
+            proof=f"every state of {planned.n_steps} steps is accounted for",
+            guarantee=gdp(planned.mu),
+            excess=excess,
+            ridge=ridge,
+        )
+
+    def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+        """See :class:`OneModelMechanism`."""
+        *_, last = released_centre(problem, self.settings, rng)
+        assert last is not None  # the centre is the last item
+        return last.theta
+
+
+_EXTRA = ' (sampled rows need pip install "rashomon-explorer[accounting]")'
+_IN_CHUNKS = " (chunked rows are summed, not sampled)"
+_WITHOUT_ORDER = " (in a ledger without a Rényi order, where sampling costs more)"
+
+
+class NoisySGD(OneModelMechanism):
+    """Average of noisy subgradient steps, on sampled rows if that has a smaller bound."""
+
+    name: ClassVar[str] = "noisy_sgd"
+    summary: ClassVar[str] = "the average of noisy subgradient descent"
+    traits: ClassVar[Traits] = DescentMechanism.traits
+
+    @classmethod
+    def unsuited(cls, request: Request) -> str:
+        """Decline pure DP, and losses without kinks."""
+        if not request.delta > 0:
+            return "needs delta > 0"
+        if math.isfinite(request.constants.M):
+            return "without kinks, steps on all rows have a better bound: see noisy_descent"
+        return super().unsuited(request)
+
+    @classmethod
+    def plan_for(cls, request: Request) -> OneModelPlan:
+        """Descent with the smaller bound, on all rows or on sampled ones."""
+        unsampled = unsampled_because(request)
+        planned = plan_sampled_descent(
+            request.constants,
+            request.radius,
+            zero_model_loss(get_loss(request.loss)),
+            epsilon=request.epsilon,
+            delta=request.delta,
+            mu=affordable_mu(request),
+            sampling=not unsampled,
+            orders=_orders(request),
+        )
+        rows = f"about {planned.rate * request.n:.0f} rows" if planned.rate < 1 else "all rows"
+        return cls.plan_with(
+            request,
+            planned,
+            proof=f"every state of {planned.n_steps} steps on {rows} is accounted for{unsampled}",
+            guarantee=planned.guarantee,
+            excess=planned.excess,
+        )
+
+    def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+        """See :class:`OneModelMechanism`."""
+        return average_of_steps(problem, self.settings, np.zeros(problem.p), rng)
+
+
+def average_of_steps(
+    problem: Problem, planned: SampledDescent, start: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """Mean (p,) of the states of noisy subgradient descent, without the last state."""
+    theta, mean = start, np.zeros(problem.p)
+    for step in progress(range(planned.n_steps), "steps"):
+        mean += (theta - mean) / (step + 1)
+        slope = noisy_slope(problem, planned, theta, rng) + problem.ridge * theta
+        theta = problem.domain.project((theta - planned.pace * slope)[:, None])[:, 0]
+    return mean
+
+
+def unsampled_because(request: Request) -> str:
+    """Reason why every step uses all rows; empty if rows may be sampled."""
+    if request.in_chunks:
+        return _IN_CHUNKS
+    if request.ledger and request.cost_at_order is None:
+        return _WITHOUT_ORDER
+    return "" if find_spec("dp_accounting") else _EXTRA
+
+
+def _orders(request: Request) -> tuple[tuple[float, float], ...]:
+    """Rényi budgets (order, D) that sampled steps must meet: a ledger's, and that of (ε, δ)."""
+    at = request.cost_at_order
+    own = cost_at_order(request.epsilon, request.delta, True)
+    return () if at is None or own is None else tuple({at, own})
+
+
+def noisy_slope(
+    problem: Problem, planned: SampledDescent, theta: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """(Σ over rows, each sampled with probability q, of ∇ℓ_i + L₀σξ)/(qn), shape (p,)."""
+    noisy = planned.slope * planned.noise * rng.standard_normal(problem.p)
+    size, mean = problem.n, problem.of_loss(problem.loss) if planned.rate == 1 else None
+    if mean is None:
+        size = rng.binomial(problem.n, planned.rate)
+        taken = rng.choice(problem.n, size, replace=False, shuffle=False)
+        mean = problem.loss.empirical(problem.rows[taken], problem.targets[taken]) if size else None
+    if mean is not None:
+        noisy = noisy + size * mean.value_and_gradient(theta[:, None])[1][:, 0]
+    return np.asarray(noisy / (planned.rate * problem.n))
+
+
+@dataclass(frozen=True)
+class NoisyMinimiser:
+    """Plan of the minimiser over the ball plus noise, projected onto the ball."""
+
+    gaussian: bool
+    scale: float
+    solver: float
+    excess: float
+
+
+def plan_noisy_minimiser(
+    constants: Constants,
+    radius: float,
+    zero_loss: float,
+    *,
+    epsilon: float,
+    mu: float | None = None,
+) -> NoisyMinimiser:
+    """Noise for ε-DP, or for μ-Gaussian DP if ``mu`` is given; reads no row.
+
+    The excess bound uses the slope min{L, zero_loss/R} at the sphere, or 0 if the minimiser is
+    inside the ball for every data set (own derivation, docs/theory.md §15).
+    """
+    ball, p = Ball(radius), constants.p
+    off = solver_distance(constants, ball)
+    moved = data_slope(constants, ball) / constants.m + 2 * off
+    if mu is None:
+        scale = moved / epsilon
+        square, outward = p * (p + 1) * scale**2, math.sqrt(p) * scale / 2
+    else:
+        scale = moved / mu
+        square, outward = p * scale**2, scale / math.sqrt(2 * math.pi)
+    inside = surely_inside(constants, radius, zero_loss)
+    slope = 0.0 if inside else min(constants.L, zero_loss / radius)
+    steep = constants.L * (math.sqrt(square) + off)
+    both = square + off**2
+    # Infinite for a loss with kinks.
+    smooth = constants.M * both / 2 + slope * (outward + off + both / (2 * radius))
+    return NoisyMinimiser(mu is not None, scale, off, min(steep, smooth))
+
+
+class OutputPerturbation(OneModelMechanism):
+    """Certified minimiser under a ridge plus noise, projected onto the ball."""
+
+    name: ClassVar[str] = "output_perturbation"
+    summary: ClassVar[str] = "the minimiser plus noise"
+
+    @classmethod
+    def plan_for(cls, request: Request) -> OneModelPlan:
+        """Noise with the smaller bound, of pure or Gaussian DP, under the best ridge."""
+        costs = [None, affordable_mu(request)] if request.delta > 0 else [None]
+        zeros = zero_model_loss(get_loss(request.loss))
+
+        def planned(one: Request) -> NoisyMinimiser:
+            known, epsilon = (one.constants, one.radius, zeros), one.epsilon
+            both = [plan_noisy_minimiser(*known, epsilon=epsilon, mu=mu) for mu in costs]
+            return min(both, key=lambda one: one.excess)
+
+        ridge, best, excess = under_best_ridge(request, planned, required=True)
+        proof, held = "pure DP of the noise", pure(request.epsilon)
+        if best.gaussian:
+            proof, held = "Gaussian DP of the noise", gdp(affordable_mu(request))
+        return cls.plan_with(
+            request,
+            best,
+            proof=proof,
+            guarantee=replace(held, assumptions=(*held.assumptions, CERTIFIED)),
+            excess=excess,
+            ridge=ridge,
+            gap=stable_gap(request, ridge, 2 * best.solver),
+        )
+
+    def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+        """See :class:`OneModelMechanism`."""
+        best: NoisyMinimiser = self.settings
+        return noisy_minimiser(problem, best.solver, best.scale, rng, gaussian=best.gaussian)
+
+
+class LocalisedGaussian(OneModelMechanism):
+    """Noisy descent that starts at a noisy minimiser; Gaussian DP of both (docs/theory §19)."""
+
+    name: ClassVar[str] = "localised_gaussian"
+    summary: ClassVar[str] = "the average of noisy descent from a noisy minimiser"
+    traits: ClassVar[Traits] = DescentMechanism.traits
+
+    @classmethod
+    def unsuited(cls, request: Request) -> str:
+        """Decline pure DP."""
+        return super().unsuited(request) if request.delta > 0 else "needs delta > 0"
+
+    @classmethod
+    def plan_for(cls, request: Request) -> OneModelPlan:
+        """Both phases under the best ridge."""
+        mu, zeros = affordable_mu(request), zero_model_loss(get_loss(request.loss))
+        ridge, planned, excess = under_best_ridge(
+            request,
+            lambda one: plan_localised_descent(one.constants, one.radius, mu, zeros),
+            required=True,
+        )
+        steps, held = planned.then.n_steps, gdp(planned.mu)
+        return cls.plan_with(
+            request,
+            planned,
+            proof=f"Gaussian DP of the minimiser and of every state of {steps} steps",
+            guarantee=replace(held, assumptions=(*held.assumptions, CERTIFIED)),
+            excess=excess,
+            ridge=ridge,
+        )
+
+    def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+        """See :class:`OneModelMechanism`."""
+        planned: LocalisedDescent = self.settings
+        start = noisy_minimiser(problem, planned.solver, planned.scale, rng, gaussian=True)
+        if not isinstance(planned.then, Centre):
+            return average_of_steps(problem, planned.then, start, rng)
+        mean = np.zeros(problem.p)
+        weights = average_weights(planned.then, problem.constants)
+        for weight, ahead in zip(weights, descent(problem, planned.then, rng, start), strict=True):
+            mean += weight * problem.domain.project(ahead[:, None])[:, 0]
+        return mean
+
+
+def noisy_minimiser(
+    problem: Problem, solver: float, scale: float, rng: np.random.Generator, *, gaussian: bool
+) -> FloatArray:
+    """Minimiser (p,), certified to a distance, plus noise; projected onto the ball."""
+    known = refined(problem, problem.minimum, problem.m * solver**2 / 2)
+    noise = radial_noise(problem.p, scale, rng, gaussian=gaussian)
+    return np.asarray(problem.domain.project((known.theta + noise)[:, None])[:, 0])

@@ -1,1 +1,0 @@
-"""Mechanisms for one private model, by name in ``registry.METHODS``."""

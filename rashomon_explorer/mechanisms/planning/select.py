@@ -1,0 +1,217 @@
+"""Selection of a mechanism for a request, from public numbers only."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import chain, islice
+from typing import Any, cast
+
+import numpy as np
+
+from rashomon_explorer._utils.formatting import hit_rate_text, rounded_up
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.base import Mechanism
+from rashomon_explorer.mechanisms.planning.options import AUTO, cost, resolve_auto
+from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, mechanism_traits
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
+from rashomon_explorer.mechanisms.planning.weakness import WEAK_HIT_RATE
+from rashomon_explorer.mechanisms.request import Offer, Request
+from rashomon_explorer.mechanisms.samplers.feasibility import (
+    infeasibility_message,
+    is_hopeless,
+    is_likely,
+)
+
+GOALS = ("rows", "population")
+"""Rows on which the excess loss of one model is bounded: those given, or new ones."""
+
+
+@lru_cache(maxsize=64, typed=True)
+def cached_plan(mechanism: str, **asked: Any) -> Plan:
+    """Plan a mechanism, with a cache; does not warn."""
+    kind = MECHANISMS[mechanism]
+    if why := kind.unsuited(Request(**{**asked, **_open(asked, _ANY)})):
+        raise SamplerError(
+            f"mechanism={mechanism!r} does not apply: {why}. Nothing was charged; "
+            'mechanism="auto" selects one that does'
+        )
+    with suppress_weak_warnings():  # the caller warns, also if the plan is cached
+        return kind.plan_for(_settled(kind, asked))
+
+
+def _settled(kind: type[Mechanism], asked: dict[str, Any]) -> Request:
+    return resolve_auto(kind, **asked) if AUTO in asked.values() else Request(**asked)
+
+
+_MANY = 0.5
+"""Guaranteed hit rate from which uniform draws on the set are preferred to a higher hit rate"""
+
+_LONGEST_COEFFICIENT = 32.0  # of draws without privacy, in units of rows scaled to row_norm
+
+_ANY = {"radius": 1.0, "ridge": 0.0, "n_draws": 1}
+_SMALLER = (16.0, 8.0, 4.0, 2.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """The offer of a mechanism, and the loss that the rule expects of it."""
+
+    offer: Offer
+    cost: float
+
+    @property
+    def may_give_up(self) -> bool:
+        """Whether its draws may fail."""
+        return mechanism_traits(self.offer.name).may_give_up
+
+    @property
+    def plan(self) -> Plan:
+        """Plan of a candidate that applies."""
+        assert self.offer.plan is not None
+        return self.offer.plan
+
+    @property
+    def around_the_set(self) -> bool:
+        """Whether its draws lie around a model whose mean excess is guaranteed to be within ψ."""
+        centre = self.plan.centre_excess
+        return centre is not None and centre <= self.plan.psi
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether its draws fail on simulated rows."""
+        return self.may_give_up and is_hopeless(self.plan)
+
+    @property
+    def why_not(self) -> str:
+        """Reason why the candidate is not selected."""
+        return infeasibility_message(self.plan) if self.offer.applies else self.offer.why
+
+
+def select(*, mechanism: str = AUTO, goal: str = "rows", **asked: Any) -> Plan:
+    """Plan by a mechanism, or by the best one for the goal; reads no row, charges nothing.
+
+    Other arguments are the fields of a :class:`Request`, of which radius, ridge and n_draws may be
+    "auto".
+    """
+    # A bound in single precision would reduce the precision of all results.
+    plain = {k: float(x) if isinstance(x, np.floating) else x for k, x in asked.items()}
+    return _best(goal, **plain) if mechanism == AUTO else _named(mechanism, **plain)
+
+
+@lru_cache(maxsize=64, typed=True)
+def _best(goal: str, **asked: Any) -> Plan:
+    with suppress_weak_warnings():  # the caller warns
+        compared = [name for name, kind in MECHANISMS.eager().items() if kind.traits.compared]
+        ways = [_candidate(name, goal, asked) for name in compared]
+        ways.sort(key=_rank)
+        for way in chain(ways, _in_smaller_balls(ways, goal, asked)):
+            if way.offer.applies and not way.hopeless:
+                return replace(
+                    way.plan, why=_why(way, goal), options=tuple(one.offer for one in ways)
+                )
+        told = "; ".join(f"{way.offer.name}: {way.why_not}" for way in ways)
+    raise SamplerError(
+        f"no mechanism is expected to succeed, so nothing was charged. {told}. "
+        'To try one nevertheless, name it: mechanism="exact", patience=5_000_000'
+    )
+
+
+def _named(name: str, **asked: Any) -> Plan:
+    """Plan a named mechanism, in the default ball or a smaller one in which draws are likely."""
+    traits = MECHANISMS[name].traits
+    asked = {**asked, **_open(asked, {"ridge": 0.0})}
+    if traits.curator_only and traits.stays_inside:
+        asked = {**asked, **_open(asked, {"radius": _LONGEST_COEFFICIENT * asked["p"] ** 0.5})}
+    planned = cached_plan(name, **asked)
+    assert planned.radius is not None  # every mechanism states the ball of its plan
+    if asked["radius"] != AUTO or not traits.may_give_up or is_likely(planned):
+        return planned
+    for radius in (R for R in _SMALLER if R < planned.radius):
+        smaller = cached_plan(name, **{**asked, "radius": radius})
+        if is_likely(smaller):
+            why = (
+                f"in the default ball, of radius {planned.radius:.4g}, draws are expected to "
+                f"fail: this is the largest of a few smaller balls in which they are not"
+            )
+            return replace(smaller, mechanism=name, why=why)
+    return planned
+
+
+def is_about_one(planned: Plan) -> bool:
+    """Whether the plan is for one good model, not for the set."""
+    return planned.n_draws == 1 or planned.psi == 0
+
+
+def _candidate(name: str, goal: str, asked: dict[str, Any]) -> Candidate:
+    """Fill in a request by the default rule, and return a mechanism's offer for it."""
+    kind = MECHANISMS[name]
+    probe = kind.offer(Request(**{**asked, **_open(asked, _ANY)}))
+    if probe.plan is None:
+        return Candidate(probe, math.inf)
+    kind = kind.narrowed(probe.plan)
+    if kind.traits.may_give_up:  # a ridge changes the set: only on request
+        asked = {**asked, **_open(asked, {"ridge": 0.0})}
+    offer = kind.offer(_settled(kind, asked))
+    planned = offer.plan
+    assert planned is not None  # a mechanism that applies to the probe applies
+    named = replace(offer, plan=replace(planned, mechanism=name))
+    return Candidate(named, cost(name, planned, goal))
+
+
+def _open(asked: dict[str, Any], taken: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in taken.items() if asked[name] == AUTO}
+
+
+def _in_smaller_balls(
+    ways: list[Candidate], goal: str, asked: dict[str, Any]
+) -> Iterator[Candidate]:
+    """Candidates of exact draws in smaller balls than the default, where they may succeed."""
+    if asked["radius"] == AUTO:
+        found = (way for way in ways if way.may_give_up and way.offer.applies)
+        for way in islice(found, 1):
+            largest = way.plan.radius
+            for radius in (R for R in _SMALLER if largest is not None and R < largest):
+                yield _candidate(way.offer.name, goal, {**asked, "radius": radius})
+
+
+def _rank(way: Candidate) -> tuple[Any, ...]:
+    offer = way.offer
+    if not offer.applies:
+        return (4,)
+    if not is_about_one(way.plan):
+        if offer.uniform and offer.hit_rate >= _MANY:
+            return (0, way.may_give_up, -offer.hit_rate)
+        if offer.hit_rate >= WEAK_HIT_RATE:
+            return (1, -_two_digits(offer.hit_rate), way.may_give_up)
+        if way.around_the_set:
+            return (2, way.plan.centre_excess)
+    return (3, way.may_give_up, way.cost)
+
+
+def _two_digits(value: float) -> float:
+    """Round to two significant digits before ranking."""
+    return float(f"{value:.2g}") if math.isfinite(value) else value
+
+
+def _why(way: Candidate, goal: str) -> str:
+    offer = way.offer
+    comes = "they are expected to succeed, except on unusual rows"
+    comes = comes if way.may_give_up else "it never gives up"
+    if not is_about_one(way.plan) and offer.hit_rate >= WEAK_HIT_RATE:
+        around = way.plan.centre_excess is not None
+        crowded = "on a released ellipsoid" if around else "crowded near the best model"
+        where = "uniformly" if offer.uniform else crowded
+        hits = f"at least {hit_rate_text(offer.hit_rate)} of the draws lie in the set, {where}"
+        return f"{hits}; {comes}"
+    if not is_about_one(way.plan) and way.around_the_set:
+        near = rounded_up(cast(float, way.plan.centre_excess))
+        return (
+            f"the draws lie around a model whose excess is guaranteed to be at most {near}, "
+            f"within ψ; no hit rate is proved; {comes}"
+        )
+    if is_about_one(way.plan):
+        new = " on new rows" if goal == "population" else ""
+        return f"one model; this mechanism has the lowest expected loss{new}; {comes}"
+    return f"no mechanism guarantees a hit rate; this one has the lowest expected loss; {comes}"

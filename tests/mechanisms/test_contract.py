@@ -1,0 +1,158 @@
+"""Every mechanism of the registry: offers from public numbers, draws as planned, and their cost."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.base import Traits, collect
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, mechanism_traits
+from rashomon_explorer.mechanisms.planning.select import select
+from rashomon_explorer.mechanisms.request import Request
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.problem.problem import Problem
+from tests.crossing import crossed
+
+ROW_NORM = math.hypot(0.6, 1.0)
+NEEDED: dict[str, dict[str, Any]] = {
+    "moments": {"loss": "squared"},
+    "noisy_sgd": {"loss": "hinge", "ledger": "zcdp"},  # on all rows: sampled steps are slow
+    "iterated": {"n": 4_000, "ridge": 1.0, "radius": 4.0},
+    "iterated_batches": {"n": 30_000, "ridge": 1.0, "radius": 4.0, "epsilon": 1.0},
+    "finite_grid": {"p": 2},
+}
+SLOW = {"iterated", "localised", "finite_grid", "langevin"}
+FIELDS = set(Request.__dataclass_fields__)
+ONE_MODEL = [name for name, kind in MECHANISMS.items() if kind.traits.one_model]
+
+
+def asked(**changed: Any) -> Request:
+    numbers = {"n": 600, "p": 3, "psi": 0.1, "loss": "logistic", "radius": 2.0, "ridge": 0.0}
+    budget = {"row_norm": ROW_NORM, "epsilon": 8.0, "delta": 1e-5, "n_draws": 1}
+    return Request(**{**numbers, **budget, **changed})
+
+
+def posed(request: Request, ridge: float, seed: int = 0) -> Problem:
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-0.4, 0.4, (request.n, request.p - 1))
+    y = np.where(X[:, 0] + 0.2 * rng.standard_normal(request.n) > 0, 1.0, -1.0)
+    settings = {"radius": request.radius, "row_norm": 0.6, "ridge": ridge}
+    return Problem(X, y, loss=request.loss, **settings)
+
+
+@crossed(
+    {
+        "name": list(MECHANISMS),
+        "delta": [0.0, 1e-5],
+        "ledger": [False, True, "zcdp"],
+        "n_draws": [1, 4],
+        "loss": ["logistic", "squared", "hinge", "absolute"],
+    }
+)
+def test_an_offer_keeps_to_the_budget_or_declines_in_words(
+    name: str, delta: float, ledger: bool | str, n_draws: int, loss: str
+) -> None:
+    request = asked(n=3_000, delta=delta, ledger=ledger, n_draws=n_draws, loss=loss)
+    offer, traits = MECHANISMS[name].offer(request), mechanism_traits(name)
+    assert offer.name == name and offer.why and offer.summary
+    if offer.plan is None:
+        assert offer.guarantee is None and offer.excess == math.inf and offer.hit_rate == 0
+        if MECHANISMS[name].unsuited(request):  # a name does not change that
+            with pytest.raises(SamplerError, match="does not apply"):
+                select(mechanism=name, **{k: v for k, v in vars(request).items() if k in FIELDS})
+        return
+    plan = offer.plan
+    assert (plan.n, plan.p, plan.psi, plan.n_draws) == (3_000, 3, 0.1, n_draws)
+    assert not traits.one_model or n_draws == 1
+    assert offer.guarantee == plan.guarantee and plan.mechanism in ("", name)
+    assert plan.guarantee.holds and plan.guarantee.epsilon(delta) <= 8.0 * (1 + 1e-9)
+    if ledger and delta:  # whose rule is that of zCDP
+        assert plan.guarantee.rho is not None and math.isfinite(plan.guarantee.rho)
+    assert 0 <= offer.hit_rate <= 1 and offer.excess > 0
+    assert plan.excess_bound <= plan.population_bound
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.law][: name in SLOW]) for name in MECHANISMS]
+)
+def test_draws_have_the_planned_number_and_excess_and_a_seed_repeats_them(name: str) -> None:
+    kind = MECHANISMS[name]
+    many = 1 if kind.traits.one_model else 3
+    request = asked(**{"n_draws": many, **NEEDED.get(name, {})})
+    offer = kind.offer(request)
+    assert offer.plan is not None, offer.why
+    problem, plain = posed(request, offer.plan.ridge), posed(request, request.ridge)
+    target = GibbsTarget.of(problem, offer.plan)
+    mechanism = kind.for_plan(offer.plan, patience=10**6)
+    one, again, other = (
+        collect(mechanism, target, many, np.random.default_rng(seed)).coef for seed in (0, 0, 1)
+    )
+    assert one.shape == (many, request.p) and np.array_equal(one, again)
+    assert not np.array_equal(one, other) and np.array_equal(np.round(one * 2**20), one * 2**20)
+    excess = plain.value(np.concatenate([one, other]).T) - plain.minimum.value
+    assert excess.mean() <= offer.excess + (math.inf if kind.traits.curator_only else 0.0)
+    stated = mechanism.guarantee(offer.plan)
+    assert stated.holds != kind.traits.curator_only
+    if stated.holds:
+        assert stated.epsilon(request.delta) == offer.plan.guarantee.epsilon(request.delta)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_traits_do_not_contradict_each_other(name: str) -> None:
+    known, kind = mechanism_traits(name), MECHANISMS[name]
+    assert kind.name == name and known.dependence_known
+    assert known.independent == (known.n_chains == 0)
+    assert not (known.planned_law and known.unplanned)
+    assert not (known.curator_only and known.compared)
+
+
+def test_a_mechanism_of_a_paper_is_not_compared_and_nothing_is_known_of_other_draws() -> None:
+    assert MECHANISMS.named_only()
+    assert not any(kind.traits.compared for kind in MECHANISMS.named_only().values())
+    assert mechanism_traits("unknown") == mechanism_traits("stored predictions") == Traits()
+
+
+@pytest.mark.parametrize("name", ONE_MODEL)
+def test_more_rows_guarantee_more_and_a_ledger_no_more_than_without(name: str) -> None:
+    known = {"n": 4_000, **NEEDED.get(name, {}), "ledger": False}
+    more = {**known, "n": 25 * known["n"]}
+    few, many = (MECHANISMS[name].offer(asked(**numbers)) for numbers in (known, more))
+    assert few.plan is not None and many.excess < few.excess
+    charged = MECHANISMS[name].offer(asked(**{**known, "ledger": True}))
+    assert charged.excess >= few.excess * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("name", sorted(set(MECHANISMS) - {"noisy_sgd"} - SLOW))
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_a_fit_charges_its_guarantee_once_or_is_refused_before(
+    name: str, delta: float, tmp_path: Any
+) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.5, 0.5, (4_000, 2))
+    ledger = Ledger.create(tmp_path / "l.sqlite", epsilon=20.0, delta=1e-5)
+    known = {"mechanism": name, "epsilon": 8.0, "delta": delta, "n_draws": 1, "radius": 2.0}
+    known |= {"ridge": NEEDED.get(name, {}).get("ridge", 0.0), "ledger": ledger}
+    model: Any = RashomonClassifier(classes=[False, True], random_state=None, **known)
+    y = X[:, 0] > 0
+    if name == "moments":
+        model, y = RashomonRegressor(**known), X[:, 0]
+    try:
+        planned = model.plan(*X.shape)
+    except SamplerError as refused:
+        assert "does not apply" in str(refused) and "Nothing was charged" in str(refused)
+        assert not ledger.entries()
+        return
+    private = not mechanism_traits(name).curator_only
+    if not private:
+        with pytest.warns(UserWarning, match="no privacy guarantee"):
+            model.fit(X, y)
+        assert not ledger.entries()
+        return
+    model.fit(X, y)
+    (entry,) = ledger.entries()
+    assert entry.state == "committed" and entry.parameters["sampler"] == name
+    assert entry.guarantee.epsilon(delta) == pytest.approx(planned.guarantee.epsilon(delta))
+    assert model.guarantee_.epsilon(delta) <= 8.0 * (1 + 1e-9)
