@@ -14,7 +14,7 @@ from rashomon_explorer._utils.validation import (
 )
 from rashomon_explorer.mechanisms.base import Mechanism
 from rashomon_explorer.mechanisms.planning.plan import Plan, PublicLaw
-from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, OF_SEVERAL_MODELS
 from rashomon_explorer.mechanisms.planning.suggestions import (
     suppress_weak_warnings,
     warn_large_delta,
@@ -213,7 +213,7 @@ def plan_options(
     Returns
     -------
     tuple of Offer
-        One for each of ``MECHANISMS`` that is not for the curator only.
+        One for each private mechanism; those of one model only for one draw.
 
     Raises
     ------
@@ -309,8 +309,9 @@ def pareto_table(
 def _offers(request: Request) -> list[Offer]:
     # The first mechanism applies to every budget and validates the parameters.
     with suppress_weak_warnings():  # the table shows the hit rates
-        shown = [one for one in MECHANISMS.values() if not one.traits.curator_only]
-        return [mechanism.offer(request) for mechanism in shown]
+        names = OF_SEVERAL_MODELS if request.n_draws > 1 else tuple(MECHANISMS)
+        kinds = [MECHANISMS[name] for name in names]
+        return [kind.offer(request) for kind in kinds if not kind.traits.curator_only]
 
 
 def _rank(offer: Offer) -> tuple[bool, bool, float, float]:

@@ -38,7 +38,9 @@ def test_every_option_stays_within_the_budget_and_says_why() -> None:
             else:
                 assert option.guarantee is None
     private = {name for name, kind in MECHANISMS.items() if not kind.traits.curator_only}
-    assert {option.name for option in plan_options(**ASKED)} == private
+    assert {option.name for option in plan_options(**{**ASKED, "n_draws": 1})} == private
+    several = {name for name in private if not MECHANISMS[name].traits.one_model}
+    assert {option.name for option in plan_options(**ASKED)} == several
 
 
 def test_the_best_comes_first_and_what_shows_the_whole_set_before_what_does_not() -> None:
