@@ -31,9 +31,13 @@ EPSILON, DELTAS, ROW_NORM = 1.0, (1e-5, 0.0), 2.0
 _PEER_SECONDS = 300
 
 Split = tuple[NDArray[Any], NDArray[Any]]
+_METHODS = (
+    *("auto", "objective_perturbation", "unthresholded", "langevin_average"),
+    *(name for name, kind in MECHANISMS.items() if kind.traits.one_model),
+)
 
 
-def measure(splits: int = 20, methods: tuple[str, ...] = ("auto", *MECHANISMS)) -> dict[str, Any]:
+def measure(splits: int = 20, methods: tuple[str, ...] = _METHODS) -> dict[str, Any]:
     """Measure every method that applies, the peer and the fit without privacy."""
     rows, labels = table()
     every = [

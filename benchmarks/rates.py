@@ -19,9 +19,11 @@ from benchmarks.machine import machine
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.request import Request
+from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers.instances import (
     least_excess,
     least_huber_barrier,
@@ -85,9 +87,15 @@ TABLES: dict[str, Callable[[int, int, float], Problem]] = {
     "quadratic": quadratic,
     "kinked": kinked,
 }
+_METHODS = (
+    "objective_perturbation",
+    "unthresholded",
+    "langevin_average",
+    *(name for name, kind in MECHANISMS.items() if kind.traits.one_model),
+)
 
 
-def measure(draws: int = 16, methods: Sequence[str] = tuple(MECHANISMS)) -> dict[str, Any]:
+def measure(draws: int = 16, methods: Sequence[str] = _METHODS) -> dict[str, Any]:
     """Measure every sweep of every method that applies, and what theory has beside it.
 
     With δ only what is another mechanism then: exact draws are what they were.
@@ -167,10 +175,14 @@ def _point(
         if not offer.applies:
             return None
         posed, plain = TABLES[table](n, p, offer.plan.ridge), TABLES[table](n, p, 0.0)
+        target = GibbsTarget.of(posed, offer.plan)
         rng = generator([n, p, round(1000 * epsilon)])
         try:
             drawn = np.column_stack(
-                [way.draw(posed, offer, rng) for _ in range(draws // _SLOW.get(method, 1))]
+                [
+                    collect(way.for_plan(offer.plan), target, 1, rng).coef[0]
+                    for _ in range(draws // _SLOW.get(method, 1))
+                ]
             )
         except SamplerError:
             return None
@@ -226,7 +238,7 @@ def _cell(n: int, p: int, epsilon: float, delta: float) -> dict[str, Any]:
         request_of("quadratic", n, p, epsilon, delta), loss="logistic", radius=4.0, row_norm=1.5
     )
     with suppress_weak_warnings():
-        offers = [way.offer(request) for way in MECHANISMS.values()]
+        offers = [MECHANISMS[name].offer(request) for name in _METHODS]
     best = min(offers, key=lambda one: one.excess)
     return {
         "n": n,
