@@ -20,7 +20,7 @@ def _row(spec: FigureSpec) -> str:
     inner = "" if spec.measure is None else _call(spec.measure)
     line = _call(spec.code) if spec.code else _call(spec.plot, inner, spec.result)
     public = "yes" if "release" in spec.audience else "no"
-    return f"| {spec.title} | {spec.label} | `{line}` | {public} |"
+    return f"| {spec.title} | `{line}` | {public} |"
 
 
 def test_the_page_lists_every_figure() -> None:
