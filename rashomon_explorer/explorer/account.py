@@ -149,13 +149,13 @@ class Cost:
 
     def shortage(self, remedy: str) -> str:
         """Describe a cost over the budget; ``remedy`` may refer to the affordable ``{most}``."""
-        told = f"This adds {self.text}, and ε = {what_is_left(self.account.left)} remains."
+        message = f"This adds {self.text}, and ε = {what_is_left(self.account.left)} remains."
         if "{most}" not in remedy:
-            return f"{told} {remedy}"
+            return f"{message} {remedy}"
         most = self.account.affordable(self.plan)
         if most < _LEAST:
-            return f"{told} The budget is spent."
-        return f"{told} {remedy.format(most=number(most, rounding='down'))}"
+            return f"{message} The budget is spent."
+        return f"{message} {remedy.format(most=number(most, rounding='down'))}"
 
 
 def draw_cost(state: ExplorerState) -> Cost | None:

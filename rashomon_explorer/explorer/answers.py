@@ -89,8 +89,8 @@ class ExactAnswers:
     @property
     def psi(self) -> float:
         """Threshold ψ of the draws on screen; for a fitted model, the slider's ψ."""
-        outside = self.state.outside is not None
-        return float(self.state.psi if outside else self.state.rashomon_set.psi)
+        is_external = self.state.outside is not None
+        return float(self.state.psi if is_external else self.state.rashomon_set.psi)
 
     @property
     def problem(self) -> Any:
@@ -134,9 +134,9 @@ class ExactAnswers:
             models = self.state.rashomon_set
             columns = list(models.feature_names[:-1])
             known = models.feature_groups or {}
-            asked = {name: list(known.get(name, [name])) for name in features}
+            requested = {name: list(known.get(name, [name])) for name in features}
             return model_class_reliance(
-                self._sample_problem, psi=self.psi, features=asked, feature_names=columns
+                self._sample_problem, psi=self.psi, features=requested, feature_names=columns
             )
 
         return self._find(("reliance", self.psi, features), find)
@@ -211,8 +211,8 @@ class LabelCounts:
     def __call__(self, rows: Any, codes: Any) -> tuple[NDArray[np.int_]]:
         """Return counts (groups, trees)."""
         codes = codes["group"] if codes.dtype.names else codes
-        says = self.models.labels(rows) == self.label
-        return (np.array([says[:, codes == one].sum(axis=1) for one in range(self.groups)]),)
+        has_label = self.models.labels(rows) == self.label
+        return (np.array([has_label[:, codes == one].sum(axis=1) for one in range(self.groups)]),)
 
 
 class TreeAnswers:
@@ -237,8 +237,8 @@ class TreeAnswers:
     @property
     def questions(self) -> tuple[str, ...]:
         """Names of the possible splits; public."""
-        asked, schema = tree_questions(self.state.data), self.state.data.schema
-        return replace(asked, names=names_in_words(asked.names, schema)).in_words
+        questions, schema = tree_questions(self.state.data), self.state.data.schema
+        return replace(questions, names=names_in_words(questions.names, schema)).in_words
 
     def sizes(self) -> pd.DataFrame:
         """Count the trees by leaves, for thresholds from 0 to 1.5 times the slider's ψ."""
@@ -253,8 +253,8 @@ class TreeAnswers:
 
         def find() -> pd.DataFrame:
             losses = least_losses(self.counted) - self.counted.least
-            if (whole := streamed_table(self.state.data)) is not None:
-                losses = losses[whole.sampled.places]
+            if (stream := streamed_table(self.state.data)) is not None:
+                losses = losses[stream.sampled.places]
             second = np.argsort(losses, axis=1, kind="stable")[:, 1]
             psi = np.maximum(losses[np.arange(len(losses)), second], 0.0)
             classes = np.array(self.state.data.classes, dtype=object)
@@ -303,10 +303,10 @@ class TreeAnswers:
         planned, counted = getattr(models, "plan", None), self.counted
         if not isinstance(planned, TreePlan) or planned.costs:
             return False
-        asked = tree_questions(self.state.data).declared
-        drawn = TreeClass(len(asked), planned.most_leaves, planned.max_depth, planned.n_labels)
+        questions = tree_questions(self.state.data).declared
+        drawn = TreeClass(len(questions), planned.most_leaves, planned.max_depth, planned.n_labels)
         return (
-            planned.questions == asked
+            planned.questions == questions
             and drawn.sizes == counted.trees.sizes
             and planned.leaf_penalty == counted.leaf_penalty
             and abs(models.least - counted.least) <= _SAME
@@ -325,24 +325,24 @@ class TreeAnswers:
     def _groups(self, column: str) -> NDArray[Any]:
         """Group of every row, in memory or chunked."""
         data = self.state.data
-        whole = streamed_table(data)
-        if whole is None:
+        stream = streamed_table(data)
+        if stream is None:
             return group_labels(data, column).to_numpy()
-        return whole.groups(column, grouping_rule(data, column)).cat.codes.to_numpy()
+        return stream.groups(column, grouping_rule(data, column)).cat.codes.to_numpy()
 
     def _rates(self, models: Any, groups: NDArray[Any], label: int) -> FloatArray:
         """Share of each group's rows to which each tree gives a label (groups, trees)."""
         data = self.state.data
-        whole = streamed_table(data)
+        stream = streamed_table(data)
         names, codes = np.unique(groups, return_inverse=True)
-        says = LabelCounts(models, label, len(names))
-        if whole is None:
-            (found,) = says(tree_rows(data), codes)
+        count_labels = LabelCounts(models, label, len(names))
+        if stream is None:
+            (found,) = count_labels(tree_rows(data), codes)
         else:
             encoder = UnitEncoder(feature_schema(data.schema))
-            steps = TransformStep(encoder, tuple(whole.sampled.rows.source.names or ()))
-            rows = whole.sampled.rows.then(steps).with_targets(group=codes.astype(np.int16))
-            (found,) = rows.reduce(says)
+            steps = TransformStep(encoder, tuple(stream.sampled.rows.source.names or ()))
+            rows = stream.sampled.rows.then(steps).with_targets(group=codes.astype(np.int16))
+            (found,) = rows.reduce(count_labels)
         return np.asarray(found / np.bincount(codes)[:, None])
 
     def _label(self, label: int | None) -> int:
@@ -351,8 +351,8 @@ class TreeAnswers:
     def flipping(self, person: int) -> PredictorSet:
         """Return the best tree, and the best tree that gives a person another label."""
         code = int(self.flips()["code"].iloc[person])
-        whole = streamed_table(self.state.data)
-        place = person if whole is None else int(whole.sampled.places[person])
+        stream = streamed_table(self.state.data)
+        place = person if stream is None else int(stream.sampled.places[person])
         return self._as_predictor_set(best_tree_predicting(self.counted, place, code))
 
     def asking(self, question: str) -> PredictorSet:
@@ -364,18 +364,18 @@ class TreeAnswers:
         return self._as_predictor_set(best_avoiding(self.counted, self.questions.index(question)))
 
     def _count(self) -> CountedTrees:
-        data, whole = self.state.data, streamed_table(self.state.data)
-        if whole is not None:
-            whole.encoded()  # raises an error that names the first invalid row
-        rows = (data.frame, data.y) if whole is None else (whole.labelled,)
+        data, stream = self.state.data, streamed_table(self.state.data)
+        if stream is not None:
+            stream.encoded()  # raises an error that names the first invalid row
+        rows = (data.frame, data.y) if stream is None else (stream.labelled,)
         return tree_estimator(self.state, None).counted(*rows)
 
     def _as_predictor_set(self, tree: Node) -> PredictorSet:
         counted = self.counted
         both = [counted.best(), tree]
         losses = [counted.loss(count_leaves(one), counted.errors(one)) for one in both]
-        held = counted.as_set(both, np.array(losses), float(self.state.psi))
-        return replace(held, classes=tuple(self.state.data.classes))
+        predictor_set = counted.as_set(both, np.array(losses), float(self.state.psi))
+        return replace(predictor_set, classes=tuple(self.state.data.classes))
 
     def _find(self, key: Any, find: Callable[[], Any]) -> Any:
         state = self.state

@@ -208,9 +208,9 @@ class Explorer(SessionView):
         schema: TableSchema | str | os.PathLike[str] | None = None,
         name: str | None = None,
     ) -> None:
-        said = {"schema": schema, "name": name}
-        declared = {key: value for key, value in said.items() if value is not None}
-        if declared and not any(isinstance(given, ChunkedRows) for given in (shown, data)):
+        options = {"schema": schema, "name": name}
+        declared = {key: value for key, value in options.items() if value is not None}
+        if declared and not any(isinstance(source, ChunkedRows) for source in (shown, data)):
             raise TypeError(
                 f"{' and '.join(declared)} can be given only for chunked rows, chunk_rows(...); "
                 "other data have their own, as load_csv(path, schema=...) returns them"
@@ -234,8 +234,8 @@ class Explorer(SessionView):
         self.tuner = PenaltyTuning(self.session)
         self._make_panels()
         # Only a fitted model needs the figure "exact": it has exact ranges but no draws.
-        outside = is_external_model(first)
-        specs = [spec for name, spec in FIGURES.items() if name != "exact" or outside]
+        is_external = is_external_model(first)
+        specs = [spec for name, spec in FIGURES.items() if name != "exact" or is_external]
         self.cards = FigureRegistry(self.session, specs)
         self.renderers = self.cards.renderers
         self.session.together = self._hold_redraws
@@ -372,21 +372,21 @@ class Explorer(SessionView):
 
     async def _watch(self) -> None:
         """Poll the ledger for charges by other processes and tabs."""
-        told = None
+        alert = None
         while self.widget.comm is not None:
             await asyncio.sleep(_LEDGER_SECONDS)
-            told = self._look(told)
+            alert = self._look(alert)
 
-    def _look(self, told: Alert | None) -> Alert | None:
+    def _look(self, alert: Alert | None) -> Alert | None:
         """Read the ledger; report a read error once, and clear the alert when it can be read."""
         try:
             self.session.refresh_account()
             self.session.catch_up()
         except Exception as error:
-            if told is None or told.reason != str(error):
+            if alert is None or alert.reason != str(error):
                 report(self.state, LEDGER_READ, error)
                 return self.state.alert
-            return told
-        if told is not None and self.state.alert is told:
+            return alert
+        if alert is not None and self.state.alert is alert:
             self.state.alert = None
         return None

@@ -43,10 +43,10 @@ def default_settings(task: str, planned: Callable[[Mapping[str, Any]], Plan]) ->
     """Choose 20 draws if their guaranteed hit rate is not weak, else automatic settings."""
     many = _MANY[task]
     try:
-        promised = planned(many).hit_rate_bound
+        bound = planned(many).hit_rate_bound
     except SamplerError:  # no mechanism is feasible for so many draws
-        promised = 0.0
-    return many if promised >= WEAK_HIT_RATE else BY_THE_RULE
+        bound = 0.0
+    return many if bound >= WEAK_HIT_RATE else BY_THE_RULE
 
 
 def _ask_registry(ledger: Path, ask: Callable[[TableRegistry], T], otherwise: T) -> T:
@@ -69,7 +69,7 @@ def other_charged_ledgers(ledger: Path, *tables: Callable[[], Any]) -> tuple[str
     def find(registry: TableRegistry) -> set[str]:
         if not registry.path.exists():  # avoids creating tables without anything to compare
             return set()
-        return {name for made in tables for name in registry.ledgers_charged(made())}
+        return {name for make_table in tables for name in registry.ledgers_charged(make_table())}
 
     nothing: set[str] = set()
     return tuple(sorted(_ask_registry(ledger, find, nothing) - {ledger.name}))
@@ -153,26 +153,26 @@ class DatasetController(ModelInputs):
             self._open(anew=changed_task)
         self.replan()
         n, columns = table_shape(data)
-        told = (
+        description = (
             f"{data.name}: {plural(n, 'row')}, {plural(columns, 'feature')}. Encoded by its public"
         )
         if state.unconfirmed:  # the number of features may be data-dependent
-            told = f"{data.name}: {plural(n, 'row')}. Encoded by its"
+            description = f"{data.name}: {plural(n, 'row')}. Encoded by its"
         self.set_status(
-            f"{told} schema. No draw has read it, and moving a slider costs no privacy."
+            f"{description} schema. No draw has read it, and moving a slider costs no privacy."
         )
         if in_blocks and not data.bounds_learnt:
             self._recognise(data, account.path)
 
     def _recognise(self, data: Bunch, own: Path) -> None:
         """Hash all rows in the background, and warn of other ledgers they were charged to."""
-        whole = data.whole
+        stream = data.whole
 
         def show(others: tuple[str, ...]) -> None:
             if self.state.data is data:
                 self.state.same_rows = same_rows(others, own.name)
 
-        self._comparison.start(lambda: other_charged_ledgers(own, whole.hashes), show, passes=True)
+        self._comparison.start(lambda: other_charged_ledgers(own, stream.hashes), show, passes=True)
 
     @batch_updates
     def redeclare(self, schema: TableSchema) -> None:
@@ -199,11 +199,13 @@ class DatasetController(ModelInputs):
         state = self.state
         if of_trees(state):
             return
-        if not anew and any(getattr(state, name) != said for name, said in self._opened.items()):
+        if not anew and any(
+            getattr(state, name) != setting for name, setting in self._opened.items()
+        ):
             return
 
-        def planned(said: Mapping[str, Any]) -> Plan:
-            estimator = self.make_estimator(ledger=self._to_charge).set_params(**said)
+        def planned(settings: Mapping[str, Any]) -> Plan:
+            estimator = self.make_estimator(ledger=self._to_charge).set_params(**settings)
             with suppress_weak_warnings():
                 return cast(Plan, estimator.plan(*table_shape(state.data)))
 

@@ -320,12 +320,12 @@ class SetDraw(PaidAction[DrawJob]):
         state.phase = "stopped" if drawn < requested else "done"
         # The line is also visible in the release view, so it omits the hit rate and the run time,
         # which depend on the rows.
-        told = f"Drew {plural(drawn, 'model')}"
+        summary = f"Drew {plural(drawn, 'model')}"
         if drawn < requested:
-            told = f"Stopped after {drawn} of {plural(requested, 'model')}"
+            summary = f"Stopped after {drawn} of {plural(requested, 'model')}"
         if state.uncharged:
-            return f"{told}. No guarantee and no privacy cost: {state.uncharged}."
-        return messages.receipt(told, result.adds, state.account)
+            return f"{summary}. No guarantee and no privacy cost: {state.uncharged}."
+        return messages.receipt(summary, result.adds, state.account)
 
     def _may_fail(self, plan: Plan | TreePlan | None) -> bool:
         """Whether a named sampler may fail on this plan; "auto" tests such samplers itself."""

@@ -35,8 +35,10 @@ def of_trees(state: ExplorerState) -> bool:
 def families_on_screen(state: ExplorerState) -> frozenset[str]:
     """Return the families of the set on screen and of the next draw."""
     drawn = state.rashomon_set
-    shown = {TREES if trees_in(drawn) is not None else LINEAR} if drawn is not None else set()
-    return frozenset({str(state.family), *shown, *([LINEAR] if state.outside is not None else [])})
+    families = {TREES if trees_in(drawn) is not None else LINEAR} if drawn is not None else set()
+    return frozenset(
+        {str(state.family), *families, *([LINEAR] if state.outside is not None else [])}
+    )
 
 
 def tree_estimator(state: ExplorerState, ledger: Path | None) -> RashomonTreeClassifier:
@@ -72,8 +74,8 @@ def tree_class(state: ExplorerState) -> TreeClass:
 
 def trees_in(models: Any) -> tuple[Node, ...] | None:
     """Return the decision trees of a set; None for other sets or without a set."""
-    held = getattr(models, "models", None)
-    return held.trees if isinstance(held, DecisionTrees) else None
+    predictors = getattr(models, "models", None)
+    return predictors.trees if isinstance(predictors, DecisionTrees) else None
 
 
 def spent_delta(guarantee: Guarantee) -> float:
@@ -94,11 +96,12 @@ def reads_well(models: Models, schema: TableSchema | None) -> Models:
     """Give a set of trees readable column names; return other models unchanged."""
     if not isinstance(models, PredictorSet | ReleasedTrees) or schema is None:
         return models
-    held = models.models
-    if not isinstance(held, DecisionTrees):
+    predictors = models.models
+    if not isinstance(predictors, DecisionTrees):
         return models
     return replace(
-        models, models=replace(held, feature_names=names_in_words(held.feature_names, schema))
+        models,
+        models=replace(predictors, feature_names=names_in_words(predictors.feature_names, schema)),
     )
 
 
@@ -119,13 +122,13 @@ def check_enumerable(state: ExplorerState) -> TreeClass:
 
 def class_in_words(state: ExplorerState) -> str:
     """Describe the number of trees in the class, and whether they can be counted."""
-    asked = plural(len(tree_questions(state.data)), "question")
+    questions = plural(len(tree_questions(state.data)), "question")
     try:
         trees = check_enumerable(state)
     except DataError as error:
-        return f"{asked}. These trees cannot be counted here: {error}."
+        return f"{questions}. These trees cannot be counted here: {error}."
     memory = in_memory(trees.memory(table_shape(state.data)[0]))
-    return f"{asked}, {_many(trees)}. They can be counted here, in at most {memory}."
+    return f"{questions}, {_many(trees)}. They can be counted here, in at most {memory}."
 
 
 def in_memory(size: int) -> str:

@@ -192,12 +192,12 @@ def table_html(frame: pd.DataFrame, caption: str) -> str:
     if len(frame) > _MOST_ROWS:
         note = f"first {_MOST_ROWS} of {note}"
     # pandas puts the name of the index into its own row, and that of the columns into the corner.
-    shown = rounded_bounds(frame.head(_MOST_ROWS))
-    shown.columns.name, shown.index.name = frame.index.name, None
-    body = shown.to_html(
+    table = rounded_bounds(frame.head(_MOST_ROWS))
+    table.columns.name, table.index.name = frame.index.name, None
+    body = table.to_html(
         border=0, float_format=lambda value: f"{value:.4g}", classes="rx-table", escape=True
     )
-    for heading in map(str, shown.columns):
+    for heading in map(str, table.columns):
         plain = f"<th>{escape(heading, quote=False)}</th>"
         body = body.replace(plain, f"<th>{term(heading)}</th>", 1)
     named = body.replace(">", f"><caption>{escape(caption)} ({note})</caption>", 1)
@@ -207,11 +207,11 @@ def table_html(frame: pd.DataFrame, caption: str) -> str:
 
 def term(word: str, *, focusable: bool = False) -> str:
     """Return a word, with its definition as a tooltip if there is one."""
-    meant = defined(word)
-    if meant is None:
+    definition = defined(word)
+    if definition is None:
         return escape(word)
     stop = ' tabindex="0"' if focusable else ""
-    return f'<abbr class="rx-term"{stop} title="{escape(meant.text)}">{escape(word)}</abbr>'
+    return f'<abbr class="rx-term"{stop} title="{escape(definition.text)}">{escape(word)}</abbr>'
 
 
 def definitions_html(found: Mapping[str, FigureDefinition]) -> str:
@@ -219,10 +219,10 @@ def definitions_html(found: Mapping[str, FigureDefinition]) -> str:
     return f'<dl class="rx-definitions">{"".join(_defined(*one) for one in found.items())}</dl>'
 
 
-def _defined(word: str, meant: FigureDefinition) -> str:
-    formula = f"<dd><i>{escape(meant.formula)}</i></dd>" if meant.formula else ""
-    line = f"<dd><code>{escape(meant.line)}</code></dd>" if meant.line else ""
-    return f"<dt>{escape(word)}</dt><dd>{escape(meant.meaning)}</dd>{formula}{line}"
+def _defined(word: str, definition: FigureDefinition) -> str:
+    formula = f"<dd><i>{escape(definition.formula)}</i></dd>" if definition.formula else ""
+    line = f"<dd><code>{escape(definition.line)}</code></dd>" if definition.line else ""
+    return f"<dt>{escape(word)}</dt><dd>{escape(definition.meaning)}</dd>{formula}{line}"
 
 
 def fact(name: str, value: str, note: str = "", *, kind: str = "") -> str:

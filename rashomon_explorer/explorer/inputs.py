@@ -139,8 +139,8 @@ TABLE_VARIABLE = "RASHOMON_EXPLORER_TABLE"
 
 def table_from_environment() -> Bunch | None:
     """Return the data set of ``rashomon-explorer --data``; None without that option."""
-    told = os.environ.get(TABLE_VARIABLE)
-    if not told:
+    text = os.environ.get(TABLE_VARIABLE)
+    if not text:
         return None
-    asked = json.loads(told)
-    return chunked_dataset(chunk_rows(asked["path"], target=asked["target"]), asked["schema"])
+    options = json.loads(text)
+    return chunked_dataset(chunk_rows(options["path"], target=options["target"]), options["schema"])

@@ -78,15 +78,15 @@ def same_rows(others: tuple[str, ...], ledger: str) -> str:
     """Warn that the rows of a table were also charged to other ledgers."""
     if not others:
         return ""
-    told = f"The same rows were charged to {', '.join(others)} before. "
+    message = f"The same rows were charged to {', '.join(others)} before. "
     if ledger in others:
-        told += "This copy uses the same budget. "
+        message += "This copy uses the same budget. "
     if set(others) - {ledger}:
-        told += (
+        message += (
             f"That budget is separate from {ledger}, but for the people in the table the spent "
             f"budgets add up. Use the name that the table had there. "
         )
-    return told + "(Not private: this was read from the rows.)"
+    return message + "(Not private: this was read from the rows.)"
 
 
 LOGGER = logging.getLogger("rashomon_explorer")

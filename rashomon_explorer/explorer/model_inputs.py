@@ -96,13 +96,13 @@ class ModelInputs:
     @property
     def chunks(self) -> ChunkedRows | None:
         """All rows and targets in the encoding of the models; None for a table in memory."""
-        whole = streamed_table(self.state.data)
-        if whole is None:
+        stream = streamed_table(self.state.data)
+        if stream is None:
             return None
         behind = self._behind
         if behind is None and trees_in(self.state.rashomon_set) is not None:
             behind = IN_UNITS
-        return whole.encoded(behind, labels=not self._of_codes)
+        return stream.encoded(behind, labels=not self._of_codes)
 
     @property
     def all_targets(self) -> NDArray[Any]:
@@ -126,15 +126,15 @@ class ModelInputs:
     @property
     def sample_words(self) -> str:
         """Describe the sample of people in a chunked table; empty if all people are shown."""
-        whole = streamed_table(self.state.data)
-        return "" if whole is None else whole.words
+        stream = streamed_table(self.state.data)
+        return "" if stream is None else stream.words
 
     @property
     def shape(self) -> tuple[int, int]:
         """Number of all rows, in memory or chunked, and of encoded columns."""
-        whole = streamed_table(self.state.data)
+        stream = streamed_table(self.state.data)
         n, columns = self.rows.shape
-        return (int(n) if whole is None else whole.n), int(columns)
+        return (int(n) if stream is None else stream.n), int(columns)
 
 
 Ours = RashomonClassifier | RashomonRegressor | RashomonTreeClassifier

@@ -344,10 +344,10 @@ class SingleModel(SavedAction[PaidModel]):
     def result(self, ledger: Path | None, adds: float) -> Callable[[], PaidModel]:
         """See `SavedAction.result`."""
         estimator, data = self.make_estimator(ledger=ledger), self.state.data
-        rows, whole = self.session.rows, streamed_table(data)
+        rows, stream = self.session.rows, streamed_table(data)
         columns = list(map(str, rows.columns))
-        if whole is not None:  # all rows are validated before anything is charged
-            return lambda: paid_model(estimator.fit(whole.encoded()), data, columns, adds)
+        if stream is not None:  # all rows are validated before anything is charged
+            return lambda: paid_model(estimator.fit(stream.encoded()), data, columns, adds)
         return lambda: paid_model(estimator.fit(rows, data.y), data, columns, adds)
 
     def describe(self, result: PaidModel) -> str:

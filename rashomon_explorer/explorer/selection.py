@@ -39,16 +39,16 @@ class CurrentSelection:
     @property
     def models(self) -> Any:
         """Selected models, or all without a selection; not restricted to those inside ψ."""
-        chosen, models = self.state.selection, self.state.rashomon_set
-        return models[list(chosen)] if chosen and models is not None else models
+        draws, models = self.state.selection, self.state.rashomon_set
+        return models[list(draws)] if draws and models is not None else models
 
     @property
     def people(self) -> NDArray[np.intp]:
         """Positions of the selected rows (all without a selection), or of a sample of them."""
-        chosen = np.flatnonzero(self._wanted())
+        places = np.flatnonzero(self._wanted())
         models = self.state.rashomon_set
         most = max(500, _MOST_ANSWERS // max(1, 0 if models is None else models.n_draws))
-        return some(chosen, most)
+        return some(places, most)
 
     @property
     def few(self) -> NDArray[np.intp]:
@@ -134,8 +134,8 @@ class CurrentSelection:
     def everything(self) -> bool:
         """Whether the selection contains all models and all rows."""
         rows = self._screen.rows
-        whole = rows is None or len(self.people) == len(rows)
-        return whole and not self.state.selection
+        all_rows = rows is None or len(self.people) == len(rows)
+        return all_rows and not self.state.selection
 
     @property
     def words(self) -> str:
@@ -146,11 +146,11 @@ class CurrentSelection:
         if self.state.selection and models is not None:
             parts.append(f"{len(self.state.selection):,} of {models.n_draws:,} models selected")
         if rows is not None:
-            wanted, read = int(self._wanted().sum()), len(self.people)
-            if wanted < len(rows):
-                parts.append(f"{wanted:,} of {plural(len(rows), 'row')} selected")
-            if read < wanted:
-                parts.append(f"{read:,} of {wanted:,} people, sampled at random")
+            selected, read = int(self._wanted().sum()), len(self.people)
+            if selected < len(rows):
+                parts.append(f"{selected:,} of {plural(len(rows), 'row')} selected")
+            if read < selected:
+                parts.append(f"{read:,} of {selected:,} people, sampled at random")
         return " · ".join(parts)
 
     @property
@@ -167,15 +167,15 @@ class CurrentSelection:
 
     def _wanted(self) -> Mask:
         rows, state = self._screen.rows, self.state
-        wanted = np.ones(0 if rows is None else len(rows), dtype=bool)
+        mask = np.ones(0 if rows is None else len(rows), dtype=bool)
         for column in dict.fromkeys(column for column, _ in state.groups):
             levels = [level for own, level in state.groups if own == column]
-            wanted &= group_labels(state.data, column).isin(levels).to_numpy()
+            mask &= group_labels(state.data, column).isin(levels).to_numpy()
         if len(state.people) >= FEWEST_PEOPLE:
-            chosen = np.zeros_like(wanted)
-            chosen[list(state.people)] = True
-            wanted &= chosen
-        return wanted
+            people = np.zeros_like(mask)
+            people[list(state.people)] = True
+            mask &= people
+        return mask
 
 
 class _Everyone(CurrentSelection):
@@ -223,19 +223,19 @@ def large_coefficients(models: Any) -> NDArray[np.int_]:
 
 def accuracies(models: Any, rows: Any, targets: Any) -> tuple[FloatArray, int]:
     """Share of rows that each model labels correctly, and number of rows read (curator)."""
-    kept = some(
+    places = some(
         np.arange(len(rows)), max(500, _MODEL_NUMBERS_MOST_ANSWERS // max(1, models.n_draws))
     )
-    known = np.asarray(taken(targets, kept))
-    X = taken(rows, kept)
+    known = np.asarray(taken(targets, places))
+    X = taken(rows, places)
     names = np.asarray(models.classes) if models.classes else None
-    size = max(1, _BLOCK // max(1, len(kept)))
+    size = max(1, _BLOCK // max(1, len(places)))
     found = np.empty(models.n_draws)
     for start in range(0, models.n_draws, size):
         labels = models[list(range(start, min(start + size, models.n_draws)))].labels(X)
-        said = labels if names is None else names[labels]
-        found[start : start + len(said)] = (said == known).mean(axis=1)
-    return found, len(kept)
+        predictions = labels if names is None else names[labels]
+        found[start : start + len(predictions)] = (predictions == known).mean(axis=1)
+    return found, len(places)
 
 
 def chunked_accuracies(models: Any, rows: ChunkedRows) -> tuple[FloatArray, int]:
@@ -253,8 +253,8 @@ class _Right:
     def __call__(self, rows: Any, targets: Any) -> tuple[NDArray[np.int_]]:
         names = np.asarray(self.models.classes) if self.models.classes else None
         labels = self.models.labels(rows)
-        said = labels if names is None else names[labels]
-        return ((said == np.asarray(targets)).sum(axis=1),)
+        predictions = labels if names is None else names[labels]
+        return ((predictions == np.asarray(targets)).sum(axis=1),)
 
 
 def leaves(models: Any) -> NDArray[np.int_]:

@@ -132,9 +132,9 @@ class Session(SavedSets):
         self._drawn = public_constants(estimator, *table_shape(data))
         # Trees use the table's own columns.
         self.rows, self._behind = (tree_rows(data) if trees else self._encoded), None
-        whole = streamed_table(data)
-        if whole is not None:
-            return partial(_validated_chunks, whole, trees), None
+        stream = streamed_table(data)
+        if stream is not None:
+            return partial(_validated_chunks, stream, trees), None
         return data.frame if trees else self._encoded, data.y
 
     def keep_draw(self, fitted: Any) -> None:
@@ -144,10 +144,10 @@ class Session(SavedSets):
         self._keep()
 
 
-def _validated_chunks(whole: StreamedTable, trees: bool, watch: Step) -> ChunkedRows:
+def _validated_chunks(stream: StreamedTable, trees: bool, watch: Step) -> ChunkedRows:
     """Check every row before anything is charged; raise an error that names an invalid row."""
-    rows = whole.encoded(watch=watch)
-    return whole.labelled if trees else rows
+    rows = stream.encoded(watch=watch)
+    return stream.labelled if trees else rows
 
 
 def _constants_of(fitted: Any) -> Constants | None:

@@ -176,13 +176,13 @@ class SetStore:
         number = write_new_file(
             self.folder, lambda n: self._models(n).name, first, partial(write, models)
         )
-        kept = _of_models(number, datetime.now().replace(microsecond=0), models, settings)
-        content = _written(kept).encode()
+        entry = _of_models(number, datetime.now().replace(microsecond=0), models, settings)
+        content = _written(entry).encode()
         try:
             replace_file(self._note(number), lambda file: file.write(content))
         except OSError as error:
             LOGGER.error("the note of %s was not written", self._models(number), exc_info=error)
-        return kept
+        return entry
 
     def open(self, number: int) -> Any:
         """Load a set's models."""
@@ -259,14 +259,14 @@ def _of_models(
     return StoredSet(number, at, models.n_draws, epsilon, dict(settings))
 
 
-def _written(kept: StoredSet) -> str:
-    said = {**vars(kept), "at": kept.at.isoformat(timespec="seconds")}
-    return json.dumps(said, ensure_ascii=False, indent=1)
+def _written(entry: StoredSet) -> str:
+    fields = {**vars(entry), "at": entry.at.isoformat(timespec="seconds")}
+    return json.dumps(fields, ensure_ascii=False, indent=1)
 
 
 def _read(text: str) -> StoredSet:
-    said = json.loads(text)
-    return StoredSet(**{**said, "at": datetime.fromisoformat(said["at"])})
+    fields = json.loads(text)
+    return StoredSet(**{**fields, "at": datetime.fromisoformat(fields["at"])})
 
 
 class SavedSets(DatasetController):
@@ -315,8 +315,8 @@ class SavedSets(DatasetController):
         """Show a saved set; nothing is charged, and the settings do not change."""
         self.check_ready()
         state = self.state
-        kept = next((one for one in state.kept if one.number == number), None)
-        if kept is None or self.set_store is None:
+        entry = next((one for one in state.kept if one.number == number), None)
+        if entry is None or self.set_store is None:
             raise DataError(f"there is no draw {number} of this table in {self.home}")
         try:
             models = self.set_store.open(number)
@@ -332,16 +332,16 @@ class SavedSets(DatasetController):
                 f"draw {number} uses other columns than the current table: load the table with "
                 f"the schema of that draw"
             )
-        self._drawn = self._constants_with(kept.settings, models) if linear else None
+        self._drawn = self._constants_with(entry.settings, models) if linear else None
         self.rows, self.estimator, self._behind = rows, None, None
         with state.hold_trait_notifications():
             state.selection = ()
             state.rashomon_set = models
             state.n_drawn = models.n_draws
-            state.drawn_settings = dict(kept.settings)
+            state.drawn_settings = dict(entry.settings)
             state.in_view = number
             state.phase = "done"
-        self.set_status(f"Opened {kept.label}; nothing was charged.")
+        self.set_status(f"Opened {entry.label}; nothing was charged.")
 
     def _constants_with(self, settings: dict[str, Any], models: RashomonSet) -> Constants | None:
         if not settings:  # without a note, only the constants of the plan are known
@@ -354,8 +354,8 @@ class SavedSets(DatasetController):
     @batch_updates
     def delete_saved(self, number: int) -> None:
         """Delete a set permanently; its privacy cost stays spent."""
-        if kept := self.set_store:
-            kept.delete(number)
+        if store := self.set_store:
+            store.delete(number)
             left = tuple(one for one in self.state.kept if one.number != number)
             self.state.kept, _ = self._listed(left)
             if self.state.in_view == number:
@@ -390,7 +390,7 @@ class SavedSets(DatasetController):
         there, errors = self._listed(state.kept)
         with state.hold_trait_notifications():
             state.kept = there
-            if state.in_view not in [kept.number for kept in there]:
+            if state.in_view not in [entry.number for entry in there]:
                 state.in_view = 0
         return errors
 
@@ -412,16 +412,16 @@ class SavedSets(DatasetController):
         if self.set_store is None or state.uncharged or not state.rashomon_set.guarantee.holds:
             return
         try:
-            kept = self.set_store.keep(state.rashomon_set, state.drawn_settings)
+            entry = self.set_store.keep(state.rashomon_set, state.drawn_settings)
         except Exception as error:  # the cost is spent: the draws stay on screen after any error
             report(state, "Saving the draws", error, ON_SCREEN_ONLY)
             return
         try:
             if state.favourites != Favourites():  # set while the draw was running
-                self.set_store.keep_favourites(kept.number, state.favourites)
+                self.set_store.keep_favourites(entry.number, state.favourites)
         except OSError as error:
             report(state, "Saving stars and notes", error)
-        there, _ = self._listed((*state.kept, kept))
+        there, _ = self._listed((*state.kept, entry))
         with state.hold_trait_notifications():
             state.kept = there
-            state.in_view = kept.number
+            state.in_view = entry.number

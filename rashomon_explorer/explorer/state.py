@@ -34,16 +34,19 @@ class Favourites:
 
     def write(self, path: Path) -> None:
         """Write to a file that only its owner can read."""
-        said = {"starred": list(self.starred), "notes": {str(k): v for k, v in self.notes.items()}}
-        content = json.dumps(said, ensure_ascii=False, indent=1).encode()
+        fields = {
+            "starred": list(self.starred),
+            "notes": {str(k): v for k, v in self.notes.items()},
+        }
+        content = json.dumps(fields, ensure_ascii=False, indent=1).encode()
         replace_file(path, lambda file: file.write(content))
 
     @classmethod
     def from_text(cls, text: str) -> "Favourites":
         """Inverse of :meth:`write`, from the text of the file."""
-        said = json.loads(text)
-        notes = {int(draw): str(words) for draw, words in said.get("notes", {}).items()}
-        return cls(tuple(int(draw) for draw in said.get("starred", ())), notes)
+        fields = json.loads(text)
+        notes = {int(draw): str(words) for draw, words in fields.get("notes", {}).items()}
+        return cls(tuple(int(draw) for draw in fields.get("starred", ())), notes)
 
 
 NOT_IN_RELEASE = (
@@ -211,14 +214,14 @@ class ExplorerState(traitlets.HasTraits):
 
     def draw_settings(self) -> dict[str, Any]:
         """Return the settings of a draw, including the thresholds of trees."""
-        told = self.settings()
+        settings = self.settings()
         schema = getattr(self.data, "schema", None)
-        return {**told, "thresholds": _thresholds(schema)} if self.family == TREES else told
+        return {**settings, "thresholds": _thresholds(schema)} if self.family == TREES else settings
 
 
 def _thresholds(schema: TableSchema | None) -> str:
     """Describe the declared thresholds of a table; other columns are split evenly."""
     columns = () if schema is None else schema.features
-    asked = [one for one in columns if isinstance(one, Numeric) and one.thresholds]
-    told = [f"{one.name} {', '.join(f'{cut:.6g}' for cut in one.thresholds)}" for one in asked]
-    return "; ".join(told) or "even"
+    numeric = [one for one in columns if isinstance(one, Numeric) and one.thresholds]
+    texts = [f"{one.name} {', '.join(f'{cut:.6g}' for cut in one.thresholds)}" for one in numeric]
+    return "; ".join(texts) or "even"

@@ -101,8 +101,8 @@ def encoder_as_fitted(estimator: Any, data: Bunch) -> Any:
     if hasattr(estimator, "encoder_"):
         return estimator.encoder_
     models = estimator.rashomon_set_
-    held = getattr(models, "models", None)
-    names = models.feature_names[:-1] if held is None else held.feature_names
+    predictors = getattr(models, "models", None)
+    names = models.feature_names[:-1] if predictors is None else predictors.feature_names
     known = set(map(str, data.frame.columns))
     if lacking := [name for name in names if name not in known]:
         raise DataError(
@@ -178,8 +178,8 @@ class Grouping:
         numbers = values.astype(float)
         places = np.searchsorted(np.array(self.edges), numbers, side="left")
         names = np.array(_quarters(self.edges), dtype=object)
-        told = pd.Series(names[places], index=values.index, name=values.name)
-        return told.where(values.notna(), NO_VALUE)
+        labels = pd.Series(names[places], index=values.index, name=values.name)
+        return labels.where(values.notna(), NO_VALUE)
 
     def codes(self, values: "pd.Series[Any]") -> "np.ndarray[Any, np.dtype[np.int8]]":
         """Position of each value's group among the names, one byte per row."""
@@ -191,8 +191,8 @@ def _words(values: "pd.Series[Any]") -> "pd.Series[Any]":
 
 
 def _word(value: Any) -> str:
-    whole = isinstance(value, float | np.floating) and float(value).is_integer()
-    return str(int(value)) if whole else str(value)
+    is_integer = isinstance(value, float | np.floating) and float(value).is_integer()
+    return str(int(value)) if is_integer else str(value)
 
 
 def _quarters(edges: Sequence[float]) -> list[str]:
@@ -346,9 +346,9 @@ def streamed_table(data: Any) -> StreamedTable | None:
 
 def table_shape(data: Bunch) -> tuple[int, int]:
     """Return the number of rows, in memory or chunked, and of feature columns."""
-    whole = streamed_table(data)
+    stream = streamed_table(data)
     n, columns = data.X.shape
-    return (int(n) if whole is None else whole.n), int(columns)
+    return (int(n) if stream is None else stream.n), int(columns)
 
 
 @dataclass(frozen=True, eq=False)

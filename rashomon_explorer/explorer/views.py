@@ -84,8 +84,8 @@ class Renderer:
     def _is_dirty(self, card: FigureCard) -> bool:
         return card in self._dirty
 
-    def _take(self, wanted: Callable[[FigureCard], bool]) -> list[FigureCard]:
-        batch = [card for card in self.cards if card in self._dirty and wanted(card)]
+    def _take(self, condition: Callable[[FigureCard], bool]) -> list[FigureCard]:
+        batch = [card for card in self.cards if card in self._dirty and condition(card)]
         self._dirty.difference_update(batch)
         return batch
 
@@ -264,11 +264,11 @@ class Slot:
         tree_figures = [
             one for one in new if getattr(self._known[self.names[one]], "families", 0) == TREES
         ]
-        chosen = self.choice.value if self.choice.value in places else places[0]
-        if tree_figures and self.names[chosen] in self._cards:
-            chosen = tree_figures[0]
+        current = self.choice.value if self.choice.value in places else places[0]
+        if tree_figures and self.names[current] in self._cards:
+            current = tree_figures[0]
         self._offering = True
-        self.choice.options, self.choice.value = offered, chosen
+        self.choice.options, self.choice.value = offered, current
         self._offering = False
         if len(self.names) > 1:
             self.choice.layout.display = None if len(offered) > 1 else "none"
@@ -283,18 +283,18 @@ class Slot:
     def show(self, *, seen: bool) -> None:
         """Show only the chosen part; tell the figures whether they are visible."""
         self._seen = seen
-        chosen = self.names[self.choice.value]
-        if seen and chosen not in self._here:
-            self._here[chosen] = self._cards.placed(chosen)
-            self.widget.children = (*self.widget.children, self._here[chosen].widget)
+        current = self.names[self.choice.value]
+        if seen and current not in self._here:
+            self._here[current] = self._cards.placed(current)
+            self.widget.children = (*self.widget.children, self._here[current].widget)
         if self.fold is not None:
-            called = getattr(self._known[chosen], "title", "")
+            called = getattr(self._known[current], "title", "")
             self.fold.words, self.fold.label = called, f"{called}: show or hide"
         for name, part in self._here.items():
             if len(self.names) > 1:
-                part.widget.layout.display = None if name == chosen else "none"
+                part.widget.layout.display = None if name == current else "none"
             if isinstance(part, FigureCard):
-                part.shown = seen and name == chosen
+                part.shown = seen and name == current
                 if part.shown:
                     part.appeared()
 
@@ -313,8 +313,10 @@ class View:
         known = {*parts, *cards}
         *slots, last = plan.slots
         added = tuple(name for name, spec in cards.specs.items() if spec.view == plan.name)
-        held = [tuple(name for name in names if name in known) for names in (*slots, last + added)]
-        self.names = tuple(names for names in held if names)
+        figures = [
+            tuple(name for name in names if name in known) for names in (*slots, last + added)
+        ]
+        self.names = tuple(names for names in figures if names)
         self.slots = tuple(
             Slot(names, parts, cards, folds=place >= _OPEN_ON_A_PHONE)
             for place, names in enumerate(self.names)

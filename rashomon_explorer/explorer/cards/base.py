@@ -225,7 +225,7 @@ class FigureCard:
 
     def _arguments(self) -> dict[str, Argument]:
         """Arguments that every figure can take; in the release view nothing of private rows."""
-        state, wanted, found = self.state, self.spec.parameters, {}
+        state, parameters, found = self.state, self.spec.parameters, {}
         models = state.rashomon_set
         if "models" in self.spec.needs and models is not None:
             released = state.view == "release"
@@ -236,20 +236,20 @@ class FigureCard:
             line = "explorer.state.selection" if state.selection else "()"
             found["highlight"] = Argument.known(tuple(state.selection), line)
         if state.view != "release":
-            rows = self._rows() if wanted & {"X", "groups"} else {}
+            rows = self._rows() if parameters & {"X", "groups"} else {}
             if "targets" not in self.spec.needs:
                 rows.pop("y", None)  # of such a figure, y is an axis
-            found |= {name: one for name, one in rows.items() if name in wanted}
+            found |= {name: one for name, one in rows.items() if name in parameters}
         return found
 
     def _rows(self) -> dict[str, Argument]:
         """Rows, targets and groups as they are now: by column, of the selected people, or all."""
-        session, needs, picked = self.session, self.spec.needs, self.session.picked
+        session, needs, selection = self.session, self.spec.needs, self.session.picked
         rows, targets = session.rows, session.targets
         if "groups" in needs:
             return self._grouped_rows(rows, targets)
         if "people" in needs:
-            places, (_, row_line, target_line) = picked.people, picked.names
+            places, (_, row_line, target_line) = selection.people, selection.names
             key = (rows, places.tobytes())
             y = Argument(target_line, lambda: taken(targets, places), key)
             X = Argument(row_line, lambda: taken(rows, places), key)
@@ -300,19 +300,19 @@ class FigureCard:
         if is_empty and spec.measure is not None and spec.code is None:
             plot = partial(empty_set_figure, spec.title, state.rashomon_set)
             return FigureCall(plot, is_message=True)
-        made = self.inputs()
-        if isinstance(made, str):
-            return self.message(made)
+        call = self.inputs()
+        if isinstance(call, str):
+            return self.message(call)
         if is_empty:  # the plot function says so, and there is nothing to measure or tabulate
-            return replace(made, plot=made.code or made.plot, measure=None, tabulate=None)
-        return made
+            return replace(call, plot=call.code or call.plot, measure=None, tabulate=None)
+        return call
 
     @property
     def is_without_models(self) -> bool:
         """Whether there is neither a draw nor, for figures of both, a model fitted elsewhere."""
         models = self.state.rashomon_set
-        outside = "fitted" in self.spec.needs and self.state.outside is not None
-        return (models is None or not models.n_draws) and not outside
+        is_external = "fitted" in self.spec.needs and self.state.outside is not None
+        return (models is None or not models.n_draws) and not is_external
 
     def missing(self) -> str:
         """Why an input of the figure is missing; empty if all are there."""
@@ -353,15 +353,15 @@ class FigureCard:
         call, slow = self._attempt(), self.spec.slow
         if call is None:
             return
-        made = asyncio.ensure_future(
+        task = asyncio.ensure_future(
             run_in_thread(call.figure, passes=slow and self.session.is_chunked)
         )
-        if slow and call.lines and not (await asyncio.wait({made}, timeout=_MOMENT))[0]:
+        if slow and call.lines and not (await asyncio.wait({task}, timeout=_MOMENT))[0]:
             self._kinds.value = _MEASURING
             if not self.lines:  # no such figure is on screen yet
                 self.view.show(_message_figure(self.spec.title, "Measuring…"))
         try:
-            figure = await made
+            figure = await task
         except Exception as error:
             if not outdated():
                 self._show_error(error)
@@ -395,8 +395,8 @@ class FigureCard:
     def _fill(self) -> None:
         call, title = self.call, self.spec.title
         try:
-            wanted = self._table_button.value and call.tabulate is not None
-            self._table.value = html.table_html(call.table(), title) if wanted else ""
+            shows_table = self._table_button.value and call.tabulate is not None
+            self._table.value = html.table_html(call.table(), title) if shows_table else ""
         except Exception as error:
             LOGGER.error("the table of %s failed", title, exc_info=error)
             self._table.value = f"<p>The table could not be made: {escape(str(error))}</p>"
@@ -424,10 +424,12 @@ class FigureCard:
         known = tuple(options)
         if tuple(picker.options) != known:
             values = [one[1] if isinstance(one, tuple) else one for one in known]
-            chosen, fallback = picker.value, default if default in values else None
+            current, fallback = picker.value, default if default in values else None
             with self._offered():
                 picker.options = known
-                picker.value = chosen if chosen in values else fallback or next(iter(values), None)
+                picker.value = (
+                    current if current in values else fallback or next(iter(values), None)
+                )
         return picker.value
 
     @contextmanager
@@ -442,8 +444,8 @@ class FigureCard:
     def column(self) -> str:
         """The column of groups that is chosen for the whole page; the first one by default."""
         columns = self.session.picked.columns
-        chosen = self.state.group_column
-        return chosen if chosen in columns else columns[0] if columns else ""
+        column = self.state.group_column
+        return column if column in columns else columns[0] if columns else ""
 
     def _column_picker(self) -> ipywidgets.Dropdown:
         """Return the list of columns that define groups; one choice for every figure."""
@@ -503,14 +505,14 @@ def _link_selection(card: FigureCard) -> None:
         return found if isinstance(found, int) and 0 <= found < count else None
 
     def clicked(change: dict[str, Any]) -> None:
-        one, chosen = place(change["new"]), getattr(state, trait)
+        one, selected = place(change["new"]), getattr(state, trait)
         if one is None:
             return
         if trait == "people":
-            state.people = () if chosen == (one,) else (one,)
+            state.people = () if selected == (one,) else (one,)
         else:
-            others = tuple(other for other in chosen if other != one)
-            state.selection = others if one in chosen else (*chosen, one)
+            others = tuple(other for other in selected if other != one)
+            state.selection = others if one in selected else (*selected, one)
 
     def selected(change: dict[str, Any]) -> None:
         places = {place(point) for point in change["new"]} - {None}

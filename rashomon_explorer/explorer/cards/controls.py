@@ -140,8 +140,8 @@ class PeopleCard(FigureCard):
 
     def inputs(self) -> FigureCall:
         """Pass selected people and models, by group."""
-        data, picked = self.state.data, self.session.picked
-        columns = (_EVERYONE, *picked.columns) if data is not None else (_EVERYONE,)
+        data, selection = self.state.data, self.session.picked
+        columns = (_EVERYONE, *selection.columns) if data is not None else (_EVERYONE,)
         if tuple(self._group_by.options) != columns:
             sensitive = () if data is None else map(str, data.sensitive.columns)
             first = next((name for name in sensitive if name in columns), _EVERYONE)
@@ -149,11 +149,11 @@ class PeopleCard(FigureCard):
                 self._group_by.options, self._group_by.value = columns, first
         by = self._group_by.value
         arguments: dict[str, Any] = {
-            "models": Argument.known(picked.models, picked.names[0]),
+            "models": Argument.known(selection.models, selection.names[0]),
             "group_name": "group" if by == _EVERYONE else by,
         }
         if by != _EVERYONE:
-            groups = picked.groups(by)
+            groups = selection.groups(by)
             arguments["groups"] = Argument.known(groups, f"explorer.selected.groups({by!r})")
         return self.build(arguments)
 
@@ -189,22 +189,22 @@ class BoundsCard(FigureCard):
                 "guarantee."
             )
         plot: Plot = guarantees.plot_guarantee
-        given = plan
+        source = plan
         if models is not None and state.view != "release":
-            plot, given = guarantees.plot_bounds, Argument.known(models, "explorer.rashomon_set")
-        listed = guarantees.list_guarantees(given.find(), self.session.constants)
-        self.facts.value = _guarantees_html(given.find(), listed)
+            plot, source = guarantees.plot_bounds, Argument.known(models, "explorer.rashomon_set")
+        listed = guarantees.list_guarantees(source.find(), self.session.constants)
+        self.facts.value = _guarantees_html(source.find(), listed)
         before = (
             "from rashomon_explorer.plots import list_guarantees",
-            f"list_guarantees({given.line}, explorer.constants)",
+            f"list_guarantees({source.line}, explorer.constants)",
         )
-        arguments = {"planned": given, "models": given, "given": given}
+        arguments = {"planned": source, "models": source, "given": source}
         return self.build(arguments, plot=plot, before=before)
 
 
-def _guarantees_html(given: Plan | RashomonSet, rows: Sequence[guarantees.GuaranteeRow]) -> str:
+def _guarantees_html(source: Plan | RashomonSet, rows: Sequence[guarantees.GuaranteeRow]) -> str:
     """Fold-out list of guarantees, the strongest first; the papers' bounds are folded away."""
-    measured = isinstance(given, RashomonSet)
+    measured = isinstance(source, RashomonSet)
     head = '<th scope="col">guaranteed</th>'
     if measured:
         head += '<th scope="col">measured<br><span class="rx-amber">not private</span></th>'
@@ -219,12 +219,12 @@ def _guarantees_html(given: Plan | RashomonSet, rows: Sequence[guarantees.Guaran
             f"{weaker}</details>"
         )
     remarks = [f"{guarantees.GTU}."]
-    if isinstance(given, RashomonSet):
+    if isinstance(source, RashomonSet):
         remarks.append(
             "A mean over few draws can exceed its bound by chance. –: not measurable on one table."
         )
-        if not mechanism_traits(given.mechanism).planned_law:
-            remarks.append(f"These are draws of {given.mechanism}, which has no guarantee.")
+        if not mechanism_traits(source.mechanism).planned_law:
+            remarks.append(f"These are draws of {source.mechanism}, which has no guarantee.")
     note = f'<p class="rx-note">{escape(" ".join(remarks))}</p>'
     return f"<details><summary>Guarantees and theorems</summary>{listed}{note}</details>"
 
@@ -330,23 +330,23 @@ class SetsCard(FigureCard):
     def next_call(self) -> FigureCall | None:
         """Update the list of sets first."""
         others = [k for k in reversed(self.state.kept) if k.number != self.state.in_view]
-        self.offer(self._other, [(kept.label, kept.number) for kept in others])
+        self.offer(self._other, [(entry.label, entry.number) for entry in others])
         self._other.disabled = not others
         return super().next_call()
 
     def inputs(self) -> FigureCall | str:
         """Pass the set in view and the chosen one, both of curators or both released."""
-        state, sets, chosen = self.state, self.session.set_store, self._other.value
-        if sets is None or chosen is None:
+        state, sets, draw = self.state, self.session.set_store, self._other.value
+        if sets is None or draw is None:
             return (
                 "All sets drawn from this table are saved.<br>With two sets, this figure compares "
                 "them."
             )
-        names = (f"draw {state.in_view}" if state.in_view else "the set in view", f"draw {chosen}")
-        first, second, end = state.rashomon_set, sets.open(chosen), ""
+        names = (f"draw {state.in_view}" if state.in_view else "the set in view", f"draw {draw}")
+        first, second, end = state.rashomon_set, sets.open(draw), ""
         if state.view == "release":
             first, second, end = first.release(), second.release(), ".release()"
-        other = f"explorer.session.set_store.open({chosen}){end}"
+        other = f"explorer.session.set_store.open({draw}){end}"
         return self.build(
             {
                 "first": Argument.known(first, f"explorer.rashomon_set{end}"),
@@ -438,7 +438,8 @@ class ImportancePairCard(FigureCard):
 
     def inputs(self) -> FigureCall:
         """Pass chosen features and measure, for some measures on fewer people."""
-        models, picked, measure = self.state.rashomon_set, self.session.picked, self._measure.value
+        models, measure = self.state.rashomon_set, self._measure.value
+        selection = self.session.picked
         groups = feature_groups(None, models.feature_names[:-1], models.feature_groups)
         axes = {"x": self._x, "y": self._y}
         for picker in axes.values():
@@ -447,14 +448,15 @@ class ImportancePairCard(FigureCard):
             name: None if picker.value == _WIDEST else picker.value for name, picker in axes.items()
         }
         arguments["measure"] = measure
-        people = picked.people
+        people = selection.people
         most = len(people) if measure == "shap" else max(50, _MOST_ANSWERS // models.n_draws)
         if most < len(people):
             few, rows, targets = people[:most], self.session.rows, self.session.targets
-            key, lines = (rows, few.tobytes()), [f"{line}.iloc[:{most}]" for line in picked.names]
+            key = (rows, few.tobytes())
+            lines = [f"{line}.iloc[:{most}]" for line in selection.names]
             arguments["X"] = Argument(lines[1], lambda: taken(rows, few), key)
             arguments["targets"] = Argument(lines[2], lambda: taken(targets, few), key)
-        return with_words(self.build(arguments), picked.words)
+        return with_words(self.build(arguments), selection.words)
 
 
 _MOST_PROFILES = 500_000
@@ -470,24 +472,24 @@ class ProfileCard(FigureCard):
 
     def inputs(self) -> FigureCall:
         """Pass the chosen feature of the selected people, in the table's own columns."""
-        picked, encoder = self.session.picked, self.session.encoder
-        table = picked.table
-        chosen = self.offer(self._feature, picked.features)
+        selection, encoder = self.session.picked, self.session.encoder
+        table = selection.table
+        feature = self.offer(self._feature, selection.features)
         most = max(_FEWEST_ROWS, _MOST_PROFILES // self.state.rashomon_set.n_draws)
         arguments: dict[str, Any] = {
             "X": Argument(
                 "explorer.selected.table",
                 lambda: table,
-                (self.session.rows, picked.people.tobytes()),
+                (self.session.rows, selection.people.tobytes()),
             ),
-            "feature": next(name for name in table.columns if str(name) == chosen),
-            "answer": Argument.known(picked.answer, "explorer.selected.answer"),
+            "feature": next(name for name in table.columns if str(name) == feature),
+            "answer": Argument.known(selection.answer, "explorer.selected.answer"),
             "max_rows": min(profile.MOST_ROWS, most),
         }
         if encoder is not None:
-            encode = picked.encode
+            encode = selection.encode
             arguments["transform"] = Argument("explorer.selected.encode", lambda: encode, encoder)
-        return with_words(self.build(arguments), picked.words)
+        return with_words(self.build(arguments), selection.words)
 
 
 _SECONDS_A_ROW = 2e-4
@@ -518,11 +520,11 @@ class ClassRelianceCard(FigureCard):
         self._all.layout.display = "none" if most >= len(ranked) else None
         wait = math.ceil(each * len(ranked) / 60)
         self._all.tooltip = f"All {len(ranked)} features: about {plural(wait, 'minute')}"
-        kept = tuple(ranked if self._all.value else ranked[:most])
-        left_out = len(ranked) - len(kept)
+        features = tuple(ranked if self._all.value else ranked[:most])
+        left_out = len(ranked) - len(features)
         more = f"{plural(left_out, 'feature')} of smaller coefficients not measured yet"
-        line = f"explorer.exact.class_reliance({kept!r})"
-        table = Argument(line, lambda: exact.class_reliance(kept))
+        line = f"explorer.exact.class_reliance({features!r})"
+        table = Argument(line, lambda: exact.class_reliance(features))
         note = Argument.unwritten(more if left_out else "")
         return self.build({"table": table, "note": note})
 
@@ -543,15 +545,15 @@ class RulesCard(FigureCard):
 
     def inputs(self) -> FigureCall | str:
         """Pass rules that match the search, of the selected or starred trees."""
-        found, chosen = readable_trees(self), tuple(self.state.selection)
+        found, draws = readable_trees(self), tuple(self.state.selection)
         if isinstance(found, str):
             return found
         if self.starred.value and self.state.view != "release":
-            chosen = tuple(self.state.favourites.starred)
-            if not chosen:
+            draws = tuple(self.state.favourites.starred)
+            if not draws:
                 return "No tree has a star.<br>Star trees in the table of models, or untick this."
         return self.build(
-            {"models": found, "search": self.search.value, "highlight": Argument.known(chosen)}
+            {"models": found, "search": self.search.value, "highlight": Argument.known(draws)}
         )
 
 
@@ -567,9 +569,9 @@ class TreeParityCard(FigureCard):
         """Pass the front of all trees, and the drawn trees."""
         state, answers, column = self.state, self.session.tree_answers, self.column
         classes = tuple(map(str, state.data.classes))
-        chosen = self.offer(self.rate, classes, classes[-1])
+        class_name = self.offer(self.rate, classes, classes[-1])
         self.rate.layout.display = None if len(classes) > 2 else "none"
-        label, models = classes.index(chosen), state.rashomon_set
+        label, models = classes.index(class_name), state.rashomon_set
 
         def is_exact() -> bool:
             return bool(answers.parity(column, label).attrs["exact"])
@@ -578,7 +580,7 @@ class TreeParityCard(FigureCard):
         arguments: dict[str, Any] = {
             "front": Argument(line, lambda: answers.parity(column, label)),
             "psi": float(state.psi),
-            "label": f"“{chosen}”",
+            "label": f"“{class_name}”",
             "column": column,
             "exact": Argument(f"{line}.attrs['exact']", is_exact),
         }

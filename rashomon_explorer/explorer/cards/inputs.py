@@ -70,14 +70,14 @@ _NO_MODEL = (
 
 def exact(card: FigureCard) -> FigureCall | str:
     """Pass exact coefficient ranges for a model fitted elsewhere."""
-    outside, psi = card.state.outside, card.state.psi
-    if outside is None:
+    external, psi = card.state.outside, card.state.psi
+    if external is None:
         return _NO_MODEL
     of = "explorer.state.outside"
     return card.build(
         {
-            "exact": Argument(f"{of}.ranges({psi!r})", lambda: outside.ranges(psi)),
-            "note": Argument(f"{of}.flip_message({psi!r})", lambda: outside.flip_message(psi)),
+            "exact": Argument(f"{of}.ranges({psi!r})", lambda: external.ranges(psi)),
+            "note": Argument(f"{of}.flip_message({psi!r})", lambda: external.flip_message(psi)),
         }
     )
 
@@ -88,7 +88,7 @@ def budget(card: FigureCard) -> FigureCall:
     if account is None:
         return card.message(NO_DATA, HEIGHT)
     charged = plan is not None and state.data is not None and not state.uncharged
-    kept = [entry for entry in account.charges if entry.counts]
+    charges = [entry for entry in account.charges if entry.counts]
     arguments = {
         "ledger": Argument.known(None, "explorer.ledger"),
         "planned": Argument.known(
@@ -98,8 +98,8 @@ def budget(card: FigureCard) -> FigureCall:
         "budget": account.budget,
         "delta": account.delta,
         "order": account.totals.order,
-        "told": [entry.divergence for entry in kept],
-        "notes": [f"{one.note}<br>{one.day}, {one.standing}" for one in kept],
+        "told": [entry.divergence for entry in charges],
+        "notes": [f"{one.note}<br>{one.day}, {one.standing}" for one in charges],
         "entries": account.charges,
     }
     changes = {} if account.charges else {"tabulate": None}
@@ -138,11 +138,11 @@ def _quiet_audit(search: Any, X: Any, y: Any) -> Any:
 
 def penalties(card: FigureCard) -> FigureCall | str:
     """Pass validation loss of every penalty; in a release only the drawn penalties."""
-    state, made, offer = card.state, card.state.tuned, card.state.tuning
+    state, result, offer = card.state, card.state.tuned, card.state.tuning
     if state.view == "release":
-        if made is None:
+        if result is None:
             return "No penalty was drawn yet:<br>see <b>A penalty, privately</b>."
-        known = {"drawn": made.penalties, "bounds": made.bounds, "promised": made.promised}
+        known = {"drawn": result.penalties, "bounds": result.bounds, "promised": result.promised}
         call = {"plot": plot_drawn_penalties, "tabulate": drawn_table, "measure": None}
         return card.build(known, **call, marks=("paid",), is_message=True)
     if offer is None or offer.search is None:
@@ -153,7 +153,7 @@ def penalties(card: FigureCard) -> FigureCall | str:
             "search": Argument("explorer.tuner.make_search()", lambda: offer.search, offer.search),
             "X": Argument("explorer.rows", lambda: rows, rows),
             "y": Argument("explorer.data.y", lambda: state.data.y, state.data),
-            "drawn": () if made is None else tuple(made.penalties),
+            "drawn": () if result is None else tuple(result.penalties),
         },
         measure=_quiet_audit,
     )
@@ -175,13 +175,13 @@ def distribution(card: FigureCard) -> FigureCall | str:
 def people_ranges(card: FigureCard) -> FigureCall:
     """Pass exact and sampled ranges of a few people."""
     session, models = card.session, card.state.rashomon_set
-    exact, picked = session.exact, session.picked
-    few = picked.few
+    exact, selection = session.exact, session.picked
+    few = selection.few
     if session.sample_words:
         words = f"of {session.sample_words}"
     else:
-        whole = len(few) == len(session.rows)
-        words = "" if whole else f"of {plural(len(session.rows), 'row')}, at random"
+        shows_all = len(few) == len(session.rows)
+        words = "" if shows_all else f"of {plural(len(session.rows), 'row')}, at random"
     unproved = exact.why_not and "no exact results for these models"
     proved = () if exact.why_not else ("exact",)
     return card.build(
@@ -189,7 +189,7 @@ def people_ranges(card: FigureCard) -> FigureCall:
             "table": Argument(
                 "explorer.exact.people(explorer.selected.few)", lambda: exact.people(few)
             ),
-            "answer": Argument.known(picked.answer, "explorer.selected.answer"),
+            "answer": Argument.known(selection.answer, "explorer.selected.answer"),
             "highlight": Argument.known(card.state.people, repr(card.state.people)),
             "guaranteed": models is None or models.guarantee.holds,
             "note": Argument.unwritten(" · ".join(filter(None, [words, unproved]))),
@@ -222,15 +222,15 @@ def person(card: FigureCard) -> FigureCall | str:
 
 def pair(card: FigureCard) -> FigureCall | str:
     """Pass two selected models, or one and the best."""
-    models, chosen = card.state.rashomon_set, card.state.selection[:2]
+    models, draws = card.state.rashomon_set, card.state.selection[:2]
     released = card.state.view == "release"
-    if not chosen or max(chosen) >= models.n_draws or (released and len(chosen) < 2):
+    if not draws or max(draws) >= models.n_draws or (released and len(draws) < 2):
         if released:
             return "Select two models:<br>the release has no best model to compare with."
         return "Select one or two models:<br>tick them in the table, or click their dots."
     arguments: dict[str, Any] = {
-        "first": chosen[0],
-        "second": chosen[1] if len(chosen) > 1 else None,
+        "first": draws[0],
+        "second": draws[1] if len(draws) > 1 else None,
     }
     if not released:
         arguments["y"] = Argument("explorer.targets", lambda: card.session.targets)
@@ -276,10 +276,10 @@ def _exact_trees(argument: str, line: str, find: Callable[[Any], Any]) -> Inputs
 
 def drawn_trees(card: FigureCard) -> FigureCall | str:
     """Pass the trees on screen, with the names of the table's columns and classes."""
-    chosen = [d for d in card.state.selection if d < card.state.rashomon_set.n_draws][:MOST_TREES]
+    draws = [d for d in card.state.selection if d < card.state.rashomon_set.n_draws][:MOST_TREES]
     found = readable_trees(card)
     return (
-        found if isinstance(found, str) else card.build({"models": found, "draws": chosen or None})
+        found if isinstance(found, str) else card.build({"models": found, "draws": draws or None})
     )
 
 

@@ -124,8 +124,8 @@ class Basket:
     def budget(self) -> dict[str, Any]:
         """Arguments of both `plan_release` and `release`."""
         shares = {name: float(self.weights.get(name, 1.0)) for name in self.names}
-        told = {"epsilon": self.epsilon, "delta": self.delta, "categories": self.categories}
-        return {**told, "queries": list(self.queries), "weights": shares}
+        parameters = {"epsilon": self.epsilon, "delta": self.delta, "categories": self.categories}
+        return {**parameters, "queries": list(self.queries), "weights": shares}
 
     @cached_property
     def plan(self) -> ReleasePlan | None:

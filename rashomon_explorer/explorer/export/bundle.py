@@ -146,11 +146,11 @@ def readme(contents: Contents, *, pictures: bool = False) -> str:
 def _what(contents: Contents) -> str:
     models, noun = contents.models, "tree" if contents.of_trees else "model"
     rows = "" if contents.n_rows is None else f" of {plural(contents.n_rows, 'row')}"
-    chosen = f" Chosen: {'; '.join(models.steps)}." if models.steps else ""
+    steps = f" Chosen: {'; '.join(models.steps)}." if models.steps else ""
     return (
         f"{plural(models.n_draws, noun)}{rows}. Each was drawn so "
         f"that its loss is likely to be within ψ = {number(models.psi)} of the least loss; which "
-        f"draws are within ψ is private.{chosen}"
+        f"draws are within ψ is private.{steps}"
     )
 
 
@@ -195,8 +195,8 @@ def _zipped(files: Iterable[tuple[str, File]]) -> bytes:
 
 
 def _files(contents: Contents, pictures: Mapping[str, bytes]) -> Iterator[tuple[str, File]]:
-    made = figures(contents)
-    drawn = {name: content for name, content in pictures.items() if _is_one(name, content, made)}
+    plots = figures(contents)
+    drawn = {name: content for name, content in pictures.items() if _is_one(name, content, plots)}
     yield "README.txt", readme(contents, pictures=bool(drawn))
     own = _TREE_FILES if contents.of_trees else _LINEAR_FILES
     for name, make in {**own, **_COMMON_FILES}.items():
@@ -206,38 +206,38 @@ def _files(contents: Contents, pictures: Mapping[str, bytes]) -> Iterator[tuple[
     if contents.of_trees:
         yield from _dot_files(contents).items()
     yield _SCRIPT, get_plotlyjs()
-    for name, figure in made.items():
+    for name, figure in plots.items():
         yield f"figures/{name}.html", _page(name, figure)
         yield f"figures/{name}.json", figure.to_json()
     for name, content in sorted(drawn.items()):
         yield f"figures/{name}", content
 
 
-def _is_one(name: str, content: bytes, made: Mapping[str, go.Figure]) -> bool:
+def _is_one(name: str, content: bytes, plots: Mapping[str, go.Figure]) -> bool:
     """Whether a file is a picture of a figure in the bundle."""
     figure, _, kind = name.rpartition(".")
     return (
-        figure in made and kind in _BUNDLE_PICTURES and content.startswith(_BUNDLE_PICTURES[kind])
+        figure in plots and kind in _BUNDLE_PICTURES and content.startswith(_BUNDLE_PICTURES[kind])
     )
 
 
 def figures(contents: Contents) -> dict[str, go.Figure]:
     """Return the releasable figures, by name."""
-    made = _tree_figures(contents) if contents.of_trees else _linear_figures(contents.linear)
-    made["one_record"] = plot_tradeoff(contents.models.guarantee, "these models")
+    plots = _tree_figures(contents) if contents.of_trees else _linear_figures(contents.linear)
+    plots["one_record"] = plot_tradeoff(contents.models.guarantee, "these models")
     for place, one in enumerate(contents.purchases, 1):
-        made[f"aggregates_{place}"] = plot_released(one.released)
-    for name, figure in made.items():
+        plots[f"aggregates_{place}"] = plot_released(one.released)
+    for name, figure in plots.items():
         if (figure.layout.meta or {}).get("view") not in _LEAVES:
             raise CuratorOnlyError(f"the figure {name} reads private rows and cannot be exported")
-    return made
+    return plots
 
 
 def _linear_figures(models: ReleasedSet) -> dict[str, go.Figure]:
-    made = {"coefficients": plot_released_spread(models)}
+    plots = {"coefficients": plot_released_spread(models)}
     if models.as_drawn and models.plan.of_exact_draws:
-        made["promise"] = plot_guarantee(models.plan)
-    return made
+        plots["promise"] = plot_guarantee(models.plan)
+    return plots
 
 
 def _page(name: str, figure: go.Figure) -> str:
@@ -288,23 +288,23 @@ def _scale(scale: ColumnMap | None) -> dict[str, list[float]]:
 
 
 def _guarantee(contents: Contents) -> str:
-    told = {
+    content = {
         "models": contents.models.guarantee.to_dict(),
         "aggregates": [one.released.guarantee.to_dict() for one in contents.purchases],
         "together": {"epsilon": contents.total, "delta": contents.delta},
     }
-    return _json(told)
+    return _json(content)
 
 
 def _aggregates(contents: Contents) -> str | None:
-    told = [one.released.to_dict() for one in contents.purchases]
-    return _json(told) if told else None
+    releases = [one.released.to_dict() for one in contents.purchases]
+    return _json(releases) if releases else None
 
 
 def _definitions(contents: Contents) -> str:
     numbers = {name: vars(one) for name, one in DEFINITIONS.items()}
-    bought = {a.query: a.definition for one in contents.purchases for a in one.released.answers}
-    return _json({"terms": TERMS, "numbers": numbers, "aggregates": bought})
+    aggregates = {a.query: a.definition for one in contents.purchases for a in one.released.answers}
+    return _json({"terms": TERMS, "numbers": numbers, "aggregates": aggregates})
 
 
 def _ledger(contents: Contents) -> str | None:
@@ -316,8 +316,8 @@ def _ledger(contents: Contents) -> str | None:
         {"charge": one.id, "notion": one.mechanism, "state": one.standing}
         for one in account.charges
     ]
-    told = {"epsilon": account.budget, "delta": account.delta, "spent": account.spent}
-    return _json({**told, "charges": charges})
+    totals = {"epsilon": account.budget, "delta": account.delta, "spent": account.spent}
+    return _json({**totals, "charges": charges})
 
 
 def release_page(contents: Contents) -> str:
@@ -325,7 +325,7 @@ def release_page(contents: Contents) -> str:
     models, radius = contents.models, None
     if isinstance(models, ReleasedSet) and contents.constants is not None and models.as_drawn:
         radius = models.plan.radius
-    whole = radius is not None
+    has_radius = radius is not None
     target = contents.schema.target if contents.schema is not None else None
     with tempfile.TemporaryDirectory() as folder, suppress_weak_warnings():
         path = release_report(
@@ -333,8 +333,8 @@ def release_page(contents: Contents) -> str:
             Path(folder) / "report.html",
             aggregates=[one.released for one in contents.purchases],
             target="" if target is None else target.name,
-            constants=contents.constants if whole else None,
-            domain=Ball(radius) if whole and radius is not None else None,
+            constants=contents.constants if has_radius else None,
+            domain=Ball(radius) if has_radius and radius is not None else None,
         )
         return path.read_text(encoding="utf-8")
 

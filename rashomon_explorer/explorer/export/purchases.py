@@ -295,14 +295,14 @@ class AggregateRelease(PaidAction[Purchase]):
         def pay() -> Purchase:
             with suppress_weak_warnings():
                 released = release(basket.models, rows, targets, by, ledger=ledger, **basket.budget)
-            bought = Purchase(released, at, adds, basket.draws, basket.group)
+            purchase = Purchase(released, at, adds, basket.draws, basket.group)
             if files is not None:
                 try:
-                    files.add(bought)
+                    files.add(purchase)
                 except Exception as error:  # the cost is spent: keep and report the result
                     self._error = error
-                    self._unsaved.append((files, bought))
-            return bought
+                    self._unsaved.append((files, purchase))
+            return purchase
 
         return pay
 
@@ -321,19 +321,19 @@ class AggregateRelease(PaidAction[Purchase]):
         return error
 
     def _purchases(self) -> Purchases | None:
-        kept, number = self.session.set_store, self.state.in_view
-        return None if kept is None or not number else Purchases(kept.purchases_path(number))
+        store, number = self.session.set_store, self.state.in_view
+        return None if store is None or not number else Purchases(store.purchases_path(number))
 
     def _follow(self) -> None:
         """Show the purchases of the set on screen, and no others."""
         drawn = self.state.rashomon_set
         same = _same(drawn, self._set_on_screen)
         self._set_on_screen = drawn
-        kept = self._purchases()
-        if kept is not None:
+        files = self._purchases()
+        if files is not None:
             errors: list[OSError] = []
-            written = kept.all(errors.append)
-            self.state.paid = (*written, *self._save_again(kept))
+            written = files.all(errors.append)
+            self.state.paid = (*written, *self._save_again(files))
             if errors:
                 report(self.state, PAID_READ, errors[0], STILL_THERE)
         elif not same:
@@ -346,7 +346,7 @@ class AggregateRelease(PaidAction[Purchase]):
             with suppress(Exception):
                 files.add(one[1])
                 self._unsaved.remove(one)
-        return tuple(bought for _, bought in again)
+        return tuple(purchase for _, purchase in again)
 
 
 def _same(models: Any, others: Any) -> bool:

@@ -23,8 +23,8 @@ def read(path: str) -> Any:
 def labels(models: dict[str, Any], rows: Any) -> Any:
     """Return the labels of all trees."""
     table = np.asarray(rows, dtype=float)
-    says = np.array([_codes(tree, table) for tree in models["trees"]])
-    return np.asarray(models["classes"])[says]
+    codes = np.array([_codes(tree, table) for tree in models["trees"]])
+    return np.asarray(models["classes"])[codes]
 
 
 def _codes(node: dict[str, Any], table: Any) -> Any:

@@ -113,9 +113,9 @@ class BasketPanel(PaidPanel):
             action.selected, action.why_not = None, str(error)
             self.table.rows = [] if self.state.rashomon_set is None else self.table.rows
         else:
-            kept = {k: share for k, share in self.table.ticked.items() if not basket.why_not(k)}
-            if len(kept) < len(self.table.ticked):
-                self.table.ticked = kept
+            shares = {k: share for k, share in self.table.ticked.items() if not basket.why_not(k)}
+            if len(shares) < len(self.table.ticked):
+                self.table.ticked = shares
                 return  # the change of `ticked` refreshes the panel
             self.table.rows = _rows(basket)
             action.selected = basket
@@ -167,5 +167,5 @@ def _rows(basket: Basket) -> list[dict[str, Any]]:
 
 def _noise(name: str, deviation: float) -> str:
     """Noise as text; in rows for gaps, whose noise is added to sums over rows."""
-    told = f"± {number(deviation, 2, 'up')}"
-    return f"{told} rows" if AGGREGATES[name].in_rows else told
+    noise = f"± {number(deviation, 2, 'up')}"
+    return f"{noise} rows" if AGGREGATES[name].in_rows else noise

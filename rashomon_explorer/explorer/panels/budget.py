@@ -96,29 +96,29 @@ def _gauge(spent: float, after: float, budget: float, delta: float, *, short: bo
     used = min(1.0, spent / budget)
     planned = min(1.0 - used, max(0.0, (after - spent) / budget)) if math.isfinite(after) else 0
     over = "rx-over" if after > budget * (1 + 1e-9) else ""
-    left, paid = what_is_left(budget - spent), epsilon_text(spent)
+    left, spent_text = what_is_left(budget - spent), epsilon_text(spent)
     more, all_told = epsilon_text(max(0.0, after - spent)), epsilon_text(budget)
     fits = "planned, over the budget" if over and not short else "planned"
-    told = f"ε = {paid} of {all_told} spent, {left} remaining"
+    summary = f"ε = {spent_text} of {all_told} spent, {left} remaining"
     in_all = f'<p class="rx-note">ε of {all_told} in all, at δ = {number(delta)}</p>'
-    whole = "" if short else in_all
+    total_note = "" if short else in_all
     return (
         f'<div class="rx-meter {over}" role="meter" aria-label="Privacy budget" '
         f'aria-valuemin="0" aria-valuemax="{budget:g}" aria-valuenow="{spent:.6g}" '
-        f'aria-valuetext="{told}">'
+        f'aria-valuetext="{summary}">'
         f'<span class="rx-spent" style="width:{100 * used:.2f}%"></span>'
         f'<span class="rx-planned" style="width:{100 * planned:.2f}%"></span></div>'
         '<div class="rx-legend">'
-        f'<span><i class="rx-spent"></i>spent <b class="rx-spent-value">{paid}</b></span>'
+        f'<span><i class="rx-spent"></i>spent <b class="rx-spent-value">{spent_text}</b></span>'
         f'<span><i class="rx-planned"></i>{fits} <b>{more}</b></span>'
         f'<span><i class="rx-left"></i>left <b class="rx-left-value">{left}</b>'
-        f"</span></div>{whole}"
+        f"</span></div>{total_note}"
     )
 
 
 def _where(name: str, fixed: bool) -> str:
-    told = "ledger" if fixed else "is created at the first draw:"
-    return f'<p class="rx-note">{told} <code>{escape(name)}</code></p>'
+    prefix = "ledger" if fixed else "is created at the first draw:"
+    return f'<p class="rx-note">{prefix} <code>{escape(name)}</code></p>'
 
 
 _OTHER = 0
@@ -154,11 +154,11 @@ class SetPicker:
     def refresh(self) -> None:
         """Update the list of sets."""
         state = self.state
-        kept = [(one.label, one.number) for one in reversed(state.kept)]
-        in_view = state.in_view if state.in_view in dict(kept).values() else _OTHER
+        choices = [(one.label, one.number) for one in reversed(state.kept)]
+        in_view = state.in_view if state.in_view in dict(choices).values() else _OTHER
         others = [] if in_view else [(_words(state.rashomon_set), _OTHER)]
         self._telling = True
-        self.choice.options = [*others, *kept]
+        self.choice.options = [*others, *choices]
         self.choice.value = in_view
         self._telling = False
         self.choice.disabled = state.busy or len(self.choice.options) < 2
@@ -179,13 +179,13 @@ class SetPicker:
 def _words(models: RashomonSet | None) -> str:
     if models is None or not models.n_draws:
         return "no models yet"
-    held = models.guarantee.holds
-    paid = (
+    has_guarantee = models.guarantee.holds
+    cost = (
         cost_text(models.guarantee.epsilon(spent_delta(models.guarantee)))
-        if held
+        if has_guarantee
         else "no guarantee"
     )
-    return f"{plural(models.n_draws, 'model')} · {paid}"
+    return f"{plural(models.n_draws, 'model')} · {cost}"
 
 
 _BRAND = """
@@ -251,8 +251,8 @@ class LedgerPanel(Panel):
         account = self.state.account
         self.export.disabled = account is None or not account.exists
         if account is None or not account.exists:
-            told = "No charges yet: the first draw creates the ledger."
-            self.charges.value = f'<p class="rx-note">{told}</p>'
+            message = "No charges yet: the first draw creates the ledger."
+            self.charges.value = f'<p class="rx-note">{message}</p>'
             return
         self.charges.value = _account_html(account) + table_html(
             _listed(account), "Charges, oldest first"

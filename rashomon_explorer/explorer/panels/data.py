@@ -85,20 +85,20 @@ class DataPanel(Panel):
         data = self.state.data
         if data is None:
             return ("from rashomon_explorer.data import list_datasets", "list_datasets()")
-        if (whole := streamed_table(data)) is not None:
+        if (stream := streamed_table(data)) is not None:
             return (
                 "from rashomon_explorer import Explorer",
                 "from rashomon_explorer.rows import chunk_rows",
-                f"rows = chunk_rows({data.name!r}, target={whole.sampled.target!r})",
+                f"rows = chunk_rows({data.name!r}, target={stream.sampled.target!r})",
                 f"explorer = Explorer(rows, schema={data.name + '.toml'!r})",
                 "explorer.data.frame, explorer.chunks",
             )
         if self.name.value in (OWN_FILE, OPENML):
             return (*self.schema.lines(), "explorer.data")
-        chosen = f", positive={self.positive.value!r}" if self.positive.options else ""
+        positive = f", positive={self.positive.value!r}" if self.positive.options else ""
         return (
             "from rashomon_explorer import load_dataset",
-            f"load_dataset({data.name!r}{chosen})",
+            f"load_dataset({data.name!r}{positive})",
             "explorer.data",
         )
 
@@ -158,22 +158,22 @@ class DataPanel(Panel):
                 f'{rows}<p class="rx-note">{escape(self.state.unconfirmed_reason)}.</p>'
             )
             return
-        told = [f"<b>{escape(data.name)}</b>: {n:,} rows, {columns} features"]
-        if (whole := streamed_table(data)) is not None:
-            told[0] += ", in chunks"
-            told += [f"people and column shapes: {whole.words}"] if whole.words else []
+        facts = [f"<b>{escape(data.name)}</b>: {n:,} rows, {columns} features"]
+        if (stream := streamed_table(data)) is not None:
+            facts[0] += ", in chunks"
+            facts += [f"people and column shapes: {stream.words}"] if stream.words else []
         if data.classes is not None:
             named = data.classes if len(data.classes) > 2 else data.classes[1:]
-            told.append(f"predicts <b>{escape(' or '.join(map(str, named)))}</b>")
+            facts.append(f"predicts <b>{escape(' or '.join(map(str, named)))}</b>")
         else:
             low, high = data.target_bounds
-            told.append(f"predicts a number from {low:g} to {high:g}")
+            facts.append(f"predicts a number from {low:g} to {high:g}")
         if len(data.sensitive.columns):
-            told.append(f"sensitive: {escape(', '.join(map(str, data.sensitive.columns)))}")
+            facts.append(f"sensitive: {escape(', '.join(map(str, data.sensitive.columns)))}")
         first = escape(data.DESCR.splitlines()[0])
         why = self.state.unconfirmed
         warning = f'<p class="rx-band rx-none">no guarantee: {escape(why)}</p>' if why else ""
-        self.about.value = f'{warning}<p>{" · ".join(told)}</p><p class="rx-note">{first}</p>'
+        self.about.value = f'{warning}<p>{" · ".join(facts)}</p><p class="rx-note">{first}</p>'
 
 
 def _labels(catalog: pd.DataFrame) -> list[tuple[str, str]]:

@@ -158,8 +158,8 @@ class PaidPanel(Panel):
     def confirm_or_start(self) -> None:
         """Start the action, or ask for confirmation if one is needed."""
         action, quote = self.action, self.action.quote()
-        cost, asks = quote.cost, action.always_asks or bool(quote.weakness)
-        if cost is None or not cost.affordable or not asks or self.question.open:
+        cost, needs_confirmation = quote.cost, action.always_asks or bool(quote.weakness)
+        if cost is None or not cost.affordable or not needs_confirmation or self.question.open:
             self.question.close()
             action.start()
             return
@@ -379,38 +379,38 @@ class OneModelPanel(Panel):
 
     def refresh(self) -> None:
         """Update the result."""
-        made = self.state.one_model
-        self.bundle.disabled = made is None
+        result = self.state.one_model
+        self.bundle.disabled = result is None
         none = "No private model of this table yet: choose One model above Draw."
         self.result.value = (
-            f'<p class="rx-note">{none}</p>' if made is None else _one_model_html(made)
+            f'<p class="rx-note">{none}</p>' if result is None else _one_model_html(result)
         )
 
     def _bundle(self) -> Making:
-        made, data = self.state.one_model, self.state.data
-        if made is None or data is None:
+        result, data = self.state.one_model, self.state.data
+        if result is None or data is None:
             raise DataError("there is no private model of this table yet")
         schema = public_part(data.schema).to_toml()
 
         def make() -> FileInTransit:
             from rashomon_explorer.explorer.export.bundle import one_model_bundle
 
-            content = one_model_bundle(made, str(data.name), schema)
+            content = one_model_bundle(result, str(data.name), schema)
             return FileInTransit(f"{data.name}-one-model.zip", content, "application/zip")
 
         return make
 
 
-def _one_model_html(made: PaidModel) -> str:
-    others = pd.DataFrame(made.others, columns=["other mechanism", "guarantee, or why not"])
+def _one_model_html(result: PaidModel) -> str:
+    others = pd.DataFrame(result.others, columns=["other mechanism", "guarantee, or why not"])
     return (
         released_html(
-            fact("Spent", made.spent, f"added {cost_text(made.adds)}", kind="rx-paid"),
-            fact("Expected excess loss", made.excess, "on these rows"),
-            fact("On new rows", made.unseen),
-            fact("Made by", made.mechanism.replace("_", " "), made.why),
+            fact("Spent", result.spent, f"added {cost_text(result.adds)}", kind="rx-paid"),
+            fact("Expected excess loss", result.excess, "on these rows"),
+            fact("On new rows", result.unseen),
+            fact("Made by", result.mechanism.replace("_", " "), result.why),
         )
-        + table_html(_coefficients(made.model), "Coefficients, per unit of encoded feature")
+        + table_html(_coefficients(result.model), "Coefficients, per unit of encoded feature")
         + table_html(others.set_index("other mechanism"), "Other mechanisms")
     )
 

@@ -88,10 +88,10 @@ class TakePanel(Panel):
 
     def _purchases_html(self) -> str:
         models, account = self.state.rashomon_set, self.state.account
-        paid = cost_text(
+        cost = cost_text(
             models.guarantee.epsilon(spent_delta(models.guarantee)), spent_delta(models.guarantee)
         )
-        lines = [f"{plural(models.n_draws, 'model')}: <b>{paid}</b> by themselves"]
+        lines = [f"{plural(models.n_draws, 'model')}: <b>{cost}</b> by themselves"]
         for one in self.state.paid:
             when = f"{one.at:%d %b %H:%M}"
             added = f"added <b>{cost_text(one.adds)}</b>"
@@ -104,28 +104,34 @@ class TakePanel(Panel):
         return f"{band}<ul>{''.join(f'<li>{line}</li>' for line in lines)}</ul>"
 
     def _bundle(self) -> Making:
-        given = self.aggregates.contents(self.draws())
+        contents = self.aggregates.contents(self.draws())
 
         def make() -> ToPicture:
             # Imported lazily: a page that saves nothing does not need it.
             from rashomon_explorer.explorer.export.bundle import bundle, figures, in_light
 
             def finish(pictures: Mapping[str, bytes]) -> FileInTransit:
-                return FileInTransit(f"{given.table}-release.zip", bundle(given, pictures), _ZIP)
+                return FileInTransit(
+                    f"{contents.table}-release.zip", bundle(contents, pictures), _ZIP
+                )
 
             with suppress_weak_warnings():
-                shown = {name: in_light(figure) for name, figure in figures(given).items()}
-            return ToPicture(shown, finish)
+                light_figures = {
+                    name: in_light(figure) for name, figure in figures(contents).items()
+                }
+            return ToPicture(light_figures, finish)
 
         return make
 
     def _release_report(self) -> Making:
-        given = self.aggregates.contents(self.draws())
+        contents = self.aggregates.contents(self.draws())
 
         def make() -> FileInTransit:
             from rashomon_explorer.explorer.export.bundle import release_page
 
-            return FileInTransit(f"{given.table}-release.html", release_page(given).encode(), _HTML)
+            return FileInTransit(
+                f"{contents.table}-release.html", release_page(contents).encode(), _HTML
+            )
 
         return make
 

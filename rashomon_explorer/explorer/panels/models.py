@@ -199,8 +199,8 @@ class ModelsPanel(Panel):
     def _words(self) -> str:
         models = self.state.rashomon_set
         if self.state.view == "release":
-            told = "which of them lie within ψ is private"
-            return f"{plural(models.n_draws, 'model')}; {told} {marks_html(PAID)}"
+            note = "which of them lie within ψ is private"
+            return f"{plural(models.n_draws, 'model')}; {note} {marks_html(PAID)}"
         if math.isnan(models.least):
             return f"{plural(models.n_draws, 'model')} of unknown loss"
         inside = round(models.hit_rate * models.n_draws)
@@ -270,8 +270,8 @@ class ModelsPanel(Panel):
 
     def _nearest(self, among: NDArray[np.intp]) -> list[int]:
         places, goal = self._places()
-        chosen = self.state.selection
-        return nearest(places, places[chosen[0]] if chosen else goal, among)
+        selected = self.state.selection
+        return nearest(places, places[selected[0]] if selected else goal, among)
 
     def _picker(
         self, label: str, hint: str, rule: Callable[[NDArray[np.intp]], list[int]]
@@ -307,9 +307,9 @@ class ModelsPanel(Panel):
             self.session.set_store.keep_favourites(state.in_view, state.favourites)
 
     def _read(self) -> None:
-        kept, number = self.session.set_store, self.state.in_view
-        known = kept is not None and number
-        self.state.favourites = kept.favourites(number) if known and kept else Favourites()
+        store, number = self.session.set_store, self.state.in_view
+        known = store is not None and number
+        self.state.favourites = store.favourites(number) if known and store else Favourites()
 
     def _mark(self) -> None:
         curator = self.state.view == "curator"
@@ -339,9 +339,11 @@ def _of_the_rows(models: Any, accuracy: FloatArray | None) -> list[dict[str, Any
     ]
     if models.task == "classification":
         shares = np.full(models.n_draws, np.nan) if accuracy is None else accuracy
-        told = "Accuracy on the rows (not private)"
+        meaning = "Accuracy on the rows (not private)"
         columns.append(
-            table_column("accuracy", "accuracy", shares, kind="share", meaning=told, curator=True)
+            table_column(
+                "accuracy", "accuracy", shares, kind="share", meaning=meaning, curator=True
+            )
         )
     return columns
 
@@ -354,10 +356,10 @@ def _of_the_models(models: Any, *, curator: bool) -> list[dict[str, Any]]:
         return []
     goal, of = (models.best, "the best") if curator else (models.coef.mean(axis=0), "their mean")
     away = np.linalg.norm(models.coef - goal, axis=1)
-    large, told = large_coefficients(models), f"How simple: {_LARGE}"
+    large, meaning = large_coefficients(models), f"How simple: {_LARGE}"
     length = f"Norm of the difference in coefficients from {of}"
     return [
-        table_column("large", "large", large, kind="count", meaning=told),
+        table_column("large", "large", large, kind="count", meaning=meaning),
         table_column("away", "distance", away, meaning=length, curator=curator),
     ]
 
@@ -383,30 +385,30 @@ class SelectionPanel(Panel):
 
     def lines(self) -> tuple[str, ...]:
         """Python that shows the same numbers."""
-        chosen = f"[{', '.join(map(str, self.state.selection))}]"
-        public = f"explorer.rashomon_set.coef[{chosen}]"
+        draws = f"[{', '.join(map(str, self.state.selection))}]"
+        public = f"explorer.rashomon_set.coef[{draws}]"
         if self.state.view == "release":
             return (public,)
-        return (public, f"explorer.rashomon_set.excess[{chosen}]")
+        return (public, f"explorer.rashomon_set.excess[{draws}]")
 
     def refresh(self) -> None:
         """Update the table."""
-        chosen = self.state.selection[:_MOST]
+        draws = self.state.selection[:_MOST]
         models = self.state.rashomon_set
         linear = isinstance(models, RashomonSet)
         if self.state.has_no_guarantee:
             self.table.value = f'<p class="rx-note">{UNPAID}</p>'
-            self.clear.disabled = not chosen
+            self.clear.disabled = not draws
             return
-        if not chosen or not linear or max(chosen) >= models.n_draws:
+        if not draws or not linear or max(draws) >= models.n_draws:
             self.table.value = f'<p class="rx-note">{_NOTHING if linear else _OTHERS}</p>'
             self.clear.disabled = True
             return
         self.clear.disabled = False
-        frame = coefficients_table(models).iloc[list(chosen)].T
-        names = [f"draw {draw}" for draw in chosen]
+        frame = coefficients_table(models).iloc[list(draws)].T
+        names = [f"draw {draw}" for draw in draws]
         if self.state.view == "curator":
-            known = losses_table(models).iloc[list(chosen)]
+            known = losses_table(models).iloc[list(draws)]
             frame.loc["excess loss (curator)"] = known["excess"]
             names = [
                 name if inside else f"{name}, outside ψ"

@@ -83,10 +83,10 @@ class NumbersPanel(Panel):
         if not models.guarantee.holds:
             return fact("Guarantee", "none", models.guarantee.theorem, kind="rx-over")
         delta = spent_delta(models.guarantee)
-        paid = cost_text(models.guarantee.epsilon(delta))
+        cost = cost_text(models.guarantee.epsilon(delta))
         seed = "known seed: not private" if models.guarantee.reproducible else ""
         note = seed or f"at δ = {number(delta, rounding='up')}"
-        return fact("Spent", paid, note, kind="rx-paid")
+        return fact("Spent", cost, note, kind="rx-paid")
 
 
 def _columns(models: PredictorSet) -> list[str]:
@@ -98,8 +98,8 @@ def _columns(models: PredictorSet) -> list[str]:
 def _facts_of_others(models: PredictorSet) -> list[str]:
     if math.isnan(models.least):
         return [fact("Losses", "unknown", "build the set with losses or with y", kind="rx-curator")]
-    told = "all" if models.complete else f"{round(models.hit_rate * models.n_draws):,}"
-    inside = f"{told} of {models.n_draws:,} inside ψ = {number(models.psi)}"
+    hits = "all" if models.complete else f"{round(models.hit_rate * models.n_draws):,}"
+    inside = f"{hits} of {models.n_draws:,} inside ψ = {number(models.psi)}"
     return [
         fact("Inside ψ", percent(models.hit_rate), inside, kind="rx-curator"),
         fact("Best loss", number(models.least, 4), models.loss, kind="rx-curator"),

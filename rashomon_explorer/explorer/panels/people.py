@@ -49,20 +49,22 @@ class PeopleHeadline:
     def _offer(self) -> None:
         """Update the columns, sensitive ones first, and the groups of the chosen column."""
         columns, state = self.session.picked.columns, self.state
-        chosen = state.group_column if state.group_column in columns else None
-        chosen = chosen or (columns[0] if columns else None)
+        column = state.group_column if state.group_column in columns else None
+        column = column or (columns[0] if columns else None)
         levels: tuple[str, ...] = ()
-        if chosen and state.view == "curator":  # groups are read from private rows
-            levels = self.session.picked.everyone.levels(chosen)
-        picked = [level for own, level in state.groups if own == chosen]
+        if column and state.view == "curator":  # groups are read from private rows
+            levels = self.session.picked.everyone.levels(column)
+        selected = [level for own, level in state.groups if own == column]
         self._updating = True
         if tuple(self.column.options) != columns:
             self.column.options = columns
-        self.column.value = chosen
+        self.column.value = column
         options = (_EVERYONE, *levels)
         if tuple(self.group.options) != options:
             self.group.options = options
-        self.group.value = picked[0] if len(picked) == 1 and picked[0] in levels else _EVERYONE
+        self.group.value = (
+            selected[0] if len(selected) == 1 and selected[0] in levels else _EVERYONE
+        )
         self.column.disabled = self.group.disabled = not columns
         self._updating = False
 
@@ -118,15 +120,15 @@ def _ambiguity(session: Any) -> str:
     elif len(table) < len(session.rows):
         people = f"{people} of {len(session.rows):,}"
     drawn, proved = table.get("drawn_flips"), table.get("flips")
-    shown = "" if drawn is None else percent(float((drawn > 0).mean()))
+    share = "" if drawn is None else percent(float((drawn > 0).mean()))
     if proved is None:
         more = "" if trees_in(session.state.rashomon_set) else "; the set may flip more"
-        told = f"draws flip the label of {shown} of {people}{more}"
-        return f"{marks_html(SAMPLED)} {told}" if shown else ""
+        message = f"draws flip the label of {share} of {people}{more}"
+        return f"{marks_html(SAMPLED)} {message}" if share else ""
     low, high = ((proved == "yes").mean(), (proved != "no").mean())
     exact = percent(float(low)) if low == high else f"{percent(float(low))} to {percent(high)}"
     words = f"{marks_html(EXACT)} good models can flip the label of <b>{exact}</b> of {people}"
-    return f"{words}; {marks_html(SAMPLED)} the draws show {shown}" if shown else words
+    return f"{words}; {marks_html(SAMPLED)} the draws show {share}" if share else words
 
 
 def _width(session: Any) -> str:
@@ -211,11 +213,11 @@ class PeopleTable(Panel):
 
     def _with_groups(self, table: pd.DataFrame) -> pd.DataFrame:
         data, columns = self.state.data, self.session.picked.columns
-        chosen = [self.state.group_column] if self.state.group_column in columns else []
-        shown = dict.fromkeys([*chosen, *columns])
+        current = [self.state.group_column] if self.state.group_column in columns else []
+        names = dict.fromkeys([*current, *columns])
         groups = {
             name: group_labels(data, name).iloc[table.index].to_numpy()
-            for name in list(shown)[:_MOST_COLUMNS]
+            for name in list(names)[:_MOST_COLUMNS]
         }
         return table.assign(**{f"_{name}": values for name, values in groups.items()})
 
@@ -272,8 +274,8 @@ def _columns(found: pd.DataFrame) -> list[str]:
     }
     flips = ["label"] if {"flips", "drawn_flips"} & set(found) else []
     groups = [str(name)[1:] for name in found if str(name).startswith("_")]
-    kept = [name for name, column in known.items() if column in found]
-    return ["person", *kept, *flips, *groups]
+    names = [name for name, column in known.items() if column in found]
+    return ["person", *names, *flips, *groups]
 
 
 def _row(place: int, row: pd.Series, columns: list[str]) -> dict[str, Any]:

@@ -42,11 +42,11 @@ def risk_fact(state: ExplorerState) -> str:
         return ""
     alone = percent(best_attack(plan.guarantee, FALSE_ALARMS), "up")
     accepted = percent(FALSE_ALARMS)
-    told = (
+    note = (
         f"at a false-positive rate of {accepted}, the best attack finds at most {alone} of "
         f"members; guessing finds {accepted}{_with_the_rest(state)}"
     )
-    return fact("Attack risk", f"≤ {alone}", told)
+    return fact("Attack risk", f"≤ {alone}", note)
 
 
 def _with_the_rest(state: ExplorerState) -> str:
@@ -54,10 +54,10 @@ def _with_the_rest(state: ExplorerState) -> str:
     if offer is None or state.spent or not offer.account.spent > 0:
         return ""
     after = offer.account.after(offer.plan.guarantee)
-    together = best_attack(approximate(after, offer.account.delta), FALSE_ALARMS)
-    if together > _NOTHING:
+    success = best_attack(approximate(after, offer.account.delta), FALSE_ALARMS)
+    if success > _NOTHING:
         return f"; with all previous charges, no bound below {percent(_NOTHING)}"
-    return f"; with all previous charges, at most {percent(together, 'up')}"
+    return f"; with all previous charges, at most {percent(success, 'up')}"
 
 
 class AlternativesButton:
@@ -85,13 +85,15 @@ class AlternativesButton:
 def _listed(offers: pd.DataFrame) -> str:
     if offers.empty:
         return '<p class="rx-note">The inputs of this plan are unknown.</p>'
-    rows = [fact(str(way), offer["within ψ"], _small(offer)) for way, offer in offers.iterrows()]
+    rows = [
+        fact(str(option), offer["within ψ"], _small(offer)) for option, offer in offers.iterrows()
+    ]
     return f'<p class="rx-note">{_WHAT}</p><dl class="rx-facts">{"".join(rows)}</dl>'
 
 
 def _small(offer: "pd.Series[str]") -> str:
-    bought = [offer[name] for name in ("those within", "price") if offer["price"] != "–"]
-    return "; ".join([offer["a draw is"], *bought, offer["why, or why not"]])
+    details = [offer[name] for name in ("those within", "price") if offer["price"] != "–"]
+    return "; ".join([offer["a draw is"], *details, offer["why, or why not"]])
 
 
 _TREES = "Trees are counted and drawn exactly; there is no alternative mechanism."
@@ -180,8 +182,8 @@ class PlanPanel(Panel):
         if not why:
             return ""
         # Folded: Draw is always visible, with the same message and the suggestions.
-        told = " ".join([f"{why[:1].upper()}{why[1:]}.", *improvement_messages(self.state.plan)])
-        more = f"<summary>Weak guarantee</summary><p>{escape(told)}</p>"
+        message = " ".join([f"{why[:1].upper()}{why[1:]}.", *improvement_messages(self.state.plan)])
+        more = f"<summary>Weak guarantee</summary><p>{escape(message)}</p>"
         return f'<details class="rx-note rx-little">{more}</details>'
 
 
@@ -208,14 +210,14 @@ def _law(plan: Plan) -> list[str]:
     """Inverse temperature if there is one, and the excess loss if it is not shown first."""
     around = plan.centre_excess is not None
     cold = [] if around and not math.isfinite(plan.beta) else [number(plan.beta)]
-    told = [fact("Inverse temperature β", beta) for beta in cold]
-    return [*told, fact(*_excess(plan))] if has_hit_rate(plan) else told
+    facts = [fact("Inverse temperature β", beta) for beta in cold]
+    return [*facts, fact(*_excess(plan))] if has_hit_rate(plan) else facts
 
 
 def _columns(plan: Plan) -> list[str]:
     """Private centres and spreads, if the privacy cost includes them."""
-    paid = getattr(plan, "columns", None)  # trees do not scale columns
-    if paid is None:
+    columns = getattr(plan, "columns", None)  # trees do not scale columns
+    if columns is None:
         return []
     return [fact("Columns", "centred and scaled privately", _SCALED)]
 

@@ -168,17 +168,17 @@ class SchemaPanel:
         )
 
     def _edited(self) -> None:
-        said = self.form.edit
-        if self.table is None or not said:
+        edit = self.form.edit
+        if self.table is None or not edit:
             return
-        column, field = str(said["column"]), str(said["field"])
+        column, field = str(edit["column"]), str(edit["field"])
         self._problems.pop(column, None)
         before = self.table
         try:
             if field == "confirm":
                 self.table = self.table.confirmed(column)
             else:
-                self.table = self.table.edited(column, field, str(said["value"]))
+                self.table = self.table.edited(column, field, str(edit["value"]))
         except DataError as error:
             self._problems[column] = str(error)
         self.refresh()
@@ -237,10 +237,10 @@ class SchemaPanel:
         display(self.positive, len(options) > 1)
 
     def _remark(self) -> None:
-        told = [] if self.table is None else remarks(self.table)
-        told += [self.state.same_rows] if self.state.same_rows and self._on_screen else []
-        told += [] if self.table is None else confirmations(self.table.schema)
-        listed = "".join(f"<li>{escape(one)}</li>" for one in told)
+        notes = [] if self.table is None else remarks(self.table)
+        notes += [self.state.same_rows] if self.state.same_rows and self._on_screen else []
+        notes += [] if self.table is None else confirmations(self.table.schema)
+        listed = "".join(f"<li>{escape(one)}</li>" for one in notes)
         band = '<span class="rx-band rx-curator">not private</span>'
         self.notes.value = f"{band}<ul>{listed}</ul>" if listed and not self._released else ""
 
@@ -254,8 +254,8 @@ class SchemaPanel:
             self._rows.value = ""
             return
         band = '<span class="rx-band rx-curator">private rows</span>'
-        shown = table_html(self.table.frame.head(_PREVIEWED).astype(str), "First rows")
-        self._rows.value = band + shown
+        preview = table_html(self.table.frame.head(_PREVIEWED).astype(str), "First rows")
+        self._rows.value = band + preview
 
     def _lock(self) -> None:
         for control in (self.file, self.form, self.use, self.take, self.dictionary_file):

@@ -225,9 +225,9 @@ class MechanismPicker:
             return ""
         if state.uncharged:
             return f"Nothing is charged and nothing can be released: {state.uncharged}."
-        taken, why = state.plan.mechanism or state.mechanism, state.plan.why
+        mechanism, why = state.plan.mechanism or state.mechanism, state.plan.why
         if state.mechanism == AUTO:
-            return f"Selected: {taken.replace('_', ' ')}. {why[:1].upper()}{why[1:]}."
+            return f"Selected: {mechanism.replace('_', ' ')}. {why[:1].upper()}{why[1:]}."
         if has_hit_rate(state.plan):
             return f"Guaranteed hit rate: {guaranteed_hits(state.plan)}."
         return (
@@ -271,10 +271,10 @@ class QuestionsEditor:
         known = known and not state.unconfirmed_reason
         numbers = _numbers(state.data.schema) if known else ()
         self.size.value = f"<p>{escape(class_in_words(state))}</p>" if known else ""
-        shown = self.opened.value and bool(numbers)
+        is_open = self.opened.value and bool(numbers)
         display(self.opened, bool(numbers))
-        display(self._editor, shown)
-        if shown or state.unconfirmed_reason:
+        display(self._editor, is_open)
+        if is_open or state.unconfirmed_reason:
             self._list(numbers)
 
     def _list(self, numbers: tuple[Numeric, ...]) -> None:
@@ -304,8 +304,8 @@ class QuestionsEditor:
             table = TableEditor.from_dataset(self.state.data)
             self.redeclare(table.edited(name, "thresholds", self.boxes[name].value).schema)
         except DataError as error:
-            told = str(error)
-            self._problem.value = f"<p>{escape(told[:1].upper() + told[1:])}.</p>"
+            message = str(error)
+            self._problem.value = f"<p>{escape(message[:1].upper() + message[1:])}.</p>"
 
 
 def _numbers(schema: TableSchema) -> tuple[Numeric, ...]:
@@ -376,24 +376,24 @@ class ModelPanel(Panel):
             if name not in OPEN:
                 follow(dial, state, name)
         self.open = {name: AutoSlider(state, name, self.dials[name]) for name in OPEN}
-        shown = {**self.dials, **{name: one.widget for name, one in self.open.items()}}
-        self._extra = ipywidgets.VBox([shown[name] for name in _MORE])
+        widgets = {**self.dials, **{name: one.widget for name, one in self.open.items()}}
+        self._extra = ipywidgets.VBox([widgets[name] for name in _MORE])
         self.more.observe(lambda _: display(self._extra, self.more.value), "value")
         display(self._extra, False)
         traitlets.link((self.loss, "value"), (state, "loss"))
         traitlets.link((self.family, "value"), (state, "family"))
         self._of = {
-            LINEAR: (self.loss, self.mechanism.widget, *(shown[name] for name in LINEAR_ALONE)),
-            TREES: (self.questions.widget, *(shown[name] for name in TREES_ALONE)),
+            LINEAR: (self.loss, self.mechanism.widget, *(widgets[name] for name in LINEAR_ALONE)),
+            TREES: (self.questions.widget, *(widgets[name] for name in TREES_ALONE)),
         }
         super().__init__(
             state,
             self.family,
             self.loss,
             self.mechanism.widget,
-            *(shown[name] for name in TREES_ALONE),
+            *(widgets[name] for name in TREES_ALONE),
             self.questions.widget,
-            *(shown[name] for name in _MAIN),
+            *(widgets[name] for name in _MAIN),
             self.more,
             self._extra,
         )

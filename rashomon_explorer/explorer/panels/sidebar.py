@@ -48,14 +48,14 @@ def _data_line(state: ExplorerState) -> str:
     n, columns = table_shape(data)
     if state.unconfirmed_reason:
         return escape(plural(n, "row"))
-    told = [plural(n, "row"), plural(columns, "feature")]
+    facts = [plural(n, "row"), plural(columns, "feature")]
     if data.classes is not None:
-        told.append(f"predicts {data.classes[-1] if len(data.classes) == 2 else 'a class'}")
+        facts.append(f"predicts {data.classes[-1] if len(data.classes) == 2 else 'a class'}")
     else:
-        told.append("predicts a number")
+        facts.append("predicts a number")
     if len(data.sensitive.columns):
-        told.append(f"sensitive: {', '.join(map(str, data.sensitive.columns))}")
-    return escape(" · ".join(told))
+        facts.append(f"sensitive: {', '.join(map(str, data.sensitive.columns))}")
+    return escape(" · ".join(facts))
 
 
 def _model_line(state: ExplorerState) -> str:
@@ -86,8 +86,8 @@ def _plan_line(state: ExplorerState) -> str:
         return "Needs a data set."
     if state.uncharged:
         return "nothing is charged, nothing can be released"
-    way = (state.plan.mechanism or state.mechanism).replace("_", " ")
+    mechanism = (state.plan.mechanism or state.mechanism).replace("_", " ")
     if not has_hit_rate(state.plan):
         excess = at_most(getattr(state.plan, "weighed_excess", state.plan.excess_bound))
-        return f"{escape(way)} · excess loss <b>{escape(excess)}</b>"
-    return f"{escape(way)} · hit rate <b>{escape(guaranteed_hits(state.plan))}</b>"
+        return f"{escape(mechanism)} · excess loss <b>{escape(excess)}</b>"
+    return f"{escape(mechanism)} · hit rate <b>{escape(guaranteed_hits(state.plan))}</b>"

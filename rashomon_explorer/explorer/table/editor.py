@@ -54,14 +54,14 @@ class TableEditor:
     def from_dataset(cls, data: Bunch) -> "TableEditor":
         """Create from a data set and its schema."""
         described = data.DESCR.splitlines()[0]
-        whole = data.get("whole")
-        sampled = None if whole is None else whole.sampled
+        stream = data.get("whole")
+        sampled = None if stream is None else stream.sampled
         return cls(data.name, data.frame, data.schema, described, data.source, sampled=sampled)
 
     def behind(self, sampled: SampledChunks) -> "TableEditor":
         """Return a copy in which `frame` is a sample of these chunked rows."""
-        told = "Chunked rows: sums over all of them; individuals from a fixed random sample."
-        return replace(self, sampled=sampled, description=told, source="chunked rows")
+        description = "Chunked rows: sums over all of them; individuals from a fixed random sample."
+        return replace(self, sampled=sampled, description=description, source="chunked rows")
 
     def edited(self, column: str, what: str, value: str) -> "TableEditor":
         """Change one field of a column."""
@@ -98,7 +98,7 @@ class TableEditor:
     def data(self, positive: Any = None) -> Bunch:
         """Return the data set that the page draws from."""
         declared = Declaration.from_schema(self.schema, None, positive)
-        made = make_bunch(
+        bunch = make_bunch(
             self.frame,
             declared,
             name=self.name,
@@ -106,12 +106,12 @@ class TableEditor:
             source=self.source,
             place=lambda row: f"row {row + 1}",
         )
-        if made.bounds_learnt:
-            for part in (made.X, made.y):
-                mark(part, made.schema.leak)
+        if bunch.bounds_learnt:
+            for part in (bunch.X, bunch.y):
+                mark(part, bunch.schema.leak)
         if self.sampled is not None:
-            made.whole = StreamedTable(self.sampled, made)
-        return made
+            bunch.whole = StreamedTable(self.sampled, bunch)
+        return bunch
 
     def _with(self, changed: Column) -> "TableEditor":
         """Replace the column of the same name; a new target replaces the old one."""
@@ -147,8 +147,8 @@ class TableEditor:
         marks = [one for one in found.learnt if one != "kind"]
         if found.kind == kind:
             return replace(found, role=role, learnt=marks)
-        told = {"kind": kind, "role": role, "learnt": marks, "levels": found.to_dict()["levels"]}
-        return TableSchema([found]).declare(column.name, **told)[column.name]
+        fields = {"kind": kind, "role": role, "learnt": marks, "levels": found.to_dict()["levels"]}
+        return TableSchema([found]).declare(column.name, **fields)[column.name]
 
 
 def _freed(column: Column) -> Column:
@@ -176,11 +176,11 @@ def _setter(setting: str) -> "Callable[[TableEditor, Column, str], Column]":
 
 def _levels(table: TableEditor, column: Column, value: str) -> Column:
     parts = [part.strip() for part in value.split("|") if part.strip()]
-    whole = all(part.lstrip("-").isdigit() and str(int(part)) == part for part in parts)
-    said = [int(part) for part in parts] if whole else parts
-    if isinstance(column, YesNo) and len(said) != len(column.levels):
+    all_integers = all(part.lstrip("-").isdigit() and str(int(part)) == part for part in parts)
+    levels = [int(part) for part in parts] if all_integers else parts
+    if isinstance(column, YesNo) and len(levels) != len(column.levels):
         raise DataError(f"column {column.name!r} must have two levels, no and then yes")
-    return table.schema.declare(column.name, levels=said)[column.name]
+    return table.schema.declare(column.name, levels=levels)[column.name]
 
 
 def _end(setting: str, which: int) -> "Callable[[TableEditor, Column, str], Column]":
@@ -195,8 +195,8 @@ def _end(setting: str, which: int) -> "Callable[[TableEditor, Column, str], Colu
         if setting == "typical":
             return replace(column, typical=ends)
         typical = None if column.typical is None else _within(column.typical, ends)
-        asked = [one for one in column.thresholds if ends[0] <= one < ends[1]]
-        return replace(column, bounds=ends, typical=typical, thresholds=asked)
+        thresholds = [one for one in column.thresholds if ends[0] <= one < ends[1]]
+        return replace(column, bounds=ends, typical=typical, thresholds=thresholds)
 
     return declare
 
@@ -302,8 +302,8 @@ def shape(cells: pd.Series, column: Column) -> str:
 def _counts(cells: pd.Series, column: Column) -> list[int]:
     if isinstance(column, Numeric):
         numbers, _ = read_numbers(cells)
-        held = np.clip(numbers[~np.isnan(numbers)], *column.bounds)
-        return [int(n) for n in np.histogram(held, _BINS, column.bounds)[0]]
+        values = np.clip(numbers[~np.isnan(numbers)], *column.bounds)
+        return [int(n) for n in np.histogram(values, _BINS, column.bounds)[0]]
     if isinstance(column, Levelled):
         text = as_text(cells)
         return [int((text == level).sum()) for level in column.texts[:_MOST_SHOWN]]

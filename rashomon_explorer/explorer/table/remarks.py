@@ -22,25 +22,25 @@ _MOST_CODES = 0.2  # share of the rows; columns with more distinct values identi
 
 def remarks(table: TableEditor) -> list[str]:
     """List probable errors in a schema, one sentence each."""
-    return [told for remark in _REMARKS for told in remark(table)]
+    return [message for remark in _REMARKS for message in remark(table)]
 
 
 def confirmations(schema: TableSchema) -> list[str]:
     """Describe the values to confirm, and what depends on them."""
     fitted = schema.unconfirmed
     others = [name for name in data_dependent(schema) if name not in fitted]
-    told = []
+    messages = []
     if fitted:
-        told.append(
+        messages.append(
             f"To be confirmed: {quoted(fitted)}. Until then there is no guarantee and no charge."
         )
     if others:
-        told.append(
+        messages.append(
             f"Data-dependent and not confirmed: {quoted(others)}. No model uses them. Until they "
             f"are confirmed, they are excluded from bundles, groups of aggregates and the "
             f"release view."
         )
-    return told
+    return messages
 
 
 def _target(table: TableEditor) -> list[str]:

@@ -90,10 +90,10 @@ class Download(anywidget.AnyWidget):
 
     async def _make(self, make: Making) -> None:
         try:
-            made = await asyncio.to_thread(make)
-            if isinstance(made, ToPicture):
-                made = await asyncio.to_thread(made.finish, await self._drawn(made.figures))
-            self._hand_over(made)
+            result = await asyncio.to_thread(make)
+            if isinstance(result, ToPicture):
+                result = await asyncio.to_thread(result.finish, await self._drawn(result.figures))
+            self._hand_over(result)
         except Exception as error:
             self._failed(error)
         finally:
@@ -114,13 +114,13 @@ class Download(anywidget.AnyWidget):
         except TimeoutError:
             return pictures
 
-    def _hand_over(self, made: FileInTransit) -> None:
-        message = {"type": "file", "name": made.name, "mime": made.mime}
-        self.send(message, buffers=[made.content])
+    def _hand_over(self, file: FileInTransit) -> None:
+        message = {"type": "file", "name": file.name, "mime": file.mime}
+        self.send(message, buffers=[file.content])
 
 
-def _finished(made: FileInTransit | ToPicture, pictures: Mapping[str, bytes]) -> FileInTransit:
-    return made.finish(pictures) if isinstance(made, ToPicture) else made
+def _finished(result: FileInTransit | ToPicture, pictures: Mapping[str, bytes]) -> FileInTransit:
+    return result.finish(pictures) if isinstance(result, ToPicture) else result
 
 
 _MEGABYTE = 1_000_000

@@ -212,15 +212,15 @@ class PlotlyView(anywidget.AnyWidget):
             self._release_waiters()
 
     def _release_waiters(self, *, everyone: bool = False) -> None:
-        kept = []
+        waiting = []
         for rev, future in self._waiting:
             if rev > self._drawn_rev and not everyone:
-                kept.append((rev, future))
+                waiting.append((rev, future))
             elif not future.done():
                 drawn = rev <= self._drawn_rev
                 # Some front ends deliver messages in another thread than that of the event loop.
                 future.get_loop().call_soon_threadsafe(_settle, future, drawn)
-        self._waiting = kept
+        self._waiting = waiting
 
 
 def _settle(future: "asyncio.Future[bool]", drawn: bool) -> None:
