@@ -154,8 +154,8 @@ def _start(options: argparse.Namespace) -> int:
         return _complain(
             f"port {options.port} is in use; choose another, or omit --port for a free one"
         )
-    outside = options.any_host or not is_loopback(options.ip)
-    if options.no_token and outside:
+    any_host = options.any_host or not is_loopback(options.ip)
+    if options.no_token and any_host:
         return _complain(
             f"--no-token would expose the rows on the network; use it with --ip {LOOPBACK} and "
             "without --any-host"
@@ -175,7 +175,7 @@ def _start(options: argparse.Namespace) -> int:
             port_retries=_OTHER_PORTS if options.port is None else 0,
             browse=not options.no_browser,
             base_url=options.base_url,
-            any_host=outside,
+            any_host=any_host,
             token=token,
             told=new,
             most_pages=options.most_pages,
@@ -202,8 +202,8 @@ def _ask_for_table(options: argparse.Namespace) -> None:
         raise DataError("no target column: set --target, or the target in the schema")
     path = options.data.absolute()
     chunk_rows(path, target=target)
-    told = {"path": str(path), "target": target, "schema": schema and str(schema)}
-    os.environ[TABLE_VARIABLE] = json.dumps(told)
+    settings = {"path": str(path), "target": target, "schema": schema and str(schema)}
+    os.environ[TABLE_VARIABLE] = json.dumps(settings)
 
 
 def _is_free(ip: str, port: int) -> bool:
@@ -231,7 +231,9 @@ def _examine(options: argparse.Namespace) -> int:
     except (ImportError, ClusterError) as error:
         return _complain(str(error))
     print(
-        *(f"- {said}" for said in found), *([] if found else ["no problems were found"]), sep="\n"
+        *(f"- {problem}" for problem in found),
+        *([] if found else ["no problems were found"]),
+        sep="\n",
     )
     return 1 if found else 0
 
@@ -308,8 +310,8 @@ def _counts(states: Iterable[str]) -> str:
     found = Counter(states)
     if not found:
         return "none"
-    told = ", ".join(f"{found[state]} {word}" for state, word in _STATES.items() if found[state])
-    return f"{found.total()}: {told}"
+    text = ", ".join(f"{found[state]} {word}" for state, word in _STATES.items() if found[state])
+    return f"{found.total()}: {text}"
 
 
 def _complain(message: str) -> int:

@@ -149,8 +149,8 @@ def array_backend(
     >>> problem.arrays.library, problem.value(np.zeros((2, 1))).round(4).tolist()
     ('array_api_strict', [0.6931])
     """
-    with placed_on(ArrayBackend(library, device, dtype)) as chosen:
-        yield chosen
+    with placed_on(ArrayBackend(library, device, dtype)) as backend:
+        yield backend
 
 
 @contextmanager
@@ -165,9 +165,9 @@ def placed_on(backend: ArrayBackend) -> Iterator[ArrayBackend]:
 
 def backend_for(values: Any = None) -> ArrayBackend:
     """Backend of the context, else that of the values, else NumPy."""
-    chosen = _CHOSEN.get()
-    if chosen is not None:
-        return chosen
+    backend = _CHOSEN.get()
+    if backend is not None:
+        return backend
     library = _library(values)
     return NUMPY if library is None else ArrayBackend(library, values.device)
 

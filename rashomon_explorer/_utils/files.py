@@ -77,13 +77,13 @@ def quarantine_file(path: Path) -> Path:
     """Rename a damaged file to a new name in the same folder, and return that path."""
     with _flushed(path.parent):
         for number in count(1):
-            aside = path.with_name(f"{path.name}.{number}.damaged")
+            new_path = path.with_name(f"{path.name}.{number}.damaged")
             try:
-                _link(path, aside)
+                _link(path, new_path)
             except FileExistsError:
                 continue
             path.unlink(missing_ok=True)
-            return aside
+            return new_path
     raise AssertionError("numbers do not end")
 
 

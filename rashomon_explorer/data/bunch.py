@@ -256,11 +256,11 @@ def encode_classes(
     if positive is None:
         places = np.array([classes.index(label) for label in names], dtype=np.int64)
         return places[codes], classes
-    chosen = _find_class(positive, classes, labels.name)
-    others = [label for label in classes if label != chosen]
-    rest = others[0] if len(others) == 1 else f"not {chosen}"
-    chosen_codes = np.array([label == chosen for label in names], dtype=np.int64)[codes]
-    return chosen_codes, [rest, chosen]
+    positive_label = _find_class(positive, classes, labels.name)
+    others = [label for label in classes if label != positive_label]
+    rest = others[0] if len(others) == 1 else f"not {positive_label}"
+    positive_codes = np.array([label == positive_label for label in names], dtype=np.int64)[codes]
+    return positive_codes, [rest, positive_label]
 
 
 def labels_that_occur(labels: pd.Series) -> list[Any]:

@@ -344,8 +344,8 @@ class ColumnSample:
         if not np.isfinite(self.numbers).all():
             return False
         steps = np.diff(np.sort(self.numbers))
-        whole = (self.numbers % 1 == 0).all()
-        return bool(whole and (steps > 0).all() and np.median(steps) == 1)
+        integral = (self.numbers % 1 == 0).all()
+        return bool(integral and (steps > 0).all() and np.median(steps) == 1)
 
     @property
     def has_dates(self) -> bool:

@@ -263,12 +263,12 @@ class Numeric(Column):
                 f"{thresholds!r}"
             )
         low, high = self.bounds
-        outside = [one for one in thresholds if not low <= one < high]
-        if outside:
+        out_of_bounds = [one for one in thresholds if not low <= one < high]
+        if out_of_bounds:
             raise DataError(
                 f"thresholds of {self._called} must lie within its bounds ({low:g}, {high:g}), "
                 f"below the upper one, otherwise every row gives the same answer: got "
-                f"{outside[0]:g}"
+                f"{out_of_bounds[0]:g}"
             )
         object.__setattr__(self, "thresholds", tuple(sorted(map(float, thresholds))))
 

@@ -27,8 +27,8 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 def quoted(names: Iterable[object], limit: int = 12) -> str:
     """Join names for a message, the first ``limit`` of them."""
     names = list(names)
-    shown = ", ".join(repr(name) for name in names[:limit])
-    return f"{shown} and {len(names) - limit} more" if len(names) > limit else shown
+    text = ", ".join(repr(name) for name in names[:limit])
+    return f"{text} and {len(names) - limit} more" if len(names) > limit else text
 
 
 Bounds = tuple[float, float]

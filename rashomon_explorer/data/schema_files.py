@@ -126,10 +126,10 @@ def _several(text: str) -> list[Any]:
     """Levels; as integers if all of them are integers, as in the table."""
     parts = [part.strip() for part in text.split("|")]
     try:
-        whole = [int(part) for part in parts]
+        integers = [int(part) for part in parts]
     except ValueError:
         return parts
-    return whole if [str(number) for number in whole] == parts else parts
+    return integers if [str(number) for number in integers] == parts else parts
 
 
 def _numbers(text: str) -> list[Any]:

@@ -192,11 +192,11 @@ def reject_sample_weight(method: Method) -> Method:
     """Raise TypeError with the reason if a method is called with weights; None is accepted."""
 
     @wraps(method)
-    def refusing(*args: Any, **given: Any) -> Any:
+    def refusing(*args: Any, **kwargs: Any) -> Any:
         for name, why in REFUSED.items():
-            if given.pop(name, None) is not None:
+            if kwargs.pop(name, None) is not None:
                 raise TypeError(why)
-        return method(*args, **given)
+        return method(*args, **kwargs)
 
     return refusing  # type: ignore[return-value]
 
@@ -511,10 +511,10 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
         """Return the text representation, and the diagram if diagrams are enabled."""
-        shown = {"text/plain": repr(self)}
+        bundle = {"text/plain": repr(self)}
         if get_config()["display"] == "diagram":
-            shown["text/html"] = self._diagram()
-        return shown
+            bundle["text/html"] = self._diagram()
+        return bundle
 
     def _diagram(self) -> str:
         diagram = str(estimator_html_repr(self))
@@ -525,11 +525,11 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
         if not hasattr(self, "plan_"):
             return ""
         what, *bounds = self._fit_summary()
-        paid = self.guarantee_
-        if not paid.holds:
+        guarantee = self.guarantee_
+        if not guarantee.holds:
             return f"fitted: {what}, no guarantee"
-        facts = [what, *bounds, requested_text(paid) or guarantee_text(paid)]
-        seed = ", drawn with a known seed: not private" if paid.seeded else ""
+        facts = [what, *bounds, requested_text(guarantee) or guarantee_text(guarantee)]
+        seed = ", drawn with a known seed: not private" if guarantee.seeded else ""
         return f"fitted: {', '.join(facts)}{seed}"
 
     def _fit_summary(self) -> list[str]:

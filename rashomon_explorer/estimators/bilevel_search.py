@@ -250,9 +250,9 @@ class DPBilevelSearch(MetaEstimatorMixin, EncodedCoefficients, BasePrivateEstima
     def constants(self, n_samples: int) -> PenaltyConstants:
         """Return the public constants of the search for ``n_samples`` rows; reads none."""
         held_out = int(validation_rows(n_samples, self.val_fraction).sum())
-        whole = row_bound(self._row_norm, intercept=True)
+        norm_bound = row_bound(self._row_norm, intercept=True)
         sides = n_samples - held_out, held_out
-        return PenaltyConstants(self.estimator, whole, *self._bounds(), *sides, self._clip)
+        return PenaltyConstants(self.estimator, norm_bound, *self._bounds(), *sides, self._clip)
 
     def mechanisms(self, n_samples: int, n_features: int | None = None) -> tuple[Offered, ...]:
         """Return each mechanism's guarantee for a table shape, or why it does not apply."""
@@ -411,8 +411,8 @@ class DPBilevelSearch(MetaEstimatorMixin, EncodedCoefficients, BasePrivateEstima
         if table.may_be_long:
             warn_clipped_rows(clipped, self._row_norm)
         rng = self._generator()
-        whole = add_intercept(rows)
-        landscape = self._landscape(whole, targets, planned)
+        design = add_intercept(rows)
+        landscape = self._landscape(design, targets, planned)
         penalties, walks = _points(landscape, planned, rng)
         names = self._names(table.feature_names)
         drawn = PenaltySet(
@@ -428,7 +428,7 @@ class DPBilevelSearch(MetaEstimatorMixin, EncodedCoefficients, BasePrivateEstima
         if planned.refit is not None:
             every = landscape.box.by_column(best[:, None])[:, 0]
             longest = planned.constants.row_bound
-            model = refitted(planned.refit, whole, targets, every, longest, rng)
+            model = refitted(planned.refit, design, targets, every, longest, rng)
             fitted |= self._inner._model(model[None, :])
         return fitted
 

@@ -245,13 +245,13 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
             targets.class_codes(labels, targets.found_classes(labels) if known is None else known)
 
     def _candidates(self) -> list[Any]:
-        made = make_candidates(self.estimator, expand_settings(self.param_grid))
+        candidates = make_candidates(self.estimator, expand_settings(self.param_grid))
         seed = None if self.random_state is None else 0  # the guarantee states that a seed is known
-        for one in made:
+        for one in candidates:
             if one.schema is not self.schema and one.schema != self.schema:
                 raise ValueError("candidates must share one schema: the table is read once")
             one.set_params(random_state=seed)
-        return made
+        return candidates
 
     def _plan_search(self, n_samples: int, n_features: int, candidates: list[Any]) -> SearchPlan:
         check_budget(self)
@@ -297,8 +297,8 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
     def _guarantee(self, planned: SearchPlan) -> Guarantee:
         """Guarantee of the plan, whose candidates are not charged themselves."""
         uncharged = failure_assumption("fit", charged=False)
-        kept = tuple(one for one in planned.guarantee.assumptions if one != uncharged)
-        return replace(planned.guarantee, assumptions=kept)
+        assumptions = tuple(one for one in planned.guarantee.assumptions if one != uncharged)
+        return replace(planned.guarantee, assumptions=assumptions)
 
     def _fit_and_select(
         self,
@@ -317,11 +317,11 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
             guarantee = no_guarantee(lost[0])
         public = {k: v for k, v in sides.table.public().items() if k != "encoder_"}
         classes = {"classes_": best.classes_} if hasattr(best, "classes_") else {}
-        kept = {"estimators_": models} if planned.runs is None else {}
+        extra = {"estimators_": models} if planned.runs is None else {}
         return {
             **public,
             **classes,
-            **kept,
+            **extra,
             "best_estimator_": best,
             "best_index_": place,
             "best_params_": dict(planned.candidates[place].params),
@@ -353,7 +353,7 @@ def expand_settings(param_grid: Grid) -> list[dict[str, Any]]:
 
 def make_candidates(estimator: BaseEstimator, settings: list[dict[str, Any]]) -> list[Any]:
     """Unfitted copies with each setting; ``"estimator"`` in a setting replaces the estimator."""
-    made = []
+    candidates = []
     for setting in settings:
         own = dict(setting)
         base = own.pop("estimator", estimator)
@@ -367,10 +367,10 @@ def make_candidates(estimator: BaseEstimator, settings: list[dict[str, Any]]) ->
         one = clone(base).set_params(**own)
         if not hasattr(one, "predict"):
             raise TypeError(f"{one!r} has no predict method, which a score needs")
-        made.append(one)
-    if len({is_classifier(one) for one in made}) > 1:
+        candidates.append(one)
+    if len({is_classifier(one) for one in candidates}) > 1:
         raise ValueError("candidates must be all classifiers or all regressors")
-    return made
+    return candidates
 
 
 def plan_candidates(
@@ -388,15 +388,15 @@ def plan_candidates(
             plan = one.plan(*shape)
             if isinstance(one, BaseRashomon):
                 refuse_if_hopeless(plan, one.mechanism, one.patience)
-            made = Candidate(
+            candidate = Candidate(
                 setting, plan, replace(one._stated(one._guarantee(plan)), requested=None)
             )
-            if not made.guarantee.holds:
+            if not candidate.guarantee.holds:
                 raise ValueError(
-                    f"{made.in_words} has no guarantee, so a search cannot account for it: "
-                    f"{made.guarantee.theorem}"
+                    f"{candidate.in_words} has no guarantee, so a search cannot account for it: "
+                    f"{candidate.guarantee.theorem}"
                 )
-            planned.append(made)
+            planned.append(candidate)
     return tuple(planned)
 
 
@@ -447,15 +447,15 @@ class Fits:
     def _fit_at_random(self) -> tuple[int, Any, list[Any]]:
         planned, rng = self.planned, self.rng
         assert planned.runs is not None  # set if candidates are run at random
-        least, kept = np.inf, (0, None)
+        least, selected = np.inf, (0, None)
         scale = 1 / (planned.n_val * planned.each[0])
         for _ in range(planned.runs.draw(rng)):
             place = int(rng.integers(len(self.candidates)))
             model = self._fitted(self.candidates[place])
             noisy = self.sides.loss(model) + rng.laplace(scale=scale)
             if noisy < least:
-                least, kept = noisy, (place, model)
-        place, best = kept
+                least, selected = noisy, (place, model)
+        place, best = selected
         return place, best, [best]
 
     def _fitted(self, one: Any) -> Any:
@@ -542,11 +542,11 @@ def _every(request: SearchRequest, plan_at: PlanAt) -> SearchPlan:
         for _ in range(_TRIES):
             candidates = plan_at(each)
             fits = compose([one.guarantee for one in candidates])
-            whole = selection.max_over_splits(fits, pick.guarantee)
-            spent = whole.epsilon(request.delta)
+            guarantee = selection.max_over_splits(fits, pick.guarantee)
+            spent = guarantee.epsilon(request.delta)
             if spent <= request.epsilon:
                 score_regret = selection.regret(pick, request.k)
-                return request.plan("every", each, candidates, whole, score_regret, pick=pick)
+                return request.plan("every", each, candidates, guarantee, score_regret, pick=pick)
             if not math.isfinite(spent):
                 break  # the candidates' own δ add up to too much
             each = (each[0] * request.epsilon / spent * _SAFE, each[1])
@@ -583,18 +583,18 @@ def _runs(request: SearchRequest, plan_at: PlanAt, way: str) -> SearchPlan:
             f"{dear[0].in_words} is not pure DP, which this selection mechanism needs"
         )
     stated = compose([one.guarantee for one in candidates])
-    kept = runs.guarantee(max(own, *(one.guarantee.pure_epsilon for one in candidates)))
-    whole = replace(
-        kept,
+    base = runs.guarantee(max(own, *(one.guarantee.pure_epsilon for one in candidates)))
+    guarantee = replace(
+        base,
         assumptions=tuple(
             dict.fromkeys(
-                (*kept.assumptions, *stated.assumptions, "the split is by place, and public")
+                (*base.assumptions, *stated.assumptions, "the split is by place, and public")
             )
         ),
         seeded=stated.seeded,
     )
     noise = selection.most_noise(request.sensitivity / own, mean)
-    return request.plan(way, (own, 0.0), candidates, whole, noise, runs=runs)
+    return request.plan(way, (own, 0.0), candidates, guarantee, noise, runs=runs)
 
 
 def as_parameters(planned: SearchPlan) -> dict[str, Any]:

@@ -136,7 +136,7 @@ class BaseDraws(
         planned = self._drawn_for(*shape, self.epsilon, self.delta)
         if n_features == 0 or self.standardize is None:
             return planned
-        paid = ColumnsPlan(
+        scaling = ColumnsPlan(
             n_samples,
             n_features,
             self._row_norm,
@@ -144,12 +144,12 @@ class BaseDraws(
             self.delta,
             ledger=ledger_rule(self.ledger, self.delta),
         )
-        if not wants_private_scaling(self.standardize, self.mechanism, planned, paid):
+        if not wants_private_scaling(self.standardize, self.mechanism, planned, scaling):
             return planned
         # A remaining budget that suffices for one model only is not planned for a set again.
-        settled: dict[str, Any] = {"n_draws": 1} if self.standardize == AUTO else {}
+        fixed: dict[str, Any] = {"n_draws": 1} if self.standardize == AUTO else {}
         return plan_with_private_scaling(
-            paid, lambda *left: self._drawn_for(*shape, *left, **settled)
+            scaling, lambda *left: self._drawn_for(*shape, *left, **fixed)
         )
 
     def _drawn_for(
@@ -160,10 +160,10 @@ class BaseDraws(
         in_chunks: bool,
         epsilon: float,
         delta: float,
-        **settled: Any,
+        **fixed: Any,
     ) -> Plan:
         """Resolve "auto" parameters by the rule, then plan the draws; does not warn."""
-        asked: dict[str, Any] = {
+        options: dict[str, Any] = {
             "n": n_samples,
             "p": (n_features + 1) * loss.outputs,
             "loss": loss,
@@ -173,11 +173,11 @@ class BaseDraws(
             "delta": delta,
             "in_chunks": in_chunks,
             **{name: getattr(self, name) for name in _PLANNED_FOR},
-            **settled,
+            **fixed,
         }
         if mechanism_traits(self.mechanism).n_chains and self.n_draws == AUTO:
-            asked["n_draws"] = MOST_DRAWS  # draws for the curator only have no privacy cost
-        return select(mechanism=self.mechanism, goal=self.goal, **asked)
+            options["n_draws"] = MOST_DRAWS  # draws for the curator only have no privacy cost
+        return select(mechanism=self.mechanism, goal=self.goal, **options)
 
     def _carrier(self, planned: Plan) -> str:
         """Name of the mechanism that executes a plan."""
@@ -232,8 +232,8 @@ class BaseDraws(
         target = GibbsTarget.of(problem, planned)
 
         def attributes(draws: Draws) -> dict[str, Any]:
-            kept = stopped_guarantee(guarantee, len(draws.losses), planned.n_draws)
-            private = self._private(table, target, planned, kept, draws, public, clipped)
+            final_guarantee = stopped_guarantee(guarantee, len(draws.losses), planned.n_draws)
+            private = self._private(table, target, planned, final_guarantee, draws, public, clipped)
             return {**public, **private}
 
         reporter = DrawReporter(self, context, attributes)

@@ -148,19 +148,21 @@ class PublicBoundsScaler(CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, B
             self, X, dtype=np.float64, reset=False, ensure_all_finite=self.learnt_bounds_
         )
         unit = (rows - self.middle_) / self.half_width_
-        outside = (np.abs(unit) > _AT_THE_EDGE) & np.isfinite(rows)
+        out_of_bounds = (np.abs(unit) > _AT_THE_EDGE) & np.isfinite(rows)
         warn_if_clipped(
-            float(outside.any(axis=1).mean()),
-            f"rows hold a value outside its declared bounds{self._most_often(outside)}",
+            float(out_of_bounds.any(axis=1).mean()),
+            f"rows hold a value outside its declared bounds{self._most_often(out_of_bounds)}",
             "If other values can occur, declare wider bounds.",
         )
-        held = np.where(np.isfinite(rows), np.clip(unit, -1.0, 1.0), rows)
-        return np.asarray(held / np.sqrt(rows.shape[1]))
+        clipped = np.where(np.isfinite(rows), np.clip(unit, -1.0, 1.0), rows)
+        return np.asarray(clipped / np.sqrt(rows.shape[1]))
 
-    def _most_often(self, outside: NDArray[np.bool_]) -> str:
+    def _most_often(self, out_of_bounds: NDArray[np.bool_]) -> str:
         """Name the columns with the most values outside their bounds."""
-        names = getattr(self, "feature_names_in_", range(outside.shape[1]))
-        shares = sorted(zip(-outside.mean(axis=0), names, strict=True), key=lambda one: one[0])
+        names = getattr(self, "feature_names_in_", range(out_of_bounds.shape[1]))
+        shares = sorted(
+            zip(-out_of_bounds.mean(axis=0), names, strict=True), key=lambda one: one[0]
+        )
         worst = [f"{name!s}" for share, name in shares[:_MOST_NAMED] if share < 0]
         return f" (most often in {', '.join(worst)})" if worst else ""
 

@@ -356,8 +356,8 @@ def _on_dask(X: Any, of_rows: _OfRows, shape: tuple[int, ...], dtype: Any) -> An
         lengths = (np.nan,) * len(parts)  # unknown until they are computed
     from dask import delayed
 
-    made = [
+    chunks = [
         da.from_delayed(delayed(of_rows)(part), (rows, *shape), dtype)
         for part, rows in zip(parts, lengths, strict=True)
     ]
-    return da.concatenate(made, allow_unknown_chunksizes=True)
+    return da.concatenate(chunks, allow_unknown_chunksizes=True)

@@ -396,10 +396,15 @@ default=None
         )
 
         def attributes(draws: DrawnTrees) -> dict[str, Any]:
-            kept = stopped_guarantee(guarantee, len(draws.losses), planned.n_draws)
-            settings = {"planned": planned, "guarantee": kept, "schema": table.schema}
+            final_guarantee = stopped_guarantee(guarantee, len(draws.losses), planned.n_draws)
+            settings = {"planned": planned, "guarantee": final_guarantee, "schema": table.schema}
             models = _as_set(counted, draws, classes, **settings)
-            return {**public, "rashomon_set_": models, "guarantee_": kept, "plan_": planned}
+            return {
+                **public,
+                "rashomon_set_": models,
+                "guarantee_": final_guarantee,
+                "plan_": planned,
+            }
 
         reporter = DrawReporter(self, context, attributes)
         draws = gibbs_draws(counted, planned, self._generator())

@@ -119,8 +119,8 @@ def audit_tuning(search: DPBilevelSearch, X: ArrayLike, y: ArrayLike) -> TuningA
             "mechanism='exponential' or 'generalised'"
         )
     targets = search._coded(table)
-    whole = add_intercept(clip_rows(table.values[0], search._row_norm)[0])
-    landscape = search._landscape(whole, targets, planned)
+    design = add_intercept(clip_rows(table.values[0], search._row_norm)[0])
+    landscape = search._landscape(design, targets, planned)
     sampler = FiniteGridSampler(spacing=planned.spacing)
     points = sampler.points(1, landscape.domain)
     penalties = landscape.box.group_penalties(points)[0]
@@ -131,8 +131,8 @@ def audit_tuning(search: DPBilevelSearch, X: ArrayLike, y: ArrayLike) -> TuningA
     logs = _log_law(energy, losses)
     apart = [_log_law(energy, losses + step) - logs for step in moved]
     picks = [int(np.argmin(losses + step)) for step in moved]
-    whole_rows = whole[:, :-1][:_MOST_ROWS_FITTED]
-    selected, others = _ridge_cv(whole_rows, targets[:_MOST_ROWS_FITTED], penalties)
+    feature_rows = design[:, :-1][:_MOST_ROWS_FITTED]
+    selected, others = _ridge_cv(feature_rows, targets[:_MOST_ROWS_FITTED], penalties)
     return TuningAudit(
         penalties=penalties,
         losses=losses,

@@ -194,12 +194,12 @@ def chain_interval(
         )
     from rashomon_explorer.sets.diagnostics import effective_size
 
-    kept = terms[: length * columns]
-    effective = effective_size(kept.reshape(length, columns).T)
-    mean = float(kept.mean())
+    truncated = terms[: length * columns]
+    effective = effective_size(truncated.reshape(length, columns).T)
+    mean = float(truncated.mean())
     if not effective > 1:
         return mean, *bounds, effective
-    reach = float(stdtrit(effective - 1, (1 + confidence) / 2)) * float(kept.std(ddof=1))
+    reach = float(stdtrit(effective - 1, (1 + confidence) / 2)) * float(truncated.std(ddof=1))
     half = reach / math.sqrt(effective)
     return mean, max(bounds[0], mean - half), min(bounds[1], mean + half), effective
 

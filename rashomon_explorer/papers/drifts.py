@@ -137,8 +137,8 @@ class GaussianDrift(GibbsDrift):
             value, gradients = self.target.problem.value_and_gradient(
                 xp.reshape(points, (p, count * chains))
             )
-            kept = xp.where(value > self._edge, gradients, xp.zeros_like(gradients))
-            mean: FloatArray = xp.mean(xp.reshape(kept, (p, count, chains)), axis=1)
+            masked = xp.where(value > self._edge, gradients, xp.zeros_like(gradients))
+            mean: FloatArray = xp.mean(xp.reshape(masked, (p, count, chains)), axis=1)
             return self.beta * mean
 
         return gradient

@@ -128,15 +128,15 @@ class CubeWalk:
 
     def run(self, cells: IntArray, steps: int, rng: np.random.Generator) -> IntArray:
         """Cells (K,) of independent walks from ``cells`` (K,) after ``steps`` steps."""
-        flat, ways = self.log_weight.ravel(), 4 * self.p
+        flat, n_directions = self.log_weight.ravel(), 4 * self.p
         size = (steps, len(cells))
         # The upper half of the directions stays; −Exp(1) is the logarithm of a uniform number.
         here = np.arange(len(flat))[:, None]
         onward = np.hstack([self.neighbours, np.repeat(here, 2 * self.p, axis=1)]).ravel()
-        rise = flat[onward] - np.repeat(flat, ways)
-        direction = rng.integers(0, ways, size=size)
-        for way, bar in zip(direction, -rng.standard_exponential(size), strict=True):
-            move = cells * ways + way
+        rise = flat[onward] - np.repeat(flat, n_directions)
+        direction = rng.integers(0, n_directions, size=size)
+        for choice, bar in zip(direction, -rng.standard_exponential(size), strict=True):
+            move = cells * n_directions + choice
             cells = np.where(bar <= rise.take(move), onward.take(move), cells)
         pause()  # otherwise the event loop of a dashboard starves
         return cells
@@ -311,8 +311,8 @@ def cube_walk(target: GibbsTarget, cells_per_edge: int, penalty: float) -> CubeW
     for low in range(0, len(log_weight), _CELLS_AT_ONCE):
         part = slice(low, low + _CELLS_AT_ONCE)
         energy = target.energy(target.excess(centres[:, part] * _radius(problem)))
-        outside = np.maximum(np.linalg.norm(centres[:, part], axis=0) - 1, 0.0)
-        log_weight[part] = -energy - penalty * outside
+        distance = np.maximum(np.linalg.norm(centres[:, part], axis=0) - 1, 0.0)
+        log_weight[part] = -energy - penalty * distance
         pause()  # otherwise the event loop of a dashboard starves
     return CubeWalk(log_weight.reshape((cells_per_edge,) * problem.p), _EDGE)
 

@@ -221,15 +221,15 @@ def plan_regularised(
         )
     radius, n = domain.radius, constants.n
     best = 2 * constants.L / (radius * math.sqrt(n))
-    chosen = best if ridge is None else ridge
-    check_positive(ridge=chosen)
+    penalty = best if ridge is None else ridge
+    check_positive(ridge=penalty)
     beta = epsilon / constants.charged_oscillation
-    statistical = chosen / 2 * radius**2 + 2 * constants.L**2 / (chosen * n)
+    statistical = penalty / 2 * radius**2 + 2 * constants.L**2 / (penalty * n)
     return RegularisedPlan(
-        ridge=chosen,
+        ridge=penalty,
         beta=beta,
         p=constants.p,
-        cost=constants.gap_tolerance + chosen / 2 * radius**2,
+        cost=constants.gap_tolerance + penalty / 2 * radius**2,
         population_bound=constants.p / beta + constants.gap_tolerance + statistical,
         statistical_bound=statistical,
         guarantee=bounded_range(epsilon),
@@ -321,8 +321,8 @@ def plan_disjoint(
 
 def batch_sizes(n: int, n_stages: int) -> tuple[int, ...]:
     """Rows of each batch: the last has half, the previous one a quarter, the first the rest."""
-    later = [n // 2**place for place in range(n_stages - 1, 0, -1)]
-    return (n - sum(later), *later)
+    sizes = [n // 2**place for place in range(n_stages - 1, 0, -1)]
+    return (n - sum(sizes), *sizes)
 
 
 def of_fewer(constants: Constants, n: int) -> Constants:
@@ -340,8 +340,8 @@ def _tried_batches(
         near = min(distance, domain.diameter)
         local = local_constants(part, domain, min(domain.diameter, 2 * near))
         beta = epsilon / local.charged_oscillation
-        kept = distance if 2 * distance < domain.diameter else math.inf
-        stages.append(Stage(epsilon, beta, kept))
+        stage_distance = distance if 2 * distance < domain.diameter else math.inf
+        stages.append(Stage(epsilon, beta, stage_distance))
         drawn = math.sqrt(2 * (quantile / beta + local.gap_tolerance) / part.m)
         strays = slope / (part.m * math.sqrt(size)) * (1 + math.sqrt(-2 * math.log(failure)))
         distance = drawn + strays
@@ -373,8 +373,8 @@ def draw_by_batches(
     ends = np.cumsum(planned.sizes)[:-1]
     theta = np.zeros(problem.p)
     parts = np.split(rng.permutation(problem.n), ends)
-    for taken, stage in zip(parts, planned.stages, strict=True):
-        theta = draw_near(BatchProblem(problem, taken), theta, stage, ExactSampler(), rng)
+    for batch, stage in zip(parts, planned.stages, strict=True):
+        theta = draw_near(BatchProblem(problem, batch), theta, stage, ExactSampler(), rng)
     return theta
 
 
@@ -389,9 +389,9 @@ class LocalProblem(Problem):
     @cached_property
     def minimum(self) -> Minimum:
         """Certified minimum on the neighbourhood, mostly the whole domain's (curator)."""
-        whole = self._wide.minimum
-        if self.domain.contains(whole.theta[:, None])[0]:
-            return refined(self, whole, self.constants.gap_tolerance)
+        wide_minimum = self._wide.minimum
+        if self.domain.contains(wide_minimum.theta[:, None])[0]:
+            return refined(self, wide_minimum, self.constants.gap_tolerance)
         start = Minimum(self._near.middle, np.inf, np.inf, multiplier=0.0, slack=np.inf)
         return refined(self, start, self.constants.gap_tolerance)
 
@@ -466,7 +466,7 @@ class StagedMechanism(ExactOneModel):
     def plan_for(cls, request: Request) -> OneModelPlan:
         """Stages under the best ridge."""
         ridge, planned = _best_stages(request, cls.stages_for)
-        own, whole = own_cost(request, ridge), math.isinf(planned.stages[0].distance)
+        own, unrestricted = own_cost(request, ridge), math.isinf(planned.stages[0].distance)
         releases = len(planned.stages) + bool(planned.noise_scale)
         return cls.plan_with(
             request,
@@ -476,7 +476,7 @@ class StagedMechanism(ExactOneModel):
             excess=planned.excess_bound + own,
             ridge=ridge,
             # A later stage depends on the rows through the earlier one: no stability is claimed.
-            beta=planned.stages[0].beta if whole else math.inf,
+            beta=planned.stages[0].beta if unrestricted else math.inf,
             hit_rate_bound=planned.hit_rate(max(0.0, request.psi - own)),
         )
 
@@ -595,15 +595,15 @@ class IteratedBatches(ExactOneModel):
         """Batches under the best ridge, for new rows."""
         ridge, planned = _best_batches(request)
         excess = planned.fitted + own_cost(request, ridge)
-        whole = excess + batch_gap(request, planned.sizes[-1], request.radius)
+        total_excess = excess + batch_gap(request, planned.sizes[-1], request.radius)
         return cls.plan_with(
             request,
             planned,
             proof=f"pure DP of one draw: a record is in one of {len(planned.sizes)} batches",
             guarantee=if_drawn(pure(request.epsilon)),
-            excess=whole,
+            excess=total_excess,
             ridge=ridge,
-            generalisation_gap=_unseen(request, ridge, planned) - whole,
+            generalisation_gap=_unseen(request, ridge, planned) - total_excess,
             beta=planned.stages[0].beta,
         )
 
@@ -677,8 +677,8 @@ class RidgedProblem(Problem):
 
     def __init__(self, problem: Problem, ridge: float) -> None:
         constants = with_ridge(problem.constants, problem.domain, ridge)
-        whole = problem.ridge + ridge
-        self._pose_again(problem, domain=problem.domain, ridge=whole, constants=constants)
+        total_ridge = problem.ridge + ridge
+        self._pose_again(problem, domain=problem.domain, ridge=total_ridge, constants=constants)
 
 
 def with_ridge(constants: Constants, domain: Domain, ridge: float) -> Constants:

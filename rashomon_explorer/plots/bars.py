@@ -105,23 +105,23 @@ def range_bars(
     """Plot the range of each row of a table, the widest first."""
     width = (table["max"] - table["min"]).to_numpy()
     order = np.argsort(-width, kind="stable")[:MOST_FEATURES]
-    shown = table.iloc[order[::-1]]
+    ordered = table.iloc[order[::-1]]
     cut = "" if len(table) <= MOST_FEATURES else f"{MOST_FEATURES} widest of {len(table)} {of}s"
     figure = new_figure(title, join_notes(cut or plural(len(table), of), *notes))
-    rows = np.arange(len(shown))
+    rows = np.arange(len(ordered))
     hover = [
         f"<b>{escape(str(name))}</b><br>{number(row['min'])} to {number(row['max'])}"
         f"<br>5–95 %: {number(row['q05'])} to {number(row['q95'])}"
         f"<br>median {number(row['median'])}"
-        for name, row in shown.iterrows()
+        for name, row in ordered.iterrows()
     ]
     bars = [
         ("min", "max", SKY, 0.30, over),
         ("q05", "q95", BLUE, 0.52, "middle 90 %"),
     ]
-    nested_bars(figure, shown, bars, hover)
+    nested_bars(figure, ordered, bars, hover)
     figure.add_scatter(
-        x=shown["median"].to_numpy(np.float32),
+        x=ordered["median"].to_numpy(np.float32),
         y=rows,
         mode="markers",
         name="median",
@@ -134,14 +134,14 @@ def range_bars(
         hovertext=hover,
         hovertemplate="%{hovertext}<extra></extra>",
     )
-    if "best" in shown and not shown["best"].isna().all():
-        add_best(figure, shown["best"])
+    if "best" in ordered and not ordered["best"].isna().all():
+        add_best(figure, ordered["best"])
     figure.update_layout(
         barmode="overlay",
         xaxis={"title": unit, "zeroline": True, "zerolinewidth": 1.5},
-        yaxis=row_axis(short_names(shown.index)),
-        height=max(360, 150 + 24 * len(shown)),
-        meta={"features": [str(name) for name in shown.index]},
+        yaxis=row_axis(short_names(ordered.index)),
+        height=max(360, 150 + 24 * len(ordered)),
+        meta={"features": [str(name) for name in ordered.index]},
     )
     return figure
 

@@ -206,11 +206,11 @@ def plot_tradeoff(guarantee: Guarantee | pd.DataFrame, of: str = "") -> go.Figur
     plotly.graph_objects.Figure
         The proved curve and the line of random guessing.
     """
-    said = "no test between neighbouring data sets is below the curve; the diagonal is guessing"
+    note = "no test between neighbouring data sets is below the curve; the diagonal is guessing"
     if isinstance(guarantee, Guarantee):
-        said = f"{of}{': ' if of else ''}{attack_in_words(guarantee)}"
+        note = f"{of}{': ' if of else ''}{attack_in_words(guarantee)}"
     table = tradeoff_table(guarantee) if isinstance(guarantee, Guarantee) else guarantee
-    figure = new_figure("Attacks on one record: misses and false alarms", said)
+    figure = new_figure("Attacks on one record: misses and false alarms", note)
     figure.add_scatter(
         x=[0, 1],
         y=[1, 0],

@@ -82,15 +82,15 @@ def plot_coefficients(
     first, second = _axes(models, x, y)
     excess = np.asarray(models.excess, dtype=np.float32)
     inside = _inside(models)
-    kept, note = subsample_points(models.n_draws)
-    kept = kept[inside[kept]] if inside_only else kept
-    chosen = selection_mask(kept, highlight)
-    remarks = [_note(inside, hidden=inside_only), note, faded_words(chosen)]
+    draws, note = subsample_points(models.n_draws)
+    draws = draws[inside[draws]] if inside_only else draws
+    selected = selection_mask(draws, highlight)
+    remarks = [_note(inside, hidden=inside_only), note, faded_words(selected)]
     figure = _cloud(models, first, second, remarks)
-    if len(kept) or not inside_only:
-        figure.add_trace(_dots(models, kept, first, second, chosen))
-        _colour(figure.data[0], excess[kept], max(float(excess.max(initial=0.0)), models.psi))
-        figure.data[0].marker.symbol = np.where(inside[kept], "circle", "diamond")
+    if len(draws) or not inside_only:
+        figure.add_trace(_dots(models, draws, first, second, selected))
+        _colour(figure.data[0], excess[draws], max(float(excess.max(initial=0.0)), models.psi))
+        figure.data[0].marker.symbol = np.where(inside[draws], "circle", "diamond")
     else:
         _annotate_empty(figure, models)
     best = models.best
@@ -141,11 +141,11 @@ def plot_released_coefficients(
     """
     released = need_release(released, "plot_released_coefficients")
     first, second = _axes(released, x, y)
-    kept, note = subsample_points(released.n_draws)
-    chosen = selection_mask(kept, highlight)
-    remarks = [of_all_draws(released), note, faded_words(chosen)]
+    draws, note = subsample_points(released.n_draws)
+    selected = selection_mask(draws, highlight)
+    remarks = [of_all_draws(released), note, faded_words(selected)]
     figure = _cloud(released, first, second, remarks)
-    figure.add_trace(_dots(released, kept, first, second, chosen))
+    figure.add_trace(_dots(released, draws, first, second, selected))
     figure.data[0].update(
         marker_color=BLUE, hovertemplate="draw %{customdata}<br>%{x:.3f}, %{y:.3f}<extra></extra>"
     )
@@ -155,9 +155,9 @@ def plot_released_coefficients(
 def released_band(figure: go.Figure, released: ReleasedSet) -> go.Figure:
     """Mark a figure of released draws with their privacy cost."""
     delta = released.plan.delta
-    paid = cost_text(released.guarantee.epsilon(delta), delta)
+    cost = cost_text(released.guarantee.epsilon(delta), delta)
     doubt = weak_guarantee_note(released)
-    note = f"released at {paid}"
+    note = f"released at {cost}"
     return add_band(figure, "release", f"{note}<br>{doubt}" if doubt else note)
 
 
@@ -216,9 +216,9 @@ def _annotate_empty(figure: go.Figure, models: RashomonSet) -> None:
 
 
 def _note(inside: Mask, *, hidden: bool) -> str:
-    outside = int((~inside).sum())
-    strays = f"{outside:,} outside ψ hidden" if hidden else f"◆ the {outside:,} outside ψ"
-    strays = strays if outside else ""
+    n_outside = int((~inside).sum())
+    strays = f"{n_outside:,} outside ψ hidden" if hidden else f"◆ the {n_outside:,} outside ψ"
+    strays = strays if n_outside else ""
     return join_notes(strays, "colour and × read private rows")
 
 
@@ -240,23 +240,23 @@ def _cloud(
 
 def _dots(
     models: RashomonSet | ReleasedSet,
-    kept: np.ndarray,
+    draws: np.ndarray,
     first: int,
     second: int,
-    chosen: Mask,
+    selected: Mask,
 ) -> go.Scatter | go.Scattergl:
-    many = len(kept) > _MANY
-    coef = np.asarray(models.coef, dtype=np.float32)[kept]
+    many = len(draws) > _MANY
+    coef = np.asarray(models.coef, dtype=np.float32)[draws]
     return (go.Scattergl if many else go.Scatter)(
         x=coef[:, first].copy(),
         y=coef[:, second].copy(),
-        customdata=kept,
+        customdata=draws,
         mode="markers",
         name="draw",
         marker={
-            "size": np.where(chosen, 13, 5 if many else 9),
-            "opacity": opacities(chosen) if chosen.any() else 1.0,
-            "line": edges(chosen, 3, 0.8),
+            "size": np.where(selected, 13, 5 if many else 9),
+            "opacity": opacities(selected) if selected.any() else 1.0,
+            "line": edges(selected, 3, 0.8),
         },
     )
 
@@ -285,12 +285,12 @@ def plot_coefficient_spread(models: RashomonSet, *, highlight: Sequence[int] = (
         If given a `ReleasedSet`.
     """
     models = need_curator(models, "plot_coefficient_spread")
-    kept = counted(models)
-    if kept.is_empty:
+    counts = counted(models)
+    if counts.is_empty:
         return empty_set_figure(_TITLE, models)
-    table = coefficient_spread(kept.models)
-    figure = _coefficient_ranges(table, kept.words, over=kept.span)
-    ring(figure, table, np.asarray(kept.models.coef)[kept.highlighted(highlight)])
+    table = coefficient_spread(counts.models)
+    figure = _coefficient_ranges(table, counts.words, over=counts.span)
+    ring(figure, table, np.asarray(counts.models.coef)[counts.highlighted(highlight)])
     return models_band(figure, models)
 
 
@@ -376,8 +376,8 @@ def plot_released(released: ReleasedAggregates, *, confidence: float = 0.95) -> 
     seed = " · known seed: not private" if released.guarantee.reproducible else ""
     doubt = "<br>draws may be far outside the set" if released.doubt else ""
     figure.update_layout(margin={"t": 115 if doubt else 100})  # the band has two or three lines
-    paid = released.cost_text.replace(" at δ", "<br>at δ")  # figures may be narrow
-    return add_band(figure, "release", f"released at {paid}{seed}{doubt}")
+    cost = released.cost_text.replace(" at δ", "<br>at δ")  # figures may be narrow
+    return add_band(figure, "release", f"released at {cost}{seed}{doubt}")
 
 
 def _interval(low: float, high: float) -> str:
@@ -392,23 +392,23 @@ def _is_share(statistic: Statistic) -> bool:
 
 
 def _add_strip(figure: go.Figure, row: int, answer: Answer, confidence: float) -> None:
-    shown = answer.statistics[:MOST_NUMBERS]
-    ends = [statistic.interval(confidence) for statistic in shown]
+    statistics = answer.statistics[:MOST_NUMBERS]
+    ends = [statistic.interval(confidence) for statistic in statistics]
     # A number that the noise dominates is NaN: it has an interval and no dot, and the bar starts
     # at its middle.
-    known = [not math.isnan(s.estimate) for s in shown]
+    known = [not math.isnan(s.estimate) for s in statistics]
     at = [
         s.estimate if dot else (low + high) / 2
-        for s, dot, (low, high) in zip(shown, known, ends, strict=True)
+        for s, dot, (low, high) in zip(statistics, known, ends, strict=True)
     ]
     hover = [
         f"<b>{escape(s.name)}</b><br>{number(s.estimate)} {_interval(low, high)}"
         f"<br>{escape(s.note or answer.definition)}"
-        for s, (low, high) in zip(shown, ends, strict=True)
+        for s, (low, high) in zip(statistics, ends, strict=True)
     ]
     figure.add_scatter(
         x=at,
-        y=list(range(len(shown))),
+        y=list(range(len(statistics))),
         mode="markers",
         name=answer.query,
         showlegend=False,
@@ -429,15 +429,15 @@ def _add_strip(figure: go.Figure, row: int, answer: Answer, confidence: float) -
     )
     figure.update_yaxes(
         tickmode="array",
-        tickvals=list(range(len(shown))),
-        ticktext=short_names([statistic.name for statistic in shown], _LONGEST_NAME),
-        range=[len(shown) - 0.5, -0.5],
+        tickvals=list(range(len(statistics))),
+        ticktext=short_names([statistic.name for statistic in statistics], _LONGEST_NAME),
+        range=[len(statistics) - 0.5, -0.5],
         row=row,
         col=1,
     )
-    if all(_is_share(statistic) for statistic in shown):
+    if all(_is_share(statistic) for statistic in statistics):
         figure.update_xaxes(range=_WHOLE, row=row, col=1)
-    left_out = len(answer.statistics) - len(shown)
+    left_out = len(answer.statistics) - len(statistics)
     title = answer.query if not left_out else f"{answer.query} · {left_out} more in the table"
     figure.update_xaxes(title={"text": title}, row=row, col=1)
 

@@ -22,8 +22,8 @@ def column_table(cells: pd.Series, column: Column) -> pd.DataFrame:
     """Count the rows in each bin of the declared bounds, or at each declared level."""
     if isinstance(column, Numeric):
         numbers, _ = read_numbers(cells)
-        held = np.clip(numbers[~np.isnan(numbers)], *column.bounds)
-        counts, edges = np.histogram(held, _BINS, column.bounds)
+        clipped = np.clip(numbers[~np.isnan(numbers)], *column.bounds)
+        counts, edges = np.histogram(clipped, _BINS, column.bounds)
         labels = [f"{number(low)} to {number(high)}" for low, high in pairwise(edges)]
         frame = pd.DataFrame({"rows": counts}, index=pd.Index(labels, name=column.name))
         frame.attrs["edges"] = edges
@@ -42,15 +42,15 @@ def plot_column(cells: pd.Series, column: Column) -> go.Figure:
     """Plot the distribution of a column over its declared bounds or levels."""
     table = column_table(cells, column)
     figure = new_figure(f"Distribution of {column.name}", _column_note(cells, column))
-    shown = table["rows"].head(_MOST_LEVELS)
+    row_counts = table["rows"].head(_MOST_LEVELS)
     edges = table.attrs.get("edges")
-    places = shown.index if edges is None else (edges[:-1] + edges[1:]) / 2
+    places = row_counts.index if edges is None else (edges[:-1] + edges[1:]) / 2
     figure.add_bar(
         x=short_names(places) if edges is None else places,
-        y=shown.to_numpy(),
+        y=row_counts.to_numpy(),
         name="rows",
         marker={"color": BLUE},
-        hovertext=[f"{name}: {plural(int(n), 'row')}" for name, n in shown.items()],
+        hovertext=[f"{name}: {plural(int(n), 'row')}" for name, n in row_counts.items()],
         hovertemplate="%{hovertext}<extra></extra>",
     )
     unit = getattr(column, "unit", "")

@@ -69,15 +69,15 @@ def plot_pair(
     _check(models, second, X)
     names, thetas = _two(models, first, second)
     table = pair_table(models, first, second)
-    shown = table.head(MOST_FEATURES)[::-1]
-    cut = f"{MOST_FEATURES} of {len(table)} coefficients, " if len(table) > len(shown) else ""
+    figure_rows = table.head(MOST_FEATURES)[::-1]
+    cut = f"{MOST_FEATURES} of {len(table)} coefficients, " if len(table) > len(figure_rows) else ""
     note = f"{cut}largest differences first"
     both = zip((first, second), thetas, strict=True)
     metrics = [_metrics(models, draw, theta, X, y) for draw, theta in both]
     known = [f"{name}: {text}" for name, text in zip(names, metrics, strict=True) if text]
     figure = new_figure(_finding(models, thetas, X, table), " · ".join([*known, note]))
-    rows = np.arange(len(shown))
-    for place, (low, high) in enumerate(shown.iloc[:, :2].to_numpy()):
+    rows = np.arange(len(figure_rows))
+    for place, (low, high) in enumerate(figure_rows.iloc[:, :2].to_numpy()):
         figure.add_scatter(
             x=[low, high],
             y=[place, place],
@@ -89,18 +89,18 @@ def plot_pair(
     looks = (_FIRST, _BEST if second is None else _SECOND)
     for column, look in zip(names, looks, strict=True):
         figure.add_scatter(
-            x=shown[column].to_numpy(np.float32),
+            x=figure_rows[column].to_numpy(np.float32),
             y=rows,
             mode="markers",
             name=column,
             marker=look,
-            hovertext=[f"{escape(str(name))}<br>{column}" for name in shown.index],
+            hovertext=[f"{escape(str(name))}<br>{column}" for name in figure_rows.index],
             hovertemplate="%{hovertext}: %{x:.4g}<extra></extra>",
         )
     figure.update_layout(
         xaxis={"title": "coefficient, per scaled unit", "zeroline": True},
-        yaxis=row_axis(short_names(shown.index)),
-        height=max(360, 150 + 22 * len(shown)),
+        yaxis=row_axis(short_names(figure_rows.index)),
+        height=max(360, 150 + 22 * len(figure_rows)),
     )
     return (
         released_band(figure, models)
@@ -229,20 +229,20 @@ def plot_two_sets(
     table = two_sets_table(first, second, names)
     widths = [table[f"high of {name}"] - table[f"low of {name}"] for name in names]
     order = np.argsort(-np.maximum(widths[0], widths[1]), kind="stable")[:MOST_FEATURES][::-1]
-    shown, rows = table.iloc[order], np.arange(len(order))
+    ordered, rows = table.iloc[order], np.arange(len(order))
     figure = new_figure(_two_sets_finding(widths, names), _note(table, (first, second), names))
     for name, colour, shift, symbol in zip(
         names, (BLUE, SKY), (_APART, -_APART), ("circle", "diamond"), strict=True
     ):
-        low, high = shown[f"low of {name}"], shown[f"high of {name}"]
+        low, high = ordered[f"low of {name}"], ordered[f"high of {name}"]
         hover = [
             f"<b>{escape(str(row))}</b><br>{escape(name)}: {number(a)} to {number(b)}"
-            for row, a, b in zip(shown.index, low, high, strict=True)
+            for row, a, b in zip(ordered.index, low, high, strict=True)
         ]
         look = {"y": rows + shift, "width": 0.3, "marker": {"color": colour}, "name": name}
         add_bars(figure, low, high, hover, **look)
         figure.add_scatter(
-            x=shown[f"mean of {name}"].to_numpy(np.float32),
+            x=ordered[f"mean of {name}"].to_numpy(np.float32),
             y=rows + shift,
             mode="markers",
             name=f"mean of {name}",
@@ -257,8 +257,8 @@ def plot_two_sets(
     figure.update_layout(
         barmode="overlay",
         xaxis={"title": "coefficient, per scaled unit", "zeroline": True},
-        yaxis=row_axis(short_names(shown.index)),
-        height=max(360, 160 + 26 * len(shown)),
+        yaxis=row_axis(short_names(ordered.index)),
+        height=max(360, 160 + 26 * len(ordered)),
     )
     return (
         released_band(figure, first)
@@ -268,8 +268,8 @@ def plot_two_sets(
 
 
 def _coef(models: Any) -> np.ndarray:
-    kept = models if isinstance(models, ReleasedSet) else counted(models).models
-    return np.asarray(kept.coef, dtype=float)
+    draws = models if isinstance(models, ReleasedSet) else counted(models).models
+    return np.asarray(draws.coef, dtype=float)
 
 
 def _two_sets_finding(widths: list[pd.Series], names: tuple[str, str]) -> str:
@@ -289,12 +289,12 @@ def _note(table: pd.DataFrame, sets: tuple[Any, Any], names: tuple[str, str]) ->
 
 
 def _set_text(models: Any) -> str:
-    held = models.guarantee.holds
-    paid = cost_text(models.guarantee.epsilon(models.plan.delta)) if held else "no guarantee"
+    holds = models.guarantee.holds
+    cost = cost_text(models.guarantee.epsilon(models.plan.delta)) if holds else "no guarantee"
     if isinstance(models, ReleasedSet):
-        return f"{plural(models.n_draws, 'draw')}, {paid}"
+        return f"{plural(models.n_draws, 'draw')}, {cost}"
     inside = f"{round(models.hit_rate * models.n_draws):,} of {models.n_draws:,} inside ψ"
-    return f"{inside}, {paid}"
+    return f"{inside}, {cost}"
 
 
 FIGURES = (

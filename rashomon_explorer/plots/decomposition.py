@@ -119,19 +119,19 @@ def plot_noise_by_budget(table: pd.DataFrame) -> go.Figure:
         raise ValueError(
             f"table must have the columns of measures.noise_by_budget, lacks {missing}"
         )
-    shown = table[np.isfinite(table["epsilon"])].sort_values("epsilon")
-    if shown.empty:
+    finite = table[np.isfinite(table["epsilon"])].sort_values("epsilon")
+    if finite.empty:
         raise ValueError("table must have at least one finite privacy cost")
     figure = new_figure(
         "Mechanism noise at larger privacy budgets",
-        f"estimated from the draws at {cost_text(float(shown['epsilon'].iloc[0]))}",
+        f"estimated from the draws at {cost_text(float(finite['epsilon'].iloc[0]))}",
     )
-    x, width = shown["epsilon"], shown["width"]
+    x, width = finite["epsilon"], finite["width"]
     edge = {"mode": "lines", "line": {"width": 0}, "showlegend": False, "hoverinfo": "skip"}
-    figure.add_scatter(x=x, y=shown["total_low"], name="lower end", **edge)
+    figure.add_scatter(x=x, y=finite["total_low"], name="lower end", **edge)
     figure.add_scatter(
         x=x,
-        y=shown["total_high"],
+        y=finite["total_high"],
         name="interval",
         fill="tonexty",
         fillcolor="rgba(230,159,0,0.22)",
@@ -139,7 +139,7 @@ def plot_noise_by_budget(table: pd.DataFrame) -> go.Figure:
     )
     figure.add_scatter(
         x=x,
-        y=shown["total"],
+        y=finite["total"],
         mode="lines+markers",
         name="the draws",
         line={"color": ORANGE, "width": 2},
@@ -186,12 +186,12 @@ def _rows(found: DisagreementDecomposition) -> tuple[pd.DataFrame, str]:
     for name in columns:
         estimate = getattr(found, name)
         every |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
-    whole = pd.DataFrame([every], index=pd.Index([_EVERYONE], dtype=object))
+    all_rows = pd.DataFrame([every], index=pd.Index([_EVERYONE], dtype=object))
     if found.groups is None:
-        return whole, ""
+        return all_rows, ""
     known = found.groups[found.groups["rows"] > 0].sort_values("rows", ascending=False)
     note = f"{MOST_GROUPS} largest of {len(known)} groups" if len(known) > MOST_GROUPS else ""
-    return pd.concat([known.iloc[:MOST_GROUPS][list(whole)].iloc[::-1], whole]), note
+    return pd.concat([known.iloc[:MOST_GROUPS][list(all_rows)].iloc[::-1], all_rows]), note
 
 
 def _note(found: DisagreementDecomposition) -> str:

@@ -72,10 +72,10 @@ def plot_frontier(
     gap = audit.gaps[0] if gap is None else gap
     by = audit.quality if by is None else by
     line, fairest = audit.frontier(gap, by=by), audit.least_unfair(gap)
-    kept, note = subsample_points(len(audit.table))
+    draws, note = subsample_points(len(audit.table))
     title = _traded(audit, gap, by, fairest)
     figure = new_figure(title, join_notes("selected on these rows: optimistic for others", note))
-    figure.add_trace(_dots(audit.table.iloc[kept], gap, by, audit.psi, highlight))
+    figure.add_trace(_dots(audit.table.iloc[draws], gap, by, audit.psi, highlight))
     figure.add_trace(_staircase(line, gap, by))
     _mark(figure, "best model", audit.best, gap, by, ("x", BEST_MODEL))
     _mark(figure, "least unfair", fairest, gap, by, ("diamond", GREEN))
@@ -142,12 +142,12 @@ def _gap_finding(ranges: pd.DataFrame) -> str:
     return f"Good models' {gap} gap goes from {low} to {high}"
 
 
-def _need_audit(given: object, plot: str) -> FairnessAudit:
-    if isinstance(given, FairnessAudit):
-        return given
+def _need_audit(audit: object, plot: str) -> FairnessAudit:
+    if isinstance(audit, FairnessAudit):
+        return audit
     raise TypeError(
         f"{plot} shows values computed from private rows and needs a FairnessAudit, got "
-        f"{type(given).__name__}; call measures.fairness_audit on a RashomonSet and rows"
+        f"{type(audit).__name__}; call measures.fairness_audit on a RashomonSet and rows"
     )
 
 
@@ -162,7 +162,7 @@ def _traded(audit: FairnessAudit, gap: str, by: str, fairest: pd.Series) -> str:
 def _dots(
     table: pd.DataFrame, gap: str, by: str, psi: float, highlight: Sequence[int]
 ) -> go.Scatter:
-    chosen = table.index.isin(list(highlight))
+    selected = table.index.isin(list(highlight))
     excess = table["excess"].to_numpy(np.float32)
     top = psi if np.isfinite(psi) else float(excess.max(initial=0.0))
     return go.Scatter(
@@ -174,8 +174,8 @@ def _dots(
         name="draw",
         showlegend=False,
         marker={
-            "size": np.where(chosen, 12, 7),
-            "line": edges(chosen, 3, 0.6),
+            "size": np.where(selected, 12, 7),
+            "line": edges(selected, 3, 0.6),
             **loss_colours(excess, top or 1.0, **SHORT_BAR),
         },
         hovertemplate=f"draw %{{customdata}}<br>{_words(gap)} %{{x:.4f}}<br>"
@@ -230,10 +230,10 @@ def _bars(figure: go.Figure, ranges: pd.DataFrame, rows: np.ndarray) -> None:
 def _columns_of_dots(figure: go.Figure, values: pd.DataFrame, highlight: Sequence[int]) -> None:
     most = max(1, _MOST_DOTS // values.shape[1])
     some = np.unique(np.linspace(0, len(values) - 1, min(most, len(values))).astype(int))
-    chosen = values.index.isin(list(highlight))
+    selected = values.index.isin(list(highlight))
     for part, name, colour, size in (
         (values.iloc[some], "draw", BLUE, 4),
-        (values[chosen], "selected draws", PURPLE, 8),
+        (values[selected], "selected draws", PURPLE, 8),
     ):
         if len(part):
             figure.add_scatter(
@@ -320,15 +320,15 @@ def plot_burden(
     share = measure in _SHARES
     groups = table.drop(index=_ALL).sort_values("rows", ascending=False)
     cut = f"{MOST_GROUPS} largest of {len(groups)} groups" if len(groups) > MOST_GROUPS else ""
-    shown = groups.head(MOST_GROUPS).sort_values(measure)
+    figure_rows = groups.head(MOST_GROUPS).sort_values(measure)
     figure = new_figure(
         _finding(table, groups, measure, share),
         join_notes(cut or plural(len(groups), "group"), note),
-        height=max(320, 150 + 26 * len(shown)),
+        height=max(320, 150 + 26 * len(figure_rows)),
     )
-    _burden_bars(figure, shown, measure, exact, share, highlight)
+    _burden_bars(figure, figure_rows, measure, exact, share, highlight)
     figure.add_vline(x=_of_all(table, measure), line={"color": GREY, "dash": "dot", "width": 1.5})
-    names = short_names(shown.index)
+    names = short_names(figure_rows.index)
     figure.update_layout(
         barmode="overlay",
         xaxis={
@@ -337,7 +337,10 @@ def plot_burden(
             "rangemode": "tozero",
         },
         yaxis=row_axis(
-            [f"{name} ({int(size):,})" for name, size in zip(names, shown["rows"], strict=True)]
+            [
+                f"{name} ({int(size):,})"
+                for name, size in zip(names, figure_rows["rows"], strict=True)
+            ]
         ),
     )
     return curator_band(figure, guaranteed=guaranteed)

@@ -68,19 +68,19 @@ def plot_bounds(models: RashomonSet) -> go.Figure:
     """
     models = need_curator(models, "plot_bounds")
     need_as_drawn(models, "plot_bounds")
-    promise = excess_law(models.plan)
+    law = excess_law(models.plan)
     excess = np.sort(np.maximum(models.excess, 0.0))
-    end = _end(excess, models.plan, promise)
-    found = _found(models, promise)
+    end = _end(excess, models.plan, law)
+    found = _found(models, law)
     figure = new_figure("Measured and guaranteed excess loss", "<br>".join(found))
     figure.update_layout(margin={"t": figure.layout.margin.t + _LINE * (len(found) - 1)})
     _add_measured(figure, excess, end)
-    _add_laws(figure, models.plan, promise, end)
+    _add_laws(figure, models.plan, law, end)
     if len(excess):
         psi = models.plan.psi  # the ψ of the guarantee; the set may use another threshold
         hits = models.share_within(psi)
         _add_marks(figure, "measured", hits, float(excess.mean()), psi)
-    _finish(figure, models.plan, promise, end)
+    _finish(figure, models.plan, law, end)
     return models_band(figure, models)
 
 
@@ -97,14 +97,14 @@ def plot_guarantee(planned: Plan) -> go.Figure:
     plotly.graph_objects.Figure
         The figure of `plot_bounds` without the draws.
     """
-    promise = excess_law(planned)
-    end = _end(np.zeros(0), planned, promise)
+    law = excess_law(planned)
+    end = _end(np.zeros(0), planned, law)
     figure = new_figure(
         "Guarantee for one draw",
-        f"within ψ {at_least(_hits(planned, promise))} · mean excess {at_most(promise.mean)}",
+        f"within ψ {at_least(_hits(planned, law))} · mean excess {at_most(law.mean)}",
     )
-    _add_laws(figure, planned, promise, end)
-    _finish(figure, planned, promise, end)
+    _add_laws(figure, planned, law, end)
+    _finish(figure, planned, law, end)
     # At the place of the band in other figures; below the axis it would take half of a low card.
     legend = {"y": 1.0, "yanchor": "bottom"}
     return figure.update_layout(meta={"view": "plan"}, legend=legend, margin={"b": 52})
@@ -116,30 +116,30 @@ def excess_law(planned: Plan) -> ExcessLaw:
     return convex_law(p=planned.p, beta=float(planned.beta), psi=float(planned.drawn_psi))
 
 
-def _hits(planned: Plan, promise: ExcessLaw) -> float:
+def _hits(planned: Plan, law: ExcessLaw) -> float:
     """Guaranteed share of draws within the ψ of the set, which can differ from that of the law."""
-    return float(promise.cdf(planned.psi))
+    return float(law.cdf(planned.psi))
 
 
-def _add_laws(figure: go.Figure, planned: Plan, promise: ExcessLaw, end: float) -> None:
+def _add_laws(figure: go.Figure, planned: Plan, law: ExcessLaw, end: float) -> None:
     places = np.linspace(0, end, _POINTS)
-    usual = quadratic_law(p=planned.p, beta=promise.beta, psi=promise.psi)
-    _add_law(figure, places, promise, "guaranteed, at least", GREEN, "solid")
+    usual = quadratic_law(p=planned.p, beta=law.beta, psi=law.psi)
+    _add_law(figure, places, law, "guaranteed, at least", GREEN, "solid")
     _add_law(figure, places, usual, "a quadratic loss", GREY, "dot")
     figure.update_traces(
         selector={"name": "guaranteed, at least"},
-        hovertext=[_point_text(*point) for point in zip(places, promise.cdf(places), strict=True)],
+        hovertext=[_point_text(*point) for point in zip(places, law.cdf(places), strict=True)],
         hovertemplate="%{hovertext}<extra></extra>",
     )
 
 
 def _point_text(place: float, share: float) -> str:
-    promised = number(100 * share, rounding="down")
-    return f"guaranteed: at least {promised}% with excess loss {at_most(place)}"
+    percentage = number(100 * share, rounding="down")
+    return f"guaranteed: at least {percentage}% with excess loss {at_most(place)}"
 
 
-def _finish(figure: go.Figure, planned: Plan, promise: ExcessLaw, end: float) -> None:
-    _add_marks(figure, "guaranteed", _hits(planned, promise), promise.mean, planned.psi)
+def _finish(figure: go.Figure, planned: Plan, law: ExcessLaw, end: float) -> None:
+    _add_marks(figure, "guaranteed", _hits(planned, law), law.mean, planned.psi)
     _add_psi(figure, planned.psi, end)
     figure.update_layout(
         xaxis={"title": "excess loss above the certified minimum", "range": [0, end]},
@@ -148,14 +148,14 @@ def _finish(figure: go.Figure, planned: Plan, promise: ExcessLaw, end: float) ->
     )
 
 
-def _found(models: RashomonSet, promise: ExcessLaw) -> list[str]:
+def _found(models: RashomonSet, law: ExcessLaw) -> list[str]:
     """Text of the measured values, in short lines."""
-    promised = at_least(_hits(models.plan, promise))
+    guarantee = at_least(_hits(models.plan, law))
     if not models.n_draws:
-        return [f"no draws · guaranteed {promised} in the set"]
+        return [f"no draws · guaranteed {guarantee} in the set"]
     words = [
-        f"in the set {percent(models.share_within(models.plan.psi))}, guaranteed {promised}",
-        f"mean excess {number(float(models.excess.mean()))}, guaranteed {at_most(promise.mean)}",
+        f"in the set {percent(models.share_within(models.plan.psi))}, guaranteed {guarantee}",
+        f"mean excess {number(float(models.excess.mean()))}, guaranteed {at_most(law.mean)}",
     ]
     known = mechanism_traits(models.mechanism)
     if not known.planned_law:
@@ -163,10 +163,10 @@ def _found(models: RashomonSet, promise: ExcessLaw) -> list[str]:
     return words
 
 
-def _end(excess: FloatArray, planned: Plan, promise: ExcessLaw) -> float:
+def _end(excess: FloatArray, planned: Plan, law: ExcessLaw) -> float:
     # Far enough that the guaranteed share is almost 1, but no farther than necessary.
-    reach = promise.psi + (promise.shape + 2 * math.sqrt(promise.shape)) / promise.beta
-    far = max(float(excess.max(initial=0.0)), min(reach, 4 * promise.mean))
+    reach = law.psi + (law.shape + 2 * math.sqrt(law.shape)) / law.beta
+    far = max(float(excess.max(initial=0.0)), min(reach, 4 * law.mean))
     return _HEADROOM * (far if planned.law_psi is None else max(far, planned.psi))
 
 
@@ -174,9 +174,9 @@ def _add_measured(figure: go.Figure, excess: FloatArray, end: float) -> None:
     count = len(excess)
     if not count:
         return
-    shown = np.unique(np.linspace(0, count - 1, min(count, _MOST_STEPS)).round().astype(int))
-    places = np.concatenate([[0.0], excess[shown], [end]])
-    shares = np.concatenate([[0.0], (shown + 1) / count, [1.0]])
+    steps = np.unique(np.linspace(0, count - 1, min(count, _MOST_STEPS)).round().astype(int))
+    places = np.concatenate([[0.0], excess[steps], [end]])
+    shares = np.concatenate([[0.0], (steps + 1) / count, [1.0]])
     slack = math.sqrt(math.log(2 / 0.05) / (2 * count))
     for name, height, fill in (
         ("upper", np.minimum(shares + slack, 1), None),
@@ -438,9 +438,9 @@ def excess_table(given: Plan | RashomonSet) -> pd.DataFrame:
     need_as_drawn(given, "excess_table")
     models = given if isinstance(given, RashomonSet) and given.n_draws else None
     planned = given.plan if isinstance(given, RashomonSet) else given
-    promise = excess_law(planned)
-    places = np.unique([*np.linspace(0, 4 * promise.mean, 13), planned.psi])
-    shares = {"guaranteed, at least": promise.cdf(places)}
+    law = excess_law(planned)
+    places = np.unique([*np.linspace(0, 4 * law.mean, 13), planned.psi])
+    shares = {"guaranteed, at least": law.cdf(places)}
     if models is not None:
         shares["draws"] = (models.excess[:, None] <= places).mean(axis=0)
     frame = pd.DataFrame(shares, index=pd.Index(places, name="excess loss at most"))

@@ -117,15 +117,15 @@ def plot_importance_cloud(
     cloud = importance_cloud(counts.models, X, y, measure=measure, features=features, **options)
     if cloud.shape[1] < 2:
         raise ValueError(f"a cloud needs at least two features, got {list(cloud.columns)}")
-    shown = cloud.columns
+    columns = cloud.columns
     if features is None or features == COLUMNS:
         width = (cloud.max() - cloud.min()).to_numpy()
-        shown = cloud.columns[np.argsort(-width, kind="stable")[:MOST_IN_CLOUD]]
-    kept, note = subsample_points(len(cloud))
-    cut = "" if len(shown) == cloud.shape[1] else f"{len(shown)} widest of {cloud.shape[1]}"
+        columns = cloud.columns[np.argsort(-width, kind="stable")[:MOST_IN_CLOUD]]
+    positions, note = subsample_points(len(cloud))
+    cut = "" if len(columns) == cloud.shape[1] else f"{len(columns)} widest of {cloud.shape[1]}"
     text = join_notes(counts.words, _UNITS.get(measure, measure), cut, note)
     figure = new_figure(_CLOUD, text, height=480)
-    figure.add_trace(_matrix(counts, cloud[shown].iloc[kept], kept, highlight))
+    figure.add_trace(_matrix(counts, cloud[columns].iloc[positions], positions, highlight))
     figure.update_layout(dragmode="select", showlegend=False)
     return models_band(figure, models)
 
@@ -208,7 +208,7 @@ def plot_class_reliance(
     missing = [] if draws is None else [name for name in table.index if name not in draws]
     if missing:
         raise ValueError(f"draws has no column {missing[0]!r}, a feature of the table")
-    shown = table.iloc[::-1]
+    ordered = table.iloc[::-1]
     dots = "dots: draws, whose range is a lower bound" if draws is not None else ""
     figure = new_figure(
         _reliance_finding(table),
@@ -218,16 +218,16 @@ def plot_class_reliance(
         ("lower", "upper", SKY, 0.30, "no model exceeds"),
         ("lower_attained", "upper_attained", BLUE, 0.52, "some model attains"),
     ]
-    hover = [_limits(str(name), row) for name, row in shown.iterrows()]
-    nested_bars(figure, shown, bars, hover)
+    hover = [_limits(str(name), row) for name, row in ordered.iterrows()]
+    nested_bars(figure, ordered, bars, hover)
     if draws is not None:
-        figure.add_trace(_draws(draws[list(shown.index)]))
-    add_best(figure, shown["best"])
+        figure.add_trace(_draws(draws[list(ordered.index)]))
+    add_best(figure, ordered["best"])
     figure.update_layout(
         barmode="overlay",
         xaxis={"title": "model reliance", "zeroline": True},
-        yaxis=row_axis(short_names(shown.index)),
-        height=max(360, 150 + 24 * len(shown)),
+        yaxis=row_axis(short_names(ordered.index)),
+        height=max(360, 150 + 24 * len(ordered)),
     )
     return curator_band(figure)
 
@@ -248,11 +248,11 @@ def _reliance_finding(table: pd.DataFrame) -> str:
 
 
 def _matrix(
-    counts: Counted, cloud: pd.DataFrame, kept: np.ndarray, highlight: Sequence[int]
+    counts: Counted, cloud: pd.DataFrame, positions: np.ndarray, highlight: Sequence[int]
 ) -> go.Splom:
-    models, draws = counts.models, counts.places[kept]
-    chosen = np.isin(draws, np.asarray(highlight, dtype=int))
-    excess = np.asarray(models.excess, dtype=np.float32)[kept]
+    models, draws = counts.models, counts.places[positions]
+    selected = np.isin(draws, np.asarray(highlight, dtype=int))
+    excess = np.asarray(models.excess, dtype=np.float32)[positions]
     return go.Splom(
         name="draw",
         dimensions=[
@@ -263,10 +263,10 @@ def _matrix(
         diagonal={"visible": False},
         showupperhalf=False,
         marker={
-            "size": np.where(chosen, 10, 5),
+            "size": np.where(selected, 10, 5),
             "showscale": True,
             **loss_colours(excess, max(float(excess.max(initial=0.0)), float(models.psi))),
-            "line": edges(chosen, 2.5, 0.5),
+            "line": edges(selected, 2.5, 0.5),
         },
         text=[number(float(value)) for value in excess],
         hovertemplate="draw %{customdata}<br>%{x:.4g}, %{y:.4g}<br>excess loss %{text}"
@@ -275,13 +275,13 @@ def _matrix(
 
 
 def _draws(values: pd.DataFrame) -> go.Scatter:
-    kept, _ = subsample_points(len(values))
-    shown = values.iloc[kept].to_numpy(np.float32)
+    positions, _ = subsample_points(len(values))
+    points = values.iloc[positions].to_numpy(np.float32)
     # Vertical jitter with fixed positions, because dots on one line would hide their number.
-    apart = np.random.default_rng(0).uniform(-0.18, 0.18, shown.shape)
+    apart = np.random.default_rng(0).uniform(-0.18, 0.18, points.shape)
     return go.Scatter(
-        x=shown.T.ravel(),
-        y=(np.arange(shown.shape[1]) + apart).T.ravel(),
+        x=points.T.ravel(),
+        y=(np.arange(points.shape[1]) + apart).T.ravel(),
         mode="markers",
         name="draws",
         marker={"size": 4, "color": "white", "line": {"width": 0.8, "color": GREY}},
@@ -352,10 +352,10 @@ def plot_importance_pair(
     wide = widest(cloud)
     first, second = x or wide[0], y or wide[1]
     pair = cloud.iloc[counts.places][[first, second]]
-    kept, note = subsample_points(len(pair))
+    positions, note = subsample_points(len(pair))
     text = join_notes(counts.words, _correlation(pair), note)
     figure = new_figure(_finding(pair, first, second), text)
-    figure.add_trace(_dots(pair.iloc[kept], counts, kept, highlight))
+    figure.add_trace(_dots(pair.iloc[positions], counts, positions, highlight))
     figure.update_layout(
         xaxis={"title": f"importance of {short_name(first)}", "zeroline": True},
         yaxis={"title": f"importance of {short_name(second)}", "zeroline": True},
@@ -403,14 +403,14 @@ def _finding(pair: pd.DataFrame, first: str, second: str) -> str:
 
 
 def _dots(
-    pair: pd.DataFrame, counts: Counted, kept: np.ndarray, highlight: Sequence[int]
+    pair: pd.DataFrame, counts: Counted, positions: np.ndarray, highlight: Sequence[int]
 ) -> go.Scatter | go.Scattergl:
-    draws = counts.places[kept]
-    chosen = np.isin(draws, np.asarray(highlight, dtype=int))
-    faded = chosen.any() & ~chosen
-    excess = np.asarray(counts.models.excess, dtype=np.float32)[kept]
+    draws = counts.places[positions]
+    selected = np.isin(draws, np.asarray(highlight, dtype=int))
+    faded = selected.any() & ~selected
+    excess = np.asarray(counts.models.excess, dtype=np.float32)[positions]
     values = pair.to_numpy(np.float32)
-    many, psi = len(kept) > 1000, float(counts.models.psi)
+    many, psi = len(positions) > 1000, float(counts.models.psi)
     top = max(float(excess.max(initial=0.0)), psi if np.isfinite(psi) else 0.0)
     return (go.Scattergl if many else go.Scatter)(
         x=values[:, 0].copy(),
@@ -420,9 +420,9 @@ def _dots(
         mode="markers",
         name="draw",
         marker={
-            "size": np.where(chosen, 12, 5 if many else 8),
+            "size": np.where(selected, 12, 5 if many else 8),
             "opacity": np.where(faded, _FADED, 1.0),
-            "line": edges(chosen, 3, 0.8),
+            "line": edges(selected, 3, 0.8),
             **loss_colours(excess, top, **SHORT_BAR),
         },
         hovertemplate="draw %{customdata}<br>%{x:.4g}, %{y:.4g}<br>excess loss %{text}"
@@ -533,11 +533,11 @@ def plot_importance(
 
 def importance_figure(models: Any, found: pd.DataFrame, highlight: Sequence[int] = ()) -> go.Figure:
     """Plot the result of :func:`importances` for the models inside ψ, at least one."""
-    kept, table = counted(models), importance_ranges(found)
+    counts, table = counted(models), importance_ranges(found)
     title = _importances_finding(found.iloc[:-1])
     unit = "loss increase when shuffled"
-    figure = range_bars(table, title, unit, kept.words, found.attrs["rows"], over=kept.span)
-    ring(figure, table, found.to_numpy()[kept.highlighted(highlight)])
+    figure = range_bars(table, title, unit, counts.words, found.attrs["rows"], over=counts.span)
+    ring(figure, table, found.to_numpy()[counts.highlighted(highlight)])
     return models_band(figure, models)
 
 

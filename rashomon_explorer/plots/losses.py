@@ -53,15 +53,15 @@ def plot_losses(models: RashomonSet, *, highlight: Sequence[int] = ()) -> go.Fig
     models = need_curator(models, "plot_losses")
     excess = np.asarray(models.excess, dtype=np.float32)
     psi = float(models.psi)
-    kept, note = subsample_points(len(excess))
+    draws, note = subsample_points(len(excess))
     end = _HEADROOM * max(float(excess.max(initial=0.0)), psi)
     width = end / _BINS
     if psi > width / _MOST_BINS:  # a smaller ψ is at the edge of the figure
         width = psi / max(1, round(_BINS * psi / end))
 
     counts, _ = np.histogram(excess, np.arange(0, end + 2 * width, width))
-    chosen = selection_mask(kept, highlight)
-    figure = new_figure(_headline(models), _found(models, note, faded_words(chosen)))
+    selected = selection_mask(draws, highlight)
+    figure = new_figure(_headline(models), _found(models, note, faded_words(selected)))
     figure.add_shape(
         type="rect",
         x0=0,
@@ -83,7 +83,7 @@ def plot_losses(models: RashomonSet, *, highlight: Sequence[int] = ()) -> go.Fig
         hovertemplate="%{y} draws with excess loss %{x}<extra></extra>",
         showlegend=False,
     )
-    _add_strip(figure, excess, kept, chosen)
+    _add_strip(figure, excess, draws, selected)
     figure.add_vline(x=psi, line={"color": VERMILLION, "width": 2, "dash": "dash"})
     figure.add_annotation(
         x=psi,
@@ -130,32 +130,32 @@ def _found(models: RashomonSet, *notes: str) -> str:
     hits = f"hit rate {percent(models.hit_rate)}"
     # The guarantee is for all draws, not for a selection of them or for imported models.
     drawn = isinstance(models, RashomonSet) and models.as_drawn
-    held = ""
+    threshold_note = ""
     if drawn and models.psi != models.plan.psi:
-        drawn, held = (
+        drawn, threshold_note = (
             False,
             f"drawn for ψ = {number(models.plan.psi)}; another threshold has no privacy cost",
         )
-    promised = guaranteed(models.plan) if drawn else ""
-    return join_notes(hits, promised, held, *notes)
+    guarantee = guaranteed(models.plan) if drawn else ""
+    return join_notes(hits, guarantee, threshold_note, *notes)
 
 
-def _add_strip(figure: go.Figure, excess: np.ndarray, kept: np.ndarray, chosen: Mask) -> None:
-    height = (kept * _GOLDEN) % 1  # spreads overlapping points, identically at every redraw
-    many = len(kept) > 1000
+def _add_strip(figure: go.Figure, excess: np.ndarray, draws: np.ndarray, selected: Mask) -> None:
+    height = (draws * _GOLDEN) % 1  # spreads overlapping points, identically at every redraw
+    many = len(draws) > 1000
     figure.add_trace(
         (go.Scattergl if many else go.Scatter)(
-            x=excess[kept],
+            x=excess[draws],
             y=height.astype(np.float32),
-            customdata=kept,
+            customdata=draws,
             mode="markers",
             yaxis="y2",
             name="draw",
             marker={
                 "color": BLUE,
-                "size": np.where(chosen, 11, 4 if many else 6.5),
-                "opacity": opacities(chosen),
-                "line": {"color": PURPLE, "width": np.where(chosen, 3, 0)},
+                "size": np.where(selected, 11, 4 if many else 6.5),
+                "opacity": opacities(selected),
+                "line": {"color": PURPLE, "width": np.where(selected, 3, 0)},
             },
             hovertemplate="draw %{customdata}: excess loss %{x:.4g}<extra></extra>",
         )

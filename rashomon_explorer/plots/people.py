@@ -68,11 +68,11 @@ def multiplicity(models: RashomonSet, X: ArrayLike) -> Multiplicity:
     rows = _rows_to_read(n_rows, inside.n_draws)
     X = table.iloc[rows] if isinstance(table, pd.DataFrame) else table[rows]
     scores, best = inside.scores(X), inside.best_scores(X)
-    chosen = best.argmax(axis=-1) if best.ndim == 2 else (best > 0.5).astype(int)
+    best_labels = best.argmax(axis=-1) if best.ndim == 2 else (best > 0.5).astype(int)
     labels = likeliest(scores) if inside.task == "classification" else None
     if best.ndim == 2:
         each = np.arange(len(rows))
-        scores, best = scores[:, each, chosen], best[each, chosen]
+        scores, best = scores[:, each, best_labels], best[each, best_labels]
     ranges = viable_prediction_range(scores)
     common = {
         "n_models": inside.n_draws,
@@ -84,19 +84,19 @@ def multiplicity(models: RashomonSet, X: ArrayLike) -> Multiplicity:
         "n_classes": inside.n_classes,
         "of_labels": labels is not None and only_labels(scores),
     }
-    return Multiplicity(**common, **_shares(labels, chosen))
+    return Multiplicity(**common, **_shares(labels, best_labels))
 
 
-def _shares(labels: NDArray[np.int_] | None, chosen: NDArray[np.int_]) -> dict[str, Any]:
+def _shares(labels: NDArray[np.int_] | None, best_labels: NDArray[np.int_]) -> dict[str, Any]:
     """Shares of labels that differ from the best model's; empty for regressions."""
     nan = float("nan")
     if labels is None:
-        nobody = np.zeros(0, dtype=bool)
-        return {"ambiguous": nobody, "ambiguity": nan, "discrepancy": nan, "disagreement": nan}
+        empty = np.zeros(0, dtype=bool)
+        return {"ambiguous": empty, "ambiguity": nan, "discrepancy": nan, "disagreement": nan}
     return {
-        "ambiguous": (labels != chosen).any(axis=0),
-        "ambiguity": float(ambiguity(labels, chosen)),
-        "discrepancy": float(discrepancy(labels, chosen)),
+        "ambiguous": (labels != best_labels).any(axis=0),
+        "ambiguity": float(ambiguity(labels, best_labels)),
+        "discrepancy": float(discrepancy(labels, best_labels)),
         "disagreement": float(disagreement(labels)) if len(labels) > 1 else nan,
     }
 
@@ -182,8 +182,8 @@ def plot_people(
         If given a `ReleasedSet`, because this figure reads private rows.
     """
     models = need_curator(models, "plot_people")
-    kept = counted(models)
-    if kept.is_empty:
+    counts = counted(models)
+    if counts.is_empty:
         return empty_set_figure(_TITLE, models)
     found = multiplicity(models, X)
     split = members(found, groups)
@@ -192,9 +192,9 @@ def plot_people(
         cols=2,
         column_widths=[0.62, 0.38],
         horizontal_spacing=0.19,
-        figure=_frame(found, kept, len(split)),
+        figure=_frame(found, counts, len(split)),
     )
-    _add_band(figure, found, kept.span)
+    _add_band(figure, found, counts.span)
     _add_widths(figure, found, split[:MOST_GROUPS], "" if groups is None else group_name)
     figure.update_layout(
         xaxis={
@@ -210,7 +210,7 @@ def plot_people(
     return models_band(figure, models)
 
 
-def _frame(found: Multiplicity, kept: Counted, n_groups: int) -> go.Figure:
+def _frame(found: Multiplicity, counts: Counted, n_groups: int) -> go.Figure:
     if found.ambiguous.size:
         parts = [
             f"ambiguity {percent(found.ambiguity)}",
@@ -224,7 +224,7 @@ def _frame(found: Multiplicity, kept: Counted, n_groups: int) -> go.Figure:
         ]
     of_labels = "scores are labels" if found.of_labels else ""
     cut = f"{MOST_GROUPS} of {n_groups} groups shown, all in the table"
-    counted_as = join_notes(kept.words, of_labels, cut if n_groups > MOST_GROUPS else "")
+    counted_as = join_notes(counts.words, of_labels, cut if n_groups > MOST_GROUPS else "")
     measured = f"{' · '.join(parts)}<br>{counted_as}"
     # In a narrow card each group has one line of the legend, which grows from the bottom.
     named = min(n_groups, MOST_GROUPS) if n_groups > 1 else 0
@@ -293,14 +293,14 @@ def _add_widths(
     end = float(found.width.max(initial=0.0)) or 1.0
     edges = np.linspace(0, end, 21)
     middles = (edges[:-1] + edges[1:]) / 2
-    (whole,) = short_names([group_name])
+    (short_name,) = short_names([group_name])
     labels = short_names([name for name, _ in split])
-    for (colour, dash), label, (_, chosen) in zip(_LINES, labels, split, strict=False):
-        counts, _ = np.histogram(found.width[chosen], edges)
-        share = 100 * counts / max(1, chosen.sum())
+    for (colour, dash), label, (_, in_group) in zip(_LINES, labels, split, strict=False):
+        counts, _ = np.histogram(found.width[in_group], edges)
+        share = 100 * counts / max(1, in_group.sum())
         note = (
-            f", ambiguity {percent(float(found.ambiguous[chosen].mean()))}"
-            if found.ambiguous.size and chosen.any()
+            f", ambiguity {percent(float(found.ambiguous[in_group].mean()))}"
+            if found.ambiguous.size and in_group.any()
             else ""
         )
         alone = not group_name
@@ -311,9 +311,9 @@ def _add_widths(
             line={"shape": "hvh", "color": BLUE if alone else colour, "width": 1.8, "dash": dash},
             fill="tozeroy" if alone else None,
             fillcolor="rgba(86,180,233,0.35)" if alone else None,
-            name=label if alone else f"{whole} {label}",
+            name=label if alone else f"{short_name} {label}",
             showlegend=not alone,
-            hovertemplate=f"{label}: %{{y:.1f}}% of {chosen.sum():,} people have a "
+            hovertemplate=f"{label}: %{{y:.1f}}% of {in_group.sum():,} people have a "
             f"range near %{{x:.3f}}{note}<extra></extra>",
             row=1,
             col=2,
@@ -326,19 +326,19 @@ def people_table(
     """Tabulate the widths of prediction ranges by group."""
     found = multiplicity(models, X)
     split = members(found, groups)
-    rows = [_of_group(found, chosen) for _, chosen in split]
+    rows = [_of_group(found, in_group) for _, in_group in split]
     return pd.DataFrame(rows, index=pd.Index([name for name, _ in split], name="group"))
 
 
-def _of_group(found: Multiplicity, chosen: Mask) -> dict[str, float]:
-    width = found.width[chosen]
+def _of_group(found: Multiplicity, in_group: Mask) -> dict[str, float]:
+    width = found.width[in_group]
     row = {
-        "people": int(chosen.sum()),
+        "people": int(in_group.sum()),
         "median width": float(np.median(width)),
         "95 % width": float(np.quantile(width, 0.95)),
     }
     if found.ambiguous.size:
-        row["ambiguity"] = float(found.ambiguous[chosen].mean())
+        row["ambiguity"] = float(found.ambiguous[in_group].mean())
     return row
 
 

@@ -114,8 +114,8 @@ def flip_kinds(table: pd.DataFrame) -> pd.Series:
     if flips is None:
         return pd.Series(np.where(drawn, _KINDS[0][0], _KINDS[3][0]), table.index)
     words = [_KINDS[0][0], _KINDS[1][0], _KINDS[2][0]]
-    chosen = np.select([drawn, flips == "yes", flips == "no"], words, _KINDS[3][0])
-    return pd.Series(chosen, table.index)
+    kinds = np.select([drawn, flips == "yes", flips == "no"], words, _KINDS[3][0])
+    return pd.Series(kinds, table.index)
 
 
 def _finding(table: pd.DataFrame) -> str:
@@ -123,11 +123,13 @@ def _finding(table: pd.DataFrame) -> str:
         ends = ("exact_high", "exact_low") if "exact_low" in table else ("drawn_high", "drawn_low")
         width = float((table[ends[0]] - table[ends[1]]).median())
         return f"Half of the people have a range wider than {number(width)}"
-    shown = percent(float((table["drawn_flips"] > 0).mean())) if "drawn_flips" in table else ""
+    drawn_share = (
+        percent(float((table["drawn_flips"] > 0).mean())) if "drawn_flips" in table else ""
+    )
     if "flips" not in table:
-        return f"Some draw flips the label of {shown}"
+        return f"Some draw flips the label of {drawn_share}"
     proved = percent(float((table["flips"] == "yes").mean()))
-    drawn = f", draws {shown}" if shown else ""
+    drawn = f", draws {drawn_share}" if drawn_share else ""
     return f"Good models flip {proved}{drawn}"
 
 
@@ -146,14 +148,14 @@ def _lines(
     )
 
 
-def _people(figure: go.Figure, table: pd.DataFrame, chosen: np.ndarray, what: str) -> None:
+def _people(figure: go.Figure, table: pd.DataFrame, selected: np.ndarray, what: str) -> None:
     kinds = flip_kinds(table) if {"flips", "drawn_flips"} & set(table) else None
     hover = [_hover_text(person, row, what) for person, row in table.iterrows()]
     for name, colour, symbol in _KINDS if kinds is not None else (("person", BLUE, "circle"),):
         of_kind = np.ones(len(table), bool) if kinds is None else (kinds == name).to_numpy()
         if not of_kind.any():
             continue
-        picked = chosen[of_kind]
+        marked = selected[of_kind]
         best = table["best"].to_numpy(np.float32)[of_kind]
         figure.add_scatter(
             x=best,
@@ -164,11 +166,11 @@ def _people(figure: go.Figure, table: pd.DataFrame, chosen: np.ndarray, what: st
             marker={
                 "symbol": symbol,
                 "color": colour,
-                "size": np.where(picked, 13, 6),
-                "opacity": np.where(chosen.any() & ~picked, _FADED, 1.0),
+                "size": np.where(marked, 13, 6),
+                "opacity": np.where(selected.any() & ~marked, _FADED, 1.0),
                 "line": {
-                    "color": np.where(picked, PURPLE, colour),
-                    "width": np.where(picked, 3, 1),
+                    "color": np.where(marked, PURPLE, colour),
+                    "width": np.where(marked, 3, 1),
                 },
             },
             text=[words for words, own in zip(hover, of_kind, strict=True) if own],
@@ -237,27 +239,27 @@ def plot_person(
         If the individual does not exist.
     """
     models = need_curator(models, "plot_person")
-    kept = counted(models)
-    if kept.is_empty:
+    counts = counted(models)
+    if counts.is_empty:
         return empty_set_figure(f"Person {person}", models)
     if not 0 <= person < len(X):
         raise ValueError(f"person must be from 0 to {len(X) - 1}, got {person!r}")
     row = X.iloc[[person]] if isinstance(X, pd.DataFrame) else np.asarray(X)[[person]]
-    scores, best = np.asarray(kept.models.scores(row)), np.asarray(models.best_scores(row))
+    scores, best = np.asarray(counts.models.scores(row)), np.asarray(models.best_scores(row))
     answers, own = (scores[:, 0, -1], best[0, -1]) if scores.ndim == 3 else (scores[:, 0], best[0])
     linear = isinstance(models, RashomonSet)
     base = new_figure(
         f"Person {person}: {_vote(models, scores, best)}",
-        join_notes(_decision(models, scores), _flips(flip, models), kept.words),
+        join_notes(_decision(models, scores), _flips(flip, models), counts.words),
     )
     figure = base
     if linear:
         figure = make_subplots(
             rows=1, cols=2, column_widths=[0.42, 0.58], horizontal_spacing=0.26, figure=base
         )
-    _answers(figure, answers, float(own), exact, kept.highlighted(highlight), kept.places)
+    _answers(figure, answers, float(own), exact, counts.highlighted(highlight), counts.places)
     if linear:
-        _contributions(figure, contributions(kept.models, X, person))
+        _contributions(figure, contributions(counts.models, X, person))
     figure.update_layout(
         yaxis={"title": answer or "answer"},
         xaxis={"visible": False, "range": [-1, 1]},
@@ -318,7 +320,7 @@ def _answers(
     answers: FloatArray,
     best: float,
     exact: tuple[float, float] | None,
-    chosen: np.ndarray,
+    selected: np.ndarray,
     places: np.ndarray,
 ) -> None:
     if exact is not None:
@@ -333,7 +335,7 @@ def _answers(
         )
     # Fixed horizontal jitter, because dots on one line would hide their number.
     apart = np.random.default_rng(0).uniform(-0.55, 0.55, len(answers))
-    ringed = np.isin(np.arange(len(answers)), chosen)
+    ringed = np.isin(np.arange(len(answers)), selected)
     figure.add_scatter(
         x=apart.astype(np.float32),
         y=answers.astype(np.float32),
@@ -362,16 +364,16 @@ def _answers(
 
 
 def _contributions(figure: go.Figure, table: pd.DataFrame) -> None:
-    shown = table.head(_MOST_FEATURES).iloc[::-1]
-    rows = np.arange(len(shown))
+    figure_rows = table.head(_MOST_FEATURES).iloc[::-1]
+    rows = np.arange(len(figure_rows))
     hover = [
         f"{name}: {number(float(row['low']))} to {number(float(row['high']))}"
-        for name, row in shown.iterrows()
+        for name, row in figure_rows.iterrows()
     ]
     look = {"width": 0.45, "marker": {"color": SKY}, "name": "contribution over draws"}
-    add_bars(figure, shown["low"], shown["high"], hover, row=1, col=2, **look)
+    add_bars(figure, figure_rows["low"], figure_rows["high"], hover, row=1, col=2, **look)
     figure.add_scatter(
-        x=shown["median"].to_numpy(np.float32),
+        x=figure_rows["median"].to_numpy(np.float32),
         y=rows,
         mode="markers",
         marker={"symbol": "diamond", "size": 7, "color": GREY},
@@ -382,7 +384,7 @@ def _contributions(figure: go.Figure, table: pd.DataFrame) -> None:
     )
     figure.update_layout(
         xaxis2={"title": "contribution to the score by feature", "zeroline": True, "nticks": 5},
-        yaxis2=row_axis(short_names(shown.index, 18)),
+        yaxis2=row_axis(short_names(figure_rows.index, 18)),
     )
 
 

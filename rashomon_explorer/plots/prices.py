@@ -38,8 +38,8 @@ def guarantee_curves(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> 
     counts = sorted({*draws, planned.n_draws})
     if isinstance(planned, TreePlan):
         return pd.concat([_of_trees(planned, count) for count in counts], ignore_index=True)
-    made = _closed if _of_a_law(planned) else _one_by_one
-    return pd.concat([made(planned, count) for count in counts], ignore_index=True)
+    curve = _closed if _of_a_law(planned) else _one_by_one
+    return pd.concat([curve(planned, count) for count in counts], ignore_index=True)
 
 
 def guarantee_at(planned: Plan | TreePlan, epsilon: float, n_draws: int) -> float:
@@ -51,8 +51,8 @@ def guarantee_at(planned: Plan | TreePlan, epsilon: float, n_draws: int) -> floa
         prices = [_total(eta, n_draws, planned.ledger, planned.delta) for eta in _ETAS]
         eta = np.exp(np.interp(np.log(epsilon), np.log(prices), np.log(_ETAS)))
         return planned.hit_rate_at(float(eta))
-    promised = _at_prices(planned, [epsilon], n_draws)
-    return promised[0] if promised else np.nan
+    guarantees = _at_prices(planned, [epsilon], n_draws)
+    return guarantees[0] if guarantees else np.nan
 
 
 def draws_at(planned: Plan | TreePlan, epsilon: float, promise: float) -> int:
@@ -92,7 +92,7 @@ def plot_costs(
     """
     table = guarantee_curves(planned, draws)
     figure = new_figure(_finding(planned), _note(planned, clicked))
-    asks = "<br>click to plan it" if clicked else ""
+    hint = "<br>click to plan it" if clicked else ""
     figure.update_layout(yaxis=_axis(planned))
     counts = table["n_draws"].unique().tolist()
     alike = len(counts) > 1 and _alike([table[table["n_draws"] == count] for count in counts])
@@ -108,7 +108,7 @@ def plot_costs(
             marker={"size": 6 if own else 4, "color": BLUE},
             opacity=1.0 if own else 0.6,
             hovertext=[_row_text(planned, row) for row in curve.itertuples()],
-            hovertemplate=f"%{{hovertext}}{asks}<extra></extra>",
+            hovertemplate=f"%{{hovertext}}{hint}<extra></extra>",
         )
         last = place == len(counts) - 1
         if alike and last:
@@ -180,9 +180,9 @@ def _of_a_law(planned: Plan) -> bool:
 def _closed(planned: Plan, count: int) -> pd.DataFrame:
     """Privacy costs and hit rates of a law in closed form, by bounded range."""
     prices = np.array([_total(eta, count, planned.ledger, planned.delta) for eta in _ETAS])
-    kept = (prices >= LEAST_PRICE) & (prices <= MOST_PRICE)
-    rates = [planned.hit_rate_at(eta) for eta in np.asarray(_ETAS)[kept]]
-    return _frame(count, prices[kept], rates)
+    in_range = (prices >= LEAST_PRICE) & (prices <= MOST_PRICE)
+    rates = [planned.hit_rate_at(eta) for eta in np.asarray(_ETAS)[in_range]]
+    return _frame(count, prices[in_range], rates)
 
 
 @lru_cache(maxsize=2048)  # independent of the rows; cached for sliders
@@ -192,15 +192,15 @@ def _total(eta: float, count: int, ledger: bool, delta: float) -> float:
 
 def _of_trees(planned: TreePlan, count: int) -> pd.DataFrame:
     prices = np.geomspace(LEAST_PRICE, MOST_PRICE, _TREES_PLANNED).tolist()
-    made = [(one, plan_at_epsilon(planned, one, count)) for one in prices]
-    kept = [(epsilon, found) for epsilon, found in made if found is not None]
-    return _frame(count, [one for one, _ in kept], [_promise(found) for _, found in kept])
+    plans = [(one, plan_at_epsilon(planned, one, count)) for one in prices]
+    feasible = [(epsilon, found) for epsilon, found in plans if found is not None]
+    return _frame(count, [one for one, _ in feasible], [_promise(found) for _, found in feasible])
 
 
 def _one_by_one(planned: Plan, count: int) -> pd.DataFrame:
     prices = np.geomspace(LEAST_PRICE, MOST_PRICE, _PLANNED).tolist()
-    promises = _at_prices(planned, prices, count)
-    return _frame(count, prices if promises else [], promises)
+    guarantees = _at_prices(planned, prices, count)
+    return _frame(count, prices if guarantees else [], guarantees)
 
 
 def _at_prices(planned: Plan, prices: Sequence[float], count: int) -> list[float]:
@@ -208,8 +208,8 @@ def _at_prices(planned: Plan, prices: Sequence[float], count: int) -> list[float
     law = PublicLaw.of(planned)
     if law is None or planned.mechanism not in MECHANISMS:
         return []
-    asked = {name: getattr(planned, name) for name in ("psi", "delta", "ledger")}
-    one = Request(**{**vars(law), **asked, "epsilon": LEAST_PRICE, "n_draws": count})
+    options = {name: getattr(planned, name) for name in ("psi", "delta", "ledger")}
+    one = Request(**{**vars(law), **options, "epsilon": LEAST_PRICE, "n_draws": count})
     return _promises(planned.mechanism, one, tuple(prices))
 
 
@@ -220,8 +220,8 @@ def _promises(mechanism: str, one: Request, prices: tuple[float, ...]) -> list[f
         return [_promise(planned) for planned in plans]
 
 
-def _frame(count: int, prices: ArrayLike, promises: ArrayLike) -> pd.DataFrame:
-    columns = {"n_draws": count, "epsilon": np.asarray(prices), "promise": np.asarray(promises)}
+def _frame(count: int, prices: ArrayLike, guarantees: ArrayLike) -> pd.DataFrame:
+    columns = {"n_draws": count, "epsilon": np.asarray(prices), "promise": np.asarray(guarantees)}
     return pd.DataFrame(columns).astype({"epsilon": float, "promise": float})
 
 

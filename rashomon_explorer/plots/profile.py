@@ -109,16 +109,16 @@ def profile_figure(
     highlight: Sequence[int] = (),
 ) -> go.Figure:
     """Plot the result of :func:`profiles`."""
-    kept, (curves, band, read) = counted(models), found
+    counts, (curves, band, read) = counted(models), found
     grid = list(curves.columns)
     numbers = all(isinstance(value, int | float) for value in grid)
     name = short_name(str(feature))
-    figure = new_figure(_finding(curves, name, numbers), f"{kept.words} · {read}")
+    figure = new_figure(_finding(curves, name, numbers), f"{counts.words} · {read}")
     places = np.asarray(grid if numbers else range(len(grid)), dtype=np.float32)
     draw = _band if numbers else _ranges
-    draw(figure, band, places, kept.span)
+    draw(figure, band, places, counts.span)
     _best(figure, band, places, numbers)
-    _lines(figure, curves.to_numpy()[kept.highlighted(highlight)], places)
+    _lines(figure, curves.to_numpy()[counts.highlighted(highlight)], places)
     x: dict[str, Any] = {"title": name}
     if not numbers:
         x |= {"tickmode": "array", "tickvals": places, "ticktext": short_names(grid, 14)}

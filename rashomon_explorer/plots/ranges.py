@@ -68,8 +68,8 @@ def plot_exact_ranges(exact: pd.DataFrame, *, note: str = "") -> go.Figure:
     if missing:
         raise ValueError(f"exact must have the columns of measures.exact_ranges, lacks {missing}")
     width = (exact["high_outer"] - exact["low_outer"]).to_numpy()
-    shown = exact.iloc[np.argsort(-width, kind="stable")[:MOST_FEATURES][::-1]]
-    cut = f"{MOST_FEATURES} widest of {len(exact)}" if len(shown) < len(exact) else ""
+    figure_rows = exact.iloc[np.argsort(-width, kind="stable")[:MOST_FEATURES][::-1]]
+    cut = f"{MOST_FEATURES} widest of {len(exact)}" if len(figure_rows) < len(exact) else ""
     figure = new_figure(
         _either_sign(exact),
         join_notes(cut, "exact, no draws", note),
@@ -77,16 +77,16 @@ def plot_exact_ranges(exact: pd.DataFrame, *, note: str = "") -> go.Figure:
     hover = [
         f"<b>{escape(str(name))}</b><br>exact: {number(row['low_outer'])} to "
         f"{number(row['high_outer'])}<br>best: {number(row['best'])}"
-        for name, row in shown.iterrows()
+        for name, row in figure_rows.iterrows()
     ]
     bars = [
         ("low_outer", "high_outer", SKY, 0.34, "proved outer bound"),
         ("low", "high", BLUE, 0.22, "reached by a model of the set"),
     ]
-    nested_bars(figure, shown, bars, hover)
+    nested_bars(figure, figure_rows, bars, hover)
     figure.add_scatter(
-        x=shown["best"].to_numpy(np.float32),
-        y=np.arange(len(shown)),
+        x=figure_rows["best"].to_numpy(np.float32),
+        y=np.arange(len(figure_rows)),
         mode="markers",
         name="best model",
         marker={"symbol": "x", "size": 9, "color": BEST_MODEL},
@@ -95,8 +95,8 @@ def plot_exact_ranges(exact: pd.DataFrame, *, note: str = "") -> go.Figure:
     figure.update_layout(
         barmode="overlay",
         xaxis={"title": "coefficient", "zeroline": True, "zerolinewidth": 1.5},
-        yaxis=row_axis(short_names(shown.index)),
-        height=max(360, 150 + 24 * len(shown)),
+        yaxis=row_axis(short_names(figure_rows.index)),
+        height=max(360, 150 + 24 * len(figure_rows)),
     )
     return curator_band(figure)
 
@@ -157,16 +157,16 @@ def plot_ranges(
         table = draws_in_range(drawn, exact, inside=inside)
     width = (table["exact_high"] - table["exact_low"]).to_numpy()
     order = np.argsort(-width, kind="stable")[:MOST_FEATURES][::-1]
-    shown, kept = table.iloc[order], exact.iloc[order]
+    ordered, limits = table.iloc[order], exact.iloc[order]
     signed = values is None and {"low", "high"} <= set(exact)
     title = _either_sign(exact) if signed else "Exact ranges and ranges over draws"
     figure = new_figure(title, _note(table, inside))
-    _bars(figure, shown)
-    chosen = selection_mask(np.flatnonzero(inside), highlight)
-    _dots(figure, drawn[inside][:, order], faded=bool(chosen.any()))
-    _add_selected(figure, drawn[inside][chosen][:, order])
-    add_best(figure, kept["best"])
-    _axes(figure, shown, unit)
+    _bars(figure, ordered)
+    selected = selection_mask(np.flatnonzero(inside), highlight)
+    _dots(figure, drawn[inside][:, order], faded=bool(selected.any()))
+    _add_selected(figure, drawn[inside][selected][:, order])
+    add_best(figure, limits["best"])
+    _axes(figure, ordered, unit)
     return models_band(figure, models)
 
 

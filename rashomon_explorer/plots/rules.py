@@ -104,12 +104,12 @@ def plot_rules(
     """
     trie, losses = _trie(models), _losses(models)
     known = {path: place for path, place in trie.items() if path}
-    seen = {
+    matches = {
         path for path in known if _is_highlighted(path, known[path], trie, search, set(highlight))
     }
-    shown = f"; {plural(len(seen), 'place')} with “{escape(search)}”" if search else ""
+    match_text = f"; {plural(len(matches), 'place')} with “{escape(search)}”" if search else ""
     rules = sum(bool(place.ending) for place in trie.values())
-    note = f"{plural(rules, 'rule')} of {plural(models.n_draws, 'tree')}{shown}"
+    note = f"{plural(rules, 'rule')} of {plural(models.n_draws, 'tree')}{match_text}"
     figure = new_figure(_TITLE, f"{note}; first question inside", height=520)
     paths = sorted(known, key=lambda path: (len(path), -len(known[path].through), path))
     figure.add_sunburst(
@@ -120,7 +120,7 @@ def plot_rules(
         branchvalues="remainder",
         hovertext=["", *(_hover(path, known[path], losses) for path in paths)],
         hovertemplate="%{hovertext}<extra></extra>",
-        marker=_marker(paths, known, seen, losses),
+        marker=_marker(paths, known, matches, losses),
         maxdepth=5,
         insidetextorientation="radial",
         sort=False,

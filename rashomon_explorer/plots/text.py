@@ -118,18 +118,18 @@ def short_name(name: str) -> str:
 
 def short_names(names: Iterable[object], longest: int = _LONGEST_NAME) -> list[str]:
     """Shorten long names so that distinct names stay distinct."""
-    whole = [str(name) for name in names]
-    ended = [_ended(name, longest) for name in whole]
-    halved = [_halved(name, longest) for name in whole]
-    shown = [
+    full_names = [str(name) for name in names]
+    ended = [_ended(name, longest) for name in full_names]
+    halved = [_halved(name, longest) for name in full_names]
+    short = [
         end
-        if _is_one(end, whole, ended)
+        if _is_one(end, full_names, ended)
         else half
-        if _is_one(half, whole, halved)
+        if _is_one(half, full_names, halved)
         else f"{place}. {end}"
         for place, (end, half) in enumerate(zip(ended, halved, strict=True), start=1)
     ]
-    return [escape(name, quote=False) for name in shown]
+    return [escape(name, quote=False) for name in short]
 
 
 def _is_one(cut: str, names: list[str], cuts: list[str]) -> bool:
@@ -182,8 +182,8 @@ def counted(models: Any) -> Counted:
         return Counted(models, every, words, everything)
     places = every[np.asarray(models.losses <= models.least + models.psi)]
     if models.complete:
-        whole = f"of the whole set: {plural(len(places), noun)}"
-        return Counted(models.inside(), places, whole, "the whole set")
+        text = f"of the whole set: {plural(len(places), noun)}"
+        return Counted(models.inside(), places, text, "the whole set")
     if len(places) == models.n_draws:
         return Counted(models, places, f"of {plural(models.n_draws, noun)}, all inside", everything)
     words = (
@@ -211,10 +211,10 @@ def of_all_draws(released: ReleasedSet) -> str:
     if not released.as_drawn:
         return f"of {plural(released.n_draws, 'selected draw')}, inside ψ or not"
     if has_hit_rate(released.plan):
-        promised = f"guaranteed hit rate {guaranteed_hits(released.plan)}"
+        guarantee = f"guaranteed hit rate {guaranteed_hits(released.plan)}"
     else:
-        promised = guaranteed(released.plan)
-    return f"of all {plural(released.n_draws, 'draw')} ({promised})"
+        guarantee = guaranteed(released.plan)
+    return f"of all {plural(released.n_draws, 'draw')} ({guarantee})"
 
 
 def empty_set_message(models: Any) -> str:
@@ -316,8 +316,8 @@ def models_band(figure: go.Figure, models: Any) -> go.Figure:
 def weak_guarantee_note(models: Any) -> str:
     """Short warning about a weak guarantee; empty if the guarantee is not weak."""
     planned = models if isinstance(models, Plan | TreePlan) else getattr(models, "plan", None)
-    chosen = planned is not models and not getattr(models, "as_drawn", True)
-    if not isinstance(planned, Plan | TreePlan) or chosen or not weak_guarantee_reason(planned):
+    filtered = planned is not models and not getattr(models, "as_drawn", True)
+    if not isinstance(planned, Plan | TreePlan) or filtered or not weak_guarantee_reason(planned):
         return ""
     if has_hit_rate(planned):
         return f"guaranteed hit rate ≥ {hit_rate_text(planned.hit_rate_bound)}: weak guarantee"
@@ -335,8 +335,8 @@ def selection_mask(kept: np.ndarray, highlight: Sequence[int]) -> Mask:
 
 def opacities(chosen: Mask) -> FloatArray:
     """Opacity of every dot: all are opaque if none is selected."""
-    seen = chosen | (not chosen.any())
-    return np.where(seen, SEEN, FADED)
+    opaque = chosen | (not chosen.any())
+    return np.where(opaque, SEEN, FADED)
 
 
 def edges(chosen: Mask, picked: float, resting: float) -> dict[str, Any]:
@@ -352,8 +352,12 @@ def edges(chosen: Mask, picked: float, resting: float) -> dict[str, Any]:
 
 def faded_words(chosen: Mask) -> str:
     """Return the number of faded dots as text; empty if none is selected."""
-    picked = int(chosen.sum())
-    return f"{plural(picked, 'model')} selected, {len(chosen) - picked:,} faded" if picked else ""
+    n_selected = int(chosen.sum())
+    return (
+        f"{plural(n_selected, 'model')} selected, {len(chosen) - n_selected:,} faded"
+        if n_selected
+        else ""
+    )
 
 
 _ROUNDED: dict[str, Callable[[float], float]] = {
@@ -364,11 +368,11 @@ _ROUNDED: dict[str, Callable[[float], float]] = {
 
 def rounded_bounds(frame: pd.DataFrame) -> pd.DataFrame:
     """Round the bounds of a table to four digits, so that they stay true."""
-    shown = frame.copy()
+    rounded = frame.copy()
     for name, side in frame.attrs.get("rounding", {}).items():
         if name == frame.index.name:
-            shown.index = pd.Index(frame.index.map(_ROUNDED[side]), name=name)
+            rounded.index = pd.Index(frame.index.map(_ROUNDED[side]), name=name)
         else:
             # By position, because the labels of the index may have changed.
-            shown[name] = frame[name].map(_ROUNDED[side]).to_numpy()
-    return shown
+            rounded[name] = frame[name].map(_ROUNDED[side]).to_numpy()
+    return rounded

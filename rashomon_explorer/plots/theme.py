@@ -171,8 +171,10 @@ def _wrapped(line: str) -> str:
     fewest = len(_broken(line, _PHONE))
     widths = range(-(-_visible_length(line) // fewest), _PHONE + 1)
     evenly = (_broken(line, width) for width in widths)
-    whole = _broken(line, _PHONE)  # for a word that is wider than a phone
-    return "<br>".join(next((made for made in evenly if len(made) == fewest), whole))
+    fallback = _broken(line, _PHONE)  # for a word that is wider than a phone
+    return "<br>".join(
+        next((candidate for candidate in evenly if len(candidate) == fewest), fallback)
+    )
 
 
 def _broken(line: str, width: int) -> list[str]:

@@ -37,12 +37,12 @@ def plot_tree_sizes(sizes: pd.DataFrame, psi: float) -> go.Figure:
         "enumerated, not sampled; by leaves",
     )
     for place, (leaves, row) in enumerate(sizes.iterrows()):
-        shown = np.array([float(count) if count else np.nan for count in row])
-        if np.isnan(shown).all():
+        counts = np.array([float(count) if count else np.nan for count in row])
+        if np.isnan(counts).all():
             continue
         figure.add_scatter(
             x=sizes.columns.to_numpy(dtype=float),
-            y=shown,
+            y=counts,
             name=f"{leaves}",
             line={"shape": "hv", "color": CATEGORIES[place % len(CATEGORIES)]},
             hovertemplate=f"{leaves} leaves, ψ = %{{x:.4g}}: %{{y:,.0f}} trees<extra></extra>",
@@ -98,21 +98,23 @@ def plot_tree_flips(flips: pd.Series, psi: float, people: tuple[int, ...] = ()) 
 def plot_tree_questions(table: pd.DataFrame, psi: float) -> go.Figure:
     """Plot the least excess loss of trees with and without each question."""
     needed = int((table["psi_avoiding"] > psi).sum())
-    kept = table.sort_values(["psi_avoiding", "psi_using"], ascending=[False, True], kind="stable")
-    shown = kept.iloc[:_MOST][::-1]
+    ordered = table.sort_values(
+        ["psi_avoiding", "psi_using"], ascending=[False, True], kind="stable"
+    )
+    figure_rows = ordered.iloc[:_MOST][::-1]
     cut = f"{_MOST} shown, the least important omitted · " if len(table) > _MOST else ""
     figure = new_figure(
         f"Every tree within ψ = {number(psi)} asks {needed} of {plural(len(table), 'question')}",
         f"{cut}exact",
-        height=max(360, 150 + 22 * len(shown)),
+        height=max(360, 150 + 22 * len(figure_rows)),
     )
-    names = [escape(str(name)) for name in shown.index]
+    names = [escape(str(name)) for name in figure_rows.index]
     for column, name, colour, symbol in (
         ("psi_using", "the best tree that asks it", BLUE, "circle"),
         ("psi_avoiding", "the best tree that does not", ORANGE, "diamond"),
     ):
         figure.add_scatter(
-            x=shown[column].where(np.isfinite(shown[column])).to_numpy(np.float32),
+            x=figure_rows[column].where(np.isfinite(figure_rows[column])).to_numpy(np.float32),
             y=names,
             mode="markers",
             name=name,

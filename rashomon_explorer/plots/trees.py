@@ -73,18 +73,18 @@ def plot_trees(
     'Trees, one by one'
     """
     trees = need_trees(models)
-    chosen = _draws_to_show(models, draws)
-    widest = max((_size(trees.trees[draw])[0] for draw in chosen), default=1)
+    selected = _draws_to_show(models, draws)
+    widest = max((_size(trees.trees[draw])[0] for draw in selected), default=1)
     most = (3 if widest <= _WIDE else 2) if columns is None else columns
-    columns = min(most, max(1, len(chosen)))
-    rows = max(1, math.ceil(len(chosen) / columns))
+    columns = min(most, max(1, len(selected)))
+    rows = max(1, math.ceil(len(selected) / columns))
     figure = new_figure(
         _TITLE,
-        f"{len(chosen)} of {plural(models.n_draws, 'tree')}; yes to the left, no to the right",
+        f"{len(selected)} of {plural(models.n_draws, 'tree')}; yes to the left, no to the right",
         height=150 + 230 * rows,
     )
     drawing = _Drawing(len(models.classes))
-    for place, draw in enumerate(chosen):
+    for place, draw in enumerate(selected):
         corner = place % columns, -(place // columns)
         drawing.tree(trees.trees[draw], trees.feature_names, models.classes, corner)
         figure.add_annotation(
@@ -104,10 +104,10 @@ def plot_trees(
 
 def need_trees(models: object) -> DecisionTrees:
     """Return the trees of a set; raise a ValueError if there are none."""
-    held = getattr(models, "models", None)
-    if not isinstance(held, DecisionTrees):
+    trees = getattr(models, "models", None)
+    if not isinstance(trees, DecisionTrees):
         raise TypeError(f"a set of decision trees is needed, got {type(models).__name__}")
-    return held
+    return trees
 
 
 def short_question(words: str, most: int) -> str:
@@ -124,10 +124,10 @@ def trees_band(figure: go.Figure, models: PredictorSet | ReleasedTrees) -> go.Fi
     if not isinstance(models, ReleasedTrees):
         return models_band(figure, models)
     delta = models.guarantee.requested[1] if models.guarantee.requested else 1e-6
-    paid = cost_text(models.guarantee.epsilon(delta), delta)
+    cost = cost_text(models.guarantee.epsilon(delta), delta)
     seed = " · known seed: not private" if models.guarantee.reproducible else ""
     doubt = weak_guarantee_note(models)
-    note = f"released at {paid}{seed}"
+    note = f"released at {cost}{seed}"
     return add_band(figure, "release", f"{note}<br>{doubt}" if doubt else note)
 
 
@@ -137,12 +137,12 @@ def _draws_to_show(models: Any, draws: Sequence[int] | None) -> list[int]:
         if isinstance(models, PredictorSet) and not math.isnan(models.least):
             order.sort(key=lambda draw: (models.losses[draw], draw))
         return order[:MOST_TREES]
-    chosen = [int(draw) for draw in draws]
-    if len(chosen) > MOST_TREES or any(not 0 <= draw < models.n_draws for draw in chosen):
+    selected = [int(draw) for draw in draws]
+    if len(selected) > MOST_TREES or any(not 0 <= draw < models.n_draws for draw in selected):
         raise ValueError(
-            f"draws must be at most {MOST_TREES} of 0 to {models.n_draws - 1}, got {chosen}"
+            f"draws must be at most {MOST_TREES} of 0 to {models.n_draws - 1}, got {selected}"
         )
-    return chosen
+    return selected
 
 
 def _heading(models: Any, draw: int) -> str:
@@ -179,15 +179,15 @@ class _Drawing:
                 note = f"{path or 'always'}: {escape(str(classes[node.prediction]))}"
                 self.leaves.append((x, y, node.prediction, note))
                 return x, y
-            asked = as_question(node.feature, names, node.relation, node.reference)
-            words = escape(asked)
+            question = as_question(node.feature, names, node.relation, node.reference)
+            words = escape(question)
             yes = lay(node.if_true, depth + 1, f"{path}{words}: yes<br>")
             no = lay(node.if_false, depth + 1, f"{path}{words}: no<br>")
             x = (yes[0] + no[0]) / 2
             for end in (yes, no):
                 self.lines[0].extend([x, end[0], None])
                 self.lines[1].extend([y, end[1], None])
-            self.questions.append((x, y, _in_two_lines(asked), words))
+            self.questions.append((x, y, _in_two_lines(question), words))
             return x, y
 
         lay(tree, 0, "")
@@ -230,10 +230,10 @@ class _Drawing:
         )
 
 
-def _in_two_lines(asked: str) -> str:
+def _in_two_lines(question: str) -> str:
     """Break a question before its reference value; long names are cut."""
-    name, sign, against = asked.rpartition(" > ")
-    parts = [name, f"> {against}"] if sign else [*asked.split("=", 1)]
+    name, sign, against = question.rpartition(" > ")
+    parts = [name, f"> {against}"] if sign else [*question.split("=", 1)]
     if not sign and len(parts) > 1:
         parts[1] = f"= {parts[1]}"
     cut = [one if len(one) <= _WORD else f"{one[: _WORD - 1]}…" for one in parts]
@@ -256,15 +256,15 @@ _CONFIDENCE = 0.95
 def tree_use_table(models: PredictorSet | ReleasedTrees) -> pd.DataFrame:
     """Tabulate the number of trees that ask each question, and that ask it first."""
     trees = need_trees(models)
-    asked: dict[str, set[int]] = {}
+    by_question: dict[str, set[int]] = {}
     first: dict[str, int] = {}
     for draw, tree in enumerate(trees.trees):
         for split in _splits(tree):
-            asked.setdefault(_words(split, trees.feature_names), set()).add(draw)
+            by_question.setdefault(_words(split, trees.feature_names), set()).add(draw)
         if isinstance(tree, Split):
             words = _words(tree, trees.feature_names)
             first[words] = first.get(words, 0) + 1
-    counts = {words: len(draws) for words, draws in asked.items()}
+    counts = {words: len(draws) for words, draws in by_question.items()}
     table = pd.DataFrame(
         {
             "trees": pd.Series(counts, dtype=int),
@@ -305,31 +305,34 @@ def plot_tree_use(models: PredictorSet | ReleasedTrees) -> go.Figure:
     '100% of the trees ask “x0”'
     """
     table = tree_use_table(models)
-    shown = table.iloc[:_MOST].iloc[::-1]
+    figure_rows = table.iloc[:_MOST].iloc[::-1]
     cut = f"{_MOST} most asked of {len(table)} questions" if len(table) > _MOST else ""
     drawn = plural(models.n_draws, "tree")
     note = join_notes(drawn, "dark: asked first", cut)
-    figure = new_figure(_title(table), note, height=max(300, 150 + 24 * len(shown)))
-    first = (shown["first"] / max(1, models.n_draws)).to_numpy()
-    places = list(range(len(shown)))
+    figure = new_figure(_title(table), note, height=max(300, 150 + 24 * len(figure_rows)))
+    first = (figure_rows["first"] / max(1, models.n_draws)).to_numpy()
+    places = list(range(len(figure_rows)))
     hover = [
         f"<b>{escape(str(words))}</b><br>asked by {plural(int(row['trees']), 'tree')}, first by "
         f"{int(row['first'])}"
-        for words, row in shown.iterrows()
+        for words, row in figure_rows.iterrows()
     ]
-    for values, colour, name in ((shown["share"].to_numpy(), SKY, "asked"), (first, BLUE, "first")):
+    for values, colour, name in (
+        (figure_rows["share"].to_numpy(), SKY, "asked"),
+        (first, BLUE, "first"),
+    ):
         look = {"width": 0.6, "marker": {"color": colour}, "name": name}
         add_bars(figure, np.zeros(len(values)), values, hover, **look)
-    if "low" in shown:
-        share = shown["share"]
+    if "low" in figure_rows:
+        share = figure_rows["share"]
         figure.add_scatter(
             x=share.to_numpy(),
             y=places,
             mode="markers",
             marker={"size": 4, "color": GREY},
             error_x={
-                "array": (shown["high"] - share).to_numpy(),
-                "arrayminus": (share - shown["low"]).to_numpy(),
+                "array": (figure_rows["high"] - share).to_numpy(),
+                "arrayminus": (share - figure_rows["low"]).to_numpy(),
                 "color": GREY,
                 "thickness": 1.4,
                 "width": 3,
@@ -340,7 +343,9 @@ def plot_tree_use(models: PredictorSet | ReleasedTrees) -> go.Figure:
     figure.update_layout(
         barmode="overlay",
         xaxis={"title": "share of the trees", "tickformat": ".0%", "range": [0, 1.02]},
-        yaxis=row_axis([escape(short_question(str(words), _LETTERS)) for words in shown.index]),
+        yaxis=row_axis(
+            [escape(short_question(str(words), _LETTERS)) for words in figure_rows.index]
+        ),
     )
     return trees_band(figure, models)
 

@@ -206,10 +206,10 @@ def monte_carlo(
     half = n_runs // 2
     score = statistic or learnt_statistic(outputs[0][:half], outputs[1][:half])
     scores = [_scores(score, each) for each in outputs]
-    picked = _select_events(scores[0][:half], scores[1][:half], claim, delta, 1 - confidence)
-    failure = (1 - confidence) / (2 * len(picked))
+    selected = _select_events(scores[0][:half], scores[1][:half], claim, delta, 1 - confidence)
+    failure = (1 - confidence) / (2 * len(selected))
     rest = scores[0][half:], scores[1][half:]
-    events = tuple(_counted(level, above, *rest, failure) for level, above in picked)
+    events = tuple(_counted(level, above, *rest, failure) for level, above in selected)
     return MonteCarloAudit(events, delta, confidence, n_runs, claim)
 
 

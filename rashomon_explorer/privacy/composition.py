@@ -391,8 +391,8 @@ def composition_report(
     parts, tried = list(parts), _select_methods(methods)
     lost = math.fsum(part.approximate_epsilon for part in parts)
     rest = delta - math.fsum(part.approximate_delta for part in parts)
-    whole = [replace(part, approximate_epsilon=0.0, approximate_delta=0.0) for part in parts]
-    sums = [_sum(method, whole, rest, lost, adaptive) for method in tried]
+    pure_parts = [replace(part, approximate_epsilon=0.0, approximate_delta=0.0) for part in parts]
+    sums = [_sum(method, pure_parts, rest, lost, adaptive) for method in tried]
     return tuple(sorted(sums, key=lambda row: (not row.applies, row.epsilon)))
 
 
@@ -483,8 +483,8 @@ def _composed_orders(parts: list[Guarantee]) -> tuple[tuple[float, float], ...]:
     if not known:
         return ()
     # The (ε, δ) parts are counted separately.
-    whole = [replace(part, approximate_epsilon=0.0, approximate_delta=0.0) for part in parts]
-    sums = [(order, math.fsum(part.renyi(order) for part in whole)) for order in known]
+    pure_parts = [replace(part, approximate_epsilon=0.0, approximate_delta=0.0) for part in parts]
+    sums = [(order, math.fsum(part.renyi(order) for part in pure_parts)) for order in known]
     return tuple((order, total) for order, total in sums if math.isfinite(total))
 
 

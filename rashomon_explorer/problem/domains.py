@@ -216,20 +216,20 @@ class Intersection:
     def uniform(self, p: int, size: int, rng: np.random.Generator) -> FloatArray:
         """Independent models (p, size) by rejection from the smaller of the two."""
         small, large = sorted((self.body, self.ball), key=lambda part: part.log_volume_bound(p))
-        kept: list[FloatArray] = [np.empty((p, 0))]
+        accepted: list[FloatArray] = [np.empty((p, 0))]
         missed, found = 0, 0
         while found < size:
             theta = small.uniform(p, _CHUNK, rng)
             theta = theta[:, large.contains(theta)]
             found += theta.shape[1]
-            kept.append(theta)
+            accepted.append(theta)
             missed = 0 if theta.shape[1] else missed + _CHUNK
             if missed >= _MOST_REFUSED:
                 raise SamplerError(
                     f"none of {missed:,} uniform draws from {small} lies in {large} for p={p}: "
                     "use only one of the two, or a Markov chain on the intersection"
                 )
-        return np.hstack(kept)[:, :size]
+        return np.hstack(accepted)[:, :size]
 
     def _pulled(self, theta: FloatArray, longest: FloatArray) -> FloatArray:
         """P(c·θ) for the largest c ≤ longest (K,) that keeps it in the ball."""

@@ -101,12 +101,12 @@ class Place:
 def step_towards(objective: MinimisedObjective, place: Place, target: FloatArray) -> Place:
     """Step towards ``target``, halved until the objective falls; unchanged if it never does."""
     move = target - place.theta
-    promise = float(place.gradient @ move)
+    slope = float(place.gradient @ move)
     step = 1.0
     for _ in range(40):
         new = Place.of(objective, target if step == 1.0 else place.theta + step * move)
         # Near the minimum the decrease is below rounding: accept steps without a visible increase.
-        allowed = 1e-4 * step * promise + 4e-16 * max(1.0, math.fabs(place.value))
+        allowed = 1e-4 * step * slope + 4e-16 * max(1.0, math.fabs(place.value))
         if new.value <= place.value + allowed:
             return place if np.array_equal(new.theta, place.theta) else new
         step /= 2

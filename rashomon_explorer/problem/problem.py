@@ -239,7 +239,7 @@ class Problem(ReprMixin):
 
 def add_intercept(rows: FloatArray) -> FloatArray:
     """Rows with a constant 1 as the last column."""
-    whole = np.empty((len(rows), rows.shape[1] + 1))
-    whole[:, :-1] = rows
-    whole[:, -1] = 1.0
-    return whole
+    design = np.empty((len(rows), rows.shape[1] + 1))
+    design[:, :-1] = rows
+    design[:, -1] = 1.0
+    return design

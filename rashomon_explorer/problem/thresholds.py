@@ -120,9 +120,9 @@ class SmoothThreshold:
 
     def energy(self, beyond: FloatArray) -> FloatArray:
         """Value at losses beyond the edge."""
-        outside = np.maximum(beyond, 0.0)
-        inner = np.minimum(outside, self.width)
-        return inner**2 / (2 * self.width) + (outside - inner)
+        excess = np.maximum(beyond, 0.0)
+        inner = np.minimum(excess, self.width)
+        return inner**2 / (2 * self.width) + (excess - inner)
 
     def slope(self, beyond: FloatArray) -> FloatArray:
         """min(max(v, 0)/s, 1)."""

@@ -171,8 +171,8 @@ def _by_name(
     return [float(by_name[name]) for name in names]
 
 
-def _share(part: float, whole: float) -> float:
-    return part / whole if whole else 0.0
+def _share(part: float, total: float) -> float:
+    return part / total if total else 0.0
 
 
 _LEAST_SHARE = 2.0**-40  # relative to the largest term; means in doubles are right to about 2⁻⁵⁰

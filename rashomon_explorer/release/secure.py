@@ -114,9 +114,9 @@ class SecureNoise(ABC):
     @cached_property
     def _mechanism(self) -> tuple[float, Any]:
         drawn = self.scale * (1 + self.rounding * self.cell / self.sensitivity) * _ULPS
-        while (made := self._noise_at(drawn)).map(float(self.sensitivity)) > self.noise_cost:
+        while (mechanism := self._noise_at(drawn)).map(float(self.sensitivity)) > self.noise_cost:
             drawn *= _ULPS
-        return drawn, made
+        return drawn, mechanism
 
     def _noise_at(self, scale: float) -> Any:
         domains, metrics, measurements = map(_opendp, ("domains", "metrics", "measurements"))

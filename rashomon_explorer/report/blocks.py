@@ -197,15 +197,15 @@ class Plot(Block):
         return Markup(figure_json(self.figure))
 
 
-def registered_figures(given: Any, section: str) -> list[Plot]:
+def registered_figures(material: Any, section: str) -> list[Plot]:
     """Figures that were registered for a section, with the rows and groups that they need."""
-    curator = isinstance(given, Curator)
+    curator = isinstance(material, Curator)
     edition = "curator" if curator else "release"
-    given = given.people if curator else given
+    material = material.people if curator else material
     inputs = {"rows": "X", "targets": "y", "groups": "groups"}
-    there = {need for need, name in inputs.items() if getattr(given, name, None) is not None}
+    there = {need for need, name in inputs.items() if getattr(material, name, None) is not None}
     return [
-        figure(given, spec.name)
+        figure(material, spec.name)
         for spec in FIGURES.values()
         if spec.section == section
         and edition in spec.audience
@@ -213,17 +213,17 @@ def registered_figures(given: Any, section: str) -> list[Plot]:
     ]
 
 
-def figure(given: Any, name: str, note: str = "", **arguments: Any) -> Plot:
+def figure(material: Any, name: str, note: str = "", **arguments: Any) -> Plot:
     """Figure of the registry with the table of its numbers.
 
     A curator's material has models, rows, targets and groups; that of a release has models only.
     """
     spec = FIGURES[name]
-    known = {"models": given.models, "released": given.models, "given": given.models}
+    known = {"models": material.models, "released": material.models, "given": material.models}
     plot = spec.plot
-    if isinstance(given, Curator):
-        known |= {"X": given.X, "groups": given.groups}
-        known |= {"y": given.y} if "targets" in spec.needs else {}  # y may name an axis
+    if isinstance(material, Curator):
+        known |= {"X": material.X, "groups": material.groups}
+        known |= {"y": material.y} if "targets" in spec.needs else {}  # y may name an axis
     elif "release" not in spec.audience:
         raise AssertionError(f"{name} is a curator figure and cannot be part of a release")
     else:

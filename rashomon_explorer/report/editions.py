@@ -68,7 +68,7 @@ class Page:
 
     def write(self, sections: Sequence[Section], material: Any) -> str:
         """Render all sections and return the document."""
-        made: list[tuple[Section, list[Markup]]] = []
+        rendered: list[tuple[Section, list[Markup]]] = []
         left_out: dict[str, str] = {}
         suited = [one for one in sections if one.suits(getattr(material, "models", None))]
         for section in progress(suited, "report"):
@@ -77,8 +77,8 @@ class Page:
             except Skip as error:
                 left_out[section.title] = str(error)
             else:
-                made.append((section, self._written(section, blocks)))
-        return self._document(made, left_out)
+                rendered.append((section, self._written(section, blocks)))
+        return self._document(rendered, left_out)
 
     def _written(self, section: Section, blocks: Iterable[Block]) -> list[Markup]:
         inside = []
@@ -97,7 +97,7 @@ class Page:
             raise AssertionError(f"a figure of {section.key} has no curator band")
 
     def _document(
-        self, made: Sequence[tuple[Section, list[Markup]]], left_out: dict[str, str]
+        self, rendered: Sequence[tuple[Section, list[Markup]]], left_out: dict[str, str]
     ) -> str:
         scripts = [get_plotlyjs(), _shipped("report.js")] if self.interactive else []
         return render_page(
@@ -105,7 +105,7 @@ class Page:
             edition=self.edition,
             banner=BANNERS[self.edition],
             badges=BADGES,
-            sections=made,
+            sections=rendered,
             left_out=left_out,
             policy=Markup(_policy(scripts)),
             style=Markup(_shipped("report.css")),

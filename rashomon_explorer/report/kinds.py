@@ -44,19 +44,19 @@ class ModelKind:
     arithmetic = "Proved for real numbers."
     """Note on rounding in the guarantee."""
 
-    def columns(self, given: Release) -> list[Block]:
+    def columns(self, material: Release) -> list[Block]:
         """Describe the public facts about the data."""
         return []
 
-    def rows(self, given: Curator) -> Rows:
+    def rows(self, material: Curator) -> Rows:
         """List facts about the rows of the fit, for the curator."""
         return []
 
-    def reference(self, given: Curator) -> Any:
+    def reference(self, material: Curator) -> Any:
         """Draw models uniformly from the set if that is cheap and needed; else return None."""
         return None
 
-    def settings(self, given: PublicMaterial, models: Any) -> Rows:
+    def settings(self, material: PublicMaterial, models: Any) -> Rows:
         """List public settings of the draws."""
         return []
 
@@ -64,11 +64,11 @@ class ModelKind:
         """Describe the mechanism of the draws and the cost of one draw."""
         return []
 
-    def guarantees(self, given: PublicMaterial, models: Any) -> list[Block]:
+    def guarantees(self, material: PublicMaterial, models: Any) -> list[Block]:
         """List the proved guarantees of the draws."""
         return []
 
-    def estimator(self, given: PublicMaterial, models: Any, mechanism: str) -> list[str]:
+    def estimator(self, material: PublicMaterial, models: Any, mechanism: str) -> list[str]:
         """Return Python lines that make draws with the same settings."""
         return ["# these models were imported: see rashomon_explorer.sets"]
 
@@ -105,9 +105,9 @@ class Linear(ModelKind):
         "lists what floating point and timing leave unprotected."
     )
 
-    def columns(self, given: Release) -> list[Block]:
+    def columns(self, material: Release) -> list[Block]:
         """Describe rows, features with their bounds, and the norm for clipping."""
-        models: Any = given.models
+        models: Any = material.models
         names = models.feature_names[:-1]
         shortened = "declared, independent of the rows"
         facts = [
@@ -119,14 +119,14 @@ class Linear(ModelKind):
             facts.append(("Classes", ", ".join(models.class_names), "public"))
         else:
             low, high = models.target_bounds
-            held = f"{number(low)} to {number(high)}"
-            facts.append(("Targets are clipped to", held, "declared"))
-        table = Table(declared(names, given.bounds), "Features and their declared bounds")
+            bounds = f"{number(low)} to {number(high)}"
+            facts.append(("Targets are clipped to", bounds, "declared"))
+        table = Table(declared(names, material.bounds), "Features and their declared bounds")
         return [Facts(facts), table]
 
-    def rows(self, given: Curator) -> Rows:
+    def rows(self, material: Curator) -> Rows:
         """List the number of rows of the plan, and the share of clipped rows."""
-        models: Any = given.models
+        models: Any = material.models
         drawn = "used for the draws; public"
         norm = f"to the declared norm {number(models.row_norm)}"
         return [
@@ -134,7 +134,7 @@ class Linear(ModelKind):
             ("Clipped rows", percent(models.clipped_share), norm),
         ]
 
-    def settings(self, given: PublicMaterial, models: Any) -> Rows:
+    def settings(self, material: PublicMaterial, models: Any) -> Rows:
         """List loss, threshold, temperature and domain."""
         planned = models.plan
         facts: Rows = [
@@ -144,31 +144,31 @@ class Linear(ModelKind):
         ]
         if np.isfinite(planned.beta):
             facts.insert(2, ("Inverse temperature β", number(planned.beta, 4), "public"))
-        if given.domain is not None and given.constants is not None:
-            facts.append(("Domain of models", str(given.domain), "declared"))
-            facts.append(("Ridge", number(given.constants.m), "declared"))
+        if material.domain is not None and material.constants is not None:
+            facts.append(("Domain of models", str(material.domain), "declared"))
+            facts.append(("Ridge", number(material.constants.m), "declared"))
         return facts
 
-    def guarantees(self, given: PublicMaterial, models: Any) -> list[Block]:
+    def guarantees(self, material: PublicMaterial, models: Any) -> list[Block]:
         """List bounds for exact draws, and the hit rate by privacy cost."""
         planned = models.plan
         if not planned.of_exact_draws:
             return []
-        rows = list_guarantees(planned, given.constants)
+        rows = list_guarantees(planned, material.constants)
         frame = pd.DataFrame(
             {"promised": [_bound(row) for row in rows], "theorem": [row.theorem for row in rows]},
             index=pd.Index([row.name for row in rows], name="bound for exact draws"),
         )
         return [
             Table(frame, "Guarantees, known before a row is read", f"{GTU}."),
-            figure(given, "plan", planned=planned, draws=(), clicked=False),
+            figure(material, "plan", planned=planned, draws=(), clicked=False),
         ]
 
-    def estimator(self, given: PublicMaterial, models: Any, mechanism: str) -> list[str]:
+    def estimator(self, material: PublicMaterial, models: Any, mechanism: str) -> list[str]:
         """Return Python lines with the estimator's settings, if an estimator made the draws."""
         planned = models.plan
         if math.isnan(planned.beta):
-            return super().estimator(given, models, mechanism)
+            return super().estimator(material, models, mechanism)
         name = _ESTIMATORS.get((planned.loss.split("(")[0], models.task))
         if name is None:
             return [f"# draws without an estimator: rashomon_set.from_draws, loss {planned.loss!r}"]
@@ -181,8 +181,8 @@ class Linear(ModelKind):
         }
         if planned.mechanism or mechanism:
             settings["mechanism"] = planned.mechanism or mechanism
-        if isinstance(given.domain, Ball) and given.constants is not None:
-            settings |= {"radius": given.domain.radius, "ridge": given.constants.m}
+        if isinstance(material.domain, Ball) and material.constants is not None:
+            settings |= {"radius": material.domain.radius, "ridge": material.constants.m}
         elif planned.radius is not None:
             settings |= {"radius": planned.radius, "ridge": planned.ridge}
         if name == "RashomonRegressor":
@@ -255,38 +255,38 @@ class Trees(ModelKind):
         "docs/floating-point.md lists what timing leaves unprotected."
     )
 
-    def columns(self, given: Release) -> list[Block]:
+    def columns(self, material: Release) -> list[Block]:
         """Describe rows, columns, and the questions on each column."""
-        models, planned = given.models, _plan(given.models)
+        models, planned = material.models, _plan(material.models)
         facts: Rows = []
         if planned is not None:
             same = "public: neighbouring data sets have as many"
             facts.append(("Rows", f"{planned.n:,}", same))
-            asked = "declared before a row is read, independent of the rows"
-            facts.append(("Yes-or-no questions", f"{len(planned.questions):,}", asked))
+            provenance = "declared before a row is read, independent of the rows"
+            facts.append(("Yes-or-no questions", f"{len(planned.questions):,}", provenance))
         facts.append(("Classes", ", ".join(models.class_names), "public"))
-        return [Facts(facts), *_declared_columns(models, planned, given)]
+        return [Facts(facts), *_declared_columns(models, planned, material)]
 
-    def rows(self, given: Curator) -> Rows:
+    def rows(self, material: Curator) -> Rows:
         """List the number of rows of the plan."""
-        planned = _plan(given.models)
+        planned = _plan(material.models)
         if planned is None:
             return []
         return [("Rows of the plan", f"{planned.n:,}", "used for the draws; public")]
 
-    def reference(self, given: Curator) -> Any:
+    def reference(self, material: Curator) -> Any:
         """Return all trees of the class; None if they are too many or if the rows differ."""
-        models: Any = given.models
+        models: Any = material.models
         planned = _plan(models)
-        if planned is None or given.X is None or given.y is None:
+        if planned is None or material.X is None or material.y is None:
             return None
         if isinstance(
-            given.X, ChunkedRows
+            material.X, ChunkedRows
         ):  # chunked rows: counted(rows) is passed to disagreement_decomposition instead
             return None
-        return _counted(models, planned, given)
+        return _counted(models, planned, material)
 
-    def settings(self, given: PublicMaterial, models: Any) -> Rows:
+    def settings(self, material: PublicMaterial, models: Any) -> Rows:
         """List class, loss, thresholds and temperature."""
         planned = _plan(models)
         if planned is None:
@@ -329,21 +329,21 @@ class Trees(ModelKind):
             ("Adjacency", "one record is replaced", "the number of rows is public"),
         ]
 
-    def guarantees(self, given: PublicMaterial, models: Any) -> list[Block]:
+    def guarantees(self, material: PublicMaterial, models: Any) -> list[Block]:
         """List guarantees from the number of trees, and the guarantee by privacy cost."""
         planned = _plan(models)
         if planned is None:
             return []
         return [
             Table(_promised(planned), "Guarantees, known before a row is read", _PROOFS),
-            figure(given, "plan", planned=planned, draws=(), clicked=False),
+            figure(material, "plan", planned=planned, draws=(), clicked=False),
         ]
 
-    def estimator(self, given: PublicMaterial, models: Any, mechanism: str) -> list[str]:
+    def estimator(self, material: PublicMaterial, models: Any, mechanism: str) -> list[str]:
         """Return Python lines with the estimator's settings, if an estimator made the draws."""
         planned = _plan(models)
         if planned is None:
-            return super().estimator(given, models, mechanism)
+            return super().estimator(material, models, mechanism)
         settings: dict[str, Any] = {
             "psi": planned.psi,
             "epsilon": planned.epsilon,
@@ -373,22 +373,22 @@ def _plan(models: Any) -> TreePlan | None:
     return found if isinstance(found, TreePlan) else None
 
 
-def _counted(models: Any, planned: TreePlan, given: Curator) -> CountedTrees | None:
+def _counted(models: Any, planned: TreePlan, material: Curator) -> CountedTrees | None:
     """Count all trees of the plan's class; None if too many or if the rows differ."""
-    if not planned.questions or not _are_these(models, planned, given):
+    if not planned.questions or not _are_these(models, planned, material):
         return None
     if planned_class(planned).memory(planned.n) > _MOST_MEMORY:
         return None
-    return counted_like(models, given.X, given.y)
+    return counted_like(models, material.X, material.y)
 
 
-def _are_these(models: Any, planned: TreePlan, given: Curator) -> bool:
+def _are_these(models: Any, planned: TreePlan, material: Curator) -> bool:
     """Whether the draws' losses on the rows of the report equal those of the fit."""
-    if len(given.X) != planned.n:
+    if len(material.X) != planned.n:
         return False
-    codes = class_codes(np.asarray(given.y), models.classes, "y")
+    codes = class_codes(np.asarray(material.y), models.classes, "y")
     costs = np.array(planned.costs) if planned.costs else 1 - np.eye(planned.n_labels)
-    errors = costs[codes, models.labels(given.X)].mean(axis=1) / costs.max()
+    errors = costs[codes, models.labels(material.X)].mean(axis=1) / costs.max()
     found = errors + planned.leaf_penalty * models.complexity()
     return bool(np.allclose(found, models.losses, rtol=0, atol=_SAME))
 
@@ -401,9 +401,11 @@ def _cuts(planned: TreePlan) -> dict[str, list[float | None]]:
     return cuts
 
 
-def _declared_columns(models: Any, planned: TreePlan | None, given: PublicMaterial) -> list[Block]:
+def _declared_columns(
+    models: Any, planned: TreePlan | None, material: PublicMaterial
+) -> list[Block]:
     names = models.models.feature_names
-    frame = declared(names, given.bounds)
+    frame = declared(names, material.bounds)
     if planned is not None and planned.questions:
         cuts = _cuts(planned)
         frame.insert(0, "possible questions", [_in_words(cuts.get(name)) for name in names])

@@ -88,8 +88,8 @@ class Curator(PublicMaterial):
     @property
     def readable(self) -> bool:
         """Whether predictions are available, from rows or stored."""
-        held = self.models.models if isinstance(self.models, PredictorSet) else None
-        return self.X is not None or isinstance(held, StoredPredictions)
+        predictors = self.models.models if isinstance(self.models, PredictorSet) else None
+        return self.X is not None or isinstance(predictors, StoredPredictions)
 
     def rows(self, start: int, stop: int) -> Any:
         """Return some of the rows, in memory or chunked; None for stored predictions."""
@@ -188,8 +188,8 @@ def _named(groups: ArrayLike) -> "pd.Series[Any]":
 def _check_lengths(
     rows: int | None, y: NDArray[Any] | None, groups: "pd.Series[Any] | None"
 ) -> None:
-    given = {"X": rows, "y": None if y is None else len(y), "groups": _count(groups)}
-    lengths = {name: count for name, count in given.items() if count is not None}
+    counts = {"X": rows, "y": None if y is None else len(y), "groups": _count(groups)}
+    lengths = {name: count for name, count in counts.items() if count is not None}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"X, y and groups must have the same number of rows, got {lengths}")
     if y is not None and y.ndim != 1:
@@ -201,12 +201,12 @@ def _count(groups: "pd.Series[Any] | None") -> int | None:
 
 
 def _check_constants(constants: Constants, planned: Plan) -> None:
-    given = constants.n, constants.p, constants.charged_oscillation
-    wanted = planned.n, planned.p, planned.oscillation
-    if not np.allclose(given, wanted, rtol=1e-9, atol=0):
+    actual = constants.n, constants.p, constants.charged_oscillation
+    expected = planned.n, planned.p, planned.oscillation
+    if not np.allclose(actual, expected, rtol=1e-9, atol=0):
         raise ValueError(
-            f"constants must match the draws: expected n, p and oscillation {wanted}, got "
-            f"{given}; use constants(n_samples, n_features) of the fitted estimator"
+            f"constants must match the draws: expected n, p and oscillation {expected}, got "
+            f"{actual}; use constants(n_samples, n_features) of the fitted estimator"
         )
 
 

@@ -150,15 +150,15 @@ class ParquetRows(RowSource):
                     f"too ({partition.name}=...): rename one of them"
                 )
         first |= {partition.name: partition.is_number for partition in folder.partitions}
-        wanted = tuple(name for name in first if name != target) if columns is None else columns
-        for name in wanted if target is None else (target, *wanted):
+        features = tuple(name for name in first if name != target) if columns is None else columns
+        for name in features if target is None else (target, *features):
             if name not in first:
                 raise DataError(f"{files[0]} has no column {name!r}: it has {list(first)}")
         filled = tuple(group for group in read if group.rows)
         if not filled:
             raise DataError(f"{path} holds no row")
-        tabular = not all(first[name] for name in wanted)
-        return cls(filled, tuple(wanted), target, tabular, folder.partitions)
+        tabular = not all(first[name] for name in features)
+        return cls(filled, tuple(features), target, tabular, folder.partitions)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -245,8 +245,8 @@ class ParquetRows(RowSource):
     def select_column(self, column: str) -> "ParquetRows":
         """Return the same rows with one column of the files, feature or not."""
         _, kinds = _footer(Path(self.groups[0].path))
-        wanted = (check_column(column, [*kinds, *(each.name for each in self.partitions)]),)
-        return replace(self, columns=wanted, target=None, tabular=True)
+        columns = (check_column(column, [*kinds, *(each.name for each in self.partitions)]),)
+        return replace(self, columns=columns, target=None, tabular=True)
 
     @property
     def _read(self) -> tuple[str, ...]:

@@ -84,10 +84,10 @@ class ChunkChecksums:
     @property
     def version(self) -> bytes:
         """Digest of 32 bytes that identifies the rows as the sums read them."""
-        whole = hashlib.sha256()
+        combined = hashlib.sha256()
         for digest in self.digests:
-            whole.update(digest.strong)
-        return whole.digest()
+            combined.update(digest.strong)
+        return combined.digest()
 
     def agrees(self, index: int, rows: FloatArray, targets: FloatArray) -> bool:
         """Whether a chunk is unchanged; a change is missed with probability 2⁻³²."""

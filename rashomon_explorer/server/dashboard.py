@@ -120,7 +120,7 @@ class Dashboard(Voila):
             (url_path_join(self.base_url, re.escape(name)), PackedFile, {"packed": packed})
             for name, packed in self._files().items()
         ]
-        return [(path, in_words(kind), given) for path, kind, given in files] + [
+        return [(path, in_words(kind), options) for path, kind, options in files] + [
             (rule[0], in_words(_IN_PLACE.get(rule[1], rule[1])), *rule[2:])
             for rule in super().init_handlers()
             if rule[1] is not RequestInfoSocketHandler

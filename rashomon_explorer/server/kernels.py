@@ -28,8 +28,8 @@ class PatientKernels(AsyncMappingKernelManager):
 
     def pages(self, waiting: list[Task[Any]]) -> list[str]:
         """Ids of the kernels assigned to a page: not started by a task in ``waiting``."""
-        kept = {name: by() for name, by in self._started_by.items() if by is not None}
-        return [name for name in self.list_kernel_ids() if kept.get(name) not in waiting]
+        starting_tasks = {name: by() for name, by in self._started_by.items() if by is not None}
+        return [name for name in self.list_kernel_ids() if starting_tasks.get(name) not in waiting]
 
     async def begun(self, waiting: list[Task[Any]]) -> None:
         """Wait until the first spare kernel has started or failed."""

@@ -23,13 +23,15 @@ def joined_parts(folders: Sequence[str | Path]) -> bytes:
     main = _found(_MAIN, folders)
     if main is None:
         return b""
-    asked = dict.fromkeys(_ASKED.findall(main.read_text(encoding="utf-8")))
-    return b"".join(b"(()=>{" + part.read_bytes() + b"\n})();\n" for part in _parts(asked, folders))
+    numbers = dict.fromkeys(_ASKED.findall(main.read_text(encoding="utf-8")))
+    return b"".join(
+        b"(()=>{" + part.read_bytes() + b"\n})();\n" for part in _parts(numbers, folders)
+    )
 
 
-def _parts(asked: Iterable[str], folders: Sequence[str | Path]) -> Iterable[Path]:
+def _parts(numbers: Iterable[str], folders: Sequence[str | Path]) -> Iterable[Path]:
     """Paths of the numbered scripts; those shared between bundles have no file."""
-    found = (_found(f"{number}.{_MAIN}", folders) for number in asked)
+    found = (_found(f"{number}.{_MAIN}", folders) for number in numbers)
     return (part for part in found if part is not None)
 
 

@@ -55,8 +55,8 @@ def is_loopback(ip: str) -> bool:
 
 def take_token() -> tuple[str, bool]:
     """Return the token and whether it is new; remove it from the kernels' environment."""
-    given = os.environ.pop(TOKEN_VARIABLE, "")
-    return (given, False) if given else (secrets.token_urlsafe(24), True)
+    token = os.environ.pop(TOKEN_VARIABLE, "")
+    return (token, False) if token else (secrets.token_urlsafe(24), True)
 
 
 _PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8">
@@ -166,8 +166,10 @@ class LimitedPages(TornadoVoilaHandler):
         await super().get(path)
 
     def _without_token(self) -> str:
-        told = [(name, value) for name, value in parse_qsl(self.request.query) if name != "token"]
-        return urlunsplit(("", "", self.request.path, urlencode(told), ""))
+        parameters = [
+            (name, value) for name, value in parse_qsl(self.request.query) if name != "token"
+        ]
+        return urlunsplit(("", "", self.request.path, urlencode(parameters), ""))
 
     def _open(self) -> int:
         """Return the number of kernels assigned to pages, without the spare kernel."""

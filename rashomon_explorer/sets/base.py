@@ -73,14 +73,14 @@ def key_places(key: object, count: int) -> Places:
     """Return the indices that an index, slice, mask or sequence of indices selects."""
     if isinstance(key, slice):
         return np.arange(count)[key]
-    given = np.asarray(key)
-    if given.dtype == bool and given.ndim == 1:
-        return mask_places(given, count)
-    if given.size == 0:
+    array = np.asarray(key)
+    if array.dtype == bool and array.ndim == 1:
+        return mask_places(array, count)
+    if array.size == 0:
         return np.zeros(0, dtype=np.intp)
-    if given.dtype.kind not in "iu" or given.ndim > 1:
+    if array.dtype.kind not in "iu" or array.ndim > 1:
         raise TypeError(f"select models by an index, a slice, indices or a mask, got {key!r}")
-    places = np.atleast_1d(given).astype(np.intp)
+    places = np.atleast_1d(array).astype(np.intp)
     if not ((places >= -count) & (places < count)).all():
         raise IndexError(f"indices must be below the {count} models of the set, got {key!r}")
     return places % count
@@ -316,9 +316,9 @@ class ModelSet(ReprMixin):
         return self
 
     def _taken(self, places: Places, step: str, guarantee: Guarantee) -> Self:
-        chosen = self._at(places)
+        selection = self._at(places)
         steps = (*self.steps, step)
-        return replace(self, guarantee=guarantee, steps=steps, **chosen)  # type: ignore[type-var]
+        return replace(self, guarantee=guarantee, steps=steps, **selection)  # type: ignore[type-var]
 
     def _at(self, places: Places) -> dict[str, Any]:
         """Fields with one entry for each model, at the given indices."""
@@ -448,15 +448,15 @@ class CuratorSet(ModelSet):
         >>> models.inside().hit_rate, models.inside().guarantee.holds
         (1.0, False)
         """
-        chosen = self.psi if psi is None else float(psi)
-        if not 0 <= chosen <= self.psi:
+        threshold = self.psi if psi is None else float(psi)
+        if not 0 <= threshold <= self.psi:
             raise ValueError(
                 f"psi must be from 0 to {self.psi:g}, the set's own, got {psi!r}: the set is not "
                 "complete beyond it; draw or build it again with the larger ψ"
             )
-        places = mask_places(self._hits(chosen), self.n_draws)
-        selected = self._select(places, f"inside ψ = {chosen:g}", reads_rows=True)
-        return selected if psi is None else selected._within(chosen)
+        places = mask_places(self._hits(threshold), self.n_draws)
+        selected = self._select(places, f"inside ψ = {threshold:g}", reads_rows=True)
+        return selected if psi is None else selected._within(threshold)
 
     def intersect(
         self,

@@ -123,8 +123,8 @@ class LinearSet(ModelSet):
         """Make the arrays read-only and check the fields."""
         object.__setattr__(self, "coef", read_only_copy(self.coef))
         self._check()
-        columns, given = self.feature_names[:-1], self.feature_groups
-        groups = groups_by_name(columns) if given is None else checked_groups(given, columns)
+        columns, declared = self.feature_names[:-1], self.feature_groups
+        groups = groups_by_name(columns) if declared is None else checked_groups(declared, columns)
         object.__setattr__(self, "feature_groups", MappingProxyType(groups))
 
     def _check(self) -> None:
@@ -180,10 +180,10 @@ class LinearSet(ModelSet):
         # Local import: planning is slow to import, and reading a set does not need it.
         from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
 
-        promised = self.as_drawn and self.guarantee.holds and has_hit_rate(self.plan)
+        has_guarantee = self.as_drawn and self.guarantee.holds and has_hit_rate(self.plan)
         hits = f"≥ {hit_rate_text(self.plan.hit_rate_bound)} guaranteed"
         mapped = ("columns", "centred and scaled by released values; models are in those units")
-        facts = [("hit rate", hits)] * promised + super()._facts()
+        facts = [("hit rate", hits)] * has_guarantee + super()._facts()
         return facts + [mapped] * (self.scale is not None)
 
     @property
@@ -262,8 +262,10 @@ class LinearSet(ModelSet):
         >>> dict(models.with_groups({"both": ["x0", "x1"]}).feature_groups)
         {'both': ('x0', 'x1')}
         """
-        wanted = checked_groups(groups, self.feature_names[:-1])
-        return self if wanted == self.feature_groups else replace(self, feature_groups=wanted)
+        new_groups = checked_groups(groups, self.feature_names[:-1])
+        return (
+            self if new_groups == self.feature_groups else replace(self, feature_groups=new_groups)
+        )
 
     def complexity(self, tol: float = 0.0) -> NDArray[np.int_]:
         """Count the coefficients above ``tol`` of each model (n_draws,), without intercepts."""

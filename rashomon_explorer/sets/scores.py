@@ -96,8 +96,8 @@ def mean_prediction(models: Any, scores: FloatArray) -> NDArray[Any]:
 
 
 def _short(names: Sequence[str]) -> str:
-    shown = list(names[:8])
-    return str(shown) if len(names) <= 8 else f"{str(shown)[:-1]}, …] ({len(names)})"
+    head = list(names[:8])
+    return str(head) if len(names) <= 8 else f"{str(head)[:-1]}, …] ({len(names)})"
 
 
 def _suggestion(schema: TableSchema | None) -> str:

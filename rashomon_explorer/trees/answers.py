@@ -203,8 +203,8 @@ def _leaf_costs(counted: CountedTrees, room: _Room, label: int) -> tuple[FloatAr
         sets += level.sets
         others = [other for other in range(level.totals.shape[1]) if other != label]
         yes, no = lattice.leaf_errors(level)
-        for mine, beside, has_it in ((yes, no, True), (no, yes, False)):
-            both = mine[..., label] + beside[..., others].min(axis=2) + around[:, None]
+        for mine, sibling, has_it in ((yes, no, True), (no, yes, False)):
+            both = mine[..., label] + sibling[..., others].min(axis=2) + around[:, None]
             node, feature = np.nonzero(level.cuts & np.isfinite(both))
             costs.append(both[node, feature])
             pairs_of = zip(node.tolist(), feature.tolist(), strict=True)
@@ -272,7 +272,7 @@ def feature_table(counted: CountedTrees, psi: float | None = None) -> pd.DataFra
     x1      0.000         0.333        0.333
     """
     rows = []
-    whole = None if psi is None else counted.size(psi)
+    total = None if psi is None else counted.size(psi)
     best = [lattice.TwoBest.of(level) for level in counted.levels]
     for feature in progress(range(counted.trees.n_features), "features"):
         levels, trees = avoiding(counted.levels, counted.trees, feature)
@@ -283,12 +283,12 @@ def feature_table(counted: CountedTrees, psi: float | None = None) -> pd.DataFra
             "psi_using": _least_psi(counted, using.best_errors),
             "psi_avoiding": _least_psi(counted, least.best_errors),
         }
-        if psi is not None and whole is not None:
+        if psi is not None and total is not None:
             limit = counted.limits(psi)[: len(least.best_errors)]
             with one_blas_thread():
                 histograms = count(levels, trees, least, limit).by_leaves()
             left = sum(sum(map(int, one[1].tolist())) for one in histograms if one is not None)
-            found["share_using"] = float(1 - Fraction(left, whole))
+            found["share_using"] = float(1 - Fraction(left, total))
         rows.append(found)
     return pd.DataFrame(rows, index=list(counted.feature_names))
 

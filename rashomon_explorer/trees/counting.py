@@ -106,11 +106,11 @@ class Pairs:
 
 def chunks(many: IntArray) -> list[IntArray]:
     """Split nonzero entries into groups that fit in memory."""
-    wanted = np.flatnonzero(many)
-    if not len(wanted):
+    places = np.flatnonzero(many)
+    if not len(places):
         return []
-    ends = np.cumsum(many[wanted]) // _AT_ONCE
-    return np.split(wanted, np.flatnonzero(np.diff(ends)) + 1)
+    ends = np.cumsum(many[places]) // _AT_ONCE
+    return np.split(places, np.flatnonzero(np.diff(ends)) + 1)
 
 
 def sample_in_parts(weights: FloatArray, many: IntArray, rng: np.random.Generator) -> IntArray:
@@ -216,10 +216,10 @@ class _Counter:
     def _stumps(self) -> list[Histogram | None]:
         """Two leaves: errors of each feature and pair of labels, for all sets at once."""
         least, allowed = self._least[:, 1], self._allowed[:, 1]
-        wanted = np.flatnonzero(allowed >= least)
+        cells = np.flatnonzero(allowed >= least)
         result: list[Histogram | None] = [None] * len(least)
-        for first in range(0, len(wanted), _ROWS_AT_ONCE):
-            places = wanted[first : first + _ROWS_AT_ONCE]
+        for first in range(0, len(cells), _ROWS_AT_ONCE):
+            places = cells[first : first + _ROWS_AT_ONCE]
             self._some_stumps(places, least[places], allowed[places], result)
         return result
 

@@ -273,11 +273,11 @@ def _cut(front: Front, limit: int) -> Front:
 
 def _chunks(room: NDArray[np.intp]) -> list[NDArray[np.intp]]:
     """Split indices of the first front into groups whose pairs fit in memory."""
-    wanted = np.flatnonzero(room)
-    if not len(wanted):
+    places = np.flatnonzero(room)
+    if not len(places):
         return []
-    ends = np.cumsum(room[wanted]) // _AT_ONCE
-    return np.split(wanted, np.flatnonzero(np.diff(ends)) + 1)
+    ends = np.cumsum(room[places]) // _AT_ONCE
+    return np.split(places, np.flatnonzero(np.diff(ends)) + 1)
 
 
 def _pair(

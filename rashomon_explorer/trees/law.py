@@ -47,9 +47,9 @@ def two_leaves(n_labels: int, rng: np.random.Generator) -> tuple[Leaf, Leaf]:
 
 def _sample_index(weights: list[int], rng: np.random.Generator) -> int:
     place = uniform_below(sum(weights), rng)
-    for chosen, weight in enumerate(weights):
+    for index, weight in enumerate(weights):
         if place < weight:
-            return chosen
+            return index
         place -= weight
     raise AssertionError("weights add up to their sum")
 

@@ -217,14 +217,14 @@ class _Growing:
         leaves: int = 0,
     ) -> None:
         here = self._counts.levels[level]
-        chosen = self._rng.integers(here.spare[places])
+        choices = self._rng.integers(here.spare[places])
         other = np.empty(len(ids), dtype=np.int64) if empty is None else empty
         uncut: dict[int, list[int]] = {}
         for at, (place, split) in enumerate(zip(places.tolist(), ids.tolist(), strict=True)):
             if place not in uncut:
                 uncut[place] = np.flatnonzero(~here.cuts[place]).tolist()
             path = self._path(split)
-            feature = [f for f in uncut[place] if f not in path][int(chosen[at])]
+            feature = [f for f in uncut[place] if f not in path][int(choices[at])]
             self.feature[split] = feature
             if empty is None:
                 path = (*path, feature)

@@ -347,8 +347,8 @@ def _by_label(costs: Mapping[Any, int], classes: list[Any]) -> IntArray:
 
 
 def _check(cost: Any, *, least: int, of: str = "") -> None:
-    whole = isinstance(cost, Integral) and not isinstance(cost, bool)
-    if not whole or not least <= int(cost) <= DEAREST:
+    integral = isinstance(cost, Integral) and not isinstance(cost, bool)
+    if not integral or not least <= int(cost) <= DEAREST:
         raise DataError(
             f"costs must be whole numbers from {least} to {DEAREST:,}, got {cost!r}{of}"
         )

@@ -262,15 +262,15 @@ def asking_here(
     """Least errors (N,) below each set of a subtree whose first question is the feature."""
     cut, idle = level.cuts[:, feature], ~level.cuts[:, feature] & (level.spare > 0)
     if leaves == 2:
-        both, beside = lattice.stumps_of(level, feature), own[:, 0]
+        both, uncut = lattice.stumps_of(level, feature), own[:, 0]
     elif below is None:
         return np.full(len(cut), NEVER)
     else:
         shared = lattice.pairs(leaves, below.shape[1])
         to_yes, to_no = level.yes[:, feature], level.no[:, feature]
         both = np.minimum.reduce([below[to_yes, a - 1] + below[to_no, b - 1] for a, b in shared])
-        beside = np.minimum.reduce([below[level.same, b - 1] for _, b in shared])
-    return np.minimum(np.where(cut, both, np.where(idle, beside, NEVER)), NEVER)
+        uncut = np.minimum.reduce([below[level.same, b - 1] for _, b in shared])
+    return np.minimum(np.where(cut, both, np.where(idle, uncut, NEVER)), NEVER)
 
 
 def _with_nowhere(errors: Errors) -> Errors:

@@ -117,8 +117,8 @@ def disagreement_decomposition(
     check_inner_share(confidence=confidence)
     pair_measure = get_pair_measure(measure)
     found = check_inputs(models, X, pair_measure, inside, reference, reference_chains)
-    whole, *parts = found.pair_means(groups)
-    units, mixture, split = _estimates(found, whole, confidence)
+    overall, *parts = found.pair_means(groups)
+    units, mixture, split = _estimates(found, overall, confidence)
     table: dict[Any, dict[str, float]] = {}
     for part in parts:
         table[part.name] = {"rows": part.n_rows}
@@ -137,7 +137,7 @@ def disagreement_decomposition(
         n_draws=n_draws,
         n_hits=hits,
         n_reference=found.n_reference,
-        cross_check=_cross_check(units, whole.width) if found.comparable else None,
+        cross_check=_cross_check(units, overall.width) if found.comparable else None,
         counted=found.exact is not None,
         guaranteed=found.guaranteed,
         assumed=found.assumed,
@@ -175,11 +175,11 @@ def _cross_check(units: Units, exact: float | None) -> float | None:
         return None
     hits = Mixture.from_units(units.only(units.layout.hit), uniform=True).width
     if exact is not None:
-        beside, more = exact, 0.0
+        reference_width, more = exact, 0.0
     else:
         reference = Mixture.from_units(units.only(~drawn), uniform=False).width
-        beside, more = reference[0], _error(reference)
-    apart, error = hits[0] - beside, math.hypot(_error(hits), more)
+        reference_width, more = reference[0], _error(reference)
+    apart, error = hits[0] - reference_width, math.hypot(_error(hits), more)
     return float(apart / error) if error > 0 and math.isfinite(apart) else None
 
 
@@ -270,9 +270,9 @@ class RowUnits:
     def total(self, first: FloatArray, second: FloatArray) -> FloatArray:
         """Σ of k over pairs, for all units and without each, (1 + n_units, n_rows)."""
         to_first, to_second = (self._known(weights) for weights in (first, second))
-        whole = first @ to_second
-        without = whole - first[:, None] * to_second - second[:, None] * to_first
-        return np.concatenate([whole[None], without])
+        total = first @ to_second
+        without = total - first[:, None] * to_second - second[:, None] * to_first
+        return np.concatenate([total[None], without])
 
     def _known(self, weights: FloatArray) -> FloatArray:
         key = weights.tobytes()
@@ -414,13 +414,13 @@ def noise_by_budget(
         mixture = Mixture.from_units(weighted, found.uniform)
         here = replace(found, least_hit_rate=proved)
         split = mixture_estimates(here, weighted, mixture, confidence)
-        kept = weighted.layout.weights[units.layout.drawn]
+        weights = weighted.layout.weights[units.layout.drawn]
         rows.append(
             {
                 "epsilon": price,
                 "beta": eta / plan.oscillation,
-                "hit_rate": float(units.layout.hit.sum() / kept.sum()),
-                "draws": float(kept.sum() ** 2 / (kept @ kept)),
+                "hit_rate": float(units.layout.hit.sum() / weights.sum()),
+                "draws": float(weights.sum() ** 2 / (weights @ weights)),
                 **split.columns(),
             }
         )

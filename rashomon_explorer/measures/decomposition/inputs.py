@@ -378,9 +378,9 @@ def _reference(reference: Any, drawn: Any) -> Any:
             "mechanism='hit_and_run' (curator) or 'exact' on the same rows, or for trees the "
             f"result of CountedTrees.draw, got {known.name!r}"
         )
-    wanted = draw_law(drawn).uniform_on
+    uniform_on = draw_law(drawn).uniform_on
     of_trees = isinstance(drawn, PredictorSet)
-    if (wanted and known.uniform_on != wanted) or (known.uniform_on == TREES) != of_trees:
+    if (uniform_on and known.uniform_on != uniform_on) or (known.uniform_on == TREES) != of_trees:
         raise ValueError(
             f"reference must be uniform on the set of the draws: {known.name!r} draws from "
             f"another set of models than {draw_law(drawn).name!r}"

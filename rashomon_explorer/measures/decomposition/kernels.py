@@ -317,5 +317,5 @@ def without_each(matrix: FloatArray, first: FloatArray, second: FloatArray) -> F
     """Σ_{u≠v} first_u matrix_uv second_v for all units, then without each, (1 + n_units,)."""
     own = np.diag(matrix)
     to_first, to_second = matrix @ first - own * first, matrix @ second - own * second
-    whole = first @ to_second
-    return np.concatenate([[whole], whole - first * to_second - second * to_first])
+    total = first @ to_second
+    return np.concatenate([[total], total - first * to_second - second * to_first])

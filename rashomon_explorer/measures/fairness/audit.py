@@ -362,11 +362,11 @@ class FairnessAudit(ReprMixin):
             If fairlearn is not installed.
         """
         self._need_classes()
-        chosen, task = self.models[model], self.task
+        predictor, task = self.models[model], self.task
         if isinstance(self.X, ChunkedRows):
-            labels = map_rows(self.X, _FirstLabels(chosen))
+            labels = map_rows(self.X, _FirstLabels(predictor))
         else:
-            labels = chosen.labels(self.X)[0]
+            labels = predictor.labels(self.X)[0]
         return fairness_frame(
             labels, task.truth, task.groups.table(), positive=task.positive, **options
         )

@@ -86,12 +86,16 @@ def multiplicity_by_person_group(
     need_curator(models, "multiplicity_table(..., groups=..., inside_only=False)")
     if np.ndim(groups) == 0:
         raise ValueError(f"groups must hold one group for each row, got {groups!r}")
-    chosen = list(measures or _MEASURES[models.task])
+    measure_names = list(measures or _MEASURES[models.task])
     found = Groups.from_attributes(groups, np.shape(groups)[0])
     texts = pd.Series(np.asarray(_different(found.texts))[found.codes])
-    long = multiplicity_table(models, X, psi=psi, groups=texts, measures=chosen, baseline=baseline)
+    long = multiplicity_table(
+        models, X, psi=psi, groups=texts, measures=measure_names, baseline=baseline
+    )
     wide = long.pivot(index="group", columns="measure", values="value")
-    wide = wide.loc[["all rows", *found.texts], chosen].rename_axis(index="group", columns=None)
+    wide = wide.loc[["all rows", *found.texts], measure_names].rename_axis(
+        index="group", columns=None
+    )
     ratios = wide / wide.loc["all rows"]
     rows = long.groupby("group", observed=True)["rows"].first().loc[wide.index]
     table = pd.concat([rows, wide, ratios.add_suffix("_ratio")], axis=1)

@@ -354,9 +354,9 @@ def frontier(
         raise ValueError("gaps must be a number for at least one model")
     order = known[np.lexsort((known, values[known], sign * quality[known]))]
     below = np.minimum.accumulate(np.concatenate([[np.inf], values[order][:-1]]))
-    kept = order[values[order] < below]
-    table = pd.DataFrame({name: quality[kept], "gap": values[kept]})
-    return table.set_index(pd.Index(kept, name="model"))
+    undominated = order[values[order] < below]
+    table = pd.DataFrame({name: quality[undominated], "gap": values[undominated]})
+    return table.set_index(pd.Index(undominated, name="model"))
 
 
 def _numbers(values: ArrayLike | None, name: str, *, missing: bool = False) -> FloatArray:

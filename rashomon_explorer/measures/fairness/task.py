@@ -115,8 +115,8 @@ class FairnessTask:
     def sizes(self, rate: str) -> IntArray:
         """Count the rows (n_groups,) of a rate; raise if a group has none."""
         truth = (self.truth == self.positive).astype(np.uint8)
-        nobody = LabelOutcomes(np.empty((0, len(truth)), np.uint8), truth, 1)
-        return RATES[rate].sizes(rate, nobody, self.groups)
+        empty = LabelOutcomes(np.empty((0, len(truth)), np.uint8), truth, 1)
+        return RATES[rate].sizes(rate, empty, self.groups)
 
     def sums(
         self, rates: Iterable[str], scores: FloatArray, truth: NDArray[Any], codes: Codes

@@ -142,8 +142,8 @@ def reliance_within(
     task = LinearTask.from_models(models, X, y, loss)
     groups = feature_groups(features, models.feature_names[:-1], models.feature_groups)
     tables = [
-        share * reliance_table(_rows(task, chosen), groups)
-        for chosen, share in _strata(strata, len(task.targets))
+        share * reliance_table(_rows(task, mask), groups)
+        for mask, share in _strata(strata, len(task.targets))
     ]
     return in_form(form, reduce(add, tables), original_loss(task))
 
@@ -163,8 +163,8 @@ def _of_trees(
     rows, codes = coded_rows(trees, models, X, y)
     groups = feature_groups(features, column_names(trees, rows))
     rises, before = [], np.zeros(len(trees))
-    for chosen, share in _strata(strata, len(codes)):
-        rise, own = tree_reliance(trees, rows[chosen], codes[chosen], groups)
+    for mask, share in _strata(strata, len(codes)):
+        rise, own = tree_reliance(trees, rows[mask], codes[mask], groups)
         rises.append(share * rise)
         before += share * own
     return in_form(form, reduce(add, rises), before)
@@ -182,8 +182,8 @@ def _strata(strata: ArrayLike, n_rows: int) -> list[tuple[Mask, float]]:
     return [(labels == level, size / n_rows) for level, size in zip(levels, sizes, strict=True)]
 
 
-def _rows(task: LinearTask, chosen: Mask) -> LinearTask:
-    return replace(task, rows=task.rows[chosen], targets=task.targets[chosen])
+def _rows(task: LinearTask, mask: Mask) -> LinearTask:
+    return replace(task, rows=task.rows[mask], targets=task.targets[mask])
 
 
 def _with_residuals(task: LinearTask, columns: Columns) -> LinearTask:

@@ -79,8 +79,10 @@ class ImportanceDistribution:
         order = np.argsort(values, axis=0)
         below = np.cumsum(weights[order], axis=0)
         place = np.argmax(below >= level - 1e-12, axis=0)
-        chosen = np.take_along_axis(values, np.take_along_axis(order, place[None], axis=0), axis=0)
-        return pd.Series(chosen[0], index=self.features)
+        quantiles = np.take_along_axis(
+            values, np.take_along_axis(order, place[None], axis=0), axis=0
+        )
+        return pd.Series(quantiles[0], index=self.features)
 
     def mean(self) -> pd.Series:
         """Mean importance of each feature."""
@@ -226,14 +228,14 @@ def rid(
         rng = np.random.default_rng(stream)
         drawn = rng.integers(len(rows), size=len(rows))
         resampled = rows[drawn], targets[drawn]
-        made = make_problem(*resampled)
-        if not isinstance(made, CountedTrees):
-            chosen = HitAndRunSampler() if sampler is None else sampler
-            coef = _inside(made, psi, chosen, n_models, rng)
-            return reliance.reliance_table(reliance.problem_task(made, coef), groups, form)
+        problem = make_problem(*resampled)
+        if not isinstance(problem, CountedTrees):
+            set_sampler = HitAndRunSampler() if sampler is None else sampler
+            coef = _inside(problem, psi, set_sampler, n_models, rng)
+            return reliance.reliance_table(reliance.problem_task(problem, coef), groups, form)
         if sampler is not None:
             raise ValueError("sampler is for linear models: omit it for counted trees")
-        models = made.draw(n_models, psi, random_state=rng.integers(2**31, size=4).tolist())
+        models = problem.draw(n_models, psi, random_state=rng.integers(2**31, size=4).tolist())
         trees: Any = models.models
         table = tree_reliance(trees, *coded_rows(trees, models, *resampled), groups)
         return reliance.in_form(form, *table)

@@ -113,14 +113,14 @@ def _of_each_tree(trees: DecisionTrees, compute: Callable[[Node], FloatArray]) -
 def players(features: Features, names: Sequence[str]) -> dict[str, NDArray[np.intp]]:
     """Return the selected groups as players; raise if a column is in two of them."""
     groups = feature_groups(features, names)
-    seen: set[int] = set()
+    used_columns: set[int] = set()
     for own in groups.values():
         for column in own.tolist():
-            if column in seen:
+            if column in used_columns:
                 raise ValueError(
                     f"column {names[column]!r} is in two of the features: players must be disjoint"
                 )
-            seen.add(column)
+            used_columns.add(column)
     return groups
 
 
@@ -133,16 +133,16 @@ def tree_shap_values(
 ) -> FloatArray:
     """Shapley values (n_rows, groups[, classes]) of one tree."""
     player = {int(column): place for place, own in enumerate(groups.values()) for column in own}
-    kept = len(groups)
+    n_groups = len(groups)
     for column in sorted(tree_columns(tree) - set(player)):
-        player[column] = len(player) + kept  # not in any group, but a player
+        player[column] = len(player) + n_groups  # not in any group, but a player
     # Rows with equal answers to the tree's questions are merged: the cost no longer depends on n.
     own_patterns, place, _ = _patterns(tree, rows)
     other_patterns, _, counts = _patterns(tree, others)
-    found = np.zeros((len(own_patterns.answers), kept, n_classes))
+    found = np.zeros((len(own_patterns.answers), n_groups, n_classes))
     for path, leaf in _paths(tree, ()):
         own, values = _of_leaf(path, own_patterns, other_patterns, counts / len(others), player)
-        selected = [place for place, one in enumerate(own) if one < kept]
+        selected = [place for place, one in enumerate(own) if one < n_groups]
         found[:, [own[place] for place in selected], leaf.prediction] += values[:, selected]
     every = found[place]
     return every[..., 1] if n_classes == 2 else every

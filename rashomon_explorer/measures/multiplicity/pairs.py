@@ -297,13 +297,13 @@ def pattern_ratio(labels: ArrayLike, among: ArrayLike | int) -> float:
     0.5
     """
     inside = pattern_count(labels)
-    whole = among if isinstance(among, int | np.integer) else pattern_count(among)
-    if whole < inside:
+    n_patterns = among if isinstance(among, int | np.integer) else pattern_count(among)
+    if n_patterns < inside:
         raise ValueError(
-            f"among must hold every label vector of the model class, got {whole} and the set "
+            f"among must hold every label vector of the model class, got {n_patterns} and the set "
             f"has {inside}"
         )
-    return inside / int(whole)
+    return inside / int(n_patterns)
 
 
 def linear_pattern_count(n_rows: int, n_parameters: int) -> int:

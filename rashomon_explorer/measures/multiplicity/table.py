@@ -310,14 +310,18 @@ def _nested(
     if not inside_only:
         raise ValueError("psi selects the draws within it: omit psi for all draws")
     drawn = float(models.psi)
-    wanted = np.atleast_1d(np.asarray(drawn if psi is None else psi, dtype=float))
-    if wanted.ndim != 1 or not (wanted >= 0).all() or not (wanted <= drawn * _TOP).all():
+    thresholds = np.atleast_1d(np.asarray(drawn if psi is None else psi, dtype=float))
+    if (
+        thresholds.ndim != 1
+        or not (thresholds >= 0).all()
+        or not (thresholds <= drawn * _TOP).all()
+    ):
         raise ValueError(
             f"psi must be between 0 and {drawn:g}, the threshold of the draws, got "
-            f"{wanted.tolist()}: draws inside a larger set would not be uniform on it"
+            f"{thresholds.tolist()}: draws inside a larger set would not be uniform on it"
         )
-    order, sizes = nest(_capped_excess(models, excess, drawn), wanted, len(excess))
-    return wanted, order[: sizes.max()], sizes
+    order, sizes = nest(_capped_excess(models, excess, drawn), thresholds, len(excess))
+    return thresholds, order[: sizes.max()], sizes
 
 
 def _capped_excess(models: Any, excess: FloatArray, psi: float) -> FloatArray:
@@ -386,14 +390,14 @@ def by_group(
     compute = get_measure(measure) if isinstance(measure, str) else measure
     if hasattr(type(values), "n_draws"):
         raise set_refused(values, "labels" if getattr(compute, "of", "") == "labels" else "scores")
-    whole = np.asarray(values)
-    if whole.ndim < 2:
+    array = np.asarray(values)
+    if array.ndim < 2:
         raise ValueError(
-            f"values must have shape (n_models, n_rows[, n_classes]), got {whole.shape}"
+            f"values must have shape (n_models, n_rows[, n_classes]), got {array.shape}"
         )
-    masks = group_masks(groups, whole.shape[1])
+    masks = group_masks(groups, array.shape[1])
     each = [
-        compute(whole[:, rows], **_on_rows(options, rows)) if rows.any() else float("nan")
+        compute(array[:, rows], **_on_rows(options, rows)) if rows.any() else float("nan")
         for rows in masks.values()
     ]
     table = {"rows": [int(rows.sum()) for rows in masks.values()], "value": each}
@@ -405,12 +409,12 @@ def _on_rows(options: dict[str, Any], rows: Mask) -> dict[str, Any]:
     baseline = options.get("baseline")
     if baseline is None or np.ndim(baseline) == 0:
         return options
-    whole = np.asarray(baseline)
-    if whole.shape[0] != len(rows):
+    array = np.asarray(baseline)
+    if array.shape[0] != len(rows):
         raise ValueError(
-            f"baseline must hold one entry for each of {len(rows)} rows, got shape {whole.shape}"
+            f"baseline must hold one entry for each of {len(rows)} rows, got shape {array.shape}"
         )
-    return {**options, "baseline": whole[rows]}
+    return {**options, "baseline": array[rows]}
 
 
 def multiplicity_curve(
@@ -462,9 +466,9 @@ def multiplicity_curve(
     if thresholds.ndim != 1 or np.isnan(thresholds).any():
         raise ValueError(f"psi must be numbers of shape (n_psi,), got {psi!r}")
     if not isinstance(measure, str):
-        whole = np.asarray(values)
-        order, sizes = nest(excess, thresholds, len(whole))
-        each = [measure(whole[order[:k]], **options) if k else float("nan") for k in sizes]
+        array = np.asarray(values)
+        order, sizes = nest(excess, thresholds, len(array))
+        each = [measure(array[order[:k]], **options) if k else float("nan") for k in sizes]
         return np.array(each, dtype=float)
     refuse_options(measure, options)
     found = get_measure(measure)

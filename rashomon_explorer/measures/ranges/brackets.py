@@ -113,9 +113,9 @@ def _cut_wide_ones(
     columns = np.flatnonzero(wide)
     if not len(columns):
         return found
-    chosen = None if decided is None else _only(decided, columns)
+    subset = None if decided is None else _only(decided, columns)
     finest = level_set.FINEST if isinstance(domain, Ball) else 0.0
-    cut = _by_cuts(among, domain, directions[:, columns], tolerance, chosen, finest)
+    cut = _by_cuts(among, domain, directions[:, columns], tolerance, subset, finest)
     inner, outer, points = found.inner.copy(), found.outer.copy(), found.points.copy()
     better = cut.inner > inner[columns]
     inner[columns[better]], points[:, columns[better]] = cut.inner[better], cut.points[:, better]

@@ -430,11 +430,11 @@ def _table(X: ArrayLike) -> FloatArray:
 
 
 def _check_names(estimator: Any, X: Any) -> None:
-    fitted, given = getattr(estimator, "feature_names_in_", None), getattr(X, "columns", None)
-    if fitted is not None and given is not None and list(fitted) != list(given):
+    fitted, columns = getattr(estimator, "feature_names_in_", None), getattr(X, "columns", None)
+    if fitted is not None and columns is not None and list(fitted) != list(columns):
         raise ValueError(
             "X must have the columns that the estimator was fitted to, in their order: "
-            f"{list(fitted)}, got {list(given)}"
+            f"{list(fitted)}, got {list(columns)}"
         )
 
 

@@ -243,9 +243,9 @@ def _check_contained(
     index: pd.Index,
 ) -> None:
     room = _ROUNDING * (high - low + np.abs(values).max(axis=0))
-    outside = (values < low - room) | (values > high + room)
-    if outside.any():
-        model, column = (int(i) for i in np.argwhere(outside)[0])
+    out_of_range = (values < low - room) | (values > high + room)
+    if out_of_range.any():
+        model, column = (int(i) for i in np.argwhere(out_of_range)[0])
         raise ValueError(
             f"model {model} has {values[model, column]:.6g} for {index[column]!r}, outside the "
             f"exact range [{low[column]:.6g}, {high[column]:.6g}]: were the ranges computed for "

@@ -30,13 +30,13 @@ def furthest_point(
     length = np.einsum("ij,ij->j", direction, along)
     centre = theta - down
     point = centre + along * np.sqrt(np.maximum(square, 0.0) / np.maximum(length, 1e-300))
-    outside = np.flatnonzero(np.linalg.norm(point, axis=0) > radius)
-    if len(outside):
-        point[:, outside] = _on_sphere(
-            direction[:, outside],
-            centre[:, outside],
-            np.maximum(square[outside], 0.0) / 2,
-            inverse[outside],
+    exterior = np.flatnonzero(np.linalg.norm(point, axis=0) > radius)
+    if len(exterior):
+        point[:, exterior] = _on_sphere(
+            direction[:, exterior],
+            centre[:, exterior],
+            np.maximum(square[exterior], 0.0) / 2,
+            inverse[exterior],
             radius,
         )
     return point

@@ -240,9 +240,9 @@ def model_class_reliance(
     return _with_draws(table, values)
 
 
-def _names(problem: Problem, given: Sequence[str] | None) -> list[str]:
+def _names(problem: Problem, feature_names: Sequence[str] | None) -> list[str]:
     usual = set_reliance.default_names(problem)
-    names = usual if given is None else [str(name) for name in given]
+    names = usual if feature_names is None else [str(name) for name in feature_names]
     if len(names) != len(usual):
         raise ValueError(f"feature_names must hold {len(usual)} names, got {len(names)}")
     return names

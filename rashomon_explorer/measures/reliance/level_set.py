@@ -143,8 +143,8 @@ def _projected_ascent(
     value, gradient = function(theta)
     step = problem.domain.diameter / max(float(np.linalg.norm(gradient)), 1e-300)
     for _ in range(_ASCENTS):
-        outside = problem.domain.project((theta + step * gradient)[:, None])
-        new = project_to_level_set(problem, level, outside)[:, 0]
+        candidate = problem.domain.project((theta + step * gradient)[:, None])
+        new = project_to_level_set(problem, level, candidate)[:, 0]
         new_value, new_gradient = function(new)
         if new_value > value:
             theta, value, gradient = new, new_value, new_gradient

@@ -410,11 +410,11 @@ class _Sum:
         return both[0] + self._multiplier * both[1]
 
 
-def _next(low: float, high: float, tried: list[tuple[float, float]], wanted: float) -> float:
+def _next(low: float, high: float, tried: list[tuple[float, float]], target: float) -> float:
     """Next trial multiplier, by the secant of 1/√excess or between the known ends."""
     if len(tried) == 2 and tried[1][1] != tried[0][1]:
         (first, at_first), (second, at_second) = tried
-        guess = second + (wanted - at_second) * (second - first) / (at_second - at_first)
+        guess = second + (target - at_second) * (second - first) / (at_second - at_first)
         if low < guess < high:
             return guess
     if np.isinf(high):

@@ -41,16 +41,16 @@ def reliance_task(
     models_or_problem: Any, X: ArrayLike | None, y: ArrayLike | None, loss: str | None
 ) -> tuple[LinearTask, Sequence[str], Groups]:
     """Task of models and rows, with the names of the features and their groups if known."""
-    given = getattr(models_or_problem, "rashomon_set_", models_or_problem)
-    if hasattr(given, "fit"):  # an estimator; sets have predict, but not fit
-        given, X, y = penalised_problem(given, _needed(X, "X"), _needed(y, "y")), None, None
-    if not isinstance(given, Problem | PenalisedProblem):
-        task = LinearTask.from_models(given, _needed(X, "X"), _needed(y, "y"), loss)
-        return task, given.feature_names[:-1], given.feature_groups
+    source = getattr(models_or_problem, "rashomon_set_", models_or_problem)
+    if hasattr(source, "fit"):  # an estimator; sets have predict, but not fit
+        source, X, y = penalised_problem(source, _needed(X, "X"), _needed(y, "y")), None, None
+    if not isinstance(source, Problem | PenalisedProblem):
+        task = LinearTask.from_models(source, _needed(X, "X"), _needed(y, "y"), loss)
+        return task, source.feature_names[:-1], source.feature_groups
     refuse_rows(X, y)
     if loss is not None:
         raise ValueError(f"a problem has its own loss: omit loss={loss!r}")
-    return problem_task(given, given.minimum.theta[None]), default_names(given), None
+    return problem_task(source, source.minimum.theta[None]), default_names(source), None
 
 
 _KNOWN = ("squared", "absolute", "logistic", "hinge", "softmax")
@@ -77,19 +77,19 @@ def class_problem(
     models_or_problem: Any, X: ArrayLike | None, y: ArrayLike | None, psi: float | None
 ) -> tuple[Problem, float, Sequence[str] | None, Groups]:
     """Problem, ψ, and names and groups of features (if known) of a Rashomon set."""
-    given = models_or_problem
-    if isinstance(given, Problem):
+    source = models_or_problem
+    if isinstance(source, Problem):
         refuse_rows(X, y)
         if psi is None:
             raise ValueError("psi is required: a problem has no Rashomon threshold")
-        return given, psi, None, None
-    models = getattr(given, "rashomon_set_", None)
+        return source, psi, None, None
+    models = getattr(source, "rashomon_set_", None)
     if models is None:
         raise TypeError(
             "model class reliance needs a Problem with bounded models, or a fitted Rashomon "
-            f"estimator with its rows, got {type(given).__name__}: {_route(given)}"
+            f"estimator with its rows, got {type(source).__name__}: {_route(source)}"
         )
-    problem = declared_problem(given, _needed(X, "X"), _needed(y, "y"))
+    problem = declared_problem(source, _needed(X, "X"), _needed(y, "y"))
     names, groups = models.feature_names[:-1], models.feature_groups
     return problem, models.psi if psi is None else psi, names, groups
 
@@ -111,8 +111,8 @@ def refuse_rows(X: object, y: object) -> None:
     raise ValueError("a problem has its own rows: omit X and y")
 
 
-def _route(given: Any) -> str:
-    if isinstance(given, PenalisedProblem) or hasattr(given, "fit"):
+def _route(source: Any) -> str:
+    if isinstance(source, PenalisedProblem) or hasattr(source, "fit"):
         return (
             "its intercept is not penalised, so its models are unbounded. Use model_reliance "
             "for its best model, exact_ranges(penalised_problem(model, X, y), psi) "

@@ -188,8 +188,8 @@ def _checked(
         if not np.isfinite(rows).all():
             raise ValueError("X must be finite: remove or impute rows with NaN or infinity")
         names = [f"column {j}" for j in range(rows.shape[1])]
-    chosen = [features] if isinstance(features, int | np.integer | str) else list(features)
-    (moved,) = feature_groups({"moved": chosen}, names).values()
+    columns = [features] if isinstance(features, int | np.integer | str) else list(features)
+    (moved,) = feature_groups({"moved": columns}, names).values()
     return rows, targets, moved
 
 

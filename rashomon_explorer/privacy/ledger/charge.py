@@ -325,7 +325,7 @@ def check_extendable(
             )
 
 
-def _check(whole: Guarantee, entry: LedgerEntry) -> None:
+def _check(total: Guarantee, entry: LedgerEntry) -> None:
     if entry.state == "reserved":
         raise LedgerError(
             f"charge {entry.id} was not started: void it and reserve the full cost instead"
@@ -336,15 +336,15 @@ def _check(whole: Guarantee, entry: LedgerEntry) -> None:
             f"depends on it is not covered. Run again, and charge for all results before any of "
             f"them is shown"
         )
-    if any(g.approximate_epsilon or g.approximate_delta for g in (whole, entry.guarantee)):
+    if any(g.approximate_epsilon or g.approximate_delta for g in (total, entry.guarantee)):
         raise ValueError("a cost with its own δ cannot be extended: reserve it in full")
 
 
-def _rest(whole: float, part: float, power: int = 1) -> float:
+def _rest(total: float, part: float, power: int = 1) -> float:
     """Least double r with r^power ≥ whole^power − part^power; infinite if the whole is infinite."""
-    if whole == math.inf or part >= whole:
-        return math.inf if whole == math.inf else 0.0
-    missing = Fraction(whole) ** power - Fraction(part) ** power
+    if total == math.inf or part >= total:
+        return math.inf if total == math.inf else 0.0
+    missing = Fraction(total) ** power - Fraction(part) ** power
     rest = float(missing) if power == 1 else math.sqrt(missing)
     while Fraction(rest) ** power < missing:
         rest = math.nextafter(rest, math.inf)

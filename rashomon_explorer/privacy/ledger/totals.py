@@ -29,14 +29,14 @@ class ExactSum:
     @classmethod
     def from_terms(cls, terms: Iterable[tuple[float, int]]) -> "ExactSum":
         """Sum values, each a given number of times, in units of the smallest positive double."""
-        whole = infinite = 0
+        units = infinite = 0
         for value, count in terms:
             if value == math.inf:
                 infinite += count
                 continue
             numerator, denominator = value.as_integer_ratio()
-            whole += count * (numerator << (_LEAST_DOUBLE_BITS - denominator.bit_length() + 1))
-        return cls(Fraction(whole, 1 << _LEAST_DOUBLE_BITS), infinite)
+            units += count * (numerator << (_LEAST_DOUBLE_BITS - denominator.bit_length() + 1))
+        return cls(Fraction(units, 1 << _LEAST_DOUBLE_BITS), infinite)
 
     def plus(self, value: float, times: int = 1) -> "ExactSum":
         """Return the sum with ``value`` added; once less for −1, after it was added."""

@@ -106,9 +106,9 @@ def _log_bend(log_ratio: FloatArray, near: FloatArray, order: float) -> FloatArr
     inside = np.where(far, 0.0, log_ratio)
     t = np.where(np.abs(inside) > 0.1, np.expm1(inside), near)
     t = np.where(far, 0.0, t)
-    whole = (1 + t) * np.expm1(excess * inside) - excess * t
+    direct = (1 + t) * np.expm1(excess * inside) - excess * t
     series = 1 + (order - 2) / 3 * t * (1 + (order - 3) / 4 * t * (1 + (order - 4) / 5 * t))
-    series = np.where(order * np.abs(t) < _SMALL, order * excess / 2 * t**2 * series, whole)
+    series = np.where(order * np.abs(t) < _SMALL, order * excess / 2 * t**2 * series, direct)
     with np.errstate(divide="ignore"):  # where r = 1
         return np.asarray(np.where(far, order * log_ratio, np.log(np.maximum(series, 0.0))))
 

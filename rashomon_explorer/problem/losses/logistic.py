@@ -87,15 +87,15 @@ def _log_products(xp: Any, factors: Any, group: int) -> Any:
         groups = xp.reshape(factors, (*factors.shape[:-1], -1, group))
         return xp.sum(xp.log(xp.prod(groups, axis=-1)), axis=-1)
     rows = factors.shape[-2]
-    whole = rows // group * group
-    product = factors[..., :whole, :]
+    n_grouped = rows // group * group
+    product = factors[..., :n_grouped, :]
     while group > 1:
         half = product.shape[-2] // 2
         product = product[..., :half, :] * product[..., half:, :]
         group //= 2
     total = np.log(product).sum(axis=-2)
-    if whole < rows:
-        total += np.log(factors[..., whole:, :]).sum(axis=-2)
+    if n_grouped < rows:
+        total += np.log(factors[..., n_grouped:, :]).sum(axis=-2)
     return np.asarray(total)
 
 

@@ -36,43 +36,43 @@ class Section:
     suits: Callable[[Any], bool] = lambda models: True
 
 
-def need_rows(given: Curator, *, targets: bool = False, inside: bool = True) -> None:
+def need_rows(material: Curator, *, targets: bool = False, inside: bool = True) -> None:
     """Raise `Skip` unless there are models (inside ψ) and rows for their predictions."""
-    if not given.models.n_draws:
+    if not material.models.n_draws:
         raise Skip("the set holds no models")
-    if inside and not given.members.n_draws:
-        raise Skip(f"none of {given.models.n_draws} models lies in the Rashomon set")
-    if not given.readable:
+    if inside and not material.members.n_draws:
+        raise Skip(f"none of {material.models.n_draws} models lies in the Rashomon set")
+    if not material.readable:
         raise Skip("no rows were given: report(path, X, y)")
-    if targets and given.y is None:
+    if targets and material.y is None:
         raise Skip("no targets were given: report(path, X, y)")
 
 
-def need_linear_or_trees(given: Curator) -> Any:
+def need_linear_or_trees(material: Curator) -> Any:
     """Return a set of linear draws, or of decision trees."""
-    return given.models if held_trees(given.models) is not None else need_linear(given)
+    return material.models if held_trees(material.models) is not None else need_linear(material)
 
 
-def need_linear(given: Curator) -> RashomonSet:
+def need_linear(material: Curator) -> RashomonSet:
     """Return a set of linear draws."""
-    if not isinstance(given.models, RashomonSet):
+    if not isinstance(material.models, RashomonSet):
         raise Skip(
             f"it needs linear models with a certified best model, and these are "
-            f"{given.models.mechanism}"
+            f"{material.models.mechanism}"
         )
-    if not given.models.n_draws:
+    if not material.models.n_draws:
         raise Skip("the set holds no models")
-    return given.models
+    return material.models
 
 
 WRITER = f"rashomon-explorer {version('rashomon-explorer')}"
 
 
-def about_curator(given: Curator) -> list[Block]:
+def about_curator(material: Curator) -> list[Block]:
     """Introduce the curator's edition."""
     return [
         Words(
-            f"This report describes {given.models.n_draws:,} models that explain the same data "
+            f"This report describes {material.models.n_draws:,} models that explain the same data "
             "almost equally well: a Rashomon set, all models whose loss exceeds the least by at "
             "most ψ. It shows how much they differ, for whom, and the privacy cost of their draws."
         ),
@@ -81,34 +81,34 @@ def about_curator(given: Curator) -> list[Block]:
             "file. For others, write the release edition (ReleasedSet.report).",
             "warning",
         ),
-        _file(given),
+        _file(material),
     ]
 
 
-def about_release(given: Release) -> list[Block]:
+def about_release(material: Release) -> list[Block]:
     """Introduce the release."""
     return [
         Words(
-            f"This report describes {given.models.n_draws:,} models drawn from a Rashomon set, all "
-            "models whose loss on the private rows exceeds the least by at most ψ."
+            f"This report describes {material.models.n_draws:,} models drawn from a Rashomon set, "
+            "all models whose loss on the private rows exceeds the least by at most ψ."
         ),
         Words(
             "Everything in it follows from these models, public settings and the aggregates listed "
             "below, all released with privacy guarantees. Nothing else that was computed from the "
             "rows, such as a loss, went into it."
         ),
-        _file(given),
+        _file(material),
     ]
 
 
-def _file(given: PublicMaterial) -> Facts:
+def _file(material: PublicMaterial) -> Facts:
     undated = "not stated, so that the same inputs give the same file"
     rows = [
         ("Written by", WRITER, "without any access to a network"),
-        ("Date", given.date or "–", "" if given.date else undated),
+        ("Date", material.date or "–", "" if material.date else undated),
     ]
-    if given.target:
-        rows.append(("The models predict", given.target, ""))
+    if material.target:
+        rows.append(("The models predict", material.target, ""))
     return Facts(rows)
 
 
@@ -162,31 +162,33 @@ _RELEASE = {
 }
 
 
-def caveats_curator(given: Curator) -> list[Block]:
+def caveats_curator(material: Curator) -> list[Block]:
     """List the caveats of the curator's edition."""
     common = dict(_COMMON)
-    if given.models.complete:
+    if material.models.complete:
         common = {name: text for name, text in _COMMON.items() if name not in _OF_DRAWS}
-    return [Items({**common, **model_kind(given.models).caveats, **_CURATOR})]
+    return [Items({**common, **model_kind(material.models).caveats, **_CURATOR})]
 
 
-def caveats_release(given: Release) -> list[Block]:
+def caveats_release(material: Release) -> list[Block]:
     """List the caveats of a release."""
-    return [Items({**_COMMON, **model_kind(given.models).caveats, **_RELEASE})]
+    return [Items({**_COMMON, **model_kind(material.models).caveats, **_RELEASE})]
 
 
-def definitions_curator(given: Curator) -> list[Block]:
+def definitions_curator(material: Curator) -> list[Block]:
     """Define the terms, and the measures that apply to the models."""
     scored = ("range_width", "score_variance", "score_std")
-    named = scored if given.models.task == "regression" else tuple(MEASURES)
-    kept = [MEASURES[name] for name in named if not name.startswith("delta")]
+    named = scored if material.models.task == "regression" else tuple(MEASURES)
+    measures = [MEASURES[name] for name in named if not name.startswith("delta")]
     frame = pd.DataFrame(
         {
-            "formula": [one.formula for one in kept],
-            "over these models": [EXACT if given.models.complete else one.sampled for one in kept],
-            "source": [one.source for one in kept],
+            "formula": [one.formula for one in measures],
+            "over these models": [
+                EXACT if material.models.complete else one.sampled for one in measures
+            ],
+            "source": [one.source for one in measures],
         },
-        index=pd.Index([one.name for one in kept], name="measure"),
+        index=pd.Index([one.name for one in measures], name="measure"),
     )
     note = (
         "f, f' are models, f₀ the best one, s their scores, m the number of models, m_c of them "
@@ -195,33 +197,35 @@ def definitions_curator(given: Curator) -> list[Block]:
     return [Items(TERMS), Table(frame, "Measures", note)]
 
 
-def definitions_release(given: Any) -> list[Block]:
+def definitions_release(material: Any) -> list[Block]:
     """Define the terms of a release."""
-    return [Items({name: TERMS[name] for name in model_kind(given.models).terms})]
+    return [Items({name: TERMS[name] for name in model_kind(material.models).terms})]
 
 
-def reproduce_curator(given: Curator) -> list[Block]:
+def reproduce_curator(material: Curator) -> list[Block]:
     """Write the settings of the draws as Python, and the line that made this file."""
-    lines = model_kind(given.models).estimator(
-        given, given.models, getattr(given.models, "mechanism", "")
+    lines = model_kind(material.models).estimator(
+        material, material.models, getattr(material.models, "mechanism", "")
     )
-    handed = [name for name in ("X", "y") if getattr(given, name) is not None]
-    handed += [f"{n}={n}" for n in ("groups", "problem") if getattr(given, n) is not None]
-    call = ", ".join(["models", '"report.html"', *handed])
+    arguments = [name for name in ("X", "y") if getattr(material, name) is not None]
+    arguments += [f"{n}={n}" for n in ("groups", "problem") if getattr(material, n) is not None]
+    call = ", ".join(["models", '"report.html"', *arguments])
     written = ["from rashomon_explorer.report import report", "", f"report({call})"]
-    return _code_blocks(given, [*lines, "", *written])
+    return _code_blocks(material, [*lines, "", *written])
 
 
-def reproduce_release(given: Release) -> list[Block]:
+def reproduce_release(material: Release) -> list[Block]:
     """Write the settings of the draws as Python, from public numbers only."""
-    return _code_blocks(given, model_kind(given.models).estimator(given, given.models, ""))
+    return _code_blocks(
+        material, model_kind(material.models).estimator(material, material.models, "")
+    )
 
 
-def _code_blocks(given: Any, lines: list[str]) -> list[Block]:
+def _code_blocks(material: Any, lines: list[str]) -> list[Block]:
     noise = (
         "Without random_state the noise is new at every run, as privacy requires: the same "
         "settings give other draws with the same guarantees."
     )
-    if given.models.guarantee.seeded:
+    if material.models.guarantee.seeded:
         noise = "The draws used a known seed, which is not shown here; it reproduces them."
     return [Code([f"# {WRITER}", *lines]), Words(noise, "note")]

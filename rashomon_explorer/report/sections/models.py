@@ -22,57 +22,61 @@ from rashomon_explorer.sets import PredictorSet, RashomonSet
 from rashomon_explorer.sets.models.trees import DecisionTrees
 
 
-def data_curator(given: Curator) -> list[Block]:
+def data_curator(material: Curator) -> list[Block]:
     """Describe the rows of the report."""
-    if given.X is None and given.y is None:
+    if material.X is None and material.y is None:
         raise Skip("no rows were given: report(path, X, y)")
-    blocks: list[Block] = [Facts(_counts(given))]
-    if given.X is not None:
-        blocks.append(_columns(given))
-    if given.y is not None and given.models.task == "classification":
-        blocks.append(Table(_shares(pd.Series(given.y), "class"), "Classes"))
-    if given.groups is not None:
-        caption = f"Groups by {given.groups.name}"
-        blocks.append(Table(_shares(given.groups, str(given.groups.name)), caption))
+    blocks: list[Block] = [Facts(_counts(material))]
+    if material.X is not None:
+        blocks.append(_columns(material))
+    if material.y is not None and material.models.task == "classification":
+        blocks.append(Table(_shares(pd.Series(material.y), "class"), "Classes"))
+    if material.groups is not None:
+        caption = f"Groups by {material.groups.name}"
+        blocks.append(Table(_shares(material.groups, str(material.groups.name)), caption))
     return blocks
 
 
-def data_release(given: Release) -> list[Block]:
+def data_release(material: Release) -> list[Block]:
     """List public facts about the data: size, columns and their declarations."""
-    return model_kind(given.models).columns(given)
+    return model_kind(material.models).columns(material)
 
 
-def _counts(given: Curator) -> list[tuple[str, str, str]]:
-    models = given.models
-    n_rows = len(given.y if given.y is not None else ()) if given.n_rows is None else given.n_rows
+def _counts(material: Curator) -> list[tuple[str, str, str]]:
+    models = material.models
+    n_rows = (
+        len(material.y if material.y is not None else ())
+        if material.n_rows is None
+        else material.n_rows
+    )
     facts = [("Rows", f"{n_rows:,}", "given to the report")]
-    facts += model_kind(models).rows(given)
-    if given.y is not None and models.task == "regression":
-        note = f"mean {number(float(np.mean(given.y)))}, std {number(float(np.std(given.y)))}"
+    facts += model_kind(models).rows(material)
+    if material.y is not None and models.task == "regression":
+        note = f"mean {number(float(np.mean(material.y)))}, std {number(float(np.std(material.y)))}"
         facts.append(("Target", note, ""))
     return facts
 
 
-def _columns(given: Curator) -> Table:
-    if isinstance(given.X, ChunkedRows):
-        return _columns_of_blocks(given, given.X)
-    frame = pd.DataFrame(given.X)
-    names = getattr(given.models, "feature_names", (*map(str, frame.columns), "intercept"))[:-1]
+def _columns(material: Curator) -> Table:
+    if isinstance(material.X, ChunkedRows):
+        return _columns_of_blocks(material, material.X)
+    frame = pd.DataFrame(material.X)
+    names = getattr(material.models, "feature_names", (*map(str, frame.columns), "intercept"))[:-1]
     if len(names) == frame.shape[1]:
         frame.columns = pd.Index(names)
-    table = declared([str(name) for name in frame.columns], given.bounds)
+    table = declared([str(name) for name in frame.columns], material.bounds)
     measured = frame.apply(pd.to_numeric, errors="coerce")
     for name in ("min", "mean", "max"):
         table[name] = getattr(measured, name)().to_numpy(dtype=float)
     return Table(table, "Features, as the models take them")
 
 
-def _columns_of_blocks(given: Curator, rows: ChunkedRows) -> Table:
+def _columns_of_blocks(material: Curator, rows: ChunkedRows) -> Table:
     """Mean, minimum and maximum of each column over all chunks."""
     least, sums, most = rows.reduce(_ends, merge=_wider)
-    known = getattr(given.models, "feature_names", ())[:-1]
+    known = getattr(material.models, "feature_names", ())[:-1]
     names = known if len(known) == len(sums) else [f"x{j}" for j in range(len(sums))]
-    table = declared([str(name) for name in names], given.bounds)
+    table = declared([str(name) for name in names], material.bounds)
     table["min"], table["mean"], table["max"] = least, sums / rows.n, most
     return Table(table, "Features, as the models take them")
 
@@ -96,30 +100,30 @@ def _shares(values: "pd.Series", name: str) -> pd.DataFrame:
 _CONFIDENCE = 0.95
 
 
-def the_set_curator(given: Curator) -> list[Block]:
+def the_set_curator(material: Curator) -> list[Block]:
     """Show threshold, best loss and hit rate, and the losses of the draws."""
-    models = given.models
+    models = material.models
     facts: Rows = [("Models", f"{models.n_draws:,}", _origin(models))]
     facts += _losses(models)
-    facts += model_kind(models).settings(given, models)
+    facts += model_kind(models).settings(material, models)
     facts += [(f"Choice {place + 1}", step, "") for place, step in enumerate(models.steps)]
     blocks: list[Block] = [Facts(facts)]
     blocks += [Words(f"{note[0].upper()}{note[1:]}.", "note") for note in models.notes]
     if isinstance(models, RashomonSet) and models.n_draws:
-        blocks.append(figure(given, "losses"))
+        blocks.append(figure(material, "losses"))
         if models.as_drawn and models.plan.of_exact_draws:
-            blocks.append(figure(given, "bounds"))
+            blocks.append(figure(material, "bounds"))
     elif not isinstance(models, RashomonSet):
         blocks.append(Words(_of_others(models), "note"))
     return blocks
 
 
-def the_set_release(given: Release) -> list[Block]:
+def the_set_release(material: Release) -> list[Block]:
     """List the public settings of the draws."""
-    models = given.models
+    models = material.models
     facts: Rows = [
         ("Models", f"{models.n_draws:,}", _planned(models)),
-        *model_kind(models).settings(given, models),
+        *model_kind(models).settings(material, models),
         *((f"Choice {place + 1}", step, "") for place, step in enumerate(models.steps)),
     ]
     return [Facts(facts), Words(_UNKNOWN_INSIDE, "note")]
@@ -183,40 +187,40 @@ _UNKNOWN_INSIDE = (
 )
 
 
-def coefficients_curator(given: Curator) -> list[Block]:
+def coefficients_curator(material: Curator) -> list[Block]:
     """Show coefficients of all draws, and of those inside ψ within their exact ranges."""
-    models = need_linear(given)
+    models = need_linear(material)
     blocks: list[Block] = [
         Words(
             "Ranges over the draws inside the Rashomon set; in the scatter plot those outside are "
             "diamonds. A coefficient is per unit of the scaled feature."
         ),
-        figure(given, "coefficient_spread")
+        figure(material, "coefficient_spread")
         if models.hit_rate
         else Words(f"None of {models.n_draws} draws lies inside, so there is no range."),
-        figure(given, "coefficients"),
+        figure(material, "coefficients"),
     ]
-    return [_exact(given, models), *blocks] if given.problem is not None else blocks
+    return [_exact(material, models), *blocks] if material.problem is not None else blocks
 
 
-def coefficients_release(given: Release) -> list[Block]:
+def coefficients_release(material: Release) -> list[Block]:
     """Show coefficients of released draws."""
-    models: Any = given.models
+    models: Any = material.models
     if not models.n_draws:
         raise Skip("the release holds no models")
-    return [figure(given, "coefficient_spread"), figure(given, "coefficients")]
+    return [figure(material, "coefficient_spread"), figure(material, "coefficients")]
 
 
-def _exact(given: Curator, models: RashomonSet) -> Block:
+def _exact(material: Curator, models: RashomonSet) -> Block:
     names = models.feature_names[:-1]
     exact = exact_coefficient_ranges(
-        given.problem,  # type: ignore[arg-type]  # the section needs a problem
+        material.problem,  # type: ignore[arg-type]  # the section needs a problem
         models.psi,
         feature_names=names,
     )
     if not models.hit_rate:
         return Table(exact, "Exact ranges of the coefficients; no draw lies in the set")
-    plot = figure(given, "exact_ranges", exact=exact)
+    plot = figure(material, "exact_ranges", exact=exact)
     table = Table(draws_in_range(models, exact), plot.table.caption)
     return replace(plot, table=table)
 
@@ -235,20 +239,20 @@ def no_trees(models: Any) -> bool:
     return not are_trees(models)
 
 
-def trees_curator(given: Curator) -> list[Block]:
+def trees_curator(material: Curator) -> list[Block]:
     """Show trees with their losses."""
-    models: Any = given.models
-    return _tree_blocks(given, pd.Series(models.losses, name="loss"))
+    models: Any = material.models
+    return _tree_blocks(material, pd.Series(models.losses, name="loss"))
 
 
-def trees_release(given: Release) -> list[Block]:
+def trees_release(material: Release) -> list[Block]:
     """Show released trees; all results are computed from the trees only."""
     note = "The following is computed from these trees only; no row was read."
-    return [Words(note, "note"), *_tree_blocks(given, None)]
+    return [Words(note, "note"), *_tree_blocks(material, None)]
 
 
-def _tree_blocks(given: Any, losses: "pd.Series[float] | None") -> list[Block]:
-    models = given.models
+def _tree_blocks(material: Any, losses: "pd.Series[float] | None") -> list[Block]:
+    models = material.models
     if not models.n_draws:
         raise Skip("the set holds no trees")
     return [
@@ -257,8 +261,8 @@ def _tree_blocks(given: Any, losses: "pd.Series[float] | None") -> list[Block]:
             f"{FIGURES['trees'].label}.",
             Table(_sizes(models, losses), _SIZES),
         ),
-        figure(given, "tree_use", _INTERVALS),
-        figure(given, "rules"),
+        figure(material, "tree_use", _INTERVALS),
+        figure(material, "rules"),
         *_written(models),
     ]
 

@@ -48,66 +48,66 @@ _STRAYS = (
 )
 
 
-def multiplicity_curator(given: Curator) -> list[Block]:
+def multiplicity_curator(material: Curator) -> list[Block]:
     """Table of all measures, curves over the threshold, and measures by group."""
-    need_rows(given, inside=False)
-    models = given.models
+    need_rows(material, inside=False)
+    models = material.models
     if not np.isfinite(models.least):
         raise Skip("losses are unknown, so that the models in the set are unknown")
-    groups = None if given.groups is None else given.groups.to_numpy()
-    inside = bool(given.members.n_draws)
-    table = multiplicity_table(models, given.X, groups=groups, inside_only=inside)
-    whole = table[table["group"] == _EVERYONE]
+    groups = None if material.groups is None else material.groups.to_numpy()
+    inside = bool(material.members.n_draws)
+    table = multiplicity_table(models, material.X, groups=groups, inside_only=inside)
+    overall = table[table["group"] == _EVERYONE]
     blocks: list[Block] = [
-        _counted(whole, models) if inside else Words(_STRAYS, "warning"),
-        Table(_measure_table(whole, given), _CAPTIONS[inside]),
+        _counted(overall, models) if inside else Words(_STRAYS, "warning"),
+        Table(_measure_table(overall, material), _CAPTIONS[inside]),
     ]
     if inside:
-        blocks.append(_curves(given))
+        blocks.append(_curves(material))
     if groups is not None:
-        blocks.append(_by_group(table, str(given.groups.name)))  # type: ignore[union-attr]
+        blocks.append(_by_group(table, str(material.groups.name)))  # type: ignore[union-attr]
     return blocks
 
 
-def _counted(whole: pd.DataFrame, models: AnySet) -> Words:
+def _counted(overall: pd.DataFrame, models: AnySet) -> Words:
     note = (
         "The set is complete: its values are exact."
         if models.complete
         else "A lower bound only grows with more models; exact values are marked."
     )
     return Words(
-        f"Over the {int(whole['models'].iloc[0]):,} models that lie within ψ = "
-        f"{number(models.psi)}, on {int(whole['rows'].iloc[0]):,} rows. {note}"
+        f"Over the {int(overall['models'].iloc[0]):,} models that lie within ψ = "
+        f"{number(models.psi)}, on {int(overall['rows'].iloc[0]):,} rows. {note}"
     )
 
 
-def _measure_table(whole: pd.DataFrame, given: Curator) -> pd.DataFrame:
+def _measure_table(overall: pd.DataFrame, material: Curator) -> pd.DataFrame:
     rows = {
         name: [value, ", ".join(filter(None, [sampled, note])), MEASURES[name].meaning]
-        for name, value, sampled, note in whole[_COLUMNS].itertuples(index=False)
+        for name, value, sampled, note in overall[_COLUMNS].itertuples(index=False)
     }
-    if given.problem is not None and given.models.task == "classification":
-        people = given.people.X
+    if material.problem is not None and material.models.task == "classification":
+        people = material.people.X
         few = (
-            people[:_ASKED] if given.whose else people
+            people[:_ASKED] if material.whose else people
         )  # with chunked rows each person needs a pass over all rows
-        exact = exact_ambiguity(given.problem, given.models.psi, few)
+        exact = exact_ambiguity(material.problem, material.models.psi, few)
         meaning = "share of rows whose label some model of the whole set flips"
         text = "exact" if exact.lower == exact.upper else f"at most {number(exact.upper, 4)}"
-        text += f", of {len(few)} people of a fixed random sample" if given.whose else ""
+        text += f", of {len(few)} people of a fixed random sample" if material.whose else ""
         rows = {"ambiguity, exact": [exact.lower, text, meaning], **rows}
     columns = ["value", "relation to the set", "definition"]
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
     return frame.rename_axis("measure")
 
 
-def _curves(given: Curator) -> Plot:
-    models = given.models
+def _curves(material: Curator) -> Plot:
+    models = material.models
     names = _CURVES[models.task]
     least = float(models.excess.min())
     # No model lies below the best draw, so that nothing could be measured.
     thresholds = np.linspace(min(max(least, 0.0) + 1e-12, models.psi), models.psi, _POINTS)
-    table = multiplicity_table(models, given.X, psi=thresholds, measures=names)
+    table = multiplicity_table(models, material.X, psi=thresholds, measures=names)
     frame = table.pivot(index="psi", columns="measure", values="value")[names]
     frame.columns.name = None
     lower = [name for name in names if MEASURES[name].sampled == LOWER_BOUND]
@@ -140,35 +140,35 @@ _NOTE = (
 )
 
 
-def people_curator(given: Curator) -> list[Block]:
+def people_curator(material: Curator) -> list[Block]:
     """Show the prediction range of every person, and the rows with the most disagreement."""
-    need_rows(given)
-    blocks: list[Block] = [Words(given.whose)] if given.whose else []
-    given = given.people
-    if isinstance(given.models, RashomonSet):
-        name = "group" if given.groups is None else str(given.groups.name)
-        blocks.append(figure(given, "people", group_name=name))
-    return [*blocks, Table(_most_affected(given), "Rows the models disagree about most", _NOTE)]
+    need_rows(material)
+    blocks: list[Block] = [Words(material.whose)] if material.whose else []
+    material = material.people
+    if isinstance(material.models, RashomonSet):
+        name = "group" if material.groups is None else str(material.groups.name)
+        blocks.append(figure(material, "people", group_name=name))
+    return [*blocks, Table(_most_affected(material), "Rows the models disagree about most", _NOTE)]
 
 
-def _most_affected(given: Curator) -> pd.DataFrame:
-    frame = pd.concat(_blocks(given), ignore_index=True).rename_axis("row")
-    if given.groups is not None:
-        frame[str(given.groups.name)] = given.groups.astype(str).to_numpy()
+def _most_affected(material: Curator) -> pd.DataFrame:
+    frame = pd.concat(_blocks(material), ignore_index=True).rename_axis("row")
+    if material.groups is not None:
+        frame[str(material.groups.name)] = material.groups.astype(str).to_numpy()
     width = frame["largest score"] - frame["least score"]
     first = frame["disagreement"] if "disagreement" in frame else width
     return frame.iloc[np.lexsort((-width, -first))[:MOST_PEOPLE]]
 
 
-def _blocks(given: Curator) -> Iterator[pd.DataFrame]:
+def _blocks(material: Curator) -> Iterator[pd.DataFrame]:
     """Score ranges of all rows, in chunks for which the scores of all models fit into memory."""
-    models = given.members
-    if isinstance(models, PredictorSet) and given.X is None:
+    models = material.members
+    if isinstance(models, PredictorSet) and material.X is None:
         yield _ranges(models.scores(), models.task)
         return
     step = max(1, _MOST_SCORES // (models.n_draws * max(1, models.n_classes)))
-    for start in range(0, len(given.X), step):
-        yield _ranges(models.scores(given.rows(start, start + step)), models.task)
+    for start in range(0, len(material.X), step):
+        yield _ranges(models.scores(material.rows(start, start + step)), models.task)
 
 
 def _ranges(scores: FloatArray, task: str) -> pd.DataFrame:
@@ -179,22 +179,22 @@ def _ranges(scores: FloatArray, task: str) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def fairness_curator(given: Curator) -> list[Block]:
+def fairness_curator(material: Curator) -> list[Block]:
     """Range of every gap over the models inside ψ, and the fairest model by each."""
-    need_rows(given, targets=True)
-    if given.groups is None:
+    need_rows(material, targets=True)
+    if material.groups is None:
         raise Skip("no groups were given: report(path, X, y, groups=…)")
     try:
-        audit = fairness_audit(given.models, given.X, given.y, given.groups.to_numpy())
-        ranges = audit.ranges(given.problem)
+        audit = fairness_audit(material.models, material.X, material.y, material.groups.to_numpy())
+        ranges = audit.ranges(material.problem)
     except ValueError as error:  # a group without rows for a rate, only one group, or no losses
         raise Skip(str(error)) from error
     spec = FIGURES["gaps"]
     return [
         Words(
-            f"Gaps between the groups of {given.groups.name}, over the models within ψ = "
-            f"{number(given.models.psi)}, on the rows of this report. "
-            f"{_WHOLE if given.models.complete else _SAMPLE}"
+            f"Gaps between the groups of {material.groups.name}, over the models within ψ = "
+            f"{number(material.models.psi)}, on the rows of this report. "
+            f"{_WHOLE if material.models.complete else _SAMPLE}"
         ),
         Plot(plot_fairness_range(audit), f"{spec.label}.", Table(ranges, spec.title)),
         Table(_fairest(audit), "The fairest model by each gap, and its excess loss", _CHOSEN),
@@ -229,11 +229,11 @@ _MOST_FEATURES = 12
 _MOST_ROWS = 5_000
 
 
-def importance_curator(given: Curator) -> list[Block]:
+def importance_curator(material: Curator) -> list[Block]:
     """Show importances over the draws and, given the problem, the range of reliance in the set."""
-    need_rows(given, targets=True)
-    need_linear_or_trees(given)
-    whose, problem, given = given.whose, given.problem, given.people
+    need_rows(material, targets=True)
+    need_linear_or_trees(material)
+    whose, problem, material = material.whose, material.problem, material.people
     blocks: list[Block] = [
         *([Words(whose)] if whose else []),
         Words(
@@ -242,15 +242,15 @@ def importance_curator(given: Curator) -> list[Block]:
             "unimportant, because the other one replaces it. The columns of one categorical "
             "feature are shuffled together."
         ),
-        figure(given, "importance"),
+        figure(material, "importance"),
     ]
     if problem is not None:
-        blocks.append(_reliance(given, problem))
+        blocks.append(_reliance(material, problem))
     return blocks
 
 
-def _reliance(given: Curator, problem: Problem) -> Block:
-    models = need_linear(given)
+def _reliance(material: Curator, problem: Problem) -> Block:
+    models = need_linear(material)
     names = models.feature_names[:-1]
     features = feature_groups(None, names, models.feature_groups)
     if problem.loss.name not in _RELIABLE or models.psi <= 0 or not problem.intercept:
@@ -267,24 +267,24 @@ def _reliance(given: Curator, problem: Problem) -> Block:
         feature_names=names,
         draws=models.coef,
     )
-    return figure(given, "class_reliance", table=table)
+    return figure(material, "class_reliance", table=table)
 
 
 _MEASURES = {"classification": "disagreement", "regression": "score_variance"}
 _PARTS = ("total", "width", "noise", "share_of_noise", "hit_rate")
 
 
-def width_curator(given: Curator) -> list[Block]:
+def width_curator(material: Curator) -> list[Block]:
     """Decompose disagreement into model-set width and mechanism noise, with intervals."""
-    models = need_linear_or_trees(given)
-    need_rows(given, inside=False)
-    groups = None if given.groups is None else given.groups.to_numpy()
+    models = need_linear_or_trees(material)
+    need_rows(material, inside=False)
+    groups = None if material.groups is None else material.groups.to_numpy()
     try:
         found = disagreement_decomposition(
             models,
-            given.X,
+            material.X,
             measure=_MEASURES[models.task],
-            reference=model_kind(models).reference(given),
+            reference=model_kind(models).reference(material),
             groups=groups,
         )
     except ValueError as error:  # too few hits, selected draws, or draws that are dependent

@@ -43,22 +43,22 @@ SEEDED = (
 )
 
 
-def privacy_curator(given: Curator) -> list[Block]:
+def privacy_curator(material: Curator) -> list[Block]:
     """State the guarantee of the draws, or that there is none."""
-    blocks = _guarantee(given.models, _planned_delta(given.models))
-    return blocks if given.ledger is None else [*blocks, _charges(given.ledger)]
+    blocks = _guarantee(material.models, _planned_delta(material.models))
+    return blocks if material.ledger is None else [*blocks, _charges(material.ledger)]
 
 
-def privacy_release(given: Release) -> list[Block]:
+def privacy_release(material: Release) -> list[Block]:
     """State the guarantee of everything in the release."""
-    delta = _planned_delta(given.models)
-    blocks = _guarantee(given.models, delta)
-    if given.aggregates:
-        every = [given.models.guarantee, *(value.guarantee for value in given.aggregates)]
+    delta = _planned_delta(material.models)
+    blocks = _guarantee(material.models, delta)
+    if material.aggregates:
+        every = [material.models.guarantee, *(value.guarantee for value in material.aggregates)]
         blocks.insert(
             1, _total_cost(adaptive_epsilon(every, delta, order=ledger_order(every)), delta)
         )
-    return blocks if given.ledger is None else [*blocks, _public_charges(given.ledger)]
+    return blocks if material.ledger is None else [*blocks, _public_charges(material.ledger)]
 
 
 def _total_cost(total: float, delta: float) -> Words:
@@ -82,10 +82,10 @@ def _guarantee(models: AnySet | Paid, delta: float) -> list[Block]:
     if not guarantee.holds:
         return [Words("These models have no privacy guarantee.", "warning"), *blocks]
     table, spec = tradeoff_table(guarantee), FIGURES["tradeoff"]
-    made = model_kind(models).mechanism(models)
+    facts = model_kind(models).mechanism(models)
     return [
         *blocks,
-        *([Facts(made)] if made else []),
+        *([Facts(facts)] if facts else []),
         Table(
             _prices(guarantee, delta), "Least proved ε of the draws at each δ", "ε is rounded up."
         ),
@@ -143,12 +143,12 @@ def _totals(
 ) -> list[str]:
     """Total after each charge; voided charges add nothing."""
     delta = 0.0 if budget is None else budget[1]
-    kept = [entry for entry in entries if entry.counts]
+    charged = [entry for entry in entries if entry.counts]
     running = running_epsilon(
-        [entry.guarantee for entry in kept],
+        [entry.guarantee for entry in charged],
         delta,
         order=order,
-        divergences=[entry.divergence for entry in kept],
+        divergences=[entry.divergence for entry in charged],
     )
     counted = accumulate(int(entry.counts) for entry in entries)
     return [rounded_up(running[count]) for count in counted]
@@ -161,30 +161,30 @@ def _budget(budget: Budget | None) -> str:
     return f"Budget: ε = {rounded_up(epsilon)} at δ = {number(delta)}; totals are rounded up."
 
 
-def plan_section(given: Any) -> list[Block]:
+def plan_section(material: Any) -> list[Block]:
     """Explain the plan in sentences, with its guarantees."""
-    planned = _planned(given)
+    planned = _planned(material)
     blocks: list[Block] = [Words(line) for line in explain(planned).splitlines()]
     doubt = (
         weak_guarantee_reason(planned)
-        if given.models.as_drawn and given.models.guarantee.holds
+        if material.models.as_drawn and material.models.guarantee.holds
         else ""
     )
     if doubt:
         blocks.insert(0, Words(f"Weak guarantee: {doubt}.", "warning"))
-    if not given.models.guarantee.holds:
+    if not material.models.guarantee.holds:
         blocks.append(Words(_NOT_THESE, "warning"))
-    if not given.models.as_drawn:
+    if not material.models.as_drawn:
         blocks.append(Words(_CHOSEN, "warning"))
-    return [*blocks, *model_kind(given.models).guarantees(given, given.models)]
+    return [*blocks, *model_kind(material.models).guarantees(material, material.models)]
 
 
-def certificates_section(given: Any) -> list[Block]:
+def certificates_section(material: Any) -> list[Block]:
     """List every certificate of these draws: its bound, or why it does not apply."""
-    planned = _planned(given)
+    planned = _planned(material)
     if not isinstance(planned, Plan):
-        raise Skip(model_kind(given.models).no_certificates)
-    if given.constants is None or given.domain is None:
+        raise Skip(model_kind(material.models).no_certificates)
+    if material.constants is None or material.domain is None:
         raise Skip(
             "the public constants were not given: problem= for the curator, constants= and "
             "domain= for a release"
@@ -195,10 +195,10 @@ def certificates_section(given: Any) -> list[Block]:
         raise Skip("certificates apply to exact draws, and these draws use objective perturbation")
     if isinstance(planned, ClippedPathPlan):
         raise Skip("the constants are those of the loss, and these chains use clipped gradients")
-    mechanism = getattr(given.models, "mechanism", "") if isinstance(given, Curator) else ""
+    mechanism = getattr(material.models, "mechanism", "") if isinstance(material, Curator) else ""
     if mechanism and not mechanism_traits(mechanism).planned_law and not planned.along_path:
         raise Skip(f"certificates apply to exact draws, and these are draws of {mechanism}")
-    found = _found(planned, given.constants, given.domain)
+    found = _found(planned, material.constants, material.domain)
     frame = pd.DataFrame(
         {
             "ε": [_price(one.epsilon(planned.delta)) for one in found],
@@ -213,11 +213,11 @@ def certificates_section(given: Any) -> list[Block]:
     return [Table(frame, f"Certificates of {what} at these settings, the best first", note)]
 
 
-def alternatives_section(given: Any) -> list[Block]:
+def alternatives_section(material: Any) -> list[Block]:
     """List every mechanism that the planner knows, with its guarantee at the same budget."""
-    planned = _planned(given)
+    planned = _planned(material)
     if not isinstance(planned, Plan):
-        raise Skip(model_kind(given.models).no_candidates)
+        raise Skip(model_kind(material.models).no_candidates)
     frame = options_table(planned)
     if frame.empty:
         raise Skip("the plan does not record its loss, ball and row norm")
@@ -246,8 +246,8 @@ def _found(planned: Plan, constants: Constants, domain: Domain) -> tuple[Certifi
     return tuple(one for one in every if one.name == "path")
 
 
-def _planned(given: Any) -> Plan | TreePlan:
-    planned = getattr(given.models, "plan", None)
+def _planned(material: Any) -> Plan | TreePlan:
+    planned = getattr(material.models, "plan", None)
     if not isinstance(planned, Plan | TreePlan) or math.isnan(planned.beta):
         raise Skip(
             "these models were not drawn by an estimator: they have no plan and no guarantee"
@@ -273,22 +273,22 @@ _CHOSEN = (
 )
 
 
-def aggregates_release(given: Release) -> list[Block]:
+def aggregates_release(material: Release) -> list[Block]:
     """Show every released aggregate with its error bars, definition and guarantee."""
-    if not given.aggregates:
+    if not material.aggregates:
         raise Skip("none was given: report(path, aggregates=[release.release(…)])")
-    return [block for value in given.aggregates for block in _one(value, given)]
+    return [block for value in material.aggregates for block in _one(value, material)]
 
 
-def _one(value: ReleasedAggregates, given: Release) -> list[Block]:
+def _one(value: ReleasedAggregates, material: Release) -> list[Block]:
     blocks: list[Block] = [Words(f"{value.guarantee}.")]
     if value.guarantee.reproducible:
         blocks.append(Words(SEEDED, "warning"))
-    if _numbers(value.models) != _numbers(given.models.guarantee):
+    if _numbers(value.models) != _numbers(material.models.guarantee):
         blocks.append(Words(_OTHER_DRAWS, "warning"))
     return [
         *blocks,
-        figure(given, "aggregates", _INTERVALS, released=value),
+        figure(material, "aggregates", _INTERVALS, released=value),
         Items({answer.query: f"{answer.definition}; {answer.noise}" for answer in value.answers}),
     ]
 

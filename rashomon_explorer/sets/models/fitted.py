@@ -81,14 +81,15 @@ class FittedModels:
         return one_hot(class_codes(model.predict(X), self.classes, f"model {place}"), self._count)
 
     def _probabilities(self, place: int, model: Any, X: Any) -> FloatArray:
-        given = np.asarray(model.predict_proba(X), dtype=float)
+        probabilities = np.asarray(model.predict_proba(X), dtype=float)
         own = class_codes(model.classes_, self.classes, f"model {place}")
-        if given.ndim != 2 or given.shape[1] != len(own):
+        if probabilities.ndim != 2 or probabilities.shape[1] != len(own):
             raise ValueError(
-                f"model {place} gives probabilities of shape {given.shape} for {len(own)} classes"
+                f"model {place} gives probabilities of shape {probabilities.shape} for "
+                f"{len(own)} classes"
             )
-        aligned = np.zeros((len(given), self._count))
-        aligned[:, own] = given
+        aligned = np.zeros((len(probabilities), self._count))
+        aligned[:, own] = probabilities
         return aligned[:, 1] if self._count == 2 else aligned
 
     @property
@@ -110,12 +111,12 @@ class FittedModels:
 def class_codes(labels: Any, classes: tuple[Any, ...], what: str) -> NDArray[np.int_]:
     """Find the indices of labels among the classes."""
     code = {label: place for place, label in enumerate(classes)}
-    given = np.asarray(labels)
-    strange = [label for label in np.unique(given).tolist() if label not in code]
+    array = np.asarray(labels)
+    strange = [label for label in np.unique(array).tolist() if label not in code]
     if strange:
         raise ValueError(f"{what} holds the class {strange[0]!r}, which is not in {list(classes)}")
-    codes = np.array([code[label] for label in given.ravel().tolist()], dtype=int)
-    return codes.reshape(given.shape)
+    codes = np.array([code[label] for label in array.ravel().tolist()], dtype=int)
+    return codes.reshape(array.shape)
 
 
 def _linear_part(model: Any) -> FloatArray | None:

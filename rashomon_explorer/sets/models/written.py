@@ -270,11 +270,11 @@ def _written(
             right = int((rows[1][inside] == tree.prediction).sum())
         return {"f": [_SIGNS[tree.prediction], count, right]}, right
     branches, total = [], 0
-    for branch, wanted in ((tree.if_true, True), (tree.if_false, False)):
+    for branch, answer in ((tree.if_true, True), (tree.if_false, False)):
         below = None
         if rows is not None and inside is not None:
             answers = tree.answers(rows[0][:, tree.feature])
-            below = inside & (answers == wanted)
+            below = inside & (answers == answer)
         written, right = _written(branch, questions, rows, below)
         branches.append(written)
         total += right

@@ -107,12 +107,12 @@ def model_losses(
     """Loss of every model, and its name; computed from private rows, for the curator only."""
     truth = _truth(scores, y, classes)
     default = "squared" if not classes else "zero_one" if certain else "log_loss"
-    chosen = default if loss is None else loss
-    if callable(chosen):
-        name = getattr(chosen, "__name__", "own loss")
-        values = np.array([float(chosen(truth, model)) for model in scores])
+    criterion = default if loss is None else loss
+    if callable(criterion):
+        name = getattr(criterion, "__name__", "own loss")
+        values = np.array([float(criterion(truth, model)) for model in scores])
     else:
-        name = _checked(chosen, bool(classes), certain)
+        name = _checked(criterion, bool(classes), certain)
         values = PREDICTION_LOSSES[name](scores, truth)
     if not np.isfinite(values).all():
         raise ValueError(f"{name} of model {int(np.argmin(np.isfinite(values)))} is not finite")
@@ -120,14 +120,14 @@ def model_losses(
 
 
 def _truth(scores: FloatArray, y: ArrayLike, classes: tuple[Any, ...]) -> NDArray[Any]:
-    given = np.asarray(y)
-    if given.shape != scores.shape[1:2]:
+    array = np.asarray(y)
+    if array.shape != scores.shape[1:2]:
         raise ValueError(
-            f"y must hold one value for each of {scores.shape[1]} rows, got shape {given.shape}"
+            f"y must hold one value for each of {scores.shape[1]} rows, got shape {array.shape}"
         )
     if classes:
-        return fitted.class_codes(given, classes, "y")
-    targets = given.astype(float)
+        return fitted.class_codes(array, classes, "y")
+    targets = array.astype(float)
     if not np.isfinite(targets).all():
         raise ValueError("y holds NaN or infinity: remove the row")
     return targets
@@ -345,14 +345,18 @@ def from_predictions(
 
 
 def _probabilities(
-    given: NDArray[Any], classes: Classes | None, y: ArrayLike | None
+    predictions: NDArray[Any], classes: Classes | None, y: ArrayLike | None
 ) -> tuple[FloatArray, Classes]:
-    if given.dtype.kind not in "biuf" or given.ndim not in (2, 3) or 0 in given.shape:
+    if (
+        predictions.dtype.kind not in "biuf"
+        or predictions.ndim not in (2, 3)
+        or 0 in predictions.shape
+    ):
         raise ValueError(
             "probabilities must be numbers of shape (n_models, n_rows) or (n_models, n_rows, "
-            f"n_classes), none of them 0, got {given.dtype} of shape {given.shape}"
+            f"n_classes), none of them 0, got {predictions.dtype} of shape {predictions.shape}"
         )
-    scores = fitted.check_scores(given.astype(float), "predictions")
+    scores = fitted.check_scores(predictions.astype(float), "predictions")
     if scores.min() < 0 or scores.max() > 1:
         raise ValueError(
             "probabilities must be from 0 to 1; for labels or targets write kind='labels' or "
@@ -373,29 +377,29 @@ def _sorted_or_counted(y: ArrayLike | None, count: int) -> Classes:
 
 
 def _labels(
-    given: NDArray[Any], classes: Classes | None, y: ArrayLike | None
+    predictions: NDArray[Any], classes: Classes | None, y: ArrayLike | None
 ) -> tuple[FloatArray, Classes]:
-    if given.ndim != 2 or 0 in given.shape:
-        raise ValueError(f"labels must have shape (n_models, n_rows), got {given.shape}")
-    if given.dtype.kind == "f":
-        fitted.check_scores(given, "predictions")
-    names = classes or sort_labels(given, *([] if y is None else [y]))
+    if predictions.ndim != 2 or 0 in predictions.shape:
+        raise ValueError(f"labels must have shape (n_models, n_rows), got {predictions.shape}")
+    if predictions.dtype.kind == "f":
+        fitted.check_scores(predictions, "predictions")
+    names = classes or sort_labels(predictions, *([] if y is None else [y]))
     if len(names) < 2:
         raise ValueError(f"at least two classes are needed, got {list(names)}: name them all")
-    return fitted.one_hot(fitted.class_codes(given, names, "predictions"), len(names)), names
+    return fitted.one_hot(fitted.class_codes(predictions, names, "predictions"), len(names)), names
 
 
 def _targets(
-    given: NDArray[Any], classes: Classes | None, y: ArrayLike | None
+    predictions: NDArray[Any], classes: Classes | None, y: ArrayLike | None
 ) -> tuple[FloatArray, Classes]:
-    if given.dtype.kind not in "biuf" or given.ndim != 2 or 0 in given.shape:
+    if predictions.dtype.kind not in "biuf" or predictions.ndim != 2 or 0 in predictions.shape:
         raise ValueError(
-            f"targets must be numbers of shape (n_models, n_rows), got {given.dtype} of shape "
-            f"{given.shape}"
+            f"targets must be numbers of shape (n_models, n_rows), got {predictions.dtype} of "
+            f"shape {predictions.shape}"
         )
     if classes:
         raise ValueError(f"a regression has no classes, got {list(classes)}")
-    return given.astype(float), ()
+    return predictions.astype(float), ()
 
 
 _KINDS: dict[
