@@ -149,8 +149,8 @@ class OneModelMechanism(Mechanism):
 
     def guarantee(self, plan: Plan) -> Guarantee:
         """Return the plan's guarantee; it assumes noise with the digits of doubles."""
-        held = plan.guarantee
-        return replace(held, assumptions=(*held.assumptions, ROUNDING))
+        guarantee = plan.guarantee
+        return replace(guarantee, assumptions=(*guarantee.assumptions, ROUNDING))
 
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
         """Yield one batch, the model."""
@@ -347,8 +347,8 @@ def noisy_slope(
     size, mean = problem.n, problem.of_loss(problem.loss) if planned.rate == 1 else None
     if mean is None:
         size = rng.binomial(problem.n, planned.rate)
-        taken = rng.choice(problem.n, size, replace=False, shuffle=False)
-        mean = problem.loss.empirical(problem.rows[taken], problem.targets[taken]) if size else None
+        batch = rng.choice(problem.n, size, replace=False, shuffle=False)
+        mean = problem.loss.empirical(problem.rows[batch], problem.targets[batch]) if size else None
     if mean is not None:
         noisy = noisy + size * mean.value_and_gradient(theta[:, None])[1][:, 0]
     return np.asarray(noisy / (planned.rate * problem.n))
@@ -413,14 +413,14 @@ class OutputPerturbation(OneModelMechanism):
             return min(both, key=lambda one: one.excess)
 
         ridge, best, excess = under_best_ridge(request, planned, required=True)
-        proof, held = "pure DP of the noise", pure(request.epsilon)
+        proof, guarantee = "pure DP of the noise", pure(request.epsilon)
         if best.gaussian:
-            proof, held = "Gaussian DP of the noise", gdp(affordable_mu(request))
+            proof, guarantee = "Gaussian DP of the noise", gdp(affordable_mu(request))
         return cls.plan_with(
             request,
             best,
             proof=proof,
-            guarantee=replace(held, assumptions=(*held.assumptions, CERTIFIED)),
+            guarantee=replace(guarantee, assumptions=(*guarantee.assumptions, CERTIFIED)),
             excess=excess,
             ridge=ridge,
             gap=stable_gap(request, ridge, 2 * best.solver),
@@ -453,12 +453,12 @@ class LocalisedGaussian(OneModelMechanism):
             lambda one: plan_localised_descent(one.constants, one.radius, mu, zeros),
             required=True,
         )
-        steps, held = planned.then.n_steps, gdp(planned.mu)
+        steps, guarantee = planned.then.n_steps, gdp(planned.mu)
         return cls.plan_with(
             request,
             planned,
             proof=f"Gaussian DP of the minimiser and of every state of {steps} steps",
-            guarantee=replace(held, assumptions=(*held.assumptions, CERTIFIED)),
+            guarantee=replace(guarantee, assumptions=(*guarantee.assumptions, CERTIFIED)),
             excess=excess,
             ridge=ridge,
         )

@@ -144,8 +144,8 @@ def best_ridged(
 ) -> tuple[float, T]:
     """Ridge that minimises the first value of ``made``, and the second value at that ridge."""
     scale = data_lipschitz(request.constants, request.domain) / request.radius
-    wanted = {min(request.ridge + scale * share, _MOST_RIDGE) for share in _SHARES[::every]}
-    tried = [replace(request, ridge=ridge) for ridge in sorted(wanted)]
+    ridges = {min(request.ridge + scale * share, _MOST_RIDGE) for share in _SHARES[::every]}
+    tried = [replace(request, ridge=ridge) for ridge in sorted(ridges)]
     results = [(one.ridge, made(one)) for one in tried]
     ridge, (_, best) = min(results, key=lambda result: result[1][0])
     return ridge, best

@@ -87,17 +87,21 @@ class PermuteAndFlip:
 
     def law(self, losses: ArrayLike) -> FloatArray:
         """See :class:`Pick`."""
-        taken = self._taken(losses)
-        nodes, weights = np.polynomial.legendre.leggauss(len(taken) // 2 + 1)  # exact: a polynomial
-        factors = 1 - np.outer(taken, (nodes + 1) / 2)
-        others = np.array([np.delete(factors, j, axis=0).prod(axis=0) for j in range(len(taken))])
-        return np.asarray(taken * (others @ weights) / 2)
+        acceptance = self._acceptance_probabilities(losses)
+        nodes, weights = np.polynomial.legendre.leggauss(
+            len(acceptance) // 2 + 1
+        )  # exact: a polynomial
+        factors = 1 - np.outer(acceptance, (nodes + 1) / 2)
+        others = np.array(
+            [np.delete(factors, j, axis=0).prod(axis=0) for j in range(len(acceptance))]
+        )
+        return np.asarray(acceptance * (others @ weights) / 2)
 
     def draw(self, losses: ArrayLike, rng: np.random.Generator) -> int:
         """See :class:`Pick`."""
-        taken = self._taken(losses)
-        for place in rng.permutation(len(taken)):
-            if rng.random() < taken[place]:
+        acceptance = self._acceptance_probabilities(losses)
+        for place in rng.permutation(len(acceptance)):
+            if rng.random() < acceptance[place]:
                 return int(place)
         raise AssertionError("the best candidate is always accepted")
 
@@ -106,7 +110,7 @@ class PermuteAndFlip:
         """Pure ε-DP."""
         return pure(self.epsilon)
 
-    def _taken(self, losses: ArrayLike) -> FloatArray:
+    def _acceptance_probabilities(self, losses: ArrayLike) -> FloatArray:
         known = np.asarray(losses, dtype=float)
         return np.asarray(np.exp(-self.epsilon * (known - known.min()) / (2 * self.sensitivity)))
 
@@ -213,14 +217,14 @@ class Runs:
 
     def guarantee(self, epsilon: float) -> Guarantee:
         """Guarantee of the selected model if a run with its score is ``epsilon``-DP."""
-        kept = pure(self.factor * epsilon)
+        pure_guarantee = pure(self.factor * epsilon)
         return Guarantee(
             "pure",
             "the best of a random number of runs (Liu and Talwar 2019; Papernot and Steinke 2022)",
-            pure_epsilon=kept.pure_epsilon,
-            rho=kept.rho,
+            pure_epsilon=pure_guarantee.pure_epsilon,
+            rho=pure_guarantee.rho,
             assumptions=(
-                *kept.assumptions,
+                *pure_guarantee.assumptions,
                 "the number of runs, and so the running time, is not revealed",
             ),
         )

@@ -58,13 +58,17 @@ def for_ledger(certificate: Certificate) -> Certificate:
     filter cannot use μ or trade-off functions, and a guarantee with an outright δ has no D_a
     (docs/ledger.md).
     """
-    held = certificate.guarantee
-    if held is None:
+    guarantee = certificate.guarantee
+    if guarantee is None:
         return certificate
-    if held.approximate_epsilon or held.approximate_delta or not math.isfinite(held.rho):
+    if (
+        guarantee.approximate_epsilon
+        or guarantee.approximate_delta
+        or not math.isfinite(guarantee.rho)
+    ):
         why = "a ledger composes Rényi divergences, but this certificate bounds none"
         return replace(certificate, guarantee=None, applies=False, why=why)
-    counted = replace(held, notion="zcdp", mu=math.inf, curve=None, orders=())
+    counted = replace(guarantee, notion="zcdp", mu=math.inf, curve=None, orders=())
     return replace(certificate, guarantee=counted)
 
 

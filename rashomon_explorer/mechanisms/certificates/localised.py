@@ -116,11 +116,11 @@ def excess_quantile(p: int, beta: float, level: float, failure: float) -> float:
     y ≥ 0, P(β·excess > x + y) ≤ e^(−y)·T_{p−1}(x + y)/T_p(x), with T_k(z) = Σ_{j≤k} zʲ/j!.
     """
     x = beta * level
-    wanted = math.log(failure)
+    log_failure = math.log(failure)
     least = _log_exponential_sum(p, x)
 
     def surplus(y: float) -> float:
-        return _log_exponential_sum(p - 1, x + y) - y - least - wanted
+        return _log_exponential_sum(p - 1, x + y) - y - least - log_failure
 
     if surplus(0.0) <= 0:
         return level

@@ -77,12 +77,12 @@ def batch_sensitivity(
     moved = 2 * constants.L / constants.n if data_slope is None else data_slope
     own, other = moved * constants.n / size, 0.0
     if psi > 0 or width > 0:
-        omega, whole = constants.charged_oscillation, constants.osc * constants.n / size
+        omega, batch_omega = constants.charged_oscillation, constants.osc * constants.n / size
         other = _slope_change(omega, width) * constants.L
-        weighed = _slope_change(omega + whole, width) * constants.L
+        weighed = _slope_change(omega + batch_omega, width) * constants.L
         own = own + weighed if width else max(own, weighed)
-    taken = math.ceil(n_steps / n_batches)
-    return math.sqrt((taken * own**2 + (n_steps - taken) * other**2) / n_steps)
+    own_steps = math.ceil(n_steps / n_batches)
+    return math.sqrt((own_steps * own**2 + (n_steps - own_steps) * other**2) / n_steps)
 
 
 def _slope_change(omega: float, width: float) -> float:
@@ -133,5 +133,5 @@ _CLOSE = 0.01  # of half the sensitivity: distance to the minimiser that the sol
 
 def solver_distance(constants: Constants, domain: Domain) -> float:
     """Distance √(2τ/m) from the minimiser that the solver must reach before noise is added."""
-    wanted = _CLOSE * data_lipschitz(constants, domain) / (constants.m * constants.n)
-    return max(wanted, math.sqrt(2 * certifiable_gap(constants, domain) / constants.m))
+    target = _CLOSE * data_lipschitz(constants, domain) / (constants.m * constants.n)
+    return max(target, math.sqrt(2 * certifiable_gap(constants, domain) / constants.m))

@@ -44,8 +44,8 @@ def expected_margin(p: int, steepness: float, share: float) -> float:
         return 0.0
 
     def good(margin: float) -> bool:
-        hits, kept = _shares(p, steepness * top, margin / top)
-        return hits >= _HITS and kept >= _KEPT
+        hits, coverage = _shares(p, steepness * top, margin / top)
+        return hits >= _HITS and coverage >= _KEPT
 
     return WIDEST if good(WIDEST) else bisect(good, top, WIDEST, halvings=30)
 
@@ -182,13 +182,13 @@ def _with_draws(
     sure = proved > 0 and first.hit_rate_bound > tail
     size = margin if margin is not None else _size(first, beta, proved if sure else 0.0)
     bound = max(tail, first.hit_rate_bound if size <= proved else 0.0)
-    paid = replace(
+    total = replace(
         two_stages(first.guarantee, draw_eta, first.n_draws), requested=(first.epsilon, first.delta)
     )
-    kept = {name: getattr(first, name) for name in first.__dataclass_fields__}
-    changed = {"beta": beta, "margin": size, "hit_rate_bound": bound, "guarantee": paid}
+    settings = {name: getattr(first, name) for name in first.__dataclass_fields__}
+    changed = {"beta": beta, "margin": size, "hit_rate_bound": bound, "guarantee": total}
     changed |= {"certificate": "two stages", "mechanism": "ellipsoid_exact", "draw_eta": draw_eta}
-    return EllipsoidExactPlan(**{**kept, **changed})
+    return EllipsoidExactPlan(**{**settings, **changed})
 
 
 def _size(first: EllipsoidPlan, beta: float, proved: float) -> float:

@@ -120,13 +120,13 @@ class EllipsoidPlan(Plan):
         return 2.0 ** math.floor(math.log2(self.hessian_noise * _GRID))
 
     def _facts(self) -> list[Fact]:
-        kept = [
+        common = [
             fact for fact in super()._facts() if fact[0] in ("hit rate", "privacy cost", "warning")
         ]
         steps = f"mean of {self.centre.n_steps} noisy gradient steps"
         how = {"gradients": steps, "accelerated": f"{steps}, accelerated"}
         return [
-            *kept,
+            *common,
             ("centre", how.get(self.centre.name, "noisy minimiser")),
             ("its excess", f"≤ {rounded_up(self.centre.excess)} on average"),
             ("size", f"quadratic excess ≤ {self.margin * self.psi:.3g}"),
@@ -197,8 +197,8 @@ def ellipsoid_for(
     """Plan of an ellipsoid at μ-GDP, without checks and warnings."""
     centre, hessian_mu = _shared(constants, psi, radius, mu, zero_model_loss(kind))
     proved = _proved(constants, kind, psi, radius, row_norm, centre)
-    chosen = _margin(psi, centre, proved) if margin is None else float(margin)
-    promised = 0 < chosen <= proved
+    size = _margin(psi, centre, proved) if margin is None else float(margin)
+    guaranteed = 0 < size <= proved
     return EllipsoidPlan(
         n=constants.n,
         p=constants.p,
@@ -210,7 +210,7 @@ def ellipsoid_for(
         eta=math.inf,
         beta=math.inf,
         oscillation=constants.charged_oscillation,
-        hit_rate_bound=WANTED if promised else 0.0,
+        hit_rate_bound=WANTED if guaranteed else 0.0,
         excess_bound=math.inf,
         guarantee=replace(ellipsoid_guarantee(centre, hessian_mu), requested=(epsilon, delta)),
         certificate="ellipsoid",
@@ -224,7 +224,7 @@ def ellipsoid_for(
         hessian_mu=hessian_mu,
         hessian_noise=hessian_sensitivity(constants) / hessian_mu,
         lift=_lift(constants, hessian_mu),
-        margin=chosen,
+        margin=size,
     )
 
 

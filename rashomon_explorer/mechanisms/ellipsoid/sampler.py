@@ -61,9 +61,9 @@ def released_centre(
             pushed += weight * float(np.linalg.norm(ahead - here))
             yield None
     # Rounding to the grid may lead outside the ball.
-    kept = _into(problem, to_public_grid(theta))
+    model = _into(problem, to_public_grid(theta))
     slope = pushed / centre.step_size if pushed else 0.0
-    yield ReleasedCentre(kept, slope / float(problem.domain.radius))
+    yield ReleasedCentre(model, slope / float(problem.domain.radius))
 
 
 def descent(
@@ -112,10 +112,10 @@ def _by_acceleration(
         slope = slope + 2 / (t + 1) * (stride.gradient - slope)
         was_outside |= bool(np.linalg.norm(stride.ahead) > problem.domain.radius)
         yield None
-    kept = _into(problem, to_public_grid(stride.average))
-    length = float(kept @ kept)
-    pull = -float(slope @ kept) / length if was_outside and length > 0 else 0.0
-    yield ReleasedCentre(kept, max(0.0, pull))
+    theta = _into(problem, to_public_grid(stride.average))
+    length = float(theta @ theta)
+    pull = -float(slope @ theta) / length if was_outside and length > 0 else 0.0
+    yield ReleasedCentre(theta, max(0.0, pull))
 
 
 def _noisy_minimiser(problem: Problem, centre: Centre, rng: np.random.Generator) -> FloatArray:
@@ -159,8 +159,8 @@ def released_hessian(
 def lifted(noisy: FloatArray, planned: EllipsoidPlan) -> FloatArray:
     """Matrix A = H̃ + sI + mI, with the eigenvalues of H̃ + sI raised to at least s/1000."""
     values, vectors = np.linalg.eigh(noisy)
-    kept = np.maximum(values + planned.lift, planned.lift / 1000) + planned.ridge
-    matrix = (vectors * kept) @ vectors.T
+    eigenvalues = np.maximum(values + planned.lift, planned.lift / 1000) + planned.ridge
+    matrix = (vectors * eigenvalues) @ vectors.T
     return np.asarray((matrix + matrix.T) / 2)
 
 
@@ -216,10 +216,11 @@ class EllipsoidSampler(Mechanism):
 
     def guarantee(self, plan: Plan) -> Guarantee:
         """Return the plan's guarantee, of centre and Hessian; draws have no further cost."""
-        held = plan.guarantee
+        guarantee = plan.guarantee
         solved = isinstance(plan, EllipsoidPlan) and plan.centre.name == "output"
         return replace(
-            held, assumptions=(*held.assumptions, ROUNDING, *([CERTIFIED] if solved else []))
+            guarantee,
+            assumptions=(*guarantee.assumptions, ROUNDING, *([CERTIFIED] if solved else [])),
         )
 
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
@@ -294,9 +295,9 @@ class EllipsoidExactSampler(EllipsoidSampler):
 
     def guarantee(self, plan: Plan) -> Guarantee:
         """Return the plan's guarantee, of the ellipsoid and of the draws; they may give up."""
-        held = plan.guarantee
+        guarantee = plan.guarantee
         stated = (ROUNDING, CERTIFIED, self._giving_up(plan.p))
-        return replace(held, assumptions=(*held.assumptions, *stated))
+        return replace(guarantee, assumptions=(*guarantee.assumptions, *stated))
 
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
         """Yield empty batches until the ellipsoid is released, then draws on it without end."""

@@ -188,8 +188,8 @@ class Columns:
         """Group and position of each model; the position is its number modulo the width."""
         place = numbers % self.width
         order = np.argsort(place, kind="stable")
-        taken = np.bincount(place, minlength=self.width)
-        before = np.cumsum(taken) - taken
+        counts = np.bincount(place, minlength=self.width)
+        before = np.cumsum(counts) - counts
         group = np.empty(len(numbers), dtype=np.intp)
         group[order] = np.arange(len(numbers)) - before[place[order]]
         return group, place

@@ -207,14 +207,14 @@ class _Path:
     ) -> _Path:
         moved = data_slope(constants, Ball(radius))
         sensitivity = gradient_sensitivity(constants, psi, width=width, data_slope=moved)
-        bought = 2 * mu**2 / (n_chains * sensitivity**2) * _SAFE  # β²T
+        scaled_time = 2 * mu**2 / (n_chains * sensitivity**2) * _SAFE  # β²T
         p, bend = constants.p, constants.M + (constants.L**2 / width if width else 0.0)
-        ideal = math.sqrt(2 * bought * p) / radius  # β of the least bound, for N → ∞
-        enough = math.sqrt(accelerated_share(bend, bought, 0) / (_WORTHWHILE * ideal)) - 1
+        ideal = math.sqrt(2 * scaled_time * p) / radius  # β of the least bound, for N → ∞
+        enough = math.sqrt(accelerated_share(bend, scaled_time, 0) / (_WORTHWHILE * ideal)) - 1
         n_steps = math.ceil(min(max(enough, 1.0), max_steps))
-        beta = ideal + accelerated_share(bend, bought, n_steps)
-        excess = p / ideal + radius**2 * beta / (2 * bought) + psi + width / 2
-        return cls(width, sensitivity, beta, bought / beta**2 / n_steps, n_steps, excess)
+        beta = ideal + accelerated_share(bend, scaled_time, n_steps)
+        excess = p / ideal + radius**2 * beta / (2 * scaled_time) + psi + width / 2
+        return cls(width, sensitivity, beta, scaled_time / beta**2 / n_steps, n_steps, excess)
 
 
 @dataclass(frozen=True, repr=False)
@@ -236,10 +236,10 @@ class ClippedPathPlan(PathPlan):
         return NoThreshold()
 
     def _facts(self) -> list[Fact]:
-        told = f"exceeds its least by ≤ {rounded_up(self.clipped_excess)} on average"
+        text = f"exceeds its least by ≤ {rounded_up(self.clipped_excess)} on average"
         facts = super()._facts()
         return [
-            ("clipped loss", told) if name == "excess loss" else (name, of) for name, of in facts
+            ("clipped loss", text) if name == "excess loss" else (name, of) for name, of in facts
         ]
 
 
@@ -260,17 +260,17 @@ def plan_clipped_path(
 ) -> ClippedPathPlan:
     """Plan averages of chains on the loss with clipped slopes, at ψ = 0; reads no row."""
     check_nonnegative(psi=psi)
-    whole = get_loss(loss)
-    followed = clipped(whole, most)
+    unclipped = get_loss(loss)
+    followed = clipped(unclipped, most)
     if followed is None:
-        raise ValueError(f"{whole.name} loss has no form with a clipped slope")
-    asked = {"radius": radius, "row_norm": row_norm, "ridge": ridge, "ledger": ledger}
+        raise ValueError(f"{unclipped.name} loss has no form with a clipped slope")
+    parameters = {"radius": radius, "row_norm": row_norm, "ridge": ridge, "ledger": ledger}
     budget = {"epsilon": epsilon, "delta": delta, "n_draws": n_draws}
     with suppress_weak_warnings():
-        path = plan_path(n, p, 0.0, loss=followed, **asked, **budget)  # type: ignore[arg-type]
-        plain = plan_path(n, p, 0.0, loss=whole, **asked, **budget)  # type: ignore[arg-type]
+        path = plan_path(n, p, 0.0, loss=followed, **parameters, **budget)  # type: ignore[arg-type]
+        plain = plan_path(n, p, 0.0, loss=unclipped, **parameters, **budget)  # type: ignore[arg-type]
     settings = {one.name: getattr(path, one.name) for one in fields(path)}
-    settings |= {"psi": psi, "law_psi": 0.0, "loss": whole.name, "excess_bound": math.inf}
+    settings |= {"psi": psi, "law_psi": 0.0, "loss": unclipped.name, "excess_bound": math.inf}
     settings |= {"oscillation": plain.oscillation, "zero_loss": plain.zero_loss}
     settings |= {"mechanism": "langevin_clipped", "certificate": "clipped path"}
     planned = ClippedPathPlan(**settings, most=most, clipped_excess=path.excess_bound)
@@ -314,7 +314,7 @@ def plan_last_state(constants: Constants, radius: float, mu: float, zero_loss: f
     start, ball = furthest_start(constants, radius, zero_loss), Ball(radius)
     moved = data_slope(constants, ball)
 
-    def paid(pace: float, n_steps: int, noise: float) -> Guarantee:
+    def state_guarantee(pace: float, n_steps: int, noise: float) -> Guarantee:
         step = (pace * noise) ** 2 / 2
         return last_iterate_guarantee(
             beta=pace / step,
@@ -326,7 +326,7 @@ def plan_last_state(constants: Constants, radius: float, mu: float, zero_loss: f
         )
 
     def priced(pace: float, n_steps: int) -> tuple[float, float, int, float]:
-        noise = paid(pace, n_steps, 1.0).mu / mu * _LAST_STATE_SAFE  # the cost falls as 1/σ
+        noise = state_guarantee(pace, n_steps, 1.0).mu / mu * _LAST_STATE_SAFE  # cost ∝ 1/σ
         square = constants.p * noise**2
         excess = last_state_excess(
             pace, constants.m, square, n_steps, start=start, diameter=2 * radius
@@ -336,7 +336,7 @@ def plan_last_state(constants: Constants, radius: float, mu: float, zero_loss: f
     excess, pace, n_steps, noise = min(
         priced(share / constants.M, n_steps) for share in _PACES for n_steps in _STEPS
     )
-    return LastState(pace, noise, n_steps, excess, paid(pace, n_steps, noise))
+    return LastState(pace, noise, n_steps, excess, state_guarantee(pace, n_steps, noise))
 
 
 def last_state_excess(

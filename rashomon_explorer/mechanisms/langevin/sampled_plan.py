@@ -56,12 +56,12 @@ def plan_sampled_descent(
         start = furthest_start(constants, radius, zero_loss)
     slope = data_lipschitz(constants, Ball(radius))
     plain = _promised(constants, slope, start, _ALL, 2 * math.sqrt(_ALL[1]) / mu * _SAFE)
-    whole = SampledDescent(*plain, gdp(2 * math.sqrt(_ALL[1]) / plain[4]))
+    full_batch = SampledDescent(*plain, gdp(2 * math.sqrt(_ALL[1]) / plain[4]))
     if not sampling:
-        return whole
+        return full_batch
     hoped = _promised(constants, slope, start, _SAMPLED, _in_the_limit(mu))
-    if hoped[-1] * _WORTHWHILE > whole.excess:  # the accounting of sampled steps is slow
-        return whole
+    if hoped[-1] * _WORTHWHILE > full_batch.excess:  # the accounting of sampled steps is slow
+        return full_batch
     noise, guarantee = least_noise(epsilon, delta, orders)
     return SampledDescent(*_promised(constants, slope, start, _SAMPLED, noise), guarantee)
 
@@ -114,8 +114,8 @@ def _promised(
 ) -> tuple[float, int, float, float, float, float]:
     """Fields of a descent except its guarantee."""
     rate, steps = walk
-    taken = rate * constants.n
-    variance = constants.p * (slope * noise / taken) ** 2 + (1 - rate) * slope**2 / taken
+    batch_size = rate * constants.n
+    variance = constants.p * (slope * noise / batch_size) ** 2 + (1 - rate) * slope**2 / batch_size
     square = constants.L**2 + variance
     pace = far / math.sqrt(steps * square)
     return rate, steps, pace, slope, noise, far * math.sqrt(square / steps)

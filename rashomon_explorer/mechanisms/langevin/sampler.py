@@ -469,11 +469,11 @@ class PlannedPath(Mechanism):
 
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
         """Yield empty batches, so that a caller may stop, and all chains at the end."""
-        looked = rested = time.perf_counter()
+        last_batch = rested = time.perf_counter()
         for _, average in self.states(target, rng):
-            if time.perf_counter() - looked > _SECONDS_BETWEEN_LOOKS:
+            if time.perf_counter() - last_batch > _SECONDS_BETWEEN_LOOKS:
                 yield Batch(to_host(average[:, :0]), np.empty(0), evaluated=0)
-                looked = time.perf_counter()
+                last_batch = time.perf_counter()
             if time.perf_counter() - rested > _SECONDS_BETWEEN_RESTS:
                 pause()  # lets a dashboard's event loop run
                 rested = time.perf_counter()
@@ -495,10 +495,10 @@ class PlannedPath(Mechanism):
         state = drift.project(arrays.put(np.zeros(shape)))
         average = state
         for t in progress(range(1, steps + 1), "steps"):
-            taken, share = 2 * mean_time * t / (steps + 1), 2 / (t + 1)
+            step_size, share = 2 * mean_time * t / (steps + 1), 2 / (t + 1)
             ahead = average + share * (state - average)
-            noise = arrays.put(np.sqrt(2 * taken) * rng.standard_normal(shape))
-            state = drift.project(state + noise - taken * gradient(ahead))
+            noise = arrays.put(np.sqrt(2 * step_size) * rng.standard_normal(shape))
+            state = drift.project(state + noise - step_size * gradient(ahead))
             average = average + share * (state - average)
             yield state, average
 

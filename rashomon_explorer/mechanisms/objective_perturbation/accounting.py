@@ -24,29 +24,29 @@ _MOST_SCORES = 64  # with more scores, the cells do not cover the lengths
 _LARGEST_EXPONENT = 700.0
 
 
-def several_scores_delta(ratio: float, kept: float, jump: float, outputs: int) -> float:
-    """δ at ε = kept + J of the exact minimiser under Gaussian b, for q scores per row.
+def several_scores_delta(ratio: float, remaining: float, jump: float, outputs: int) -> float:
+    """δ at ε = remaining + J of the exact minimiser under Gaussian b, for q scores per row.
 
     It is the smaller of two integrals against a decreasing survival function (docs/theory.md §15).
     Sums over cells, with its value at the lower end, bound them from above.
     """
     if outputs > _MOST_SCORES:
         return 1.0
-    return min(_by_order(ratio, kept, jump, outputs), _by_length(ratio, kept, outputs))
+    return min(_by_order(ratio, remaining, jump, outputs), _by_length(ratio, remaining, outputs))
 
 
-def _by_order(ratio: float, kept: float, jump: float, outputs: int) -> float:
-    """e^J·∫ u·e^(ur)·P(‖X‖ > r) dr from kept/u, by cells."""
+def _by_order(ratio: float, remaining: float, jump: float, outputs: int) -> float:
+    """e^J·∫ u·e^(ur)·P(‖X‖ > r) dr from remaining/u, by cells."""
     if ratio * _FAR + jump > _LARGEST_EXPONENT:
         return math.inf
-    places, beyond = _weighty(min(kept / ratio, _FAR), ratio, outputs)
+    places, beyond = _weighty(min(remaining / ratio, _FAR), ratio, outputs)
     grown = math.exp(jump) * np.expm1(ratio * _CELL) * np.exp(ratio * places)
     return float(grown @ beyond)
 
 
-def _by_length(ratio: float, kept: float, outputs: int) -> float:
-    """∫ u·e^(−u(r − r₀))·P(R > r) dr from r₀ = kept/u − u/2, by cells."""
-    least = kept / ratio - ratio / 2
+def _by_length(ratio: float, remaining: float, outputs: int) -> float:
+    """∫ u·e^(−u(r − r₀))·P(R > r) dr from r₀ = remaining/u − u/2, by cells."""
+    least = remaining / ratio - ratio / 2
     if least < 0:
         return 1.0
     places, beyond = _weighty(min(least, _FAR), 0.0, 2 * outputs)
@@ -111,8 +111,8 @@ def plan_perturbed_objective(
     # Rounded up by more than the error of the difference.
     bend = constants.M - m + 1e-12 * constants.M
     jump = outputs * math.log1p(bend / (n * m))
-    kept = (1 - _BLUR) * epsilon * _SAFE - jump
-    if not kept > 0:
+    remaining = (1 - _BLUR) * epsilon * _SAFE - jump
+    if not remaining > 0:
         return None
     moved = 2 * row_slope / n
     if order is not None:
@@ -123,11 +123,11 @@ def plan_perturbed_objective(
         scale, spread = moved / ratio, p
         blurred = _SAFE * math.sqrt(2 * _BLUR * epsilon / order)
     elif delta == 0:
-        scale, spread = moved / kept, p * (p + 1)
+        scale, spread = moved / remaining, p * (p + 1)
         blurred = _BLUR * epsilon
     else:
         tails = 1 if monotone else 2
-        scale = moved / _largest_ratio(kept, jump, (1 - _BLUR) * delta, tails, outputs)
+        scale = moved / _largest_ratio(remaining, jump, (1 - _BLUR) * delta, tails, outputs)
         blurred, spread = _SAFE * gdp_mu(_BLUR * epsilon, _BLUR * delta), p
     # Effect of rounding on the gradient, and on the sphere constraint (`perturbed_minimiser`).
     size = constants.L + math.sqrt(spread) * scale
@@ -144,9 +144,11 @@ def plan_perturbed_objective(
     return PerturbedObjective(True, scale, solver, blur, jump, excess, curve)
 
 
-def by_divergences(curve: GaussianObjectivePerturbation, asked: tuple[float, float]) -> Guarantee:
+def by_divergences(
+    curve: GaussianObjectivePerturbation, requested: tuple[float, float]
+) -> Guarantee:
     """Guarantee of draws by their Rényi divergences, with the requested (ε, δ)."""
-    return Guarantee("tradeoff", THEOREM, curve=curve, requested=asked)
+    return Guarantee("tradeoff", THEOREM, curve=curve, requested=requested)
 
 
 def least_length(
@@ -168,27 +170,31 @@ def row_slope(loss: Loss, domain: Domain, row_norm: float) -> float:
     return float(loss.lipschitz(reach, row_norm))
 
 
-def perturbed_delta(ratio: float, kept: float, jump: float, tails: int, outputs: int = 1) -> float:
-    """δ at ε = kept + J of the exact minimiser under Gaussian b with 2S/(nσ) = ratio."""
+def perturbed_delta(
+    ratio: float, remaining: float, jump: float, tails: int, outputs: int = 1
+) -> float:
+    """δ at ε = remaining + J of the exact minimiser under Gaussian b with 2S/(nσ) = ratio."""
     if outputs > 1:
-        return several_scores_delta(ratio, kept, jump, outputs)
-    return min(_objective_by_order(ratio, kept, jump, tails), _objective_by_length(ratio, kept))
+        return several_scores_delta(ratio, remaining, jump, outputs)
+    return min(
+        _objective_by_order(ratio, remaining, jump, tails), _objective_by_length(ratio, remaining)
+    )
 
 
-def _objective_by_order(ratio: float, kept: float, jump: float, tails: int) -> float:
+def _objective_by_order(ratio: float, remaining: float, jump: float, tails: int) -> float:
     """Bound the sum of slopes by one of twice the size; both terms share a factor."""
-    far = kept / ratio
+    far = remaining / ratio
     near = far - ratio
-    exponent = jump + kept - far**2 / 2
+    exponent = jump + remaining - far**2 / 2
     if exponent > _LARGEST_EXPONENT:
         return math.inf
     lost = erfcx(near / math.sqrt(2)) - erfcx(far / math.sqrt(2))
     return tails / 2 * math.exp(exponent) * lost
 
 
-def _objective_by_length(ratio: float, kept: float) -> float:
+def _objective_by_length(ratio: float, remaining: float) -> float:
     """Bound the slopes' sum by the length of b in the plane of two records, a Rayleigh variable."""
-    least = kept / ratio - ratio / 2
+    least = remaining / ratio - ratio / 2
     if least < 0:
         return 1.0
     beyond = erfcx((least + ratio) / math.sqrt(2))
@@ -213,32 +219,32 @@ def _renyi_ratio(shape: GaussianObjectivePerturbation, price: float, order: floa
 
 
 @lru_cache(maxsize=4096)  # a rule compares many balls and lengths at one privacy cost
-def _largest_ratio(kept: float, jump: float, delta: float, tails: int, outputs: int) -> float:
+def _largest_ratio(remaining: float, jump: float, delta: float, tails: int, outputs: int) -> float:
     """Largest u with :func:`perturbed_delta` at most δ."""
-    most = math.sqrt(2 * kept)  # beyond it the second bound is 1, and the first larger
+    most = math.sqrt(2 * remaining)  # beyond it the second bound is 1, and the first larger
 
     def spent(ratio: float) -> float:
-        return perturbed_delta(ratio, kept, jump, tails, outputs)
+        return perturbed_delta(ratio, remaining, jump, tails, outputs)
 
     return _SAFE * bisect(
         lambda ratio: spent(ratio) <= delta,
         min(1e-9 * most, 1e-9),
         most,
         halvings=100 if outputs == 1 else 45,
-        about=_guess(spent, kept, delta) if outputs == 1 else None,
+        about=_guess(spent, remaining, delta) if outputs == 1 else None,
     )
 
 
-def _guess(spent: Callable[[float], float], kept: float, delta: float) -> float:
-    """First guess where δ is spent, by secants: √(−2 log δ) is nearly a = kept/u − u/2."""
-    wanted = math.sqrt(-2 * math.log(delta))
-    ahead, step, off, slope = wanted, 0.0, math.inf, 1.0
+def _guess(spent: Callable[[float], float], remaining: float, delta: float) -> float:
+    """First guess where δ is spent, by secants: √(−2 log δ) is nearly a = remaining/u − u/2."""
+    target = math.sqrt(-2 * math.log(delta))
+    ahead, step, off, slope = target, 0.0, math.inf, 1.0
     for _ in range(_GUESSES):
-        ratio = 2 * kept / (math.sqrt(ahead**2 + 2 * kept) + ahead)
+        ratio = 2 * remaining / (math.sqrt(ahead**2 + 2 * remaining) + ahead)
         found = spent(ratio)
         if not 0 < found < 1:
             break
-        missing = math.sqrt(-2 * math.log(found)) - wanted
+        missing = math.sqrt(-2 * math.log(found)) - target
         if math.isfinite(off) and missing != off:
             slope = (missing - off) / step
         step, off = -missing / slope, missing

@@ -62,18 +62,18 @@ class ObjectivePerturbationPlan(Plan):
         return self.hit_rate_bound == 0
 
     def _facts(self) -> list[Fact]:
-        kept = [fact for fact in super()._facts() if fact[0] not in ("excess loss", "law")]
+        common = [fact for fact in super()._facts() if fact[0] not in ("excess loss", "law")]
         followed = "excess loss" if math.isinf(self.most) else "clipped loss"
-        told = f"exceeds its least by ≤ {rounded_up(self.followed_excess)} on average"
+        text = f"exceeds its least by ≤ {rounded_up(self.followed_excess)} on average"
         return [
-            *(fact for fact in kept if fact[0] != "warning"),
-            (followed, told),
+            *(fact for fact in common if fact[0] != "warning"),
+            (followed, text),
             (
                 "mechanism",
                 f"objective perturbation of scale {self.tilt:.3g} with a ridge of "
                 f"{self.tilt_ridge:.3g}",
             ),
-            *(fact for fact in kept if fact[0] == "warning"),
+            *(fact for fact in common if fact[0] == "warning"),
         ]
 
 
@@ -103,18 +103,18 @@ def plan_objective_perturbation(
     check_epsilon(epsilon)
     check_delta(delta)
     check_count(n_draws=n_draws)
-    whole = get_loss(loss)
+    unclipped = get_loss(loss)
     shape: dict[str, Any] = {"n": n, "p": p, "domain": Ball(radius), "row_bound": row_norm}
-    constants = Constants.of(whole, **shape, ridge=ridge)
+    constants = Constants.of(unclipped, **shape, ridge=ridge)
     share = epsilon / n_draws * _SAFE if n_draws > 1 else epsilon
-    prices = _candidate_costs(whole, (epsilon, delta), share, n_draws, gaussian, ledger=ledger)
-    slope, strength, how = _best(whole, shape, ridge, prices, most)
+    prices = _candidate_costs(unclipped, (epsilon, delta), share, n_draws, gaussian, ledger=ledger)
+    slope, strength, how = _best(unclipped, shape, ridge, prices, most)
     hits = max(0.0, 1 - how.excess / psi) if psi > 0 and math.isinf(slope) else 0.0
     planned = ObjectivePerturbationPlan(
         n=n,
         p=p,
         psi=psi,
-        loss=whole.name,
+        loss=unclipped.name,
         epsilon=epsilon,
         delta=delta,
         n_draws=n_draws,
@@ -129,8 +129,8 @@ def plan_objective_perturbation(
         radius=radius,
         row_norm=row_norm,
         ridge=ridge,
-        outputs=whole.outputs,
-        zero_loss=zero_model_loss(whole),
+        outputs=unclipped.outputs,
+        zero_loss=zero_model_loss(unclipped),
         law_psi=0.0,
         most=slope,
         tilt_ridge=strength,
@@ -155,7 +155,7 @@ class _DrawCost:
 
 
 def _candidate_costs(
-    whole: Loss,
+    kind: Loss,
     budget: tuple[float, float],
     share: float,
     n_draws: int,
@@ -167,10 +167,10 @@ def _candidate_costs(
     pure = _DrawCost(share)
     counted = cost_at_order(*budget, ledger)
     found: _DrawCost | None = None
-    if counted is not None and whole.outputs == 1:
+    if counted is not None and kind.outputs == 1:
         order, most = counted
         found = _DrawCost(most / n_draws * _SAFE, order=order)
-    elif budget[1] > 0 and whole.outputs == 1 and not ledger:
+    elif budget[1] > 0 and kind.outputs == 1 and not ledger:
         found = _DrawCost(share, budget[1] / n_draws)
     if gaussian and found is None:
         raise ValueError(
@@ -188,20 +188,20 @@ def _total_guarantee(
     share: float,
     delta: float,
     n_draws: int,
-    asked: tuple[float, float],
+    budget: tuple[float, float],
 ) -> Guarantee:
     """Guarantee of all draws."""
     if how.curve is None:
-        held = approximate(share * n_draws, delta if how.gaussian else 0.0)
-        return replace(held, theorem=THEOREM)
-    return by_divergences(how.curve.repeated(n_draws), asked)
+        guarantee = approximate(share * n_draws, delta if how.gaussian else 0.0)
+        return replace(guarantee, theorem=THEOREM)
+    return by_divergences(how.curve.repeated(n_draws), budget)
 
 
 _Found = tuple[float, float, PerturbedObjective]
 
 
 def _best(
-    whole: Loss,
+    unclipped: Loss,
     shape: dict[str, Any],
     ridge: float,
     prices: tuple[_DrawCost, ...],
@@ -209,25 +209,25 @@ def _best(
 ) -> _Found:
     """Slope, ridge, noise and bound of the best candidate; clipped slopes count as a bias."""
     slopes = (MOST_PULL, math.inf) if most is None else (most,)
-    ways = []
+    candidates = []
     for slope in slopes:
-        followed = whole if math.isinf(slope) else clipped(whole, slope)
+        followed = unclipped if math.isinf(slope) else clipped(unclipped, slope)
         if followed is None and most is not None:
-            raise ValueError(f"{whole.name} loss has no form with a clipped slope")
+            raise ValueError(f"{unclipped.name} loss has no form with a clipped slope")
         if followed is None:
             continue
-        found = (_ridged(followed, whole, shape, ridge, price) for price in prices)
-        ways += [(slope, *one) for one in found if one is not None]
-    if not ways:
+        found = (_ridged(followed, unclipped, shape, ridge, price) for price in prices)
+        candidates += [(slope, *one) for one in found if one is not None]
+    if not candidates:
         raise ValueError(
             f"no ridge makes a draw affordable at epsilon={rounded_up(prices[0].epsilon)} each: "
             "use a larger epsilon, fewer draws or more rows"
         )
-    return min(ways, key=lambda way: way[2].excess + _WORTH_FOLLOWING * math.isfinite(way[0]))
+    return min(candidates, key=lambda one: one[2].excess + _WORTH_FOLLOWING * math.isfinite(one[0]))
 
 
 def _ridged(
-    followed: Loss, whole: Loss, shape: dict[str, Any], ridge: float, price: _DrawCost
+    followed: Loss, unclipped: Loss, shape: dict[str, Any], ridge: float, price: _DrawCost
 ) -> tuple[float, PerturbedObjective] | None:
     """Ridge of the least bound for models of length ρ, and the noise and bound for the ball."""
     domain = shape["domain"]
@@ -239,7 +239,7 @@ def _ridged(
         / shape["n"]
         * least_length(shape["p"], price.epsilon, price.delta, monotone=monotone, order=price.order)
     )
-    length = min(domain.radius, math.sqrt(2 * zero_model_loss(whole) / least))
+    length = min(domain.radius, math.sqrt(2 * zero_model_loss(unclipped) / least))
 
     def plan_at(own: float, radius: float) -> PerturbedObjective | None:
         constants = Constants.of(followed, **shape, ridge=ridge + own)
@@ -255,8 +255,8 @@ def _ridged(
             outputs=followed.outputs,
         )
 
-    wanted = {own for own in (0.0, *(least / length * k for k in _RIDGES)) if ridge + own > 0}
-    tried = [(own, plan_at(own, length)) for own in sorted(wanted)]
+    ridges = {own for own in (0.0, *(least / length * k for k in _RIDGES)) if ridge + own > 0}
+    tried = [(own, plan_at(own, length)) for own in sorted(ridges)]
     good = [(how.excess, own) for own, how in tried if how is not None]
     if not good:
         return None
@@ -264,8 +264,8 @@ def _ridged(
     how = plan_at(own, domain.radius)
     assert how is not None  # the privacy cost is that of the shorter length
     steepest = Constants.of(followed, **shape, ridge=ridge + own).L
-    kept = steepest * _beyond(shape["p"], how.blur, domain.radius, gaussian=how.gaussian)
-    return ridge + own, replace(how, excess=how.excess + kept)
+    blur_excess = steepest * _beyond(shape["p"], how.blur, domain.radius, gaussian=how.gaussian)
+    return ridge + own, replace(how, excess=how.excess + blur_excess)
 
 
 def _beyond(p: int, blur: float, radius: float, *, gaussian: bool = False) -> float:

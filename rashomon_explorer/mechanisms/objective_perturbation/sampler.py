@@ -91,8 +91,8 @@ def distance_bound(
     """Bound ‖r‖/m + √(λ‖θ‖(R − ‖θ‖)/m) on the distance from the minimiser over the ball."""
     gradient = objective.value_and_gradient(theta[:, None])[1][:, 0]
     length = float(np.linalg.norm(theta))
-    held = length > radius * (1 - _ON_SPHERE)
-    multiplier = max(0.0, -float(gradient @ theta) / length**2) if held else 0.0
+    on_sphere = length > radius * (1 - _ON_SPHERE)
+    multiplier = max(0.0, -float(gradient @ theta) / length**2) if on_sphere else 0.0
     residual = float(np.linalg.norm(gradient + multiplier * theta))
     inside = multiplier * length * max(0.0, radius - length)
     return residual / strong_convexity + math.sqrt(inside / strong_convexity)
@@ -169,8 +169,8 @@ class ObjectivePerturbationSampler(Mechanism):
 
     def guarantee(self, plan: Plan) -> Guarantee:
         """Return the plan's guarantee; it assumes that the solver is accurate enough."""
-        held = plan.guarantee
-        return replace(held, assumptions=(*held.assumptions, ROUNDING, CERTIFIED))
+        guarantee = plan.guarantee
+        return replace(guarantee, assumptions=(*guarantee.assumptions, ROUNDING, CERTIFIED))
 
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
         """Yield batches of one draw without end."""
@@ -187,8 +187,8 @@ class ObjectivePerturbationSampler(Mechanism):
 
 
 def _followed(target: GibbsTarget, planned: ObjectivePerturbationPlan) -> Loss:
-    whole = target.problem.loss
-    found = whole if math.isinf(planned.most) else clipped(whole, planned.most)
+    unclipped = target.problem.loss
+    found = unclipped if math.isinf(planned.most) else clipped(unclipped, planned.most)
     if found is None:
-        raise ValueError(f"{whole.name} loss has no form with a clipped slope")
+        raise ValueError(f"{unclipped.name} loss has no form with a clipped slope")
     return found

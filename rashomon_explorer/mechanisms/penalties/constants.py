@@ -144,7 +144,9 @@ class BilevelConstants(ReprMixin):
         return f"Bilevel constants: μ = {self.mu:g}"
 
     def _facts(self) -> list[Fact]:
-        return [(name, f"{getattr(self, name):.4g}, {said}") for name, said in FORMULAS.items()]
+        return [
+            (name, f"{getattr(self, name):.4g}, {formula}") for name, formula in FORMULAS.items()
+        ]
 
 
 PENALTY_FORMULAS: Mapping[str, str] = {
@@ -395,7 +397,7 @@ class PenaltyConstants(ReprMixin):
     def _facts(self) -> list[Fact]:
         clipped = self.margin_bound is not None
         return [
-            (name, f"{getattr(self, name):.4g}, {said}")
-            for name, said in PENALTY_FORMULAS.items()
+            (name, f"{getattr(self, name):.4g}, {formula}")
+            for name, formula in PENALTY_FORMULAS.items()
             if not (clipped and name in _OF_SMOOTH_LOSSES)
         ]

@@ -86,19 +86,19 @@ class PenaltyBox:
         """Penalty (p, K) of each column of the rows at columns of ``x`` (d, K)."""
         return self.by_column(self.group_penalties(x))
 
-    def by_column(self, chosen: FloatArray) -> FloatArray:
+    def by_column(self, penalties: FloatArray) -> FloatArray:
         """Penalty (p, K) of each column of the rows, from the penalties (d, K) of the groups."""
-        mean = np.exp(np.log(chosen).mean(axis=0, keepdims=True))
-        every = np.vstack([chosen, mean, chosen.min(axis=0, keepdims=True)])
+        mean = np.exp(np.log(penalties).mean(axis=0, keepdims=True))
+        every = np.vstack([penalties, mean, penalties.min(axis=0, keepdims=True)])
         return np.asarray(every[np.array(self.groups)])
 
     def jacobian(self, penalties: FloatArray, y: FloatArray) -> FloatArray:
         """∇²_xy G (p, d) = ∂(λ(x)∘y)/∂x: the entries of λ∘y, each in its group's column."""
         own = np.array(self.groups)
-        chosen = own >= 0
-        follows = own[chosen][int(penalties[chosen].argmin())]
+        grouped = own >= 0
+        follows = own[grouped][int(penalties[grouped].argmin())]
         spread = np.zeros((self.p, self.d))
-        spread[np.arange(self.p), np.where(chosen, own, follows)] = penalties * y
+        spread[np.arange(self.p), np.where(grouped, own, follows)] = penalties * y
         shared = own == MEAN
         spread[shared] = (penalties * y)[shared, None] / self.d
         return spread
@@ -182,8 +182,8 @@ class PenaltyLandscape:
 
     def model(self, x: FloatArray, tolerance: float | None = None) -> Solved:
         """y*(x) at one point (d,), with a bound on its error."""
-        asked = self.tolerance if tolerance is None else tolerance
-        return self.inner.solve(self.box.penalties(x[:, None])[:, 0], asked)
+        tolerance = self.tolerance if tolerance is None else tolerance
+        return self.inner.solve(self.box.penalties(x[:, None])[:, 0], tolerance)
 
     def value(self, theta: FloatArray) -> FloatArray:
         """Φ (K,) at columns of ``theta`` (d, K)."""

@@ -62,9 +62,9 @@ def walk(
     for step in progress(range(planned.n_steps), "walking"):
         states[:, step] = x
         there = known_at(known, landscape, x)
-        told = landscape.gradient(x, there.gradient_tolerance)
-        told = told + there.charged_slope / planned.mu * rng.standard_normal(len(x))
-        x = np.clip(x - told / known.smoothness, -reach, reach)
+        gradient = landscape.gradient(x, there.gradient_tolerance)
+        gradient = gradient + there.charged_slope / planned.mu * rng.standard_normal(len(x))
+        x = np.clip(x - gradient / known.smoothness, -reach, reach)
     return states
 
 
@@ -133,8 +133,8 @@ def drawn_where_level(
     walks = np.stack(
         [walk(landscape, planned, start, rng) for start in _starts(landscape, planned, rng).T]
     )
-    chosen = rng.integers(planned.n_steps, size=len(walks))
-    return walks[np.arange(len(walks)), :, chosen].T, walks
+    steps = rng.integers(planned.n_steps, size=len(walks))
+    return walks[np.arange(len(walks)), :, steps].T, walks
 
 
 def _starts(

@@ -73,7 +73,7 @@ def plan_mechanism(
     return plan_tuning(constants, d, psi=psi, spacing=spacing, mechanism=mechanism, **shared)
 
 
-def offered(constants: PenaltyConstants, d: int, **asked: Any) -> tuple[Offered, ...]:
+def offered(constants: PenaltyConstants, d: int, **options: Any) -> tuple[Offered, ...]:
     """Bound of every mechanism, or why it does not apply; the options of `plan_mechanism`.
 
     Examples
@@ -83,12 +83,12 @@ def offered(constants: PenaltyConstants, d: int, **asked: Any) -> tuple[Offered,
     >>> [one.mechanism for one in ways if not one.why_not]
     ['hypergradient', 'warm_hypergradient']
     """
-    return tuple(_offer(constants, d, name, asked) for name in NAMES)
+    return tuple(_offer(constants, d, name, options) for name in NAMES)
 
 
-def _offer(constants: PenaltyConstants, d: int, name: str, asked: dict[str, Any]) -> Offered:
+def _offer(constants: PenaltyConstants, d: int, name: str, options: dict[str, Any]) -> Offered:
     try:
-        planned = plan_mechanism(constants, d, mechanism=name, **asked)
+        planned = plan_mechanism(constants, d, mechanism=name, **options)
     except (SamplerError, ValueError) as error:
         return Offered(name, why_not=str(error))
     if isinstance(planned, StationaryPlan):
@@ -129,12 +129,12 @@ _OF_WALKS = ("mu", "n_steps")
 
 def warn_if_nearly_uniform(planned: TuningPlan | StationaryPlan) -> None:
     """Warn about a plan whose draw may be no better than a uniform choice, with suggestions."""
-    told = f"{planned.weakness}. {planned.suggestion}" if planned.weakness else ""
+    message = f"{planned.weakness}. {planned.suggestion}" if planned.weakness else ""
     if planned.refit is not None and (why := weak_guarantee_reason(planned.refit)):
-        told = f"{told + '. ' if told else ''}The refit: {why}"
-    if told and not weak_warnings_suppressed():
+        message = f"{message + '. ' if message else ''}The refit: {why}"
+    if message and not weak_warnings_suppressed():
         warnings.warn(
-            f"this plan has a weak guarantee: {told}",
+            f"this plan has a weak guarantee: {message}",
             WeakGuaranteeWarning,
             stacklevel=warn_stacklevel(),
         )

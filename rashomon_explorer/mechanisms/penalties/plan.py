@@ -129,21 +129,21 @@ class TuningPlan(ReprMixin):
 
     def _facts(self) -> list[Fact]:
         known = self.constants
-        dearer = "training" if known.training_range > known.validation_range else "validation"
+        source = "training" if known.training_range > known.validation_range else "validation"
         facts = [
             ("grid", f"{self.n_points:,} points, λ from {known.low:g} to {known.high:g}"),
             ("excess", f"≤ {rounded_up(self.excess_bound)} on average, over the grid's best"),
             ("surely", f"≤ {rounded_up(self._sure)} in {hit_rate_text(SURE)} of draws"),
             ("privacy cost", epsilon_delta_text(self.epsilon, self.delta)),
-            ("law", f"{self.mechanism}, β = {self.beta:,.3g}; s = {known.range:.3g}, by {dearer}"),
+            ("law", f"{self.mechanism}, β = {self.beta:,.3g}; s = {known.range:.3g}, by {source}"),
             ("split", f"{known.n_train:,} rows are fitted, {known.n_val:,} validate"),
         ]
         if self.why:
             facts.append(("chosen", self.why))
         if self.refit is not None:
             bound = self.refit.excess_bound
-            promise = f"excess ≤ {rounded_up(bound)}" if math.isfinite(bound) else "no guarantee"
-            facts.append(("refit", f"{promise}, by {self.refit.mechanism}"))
+            refit_text = f"excess ≤ {rounded_up(bound)}" if math.isfinite(bound) else "no guarantee"
+            facts.append(("refit", f"{refit_text}, by {self.refit.mechanism}"))
         return facts + [("warning", f"{self.weakness}. {self.suggestion}")] * bool(self.weakness)
 
 
@@ -193,39 +193,39 @@ def plan_tuning(
             "fit. Change spacing, the factor between neighbouring penalties"
         )
     eta, guarantee = _budgeted(epsilon, delta, n_draws, refit, ledger)
-    asked = replace(guarantee, requested=(epsilon, delta))
-    made = TuningPlan(constants, d, apart, epsilon, delta, n_draws, psi, eta, asked, refit)
-    return _with_mechanism(made, mechanism)
+    total = replace(guarantee, requested=(epsilon, delta))
+    planned = TuningPlan(constants, d, apart, epsilon, delta, n_draws, psi, eta, total, refit)
+    return _with_mechanism(planned, mechanism)
 
 
-def _with_mechanism(made: TuningPlan, asked: str) -> TuningPlan:
+def _with_mechanism(planned: TuningPlan, mechanism: str) -> TuningPlan:
     """Use the requested mechanism, or for ``"auto"`` the better one by public numbers."""
-    if asked not in ("auto", *MECHANISMS):
-        raise ValueError(f"mechanism must be 'auto' or one of {MECHANISMS}, got {asked!r}")
-    few = made.n_points <= _MOST_PAIRED
-    if asked == "generalised" and not few:
+    if mechanism not in ("auto", *MECHANISMS):
+        raise ValueError(f"mechanism must be 'auto' or one of {MECHANISMS}, got {mechanism!r}")
+    few = planned.n_points <= _MOST_PAIRED
+    if mechanism == "generalised" and not few:
         raise SamplerError(
             f"the generalised mechanism compares all pairs of at most {_MOST_PAIRED:,} points, and "
-            f"the grid has {made.n_points:,}: use a larger spacing, or mechanism='exponential'"
+            f"the grid has {planned.n_points:,}: use a larger spacing, or mechanism='exponential'"
         )
-    if asked != "auto":
-        return replace(made, mechanism=asked)
-    promised = rounded_up(made.excess_within(SURE))
-    if made.excess_within(SURE) <= made.constants.zero_loss / 2:
-        return replace(made, why=f"the exponential mechanism guarantees an excess of {promised}")
-    share = _mean_pair(made) / made.constants.charged_range if few else 1.0
+    if mechanism != "auto":
+        return replace(planned, mechanism=mechanism)
+    excess = rounded_up(planned.excess_within(SURE))
+    if planned.excess_within(SURE) <= planned.constants.zero_loss / 2:
+        return replace(planned, why=f"the exponential mechanism guarantees an excess of {excess}")
+    share = _mean_pair(planned) / planned.constants.charged_range if few else 1.0
     if share >= 0.5:
-        return replace(made, why="a record moves most pairs of penalties by about the maximum")
+        return replace(planned, why="a record moves most pairs of penalties by about the maximum")
     why = (
         f"on average a record moves a comparison of two penalties by {share:.2f} of the maximum, "
-        f"and the exponential mechanism guarantees an excess of {promised} only"
+        f"and the exponential mechanism guarantees an excess of {excess} only"
     )
-    return replace(made, mechanism="generalised", why=why)
+    return replace(planned, mechanism="generalised", why=why)
 
 
-def _mean_pair(made: TuningPlan) -> float:
+def _mean_pair(planned: TuningPlan) -> float:
     """Mean of Δ over all pairs of different points of one penalty's grid."""
-    known = made.constants
+    known = planned.constants
     lowest = np.geomspace(known.low, known.high, 33)
     pairs = pair_sensitivity(known, lowest)
     return float(pairs[~np.eye(len(pairs), dtype=bool)].mean())

@@ -254,9 +254,9 @@ def plan_stationary(
     known = replace(constants, margin_bound=None)
     left = _left(epsilon, delta, refit)
     if mechanism == "gradient_norm":
-        eta, held = _Budget(epsilon, delta, n_draws, refit, ledger).pure()
+        eta, guarantee = _Budget(epsilon, delta, n_draws, refit, ledger).pure()
         return StationaryPlan(
-            known, d, mechanism, epsilon, delta, n_draws, held, spacing, eta=eta, refit=refit
+            known, d, mechanism, epsilon, delta, n_draws, guarantee, spacing, eta=eta, refit=refit
         )
     if mechanism not in STATIONARY:
         raise ValueError(f"mechanism must be one of {STATIONARY}, got {mechanism!r}")
@@ -266,22 +266,22 @@ def plan_stationary(
             "> 0, for example 1e-6"
         )
     warm = mechanism == "warm_hypergradient"
-    paid = _Budget(epsilon, delta, n_draws, refit, ledger)
-    bought = [way for way in paid.ways(left if warm else 0.0) if way[1] > 0]
+    budget = _Budget(epsilon, delta, n_draws, refit, ledger)
+    splits = [split for split in budget.splits(left if warm else 0.0) if split[1] > 0]
 
-    if not bought:
+    if not splits:
         raise ValueError(
             f"start and refit leave none of epsilon={rounded_up(epsilon)} for the steps: lower "
             "refit_share, refit=None, or mechanism='hypergradient'"
         )
 
-    def of(eta: float, total: float, held: Guarantee, steps: int) -> StationaryPlan:
+    def of(eta: float, total: float, guarantee: Guarantee, steps: int) -> StationaryPlan:
         return StationaryPlan(
-            known, d, mechanism, epsilon, delta, n_draws, held, spacing, eta=eta,
+            known, d, mechanism, epsilon, delta, n_draws, guarantee, spacing, eta=eta,
             mu=total / math.sqrt(steps * n_draws), n_steps=steps, refit=refit,
         )  # fmt: skip
 
-    every = [of(*way, steps) for way in bought for steps in _STEPS]
+    every = [of(*split, steps) for split in splits for steps in _STEPS]
     return min(every, key=lambda one: one.gradient_bound)
 
 
@@ -316,22 +316,22 @@ class _Budget:
             )
         return eta, self._total([self._started(eta)])
 
-    def ways(self, started: float) -> list[tuple[float, float, Guarantee]]:
+    def splits(self, started: float) -> list[tuple[float, float, Guarantee]]:
         """η of a start, Gaussian DP of all steps, and the total guarantee: by ρ, and by (ε, δ)."""
         by_rho = 0.0
         if started:
             rho = _START_SHARE * zcdp_rho(started, self.delta)
             by_rho = math.sqrt(8 * rho / self.n_draws)
-        ways = [self._way(by_rho, gdp)]
-        beside = bool(started) or self.refit is not None
-        if beside and (not self.ledger or ways[0][1] <= 0):  # a ledger uses ρ if possible
+        splits = [self._split(by_rho, gdp)]
+        composed = bool(started) or self.refit is not None
+        if composed and (not self.ledger or splits[0][1] <= 0):  # a ledger uses ρ if possible
             share = self.delta / (1 if self.refit is None else 2)
             half = _START_SHARE * started
             eta = affordable_eta(half, 0.0, self.n_draws) if started else 0.0
-            ways.append(self._way(eta, lambda mu: approximate(gdp_epsilon(mu, share), share)))
-        return ways
+            splits.append(self._split(eta, lambda mu: approximate(gdp_epsilon(mu, share), share)))
+        return splits
 
-    def _way(
+    def _split(
         self, eta: float, walked: Callable[[float], Guarantee]
     ) -> tuple[float, float, Guarantee]:
         started = [self._started(eta)] if eta else []
@@ -348,6 +348,6 @@ class _Budget:
         return compose([*parts, *([] if self.refit is None else [self.refit.guarantee])])
 
     def _affords(self, parts: list[Guarantee]) -> bool:
-        held = self._total(parts)
-        cost = adaptive_epsilon([held], self.delta) if self.ledger else held.epsilon(self.delta)
+        total = self._total(parts)
+        cost = adaptive_epsilon([total], self.delta) if self.ledger else total.epsilon(self.delta)
         return cost <= self.epsilon

@@ -27,7 +27,7 @@ def explain_trees(planned: TreePlan) -> list[str]:
     draws = "1 exact draw" if planned.n_draws == 1 else f"{planned.n_draws:,} exact draws"
     costs = "costs" if planned.n_draws == 1 else "together cost"
     at = f", at δ = {planned.delta:g}" if planned.delta else ""
-    told = [
+    lines = [
         f"{draws} from e^{planned.log_size:.1f} trees of at most {planned.most_leaves} leaves "
         f"{costs} ε = {rounded_up(planned.epsilon)} in all{at}.",
         f"One record moves the share of errors of every tree by 1/{planned.n:,} at most, so that "
@@ -35,12 +35,12 @@ def explain_trees(planned: TreePlan) -> list[str]:
     ]
     if has_hit_rate(planned):
         hits = hit_rate_text(planned.hit_rate_bound).replace("%", " %")
-        told.append(
+        lines.append(
             f"At least {hits} of the draws are within ψ = {planned.psi:g} of the best tree, "
             f"for any {planned.n:,} rows: the bound depends on the number of trees only."
         )
     most = rounded_up(planned.excess_bound)
-    return [*told, f"The loss of a draw exceeds the least by at most {most} on average."]
+    return [*lines, f"The loss of a draw exceeds the least by at most {most} on average."]
 
 
 def plan_at_epsilon(planned: TreePlan, epsilon: float, n_draws: int) -> TreePlan | None:
@@ -116,12 +116,10 @@ def _cost(planned: Plan) -> str:
     if planned.n_draws == 1:
         kind = kind.removesuffix("s")
     cost = "costs" if planned.n_draws == 1 else "cost"
-    together = "" if planned.n_draws == 1 else " together"
+    joint = "" if planned.n_draws == 1 else " together"
     rule = ", by the ledger's composition rule" if planned.ledger else ""
     total = rounded_up(planned.guarantee.epsilon(planned.delta))
-    return (
-        f"{planned.n_draws:,} {kind} {cost} ε = {total}{together}, at δ = {planned.delta:g}{rule}."
-    )
+    return f"{planned.n_draws:,} {kind} {cost} ε = {total}{joint}, at δ = {planned.delta:g}{rule}."
 
 
 def _temperature(planned: Plan) -> str:
@@ -143,9 +141,9 @@ def _temperature(planned: Plan) -> str:
 def _hits(planned: Plan) -> str:
     if planned.psi == 0:
         return "No hit rate can be guaranteed: the set has no width because ψ = 0."
-    promised = hit_rate_text(planned.hit_rate_bound).replace("%", " %")
+    share = hit_rate_text(planned.hit_rate_bound).replace("%", " %")
     return (
-        f"At least {promised} of the draws are within ψ = {planned.psi:g} of the least loss, "
+        f"At least {share} of the draws are within ψ = {planned.psi:g} of the least loss, "
         f"for any {planned.n:,} rows: the bound depends on p = {planned.p} and βψ only."
     )
 
@@ -169,14 +167,14 @@ def _once(planned: EllipsoidPlan) -> str:
 
 
 def _centre(planned: EllipsoidPlan) -> str:
-    ways = {
+    descriptions = {
         "gradients": f"the weighted mean of {planned.centre.n_steps:,} noisy gradient steps",
         "accelerated": f"the weighted mean of {planned.centre.n_steps:,} accelerated noisy "
         "gradient steps",
         "output": "the minimiser with noise",
     }
     return (
-        f"The centre is {ways[planned.centre.name]}; its loss exceeds the least by at most "
+        f"The centre is {descriptions[planned.centre.name]}; its loss exceeds the least by at most "
         f"{rounded_up(planned.centre.excess)} on average."
     )
 
@@ -187,8 +185,8 @@ def _size(planned: EllipsoidPlan) -> str:
         return (
             f"{reach}; no hit rate is guaranteed; a private query estimates it at a privacy cost."
         )
-    promised = hit_rate_text(planned.hit_rate_bound).replace("%", " %")
-    return f"{reach}, so that at least {promised} of them are within ψ = {planned.psi:g}."
+    share = hit_rate_text(planned.hit_rate_bound).replace("%", " %")
+    return f"{reach}, so that at least {share} of them are within ψ = {planned.psi:g}."
 
 
 def _twice(planned: EllipsoidExactPlan) -> str:
@@ -211,10 +209,10 @@ def _on_ellipsoid(planned: EllipsoidExactPlan) -> list[str]:
     )
     hits = "No hit rate is guaranteed; a private query estimates it at a privacy cost."
     if planned.has_hit_rate:
-        promised = hit_rate_text(planned.hit_rate_bound).replace("%", " %")
-        hits = f"At least {promised} of the draws are within ψ = {planned.psi:g} of the least loss."
-    outside = "Models of the set outside the ellipsoid are never drawn, however many there are."
-    return [law, hits, outside]
+        share = hit_rate_text(planned.hit_rate_bound).replace("%", " %")
+        hits = f"At least {share} of the draws are within ψ = {planned.psi:g} of the least loss."
+    coverage = "Models of the set outside the ellipsoid are never drawn, however many there are."
+    return [law, hits, coverage]
 
 
 def _steps(planned: PathPlan) -> str:
@@ -227,11 +225,11 @@ def _steps(planned: PathPlan) -> str:
 
 
 def _average(planned: PathPlan) -> str:
-    told = (
+    bound = (
         "A draw is an average of a chain's states, and its loss exceeds the least by at most "
         f"{rounded_up(planned.excess_bound)} in expectation"
     )
-    return f"{told}; no hit rate is guaranteed."
+    return f"{bound}; no hit rate is guaranteed."
 
 
 def _clipped(planned: ClippedPathPlan) -> str:
@@ -259,11 +257,11 @@ def _objective_perturbation(planned: ObjectivePerturbationPlan) -> tuple[str, ..
     if math.isfinite(planned.most):
         of = "the clipped loss"
         lines.append(f"The slope of each row is clipped to {planned.most:g}.")
-    promised = f"On average {of} exceeds its least by at most {rounded_up(planned.followed_excess)}"
+    bound = f"On average {of} exceeds its least by at most {rounded_up(planned.followed_excess)}"
     hits = (
         "no hit rate is guaranteed" if planned.by_excess else hit_rate_text(planned.hit_rate_bound)
     )
-    lines.append(f"{promised}; {hits}{'' if planned.by_excess else ' of the draws hit'}.")
+    lines.append(f"{bound}; {hits}{'' if planned.by_excess else ' of the draws hit'}.")
     return tuple(lines)
 
 
@@ -273,9 +271,9 @@ def warn_if_weak_trees(planned: TreePlan) -> None:
     if not why:
         return
     remedy = "take more rows, a larger ε, fewer draws, fewer leaves or features, or a larger ψ"
-    told = "".join(f" {one}" for one in tree_improvement_messages(planned))
+    suggestions = "".join(f" {one}" for one in tree_improvement_messages(planned))
     warnings.warn(
-        f"this plan has a weak guarantee: {why}.{told} For more, {remedy}.",
+        f"this plan has a weak guarantee: {why}.{suggestions} For more, {remedy}.",
         WeakGuaranteeWarning,
         stacklevel=warn_stacklevel(),
     )

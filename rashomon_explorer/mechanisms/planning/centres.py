@@ -35,14 +35,14 @@ class Centre:
 
 def best_centre(constants: Constants, radius: float, mu: float, zero_loss: float) -> Centre:
     """Centre with the smallest excess bound at the privacy cost mu; reads no row."""
-    ways = [by_gradients(constants, radius, mu, zero_loss)]
+    candidates = [by_gradients(constants, radius, mu, zero_loss)]
     if not surely_inside(constants, radius, zero_loss):  # inside, plain descent concentrates
         quicker = by_acceleration(constants, radius, mu, zero_loss)
-        if quicker.excess <= _CLEARLY * ways[0].excess:
-            ways.append(quicker)
+        if quicker.excess <= _CLEARLY * candidates[0].excess:
+            candidates.append(quicker)
     if constants.m > 0:
-        ways.append(by_output(constants, radius, mu, zero_loss))
-    return min(ways, key=lambda centre: centre.excess)
+        candidates.append(by_output(constants, radius, mu, zero_loss))
+    return min(candidates, key=lambda centre: centre.excess)
 
 
 def by_gradients(
@@ -77,17 +77,17 @@ def by_acceleration(constants: Constants, radius: float, mu: float, zero_loss: f
         data_slope(constants, _ball(radius)),
         furthest_start(constants, radius, zero_loss),
     )
-    bought = 2 * mu**2 / moved**2  # β²T
-    ideal = math.sqrt(2 * bought * constants.p) / start
-    enough = math.sqrt(accelerated_share(constants.M, bought, 0) / (_ADDED * ideal)) - 1
+    scaled_time = 2 * mu**2 / moved**2  # β²T
+    ideal = math.sqrt(2 * scaled_time * constants.p) / start
+    enough = math.sqrt(accelerated_share(constants.M, scaled_time, 0) / (_ADDED * ideal)) - 1
     n_steps = math.ceil(min(max(enough, 1.0), _MOST_STEPS))
-    beta = ideal + accelerated_share(constants.M, bought, n_steps)
+    beta = ideal + accelerated_share(constants.M, scaled_time, n_steps)
     return Centre(
         "accelerated",
         mu,
         moved * math.sqrt(n_steps) / mu,
-        constants.p / ideal + start**2 * beta / (2 * bought),
-        bought / (beta * n_steps),
+        constants.p / ideal + start**2 * beta / (2 * scaled_time),
+        scaled_time / (beta * n_steps),
         n_steps,
     )
 

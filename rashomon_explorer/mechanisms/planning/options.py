@@ -73,12 +73,12 @@ def resolve_auto(
     bounds are loose. Simulated tables, where this minimum has the best accuracy, gave ``worth``
     (benchmarks/README.md).
     """
-    made = MECHANISMS[mechanism] if isinstance(mechanism, str) else mechanism
-    worth = made.looseness(get_loss(loss)) if worth is None else worth
+    kind = MECHANISMS[mechanism] if isinstance(mechanism, str) else mechanism
+    worth = kind.looseness(get_loss(loss)) if worth is None else worth
     check_positive(worth=worth)
     check_epsilon(epsilon)
     check_delta(delta)
-    asked: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "n": n,
         "p": p,
         "row_norm": row_norm,
@@ -87,14 +87,14 @@ def resolve_auto(
         "ledger": ledger,
         "in_chunks": in_chunks,
     }
-    one = Request(**asked, psi=0.0, loss=loss, radius=1.0, ridge=0.0, n_draws=1)
+    one = Request(**settings, psi=0.0, loss=loss, radius=1.0, ridge=0.0, n_draws=1)
     with suppress_weak_warnings():  # these plans are only compared
         if not isinstance(n_draws, str):
             one = replace(one, n_draws=n_draws)
-        balls = _balls(made, one, radius, ridge, worth, unasked=n_draws == AUTO)
+        balls = _balls(kind, one, radius, ridge, worth, unasked=n_draws == AUTO)
         counts = _COUNTS if n_draws == AUTO else tuple({one.n_draws} - {1})
-        counts = () if made.traits.one_model else counts
-        return _sure(made, balls, psi, counts) or replace(balls[-1], psi=psi)
+        counts = () if kind.traits.one_model else counts
+        return _sure(kind, balls, psi, counts) or replace(balls[-1], psi=psi)
 
 
 def cost(mechanism: str, planned: Plan, goal: str = "rows") -> float:
@@ -125,8 +125,8 @@ def _balls(
     share = _share(mechanism, one) if ridge == AUTO else None
 
     def at(size: float) -> Request:
-        held = ridge if share is None else share / size
-        return replace(one, radius=size, ridge=held)
+        own_ridge = ridge if share is None else share / size
+        return replace(one, radius=size, ridge=own_ridge)
 
     if radius != AUTO:
         return [at(radius)]
@@ -242,8 +242,8 @@ def plan_candidates(planned: Plan) -> tuple[Offer, ...]:
     if law is None:
         return ()
     names = ("psi", "epsilon", "delta", "n_draws", "ledger")
-    asked = {**vars(law), **{name: getattr(planned, name) for name in names}}
-    return tuple(sorted(_offers(Request(**asked)), key=_rank))
+    settings = {**vars(law), **{name: getattr(planned, name) for name in names}}
+    return tuple(sorted(_offers(Request(**settings)), key=_rank))
 
 
 def pareto_table(
@@ -294,15 +294,15 @@ def pareto_table(
     """
     from pandas import DataFrame
 
-    bought: list[_Bought] = []
+    candidates: list[_Bought] = []
     for epsilon in epsilons:
         for count in n_draws:
             check_count(n_draws=count)
             request = Request(n, p, psi, loss, radius, row_norm, ridge, epsilon, delta, count)
-            bought += [(request, offer) for offer in _offers(request) if offer.applies]
-    qualities = [_qualities(one) for one in bought]
+            candidates += [(request, offer) for offer in _offers(request) if offer.applies]
+    qualities = [_qualities(one) for one in candidates]
     front = [not any(_beats(other, own) for other in qualities) for own in qualities]
-    rows = [_row(*one) for one in bought]
+    rows = [_row(*one) for one in candidates]
     return DataFrame([{**row, "front": first} for row, first in zip(rows, front, strict=True)])
 
 
@@ -335,9 +335,9 @@ def _row(request: Request, offer: Offer) -> dict[str, object]:
     }
 
 
-def _qualities(bought: _Bought) -> tuple[float, ...]:
+def _qualities(candidate: _Bought) -> tuple[float, ...]:
     """Properties of an option; larger is better."""
-    request, offer = bought
+    request, offer = candidate
     return (-request.epsilon, request.n_draws, offer.hit_rate, offer.uniform)
 
 

@@ -187,8 +187,8 @@ class Plan(ReprMixin):
 
     def hit_rate_at(self, eta: float) -> float:
         """Guaranteed hit rate of a draw at another bounded range."""
-        promised = unthresholded_hit_rate if self.law_psi == 0 else guaranteed_hit_rate
-        return promised(self.p, eta / self.oscillation, self.psi)
+        bound = unthresholded_hit_rate if self.law_psi == 0 else guaranteed_hit_rate
+        return bound(self.p, eta / self.oscillation, self.psi)
 
     def _title(self) -> str:
         return f"{type(self).__name__}: {_draws(self)} on {self.n:,} rows, p = {self.p}"
@@ -202,10 +202,10 @@ class Plan(ReprMixin):
             ("law", f"{self.loss} loss, β = {self.beta:,.0f}"),
         ]
         facts += [] if self.columns is None else [self.columns.fact]
-        chosen = [("chosen", f"{self.mechanism}: {self.why}")] if self.why else []
+        reasons = [("chosen", f"{self.mechanism}: {self.why}")] if self.why else []
         return (
             facts
-            + chosen
+            + reasons
             + [("warning", weak_guarantee_reason(self))] * bool(weak_guarantee_reason(self))
         )
 
@@ -253,8 +253,8 @@ class PublicLaw:
             ridge=planned.ridge,
         )
         # The name of a loss with parameters does not identify it.
-        told = law.constants.charged_oscillation
-        return law if abs(told - planned.oscillation) <= _SAME * told else None
+        oscillation = law.constants.charged_oscillation
+        return law if abs(oscillation - planned.oscillation) <= _SAME * oscillation else None
 
     @property
     def constants(self) -> Constants:

@@ -114,14 +114,14 @@ def plan(
     prices = CostTable(constants, Ball(radius), psi, delta, ledger, certificate == "best")
     beta, draws = _solve_budget(prices, epsilon, n_draws, hit_rate)
     name, guarantee = prices.guarantee(beta, draws)
-    paid = guarantee.epsilon(delta) if epsilon is None else epsilon
+    cost = guarantee.epsilon(delta) if epsilon is None else epsilon
     kind = get_loss(loss)
     planned = Plan(
         n=n,
         p=p,
         psi=psi,
         loss=kind.name,
-        epsilon=paid,
+        epsilon=cost,
         delta=delta,
         n_draws=draws,
         eta=beta * constants.charged_oscillation,
@@ -129,7 +129,7 @@ def plan(
         oscillation=constants.charged_oscillation,
         hit_rate_bound=guaranteed_hit_rate(p, beta, psi),
         excess_bound=sharp_excess_bound(p, beta, psi),
-        guarantee=replace(guarantee, requested=(paid, delta)),
+        guarantee=replace(guarantee, requested=(cost, delta)),
         certificate=name,
         ledger=ledger,
         radius=float(radius),

@@ -132,16 +132,16 @@ class ColumnsPlan:
     @property
     def fact(self) -> Fact:
         """Label and text of a plan's summary."""
-        paid = "Gaussian DP" if self.gaussian else "pure DP"
-        whole = epsilon_delta_text(self.epsilon, self.delta)
-        told = f"private centres and spreads, {paid} {self.cost:.3g}; total {whole}"
-        return "columns", told
+        notion = "Gaussian DP" if self.gaussian else "pure DP"
+        total = epsilon_delta_text(self.epsilon, self.delta)
+        text = f"private centres and spreads, {notion} {self.cost:.3g}; total {total}"
+        return "columns", text
 
 
-def with_scaling_cost(paid: ColumnsPlan | None, drawn: Guarantee) -> Guarantee:
+def with_scaling_cost(planned: ColumnsPlan | None, drawn: Guarantee) -> Guarantee:
     """Guarantee of centres and spreads together with draws from rows mapped by them."""
-    if paid is None or not drawn.holds:
+    if planned is None or not drawn.holds:
         return drawn
-    total = compose([paid.guarantee, drawn])
+    total = compose([planned.guarantee, drawn])
     stated = tuple(dict.fromkeys((*drawn.assumptions, *total.assumptions, STATED)))
-    return replace(total, assumptions=stated, requested=(paid.epsilon, paid.delta))
+    return replace(total, assumptions=stated, requested=(planned.epsilon, planned.delta))

@@ -29,20 +29,20 @@ GOALS = ("rows", "population")
 
 
 @lru_cache(maxsize=64, typed=True)
-def cached_plan(mechanism: str, **asked: Any) -> Plan:
+def cached_plan(mechanism: str, **settings: Any) -> Plan:
     """Plan a mechanism, with a cache; does not warn."""
     kind = MECHANISMS[mechanism]
-    if why := kind.unsuited(Request(**{**asked, **_open(asked, _ANY)})):
+    if why := kind.unsuited(Request(**{**settings, **_open(settings, _ANY)})):
         raise SamplerError(
             f"mechanism={mechanism!r} does not apply: {why}. Nothing was charged; "
             'mechanism="auto" selects one that does'
         )
     with suppress_weak_warnings():  # the caller warns, also if the plan is cached
-        return kind.plan_for(_settled(kind, asked))
+        return kind.plan_for(_settled(kind, settings))
 
 
-def _settled(kind: type[Mechanism], asked: dict[str, Any]) -> Request:
-    return resolve_auto(kind, **asked) if AUTO in asked.values() else Request(**asked)
+def _settled(kind: type[Mechanism], settings: dict[str, Any]) -> Request:
+    return resolve_auto(kind, **settings) if AUTO in settings.values() else Request(**settings)
 
 
 _MANY = 0.5
@@ -89,47 +89,52 @@ class Candidate:
         return infeasibility_message(self.plan) if self.offer.applies else self.offer.why
 
 
-def select(*, mechanism: str = AUTO, goal: str = "rows", **asked: Any) -> Plan:
+def select(*, mechanism: str = AUTO, goal: str = "rows", **settings: Any) -> Plan:
     """Plan by a mechanism, or by the best one for the goal; reads no row, charges nothing.
 
     Other arguments are the fields of a :class:`Request`, of which radius, ridge and n_draws may be
     "auto".
     """
     # A bound in single precision would reduce the precision of all results.
-    plain = {k: float(x) if isinstance(x, np.floating) else x for k, x in asked.items()}
+    plain = {k: float(x) if isinstance(x, np.floating) else x for k, x in settings.items()}
     return _best(goal, **plain) if mechanism == AUTO else _named(mechanism, **plain)
 
 
 @lru_cache(maxsize=64, typed=True)
-def _best(goal: str, **asked: Any) -> Plan:
+def _best(goal: str, **settings: Any) -> Plan:
     with suppress_weak_warnings():  # the caller warns
         compared = [name for name, kind in MECHANISMS.eager().items() if kind.traits.compared]
-        ways = [_candidate(name, goal, asked) for name in compared]
-        ways.sort(key=_rank)
-        for way in chain(ways, _in_smaller_balls(ways, goal, asked)):
-            if way.offer.applies and not way.hopeless:
+        candidates = [_candidate(name, goal, settings) for name in compared]
+        candidates.sort(key=_rank)
+        for candidate in chain(candidates, _in_smaller_balls(candidates, goal, settings)):
+            if candidate.offer.applies and not candidate.hopeless:
                 return replace(
-                    way.plan, why=_why(way, goal), options=tuple(one.offer for one in ways)
+                    candidate.plan,
+                    why=_why(candidate, goal),
+                    options=tuple(one.offer for one in candidates),
                 )
-        told = "; ".join(f"{way.offer.name}: {way.why_not}" for way in ways)
+        reasons = "; ".join(f"{one.offer.name}: {one.why_not}" for one in candidates)
     raise SamplerError(
-        f"no mechanism is expected to succeed, so nothing was charged. {told}. "
+        f"no mechanism is expected to succeed, so nothing was charged. {reasons}. "
         'To try one nevertheless, name it: mechanism="exact", patience=5_000_000'
     )
 
 
-def _named(name: str, **asked: Any) -> Plan:
+def _named(name: str, **settings: Any) -> Plan:
     """Plan a named mechanism, in the default ball or a smaller one in which draws are likely."""
     traits = MECHANISMS[name].traits
-    asked = {**asked, **_open(asked, {"ridge": 0.0})}
+    settings = {**settings, **_open(settings, {"ridge": 0.0})}
     if traits.curator_only and traits.stays_inside:
-        asked = {**asked, **_open(asked, {"radius": _LONGEST_COEFFICIENT * asked["p"] ** 0.5})}
-    planned = cached_plan(name, **asked)
+        settings = {
+            **settings,
+            **_open(settings, {"radius": _LONGEST_COEFFICIENT * settings["p"] ** 0.5}),
+        }
+    planned = cached_plan(name, **settings)
     assert planned.radius is not None  # every mechanism states the ball of its plan
-    if asked["radius"] != AUTO or not traits.may_give_up or is_likely(planned):
+    if settings["radius"] != AUTO or not traits.may_give_up or is_likely(planned):
         return planned
     for radius in (R for R in _SMALLER if R < planned.radius):
-        smaller = cached_plan(name, **{**asked, "radius": radius})
+        smaller = cached_plan(name, **{**settings, "radius": radius})
         if is_likely(smaller):
             why = (
                 f"in the default ball, of radius {planned.radius:.4g}, draws are expected to "
@@ -144,50 +149,50 @@ def is_about_one(planned: Plan) -> bool:
     return planned.n_draws == 1 or planned.psi == 0
 
 
-def _candidate(name: str, goal: str, asked: dict[str, Any]) -> Candidate:
+def _candidate(name: str, goal: str, settings: dict[str, Any]) -> Candidate:
     """Fill in a request by the default rule, and return a mechanism's offer for it."""
     kind = MECHANISMS[name]
-    probe = kind.offer(Request(**{**asked, **_open(asked, _ANY)}))
+    probe = kind.offer(Request(**{**settings, **_open(settings, _ANY)}))
     if probe.plan is None:
         return Candidate(probe, math.inf)
     kind = kind.narrowed(probe.plan)
     if kind.traits.may_give_up:  # a ridge changes the set: only on request
-        asked = {**asked, **_open(asked, {"ridge": 0.0})}
-    offer = kind.offer(_settled(kind, asked))
+        settings = {**settings, **_open(settings, {"ridge": 0.0})}
+    offer = kind.offer(_settled(kind, settings))
     planned = offer.plan
     assert planned is not None  # a mechanism that applies to the probe applies
     named = replace(offer, plan=replace(planned, mechanism=name))
     return Candidate(named, cost(name, planned, goal))
 
 
-def _open(asked: dict[str, Any], taken: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in taken.items() if asked[name] == AUTO}
+def _open(settings: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in defaults.items() if settings[name] == AUTO}
 
 
 def _in_smaller_balls(
-    ways: list[Candidate], goal: str, asked: dict[str, Any]
+    candidates: list[Candidate], goal: str, settings: dict[str, Any]
 ) -> Iterator[Candidate]:
     """Candidates of exact draws in smaller balls than the default, where they may succeed."""
-    if asked["radius"] == AUTO:
-        found = (way for way in ways if way.may_give_up and way.offer.applies)
-        for way in islice(found, 1):
-            largest = way.plan.radius
+    if settings["radius"] == AUTO:
+        found = (one for one in candidates if one.may_give_up and one.offer.applies)
+        for candidate in islice(found, 1):
+            largest = candidate.plan.radius
             for radius in (R for R in _SMALLER if largest is not None and R < largest):
-                yield _candidate(way.offer.name, goal, {**asked, "radius": radius})
+                yield _candidate(candidate.offer.name, goal, {**settings, "radius": radius})
 
 
-def _rank(way: Candidate) -> tuple[Any, ...]:
-    offer = way.offer
+def _rank(candidate: Candidate) -> tuple[Any, ...]:
+    offer = candidate.offer
     if not offer.applies:
         return (4,)
-    if not is_about_one(way.plan):
+    if not is_about_one(candidate.plan):
         if offer.uniform and offer.hit_rate >= _MANY:
-            return (0, way.may_give_up, -offer.hit_rate)
+            return (0, candidate.may_give_up, -offer.hit_rate)
         if offer.hit_rate >= WEAK_HIT_RATE:
-            return (1, -_two_digits(offer.hit_rate), way.may_give_up)
-        if way.around_the_set:
-            return (2, way.plan.centre_excess)
-    return (3, way.may_give_up, way.cost)
+            return (1, -_two_digits(offer.hit_rate), candidate.may_give_up)
+        if candidate.around_the_set:
+            return (2, candidate.plan.centre_excess)
+    return (3, candidate.may_give_up, candidate.cost)
 
 
 def _two_digits(value: float) -> float:
@@ -195,23 +200,23 @@ def _two_digits(value: float) -> float:
     return float(f"{value:.2g}") if math.isfinite(value) else value
 
 
-def _why(way: Candidate, goal: str) -> str:
-    offer = way.offer
-    comes = "they are expected to succeed, except on unusual rows"
-    comes = comes if way.may_give_up else "it never gives up"
-    if not is_about_one(way.plan) and offer.hit_rate >= WEAK_HIT_RATE:
-        around = way.plan.centre_excess is not None
+def _why(candidate: Candidate, goal: str) -> str:
+    offer = candidate.offer
+    success = "they are expected to succeed, except on unusual rows"
+    success = success if candidate.may_give_up else "it never gives up"
+    if not is_about_one(candidate.plan) and offer.hit_rate >= WEAK_HIT_RATE:
+        around = candidate.plan.centre_excess is not None
         crowded = "on a released ellipsoid" if around else "crowded near the best model"
         where = "uniformly" if offer.uniform else crowded
         hits = f"at least {hit_rate_text(offer.hit_rate)} of the draws lie in the set, {where}"
-        return f"{hits}; {comes}"
-    if not is_about_one(way.plan) and way.around_the_set:
-        near = rounded_up(cast(float, way.plan.centre_excess))
+        return f"{hits}; {success}"
+    if not is_about_one(candidate.plan) and candidate.around_the_set:
+        near = rounded_up(cast(float, candidate.plan.centre_excess))
         return (
             f"the draws lie around a model whose excess is guaranteed to be at most {near}, "
-            f"within ψ; no hit rate is proved; {comes}"
+            f"within ψ; no hit rate is proved; {success}"
         )
-    if is_about_one(way.plan):
+    if is_about_one(candidate.plan):
         new = " on new rows" if goal == "population" else ""
-        return f"one model; this mechanism has the lowest expected loss{new}; {comes}"
-    return f"no mechanism guarantees a hit rate; this one has the lowest expected loss; {comes}"
+        return f"one model; this mechanism has the lowest expected loss{new}; {success}"
+    return f"no mechanism guarantees a hit rate; this one has the lowest expected loss; {success}"

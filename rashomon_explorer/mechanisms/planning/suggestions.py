@@ -70,12 +70,12 @@ def improvement_messages(planned: Plan | TreePlan, *, ridge: bool = False) -> li
         return [_CENTRE]
     if planned.by_excess:
         return [_NEARLY]
-    wanted = _next_target(planned) if planned.columns is None else None
-    if wanted is None or not 0 < planned.beta < math.inf:
+    target = _next_target(planned) if planned.columns is None else None
+    if target is None or not 0 < planned.beta < math.inf:
         return []
-    if not wanted[1] < _BEYOND * planned.beta:
+    if not target[1] < _BEYOND * planned.beta:
         return []
-    return [f"For {wanted[0]} it takes a β of {wanted[1]:,.0f}."]
+    return [f"For {target[0]} it takes a β of {target[1]:,.0f}."]
 
 
 def next_improvement(planned: Plan | TreePlan, *, ridge: bool = False) -> Improvement | None:
@@ -86,22 +86,22 @@ def next_improvement(planned: Plan | TreePlan, *, ridge: bool = False) -> Improv
         return _of_a_path(planned)
     if planned.centre_excess is not None:
         return None
-    wanted = _next_target(planned) if planned.columns is None else None
-    if wanted is None or not 0 < planned.beta < math.inf:
+    target = _next_target(planned) if planned.columns is None else None
+    if target is None or not 0 < planned.beta < math.inf:
         return None
-    told, beta = wanted
+    guarantee, beta = target
     law = PublicLaw.of(planned)
     if not beta < _BEYOND * planned.beta:
         return None
     if planned.by_bounded_range:
-        ways = _by_range(planned, beta, law)
+        suggestions = _by_range(planned, beta, law)
     elif law is not None:
-        ways = _by_search(planned, beta, law)
+        suggestions = _by_search(planned, beta, law)
     else:
         return None
     if ridge and law is not None:
-        ways += _by_ridge(planned, beta, law)
-    return Improvement(told, tuple(ways))
+        suggestions += _by_ridge(planned, beta, law)
+    return Improvement(guarantee, tuple(suggestions))
 
 
 def _of_a_path(planned: Plan) -> Improvement | None:
@@ -110,10 +110,10 @@ def _of_a_path(planned: Plan) -> Improvement | None:
     if short is None or planned.radius is None or not 1 < short < _BEYOND:
         return None
     cost = rounded_up(gdp_epsilon(planned.guarantee.mu * short, planned.delta))
-    ways = [Suggestion(f"ε = {cost}", "epsilon", float(cost)), _rows(planned.n * short)]
+    suggestions = [Suggestion(f"ε = {cost}", "epsilon", float(cost)), _rows(planned.n * short)]
     if short < _SMALLER:
-        ways.append(_radius(planned.radius / short))
-    return Improvement("less than that", tuple(ways), about=True)
+        suggestions.append(_radius(planned.radius / short))
+    return Improvement("less than that", tuple(suggestions), about=True)
 
 
 def _path_shortfall(planned: Plan) -> float | None:
@@ -129,8 +129,8 @@ def _rows(count: float) -> Suggestion:
 
 
 def _radius(radius: float) -> Suggestion:
-    told = rounded_down(radius)
-    return Suggestion(f"radius = {told}", "radius", float(told))
+    text = rounded_down(radius)
+    return Suggestion(f"radius = {text}", "radius", float(text))
 
 
 def _next_target(planned: Plan) -> tuple[str, float] | None:
@@ -152,34 +152,34 @@ def _by_range(planned: Plan, beta: float, law: PublicLaw | None) -> list[Suggest
     eta = planned.eta * colder
     cost = draws_guarantee(eta, planned.n_draws, ledger=planned.ledger).epsilon(planned.delta)
     fewer = affordable_draws(planned.epsilon, planned.delta, eta, ledger=planned.ledger)
-    ways = [*_costs(planned, cost, fewer), _rows(planned.n * colder)]
-    ways += _wider(planned, colder)
+    suggestions = [*_costs(planned, cost, fewer), _rows(planned.n * colder)]
+    suggestions += _wider(planned, colder)
     if law is not None:
-        ways += _smaller(
+        suggestions += _smaller(
             law,
             lambda k: (
                 law.wider(1 / k, "radius").constants.charged_oscillation * beta <= planned.eta
             ),
         )
-    return ways
+    return suggestions
 
 
 def _by_search(planned: Plan, beta: float, law: PublicLaw) -> list[Suggestion]:
     def affords(changed: PublicLaw) -> bool:
         colder = beta * law.psi / changed.psi if law.psi else beta
-        paid = changed.cost_table(planned).guarantee(colder, planned.n_draws)[1]
-        return paid.epsilon(planned.delta) <= planned.epsilon
+        guarantee = changed.cost_table(planned).guarantee(colder, planned.n_draws)[1]
+        return guarantee.epsilon(planned.delta) <= planned.epsilon
 
     prices = law.cost_table(planned)
     cost = prices.guarantee(beta, planned.n_draws)[1].epsilon(planned.delta)
-    ways = _costs(planned, cost, prices.most_draws(planned.epsilon, beta))
+    suggestions = _costs(planned, cost, prices.most_draws(planned.epsilon, beta))
     rows = _least_factor(lambda k: affords(law.wider(k, "n")))
-    ways += [] if rows is None else [_rows(law.n * rows)]
+    suggestions += [] if rows is None else [_rows(law.n * rows)]
     width = _least_factor(lambda k: affords(law.wider(k, "psi"))) if law.psi else None
     if planned.law_psi == 0:  # its privacy cost does not depend on the threshold of the set
         width = beta / planned.beta
-    ways += [] if width is None else _wider(planned, width)
-    return ways + _smaller(law, lambda k: affords(law.wider(1 / k, "radius")))
+    suggestions += [] if width is None else _wider(planned, width)
+    return suggestions + _smaller(law, lambda k: affords(law.wider(1 / k, "radius")))
 
 
 def _by_ridge(planned: Plan, beta: float, law: PublicLaw) -> list[Suggestion]:
@@ -188,8 +188,10 @@ def _by_ridge(planned: Plan, beta: float, law: PublicLaw) -> list[Suggestion]:
         return []
     found = None
     for ridge in _RIDGES:
-        paid = replace(law, ridge=ridge).cost_table(planned).guarantee(beta, planned.n_draws)[1]
-        if ridge <= law.ridge or paid.epsilon(planned.delta) > planned.epsilon:
+        guarantee = (
+            replace(law, ridge=ridge).cost_table(planned).guarantee(beta, planned.n_draws)[1]
+        )
+        if ridge <= law.ridge or guarantee.epsilon(planned.delta) > planned.epsilon:
             break
         found = ridge
     if found is None:
@@ -199,20 +201,20 @@ def _by_ridge(planned: Plan, beta: float, law: PublicLaw) -> list[Suggestion]:
 
 def _costs(planned: Plan, cost: float, fewer: int) -> list[Suggestion]:
     many = "as many draws" if planned.n_draws > 1 else "the draw"
-    told = rounded_up(cost)
-    ways = [Suggestion(f"ε = {told} for {many}", "epsilon", float(told))]
+    text = rounded_up(cost)
+    suggestions = [Suggestion(f"ε = {text} for {many}", "epsilon", float(text))]
     if 0 < fewer < planned.n_draws:
         words = f"{fewer:,} draw{'s' if fewer > 1 else ''} for the same ε"
-        ways.append(Suggestion(words, "n_draws", float(fewer)))
-    return ways
+        suggestions.append(Suggestion(words, "n_draws", float(fewer)))
+    return suggestions
 
 
 def _wider(planned: Plan, factor: float) -> list[Suggestion]:
     """Suggest a threshold that suffices, unless the model of zeros is within it."""
     psi = planned.psi * factor
     useful = 0 < psi < (planned.zero_loss or math.inf)
-    told = rounded_up(psi)
-    return [Suggestion(f"ψ = {told}", "psi", float(told))] if useful else []
+    text = rounded_up(psi)
+    return [Suggestion(f"ψ = {text}", "psi", float(text))] if useful else []
 
 
 def _smaller(law: PublicLaw, affords: Callable[[float], bool]) -> list[Suggestion]:
@@ -243,8 +245,8 @@ def warn_if_weak(planned: Plan | TreePlan, what: str) -> None:
     """Warn if a plan has a weak guarantee, and suggest what improves it."""
     why = "" if weak_warnings_suppressed() else weak_guarantee_reason(planned)
     if why:
-        told = " ".join([f"{what} has a weak guarantee: {why}.", *improvement_messages(planned)])
-        warnings.warn(told, WeakGuaranteeWarning, stacklevel=warn_stacklevel())
+        message = " ".join([f"{what} has a weak guarantee: {why}.", *improvement_messages(planned)])
+        warnings.warn(message, WeakGuaranteeWarning, stacklevel=warn_stacklevel())
 
 
 def warn_large_delta(delta: float, n: int) -> None:

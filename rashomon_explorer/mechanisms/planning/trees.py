@@ -170,17 +170,17 @@ def energy_cap(log_size: float) -> float:
 
 def tree_improvement_messages(planned: TreePlan) -> list[str]:
     """Suggest the ε that guarantees a hit rate of 90 %; empty if the plan guarantees it."""
-    wanted = _epsilon_for(planned, _WORTH)
-    if planned.hit_rate_bound >= _WORTH - 1e-6 or not wanted < math.inf:
+    epsilon = _epsilon_for(planned, _WORTH)
+    if planned.hit_rate_bound >= _WORTH - 1e-6 or not epsilon < math.inf:
         return []
-    return [f"ε = {rounded_up(wanted)} would guarantee 90 %."]
+    return [f"ε = {rounded_up(epsilon)} would guarantee 90 %."]
 
 
-def _epsilon_for(planned: TreePlan, wanted: float) -> float:
+def _epsilon_for(planned: TreePlan, hit_rate: float) -> float:
     """Privacy cost at which the hit rate is guaranteed with threshold 0; infinite if ψ = 0."""
     if planned.psi == 0:
         return math.inf
-    beta = (planned.log_size + math.log(wanted / (1 - wanted))) / planned.psi
+    beta = (planned.log_size + math.log(hit_rate / (1 - hit_rate))) / planned.psi
     return draws_guarantee(2 * beta / planned.n, planned.n_draws, ledger=planned.ledger).epsilon(
         planned.delta
     )

@@ -47,15 +47,15 @@ class Candidates:
         under = plane_proposals(target)
         # With the uniform law among them the mass is at most the domain's volume, for all rows: a
         # public bound on how often a proposal is kept (docs/theory.md §3).
-        made: list[Proposal] = [*under, UniformProposal(target)]
-        self._proposal = min(made, key=lambda one: one.log_mass)
+        proposals: list[Proposal] = [*under, UniformProposal(target)]
+        self._proposal = min(proposals, key=lambda one: one.log_mass)
         self._floors: list[Floor] = [plane.floor for plane in under]
         self._sharper: Floor | None = None
-        kept = acceptance_share(target, self._proposal)
-        if bowl_pays(target, kept):
+        accepted_share = acceptance_share(target, self._proposal)
+        if bowl_pays(target, accepted_share):
             self._add(bowl := least_bowl(target, under[0].plane), bowl.floor)
-            kept = acceptance_share(target, self._proposal)
-        if envelope_pays(target, kept):
+            accepted_share = acceptance_share(target, self._proposal)
+        if envelope_pays(target, accepted_share):
             self._add_envelopes(Envelope.of(target))
         self._chunk = int(np.clip(_PROPOSAL_CELLS // target.problem.p, 256, MOST_AHEAD))
         self._theta = np.empty((target.problem.p, 0))
@@ -83,9 +83,9 @@ class Candidates:
         while len(self._floor) < size and proposed < _MOST_CHUNKS * self._chunk:
             self._propose(rng)
             proposed += self._chunk
-        taken = self._theta[:, :size], self._floor[:size], proposed
+        batch = self._theta[:, :size], self._floor[:size], proposed
         self._theta, self._floor = self._theta[:, size:], self._floor[size:]
-        return taken
+        return batch
 
     def _propose(self, rng: np.random.Generator) -> None:
         target = self._target
@@ -104,33 +104,33 @@ class Candidates:
 
 def acceptance_share(target: GibbsTarget, proposal: Proposal) -> float:
     """Share of a proposal's models that the loss keeps, estimated on a few discarded ones."""
-    rng, kept, made = generator(0), 0.0, 0
-    while made < _PILOT and kept < _SURE:
+    rng, accepted, proposed = generator(0), 0.0, 0
+    while proposed < _PILOT and accepted < _SURE:
         theta, energy = proposal.draw(_PILOT // 8, rng)
-        made += _PILOT // 8
+        proposed += _PILOT // 8
         if len(energy):
             excess = np.maximum(target.excess(theta), 0.0)
-            kept += float(np.exp(np.minimum(energy - target.energy(excess), 0.0)).sum())
-    return kept / made
+            accepted += float(np.exp(np.minimum(energy - target.energy(excess), 0.0)).sum())
+    return accepted / proposed
 
 
-def bowl_pays(target: GibbsTarget, kept: float) -> bool:
-    """Whether a bowl costs less than reading the rows when a share ``kept`` is accepted."""
+def bowl_pays(target: GibbsTarget, share: float) -> bool:
+    """Whether a bowl costs less than reading the rows, by the share of accepted proposals."""
     problem = target.problem
     n, p = problem.n, problem.p
     if p < 2 or loss_kind(problem.evaluator().loss) not in BOWLS:
         return False
     passes = n + _SEARCH * min(n, SAMPLE)
-    return _looks(n, p) > kept * (passes * (p**2 + _PARABOLAS) + _SEARCH**2 * (p**3 + _LAWS))
+    return _looks(n, p) > share * (passes * (p**2 + _PARABOLAS) + _SEARCH**2 * (p**3 + _LAWS))
 
 
-def envelope_pays(target: GibbsTarget, kept: float) -> bool:
-    """Whether an envelope costs less than reading the rows when a share ``kept`` is accepted."""
+def envelope_pays(target: GibbsTarget, share: float) -> bool:
+    """Whether an envelope costs less than reading the rows, by the share of accepted proposals."""
     problem = target.problem
     if not has_envelope(problem.evaluator().loss) or not math.isfinite(problem.constants.M):
         return False
     pairs = min(problem.p, LARGEST_SPECTRUM) * (min(problem.p, LARGEST_SPECTRUM) + 1) / 2
-    return _looks(problem.n, problem.p) > kept * (problem.n * pairs**2 + pairs**3)
+    return _looks(problem.n, problem.p) > share * (problem.n * pairs**2 + pairs**3)
 
 
 def _looks(n: int, p: int) -> float:

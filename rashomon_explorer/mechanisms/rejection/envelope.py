@@ -86,8 +86,8 @@ class Neighbourhood(Shifted):
         if not domain.contains(middle[:, None])[0]:
             raise ValueError("the middle of a neighbourhood must be a model of the domain")
         there = tuple(float(x) for x in middle)
-        seen = Intersection(Shifted(domain, there), Ball(distance))
-        return cls(seen, tuple(-x for x in there), domain, distance)
+        shifted = Intersection(Shifted(domain, there), Ball(distance))
+        return cls(shifted, tuple(-x for x in there), domain, distance)
 
     @property
     def middle(self) -> FloatArray:
@@ -160,8 +160,8 @@ class Tangent:
                 return bent
         gap = _gap(problem, gradient)
         if gap > worst:
-            whole = problem.domain.support(-gradient[:, None])[0] + gradient @ minimum.theta
-            gap = min(gap, max(float(whole), 0.0))
+            domain_gap = problem.domain.support(-gradient[:, None])[0] + gradient @ minimum.theta
+            gap = min(gap, max(float(domain_gap), 0.0))
         return cls(0.0, zero, 0.0, gradient, gap, 0.0)
 
 

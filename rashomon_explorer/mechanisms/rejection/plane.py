@@ -52,10 +52,10 @@ class LineLaw:
 
     def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
         """Make ``size`` exact draws."""
-        kept = np.empty(0)
-        while len(kept) < size:
-            kept = np.concatenate([kept, self._propose(size - len(kept) + 16, rng)])
-        return kept[:size]
+        accepted = np.empty(0)
+        while len(accepted) < size:
+            accepted = np.concatenate([accepted, self._propose(size - len(accepted) + 16, rng)])
+        return accepted[:size]
 
     def _propose(self, size: int, rng: np.random.Generator) -> FloatArray:
         place = rng.random(size) * self._cumulative[-1]

@@ -42,8 +42,8 @@ class Rest:
         room = np.maximum(self.square - used, 0.0)
         if not self.precision:
             return np.asarray(xlogy(self.d / 2, room) + log_ball_volume(self.d))
-        whole = self.d / 2 * math.log(2 * math.pi / self.precision)
-        return whole + log_chi_square_below(self.d, self.precision * room)
+        log_total = self.d / 2 * math.log(2 * math.pi / self.precision)
+        return log_total + log_chi_square_below(self.d, self.precision * room)
 
     def steepness(self, used: FloatArray) -> FloatArray:
         """Minus twice the derivative (K,) of ``log_weight``, for ``used`` (K,) below ``square``."""
@@ -174,12 +174,12 @@ class BowlProposal:
     def __init__(self, target: GibbsTarget, bowl: Bowl) -> None:
         self._target, self.bowl, p = target, bowl, target.problem.p
         self._radius, self._centre = ball_around(target.problem.domain, p)
-        seen = bowl.relative_to(self._centre)
-        bends, vectors = np.linalg.eigh(seen.bend)
+        shifted = bowl.relative_to(self._centre)
+        bends, vectors = np.linalg.eigh(shifted.bend)
         lowered = bends[::-1] - _LOWERED * np.abs(bends).max()
-        self._height, self._bends = seen.height, np.maximum(lowered, 0.0)
+        self._height, self._bends = shifted.height, np.maximum(lowered, 0.0)
         self._vectors = vectors[:, ::-1]
-        self._pulls = self._vectors.T @ seen.slope
+        self._pulls = self._vectors.T @ shifted.slope
         apart, self._share = self._least()
         self._constant = _constant_of(target, self._share)
         self._simpler, self._law = self._law_of(apart, self._share)
@@ -289,8 +289,8 @@ def _start(target: GibbsTarget, risk: EmpiricalLoss, flat: Bowl) -> BowlProposal
     spread = problem.domain.radius**2 / (4 * (problem.p + 2))
     laws = [(here.mean, spread), (problem.minimum.theta, 0.0)]
     bowls = [_below(problem, risk, middle, wide * np.eye(problem.p)) for middle, wide in laws]
-    made = [here, *(BowlProposal(target, bowl) for bowl in bowls)]
-    return min(made, key=lambda one: one.log_mass)
+    proposals = [here, *(BowlProposal(target, bowl) for bowl in bowls)]
+    return min(proposals, key=lambda one: one.log_mass)
 
 
 def _between(target: GibbsTarget, here: BowlProposal, toward: Bowl) -> BowlProposal:

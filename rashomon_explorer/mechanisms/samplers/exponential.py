@@ -102,8 +102,8 @@ class ExactSampler(Mechanism):
 
         It assumes that no draw gives up.
         """
-        held = plan.guarantee
-        return replace(held, assumptions=(*held.assumptions, self._giving_up(plan)))
+        guarantee = plan.guarantee
+        return replace(guarantee, assumptions=(*guarantee.assumptions, self._giving_up(plan)))
 
     def giving_up(self, plan: Plan) -> float:
         """Upper bound on the probability of giving up on a plan's draws, for all rows.

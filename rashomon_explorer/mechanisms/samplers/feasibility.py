@@ -41,11 +41,11 @@ def signs(n: int, k: int, rng: np.random.Generator) -> FloatArray:
 
 def categories(n: int, k: int, rng: np.random.Generator, levels: int = _MANY) -> FloatArray:
     """Make columns that encode levels of categories, in rows of the full norm bound."""
-    made = rng.choice([-1.0, 1.0], (n, k))
+    rows = rng.choice([-1.0, 1.0], (n, k))
     for first in range(0, k - levels + 1, levels):
-        made[:, first : first + levels] = -1.0
-        made[np.arange(n), first + rng.integers(levels, size=n)] = 1.0
-    return made / math.sqrt(k)
+        rows[:, first : first + levels] = -1.0
+        rows[np.arange(n), first + rng.integers(levels, size=n)] = 1.0
+    return rows / math.sqrt(k)
 
 
 def short_categories(n: int, k: int, rng: np.random.Generator) -> FloatArray:
@@ -61,13 +61,13 @@ def simulated(law: PublicLaw, columns: Columns) -> Problem:
     """Make a table of a law's public shape, the same for all users."""
     rng = generator([SEED])
     n, width = min(law.n, _MOST_ROWS), law.p // law.loss.outputs
-    whole = law.row_norm > 1 and width > 1  # the last entry of every row is a constant 1
-    n_columns = width - whole
-    made = columns(n, n_columns, rng)
-    rows = made * math.sqrt(law.row_norm**2 - whole)
-    targets = _targets(law.loss, made / np.linalg.norm(made[0]), rng)
+    with_intercept = law.row_norm > 1 and width > 1  # the last entry of every row is a constant 1
+    n_columns = width - with_intercept
+    features = columns(n, n_columns, rng)
+    rows = features * math.sqrt(law.row_norm**2 - with_intercept)
+    targets = _targets(law.loss, features / np.linalg.norm(features[0]), rng)
     return Problem(
-        np.column_stack([rows, np.ones(n)]) if whole else rows,
+        np.column_stack([rows, np.ones(n)]) if with_intercept else rows,
         targets,
         loss=law.loss,
         radius=law.radius,
@@ -187,7 +187,7 @@ def feasibility_suggestions(planned: Plan) -> str:
     if isinstance(planned, EllipsoidExactPlan):
         return 'mechanism="ellipsoid" never gives up.'
     # β·osc determines the cost of a draw: a smaller ball has a larger β at the same cost.
-    paid = float(planned.beta) * law.constants.charged_oscillation
+    eta = float(planned.beta) * law.constants.charged_oscillation
     columns = [replace(law, p=(k + 1) * law.loss.outputs) for k in _FEWER_COLUMNS]
     tried: list[tuple[str, list[PublicLaw]]] = [
         ("radius", [replace(law, radius=law.radius / k) for k in _SMALLER_RADII]),
@@ -195,13 +195,15 @@ def feasibility_suggestions(planned: Plan) -> str:
         ("psi", [replace(law, psi=law.psi * k) for k in _LARGER_PSI if law.psi > 0]),
     ]
     answers = [
-        (name, _mildest_that_answers(laws, paid)) for name, laws in progress(tried, "simulating")
+        (name, _mildest_that_answers(laws, eta)) for name, laws in progress(tried, "simulating")
     ]
-    ways = [_changed(name, one) for name, one in answers if one is not None]
-    if not ways:
+    suggestions = [_changed(name, one) for name, one in answers if one is not None]
+    if not suggestions:
         return "On simulated rows no single change of radius, columns or psi makes draws succeed."
-    listed = " or ".join([", ".join(ways[:-1]), ways[-1]] if len(ways) > 1 else ways)
-    flat = " (a smaller ball holds flatter models)" if ways[0].startswith("radius") else ""
+    listed = " or ".join(
+        [", ".join(suggestions[:-1]), suggestions[-1]] if len(suggestions) > 1 else suggestions
+    )
+    flat = " (a smaller ball holds flatter models)" if suggestions[0].startswith("radius") else ""
     return f"On simulated rows draws succeed at the same privacy cost with {listed}{flat}."
 
 
@@ -211,15 +213,15 @@ def _changed(name: str, law: PublicLaw) -> str:
     return f"{name} = {getattr(law, name):g}"
 
 
-def _mildest_that_answers(laws: Sequence[PublicLaw], paid: float) -> PublicLaw | None:
+def _mildest_that_answers(laws: Sequence[PublicLaw], eta: float) -> PublicLaw | None:
     """First law, from mild to strong, with successful draws; None if the strongest fails."""
-    if not laws or not _answers(laws[-1], paid):
+    if not laws or not _answers(laws[-1], eta):
         return None
-    return next(law for law in laws if _answers(law, paid))
+    return next(law for law in laws if _answers(law, eta))
 
 
-def _answers(law: PublicLaw, paid: float) -> bool:
-    found = _tried(law, paid / law.constants.charged_oscillation)
+def _answers(law: PublicLaw, eta: float) -> bool:
+    found = _tried(law, eta / law.constants.charged_oscillation)
     return found is not None and found.likely
 
 
@@ -246,19 +248,19 @@ def _tried_on(law: PublicLaw, beta: float, columns: Columns) -> Feasibility | No
     except SamplerError:  # a loss without a certified bound has no exact draws to predict
         return None
     rng = generator([SEED])
-    started, looked = time.perf_counter(), 0.0
+    started, evaluation_time = time.perf_counter(), 0.0
     most_looks = max(_FEWEST_LOOKS, _MOST_LOOKS * min(1.0, (_CHEAP / law.p) ** 4))
     proposed = looks = 0
     accepted = 0.0
     while proposed < _MOST_PROPOSALS and looks < most_looks and accepted < _ENOUGH:
-        theta, floor, made = candidates.take(64, rng)
+        theta, floor, n_proposed = candidates.take(64, rng)
         look = time.perf_counter()
         excess = np.maximum(problem.value(theta) - problem.minimum.value, floor)
         # Sum probabilities of acceptance, not outcomes: this detects one in a million.
         accepted += float(np.exp(target.energy(floor) - target.energy(excess)).sum())
-        proposed, looks = proposed + made, looks + len(floor)
-        looked += time.perf_counter() - look
-    spent = time.perf_counter() - started - looked + looked * law.n / problem.n
+        proposed, looks = proposed + n_proposed, looks + len(floor)
+        evaluation_time += time.perf_counter() - look
+    spent = time.perf_counter() - started - evaluation_time + evaluation_time * law.n / problem.n
     return Feasibility(
         n_simulated=problem.n,
         proposed=proposed,

@@ -225,9 +225,11 @@ class FiniteGridSampler(Mechanism):
             If the plan has more than three parameters.
         """
         _check_few(plan.p)
-        held = draws_guarantee(plan.eta, plan.n_draws, ledger=plan.ledger)
-        held = with_scaling_cost(plan.columns, held)
-        return replace(held, assumptions=(*held.assumptions, "draws on a grid never give up"))
+        guarantee = draws_guarantee(plan.eta, plan.n_draws, ledger=plan.ledger)
+        guarantee = with_scaling_cost(plan.columns, guarantee)
+        return replace(
+            guarantee, assumptions=(*guarantee.assumptions, "draws on a grid never give up")
+        )
 
     def batches(self, target: GridTarget, rng: np.random.Generator) -> Iterator[Batch]:
         """Yield batches of independent exact draws; empty while the grid is evaluated.
@@ -247,8 +249,8 @@ class FiniteGridSampler(Mechanism):
         losses = np.concatenate(parts)
         law = IntegerLaw(target.energy(losses - losses.min()))
         while True:
-            chosen = law.draw(_DRAWS_AT_ONCE, rng)
-            yield Batch(points[:, chosen], losses[chosen], evaluated=0)
+            indices = law.draw(_DRAWS_AT_ONCE, rng)
+            yield Batch(points[:, indices], losses[indices], evaluated=0)
             pause()
 
     def points(self, p: int, domain: BoundedRegion) -> FloatArray:

@@ -17,45 +17,45 @@ _LEAST_SPREAD = 0.01  # least mean square spread of a typical row; smaller value
 
 
 def released_map(
-    rows: FloatArray | ChunkedRows, paid: ColumnsPlan, rng: np.random.Generator
+    rows: FloatArray | ChunkedRows, planned: ColumnsPlan, rng: np.random.Generator
 ) -> ColumnMap:
-    """Release centres and spreads, at the privacy cost of ``paid``."""
-    return column_map_from_release(noisy_moments(rows, paid, rng), paid)
+    """Release centres and spreads, at the privacy cost of ``planned``."""
+    return column_map_from_release(noisy_moments(rows, planned, rng), planned)
 
 
 def noisy_moments(
-    rows: FloatArray | ChunkedRows, paid: ColumnsPlan, rng: np.random.Generator
+    rows: FloatArray | ChunkedRows, planned: ColumnsPlan, rng: np.random.Generator
 ) -> FloatArray:
     """Noisy means and mean squares (2, d) of rows over ``row_norm``; public."""
-    moments = exact_moments(rows, paid)
-    draw = rng.normal if paid.gaussian else rng.laplace
-    noisy = moments + draw(scale=paid.noise, size=moments.shape)
-    noisy[0] /= paid.weight
+    moments = exact_moments(rows, planned)
+    draw = rng.normal if planned.gaussian else rng.laplace
+    noisy = moments + draw(scale=planned.noise, size=moments.shape)
+    noisy[0] /= planned.weight
     return to_public_grid(noisy)
 
 
-def exact_moments(rows: FloatArray | ChunkedRows, paid: ColumnsPlan) -> FloatArray:
+def exact_moments(rows: FloatArray | ChunkedRows, planned: ColumnsPlan) -> FloatArray:
     """Means of a·u and u² (2, d), u a row over ``row_norm``; curator: not private."""
     if isinstance(rows, ChunkedRows):
-        (total,) = rows.reduce(_Moments(paid))
+        (total,) = rows.reduce(_Moments(planned))
         return np.asarray(total / rows.n)
     sums = np.zeros((2, np.shape(rows)[1]))
     for start in range(0, len(rows), _BLOCK):  # avoids a copy of the whole table
         block = np.asarray(rows[start : start + _BLOCK], dtype=float)
-        unit = clip_rows(block, paid.row_norm)[0] / paid.row_norm
+        unit = clip_rows(block, planned.row_norm)[0] / planned.row_norm
         sums += [unit.sum(axis=0), np.einsum("nd,nd->d", unit, unit)]
-    return sums * [[paid.weight], [1.0]] / len(rows)
+    return sums * [[planned.weight], [1.0]] / len(rows)
 
 
 @dataclass(frozen=True)
 class _Moments:
-    paid: ColumnsPlan
+    planned: ColumnsPlan
 
     def __call__(self, rows: FloatArray, targets: object) -> tuple[FloatArray]:
-        return (len(rows) * exact_moments(rows, self.paid),)
+        return (len(rows) * exact_moments(rows, self.planned),)
 
 
-def column_map_from_release(noisy: FloatArray, paid: ColumnsPlan) -> ColumnMap:
+def column_map_from_release(noisy: FloatArray, planned: ColumnsPlan) -> ColumnMap:
     """Make the map from released moments; every entry is shrunk towards the common value.
 
     A centre is shrunk towards 0, and a mean square spread towards the mean of all columns, by the
@@ -63,18 +63,18 @@ def column_map_from_release(noisy: FloatArray, paid: ColumnsPlan) -> ColumnMap:
     all columns are scaled alike.
     """
     means, squares = noisy
-    blur = (paid.deviation / paid.weight) ** 2
-    kept = max(0.0, float((means**2).mean()) - blur)
-    kept /= kept + blur
-    centre = np.clip(kept * means, -1.0, 1.0)
+    blur = (planned.deviation / planned.weight) ** 2
+    shrinkage = max(0.0, float((means**2).mean()) - blur)
+    shrinkage /= shrinkage + blur
+    centre = np.clip(shrinkage * means, -1.0, 1.0)
     around = squares - centre**2
-    noise = paid.deviation**2 + 4 * centre**2 * blur * kept
+    noise = planned.deviation**2 + 4 * centre**2 * blur * shrinkage
     typical = max(
         float(around.mean()),
-        2 * paid.deviation / math.sqrt(paid.d),
-        _LEAST_SPREAD / paid.d,
+        2 * planned.deviation / math.sqrt(planned.d),
+        _LEAST_SPREAD / planned.d,
     )
     apart = max(0.0, float(around.var() - noise.mean()))
     own = typical + apart / (apart + noise) * (around - typical)
-    spread = np.sqrt(np.maximum(own, _LEAST_SHARE * typical) * paid.d)
-    return ColumnMap(centre * paid.row_norm, spread, paid.row_norm)
+    spread = np.sqrt(np.maximum(own, _LEAST_SHARE * typical) * planned.d)
+    return ColumnMap(centre * planned.row_norm, spread, planned.row_norm)
