@@ -1,6 +1,7 @@
 """Objective perturbation of several scores a row at δ > 0: exact laws in the plane."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from rashomon_explorer.mechanisms.objective_perturbation.accounting import (
     several_scores_delta,
 )
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.mechanisms.request import Request
+from rashomon_explorer.mechanisms.request import Request, cost_at_order
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
@@ -126,11 +127,57 @@ def test_more_scores_tell_more_and_too_many_say_nothing():
     assert several_scores_delta(30.0, 1.0, 0.0, 2) == 1.0
 
 
-def test_many_classes_are_promised_more_than_by_pure_noise():
+BUDGET = {"epsilon": 1.0, "delta": 1e-5}
+RIDGES = (0.003, 0.005, 0.01, 0.02, 0.04)
+
+
+def bounds(classes, p, **price):
+    """Least excess bound of 5,000 rows over some ridges, and what it is of."""
+    shape = {"n": 5_000, "p": p, "domain": Ball(4.0), "row_bound": 1.0}
+    each = {"monotone": True, "outputs": classes - 1}
+    found = (
+        plan_perturbed_objective(
+            Constants.of(SoftmaxLoss(classes), **shape, ridge=ridge),
+            4.0,
+            2**0.5,
+            **{**each, "own": ridge, **price},
+        )
+        for ridge in RIDGES
+    )
+    return min((one for one in found if one is not None), key=lambda one: one.excess)
+
+
+def test_many_classes_have_a_smaller_bound_by_gaussian_noise_than_by_pure_noise():
+    gaussian, pure = bounds(10, 90, **BUDGET), bounds(10, 90, epsilon=1.0, delta=0.0)
+    assert gaussian.gaussian and not pure.gaussian
+    assert gaussian.excess <= 0.7 * pure.excess
+    order, price = cost_at_order(*BUDGET.values(), True)
+    counted = bounds(10, 90, epsilon=price, delta=0.0, order=order)
+    assert counted.gaussian and counted.excess <= 0.75 * pure.excess
+
+
+@pytest.mark.parametrize(("classes", "p"), [(3, 30), (10, 90)])
+def test_the_noise_for_a_ledger_s_order_spends_its_price(classes, p):
+    order, price = cost_at_order(*BUDGET.values(), True)
+    curve = bounds(classes, p, epsilon=price, delta=0.0, order=order).curve
+    assert curve.outputs == classes - 1
+    assert replace(curve, mu=0.0).renyi(order) == pytest.approx(0.98 * price, rel=1e-6)
+    assert order * curve.mu**2 / 2 == pytest.approx(0.02 * price, rel=1e-6)
+
+
+@pytest.mark.parametrize("ledger", [False, True, "zcdp"])
+def test_the_noise_of_three_classes_is_pure_under_any_ledger(ledger):
+    """And is not offered where a ledger adds up zCDP, in which pure DP costs more."""
+    loss = SoftmaxLoss(3)
     asked = Request(
-        n=5_000, p=90, psi=0.0, loss=SoftmaxLoss(10), radius=4.0, row_norm=1.0, ridge=0.0,
-        epsilon=1.0, delta=1e-5, n_draws=1,
+        n=5_000, p=30, psi=0.0, loss=loss, radius=4.0, row_norm=1.0, ridge=0.0, **BUDGET,
+        n_draws=1, ledger=ledger,
     )  # fmt: skip
-    way = MECHANISMS["objective_perturbation"]
-    offer = way.offer(asked)
-    assert offer.applies and offer.guarantee.epsilon(1e-5) == 1.0
+    kind = MECHANISMS["objective_perturbation"]
+    made = kind.plan_for(asked)
+    assert not made.gaussian and made.guarantee.epsilon(0.0) == 1.0
+    bend = Constants.of(loss, n=5_000, p=30, domain=Ball(4.0), row_bound=1.0, ridge=0.0).M
+    jump = 2 * math.log1p(bend / (5_000 * made.tilt_ridge))
+    assert made.tilt == pytest.approx(2 * 2**0.5 / 5_000 / (0.98 - jump), rel=1e-8)
+    assert kind.offer(asked).applies == (not ledger)
+    assert not ledger or "pure DP costs more in zCDP" in kind.offer(asked).why
