@@ -109,6 +109,61 @@ def one_model_problem(ridge: float) -> Problem:
     return Problem(X, y, radius=2.0, row_norm=1.0, ridge=ridge)
 
 
+ONE_BY_ONE = {"localised": (0.1, 5e-6), "iterated": (0.1, 6e-5), "regularised": (0.0, 0.049)}
+
+
+def asked_once(**changed: Any) -> Request:
+    known = {**ASKED, "n_draws": 1, "delta": 0.0, "loss": "logistic", "ridge": 0.1}
+    return Request(**{**known, **changed})
+
+
+@pytest.mark.parametrize("name", ONE_BY_ONE)
+@pytest.mark.law
+def test_models_drawn_one_by_one_keep_what_their_option_promises(name: str) -> None:
+    """At a ψ that about every other draw reaches, so that the rate could be missed."""
+    ridge, psi = ONE_BY_ONE[name]
+    plain, kind = one_model_problem(ridge), MECHANISMS[name]
+    sizes = {"n": plain.n, "p": plain.p, "row_norm": plain.row_bound, "radius": 2.0}
+    option = kind.offer(asked_once(**sizes, psi=psi, epsilon=30.0, ridge=ridge))
+    assert option.plan is not None and option.guarantee is not None
+    assert option.guarantee.pure_epsilon == pytest.approx(30.0)
+    problem, rng = one_model_problem(option.plan.ridge), np.random.default_rng(0)
+    mechanism = kind.for_plan(option.plan)
+    theta = np.column_stack([mechanism.draw(problem, rng) for _ in range(60)])
+    excess = plain.value(theta) - plain.minimum.value
+    assert 0.1 < option.hit_rate <= np.mean(excess <= psi) + 3 * math.sqrt(0.25 / 60)
+    assert excess.mean() <= option.excess
+
+
+@pytest.mark.parametrize("n", [5_000, 1_000_000, 100_000_000])
+def test_iterated_draws_offer_themselves_where_a_second_stage_pays(n: int) -> None:
+    request = asked_once(n=n, epsilon=0.2)
+    offer, plain = (MECHANISMS[name].offer(request) for name in ("iterated", "unthresholded"))
+    planned: Any = MECHANISMS["iterated"].plan_for(request)
+    assert offer.applies == (len(planned.settings.stages) > 1) == (n > 5_000)
+    if not offer.applies:
+        assert "unthresholded" in offer.why
+        return
+    assert offer.excess < plain.excess
+    # A stage may lose the minimiser: the bound is below that of the last law alone.
+    last = planned.settings
+    alone = unthresholded_hit_rate(11, last.beta, 0.02 - last.tolerance)
+    assert offer.hit_rate <= alone - last.failure
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared", "hinge", "smoothed_hinge", "absolute"])
+def test_one_model_at_a_time_is_offered_with_or_without_a_ridge(loss: str) -> None:
+    plain, ridged = (
+        {name: MECHANISMS[name].offer(asked_once(loss=loss, ridge=ridge)) for name in ONE_BY_ONE}
+        for ridge in (0.0, 0.1)
+    )
+    assert [plain[name].applies for name in ONE_BY_ONE] == [True, False, True]
+    assert [ridged[name].applies for name in ONE_BY_ONE] == [True, True, False]
+    assert "ridge = 0" in ridged["regularised"].why
+    for offer in (*plain.values(), *ridged.values()):
+        assert offer.guarantee is None or offer.guarantee.epsilon(0.0) <= 4.0 * (1 + 1e-12)
+
+
 def test_a_ridge_s_own_cost_is_in_its_promise() -> None:
     """Negative control: under a large ridge draws keep the promise, and not that without ½mR²."""
     problem = one_model_problem(0.0)
