@@ -36,6 +36,7 @@ class Traits:
     around_centre: bool = False  # draws lie around a private centre
     looseness: float = 6.0  # factor by which its excess bound exceeds the excess on typical tables
     bias: float = 0.0  # excess loss that remains with many rows
+    regression_bias: float = 0.0  # the same for targets in [−1, 1]
 
     @property
     def dependence_known(self) -> bool:

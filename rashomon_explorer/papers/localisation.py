@@ -488,16 +488,6 @@ class Localised(StagedMechanism):
     and the exponential mechanism at ε/2 on the part of the domain nearby replaces the noise by a
     draw of low loss (Bassily, Smith and Thakurta 2014, §4; constants in :func:`plan_perturbed`).
     Its bound 32L²pq/(mε²n²) is the smallest of this package's for strongly convex losses.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.papers.localisation import Localised, plan_perturbed
-    >>> problem = Problem([[0.5], [-0.5]] * 500, [1, -1] * 500, ridge=0.5)
-    >>> mechanism = Localised(plan_perturbed(problem.constants, problem.domain, epsilon=8.0))
-    >>> mechanism.certificate(problem).epsilon(0.0)
-    8.0
-    >>> mechanism.draw(problem, np.random.default_rng(0)).shape
-    (2,)
     """
 
     name: ClassVar[str] = "localised"

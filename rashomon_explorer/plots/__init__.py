@@ -35,10 +35,12 @@ from rashomon_explorer.plots.person import plot_people_ranges, plot_person
 from rashomon_explorer.plots.prices import plot_costs
 from rashomon_explorer.plots.profile import plot_profile
 from rashomon_explorer.plots.ranges import plot_exact_ranges, plot_ranges
+from rashomon_explorer.plots.registry import FigureSpec
 from rashomon_explorer.plots.rules import plot_rules, rules_table
 from rashomon_explorer.plots.trees import plot_tree_use, plot_trees
 
 __all__ = [
+    "FigureSpec",
     "attack_in_words",
     "guarantees_table",
     "list_guarantees",

@@ -196,22 +196,11 @@ def _mean(sums: FloatArray, sizes: IntArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Rate:
-    """Value of a model's predictions in a group, from sums over chunks of rows.
+    """Value of a model's predictions in a group, from sums over chunks of rows."""
 
-    Parameters
-    ----------
-    sums : callable
-        ``sums(outcomes, values, truth, cells)`` returns the sums (n_models, n_groups, …) of
-        values (n_models, k) and truth (k,), which are in the order of the cells.
-    value : callable, optional
-        From sums over all rows and the groups' sizes to the value (n_models, n_groups).
-    among : {"all", "positive", "negative"}
-        Selection of rows by their true label.
-    signed : bool
-        Whether the value may be negative, which excludes ratios.
-    """
-
+    # Sums (n_models, n_groups, …) of (outcomes, values (n_models, k), truth (k,), cells).
     sums: Callable[[Any, NDArray[Any], NDArray[Any], Cells], NDArray[Any]]
+    # From sums over all rows and the groups' sizes to the value (n_models, n_groups).
     value: Callable[[FloatArray, IntArray], FloatArray] = _mean
     among: str = "all"
     signed: bool = False

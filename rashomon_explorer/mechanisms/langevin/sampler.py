@@ -555,7 +555,9 @@ class LangevinClipped(PlannedPath):
 
     name: ClassVar[str] = "langevin_clipped"
     summary: ClassVar[str] = "the average of a Langevin chain with clipped slopes"
-    traits: ClassVar[Traits] = Traits(independent=True, compared=True, looseness=30.0, bias=0.0015)
+    traits: ClassVar[Traits] = Traits(
+        independent=True, compared=True, looseness=30.0, bias=0.0015, regression_bias=0.1
+    )
 
     @classmethod
     def unsuited(cls, request: Request) -> str:

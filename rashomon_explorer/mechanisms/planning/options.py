@@ -106,7 +106,8 @@ def cost(mechanism: str, planned: Plan, goal: str = "rows") -> float:
     of_the_ball = planned.zero_loss / planned.radius
     kind = MECHANISMS[mechanism]
     loss = SoftmaxLoss(planned.outputs + 1) if planned.outputs > 1 else get_loss(planned.loss)
-    return ridged / kind.looseness(loss, compared=True) + of_the_ball + kind.traits.bias
+    bias = kind.traits.regression_bias if loss.link == "identity" else kind.traits.bias
+    return ridged / kind.looseness(loss, compared=True) + of_the_ball + bias
 
 
 def _balls(
