@@ -49,7 +49,7 @@ def posed(request: Request, ridge: float, seed: int = 0) -> Problem:
         "delta": [0.0, 1e-5],
         "ledger": [False, True, "zcdp"],
         "n_draws": [1, 4],
-        "loss": ["logistic", "squared", "hinge", "absolute"],
+        "loss": ["logistic", "squared", "hinge", "smoothed_hinge", "absolute"],
     }
 )
 def test_an_offer_keeps_to_the_budget_or_declines_in_words(
@@ -107,6 +107,30 @@ def test_traits_do_not_contradict_each_other(name: str) -> None:
     assert known.independent == (known.n_chains == 0)
     assert not (known.planned_law and known.unplanned)
     assert not (known.curator_only and known.compared)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_plans_and_traits_tell_chains_and_paths_as_the_mechanism_runs_them(name: str) -> None:
+    kind = MECHANISMS[name]
+    planned = kind.plan_for(asked(**NEEDED.get(name, {})))
+    assert getattr(kind.for_plan(planned), "n_chains", 0) == mechanism_traits(name).n_chains
+    assert planned.along_path == name.startswith("langevin")
+
+
+@pytest.mark.parametrize("loss", ["hinge", "smoothed_hinge"])
+@pytest.mark.parametrize("name", sorted(set(ONE_MODEL) - SLOW))
+def test_losses_of_margins_are_drawn_or_declined_in_words(name: str, loss: str) -> None:
+    request = asked(**{**NEEDED.get(name, {}), "loss": loss})
+    offer = MECHANISMS[name].offer(request)
+    if offer.plan is None:
+        assert any(word in offer.why for word in ("kinks", "unthresholded", "squared loss"))
+        return
+    drawn = (
+        MECHANISMS[name]
+        .for_plan(offer.plan)
+        .draw(posed(request, offer.plan.ridge), np.random.default_rng(0))
+    )
+    assert np.isfinite(drawn).all() and np.linalg.norm(drawn) <= request.radius * (1 + 1e-9)
 
 
 def test_a_mechanism_of_a_paper_is_not_compared_and_nothing_is_known_of_other_draws() -> None:

@@ -81,6 +81,7 @@ def test_the_front_is_what_no_other_row_beats() -> None:
             )
         )
         assert row.front == (not beaten.any())
+    np.testing.assert_allclose(table.hits, table.n_draws * table.hit_rate)
     # With ridge and several draws, bounded range alone is beaten.
     assert not table[(table.option == "finite_grid") & (table.n_draws > 1)].front.any()
 

@@ -60,6 +60,18 @@ def test_the_price_of_a_draw_is_that_of_slope_and_determinant(draws, most):
     assert planned.eta * draws == pytest.approx(3.0, rel=1e-6)
 
 
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+def test_the_slope_is_that_at_every_model_and_the_noise_follows_it(loss):
+    """Of a squared loss it is the steepest within the ball's largest score."""
+    norm = math.hypot(0.6, 1.0)
+    shape = {"n": 300, "p": 3, "psi": 0.0, "radius": 2.0, "row_norm": norm}
+    planned = plan_objective_perturbation(**shape, epsilon=4.0, loss=loss, most=math.inf)
+    slope = norm if loss == "logistic" else norm * (1 + 2 * norm)
+    bend = norm**2 / (4 if loss == "logistic" else 1)
+    kept = 0.98 * 4.0 - math.log1p(bend / (300 * planned.tilt_ridge))
+    assert planned.tilt == pytest.approx(2 * slope / 300 / kept, rel=1e-8)
+
+
 @pytest.mark.parametrize("draws", [1, 3])
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
 def test_the_price_of_a_gaussian_draw_is_that_of_its_order_or_length(draws, loss):
