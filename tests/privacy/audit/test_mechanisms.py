@@ -22,7 +22,7 @@ from rashomon_explorer.privacy import audit
 from .mechanisms import CASES, Case, problem_of
 
 CONFIDENCE = 0.9999
-SLOW = {"grid_walk", "iterated", "output_perturbation", "regularised"}
+SLOW = {"grid_walk", "iterated", "localised", "regularised"}
 EVERY = [
     pytest.param(name, kind, marks=[pytest.mark.law] if name in SLOW else [])
     for name, kinds in CASES.items()
@@ -72,7 +72,9 @@ def test_a_paths_price_is_not_far_from_what_it_shows(kind):
     assert found.mu > 0.85 * case.claim.mu
 
 
-# Mechanisms of one model whose own tests compute their divergence in closed form or by quadrature.
+# Mechanisms whose own tests compute their divergence in closed form or by sums over a grid: in
+# mechanisms/one_model/ test_moments, test_divergence, test_last_iterate, test_noisy_sgd and
+# test_localised_gaussian, and in papers/test_iterated_batches.
 EXACT = {
     *("moments", "noisy_descent", "last_iterate", "noisy_sgd", "localised_gaussian"),
     *("output_perturbation", "iterated_batches"),
