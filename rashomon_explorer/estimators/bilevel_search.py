@@ -71,7 +71,7 @@ from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee, Ledger
 from rashomon_explorer.problem.constants import row_bound
 from rashomon_explorer.problem.problem import Problem, add_intercept
-from rashomon_explorer.sets.sklearn_models import EncodedCoefficients
+from rashomon_explorer.sets.sklearn_models import exact_only
 
 PenaltyPlan = TuningPlan | StationaryPlan
 
@@ -89,7 +89,7 @@ def _refits(search: Any) -> bool:
 
 
 @with_shared_docs
-class DPBilevelSearch(MetaEstimatorMixin, EncodedCoefficients, BasePrivateEstimator[PenaltyPlan]):
+class DPBilevelSearch(MetaEstimatorMixin, BasePrivateEstimator[PenaltyPlan]):
     """Select ridge or logistic penalties by validation, with differential privacy.
 
     Private counterpart of ``RidgeCV`` and ``GridSearchCV``. Penalties are drawn from a public grid
@@ -181,6 +181,11 @@ class DPBilevelSearch(MetaEstimatorMixin, EncodedCoefficients, BasePrivateEstima
     """
 
     _chunked = False
+
+    encoded_coef_: FloatArray
+    encoded_intercept_: FloatArray | float
+    coef_ = exact_only("coef_")
+    intercept_ = exact_only("intercept_")
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BasePrivateEstimator._parameter_constraints,

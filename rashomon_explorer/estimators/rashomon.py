@@ -51,15 +51,18 @@ from rashomon_explorer.problem.constants import Constants, row_bound
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.sets import RashomonSet
-from rashomon_explorer.sets.sklearn_models import EncodedCoefficients
+from rashomon_explorer.sets.sklearn_models import exact_only
 
 _PLANNED_FOR = ("psi", "radius", "ridge", "n_draws")
 
 
-class BaseDraws(
-    EncodedCoefficients, sklearn_compat.CallbackSupportMixin, BasePrivateEstimator[Plan]
-):
+class BaseDraws(sklearn_compat.CallbackSupportMixin, BasePrivateEstimator[Plan]):
     """Plan and draw linear models; subclasses define targets, predictions and what they keep."""
+
+    encoded_coef_: FloatArray
+    encoded_intercept_: FloatArray
+    coef_ = exact_only("coef_")
+    intercept_ = exact_only("intercept_")
 
     goal = "rows"
     """Rows on which the excess loss of one model is bounded."""

@@ -281,19 +281,24 @@ def options_table(planned: Plan) -> pd.DataFrame:
     """Tabulate the candidate mechanisms for a plan's budget, the best first; empty if unknown."""
     rows = [
         {
-            "way": offer.name.replace("_", " ") + ", this plan" * (offer.plan == planned),
-            "a draw is": offer.summary,
+            "mechanism": offer.name.replace("_", " ")
+            + ", this plan" * (offer.name == planned.mechanism and offer.plan == planned),
+            "draw": offer.summary,
             "within ψ": _guaranteed_share(offer),
-            "those within": "uniform on the set" if offer.uniform else "crowd near the best model",
-            "price": cost_text(offer.guarantee.epsilon(planned.delta)) if offer.guarantee else "–",
-            "why, or why not": offer.why,
+            "draws within ψ": "uniform on the set"
+            if offer.uniform
+            else "crowd near the best model",
+            "privacy cost": cost_text(offer.guarantee.epsilon(planned.delta))
+            if offer.guarantee
+            else "–",
+            "reason": offer.why,
         }
         for offer in plan_candidates(planned)
     ]
-    return pd.DataFrame(rows, columns=_CANDIDATE_COLUMNS).set_index("way")
+    return pd.DataFrame(rows, columns=_CANDIDATE_COLUMNS).set_index("mechanism")
 
 
-_CANDIDATE_COLUMNS = ["way", "a draw is", "within ψ", "those within", "price", "why, or why not"]
+_CANDIDATE_COLUMNS = ["mechanism", "draw", "within ψ", "draws within ψ", "privacy cost", "reason"]
 
 
 def _guaranteed_share(offer: Offer) -> str:

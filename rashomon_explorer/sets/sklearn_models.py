@@ -17,56 +17,41 @@ from rashomon_explorer.sets.base import key_places
 from rashomon_explorer.sets.scores import model_rows
 
 
-class EncodedCoefficients:
-    """Provides ``coef_`` and ``intercept_`` only if they give the decision function of any row."""
+def exact_only(name: str, *, stored: bool = False) -> property:
+    """Property ``coef_`` or ``intercept_``: absent unless it decides for any row as given."""
 
-    encoded_coef_: FloatArray
-    encoded_intercept_: Any
-
-    @property
-    def _scores_rows_unchanged(self) -> bool:
-        """Whether rows are scored exactly as given, without encoding or clipping."""
-        return False
-
-    @property
-    def coef_(self) -> FloatArray:
-        """Coefficients of a model that scores every row unchanged."""
-        return self._unavailable("coef_", self.encoded_coef_)
-
-    @property
-    def intercept_(self) -> Any:
-        """Intercept of a model that scores every row unchanged."""
-        return self._unavailable("intercept_", self.encoded_intercept_)
-
-    def _unavailable(self, name: str, value: Any) -> Any:
-        if self._scores_rows_unchanged:
-            return value
+    def value(model: Any) -> Any:
+        if getattr(model, "_scores_rows_unchanged", False):
+            return getattr(model, f"encoded_{name}")
         raise AttributeError(
-            f"{type(self).__name__} has no {name}: it encodes or clips a row before it scores it, "
+            f"{type(model).__name__} has no {name}: it encodes or clips a row before it scores it, "
             f"so no {name} gives its decision function. encoded_{name} refers to encoded and "
             f"clipped rows; explain predict_proba, decision_function or predict instead"
         )
 
+    def store(model: Any, values: Any) -> None:
+        setattr(model, f"encoded_{name}", values)
 
-class ShortensRows(EncodedCoefficients):
+    return property(
+        value,
+        store if stored else None,
+        doc=f"``{name}`` of a model that scores every row unchanged.",
+    )
+
+
+class ShortensRows:
     """Linear model that clips rows to ``row_norm_`` before it scores them."""
 
     row_norm_: float
     scale_: ColumnMap | None
+    encoded_coef_: FloatArray
+    encoded_intercept_: Any
+    coef_ = exact_only("coef_", stored=True)  # by scikit-learn's fit
+    intercept_ = exact_only("intercept_", stored=True)
 
     @property
     def _scores_rows_unchanged(self) -> bool:
         return math.isinf(self.row_norm_) and self.scale_ is None
-
-    @EncodedCoefficients.coef_.setter  # type: ignore[attr-defined]
-    def coef_(self, values: FloatArray) -> None:
-        """Store the result of scikit-learn's fit."""
-        self.encoded_coef_ = values
-
-    @EncodedCoefficients.intercept_.setter  # type: ignore[attr-defined]
-    def intercept_(self, values: Any) -> None:
-        """Store the result of scikit-learn's fit."""
-        self.encoded_intercept_ = values
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit as scikit-learn does, without clipping rows."""

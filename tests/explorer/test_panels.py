@@ -100,7 +100,7 @@ def test_the_plan_lists_every_offer_of_the_planner_when_asked(explorer, cancer):
     assert ways.offers.value == "" and ways.offers.layout.display == "none"
     ways.button.value = True
     for offer in plan_candidates(explorer.plan):
-        assert offer.draws in ways.offers.value and escape(offer.why) in ways.offers.value
+        assert escape(offer.summary) in ways.offers.value and escape(offer.why) in ways.offers.value
     assert ways.offers.value.count("this plan") == 1
     assert ways.offers.value.count("not applicable") == sum(
         not offer.applies for offer in plan_candidates(explorer.plan)

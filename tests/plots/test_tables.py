@@ -54,8 +54,12 @@ def test_every_way_to_spend_a_budget_is_listed_and_one_of_them_is_the_plan(make,
     # Without a ridge exact draws and those of a grid have one plan, which names neither.
     assert 1 <= sum("this plan" in way for way in table.index) <= (2 if make is plan else 1)
     for offer, (_, row) in zip(offers, table.iterrows(), strict=True):
-        assert row["why, or why not"] == offer.why
-        assert (row["within ψ"] == "not applicable") is (row["price"] == "–") is (not offer.applies)
+        assert row["reason"] == offer.why
+        assert (
+            (row["within ψ"] == "not applicable")
+            is (row["privacy cost"] == "–")
+            is (not offer.applies)
+        )
 
 
 def test_of_a_plan_that_does_not_say_what_it_was_made_from_no_way_is_listed():

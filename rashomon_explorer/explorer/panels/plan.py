@@ -92,8 +92,10 @@ def _listed(offers: pd.DataFrame) -> str:
 
 
 def _small(offer: "pd.Series[str]") -> str:
-    details = [offer[name] for name in ("those within", "price") if offer["price"] != "–"]
-    return "; ".join([offer["a draw is"], *details, offer["why, or why not"]])
+    details = [
+        offer[name] for name in ("draws within ψ", "privacy cost") if offer["privacy cost"] != "–"
+    ]
+    return "; ".join([offer["draw"], *details, offer["reason"]])
 
 
 _TREES = "Trees are counted and drawn exactly; there is no alternative mechanism."
