@@ -28,7 +28,7 @@ from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.cells import ColumnMap, warn_if_clipped
 from rashomon_explorer.data.encoder import warn_unconfirmed
 from rashomon_explorer.estimators import feasibility, pipelines
-from rashomon_explorer.estimators.tables import Table
+from rashomon_explorer.estimators.tables import TableAdapter
 from rashomon_explorer.exceptions import (
     LedgerWarning,
     PrivacyLeakWarning,
@@ -333,15 +333,15 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
         """Plan for a number of encoded columns, and of classes if there are any."""
         raise TypeError(f"{type(self).__name__} must implement _planned")
 
-    def _plan_fit(self, table: Table) -> PlannedFit:
+    def _plan_fit(self, table: TableAdapter) -> PlannedFit:
         """Plan the fit; reads no value if there is a ledger."""
         raise TypeError(f"{type(self).__name__} must implement _plan_fit")
 
-    def _n_classes(self, table: Table) -> int | None:
+    def _n_classes(self, table: TableAdapter) -> int | None:
         """Return the number of classes; reads no value if there is a ledger."""
         return None
 
-    def _target_step(self, table: Table) -> Step:
+    def _target_step(self, table: TableAdapter) -> Step:
         """Step that converts the targets of a chunk to those of the loss."""
         raise TypeError(f"{type(self).__name__} must implement _target_step")
 
@@ -353,15 +353,15 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
         """Coefficients and intercept of a linear model (outputs, n_features + 1)."""
         raise TypeError(f"{type(self).__name__} must implement _model")
 
-    def _public(self, table: Table) -> dict[str, Any]:
+    def _public(self, table: TableAdapter) -> dict[str, Any]:
         """Return the fitted attributes that do not depend on row values."""
         return table.public()
 
-    def _coded(self, table: Table) -> FloatArray:
+    def _coded(self, table: TableAdapter) -> FloatArray:
         """Targets (n,) of a table in memory, as the loss requires them."""
         return np.asarray(self._target_step(table)(*table.values)[1])
 
-    def _check_table(self, table: Table) -> None:
+    def _check_table(self, table: TableAdapter) -> None:
         self._n_classes(table)
         if not table.is_chunked:
             self._coded(table)
@@ -370,7 +370,7 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
             warn_clipped_rows(share, self._row_norm)
 
     def _problem(
-        self, table: Table, loss: Loss, planned: Any, rng: np.random.Generator
+        self, table: TableAdapter, loss: Loss, planned: Any, rng: np.random.Generator
     ) -> tuple[Problem, ColumnMap | None, float]:
         """Return the problem of linear models, the released map and the share of clipped rows."""
         rows = table.chunks if table.is_chunked else table.values[0]
@@ -418,15 +418,15 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
             raise ValueError("n_features is required without a schema")
         return n_features
 
-    def _table(self, X: Any, y: Any) -> Table:
+    def _table(self, X: Any, y: Any) -> TableAdapter:
         """Wrap the table, in memory or chunked; only its shape is read."""
         return self._encoded_table(X, y, self._row_norm)
 
-    def _encoded_table(self, X: Any, y: Any, row_norm: float | None) -> Table:
+    def _encoded_table(self, X: Any, y: Any, row_norm: float | None) -> TableAdapter:
         declared = self._declared
         if declared is not None:
             warn_unconfirmed(declared)
-        return Table(
+        return TableAdapter(
             self,
             X,
             y,

@@ -30,7 +30,7 @@ from rashomon_explorer.estimators.classifier import RashomonClassifier
 from rashomon_explorer.estimators.docstrings import with_shared_docs
 from rashomon_explorer.estimators.feasibility import N_DRAWS, check_budget
 from rashomon_explorer.estimators.regressor import RashomonRegressor
-from rashomon_explorer.estimators.tables import Table
+from rashomon_explorer.estimators.tables import TableAdapter
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.penalties import (
@@ -372,7 +372,7 @@ class DPBilevelSearch(MetaEstimatorMixin, BasePrivateEstimator[PenaltyPlan]):
             return tuple(features)
         return tuple("+".join(features[place] for place in group) for group in self.groups)
 
-    def _plan_fit(self, table: Table) -> PlannedFit:
+    def _plan_fit(self, table: TableAdapter) -> PlannedFit:
         self._target_bounds()  # raises before a value is read
         planned = self._planned(*table.shape)
         public = self._public(table)
@@ -385,7 +385,7 @@ class DPBilevelSearch(MetaEstimatorMixin, BasePrivateEstimator[PenaltyPlan]):
             draw=lambda guarantee: {**public, **self._drawn(table, planned, guarantee)},
         )
 
-    def _public(self, table: Table) -> dict[str, Any]:
+    def _public(self, table: TableAdapter) -> dict[str, Any]:
         public = self._inner._public(table)
         if len(public.get("classes_", ())) > 2:
             raise ValueError(
@@ -394,11 +394,11 @@ class DPBilevelSearch(MetaEstimatorMixin, BasePrivateEstimator[PenaltyPlan]):
             )
         return public
 
-    def _coded(self, table: Table) -> FloatArray:
+    def _coded(self, table: TableAdapter) -> FloatArray:
         self._public(table)
         return self._inner._coded(table)
 
-    def _check_table(self, table: Table) -> None:
+    def _check_table(self, table: TableAdapter) -> None:
         self._coded(table)
         if table.may_be_long:
             warn_clipped_rows(table.longer_share(self._row_norm), self._row_norm)
@@ -409,7 +409,9 @@ class DPBilevelSearch(MetaEstimatorMixin, BasePrivateEstimator[PenaltyPlan]):
     def _assumptions(self) -> list[str]:
         return ["the split is by place, and public", *self._inner._assumptions()]
 
-    def _drawn(self, table: Table, planned: PenaltyPlan, guarantee: Guarantee) -> dict[str, Any]:
+    def _drawn(
+        self, table: TableAdapter, planned: PenaltyPlan, guarantee: Guarantee
+    ) -> dict[str, Any]:
         """Read the rows, draw, and return the fitted attributes."""
         targets = self._coded(table)
         rows, clipped = clip_rows(table.values[0], self._row_norm)

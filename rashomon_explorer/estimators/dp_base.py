@@ -12,7 +12,7 @@ from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer._utils.sklearn_compat import StrOptions
 from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.estimators.rashomon import BaseDraws
-from rashomon_explorer.estimators.tables import Table
+from rashomon_explorer.estimators.tables import TableAdapter
 from rashomon_explorer.mechanisms.base import Draws
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.plan import Plan
@@ -49,7 +49,7 @@ class BaseOneModel(BaseDraws):
 
     def _private(
         self,
-        table: Table,
+        table: TableAdapter,
         target: GibbsTarget,
         planned: Plan,
         guarantee: Guarantee,

@@ -28,7 +28,7 @@ from rashomon_explorer.estimators.base import BasePrivateEstimator, PlannedFit, 
 from rashomon_explorer.estimators.docstrings import with_shared_docs
 from rashomon_explorer.estimators.feasibility import check_budget, refuse_if_hopeless
 from rashomon_explorer.estimators.rashomon import BaseRashomon
-from rashomon_explorer.estimators.tables import Table
+from rashomon_explorer.estimators.tables import TableAdapter
 from rashomon_explorer.exceptions import SamplerError, WeakGuaranteeWarning, warn_stacklevel
 from rashomon_explorer.mechanisms import selection
 from rashomon_explorer.mechanisms.penalties.penalty_set import validation_rows
@@ -211,7 +211,7 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
     def _planned(self, n_samples: int, n_features: int, n_classes: int | None = None) -> SearchPlan:
         return self._plan_search(n_samples, n_features, self._candidates())
 
-    def _plan_fit(self, table: Table) -> PlannedFit:
+    def _plan_fit(self, table: TableAdapter) -> PlannedFit:
         candidates = self._candidates()
         several = is_classifier(candidates[0])
         found = several and self._declare_classes(candidates, table)
@@ -236,7 +236,7 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
             draw=draw,
         )
 
-    def _check_table(self, table: Table) -> None:
+    def _check_table(self, table: TableAdapter) -> None:
         candidates = self._candidates()
         labels = table.values[1]
         if is_classifier(candidates[0]):
@@ -279,7 +279,7 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
             )
         return planned
 
-    def _declare_classes(self, candidates: list[Any], table: Table) -> bool:
+    def _declare_classes(self, candidates: list[Any], table: TableAdapter) -> bool:
         """Set the same classes for every candidate; return whether they were found in labels."""
         declared = [targets.known_classes(one.classes, self._declared) for one in candidates]
         if self.ledger is not None:
@@ -403,7 +403,9 @@ def plan_candidates(
 class TrainValidationSplit:
     """Training rows of a table, and validation rows for scores."""
 
-    def __init__(self, table: Table, scoring: Mask, bounds: tuple[float, float] | None) -> None:
+    def __init__(
+        self, table: TableAdapter, scoring: Mask, bounds: tuple[float, float] | None
+    ) -> None:
         self.table = table
         X, targets = table.values
         y: Any = targets

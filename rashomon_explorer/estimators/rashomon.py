@@ -34,7 +34,7 @@ from rashomon_explorer.estimators.selection import (
     plan_with_private_scaling,
     wants_private_scaling,
 )
-from rashomon_explorer.estimators.tables import Table, a_number, predict_in_chunks
+from rashomon_explorer.estimators.tables import TableAdapter, a_number, predict_in_chunks
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.base import Draws, Mechanism, collect
 from rashomon_explorer.mechanisms.planning.options import AUTO, MOST_DRAWS
@@ -201,7 +201,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, BasePrivateEstimator[Plan])
             ridge=ridge,
         )
 
-    def _plan_fit(self, table: Table) -> PlannedFit:
+    def _plan_fit(self, table: TableAdapter) -> PlannedFit:
         n_classes = self._n_classes(table)
         loss = self._loss_of(n_classes)
         planned = self._planned(*table.shape, n_classes, table.is_chunked)
@@ -218,7 +218,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, BasePrivateEstimator[Plan])
 
     def _drawn(
         self,
-        table: Table,
+        table: TableAdapter,
         loss: Loss,
         planned: Plan,
         mechanism: Mechanism,
@@ -254,7 +254,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, BasePrivateEstimator[Plan])
 
     def _private(
         self,
-        table: Table,
+        table: TableAdapter,
         target: GibbsTarget,
         planned: Plan,
         guarantee: Guarantee,
@@ -324,7 +324,7 @@ class BaseRashomon(BaseDraws):
 
     def _rashomon_set(
         self,
-        table: Table,
+        table: TableAdapter,
         target: GibbsTarget,
         planned: Plan,
         guarantee: Guarantee,
@@ -358,7 +358,7 @@ class BaseRashomon(BaseDraws):
 
     def _private(
         self,
-        table: Table,
+        table: TableAdapter,
         target: GibbsTarget,
         planned: Plan,
         guarantee: Guarantee,

@@ -46,7 +46,7 @@ _NOT_CHUNKED = (
 _OF_A_FIT = 2**25  # bytes
 
 
-class Table:
+class TableAdapter:
     """Rows and targets of a fit; before the charge only shapes and column names are read.
 
     A table in memory is one chunk, validated by scikit-learn. Columns are encoded by the schema, if

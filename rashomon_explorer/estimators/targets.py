@@ -17,7 +17,7 @@ from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.cells import warn_if_clipped
 from rashomon_explorer.data.schema import labels_unconfirmed
 from rashomon_explorer.estimators.base import BasePrivateEstimator, PlanT
-from rashomon_explorer.estimators.tables import Table
+from rashomon_explorer.estimators.tables import TableAdapter
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.logistic import LogisticLoss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
@@ -210,10 +210,10 @@ class ClassTargets(ClassifierMixin, BasePrivateEstimator[PlanT]):
             n_classes = 2 if known is None else len(known)
         return LogisticLoss() if n_classes == 2 else SoftmaxLoss(n_classes)
 
-    def _n_classes(self, table: Table) -> int:
+    def _n_classes(self, table: TableAdapter) -> int:
         return len(self._labels(table))
 
-    def _labels(self, table: Table) -> NDArray[Any]:
+    def _labels(self, table: TableAdapter) -> NDArray[Any]:
         """Return the declared classes; if undeclared and without a ledger, those in the labels."""
         known = self._known_classes()
         if known is None and table.is_chunked:
@@ -226,11 +226,11 @@ class ClassTargets(ClassifierMixin, BasePrivateEstimator[PlanT]):
         """Classes declared by ``classes`` or by the schema."""
         return known_classes(self.classes, self._declared)
 
-    def _target_step(self, table: Table) -> ClassCodes:
+    def _target_step(self, table: TableAdapter) -> ClassCodes:
         classes = self._labels(table)
         return ClassCodes(classes, signed=len(classes) == 2)
 
-    def _public(self, table: Table) -> dict[str, Any]:
+    def _public(self, table: TableAdapter) -> dict[str, Any]:
         return {**super()._public(table), "classes_": self._labels(table)}
 
     def _model(self, theta: FloatArray) -> dict[str, Any]:
@@ -238,7 +238,7 @@ class ClassTargets(ClassifierMixin, BasePrivateEstimator[PlanT]):
         every = theta if len(theta) == 1 else np.vstack([np.zeros_like(theta[:1]), theta])
         return {"encoded_coef_": every[:, :-1], "encoded_intercept_": every[:, -1]}
 
-    def _coded(self, table: Table) -> FloatArray:
+    def _coded(self, table: TableAdapter) -> FloatArray:
         check_labels(table.values[1])
         return super()._coded(table)
 
@@ -266,17 +266,17 @@ class BoundedTargets(RegressorMixin, BasePrivateEstimator[PlanT]):
     def _numeric(self) -> bool:
         return True
 
-    def _coded(self, table: Table) -> FloatArray:
+    def _coded(self, table: TableAdapter) -> FloatArray:
         low, high = self._target_bounds()
         targets = table.values[1]
         self._warn_clipped_targets(float(((targets < low) | (targets > high)).mean()))
         return super()._coded(table)
 
-    def _table(self, X: Any, y: Any) -> Table:
+    def _table(self, X: Any, y: Any) -> TableAdapter:
         self._target_bounds()  # raises before a value is read
         return super()._table(X, y)
 
-    def _target_step(self, table: Table) -> UnitTargets:
+    def _target_step(self, table: TableAdapter) -> UnitTargets:
         # The problem of chunked rows counts the targets that it clips.
         return UnitTargets(*self._target_bounds(), margin=float(table.is_chunked))
 

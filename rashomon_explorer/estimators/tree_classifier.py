@@ -24,7 +24,7 @@ from rashomon_explorer.estimators.base import (
 )
 from rashomon_explorer.estimators.docstrings import with_shared_docs
 from rashomon_explorer.estimators.feasibility import N_DRAWS, check_budget
-from rashomon_explorer.estimators.tables import Table, a_label, chances, predict_in_chunks
+from rashomon_explorer.estimators.tables import TableAdapter, a_label, chances, predict_in_chunks
 from rashomon_explorer.estimators.targets import ClassCodes, ClassTargets
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.planning.advice import warn_if_weak_trees
@@ -308,17 +308,17 @@ default=None
             return TreeClass(n_questions, _LEAVES, self.max_depth, n_classes).largest(n)
         return TreeClass(n_questions, self.max_leaves, self.max_depth, n_classes)
 
-    def _table(self, X: Any, y: Any) -> Table:
+    def _table(self, X: Any, y: Any) -> TableAdapter:
         """Wrap the table in its original units, for comparison with thresholds."""
         return self._encoded_table(X, y, row_norm=None)
 
-    def _check_table(self, table: Table) -> None:
+    def _check_table(self, table: TableAdapter) -> None:
         classes = self._labels(table)
         self._cost_matrix(classes)
         self._answers(table, self._questions(table.feature_names), classes)
 
     def _answers(
-        self, table: Table, questions: ThresholdQuestions, classes: NDArray[Any]
+        self, table: TableAdapter, questions: ThresholdQuestions, classes: NDArray[Any]
     ) -> tuple[Any, IntArray | None]:
         """Read answers to the questions and label codes, the inputs of ``CountedTrees``."""
         if table.is_chunked:
@@ -326,7 +326,7 @@ default=None
             return merged_chunks(coded, questions, len(classes)), None
         return questions.answers(table.values[0]), self._coded(table).astype(int)
 
-    def _target_step(self, table: Table) -> ClassCodes:
+    def _target_step(self, table: TableAdapter) -> ClassCodes:
         return ClassCodes(self._labels(table), signed=False)
 
     def _assumptions(self) -> list[str]:
@@ -340,7 +340,7 @@ default=None
     def _guarantee(self, planned: TreePlan) -> Guarantee:
         return replace(planned.guarantee, requested=(planned.epsilon, planned.delta))
 
-    def _plan_fit(self, table: Table) -> PlannedFit:
+    def _plan_fit(self, table: TableAdapter) -> PlannedFit:
         questions, classes = self._questions(table.feature_names), self._labels(table)
         trees = self._class_of(len(questions), len(classes), table.shape[0])
         costs = self._cost_matrix(classes)
@@ -370,7 +370,7 @@ default=None
 
     def _drawn(
         self,
-        table: Table,
+        table: TableAdapter,
         questions: ThresholdQuestions,
         trees: TreeClass,
         planned: TreePlan,

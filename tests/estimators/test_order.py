@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
-from rashomon_explorer.estimators.tables import Table
+from rashomon_explorer.estimators.tables import TableAdapter
 from rashomon_explorer.exceptions import BudgetExceededError, FitError
 from rashomon_explorer.privacy import pure
 from tests.estimators.charged import ESTIMATORS
@@ -90,13 +90,13 @@ def test_what_the_rows_carry_is_looked_at_under_a_started_charge(
 ) -> None:
     """Neither a value nor what an array was made with is read before the price is spent."""
     states: list[list[str]] = []
-    look = getattr(Table, name)
+    look = getattr(TableAdapter, name)
 
-    def seen(table: Table) -> Any:
+    def seen(table: TableAdapter) -> Any:
         states.append([entry.state for entry in ledger.entries()])
         return look.func(table) if name == "values" else look.fget(table)
 
-    monkeypatch.setattr(Table, name, property(seen))
+    monkeypatch.setattr(TableAdapter, name, property(seen))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         kind(epsilon=0.9, ledger=ledger).fit(good_X(), good_y())

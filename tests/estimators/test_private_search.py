@@ -30,7 +30,7 @@ from rashomon_explorer.estimators.private_search import (
     TrainValidationSplit,
     planned_search,
 )
-from rashomon_explorer.estimators.tables import Table
+from rashomon_explorer.estimators.tables import TableAdapter
 from rashomon_explorer.exceptions import (
     PrivacyLeakWarning,
     SamplerError,
@@ -89,7 +89,7 @@ def test_a_score_reads_the_scoring_rows_alone(frame, bounds):
     X = pd.DataFrame(rows, columns=["a", "b"]) if frame else rows
     scoring = np.isin(np.arange(12), [1, 4, 6, 11])
     numeric = bounds is not None
-    table = Table(DPRegressor(), X, y, numeric=numeric)
+    table = TableAdapter(DPRegressor(), X, y, numeric=numeric)
     sides = TrainValidationSplit(table, scoring, bounds)
     read = []
 

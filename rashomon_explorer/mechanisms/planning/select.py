@@ -55,7 +55,7 @@ _SMALLER = (16.0, 8.0, 4.0, 2.0, 1.0)
 
 
 @dataclass(frozen=True)
-class Candidate:
+class MechanismCandidate:
     """The offer of a mechanism, and the loss that the rule expects of it."""
 
     offer: Offer
@@ -149,12 +149,12 @@ def is_about_one(planned: Plan) -> bool:
     return planned.n_draws == 1 or planned.psi == 0
 
 
-def _candidate(name: str, goal: str, settings: dict[str, Any]) -> Candidate:
+def _candidate(name: str, goal: str, settings: dict[str, Any]) -> MechanismCandidate:
     """Fill in a request by the default rule, and return a mechanism's offer for it."""
     kind = MECHANISMS[name]
     probe = kind.offer(Request(**{**settings, **_open(settings, _ANY)}))
     if probe.plan is None:
-        return Candidate(probe, math.inf)
+        return MechanismCandidate(probe, math.inf)
     kind = kind.narrowed(probe.plan)
     if kind.traits.may_give_up:  # a ridge changes the set: only on request
         settings = {**settings, **_open(settings, {"ridge": 0.0})}
@@ -162,7 +162,7 @@ def _candidate(name: str, goal: str, settings: dict[str, Any]) -> Candidate:
     planned = offer.plan
     assert planned is not None  # a mechanism that applies to the probe applies
     named = replace(offer, plan=replace(planned, mechanism=name))
-    return Candidate(named, cost(name, planned, goal))
+    return MechanismCandidate(named, cost(name, planned, goal))
 
 
 def _open(settings: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
@@ -170,8 +170,8 @@ def _open(settings: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
 
 
 def _in_smaller_balls(
-    candidates: list[Candidate], goal: str, settings: dict[str, Any]
-) -> Iterator[Candidate]:
+    candidates: list[MechanismCandidate], goal: str, settings: dict[str, Any]
+) -> Iterator[MechanismCandidate]:
     """Candidates of exact draws in smaller balls than the default, where they may succeed."""
     if settings["radius"] == AUTO:
         found = (one for one in candidates if one.may_give_up and one.offer.applies)
@@ -181,7 +181,7 @@ def _in_smaller_balls(
                 yield _candidate(candidate.offer.name, goal, {**settings, "radius": radius})
 
 
-def _rank(candidate: Candidate) -> tuple[Any, ...]:
+def _rank(candidate: MechanismCandidate) -> tuple[Any, ...]:
     offer = candidate.offer
     if not offer.applies:
         return (4,)
@@ -200,7 +200,7 @@ def _two_digits(value: float) -> float:
     return float(f"{value:.2g}") if math.isfinite(value) else value
 
 
-def _why(candidate: Candidate, goal: str) -> str:
+def _why(candidate: MechanismCandidate, goal: str) -> str:
     offer = candidate.offer
     success = "they are expected to succeed, except on unusual rows"
     success = success if candidate.may_give_up else "it never gives up"
