@@ -167,15 +167,16 @@ def _candidate_costs(
     pure = _DrawCost(share)
     counted = cost_at_order(*budget, ledger)
     found: _DrawCost | None = None
-    if counted is not None and kind.outputs == 1:
+    gaussian_proved = kind.outputs == 1 or n_draws == 1  # with several scores, for one draw
+    if counted is not None and gaussian_proved:
         order, most = counted
         found = _DrawCost(most / n_draws * _SAFE, order=order)
-    elif budget[1] > 0 and kind.outputs == 1 and not ledger:
+    elif budget[1] > 0 and gaussian_proved and not ledger:
         found = _DrawCost(share, budget[1] / n_draws)
     if gaussian and found is None:
         raise ValueError(
-            "Gaussian objective perturbation needs delta > 0, one score per row, and no ledger or "
-            "one that composes Rényi divergences: omit gaussian=True"
+            "Gaussian objective perturbation needs delta > 0, one score per row or one draw, and "
+            "no ledger or one that composes Rényi divergences: omit gaussian=True"
         )
     if found is None or gaussian is False:
         return (pure,)

@@ -148,7 +148,8 @@ class ObjectivePerturbationSampler(Mechanism):
     @classmethod
     def offer(cls, request: Request) -> Offer:
         """Decline also if a ledger adds up its zCDP, or if no ridge makes a draw affordable."""
-        counted = request.cost_at_order is not None and get_loss(request.loss).outputs == 1
+        several = get_loss(request.loss).outputs > 1 and request.n_draws > 1
+        counted = request.cost_at_order is not None and not several
         if request.ledger and request.delta > 0 and not counted and not cls.unsuited(request):
             return cls.declined("pure DP costs more in zCDP, which the ledger composes")
         try:

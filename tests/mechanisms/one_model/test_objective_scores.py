@@ -165,19 +165,38 @@ def test_the_noise_for_a_ledger_s_order_spends_its_price(classes, p):
     assert order * curve.mu**2 / 2 == pytest.approx(0.02 * price, rel=1e-6)
 
 
-@pytest.mark.parametrize("ledger", [False, True, "zcdp"])
-def test_the_noise_of_three_classes_is_pure_under_any_ledger(ledger):
-    """And is not offered where a ledger adds up zCDP, in which pure DP costs more."""
-    loss = SoftmaxLoss(3)
-    asked = Request(
-        n=5_000, p=30, psi=0.0, loss=loss, radius=4.0, row_norm=1.0, ridge=0.0, **BUDGET,
-        n_draws=1, ledger=ledger,
+def _three_classes(ledger, n_draws=1):
+    return Request(
+        n=5_000, p=30, psi=0.0, loss=SoftmaxLoss(3), radius=4.0, row_norm=1.0, ridge=0.0, **BUDGET,
+        n_draws=n_draws, ledger=ledger,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(("ledger", "n_draws"), [(False, 2), (True, 2), ("zcdp", 1), ("zcdp", 2)])
+def test_the_noise_of_several_models_of_three_classes_is_pure(ledger, n_draws):
+    """And is not offered where a ledger adds up zCDP, in which pure DP costs more."""
+    request = _three_classes(ledger, n_draws)
     kind = MECHANISMS["objective_perturbation"]
-    made = kind.plan_for(asked)
-    assert not made.gaussian and made.guarantee.epsilon(0.0) == 1.0
-    bend = Constants.of(loss, n=5_000, p=30, domain=Ball(4.0), row_bound=1.0, ridge=0.0).M
-    jump = 2 * math.log1p(bend / (5_000 * made.tilt_ridge))
-    assert made.tilt == pytest.approx(2 * 2**0.5 / 5_000 / (0.98 - jump), rel=1e-8)
-    assert kind.offer(asked).applies == (not ledger)
-    assert not ledger or "pure DP costs more in zCDP" in kind.offer(asked).why
+    planned = kind.plan_for(request)
+    share = planned.guarantee.epsilon(0.0) / n_draws
+    assert not planned.gaussian and share <= 1.0
+    constants = Constants.of(
+        request.loss, n=5_000, p=30, domain=Ball(4.0), row_bound=1.0, ridge=0.0
+    )
+    jump = 2 * math.log1p(constants.M / (5_000 * planned.tilt_ridge))
+    assert planned.tilt == pytest.approx(2 * 2**0.5 / 5_000 / (0.98 * share - jump), rel=1e-8)
+    assert kind.offer(request).applies == (not ledger)
+    assert not ledger or "pure DP costs more in zCDP" in kind.offer(request).why
+
+
+@pytest.mark.parametrize("ledger", [False, True])
+def test_one_model_of_three_classes_takes_gaussian_noise(ledger):
+    """Its bound is a third below that of pure noise, also in a ledger of an order."""
+    kind, request = MECHANISMS["objective_perturbation"], _three_classes(ledger)
+    planned, pure_plan = kind.plan_for(request), kind.plan_for(replace(request, delta=0.0))
+    assert planned.gaussian and kind.offer(request).applies
+    assert planned.excess_bound < 0.8 * pure_plan.excess_bound
+    assert planned.guarantee.epsilon(request.delta) <= request.epsilon
+    if ledger:
+        order, price = cost_at_order(request.epsilon, request.delta, True)
+        assert planned.guarantee.renyi(order) <= price
