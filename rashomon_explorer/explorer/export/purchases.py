@@ -92,9 +92,9 @@ class Purchases:
         own = (read_file(path, _read, failed) for path in paths)
         return tuple(one for one in (*self._of_older_versions(failed), *own) if one is not None)
 
-    def add(self, bought: Purchase) -> None:
+    def add(self, purchase: Purchase) -> None:
         """Save one purchase."""
-        self._files.add(json.dumps(bought.to_values(), ensure_ascii=False, indent=1))
+        self._files.add(json.dumps(purchase.to_values(), ensure_ascii=False, indent=1))
 
     def _of_older_versions(self, failed: Failed) -> list[Purchase | None]:
         """Read the single file of older versions, and its remains after a crash or disk error."""

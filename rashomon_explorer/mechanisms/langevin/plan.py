@@ -124,8 +124,8 @@ def plan_path(
 
     Examples
     --------
-    >>> bought = plan_path(50_000, 11, 0.0, radius=4.0, row_norm=1.5, epsilon=1.0, delta=1e-6)
-    >>> round(bought.beta), bought.n_steps, round(bought.excess_bound, 4)
+    >>> planned = plan_path(50_000, 11, 0.0, radius=4.0, row_norm=1.5, epsilon=1.0, delta=1e-6)
+    >>> round(planned.beta), planned.n_steps, round(planned.excess_bound, 4)
     (7213, 327, 0.0035)
     """
     check_nonnegative(psi=psi)

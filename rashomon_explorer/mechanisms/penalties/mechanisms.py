@@ -79,8 +79,8 @@ def offered(constants: PenaltyConstants, d: int, **options: Any) -> tuple[Offere
     Examples
     --------
     >>> known = PenaltyConstants("logistic", 1.5, 0.5, 10.0, 70_000, 30_000, margin_bound=4.0)
-    >>> ways = offered(known, 8, epsilon=1.0, delta=1e-6)
-    >>> [one.mechanism for one in ways if not one.why_not]
+    >>> offers = offered(known, 8, epsilon=1.0, delta=1e-6)
+    >>> [one.mechanism for one in offers if not one.why_not]
     ['hypergradient', 'warm_hypergradient']
     """
     return tuple(_offer(constants, d, name, options) for name in NAMES)

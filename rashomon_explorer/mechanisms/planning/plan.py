@@ -177,8 +177,8 @@ class Plan(ReprMixin):
         Examples
         --------
         >>> from rashomon_explorer.mechanisms.planning.planner import plan
-        >>> bought = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0)
-        >>> epsilon, hit_rate = bought.at(2.0)
+        >>> planned = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0)
+        >>> epsilon, hit_rate = planned.at(2.0)
         >>> epsilon, round(hit_rate, 3)
         (2.0, 0.934)
         """

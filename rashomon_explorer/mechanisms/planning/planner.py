@@ -95,8 +95,8 @@ def plan(
     Examples
     --------
     >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
-    >>> bought = plan(**rows, epsilon=1.0)
-    >>> round(bought.beta), round(bought.hit_rate_bound, 3)
+    >>> planned = plan(**rows, epsilon=1.0)
+    >>> round(planned.beta), round(planned.hit_rate_bound, 3)
     (4167, 0.87)
     >>> wanted = plan(**rows, hit_rate=0.9, n_draws=20, delta=1e-6)
     >>> wanted.n_draws, round(wanted.epsilon, 1), round(wanted.hit_rate_bound, 3)

@@ -49,8 +49,8 @@ class GaussianObjectivePerturbation(TradeOff):
 
     Examples
     --------
-    >>> tilt = GaussianObjectivePerturbation(ratio=0.2, jump=0.01, monotone=True)
-    >>> round(tilt.renyi(20.0), 4), round(tilt.epsilon(1e-6), 3), round(20 * 0.2**2 / 2, 4)
+    >>> curve = GaussianObjectivePerturbation(ratio=0.2, jump=0.01, monotone=True)
+    >>> round(curve.renyi(20.0), 4), round(curve.epsilon(1e-6), 3), round(20 * 0.2**2 / 2, 4)
     (0.41, 0.91, 0.4)
     """
 
