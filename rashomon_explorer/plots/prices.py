@@ -279,10 +279,12 @@ def costs_table(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> pd.Da
 
 def options_table(planned: Plan) -> pd.DataFrame:
     """Tabulate the candidate mechanisms for a plan's budget, the best first; empty if unknown."""
+    offers = plan_candidates(planned)
+    equal = (offer.name for offer in offers if offer.plan == planned)
+    own = planned.mechanism or next(equal, "")
     rows = [
         {
-            "mechanism": offer.name.replace("_", " ")
-            + ", this plan" * (offer.name == planned.mechanism and offer.plan == planned),
+            "mechanism": offer.name.replace("_", " ") + ", this plan" * (offer.name == own),
             "draw": offer.summary,
             "within ψ": _guaranteed_share(offer),
             "draws within ψ": "uniform on the set"
@@ -293,7 +295,7 @@ def options_table(planned: Plan) -> pd.DataFrame:
             else "–",
             "reason": offer.why,
         }
-        for offer in plan_candidates(planned)
+        for offer in offers
     ]
     return pd.DataFrame(rows, columns=_CANDIDATE_COLUMNS).set_index("mechanism")
 

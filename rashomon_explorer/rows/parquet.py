@@ -202,6 +202,8 @@ class ParquetRows(RowSource):
 
     def _batches(self, path: str, groups: Iterator[RowGroup]) -> Iterator[Any]:
         """Read row groups; raise an error if a file changed after its footer was read."""
+        import pyarrow as pa
+
         try:
             # Open each file once: the length of a footer grows with the number of row groups.
             with _open_file(path) as file:
@@ -223,6 +225,10 @@ class ParquetRows(RowSource):
                 f"{path} was readable when the folder was opened and no longer is ({error}): "
                 f"restore it, or open the folder again"
             ) from error
+        except pa.ArrowException as error:
+            if "launch worker thread" not in str(error):
+                raise
+            raise MemoryError("there is no memory for the stack of a thread") from None
 
     def _with_partitions(self, batch: Any, group: RowGroup) -> Any:
         """Add the requested partition columns to a batch of a row group."""

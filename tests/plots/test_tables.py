@@ -51,8 +51,7 @@ def test_every_way_to_spend_a_budget_is_listed_and_one_of_them_is_the_plan(make,
     planned = make(50_000, 11, 0.02, n_draws=5, **asked)
     offers, table = plan_candidates(planned), options_table(planned)
     assert len(table) == len(offers) == len(OF_SEVERAL_MODELS) - 2
-    # Without a ridge exact draws and those of a grid have one plan, which names neither.
-    assert 1 <= sum("this plan" in way for way in table.index) <= (2 if make is plan else 1)
+    assert sum("this plan" in name for name in table.index) == 1
     for offer, (_, row) in zip(offers, table.iterrows(), strict=True):
         assert row["reason"] == offer.why
         assert (

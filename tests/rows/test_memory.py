@@ -14,7 +14,7 @@ from rashomon_explorer import Ledger, RashomonClassifier
 from rashomon_explorer._utils import memory_limits
 from rashomon_explorer._utils.memory_limits import MemoryLimit
 from rashomon_explorer.exceptions import MemoryLimitError
-from rashomon_explorer.rows import ChunkedRows, chunk_rows
+from rashomon_explorer.rows import ChunkedRows, chunk_rows, parquet
 from rashomon_explorer.rows.chunked import cache_chunks
 from rashomon_explorer.rows.memory_budget import check_memory, out_of_memory, threads_within
 from rashomon_explorer.rows.workers import ThreadWorkers
@@ -269,3 +269,22 @@ def test_a_folder_larger_than_the_limit_of_a_process_is_fitted(tmp_path: Path) -
     for part in range(5):
         _simulated(folder / f"part-{part}.parquet", 1_000_000, part)  # 840 MB
     assert _in_a_process("RLIMIT_AS", folder, 250)["states"] == ["committed"]
+
+
+def test_a_thread_that_cannot_be_started_is_a_lack_of_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Arrow has no error of its own for it: the pass is tried again with one thread."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pa.table({"a": np.arange(10.0)}), tmp_path / "rows.parquet")
+    table, failures = chunk_rows(tmp_path, labelled=False), [1]
+    read = parquet._open_file
+
+    def refused(path: str) -> Any:
+        if failures:
+            failures.pop()
+            raise pa.ArrowException("Unknown error: Failed to launch worker thread: no resources")
+        return read(path)
+
+    monkeypatch.setattr(parquet, "_open_file", refused)
+    assert table.reduce(lambda rows, targets: (rows.sum(),)) == (45.0,) and not failures
