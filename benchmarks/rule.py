@@ -29,7 +29,7 @@ from rashomon_explorer.problem.problem import Problem
 
 RESULTS = Path(__file__).parent / "results" / "rule.json"
 BUDGETS = (0.1, 1.0, 4.0)
-DELTAS = {"exact": 0.0, "path": 1e-6}
+DELTAS = {"exact": 0.0, "langevin": 1e-6}
 WORTHS = (1.0, 3.0, 6.0, 10.0, 30.0, 60.0)
 FIXED = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 COUNTS = (1, 5)
@@ -154,14 +154,14 @@ def _accuracy(
     """Test accuracy of the mean prediction of ``count`` draws at ψ = 0, mean of a few fits."""
     problem = Problem(scaled(table.rows), table.labels, radius=radius)
     budget = {"radius": radius, "row_norm": _BOUND, "epsilon": epsilon, "delta": delta}
-    make = plan_path if way == "path" else plan
+    make = plan_path if way == "langevin" else plan
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # most of these plans promise little
         bought: Any = make(problem.n, problem.p, 0.0, **budget, n_draws=count)
     rng = np.random.default_rng(7)
     target = GibbsTarget(problem, bought.beta, 0.0, bought.threshold)
     size = count * _REPEATS
-    if way == "path":  # several fits at once: their chains know nothing of one another
+    if way == "langevin":  # several fits at once: their chains know nothing of one another
         many = PlannedPath(replace(bought, n_draws=size))
         models = collect(many, target, size, rng).coef.T
     else:

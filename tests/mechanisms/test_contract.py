@@ -11,7 +11,7 @@ from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.base import Traits, collect
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, mechanism_traits
 from rashomon_explorer.mechanisms.planning.select import select
-from rashomon_explorer.mechanisms.request import Request
+from rashomon_explorer.mechanisms.request import Request, cost_at_order
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
@@ -69,8 +69,10 @@ def test_an_offer_keeps_to_the_budget_or_declines_in_words(
     assert not traits.one_model or n_draws == 1
     assert offer.guarantee == plan.guarantee and plan.mechanism in ("", name)
     assert plan.guarantee.holds and plan.guarantee.epsilon(delta) <= 8.0 * (1 + 1e-9)
-    if ledger and delta:  # whose rule is that of zCDP
-        assert plan.guarantee.rho is not None and math.isfinite(plan.guarantee.rho)
+    if ledger and delta:  # which composes zCDP, or Rényi divergences at one order
+        counted = cost_at_order(8.0, delta, ledger)
+        cost = plan.guarantee.rho if counted is None else plan.guarantee.renyi(counted[0])
+        assert cost is not None and math.isfinite(cost)
     assert 0 <= offer.hit_rate <= 1 and offer.excess > 0
     assert plan.excess_bound <= plan.population_bound
 

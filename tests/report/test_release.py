@@ -97,7 +97,7 @@ def test_both_editions_list_every_offer_of_the_planner(
 ) -> None:
     for text in (release_text, curator_text):
         assert "Alternative mechanisms" in words_of(text)
-        assert all(offer.draws in words_of(text) for offer in plan_candidates(models.plan))
+        assert all(offer.summary in words_of(text) for offer in plan_candidates(models.plan))
         assert words_of(text).count(", this plan") == 1
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.request import Request
+from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy.audit import monte_carlo
 from rashomon_explorer.problem.problem import Problem
 
@@ -39,7 +40,8 @@ def audited(name, epsilon, runs=RUNS):
     def one(records, rng):
         X, y = records
         posed = {"loss": asked.loss, "radius": 2.0, "row_norm": 1.0, "ridge": offer.plan.ridge}
-        return MECHANISMS[name].for_plan(offer.plan).draw(Problem(X, y, **posed), rng)
+        target = GibbsTarget.of(Problem(X, y, **posed), offer.plan)
+        return next(MECHANISMS[name].for_plan(offer.plan).batches(target, rng)).theta[:, 0]
 
     claim = MECHANISMS[name].offer(replace(asked, epsilon=EPSILON)).guarantee
     return monte_carlo(
