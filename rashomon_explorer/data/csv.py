@@ -20,13 +20,7 @@ import pandas as pd
 from sklearn.utils import Bunch
 
 from rashomon_explorer._utils.taint import mark
-from rashomon_explorer.data.bunch import (
-    Declaration,
-    check_declaration,
-    check_known,
-    make_bunch,
-    undeclared_features,
-)
+from rashomon_explorer.data import bunch
 from rashomon_explorer.data.cells import to_numbers
 from rashomon_explorer.data.columns import Levelled
 from rashomon_explorer.data.encoder import warn_unconfirmed
@@ -393,13 +387,13 @@ def load_csv(
     declared = _declared(declared_values, schema, task, positive, learn_bounds)
     table = parse_csv(read_text(source), text_columns=_of_levels(declared))
     dropped = _names(drop, "drop")
-    check_known(dropped, list(table.frame.columns), "drop")
+    bunch.check_known(dropped, list(table.frame.columns), "drop")
     frame = table.frame.drop(columns=list(dropped))
-    check_declaration(declared, list(frame.columns), len(frame))
+    bunch.check_declaration(declared, list(frame.columns), len(frame))
     if learn_bounds:
         declared = _learn(frame, declared, table.place)
     _refuse_undeclared(frame, declared)
-    data = make_bunch(
+    data = bunch.make_bunch(
         frame,
         declared,
         name=name or _name(source),
@@ -415,9 +409,9 @@ def load_csv(
     return data
 
 
-def _refuse_undeclared(frame: pd.DataFrame, declared: Declaration) -> None:
+def _refuse_undeclared(frame: pd.DataFrame, declared: bunch.Declaration) -> None:
     """Raise an error that lists missing declarations, with a template without values of rows."""
-    unknown = undeclared_features(frame.columns, declared.sensitive, declared)
+    unknown = bunch.undeclared_features(frame.columns, declared.sensitive, declared)
     if not unknown:
         return
     numeric = [column for column in unknown if _looks_numeric(frame[column])]
@@ -438,7 +432,7 @@ def _refuse_undeclared(frame: pd.DataFrame, declared: Declaration) -> None:
     raise DataError("\n".join(parts) + f"\nor leave a column out: drop={unknown[:1]!r}")
 
 
-def _warn(declared: Declaration) -> None:
+def _warn(declared: bunch.Declaration) -> None:
     if declared.complete is not None:
         warn_unconfirmed(declared.complete)
         return
@@ -452,20 +446,20 @@ def _warn(declared: Declaration) -> None:
 
 def _declared(
     values: Mapping[str, Any], schema: Any, task: str | None, positive: Any, learn_bounds: bool
-) -> Declaration:
+) -> bunch.Declaration:
     if schema is None:
         if values["target"] is None:
             raise DataError(
                 "name the column to predict, target=..., or give a schema with a target"
             )
-        return Declaration(**values, task=task, positive=positive)
+        return bunch.Declaration(**values, task=task, positive=positive)
     repeated = [name for name, value in {**values, "learn_bounds": learn_bounds}.items() if value]
     if repeated:
         raise DataError(f"the schema declares these already: leave {', '.join(repeated)} out")
-    return Declaration.from_schema(TableSchema.from_schema_or_path(schema), task, positive)
+    return bunch.Declaration.from_schema(TableSchema.from_schema_or_path(schema), task, positive)
 
 
-def _of_levels(declared: Declaration) -> list[str]:
+def _of_levels(declared: bunch.Declaration) -> list[str]:
     """Columns whose text is compared with levels: 01 must not become 1."""
     if declared.complete is None:
         labels = [] if declared.classes is None else [declared.target]
@@ -473,9 +467,9 @@ def _of_levels(declared: Declaration) -> list[str]:
     return [column.name for column in declared.complete.columns if isinstance(column, Levelled)]
 
 
-def _learn(frame: pd.DataFrame, declared: Declaration, place: Place) -> Declaration:
+def _learn(frame: pd.DataFrame, declared: bunch.Declaration, place: Place) -> bunch.Declaration:
     """Compute undeclared bounds from the rows."""
-    unknown = undeclared_features(frame.columns, declared.sensitive, declared)
+    unknown = bunch.undeclared_features(frame.columns, declared.sensitive, declared)
     numeric = [column for column in unknown if _looks_numeric(frame[column])]
     learnt = {column: _range(frame[column], place) for column in numeric}
     declared = replace(declared, bounds={**declared.bounds, **learnt})

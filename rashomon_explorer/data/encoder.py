@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from rashomon_explorer import exceptions
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.containers import check_readable, column_labels, host_values, is_frame
 from rashomon_explorer._utils.sklearn_compat import Interval, fit_context, input_names
@@ -34,12 +35,6 @@ from rashomon_explorer.data.columns import Levelled, Numeric
 from rashomon_explorer.data.messages import quoted
 from rashomon_explorer.data.schema import TableSchema
 from rashomon_explorer.data.tables import cell_reader, feature_names, find_features
-from rashomon_explorer.exceptions import (
-    DataError,
-    PrivacyLeakWarning,
-    UndeclaredValueWarning,
-    warn_stacklevel,
-)
 
 _MOST_NAMED = 3
 
@@ -74,7 +69,7 @@ def _read(schema: TableSchema, X: Any) -> list[tuple[Column, Reading]]:
     for column, place in zip(schema.features, places, strict=True):
         reading = column.read(cells(column, place))
         if column.refused(reading):
-            raise DataError(
+            raise exceptions.DataError(
                 f"column {column.name!r} holds a value that its declaration does not allow "
                 f"({_rules(column)}): correct it, or declare how to handle it"
             )
@@ -103,8 +98,8 @@ def warn_undeclared_cells(masks: Mapping[str, Mask]) -> None:
             f"where one is expected{_most_often(masks)}, and were handled by its rules. Declare "
             "the level, unknown='other', or missing='indicator' or 'fill'. (Curator: this was read "
             "from private rows.)",
-            UndeclaredValueWarning,
-            stacklevel=warn_stacklevel(),
+            exceptions.UndeclaredValueWarning,
+            stacklevel=exceptions.warn_stacklevel(),
         )
 
 
@@ -300,8 +295,8 @@ def warn_unconfirmed(schema: TableSchema) -> None:
             f"rows. Check each value against public knowledge, correct it with "
             f"schema.declare(column, ...), and then call schema.confirm(column, ...); or remove "
             f"the line “learnt” from its file",
-            PrivacyLeakWarning,
-            stacklevel=warn_stacklevel(),
+            exceptions.PrivacyLeakWarning,
+            stacklevel=exceptions.warn_stacklevel(),
         )
 
 
@@ -335,7 +330,7 @@ def check_cell_kinds(schema: TableSchema, X: Any) -> None:
     for column, place in zip(schema.features, places, strict=True):
         found = _foreign(column, cells(column, place), named=is_frame(X))
         if found:
-            raise DataError(
+            raise exceptions.DataError(
                 f"column {column.name!r} holds {found}, and the schema declares "
                 f"{column.summary}. {_RAW}"
             )

@@ -8,18 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from rashomon_explorer._utils.formatting import Fact, ReprMixin
+from rashomon_explorer.data import schema_files
 from rashomon_explorer.data.column import Column, IgnoredColumn
 from rashomon_explorer.data.columns import KINDS, Levelled, Numeric, column_from_values
 from rashomon_explorer.data.messages import Bounds, Level, check_unique, quoted, suggestion
-from rashomon_explorer.data.schema_files import (
-    dictionary_values,
-    json_text,
-    json_values,
-    read_values,
-    toml_text,
-    toml_values,
-    write_file,
-)
 from rashomon_explorer.exceptions import DataError
 
 LEARNT = "values of the schema were computed from the rows and nobody confirmed them"
@@ -255,21 +247,21 @@ class TableSchema(ReprMixin):
         learnt = ["bounds"]
         <BLANKLINE>
         """
-        return toml_text(self.to_dict())
+        return schema_files.toml_text(self.to_dict())
 
     @classmethod
     def from_toml(cls, text: str) -> Self:
         """Read the TOML that :meth:`to_toml` or a person writes; a DataError names any mistake."""
-        return cls.from_dict(toml_values(text))
+        return cls.from_dict(schema_files.toml_values(text))
 
     def to_json(self) -> str:
         """Serialise the schema as JSON."""
-        return json_text(self.to_dict())
+        return schema_files.json_text(self.to_dict())
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Read the JSON that :meth:`to_json` writes; a DataError names any mistake."""
-        return cls.from_dict(json_values(text))
+        return cls.from_dict(schema_files.json_values(text))
 
     @classmethod
     def from_data_dictionary(cls, text: str) -> Self:
@@ -293,7 +285,7 @@ class TableSchema(ReprMixin):
           age   numeric 18 to 90
           home  categorical 'own', 'rent'
         """
-        return cls.from_dict(dictionary_values(text))
+        return cls.from_dict(schema_files.dictionary_values(text))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -304,7 +296,7 @@ class TableSchema(ReprMixin):
         DataError
             If it cannot be read, or its content is invalid.
         """
-        return cls.from_dict(read_values(path))
+        return cls.from_dict(schema_files.read_values(path))
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write a TOML or JSON file; the suffix selects the format.
@@ -314,7 +306,7 @@ class TableSchema(ReprMixin):
         DataError
             If the file exists and ``overwrite`` is false, or the suffix is unknown.
         """
-        write_file(path, self.to_dict(), overwrite=overwrite)
+        schema_files.write_file(path, self.to_dict(), overwrite=overwrite)
 
     @classmethod
     def from_schema_or_path(cls, schema: TableSchema | str | os.PathLike[str]) -> TableSchema:

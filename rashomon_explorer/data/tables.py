@@ -7,12 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rashomon_explorer._utils.containers import (
-    as_pandas,
-    check_readable,
-    column_labels,
-    container_shape,
-)
+from rashomon_explorer._utils import containers
 from rashomon_explorer.data.cells import as_text, cell_text
 from rashomon_explorer.data.column import Column
 from rashomon_explorer.data.messages import check_unique, quoted, suggestion
@@ -25,8 +20,8 @@ Place = Any
 
 def find_features(schema: TableSchema, X: Any) -> list[Place]:
     """Find the schema's features in a table; uses only labels and shape."""
-    check_readable("X", X)
-    labels = column_labels(X)
+    containers.check_readable("X", X)
+    labels = containers.column_labels(X)
     return _by_position(schema, X) if labels is None else find_by_name(schema, labels)
 
 
@@ -61,7 +56,7 @@ def _check_features(schema: TableSchema) -> None:
 
 def _by_position(schema: TableSchema, X: Any) -> list[Place]:
     _check_features(schema)
-    shape = container_shape(X, 2)
+    shape = containers.container_shape(X, 2)
     if shape is None or len(shape) != 2:
         found = "a table that states no shape" if shape is None else f"shape {shape}"
         raise DataError(f"X must be a table with rows and columns, got {found}")
@@ -77,7 +72,7 @@ def _by_position(schema: TableSchema, X: Any) -> list[Place]:
 
 def cell_reader(X: Any) -> Callable[[Column, Place], pd.Series]:
     """Return a function that reads a column's cells; the first access to values."""
-    frame = as_pandas(X)
+    frame = containers.as_pandas(X)
     if isinstance(frame, pd.DataFrame):
         return lambda column, place: pd.Series(frame[place], name=column.name)
     # Text and numbers in one list would all become text.

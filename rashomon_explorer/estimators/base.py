@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from rashomon_explorer import exceptions
 from rashomon_explorer._utils import sklearn_compat
 from rashomon_explorer._utils.arrays import FloatArray, backend_for, placed_on
 from rashomon_explorer._utils.containers import check_readable, host_values
@@ -29,12 +30,6 @@ from rashomon_explorer.data.cells import ColumnMap, warn_if_clipped
 from rashomon_explorer.data.encoder import warn_unconfirmed
 from rashomon_explorer.estimators import feasibility, pipelines
 from rashomon_explorer.estimators.tables import TableAdapter
-from rashomon_explorer.exceptions import (
-    LedgerWarning,
-    PrivacyLeakWarning,
-    RadiusBindsWarning,
-    warn_stacklevel,
-)
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
 from rashomon_explorer.mechanisms.samplers.scaling import released_map
 from rashomon_explorer.privacy import Guarantee, Ledger
@@ -147,8 +142,8 @@ def warn_if_uncharged(guarantee: Guarantee, leak: str) -> None:
     warnings.warn(
         f"{guarantee.theorem}: these draws have no privacy guarantee and cannot be released, so "
         f"the ledger is not charged. {remedy}",
-        PrivacyLeakWarning if leak else LedgerWarning,
-        stacklevel=warn_stacklevel(),
+        exceptions.PrivacyLeakWarning if leak else exceptions.LedgerWarning,
+        stacklevel=exceptions.warn_stacklevel(),
     )
 
 
@@ -158,8 +153,8 @@ def warn_leak(leak: str) -> None:
         f"{leak}: the rows contain numbers computed with it; only reading the rows revealed this. "
         f"These draws have no privacy guarantee and cannot be released; a given ledger is charged "
         f"already. Declare the bounds instead",
-        PrivacyLeakWarning,
-        stacklevel=warn_stacklevel(),
+        exceptions.PrivacyLeakWarning,
+        stacklevel=exceptions.warn_stacklevel(),
     )
 
 
@@ -167,8 +162,8 @@ def warn_ball_boundary(radius: float) -> None:
     """Warn the curator that the Rashomon set extends beyond the ball of models."""
     warnings.warn(
         f"{sphere_in_words(radius)}. (Curator only: this was read from private rows.)",
-        RadiusBindsWarning,
-        stacklevel=warn_stacklevel(),
+        exceptions.RadiusBindsWarning,
+        stacklevel=exceptions.warn_stacklevel(),
     )
 
 

@@ -20,12 +20,7 @@ from rashomon_explorer._utils.arrays import NUMPY, FloatArray
 from rashomon_explorer._utils.sklearn_compat import Interval, StrOptions
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.cells import clip_rows
-from rashomon_explorer.estimators.base import (
-    BasePrivateEstimator,
-    PlannedFit,
-    reject_sample_weight,
-    warn_clipped_rows,
-)
+from rashomon_explorer.estimators import base
 from rashomon_explorer.estimators.classifier import RashomonClassifier
 from rashomon_explorer.estimators.docstrings import with_shared_docs
 from rashomon_explorer.estimators.feasibility import N_DRAWS, check_budget
@@ -89,7 +84,7 @@ def _refits(search: Any) -> bool:
 
 
 @with_shared_docs
-class DPBilevelSearch(MetaEstimatorMixin, BasePrivateEstimator[PenaltyPlan]):
+class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]):
     """Select ridge or logistic penalties by validation, with differential privacy.
 
     Private counterpart of ``RidgeCV`` and ``GridSearchCV``. Penalties are drawn from a public grid
@@ -188,7 +183,7 @@ class DPBilevelSearch(MetaEstimatorMixin, BasePrivateEstimator[PenaltyPlan]):
     intercept_ = exact_only("intercept_")
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BasePrivateEstimator._parameter_constraints,
+        **base.BasePrivateEstimator._parameter_constraints,
         "estimator": [StrOptions({*MARGINS})],
         "penalty": [StrOptions({"scalar", "group", "feature"})],
         "groups": ["array-like", None],
@@ -206,7 +201,7 @@ class DPBilevelSearch(MetaEstimatorMixin, BasePrivateEstimator[PenaltyPlan]):
         "classes": ["array-like", None],
     }
 
-    @reject_sample_weight
+    @base.reject_sample_weight
     def __init__(
         self,
         estimator: str = "ridge",
@@ -372,13 +367,13 @@ class DPBilevelSearch(MetaEstimatorMixin, BasePrivateEstimator[PenaltyPlan]):
             return tuple(features)
         return tuple("+".join(features[place] for place in group) for group in self.groups)
 
-    def _plan_fit(self, table: TableAdapter) -> PlannedFit:
+    def _plan_fit(self, table: TableAdapter) -> base.PlannedFit:
         self._target_bounds()  # raises before a value is read
         planned = self._planned(*table.shape)
         public = self._public(table)
         many = f"{planned.n_draws} draw{'' if planned.n_draws == 1 else 's'} of penalties"
         model = "" if planned.refit is None else " and a model"
-        return PlannedFit(
+        return base.PlannedFit(
             self._guarantee(planned),
             note=f"{type(self).__name__}, {many}{model}",
             parameters={**as_parameters(planned), "epsilon": self.epsilon, "delta": self.delta},
@@ -401,7 +396,7 @@ class DPBilevelSearch(MetaEstimatorMixin, BasePrivateEstimator[PenaltyPlan]):
     def _check_table(self, table: TableAdapter) -> None:
         self._coded(table)
         if table.may_be_long:
-            warn_clipped_rows(table.longer_share(self._row_norm), self._row_norm)
+            base.warn_clipped_rows(table.longer_share(self._row_norm), self._row_norm)
 
     def _guarantee(self, planned: PenaltyPlan) -> Guarantee:
         return planned.guarantee
@@ -416,7 +411,7 @@ class DPBilevelSearch(MetaEstimatorMixin, BasePrivateEstimator[PenaltyPlan]):
         targets = self._coded(table)
         rows, clipped = clip_rows(table.values[0], self._row_norm)
         if table.may_be_long:
-            warn_clipped_rows(clipped, self._row_norm)
+            base.warn_clipped_rows(clipped, self._row_norm)
         rng = self._generator()
         design = add_intercept(rows)
         landscape = self._landscape(design, targets, planned)

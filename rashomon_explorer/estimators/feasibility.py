@@ -7,15 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from rashomon_explorer import exceptions
 from rashomon_explorer._utils.sklearn_compat import Interval, validate_parameter_constraints
 from rashomon_explorer._utils.validation import MOST_EPSILON
-from rashomon_explorer.exceptions import (
-    HopelessDrawWarning,
-    LedgerError,
-    SamplerError,
-    SlowDrawWarning,
-    warn_stacklevel,
-)
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
@@ -42,12 +36,14 @@ def check_feasibility(planned: Plan, mechanism: str, patience: int | str | None)
     if not mechanism_traits(mechanism).may_give_up or not is_tried(planned):
         return
     message = infeasibility_message(planned)
-    kind: type[Warning] = HopelessDrawWarning if message else SlowDrawWarning
+    kind: type[Warning] = exceptions.HopelessDrawWarning if message else exceptions.SlowDrawWarning
     if not message:
         found = preflight(planned)
         message = found.in_words if found is not None and found.seconds > _LONG else ""
     if message:
-        warnings.warn(f"{message} Nothing is charged yet.", kind, stacklevel=warn_stacklevel())
+        warnings.warn(
+            f"{message} Nothing is charged yet.", kind, stacklevel=exceptions.warn_stacklevel()
+        )
 
 
 def refuse_if_hopeless(planned: Plan, mechanism: str, patience: int | str | None) -> None:
@@ -56,7 +52,7 @@ def refuse_if_hopeless(planned: Plan, mechanism: str, patience: int | str | None
     if patience != AUTO or not named.may_give_up or not is_tried(planned):
         return
     if is_infeasible(planned):
-        raise SamplerError(
+        raise exceptions.SamplerError(
             f"{infeasibility_message(planned)} They failed on every kind of simulated rows, so "
             'nothing was charged. mechanism="auto" selects a mechanism that is expected to '
             "succeed; patience=5_000_000 or patience=None tries this mechanism nevertheless; its "
@@ -72,7 +68,7 @@ def ledger_rule(ledger: str | os.PathLike[str] | Ledger | None, delta: float) ->
         return ledger.order or ZCDP
     try:
         totals = (ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)).totals
-    except LedgerError:
+    except exceptions.LedgerError:
         return True
     return ZCDP if totals.order is None or totals.leaks else totals.order
 

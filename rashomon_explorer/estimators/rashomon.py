@@ -15,20 +15,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import tally
 from rashomon_explorer._utils.sklearn_compat import Interval, StrOptions
 from rashomon_explorer._utils.validation import accepts_table
-from rashomon_explorer.estimators.base import (
-    BasePrivateEstimator,
-    DrawReporter,
-    PlannedFit,
-    stopped_guarantee,
-    warn_ball_boundary,
-    warn_clipped_rows,
-)
-from rashomon_explorer.estimators.feasibility import (
-    N_DRAWS,
-    check_budget,
-    check_feasibility,
-    ledger_rule,
-)
+from rashomon_explorer.estimators import base, feasibility
 from rashomon_explorer.estimators.selection import (
     PRIVATE,
     plan_with_private_scaling,
@@ -56,7 +43,7 @@ from rashomon_explorer.sets.sklearn_models import exact_only
 _PLANNED_FOR = ("psi", "radius", "ridge", "n_draws")
 
 
-class BaseDraws(sklearn_compat.CallbackSupportMixin, BasePrivateEstimator[Plan]):
+class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[Plan]):
     """Plan and draw linear models; subclasses define targets, predictions and what they keep."""
 
     encoded_coef_: FloatArray
@@ -72,9 +59,9 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, BasePrivateEstimator[Plan])
     # Draws are rounded to multiples of 2⁻²⁰: in a smaller ball, or with a larger ridge, rounding
     # would dominate them.
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BasePrivateEstimator._parameter_constraints,
+        **base.BasePrivateEstimator._parameter_constraints,
         "psi": [Interval(Real, 0, None, closed="left")],
-        "n_draws": [N_DRAWS, StrOptions({AUTO})],
+        "n_draws": [feasibility.N_DRAWS, StrOptions({AUTO})],
         "mechanism": [StrOptions({AUTO, *MECHANISMS})],
         "radius": [Interval(Real, 2.0**-20, None, closed="left"), StrOptions({AUTO})],
         "row_norm": [Interval(Real, 0, None, closed="neither"), StrOptions({AUTO})],
@@ -134,7 +121,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, BasePrivateEstimator[Plan])
         self, n_samples: int, n_features: int, loss: Loss, in_chunks: bool = False
     ) -> Plan:
         """Plan the draws, with private centres and spreads if these are requested."""
-        check_budget(self)
+        feasibility.check_budget(self)
         shape = n_samples, n_features, loss, in_chunks
         planned = self._drawn_for(*shape, self.epsilon, self.delta)
         if n_features == 0 or self.standardize is None:
@@ -145,7 +132,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, BasePrivateEstimator[Plan])
             self._row_norm,
             self.epsilon,
             self.delta,
-            ledger=ledger_rule(self.ledger, self.delta),
+            ledger=feasibility.ledger_rule(self.ledger, self.delta),
         )
         if not wants_private_scaling(self.standardize, self.mechanism, planned, scaling):
             return planned
@@ -171,7 +158,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, BasePrivateEstimator[Plan])
             "p": (n_features + 1) * loss.outputs,
             "loss": loss,
             "row_norm": row_bound(self._row_norm, intercept=True),
-            "ledger": ledger_rule(self.ledger, self.delta),
+            "ledger": feasibility.ledger_rule(self.ledger, self.delta),
             "epsilon": epsilon,
             "delta": delta,
             "in_chunks": in_chunks,
@@ -201,15 +188,15 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, BasePrivateEstimator[Plan])
             ridge=ridge,
         )
 
-    def _plan_fit(self, table: TableAdapter) -> PlannedFit:
+    def _plan_fit(self, table: TableAdapter) -> base.PlannedFit:
         n_classes = self._n_classes(table)
         loss = self._loss_of(n_classes)
         planned = self._planned(*table.shape, n_classes, table.is_chunked)
         if self.mechanism != AUTO:  # automatic selection has checked this already
-            check_feasibility(planned, self.mechanism, self.patience)
+            feasibility.check_feasibility(planned, self.mechanism, self.patience)
         mechanism = self._mechanism(planned, loss)
         context = sklearn_compat.callback_context(self, planned.n_draws)
-        return PlannedFit(
+        return base.PlannedFit(
             self._guarantee(planned, mechanism),
             note=f"{type(self).__name__}, {self._note(planned)}",
             parameters=self._ledger_parameters(planned),
@@ -229,17 +216,17 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, BasePrivateEstimator[Plan])
         rng = self._generator()
         problem, scale, clipped = self._problem(table, loss, planned, rng)
         if table.may_be_long:
-            warn_clipped_rows(clipped, self._row_norm)
+            base.warn_clipped_rows(clipped, self._row_norm)
         public = {**self._public(table), "scale_": scale}
 
         target = GibbsTarget.of(problem, planned)
 
         def attributes(draws: Draws) -> dict[str, Any]:
-            final_guarantee = stopped_guarantee(guarantee, len(draws.losses), planned.n_draws)
+            final_guarantee = base.stopped_guarantee(guarantee, len(draws.losses), planned.n_draws)
             private = self._private(table, target, planned, final_guarantee, draws, public, clipped)
             return {**public, **private}
 
-        reporter = DrawReporter(self, context, attributes)
+        reporter = base.DrawReporter(self, context, attributes)
         watched = sklearn_compat.has_callbacks(self)  # callbacks display progress themselves
         with tally(planned.n_draws, "drawing", shown=not watched) as done:
 
@@ -378,7 +365,7 @@ class BaseRashomon(BaseDraws):
 
     def _hold(self, fitted: dict[str, Any]) -> None:
         if fitted["rashomon_set_"].reaches_sphere:
-            warn_ball_boundary(plan_radius(fitted["plan_"]))
+            base.warn_ball_boundary(plan_radius(fitted["plan_"]))
         super()._hold(fitted)
 
 

@@ -15,13 +15,7 @@ from rashomon_explorer._utils import sklearn_compat
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer._utils.sklearn_compat import Interval, StrOptions
 from rashomon_explorer.data import TableSchema
-from rashomon_explorer.estimators.base import (
-    BasePrivateEstimator,
-    DrawReporter,
-    PlannedFit,
-    reject_sample_weight,
-    stopped_guarantee,
-)
+from rashomon_explorer.estimators import base
 from rashomon_explorer.estimators.docstrings import with_shared_docs
 from rashomon_explorer.estimators.feasibility import N_DRAWS, check_budget
 from rashomon_explorer.estimators.tables import TableAdapter, a_label, chances, predict_in_chunks
@@ -34,20 +28,13 @@ from rashomon_explorer.mechanisms.planning.trees import TreePlan, plan_trees
 from rashomon_explorer.privacy import Guarantee, Ledger
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.sets import PredictorSet
-from rashomon_explorer.trees import CountedTrees, TreeClass
+from rashomon_explorer.trees import CountedTrees, TreeClass, tree_class
 from rashomon_explorer.trees.private import DrawnTrees, gibbs_draws
 from rashomon_explorer.trees.questions import (
     ThresholdQuestions,
     array_questions,
     merged_chunks,
     schema_questions,
-)
-from rashomon_explorer.trees.tree_class import (
-    DEFAULT_MEMORY,
-    Costs,
-    check_dear,
-    cost_matrix,
-    dearest,
 )
 
 _LEAVES = 5  # default
@@ -56,7 +43,7 @@ _DRAWS = (MOST_DRAWS, 10, 5, 1)  # numbers of draws that "auto" compares
 
 @with_shared_docs
 class RashomonTreeClassifier(
-    ClassTargets[TreePlan], sklearn_compat.CallbackSupportMixin, BasePrivateEstimator[TreePlan]
+    ClassTargets[TreePlan], sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[TreePlan]
 ):
     """Sparse decision trees drawn from their Rashomon set with pure differential privacy.
 
@@ -134,7 +121,7 @@ default=None
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BasePrivateEstimator._parameter_constraints,
+        **base.BasePrivateEstimator._parameter_constraints,
         "psi": [Interval(Real, 0, None, closed="left")],
         "n_draws": [N_DRAWS, StrOptions({AUTO})],
         "max_leaves": [Interval(Integral, 1, None, closed="left"), None],
@@ -146,7 +133,7 @@ default=None
         "classes": ["array-like", None],
     }
 
-    @reject_sample_weight
+    @base.reject_sample_weight
     def __init__(
         self,
         *,
@@ -158,7 +145,7 @@ default=None
         max_depth: int | None = None,
         leaf_penalty: float = 0.005,
         hit_rate: float = 0.9,
-        costs: Costs | None = None,
+        costs: tree_class.Costs | None = None,
         thresholds: float | Sequence[float] | Mapping[Any, Any] | None = None,
         classes: ArrayLike | None = None,
         schema: TableSchema | str | os.PathLike[str] | None = None,
@@ -269,7 +256,7 @@ default=None
     ) -> TreePlan:
         check_budget(self)
         trees.check_memory(n)
-        check_dear(trees, n, dearest(self.costs))
+        tree_class.check_dear(trees, n, tree_class.dearest(self.costs))
         counts = _DRAWS if isinstance(self.n_draws, str) else (self.n_draws,)
         for n_draws in counts:
             planned = plan_trees(
@@ -283,7 +270,7 @@ default=None
                 delta=self.delta,
                 n_draws=n_draws,
                 hit_rate=self.hit_rate,
-                walk_rounding=trees.rounding(n * dearest(self.costs)),
+                walk_rounding=trees.rounding(n * tree_class.dearest(self.costs)),
                 ledger=self.ledger is not None,
                 max_depth=self.max_depth,
                 questions=() if questions is None else questions.declared,
@@ -301,7 +288,7 @@ default=None
         return array_questions(names, self.thresholds)
 
     def _cost_matrix(self, classes: NDArray[Any]) -> IntArray | None:
-        return cost_matrix(self.costs, np.asarray(classes).tolist())
+        return tree_class.cost_matrix(self.costs, np.asarray(classes).tolist())
 
     def _class_of(self, n_questions: int, n_classes: int, n: int) -> TreeClass:
         if self.max_leaves is None:
@@ -340,7 +327,7 @@ default=None
     def _guarantee(self, planned: TreePlan) -> Guarantee:
         return replace(planned.guarantee, requested=(planned.epsilon, planned.delta))
 
-    def _plan_fit(self, table: TableAdapter) -> PlannedFit:
+    def _plan_fit(self, table: TableAdapter) -> base.PlannedFit:
         questions, classes = self._questions(table.feature_names), self._labels(table)
         trees = self._class_of(len(questions), len(classes), table.shape[0])
         costs = self._cost_matrix(classes)
@@ -353,7 +340,7 @@ default=None
         def draw(guarantee: Guarantee) -> dict[str, Any]:
             return self._drawn(table, questions, trees, planned, guarantee, context)
 
-        return PlannedFit(
+        return base.PlannedFit(
             self._guarantee(planned),
             note=f"{type(self).__name__}, {planned.n_draws} draws, ψ={planned.psi:g}",
             parameters={
@@ -392,11 +379,11 @@ default=None
             costs=self._cost_matrix(classes),
             questions=questions,
             classes=range(len(classes)),
-            most_memory=DEFAULT_MEMORY,  # available memory was checked before the charge
+            most_memory=tree_class.DEFAULT_MEMORY,  # available memory was checked before the charge
         )
 
         def attributes(draws: DrawnTrees) -> dict[str, Any]:
-            final_guarantee = stopped_guarantee(guarantee, len(draws.losses), planned.n_draws)
+            final_guarantee = base.stopped_guarantee(guarantee, len(draws.losses), planned.n_draws)
             settings = {"planned": planned, "guarantee": final_guarantee, "schema": table.schema}
             models = _as_set(counted, draws, classes, **settings)
             return {
@@ -406,7 +393,7 @@ default=None
                 "plan_": planned,
             }
 
-        reporter = DrawReporter(self, context, attributes)
+        reporter = base.DrawReporter(self, context, attributes)
         draws = gibbs_draws(counted, planned, self._generator())
         reporter(draws)
         if reporter.reported == 0:

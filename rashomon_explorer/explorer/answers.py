@@ -9,15 +9,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rashomon_explorer import trees
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.data.encoder import UnitEncoder
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.explorer.family import (
-    names_in_words,
-    of_trees,
-    tree_estimator,
-    tree_questions,
-)
+from rashomon_explorer.explorer import family
 from rashomon_explorer.explorer.model_inputs import ModelInputs, group_labels, grouping_rule
 from rashomon_explorer.explorer.selection import CurrentSelection, taken
 from rashomon_explorer.explorer.state import ExplorerState
@@ -29,17 +25,6 @@ from rashomon_explorer.plots.text import counted, empty_set_message
 from rashomon_explorer.rows.steps import TransformStep
 from rashomon_explorer.sets import PredictorSet, RashomonSet
 from rashomon_explorer.sets.models.trees import Node, count_leaves
-from rashomon_explorer.trees import (
-    CountedTrees,
-    ParityFront,
-    TreeClass,
-    best_avoiding,
-    best_tree_predicting,
-    best_using,
-    feature_table,
-    least_losses,
-    parity_front,
-)
 
 _NO_LINEAR = "Exact results need linear models with a convex loss."
 _NO_TARGETS = "Exact results need the rows and their targets."
@@ -225,20 +210,20 @@ class TreeAnswers:
     @property
     def why_not(self) -> str:
         """Why the trees cannot be counted; empty if they can."""
-        if not of_trees(self.state):
+        if not family.of_trees(self.state):
             return _NO_TREES
         return _NO_TABLE if self.state.data is None else ""
 
     @property
-    def counted(self) -> CountedTrees:
+    def counted(self) -> trees.CountedTrees:
         """All trees of the current class, counted."""
         return self._find("counted", self._count)
 
     @property
     def questions(self) -> tuple[str, ...]:
         """Names of the possible splits; public."""
-        questions, schema = tree_questions(self.state.data), self.state.data.schema
-        return replace(questions, names=names_in_words(questions.names, schema)).in_words
+        questions, schema = family.tree_questions(self.state.data), self.state.data.schema
+        return replace(questions, names=family.names_in_words(questions.names, schema)).in_words
 
     def sizes(self) -> pd.DataFrame:
         """Count the trees by leaves, for thresholds from 0 to 1.5 times the slider's ψ."""
@@ -252,7 +237,7 @@ class TreeAnswers:
         """Least ψ at which each person's label flips, and the other label."""
 
         def find() -> pd.DataFrame:
-            losses = least_losses(self.counted) - self.counted.least
+            losses = trees.least_losses(self.counted) - self.counted.least
             if (stream := streamed_table(self.state.data)) is not None:
                 losses = losses[stream.sampled.places]
             second = np.argsort(losses, axis=1, kind="stable")[:, 1]
@@ -268,7 +253,7 @@ class TreeAnswers:
         psi = float(self.state.psi)
 
         def find() -> pd.DataFrame:
-            table = feature_table(self.counted, psi)
+            table = trees.feature_table(self.counted, psi)
             return table.set_axis(pd.Index(self.questions, name=table.index.name))
 
         return self._find(("features", psi), find)
@@ -292,7 +277,7 @@ class TreeAnswers:
         gaps = rates.max(axis=0) - rates.min(axis=0)
         return pd.DataFrame({"beyond": models.losses - models.least, "gap": gaps})
 
-    def class_of_draws(self, models: Any) -> CountedTrees:
+    def class_of_draws(self, models: Any) -> trees.CountedTrees:
         """Return all trees of the draws' class; raise DataError if the settings differ."""
         if self.why_not or not self._are_of_this_class(models):
             raise DataError(_OTHER_CLASS)
@@ -303,8 +288,10 @@ class TreeAnswers:
         planned, counted = getattr(models, "plan", None), self.counted
         if not isinstance(planned, TreePlan) or planned.costs:
             return False
-        questions = tree_questions(self.state.data).declared
-        drawn = TreeClass(len(questions), planned.most_leaves, planned.max_depth, planned.n_labels)
+        questions = family.tree_questions(self.state.data).declared
+        drawn = trees.TreeClass(
+            len(questions), planned.most_leaves, planned.max_depth, planned.n_labels
+        )
         return (
             planned.questions == questions
             and drawn.sizes == counted.trees.sizes
@@ -312,12 +299,12 @@ class TreeAnswers:
             and abs(models.least - counted.least) <= _SAME
         )
 
-    def _front(self, column: str, label: int | None) -> ParityFront:
+    def _front(self, column: str, label: int | None) -> trees.ParityFront:
         psi, of = float(self.state.psi), self._label(label)
         groups = self._groups(column)
         return self._find(
             ("parity", column, of, psi),
-            lambda: parity_front(
+            lambda: trees.parity_front(
                 self.counted, groups, psi, label=of, most=_MOST_KEPT, random_state=0
             ),
         )
@@ -353,22 +340,26 @@ class TreeAnswers:
         code = int(self.flips()["code"].iloc[person])
         stream = streamed_table(self.state.data)
         place = person if stream is None else int(stream.sampled.places[person])
-        return self._as_predictor_set(best_tree_predicting(self.counted, place, code))
+        return self._as_predictor_set(trees.best_tree_predicting(self.counted, place, code))
 
     def asking(self, question: str) -> PredictorSet:
         """Return the best tree, and the best tree that asks a question."""
-        return self._as_predictor_set(best_using(self.counted, self.questions.index(question)))
+        return self._as_predictor_set(
+            trees.best_using(self.counted, self.questions.index(question))
+        )
 
     def without(self, question: str) -> PredictorSet:
         """Return the best tree, and the best tree that does not ask a question."""
-        return self._as_predictor_set(best_avoiding(self.counted, self.questions.index(question)))
+        return self._as_predictor_set(
+            trees.best_avoiding(self.counted, self.questions.index(question))
+        )
 
-    def _count(self) -> CountedTrees:
+    def _count(self) -> trees.CountedTrees:
         data, stream = self.state.data, streamed_table(self.state.data)
         if stream is not None:
             stream.encoded()  # raises an error that names the first invalid row
         rows = (data.frame, data.y) if stream is None else (stream.labelled,)
-        return tree_estimator(self.state, None).counted(*rows)
+        return family.tree_estimator(self.state, None).counted(*rows)
 
     def _as_predictor_set(self, tree: Node) -> PredictorSet:
         counted = self.counted

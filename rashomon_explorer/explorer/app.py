@@ -14,15 +14,10 @@ import traitlets
 
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.explorer import inputs
 from rashomon_explorer.explorer.drawing import SetDraw
 from rashomon_explorer.explorer.export.purchases import AggregateRelease
 from rashomon_explorer.explorer.family import families_on_screen, trees_in
-from rashomon_explorer.explorer.inputs import (
-    as_data,
-    coerce_input,
-    is_external_model,
-    table_from_environment,
-)
 from rashomon_explorer.explorer.messages import LEDGER_READ, log_failures_to, report
 from rashomon_explorer.explorer.paid import PenaltyTuning, SingleModel
 from rashomon_explorer.explorer.panels.basket import BasketPanel
@@ -218,12 +213,12 @@ class Explorer(SessionView):
         failed: Exception | None = None
         if shown is None and data is None:
             try:
-                data = table_from_environment()
+                data = inputs.table_from_environment()
             except (DataError, ImportError) as error:  # shown as an alert; the page still opens
                 failed = error
-        shown, data = as_data(shown, declared), as_data(data, declared, shown)
+        shown, data = inputs.as_data(shown, declared), inputs.as_data(data, declared, shown)
         first = data if shown is None else shown
-        bring = None if first is None else coerce_input(first, data)
+        bring = None if first is None else inputs.coerce_input(first, data)
         self.state = ExplorerState()
         self.session = Session(self.state, Path(home) if home is not None else default_home())
         if home is None and HOME_VARIABLE in os.environ:
@@ -234,7 +229,7 @@ class Explorer(SessionView):
         self.tuner = PenaltyTuning(self.session)
         self._make_panels()
         # Only a fitted model needs the figure "exact": it has exact ranges but no draws.
-        is_external = is_external_model(first)
+        is_external = inputs.is_external_model(first)
         specs = [spec for name, spec in FIGURES.items() if name != "exact" or is_external]
         self.cards = FigureRegistry(self.session, specs)
         self.renderers = self.cards.renderers
@@ -248,7 +243,7 @@ class Explorer(SessionView):
                 report(self.state, "Opening the table", failed)
             else:
                 self.data_panel.name.value = FIRST_DATA
-            if self.state.rashomon_set is not None or is_external_model(first):
+            if self.state.rashomon_set is not None or inputs.is_external_model(first):
                 self.state.page = "set"
             for renderer in self.renderers:
                 renderer.mark()

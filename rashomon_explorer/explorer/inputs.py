@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
+from rashomon_explorer import sets
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.estimators import (
     RashomonClassifier,
@@ -22,13 +23,6 @@ from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.table.files import chunked_dataset
 from rashomon_explorer.rows import ChunkedRows, chunk_rows
 from rashomon_explorer.rows.dask import is_dask
-from rashomon_explorer.sets import (
-    PredictorSet,
-    RashomonSet,
-    ReleasedSet,
-    ReleasedTrees,
-    from_estimators,
-)
 
 _OURS = (RashomonClassifier, RashomonRegressor, RashomonTreeClassifier)
 _LINEAR = (LogisticRegression, Ridge, LinearRegression)
@@ -47,7 +41,7 @@ def coerce_input(shown: Any, data: Any = None) -> Show:
     for kinds, show in _WAYS:
         if isinstance(last, kinds):
             return show(shown, data)
-    if isinstance(last, ReleasedSet | ReleasedTrees):
+    if isinstance(last, sets.ReleasedSet | sets.ReleasedTrees):
         raise TypeError(
             "Explorer needs a set with its private numbers, got a release: use "
             "rashomon_explorer.plots or report.release_report"
@@ -108,7 +102,7 @@ def _linear(shown: Any, data: Any) -> Show:
 
 def _several(shown: Any, data: Any) -> Show:
     X, y = _pair(data)
-    models = from_estimators(shown, X, y)
+    models = sets.from_estimators(shown, X, y)
     return lambda session: session.show_set(models, None, rows=X)
 
 
@@ -127,7 +121,7 @@ def _pair(data: Any) -> tuple[Any, Any]:
 _WAYS: tuple[tuple[Any, Callable[[Any, Any], Show]], ...] = (
     (Bunch, _bunch),
     (_OURS, _fitted),
-    ((RashomonSet, PredictorSet), _set),
+    ((sets.RashomonSet, sets.PredictorSet), _set),
     (_LINEAR, _linear),
     ((list, tuple), _several),
 )

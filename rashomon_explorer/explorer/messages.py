@@ -7,15 +7,8 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
+from rashomon_explorer import exceptions
 from rashomon_explorer._utils.files import private_opener
-from rashomon_explorer.exceptions import (
-    CuratorOnlyError,
-    DataError,
-    FitError,
-    LedgerError,
-    SamplerError,
-    without_messages,
-)
 from rashomon_explorer.explorer.account import Account
 from rashomon_explorer.explorer.state import Alert, ExplorerState
 from rashomon_explorer.plots.text import cost_text, number, what_is_left
@@ -90,13 +83,18 @@ def same_rows(others: tuple[str, ...], ledger: str) -> str:
 
 
 LOGGER = logging.getLogger("rashomon_explorer")
-LOGGER.addFilter(without_messages)
+LOGGER.addFilter(exceptions.without_messages)
 LEDGER_READ = "Reading the ledger"
 PAID_READ = "Reading the released aggregates"
 STILL_THERE = "Its files are unchanged and are read again when the set is next opened."
 ON_SCREEN_ONLY = "It is on screen but not saved: save the bundle before you leave."
-_EXPLAINED = (CuratorOnlyError, DataError, LedgerError, SamplerError)
-_WITHOUT_ROWS = (CuratorOnlyError, FitError, LedgerError)
+_EXPLAINED = (
+    exceptions.CuratorOnlyError,
+    exceptions.DataError,
+    exceptions.LedgerError,
+    exceptions.SamplerError,
+)
+_WITHOUT_ROWS = (exceptions.CuratorOnlyError, exceptions.FitError, exceptions.LedgerError)
 _WITHHELD = "The reason may quote private rows: switch to Curator to read it."
 
 
@@ -106,7 +104,9 @@ def log_failures_to(path: Path) -> None:
     if str(path.resolve()) not in known:
         handler = _PrivateFile(path.resolve(), delay=True, encoding="utf-8")
         handler.setLevel(logging.ERROR)
-        handler.addFilter(without_messages)  # a logger's filter does not apply to its children
+        handler.addFilter(
+            exceptions.without_messages
+        )  # a logger's filter does not apply to its children
         handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
         LOGGER.addHandler(handler)
 
@@ -148,6 +148,6 @@ def _public(error: BaseException) -> str:
 
 def _reason(error: BaseException) -> str:
     """Message of an exception; for a withheld one its detail, marked as not private."""
-    if isinstance(error, FitError) and error.detail:
+    if isinstance(error, exceptions.FitError) and error.detail:
         return f"{error.detail} (Not private. The privacy cost stays spent.)"
     return str(error) or type(error).__name__

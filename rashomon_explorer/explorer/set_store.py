@@ -14,25 +14,13 @@ from typing import Any, TypeVar
 
 from sklearn.utils import Bunch
 
-from rashomon_explorer._utils.files import (
-    make_folder,
-    quarantine_file,
-    replace_file,
-    tighten,
-    write_new_file,
-)
+from rashomon_explorer._utils import files
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.explorer import messages
 from rashomon_explorer.explorer.background import batch_updates
 from rashomon_explorer.explorer.dataset import DatasetController, linear_estimator, public_constants
 from rashomon_explorer.explorer.family import spent_delta
-from rashomon_explorer.explorer.messages import (
-    LOGGER,
-    ON_SCREEN_ONLY,
-    PAID_READ,
-    STILL_THERE,
-    report,
-)
 from rashomon_explorer.explorer.state import ExplorerState, Favourites
 from rashomon_explorer.explorer.streamed_table import table_shape, tree_rows
 from rashomon_explorer.mechanisms.planning.plan import PublicLaw
@@ -50,7 +38,7 @@ _NOT_OURS = (ValueError, KeyError, TypeError, AttributeError, IndexError, Recurs
 
 def log_unread(error: OSError) -> None:
     """Log that a file cannot be read at the moment."""
-    LOGGER.error("a file of saved results cannot be read", exc_info=error)
+    messages.LOGGER.error("a file of saved results cannot be read", exc_info=error)
 
 
 def file_names(folder: Path) -> list[str]:
@@ -75,11 +63,11 @@ class NumberedFiles:
 
     def add(self, text: str) -> None:
         """Write a file with the next number."""
-        make_folder(self.folder)
+        files.make_folder(self.folder)
         content = text.encode()
         # The number of a quarantined file is not reused.
         first = 1 + max((number for number, _ in self._numbered()), default=0)
-        write_new_file(self.folder, self._name, first, lambda file: file.write(content))
+        files.write_new_file(self.folder, self._name, first, lambda file: file.write(content))
 
     def _name(self, number: int) -> str:
         return f"{self._before}{number:04d}{self._after}"
@@ -110,7 +98,7 @@ def read_file(
         return parse(content.decode())
     except _NOT_OURS as error:
         level = logging.ERROR if quarantine else logging.INFO
-        LOGGER.log(level, "%s could not be read", path, exc_info=error)
+        messages.LOGGER.log(level, "%s could not be read", path, exc_info=error)
         if quarantine and isinstance(error, _NO_TEXT):
             _quarantine(path)
         return None
@@ -118,9 +106,11 @@ def read_file(
 
 def _quarantine(path: Path) -> None:
     try:
-        LOGGER.error("%s is damaged; it is now called %s", path, quarantine_file(path))
+        messages.LOGGER.error(
+            "%s is damaged; it is now called %s", path, files.quarantine_file(path)
+        )
     except OSError as error:  # another page renamed it first, or the folder is read-only
-        LOGGER.error("%s is damaged and could not be renamed", path, exc_info=error)
+        messages.LOGGER.error("%s is damaged and could not be renamed", path, exc_info=error)
 
 
 _SETS, _MODELS, _GONE = ".sets", ".npz", ".deleted"
@@ -155,7 +145,7 @@ class SetStore:
 
     def all(self, failed: Failed = log_unread) -> tuple[StoredSet, ...]:
         """List all sets that have a file of models, oldest first."""
-        tighten(self.folder)
+        files.tighten(self.folder)
         try:
             numbers = self.numbers()
         except OSError as error:
@@ -170,18 +160,20 @@ class SetStore:
 
     def keep(self, models: CuratorSet, settings: dict[str, Any]) -> StoredSet:
         """Save a set: its models for the curator only, and a note with public numbers."""
-        make_folder(self.folder)
+        files.make_folder(self.folder)
         # The number of a deleted set is not reused: another page may still refer to it.
         first = 1 + max((number for number, _ in self._files()), default=0)
-        number = write_new_file(
+        number = files.write_new_file(
             self.folder, lambda n: self._models(n).name, first, partial(write, models)
         )
         entry = _of_models(number, datetime.now().replace(microsecond=0), models, settings)
         content = _written(entry).encode()
         try:
-            replace_file(self._note(number), lambda file: file.write(content))
+            files.replace_file(self._note(number), lambda file: file.write(content))
         except OSError as error:
-            LOGGER.error("the note of %s was not written", self._models(number), exc_info=error)
+            messages.LOGGER.error(
+                "the note of %s was not written", self._models(number), exc_info=error
+            )
         return entry
 
     def open(self, number: int) -> Any:
@@ -234,7 +226,7 @@ class SetStore:
             failed(error)
             return None
         except DataError as error:
-            LOGGER.error("%s could not be read", path, exc_info=error)
+            messages.LOGGER.error("%s could not be read", path, exc_info=error)
             return None
 
     def _files(self) -> list[tuple[int, str]]:
@@ -291,11 +283,11 @@ class SavedSets(DatasetController):
             if state.kept and not state.unconfirmed:
                 self.open_saved(state.kept[-1].number)
         except DataError as error:
-            LOGGER.info("the last set was not shown again", exc_info=error)
+            messages.LOGGER.info("the last set was not shown again", exc_info=error)
         except OSError as error:
             failed.append(error)
         if failed:
-            report(state, PAID_READ, failed[0], STILL_THERE)
+            messages.report(state, messages.PAID_READ, failed[0], messages.STILL_THERE)
 
     @batch_updates
     def confirm(self, schema: TableSchema) -> None:
@@ -380,9 +372,9 @@ class SavedSets(DatasetController):
             try:
                 self.open_saved(state.kept[-1].number)
             except DataError as error:
-                LOGGER.info("the newest set was not shown", exc_info=error)
+                messages.LOGGER.info("the newest set was not shown", exc_info=error)
             except OSError as error:
-                report(state, PAID_READ, error, STILL_THERE)
+                messages.report(state, messages.PAID_READ, error, messages.STILL_THERE)
 
     def _reload(self) -> list[OSError]:
         """Read the folder again, because another page may have deleted the set on screen."""
@@ -414,13 +406,13 @@ class SavedSets(DatasetController):
         try:
             entry = self.set_store.keep(state.rashomon_set, state.drawn_settings)
         except Exception as error:  # the cost is spent: the draws stay on screen after any error
-            report(state, "Saving the draws", error, ON_SCREEN_ONLY)
+            messages.report(state, "Saving the draws", error, messages.ON_SCREEN_ONLY)
             return
         try:
             if state.favourites != Favourites():  # set while the draw was running
                 self.set_store.keep_favourites(entry.number, state.favourites)
         except OSError as error:
-            report(state, "Saving stars and notes", error)
+            messages.report(state, "Saving stars and notes", error)
         there, _ = self._listed((*state.kept, entry))
         with state.hold_trait_notifications():
             state.kept = there

@@ -18,14 +18,9 @@ from rashomon_explorer.mechanisms.ellipsoid.sampler import (
     refined,
     released_centre,
 )
+from rashomon_explorer.mechanisms.langevin import sampled_plan
 from rashomon_explorer.mechanisms.langevin.accounting import plan_weighted_path
 from rashomon_explorer.mechanisms.langevin.plan import LastState, plan_last_state
-from rashomon_explorer.mechanisms.langevin.sampled_plan import (
-    LocalisedDescent,
-    SampledDescent,
-    plan_localised_descent,
-    plan_sampled_descent,
-)
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import ROUNDING, radial_noise
 from rashomon_explorer.mechanisms.planning.centres import (
@@ -287,7 +282,7 @@ class NoisySGD(OneModelMechanism):
     def plan_for(cls, request: Request) -> OneModelPlan:
         """Descent with the smaller bound, on all rows or on sampled ones."""
         unsampled = unsampled_because(request)
-        planned = plan_sampled_descent(
+        planned = sampled_plan.plan_sampled_descent(
             request.constants,
             request.radius,
             zero_model_loss(get_loss(request.loss)),
@@ -312,7 +307,10 @@ class NoisySGD(OneModelMechanism):
 
 
 def average_of_steps(
-    problem: Problem, planned: SampledDescent, start: FloatArray, rng: np.random.Generator
+    problem: Problem,
+    planned: sampled_plan.SampledDescent,
+    start: FloatArray,
+    rng: np.random.Generator,
 ) -> FloatArray:
     """Mean (p,) of the states of noisy subgradient descent, without the last state."""
     theta, mean = start, np.zeros(problem.p)
@@ -340,7 +338,10 @@ def _orders(request: Request) -> tuple[tuple[float, float], ...]:
 
 
 def noisy_slope(
-    problem: Problem, planned: SampledDescent, theta: FloatArray, rng: np.random.Generator
+    problem: Problem,
+    planned: sampled_plan.SampledDescent,
+    theta: FloatArray,
+    rng: np.random.Generator,
 ) -> FloatArray:
     """(Σ over rows, each sampled with probability q, of ∇ℓ_i + L₀σξ)/(qn), shape (p,)."""
     noisy = planned.slope * planned.noise * rng.standard_normal(problem.p)
@@ -450,7 +451,7 @@ class LocalisedGaussian(OneModelMechanism):
         mu, zeros = affordable_mu(request), zero_model_loss(get_loss(request.loss))
         ridge, planned, excess = under_best_ridge(
             request,
-            lambda one: plan_localised_descent(one.constants, one.radius, mu, zeros),
+            lambda one: sampled_plan.plan_localised_descent(one.constants, one.radius, mu, zeros),
             required=True,
         )
         steps, guarantee = planned.then.n_steps, gdp(planned.mu)
@@ -465,7 +466,7 @@ class LocalisedGaussian(OneModelMechanism):
 
     def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
         """See :class:`OneModelMechanism`."""
-        planned: LocalisedDescent = self.settings
+        planned: sampled_plan.LocalisedDescent = self.settings
         start = noisy_minimiser(problem, planned.solver, planned.scale, rng, gaussian=True)
         if not isinstance(planned.then, Centre):
             return average_of_steps(problem, planned.then, start, rng)

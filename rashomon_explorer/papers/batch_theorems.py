@@ -10,19 +10,7 @@ from scipy.special import ndtr
 
 from rashomon_explorer._utils.validation import check_count, check_positive
 from rashomon_explorer.mechanisms.langevin.accounting import earlier_epochs
-from rashomon_explorer.papers.theorems import (
-    IN_ORDER,
-    LAST_ONLY,
-    NO_JUMPS,
-    PROJECTED,
-    WHOLE_PATH,
-    check_batch,
-    check_contraction,
-    check_convex_step,
-    contracting,
-    shift,
-    state,
-)
+from rashomon_explorer.papers import theorems
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.notions import zcdp
 from rashomon_explorer.privacy.tradeoff import Gaussian, Subsampled, TradeOff, compose_tradeoffs
@@ -46,8 +34,8 @@ def cyclic_composition(
     check_count(batch_size=batch_size, epochs=epochs)
     if batches_per_epoch is not None:
         check_count(batches_per_epoch=batches_per_epoch)
-    moved = shift(sensitivity=sensitivity, batch_size=batch_size, sigma=sigma)
-    return state(moved * math.sqrt(epochs), "Theorem 4.4", WHOLE_PATH)
+    moved = theorems.shift(sensitivity=sensitivity, batch_size=batch_size, sigma=sigma)
+    return theorems.state(moved * math.sqrt(epochs), "Theorem 4.4", theorems.WHOLE_PATH)
 
 
 def cyclic_strongly_convex(
@@ -65,10 +53,17 @@ def cyclic_strongly_convex(
     of Bok, Su and Altschuler 2024), for a record in the worst position, in the last batch.
     """
     check_count(batch_size=batch_size, batches_per_epoch=batches_per_epoch, epochs=epochs)
-    check_contraction(contraction)
-    moved = shift(sensitivity=sensitivity, batch_size=batch_size, sigma=sigma)
+    theorems.check_contraction(contraction)
+    moved = theorems.shift(sensitivity=sensitivity, batch_size=batch_size, sigma=sigma)
     mu = moved * math.sqrt(1 + earlier_epochs(contraction, batches_per_epoch, epochs))
-    return state(mu, "Theorem 4.5", contracting(contraction), IN_ORDER, NO_JUMPS, LAST_ONLY)
+    return theorems.state(
+        mu,
+        "Theorem 4.5",
+        theorems.contracting(contraction),
+        theorems.IN_ORDER,
+        theorems.NO_JUMPS,
+        theorems.LAST_ONLY,
+    )
 
 
 def cyclic_strongly_convex_renyi(
@@ -93,7 +88,7 @@ def cyclic_strongly_convex_renyi(
         epochs=epochs,
         contraction=contraction,
     )
-    moved = shift(sensitivity=sensitivity, batch_size=batch_size, sigma=sigma)
+    moved = theorems.shift(sensitivity=sensitivity, batch_size=batch_size, sigma=sigma)
     earlier = _earlier_epochs_renyi(contraction, batches_per_epoch, epochs)
     return replace(
         zcdp(rho=moved**2 * (1 + earlier) / 2),
@@ -135,10 +130,10 @@ def cyclic_convex(
     """
     check_count(batch_size=batch_size, batches_per_epoch=batches_per_epoch, epochs=epochs)
     check_positive(diameter=diameter)
-    check_convex_step(step_size=step_size, smoothness=smoothness)
-    moved = shift(sensitivity=sensitivity, batch_size=batch_size, sigma=sigma)
+    theorems.check_convex_step(step_size=step_size, smoothness=smoothness)
+    moved = theorems.shift(sensitivity=sensitivity, batch_size=batch_size, sigma=sigma)
     if moved == 0:
-        return state(0.0, "Theorem 4.6", LAST_ONLY)
+        return theorems.state(0.0, "Theorem 4.6", theorems.LAST_ONLY)
     needed = diameter * batch_size / (step_size * sensitivity)
     if epochs < needed:
         raise ValueError(
@@ -148,7 +143,14 @@ def cyclic_convex(
     far = diameter / (step_size * sigma)
     earlier = (3 * moved * far + moved**2 * math.ceil(needed)) / batches_per_epoch
     mu = math.sqrt(moved**2 + earlier)
-    return state(mu, "Theorem 4.6", PROJECTED, IN_ORDER, NO_JUMPS, LAST_ONLY)
+    return theorems.state(
+        mu,
+        "Theorem 4.6",
+        theorems.PROJECTED,
+        theorems.IN_ORDER,
+        theorems.NO_JUMPS,
+        theorems.LAST_ONLY,
+    )
 
 
 _DRAWN = "batches are drawn without replacement, anew in each step, and never shown"
@@ -163,10 +165,10 @@ def sgd_composition(
     since C_q(f) ≥ f; ``epsilon``, ``delta`` and ``tradeoff`` use the whole curve, for t > 1 with
     the extra ``accounting``.
     """
-    check_batch(batch_size, n)
+    theorems.check_batch(batch_size, n)
     check_count(n_steps=n_steps)
-    moved = shift(sensitivity=sensitivity, batch_size=batch_size, sigma=sigma)
-    return _state([(moved, n_steps)], 0.0, batch_size / n, "Theorem 4.8", WHOLE_PATH)
+    moved = theorems.shift(sensitivity=sensitivity, batch_size=batch_size, sigma=sigma)
+    return _state([(moved, n_steps)], 0.0, batch_size / n, "Theorem 4.8", theorems.WHOLE_PATH)
 
 
 def sgd_strongly_convex(
@@ -188,10 +190,10 @@ def sgd_strongly_convex(
     (Theorem 4.9 of Bok, Su and Altschuler 2024). The result is valid for every τ; the search for a
     good τ approximates sampled steps by their central limit.
     """
-    check_batch(batch_size, n)
+    theorems.check_batch(batch_size, n)
     _check_steps(n_steps)
-    check_contraction(contraction)
-    moved = shift(sensitivity=sensitivity, batch_size=batch_size, sigma=sigma)
+    theorems.check_contraction(contraction)
+    moved = theorems.shift(sensitivity=sensitivity, batch_size=batch_size, sigma=sigma)
     rate, wide, c = batch_size / n, 2 * math.sqrt(2) * moved, contraction
 
     def start(last: int) -> float:
@@ -203,7 +205,15 @@ def sgd_strongly_convex(
     last = _last_steps(approximate, n_steps, tau)
     sampled = [(wide, 1), (2 * moved, last)]
     theorem = f"Theorem 4.9 (τ = t - {last})"
-    return _state(sampled, start(last), rate, theorem, contracting(c), NO_JUMPS, LAST_ONLY)
+    return _state(
+        sampled,
+        start(last),
+        rate,
+        theorem,
+        theorems.contracting(c),
+        theorems.NO_JUMPS,
+        theorems.LAST_ONLY,
+    )
 
 
 def sgd_convex(
@@ -223,11 +233,11 @@ def sgd_convex(
     On a domain of diameter D, for any τ < t, G(√2 D/(ησ√(t − τ))) ⊗ C_{b/n}(G(2√2 L/(bσ)))^⊗(t−τ)
     (Theorem 4.10 of Bok, Su and Altschuler 2024); τ as in :func:`sgd_strongly_convex`.
     """
-    check_batch(batch_size, n)
+    theorems.check_batch(batch_size, n)
     check_count(n_steps=n_steps)
     check_positive(diameter=diameter)
-    check_convex_step(step_size=step_size, smoothness=smoothness)
-    moved = shift(sensitivity=sensitivity, batch_size=batch_size, sigma=sigma)
+    theorems.check_convex_step(step_size=step_size, smoothness=smoothness)
+    moved = theorems.shift(sensitivity=sensitivity, batch_size=batch_size, sigma=sigma)
     rate, wide = batch_size / n, 2 * math.sqrt(2) * moved
 
     def start(last: int) -> float:
@@ -238,7 +248,15 @@ def sgd_convex(
 
     last = _last_steps(approximate, n_steps, tau, least_tau=0)
     theorem = f"Theorem 4.10 (τ = t - {last})"
-    return _state([(wide, last)], start(last), rate, theorem, PROJECTED, NO_JUMPS, LAST_ONLY)
+    return _state(
+        [(wide, last)],
+        start(last),
+        rate,
+        theorem,
+        theorems.PROJECTED,
+        theorems.NO_JUMPS,
+        theorems.LAST_ONLY,
+    )
 
 
 def _state(
@@ -248,7 +266,7 @@ def _state(
     plain = math.sqrt(start**2 + math.fsum(count * mu**2 for mu, count in sampled))
     parts: list[tuple[TradeOff, int]] = [(Gaussian(start), 1)]
     parts += [(Subsampled(Gaussian(mu), rate), count) for mu, count in sampled if mu > 0]
-    guarantee = state(plain, theorem, _DRAWN, *assumptions)
+    guarantee = theorems.state(plain, theorem, _DRAWN, *assumptions)
     if rate == 1 or plain == 0:
         return guarantee
     return replace(guarantee, notion="tradeoff", curve=compose_tradeoffs(parts))

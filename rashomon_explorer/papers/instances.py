@@ -7,13 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer._utils.validation import (
-    check_count,
-    check_inner_share,
-    check_nonnegative,
-    check_positive,
-)
 
 _NODES = 41  # of Gauss and Hermite, for the mean over the noise
 _HALVINGS = 60
@@ -36,9 +31,9 @@ def hard_tables(n: int, width: float) -> tuple[list[Record], list[Record]]:
 
 def huber_barrier(n: int, width: float, epsilon: float, delta: float) -> float:
     """Mean excess, summed over records, of objective perturbation on the worse of two tables."""
-    check_count(n=n)
-    check_positive(width=width, epsilon=epsilon)
-    check_inner_share(delta=delta)
+    validation.check_count(n=n)
+    validation.check_positive(width=width, epsilon=epsilon)
+    validation.check_inner_share(delta=delta)
     nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
     noise = nodes * math.sqrt(8 * math.log(1 / delta)) / epsilon
     tables = hard_tables(n, width)
@@ -89,7 +84,7 @@ class PackingLoss:
     width: float
 
     def __post_init__(self) -> None:
-        check_positive(width=self.width)
+        validation.check_positive(width=self.width)
         apart = self._distances(self.centres)
         np.fill_diagonal(apart, np.inf)
         if apart.min() < 2 * self.width * (1 - 1e-9):
@@ -108,8 +103,8 @@ class PackingLoss:
 
 def many_wells(p: int, radius: float, width: float) -> float:
     """Lower bound (R/2α)^p on the number of disjoint wells in a ball."""
-    check_count(p=p)
-    check_positive(radius=radius, width=width)
+    validation.check_count(p=p)
+    validation.check_positive(radius=radius, width=width)
     return max(1.0, (radius / (2 * width)) ** p)
 
 
@@ -120,14 +115,14 @@ def most_found(k: float, votes: float, epsilon: float) -> float:
 
 def least_excess(k: float, n: int, epsilon: float) -> float:
     """Lower bound on the excess of any ε-DP mechanism on the worst of k tables."""
-    check_count(n=n)
+    validation.check_count(n=n)
     votes = np.unique(np.geomspace(1, n, 400).round())
     return max(float(m / n * (1 - most_found(k, m, epsilon))) for m in votes)
 
 
 def well_excess(p: int, beta: float, *, radius: float = 1.0, width: float = 0.05) -> float:
     """Mean excess of the exponential mechanism if all records vote for the middle well."""
-    check_count(p=p)
+    validation.check_count(p=p)
     edges = [np.linspace(0, width, 4001)[1:], np.linspace(width, radius, 4001)[1:]]
     r = np.concatenate(edges)
     loss = np.minimum(r / width, 1.0)
@@ -143,8 +138,8 @@ def nonconvex_excess(p: int, n: int, epsilon: float, *, slope: float, diameter: 
     its volume and excess at most LRD₀. Therefore the excess exceeds LRD₀ + (p/β)log(1/R) + u with
     probability at most e^(−βu), and R = p/(βLD₀).
     """
-    check_count(p=p, n=n)
-    check_positive(epsilon=epsilon, slope=slope, diameter=diameter)
+    validation.check_count(p=p, n=n)
+    validation.check_positive(epsilon=epsilon, slope=slope, diameter=diameter)
     beta = epsilon * n / (2 * slope * diameter)
     if 2 * p > epsilon * n:
         return slope * diameter
@@ -165,9 +160,9 @@ def rough_last_state_mu(
     n_steps: int,
 ) -> float:
     """Gaussian DP μ of the last of N states x ← P(φ(x) + N(0, σ²I)), for φ that may expand."""
-    check_positive(shift=shift, noise=noise, diameter=diameter)
-    check_nonnegative(jump=jump)
-    check_count(n_steps=n_steps)
+    validation.check_positive(shift=shift, noise=noise, diameter=diameter)
+    validation.check_nonnegative(jump=jump)
+    validation.check_count(n_steps=n_steps)
     if not expansion >= 1:
         raise ValueError(f"expansion must be >= 1, got {expansion!r}: a contraction costs less")
     best = math.sqrt(n_steps) * shift

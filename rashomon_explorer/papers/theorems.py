@@ -10,13 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer._utils.validation import (
-    check_count,
-    check_nonnegative,
-    check_positive,
-    check_strong_convexity,
-)
 from rashomon_explorer.mechanisms.certificates.gibbs_laws import log_sobolev
 from rashomon_explorer.mechanisms.langevin.accounting import last_iterate_guarantee, path_guarantee
 from rashomon_explorer.privacy.conversions import gdp_mu
@@ -38,21 +33,21 @@ def contracting(c: float) -> str:
 
 def shift(*, sensitivity: float, batch_size: float, sigma: float) -> float:
     """L/(bσ): effect of one record on a step, in standard deviations of the noise."""
-    check_nonnegative(sensitivity=sensitivity)
-    check_positive(batch_size=batch_size, sigma=sigma)
+    validation.check_nonnegative(sensitivity=sensitivity)
+    validation.check_positive(batch_size=batch_size, sigma=sigma)
     return sensitivity / (batch_size * sigma)
 
 
 def check_batch(batch_size: int, n: int) -> None:
     """Raise if the batch size exceeds n."""
-    check_count(batch_size=batch_size, n=n)
+    validation.check_count(batch_size=batch_size, n=n)
     if batch_size > n:
         raise ValueError(f"batch_size must be at most n = {n}, got {batch_size!r}")
 
 
 def check_convex_step(*, step_size: float, smoothness: float) -> None:
     """Raise if η > 2/M: steps of a convex loss may then expand distances."""
-    check_positive(step_size=step_size, smoothness=smoothness)
+    validation.check_positive(step_size=step_size, smoothness=smoothness)
     if step_size > 2 / smoothness:
         raise ValueError(
             f"step_size must be at most 2/smoothness = {2 / smoothness:g}, got {step_size!r}"
@@ -61,7 +56,7 @@ def check_convex_step(*, step_size: float, smoothness: float) -> None:
 
 def contraction_factor(*, ridge: float, smoothness: float, step_size: float) -> float:
     """Factor c = max{|1 − ηm|, |1 − ηM|} of a step on an m-strongly convex, M-smooth loss."""
-    check_positive(ridge=ridge, smoothness=smoothness, step_size=step_size)
+    validation.check_positive(ridge=ridge, smoothness=smoothness, step_size=step_size)
     if ridge > smoothness:
         raise ValueError(f"ridge must be at most smoothness = {smoothness!r}, got {ridge!r}")
     if step_size >= 2 / smoothness:
@@ -104,8 +99,8 @@ def exponential_mechanism_strongly_convex(*, sensitivity: float, ridge: float) -
 
     Corollary 5.2 of Bok, Su and Altschuler 2024; tight for quadratic F.
     """
-    check_nonnegative(sensitivity=sensitivity)
-    check_positive(ridge=ridge)
+    validation.check_nonnegative(sensitivity=sensitivity)
+    validation.check_positive(ridge=ridge)
     return state(sensitivity / math.sqrt(ridge), "Corollary 5.2", _STRONG, _EXACT)
 
 
@@ -121,8 +116,8 @@ def exponential_mechanism_convex(
     With a step size, for a draw from the stationary distribution of projected Langevin Monte Carlo:
     √(4LD + 2ηL²), η ≤ 2/M (Corollary 5.4 of Bok, Su and Altschuler 2024).
     """
-    check_nonnegative(lipschitz=lipschitz)
-    check_positive(diameter=diameter)
+    validation.check_nonnegative(lipschitz=lipschitz)
+    validation.check_positive(diameter=diameter)
     square = 4 * lipschitz * diameter
     body = "energies are convex, smooth and Lipschitz on a body that contains a unit ball"
     if step_size is None:
@@ -136,8 +131,8 @@ def exponential_mechanism_convex(
 
 
 def _stationary(sensitivity: float, ridge: float, smoothness: float, step_size: float) -> float:
-    check_nonnegative(sensitivity=sensitivity)
-    check_positive(ridge=ridge, smoothness=smoothness, step_size=step_size)
+    validation.check_nonnegative(sensitivity=sensitivity)
+    validation.check_positive(ridge=ridge, smoothness=smoothness, step_size=step_size)
     if ridge > smoothness:
         raise ValueError(f"ridge must be at most smoothness = {smoothness!r}, got {ridge!r}")
     largest = 2 / (smoothness + ridge)
@@ -153,7 +148,7 @@ def gd_composition(*, sensitivity: float, n: int, sigma: float, n_steps: int) ->
 
     Theorem 4.1 of Bok, Su and Altschuler 2024; tight, and no loss has to be convex.
     """
-    check_count(n=n, n_steps=n_steps)
+    validation.check_count(n=n, n_steps=n_steps)
     moved = shift(sensitivity=sensitivity, batch_size=n, sigma=sigma)
     # In units of the noise: steps of h = 1/2 have noise of standard deviation 1.
     path = path_guarantee(beta=1.0, sensitivity=2 * moved, step_size=0.5, n_steps=n_steps)
@@ -173,7 +168,7 @@ def gd_strongly_convex(
     μ = √((1 − c^t)/(1 + c^t) · (1 + c)/(1 − c)) · L/(nσ), exact for η ≤ 2/(M + m) (Theorem 4.2 of
     Bok, Su and Altschuler 2024).
     """
-    check_count(n=n, n_steps=n_steps)
+    validation.check_count(n=n, n_steps=n_steps)
     check_contraction(contraction)
     moved = shift(sensitivity=sensitivity, batch_size=n, sigma=sigma)
     last = last_iterate_guarantee(
@@ -197,8 +192,8 @@ def gd_convex(
     On a domain of diameter D, μ = (1/σ)√(3LD/(ηn) + (L²/n²)⌈Dn/(ηL)⌉), t ≥ Dn/(ηL) (Theorem 4.3 of
     Bok, Su and Altschuler 2024). :func:`last_iterate_guarantee` is slightly smaller: no rounding.
     """
-    check_count(n=n, n_steps=n_steps)
-    check_positive(diameter=diameter)
+    validation.check_count(n=n, n_steps=n_steps)
+    validation.check_positive(diameter=diameter)
     check_convex_step(step_size=step_size, smoothness=smoothness)
     moved = shift(sensitivity=sensitivity, batch_size=n, sigma=sigma)
     if moved == 0:
@@ -223,7 +218,7 @@ def regularised_temperature(
     with means m = Δ√(k/μ) apart (Gopi, Lee and Liu 2022), so that k = μ(m/Δ)². Theorem B.8 of Lowy
     and Liu uses Δ = 2G/n, which omits how y* changes with the rows; K/n is sound.
     """
-    check_positive(ridge=ridge, sensitivity=sensitivity)
+    validation.check_positive(ridge=ridge, sensitivity=sensitivity)
     return ridge * (gdp_mu(epsilon, delta) / sensitivity) ** 2
 
 
@@ -233,7 +228,7 @@ def gradient_norm_temperature(sensitivity: float, *, epsilon: float) -> float:
     Norms differ by at most Δ. The printed value is ε/(2G) without n (Lowy and Liu, Appendix C.3);
     with n it would cost 2ε even if gradients changed by 2G/n only, and they change by K/n.
     """
-    check_positive(sensitivity=sensitivity, epsilon=epsilon)
+    validation.check_positive(sensitivity=sensitivity, epsilon=epsilon)
     return epsilon / (2 * sensitivity)
 
 
@@ -251,17 +246,17 @@ def hypergradient_noise(
     Each is a Gaussian mechanism of sensitivity K/n + 2Cα, for inner fits within α; T of them are
     √T·(K/n + 2Cα)/σ-GDP. Lowy and Liu print 32K√(T log(1/δ))/(nε) (Lemma 4.1).
     """
-    check_positive(sensitivity=sensitivity)
-    check_count(n_steps=n_steps)
-    check_nonnegative(inexactness=inexactness, inner_error=inner_error)
+    validation.check_positive(sensitivity=sensitivity)
+    validation.check_count(n_steps=n_steps)
+    validation.check_nonnegative(inexactness=inexactness, inner_error=inner_error)
     moved = sensitivity + 2 * inexactness * inner_error
     return math.sqrt(n_steps) * moved / gdp_mu(epsilon, delta)
 
 
 def stationary_regime(n: int, d: int, epsilon: float) -> str:
     """Nonconvex mechanism with the least rate of ‖∇Φ‖, ignoring constants (their equation 3)."""
-    check_count(n=n, d=d)
-    check_positive(epsilon=epsilon)
+    validation.check_count(n=n, d=d)
+    validation.check_positive(epsilon=epsilon)
     size = n * epsilon
     limits = {"gradient norm": math.sqrt(size), "warm start": size, "noisy gradient": size**2}
     return next((name for name, most in limits.items() if d <= most), "constant")
@@ -308,7 +303,7 @@ RATES: dict[tuple[str, str], ExcessRate] = {(one.problem, one.notion): one for o
 
 def bilevel_instance_excess(temperature: float, slopes: FloatArray, diameter: float = 1.0) -> float:
     """Mean excess of exp(−kΦ) on [−D/2, D/2]^d for Φ = −Σ s_j x_j: the tables of Theorem 3.10."""
-    check_positive(temperature=temperature, diameter=diameter)
+    validation.check_positive(temperature=temperature, diameter=diameter)
     wide = np.asarray(slopes, dtype=float) * diameter
     cold = np.exp(-temperature * wide)  # cannot overflow
     return float((1 / temperature - wide * cold / (1 - cold)).sum())
@@ -321,9 +316,9 @@ def log_sobolev_constant(*, beta: float, m: float, psi: float = 0.0, width: floa
     the oscillation, where the paper prints a supremum. A smooth threshold of width s replaces ψ by
     ψ + s/2 (own derivation).
     """
-    check_strong_convexity(m, "Lemma D.4 of Ganesh, Thakurta and Upadhyay (2023)")
-    check_positive(beta=beta)
-    check_nonnegative(psi=psi, width=width)
+    validation.check_strong_convexity(m, "Lemma D.4 of Ganesh, Thakurta and Upadhyay (2023)")
+    validation.check_positive(beta=beta)
+    validation.check_nonnegative(psi=psi, width=width)
     return log_sobolev(beta, m, psi + width / 2)
 
 
@@ -333,8 +328,8 @@ def start_divergence(*, beta: float, L: float, diameter: float, psi: float = 0.0
     Equation (8) of Ganesh, Thakurta and Upadhyay (2023) has 2βL·diameter, for which their Lemma D.5
     would need a 4 instead of its 2.
     """
-    check_positive(beta=beta, L=L, diameter=diameter)
-    check_nonnegative(psi=psi)
+    validation.check_positive(beta=beta, L=L, diameter=diameter)
+    validation.check_nonnegative(psi=psi)
     return beta * max(L * diameter - psi, 0.0)
 
 
@@ -344,8 +339,8 @@ def mixing_time(*, c: float, divergence: float, distance: float) -> float:
     log(KL₀/(2λ²))/(2c), as KL falls as exp(−2ct) and TV ≤ √(KL/2) (Lemmas D.3 and D.5 of Ganesh,
     Thakurta and Upadhyay 2023). Continuous time, without the error of steps; no guarantee uses it.
     """
-    check_positive(c=c, distance=distance)
-    check_nonnegative(divergence=divergence)
+    validation.check_positive(c=c, distance=distance)
+    validation.check_nonnegative(divergence=divergence)
     if distance > 1:
         raise ValueError(f"distance is a total variation distance, at most 1, got {distance!r}")
     if divergence <= 2 * distance**2:

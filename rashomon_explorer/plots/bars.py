@@ -10,16 +10,8 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.plots import theme
 from rashomon_explorer.plots.text import join_notes, number, plural, short_names
-from rashomon_explorer.plots.theme import (
-    BEST_MODEL,
-    BLUE,
-    GREY,
-    LOSS_SCALE,
-    PURPLE,
-    SKY,
-    new_figure,
-)
 
 
 def row_axis(names: Sequence[str]) -> dict[str, Any]:
@@ -70,7 +62,7 @@ def add_best(figure: go.Figure, values: pd.Series, size: float = 9) -> None:
         y=np.arange(len(values)),
         mode="markers",
         name="best model",
-        marker={"symbol": "x", "size": size, "color": BEST_MODEL},
+        marker={"symbol": "x", "size": size, "color": theme.BEST_MODEL},
         hovertemplate="best model: %{x:.4g}<extra></extra>",
     )
 
@@ -80,7 +72,7 @@ def loss_colours(excess: FloatArray, most: float, **bar: Any) -> dict[str, Any]:
     title = {"text": "excess<br>loss", "side": "top", "font": {"size": 12}}
     return {
         "color": excess,
-        "colorscale": LOSS_SCALE,
+        "colorscale": theme.LOSS_SCALE,
         "cmin": 0,
         "cmax": most,
         "colorbar": {"title": title, "thickness": 12, "outlinewidth": 0, **bar},
@@ -107,7 +99,7 @@ def range_bars(
     order = np.argsort(-width, kind="stable")[:MOST_FEATURES]
     ordered = table.iloc[order[::-1]]
     cut = "" if len(table) <= MOST_FEATURES else f"{MOST_FEATURES} widest of {len(table)} {of}s"
-    figure = new_figure(title, join_notes(cut or plural(len(table), of), *notes))
+    figure = theme.new_figure(title, join_notes(cut or plural(len(table), of), *notes))
     rows = np.arange(len(ordered))
     hover = [
         f"<b>{escape(str(name))}</b><br>{number(row['min'])} to {number(row['max'])}"
@@ -116,8 +108,8 @@ def range_bars(
         for name, row in ordered.iterrows()
     ]
     bars = [
-        ("min", "max", SKY, 0.30, over),
-        ("q05", "q95", BLUE, 0.52, "middle 90 %"),
+        ("min", "max", theme.SKY, 0.30, over),
+        ("q05", "q95", theme.BLUE, 0.52, "middle 90 %"),
     ]
     nested_bars(figure, ordered, bars, hover)
     figure.add_scatter(
@@ -129,7 +121,7 @@ def range_bars(
             "symbol": "diamond",
             "size": 8,
             "color": "white",
-            "line": {"width": 1.5, "color": GREY},
+            "line": {"width": 1.5, "color": theme.GREY},
         },
         hovertext=hover,
         hovertemplate="%{hovertext}<extra></extra>",
@@ -160,8 +152,8 @@ def ring(figure: go.Figure, table: pd.DataFrame, values: FloatArray) -> None:
         marker={
             "symbol": "circle-open",
             "size": 8,
-            "color": PURPLE,
-            "line": {"width": 2, "color": PURPLE},
+            "color": theme.PURPLE,
+            "line": {"width": 2, "color": theme.PURPLE},
         },
         hovertemplate="selected draw: %{x:.4g}<extra></extra>",
     )

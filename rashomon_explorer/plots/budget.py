@@ -10,21 +10,8 @@ import plotly.graph_objects as go
 
 from rashomon_explorer._utils.formatting import epsilon_text
 from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.plots import text, theme
 from rashomon_explorer.plots.registry import BOTH, FigureSpec
-from rashomon_explorer.plots.text import (
-    cost_text,
-    number,
-    percent,
-    what_is_left,
-)
-from rashomon_explorer.plots.theme import (
-    BLUE,
-    GREEN,
-    GREY,
-    VERMILLION,
-    empty_figure,
-    new_figure,
-)
 from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, best_attack
 from rashomon_explorer.privacy.composition import running_epsilon
 from rashomon_explorer.privacy.guarantee import Divergence
@@ -48,7 +35,9 @@ def plot_budget(ledger: Ledger, planned: Plan | None = None) -> go.Figure:
         One bar: a segment for each charge, for the plan, and for the remaining budget.
     """
     if ledger.budget is None:
-        return empty_figure("Privacy budget spent", "This ledger has no budget.", height=HEIGHT)
+        return theme.empty_figure(
+            "Privacy budget spent", "This ledger has no budget.", height=HEIGHT
+        )
     budget, delta = ledger.budget
     entries = [entry for entry in ledger.entries() if entry.counts]
     return budget_bar(
@@ -79,7 +68,9 @@ def budget_bar(
     running = running_epsilon(every, delta, order=order, divergences=entered)
     totals, after = running[: len(charges) + 1], running[-1]
     spent = totals[-1]
-    figure = new_figure("Privacy budget spent", _spent_text(spent, after, budget), height=HEIGHT)
+    figure = theme.new_figure(
+        "Privacy budget spent", _spent_text(spent, after, budget), height=HEIGHT
+    )
     for k, (low, high) in enumerate(pairwise(totals)):
         note = notes[k] if notes else ""
         figure.add_bar(
@@ -90,8 +81,10 @@ def budget_bar(
             width=0.5,
             name="spent",
             showlegend=k == 0,
-            marker={"color": BLUE, "opacity": 1 - 0.35 * (k % 2), "line": {"width": 0}},
-            hovertemplate=f"charge {k + 1}: adds {cost_text(high - low)}<br>{note}<extra></extra>",
+            marker={"color": theme.BLUE, "opacity": 1 - 0.35 * (k % 2), "line": {"width": 0}},
+            hovertemplate=(
+                f"charge {k + 1}: adds {text.cost_text(high - low)}<br>{note}<extra></extra>"
+            ),
         )
     _add_planned(figure, spent, after, budget)
     left = max(0.0, budget - max(spent, after))
@@ -103,13 +96,13 @@ def budget_bar(
         width=0.5,
         name="left",
         marker={"color": "rgba(138,143,152,0.22)", "line": {"width": 0}},
-        hovertemplate=f"left: ε = {what_is_left(left)}<extra></extra>",
+        hovertemplate=f"left: ε = {text.what_is_left(left)}<extra></extra>",
     )
-    figure.add_vline(x=budget, line={"color": GREY, "width": 2})
+    figure.add_vline(x=budget, line={"color": theme.GREY, "width": 2})
     figure.update_layout(
         barmode="overlay",
         xaxis={
-            "title": f"privacy spent, ε at δ = {number(delta)}",
+            "title": f"privacy spent, ε at δ = {text.number(delta)}",
             "range": [0, 1.04 * max(budget, _finite(after))],
         },
         yaxis={"visible": False, "range": [-0.5, 0.5], "fixedrange": True},
@@ -134,17 +127,21 @@ def _add_planned(figure: go.Figure, spent: float, after: float, budget: float) -
         name="planned: over the budget" if over else "planned",
         marker={
             "color": "rgba(0,0,0,0)",
-            "line": {"width": 1.5, "color": VERMILLION if over else GREEN},
-            "pattern": {"shape": "/", "fgcolor": VERMILLION if over else GREEN, "size": 7},
+            "line": {"width": 1.5, "color": theme.VERMILLION if over else theme.GREEN},
+            "pattern": {
+                "shape": "/",
+                "fgcolor": theme.VERMILLION if over else theme.GREEN,
+                "size": 7,
+            },
         },
-        hovertemplate=f"planned draw: adds {cost_text(after - spent)}<extra></extra>",
+        hovertemplate=f"planned draw: adds {text.cost_text(after - spent)}<extra></extra>",
     )
 
 
 def _spent_text(spent: float, after: float, budget: float) -> str:
-    parts = [f"{cost_text(spent)} of {epsilon_text(budget)} spent"]
+    parts = [f"{text.cost_text(spent)} of {epsilon_text(budget)} spent"]
     if after > spent:
-        parts.append(f"{cost_text(after)} with the planned draw")
+        parts.append(f"{text.cost_text(after)} with the planned draw")
     return " · ".join(parts)
 
 
@@ -184,8 +181,8 @@ def attack_in_words(guarantee: Guarantee, alarms: float = USUAL) -> str:
     """
     caught = best_attack(guarantee, alarms)
     return (
-        f"with {percent(alarms)} false alarms the best attacker finds at most "
-        f"{percent(caught, 'up')} of the records that are in the table"
+        f"with {text.percent(alarms)} false alarms the best attacker finds at most "
+        f"{text.percent(caught, 'up')} of the records that are in the table"
     )
 
 
@@ -210,13 +207,13 @@ def plot_tradeoff(guarantee: Guarantee | pd.DataFrame, of: str = "") -> go.Figur
     if isinstance(guarantee, Guarantee):
         note = f"{of}{': ' if of else ''}{attack_in_words(guarantee)}"
     table = tradeoff_table(guarantee) if isinstance(guarantee, Guarantee) else guarantee
-    figure = new_figure("Attacks on one record: misses and false alarms", note)
+    figure = theme.new_figure("Attacks on one record: misses and false alarms", note)
     figure.add_scatter(
         x=[0, 1],
         y=[1, 0],
         mode="lines",
         name="guessing: perfect privacy",
-        line={"color": GREY, "dash": "dot", "width": 2},
+        line={"color": theme.GREY, "dash": "dot", "width": 2},
         hoverinfo="skip",
     )
     figure.add_scatter(
@@ -224,7 +221,7 @@ def plot_tradeoff(guarantee: Guarantee | pd.DataFrame, of: str = "") -> go.Figur
         y=table["misses at least"].to_numpy(),
         mode="lines",
         name="proved",
-        line={"color": BLUE, "width": 2.5},
+        line={"color": theme.BLUE, "width": 2.5},
         hovertemplate="false alarms %{x:.1%}: misses at least %{y:.1%}<extra></extra>",
     )
     figure.update_layout(

@@ -10,31 +10,9 @@ import plotly.graph_objects as go
 
 from rashomon_explorer._utils.arrays import Mask
 from rashomon_explorer.measures import coefficient_spread
+from rashomon_explorer.plots import text
 from rashomon_explorer.plots.bars import SHORT_BAR, loss_colours, range_bars, ring
 from rashomon_explorer.plots.registry import BOTH, LINEAR, FigureSpec
-from rashomon_explorer.plots.text import (
-    cost_text,
-    counted,
-    edges,
-    empty_set_figure,
-    faded_words,
-    join_notes,
-    models_band,
-    need_curator,
-    need_inside,
-    need_release,
-    none_phrase,
-    number,
-    of_all_draws,
-    opacities,
-    percent,
-    plural,
-    selection_mask,
-    short_name,
-    short_names,
-    subsample_points,
-    weak_guarantee_note,
-)
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, add_band, new_figure
 from rashomon_explorer.release import ReleasedAggregates
 from rashomon_explorer.release.released import Answer
@@ -78,14 +56,14 @@ def plot_coefficients(
     ValueError
         If the set has no such feature.
     """
-    models = need_curator(models, "plot_coefficients")
+    models = text.need_curator(models, "plot_coefficients")
     first, second = _axes(models, x, y)
     excess = np.asarray(models.excess, dtype=np.float32)
     inside = _inside(models)
-    draws, note = subsample_points(models.n_draws)
+    draws, note = text.subsample_points(models.n_draws)
     draws = draws[inside[draws]] if inside_only else draws
-    selected = selection_mask(draws, highlight)
-    remarks = [_note(inside, hidden=inside_only), note, faded_words(selected)]
+    selected = text.selection_mask(draws, highlight)
+    remarks = [_note(inside, hidden=inside_only), note, text.faded_words(selected)]
     figure = _cloud(models, first, second, remarks)
     if len(draws) or not inside_only:
         figure.add_trace(_dots(models, draws, first, second, selected))
@@ -107,7 +85,7 @@ def plot_coefficients(
         },
         hovertemplate="best model<br>%{x:.3f}, %{y:.3f}<extra></extra>",
     )
-    return models_band(figure, models)
+    return text.models_band(figure, models)
 
 
 def plot_released_coefficients(
@@ -139,11 +117,11 @@ def plot_released_coefficients(
     TypeError
         If given a `RashomonSet`; call its ``release()`` first.
     """
-    released = need_release(released, "plot_released_coefficients")
+    released = text.need_release(released, "plot_released_coefficients")
     first, second = _axes(released, x, y)
-    draws, note = subsample_points(released.n_draws)
-    selected = selection_mask(draws, highlight)
-    remarks = [of_all_draws(released), note, faded_words(selected)]
+    draws, note = text.subsample_points(released.n_draws)
+    selected = text.selection_mask(draws, highlight)
+    remarks = [text.of_all_draws(released), note, text.faded_words(selected)]
     figure = _cloud(released, first, second, remarks)
     figure.add_trace(_dots(released, draws, first, second, selected))
     figure.data[0].update(
@@ -155,8 +133,8 @@ def plot_released_coefficients(
 def released_band(figure: go.Figure, released: ReleasedSet) -> go.Figure:
     """Mark a figure of released draws with their privacy cost."""
     delta = released.plan.delta
-    cost = cost_text(released.guarantee.epsilon(delta), delta)
-    doubt = weak_guarantee_note(released)
+    cost = text.cost_text(released.guarantee.epsilon(delta), delta)
+    doubt = text.weak_guarantee_note(released)
     note = f"released at {cost}"
     return add_band(figure, "release", f"{note}<br>{doubt}" if doubt else note)
 
@@ -196,7 +174,7 @@ def _colour(dots: go.Scatter | go.Scattergl, excess: np.ndarray, top: float) -> 
     """Colour dots by excess loss."""
     dots.marker.update(loss_colours(excess, top, **SHORT_BAR))
     dots.update(
-        text=[number(float(value)) for value in excess],
+        text=[text.number(float(value)) for value in excess],
         hovertemplate="draw %{customdata}<br>%{x:.3f}, %{y:.3f}<br>excess loss %{text}"
         "<extra></extra>",
     )
@@ -204,7 +182,7 @@ def _colour(dots: go.Scatter | go.Scattergl, excess: np.ndarray, top: float) -> 
 
 def _annotate_empty(figure: go.Figure, models: RashomonSet) -> None:
     figure.add_annotation(
-        text=f"{none_phrase(models.n_draws)} inside ψ = {number(models.psi)}.<br>"
+        text=f"{text.none_phrase(models.n_draws)} inside ψ = {text.number(models.psi)}.<br>"
         "Slide <b>ψ</b>, or untick <b>Inside ψ only</b>.",
         x=0.5,
         y=0.9,
@@ -219,14 +197,14 @@ def _note(inside: Mask, *, hidden: bool) -> str:
     n_outside = int((~inside).sum())
     strays = f"{n_outside:,} outside ψ hidden" if hidden else f"◆ the {n_outside:,} outside ψ"
     strays = strays if n_outside else ""
-    return join_notes(strays, "colour and × read private rows")
+    return text.join_notes(strays, "colour and × read private rows")
 
 
 def _cloud(
     models: RashomonSet | ReleasedSet, first: int, second: int, remarks: Sequence[str]
 ) -> go.Figure:
-    names = [short_name(name) for name in models.parameter_names]
-    note = join_notes(plural(models.n_draws, "draw"), *remarks)
+    names = [text.short_name(name) for name in models.parameter_names]
+    note = text.join_notes(text.plural(models.n_draws, "draw"), *remarks)
     figure = new_figure("Two coefficients, one dot per model", note)
     figure.update_layout(
         xaxis={"title": f"coefficient of {names[first]}", "zeroline": True},
@@ -255,8 +233,8 @@ def _dots(
         name="draw",
         marker={
             "size": np.where(selected, 13, 5 if many else 9),
-            "opacity": opacities(selected) if selected.any() else 1.0,
-            "line": edges(selected, 3, 0.8),
+            "opacity": text.opacities(selected) if selected.any() else 1.0,
+            "line": text.edges(selected, 3, 0.8),
         },
     )
 
@@ -284,14 +262,14 @@ def plot_coefficient_spread(models: RashomonSet, *, highlight: Sequence[int] = (
     TypeError
         If given a `ReleasedSet`.
     """
-    models = need_curator(models, "plot_coefficient_spread")
-    counts = counted(models)
+    models = text.need_curator(models, "plot_coefficient_spread")
+    counts = text.counted(models)
     if counts.is_empty:
-        return empty_set_figure(_TITLE, models)
+        return text.empty_set_figure(_TITLE, models)
     table = coefficient_spread(counts.models)
     figure = _coefficient_ranges(table, counts.words, over=counts.span)
     ring(figure, table, np.asarray(counts.models.coef)[counts.highlighted(highlight)])
-    return models_band(figure, models)
+    return text.models_band(figure, models)
 
 
 def plot_released_spread(released: ReleasedSet) -> go.Figure:
@@ -312,8 +290,8 @@ def plot_released_spread(released: ReleasedSet) -> go.Figure:
     TypeError
         If given a `RashomonSet`.
     """
-    released = need_release(released, "plot_released_spread")
-    figure = _coefficient_ranges(coefficient_spread(released), of_all_draws(released))
+    released = text.need_release(released, "plot_released_spread")
+    figure = _coefficient_ranges(coefficient_spread(released), text.of_all_draws(released))
     return released_band(figure, released)
 
 
@@ -365,8 +343,9 @@ def plot_released(released: ReleasedAggregates, *, confidence: float = 0.95) -> 
     inner = _ROW * sum(counts) + _GAP * len(counts)
     figure = new_figure(
         "Released aggregates",
-        f"{percent(confidence, 'down')} intervals, noise included · "
-        f"{plural(released.n_rows, 'row')}, of all {plural(released.n_draws, 'draw')}, inside ψ or "
+        f"{text.percent(confidence, 'down')} intervals, noise included · "
+        f"{text.plural(released.n_rows, 'row')}, of all {text.plural(released.n_draws, 'draw')}, "
+        "inside ψ or "
         "not",
         height=inner + 136,
     )
@@ -382,7 +361,7 @@ def plot_released(released: ReleasedAggregates, *, confidence: float = 0.95) -> 
 
 def _interval(low: float, high: float) -> str:
     """Interval as text, rounded outwards."""
-    return f"({number(low, rounding='down')} to {number(high, rounding='up')})"
+    return f"({text.number(low, rounding='down')} to {text.number(high, rounding='up')})"
 
 
 def _is_share(statistic: Statistic) -> bool:
@@ -402,7 +381,7 @@ def _add_strip(figure: go.Figure, row: int, answer: Answer, confidence: float) -
         for s, dot, (low, high) in zip(statistics, known, ends, strict=True)
     ]
     hover = [
-        f"<b>{escape(s.name)}</b><br>{number(s.estimate)} {_interval(low, high)}"
+        f"<b>{escape(s.name)}</b><br>{text.number(s.estimate)} {_interval(low, high)}"
         f"<br>{escape(s.note or answer.definition)}"
         for s, (low, high) in zip(statistics, ends, strict=True)
     ]
@@ -430,7 +409,7 @@ def _add_strip(figure: go.Figure, row: int, answer: Answer, confidence: float) -
     figure.update_yaxes(
         tickmode="array",
         tickvals=list(range(len(statistics))),
-        ticktext=short_names([statistic.name for statistic in statistics], _LONGEST_NAME),
+        ticktext=text.short_names([statistic.name for statistic in statistics], _LONGEST_NAME),
         range=[len(statistics) - 0.5, -0.5],
         row=row,
         col=1,
@@ -452,7 +431,7 @@ def spread_table(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
     """Tabulate the spread of every coefficient."""
     if isinstance(models, ReleasedSet):
         return coefficient_spread(models)
-    return coefficient_spread(need_inside(counted(models), models))
+    return coefficient_spread(text.need_inside(text.counted(models), models))
 
 
 SPREAD = FigureSpec(

@@ -10,28 +10,9 @@ import plotly.graph_objects as go
 
 from rashomon_explorer.measures import fairness_audit, multiplicity_by_person_group
 from rashomon_explorer.measures.fairness import FairnessAudit
+from rashomon_explorer.plots import text, theme
 from rashomon_explorer.plots.bars import SHORT_BAR, add_bars, add_best, loss_colours, row_axis
 from rashomon_explorer.plots.registry import FigureSpec
-from rashomon_explorer.plots.text import (
-    edges,
-    join_notes,
-    models_band,
-    number,
-    percent,
-    plural,
-    short_names,
-    subsample_points,
-)
-from rashomon_explorer.plots.theme import (
-    BEST_MODEL,
-    BLUE,
-    GREEN,
-    GREY,
-    PURPLE,
-    SKY,
-    curator_band,
-    new_figure,
-)
 
 _MOST_DOTS = 4_000
 
@@ -72,13 +53,15 @@ def plot_frontier(
     gap = audit.gaps[0] if gap is None else gap
     by = audit.quality if by is None else by
     line, fairest = audit.frontier(gap, by=by), audit.least_unfair(gap)
-    draws, note = subsample_points(len(audit.table))
+    draws, note = text.subsample_points(len(audit.table))
     title = _traded(audit, gap, by, fairest)
-    figure = new_figure(title, join_notes("selected on these rows: optimistic for others", note))
+    figure = theme.new_figure(
+        title, text.join_notes("selected on these rows: optimistic for others", note)
+    )
     figure.add_trace(_dots(audit.table.iloc[draws], gap, by, audit.psi, highlight))
     figure.add_trace(_staircase(line, gap, by))
-    _mark(figure, "best model", audit.best, gap, by, ("x", BEST_MODEL))
-    _mark(figure, "least unfair", fairest, gap, by, ("diamond", GREEN))
+    _mark(figure, "best model", audit.best, gap, by, ("x", theme.BEST_MODEL))
+    _mark(figure, "least unfair", fairest, gap, by, ("diamond", theme.GREEN))
     equal = 1 if gap.endswith("_ratio") else 0
     figure.update_layout(
         xaxis={
@@ -90,7 +73,7 @@ def plot_frontier(
         dragmode="select",
         uirevision=f"{gap},{by}",
     )
-    return models_band(figure, audit.models)
+    return text.models_band(figure, audit.models)
 
 
 def plot_fairness_range(audit: FairnessAudit, *, highlight: Sequence[int] = ()) -> go.Figure:
@@ -115,10 +98,10 @@ def plot_fairness_range(audit: FairnessAudit, *, highlight: Sequence[int] = ()) 
     """
     audit = _need_audit(audit, "plot_fairness_range")
     ranges = audit.ranges().iloc[::-1]
-    models = plural(len(audit.table), "model")
-    figure = new_figure(
+    models = text.plural(len(audit.table), "model")
+    figure = theme.new_figure(
         _gap_finding(audit.ranges()),
-        f"{models} inside ψ = {number(audit.psi)} · ranges are inner bounds for the set",
+        f"{models} inside ψ = {text.number(audit.psi)} · ranges are inner bounds for the set",
         height=max(320, 170 + 34 * len(ranges)),
     )
     rows = np.arange(len(ranges))
@@ -132,12 +115,12 @@ def plot_fairness_range(audit: FairnessAudit, *, highlight: Sequence[int] = ()) 
         xaxis={"title": equal if audit.task.agg == "ratio" else unequal, "zeroline": True},
         yaxis=row_axis([_metric(name) for name in ranges.index]),
     )
-    return models_band(figure, audit.models)
+    return text.models_band(figure, audit.models)
 
 
 def _gap_finding(ranges: pd.DataFrame) -> str:
     """State the range of the first gap."""
-    low, high = (number(float(ranges[end].iloc[0]), 2) for end in ("low", "high"))
+    low, high = (text.number(float(ranges[end].iloc[0]), 2) for end in ("low", "high"))
     gap = _words(str(ranges.index[0]).removesuffix("_difference"))
     return f"Good models' {gap} gap goes from {low} to {high}"
 
@@ -152,9 +135,11 @@ def _need_audit(audit: object, plot: str) -> FairnessAudit:
 
 
 def _traded(audit: FairnessAudit, gap: str, by: str, fairest: pd.Series) -> str:
-    gaps = f"{number(fairest[gap], 2)} instead of {number(audit.best[gap], 2)}"
+    gaps = f"{text.number(fairest[gap], 2)} instead of {text.number(audit.best[gap], 2)}"
     if by != "accuracy":
-        return f"Least unfair: {gaps}, for {_words(by)} {number(fairest[by] - audit.best[by], 2)}"
+        return (
+            f"Least unfair: {gaps}, for {_words(by)} {text.number(fairest[by] - audit.best[by], 2)}"
+        )
     points = 100 * (audit.best[by] - fairest[by])
     return f"Least unfair: {gaps}, for {points:.1f} points of accuracy".replace("-", "−")
 
@@ -169,13 +154,13 @@ def _dots(
         x=table[gap].to_numpy(np.float32),
         y=table[by].to_numpy(np.float32),
         customdata=table.index.to_numpy(),
-        text=[number(float(value)) for value in excess],
+        text=[text.number(float(value)) for value in excess],
         mode="markers",
         name="draw",
         showlegend=False,
         marker={
             "size": np.where(selected, 12, 7),
-            "line": edges(selected, 3, 0.6),
+            "line": text.edges(selected, 3, 0.6),
             **loss_colours(excess, top or 1.0, **SHORT_BAR),
         },
         hovertemplate=f"draw %{{customdata}}<br>{_words(gap)} %{{x:.4f}}<br>"
@@ -191,7 +176,7 @@ def _staircase(line: pd.DataFrame, gap: str, by: str) -> go.Scatter:
         y=steps[by].to_numpy(np.float32),
         mode="lines",
         name="frontier",
-        line={"shape": "hv", "color": GREY, "width": 1.6},
+        line={"shape": "hv", "color": theme.GREY, "width": 1.6},
         hoverinfo="skip",
     )
 
@@ -217,12 +202,14 @@ def _mark(
 
 def _bars(figure: go.Figure, ranges: pd.DataFrame, rows: np.ndarray) -> None:
     hover = [
-        f"<b>{_metric(str(name))}</b><br>models: {number(row['low'])} to {number(row['high'])}, "
-        f"median {number(row['median'])} (inner bounds)<br>best model: {number(row['best'])}<br>"
+        f"<b>{_metric(str(name))}</b><br>models: {text.number(row['low'])} to "
+        f"{text.number(row['high'])}, "
+        f"median {text.number(row['median'])} (inner bounds)<br>best model: "
+        f"{text.number(row['best'])}<br>"
         f"{100 * row['share_fairer']:.0f} % of the models are fairer"
         for name, row in ranges.iterrows()
     ]
-    look = {"color": SKY, "opacity": 0.55}
+    look = {"color": theme.SKY, "opacity": 0.55}
     name = "range over the models"
     add_bars(figure, ranges["low"], ranges["high"], hover, width=0.42, marker=look, name=name)
 
@@ -232,8 +219,8 @@ def _columns_of_dots(figure: go.Figure, values: pd.DataFrame, highlight: Sequenc
     some = np.unique(np.linspace(0, len(values) - 1, min(most, len(values))).astype(int))
     selected = values.index.isin(list(highlight))
     for part, name, colour, size in (
-        (values.iloc[some], "draw", BLUE, 4),
-        (values[selected], "selected draws", PURPLE, 8),
+        (values.iloc[some], "draw", theme.BLUE, 4),
+        (values[selected], "selected draws", theme.PURPLE, 8),
     ):
         if len(part):
             figure.add_scatter(
@@ -321,14 +308,16 @@ def plot_burden(
     groups = table.drop(index=_ALL).sort_values("rows", ascending=False)
     cut = f"{MOST_GROUPS} largest of {len(groups)} groups" if len(groups) > MOST_GROUPS else ""
     figure_rows = groups.head(MOST_GROUPS).sort_values(measure)
-    figure = new_figure(
+    figure = theme.new_figure(
         _finding(table, groups, measure, share),
-        join_notes(cut or plural(len(groups), "group"), note),
+        text.join_notes(cut or text.plural(len(groups), "group"), note),
         height=max(320, 150 + 26 * len(figure_rows)),
     )
     _burden_bars(figure, figure_rows, measure, exact, share, highlight)
-    figure.add_vline(x=_of_all(table, measure), line={"color": GREY, "dash": "dot", "width": 1.5})
-    names = short_names(figure_rows.index)
+    figure.add_vline(
+        x=_of_all(table, measure), line={"color": theme.GREY, "dash": "dot", "width": 1.5}
+    )
+    names = text.short_names(figure_rows.index)
     figure.update_layout(
         barmode="overlay",
         xaxis={
@@ -343,7 +332,7 @@ def plot_burden(
             ]
         ),
     )
-    return curator_band(figure, guaranteed=guaranteed)
+    return theme.curator_band(figure, guaranteed=guaranteed)
 
 
 _SHARES = ("ambiguity", "discrepancy", "obscurity", "disagreement")
@@ -352,7 +341,7 @@ _SHARES = ("ambiguity", "discrepancy", "obscurity", "disagreement")
 def _finding(table: pd.DataFrame, groups: pd.DataFrame, measure: str, share: bool) -> str:
     """State the group with the largest value if it is significantly above the overall value."""
     words = measure.replace("_", " ")
-    write = percent if share else number
+    write = text.percent if share else text.number
     place = int(groups[measure].to_numpy().argmax())
     first, most = groups.index[place], float(groups[measure].to_numpy()[place])
     size, everyone = int(groups["rows"].to_numpy()[place]), _of_all(table, measure)
@@ -393,7 +382,7 @@ def _burden_bars(
             y=rows,
             x=exact.reindex(named).to_numpy(np.float32),
             width=0.62,
-            marker={"color": SKY, "opacity": np.where(full, 1.0, 0.3)},
+            marker={"color": theme.SKY, "opacity": np.where(full, 1.0, 0.3)},
             name="▬ exact, for the selected people",
             hovertemplate="exact: %{x:.1%}<extra></extra>",
         )
@@ -403,7 +392,7 @@ def _burden_bars(
         error = {
             "array": (ends[:, 1] - value).clip(0).astype(np.float32),
             "arrayminus": (value - ends[:, 0]).clip(0).astype(np.float32),
-            "color": GREY,
+            "color": theme.GREY,
             "thickness": 1.5,
             "width": 3,
         }
@@ -413,7 +402,7 @@ def _burden_bars(
         x=value.astype(np.float32),
         width=0.34,
         customdata=named,
-        marker={"color": BLUE, "opacity": np.where(full, 1.0, 0.3)},
+        marker={"color": theme.BLUE, "opacity": np.where(full, 1.0, 0.3)},
         error_x=error,
         name="∙∙∙ sampled, with 95 % interval" if share else "∙∙∙ sampled",
         hovertemplate="%{customdata}: %{x:.3g}<extra></extra>",

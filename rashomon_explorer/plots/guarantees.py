@@ -9,27 +9,12 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.mechanisms.bounds import (
-    convex_law,
-    expected_excess,
-    hit_probability_from_excess,
-    population_risk,
-    uniform_stability,
-)
+from rashomon_explorer.mechanisms import bounds
 from rashomon_explorer.mechanisms.bounds.law import ExcessLaw, quadratic_law
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
+from rashomon_explorer.plots import text
 from rashomon_explorer.plots.registry import BOTH, LINEAR, FigureSpec
-from rashomon_explorer.plots.text import (
-    at_least,
-    at_most,
-    models_band,
-    need_as_drawn,
-    need_curator,
-    need_exact_draws,
-    number,
-    percent,
-)
 from rashomon_explorer.plots.theme import BLUE, GREEN, GREY, SKY, VERMILLION, new_figure
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.sets import RashomonSet
@@ -66,8 +51,8 @@ def plot_bounds(models: RashomonSet) -> go.Figure:
     ValueError
         If draws were selected, or do not come from an estimator, because they have no guarantee.
     """
-    models = need_curator(models, "plot_bounds")
-    need_as_drawn(models, "plot_bounds")
+    models = text.need_curator(models, "plot_bounds")
+    text.need_as_drawn(models, "plot_bounds")
     law = excess_law(models.plan)
     excess = np.sort(np.maximum(models.excess, 0.0))
     end = _end(excess, models.plan, law)
@@ -81,7 +66,7 @@ def plot_bounds(models: RashomonSet) -> go.Figure:
         hits = models.share_within(psi)
         _add_marks(figure, "measured", hits, float(excess.mean()), psi)
     _finish(figure, models.plan, law, end)
-    return models_band(figure, models)
+    return text.models_band(figure, models)
 
 
 def plot_guarantee(planned: Plan) -> go.Figure:
@@ -101,7 +86,7 @@ def plot_guarantee(planned: Plan) -> go.Figure:
     end = _end(np.zeros(0), planned, law)
     figure = new_figure(
         "Guarantee for one draw",
-        f"within ψ {at_least(_hits(planned, law))} · mean excess {at_most(law.mean)}",
+        f"within ψ {text.at_least(_hits(planned, law))} · mean excess {text.at_most(law.mean)}",
     )
     _add_laws(figure, planned, law, end)
     _finish(figure, planned, law, end)
@@ -112,8 +97,8 @@ def plot_guarantee(planned: Plan) -> go.Figure:
 
 def excess_law(planned: Plan) -> ExcessLaw:
     """Return the law that stochastically bounds the excess loss of a draw; see `convex_law`."""
-    need_exact_draws(planned, "excess_law")
-    return convex_law(p=planned.p, beta=float(planned.beta), psi=float(planned.drawn_psi))
+    text.need_exact_draws(planned, "excess_law")
+    return bounds.convex_law(p=planned.p, beta=float(planned.beta), psi=float(planned.drawn_psi))
 
 
 def _hits(planned: Plan, law: ExcessLaw) -> float:
@@ -134,8 +119,8 @@ def _add_laws(figure: go.Figure, planned: Plan, law: ExcessLaw, end: float) -> N
 
 
 def _point_text(place: float, share: float) -> str:
-    percentage = number(100 * share, rounding="down")
-    return f"guaranteed: at least {percentage}% with excess loss {at_most(place)}"
+    percentage = text.number(100 * share, rounding="down")
+    return f"guaranteed: at least {percentage}% with excess loss {text.at_most(place)}"
 
 
 def _finish(figure: go.Figure, planned: Plan, law: ExcessLaw, end: float) -> None:
@@ -150,12 +135,13 @@ def _finish(figure: go.Figure, planned: Plan, law: ExcessLaw, end: float) -> Non
 
 def _found(models: RashomonSet, law: ExcessLaw) -> list[str]:
     """Text of the measured values, in short lines."""
-    guarantee = at_least(_hits(models.plan, law))
+    guarantee = text.at_least(_hits(models.plan, law))
     if not models.n_draws:
         return [f"no draws · guaranteed {guarantee} in the set"]
     words = [
-        f"in the set {percent(models.share_within(models.plan.psi))}, guaranteed {guarantee}",
-        f"mean excess {number(float(models.excess.mean()))}, guaranteed {at_most(law.mean)}",
+        f"in the set {text.percent(models.share_within(models.plan.psi))}, guaranteed {guarantee}",
+        f"mean excess {text.number(float(models.excess.mean()))}, guaranteed "
+        f"{text.at_most(law.mean)}",
     ]
     known = mechanism_traits(models.mechanism)
     if not known.planned_law:
@@ -223,8 +209,8 @@ def _add_law(
 
 
 _MARKS: dict[str, tuple[str, Callable[[float], str], Callable[[float], str]]] = {
-    "measured": (BLUE, percent, number),
-    "guaranteed": (GREEN, at_least, at_most),
+    "measured": (BLUE, text.percent, text.number),
+    "guaranteed": (GREEN, text.at_least, text.at_most),
 }
 
 
@@ -258,7 +244,7 @@ def _add_psi(figure: go.Figure, psi: float, end: float) -> None:
         x=psi,
         y=0.4,  # above ψ the curves have risen, so the text overlaps nothing
         yref="paper",
-        text=f"ψ = {number(psi)}",
+        text=f"ψ = {text.number(psi)}",
         showarrow=False,
         xanchor="right" if left else "left",
         yanchor="middle",
@@ -273,7 +259,7 @@ GTU = "GTU: Ganesh, Thakurta and Upadhyay, COLT 2023"
 _MISSING = float("nan")
 _NO_RIDGE = "needs ridge > 0"
 _PAPERS = ", by the paper"
-_BOUND = {"≥": at_least, "≤": at_most}
+_BOUND = {"≥": text.at_least, "≤": text.at_most}
 
 
 @dataclass(frozen=True)
@@ -303,7 +289,7 @@ class GuaranteeRow:
         """The measured value as text; a dash if there is none."""
         if math.isnan(self.measured):
             return "–"
-        return percent(self.measured) if self.is_share else number(self.measured)
+        return text.percent(self.measured) if self.is_share else text.number(self.measured)
 
 
 def list_guarantees(
@@ -338,10 +324,10 @@ def list_guarantees(
     ≤ 4.58 Change of a row's mean loss
     ≤ 4.61 Mean excess loss on new rows
     """
-    need_as_drawn(given, "list_guarantees")
+    text.need_as_drawn(given, "list_guarantees")
     models = given if isinstance(given, RashomonSet) and given.n_draws else None
     planned = given.plan if isinstance(given, RashomonSet) else given
-    need_exact_draws(planned, "list_guarantees")
+    text.need_exact_draws(planned, "list_guarantees")
     p, beta, psi = planned.p, planned.beta, planned.drawn_psi
     psi_of_set = planned.psi  # the ψ of the guarantee; the set may use another threshold
     crowded = "" if planned.law_psi is None else "for the law with the set's ψ, not for that at 0"
@@ -360,7 +346,9 @@ def list_guarantees(
             name="Draws within ψ, by the paper",
             theorem="GTU Theorem D.6",
             sense="≥",
-            bound=_MISSING if crowded else hit_probability_from_excess(p=p, beta=beta, psi=psi),
+            bound=_MISSING
+            if crowded
+            else bounds.hit_probability_from_excess(p=p, beta=beta, psi=psi),
             measured=inside,
             is_share=True,
             missing=crowded,
@@ -376,7 +364,7 @@ def list_guarantees(
             name="Mean excess loss, by the paper",
             theorem="p/β + ψ: GTU Theorem 2.4",
             sense="≤",
-            bound=expected_excess(p=p, beta=beta, psi=psi),
+            bound=bounds.expected_excess(p=p, beta=beta, psi=psi),
             measured=excess,
         ),
         *(_on_new_rows(planned, constants) if constants is not None else []),
@@ -402,8 +390,8 @@ def _on_new_rows(planned: Plan, known: Constants) -> list[GuaranteeRow]:
     if not known.m > 0:
         return [stable, beyond]
     p, beta, psi = planned.p, planned.beta, planned.drawn_psi
-    moved = uniform_stability(L=known.L, m=known.m, n=known.n, psi=psi)
-    risk = population_risk(p=p, beta=beta, L=known.L, m=known.m, n=known.n, psi=psi)
+    moved = bounds.uniform_stability(L=known.L, m=known.m, n=known.n, psi=psi)
+    risk = bounds.population_risk(p=p, beta=beta, L=known.L, m=known.m, n=known.n, psi=psi)
     return [replace(stable, bound=moved, missing=""), replace(beyond, bound=risk, missing="")]
 
 
@@ -435,7 +423,7 @@ def guarantees_table(given: Plan | RashomonSet, constants: Constants | None = No
 
 def excess_table(given: Plan | RashomonSet) -> pd.DataFrame:
     """Tabulate excess losses and the guaranteed share of draws with at most each of them."""
-    need_as_drawn(given, "excess_table")
+    text.need_as_drawn(given, "excess_table")
     models = given if isinstance(given, RashomonSet) and given.n_draws else None
     planned = given.plan if isinstance(given, RashomonSet) else given
     law = excess_law(planned)

@@ -18,6 +18,7 @@ from rashomon_explorer.measures.importance import ImportanceDistribution, import
 from rashomon_explorer.measures.inputs import COLUMNS, Features
 from rashomon_explorer.measures.ranges import set_problem
 from rashomon_explorer.measures.reliance.tree_reliance import held_trees
+from rashomon_explorer.plots import theme
 from rashomon_explorer.plots.bars import (
     SHORT_BAR,
     add_best,
@@ -45,14 +46,6 @@ from rashomon_explorer.plots.text import (
     short_names,
     subsample_points,
 )
-from rashomon_explorer.plots.theme import (
-    BLUE,
-    CATEGORIES,
-    GREY,
-    SKY,
-    curator_band,
-    new_figure,
-)
 from rashomon_explorer.sets import RashomonSet
 from rashomon_explorer.trees.private import counted_like
 
@@ -60,7 +53,7 @@ MOST_IN_CLOUD = 4
 """Maximum number of features in a cloud, the most variable first."""
 
 _CLOUD = "Feature importances, pair by pair"
-_MOST_CURVES = len(CATEGORIES)
+_MOST_CURVES = len(theme.CATEGORIES)
 _STEPS = 200
 _UNITS = {
     "reliance": "increase of the loss if a feature is switched between rows",
@@ -124,7 +117,7 @@ def plot_importance_cloud(
     positions, note = subsample_points(len(cloud))
     cut = "" if len(columns) == cloud.shape[1] else f"{len(columns)} widest of {cloud.shape[1]}"
     text = join_notes(counts.words, _UNITS.get(measure, measure), cut, note)
-    figure = new_figure(_CLOUD, text, height=480)
+    figure = theme.new_figure(_CLOUD, text, height=480)
     figure.add_trace(_matrix(counts, cloud[columns].iloc[positions], positions, highlight))
     figure.update_layout(dragmode="select", showlegend=False)
     return models_band(figure, models)
@@ -148,12 +141,12 @@ def plot_importance_distribution(distribution: ImportanceDistribution) -> go.Fig
     names = mean.sort_values(ascending=False, kind="stable").index[:_MOST_CURVES]
     cut = f"{len(names)} most important of {len(mean)}" if len(names) < len(mean) else ""
     note = plural(distribution.n_bootstraps, "resampled table")
-    figure = new_figure(_most_important(distribution), join_notes(note, cut))
+    figure = theme.new_figure(_most_important(distribution), join_notes(note, cut))
     columns = [distribution.features.index(name) for name in names]
     every = np.concatenate(distribution.samples)[:, columns]
     grid = np.linspace(every.min(), every.max(), _STEPS)
     shares = distribution.cdf(grid)
-    for name, label, colour in zip(names, short_names(names), CATEGORIES, strict=False):
+    for name, label, colour in zip(names, short_names(names), theme.CATEGORIES, strict=False):
         figure.add_scatter(
             x=grid.astype(np.float32),
             y=shares[name].to_numpy(np.float32),
@@ -167,7 +160,7 @@ def plot_importance_distribution(distribution: ImportanceDistribution) -> go.Fig
         xaxis={"title": "importance", "zeroline": True},
         yaxis={"title": "share of good models", "range": [0, 1.02], "tickformat": ".0%"},
     )
-    return curator_band(figure)
+    return theme.curator_band(figure)
 
 
 def _most_important(distribution: ImportanceDistribution) -> str:
@@ -210,13 +203,13 @@ def plot_class_reliance(
         raise ValueError(f"draws has no column {missing[0]!r}, a feature of the table")
     ordered = table.iloc[::-1]
     dots = "dots: draws, whose range is a lower bound" if draws is not None else ""
-    figure = new_figure(
+    figure = theme.new_figure(
         _reliance_finding(table),
         join_notes(plural(len(table), "feature"), dots, note),
     )
     bars = [
-        ("lower", "upper", SKY, 0.30, "no model exceeds"),
-        ("lower_attained", "upper_attained", BLUE, 0.52, "some model attains"),
+        ("lower", "upper", theme.SKY, 0.30, "no model exceeds"),
+        ("lower_attained", "upper_attained", theme.BLUE, 0.52, "some model attains"),
     ]
     hover = [_limits(str(name), row) for name, row in ordered.iterrows()]
     nested_bars(figure, ordered, bars, hover)
@@ -229,7 +222,7 @@ def plot_class_reliance(
         yaxis=row_axis(short_names(ordered.index)),
         height=max(360, 150 + 24 * len(ordered)),
     )
-    return curator_band(figure)
+    return theme.curator_band(figure)
 
 
 def _reliance_finding(table: pd.DataFrame) -> str:
@@ -284,7 +277,7 @@ def _draws(values: pd.DataFrame) -> go.Scatter:
         y=(np.arange(points.shape[1]) + apart).T.ravel(),
         mode="markers",
         name="draws",
-        marker={"size": 4, "color": "white", "line": {"width": 0.8, "color": GREY}},
+        marker={"size": 4, "color": "white", "line": {"width": 0.8, "color": theme.GREY}},
         hovertemplate="draw: %{x:.4g}<extra></extra>",
     )
 
@@ -354,7 +347,7 @@ def plot_importance_pair(
     pair = cloud.iloc[counts.places][[first, second]]
     positions, note = subsample_points(len(pair))
     text = join_notes(counts.words, _correlation(pair), note)
-    figure = new_figure(_finding(pair, first, second), text)
+    figure = theme.new_figure(_finding(pair, first, second), text)
     figure.add_trace(_dots(pair.iloc[positions], counts, positions, highlight))
     figure.update_layout(
         xaxis={"title": f"importance of {short_name(first)}", "zeroline": True},

@@ -7,20 +7,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rashomon_explorer._utils.arrays import Mask
+from rashomon_explorer.plots import text
 from rashomon_explorer.plots.registry import FigureSpec
-from rashomon_explorer.plots.text import (
-    faded_words,
-    guaranteed,
-    join_notes,
-    models_band,
-    need_curator,
-    number,
-    opacities,
-    percent,
-    plural,
-    selection_mask,
-    subsample_points,
-)
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, PURPLE, SKY, VERMILLION, new_figure
 from rashomon_explorer.sets import RashomonSet
 
@@ -50,18 +38,18 @@ def plot_losses(models: RashomonSet, *, highlight: Sequence[int] = ()) -> go.Fig
     TypeError
         If given a `ReleasedSet`, which has no losses.
     """
-    models = need_curator(models, "plot_losses")
+    models = text.need_curator(models, "plot_losses")
     excess = np.asarray(models.excess, dtype=np.float32)
     psi = float(models.psi)
-    draws, note = subsample_points(len(excess))
+    draws, note = text.subsample_points(len(excess))
     end = _HEADROOM * max(float(excess.max(initial=0.0)), psi)
     width = end / _BINS
     if psi > width / _MOST_BINS:  # a smaller ψ is at the edge of the figure
         width = psi / max(1, round(_BINS * psi / end))
 
     counts, _ = np.histogram(excess, np.arange(0, end + 2 * width, width))
-    selected = selection_mask(draws, highlight)
-    figure = new_figure(_headline(models), _found(models, note, faded_words(selected)))
+    selected = text.selection_mask(draws, highlight)
+    figure = new_figure(_headline(models), _found(models, note, text.faded_words(selected)))
     figure.add_shape(
         type="rect",
         x0=0,
@@ -89,7 +77,7 @@ def plot_losses(models: RashomonSet, *, highlight: Sequence[int] = ()) -> go.Fig
         x=psi,
         y=1,
         yref="paper",
-        text=f"ψ = {number(psi)}",
+        text=f"ψ = {text.number(psi)}",
         showarrow=False,
         xanchor="right" if psi > 0.7 * end else "left",
         yanchor="top",
@@ -114,30 +102,30 @@ def plot_losses(models: RashomonSet, *, highlight: Sequence[int] = ()) -> go.Fig
         bargap=0.06,
         showlegend=False,
     )
-    return models_band(figure, models)
+    return text.models_band(figure, models)
 
 
 def _headline(models: RashomonSet) -> str:
     inside = round(models.hit_rate * models.n_draws) if models.n_draws else 0
     lie = "lie" if inside > 1 else "lies"
     if models.n_draws == 1 and not inside:
-        return f"The one model does not lie within ψ = {number(models.psi)}"
+        return f"The one model does not lie within ψ = {text.number(models.psi)}"
     of = f"{inside:,} of" if inside else "None of"
-    return f"{of} {plural(models.n_draws, 'model')} {lie} within ψ = {number(models.psi)}"
+    return f"{of} {text.plural(models.n_draws, 'model')} {lie} within ψ = {text.number(models.psi)}"
 
 
 def _found(models: RashomonSet, *notes: str) -> str:
-    hits = f"hit rate {percent(models.hit_rate)}"
+    hits = f"hit rate {text.percent(models.hit_rate)}"
     # The guarantee is for all draws, not for a selection of them or for imported models.
     drawn = isinstance(models, RashomonSet) and models.as_drawn
     threshold_note = ""
     if drawn and models.psi != models.plan.psi:
         drawn, threshold_note = (
             False,
-            f"drawn for ψ = {number(models.plan.psi)}; another threshold has no privacy cost",
+            f"drawn for ψ = {text.number(models.plan.psi)}; another threshold has no privacy cost",
         )
-    guarantee = guaranteed(models.plan) if drawn else ""
-    return join_notes(hits, guarantee, threshold_note, *notes)
+    guarantee = text.guaranteed(models.plan) if drawn else ""
+    return text.join_notes(hits, guarantee, threshold_note, *notes)
 
 
 def _add_strip(figure: go.Figure, excess: np.ndarray, draws: np.ndarray, selected: Mask) -> None:
@@ -154,7 +142,7 @@ def _add_strip(figure: go.Figure, excess: np.ndarray, draws: np.ndarray, selecte
             marker={
                 "color": BLUE,
                 "size": np.where(selected, 11, 4 if many else 6.5),
-                "opacity": opacities(selected),
+                "opacity": text.opacities(selected),
                 "line": {"color": PURPLE, "width": np.where(selected, 3, 0)},
             },
             hovertemplate="draw %{customdata}: excess loss %{x:.4g}<extra></extra>",

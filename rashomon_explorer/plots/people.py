@@ -15,20 +15,8 @@ from plotly.subplots import make_subplots
 from rashomon_explorer._utils.arrays import FloatArray, Mask, likeliest
 from rashomon_explorer.measures import ambiguity, disagreement, discrepancy, viable_prediction_range
 from rashomon_explorer.measures.inputs import only_labels
+from rashomon_explorer.plots import text
 from rashomon_explorer.plots.registry import FigureSpec
-from rashomon_explorer.plots.text import (
-    Counted,
-    counted,
-    empty_set_figure,
-    join_notes,
-    models_band,
-    need_curator,
-    need_inside,
-    number,
-    percent,
-    sample_rows,
-    short_names,
-)
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, CATEGORIES, GREY, new_figure
 from rashomon_explorer.sets import RashomonSet
 
@@ -61,7 +49,7 @@ class Multiplicity:
 
 def multiplicity(models: RashomonSet, X: ArrayLike) -> Multiplicity:
     """Compute the disagreement of the models of a set on some rows."""
-    inside = need_inside(counted(models), models)
+    inside = text.need_inside(text.counted(models), models)
     # A DataFrame is kept, because models of other kinds may use its text columns.
     table = X if isinstance(X, pd.DataFrame) else np.asarray(X)
     n_rows = len(table)
@@ -102,7 +90,7 @@ def _shares(labels: NDArray[np.int_] | None, best_labels: NDArray[np.int_]) -> d
 
 
 def _rows_to_read(n_rows: int, n_draws: int) -> NDArray[np.intp]:
-    return sample_rows(n_rows, max(_FEWEST_ROWS, _MOST_PREDICTIONS // max(1, n_draws)))
+    return text.sample_rows(n_rows, max(_FEWEST_ROWS, _MOST_PREDICTIONS // max(1, n_draws)))
 
 
 def members(found: Multiplicity, groups: ArrayLike | None) -> list[tuple[str, Mask]]:
@@ -181,10 +169,10 @@ def plot_people(
     TypeError
         If given a `ReleasedSet`, because this figure reads private rows.
     """
-    models = need_curator(models, "plot_people")
-    counts = counted(models)
+    models = text.need_curator(models, "plot_people")
+    counts = text.counted(models)
     if counts.is_empty:
-        return empty_set_figure(_TITLE, models)
+        return text.empty_set_figure(_TITLE, models)
     found = multiplicity(models, X)
     split = members(found, groups)
     figure = make_subplots(
@@ -207,24 +195,24 @@ def plot_people(
         xaxis2={"title": "width of the range", "rangemode": "tozero", "nticks": 5},
         yaxis2={"title": "people", "ticksuffix": "%", "rangemode": "tozero"},
     )
-    return models_band(figure, models)
+    return text.models_band(figure, models)
 
 
-def _frame(found: Multiplicity, counts: Counted, n_groups: int) -> go.Figure:
+def _frame(found: Multiplicity, counts: text.Counted, n_groups: int) -> go.Figure:
     if found.ambiguous.size:
         parts = [
-            f"ambiguity {percent(found.ambiguity)}",
-            f"discrepancy {percent(found.discrepancy)}",
-            f"disagreement {percent(found.disagreement) if found.disagreement >= 0 else '–'}",
+            f"ambiguity {text.percent(found.ambiguity)}",
+            f"discrepancy {text.percent(found.discrepancy)}",
+            f"disagreement {text.percent(found.disagreement) if found.disagreement >= 0 else '–'}",
         ]
     else:
         parts = [
-            f"median range {number(float(np.median(found.width)))}",
-            f"widest {number(float(found.width.max(initial=0.0)))}",
+            f"median range {text.number(float(np.median(found.width)))}",
+            f"widest {text.number(float(found.width.max(initial=0.0)))}",
         ]
     of_labels = "scores are labels" if found.of_labels else ""
     cut = f"{MOST_GROUPS} of {n_groups} groups shown, all in the table"
-    counted_as = join_notes(counts.words, of_labels, cut if n_groups > MOST_GROUPS else "")
+    counted_as = text.join_notes(counts.words, of_labels, cut if n_groups > MOST_GROUPS else "")
     measured = f"{' · '.join(parts)}<br>{counted_as}"
     # In a narrow card each group has one line of the legend, which grows from the bottom.
     named = min(n_groups, MOST_GROUPS) if n_groups > 1 else 0
@@ -256,7 +244,7 @@ def _add_band(figure: go.Figure, found: Multiplicity, span: str) -> None:
     )
     words = [""] * len(share)
     if found.n_classes:
-        words = [f"{percent(float(part))} ambiguous" for part in mean(found.ambiguous)]
+        words = [f"{text.percent(float(part))} ambiguous" for part in mean(found.ambiguous)]
     if found.n_classes == 2:  # with several classes no single probability decides
         figure.add_scatter(
             x=share,
@@ -293,13 +281,13 @@ def _add_widths(
     end = float(found.width.max(initial=0.0)) or 1.0
     edges = np.linspace(0, end, 21)
     middles = (edges[:-1] + edges[1:]) / 2
-    (short_name,) = short_names([group_name])
-    labels = short_names([name for name, _ in split])
+    (short_name,) = text.short_names([group_name])
+    labels = text.short_names([name for name, _ in split])
     for (colour, dash), label, (_, in_group) in zip(_LINES, labels, split, strict=False):
         counts, _ = np.histogram(found.width[in_group], edges)
         share = 100 * counts / max(1, in_group.sum())
         note = (
-            f", ambiguity {percent(float(found.ambiguous[in_group].mean()))}"
+            f", ambiguity {text.percent(float(found.ambiguous[in_group].mean()))}"
             if found.ambiguous.size and in_group.any()
             else ""
         )

@@ -11,36 +11,17 @@ from plotly.subplots import make_subplots
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures import decide_or_abstain, linear_shap
 from rashomon_explorer.measures.inputs import feature_groups
+from rashomon_explorer.plots import text, theme
 from rashomon_explorer.plots.bars import add_bars, row_axis
 from rashomon_explorer.plots.registry import FigureSpec
-from rashomon_explorer.plots.text import (
-    counted,
-    empty_set_figure,
-    join_notes,
-    models_band,
-    need_curator,
-    number,
-    percent,
-    short_names,
-)
-from rashomon_explorer.plots.theme import (
-    BEST_MODEL,
-    BLUE,
-    GREY,
-    ORANGE,
-    PURPLE,
-    SKY,
-    curator_band,
-    new_figure,
-)
 from rashomon_explorer.sets import RashomonSet
 
 _FADED = 0.3
 _KINDS = (
-    ("a draw flips the label", BLUE, "circle"),
-    ("some model flips it, no draw does", ORANGE, "diamond"),
-    ("no good model flips it", GREY, "circle-open"),
-    ("unknown", GREY, "x-thin-open"),
+    ("a draw flips the label", theme.BLUE, "circle"),
+    ("some model flips it, no draw does", theme.ORANGE, "diamond"),
+    ("no good model flips it", theme.GREY, "circle-open"),
+    ("unknown", theme.GREY, "x-thin-open"),
 )
 
 
@@ -88,23 +69,23 @@ def plot_people_ranges(
     if "best" not in table or table.empty:
         raise ValueError("table must be a non-empty result of measures.ranges.people_ranges")
     what = answer or "answer"
-    figure = new_figure(_finding(table), join_notes(f"{len(table):,} people", note))
+    figure = theme.new_figure(_finding(table), text.join_notes(f"{len(table):,} people", note))
     best = table["best"].to_numpy(float)
     for low, high, colour, width, name in (
-        ("exact_low", "exact_high", SKY, 2.5, "▬ exact range"),
-        ("drawn_low", "drawn_high", BLUE, 1.2, "∙∙∙ sampled range"),
+        ("exact_low", "exact_high", theme.SKY, 2.5, "▬ exact range"),
+        ("drawn_low", "drawn_high", theme.BLUE, 1.2, "∙∙∙ sampled range"),
     ):
         if low in table:
             figure.add_trace(_lines(best, table[low], table[high], colour, width, name))
     _people(figure, table, np.isin(table.index, list(highlight)), what)
     if {"flips", "drawn_flips"} & set(table):
-        figure.add_hline(y=0.5, line={"color": GREY, "width": 1, "dash": "dot"})
+        figure.add_hline(y=0.5, line={"color": theme.GREY, "width": 1, "dash": "dot"})
     figure.update_layout(
         xaxis={"title": f"best model's {what}"},
         yaxis={"title": f"{what}, over the set"},
         dragmode="select",
     )
-    return curator_band(figure, guaranteed=guaranteed)
+    return theme.curator_band(figure, guaranteed=guaranteed)
 
 
 def flip_kinds(table: pd.DataFrame) -> pd.Series:
@@ -122,13 +103,13 @@ def _finding(table: pd.DataFrame) -> str:
     if not {"flips", "drawn_flips"} & set(table):
         ends = ("exact_high", "exact_low") if "exact_low" in table else ("drawn_high", "drawn_low")
         width = float((table[ends[0]] - table[ends[1]]).median())
-        return f"Half of the people have a range wider than {number(width)}"
+        return f"Half of the people have a range wider than {text.number(width)}"
     drawn_share = (
-        percent(float((table["drawn_flips"] > 0).mean())) if "drawn_flips" in table else ""
+        text.percent(float((table["drawn_flips"] > 0).mean())) if "drawn_flips" in table else ""
     )
     if "flips" not in table:
         return f"Some draw flips the label of {drawn_share}"
-    proved = percent(float((table["flips"] == "yes").mean()))
+    proved = text.percent(float((table["flips"] == "yes").mean()))
     drawn = f", draws {drawn_share}" if drawn_share else ""
     return f"Good models flip {proved}{drawn}"
 
@@ -151,7 +132,9 @@ def _lines(
 def _people(figure: go.Figure, table: pd.DataFrame, selected: np.ndarray, what: str) -> None:
     kinds = flip_kinds(table) if {"flips", "drawn_flips"} & set(table) else None
     hover = [_hover_text(person, row, what) for person, row in table.iterrows()]
-    for name, colour, symbol in _KINDS if kinds is not None else (("person", BLUE, "circle"),):
+    for name, colour, symbol in (
+        _KINDS if kinds is not None else (("person", theme.BLUE, "circle"),)
+    ):
         of_kind = np.ones(len(table), bool) if kinds is None else (kinds == name).to_numpy()
         if not of_kind.any():
             continue
@@ -169,7 +152,7 @@ def _people(figure: go.Figure, table: pd.DataFrame, selected: np.ndarray, what: 
                 "size": np.where(marked, 13, 6),
                 "opacity": np.where(selected.any() & ~marked, _FADED, 1.0),
                 "line": {
-                    "color": np.where(marked, PURPLE, colour),
+                    "color": np.where(marked, theme.PURPLE, colour),
                     "width": np.where(marked, 3, 1),
                 },
             },
@@ -179,15 +162,17 @@ def _people(figure: go.Figure, table: pd.DataFrame, selected: np.ndarray, what: 
 
 
 def _hover_text(person: object, row: pd.Series, what: str) -> str:
-    parts = [f"<b>person {person}</b>", f"best model's {what}: {number(float(row['best']))}"]
+    parts = [f"<b>person {person}</b>", f"best model's {what}: {text.number(float(row['best']))}"]
     for low, high, name in (
         ("exact_low", "exact_high", "▬ exact"),
         ("drawn_low", "drawn_high", "∙∙∙ sampled"),
     ):
         if low in row:
-            parts.append(f"{name}: {number(float(row[low]))} to {number(float(row[high]))}")
+            parts.append(
+                f"{name}: {text.number(float(row[low]))} to {text.number(float(row[high]))}"
+            )
     if "drawn_flips" in row:
-        parts.append(f"{percent(float(row['drawn_flips']))} of draws flip the label")
+        parts.append(f"{text.percent(float(row['drawn_flips']))} of draws flip the label")
     return "<br>".join(parts)
 
 
@@ -238,19 +223,19 @@ def plot_person(
     ValueError
         If the individual does not exist.
     """
-    models = need_curator(models, "plot_person")
-    counts = counted(models)
+    models = text.need_curator(models, "plot_person")
+    counts = text.counted(models)
     if counts.is_empty:
-        return empty_set_figure(f"Person {person}", models)
+        return text.empty_set_figure(f"Person {person}", models)
     if not 0 <= person < len(X):
         raise ValueError(f"person must be from 0 to {len(X) - 1}, got {person!r}")
     row = X.iloc[[person]] if isinstance(X, pd.DataFrame) else np.asarray(X)[[person]]
     scores, best = np.asarray(counts.models.scores(row)), np.asarray(models.best_scores(row))
     answers, own = (scores[:, 0, -1], best[0, -1]) if scores.ndim == 3 else (scores[:, 0], best[0])
     linear = isinstance(models, RashomonSet)
-    base = new_figure(
+    base = theme.new_figure(
         f"Person {person}: {_vote(models, scores, best)}",
-        join_notes(_decision(models, scores), _flips(flip, models), counts.words),
+        text.join_notes(_decision(models, scores), _flips(flip, models), counts.words),
     )
     figure = base
     if linear:
@@ -266,7 +251,7 @@ def plot_person(
         barmode="overlay",
         uirevision=str(person),
     )
-    return models_band(figure, models)
+    return text.models_band(figure, models)
 
 
 def contributions(models: Any, X: Any, person: int) -> pd.DataFrame:
@@ -291,13 +276,13 @@ def contributions(models: Any, X: Any, person: int) -> pd.DataFrame:
 def _vote(models: Any, scores: FloatArray, best: FloatArray) -> str:
     if models.task != "classification":
         ends = scores.min(), scores.max()
-        return f"good models predict {number(float(ends[0]))} to {number(float(ends[1]))}"
+        return f"good models predict {text.number(float(ends[0]))} to {text.number(float(ends[1]))}"
     both = np.concatenate([scores, best[None]])[:, 0]
     labels = both.argmax(axis=-1) if both.ndim == 2 else both > 0.5
     agree = float((labels[:-1] == labels[-1]).mean())
     if agree == 1:
         return "every draw agrees with the best model"
-    return f"{percent(1 - agree)} of the draws contradict the best model"
+    return f"{text.percent(1 - agree)} of the draws contradict the best model"
 
 
 def _decision(models: Any, scores: FloatArray) -> str:
@@ -311,8 +296,8 @@ def _flips(flip: tuple[float, float] | None, models: Any) -> str:
     if flip is None:
         return ""
     within = "within" if flip[1] <= models.psi else "beyond"
-    least = number(flip[1], 2, "up")
-    return f"▬ flips from ψ = {least} on, {within} the set's {number(models.psi)}"
+    least = text.number(flip[1], 2, "up")
+    return f"▬ flips from ψ = {least} on, {within} the set's {text.number(models.psi)}"
 
 
 def _answers(
@@ -328,7 +313,7 @@ def _answers(
             x=[0, 0],
             y=list(exact),
             mode="lines",
-            line={"color": SKY, "width": 14},
+            line={"color": theme.SKY, "width": 14},
             opacity=0.55,
             name="▬ exact range",
             hovertemplate="exact: %{y:.3f}<extra></extra>",
@@ -344,10 +329,10 @@ def _answers(
         name="∙∙∙ draw",
         marker={
             "size": np.where(ringed, 12, 6),
-            "color": BLUE,
+            "color": theme.BLUE,
             "opacity": np.where(ringed.any() & ~ringed, 0.25, 0.85),
             "line": {
-                "color": np.where(ringed, PURPLE, "white"),
+                "color": np.where(ringed, theme.PURPLE, "white"),
                 "width": np.where(ringed, 3, 0.6),
             },
         },
@@ -358,7 +343,7 @@ def _answers(
         y=[best],
         mode="markers",
         name="best model",
-        marker={"symbol": "x", "size": 12, "color": BEST_MODEL},
+        marker={"symbol": "x", "size": 12, "color": theme.BEST_MODEL},
         hovertemplate="best model: %{y:.3f}<extra></extra>",
     )
 
@@ -367,16 +352,16 @@ def _contributions(figure: go.Figure, table: pd.DataFrame) -> None:
     figure_rows = table.head(_MOST_FEATURES).iloc[::-1]
     rows = np.arange(len(figure_rows))
     hover = [
-        f"{name}: {number(float(row['low']))} to {number(float(row['high']))}"
+        f"{name}: {text.number(float(row['low']))} to {text.number(float(row['high']))}"
         for name, row in figure_rows.iterrows()
     ]
-    look = {"width": 0.45, "marker": {"color": SKY}, "name": "contribution over draws"}
+    look = {"width": 0.45, "marker": {"color": theme.SKY}, "name": "contribution over draws"}
     add_bars(figure, figure_rows["low"], figure_rows["high"], hover, row=1, col=2, **look)
     figure.add_scatter(
         x=figure_rows["median"].to_numpy(np.float32),
         y=rows,
         mode="markers",
-        marker={"symbol": "diamond", "size": 7, "color": GREY},
+        marker={"symbol": "diamond", "size": 7, "color": theme.GREY},
         name="median",
         hoverinfo="skip",
         row=1,
@@ -384,7 +369,7 @@ def _contributions(figure: go.Figure, table: pd.DataFrame) -> None:
     )
     figure.update_layout(
         xaxis2={"title": "contribution to the score by feature", "zeroline": True, "nticks": 5},
-        yaxis2=row_axis(short_names(figure_rows.index, 18)),
+        yaxis2=row_axis(text.short_names(figure_rows.index, 18)),
     )
 
 
@@ -423,7 +408,7 @@ FIGURES = (
             "class, certified to 1 %."
         ),
         plot=plot_person,
-        table=lambda models, X, person: contributions(counted(models).models, X, person),
+        table=lambda models, X, person: contributions(text.counted(models).models, X, person),
         needs=("models", "selection", "people", "rows"),
         marks=("exact", "sampled"),
         selects="models",

@@ -14,18 +14,8 @@ from numpy.typing import NDArray
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.importance import partial_dependence
 from rashomon_explorer.measures.importance.profiles import curve_band
+from rashomon_explorer.plots import text
 from rashomon_explorer.plots.registry import FigureSpec
-from rashomon_explorer.plots.text import (
-    counted,
-    empty_set_figure,
-    models_band,
-    need_curator,
-    need_inside,
-    percent,
-    sample_rows,
-    short_name,
-    short_names,
-)
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, PURPLE, SKY, new_figure
 
 _TITLE = "Partial dependence of the models"
@@ -75,9 +65,9 @@ def plot_profile(
     ValueError
         As for the measure.
     """
-    models = need_curator(models, "plot_profile")
-    if counted(models).is_empty:
-        return empty_set_figure(_TITLE, models)
+    models = text.need_curator(models, "plot_profile")
+    if text.counted(models).is_empty:
+        return text.empty_set_figure(_TITLE, models)
     found = profiles(models, X, feature, transform, n_points=n_points, max_rows=max_rows)
     return profile_figure(models, found, feature, answer, highlight)
 
@@ -92,8 +82,8 @@ def profiles(
     max_rows: int = MOST_ROWS,
 ) -> tuple[pd.DataFrame, pd.DataFrame, str]:
     """Curve of every model inside ψ, their band, and a text with the number of rows read."""
-    inside = need_inside(counted(models), models)
-    places = sample_rows(len(X), max_rows)
+    inside = text.need_inside(text.counted(models), models)
+    places = text.sample_rows(len(X), max_rows)
     rows = X.iloc[places] if isinstance(X, pd.DataFrame) else np.asarray(X)[places]
     some = f"{max_rows:,} of " if len(X) > max_rows else ""
     read = f"mean over {some}{len(X):,} rows"
@@ -109,10 +99,10 @@ def profile_figure(
     highlight: Sequence[int] = (),
 ) -> go.Figure:
     """Plot the result of :func:`profiles`."""
-    counts, (curves, band, read) = counted(models), found
+    counts, (curves, band, read) = text.counted(models), found
     grid = list(curves.columns)
     numbers = all(isinstance(value, int | float) for value in grid)
-    name = short_name(str(feature))
+    name = text.short_name(str(feature))
     figure = new_figure(_finding(curves, name, numbers), f"{counts.words} · {read}")
     places = np.asarray(grid if numbers else range(len(grid)), dtype=np.float32)
     draw = _band if numbers else _ranges
@@ -121,9 +111,9 @@ def profile_figure(
     _lines(figure, curves.to_numpy()[counts.highlighted(highlight)], places)
     x: dict[str, Any] = {"title": name}
     if not numbers:
-        x |= {"tickmode": "array", "tickvals": places, "ticktext": short_names(grid, 14)}
+        x |= {"tickmode": "array", "tickvals": places, "ticktext": text.short_names(grid, 14)}
     figure.update_layout(xaxis=x, yaxis={"title": _answer(models, answer)}, uirevision=str(feature))
-    return models_band(figure, models)
+    return text.models_band(figure, models)
 
 
 def _answer(models: Any, answer: str) -> str:
@@ -145,12 +135,14 @@ def _finding(curves: pd.DataFrame, name: str, numbers: bool) -> str:
         tops = curves.idxmax(axis=1)
         first = tops.mode().iloc[0]
         share = float((tops == first).mean())
-        who = "every model" if share == 1 else f"{percent(share)} of the models"
-        return f"{name}: {short_name(str(first))} is highest for {who}"
+        who = "every model" if share == 1 else f"{text.percent(share)} of the models"
+        return f"{name}: {text.short_name(str(first))} is highest for {who}"
     rises = float((values[:, -1] > values[:, 0]).mean())
     if rises in (0.0, 1.0):
         return f"Every model's prediction {'rises' if rises else 'falls'} with {name}"
-    return f"The models disagree about {name}: the prediction of {percent(rises)} of them rises"
+    return (
+        f"The models disagree about {name}: the prediction of {text.percent(rises)} of them rises"
+    )
 
 
 def _band(figure: go.Figure, band: pd.DataFrame, places: Places, span: str) -> None:

@@ -13,19 +13,10 @@ import plotly.graph_objects as go
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.measures import draws_in_range
+from rashomon_explorer.plots import text
 from rashomon_explorer.plots.bars import MOST_FEATURES, add_best, nested_bars, row_axis
 from rashomon_explorer.plots.coefficients import plot_coefficient_spread, plot_released_spread
 from rashomon_explorer.plots.registry import BOTH, LINEAR, FigureSpec, add_subtitle
-from rashomon_explorer.plots.text import (
-    FADED,
-    join_notes,
-    models_band,
-    need_curator,
-    number,
-    plural,
-    selection_mask,
-    short_names,
-)
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, PURPLE, SKY, curator_band, new_figure
 from rashomon_explorer.sets import RashomonSet
 
@@ -72,11 +63,11 @@ def plot_exact_ranges(exact: pd.DataFrame, *, note: str = "") -> go.Figure:
     cut = f"{MOST_FEATURES} widest of {len(exact)}" if len(figure_rows) < len(exact) else ""
     figure = new_figure(
         _either_sign(exact),
-        join_notes(cut, "exact, no draws", note),
+        text.join_notes(cut, "exact, no draws", note),
     )
     hover = [
-        f"<b>{escape(str(name))}</b><br>exact: {number(row['low_outer'])} to "
-        f"{number(row['high_outer'])}<br>best: {number(row['best'])}"
+        f"<b>{escape(str(name))}</b><br>exact: {text.number(row['low_outer'])} to "
+        f"{text.number(row['high_outer'])}<br>best: {text.number(row['best'])}"
         for name, row in figure_rows.iterrows()
     ]
     bars = [
@@ -95,7 +86,7 @@ def plot_exact_ranges(exact: pd.DataFrame, *, note: str = "") -> go.Figure:
     figure.update_layout(
         barmode="overlay",
         xaxis={"title": "coefficient", "zeroline": True, "zerolinewidth": 1.5},
-        yaxis=row_axis(short_names(figure_rows.index)),
+        yaxis=row_axis(text.short_names(figure_rows.index)),
         height=max(360, 150 + 24 * len(figure_rows)),
     )
     return curator_band(figure)
@@ -144,7 +135,7 @@ def plot_ranges(
     ValueError
         If the shapes do not fit, or a draw of the set lies outside an exact range.
     """
-    models = need_curator(models, "plot_ranges")
+    models = text.need_curator(models, "plot_ranges")
     exact = exact.rename(columns=_OF_DRAWS)
     missing = [name for name in _RANGES_COLUMNS if name not in exact]
     if missing:
@@ -162,18 +153,18 @@ def plot_ranges(
     title = _either_sign(exact) if signed else "Exact ranges and ranges over draws"
     figure = new_figure(title, _note(table, inside))
     _bars(figure, ordered)
-    selected = selection_mask(np.flatnonzero(inside), highlight)
+    selected = text.selection_mask(np.flatnonzero(inside), highlight)
     _dots(figure, drawn[inside][:, order], faded=bool(selected.any()))
     _add_selected(figure, drawn[inside][selected][:, order])
     add_best(figure, limits["best"])
     _axes(figure, ordered, unit)
-    return models_band(figure, models)
+    return text.models_band(figure, models)
 
 
 def _either_sign(exact: pd.DataFrame) -> str:
     """Count the ranges that contain both signs."""
     either = int(((exact["low"] < 0) & (exact["high"] > 0)).sum())
-    return f"{either} of {plural(len(exact), 'coefficient')} can have either sign"
+    return f"{either} of {text.plural(len(exact), 'coefficient')} can have either sign"
 
 
 def plot_compact_ranges(
@@ -187,7 +178,7 @@ def plot_compact_ranges(
     figure = plot_ranges(models, exact, highlight=highlight) if drawn else plot_exact_ranges(exact)
     head = figure.layout.title.text.split("<br>")[0]
     inside = round(models.hit_rate * models.n_draws) if drawn else 0
-    bars = f"light: exact · dark: {plural(inside, 'draw')} inside" if inside else "exact"
+    bars = f"light: exact · dark: {text.plural(inside, 'draw')} inside" if inside else "exact"
     note = f"{bars} · × best · per scaled unit"
     figure.layout.title.text = f'{head}<br><span style="font-size:11.5px">{note}</span>'
     # Without an axis title there is room for one line of text per row.
@@ -198,17 +189,22 @@ def plot_compact_ranges(
 
 def _note(table: pd.DataFrame, inside: Mask) -> str:
     count = len(table)
-    cut = f"{MOST_FEATURES} widest of {count}" if count > MOST_FEATURES else plural(count, "range")
+    cut = (
+        f"{MOST_FEATURES} widest of {count}"
+        if count > MOST_FEATURES
+        else text.plural(count, "range")
+    )
     short = 100 * float(table["shortfall"].mean())
-    draws = f"{int(inside.sum()):,} of {plural(len(inside), 'draw')} inside the set"
+    draws = f"{int(inside.sum()):,} of {text.plural(len(inside), 'draw')} inside the set"
     return f"{cut} · {draws} · they miss {short:.0f} % of a range on average (inner bounds)"
 
 
 def _bars(figure: go.Figure, shown: pd.DataFrame) -> None:
     hover = [
-        f"<b>{escape(str(name))}</b><br>exact: {number(row['exact_low'])} to "
-        f"{number(row['exact_high'])}<br>draws: {number(row['draw_low'])} to "
-        f"{number(row['draw_high'])} (inner bounds)<br>not reached: {100 * row['shortfall']:.0f} %"
+        f"<b>{escape(str(name))}</b><br>exact: {text.number(row['exact_low'])} to "
+        f"{text.number(row['exact_high'])}<br>draws: {text.number(row['draw_low'])} to "
+        f"{text.number(row['draw_high'])} (inner bounds)<br>not reached: "
+        f"{100 * row['shortfall']:.0f} %"
         for name, row in shown.iterrows()
     ]
     bars = [
@@ -248,7 +244,7 @@ def _dots(figure: go.Figure, values: FloatArray, *, faded: bool) -> None:
         mode="markers",
         name="draw",
         marker={"size": 4, "color": "white", "line": {"width": 0.8, "color": BLUE}},
-        opacity=FADED if faded else 1.0,
+        opacity=text.FADED if faded else 1.0,
         hovertemplate="draw: %{x:.4g}<extra></extra>",
     )
 
@@ -257,7 +253,7 @@ def _axes(figure: go.Figure, shown: pd.DataFrame, unit: str) -> None:
     figure.update_layout(
         barmode="overlay",
         xaxis={"title": unit, "zeroline": True, "zerolinewidth": 1.5},
-        yaxis=row_axis(short_names(shown.index)),
+        yaxis=row_axis(text.short_names(shown.index)),
         height=max(360, 150 + 24 * len(shown)),
     )
 

@@ -12,15 +12,8 @@ import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from rashomon_explorer._utils import formatting
 from rashomon_explorer._utils.arrays import FloatArray, Mask
-from rashomon_explorer._utils.formatting import (
-    as_written,
-    epsilon_text,
-    hit_rate_text,
-    left_text,
-    rounded_down,
-    rounded_up,
-)
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import (
@@ -42,8 +35,8 @@ def percent(share: float, rounding: Rounding = "nearest") -> str:
     if not -1e6 < share < 1e6:
         return "unknown"
     if rounding == "down" and share >= 0:
-        return hit_rate_text(share)
-    exact = 100 * as_written(share)
+        return formatting.hit_rate_text(share)
+    exact = 100 * formatting.as_written(share)
     fine = Decimal("0.05") <= exact < 1 or 99 < exact < 100 or (rounding == "up" and 0 < exact < 1)
     step = Decimal("0.1") if fine else Decimal(1)
     rounded = exact.quantize(step, rounding=_ROUNDINGS[rounding])
@@ -56,7 +49,7 @@ def number(value: float, digits: int = 3, rounding: Rounding = "nearest") -> str
     """Format a number with a few significant digits, without an exponent where possible."""
     if value != value or value in (float("inf"), float("-inf")):
         return {"inf": "∞", "-inf": "−∞"}.get(str(value), "unknown")
-    exact = Decimal(float(value)) if rounding == "nearest" else as_written(value)
+    exact = Decimal(float(value)) if rounding == "nearest" else formatting.as_written(value)
     rounded = float(Context(prec=digits, rounding=_ROUNDINGS[rounding]).plus(exact))
     if rounded and not 1e-3 <= abs(rounded) < 1e6:
         mantissa, power = f"{rounded:.{digits - 1}e}".split("e")
@@ -93,7 +86,7 @@ def at_most(bound: float, *, share: bool = False) -> str:
 def cost_text(epsilon: float, delta: float | None = None) -> str:
     """Format a privacy cost, rounded up, so that the printed cost is an upper bound."""
     at = "" if delta is None else f" at δ = {number(delta, rounding='up')}"
-    return f"ε = {epsilon_text(epsilon)}{at}"
+    return f"ε = {formatting.epsilon_text(epsilon)}{at}"
 
 
 def join_notes(*notes: str) -> str:
@@ -108,7 +101,7 @@ def none_phrase(n_draws: int) -> str:
 
 def what_is_left(epsilon: float) -> str:
     """Format the remaining budget, rounded down, never below 0."""
-    return left_text(epsilon)
+    return formatting.left_text(epsilon)
 
 
 def short_name(name: str) -> str:
@@ -320,7 +313,8 @@ def weak_guarantee_note(models: Any) -> str:
     if not isinstance(planned, Plan | TreePlan) or filtered or not weak_guarantee_reason(planned):
         return ""
     if has_hit_rate(planned):
-        return f"guaranteed hit rate ≥ {hit_rate_text(planned.hit_rate_bound)}: weak guarantee"
+        bound = formatting.hit_rate_text(planned.hit_rate_bound)
+        return f"guaranteed hit rate ≥ {bound}: weak guarantee"
     return f"guaranteed excess {at_most(planned.weighed_excess)}: weak guarantee"
 
 
@@ -361,8 +355,8 @@ def faded_words(chosen: Mask) -> str:
 
 
 _ROUNDED: dict[str, Callable[[float], float]] = {
-    "up": lambda value: float(rounded_up(value)),
-    "down": lambda value: float(rounded_down(value)),
+    "up": lambda value: float(formatting.rounded_up(value)),
+    "down": lambda value: float(formatting.rounded_down(value)),
 }
 
 

@@ -10,19 +10,9 @@ import plotly.graph_objects as go
 
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
+from rashomon_explorer.plots import theme
 from rashomon_explorer.plots.registry import TREES, FigureSpec, add_subtitle
 from rashomon_explorer.plots.text import at_most, guaranteed_hits, number, percent, plural
-from rashomon_explorer.plots.theme import (
-    BEST_MODEL,
-    BLUE,
-    CATEGORIES,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    curator_band,
-    new_figure,
-)
 from rashomon_explorer.plots.trees import plot_trees
 from rashomon_explorer.sets import PredictorSet
 
@@ -32,7 +22,7 @@ _MOST = 18
 def plot_tree_sizes(sizes: pd.DataFrame, psi: float) -> go.Figure:
     """Plot the number of trees within every ψ, by leaves."""
     total = int(sizes[psi].sum())
-    figure = new_figure(
+    figure = theme.new_figure(
         f"{total:,} trees are within ψ = {number(psi)} of the best",
         "enumerated, not sampled; by leaves",
     )
@@ -44,17 +34,17 @@ def plot_tree_sizes(sizes: pd.DataFrame, psi: float) -> go.Figure:
             x=sizes.columns.to_numpy(dtype=float),
             y=counts,
             name=f"{leaves}",
-            line={"shape": "hv", "color": CATEGORIES[place % len(CATEGORIES)]},
+            line={"shape": "hv", "color": theme.CATEGORIES[place % len(theme.CATEGORIES)]},
             hovertemplate=f"{leaves} leaves, ψ = %{{x:.4g}}: %{{y:,.0f}} trees<extra></extra>",
         )
-    figure.add_vline(x=psi, line={"color": GREY, "dash": "dot"})
+    figure.add_vline(x=psi, line={"color": theme.GREY, "dash": "dot"})
     figure.update_layout(
         xaxis={"title": "ψ: excess loss over the best tree"},
         yaxis={"title": "trees", "type": "log"},
         legend={"title": {"text": "leaves"}},
         showlegend=True,
     )
-    return curator_band(figure)
+    return theme.curator_band(figure)
 
 
 def plot_tree_flips(flips: pd.Series, psi: float, people: tuple[int, ...] = ()) -> go.Figure:
@@ -63,7 +53,7 @@ def plot_tree_flips(flips: pd.Series, psi: float, people: tuple[int, ...] = ()) 
     steps = np.unique(values[np.isfinite(values)])
     shares = np.searchsorted(values, steps, side="right") / len(values)
     share = float((values <= psi).mean())
-    figure = new_figure(
+    figure = theme.new_figure(
         f"{percent(share)} of people get a conflicting prediction from some tree within ψ = "
         f"{number(psi)}",
         f"exact, over all trees; {len(values):,} people",
@@ -73,7 +63,7 @@ def plot_tree_flips(flips: pd.Series, psi: float, people: tuple[int, ...] = ()) 
         y=np.concatenate([[0.0], shares]),
         mode="lines",
         name="share of people",
-        line={"shape": "hv", "color": BLUE},
+        line={"shape": "hv", "color": theme.BLUE},
         hovertemplate="within ψ = %{x:.4g}: %{y:.1%}<extra></extra>",
     )
     for person in people:
@@ -84,15 +74,15 @@ def plot_tree_flips(flips: pd.Series, psi: float, people: tuple[int, ...] = ()) 
                 y=[float((values <= at).mean())],
                 mode="markers",
                 name=f"person {person}",
-                marker={"size": 11, "color": ORANGE, "symbol": "diamond"},
+                marker={"size": 11, "color": theme.ORANGE, "symbol": "diamond"},
                 hovertemplate=f"person {person}: from ψ = {number(at)} on<extra></extra>",
             )
-    figure.add_vline(x=psi, line={"color": GREY, "dash": "dot"})
+    figure.add_vline(x=psi, line={"color": theme.GREY, "dash": "dot"})
     figure.update_layout(
         xaxis={"title": "ψ: excess loss over the best tree"},
         yaxis={"title": "share of people", "tickformat": ".0%", "range": [0, 1.02]},
     )
-    return curator_band(figure)
+    return theme.curator_band(figure)
 
 
 def plot_tree_questions(table: pd.DataFrame, psi: float) -> go.Figure:
@@ -103,15 +93,15 @@ def plot_tree_questions(table: pd.DataFrame, psi: float) -> go.Figure:
     )
     figure_rows = ordered.iloc[:_MOST][::-1]
     cut = f"{_MOST} shown, the least important omitted · " if len(table) > _MOST else ""
-    figure = new_figure(
+    figure = theme.new_figure(
         f"Every tree within ψ = {number(psi)} asks {needed} of {plural(len(table), 'question')}",
         f"{cut}exact",
         height=max(360, 150 + 22 * len(figure_rows)),
     )
     names = [escape(str(name)) for name in figure_rows.index]
     for column, name, colour, symbol in (
-        ("psi_using", "the best tree that asks it", BLUE, "circle"),
-        ("psi_avoiding", "the best tree that does not", ORANGE, "diamond"),
+        ("psi_using", "the best tree that asks it", theme.BLUE, "circle"),
+        ("psi_avoiding", "the best tree that does not", theme.ORANGE, "diamond"),
     ):
         figure.add_scatter(
             x=figure_rows[column].where(np.isfinite(figure_rows[column])).to_numpy(np.float32),
@@ -121,9 +111,9 @@ def plot_tree_questions(table: pd.DataFrame, psi: float) -> go.Figure:
             marker={"size": 9, "color": colour, "symbol": symbol},
             hovertemplate=f"%{{y}}<br>{name}: %{{x:.4g}} above the best<extra></extra>",
         )
-    figure.add_vline(x=psi, line={"color": GREY, "dash": "dot"})
+    figure.add_vline(x=psi, line={"color": theme.GREY, "dash": "dot"})
     figure.update_layout(xaxis={"title": "excess loss over the best tree"}, margin={"l": 170})
-    return curator_band(figure)
+    return theme.curator_band(figure)
 
 
 def plot_tree_parity(
@@ -138,7 +128,7 @@ def plot_tree_parity(
 ) -> go.Figure:
     """Plot the least gap between groups by loss of the trees."""
     how = "exact: no tree does better" if exact else "of 2,000 uniform draws: some trees do better"
-    figure = new_figure(
+    figure = theme.new_figure(
         _finding(front, psi), f"gap of the rate of {escape(label)}, by {escape(column)} · {how}"
     )
     if drawn is not None and len(drawn):
@@ -148,14 +138,14 @@ def plot_tree_parity(
         y=front["beyond"].to_numpy(),
         mode="lines+markers",
         # A step function: a gap below that of a tree requires the loss of the next tree.
-        line={"shape": "vh", "color": BLUE},
+        line={"shape": "vh", "color": theme.BLUE},
         marker={"size": 7},
         name="least loss" if exact else "least loss of the draws",
         hovertemplate="gap %{x:.3g}: %{y:.3g} above the best<extra></extra>",
     )
     for place, name, symbol, colour in (
-        (0, "best tree", "x", BEST_MODEL),
-        (-1, "least gap", "diamond", GREEN),
+        (0, "best tree", "x", theme.BEST_MODEL),
+        (-1, "least gap", "diamond", theme.GREEN),
     ):
         figure.add_scatter(
             x=[front["gap"].iloc[place]],
@@ -165,14 +155,14 @@ def plot_tree_parity(
             marker={"size": 12, "symbol": symbol, "color": colour},
             hovertemplate=f"{name}: gap %{{x:.3g}}, %{{y:.3g}} above the best<extra></extra>",
         )
-    figure.add_hline(y=psi, line={"color": GREY, "dash": "dot"})
+    figure.add_hline(y=psi, line={"color": theme.GREY, "dash": "dot"})
     figure.update_layout(
         xaxis={"title": "gap between groups (0 is equal)", "rangemode": "tozero"},
         yaxis={"title": "excess loss of a tree", "range": [-0.06 * psi, 1.08 * psi or 1e-6]},
         dragmode="select",
         showlegend=True,
     )
-    return curator_band(figure)
+    return theme.curator_band(figure)
 
 
 def _finding(front: pd.DataFrame, psi: float) -> str:
@@ -199,7 +189,7 @@ def _dots(drawn: pd.DataFrame, highlight: Sequence[int]) -> go.Scatter:
         customdata=drawn.index.to_numpy(),
         marker={
             "size": np.where(ringed, 10, 6),
-            "color": np.where(ringed, PURPLE, GREY),
+            "color": np.where(ringed, theme.PURPLE, theme.GREY),
             "opacity": np.where(ringed, 1.0, 0.6),
         },
         hovertemplate="draw %{customdata}: gap %{x:.3g}, %{y:.3g} above the best<extra></extra>",
@@ -240,7 +230,7 @@ def plot_tree_guarantee(planned: TreePlan) -> go.Figure:
     finding += guaranteed_hits(planned)
     if not has_hit_rate(planned):
         finding = f"No hit rate is guaranteed for a drawn tree within ψ = {number(planned.psi)}"
-    figure = new_figure(
+    figure = theme.new_figure(
         finding,
         f"of e^{planned.log_size:.1f} trees · mean excess {at_most(planned.excess_bound)} · "
         "no row is read",
@@ -250,7 +240,7 @@ def plot_tree_guarantee(planned: TreePlan) -> go.Figure:
         y=shares,
         mode="lines",
         name="guaranteed, at least",
-        line={"color": GREEN},
+        line={"color": theme.GREEN},
         hovertemplate="within ψ = %{x:.4g}: at least %{y:.1%}<extra></extra>",
     )
     figure.add_scatter(
@@ -258,10 +248,10 @@ def plot_tree_guarantee(planned: TreePlan) -> go.Figure:
         y=[planned.hit_rate_bound],
         mode="markers",
         name=f"ψ = {number(planned.psi)}",
-        marker={"size": 11, "color": GREEN, "symbol": "diamond"},
+        marker={"size": 11, "color": theme.GREEN, "symbol": "diamond"},
         hovertemplate="within ψ = %{x:.4g}: at least %{y:.1%}<extra></extra>",
     )
-    figure.add_vline(x=planned.psi, line={"color": GREY, "dash": "dot"})
+    figure.add_vline(x=planned.psi, line={"color": theme.GREY, "dash": "dot"})
     figure.update_layout(
         xaxis={"title": "ψ: excess loss over the best tree", "range": [0, float(psis[-1])]},
         yaxis={"title": "share of draws", "range": [-0.03, 1.03], "tickformat": ".0%"},

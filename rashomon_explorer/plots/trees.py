@@ -12,17 +12,9 @@ import plotly.graph_objects as go
 
 from rashomon_explorer.measures.decomposition.estimates import hit_interval
 from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
+from rashomon_explorer.plots import text
 from rashomon_explorer.plots.bars import add_bars, row_axis
 from rashomon_explorer.plots.registry import BOTH, TREES, FigureSpec
-from rashomon_explorer.plots.text import (
-    cost_text,
-    join_notes,
-    models_band,
-    number,
-    percent,
-    plural,
-    weak_guarantee_note,
-)
 from rashomon_explorer.plots.theme import BLUE, CATEGORIES, GREY, SKY, add_band, new_figure
 from rashomon_explorer.sets import PredictorSet, ReleasedTrees
 from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Node, Split
@@ -80,7 +72,8 @@ def plot_trees(
     rows = max(1, math.ceil(len(selected) / columns))
     figure = new_figure(
         _TITLE,
-        f"{len(selected)} of {plural(models.n_draws, 'tree')}; yes to the left, no to the right",
+        f"{len(selected)} of {text.plural(models.n_draws, 'tree')}; yes to the left, no to the "
+        "right",
         height=150 + 230 * rows,
     )
     drawing = _Drawing(len(models.classes))
@@ -122,11 +115,11 @@ def short_question(words: str, most: int) -> str:
 def trees_band(figure: go.Figure, models: PredictorSet | ReleasedTrees) -> go.Figure:
     """Mark a figure of trees as not private, or with the privacy cost of its release."""
     if not isinstance(models, ReleasedTrees):
-        return models_band(figure, models)
+        return text.models_band(figure, models)
     delta = models.guarantee.requested[1] if models.guarantee.requested else 1e-6
-    cost = cost_text(models.guarantee.epsilon(delta), delta)
+    cost = text.cost_text(models.guarantee.epsilon(delta), delta)
     seed = " · known seed: not private" if models.guarantee.reproducible else ""
-    doubt = weak_guarantee_note(models)
+    doubt = text.weak_guarantee_note(models)
     note = f"released at {cost}{seed}"
     return add_band(figure, "release", f"{note}<br>{doubt}" if doubt else note)
 
@@ -148,7 +141,7 @@ def _draws_to_show(models: Any, draws: Sequence[int] | None) -> list[int]:
 def _heading(models: Any, draw: int) -> str:
     if isinstance(models, ReleasedTrees) or math.isnan(models.least):
         return f"<b>{draw}</b>"
-    return f"<b>{draw}</b> · loss {number(float(models.losses[draw]), 4)}"
+    return f"<b>{draw}</b> · loss {text.number(float(models.losses[draw]), 4)}"
 
 
 @dataclass
@@ -307,13 +300,14 @@ def plot_tree_use(models: PredictorSet | ReleasedTrees) -> go.Figure:
     table = tree_use_table(models)
     figure_rows = table.iloc[:_MOST].iloc[::-1]
     cut = f"{_MOST} most asked of {len(table)} questions" if len(table) > _MOST else ""
-    drawn = plural(models.n_draws, "tree")
-    note = join_notes(drawn, "dark: asked first", cut)
+    drawn = text.plural(models.n_draws, "tree")
+    note = text.join_notes(drawn, "dark: asked first", cut)
     figure = new_figure(_title(table), note, height=max(300, 150 + 24 * len(figure_rows)))
     first = (figure_rows["first"] / max(1, models.n_draws)).to_numpy()
     places = list(range(len(figure_rows)))
     hover = [
-        f"<b>{escape(str(words))}</b><br>asked by {plural(int(row['trees']), 'tree')}, first by "
+        f"<b>{escape(str(words))}</b><br>asked by {text.plural(int(row['trees']), 'tree')}, first "
+        "by "
         f"{int(row['first'])}"
         for words, row in figure_rows.iterrows()
     ]
@@ -337,7 +331,7 @@ def plot_tree_use(models: PredictorSet | ReleasedTrees) -> go.Figure:
                 "thickness": 1.4,
                 "width": 3,
             },
-            name=f"{percent(_CONFIDENCE)} interval for the law",
+            name=f"{text.percent(_CONFIDENCE)} interval for the law",
             hoverinfo="skip",
         )
     figure.update_layout(
@@ -353,9 +347,8 @@ def plot_tree_use(models: PredictorSet | ReleasedTrees) -> go.Figure:
 def _title(table: pd.DataFrame) -> str:
     if table.empty:
         return "No tree asks a question"
-    return (
-        f"{percent(float(table['share'].iloc[0]))} of the trees ask “{escape(str(table.index[0]))}”"
-    )
+    share = text.percent(float(table["share"].iloc[0]))
+    return f"{share} of the trees ask “{escape(str(table.index[0]))}”"
 
 
 def _splits(node: Node) -> Iterator[Split]:

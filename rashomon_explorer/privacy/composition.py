@@ -13,15 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
 from rashomon_explorer._utils.validation import check_count, check_delta, check_positive
-from rashomon_explorer.privacy.conversions import (
-    bounded_range_mu,
-    check_curve,
-    filter_order,
-    gdp_epsilon,
-    pure_mu,
-    renyi_epsilon,
-    zcdp_epsilon,
-)
+from rashomon_explorer.privacy import conversions
 from rashomon_explorer.privacy.guarantee import Divergence, Guarantee
 from rashomon_explorer.privacy.ledger.totals import Totals
 from rashomon_explorer.privacy.notions import bounded_range
@@ -60,7 +52,7 @@ def rdp(orders: ArrayLike, epsilons: ArrayLike) -> Guarantee:
     >>> round(part.epsilon(1e-6), 3), round(part.renyi(3.0), 3), part.rho
     (2.272, 0.35, inf)
     """
-    known, divergences = check_curve(orders, epsilons)
+    known, divergences = conversions.check_curve(orders, epsilons)
     pairs = sorted(zip(known.tolist(), divergences.tolist(), strict=True))
     if len({order for order, _ in pairs}) < len(pairs):
         raise ValueError(f"orders must all be different, got {known.tolist()!r}")
@@ -208,12 +200,14 @@ def pure_sum(parts: list[Guarantee], delta: float) -> float:
 
 def zcdp_sum(parts: list[Guarantee], delta: float) -> float:
     """Σ ρ of zCDP (Bun and Steinke 2016)."""
-    return zcdp_epsilon(_finite("ρ", [part.rho for part in parts]), delta)
+    return conversions.zcdp_epsilon(_finite("ρ", [part.rho for part in parts]), delta)
 
 
 def gdp_sum(parts: list[Guarantee], delta: float) -> float:
     """√Σ μ² of Gaussian DP; pure DP and bounded range count by the μ-GDP they imply."""
-    return gdp_epsilon(math.sqrt(_finite("μ", [_mu(part) ** 2 for part in parts])), delta)
+    return conversions.gdp_epsilon(
+        math.sqrt(_finite("μ", [_mu(part) ** 2 for part in parts])), delta
+    )
 
 
 def renyi_sum(parts: list[Guarantee], delta: float) -> float:
@@ -225,7 +219,7 @@ def renyi_sum(parts: list[Guarantee], delta: float) -> float:
     if not np.any(np.isfinite(total)):
         raise DoesNotApply("no order has a finite Rényi divergence for every part")
     finite = np.isfinite(total)
-    return renyi_epsilon(orders[finite], total[finite], delta)
+    return conversions.renyi_epsilon(orders[finite], total[finite], delta)
 
 
 def loss_distributions(parts: list[Guarantee], delta: float) -> float:
@@ -307,10 +301,10 @@ def _ranges(parts: list[Guarantee]) -> tuple[float, int]:
 
 
 def _mu(part: Guarantee) -> float:
-    bounds = [part.mu, pure_mu(part.pure_epsilon)]
+    bounds = [part.mu, conversions.pure_mu(part.pure_epsilon)]
     ranges = _range(part)
     if ranges is not None:
-        bounds.append(math.sqrt(ranges[1]) * bounded_range_mu(ranges[0]))
+        bounds.append(math.sqrt(ranges[1]) * conversions.bounded_range_mu(ranges[0]))
     return min(bounds)
 
 
@@ -569,4 +563,4 @@ def running_epsilon(
 def ledger_order(charges: Sequence[Guarantee]) -> float | None:
     """Rényi order at which charges are summed: that of the first charge's request."""
     requested = charges[0].requested if charges else None
-    return None if requested is None else filter_order(*requested)
+    return None if requested is None else conversions.filter_order(*requested)

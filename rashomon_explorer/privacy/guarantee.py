@@ -16,17 +16,7 @@ from rashomon_explorer._utils.validation import (
     check_nonnegative_or_infinite,
     check_share,
 )
-from rashomon_explorer.privacy.conversions import (
-    bounded_range_renyi,
-    check_curve,
-    gdp_delta,
-    gdp_epsilon,
-    pure_renyi,
-    renyi_delta,
-    renyi_epsilon,
-    zcdp_delta,
-    zcdp_epsilon,
-)
+from rashomon_explorer.privacy import conversions
 from rashomon_explorer.privacy.tradeoff.bounded_range import RepeatedBoundedRange
 from rashomon_explorer.privacy.tradeoff.curves import (
     REPLACE,
@@ -134,7 +124,7 @@ class Guarantee(ReprMixin):
             return
         known = [order for order, _ in self.orders]
         if known:
-            check_curve(known, [divergence for _, divergence in self.orders])
+            conversions.check_curve(known, [divergence for _, divergence in self.orders])
         if known != sorted(set(known)):
             raise ValueError(f"orders must increase, got {known!r}")
 
@@ -172,11 +162,15 @@ class Guarantee(ReprMixin):
         rest = delta - self.approximate_delta
         if rest < 0:
             return math.inf
-        bounds = [self.pure_epsilon, zcdp_epsilon(self.rho, rest), gdp_epsilon(self.mu, rest)]
+        bounds = [
+            self.pure_epsilon,
+            conversions.zcdp_epsilon(self.rho, rest),
+            conversions.gdp_epsilon(self.mu, rest),
+        ]
         if self.curve is not None:
             bounds.append(self.curve.epsilon(rest))
         if self.orders:
-            bounds.append(renyi_epsilon(*self._orders, rest))
+            bounds.append(conversions.renyi_epsilon(*self._orders, rest))
         return self.approximate_epsilon + min(bounds)
 
     def delta(self, epsilon: float) -> float:
@@ -203,11 +197,11 @@ class Guarantee(ReprMixin):
             return 1.0
         if rest >= self.pure_epsilon:
             return self.approximate_delta
-        bounds = [zcdp_delta(self.rho, rest), gdp_delta(self.mu, rest)]
+        bounds = [conversions.zcdp_delta(self.rho, rest), conversions.gdp_delta(self.mu, rest)]
         if self.curve is not None:
             bounds.append(float(self.curve.delta(rest)))
         if self.orders:
-            bounds.append(renyi_delta(*self._orders, rest))
+            bounds.append(conversions.renyi_delta(*self._orders, rest))
         return min(1.0, self.approximate_delta + min(bounds))
 
     def tradeoff(self, alpha: ArrayLike) -> NDArray[np.float64]:
@@ -360,13 +354,13 @@ def divergence(guarantee: Guarantee, order: float) -> Divergence:
         raise ValueError(f"order must be > 1 and finite, got {order!r}")
     if guarantee.approximate_delta > 0:
         return Divergence(math.inf)
-    steady = [order * guarantee.rho, pure_renyi(guarantee.pure_epsilon, order)]
+    steady = [order * guarantee.rho, conversions.pure_renyi(guarantee.pure_epsilon, order)]
     others = [math.inf]
     curve = guarantee.curve
     if guarantee.notion == "bounded_range":
-        steady.append(bounded_range_renyi(guarantee.pure_epsilon, order))
+        steady.append(conversions.bounded_range_renyi(guarantee.pure_epsilon, order))
     if guarantee.notion == "repeated_bounded_range" and isinstance(curve, RepeatedBoundedRange):
-        steady.append(curve.count * bounded_range_renyi(curve.eta, order))
+        steady.append(curve.count * conversions.bounded_range_renyi(curve.eta, order))
     if curve is not None:
         (steady if curve.steady else others).append(curve.renyi(order))
     if guarantee.orders and order <= guarantee.orders[-1][0]:

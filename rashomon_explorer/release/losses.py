@@ -13,16 +13,8 @@ from rashomon_explorer._utils.validation import check_nonnegative, check_positiv
 from rashomon_explorer.problem.constants import Constants, row_bound
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.problem import Problem
+from rashomon_explorer.release import query
 from rashomon_explorer.release.noise import Noise
-from rashomon_explorer.release.query import (
-    Coordinates,
-    DrawsQuery,
-    Over,
-    PublicShape,
-    Query,
-    Rows,
-    Sensitivity,
-)
 from rashomon_explorer.release.statistic import Measured, Statistic
 
 UNIT = {
@@ -34,7 +26,7 @@ UNIT = {
 
 
 @dataclass(frozen=True)
-class Losses(DrawsQuery):
+class Losses(query.DrawsQuery):
     """Mean loss of each draw, or their mean, largest or least.
 
     A draw is public, and so is the range r_i of its loss over all rows of the allowed norm
@@ -57,22 +49,22 @@ class Losses(DrawsQuery):
     plural: ClassVar[str] = "losses"
     quantity = "the mean loss over rows"
 
-    def draw_widths(self, public: PublicShape) -> FloatArray:
+    def draw_widths(self, public: query.PublicShape) -> FloatArray:
         """Ranges of the losses divided by n."""
         low, high = loss_ranges(public)
         return (high - low) / public.n_rows
 
-    def draw_values(self, rows: Rows) -> FloatArray:
+    def draw_values(self, rows: query.Rows) -> FloatArray:
         """Return mean losses."""
         return rows.mean_losses()
 
-    def draw_ranges(self, public: PublicShape) -> tuple[FloatArray, FloatArray, str]:
+    def draw_ranges(self, public: query.PublicShape) -> tuple[FloatArray, FloatArray, str]:
         """Ranges of the losses."""
         return *loss_ranges(public), UNIT[public.models.link]
 
 
 @dataclass(frozen=True)
-class LossDifferences(Query):
+class LossDifferences(query.Query):
     """Mean loss of each draw minus that of draw 0, which compares draws with less noise."""
 
     name: str = "loss_differences"
@@ -80,24 +72,24 @@ class LossDifferences(Query):
     needs: ClassVar[tuple[str, ...]] = ("y",)
     fewest_draws: ClassVar[int] = 2
 
-    def widths(self, public: PublicShape) -> FloatArray:
+    def widths(self, public: query.PublicShape) -> FloatArray:
         """2 d_i/n, where d_i bounds the difference for one row."""
         return 2 * _differences(public) / public.n_rows
 
-    def compute(self, rows: Rows) -> FloatArray:
+    def compute(self, rows: query.Rows) -> FloatArray:
         """Return differences (n_draws − 1,)."""
         losses = rows.mean_losses()
         return np.asarray(losses[1:] - losses[0])
 
-    def coordinates(self, public: PublicShape) -> Coordinates:
+    def coordinates(self, public: query.PublicShape) -> query.Coordinates:
         """One difference per draw except the first."""
         names = [f"loss of draw {draw} minus draw 0" for draw in range(1, public.n_draws)]
         most = _differences(public)
-        return Coordinates(names, -most, most, public.n_rows, UNIT[public.models.link])
+        return query.Coordinates(names, -most, most, public.n_rows, UNIT[public.models.link])
 
 
 @dataclass(frozen=True)
-class Accuracies(DrawsQuery):
+class Accuracies(query.DrawsQuery):
     """Share of rows that each draw labels correctly, or the mean, largest or least share."""
 
     needs: ClassVar[tuple[str, ...]] = ("y",)
@@ -106,35 +98,35 @@ class Accuracies(DrawsQuery):
     plural: ClassVar[str] = "accuracies"
     quantity = "the share of rows labelled correctly"
 
-    def draw_widths(self, public: PublicShape) -> FloatArray:
+    def draw_widths(self, public: query.PublicShape) -> FloatArray:
         """1/n per draw."""
         return np.full(public.n_draws, 1 / public.n_rows)
 
-    def draw_values(self, rows: Rows) -> FloatArray:
+    def draw_values(self, rows: query.Rows) -> FloatArray:
         """Return shares."""
         return np.asarray((rows.labels == rows.codes).mean(axis=1))
 
 
-def loss_ranges(public: PublicShape) -> tuple[FloatArray, FloatArray]:
+def loss_ranges(public: query.PublicShape) -> tuple[FloatArray, FloatArray]:
     """Least and largest loss (n_draws,) of each draw over all allowed rows and targets."""
     return _RANGES[public.models.link](public)
 
 
-def _logistic(public: PublicShape) -> tuple[FloatArray, FloatArray]:
+def _logistic(public: query.PublicShape) -> tuple[FloatArray, FloatArray]:
     reach = public.reach()
     return np.logaddexp(0.0, -reach), np.logaddexp(0.0, reach)
 
 
-def _zero_one(public: PublicShape) -> tuple[FloatArray, FloatArray]:
+def _zero_one(public: query.PublicShape) -> tuple[FloatArray, FloatArray]:
     return np.zeros(public.n_draws), np.ones(public.n_draws)
 
 
-def _half_square(public: PublicShape) -> tuple[FloatArray, FloatArray]:
+def _half_square(public: query.PublicShape) -> tuple[FloatArray, FloatArray]:
     low, high = public.linear.target_bounds
     return np.zeros(public.n_draws), ((high - low) / 2 * (1 + public.reach())) ** 2 / 2
 
 
-def _softmax(public: PublicShape) -> tuple[FloatArray, FloatArray]:
+def _softmax(public: query.PublicShape) -> tuple[FloatArray, FloatArray]:
     slopes, intercepts = public.split
     slopes = np.concatenate([np.zeros_like(slopes[:, :1]), slopes], axis=1)
     intercepts = np.concatenate([np.zeros_like(intercepts[:, :1]), intercepts], axis=1)
@@ -153,7 +145,7 @@ _RANGES = {
 }
 
 
-def _differences(public: PublicShape) -> FloatArray:
+def _differences(public: query.PublicShape) -> FloatArray:
     """Bound (n_draws − 1,) on |loss − loss of draw 0| for one row."""
     low, high = loss_ranges(public)
     plain = np.maximum(high[1:] - low[0], high[0] - low[1:])
@@ -170,18 +162,18 @@ def _differences(public: PublicShape) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class ClippedShare(Query):
+class ClippedShare(query.Query):
     """Share of clipped rows; replacing one record changes it by at most 1/n, which is attained."""
 
     name: str = "clipped_share"
     definition: str = "share of rows above the row norm, which are clipped to it"
     linear_only: ClassVar[bool] = True
 
-    def widths(self, public: PublicShape) -> FloatArray:
+    def widths(self, public: query.PublicShape) -> FloatArray:
         """Return 1/n."""
         return np.array([1 / public.n_rows])
 
-    def compute(self, rows: Rows) -> FloatArray:
+    def compute(self, rows: query.Rows) -> FloatArray:
         """Return the share (1,)."""
         # Nested hypot, because the square of a huge entry would overflow.
         norms = np.hypot.reduce(rows.X, axis=1)
@@ -192,7 +184,7 @@ _LOSSES = ("logistic", "squared")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExcessQuery(Query):
+class ExcessQuery(query.Query):
     """Query on excess losses e = L(θ) − L*, where L* is the least loss in the ball."""
 
     radius: float
@@ -200,7 +192,7 @@ class ExcessQuery(Query):
     needs: ClassVar[tuple[str, ...]] = ("y",)
     linear_only: ClassVar[bool] = True
 
-    def check(self, public: PublicShape) -> None:
+    def check(self, public: query.PublicShape) -> None:
         """Raise an error for a radius or loss out of range."""
         super().check(public)
         check_positive(radius=self.radius)
@@ -211,14 +203,14 @@ class ExcessQuery(Query):
                 f"{public.linear.plan.loss!r}: release 'loss_differences' instead"
             )
 
-    def moved(self, public: PublicShape) -> float:
+    def moved(self, public: query.PublicShape) -> float:
         """Bound on the change of a draw's computed excess by one record: osc + gap."""
         # Rounded draws may lie slightly outside the ball; they are public.
         furthest = float(np.linalg.norm(public.linear.coef, axis=1).max())
         ball = self._constants(public, max(self.radius, furthest))
         return ball.osc + self._constants(public, self.radius).gap_tolerance
 
-    def excess(self, rows: Rows) -> FloatArray:
+    def excess(self, rows: query.Rows) -> FloatArray:
         """Return the excess (n_draws,) of each draw.  Curator: not private."""
         models = rows.public.linear
         problem = Problem(
@@ -232,7 +224,7 @@ class ExcessQuery(Query):
         )
         return np.asarray(problem.value(models.coef.T) - problem.minimum.value)
 
-    def _constants(self, public: PublicShape, radius: float) -> Constants:
+    def _constants(self, public: query.PublicShape, radius: float) -> Constants:
         models = public.linear
         return Constants.of(
             models.plan.loss,
@@ -249,7 +241,7 @@ class ExcessQuery(Query):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Excess(ExcessQuery, DrawsQuery):
+class Excess(ExcessQuery, query.DrawsQuery):
     """Excess loss of each draw, or their mean, largest or least, in the units of the plan's ψ.
 
     Parameters
@@ -264,7 +256,7 @@ class Excess(ExcessQuery, DrawsQuery):
     'mean_excess'
     """
 
-    over: Over = "mean"
+    over: query.Over = "mean"
     singular: ClassVar[str] = "excess"
     plural: ClassVar[str] = "excess"
 
@@ -273,20 +265,20 @@ class Excess(ExcessQuery, DrawsQuery):
         """Definition of the value of one draw."""
         return f"its loss minus {self._least}"
 
-    def draw_widths(self, public: PublicShape) -> FloatArray:
+    def draw_widths(self, public: query.PublicShape) -> FloatArray:
         """Osc + gap per draw."""
         return np.full(public.n_draws, self.moved(public))
 
-    def draw_values(self, rows: Rows) -> FloatArray:
+    def draw_values(self, rows: query.Rows) -> FloatArray:
         """Return excess losses."""
         return self.excess(rows)
 
-    def draw_ranges(self, public: PublicShape) -> tuple[FloatArray, FloatArray, str]:
+    def draw_ranges(self, public: query.PublicShape) -> tuple[FloatArray, FloatArray, str]:
         """0 to infinity."""
         low, high = np.zeros(public.n_draws), np.full(public.n_draws, math.inf)
         return low, high, UNIT[public.models.link]
 
-    def coordinates(self, public: PublicShape) -> Coordinates:
+    def coordinates(self, public: query.PublicShape) -> query.Coordinates:
         """One excess per draw, or a single one; none is a mean over rows."""
         return super().coordinates(public)._replace(n_mean=0)
 
@@ -336,31 +328,31 @@ class SoftHits(ExcessQuery):
             f"to {psi} (inner), or beyond it (outer); excess over {self._least}"
         )
 
-    def check(self, public: PublicShape) -> None:
+    def check(self, public: query.PublicShape) -> None:
         """Raise an error for a width or threshold out of range."""
         super().check(public)
         check_positive(width=self.width)
         if self.psi is not None:
             check_nonnegative(psi=self.psi)
 
-    def sensitivity(self, public: PublicShape) -> Sensitivity:
+    def sensitivity(self, public: query.PublicShape) -> query.Sensitivity:
         """(osc + gap)/s in the ℓ₁ norm, and at most 1 per ramp."""
         slope = self.moved(public) / self.width
-        return Sensitivity(min(slope, 2.0), min(slope, math.sqrt(2)))
+        return query.Sensitivity(min(slope, 2.0), min(slope, math.sqrt(2)))
 
-    def compute(self, rows: Rows) -> FloatArray:
+    def compute(self, rows: query.Rows) -> FloatArray:
         """Return the inner and outer share."""
         excess = self.excess(rows)
         psi = rows.models.psi if self.psi is None else self.psi
         ramps = [np.clip((psi + s - excess) / self.width, 0.0, 1.0) for s in (0.0, self.width)]
         return np.array([ramp.mean() for ramp in ramps])
 
-    def coordinates(self, public: PublicShape) -> Coordinates:
+    def coordinates(self, public: query.PublicShape) -> query.Coordinates:
         """Two shares that bracket the hit rate."""
-        return Coordinates(["inner hit rate", "outer hit rate"])
+        return query.Coordinates(["inner hit rate", "outer hit rate"])
 
     def statistics(
-        self, noisy: FloatArray, noise: Noise, public: PublicShape
+        self, noisy: FloatArray, noise: Noise, public: query.PublicShape
     ) -> tuple[Statistic, ...]:
         """Two shares, each with a note on how it bounds the exact hit rate."""
         hides = noise.quantile(0.95) >= 1
@@ -373,7 +365,7 @@ class SoftHits(ExcessQuery):
         )
 
 
-def _targets(rows: Rows) -> NDArray[Any]:
+def _targets(rows: query.Rows) -> NDArray[Any]:
     """Labels −1 and 1, or targets in [−1, 1], as the loss requires them."""
     if rows.models.task == "classification":
         return 2 * rows.codes - 1

@@ -9,18 +9,9 @@ import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.multiplicity.catalogue import MEASURES, refuse_options
-from rashomon_explorer.release.query import (
-    Baseline,
-    Coordinates,
-    PublicShape,
-    Query,
-    Rows,
-    check_draws,
-    check_task,
-    one_model,
-)
+from rashomon_explorer.release import query
 
-Range = Callable[[PublicShape], tuple[float, float]]
+Range = Callable[[query.PublicShape], tuple[float, float]]
 
 _PUBLIC_BASELINE = (
     "the baseline's coefficients are public: not the minimiser, or anything else from these rows"
@@ -28,11 +19,11 @@ _PUBLIC_BASELINE = (
 
 
 @dataclass(frozen=True)
-class MultiplicityQuery(Query):
+class MultiplicityQuery(query.Query):
     """Measure in ``MEASURES`` that is a mean over rows, or an extreme of such means."""
 
     measure: str
-    baseline: Baseline = 0
+    baseline: query.Baseline = 0
     tolerance: float | None = None
     kappa: float = 0.75
 
@@ -64,31 +55,33 @@ class MultiplicityQuery(Query):
         coefficients = isinstance(self.baseline, tuple) and "baseline" in self._options
         return (_PUBLIC_BASELINE,) if coefficients else ()
 
-    def check(self, public: PublicShape) -> None:
+    def check(self, public: query.PublicShape) -> None:
         """Raise an error for a measure, options or models that do not fit."""
         super().check(public)
         if self.measure not in RELEASABLE:
             raise ValueError(f"measure must be one of {sorted(RELEASABLE)}, got {self.measure!r}")
         refuse_options(self.measure, self._options)
         if MEASURES[self.measure].of != "scores":
-            check_task(self, public, "classification")
+            query.check_task(self, public, "classification")
         if self.measure == "rashomon_capacity" and public.models.link == "sign":
             raise ValueError("rashomon_capacity needs probabilities: a sign link has labels only")
         has_baseline = "baseline" in self._options
-        check_draws(self, public, 1 if isinstance(self.baseline, tuple) and has_baseline else 2)
+        query.check_draws(
+            self, public, 1 if isinstance(self.baseline, tuple) and has_baseline else 2
+        )
         if isinstance(self.baseline, tuple):
-            one_model(public.linear, self.baseline)
+            query.one_model(public.linear, self.baseline)
         elif not 0 <= self.baseline < public.n_draws:
             raise ValueError(
                 f"baseline must be a draw from 0 to {public.n_draws - 1}, got {self.baseline}"
             )
 
-    def widths(self, public: PublicShape) -> FloatArray:
+    def widths(self, public: query.PublicShape) -> FloatArray:
         """Width of the terms divided by n."""
         low, high = RELEASABLE[self.measure].range(public)
         return np.array([(high - low) / public.n_rows])
 
-    def compute(self, rows: Rows) -> FloatArray:
+    def compute(self, rows: query.Rows) -> FloatArray:
         """Return the measure as ``rashomon_explorer.measures`` defines it."""
         found = MEASURES[self.measure]
         values = rows.labels if found.of == "labels" else rows.scores
@@ -97,11 +90,11 @@ class MultiplicityQuery(Query):
             options["baseline"] = self._reference(rows, found.of)
         return np.array([found(values, **options)])
 
-    def coordinates(self, public: PublicShape) -> Coordinates:
+    def coordinates(self, public: query.PublicShape) -> query.Coordinates:
         """Return a single number."""
         kind = RELEASABLE[self.measure]
         n_mean = 0 if kind.extreme else public.n_rows
-        return Coordinates([self.name], *kind.range(public), n_mean)
+        return query.Coordinates([self.name], *kind.range(public), n_mean)
 
     @property
     def _options(self) -> dict[str, Any]:
@@ -112,14 +105,14 @@ class MultiplicityQuery(Query):
             if value is not None
         }
 
-    def _reference(self, rows: Rows, of: str) -> Any:
+    def _reference(self, rows: query.Rows, of: str) -> Any:
         if isinstance(self.baseline, tuple) and of == "scores":
-            return one_model(rows.public.linear, self.baseline).scores(rows.X)[0]
+            return query.one_model(rows.public.linear, self.baseline).scores(rows.X)[0]
         return rows.reference(self.baseline)
 
 
 @dataclass(frozen=True)
-class Discrepancies(Query):
+class Discrepancies(query.Query):
     """Share of rows on which each draw differs from draw 0."""
 
     name: str = "discrepancies"
@@ -127,18 +120,18 @@ class Discrepancies(Query):
     task: ClassVar[str] = "classification"
     fewest_draws: ClassVar[int] = 2
 
-    def widths(self, public: PublicShape) -> FloatArray:
+    def widths(self, public: query.PublicShape) -> FloatArray:
         """1/n per draw."""
         return np.full(public.n_draws - 1, 1 / public.n_rows)
 
-    def compute(self, rows: Rows) -> FloatArray:
+    def compute(self, rows: query.Rows) -> FloatArray:
         """Return shares (n_draws − 1,)."""
         return np.asarray((rows.labels[1:] != rows.labels[0]).mean(axis=1))
 
-    def coordinates(self, public: PublicShape) -> Coordinates:
+    def coordinates(self, public: query.PublicShape) -> query.Coordinates:
         """One share per draw except the first."""
         names = [f"discrepancy of draw {draw}" for draw in range(1, public.n_draws)]
-        return Coordinates(names, n_mean=public.n_rows)
+        return query.Coordinates(names, n_mean=public.n_rows)
 
 
 @dataclass(frozen=True)
@@ -150,7 +143,7 @@ class Releasable:
     extreme: bool = False
 
 
-def _share(_: PublicShape) -> tuple[float, float]:
+def _share(_: query.PublicShape) -> tuple[float, float]:
     return 0.0, 1.0
 
 
@@ -161,15 +154,15 @@ def largest_disagreement(n_draws: int, n_classes: int) -> float:
     return 1 - agreeing / (n_draws * (n_draws - 1))
 
 
-def _disagreement(public: PublicShape) -> tuple[float, float]:
+def _disagreement(public: query.PublicShape) -> tuple[float, float]:
     return 0.0, largest_disagreement(public.n_draws, public.models.n_classes)
 
 
-def _consistency(public: PublicShape) -> tuple[float, float]:
+def _consistency(public: query.PublicShape) -> tuple[float, float]:
     return 1 - _disagreement(public)[1], 1.0
 
 
-def score_width(public: PublicShape) -> float:
+def score_width(public: query.PublicShape) -> float:
     """Largest difference between the draws' predictions of one row."""
     models = public.models
     if models.link == "logistic":
@@ -180,11 +173,11 @@ def score_width(public: PublicShape) -> float:
     return 1.0
 
 
-def _width(public: PublicShape) -> tuple[float, float]:
+def _width(public: query.PublicShape) -> tuple[float, float]:
     return 0.0, score_width(public)
 
 
-def _variance(public: PublicShape) -> tuple[float, float]:
+def _variance(public: query.PublicShape) -> tuple[float, float]:
     # For several classes Σ_c var_c is a mean of ‖p − p'‖²/2 over pairs. It is convex in the point
     # of each model, so it is largest at vertices, where it equals the disagreement.
     if public.models.link == "softmax":
@@ -192,11 +185,11 @@ def _variance(public: PublicShape) -> tuple[float, float]:
     return 0.0, score_width(public) ** 2 * largest_disagreement(public.n_draws, 2) / 2
 
 
-def _deviation(public: PublicShape) -> tuple[float, float]:
+def _deviation(public: query.PublicShape) -> tuple[float, float]:
     return 0.0, math.sqrt(_variance(public)[1])
 
 
-def _capacity(public: PublicShape) -> tuple[float, float]:
+def _capacity(public: query.PublicShape) -> tuple[float, float]:
     return 0.0, math.log2(min(public.models.n_classes, public.n_draws))
 
 

@@ -7,12 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from rashomon_explorer._utils.validation import (
-    check_count,
-    check_delta,
-    check_epsilon,
-    check_positive,
-)
+from rashomon_explorer._utils import validation
 from rashomon_explorer.mechanisms.planning.suggestions import warn_large_delta
 from rashomon_explorer.privacy import Guarantee, gdp, pure
 from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
@@ -69,10 +64,10 @@ class Budget:
             raise ValueError(f"give exactly one of {list(forms)}, got {passed or 'none'}")
         for name, value in prices.items():
             if value is not None:
-                check_positive(**{name: value})
+                validation.check_positive(**{name: value})
         if self.epsilon is not None:
-            check_epsilon(self.epsilon)
-        check_delta(self.delta)
+            validation.check_epsilon(self.epsilon)
+        validation.check_delta(self.delta)
         if self.delta and self.epsilon is None:
             raise ValueError("delta belongs to epsilon: omit it with rho, mu or standard_error")
 
@@ -165,7 +160,7 @@ def _by_name(
         raise ValueError(f"{what} must name the queries {names}, got {list(by_name)}")
     for name in names:
         try:
-            check_positive(**{what: by_name[name]})
+            validation.check_positive(**{what: by_name[name]})
         except ValueError as error:
             raise ValueError(f"{error} for {name}") from None
     return [float(by_name[name]) for name in names]
@@ -294,7 +289,7 @@ def plan_release(
     >>> round(wanted.guarantee.mu, 3)
     0.1
     """
-    check_count(n_rows=n_rows)
+    validation.check_count(n_rows=n_rows)
     public = PublicShape(models, n_rows, True, bool(categories), tuple(categories))
     budget = Budget(epsilon, delta, rho, mu, standard_error)
     return planned(public, queries, budget, weights, ledger=ledger)

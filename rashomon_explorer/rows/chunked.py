@@ -12,13 +12,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.exceptions import MemoryLimitError
-from rashomon_explorer.rows.memory_budget import (
-    available_memory,
-    check_memory,
-    chunk_bytes,
-    out_of_memory,
-    threads_within,
-)
+from rashomon_explorer.rows import memory_budget
 from rashomon_explorer.rows.reduction import (
     ChunkChecksums,
     Merge,
@@ -261,10 +255,10 @@ class ChunkedRows:
         """
         if not isinstance(self.workers, ThreadWorkers):
             return self._reduced(self.workers, function, merge)
-        if available_memory() < self._needs():
+        if memory_budget.available_memory() < self._needs():
             self.source.release_memory()
         self.check_room()
-        least = ThreadWorkers(threads_within(self.workers.count, self._needs()))
+        least = ThreadWorkers(memory_budget.threads_within(self.workers.count, self._needs()))
         try:
             return self._reduced(least, function, merge)
         except MemoryLimitError:
@@ -298,11 +292,11 @@ class ChunkedRows:
             If the limits are too low; the message states a sufficient one.
         """
         if isinstance(self.workers, ThreadWorkers):
-            check_memory(self._needs(columns) + more, self._work)
+            memory_budget.check_memory(self._needs(columns) + more, self._work)
 
     def _needs(self, columns: int | None = None) -> int:
         width = max(self.source.shape[1], columns or 0)
-        return chunk_bytes(min(self.rows, self.n), width)
+        return memory_budget.chunk_bytes(min(self.rows, self.n), width)
 
     @property
     def _work(self) -> str:
@@ -315,7 +309,7 @@ class ChunkedRows:
             raise
         except MemoryError:
             pass  # raise outside the handler: a chained error may depend on rows
-        raise out_of_memory(self._needs(), self._work)
+        raise memory_budget.out_of_memory(self._needs(), self._work)
 
     def _reduced(self, workers: Workers, function: Reduction, merge: Merge) -> Any:
         # One thread reads sequentially; a row group that is split would be read from its start.
@@ -400,7 +394,10 @@ def cache_chunks(table: ChunkedRows, most: float | None = None) -> ChunkedRows:
     if not isinstance(table.workers, ThreadWorkers):
         return table
     cache: list[tuple[FloatArray, FloatArray]] = []
-    width, left = 0, min(CACHE_BYTES, available_memory() / 4) if most is None else most
+    width, left = (
+        0,
+        min(CACHE_BYTES, memory_budget.available_memory() / 4) if most is None else most,
+    )
     for rows, targets in table.chunks():
         width, left = rows.shape[1], left - rows.nbytes - targets.nbytes
         if left < 0:

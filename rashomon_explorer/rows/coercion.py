@@ -9,14 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rashomon_explorer._utils.containers import (
-    as_pandas,
-    check_readable,
-    column_labels,
-    is_frame,
-    select_column,
-    select_columns,
-)
+from rashomon_explorer._utils import containers
 from rashomon_explorer.rows.chunked import ChunkedRows
 from rashomon_explorer.rows.dask import DaskRows, is_dask
 from rashomon_explorer.rows.parquet import ParquetRows
@@ -108,35 +101,37 @@ def _source(
     if isinstance(X, list | tuple) and X and isinstance(X[0], str | os.PathLike):
         raise TypeError("X is a list of paths: give one Parquet file, or the folder with them")
     if not is_dask(X):
-        check_readable("X", X)
+        containers.check_readable("X", X)
     if target is not None or columns is not None:
         X, y = _split_columns(X, y, target, columns)
     if is_dask(X):
         return DaskRows.of(X, y, lengths)
     if y is not None:
-        check_readable("y", y)
-    return ArrayRows(X if is_frame(X) or hasattr(X, "dtype") else np.asarray(X), _flat(y))
+        containers.check_readable("y", y)
+    return ArrayRows(
+        X if containers.is_frame(X) or hasattr(X, "dtype") else np.asarray(X), _flat(y)
+    )
 
 
 def _split_columns(
     X: Any, y: Any, target: str | None, columns: Sequence[str] | None
 ) -> tuple[Any, Any]:
     """Split a frame's columns into features and targets, by name."""
-    names = getattr(X, "columns", None) if is_dask(X) else column_labels(X)
+    names = getattr(X, "columns", None) if is_dask(X) else containers.column_labels(X)
     if names is None:
         raise TypeError(
             "columns are chosen by name, and X has none: give a DataFrame, or features and y, "
             f"got {type(X).__name__}"
         )
     if target is not None:
-        y = select_column(X, check_column(target, list(names)))
+        y = containers.select_column(X, check_column(target, list(names)))
         columns = [name for name in names if name != target] if columns is None else columns
     assert columns is not None  # one of the two is given
-    return select_columns(X, [check_column(name, list(names)) for name in columns]), y
+    return containers.select_columns(X, [check_column(name, list(names)) for name in columns]), y
 
 
 def _flat(y: Any) -> Any:
-    y = as_pandas(y)
+    y = containers.as_pandas(y)
     return y if y is None or hasattr(y, "shape") else np.asarray(y)
 
 

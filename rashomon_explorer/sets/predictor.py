@@ -17,13 +17,7 @@ from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.sets import scores as scoring
 from rashomon_explorer.sets.base import CuratorSet, ModelSet, Places
 from rashomon_explorer.sets.files import written_as
-from rashomon_explorer.sets.models import Models, written
-from rashomon_explorer.sets.models.fitted import (
-    FittedModels,
-    StoredPredictions,
-    class_codes,
-    fingerprint,
-)
+from rashomon_explorer.sets.models import Models, fitted, written
 from rashomon_explorer.sets.models.trees import DecisionTrees, Node, tree_columns
 
 if TYPE_CHECKING:
@@ -96,7 +90,7 @@ class PredictorModels(ModelSet):
         TypeError
             If the set contains only predictions, or a tree with a question that scikit-learn lacks.
         """
-        if isinstance(self.models, FittedModels):
+        if isinstance(self.models, fitted.FittedModels):
             return self.models.estimators[draw]
         tree, names = self._tree(draw), self.models.feature_names
         width = len(names) or 1 + max(tree_columns(tree), default=0)
@@ -124,7 +118,7 @@ class PredictorModels(ModelSet):
         rows = None
         losses = getattr(self, "losses", np.full(len(trees), np.nan)) if self.curated else None
         if X is not None:
-            rows = self.models.rows(X), class_codes(np.asarray(y), self.classes, "y")
+            rows = self.models.rows(X), fitted.class_codes(np.asarray(y), self.classes, "y")
         if losses is None or np.isnan(losses).any():
             if rows is None:
                 raise ValueError("the losses of these trees are unknown: give rows, X= and y=")
@@ -335,7 +329,7 @@ class PredictorSet(PredictorModels, CuratorSet):
         AttributeError
             If the models are not all linear and of one shape.
         """
-        if not isinstance(self.models, FittedModels):
+        if not isinstance(self.models, fitted.FittedModels):
             raise AttributeError(f"{self.models.kind} have no coefficients")
         return self.models.coef
 
@@ -360,9 +354,9 @@ class PredictorSet(PredictorModels, CuratorSet):
         PredictorSet
             Set of stored predictions, which ``save`` accepts.
         """
-        rows = fingerprint(X)
+        rows = fitted.fingerprint(X)
         models, reference = (
-            StoredPredictions(each.scores(X), rows) for each in (self.models, self.reference)
+            fitted.StoredPredictions(each.scores(X), rows) for each in (self.models, self.reference)
         )
         return replace(self, models=models, reference=reference)
 

@@ -5,13 +5,7 @@ from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer.sets.models.trees import Leaf, Node, Split
-from rashomon_explorer.trees.counting import (
-    Counts,
-    FlatHistograms,
-    Pairs,
-    sample_in_rows,
-    stump_errors,
-)
+from rashomon_explorer.trees import counting
 from rashomon_explorer.trees.lattice import label_errors, label_pairs, leaf_errors_of, pairs
 from rashomon_explorer.trees.law import any_tree
 
@@ -21,7 +15,7 @@ _MADE = -(2**40)  # lower codes of children denote finished subtrees
 class Walks:
     """Draw trees with given leaves and errors, each uniformly from all such trees."""
 
-    def __init__(self, counts: Counts, rng: np.random.Generator) -> None:
+    def __init__(self, counts: counting.Counts, rng: np.random.Generator) -> None:
         self._counts, self._rng = counts, rng
         self._trees = counts.trees
 
@@ -47,13 +41,13 @@ class Walks:
         """Label of a leaf with so many errors; uniform over such labels."""
         here = self._counts.levels[level]
         fits = label_errors(here, here.totals[places]) == errors[:, None]
-        return sample_in_rows(fits.astype(float), np.arange(len(places)), self._rng)
+        return counting.sample_in_rows(fits.astype(float), np.arange(len(places)), self._rng)
 
-    def flat(self, level: int, leaves: int) -> FlatHistograms:
+    def flat(self, level: int, leaves: int) -> counting.FlatHistograms:
         """Histograms of a level's sets."""
         known = self._counts.flat
         if (level, leaves) not in known:
-            known[level, leaves] = FlatHistograms.of(self._counts.found[level][leaves - 2])
+            known[level, leaves] = counting.FlatHistograms.of(self._counts.found[level][leaves - 2])
         return known[level, leaves]
 
 
@@ -117,8 +111,10 @@ class _Growing:
     ) -> None:
         here, labels = self._counts.levels[level], np.array(label_pairs(self._trees.n_labels))
         keys, place, goal = _different(places, errors)
-        found, weights = stump_errors(here, place)
-        option = sample_in_rows(np.where(found == goal[:, None], weights, 0.0), keys, self._rng)
+        found, weights = counting.stump_errors(here, place)
+        option = counting.sample_in_rows(
+            np.where(found == goal[:, None], weights, 0.0), keys, self._rng
+        )
         cut = self._trees.n_features * len(labels)
         cuts = option < cut
         ends = labels[option[cuts] % len(labels)]
@@ -136,7 +132,7 @@ class _Growing:
     ) -> None:
         keys, place, goal = _different(places, errors)
         options = _Options(self._walks, level, leaves, place, goal)
-        option = sample_in_rows(options.weights(), keys, self._rng)
+        option = counting.sample_in_rows(options.weights(), keys, self._rng)
         other, both = options.ends
         alone = np.flatnonzero(option < other)
         if len(alone):
@@ -185,7 +181,7 @@ class _Growing:
         here, (a, b) = self._counts.levels[level], share
         yes, no = here.yes[places, feature], here.no[places, feature]
         flats = self._walks.flat(level + 1, a), self._walks.flat(level + 1, b)
-        first = Pairs(*flats, yes, no, errors).sample(self._rng)
+        first = counting.Pairs(*flats, yes, no, errors).sample(self._rng)
         self.feature[ids] = feature
         self.yes[ids] = self._grow(ids, yes, np.full(len(ids), a), first)
         self.no[ids] = self._grow(ids, no, np.full(len(ids), b), errors - first)
@@ -297,7 +293,7 @@ class _Options:
         here, m = self._here, self._here.cuts.shape[1]
         first, second = (self._walks.flat(self._level + 1, part) for part in share)
         yes, no = here.yes[self._places].ravel(), here.no[self._places].ravel()
-        of = Pairs(first, second, yes, no, np.repeat(self._errors, m))
+        of = counting.Pairs(first, second, yes, no, np.repeat(self._errors, m))
         return of.totals().reshape(-1, m)
 
     def _idle(self, share: tuple[int, int]) -> FloatArray:

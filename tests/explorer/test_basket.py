@@ -170,7 +170,7 @@ def _no_space(*_args, **_named):
 def test_what_cannot_be_kept_is_shown_reported_and_written_later(page, cancer, monkeypatch):
     before, charges = page.state.paid, len(page.ledger.entries())
     with monkeypatch.context() as patch:
-        patch.setattr("rashomon_explorer.explorer.set_store.write_new_file", _no_space)
+        patch.setattr("rashomon_explorer.explorer.set_store.files.write_new_file", _no_space)
         _ticked(page, "mean_loss").question.yes.click()
         bought = page.state.paid[-1]
         alert = page.state.alert

@@ -53,7 +53,9 @@ def test_a_value_at_an_edge_is_in_the_group_up_to_it_and_a_missing_one_in_its_ow
 
 
 def test_a_tree_that_flips_a_person_is_found_by_the_row_of_the_table(monkeypatch):
-    monkeypatch.setattr(answers, "best_tree_predicting", lambda counted, place, code: (place, code))
+    monkeypatch.setattr(
+        answers.trees, "best_tree_predicting", lambda counted, place, code: (place, code)
+    )
     page = SimpleNamespace(
         state=SimpleNamespace(data={}),
         counted=None,

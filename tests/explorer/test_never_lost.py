@@ -136,7 +136,7 @@ def test_where_the_note_cannot_be_written_the_set_is_kept(sets, models, monkeypa
     def refused(*_args, **_named):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("rashomon_explorer.explorer.set_store.replace_file", refused)
+    monkeypatch.setattr("rashomon_explorer.explorer.set_store.files.replace_file", refused)
     assert sets.keep(models, {"psi": 0.1}).settings == {"psi": 0.1}
     assert [one.number for one in sets.all()] == [1]
 
@@ -269,7 +269,7 @@ def test_what_cannot_be_put_aside_stays(tmp_path, monkeypatch, caplog):
     def refused(_path):
         raise OSError(errno.EROFS, "Read-only file system")
 
-    monkeypatch.setattr("rashomon_explorer.explorer.set_store.quarantine_file", refused)
+    monkeypatch.setattr("rashomon_explorer.explorer.set_store.files.quarantine_file", refused)
     assert read_file(place, json.loads) is None and place.exists()
     assert "could not be renamed" in caplog.text
 

@@ -156,7 +156,7 @@ def test_a_result_that_cannot_be_saved_is_shown_and_reported(page, action, monke
 
     panel, charges = action.panel(page), len(_charges(page))
     with monkeypatch.context() as patch:
-        patch.setattr("rashomon_explorer.explorer.set_store.write_new_file", full)
+        patch.setattr("rashomon_explorer.explorer.set_store.files.write_new_file", full)
         press(panel)
     assert action.result(page) and page.state.message.startswith(action.receipt)
     assert "No space left" in page.state.alert.reason and "save the bundle" in page.state.alert.kept

@@ -229,7 +229,9 @@ def _column_sums(rows: Any, targets: Any) -> tuple[Any, ...]:
 
 
 def test_no_more_is_kept_ready_than_a_quarter_of_what_is_left(monkeypatch: Any) -> None:
-    monkeypatch.setattr("rashomon_explorer.rows.chunked.available_memory", lambda: 4.0 * 4_000)
+    monkeypatch.setattr(
+        "rashomon_explorer.rows.chunked.memory_budget.available_memory", lambda: 4.0 * 4_000
+    )
     ready = cache_chunks(small(chunk_rows(X, Y)))
     held = sum(rows.nbytes + targets.nbytes for rows, targets in ready.source.cache)
     assert 2_000 < held <= 4_000

@@ -24,14 +24,7 @@ from rashomon_explorer.explorer.selection import taken
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import SETTINGS
 from rashomon_explorer.explorer.widgets.plotly_view import PlotlyView
-from rashomon_explorer.plots.registry import (
-    TREES,
-    Argument,
-    FigureCall,
-    FigureSpec,
-    MeasureCache,
-    add_subtitle,
-)
+from rashomon_explorer.plots import registry
 from rashomon_explorer.plots.text import counted, empty_set_figure
 from rashomon_explorer.plots.theme import empty_figure
 from rashomon_explorer.sets import PredictorSet
@@ -130,15 +123,17 @@ def _message_figure(title: str, text: str, height: int = 360) -> go.Figure:
     return empty_figure(title, text, height=height)
 
 
-def message(title: str, text: str, height: int = 360) -> FigureCall:
+def message(title: str, text: str, height: int = 360) -> registry.FigureCall:
     """Figure without data, with a text."""
-    return FigureCall(partial(_message_figure, title, text, height), is_message=True)
+    return registry.FigureCall(partial(_message_figure, title, text, height), is_message=True)
 
 
 class FigureCard:
     """One figure of the page; subclasses add controls."""
 
-    def __init__(self, session: Session, spec: FigureSpec, inputs: "Inputs | None" = None) -> None:
+    def __init__(
+        self, session: Session, spec: registry.FigureSpec, inputs: "Inputs | None" = None
+    ) -> None:
         self.session = session
         self.state = session.state
         self.spec = spec
@@ -149,8 +144,8 @@ class FigureCard:
         self.view.appeared = lambda: self.appeared()
         self.shown = True
         self.requested = False
-        self.call = FigureCall(go.Figure, is_message=True)
-        self.cache = MeasureCache()
+        self.call = registry.FigureCall(go.Figure, is_message=True)
+        self.cache = registry.MeasureCache()
         self._offering = False
         terms = html.figure_terms(spec)
         hint = _plain(spec.definition) or f"What the numbers of “{spec.title}” are"
@@ -207,15 +202,17 @@ class FigureCard:
         """Return the card's own controls."""
         return []
 
-    def inputs(self) -> FigureCall | str:
+    def inputs(self) -> registry.FigureCall | str:
         """Call of the figure with its arguments, or a message; all its needs are there."""
         return self.build() if self._inputs is None else self._inputs(self)
 
-    def message(self, text: str, height: int = 360) -> FigureCall:
+    def message(self, text: str, height: int = 360) -> registry.FigureCall:
         """Figure with the card's title and a text."""
         return message(self.spec.title, text, height)
 
-    def build(self, arguments: Mapping[str, Any] | None = None, **changes: Any) -> FigureCall:
+    def build(
+        self, arguments: Mapping[str, Any] | None = None, **changes: Any
+    ) -> registry.FigureCall:
         """Call of the figure with the page's arguments and these."""
         spec, known = self.spec, {**self._arguments(), **(arguments or {})}
         if self.state.view == "release" and "models" in spec.needs:
@@ -223,7 +220,7 @@ class FigureCard:
             changes = {"plot": plot, "marks": ("paid",), "of_people": False, **changes}
         return spec.call(known, **{"cache": self.cache, **changes})
 
-    def _arguments(self) -> dict[str, Argument]:
+    def _arguments(self) -> dict[str, registry.Argument]:
         """Arguments that every figure can take; in the release view nothing of private rows."""
         state, parameters, found = self.state, self.spec.parameters, {}
         models = state.rashomon_set
@@ -231,10 +228,10 @@ class FigureCard:
             released = state.view == "release"
             models = models.release() if released else models
             line = "explorer.rashomon_set" + ".release()" * released
-            found["models"] = found["released"] = Argument.known(models, line)
+            found["models"] = found["released"] = registry.Argument.known(models, line)
         if "selection" in self.spec.needs:
             line = "explorer.state.selection" if state.selection else "()"
-            found["highlight"] = Argument.known(tuple(state.selection), line)
+            found["highlight"] = registry.Argument.known(tuple(state.selection), line)
         if state.view != "release":
             rows = self._rows() if parameters & {"X", "groups"} else {}
             if "targets" not in self.spec.needs:
@@ -242,7 +239,7 @@ class FigureCard:
             found |= {name: one for name, one in rows.items() if name in parameters}
         return found
 
-    def _rows(self) -> dict[str, Argument]:
+    def _rows(self) -> dict[str, registry.Argument]:
         """Rows, targets and groups as they are now: by column, of the selected people, or all."""
         session, needs, selection = self.session, self.spec.needs, self.session.picked
         rows, targets = session.rows, session.targets
@@ -251,35 +248,39 @@ class FigureCard:
         if "people" in needs:
             places, (_, row_line, target_line) = selection.people, selection.names
             key = (rows, places.tobytes())
-            y = Argument(target_line, lambda: taken(targets, places), key)
-            X = Argument(row_line, lambda: taken(rows, places), key)
+            y = registry.Argument(target_line, lambda: taken(targets, places), key)
+            X = registry.Argument(row_line, lambda: taken(rows, places), key)
             return {"X": X, "y": y, "targets": y}
         return {
-            "X": Argument("explorer.rows", lambda: rows),
-            "y": Argument("explorer.targets", lambda: targets),
+            "X": registry.Argument("explorer.rows", lambda: rows),
+            "y": registry.Argument("explorer.targets", lambda: targets),
         }
 
-    def _grouped_rows(self, rows: Any, targets: Any) -> dict[str, Argument]:
+    def _grouped_rows(self, rows: Any, targets: Any) -> dict[str, registry.Argument]:
         session, column, data = self.session, self.column, self.state.data
         if session.is_chunked:  # each is a pass over the rows, in the thread of the figure
             groups = f"explorer.session.all_groups({column!r})"
             return {
-                "X": Argument("explorer.chunks", lambda: session.chunks, rows),
-                "y": Argument("explorer.session.all_targets", lambda: session.all_targets, rows),
-                "groups": Argument(groups, lambda: session.all_groups(column), (rows, column)),
+                "X": registry.Argument("explorer.chunks", lambda: session.chunks, rows),
+                "y": registry.Argument(
+                    "explorer.session.all_targets", lambda: session.all_targets, rows
+                ),
+                "groups": registry.Argument(
+                    groups, lambda: session.all_groups(column), (rows, column)
+                ),
             }
         places, everyone = session.picked.everyone.people, "explorer.selected.everyone"
         return {
-            "X": Argument(f"{everyone}.rows", lambda: taken(rows, places), rows),
-            "y": Argument(f"{everyone}.targets", lambda: taken(targets, places), rows),
-            "groups": Argument(
+            "X": registry.Argument(f"{everyone}.rows", lambda: taken(rows, places), rows),
+            "y": registry.Argument(f"{everyone}.targets", lambda: taken(targets, places), rows),
+            "groups": registry.Argument(
                 f"{everyone}.groups({column!r})",
                 lambda: group_labels(data, column).iloc[places],
                 (rows, column),
             ),
         }
 
-    def next_call(self) -> FigureCall | None:
+    def next_call(self) -> registry.FigureCall | None:
         """Call for the current state; None keeps the figure on screen."""
         spec, state = self.spec, self.state
         if "models" in spec.needs and self.is_without_models:
@@ -299,7 +300,7 @@ class FigureCard:
         )
         if is_empty and spec.measure is not None and spec.code is None:
             plot = partial(empty_set_figure, spec.title, state.rashomon_set)
-            return FigureCall(plot, is_message=True)
+            return registry.FigureCall(plot, is_message=True)
         call = self.inputs()
         if isinstance(call, str):
             return self.message(call)
@@ -318,7 +319,7 @@ class FigureCard:
         """Why an input of the figure is missing; empty if all are there."""
         return next(filter(None, (NEEDS[one].why_not(self.session) for one in self.spec.needs)), "")
 
-    def waiting(self) -> FigureCall:
+    def waiting(self) -> registry.FigureCall:
         """Message with the next step, while there are no models."""
         state = self.state
         return self.message(
@@ -329,7 +330,7 @@ class FigureCard:
         """Why the figure does not show the models on screen; empty if it does."""
         models, families = self.state.rashomon_set, self.spec.families
         trees = trees_in(models) is not None
-        if families == TREES:
+        if families == registry.TREES:
             return _NO_TREES if "models" in self.spec.needs and not trees else ""
         family = "trees" if trees else "other" if isinstance(models, PredictorSet) else "linear"
         if family in families:
@@ -368,7 +369,7 @@ class FigureCard:
             return
         self._show(call, figure)
 
-    def _attempt(self) -> FigureCall | None:
+    def _attempt(self) -> registry.FigureCall | None:
         try:
             return self.next_call()
         except Exception as error:
@@ -378,11 +379,11 @@ class FigureCard:
         call = _failed(self.spec.title, error)
         self._show(call, call.figure())
 
-    def _show(self, call: FigureCall, figure: go.Figure) -> None:
+    def _show(self, call: registry.FigureCall, figure: go.Figure) -> None:
         self.call = call
         words = self.session.sample_words if call.of_people and call.lines else ""
         title = str(figure.layout.title.text or "")
-        self.view.show(add_subtitle(figure, words) if words not in title else figure)
+        self.view.show(registry.add_subtitle(figure, words) if words not in title else figure)
         self._table_button.disabled = call.tabulate is None
         self._code_button.disabled = not call.lines
         self._fill()
@@ -476,7 +477,7 @@ def _plain(words: str) -> str:
     return unescape(re.sub(r"<[^>]+>", "", words))
 
 
-def _failed(title: str, error: Exception) -> FigureCall:
+def _failed(title: str, error: Exception) -> registry.FigureCall:
     words = "<br>".join(textwrap.wrap(escape(str(error) or type(error).__name__), 48)[:6])
     if isinstance(error, CuratorOnlyError):  # not a failure: private results are hidden
         return message(title, f"Not part of a release:<br>{words}")
@@ -486,7 +487,7 @@ def _failed(title: str, error: Exception) -> FigureCall:
     return message(title, f"This figure could not be drawn:<br>{words}")
 
 
-Inputs = Callable[[FigureCard], FigureCall | str]
+Inputs = Callable[[FigureCard], registry.FigureCall | str]
 """Function that returns the call of a figure with its arguments, or a message."""
 
 
@@ -522,6 +523,6 @@ def _link_selection(card: FigureCard) -> None:
     card.view.observe(selected, "selected")
 
 
-def with_words(call: FigureCall, words: str) -> FigureCall:
+def with_words(call: registry.FigureCall, words: str) -> registry.FigureCall:
     """Call with more words below the title."""
     return replace(call, subtitle=" · ".join(filter(None, [call.subtitle, words])))

@@ -9,15 +9,7 @@ import ipywidgets
 import numpy as np
 
 from rashomon_explorer.data import IgnoredColumn
-from rashomon_explorer.explorer.cards.base import (
-    CURATOR_FIGURE,
-    NEEDS,
-    NO_DATA,
-    NO_PLAN,
-    FigureCard,
-    Inputs,
-    with_words,
-)
+from rashomon_explorer.explorer.cards import base
 from rashomon_explorer.explorer.cards.inputs import readable_trees
 from rashomon_explorer.explorer.family import reads_well, trees_in
 from rashomon_explorer.explorer.messages import error_boundary
@@ -38,7 +30,7 @@ from rashomon_explorer.sets.linear import groups_by_name
 _GTU = guarantees.GTU.removeprefix("GTU: ")
 
 
-class LossesCard(FigureCard):
+class LossesCard(base.FigureCard):
     """Losses of the draws, with a slider of ψ."""
 
     def controls(self) -> list[ipywidgets.Widget]:
@@ -53,7 +45,7 @@ class LossesCard(FigureCard):
         return self.build()
 
 
-class CloudCard(FigureCard):
+class CloudCard(base.FigureCard):
     """Two coefficients of every draw, with lists of the axes."""
 
     def controls(self) -> list[ipywidgets.Widget]:
@@ -89,7 +81,7 @@ _SHOWN = (("importance", "importance"), ("coefficients", "coef"))
 _MOST_CELLS, _FEWEST_ROWS = 1_000_000, 100
 
 
-class ImportanceCard(FigureCard):
+class ImportanceCard(base.FigureCard):
     """Importance of every feature, or the coefficients."""
 
     def controls(self) -> list[ipywidgets.Widget]:
@@ -110,7 +102,7 @@ class ImportanceCard(FigureCard):
             return self._coefficients()
         if self.state.view == "release":
             others = "" if trees else "<br>Or show <b>coefficients</b>."
-            return self.message(f"{CURATOR_FIGURE}{others}")
+            return self.message(f"{base.CURATOR_FIGURE}{others}")
         return super().next_call()
 
     def inputs(self) -> FigureCall:
@@ -130,7 +122,7 @@ class ImportanceCard(FigureCard):
 _EVERYONE = "everyone"
 
 
-class PeopleCard(FigureCard):
+class PeopleCard(base.FigureCard):
     """Range of predictions for each person, with a list of columns of groups."""
 
     def controls(self) -> list[ipywidgets.Widget]:
@@ -158,10 +150,12 @@ class PeopleCard(FigureCard):
         return self.build(arguments)
 
 
-class BoundsCard(FigureCard):
+class BoundsCard(base.FigureCard):
     """Guarantees with their theorems; measurements in the curator view after a draw."""
 
-    def __init__(self, session: Session, spec: FigureSpec, inputs: Inputs | None = None) -> None:
+    def __init__(
+        self, session: Session, spec: FigureSpec, inputs: base.Inputs | None = None
+    ) -> None:
         self.facts = ipywidgets.HTML()
         self.facts.add_class("rx-promises")
         super().__init__(session, spec, inputs)
@@ -176,7 +170,7 @@ class BoundsCard(FigureCard):
         where = "explorer.plan" if models is None else "explorer.rashomon_set.plan"
         self.facts.value = ""
         if planned is None:
-            return NO_DATA if state.data is None else NO_PLAN
+            return base.NO_DATA if state.data is None else base.NO_PLAN
         plan = Argument.known(planned, where)
         if isinstance(planned, TreePlan):
             changes = {"plot": plot_tree_guarantee, "tabulate": tree_guarantee_table}
@@ -248,10 +242,12 @@ def _row(row: guarantees.GuaranteeRow, *, measured: bool) -> str:
     return f'<tr><th scope="row">{name}</th>{cells}</tr>'
 
 
-class PlanCard(FigureCard):
+class PlanCard(base.FigureCard):
     """Guarantee by privacy cost and number of draws; drag the plan or click a point."""
 
-    def __init__(self, session: Session, spec: FigureSpec, inputs: Inputs | None = None) -> None:
+    def __init__(
+        self, session: Session, spec: FigureSpec, inputs: base.Inputs | None = None
+    ) -> None:
         super().__init__(session, spec, inputs)
         self.view.observe(error_boundary(self.state, "Setting the plan", self._clicked), "clicked")
         self.view.observe(error_boundary(self.state, "Setting the plan", self._dragged), "dragged")
@@ -260,7 +256,9 @@ class PlanCard(FigureCard):
         """Pass the current plan."""
         plan = self.state.plan
         if plan is None:
-            return self.message(NO_DATA if self.state.data is None else NO_PLAN, budget.HEIGHT)
+            return self.message(
+                base.NO_DATA if self.state.data is None else base.NO_PLAN, budget.HEIGHT
+            )
         return self.build({"planned": Argument.known(plan, "explorer.plan")})
 
     def _clicked(self, change: dict[str, Any]) -> None:
@@ -290,7 +288,7 @@ class PlanCard(FigureCard):
                 state.n_draws = draws
 
 
-class ColumnsCard(FigureCard):
+class ColumnsCard(base.FigureCard):
     """Histogram of one column, with a list of the columns."""
 
     def controls(self) -> list[ipywidgets.Widget]:
@@ -318,7 +316,7 @@ class ColumnsCard(FigureCard):
         return self.build(known)
 
 
-class SetsCard(FigureCard):
+class SetsCard(base.FigureCard):
     """Comparison with another saved set of the same table."""
 
     def controls(self) -> list[ipywidgets.Widget]:
@@ -368,7 +366,7 @@ _GAPS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-class FrontierCard(FigureCard):
+class FrontierCard(base.FigureCard):
     """Accuracy against one gap, with a list of the gaps."""
 
     def controls(self) -> list[ipywidgets.Widget]:
@@ -388,7 +386,7 @@ _BURDENS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-class BurdenCard(FigureCard):
+class BurdenCard(base.FigureCard):
     """Measure of disagreement for each group, with a list of the measures."""
 
     def controls(self) -> list[ipywidgets.Widget]:
@@ -427,7 +425,7 @@ _MOST_ANSWERS = 400_000
 """Limit on models times rows for switching and shuffling, to keep them fast."""
 
 
-class ImportancePairCard(FigureCard):
+class ImportancePairCard(base.FigureCard):
     """Importance of two features, with lists of the features and of the measures."""
 
     def controls(self) -> list[ipywidgets.Widget]:
@@ -456,13 +454,13 @@ class ImportancePairCard(FigureCard):
             lines = [f"{line}.iloc[:{most}]" for line in selection.names]
             arguments["X"] = Argument(lines[1], lambda: taken(rows, few), key)
             arguments["targets"] = Argument(lines[2], lambda: taken(targets, few), key)
-        return with_words(self.build(arguments), selection.words)
+        return base.with_words(self.build(arguments), selection.words)
 
 
 _MOST_PROFILES = 500_000
 
 
-class ProfileCard(FigureCard):
+class ProfileCard(base.FigureCard):
     """Partial dependence on one feature, with a list of the features."""
 
     def controls(self) -> list[ipywidgets.Widget]:
@@ -489,7 +487,7 @@ class ProfileCard(FigureCard):
         if encoder is not None:
             encode = selection.encode
             arguments["transform"] = Argument("explorer.selected.encode", lambda: encode, encoder)
-        return with_words(self.build(arguments), selection.words)
+        return base.with_words(self.build(arguments), selection.words)
 
 
 _SECONDS_A_ROW = 2e-4
@@ -497,7 +495,7 @@ _AT_ONCE = 20.0
 """Time limit in seconds of the first computation."""
 
 
-class ClassRelianceCard(FigureCard):
+class ClassRelianceCard(base.FigureCard):
     """Certified ranges of reliance, with a button for all features."""
 
     def controls(self) -> list[ipywidgets.Widget]:
@@ -529,7 +527,7 @@ class ClassRelianceCard(FigureCard):
         return self.build({"table": table, "note": note})
 
 
-class RulesCard(FigureCard):
+class RulesCard(base.FigureCard):
     """Rules of all trees, with a search for words of a question."""
 
     def controls(self) -> list[ipywidgets.Widget]:
@@ -557,7 +555,7 @@ class RulesCard(FigureCard):
         )
 
 
-class TreeParityCard(FigureCard):
+class TreeParityCard(base.FigureCard):
     """Least gap between groups against loss, with a list of the labels."""
 
     def controls(self) -> list[ipywidgets.Widget]:
@@ -595,7 +593,7 @@ _ASKS, _LACKS = "asks", "does not ask"
 _EQUAL = "differs least between groups"
 
 
-class ExampleTreeCard(FigureCard):
+class ExampleTreeCard(base.FigureCard):
     """The best tree with a property, with lists of the properties."""
 
     def controls(self) -> list[ipywidgets.Widget]:
@@ -611,7 +609,7 @@ class ExampleTreeCard(FigureCard):
         self.question.layout.display = None if does in (_ASKS, _LACKS) else "none"
         self._by.layout.display = None if does == _EQUAL else "none"
         if does == _EQUAL:
-            why_not = NEEDS["groups"].why_not(self.session)
+            why_not = base.NEEDS["groups"].why_not(self.session)
             return why_not or self._best("fairest", self.column, "")
         if does != _PERSON:
             method = "asking" if does == _ASKS else "without"

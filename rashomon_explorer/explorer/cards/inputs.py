@@ -8,12 +8,7 @@ from typing import Any
 
 from rashomon_explorer.estimators.tuning_audit import audit_tuning
 from rashomon_explorer.exceptions import PrivacyLeakWarning
-from rashomon_explorer.explorer.cards.base import (
-    NO_DATA,
-    FigureCard,
-    Inputs,
-    with_words,
-)
+from rashomon_explorer.explorer.cards import base
 from rashomon_explorer.explorer.family import in_words, reads_well, trees_in
 from rashomon_explorer.explorer.messages import LOGGER
 from rashomon_explorer.explorer.model_inputs import group_labels
@@ -30,7 +25,7 @@ from rashomon_explorer.plots.trees import MOST_TREES
 from rashomon_explorer.sets import PredictorSet, RashomonSet
 
 
-def exact_ranges(card: FigureCard) -> FigureCall:
+def exact_ranges(card: base.FigureCard) -> FigureCall:
     """Pass exact coefficient ranges, with the draws if there are any."""
     find = card.session.exact.coefficient_ranges
     exact = {"exact": Argument("explorer.exact.coefficient_ranges()", find)}
@@ -39,7 +34,7 @@ def exact_ranges(card: FigureCard) -> FigureCall:
     return card.build(exact, plot=plot_exact_ranges, marks=("exact",))
 
 
-def ranges(card: FigureCard) -> FigureCall | str:
+def ranges(card: base.FigureCard) -> FigureCall | str:
     """Pass exact coefficient ranges, or the ranges over released draws."""
     if card.state.view == "release":
         return card.build(tabulate=spread_table, code=None)
@@ -57,7 +52,7 @@ def ranges(card: FigureCard) -> FigureCall | str:
     return card.build(exact, code=plot_exact_ranges, marks=("exact",))
 
 
-def _has_draws(card: FigureCard) -> bool:
+def _has_draws(card: base.FigureCard) -> bool:
     models = card.state.rashomon_set
     return models is not None and models.hit_rate > 0
 
@@ -68,7 +63,7 @@ _NO_MODEL = (
 )
 
 
-def exact(card: FigureCard) -> FigureCall | str:
+def exact(card: base.FigureCard) -> FigureCall | str:
     """Pass exact coefficient ranges for a model fitted elsewhere."""
     external, psi = card.state.outside, card.state.psi
     if external is None:
@@ -82,11 +77,11 @@ def exact(card: FigureCard) -> FigureCall | str:
     )
 
 
-def budget(card: FigureCard) -> FigureCall:
+def budget(card: base.FigureCard) -> FigureCall:
     """Pass charges of the ledger, and the privacy cost of the plan."""
     account, plan, state = card.state.account, card.state.plan, card.state
     if account is None:
-        return card.message(NO_DATA, HEIGHT)
+        return card.message(base.NO_DATA, HEIGHT)
     charged = plan is not None and state.data is not None and not state.uncharged
     charges = [entry for entry in account.charges if entry.counts]
     arguments = {
@@ -106,7 +101,7 @@ def budget(card: FigureCard) -> FigureCall:
     return card.build(arguments, is_message=not account.exists, **changes)
 
 
-def tradeoff(card: FigureCard) -> FigureCall | str:
+def tradeoff(card: base.FigureCard) -> FigureCall | str:
     """Pass guarantee of the models on screen, or of the planned draws."""
     state, models = card.state, card.state.rashomon_set
     if models is not None and models.n_draws and models.guarantee.holds:
@@ -114,11 +109,11 @@ def tradeoff(card: FigureCard) -> FigureCall | str:
     elif state.plan is not None and not state.uncharged:
         guarantee, of, line = state.plan.guarantee, "the plan", "explorer.plan.guarantee"
     else:
-        return "There is no released result and no plan." if state.data else NO_DATA
+        return "There is no released result and no plan." if state.data else base.NO_DATA
     return card.build({"guarantee": Argument.known(guarantee, line), "of": of})
 
 
-def aggregates(card: FigureCard) -> FigureCall | str:
+def aggregates(card: base.FigureCard) -> FigureCall | str:
     """Pass the aggregates that were released last."""
     if not card.state.paid:
         return (
@@ -136,7 +131,7 @@ def _quiet_audit(search: Any, X: Any, y: Any) -> Any:
         return audit_tuning(search, X, y)
 
 
-def penalties(card: FigureCard) -> FigureCall | str:
+def penalties(card: base.FigureCard) -> FigureCall | str:
     """Pass validation loss of every penalty; in a release only the drawn penalties."""
     state, result, offer = card.state, card.state.tuned, card.state.tuning
     if state.view == "release":
@@ -159,7 +154,7 @@ def penalties(card: FigureCard) -> FigureCall | str:
     )
 
 
-def distribution(card: FigureCard) -> FigureCall | str:
+def distribution(card: base.FigureCard) -> FigureCall | str:
     """Pass importance of each feature on resampled tables."""
     session, models = card.session, card.state.rashomon_set
     if trees_in(models) is None and session.exact.why_not:
@@ -169,10 +164,10 @@ def distribution(card: FigureCard) -> FigureCall | str:
         return "The class of these imported trees is unknown."
     rows = min(RESAMPLED_ROWS, len(session.picked.people))
     words = f"{rows:,} rows each, {MODELS_OF_A_TABLE} models within ψ of each"
-    return with_words(card.build(subtitle=words), session.picked.words)
+    return base.with_words(card.build(subtitle=words), session.picked.words)
 
 
-def people_ranges(card: FigureCard) -> FigureCall:
+def people_ranges(card: base.FigureCard) -> FigureCall:
     """Pass exact and sampled ranges of a few people."""
     session, models = card.session, card.state.rashomon_set
     exact, selection = session.exact, session.picked
@@ -198,7 +193,7 @@ def people_ranges(card: FigureCard) -> FigureCall:
     )
 
 
-def person(card: FigureCard) -> FigureCall | str:
+def person(card: base.FigureCard) -> FigureCall | str:
     """Pass predictions for the person selected last."""
     if not card.state.people:
         return "Click a person in the table<br>or in the figure of all people."
@@ -220,7 +215,7 @@ def person(card: FigureCard) -> FigureCall | str:
     return card.build(arguments, marks=marks, **({} if linear else {"tabulate": None}))
 
 
-def pair(card: FigureCard) -> FigureCall | str:
+def pair(card: base.FigureCard) -> FigureCall | str:
     """Pass two selected models, or one and the best."""
     models, draws = card.state.rashomon_set, card.state.selection[:2]
     released = card.state.view == "release"
@@ -240,7 +235,7 @@ def pair(card: FigureCard) -> FigureCall | str:
 _OTHER_DRAWS = "The decomposition into set width and mechanism noise<br>needs draws made here."
 
 
-def decomposition(card: FigureCard) -> FigureCall | str:
+def decomposition(card: base.FigureCard) -> FigureCall | str:
     """Pass draws split by the groups of a column; for trees all trees are the reference."""
     session, models, column = card.session, card.state.rashomon_set, card.column
     if isinstance(models, PredictorSet) and not models.independent:
@@ -262,10 +257,10 @@ def decomposition(card: FigureCard) -> FigureCall | str:
     return card.build(arguments, of_people=sampled)
 
 
-def _exact_trees(argument: str, line: str, find: Callable[[Any], Any]) -> Inputs:
+def _exact_trees(argument: str, line: str, find: Callable[[Any], Any]) -> base.Inputs:
     """Return the inputs of a figure of one table of exact results on trees."""
 
-    def inputs(card: FigureCard) -> FigureCall:
+    def inputs(card: base.FigureCard) -> FigureCall:
         answers, state = card.session.tree_answers, card.state
         found = Argument(f"explorer.tree_answers.{line}", lambda: find(answers))
         people = tuple(map(int, state.people))[-9:]
@@ -274,7 +269,7 @@ def _exact_trees(argument: str, line: str, find: Callable[[Any], Any]) -> Inputs
     return inputs
 
 
-def drawn_trees(card: FigureCard) -> FigureCall | str:
+def drawn_trees(card: base.FigureCard) -> FigureCall | str:
     """Pass the trees on screen, with the names of the table's columns and classes."""
     draws = [d for d in card.state.selection if d < card.state.rashomon_set.n_draws][:MOST_TREES]
     found = readable_trees(card)
@@ -283,7 +278,7 @@ def drawn_trees(card: FigureCard) -> FigureCall | str:
     )
 
 
-def readable_trees(card: FigureCard) -> Argument | str:
+def readable_trees(card: base.FigureCard) -> Argument | str:
     """Return the trees on screen or released, with readable names; or why there are none."""
     models, data, end = card.state.rashomon_set, card.state.data, ""
     if card.state.view == "release":
@@ -294,7 +289,7 @@ def readable_trees(card: FigureCard) -> Argument | str:
     return Argument.known(named, f"explorer.rashomon_set{end}")
 
 
-INPUTS: Mapping[str, Inputs] = {
+INPUTS: Mapping[str, base.Inputs] = {
     "exact_ranges": exact_ranges,
     "ranges": ranges,
     "exact": exact,

@@ -11,19 +11,10 @@ import traitlets
 
 from rashomon_explorer.data.schema import public_part
 from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.explorer import paid
 from rashomon_explorer.explorer.drawing import SetDraw
 from rashomon_explorer.explorer.html import fact, table_html
 from rashomon_explorer.explorer.messages import error_boundary, report
-from rashomon_explorer.explorer.paid import (
-    PENALTY_BOUNDS,
-    PENALTY_DRAWS,
-    PaidAction,
-    PaidModel,
-    PenaltyTuning,
-    Quote,
-    SingleModel,
-    Tuned,
-)
 from rashomon_explorer.explorer.panels.card import (
     Panel,
     Question,
@@ -37,12 +28,7 @@ from rashomon_explorer.explorer.state import FORETELLING, LINEAR, SETTINGS, Expl
 from rashomon_explorer.explorer.streamed_table import streamed_table
 from rashomon_explorer.explorer.widgets.controls import Fold, LiveText, Slider
 from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, Making
-from rashomon_explorer.mechanisms.planning.suggestions import (
-    Improvement,
-    Suggestion,
-    improvement_messages,
-    next_improvement,
-)
+from rashomon_explorer.mechanisms.planning import suggestions
 from rashomon_explorer.plots.text import cost_text, number
 
 _OF_A_PATH = "For less loss than the zero model"
@@ -71,8 +57,8 @@ class SuggestionButtons:
         """Show suggestions for the current plan."""
         state = self.state
         silent = state.plan is None or state.busy or bool(state.uncharged)
-        found = None if silent else next_improvement(state.plan)
-        plain = [] if silent or found is not None else improvement_messages(state.plan)
+        found = None if silent else suggestions.next_improvement(state.plan)
+        plain = [] if silent or found is not None else suggestions.improvement_messages(state.plan)
         display(self.widget, found is not None or bool(plain))
         self._before.value = "".join(map(escape, plain))
         self._after.value, self.buttons = "", ()
@@ -81,7 +67,7 @@ class SuggestionButtons:
         self._row.children = self.buttons
         display(self._row, bool(self.buttons))
 
-    def _offer(self, found: Improvement) -> None:
+    def _offer(self, found: suggestions.Improvement) -> None:
         settable = [one for one in found.remedies if self._is_settable(one)]
         others = " or ".join(one.words for one in found.remedies if one not in settable)
         goal = f"{_OF_A_PATH} it takes about" if found.about else f"For {found.goal} it takes"
@@ -89,12 +75,14 @@ class SuggestionButtons:
         self._after.value = escape(f"or {others}") if settable and others else ""
         self.buttons = tuple(self._button(one, found) for one in settable)
 
-    def _is_settable(self, suggestion: Suggestion) -> bool:
+    def _is_settable(self, suggestion: suggestions.Suggestion) -> bool:
         dial = self._dials.get(suggestion.setting)
         within = dial is not None and dial.low <= suggestion.value <= dial.high
         return suggestion.setting in SETTINGS and within
 
-    def _button(self, suggestion: Suggestion, found: Improvement) -> ipywidgets.Button:
+    def _button(
+        self, suggestion: suggestions.Suggestion, found: suggestions.Improvement
+    ) -> ipywidgets.Button:
         goal = "" if found.about else f" for {found.goal}"
         button = ipywidgets.Button(
             description=suggestion.words.split(" for ")[0].split(" with ")[0],
@@ -121,7 +109,7 @@ class PaidPanel(Panel):
 
     def __init__(
         self,
-        action: PaidAction[Any],
+        action: paid.PaidAction[Any],
         *,
         before: Sequence[ipywidgets.Widget] = (),
         between: Sequence[ipywidgets.Widget] = (),
@@ -171,7 +159,7 @@ class PaidPanel(Panel):
         """Describe what else can be done about a weak guarantee."""
         return ""
 
-    def price_texts(self, quote: Quote) -> tuple[str, str]:
+    def price_texts(self, quote: paid.Quote) -> tuple[str, str]:
         """Return privacy cost and guarantee: a short text for phones, and a sentence."""
         cost = quote.cost
         if self.state.unconfirmed_reason:
@@ -243,7 +231,7 @@ class DrawPanel(PaidPanel):
         suggested = bool(self.suggestions.buttons)
         return " The suggestions above improve the guarantee." if suggested else ""
 
-    def price_texts(self, quote: Quote) -> tuple[str, str]:
+    def price_texts(self, quote: paid.Quote) -> tuple[str, str]:
         """See `PaidPanel.price_texts`; during a draw, that its cost is reserved."""
         if not self.state.spent or self.state.uncharged:
             return super().price_texts(quote)
@@ -275,7 +263,7 @@ class OneModelButton(PaidPanel):
 class GoalPanel:
     """Goal of the draw: a set of models, or one model."""
 
-    def __init__(self, single: SingleModel, draw: DrawPanel) -> None:
+    def __init__(self, single: paid.SingleModel, draw: DrawPanel) -> None:
         self.state = single.state
         self.draw, self.one = draw, OneModelButton(single)
         self.goal = styled(
@@ -312,10 +300,12 @@ class TuningPanel(PaidPanel):
     title = "A penalty, privately"
     needs = (*PaidPanel.needs, "tuning", "tuned")
 
-    def __init__(self, tuning: PenaltyTuning) -> None:
+    def __init__(self, tuning: paid.PenaltyTuning) -> None:
         self.tuning = tuning
-        self.bounds = ipywidgets.Dropdown(description="Penalties from", options=[*PENALTY_BOUNDS])
-        self.many = ipywidgets.Dropdown(description="Draws", options=list(PENALTY_DRAWS))
+        self.bounds = ipywidgets.Dropdown(
+            description="Penalties from", options=[*paid.PENALTY_BOUNDS]
+        )
+        self.many = ipywidgets.Dropdown(description="Draws", options=list(paid.PENALTY_DRAWS))
         self.result = ipywidgets.HTML()
         settings = row([self.bounds, self.many], "rx-bar")
         super().__init__(tuning, before=[settings], after=[self.result], kind="rx-tuning")
@@ -341,7 +331,7 @@ class TuningPanel(PaidPanel):
         self.tuning.replan()
 
 
-def _tuned_html(tuned: Tuned) -> str:
+def _tuned_html(tuned: paid.Tuned) -> str:
     drawn = ", ".join(number(one) for one in sorted(tuned.penalties))
     return released_html(
         fact("Drawn", drawn, "penalties of the mean loss"),
@@ -401,7 +391,7 @@ class OneModelPanel(Panel):
         return make
 
 
-def _one_model_html(result: PaidModel) -> str:
+def _one_model_html(result: paid.PaidModel) -> str:
     others = pd.DataFrame(result.others, columns=["other mechanism", "guarantee, or why not"])
     return (
         released_html(

@@ -14,21 +14,12 @@ from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.explorer import selection
 from rashomon_explorer.explorer.background import BackgroundTask
 from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.html import PAID, SAMPLED, marks_html, table_html
 from rashomon_explorer.explorer.messages import error_boundary
 from rashomon_explorer.explorer.panels.card import Panel, display, quiet_button, row, styled
-from rashomon_explorer.explorer.selection import (
-    accuracies,
-    answers,
-    chunked_accuracies,
-    large_coefficients,
-    leaves,
-    most_different,
-    nearest,
-    simplest,
-)
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import UNPAID, ExplorerState, Favourites
 from rashomon_explorer.explorer.widgets.controls import LiveText, ModelTable, Slider, table_column
@@ -125,7 +116,7 @@ class ModelsPanel(Panel):
             self._picker(
                 "Simplest",
                 "Select the five models with the fewest large coefficients, or leaves",
-                lambda among: simplest(state.rashomon_set, among),
+                lambda among: selection.simplest(state.rashomon_set, among),
             ),
             self._picker(
                 "Nearest",
@@ -135,7 +126,7 @@ class ModelsPanel(Panel):
             self._picker(
                 "Most different",
                 "Select two models that are far apart",
-                lambda among: most_different(self._places()[0], among),
+                lambda among: selection.most_different(self._places()[0], among),
             ),
         )
         self.aside = quiet_button(
@@ -238,8 +229,8 @@ class ModelsPanel(Panel):
         def find() -> tuple[FloatArray, int]:
             blocks = session.chunks
             if blocks is not None and isinstance(models, RashomonSet):
-                return chunked_accuracies(models, blocks)
-            return accuracies(models, rows, targets)
+                return selection.chunked_accuracies(models, blocks)
+            return selection.accuracies(models, rows, targets)
 
         self._task.start(find, show, passes=session.is_chunked)
 
@@ -265,13 +256,13 @@ class ModelsPanel(Panel):
         if isinstance(models, RashomonSet):
             curator = self.state.view == "curator"
             return models.coef, models.best if curator else models.coef.mean(axis=0)
-        found = answers(models, self.session.rows)
+        found = selection.answers(models, self.session.rows)
         return found[:-1], found[-1]
 
     def _nearest(self, among: NDArray[np.intp]) -> list[int]:
         places, goal = self._places()
         selected = self.state.selection
-        return nearest(places, places[selected[0]] if selected else goal, among)
+        return selection.nearest(places, places[selected[0]] if selected else goal, among)
 
     def _picker(
         self, label: str, hint: str, rule: Callable[[NDArray[np.intp]], list[int]]
@@ -351,12 +342,16 @@ def _of_the_rows(models: Any, accuracy: FloatArray | None) -> list[dict[str, Any
 def _of_the_models(models: Any, *, curator: bool) -> list[dict[str, Any]]:
     """Columns computed from the models only."""
     if trees_in(models) is not None:
-        return [table_column("leaves", "leaves", leaves(models), kind="count", meaning="Leaves")]
+        return [
+            table_column(
+                "leaves", "leaves", selection.leaves(models), kind="count", meaning="Leaves"
+            )
+        ]
     if not isinstance(models, RashomonSet):
         return []
     goal, of = (models.best, "the best") if curator else (models.coef.mean(axis=0), "their mean")
     away = np.linalg.norm(models.coef - goal, axis=1)
-    large, meaning = large_coefficients(models), f"How simple: {_LARGE}"
+    large, meaning = selection.large_coefficients(models), f"How simple: {_LARGE}"
     length = f"Norm of the difference in coefficients from {of}"
     return [
         table_column("large", "large", large, kind="count", meaning=meaning),

@@ -18,15 +18,8 @@ from rashomon_explorer.mechanisms.planning.suggestions import improvement_messag
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_guarantee_reason
 from rashomon_explorer.mechanisms.samplers.feasibility import feasibility_suggestions, preflight
+from rashomon_explorer.plots import text
 from rashomon_explorer.plots.prices import options_table
-from rashomon_explorer.plots.text import (
-    at_most,
-    cost_text,
-    guaranteed_hits,
-    number,
-    percent,
-    what_is_left,
-)
 from rashomon_explorer.privacy import approximate, best_attack
 
 FALSE_ALARMS = 0.05
@@ -40,8 +33,8 @@ def risk_fact(state: ExplorerState) -> str:
     plan = state.plan
     if plan is None or state.uncharged or not plan.guarantee.holds:
         return ""
-    alone = percent(best_attack(plan.guarantee, FALSE_ALARMS), "up")
-    accepted = percent(FALSE_ALARMS)
+    alone = text.percent(best_attack(plan.guarantee, FALSE_ALARMS), "up")
+    accepted = text.percent(FALSE_ALARMS)
     note = (
         f"at a false-positive rate of {accepted}, the best attack finds at most {alone} of "
         f"members; guessing finds {accepted}{_with_the_rest(state)}"
@@ -56,8 +49,8 @@ def _with_the_rest(state: ExplorerState) -> str:
     after = offer.account.after(offer.plan.guarantee)
     success = best_attack(approximate(after, offer.account.delta), FALSE_ALARMS)
     if success > _NOTHING:
-        return f"; with all previous charges, no bound below {percent(_NOTHING)}"
-    return f"; with all previous charges, at most {percent(success, 'up')}"
+        return f"; with all previous charges, no bound below {text.percent(_NOTHING)}"
+    return f"; with all previous charges, at most {text.percent(success, 'up')}"
 
 
 class AlternativesButton:
@@ -162,10 +155,10 @@ class PlanPanel(Panel):
         if state.uncharged:
             why = f"{state.uncharged}, so nothing is charged"
             return [fact("Privacy guarantee", "none", why, kind="rx-over")]
-        at = f"at δ = {number(plan.delta, rounding='up')}"
+        at = f"at δ = {text.number(plan.delta, rounding='up')}"
         offer = draw_cost(state)
         if offer is None or state.spent:
-            return [fact("Privacy cost", cost_text(plan.guarantee.epsilon(plan.delta)), at)]
+            return [fact("Privacy cost", text.cost_text(plan.guarantee.epsilon(plan.delta)), at)]
         note = "; ".join(filter(None, (at, offer.alone)))
         return [fact("Privacy cost", offer.text, note)]
 
@@ -175,9 +168,9 @@ class PlanPanel(Panel):
             return []
         left = offer.left_after
         if offer.affordable:
-            return [fact("Remaining after this draw", f"ε = {what_is_left(left)}")]
+            return [fact("Remaining after this draw", f"ε = {text.what_is_left(left)}")]
         shortage = offer.shortage(SetDraw.remedy)
-        return [fact("Over the budget", f"by {cost_text(-left)}", shortage, kind="rx-over")]
+        return [fact("Over the budget", f"by {text.cost_text(-left)}", shortage, kind="rx-over")]
 
     def _advice(self) -> str:
         why = weak_guarantee_reason(self.state.plan)
@@ -194,14 +187,14 @@ def _lead(plan: Plan) -> str:
     rows = f"for any {plan.n:,} rows"
     if has_hit_rate(plan):
         share = f"share of draws within ψ, {rows}"
-        return fact("Guaranteed hit rate", guaranteed_hits(plan), share, kind="rx-lead")
+        return fact("Guaranteed hit rate", text.guaranteed_hits(plan), share, kind="rx-lead")
     name, most = _excess(plan)
     return fact(name, most, f"on average, {rows}; no hit rate is guaranteed", kind="rx-lead")
 
 
 def _excess(plan: Plan) -> tuple[str, str]:
     """Name of the bounded excess loss, and its bound."""
-    most = at_most(getattr(plan, "weighed_excess", plan.excess_bound))
+    most = text.at_most(getattr(plan, "weighed_excess", plan.excess_bound))
     if plan.centre_excess is not None:
         return "Expected excess loss of the centre", most
     clipped = "" if math.isfinite(plan.excess_bound) else ", slopes clipped"
@@ -211,7 +204,7 @@ def _excess(plan: Plan) -> tuple[str, str]:
 def _law(plan: Plan) -> list[str]:
     """Inverse temperature if there is one, and the excess loss if it is not shown first."""
     around = plan.centre_excess is not None
-    cold = [] if around and not math.isfinite(plan.beta) else [number(plan.beta)]
+    cold = [] if around and not math.isfinite(plan.beta) else [text.number(plan.beta)]
     facts = [fact("Inverse temperature β", beta) for beta in cold]
     return [*facts, fact(*_excess(plan))] if has_hit_rate(plan) else facts
 

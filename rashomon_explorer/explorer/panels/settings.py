@@ -11,14 +11,7 @@ import traitlets
 from rashomon_explorer.data import Numeric, TableSchema
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.family import TREE_SETTINGS, class_in_words, of_trees
-from rashomon_explorer.explorer.panels.card import (
-    Panel,
-    column,
-    display,
-    quiet_button,
-    region,
-    styled,
-)
+from rashomon_explorer.explorer.panels import card
 from rashomon_explorer.explorer.state import LINEAR, OPEN, SETTINGS, TREES, ExplorerState
 from rashomon_explorer.explorer.table.editor import TableEditor
 from rashomon_explorer.explorer.widgets.controls import Slider
@@ -37,7 +30,7 @@ class AutoSlider:
         self.auto = ipywidgets.Checkbox(
             description=f"{dial.label}: set automatically from public numbers", indent=False
         )
-        styled(self.auto, "rx-auto")
+        card.styled(self.auto, "rx-auto")
         self._updating, self._first = False, dial.value
         dial.observe(lambda _: self._set(dial.value), "value")
         self.auto.observe(lambda _: self._set(AUTO if self.auto.value else dial.value), "value")
@@ -206,7 +199,7 @@ class MechanismPicker:
             description="Mechanism",
             options=[(text, name) for name, text in MECHANISM_LABELS.items()],
         )
-        self.why = region("rx-note")
+        self.why = card.region("rx-note")
         traitlets.link((self.choice, "value"), (state, "mechanism"))
         state.observe(lambda _: self.update(), ["plan", "no_plan", "mechanism"])
         self.widget = ipywidgets.VBox([self.choice, self.why])
@@ -249,12 +242,12 @@ class QuestionsEditor:
         self.state = state
         self.redeclare: Callable[[TableSchema], object] = lambda schema: None
         self.boxes: dict[str, ipywidgets.Text] = {}
-        self.size = region("rx-note", "rx-class-size")
-        self.opened = quiet_button(
+        self.size = card.region("rx-note", "rx-class-size")
+        self.opened = card.quiet_button(
             "Thresholds", "Split thresholds of numeric columns; public", toggles=True
         )
-        self._problem = region("rx-note", "rx-class-size")
-        self._boxes = column([], "rx-thresholds")
+        self._problem = card.region("rx-note", "rx-class-size")
+        self._boxes = card.column([], "rx-thresholds")
         how = ipywidgets.HTML(f'<p class="rx-note">{_HOW}</p>')
         self._editor = ipywidgets.VBox([how, self._problem, self._boxes])
         self.widget = ipywidgets.VBox([self.size, self.opened, self._editor])
@@ -272,8 +265,8 @@ class QuestionsEditor:
         numbers = _numbers(state.data.schema) if known else ()
         self.size.value = f"<p>{escape(class_in_words(state))}</p>" if known else ""
         is_open = self.opened.value and bool(numbers)
-        display(self.opened, bool(numbers))
-        display(self._editor, is_open)
+        card.display(self.opened, bool(numbers))
+        card.display(self._editor, is_open)
         if is_open or state.unconfirmed_reason:
             self._list(numbers)
 
@@ -359,7 +352,7 @@ LINES: Mapping[str, Callable[[ExplorerState], tuple[str, ...]]] = {
 }
 
 
-class ModelPanel(Panel):
+class ModelPanel(card.Panel):
     """Model family, threshold and privacy cost of the draws."""
 
     title = "Model"
@@ -368,7 +361,7 @@ class ModelPanel(Panel):
     def __init__(self, state: ExplorerState) -> None:
         self.dials = dials()
         self.loss = ipywidgets.Dropdown(description="Loss", options=losses_for("classification"))
-        self.more = quiet_button("More settings", "Radius, ridge and δ", toggles=True)
+        self.more = card.quiet_button("More settings", "Radius, ridge and δ", toggles=True)
         self.mechanism = MechanismPicker(state)
         self.questions = QuestionsEditor(state)
         self.family = ipywidgets.Dropdown(description="Models", options=[*_FAMILIES.items()])
@@ -378,8 +371,8 @@ class ModelPanel(Panel):
         self.open = {name: AutoSlider(state, name, self.dials[name]) for name in OPEN}
         widgets = {**self.dials, **{name: one.widget for name, one in self.open.items()}}
         self._extra = ipywidgets.VBox([widgets[name] for name in _MORE])
-        self.more.observe(lambda _: display(self._extra, self.more.value), "value")
-        display(self._extra, False)
+        self.more.observe(lambda _: card.display(self._extra, self.more.value), "value")
+        card.display(self._extra, False)
         traitlets.link((self.loss, "value"), (state, "loss"))
         traitlets.link((self.family, "value"), (state, "family"))
         self._of = {
@@ -407,7 +400,7 @@ class ModelPanel(Panel):
         data, busy = self.state.data, self.state.busy
         for family, controls in self._of.items():
             for control in controls:
-                display(control, family == self.state.family)
+                card.display(control, family == self.state.family)
         if data is not None and tuple(self.loss.options) != losses_for(data.task):
             self.loss.options = losses_for(data.task)
         ticks = [one.auto for one in self.open.values()]

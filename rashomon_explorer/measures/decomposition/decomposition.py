@@ -16,25 +16,8 @@ from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.validation import check_inner_share
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.measures.decomposition.estimates import (
-    CURATOR,
-    FEW,
-    KNOWN,
-    PAIRS,
-    DisagreementDecomposition,
-    GroupEstimates,
-    Mixture,
-    hit_interval,
-    mixture_estimates,
-    variance,
-)
+from rashomon_explorer.measures.decomposition import estimates, kernels
 from rashomon_explorer.measures.decomposition.inputs import Inputs, PairMeans, check_inputs
-from rashomon_explorer.measures.decomposition.kernels import (
-    Layout,
-    PairMeasure,
-    Units,
-    get_pair_measure,
-)
 from rashomon_explorer.measures.inputs import model_steps
 
 if TYPE_CHECKING:
@@ -52,7 +35,7 @@ def disagreement_decomposition(
     inside: ArrayLike | None = None,
     groups: ArrayLike | pd.Series | None = None,
     confidence: float = 0.95,
-) -> DisagreementDecomposition:
+) -> estimates.DisagreementDecomposition:
     """Decompose a measure of private draws into model-set width and mechanism noise.
 
     Draws have the law P = hU + (1 − h)Q, where h is the hit rate and Q the law outside the
@@ -115,7 +98,7 @@ def disagreement_decomposition(
     [0.441, 0.452, 0.107]
     """
     check_inner_share(confidence=confidence)
-    pair_measure = get_pair_measure(measure)
+    pair_measure = kernels.get_pair_measure(measure)
     found = check_inputs(models, X, pair_measure, inside, reference, reference_chains)
     overall, *parts = found.pair_means(groups)
     units, mixture, split = _estimates(found, overall, confidence)
@@ -125,13 +108,13 @@ def disagreement_decomposition(
         if part.n_rows:
             table[part.name] |= _estimates(found, part, confidence)[2].columns()
     frame = pd.DataFrame.from_dict(table, orient="index").rename_axis(index="group")
-    frame.attrs["view"] = CURATOR
+    frame.attrs["view"] = estimates.CURATOR
     hits, n_draws = int(found.inside.sum()), len(found.inside)
-    return DisagreementDecomposition(
+    return estimates.DisagreementDecomposition(
         measure=measure,
         confidence=confidence,
         **vars(split),
-        hit_rate=hit_interval(hits, n_draws, confidence),
+        hit_rate=estimates.hit_interval(hits, n_draws, confidence),
         parts=_parts(mixture),
         groups=None if groups is None else frame.astype({"rows": int}),
         n_draws=n_draws,
@@ -146,15 +129,17 @@ def disagreement_decomposition(
 
 def _estimates(
     found: Inputs, part: PairMeans, confidence: float
-) -> tuple[Units, Mixture, GroupEstimates]:
+) -> tuple[kernels.Units, estimates.Mixture, estimates.GroupEstimates]:
     """Estimates on a group's rows, of which there is at least one."""
     assert part.means is not None
-    units = Units.from_matrix(part.means, Layout.from_hits(found.inside, found.chains))
-    mixture = Mixture.from_units(units, found.uniform, part.width)
-    return units, mixture, mixture_estimates(found, units, mixture, confidence)
+    units = kernels.Units.from_matrix(
+        part.means, kernels.Layout.from_hits(found.inside, found.chains)
+    )
+    mixture = estimates.Mixture.from_units(units, found.uniform, part.width)
+    return units, mixture, estimates.mixture_estimates(found, units, mixture, confidence)
 
 
-def _parts(mixture: Mixture) -> pd.DataFrame:
+def _parts(mixture: estimates.Mixture) -> pd.DataFrame:
     table = pd.DataFrame(
         {
             "pairs": mixture.pairs[:, 0],
@@ -162,29 +147,29 @@ def _parts(mixture: Mixture) -> pd.DataFrame:
             "total": mixture.terms[:, 0],
             "noise": mixture.noise_terms[:, 0],
         },
-        index=pd.Index(PAIRS, name="draws"),
+        index=pd.Index(estimates.PAIRS, name="draws"),
     )
-    table.attrs["view"] = CURATOR
+    table.attrs["view"] = estimates.CURATOR
     return table
 
 
-def _cross_check(units: Units, exact: float | None) -> float | None:
+def _cross_check(units: kernels.Units, exact: float | None) -> float | None:
     """Width of the hits minus that of the reference, in standard errors; None if unknown."""
     drawn = units.layout.drawn
     if drawn.all() and exact is None:
         return None
-    hits = Mixture.from_units(units.only(units.layout.hit), uniform=True).width
+    hits = estimates.Mixture.from_units(units.only(units.layout.hit), uniform=True).width
     if exact is not None:
         reference_width, more = exact, 0.0
     else:
-        reference = Mixture.from_units(units.only(~drawn), uniform=False).width
+        reference = estimates.Mixture.from_units(units.only(~drawn), uniform=False).width
         reference_width, more = reference[0], _error(reference)
     apart, error = hits[0] - reference_width, math.hypot(_error(hits), more)
     return float(apart / error) if error > 0 and math.isfinite(apart) else None
 
 
 def _error(replicates: FloatArray) -> float:
-    return math.sqrt(float(variance(replicates[1:])))
+    return math.sqrt(float(estimates.variance(replicates[1:])))
 
 
 _SAME = 1 - 1e-9  # relative tolerance on the budget spent, which bisection recomputes
@@ -237,9 +222,9 @@ def decomposition_by_person(
     ['no disagreement', 'the set', 'the mechanism']
     """
     check_inner_share(confidence=confidence)
-    pair_measure = get_pair_measure(measure)
+    pair_measure = kernels.get_pair_measure(measure)
     found = check_inputs(models, X, pair_measure, inside, reference, reference_chains)
-    layout = Layout.from_hits(found.inside, found.chains)
+    layout = kernels.Layout.from_hits(found.inside, found.chains)
     by_row = found.values.swapaxes(0, 1)
     parts = []
     for start, stop, _ in progress(model_steps(by_row, np.array([len(by_row)])), "decomposition"):
@@ -249,7 +234,7 @@ def decomposition_by_person(
     table = pd.concat(parts, ignore_index=True)
     if isinstance(X, pd.DataFrame):
         table.index = X.index
-    table.attrs["view"] = CURATOR
+    table.attrs["view"] = estimates.CURATOR
     return table
 
 
@@ -258,8 +243,8 @@ class RowUnits:
     """Pair sums of each row separately; otherwise as :class:`Units`."""
 
     values: Any  # (n_models, n_rows[, n_classes])
-    measure: PairMeasure
-    layout: Layout
+    measure: kernels.PairMeasure
+    layout: kernels.Layout
     # cached sums, by the bytes of the weights: each is needed several times
     known: dict[bytes, FloatArray] = field(default_factory=dict)
 
@@ -300,7 +285,7 @@ class RowUnits:
 def _table(
     found: Inputs, rows: RowUnits, exact: FloatArray | None, confidence: float
 ) -> pd.DataFrame:
-    mixture = Mixture.from_units(rows, found.uniform, exact)
+    mixture = estimates.Mixture.from_units(rows, found.uniform, exact)
     total, width = mixture.total, mixture.width
     contrast = width - total / 2
     value, half = contrast[0], _half_width(found, rows.layout, contrast, confidence)
@@ -322,23 +307,25 @@ def _table(
 
 
 def _half_width(
-    found: Inputs, layout: Layout, contrast: FloatArray, confidence: float
+    found: Inputs, layout: kernels.Layout, contrast: FloatArray, confidence: float
 ) -> FloatArray:
     """Half-width of each row's interval, widened by a worst-case bound if few draws miss."""
     wide = len(found.chains) + (int(found.inside.sum()) if found.uniform else 0)
     if found.exact is not None:
-        wide = KNOWN
-    if wide < FEW:
+        wide = estimates.KNOWN
+    if wide < estimates.FEW:
         return np.full(contrast.shape[1], np.inf)
     missed = int(layout.missed.sum())
-    few = missed < FEW
+    few = missed < estimates.FEW
     chance = 0.5 + confidence / 2 if few else confidence
     freedom = wide - 1 if few else min(missed, wide) - 1
     drawn = layout.drawn
-    deviation = np.sqrt(variance(contrast[1:][drawn]) + variance(contrast[1:][~drawn]))
+    deviation = np.sqrt(
+        estimates.variance(contrast[1:][drawn]) + estimates.variance(contrast[1:][~drawn])
+    )
     half = stdtrit(freedom, 0.5 + chance / 2) * deviation
     if few:
-        hits = hit_interval(int(found.inside.sum()), len(found.inside), chance)
+        hits = estimates.hit_interval(int(found.inside.sum()), len(found.inside), chance)
         half = half + (1 - max(hits.low, found.least_hit_rate) ** 2) * found.most / 2
     return np.asarray(half)
 
@@ -400,7 +387,7 @@ def noise_by_budget(
     ([0.66, 0.77, 1.0], 0.0)
     """
     check_inner_share(confidence=confidence)
-    pair_measure = get_pair_measure(measure)
+    pair_measure = kernels.get_pair_measure(measure)
     _check_models(models)
     found = check_inputs(models, X, pair_measure, None, reference, None)
     units, plan = _estimates(found, found.pair_means()[0], confidence)[0], models.plan
@@ -411,9 +398,9 @@ def noise_by_budget(
         eta = _eta(price, plan)
         weighted = units.reweighted(_weights(energy, eta / plan.oscillation - plan.beta))
         proved = plan.at(eta)[1] if np.isfinite(eta) else 1.0
-        mixture = Mixture.from_units(weighted, found.uniform)
+        mixture = estimates.Mixture.from_units(weighted, found.uniform)
         here = replace(found, least_hit_rate=proved)
-        split = mixture_estimates(here, weighted, mixture, confidence)
+        split = estimates.mixture_estimates(here, weighted, mixture, confidence)
         weights = weighted.layout.weights[units.layout.drawn]
         rows.append(
             {
@@ -425,7 +412,7 @@ def noise_by_budget(
             }
         )
     table = pd.DataFrame(rows)
-    table.attrs.update(view=CURATOR, measure=measure, guaranteed=found.guaranteed)
+    table.attrs.update(view=estimates.CURATOR, measure=measure, guaranteed=found.guaranteed)
     return table
 
 

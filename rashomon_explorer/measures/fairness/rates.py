@@ -10,15 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray, Mask, likeliest
 from rashomon_explorer._utils.validation import check_count
-from rashomon_explorer.measures.inputs import (
-    Bytes,
-    Predictions,
-    as_models_by_rows,
-    as_probabilities,
-    code_labels,
-    group_codes,
-    model_batches,
-)
+from rashomon_explorer.measures import inputs
 
 Codes = NDArray[np.integer[Any]]
 GroupsLike = ArrayLike | pd.Series | pd.DataFrame
@@ -92,7 +84,7 @@ def _columns(groups: GroupsLike) -> dict[str, Any]:
 
 
 def _coded(column: Any, name: str, n_rows: int) -> tuple[Codes, list[Any]]:
-    codes, names = group_codes(column, n_rows)
+    codes, names = inputs.group_codes(column, n_rows)
     empty = np.flatnonzero(np.bincount(codes, minlength=len(names)) == 0)
     if len(empty):
         raise ValueError(
@@ -132,19 +124,19 @@ class Cells:
 class LabelOutcomes:
     """Coded labels of models and the true labels."""
 
-    values: Bytes  # (n_models, n_rows)
-    truth: Bytes  # (n_rows,): codes of the true labels
+    values: inputs.Bytes  # (n_models, n_rows)
+    truth: inputs.Bytes  # (n_rows,): codes of the true labels
     positive: int  # code of the label that counts as positive
 
     @classmethod
     def from_labels(cls, labels: ArrayLike, y: ArrayLike, positive: Any = None) -> "LabelOutcomes":
         """Check and code labels of any type."""
-        coded = Predictions.from_labels(labels)
+        coded = inputs.Predictions.from_labels(labels)
         coded = replace(coded, classes=_plain(coded.classes))
         truth = _truth(y, coded)
         label = _positive(positive, _labels_present(coded, truth))
-        code = code_labels(np.array([label]), coded.classes, "positive")[0]
-        return cls(coded.values, code_labels(truth, coded.classes, "y"), int(code))
+        code = inputs.code_labels(np.array([label]), coded.classes, "positive")[0]
+        return cls(coded.values, inputs.code_labels(truth, coded.classes, "y"), int(code))
 
     @classmethod
     def from_scores(cls, scores: FloatArray, truth: ArrayLike, positive: int) -> "LabelOutcomes":
@@ -170,7 +162,7 @@ class ScoreOutcomes:
     @classmethod
     def from_scores(cls, scores: ArrayLike, y: ArrayLike, n_bins: int = 10) -> "ScoreOutcomes":
         """Check scores and targets."""
-        values = as_models_by_rows(scores, "scores")
+        values = inputs.as_models_by_rows(scores, "scores")
         try:
             truth = np.asarray(y, dtype=float)
         except (TypeError, ValueError) as error:
@@ -212,7 +204,7 @@ class Rate:
         return np.concatenate(
             [
                 self.sums(outcomes, block[:, cells.order], truth, cells)
-                for block in model_batches(outcomes.values)
+                for block in inputs.model_batches(outcomes.values)
             ]
         )
 
@@ -235,15 +227,21 @@ class Rate:
         return positive if self.among == "positive" else ~positive
 
 
-def _selected(labels: LabelOutcomes, codes: Bytes, truth: Bytes, cells: Cells) -> IntArray:
+def _selected(
+    labels: LabelOutcomes, codes: inputs.Bytes, truth: inputs.Bytes, cells: Cells
+) -> IntArray:
     return cells.sums(codes == labels.positive)
 
 
-def _rejected(labels: LabelOutcomes, codes: Bytes, truth: Bytes, cells: Cells) -> IntArray:
+def _rejected(
+    labels: LabelOutcomes, codes: inputs.Bytes, truth: inputs.Bytes, cells: Cells
+) -> IntArray:
     return cells.sums(codes != labels.positive)
 
 
-def _correct(labels: LabelOutcomes, codes: Bytes, truth: Bytes, cells: Cells) -> IntArray:
+def _correct(
+    labels: LabelOutcomes, codes: inputs.Bytes, truth: inputs.Bytes, cells: Cells
+) -> IntArray:
     return cells.sums(codes == truth)
 
 
@@ -263,7 +261,7 @@ def _binned(
     outcomes: ScoreOutcomes, scores: FloatArray, truth: FloatArray, cells: Cells
 ) -> FloatArray:
     if scores.size:
-        as_probabilities(scores)
+        inputs.as_probabilities(scores)
     if not np.isin(truth, (0, 1)).all():
         raise ValueError("expected_calibration_error needs y of 0 and 1 (1: class of the scores)")
     models, groups, bins = len(scores), len(cells.sizes), outcomes.n_bins
@@ -305,7 +303,7 @@ def _plain(labels: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(labels.tolist()) if labels.dtype == object else labels
 
 
-def _truth(y: ArrayLike, coded: Predictions) -> NDArray[Any]:
+def _truth(y: ArrayLike, coded: inputs.Predictions) -> NDArray[Any]:
     truth = np.asarray(y)
     n_rows = coded.values.shape[1]
     if truth.shape != (n_rows,):
@@ -321,12 +319,12 @@ def _truth(y: ArrayLike, coded: Predictions) -> NDArray[Any]:
     return truth
 
 
-def _labels_present(coded: Predictions, truth: NDArray[Any]) -> list[Any]:
+def _labels_present(coded: inputs.Predictions, truth: NDArray[Any]) -> list[Any]:
     """Labels that occur in the truth or in a model; some codes may not occur."""
     found = np.unique(truth).tolist()
     for code, label in enumerate(coded.classes.tolist()):
         if label not in found and any(
-            (block == code).any() for block in model_batches(coded.values)
+            (block == code).any() for block in inputs.model_batches(coded.values)
         ):
             found.append(label)
     return sorted(found)

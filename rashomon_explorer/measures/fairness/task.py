@@ -10,16 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.measures.fairness.gaps import (
-    GAPS,
-    LABEL_GAPS,
-    RATES,
-    SCORE_GAPS,
-    check_kinds,
-    check_names,
-    gap_table,
-    rate_sums,
-)
+from rashomon_explorer.measures.fairness import gaps
 from rashomon_explorer.measures.fairness.rates import (
     LABEL_RATES,
     SCORE_RATES,
@@ -77,7 +68,7 @@ class FairnessTask:
         """Create a task with targets in the models' coding."""
         from rashomon_explorer.sets.models.fitted import class_codes
 
-        check_kinds(agg, method)
+        gaps.check_kinds(agg, method)
         names = _metrics(models, metrics, agg)
         targets = np.asarray(y)
         if targets.ndim != 1:
@@ -100,7 +91,7 @@ class FairnessTask:
         """Metrics that are undefined for some group, and the reason for each."""
         reasons = {}
         for name in self.metrics:
-            for rate in GAPS[name]:
+            for rate in gaps.GAPS[name]:
                 try:
                     self.sizes(rate)
                 except ValueError as error:
@@ -110,13 +101,13 @@ class FairnessTask:
     @property
     def rates(self) -> dict[str, IntArray]:
         """Rates of the metrics, with the number of rows (n_groups,) over which each is computed."""
-        return {rate: self.sizes(rate) for name in self.metrics for rate in GAPS[name]}
+        return {rate: self.sizes(rate) for name in self.metrics for rate in gaps.GAPS[name]}
 
     def sizes(self, rate: str) -> IntArray:
         """Count the rows (n_groups,) of a rate; raise if a group has none."""
         truth = (self.truth == self.positive).astype(np.uint8)
         empty = LabelOutcomes(np.empty((0, len(truth)), np.uint8), truth, 1)
-        return RATES[rate].sizes(rate, empty, self.groups)
+        return gaps.RATES[rate].sizes(rate, empty, self.groups)
 
     def sums(
         self, rates: Iterable[str], scores: FloatArray, truth: NDArray[Any], codes: Codes
@@ -132,21 +123,21 @@ class FairnessTask:
         if self.task == "regression":
             scored = ScoreOutcomes.from_scores(scores, truth, self.n_bins)
             quality = np.abs(scores - truth).sum(axis=1)
-            return {_QUALITY: quality, **rate_sums(others, scored, codes, *shape)}
+            return {_QUALITY: quality, **gaps.rate_sums(others, scored, codes, *shape)}
         labels = LabelOutcomes.from_scores(scores, truth, self.positive)
         own = scores[:, :, self.positive] if scores.ndim == 3 else scores
         own = 1 - own if scores.ndim == 2 and self.positive != 1 else own
         scored = ScoreOutcomes.from_scores(own, labels.is_positive, self.n_bins)
         return {
             _QUALITY: np.count_nonzero(labels.values == labels.truth, axis=1),
-            **rate_sums(labelled, labels, codes, *shape),
-            **rate_sums(others, scored, codes, *shape),
+            **gaps.rate_sums(labelled, labels, codes, *shape),
+            **gaps.rate_sums(others, scored, codes, *shape),
         }
 
     def table(self, sums: Mapping[Any, Any]) -> pd.DataFrame:
         """Quality and gaps of models, from sums over all rows."""
         quality = np.asarray(sums[_QUALITY] / len(self.truth))
-        table = gap_table(self.metrics, dict(sums), self.rates, self.agg, self.method)
+        table = gaps.gap_table(self.metrics, dict(sums), self.rates, self.agg, self.method)
         table.insert(0, QUALITY[self.task], quality)
         return table
 
@@ -167,9 +158,9 @@ def need_curator(models: object, instead: str) -> None:
 
 
 def _metrics(models: Any, metrics: Sequence[str] | None, agg: str) -> tuple[str, ...]:
-    known = {**SCORE_GAPS, **(LABEL_GAPS if models.task == "classification" else {})}
+    known = {**gaps.SCORE_GAPS, **(gaps.LABEL_GAPS if models.task == "classification" else {})}
     if metrics is not None:
-        return tuple(check_names(metrics, known))
+        return tuple(gaps.check_names(metrics, known))
     no_ratio = [name for name, rate in SCORE_RATES.items() if rate.signed and agg == "ratio"]
     no_chance = _OF_PROBABILITIES if getattr(models, "link", None) == "sign" else ()
     return tuple(

@@ -18,13 +18,7 @@ from rashomon_explorer.measures.importance.permutation import permutation_table
 from rashomon_explorer.measures.importance.shap import shap_importance
 from rashomon_explorer.measures.inputs import Columns, Features, LinearTask, feature_groups
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
-from rashomon_explorer.measures.reliance.set_reliance import (
-    Form,
-    in_form,
-    model_reliance,
-    original_loss,
-    reliance_table,
-)
+from rashomon_explorer.measures.reliance import set_reliance
 from rashomon_explorer.measures.reliance.tree_reliance import (
     coded_rows,
     column_names,
@@ -42,7 +36,7 @@ def conditional_reliance(
     y: ArrayLike,
     *,
     features: Features = None,
-    form: Form = "difference",
+    form: set_reliance.Form = "difference",
     loss: str | None = None,
 ) -> pd.DataFrame:
     """Model reliance when only the part unexplained by other features is switched.
@@ -91,7 +85,7 @@ def conditional_reliance(
     task = LinearTask.from_models(models, X, y, loss)
     groups = feature_groups(features, models.feature_names[:-1], models.feature_groups)
     tables = [
-        reliance_table(_with_residuals(task, columns), {name: columns}, form)
+        set_reliance.reliance_table(_with_residuals(task, columns), {name: columns}, form)
         for name, columns in progress(groups.items(), "conditional reliance")
     ]
     return pd.concat(tables, axis=1)
@@ -104,7 +98,7 @@ def reliance_within(
     strata: ArrayLike,
     *,
     features: Features = None,
-    form: Form = "difference",
+    form: set_reliance.Form = "difference",
     loss: str | None = None,
 ) -> pd.DataFrame:
     """Model reliance when features are switched only between rows of one stratum.
@@ -142,10 +136,10 @@ def reliance_within(
     task = LinearTask.from_models(models, X, y, loss)
     groups = feature_groups(features, models.feature_names[:-1], models.feature_groups)
     tables = [
-        share * reliance_table(_rows(task, mask), groups)
+        share * set_reliance.reliance_table(_rows(task, mask), groups)
         for mask, share in _strata(strata, len(task.targets))
     ]
-    return in_form(form, reduce(add, tables), original_loss(task))
+    return set_reliance.in_form(form, reduce(add, tables), set_reliance.original_loss(task))
 
 
 def _of_trees(
@@ -155,7 +149,7 @@ def _of_trees(
     y: ArrayLike,
     strata: ArrayLike,
     features: Features,
-    form: Form,
+    form: set_reliance.Form,
     loss: str | None,
 ) -> pd.DataFrame:
     if loss not in (None, "zero_one"):
@@ -167,7 +161,7 @@ def _of_trees(
         rise, own = tree_reliance(trees, rows[mask], codes[mask], groups)
         rises.append(share * rise)
         before += share * own
-    return in_form(form, reduce(add, rises), before)
+    return set_reliance.in_form(form, reduce(add, rises), before)
 
 
 def _strata(strata: ArrayLike, n_rows: int) -> list[tuple[Mask, float]]:
@@ -201,7 +195,7 @@ def _shap(models: Any, X: ArrayLike, y: ArrayLike, **options: Any) -> pd.DataFra
 
 
 IMPORTANCES: dict[str, Callable[..., pd.DataFrame]] = {
-    "reliance": model_reliance,
+    "reliance": set_reliance.model_reliance,
     "conditional": conditional_reliance,
     "permutation": permutation_table,
     "shap": _shap,

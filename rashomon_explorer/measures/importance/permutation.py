@@ -14,13 +14,7 @@ from sklearn.utils import check_random_state
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.validation import check_count
-from rashomon_explorer.measures.inputs import (
-    Columns,
-    Features,
-    checked_rows,
-    feature_groups,
-    need_linear,
-)
+from rashomon_explorer.measures import inputs
 from rashomon_explorer.measures.reliance.tree_reliance import coded_rows, column_names, held_trees
 from rashomon_explorer.sets.models.trees import DecisionTrees, tree_columns
 
@@ -29,19 +23,19 @@ class _LinearModels:
     """Losses of linear models on rows with targets."""
 
     def __init__(self, models: Any, X: ArrayLike, y: ArrayLike) -> None:
-        need_linear(models)
+        inputs.need_linear(models)
         self.models, self.names = models, models.feature_names[:-1]
-        self.rows, self.targets = checked_rows(models, X, y)
+        self.rows, self.targets = inputs.checked_rows(models, X, y)
         self.groups: Mapping[str, Sequence[str]] | None = models.feature_groups
 
-    def losses(self, rows: FloatArray, chosen: Columns) -> FloatArray:
+    def losses(self, rows: FloatArray, chosen: inputs.Columns) -> FloatArray:
         """Mean loss of all models on the rows."""
         if self.models.task == "classification":
             loss = _CLASS_LOSSES[self.models.link]
             return np.asarray(loss(self.models.margins(rows), self.targets).mean(axis=1))
         return np.asarray(((self.models.scores(rows) - self.targets) ** 2).mean(axis=1) / 2)
 
-    def using(self, columns: Columns) -> Columns:
+    def using(self, columns: inputs.Columns) -> inputs.Columns:
         """Models that use some columns: all."""
         return np.arange(self.models.n_draws)
 
@@ -55,11 +49,11 @@ class _Trees:
         self.names = column_names(trees, self.rows)
         self.columns = [tree_columns(tree) for tree in trees.trees]
 
-    def losses(self, rows: FloatArray, chosen: Columns) -> FloatArray:
+    def losses(self, rows: FloatArray, chosen: inputs.Columns) -> FloatArray:
         """Share of rows that each of the chosen trees labels wrongly."""
         return np.asarray((self.trees.take(chosen).labels(rows) != self.codes).mean(axis=1))
 
-    def using(self, columns: Columns) -> Columns:
+    def using(self, columns: inputs.Columns) -> inputs.Columns:
         """Trees that ask about some of the columns."""
         moved = set(columns.tolist())
         return np.array([k for k, own in enumerate(self.columns) if own & moved], dtype=np.intp)
@@ -91,7 +85,7 @@ def permutation_importance(
     X: ArrayLike,
     y: ArrayLike,
     *,
-    features: Features = None,
+    features: inputs.Features = None,
     n_repeats: int = 5,
     random_state: int | np.random.RandomState | None = None,
 ) -> FloatArray:
@@ -149,7 +143,7 @@ def permutation_table(
     X: ArrayLike,
     y: ArrayLike,
     *,
-    features: Features = None,
+    features: inputs.Features = None,
     n_repeats: int = 5,
     random_state: int | np.random.RandomState | None = None,
 ) -> pd.DataFrame:
@@ -157,7 +151,7 @@ def permutation_table(
     check_count(n_repeats=n_repeats)
     trees = held_trees(models)
     task = _LinearModels(models, X, y) if trees is None else _Trees(trees, models, X, y)
-    groups = feature_groups(features, task.names, task.groups)
+    groups = inputs.feature_groups(features, task.names, task.groups)
     using = {name: task.using(columns) for name, columns in groups.items()}
     rng = check_random_state(random_state)
     rows, every = task.rows, np.arange(len(models))

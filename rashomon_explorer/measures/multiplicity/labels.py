@@ -10,15 +10,7 @@ from numpy.typing import ArrayLike
 from rashomon_explorer._utils.arrays import FloatArray, IntArray, Mask
 from rashomon_explorer._utils.validation import check_share
 from rashomon_explorer.measures.inputs import Predictions, Steps, model_steps
-from rashomon_explorer.measures.multiplicity.measure import (
-    ESTIMATE,
-    LOWER_BOUND,
-    Measure,
-    largest_share,
-    mean_of,
-    mean_over_rows,
-    mean_share,
-)
+from rashomon_explorer.measures.multiplicity import measure
 from rashomon_explorer.measures.multiplicity.pairs import ANY_PAIR_DISCREPANCY
 
 _MARX = "Marx, Calmon and Ustun, ICML 2020"
@@ -73,65 +65,65 @@ def agreements(predictions: Predictions, steps: Steps) -> Iterator[FloatArray]:
             yield agreeing / pairs if pairs else np.full(counts.shape[1], np.nan)
 
 
-AMBIGUITY = Measure(
+AMBIGUITY = measure.Measure(
     "ambiguity",
     "labels",
     ever_differs,
-    mean_over_rows,
-    LOWER_BOUND,
+    measure.mean_over_rows,
+    measure.LOWER_BOUND,
     meaning="share of rows that some model labels differently from the best model",
     formula="(1/n) #{i : ∃f, f(x_i) ≠ f₀(x_i)}",
     source=_MARX,
     options=("baseline",),
 )
-DISCREPANCY = Measure(
+DISCREPANCY = measure.Measure(
     "discrepancy",
     "labels",
     differing_rows,
-    largest_share,
-    LOWER_BOUND,
+    measure.largest_share,
+    measure.LOWER_BOUND,
     meaning="most labels that one model changes against the best one",
     formula="max_f (1/n) #{i : f(x_i) ≠ f₀(x_i)}",
     source=_MARX,
     options=("baseline",),
 )
-OBSCURITY = Measure(
+OBSCURITY = measure.Measure(
     "obscurity",
     "labels",
     differing_rows,
-    mean_share,
-    ESTIMATE,
+    measure.mean_share,
+    measure.ESTIMATE,
     meaning="share of labels changed, over rows and models",
     formula="mean over i and f of [f(x_i) ≠ f₀(x_i)]",
     source="Cavus and Biecek 2024",
     options=("baseline",),
 )
-DISAGREEMENT = Measure(
+DISAGREEMENT = measure.Measure(
     "disagreement",
     "labels",
     vote_sums,
-    mean_of(0),
-    ESTIMATE,
+    measure.mean_of(0),
+    measure.ESTIMATE,
     meaning="chance that two different models label a row differently",
     formula="mean over i of 1 − Σ_c m_c(m_c − 1)/(m(m − 1))",
     source="unbiased form of Pr[f ≠ f']",
 )
-SELF_CONSISTENCY = Measure(
+SELF_CONSISTENCY = measure.Measure(
     "self_consistency",
     "labels",
     vote_sums,
-    mean_of(1),
-    ESTIMATE,
+    measure.mean_of(1),
+    measure.ESTIMATE,
     meaning="chance that two different models label a row the same",
     formula="mean over i of Σ_c m_c(m_c − 1)/(m(m − 1))",
     source=_COOPER,
 )
-ABSTENTION = Measure(
+ABSTENTION = measure.Measure(
     "abstention",
     "labels",
     vote_sums,
-    mean_of(2),
-    ESTIMATE,
+    measure.mean_of(2),
+    measure.ESTIMATE,
     meaning="share of rows with a self-consistency too low for a decision",
     formula="(1/n) #{i : self-consistency of i < κ}, κ = 0.75",
     source=_COOPER,

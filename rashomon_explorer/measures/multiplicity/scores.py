@@ -10,29 +10,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer._utils.validation import check_nonnegative
-from rashomon_explorer.measures.inputs import (
-    Predictions,
-    Steps,
-    as_probabilities,
-    as_scores,
-    model_batches,
-)
-from rashomon_explorer.measures.multiplicity import labels
-from rashomon_explorer.measures.multiplicity.measure import (
-    ESTIMATE,
-    LOWER_BOUND,
-    Measure,
-    largest_share,
-    mean_of,
-    mean_over_rows,
-    mean_share,
-)
+from rashomon_explorer.measures import inputs
+from rashomon_explorer.measures.multiplicity import labels, measure
 
 _WATSON = "Watson-Daniels, Parkes and Ustun, AAAI 2023"
 _GANESH = "Ganesh, Thakurta and Upadhyay, COLT 2023, §1.2"
 
 
-def moved(predictions: Predictions, steps: Steps, tolerance: float) -> Predictions:
+def moved(
+    predictions: inputs.Predictions, steps: inputs.Steps, tolerance: float
+) -> inputs.Predictions:
     """Whether each model moves each row's score by the tolerance, as labels."""
     if not (np.isfinite(tolerance) and tolerance > 0):
         raise ValueError(
@@ -48,17 +35,21 @@ def moved(predictions: Predictions, steps: Steps, tolerance: float) -> Predictio
     return replace(predictions, values=far, reference=np.zeros(shape[1], dtype=bool))
 
 
-def ever_moves(predictions: Predictions, steps: Steps, tolerance: float) -> FloatArray:
+def ever_moves(
+    predictions: inputs.Predictions, steps: inputs.Steps, tolerance: float
+) -> FloatArray:
     """Count the rows whose score some of the first models moves."""
     return labels.ever_differs(moved(predictions, steps, tolerance), steps)
 
 
-def moved_rows(predictions: Predictions, steps: Steps, tolerance: float) -> IntArray:
+def moved_rows(predictions: inputs.Predictions, steps: inputs.Steps, tolerance: float) -> IntArray:
     """Count the rows (n_models,) whose score each model moves."""
     return labels.differing_rows(moved(predictions, steps, tolerance), steps)
 
 
-def extremes(predictions: Predictions, steps: Steps) -> Iterator[tuple[FloatArray, FloatArray]]:
+def extremes(
+    predictions: inputs.Predictions, steps: inputs.Steps
+) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Yield, for each size, the least and largest scores, each (n_rows[, n_classes])."""
     low = high = predictions.values[0]
     for start, stop, last in steps:
@@ -68,7 +59,7 @@ def extremes(predictions: Predictions, steps: Steps) -> Iterator[tuple[FloatArra
             yield low, high
 
 
-def range_widths(predictions: Predictions, steps: Steps) -> FloatArray:
+def range_widths(predictions: inputs.Predictions, steps: inputs.Steps) -> FloatArray:
     """Sum over rows (n_sizes,) of the width of the range, of the widest class."""
     sums = []
     for low, high in extremes(predictions, steps):
@@ -77,7 +68,7 @@ def range_widths(predictions: Predictions, steps: Steps) -> FloatArray:
     return np.array(sums)
 
 
-def spread_sums(predictions: Predictions, steps: Steps) -> FloatArray:
+def spread_sums(predictions: inputs.Predictions, steps: inputs.Steps) -> FloatArray:
     """Sum variance and standard deviation over rows (2, n_sizes); classes are summed first."""
     running, sums = RunningMoments(), []
     for start, stop, last in steps:
@@ -118,65 +109,65 @@ class RunningMoments:
         return np.asarray(self.squares / (self.models - ddof))
 
 
-DELTA_AMBIGUITY = Measure(
+DELTA_AMBIGUITY = measure.Measure(
     "delta_ambiguity",
     "scores",
     ever_moves,
-    mean_over_rows,
-    LOWER_BOUND,
+    measure.mean_over_rows,
+    measure.LOWER_BOUND,
     meaning="share of rows whose score some model moves by the tolerance",
     formula="(1/n) #{i : ∃f, |s_f − s₀| ≥ tolerance}",
     source=_WATSON,
     options=("tolerance", "baseline"),
 )
-DELTA_DISCREPANCY = Measure(
+DELTA_DISCREPANCY = measure.Measure(
     "delta_discrepancy",
     "scores",
     moved_rows,
-    largest_share,
-    LOWER_BOUND,
+    measure.largest_share,
+    measure.LOWER_BOUND,
     meaning="most rows whose score one model moves by the tolerance",
     formula="max_f (1/n) #{i : |s_f − s₀| ≥ tolerance}",
     source=_WATSON,
     options=("tolerance", "baseline"),
 )
-DELTA_OBSCURITY = Measure(
+DELTA_OBSCURITY = measure.Measure(
     "delta_obscurity",
     "scores",
     moved_rows,
-    mean_share,
-    ESTIMATE,
+    measure.mean_share,
+    measure.ESTIMATE,
     meaning="share of scores moved by the tolerance, over rows and models",
     formula="mean over i and f of [|s_f − s₀| ≥ tolerance]",
     source=_WATSON,
     options=("tolerance", "baseline"),
 )
-RANGE_WIDTH = Measure(
+RANGE_WIDTH = measure.Measure(
     "range_width",
     "scores",
     range_widths,
-    mean_over_rows,
-    LOWER_BOUND,
+    measure.mean_over_rows,
+    measure.LOWER_BOUND,
     meaning="mean width of a row's viable predictions",
     formula="mean over i of max_f s_f(x_i) − min_f s_f(x_i)",
     source=_WATSON,
 )
-SCORE_VARIANCE = Measure(
+SCORE_VARIANCE = measure.Measure(
     "score_variance",
     "scores",
     spread_sums,
-    mean_of(0),
-    ESTIMATE,
+    measure.mean_of(0),
+    measure.ESTIMATE,
     meaning="variance of a row's scores over models, mean over rows",
     formula="(1/(m − 1)) Σ_f (s_f − s̄)²",
     source=_GANESH,
 )
-SCORE_STD = Measure(
+SCORE_STD = measure.Measure(
     "score_std",
     "scores",
     spread_sums,
-    mean_of(1),
-    ESTIMATE,
+    measure.mean_of(1),
+    measure.ESTIMATE,
     meaning="standard deviation of a row's scores over models, mean over rows",
     formula="√ of the variance, row by row",
     source=_GANESH,
@@ -306,7 +297,7 @@ def viable_prediction_range(scores: ArrayLike) -> FloatArray:
     >>> viable_prediction_range([[0.2, 0.9], [0.6, 0.8]]).tolist()
     [[0.2, 0.6], [0.8, 0.9]]
     """
-    values = as_scores(scores)
+    values = inputs.as_scores(scores)
     return np.stack([values.min(axis=0), values.max(axis=0)], axis=-1)
 
 
@@ -368,7 +359,7 @@ def score_variance(scores: ArrayLike, *, ddof: int = 1) -> FloatArray:
     if ddof not in (0, 1):
         raise ValueError(f"ddof must be 0 or 1, got {ddof!r}")
     running = RunningMoments()
-    for block in model_batches(as_scores(scores)):
+    for block in inputs.model_batches(inputs.as_scores(scores)):
         running.add(block)
     return running.variance(ddof)
 
@@ -434,7 +425,7 @@ def decide_or_abstain(scores: ArrayLike, *, deviations: float = 2.0) -> NDArray[
     [1, -1, 0]
     """
     check_nonnegative(deviations=deviations)
-    values = as_probabilities(scores)
+    values = inputs.as_probabilities(scores)
     if len(values) < 2:
         raise ValueError("scores must hold at least two models: the spread of one is unknown")
     first, lead = _leads(values)

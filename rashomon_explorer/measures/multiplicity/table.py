@@ -13,16 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask, likeliest
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.measures.inputs import (
-    Predictions,
-    group_codes,
-    group_masks,
-    model_steps,
-    need_set,
-    only_labels,
-    set_refused,
-    sum_chunks,
-)
+from rashomon_explorer.measures import inputs
 from rashomon_explorer.measures.multiplicity.catalogue import MEASURES, get_measure, refuse_options
 from rashomon_explorer.measures.multiplicity.measure import EXACT, OF_ALL, PREPARE, Sizes
 from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
@@ -115,7 +106,7 @@ def multiplicity_table(
     >>> table[["measure", "sampled"]].values.tolist()
     [['ambiguity', 'lower bound'], ['disagreement', 'estimate']]
     """
-    need_set(models)
+    inputs.need_set(models)
     names = _names(models, measures, tolerance)
     thresholds, order, sizes = _nested(models, psi, inside_only)
     if order.size == 0:
@@ -169,7 +160,7 @@ class _Task:
 
     def sums(
         self,
-        predictions: Mapping[str, Predictions],
+        predictions: Mapping[str, inputs.Predictions],
         codes: NDArray[Any] | None,
         run: Callable[..., Any] = map,
     ) -> Sums:
@@ -186,7 +177,7 @@ class _Task:
             for name in names:
                 options |= get_measure(name).accepted_options(self.options)
             some = predictions[first.of].on_rows(masks[code])
-            return first.kernel(some, model_steps(some.values, self.sizes), **options)
+            return first.kernel(some, inputs.model_steps(some.values, self.sizes), **options)
 
         found = run(of_kernel, *zip(*parts, strict=True))
         sums = {(code, names[0]): total for (code, names), total in zip(parts, found, strict=True)}
@@ -213,15 +204,15 @@ def _sums_in_memory(
     predictions, certain = {}, False
     if task.kinds - {"labels"}:
         scores = np.asarray(models.scores(X))
-        certain = only_labels(scores)
+        certain = inputs.only_labels(scores)
         for kind in task.kinds - {"labels"}:
             predictions[kind] = PREPARE[kind](scores, reference).of_models(order)
     if "labels" in task.kinds:
         label = reference if np.ndim(reference) == 0 else likeliest(reference[None])[0]
-        coded = Predictions.from_labels(models.labels(X), label)
+        coded = inputs.Predictions.from_labels(models.labels(X), label)
         predictions["labels"] = coded.of_models(order)
     n_rows = next(iter(predictions.values())).values.shape[1]
-    codes, names = (None, []) if groups is None else group_codes(groups, n_rows)
+    codes, names = (None, []) if groups is None else inputs.group_codes(groups, n_rows)
     with ThreadPoolExecutor(_THREADS) as pool:  # NumPy releases the GIL
         sums = task.sums(predictions, codes, pool.map)
     return sums | {(None, _UNCERTAIN): int(not certain)}, names
@@ -236,14 +227,14 @@ def _chunked_sums(
     names: list[Any] = []
     if groups is not None:
         column = read_column(table, groups) if isinstance(groups, str) else groups
-        columns["group"], names = group_codes(column, table.n)
+        columns["group"], names = inputs.group_codes(column, table.n)
     if baseline is not None:
         columns["baseline"] = np.asarray(baseline, dtype=float)
     everyone = np.array_equal(order, np.arange(models.n_draws))
     best = getattr(models, "best_scores", None)
     chunk = _ChunkSums(task, models if everyone else models[order], best)
     step = max(1, _CELLS // (len(order) * max(1, models.n_classes)))
-    return sum_chunks(table, chunk, step, **columns), names
+    return inputs.sum_chunks(table, chunk, step, **columns), names
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,9 +257,9 @@ class _ChunkSums:
         if "labels" in kinds:
             labels = likeliest(scores).astype(np.uint8), likeliest(reference[None])[0]
             classes = np.arange(max(2, self.models.n_classes))
-            predictions["labels"] = Predictions(labels[0], classes, labels[1])
+            predictions["labels"] = inputs.Predictions(labels[0], classes, labels[1])
         codes = columns["group"] if "group" in columns.dtype.names else None
-        uncertain = int(not only_labels(scores))
+        uncertain = int(not inputs.only_labels(scores))
         return self.task.sums(predictions, codes) | {(None, _UNCERTAIN): uncertain}
 
 
@@ -389,13 +380,15 @@ def by_group(
         refuse_options(measure, options)
     compute = get_measure(measure) if isinstance(measure, str) else measure
     if hasattr(type(values), "n_draws"):
-        raise set_refused(values, "labels" if getattr(compute, "of", "") == "labels" else "scores")
+        raise inputs.set_refused(
+            values, "labels" if getattr(compute, "of", "") == "labels" else "scores"
+        )
     array = np.asarray(values)
     if array.ndim < 2:
         raise ValueError(
             f"values must have shape (n_models, n_rows[, n_classes]), got {array.shape}"
         )
-    masks = group_masks(groups, array.shape[1])
+    masks = inputs.group_masks(groups, array.shape[1])
     each = [
         compute(array[:, rows], **_on_rows(options, rows)) if rows.any() else float("nan")
         for rows in masks.values()

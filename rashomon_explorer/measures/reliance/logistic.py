@@ -14,14 +14,9 @@ from rashomon_explorer.measures.reliance import level_set, pair_losses
 from rashomon_explorer.measures.reliance.level_set import Extreme, Quadratic
 from rashomon_explorer.measures.reliance.pair_losses import SoftplusKernel, slope
 from rashomon_explorer.measures.reliance.set_reliance import problem_task
+from rashomon_explorer.problem import minimisation
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses.base import EmpiricalLoss
-from rashomon_explorer.problem.minimisation import (
-    MinimisedObjective,
-    Minimum,
-    minimise,
-    minimise_on_ball,
-)
 from rashomon_explorer.problem.problem import Problem
 
 _ROUNDS = 60
@@ -255,7 +250,7 @@ class LogisticClass:
             bound = min(bound, self._touching_bound(-1, theta, attained))
         return Extreme(theta, attained, max(attained, bound + _ROUNDING))
 
-    def _least_switched(self, ridge: float) -> tuple[Minimum, float]:
+    def _least_switched(self, ridge: float) -> tuple[minimisation.Minimum, float]:
         """Minimiser and certified minimum of e_switch + ½·ridge·‖θ‖² over the set."""
         multiplier, best, low, high = 0.0, -np.inf, 0.0, np.inf
         found = self._lagrangian(0.0, ridge, self.problem.minimum.theta)
@@ -272,14 +267,16 @@ class LogisticClass:
             found = self._lagrangian(multiplier, ridge, found.theta)
         return found, best
 
-    def _lagrangian(self, multiplier: float, ridge: float, start: FloatArray) -> Minimum:
+    def _lagrangian(
+        self, multiplier: float, ridge: float, start: FloatArray
+    ) -> minimisation.Minimum:
         """Certified minimum over the domain of e_switch + multiplier·L + ½·ridge·‖θ‖²."""
         # The minimiser only uses the loss's value, gradient and Hessian.
         loss = cast(EmpiricalLoss, _Sum(self.switched, self.problem, multiplier))
-        objective, tolerance = MinimisedObjective(loss, ridge), _GAP * (1 + multiplier)
+        objective, tolerance = minimisation.MinimisedObjective(loss, ridge), _GAP * (1 + multiplier)
         if isinstance(self.problem.domain, Ball):
-            return minimise_on_ball(objective, self.problem.domain, tolerance, start)
-        return minimise(objective, self.problem.domain, tolerance)
+            return minimisation.minimise_on_ball(objective, self.problem.domain, tolerance, start)
+        return minimisation.minimise(objective, self.problem.domain, tolerance)
 
     def _greatest(self) -> Extreme:
         theta, attained = self._climb(1, [self.problem.minimum.theta, *self._steps()])

@@ -2,12 +2,7 @@
 
 import math
 
-from rashomon_explorer._utils.validation import (
-    check_count,
-    check_nonnegative,
-    check_positive,
-    check_strong_convexity,
-)
+from rashomon_explorer._utils import validation
 from rashomon_explorer.mechanisms.bounds.hit_rate import expected_excess_bound
 
 
@@ -42,9 +37,9 @@ def expected_excess(*, p: int, beta: float, psi: float = 0.0, width: float = 0.0
     >>> round(expected_excess(p=10, beta=1000.0, psi=0.02, width=0.01), 6)
     0.035
     """
-    check_count(p=p)
-    check_positive(beta=beta)
-    check_nonnegative(psi=psi, width=width)
+    validation.check_count(p=p)
+    validation.check_positive(beta=beta)
+    validation.check_nonnegative(psi=psi, width=width)
     return expected_excess_bound(p, beta, psi) + width / 2
 
 
@@ -98,9 +93,9 @@ def path_average_excess(
     >>> round(bound, 6)
     0.02
     """
-    check_positive(L=L, step_size=step_size)
-    check_nonnegative(distance=distance)
-    check_count(n_steps=n_steps)
+    validation.check_positive(L=L, step_size=step_size)
+    validation.check_nonnegative(distance=distance)
+    validation.check_count(n_steps=n_steps)
     stationary = expected_excess(p=p, beta=beta, psi=psi, width=width)
     start = distance**2 / (2 * beta * step_size * n_steps)
     return stationary + start + step_size * beta * L**2 / 2
@@ -160,9 +155,9 @@ def accelerated_path_excess(
     >>> round(accelerated_path_excess(**settings, n_steps=100), 4)
     0.0154
     """
-    check_positive(M=M, step_size=step_size)
-    check_nonnegative(distance=distance)
-    check_count(n_steps=n_steps)
+    validation.check_positive(M=M, step_size=step_size)
+    validation.check_nonnegative(distance=distance)
+    validation.check_count(n_steps=n_steps)
     reached = beta * step_size * n_steps
     share = accelerated_share(M, reached, n_steps)
     if not share < 1:
@@ -199,10 +194,10 @@ _THEOREM = "Theorem 2.5 of Ganesh, Thakurta and Upadhyay (2023)"
 
 def coupling_distance(*, L: float, m: float, n: int, psi: float = 0.0, width: float = 0.0) -> float:
     """Bound 4√(2(ψ+s)/m) + 2L/(mn) on the ∞-Wasserstein distance of two neighbours' laws."""
-    check_strong_convexity(m, _THEOREM)
-    check_positive(L=L)
-    check_count(n=n)
-    check_nonnegative(psi=psi, width=width)
+    validation.check_strong_convexity(m, _THEOREM)
+    validation.check_positive(L=L)
+    validation.check_count(n=n)
+    validation.check_nonnegative(psi=psi, width=width)
     return 4 * math.sqrt(2 * (psi + width) / m) + 2 * L / (m * n)
 
 

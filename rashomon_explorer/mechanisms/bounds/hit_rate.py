@@ -5,13 +5,8 @@ import math
 import numpy as np
 from scipy.special import gammainc, gammaincc, gammaincinv, logsumexp
 
+from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.bisection import bisect
-from rashomon_explorer._utils.validation import (
-    check_count,
-    check_inner_share,
-    check_nonnegative,
-    check_positive,
-)
 
 
 def guaranteed_hit_rate(p: int, beta: float, psi: float) -> float:
@@ -90,10 +85,10 @@ def beta_for_unthresholded_hit_rate(p: int, psi: float, hit_rate: float) -> floa
 
 def beta_for_hit_rate(p: int, psi: float, hit_rate: float) -> float:
     """Least inverse temperature at which :func:`guaranteed_hit_rate` reaches ``hit_rate``."""
-    check_count(p=p)
+    validation.check_count(p=p)
     if not (math.isfinite(psi) and psi > 0):
         raise ValueError(f"psi must be finite and > 0 for a guaranteed hit rate, got {psi!r}")
-    check_inner_share(hit_rate=hit_rate)
+    validation.check_inner_share(hit_rate=hit_rate)
     high = p / (1 - hit_rate)  # 1 − p/x is a lower bound on the guaranteed hit rate
     while not guaranteed_hit_rate(p, high, 1.0) >= hit_rate:  # an ulp short
         high *= 1 + 1e-12
@@ -147,9 +142,9 @@ def hit_probability(*, p: int, beta: float, psi: float, width: float = 0.0) -> f
     >>> round(hit_probability(p=10, beta=4000.0, psi=0.02, width=0.01), 3)
     0.35
     """
-    check_count(p=p)
-    check_positive(beta=beta)
-    check_nonnegative(psi=psi, width=width)
+    validation.check_count(p=p)
+    validation.check_positive(beta=beta)
+    validation.check_nonnegative(psi=psi, width=width)
     if psi == 0 or width == 0:
         return guaranteed_hit_rate(p, beta, psi)
     log_outside = np.logaddexp(_log_rise(p, beta, psi, width), _log_beyond(p, beta, psi, width))
@@ -190,9 +185,9 @@ def hit_probability_from_excess(*, p: int, beta: float, psi: float) -> float:
     >>> round(hit_probability(p=10, beta=20_000.0, psi=0.02), 3)
     0.975
     """
-    check_count(p=p)
-    check_positive(beta=beta)
-    check_nonnegative(psi=psi)
+    validation.check_count(p=p)
+    validation.check_positive(beta=beta)
+    validation.check_nonnegative(psi=psi)
     if psi == 0:
         return 0.0
     gamma = psi / p * np.linspace(0, 1, _CELLS)
@@ -292,7 +287,7 @@ def enough_patience(acceptance: float, n_draws: int, failure: float) -> int:
     >>> 300_000 < enough < 310_000, giving_up_probability(1e-4, enough, 20) <= 1e-12
     (True, True)
     """
-    check_inner_share(acceptance=acceptance, failure=failure)
+    validation.check_inner_share(acceptance=acceptance, failure=failure)
     patience = max(1, math.ceil(math.log(n_draws / failure) / -math.log1p(-acceptance)))
     while giving_up_probability(acceptance, patience, n_draws) > failure:
         patience += max(1, patience // 10**6)

@@ -9,27 +9,20 @@ from dataclasses import replace
 from scipy.optimize import brentq
 
 from rashomon_explorer._utils.validation import check_count, check_delta, check_epsilon
+from rashomon_explorer.mechanisms.certificates import gibbs_laws
 from rashomon_explorer.mechanisms.certificates.base import Certificate, for_ledger
-from rashomon_explorer.mechanisms.certificates.gibbs_laws import (
-    GibbsLaw,
-    GibbsTheorem,
-    convex_body,
-    gaussian_gibbs,
-    isoperimetry,
-    oscillation,
-)
 from rashomon_explorer.mechanisms.certificates.localised import localised
 from rashomon_explorer.mechanisms.certificates.paths import PathRun, finite_time, last_iterate, path
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
 from rashomon_explorer.problem.thresholds import Threshold, get_threshold
 
-GIBBS: dict[str, GibbsTheorem] = {
-    "oscillation": oscillation,
+GIBBS: dict[str, gibbs_laws.GibbsTheorem] = {
+    "oscillation": gibbs_laws.oscillation,
     "localised": localised,
-    "gaussian_gibbs": gaussian_gibbs,
-    "isoperimetry": isoperimetry,
-    "convex_body": convex_body,
+    "gaussian_gibbs": gibbs_laws.gaussian_gibbs,
+    "isoperimetry": gibbs_laws.isoperimetry,
+    "convex_body": gibbs_laws.convex_body,
 }
 PATH: dict[str, Callable[[PathRun], Certificate]] = {
     "path": path,
@@ -94,7 +87,7 @@ def gibbs_certificates(
     """
     check_delta(delta)
     check_count(n_draws=n_draws)
-    law = GibbsLaw(constants, domain, psi, beta, width, interior)
+    law = gibbs_laws.GibbsLaw(constants, domain, psi, beta, width, interior)
     found = [theorem(law, delta=delta, n_draws=n_draws) for theorem in GIBBS.values()]
     return _sorted(map(for_ledger, found) if ledger else found, delta)
 
@@ -243,14 +236,14 @@ def largest_beta(
     check_epsilon(epsilon)
     check_delta(delta)
     check_count(n_draws=n_draws)
-    law = GibbsLaw(constants, domain, psi, 1.0, width, interior)
+    law = gibbs_laws.GibbsLaw(constants, domain, psi, 1.0, width, interior)
     # Slightly less, so that the composed cost does not exceed ε by an ulp.
     beta = epsilon / (n_draws * constants.charged_oscillation) * (1 - 1e-12)
-    best = oscillation(replace(law, beta=beta), delta=delta, n_draws=n_draws)
+    best = gibbs_laws.oscillation(replace(law, beta=beta), delta=delta, n_draws=n_draws)
     best = for_ledger(best) if ledger else best
     for theorem in GIBBS.values():
 
-        def at(beta: float, theorem: GibbsTheorem = theorem) -> Certificate:
+        def at(beta: float, theorem: gibbs_laws.GibbsTheorem = theorem) -> Certificate:
             found = theorem(replace(law, beta=beta), delta=delta, n_draws=n_draws)
             return for_ledger(found) if ledger else found
 

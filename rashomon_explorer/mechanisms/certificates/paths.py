@@ -9,15 +9,9 @@ from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, gr
 from rashomon_explorer.mechanisms.langevin.accounting import last_iterate_guarantee, path_guarantee
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.notions import gdp
+from rashomon_explorer.problem import thresholds
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
-from rashomon_explorer.problem.thresholds import (
-    GaussianThreshold,
-    HardThreshold,
-    SmoothThreshold,
-    Threshold,
-    get_threshold,
-)
 
 # Name, title and source of each certificate.
 _PATH = (
@@ -47,7 +41,7 @@ class PathRun:
     beta: float
     step_size: float
     n_steps: int
-    threshold: Threshold
+    threshold: thresholds.Threshold
     n_chains: int = 1
     interior: bool = False
 
@@ -56,22 +50,24 @@ class PathRun:
         check_positive(beta=self.beta, step_size=self.step_size)
         check_count(n_steps=self.n_steps, n_chains=self.n_chains)
         data_slope(self.constants, self.domain)
-        object.__setattr__(self, "threshold", get_threshold(self.threshold, self.psi))
+        object.__setattr__(self, "threshold", thresholds.get_threshold(self.threshold, self.psi))
 
     @property
     def hard(self) -> bool:
         """Whether the gradient is discontinuous at the threshold."""
-        return isinstance(self.threshold, HardThreshold)
+        return isinstance(self.threshold, thresholds.HardThreshold)
 
     @property
     def gaussian(self) -> bool:
         """Whether the gradient is a mean over random points."""
-        return isinstance(self.threshold, GaussianThreshold)
+        return isinstance(self.threshold, thresholds.GaussianThreshold)
 
     @property
     def width(self) -> float:
         """Width s of the smooth threshold, or 0."""
-        return self.threshold.width if isinstance(self.threshold, SmoothThreshold) else 0.0
+        return (
+            self.threshold.width if isinstance(self.threshold, thresholds.SmoothThreshold) else 0.0
+        )
 
     @property
     def bare(self) -> bool:

@@ -7,14 +7,9 @@ from functools import partial
 
 import numpy as np
 
+from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.formatting import Fact
-from rashomon_explorer._utils.validation import (
-    check_count,
-    check_inner_share,
-    check_nonnegative,
-    check_positive,
-)
 from rashomon_explorer.mechanisms.bounds.hit_rate import guaranteed_hit_rate
 from rashomon_explorer.mechanisms.ellipsoid.plan import EllipsoidPlan, ellipsoid_for
 from rashomon_explorer.mechanisms.planning.centres import excess_at_most
@@ -127,12 +122,12 @@ def plan_ellipsoid_exact(
     rate, then with the largest ellipsoid (:func:`~rashomon_explorer.mechanisms.ellipsoid.exact_plan
     .expected_margin`); docs/theory.md §13.
     """
-    check_nonnegative(psi=psi)
-    check_count(n_draws=n_draws)
+    validation.check_nonnegative(psi=psi)
+    validation.check_count(n_draws=n_draws)
     if margin is not None:
-        check_positive(margin=margin)
+        validation.check_positive(margin=margin)
     if share is not None:
-        check_inner_share(share=share)
+        validation.check_inner_share(share=share)
     kind = get_loss(loss)
     constants = Constants.of(kind, n=n, p=p, domain=Ball(radius), row_bound=row_norm, ridge=ridge)
     if not math.isfinite(constants.M):

@@ -8,12 +8,7 @@ from scipy.optimize import minimize_scalar
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.formatting import Fact, rounded_up
 from rashomon_explorer._utils.validation import check_count, check_nonnegative, check_share
-from rashomon_explorer.mechanisms.planning.centres import (
-    Centre,
-    best_centre,
-    excess_quantile,
-    surely_inside,
-)
+from rashomon_explorer.mechanisms.planning import centres
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak
 from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
@@ -97,7 +92,7 @@ _GRID = 2.0**-16  # of σ: unit to which the Hessian is rounded
 class EllipsoidPlan(Plan):
     """Plan of a private ellipsoid and of draws from it, from public numbers."""
 
-    centre: Centre
+    centre: centres.Centre
     hessian_mu: float
     hessian_noise: float
     lift: float
@@ -228,7 +223,7 @@ def ellipsoid_for(
     )
 
 
-def ellipsoid_guarantee(centre: Centre, hessian_mu: float) -> Guarantee:
+def ellipsoid_guarantee(centre: centres.Centre, hessian_mu: float) -> Guarantee:
     """Gaussian DP of a centre, and of the noisy Hessian at it."""
     return replace(
         gdp(math.hypot(centre.mu, hessian_mu)),
@@ -257,11 +252,11 @@ def _lift(constants: Constants, mu: float) -> float:
 
 def _shared(
     constants: Constants, psi: float, radius: float, mu: float, zero_loss: float
-) -> tuple[Centre, float]:
+) -> tuple[centres.Centre, float]:
     """Centre, and μ of the Hessian, for the shares of μ² with the least sum of errors."""
 
-    def doubt(share: float) -> tuple[float, Centre, float]:
-        centre = best_centre(constants, radius, mu * math.sqrt(share), zero_loss)
+    def doubt(share: float) -> tuple[float, centres.Centre, float]:
+        centre = centres.best_centre(constants, radius, mu * math.sqrt(share), zero_loss)
         rest = mu * math.sqrt(1 - share)
         lift = _lift(constants, rest)
         flattest = min(2 * lift * radius**2, psi * lift / (lift + constants.m))
@@ -277,17 +272,21 @@ def _proved(
     psi: float,
     radius: float,
     row_norm: float,
-    centre: Centre,
+    centre: centres.Centre,
 ) -> float:
     """Largest proved margin; 0 if there is none."""
     bend = third_derivative_bound(loss, row_norm)
-    if bend is None or psi == 0 or not surely_inside(constants, radius, zero_model_loss(loss)):
+    if (
+        bend is None
+        or psi == 0
+        or not centres.surely_inside(constants, radius, zero_model_loss(loss))
+    ):
         return 0.0
-    excess = excess_quantile(centre, constants, (1 - WANTED) / 2)
+    excess = centres.excess_quantile(centre, constants, (1 - WANTED) / 2)
     return proved_margin(psi=psi, ridge=constants.m, bend=bend, excess=excess)
 
 
-def _margin(psi: float, centre: Centre, proved: float) -> float:
+def _margin(psi: float, centre: centres.Centre, proved: float) -> float:
     if psi == 0 or proved >= _WORTH_PROVING:
         return proved
     return min(_MOST, max(_LEAST, 1 - centre.excess / (_LOOSE * psi)))

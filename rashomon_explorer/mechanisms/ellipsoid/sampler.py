@@ -24,14 +24,9 @@ from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.samplers.exponential import patience_for
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.problem import minimisation
 from rashomon_explorer.problem.domains import CutEllipsoid
 from rashomon_explorer.problem.losses.chunked import is_kinked
-from rashomon_explorer.problem.minimisation import (
-    MinimisedObjective,
-    Minimum,
-    minimise_kinked,
-    minimise_on,
-)
 from rashomon_explorer.problem.problem import Problem
 
 
@@ -123,17 +118,21 @@ def _noisy_minimiser(problem: Problem, centre: Centre, rng: np.random.Generator)
     return np.asarray(known.theta + centre.noise * rng.standard_normal(problem.p))
 
 
-def refined(problem: Problem, known: Minimum, tolerance: float) -> Minimum:
+def refined(
+    problem: Problem, known: minimisation.Minimum, tolerance: float
+) -> minimisation.Minimum:
     """Minimum certified to ``tolerance``: the known one, or one found from there."""
     if known.gap <= tolerance:
         return known
     loss, domain = problem.evaluator().loss, problem.domain
     if is_kinked(loss):
         # Newton steps do not find a kink: they stopped on 24 of 25 ordinary tables.
-        best = minimise_kinked(loss, problem.ridge, domain, tolerance, known.theta)
+        best = minimisation.minimise_kinked(loss, problem.ridge, domain, tolerance, known.theta)
     else:
         # A problem implements the value, gradient and Hessian of an objective.
-        best = minimise_on(cast(MinimisedObjective, problem), domain, tolerance, known.theta)
+        best = minimisation.minimise_on(
+            cast(minimisation.MinimisedObjective, problem), domain, tolerance, known.theta
+        )
     if best.gap > tolerance:
         raise SamplerError(
             f"the minimum could not be certified to a duality gap of {tolerance:.2e}: use more "

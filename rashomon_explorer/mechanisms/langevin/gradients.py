@@ -20,6 +20,7 @@ from rashomon_explorer._utils.arrays import (
 )
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, gradient_sensitivity
 from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.problem import thresholds
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses import Loss, clipped
@@ -28,12 +29,6 @@ from rashomon_explorer.problem.losses.chunked import ChunkedRisk
 from rashomon_explorer.problem.losses.scores import ScoreRisk
 from rashomon_explorer.problem.minimisation import MinimisedObjective
 from rashomon_explorer.problem.problem import Problem
-from rashomon_explorer.problem.thresholds import (
-    GaussianThreshold,
-    HardThreshold,
-    NoThreshold,
-    SmoothThreshold,
-)
 
 __all__ = ["drift_for"]
 
@@ -322,7 +317,9 @@ class FullDrift(GibbsDrift):
 
     def contraction(self, step_size: float) -> float:
         """1 for the smooth threshold, max{|1 − hβm|, |1 − hβM|} without one."""
-        if isinstance(self.target.shape, HardThreshold) or not np.isfinite(self.target.problem.M):
+        if isinstance(self.target.shape, thresholds.HardThreshold) or not np.isfinite(
+            self.target.problem.M
+        ):
             raise ValueError(
                 "a hard threshold or a loss with kinks has no continuous gradient, so that steps "
                 'do not contract: use threshold="smooth" and a smooth loss, ψ = 0, or shown="path"'
@@ -334,14 +331,14 @@ class FullDrift(GibbsDrift):
             )
         if step_size > self.largest_step:
             raise ValueError(f"step_size must be at most {self.largest_step:.3g}, got {step_size}")
-        if isinstance(self.target.shape, NoThreshold):
+        if isinstance(self.target.shape, thresholds.NoThreshold):
             problem, pace = self.target.problem, step_size * self.beta
             return max(abs(1 - pace * problem.m), abs(1 - pace * problem.M))
         return 1.0
 
     def run(self, rng: np.random.Generator) -> Gradient:
         """Return the gradient; if lazy, it stores where each chain was last evaluated."""
-        if isinstance(self.target.shape, NoThreshold):
+        if isinstance(self.target.shape, thresholds.NoThreshold):
             return self._unthresholded
         # On a device, finding the chains to evaluate would cost the time that it saves.
         lazy = self.lazy and self.arrays.on_host
@@ -402,7 +399,7 @@ class FullDrift(GibbsDrift):
     @property
     def _width(self) -> float:
         shape = self.target.shape
-        return shape.width if isinstance(shape, SmoothThreshold) else 0.0
+        return shape.width if isinstance(shape, thresholds.SmoothThreshold) else 0.0
 
 
 @dataclass(frozen=True)
@@ -461,7 +458,7 @@ class ClippedDrift(GibbsDrift):
 
 def drift_for(target: GibbsTarget, *, batch_size: int | None, precision: str, lazy: bool) -> Drift:
     """Return the gradient that a path to ``target`` follows; ValueError if there is none."""
-    if isinstance(target.shape, GaussianThreshold):
+    if isinstance(target.shape, thresholds.GaussianThreshold):
         if batch_size is not None:
             raise ValueError("the Gaussian threshold needs all rows: leave batch_size out")
         return _double_only(

@@ -17,18 +17,7 @@ from rashomon_explorer._utils.threads import pause
 from rashomon_explorer._utils.validation import check_count, check_nonnegative, check_positive
 from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits
 from rashomon_explorer.mechanisms.bounds.excess import accelerated_share
-from rashomon_explorer.mechanisms.langevin.accounting import (
-    affordable_time,
-    last_batch_state_guarantee,
-    last_iterate_guarantee,
-    path_guarantee,
-)
-from rashomon_explorer.mechanisms.langevin.gradients import (
-    ClippedDrift,
-    Drift,
-    DriftInBatches,
-    drift_for,
-)
+from rashomon_explorer.mechanisms.langevin import accounting, gradients
 from rashomon_explorer.mechanisms.langevin.plan import (
     ClippedPathPlan,
     PathPlan,
@@ -49,7 +38,7 @@ _SECONDS_BETWEEN_RESTS = 5e-3
 class NoisyChains:
     """Steps θ ← Π(θ − h·gradient(θ) + √(2h) ξ) of several chains, without privacy accounting."""
 
-    drift: Drift  # gradient of the steps, and the domain that Π projects onto
+    drift: gradients.Drift  # gradient of the steps, and the domain that Π projects onto
     step_size: float  # h
     n_steps: int
     n_chains: int
@@ -228,11 +217,11 @@ class LangevinSampler:
         """
         if not 0 < pace <= 1:
             raise ValueError(f"pace must be in (0, 1], got {pace!r}")
-        drift = drift_for(target, batch_size=None, precision="double", lazy=True)
+        drift = gradients.drift_for(target, batch_size=None, precision="double", lazy=True)
         step_size = pace * drift.largest_step
         if not math.isfinite(step_size):
             raise ValueError("no largest stable step is known here: choose step_size and n_steps")
-        longest = affordable_time(
+        longest = accounting.affordable_time(
             epsilon=epsilon,
             delta=delta,
             beta=drift.beta,
@@ -268,7 +257,7 @@ class LangevinSampler:
         drift = self._drift(target)
         return computed_on(self._exact_certificate(drift, n_steps), drift.arrays)
 
-    def _exact_certificate(self, drift: Drift, n_steps: int | None) -> Guarantee:
+    def _exact_certificate(self, drift: gradients.Drift, n_steps: int | None) -> Guarantee:
         steps = self.n_steps if n_steps is None else n_steps
         if not 0 <= steps <= self.n_steps:
             raise ValueError(f"n_steps must be from 0 to {self.n_steps}, got {n_steps!r}")
@@ -280,7 +269,7 @@ class LangevinSampler:
             "n_chains": self.n_chains,
         }
         if self.shown == "path":
-            return self._from_start(path_guarantee(**common))
+            return self._from_start(accounting.path_guarantee(**common))
         if steps != self.n_steps:
             raise ValueError(
                 "the last state is certified for a number of steps that is fixed in advance: "
@@ -288,10 +277,10 @@ class LangevinSampler:
             )
         contraction = drift.contraction(self.step_size)
         steady: dict[str, Any] = {"contraction": contraction, "diameter": drift.diameter}
-        if isinstance(drift, DriftInBatches):
+        if isinstance(drift, gradients.DriftInBatches):
             own = {**common, "sensitivity": drift.sensitivity(1), "n_batches": drift.n_batches}
-            return self._from_start(last_batch_state_guarantee(**own, **steady))
-        return self._from_start(last_iterate_guarantee(**common, **steady))
+            return self._from_start(accounting.last_batch_state_guarantee(**own, **steady))
+        return self._from_start(accounting.last_iterate_guarantee(**common, **steady))
 
     def _from_start(self, guarantee: Guarantee) -> Guarantee:
         if self.start is None:
@@ -405,12 +394,12 @@ class LangevinSampler:
         waited = step - self.burn_in
         return self.shown == "path" and waited > 0 and waited % self.thin == 0
 
-    def _drift(self, target: GibbsTarget) -> Drift:
-        return drift_for(
+    def _drift(self, target: GibbsTarget) -> gradients.Drift:
+        return gradients.drift_for(
             target, batch_size=self.batch_size, precision=self.precision, lazy=self.lazy
         )
 
-    def _chains(self, drift: Drift) -> NoisyChains:
+    def _chains(self, drift: gradients.Drift) -> NoisyChains:
         return NoisyChains(
             drift=drift,
             step_size=self.step_size,
@@ -502,12 +491,12 @@ class PlannedPath(Mechanism):
             average = average + share * (state - average)
             yield state, average
 
-    def _drift(self, target: GibbsTarget) -> Drift:
+    def _drift(self, target: GibbsTarget) -> gradients.Drift:
         """Gradient that the chains follow."""
-        return drift_for(target, batch_size=None, precision="double", lazy=True)
+        return gradients.drift_for(target, batch_size=None, precision="double", lazy=True)
 
 
-def _check_stable(drift: Drift, plan: PathPlan) -> None:
+def _check_stable(drift: gradients.Drift, plan: PathPlan) -> None:
     smoothness = 2 / (drift.beta * drift.largest_step)
     reached = drift.beta * plan.step_size * plan.n_steps
     if not accelerated_share(smoothness, reached, plan.n_steps) < 1:
@@ -575,6 +564,6 @@ class LangevinClipped(PlannedPath):
         if not isinstance(self.plan, ClippedPathPlan):
             raise TypeError("these chains need a ClippedPathPlan: make it with plan_clipped_path")
 
-    def _drift(self, target: GibbsTarget) -> Drift:
+    def _drift(self, target: GibbsTarget) -> gradients.Drift:
         assert isinstance(self.plan, ClippedPathPlan)
-        return ClippedDrift(target, self.plan.most)
+        return gradients.ClippedDrift(target, self.plan.most)

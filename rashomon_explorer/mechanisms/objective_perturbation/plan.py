@@ -4,21 +4,9 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.formatting import Fact, rounded_up
-from rashomon_explorer._utils.validation import (
-    check_count,
-    check_delta,
-    check_epsilon,
-    check_nonnegative,
-)
-from rashomon_explorer.mechanisms.objective_perturbation.accounting import (
-    THEOREM,
-    PerturbedObjective,
-    by_divergences,
-    least_length,
-    plan_perturbed_objective,
-    row_slope,
-)
+from rashomon_explorer.mechanisms.objective_perturbation import accounting
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak, warn_large_delta
 from rashomon_explorer.mechanisms.request import cost_at_order
@@ -99,10 +87,10 @@ def plan_objective_perturbation(
     noise and the length have equal costs; this rule was chosen on simulated tables
     (benchmarks/README.md).
     """
-    check_nonnegative(psi=psi)
-    check_epsilon(epsilon)
-    check_delta(delta)
-    check_count(n_draws=n_draws)
+    validation.check_nonnegative(psi=psi)
+    validation.check_epsilon(epsilon)
+    validation.check_delta(delta)
+    validation.check_count(n_draws=n_draws)
     unclipped = get_loss(loss)
     shape: dict[str, Any] = {"n": n, "p": p, "domain": Ball(radius), "row_bound": row_norm}
     constants = Constants.of(unclipped, **shape, ridge=ridge)
@@ -185,7 +173,7 @@ def _candidate_costs(
 
 
 def _total_guarantee(
-    how: PerturbedObjective,
+    how: accounting.PerturbedObjective,
     share: float,
     delta: float,
     n_draws: int,
@@ -194,11 +182,11 @@ def _total_guarantee(
     """Guarantee of all draws."""
     if how.curve is None:
         guarantee = approximate(share * n_draws, delta if how.gaussian else 0.0)
-        return replace(guarantee, theorem=THEOREM)
-    return by_divergences(how.curve.repeated(n_draws), budget)
+        return replace(guarantee, theorem=accounting.THEOREM)
+    return accounting.by_divergences(how.curve.repeated(n_draws), budget)
 
 
-_Found = tuple[float, float, PerturbedObjective]
+_Found = tuple[float, float, accounting.PerturbedObjective]
 
 
 def _best(
@@ -229,22 +217,24 @@ def _best(
 
 def _ridged(
     followed: Loss, unclipped: Loss, shape: dict[str, Any], ridge: float, price: _DrawCost
-) -> tuple[float, PerturbedObjective] | None:
+) -> tuple[float, accounting.PerturbedObjective] | None:
     """Ridge of the least bound for models of length ρ, and the noise and bound for the ball."""
     domain = shape["domain"]
-    slope = row_slope(followed, domain, shape["row_bound"])
+    slope = accounting.row_slope(followed, domain, shape["row_bound"])
     monotone = followed.task == "classification"
     least = (
         2
         * slope
         / shape["n"]
-        * least_length(shape["p"], price.epsilon, price.delta, monotone=monotone, order=price.order)
+        * accounting.least_length(
+            shape["p"], price.epsilon, price.delta, monotone=monotone, order=price.order
+        )
     )
     length = min(domain.radius, math.sqrt(2 * zero_model_loss(unclipped) / least))
 
-    def plan_at(own: float, radius: float) -> PerturbedObjective | None:
+    def plan_at(own: float, radius: float) -> accounting.PerturbedObjective | None:
         constants = Constants.of(followed, **shape, ridge=ridge + own)
-        return plan_perturbed_objective(
+        return accounting.plan_perturbed_objective(
             constants,
             radius,
             slope,

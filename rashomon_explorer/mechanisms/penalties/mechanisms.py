@@ -6,14 +6,8 @@ from typing import Any
 
 from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer.exceptions import SamplerError, WeakGuaranteeWarning, warn_stacklevel
+from rashomon_explorer.mechanisms.penalties import plan
 from rashomon_explorer.mechanisms.penalties.constants import PenaltyConstants
-from rashomon_explorer.mechanisms.penalties.plan import (
-    MECHANISMS,
-    MOST_PENALTIES,
-    TuningPlan,
-    log_spacing,
-    plan_tuning,
-)
 from rashomon_explorer.mechanisms.penalties.stationary import (
     STATIONARY,
     StationaryPlan,
@@ -24,7 +18,7 @@ from rashomon_explorer.mechanisms.planning.suggestions import weak_warnings_supp
 from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 
 REGULARISED = "regularised"
-NAMES = (*MECHANISMS, *STATIONARY, REGULARISED)
+NAMES = (*plan.MECHANISMS, *STATIONARY, REGULARISED)
 """All mechanisms of the paper by name; the last one is refused with a reason."""
 
 
@@ -50,7 +44,7 @@ def plan_mechanism(
     spacing: float | None = None,
     refit: Plan | None = None,
     ledger: bool = False,
-) -> TuningPlan | StationaryPlan:
+) -> plan.TuningPlan | StationaryPlan:
     """Plan by one mechanism, or with ``"auto"`` by the best one according to public numbers."""
     shared: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "n_draws": n_draws}
     shared |= {"refit": refit, "ledger": ledger}
@@ -64,13 +58,13 @@ def plan_mechanism(
             raise ValueError(f"psi must be 0 for mechanism={mechanism!r}, got {psi!r}")
         on_grid = mechanism == "gradient_norm"
         if on_grid:  # raises the errors of every grid
-            plan_tuning(constants, d, epsilon=epsilon, spacing=spacing)
-        few = d if on_grid or d <= MOST_PENALTIES else 1
-        apart = log_spacing(constants, few, spacing)
+            plan.plan_tuning(constants, d, epsilon=epsilon, spacing=spacing)
+        few = d if on_grid or d <= plan.MOST_PENALTIES else 1
+        apart = plan.log_spacing(constants, few, spacing)
         return plan_stationary(constants, d, mechanism, spacing=apart, **shared)
-    if mechanism == "auto" and d > MOST_PENALTIES and delta > 0 and not psi:
+    if mechanism == "auto" and d > plan.MOST_PENALTIES and delta > 0 and not psi:
         return _walked(constants, d, spacing, shared)
-    return plan_tuning(constants, d, psi=psi, spacing=spacing, mechanism=mechanism, **shared)
+    return plan.plan_tuning(constants, d, psi=psi, spacing=spacing, mechanism=mechanism, **shared)
 
 
 def offered(constants: PenaltyConstants, d: int, **options: Any) -> tuple[Offered, ...]:
@@ -100,14 +94,15 @@ def _walked(
     constants: PenaltyConstants, d: int, spacing: float | None, shared: dict[str, Any]
 ) -> StationaryPlan:
     """Plan the walk from a private start, or from the middle if only that has a useful bound."""
-    apart = log_spacing(constants, 1, spacing)
+    apart = plan.log_spacing(constants, 1, spacing)
     cold, warm = (
         plan_stationary(constants, d, name, spacing=apart, **shared) for name in STATIONARY[:2]
     )
     best = cold if warm.weakness else warm
     if best.weakness:
         raise SamplerError(
-            f"{d} penalties were requested, but a grid takes at most {MOST_PENALTIES}; beyond, "
+            f"{d} penalties were requested, but a grid takes at most {plan.MOST_PENALTIES}; "
+            "beyond, "
             f"noisy hypergradients apply, but {best.weakness}. {best.suggestion}. Or put the "
             "columns in up to three groups: penalty='group', groups=[[...], [...]]"
         )
@@ -117,7 +112,8 @@ def _walked(
         else ""
     )
     why = (
-        f"a grid takes at most {MOST_PENALTIES} penalties, and noisy hypergradients guarantee a "
+        f"a grid takes at most {plan.MOST_PENALTIES} penalties, and noisy hypergradients "
+        "guarantee a "
         f"gradient of at most {rounded_up(best.gradient_bound)}{started}"
     )
     return replace(best, why=why)
@@ -127,7 +123,7 @@ _WRITTEN = ("mechanism", "d", "spacing", "psi", "n_draws", "eta", "beta")
 _OF_WALKS = ("mu", "n_steps")
 
 
-def warn_if_nearly_uniform(planned: TuningPlan | StationaryPlan) -> None:
+def warn_if_nearly_uniform(planned: plan.TuningPlan | StationaryPlan) -> None:
     """Warn about a plan whose draw may be no better than a uniform choice, with suggestions."""
     message = f"{planned.weakness}. {planned.suggestion}" if planned.weakness else ""
     if planned.refit is not None and (why := weak_guarantee_reason(planned.refit)):
@@ -140,7 +136,7 @@ def warn_if_nearly_uniform(planned: TuningPlan | StationaryPlan) -> None:
         )
 
 
-def as_parameters(planned: TuningPlan | StationaryPlan) -> dict[str, Any]:
+def as_parameters(planned: plan.TuningPlan | StationaryPlan) -> dict[str, Any]:
     """Public settings of a plan, as a ledger records them."""
     known = planned.constants
     return {

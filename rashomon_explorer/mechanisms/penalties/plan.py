@@ -5,15 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.formatting import Fact, ReprMixin, hit_rate_text, rounded_up
-from rashomon_explorer._utils.validation import (
-    check_count,
-    check_delta,
-    check_epsilon,
-    check_nonnegative,
-    check_positive,
-)
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.penalties.constants import PenaltyConstants
 from rashomon_explorer.mechanisms.penalties.landscape import pair_sensitivity
@@ -179,10 +173,10 @@ def plan_tuning(
     ledger: bool = False,
 ) -> TuningPlan:
     """Plan draws of penalties by the exponential mechanism on a grid; reads no row."""
-    check_epsilon(epsilon)
-    check_delta(delta)
-    check_count(n_draws=n_draws, d=d)
-    check_nonnegative(psi=psi)
+    validation.check_epsilon(epsilon)
+    validation.check_delta(delta)
+    validation.check_count(n_draws=n_draws, d=d)
+    validation.check_nonnegative(psi=psi)
     _check_few(d)
     apart = log_spacing(constants, d, spacing)
     points = grid_points(constants, d, apart)
@@ -244,7 +238,7 @@ def log_spacing(constants: PenaltyConstants, d: int, spacing: float | None) -> f
     """Distance of neighbouring grid points in log penalties; by default a public value."""
     if spacing is None:
         return math.log(constants.high / constants.low) / 2 / _STEPS_A_SIDE[d]
-    check_positive(spacing=spacing)
+    validation.check_positive(spacing=spacing)
     if spacing <= 1:
         raise ValueError(
             f"spacing must be > 1, the factor between neighbouring penalties, got {spacing!r}"

@@ -4,14 +4,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.formatting import Fact, ReprMixin, rounded_up
-from rashomon_explorer._utils.validation import (
-    check_count,
-    check_delta,
-    check_epsilon,
-    check_positive,
-)
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.penalties.constants import PenaltyConstants
 from rashomon_explorer.mechanisms.penalties.plan import grid_points
@@ -247,10 +242,10 @@ def plan_stationary(
     >>> planned.n_steps, planned.gradient_bound < known.slope / 2
     (256, True)
     """
-    check_epsilon(epsilon)
-    check_positive(spacing=spacing)
-    check_delta(delta)
-    check_count(n_draws=n_draws, d=d)
+    validation.check_epsilon(epsilon)
+    validation.check_positive(spacing=spacing)
+    validation.check_delta(delta)
+    validation.check_count(n_draws=n_draws, d=d)
     known = replace(constants, margin_bound=None)
     left = _left(epsilon, delta, refit)
     if mechanism == "gradient_norm":

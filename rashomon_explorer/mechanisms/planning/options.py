@@ -6,12 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rashomon_explorer._utils.validation import (
-    check_count,
-    check_delta,
-    check_epsilon,
-    check_positive,
-)
+from rashomon_explorer._utils import validation
 from rashomon_explorer.mechanisms.base import Mechanism
 from rashomon_explorer.mechanisms.planning.plan import Plan, PublicLaw
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, OF_SEVERAL_MODELS
@@ -75,9 +70,9 @@ def resolve_auto(
     """
     kind = MECHANISMS[mechanism] if isinstance(mechanism, str) else mechanism
     worth = kind.looseness(get_loss(loss)) if worth is None else worth
-    check_positive(worth=worth)
-    check_epsilon(epsilon)
-    check_delta(delta)
+    validation.check_positive(worth=worth)
+    validation.check_epsilon(epsilon)
+    validation.check_delta(delta)
     settings: dict[str, Any] = {
         "n": n,
         "p": p,
@@ -231,8 +226,8 @@ def plan_options(
     unthresholded False 1.0
     """
     request = Request(n, p, psi, loss, radius, row_norm, ridge, epsilon, delta, n_draws, ledger)
-    check_count(n_draws=n_draws)
-    check_delta(delta)
+    validation.check_count(n_draws=n_draws)
+    validation.check_delta(delta)
     warn_large_delta(delta, n)
     return tuple(sorted(_offers(request), key=_rank))
 
@@ -297,7 +292,7 @@ def pareto_table(
     candidates: list[_Bought] = []
     for epsilon in epsilons:
         for count in n_draws:
-            check_count(n_draws=count)
+            validation.check_count(n_draws=count)
             request = Request(n, p, psi, loss, radius, row_norm, ridge, epsilon, delta, count)
             candidates += [(request, offer) for offer in _offers(request) if offer.applies]
     qualities = [_qualities(one) for one in candidates]

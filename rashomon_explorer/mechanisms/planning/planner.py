@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.formatting import rounded_up
-from rashomon_explorer._utils.validation import (
-    check_count,
-    check_delta,
-    check_epsilon,
-    check_nonnegative,
-    check_positive,
-)
 from rashomon_explorer.mechanisms.bounds.hit_rate import (
     beta_for_hit_rate,
     guaranteed_hit_rate,
@@ -104,10 +98,10 @@ def plan(
     >>> plan(**rows, hit_rate=0.8, epsilon=4.0, delta=1e-6).n_draws
     7
     """
-    check_nonnegative(psi=psi)
-    check_positive(radius=radius, row_norm=row_norm)
-    check_nonnegative(delta=delta)
-    check_delta(delta)
+    validation.check_nonnegative(psi=psi)
+    validation.check_positive(radius=radius, row_norm=row_norm)
+    validation.check_nonnegative(delta=delta)
+    validation.check_delta(delta)
     if certificate not in ("oscillation", "best"):
         raise ValueError(f"certificate must be 'oscillation' or 'best', got {certificate!r}")
     constants = Constants.of(loss, n=n, p=p, domain=Ball(radius), row_bound=row_norm, ridge=ridge)
@@ -149,9 +143,9 @@ def _solve_budget(
 ) -> tuple[float, int]:
     """Inverse temperature β, and the number of draws."""
     if n_draws is not None:
-        check_count(n_draws=n_draws)
+        validation.check_count(n_draws=n_draws)
     if epsilon is not None:
-        check_epsilon(epsilon)
+        validation.check_epsilon(epsilon)
     if hit_rate is None:
         if epsilon is None:
             raise ValueError("give epsilon, hit_rate, or both")

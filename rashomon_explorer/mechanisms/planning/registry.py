@@ -1,6 +1,7 @@
 """Registry of mechanisms by name."""
 
 from rashomon_explorer._utils.lazy import LazyRegistry
+from rashomon_explorer.mechanisms import one_model
 from rashomon_explorer.mechanisms.base import Mechanism, Traits
 from rashomon_explorer.mechanisms.ellipsoid.sampler import EllipsoidExactSampler, EllipsoidSampler
 from rashomon_explorer.mechanisms.langevin.sampler import (
@@ -10,13 +11,6 @@ from rashomon_explorer.mechanisms.langevin.sampler import (
 )
 from rashomon_explorer.mechanisms.moments import Moments
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import ObjectivePerturbationSampler
-from rashomon_explorer.mechanisms.one_model import (
-    LastIterate,
-    LocalisedGaussian,
-    NoisyDescent,
-    NoisySGD,
-    OutputPerturbation,
-)
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler, UnthresholdedSampler
 from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
@@ -41,11 +35,11 @@ _SEVERAL: dict[str, type[Mechanism] | str] = {
 
 _ONE_MODEL: dict[str, type[Mechanism] | str] = {
     "moments": Moments,
-    "noisy_descent": NoisyDescent,
-    "last_iterate": LastIterate,
-    "noisy_sgd": NoisySGD,
-    "localised_gaussian": LocalisedGaussian,
-    "output_perturbation": OutputPerturbation,
+    "noisy_descent": one_model.NoisyDescent,
+    "last_iterate": one_model.LastIterate,
+    "noisy_sgd": one_model.NoisySGD,
+    "localised_gaussian": one_model.LocalisedGaussian,
+    "output_perturbation": one_model.OutputPerturbation,
     "regularised": f"{_PAPERS}.localisation:Regularised",
     "localised": f"{_PAPERS}.localisation:Localised",
     "iterated": f"{_PAPERS}.localisation:Iterated",

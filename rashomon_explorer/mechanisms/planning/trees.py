@@ -4,13 +4,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.formatting import Fact, ReprMixin, hit_rate_text, rounded_up
-from rashomon_explorer._utils.validation import (
-    check_count,
-    check_epsilon,
-    check_nonnegative,
-    check_share,
-)
 from rashomon_explorer.mechanisms.planning.pricing import affordable_eta, draws_guarantee
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_guarantee_reason
 from rashomon_explorer.privacy.guarantee import Guarantee, epsilon_delta_text
@@ -77,7 +72,7 @@ class TreePlan(ReprMixin):
 
     def hit_rate(self, psi: float) -> float:
         """Guaranteed hit rate of a draw for another ψ."""
-        check_nonnegative(psi=psi)
+        validation.check_nonnegative(psi=psi)
         return _promise(self.log_size, self.beta, psi - self.law_psi)
 
     def _title(self) -> str:
@@ -121,10 +116,10 @@ def plan_trees(
     P(within ψ) ≥ 1/(1 + (T − 1)·e^(−β(ψ − s))). The plan uses the largest s for which this is at
     least ``hit_rate``; if there is none, it uses s = 0, which maximises the bound.
     """
-    check_count(n=n, most_leaves=most_leaves, n_draws=n_draws)
-    check_nonnegative(psi=psi, leaf_penalty=leaf_penalty, log_size=log_size)
-    check_epsilon(epsilon)
-    check_share(hit_rate=hit_rate)
+    validation.check_count(n=n, most_leaves=most_leaves, n_draws=n_draws)
+    validation.check_nonnegative(psi=psi, leaf_penalty=leaf_penalty, log_size=log_size)
+    validation.check_epsilon(epsilon)
+    validation.check_share(hit_rate=hit_rate)
     affordable = affordable_eta(epsilon, delta, n_draws, ledger=ledger)
     beta = coldest(affordable, n, psi, leaf_penalty * most_leaves, walk_rounding)
     law_psi = _law_psi(log_size, beta, psi, hit_rate)

@@ -14,38 +14,7 @@ from rashomon_explorer._utils.formatting import Fact, ReprMixin, epsilon_text
 from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.privacy.conversions import zcdp_epsilon
 from rashomon_explorer.privacy.guarantee import ROUNDING, Guarantee
-from rashomon_explorer.privacy.ledger.charge import (
-    EXTENDS,
-    Charge,
-    LedgerEntry,
-    check_extendable,
-    incremental_charge,
-    remaining_divergence,
-)
-from rashomon_explorer.privacy.ledger.file import (
-    bring_up_to_date,
-    check_same,
-    create_file,
-    read_budget,
-    read_totals,
-    reading,
-    writing,
-)
-from rashomon_explorer.privacy.ledger.rows import (
-    Budget,
-    as_text,
-    checked_budget,
-    checked_totals,
-    find_entry,
-    insert_charge,
-    ledger_delta,
-    ledger_facts,
-    mark,
-    read_entries,
-    refuse_past,
-    set_once,
-    within,
-)
+from rashomon_explorer.privacy.ledger import charge, file, rows
 from rashomon_explorer.privacy.ledger.totals import Totals, read_divergence, takes_delta
 from rashomon_explorer.privacy.tradeoff.bounded_range import RepeatedBoundedRange
 
@@ -137,7 +106,7 @@ class Ledger(ReprMixin):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).absolute()
-        self._identity = bring_up_to_date(self.path)
+        self._identity = file.bring_up_to_date(self.path)
 
     @classmethod
     def create(
@@ -163,9 +132,9 @@ class Ledger(ReprMixin):
         ValueError
             If the budget is out of range, or only one of its two values is given.
         """
-        budget = checked_budget(epsilon, delta)
+        budget = rows.checked_budget(epsilon, delta)
         path = Path(path).absolute()
-        create_file(path, budget)
+        file.create_file(path, budget)
         return cls(path)
 
     @classmethod
@@ -209,26 +178,26 @@ class Ledger(ReprMixin):
         ValueError
             If the budget is out of range.
         """
-        budget = checked_budget(epsilon, delta)
+        budget = rows.checked_budget(epsilon, delta)
         assert budget is not None
         with self._writing() as connection:
-            set_once(connection, budget, self.path)
+            rows.set_once(connection, budget, self.path)
 
     @property
-    def budget(self) -> Budget | None:
+    def budget(self) -> rows.Budget | None:
         """The budget (ε, δ), or None if none was set."""
         with self._reading() as connection:
-            return read_budget(connection)
+            return file.read_budget(connection)
 
     @property
     def order(self) -> float | None:
         """The one order at which Rényi divergences add up, fixed if δ > 0; otherwise None."""
         return self._standing()[1].order
 
-    def entries(self) -> list[LedgerEntry]:
+    def entries(self) -> list[charge.LedgerEntry]:
         """Return all charges, oldest first, including voided ones."""
         with self._reading() as connection:
-            return read_entries(connection)
+            return rows.read_entries(connection)
 
     @property
     def totals(self) -> Totals:
@@ -244,7 +213,7 @@ class Ledger(ReprMixin):
             δ at which to compose; by default the budget's, or 0 without a budget.
         """
         budget, totals = self._standing()
-        return totals.epsilon(ledger_delta(budget) if delta is None else delta)
+        return totals.epsilon(rows.ledger_delta(budget) if delta is None else delta)
 
     @property
     def remaining(self) -> float:
@@ -255,16 +224,16 @@ class Ledger(ReprMixin):
     def epsilon_after(self, guarantee: Guarantee) -> float:
         """Total ε at the budget's δ if this guarantee were charged too."""
         budget, totals = self._standing()
-        return totals.plus(guarantee).epsilon(ledger_delta(budget))
+        return totals.plus(guarantee).epsilon(rows.ledger_delta(budget))
 
     def can_afford(self, guarantee: Guarantee, rule: str | None = None) -> bool:
         """Whether :meth:`reserve` with the same ``rule`` would accept this charge now."""
         budget, totals = self._standing()
         try:
-            check_covered(guarantee, ledger_delta(budget), rule, totals.order)
+            check_covered(guarantee, rows.ledger_delta(budget), rule, totals.order)
         except LedgerError:
             return False
-        return budget is None or within(totals.plus(guarantee).epsilon(budget[1]), budget)
+        return budget is None or rows.within(totals.plus(guarantee).epsilon(budget[1]), budget)
 
     def reserve(
         self,
@@ -272,9 +241,9 @@ class Ledger(ReprMixin):
         note: str = "",
         parameters: dict[str, Any] | None = None,
         *,
-        extends: Charge | None = None,
+        extends: charge.Charge | None = None,
         rule: str | None = None,
-    ) -> Charge:
+    ) -> charge.Charge:
         """Write a charge before its mechanism runs.
 
         Parameters
@@ -315,29 +284,39 @@ class Ledger(ReprMixin):
             unknown.
         """
         parameters = dict(parameters or {})
-        if EXTENDS in parameters:
+        if charge.EXTENDS in parameters:
             raise ValueError(
-                f"the parameter {EXTENDS!r} is reserved for the ledger, got "
-                f"{parameters[EXTENDS]!r}: pass the charge itself, reserve(..., extends=charge), "
+                f"the parameter {charge.EXTENDS!r} is reserved for the ledger, got "
+                f"{parameters[charge.EXTENDS]!r}: pass the charge itself, reserve(..., "
+                "extends=charge), "
                 f"or choose another key"
             )
         if not isinstance(guarantee, Guarantee):
             raise TypeError(f"expected a Guarantee, such as pure(epsilon=0.5), got {guarantee!r}")
         # Before the file is locked, because it may take time.
         budget, totals = self._standing()
-        check_covered(guarantee, ledger_delta(budget), rule, totals.order)
+        check_covered(guarantee, rows.ledger_delta(budget), rule, totals.order)
         with self._writing() as connection:
-            budget, totals = read_budget(connection), checked_totals(connection, self.path)
+            budget, totals = (
+                file.read_budget(connection),
+                rows.checked_totals(connection, self.path),
+            )
             entered = totals.charge_divergence(guarantee)
             if extends is not None:
-                check_extendable(extends, self.path, self._identity, read_entries(connection))
-                guarantee = incremental_charge(guarantee, find_entry(connection, extends.id))
-                entered = remaining_divergence(entered, read_divergence(connection, extends.id))
-                parameters[EXTENDS] = extends.id
+                charge.check_extendable(
+                    extends, self.path, self._identity, rows.read_entries(connection)
+                )
+                guarantee = charge.incremental_charge(
+                    guarantee, rows.find_entry(connection, extends.id)
+                )
+                entered = charge.remaining_divergence(
+                    entered, read_divergence(connection, extends.id)
+                )
+                parameters[charge.EXTENDS] = extends.id
             if budget is not None:
-                refuse_past(budget, totals, guarantee, entered)
-            number = insert_charge(connection, totals, guarantee, entered, note, parameters)
-        return Charge(number, self._mark, self.path, self._identity, extends)
+                rows.refuse_past(budget, totals, guarantee, entered)
+            number = rows.insert_charge(connection, totals, guarantee, entered, note, parameters)
+        return charge.Charge(number, self._mark, self.path, self._identity, extends)
 
     def _title(self) -> str:
         return f"Ledger {self.path.name}"
@@ -345,7 +324,7 @@ class Ledger(ReprMixin):
     def _facts(self) -> list[Fact]:
         """Facts for the repr, read from the file now; an unreadable ledger is reported as such."""
         try:
-            return ledger_facts(*self._standing())
+            return rows.ledger_facts(*self._standing())
         except LedgerError as error:
             return [("unreadable", str(error))]
 
@@ -359,8 +338,8 @@ class Ledger(ReprMixin):
         """
         with self._reading() as connection:
             connection.execute("BEGIN")
-            read_entries(connection)
-            checked_totals(connection, self.path)
+            rows.read_entries(connection)
+            rows.checked_totals(connection, self.path)
 
     def export(self) -> str:
         """Return the ledger as JSON text, after :meth:`check`; no value depends on rows.
@@ -377,7 +356,7 @@ class Ledger(ReprMixin):
         self.check()
         with self._reading() as connection:
             connection.execute("BEGIN")
-            return as_text(connection)
+            return rows.as_text(connection)
 
     def close(self) -> None:
         """Do nothing, because no connection stays open between calls; counterpart of `open`."""
@@ -390,21 +369,21 @@ class Ledger(ReprMixin):
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        with reading(self.path) as connection:
-            check_same(connection, self.path, self._identity)
+        with file.reading(self.path) as connection:
+            file.check_same(connection, self.path, self._identity)
             yield connection
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        with writing(self.path) as connection:
-            check_same(connection, self.path, self._identity)
+        with file.writing(self.path) as connection:
+            file.check_same(connection, self.path, self._identity)
             yield connection
 
     def _mark(self, number: int, state: str, why: str) -> None:
         with self._writing() as connection:
-            mark(connection, number, state, why)
+            rows.mark(connection, number, state, why)
 
-    def _standing(self) -> tuple[Budget | None, Totals]:
+    def _standing(self) -> tuple[rows.Budget | None, Totals]:
         with self._reading() as connection:
             connection.execute("BEGIN")
-            return read_budget(connection), read_totals(connection)
+            return file.read_budget(connection), file.read_totals(connection)

@@ -24,15 +24,8 @@ from rashomon_explorer.privacy.guarantee import (
     Guarantee,
     epsilon_delta_text,
 )
+from rashomon_explorer.privacy.ledger import file
 from rashomon_explorer.privacy.ledger.charge import LedgerEntry
-from rashomon_explorer.privacy.ledger.file import (
-    SCHEMA_VERSION,
-    read_budget,
-    read_guarantee,
-    read_totals,
-    write_budget,
-    write_totals,
-)
 from rashomon_explorer.privacy.ledger.totals import (
     Totals,
     entered_at,
@@ -76,7 +69,7 @@ def insert_charge(
     number = int(cursor.lastrowid or 0)
     if entered is not None:
         write_divergence(connection, number, entered)
-    write_totals(connection, totals)
+    file.write_totals(connection, totals)
     return number
 
 
@@ -89,7 +82,7 @@ def settle_order(connection: sqlite3.Connection, order: float) -> None:
         alone = entry.extends is None and entry.id not in parts
         price = entry.guarantee if alone else zcdp(entry.guarantee.rho)
         write_divergence(connection, entry.id, entered_at(price, order))
-    write_totals(connection, sum_entries(connection))
+    file.write_totals(connection, sum_entries(connection))
 
 
 def mark(connection: sqlite3.Connection, number: int, state: str, why: str) -> None:
@@ -108,7 +101,7 @@ def mark(connection: sqlite3.Connection, number: int, state: str, why: str) -> N
     )
     if state == "voided":
         entered = read_divergence(connection, number)
-        write_totals(connection, read_totals(connection).minus(entry.guarantee, entered))
+        file.write_totals(connection, file.read_totals(connection).minus(entry.guarantee, entered))
 
 
 def _check_not_shown(connection: sqlite3.Connection, entry: LedgerEntry) -> None:
@@ -159,7 +152,7 @@ def sum_entries(connection: sqlite3.Connection) -> Totals:
     )
     order = read_order(connection)
     counted = [
-        (read_guarantee(number, text), _divergence(order, value, steady), count)
+        (file.read_guarantee(number, text), _divergence(order, value, steady), count)
         for number, text, value, steady, count in rows
     ]
     return Totals.from_counts(counted, read_leaks(connection), order)
@@ -174,7 +167,7 @@ def _divergence(order: float | None, value: float | None, steady: int | None) ->
 
 def checked_totals(connection: sqlite3.Connection, path: Path) -> Totals:
     """Return the totals after checking that they equal the sum of the charges."""
-    totals = read_totals(connection)
+    totals = file.read_totals(connection)
     if totals != sum_entries(connection):
         raise LedgerError(
             f"the totals of the ledger {path} are not the sum of its charges: another program "
@@ -185,7 +178,7 @@ def checked_totals(connection: sqlite3.Connection, path: Path) -> Totals:
 
 def _entry(row: tuple[Any, ...]) -> LedgerEntry:
     number, who, when, note, parameters, guarantee, *rest, value, steady = row
-    proved = read_guarantee(number, guarantee)
+    proved = file.read_guarantee(number, guarantee)
     divergence = None if value is None else Divergence(value, bool(steady))
     entry = LedgerEntry(number, who, when, note, json.loads(parameters), proved, *rest)
     return replace(entry, divergence=divergence)
@@ -224,9 +217,9 @@ def checked_budget(epsilon: float | None, delta: float | None) -> Budget | None:
 
 def set_once(connection: sqlite3.Connection, budget: Budget, path: Path) -> None:
     """Write the budget if there is none; writing the same budget again changes nothing."""
-    old = read_budget(connection)
+    old = file.read_budget(connection)
     if old is None:
-        write_budget(connection, budget)
+        file.write_budget(connection, budget)
         order = filter_order(*budget)
         if order is not None:
             settle_order(connection, order)
@@ -283,12 +276,12 @@ def ledger_facts(budget: Budget | None, totals: Totals) -> list[Fact]:
 
 def as_text(connection: sqlite3.Connection) -> str:
     """Export budget, spent and remaining ε and all entries as JSON, in one transaction."""
-    budget, totals = read_budget(connection), read_totals(connection)
+    budget, totals = file.read_budget(connection), file.read_totals(connection)
     spent = totals.epsilon(ledger_delta(budget))
     left = math.inf if budget is None else max(0.0, budget[0] - spent)
     plain = {
         "format": "rashomon-explorer ledger",
-        "version": SCHEMA_VERSION,
+        "version": file.SCHEMA_VERSION,
         "budget": None if budget is None else {"epsilon": budget[0], "delta": budget[1]},
         "order": totals.order,
         "spent": "inf" if spent == math.inf else spent,

@@ -10,16 +10,11 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_inner_share
-from rashomon_explorer.privacy.tradeoff.curves import (
-    REPLACE,
-    TradeOff,
-    check_relation,
-    type_one_errors,
-)
+from rashomon_explorer.privacy.tradeoff import curves
 
 
 @dataclass(frozen=True)
-class Piecewise(TradeOff):
+class Piecewise(curves.TradeOff):
     """Convex piecewise-linear trade-off function, not necessarily symmetric; exact.
 
     Parameters
@@ -42,12 +37,12 @@ class Piecewise(TradeOff):
     """
 
     corners: tuple[tuple[float, float], ...]
-    relation: str = field(default=REPLACE, kw_only=True)
+    relation: str = field(default=curves.REPLACE, kw_only=True)
     kind: ClassVar[str] = "piecewise"
 
     def __post_init__(self) -> None:
         """Raise a ValueError if the corners belong to no pair of distributions."""
-        check_relation(self.relation)
+        curves.check_relation(self.relation)
         alpha, beta = self._axes()
         if not (np.all(np.isfinite(alpha)) and np.all(np.isfinite(beta))):
             raise ValueError("corners must be finite")
@@ -79,7 +74,7 @@ class Piecewise(TradeOff):
 
     def __call__(self, alpha: ArrayLike) -> FloatArray:
         """Return f(α), exactly."""
-        return np.asarray(np.interp(type_one_errors(alpha), *self._axes()))[()]
+        return np.asarray(np.interp(curves.type_one_errors(alpha), *self._axes()))[()]
 
     def inverse(self) -> "Piecewise":
         """Return f⁻¹."""
@@ -96,10 +91,10 @@ class Piecewise(TradeOff):
         """Return plain values."""
         plain = super().to_dict()
         relation = plain.pop("relation")
-        return plain if relation == REPLACE else {**plain, "relation": relation}
+        return plain if relation == curves.REPLACE else {**plain, "relation": relation}
 
 
-def hull(alpha: ArrayLike, beta: ArrayLike, *, relation: str = REPLACE) -> Piecewise:
+def hull(alpha: ArrayLike, beta: ArrayLike, *, relation: str = curves.REPLACE) -> Piecewise:
     """Largest trade-off function below the points (α, β): their convex minorant."""
     alpha, beta = np.ravel(np.asarray(alpha, float)), np.ravel(np.asarray(beta, float))
     points = {(0.0, 1.0), (1.0, 0.0), *zip(alpha.tolist(), beta.tolist(), strict=True)}
@@ -115,7 +110,9 @@ def hull(alpha: ArrayLike, beta: ArrayLike, *, relation: str = REPLACE) -> Piece
     return Piecewise(tuple(corners[: lowest + 1]), relation=relation)
 
 
-def from_profile(epsilons: ArrayLike, deltas: ArrayLike, *, relation: str = REPLACE) -> Piecewise:
+def from_profile(
+    epsilons: ArrayLike, deltas: ArrayLike, *, relation: str = curves.REPLACE
+) -> Piecewise:
     """Largest symmetric trade-off function that finitely many (ε, δ)-DP pairs prove.
 
     The corners are intersections of the lines 1 − δ − e^ε α and their mirror images.
@@ -181,7 +178,7 @@ def from_samples(
     second: ArrayLike,
     *,
     confidence: float | None = None,
-    relation: str = REPLACE,
+    relation: str = curves.REPLACE,
 ) -> Piecewise:
     """Trade-off function of the tests "the score is above x" between two samples of scores.
 

@@ -5,15 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from rashomon_explorer import measures
 from rashomon_explorer._utils.arrays import FloatArray, likeliest
-from rashomon_explorer.measures import (
-    disagreement_decomposition,
-    exact_ambiguity,
-    feature_groups,
-    model_class_reliance,
-    multiplicity_table,
-    viable_prediction_range,
-)
 from rashomon_explorer.measures.decomposition import DisagreementDecomposition
 from rashomon_explorer.measures.fairness import FairnessAudit, fairness_audit
 from rashomon_explorer.measures.multiplicity import MEASURES, row_disagreement
@@ -25,12 +18,7 @@ from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.report.blocks import Block, Plot, Table, Words, figure, plot_curves
 from rashomon_explorer.report.kinds import model_kind
 from rashomon_explorer.report.material import AnySet, Curator
-from rashomon_explorer.report.sections.document import (
-    Skip,
-    need_linear,
-    need_linear_or_trees,
-    need_rows,
-)
+from rashomon_explorer.report.sections import document
 from rashomon_explorer.sets import PredictorSet, RashomonSet
 
 _CURVES = {
@@ -50,13 +38,13 @@ _STRAYS = (
 
 def multiplicity_curator(material: Curator) -> list[Block]:
     """Table of all measures, curves over the threshold, and measures by group."""
-    need_rows(material, inside=False)
+    document.need_rows(material, inside=False)
     models = material.models
     if not np.isfinite(models.least):
-        raise Skip("losses are unknown, so that the models in the set are unknown")
+        raise document.Skip("losses are unknown, so that the models in the set are unknown")
     groups = None if material.groups is None else material.groups.to_numpy()
     inside = bool(material.members.n_draws)
-    table = multiplicity_table(models, material.X, groups=groups, inside_only=inside)
+    table = measures.multiplicity_table(models, material.X, groups=groups, inside_only=inside)
     overall = table[table["group"] == _EVERYONE]
     blocks: list[Block] = [
         _counted(overall, models) if inside else Words(_STRAYS, "warning"),
@@ -91,7 +79,7 @@ def _measure_table(overall: pd.DataFrame, material: Curator) -> pd.DataFrame:
         few = (
             people[:_ASKED] if material.whose else people
         )  # with chunked rows each person needs a pass over all rows
-        exact = exact_ambiguity(material.problem, material.models.psi, few)
+        exact = measures.exact_ambiguity(material.problem, material.models.psi, few)
         meaning = "share of rows whose label some model of the whole set flips"
         text = "exact" if exact.lower == exact.upper else f"at most {number(exact.upper, 4)}"
         text += f", of {len(few)} people of a fixed random sample" if material.whose else ""
@@ -107,7 +95,7 @@ def _curves(material: Curator) -> Plot:
     least = float(models.excess.min())
     # No model lies below the best draw, so that nothing could be measured.
     thresholds = np.linspace(min(max(least, 0.0) + 1e-12, models.psi), models.psi, _POINTS)
-    table = multiplicity_table(models, material.X, psi=thresholds, measures=names)
+    table = measures.multiplicity_table(models, material.X, psi=thresholds, measures=names)
     frame = table.pivot(index="psi", columns="measure", values="value")[names]
     frame.columns.name = None
     lower = [name for name in names if MEASURES[name].sampled == LOWER_BOUND]
@@ -142,7 +130,7 @@ _NOTE = (
 
 def people_curator(material: Curator) -> list[Block]:
     """Show the prediction range of every person, and the rows with the most disagreement."""
-    need_rows(material)
+    document.need_rows(material)
     blocks: list[Block] = [Words(material.whose)] if material.whose else []
     material = material.people
     if isinstance(material.models, RashomonSet):
@@ -172,7 +160,7 @@ def _blocks(material: Curator) -> Iterator[pd.DataFrame]:
 
 
 def _ranges(scores: FloatArray, task: str) -> pd.DataFrame:
-    ends = viable_prediction_range(scores if scores.ndim == 2 else scores.max(axis=-1))
+    ends = measures.viable_prediction_range(scores if scores.ndim == 2 else scores.max(axis=-1))
     columns = {"least score": ends[:, 0], "largest score": ends[:, 1]}
     if task == "classification" and len(scores) > 1:
         columns["disagreement"] = row_disagreement(likeliest(scores))
@@ -181,14 +169,14 @@ def _ranges(scores: FloatArray, task: str) -> pd.DataFrame:
 
 def fairness_curator(material: Curator) -> list[Block]:
     """Range of every gap over the models inside ψ, and the fairest model by each."""
-    need_rows(material, targets=True)
+    document.need_rows(material, targets=True)
     if material.groups is None:
-        raise Skip("no groups were given: report(path, X, y, groups=…)")
+        raise document.Skip("no groups were given: report(path, X, y, groups=…)")
     try:
         audit = fairness_audit(material.models, material.X, material.y, material.groups.to_numpy())
         ranges = audit.ranges(material.problem)
     except ValueError as error:  # a group without rows for a rate, only one group, or no losses
-        raise Skip(str(error)) from error
+        raise document.Skip(str(error)) from error
     spec = FIGURES["gaps"]
     return [
         Words(
@@ -231,8 +219,8 @@ _MOST_ROWS = 5_000
 
 def importance_curator(material: Curator) -> list[Block]:
     """Show importances over the draws and, given the problem, the range of reliance in the set."""
-    need_rows(material, targets=True)
-    need_linear_or_trees(material)
+    document.need_rows(material, targets=True)
+    document.need_linear_or_trees(material)
     whose, problem, material = material.whose, material.problem, material.people
     blocks: list[Block] = [
         *([Words(whose)] if whose else []),
@@ -250,9 +238,9 @@ def importance_curator(material: Curator) -> list[Block]:
 
 
 def _reliance(material: Curator, problem: Problem) -> Block:
-    models = need_linear(material)
+    models = document.need_linear(material)
     names = models.feature_names[:-1]
-    features = feature_groups(None, names, models.feature_groups)
+    features = measures.feature_groups(None, names, models.feature_groups)
     if problem.loss.name not in _RELIABLE or models.psi <= 0 or not problem.intercept:
         return Words("Model class reliance is known for logistic and squared loss and ψ > 0.")
     if len(features) > _MOST_FEATURES or problem.n > _MOST_ROWS:
@@ -260,7 +248,7 @@ def _reliance(material: Curator, problem: Problem) -> Block:
             f"Model class reliance was omitted to save time: it is computed for up to "
             f"{_MOST_FEATURES} features and {_MOST_ROWS:,} rows; see measures.model_class_reliance."
         )
-    table = model_class_reliance(
+    table = measures.model_class_reliance(
         problem,
         psi=models.psi,
         features={name: columns.tolist() for name, columns in features.items()},
@@ -276,11 +264,11 @@ _PARTS = ("total", "width", "noise", "share_of_noise", "hit_rate")
 
 def width_curator(material: Curator) -> list[Block]:
     """Decompose disagreement into model-set width and mechanism noise, with intervals."""
-    models = need_linear_or_trees(material)
-    need_rows(material, inside=False)
+    models = document.need_linear_or_trees(material)
+    document.need_rows(material, inside=False)
     groups = None if material.groups is None else material.groups.to_numpy()
     try:
-        found = disagreement_decomposition(
+        found = measures.disagreement_decomposition(
             models,
             material.X,
             measure=_MEASURES[models.task],
@@ -288,7 +276,7 @@ def width_curator(material: Curator) -> list[Block]:
             groups=groups,
         )
     except ValueError as error:  # too few hits, selected draws, or draws that are dependent
-        raise Skip(str(error)) from error
+        raise document.Skip(str(error)) from error
     spec = FIGURES["decomposition"]
     return [
         Words(str(found)),

@@ -15,12 +15,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Node, Split
 from rashomon_explorer.sets.predictor import PredictorSet
-from rashomon_explorer.sets.sources.predictions import (
-    known_losses,
-    model_losses,
-    predictor_set,
-    sort_labels,
-)
+from rashomon_explorer.sets.sources import predictions
 
 
 def tree_set(
@@ -41,7 +36,7 @@ def tree_set(
         excess = float(losses.max() - losses.min())
         complete = psi is None or math.isnan(excess) or psi <= excess
     models = DecisionTrees(tuple(trees), len(classes), tuple(feature_names))
-    return predictor_set(
+    return predictions.predictor_set(
         models, losses, loss=loss, psi=psi, classes=classes, names=names, complete=complete
     )
 
@@ -245,7 +240,11 @@ def from_treefarms(
             trees.append(_treefarms_node(tree, labels, names))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(f"tree {place} cannot be read: {error!r}") from error
-    own = _values(found, criterion) if losses is None else known_losses(losses, len(found))
+    own = (
+        _values(found, criterion)
+        if losses is None
+        else predictions.known_losses(losses, len(found))
+    )
     name = "given" if losses is not None else criterion
     if X is not None or y is not None:
         errors = _errors(trees, X, y, labels, names)
@@ -350,7 +349,7 @@ def _errors(
     if not trees:
         raise ValueError("there are no trees in the source")
     scores = DecisionTrees(tuple(trees), len(classes), names).scores(X)
-    return model_losses(scores, y, classes=classes, loss="zero_one", certain=True)[0]
+    return predictions.model_losses(scores, y, classes=classes, loss="zero_one", certain=True)[0]
 
 
 def _values(found: list[Found], name: str) -> FloatArray:
@@ -374,7 +373,7 @@ def _check_errors(errors: FloatArray, found: list[Found], y: Any) -> None:
 def _labels(trees: list[Mapping[str, Any]]) -> tuple[Any, ...]:
     """Predicted labels: numbers up to the largest, or sorted text."""
     try:
-        found = sort_labels([leaf for tree in trees for leaf in _predictions(tree)])
+        found = predictions.sort_labels([leaf for tree in trees for leaf in _predictions(tree)])
     except (KeyError, TypeError, AttributeError) as error:
         raise DataError(f"a tree cannot be read: {error!r}") from error
     if all(isinstance(label, int) for label in found):

@@ -140,12 +140,11 @@ def test_a_fit_warns_before_it_charges(tmp_path, monkeypatch):
 
 
 def test_the_warning_comes_before_the_rows_are_read(monkeypatch):
-    from rashomon_explorer.estimators import rashomon as base
 
     def stop(planned, sampler, patience):
         raise InterruptedError("asked before anything was read")
 
-    monkeypatch.setattr(base, "check_feasibility", stop)
+    monkeypatch.setattr(beforehand, "check_feasibility", stop)
     with pytest.raises(InterruptedError):
         RashomonClassifier(classes=[0, 1], mechanism="exact").fit([[np.nan]] * 4, [0, 1, 0, 1])
 
