@@ -4,20 +4,28 @@ import numpy as np
 from scipy.stats import kstest
 
 from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 
+LEVEL = 1e-3  # seeds are fixed: a test that passes keeps passing, whatever the level
+DIRECTIONS = ((1.0, 0.0), (0.0, 1.0), (0.6, -0.8))
 
-def small_problem(p, loss="logistic", radius=2.0, n=60, seed=0, scale=1.0, ridge=0.0):
+
+def small_problem(
+    p, loss="logistic", radius=2.0, n=60, seed=0, scale=1.0, ridge=0.0, domain=None, truth=None
+):
     """Rows in p dimensions without an intercept; a large ``scale`` pushes θ* to the sphere."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, p))
     X /= np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True))
-    truth = scale * np.ones(p) / np.sqrt(p)
-    if loss == "logistic":
-        y = np.where(rng.random(n) < 1 / (1 + np.exp(-X @ truth)), 1.0, -1.0)
+    score = X @ (scale * np.ones(p) / np.sqrt(p) if truth is None else np.array(truth))
+    if loss in ("squared", "absolute"):
+        y = np.clip(score + 0.2 * rng.standard_normal(n), -1, 1)
     else:
-        y = np.clip(X @ truth + 0.2 * rng.standard_normal(n), -1, 1)
-    return Problem(X, y, loss=loss, radius=radius, intercept=False, ridge=ridge)
+        y = np.where(rng.random(n) < 1 / (1 + np.exp(-score)), 1.0, -1.0)
+        y = (y + 1) / 2 if isinstance(loss, SoftmaxLoss) else y
+    settings = {"loss": loss, "radius": radius, "domain": domain, "ridge": ridge}
+    return Problem(X, y, **settings, intercept=False)
 
 
 def polar_grid(target, points=(60, 150)):
@@ -43,6 +51,22 @@ def polar_grid(target, points=(60, 150)):
     return theta, density / density.sum()
 
 
+def line_law(target):
+    """Places and probabilities of a one-dimensional target."""
+    low, high = (sign * target.problem.domain.support(np.array([[sign]]))[0] for sign in (-1.0, 1))
+    places = np.linspace(low, high, 40_001)
+    density = np.exp(target.log_density(places[None, :] * (1 - 1e-12)))
+    return places, density / density.sum()
+
+
+def quadrature(target):
+    """Models (p, K) and probabilities (K,) of a target of one or two parameters."""
+    if target.problem.p == 1:
+        places, probabilities = line_law(target)
+        return places[None, :], probabilities
+    return polar_grid(target)
+
+
 def ks_against_quadrature(draws, places, probabilities):
     """p-value of one-dimensional draws against weighted places."""
     order = np.argsort(places)
@@ -50,12 +74,14 @@ def ks_against_quadrature(draws, places, probabilities):
     return kstest(draws, lambda x: np.interp(x, places[order], cumulative)).pvalue
 
 
-def line_law(target):
-    """Places and probabilities of a one-dimensional target."""
-    radius = target.problem.domain.radius
-    places = np.linspace(-radius, radius, 40_001)
-    density = np.exp(target.log_density(places[None, :]))
-    return places, density / density.sum()
+def agreement(draws, law):
+    """Least p-value of models (K, p) along a few directions, against a target or its quadrature."""
+    places, probabilities = quadrature(law) if isinstance(law, GibbsTarget) else law
+    directions = DIRECTIONS if len(places) == 2 else ((1.0,),)
+    return min(
+        ks_against_quadrature(draws @ one, np.array(one) @ places, probabilities)
+        for one in directions
+    )
 
 
 def uniform_target(problem, psi):

@@ -1,7 +1,7 @@
 """The finite grid: exact laws, exact prices, and functions with many minima."""
 
 import itertools
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -9,22 +9,12 @@ from scipy.stats import chisquare
 
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.base import collect
-from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.samplers import finite_grid as integer_law
 from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler, IntegerLaw
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.privacy import bounded_range
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.problem import Problem
-from tests.crossing import crossed
-from tests.mechanisms.samplers.laws import (
-    ks_against_quadrature,
-    line_law,
-    polar_grid,
-    small_problem,
-)
-
-LEVEL = 1e-3  # seeds are fixed: a test that passes keeps passing, whatever the level
+from tests.mechanisms.samplers.laws import LEVEL, small_problem
 
 
 @dataclass
@@ -80,39 +70,21 @@ def test_weights_are_right_to_forty_bits_down_to_the_cap():
     assert (law.mantissas >= 1).all()
 
 
-@pytest.mark.parametrize(("psi", "threshold"), [(0.0, "hard"), (0.05, "hard"), (0.05, "smooth")])
-def test_draws_follow_the_grid_law(psi, threshold):
-    target = GibbsTarget(small_problem(2), beta=15.0, psi=psi, threshold=threshold)
+@pytest.mark.parametrize("threshold", ["hard", "smooth"])
+def test_draws_follow_the_grid_law(threshold):
+    target = GibbsTarget(small_problem(2), beta=15.0, psi=0.05, threshold=threshold)
     points = FiniteGridSampler(spacing=0.5).points(2, target.problem.domain)
     losses = target.problem.value(points)
     expected = np.exp(-target.energy(losses - losses.min()))
-    draws = draw(target, 20_000, spacing=0.5)
+    draws = draw(target, 8_000, spacing=0.5)
     places = {tuple(point): i for i, point in enumerate(points.T)}
     counts = np.bincount([places[tuple(theta)] for theta in draws.coef], minlength=len(losses))
-    common = expected * 20_000 / expected.sum() > 5
+    common = expected * 8_000 / expected.sum() > 5
     observed = np.append(counts[common], counts[~common].sum())
     wanted = np.append(expected[common], expected[~common].sum()) / expected.sum()
-    assert chisquare(observed, wanted * 20_000).pvalue > LEVEL
-    assert chisquare(observed, np.roll(wanted, 1) * 20_000).pvalue < LEVEL
+    assert chisquare(observed, wanted * 8_000).pvalue > LEVEL
+    assert chisquare(observed, np.roll(wanted, 1) * 8_000).pvalue < LEVEL
     assert draws.losses == pytest.approx(target.problem.value(draws.coef.T))
-
-
-@crossed(
-    {
-        "loss, radius, scale": [("logistic", 4.0, 1.0), ("squared", 0.3, 1)],
-        "psi": [0.0, 0.02],
-    }
-)
-def test_a_fine_grid_is_the_continuous_law(loss, radius, scale, psi):
-    line = GibbsTarget(small_problem(1, loss, radius, scale=scale), 60.0, psi)
-    draws = draw(line, 3000).coef[:, 0]
-    assert ks_against_quadrature(draws, *line_law(line)) > LEVEL
-    disc = GibbsTarget(small_problem(2, loss, radius, scale=scale), 60.0, psi)
-    draws = draw(disc, 3000, spacing=radius / 200).coef
-    places, probabilities = polar_grid(disc)
-    for direction in ([1.0, 0.0], [0.6, -0.8]):
-        along = ks_against_quadrature(draws @ direction, direction @ places, probabilities)
-        assert along > LEVEL
 
 
 def test_a_function_with_two_minima_is_drawn_from_both_wells():
@@ -138,8 +110,6 @@ def test_a_region_with_a_hole_is_a_region():
     target = GibbsTarget(Landscape(p=2, domain=Ring(2.0)), beta=1.0, psi=0.0)
     lengths = np.linalg.norm(draw(target, 500).coef, axis=1)
     assert 1.0 <= lengths.min() < 1.1 < lengths.max() <= 2.0
-    with pytest.raises(SamplerError, match=r"no multiple of spacing 5 lies in the domain"):
-        draw(target, 1, spacing=5.0)
 
 
 def test_no_minimum_is_asked_of_the_problem(monkeypatch):
@@ -186,14 +156,6 @@ def test_functions_without_shape_keep_the_price_too():
             assert spread(*laws) <= 20.0 * 0.1 + 2.0**-37
 
 
-def test_each_draw_is_charged_as_planned():
-    bought = plan(100, 2, 0.02, radius=4.0, row_norm=1.0, epsilon=1.0, n_draws=4)
-    guarantee = FiniteGridSampler().guarantee(bought)
-    stated = (*bought.guarantee.assumptions, "draws on a grid never give up")
-    assert guarantee == replace(bought.guarantee, assumptions=stated)
-    assert guarantee.epsilon(0.0) == pytest.approx(4 * bounded_range(bought.eta).epsilon(0.0))
-
-
 def test_the_grid_is_public_symmetric_and_inside():
     points = FiniteGridSampler(spacing=0.1).points(2, Ball(0.3))
     assert (np.abs(points).max(axis=1) > 0.29).all()  # 0.3/0.1 is an ulp below 3
@@ -205,30 +167,32 @@ def test_the_grid_is_public_symmetric_and_inside():
     ]
 
 
-def test_a_grid_that_cannot_be_made_says_why():
-    with pytest.raises(SamplerError, match="at most 3 parameters, got 4"):
-        draw(GibbsTarget(small_problem(4), 10.0, 0.0), 1)
-    with pytest.raises(SamplerError, match=r"more than most_points=1,000: use a spacing of 0\.\d+"):
-        draw(GibbsTarget(small_problem(2), 10.0, 0.0), 1, spacing=0.01, most_points=1000)
-    with pytest.raises(ValueError, match=r"spacing must be finite and > 0, got -1\.0"):
-        FiniteGridSampler(spacing=-1.0)
-    with pytest.raises(ValueError, match="most_points must be in"):
-        FiniteGridSampler(most_points=2**23)
+class Broken(Landscape):
+    def value(self, theta):
+        return np.where(theta[0] > 1.0, np.nan, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("problem", "settings", "message"),
+    [
+        (small_problem(4), {}, "at most 3 parameters, got 4"),
+        (small_problem(2), {"spacing": 0.01, "most_points": 1000},
+         r"more than most_points=1,000: use a spacing of 0\.\d+"),
+        (Landscape(p=2, domain=Ring(2.0)), {"spacing": 5.0}, "no multiple of spacing 5 lies in"),
+        (Broken(), {}, "is nan: it must be finite"),
+        (small_problem(2), {"spacing": -1.0}, r"spacing must be finite and > 0, got -1\.0"),
+        (small_problem(2), {"most_points": 2**23}, "most_points must be in"),
+    ],
+)  # fmt: skip
+def test_a_grid_that_cannot_be_made_says_why(problem, settings, message):
+    with pytest.raises((SamplerError, ValueError), match=message):
+        draw(GibbsTarget(problem, 10.0, 0.0), 1, **settings)
 
 
 def test_the_spacing_an_error_names_is_accepted():
     named = 2 * 2.0 / (1000**0.5 - 1)
     sampler = FiniteGridSampler(spacing=float(f"{named * 1.01:.3g}"), most_points=1000)
     assert sampler.points(2, Ball(2.0)).shape[1] <= 1000
-
-
-def test_a_loss_that_is_not_finite_is_refused():
-    class Broken(Landscape):
-        def value(self, theta):
-            return np.where(theta[0] > 1.0, np.nan, 0.0)
-
-    with pytest.raises(SamplerError, match="is nan: it must be finite"):
-        draw(GibbsTarget(Broken(), 1.0, 0.0), 1)
 
 
 def test_evaluation_comes_in_short_empty_batches_and_counts_its_looks():
