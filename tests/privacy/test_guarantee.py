@@ -3,23 +3,15 @@
 import json
 import math
 import re
-from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.privacy import (
-    Guarantee,
-    approximate,
-    bounded_range,
-    compose,
-    gdp,
-    pure,
-    zcdp,
-)
+from rashomon_explorer.privacy import approximate, bounded_range, compose, gdp, pure, zcdp
 from rashomon_explorer.privacy.conversions import gdp_mu
+from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.notions import no_guarantee
 
 SMALL = st.floats(1e-6, 3.0)
@@ -35,93 +27,49 @@ PARTS = st.one_of(
 COMPOSED = st.lists(PARTS, max_size=6).map(compose)
 
 
-@given(COMPOSED, DELTAS, st.floats(1, 50))
-def test_a_larger_delta_needs_no_more_epsilon(
-    total: Guarantee, delta: float, factor: float
-) -> None:
-    assert total.epsilon(delta / factor) >= total.epsilon(delta)
-
-
-@given(COMPOSED, st.floats(0, 20), st.floats(0, 10))
-def test_a_larger_epsilon_needs_no_more_delta(total: Guarantee, eps: float, more: float) -> None:
-    assert 1 >= total.delta(eps) >= total.delta(eps + more) >= 0
-
-
-@given(COMPOSED, DELTAS)
-def test_epsilon_and_delta_invert_each_other(total: Guarantee, delta: float) -> None:
+@given(COMPOSED, DELTAS, st.floats(1, 50), st.floats(0, 20))
+def test_epsilon_and_delta_fall_and_invert_each_other(total, delta, factor, other) -> None:
     epsilon = total.epsilon(delta)
+    assert total.epsilon(delta / factor) >= epsilon
+    assert 1 >= total.delta(other) >= total.delta(other * factor) >= 0
     if math.isfinite(epsilon):
         assert total.delta(epsilon * (1 + 1e-9)) <= delta * (1 + 1e-6)
     if epsilon > 1e-3:
         assert total.delta(min(epsilon, 1e3) * (1 - 1e-6)) > delta * (1 - 1e-6)
 
 
-@given(st.lists(PARTS, min_size=1, max_size=5), PARTS, DELTAS)
-def test_one_more_part_never_costs_less(parts: list[Guarantee], new: Guarantee, d: float) -> None:
-    assert compose([*parts, new]).epsilon(d) >= compose(parts).epsilon(d)
-
-
 @given(st.lists(PARTS, min_size=2, max_size=6), DELTAS)
-def test_order_and_grouping_do_not_matter(parts: list[Guarantee], d: float) -> None:
+def test_one_more_part_never_costs_less(parts, delta) -> None:
+    """The order and the grouping of the parts do not matter."""
+    epsilon = compose(parts).epsilon(delta)
+    assert epsilon >= compose(parts[:-1]).epsilon(delta)
     nested = compose([compose(parts[:2]), *parts[2:]])
-    expected = pytest.approx(compose(parts).epsilon(d), rel=1e-9)
-    assert compose(parts[::-1]).epsilon(d) == expected
-    assert nested.epsilon(d) == expected
+    for same in (compose(parts[::-1]), nested):
+        assert same.epsilon(delta) == pytest.approx(epsilon, rel=1e-9)
 
 
-def test_the_better_of_two_sums_counts() -> None:
-    few, many = compose([bounded_range(0.5)] * 2), compose([bounded_range(0.5)] * 200)
-    assert few.epsilon(1e-9) == few.epsilon(0.0) == 1.0
-    assert many.epsilon(1e-9) < many.epsilon(0.0) == 100.0
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [approximate(1.0, 0.6)] * 2,
+        [pure(0.1), no_guarantee("bounds were learnt"), zcdp(0.1)],
+        [zcdp(0.1), Guarantee("pure", "pure alone", pure_epsilon=1.0)],  # no common notion
+    ],
+)
+def test_compositions_without_a_guarantee(parts) -> None:
+    total = compose(parts)
+    assert not total.holds and total.notion == "none"
+    assert total.epsilon(0.999) == math.inf and total.delta(100.0) == 1.0
+    assert str(total).startswith("no guarantee") and parts[1].theorem in str(total)
 
 
-def test_composition_with_approximate_parts_adds_both_numbers() -> None:
-    total = compose([pure(1.0), approximate(0.5, 1e-6), approximate(0.25, 2e-6)])
-    assert total.epsilon(3e-6) == 1.75
-    assert total.epsilon(2.9e-6) == math.inf
-    assert total.delta(1.75) == 3e-6
-    assert total.delta(0.7) == 1.0
-    with_zcdp = compose([zcdp(0.1), approximate(0.5, 1e-6)])
-    assert with_zcdp.epsilon(2e-6) == pytest.approx(0.5 + zcdp(0.1).epsilon(1e-6))
-
-
-def test_more_than_all_delta_is_nothing() -> None:
-    total = compose([approximate(1.0, 0.6)] * 2)
-    assert not total.holds
-    assert total.epsilon(0.999) == math.inf
-    assert total.delta(5.0) == 1.0
-
-
-def test_no_guarantee_infects() -> None:
-    total = compose([pure(0.1), no_guarantee("bounds were learnt"), zcdp(0.1)])
-    assert not total.holds
-    assert total.notion == "none"
-    assert total.epsilon(0.5) == math.inf
-    assert total.delta(100.0) == 1.0
-    assert str(total).startswith("no guarantee")
-    assert "bounds were learnt" in str(total)
-
-
-def test_two_parts_without_a_common_notion_promise_nothing() -> None:
-    total = compose([zcdp(0.1), Guarantee("pure", "pure alone", pure_epsilon=1.0)])
-    assert not total.holds
-    assert total.notion == "none"
-
-
-def test_huge_epsilon_is_kept() -> None:
-    assert pure(1e200).epsilon(0.0) == 1e200
-    assert pure(1e200).holds
-
-
-def test_nothing_spent() -> None:
-    nothing = compose([])
-    assert nothing.epsilon(0.0) == nothing.delta(0.0) == 0.0
-    assert nothing.holds
-
-
-def test_one_part_is_itself() -> None:
-    part = bounded_range(0.3)
-    assert compose([part]) is part
+def test_the_least_and_the_largest_cost() -> None:
+    assert compose([]).epsilon(0.0) == compose([]).delta(0.0) == 0.0 and compose([]).holds
+    assert compose([part := bounded_range(0.3)]) is part
+    assert pure(1e200).epsilon(0.0) == 1e200 and pure(10**200).rho == math.inf
+    for notion in (pure, bounded_range, gdp):  # no cost is rounded off to nothing
+        assert notion(1e-200).rho > 0 == notion(0.0).rho
+        assert compose([notion(1e-200)] * 3).epsilon(1e-9) > 0 or notion is gdp
 
 
 @given(COMPOSED, st.booleans())
@@ -130,17 +78,10 @@ def test_json_round_trip(total: Guarantee, seeded: bool) -> None:
     assert Guarantee.from_dict(json.loads(json.dumps(total.to_dict(), allow_nan=False))) == total
 
 
-def test_json_keeps_infinity() -> None:
-    text = json.dumps(zcdp(0.5).to_dict(), allow_nan=False)
-    assert Guarantee.from_dict(json.loads(text)).pure_epsilon == math.inf
-
-
-def test_a_seed_is_said_and_inherited() -> None:
+def test_a_seed_is_named_and_inherited() -> None:
     seeded = compose([pure(1.0), pure(1.0).with_seed()])
-    assert seeded.reproducible
-    assert "reproducible, not private" in str(seeded)
-    assert not pure(1.0).reproducible
-    assert "not private" not in str(pure(1.0))
+    assert seeded.reproducible and "reproducible, not private" in str(seeded)
+    assert not pure(1.0).reproducible and "not private" not in str(pure(1.0))
     assert seeded.epsilon(0.0) == 2.0
 
 
@@ -162,95 +103,39 @@ def test_every_printed_number_is_true(total: Guarantee) -> None:
     assert not single[3] or total.mu <= float(single[3]) * (1 + HAIR)
 
 
-@pytest.mark.parametrize(
-    ("guarantee", "label"),
-    [
-        (pure(1.0), "1-DP and 0.5-zCDP, "),
-        (zcdp(0.123456), "0.1235-zCDP, "),
-        (approximate(1.0, 0.0), "1-DP and 0.5-zCDP, "),
-        (approximate(1.0, 1e-6), "(1, 1e-06)-DP, "),
-        (compose([pure(1.0), approximate(0.5, 1e-6)]), "(1.5, 1e-06)-DP, "),
-        (compose([zcdp(0.2), approximate(0.5, 1e-6)]), "(0.5, 1e-06)-DP with 0.2-zCDP, "),
-        (compose([zcdp(0.2), pure(1.0)]), "0.7-zCDP, "),
-        (pure(6.46142), "6.462-DP and "),
-    ],
-)
-def test_labels(guarantee: Guarantee, label: str) -> None:
-    assert str(guarantee).startswith(label)
-    assert "replace one record" in str(guarantee)
-
-
-@pytest.mark.parametrize("make", [pure, bounded_range, zcdp])
-@pytest.mark.parametrize("value", [-1e-9, math.nan, 10**400])
-def test_numbers_out_of_range_are_refused(make: Callable[[float], Guarantee], value: float) -> None:
-    with pytest.raises(ValueError, match="must be >= 0"):
-        make(value)
-
-
-def test_a_number_beyond_doubles_is_refused_in_words() -> None:
-    """One that a double holds, and its square does not, is a price like any other."""
-    beyond = "got a whole number beyond the largest double"
-    calls: list[Callable[[], object]] = [
-        lambda: pure(10**400),
-        lambda: pure(-(10**5000)),
-        lambda: pure(1.0).delta(10**400),
-        lambda: plan(100, 3, 10**400, epsilon=1.0, radius=1.0, row_norm=1.0),
-        lambda: plan(100, 3, 0.1, epsilon=10**5000, radius=1.0, row_norm=1.0),
-        lambda: gdp_mu(10**400, 1e-6),
-    ]
-    for call in calls:
-        with pytest.raises(ValueError, match=beyond):
-            call()
-    assert pure(10**200).rho == math.inf
-
-
-@pytest.mark.parametrize("delta", [-1e-9, 1.0, math.nan, math.inf])
-def test_delta_out_of_range_is_refused(delta: float) -> None:
-    with pytest.raises(ValueError, match="delta must be in"):
-        pure(1.0).epsilon(delta)
-    with pytest.raises(ValueError, match="delta must be in"):
-        approximate(1.0, delta)
+BEYOND = "got a whole number beyond the largest double"
 
 
 @pytest.mark.parametrize(
-    "bad",
+    ("call", "message"),
     [
-        {"pure_epsilon": -1.0},
-        {"pure_epsilon": math.nan},
-        {"rho": -0.1},
-        {"rho": math.nan},
-        {"approximate_epsilon": -1.0},
-        {"approximate_delta": 1.5},
-        {"approximate_delta": math.nan},
+        *((lambda n=n, v=v: n(v), "must be >= 0") for n in (pure, bounded_range, zcdp)
+          for v in (-1e-9, math.nan)),
+        (lambda: pure(10**400), BEYOND),
+        (lambda: pure(-(10**5000)), BEYOND),
+        (lambda: pure(1.0).delta(10**400), BEYOND),
+        (lambda: plan(100, 3, 10**400, epsilon=1.0, radius=1.0, row_norm=1.0), BEYOND),
+        (lambda: plan(100, 3, 0.1, epsilon=10**5000, radius=1.0, row_norm=1.0), BEYOND),
+        (lambda: gdp_mu(10**400, 1e-6), BEYOND),
+        *((lambda d=d: pure(1.0).epsilon(d), "delta must be in") for d in (-1e-9, 1.0, math.nan)),
+        (lambda: approximate(1.0, math.inf), "delta must be in"),
+        (lambda: zcdp(rho="a"), "rho must be"),  # type: ignore[arg-type]
+        (lambda: gdp(mu=None), "mu must be"),  # type: ignore[arg-type]
+        (lambda: gdp(mu=1.0).delta([0.0, 1.0]), "epsilon must be"),  # type: ignore[arg-type]
+        (lambda: gdp(mu=1.0).epsilon("1e-6"), "delta must be"),  # type: ignore[arg-type]
+        # A guarantee that would give budget back.
+        *((lambda n=n, v=v: Guarantee("pure", "", **{n: v}), n) for n, v in (
+            ("pure_epsilon", -1.0), ("pure_epsilon", math.nan), ("rho", -0.1), ("rho", math.nan),
+            ("approximate_epsilon", -1.0), ("approximate_delta", 1.5),
+            ("approximate_delta", math.nan))),
     ],
-)
-def test_a_guarantee_that_would_give_budget_back_cannot_be_made(bad: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match=next(iter(bad))):
-        Guarantee("pure", "made up", **bad)  # type: ignore[arg-type]
+)  # fmt: skip
+def test_numbers_out_of_range_are_refused(call, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
 
 
-@pytest.mark.parametrize("make", [pure, bounded_range, gdp])
-def test_no_price_is_rounded_off_to_nothing(make: Callable[[float], Guarantee]) -> None:
-    assert make(1e-200).rho > 0
-    assert make(0.0).rho == 0
-    assert compose([make(1e-200)] * 3).epsilon(1e-9) > 0 or make is gdp
-
-
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda: zcdp(rho="a"),  # type: ignore[arg-type]
-        lambda: gdp(mu=None),  # type: ignore[arg-type]
-        lambda: gdp(mu=1.0).delta([0.0, 1.0]),  # type: ignore[arg-type]
-        lambda: gdp(mu=1.0).epsilon("1e-6"),  # type: ignore[arg-type]
-    ],
-)
-def test_what_is_no_number_is_refused_by_name(ask: Callable[[], object]) -> None:
-    with pytest.raises(ValueError, match=r"(rho|mu|epsilon|delta) must be"):
-        ask()
-
-
-def test_many_pure_charges_are_told_by_their_zcdp_too():
+def test_the_zcdp_of_many_pure_charges_bounds_an_attacker_too() -> None:
     """Pure ε alone lets an attacker of 20 charges win for sure; their zCDP does not."""
     many = Guarantee("composition", "twenty draws", pure_epsilon=8.0, rho=0.4)
     levels = [0.01, 0.05, 0.2]

@@ -10,19 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rashomon_explorer.privacy import (
+from rashomon_explorer.privacy import composition_report, least_epsilon
+from rashomon_explorer.privacy.composition import compose, rdp, repeated_bounded_range
+from rashomon_explorer.privacy.conversions import bounded_range_mu, pure_mu
+from rashomon_explorer.privacy.notions import (
     approximate,
     bounded_range,
-    compose,
-    composition_report,
     gdp,
-    least_epsilon,
+    no_guarantee,
     pure,
-    rdp,
-    repeated_bounded_range,
     zcdp,
 )
-from rashomon_explorer.privacy.notions import no_guarantee
+from rashomon_explorer.privacy.tradeoff import Approximate, BoundedRange, Gaussian
 
 DELTA = 1e-6
 QUICK = ["as stated", "pure", "zCDP", "GDP", "RDP"]
@@ -59,61 +58,49 @@ def test_the_least_comes_first_and_is_the_answer():
     assert least_epsilon(draws, DELTA) == rows[0].epsilon == min(applying)
     assert rows[0].method == "bounded range, adaptive"
     assert all(row.epsilon == math.inf and row.why for row in rows if not row.applies)
-    assert least_epsilon(draws, DELTA, adaptive=False) == pytest.approx(
-        repeated_bounded_range(0.5, 20).epsilon(DELTA)
-    )
-
-
-def test_independent_sums_are_for_who_says_so():
-    rows = by_name([bounded_range(0.5)] * 3)
+    least = least_epsilon(draws, DELTA, adaptive=False)
+    assert least == pytest.approx(repeated_bounded_range(0.5, 20).epsilon(DELTA))
+    both = by_name(draws[:3]), by_name(draws[:3], adaptive=False)
     for name in ("bounded range, independent", "PLD, independent"):
-        assert "may depend on what earlier ones returned" in rows[name].why
-        assert by_name([bounded_range(0.5)] * 3, adaptive=False)[name].applies
+        assert "may depend on what earlier ones returned" in both[0][name].why
+        assert both[1][name].applies
 
 
-@pytest.mark.parametrize("etas", [(0.3, 0.3, 1.0, 1.0), (0.2, 0.4, 0.8, 1.6), (1.0,) * 4])
-def test_no_sum_is_below_the_truth(etas):
+@pytest.mark.parametrize(
+    ("etas", "share", "delta"),
+    [
+        *((etas, 1.0, 0.02) for etas in ((0.3, 0.3, 1.0, 1.0), (0.2, 0.4, 0.8, 1.6), (1.0,) * 4)),
+        ((1.0,) * 5, 0.5, 1e-3),  # the control: half the costs
+    ],
+)
+def test_no_sum_is_below_the_truth_and_half_the_costs_are_caught(etas, share, delta):
     rng = np.random.default_rng(0)
-    for row in composition_report([bounded_range(e) for e in etas], 0.02, adaptive=False):
+    parts = [bounded_range(share * eta) for eta in etas]
+    for row in composition_report(parts, delta, adaptive=False):
         if row.applies:
             reached = [truth_of_independent_pairs(etas, row.epsilon, rng) for _ in range(200)]
-            assert max(reached) <= 0.02 * (1 + 1e-9), row.method
-
-
-def test_half_the_prices_are_caught_by_every_sum():
-    rng, etas = np.random.default_rng(0), (1.0,) * 5
-    for row in composition_report([bounded_range(e / 2) for e in etas], 1e-3, adaptive=False):
-        if row.applies:
-            reached = [truth_of_independent_pairs(etas, row.epsilon, rng) for _ in range(200)]
-            assert max(reached) > 1e-3, row.method
+            assert (max(reached) <= delta * (1 + 1e-9)) == (share == 1), row.method
 
 
 @given(st.lists(PARTS, min_size=1, max_size=4), PARTS, st.randoms())
 @settings(max_examples=25, deadline=None)
-def test_sums_are_monotone_and_free_of_order(parts, new, shuffled):
+def test_sums_are_monotone_free_of_order_and_not_above_plain_composition(parts, new, shuffled):
     before = {r.method: r.epsilon for r in composition_report(parts, DELTA, methods=QUICK[1:])}
     more = [new, *parts]
     shuffled.shuffle(more)
     after = {r.method: r.epsilon for r in composition_report(more, DELTA, methods=QUICK[1:])}
-    ordered = composition_report([*parts, new], DELTA, methods=QUICK[1:])
-    for row in ordered:
+    for row in composition_report([*parts, new], DELTA, methods=QUICK[1:]):
         assert after[row.method] == pytest.approx(row.epsilon, rel=1e-12)
         assert row.epsilon >= before[row.method] * (1 - 1e-12)
-
-
-@given(st.lists(PARTS, max_size=5))
-@settings(max_examples=40, deadline=None)
-def test_the_least_is_never_above_plain_composition(parts):
-    rows = composition_report(parts, DELTA, methods=QUICK)
-    assert rows[0].epsilon <= compose(parts).epsilon(DELTA) * (1 + 1e-12)
+    least = composition_report(parts, DELTA, methods=QUICK)[0].epsilon
+    assert least <= compose(parts).epsilon(DELTA) * (1 + 1e-12)
 
 
 def test_parts_without_a_common_notion_are_translated():
-    parts = [gdp(0.5), pure(0.3), bounded_range(1.0)]
-    rows = by_name(parts)
+    rows = by_name([gdp(0.5), pure(0.3), bounded_range(1.0)])
     assert "1 of 3 parts have no finite pure ε" in rows["pure"].why
     assert rows["PLD"].epsilon < rows["RDP"].epsilon < rows["zCDP"].epsilon
-    assert rows["GDP"].applies and compose(parts).mu == math.inf
+    assert rows["GDP"].applies
     orders = by_name([rdp([2, 4, 8, 16], [0.1, 0.2, 0.4, 0.8]), gdp(0.5)])
     assert [name for name, row in orders.items() if row.applies] == ["RDP"]
     assert "no trade-off function is known for Rényi" in orders["PLD"].why
@@ -124,31 +111,24 @@ def test_unequal_ranges_are_grouped_or_rounded_up():
     tried = ["zCDP", "PLD, independent", "bounded range, independent"]
     rows = by_name(parts, adaptive=False, methods=tried)
     assert rows["PLD, independent"].epsilon < rows["zCDP"].epsilon
-    assert rows["bounded range, independent"].epsilon == pytest.approx(
-        repeated_bounded_range(0.5, 40).epsilon(DELTA)
-    )
+    exact = repeated_bounded_range(0.5, 40).epsilon(DELTA)
+    assert rows["bounded range, independent"].epsilon == pytest.approx(exact)
     mixed = by_name([repeated_bounded_range(0.5, 8), gdp(1.0)])
     assert mixed["PLD"].epsilon < 0.95 * mixed["zCDP"].epsilon
     assert "1 of 2 parts have no bounded range" in mixed["bounded range, adaptive"].why
+    many = by_name([bounded_range(0.01)] * 401, methods=["bounded range, adaptive"])
+    assert many["bounded range, adaptive"].why.startswith("too much work: count must be at most")
 
 
-def test_parts_with_a_delta_of_their_own():
+def test_parts_with_a_delta_of_their_own_and_without_a_guarantee():
     rows = by_name([approximate(0.5, 4e-7), gdp(0.5)])
     assert rows["GDP"].epsilon == pytest.approx(0.5 + gdp(0.5).epsilon(6e-7))
     for row in composition_report([approximate(0.5, 2e-6), gdp(0.5)], DELTA):
         assert not row.applies and "exceeds the total" in row.why
-
-
-def test_nothing_and_no_guarantee():
     assert least_epsilon([], 0.0) == 0.0
     assert least_epsilon([pure(1.0), no_guarantee("chain")], DELTA) == math.inf
     assert least_epsilon([zcdp(0.1)], 0.0) == math.inf
     assert least_epsilon([pure(1.0)] * 2, 0.0) == 2.0
-
-
-def test_what_is_too_much_work_says_so():
-    rows = by_name([bounded_range(0.01)] * 401, methods=["bounded range, adaptive"])
-    assert rows["bounded range, adaptive"].why.startswith("too much work: count must be at most")
 
 
 def test_without_dp_accounting_the_rest_still_counts(monkeypatch):
@@ -165,20 +145,10 @@ def test_without_dp_accounting_the_rest_still_counts(monkeypatch):
     assert rows["zCDP"].applies and by_name([gdp(1.0)] * 2)["PLD"].applies
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: composition_report([pure(1.0)], 1.0), "delta must be in"),
-        (
-            lambda: composition_report([pure(1.0)], 0.1, methods=["magic"]),
-            "methods must be a subset",
-        ),
-        (lambda: composition_report([pure(1.0)], 0.1, methods=[]), "methods must be a subset"),
-    ],
-)
-def test_what_is_out_of_range_is_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
+def test_unknown_methods_are_refused():
+    for names in (["magic"], []):
+        with pytest.raises(ValueError, match="methods must be a subset"):
+            composition_report([pure(1.0)], 0.1, methods=names)
 
 
 def test_the_figures_in_the_documentation_are_true():
@@ -191,3 +161,19 @@ def test_the_figures_in_the_documentation_are_true():
         sums = by_name([bounded_range(float(eta))] * 20, adaptive=False, methods=names)
         for name, printed in zip(names, figures.split(" | "), strict=True):
             assert 0 <= float(printed) + 1e-9 - sums[name].epsilon < 1.1e-3, (eta, name)
+
+
+ALPHAS = np.concatenate([np.logspace(-14, -0.3, 300), 1 - np.logspace(-14, -0.3, 300)])
+
+
+@pytest.mark.parametrize(
+    ("mu", "curve"), [(pure_mu, Approximate), (bounded_range_mu, BoundedRange)]
+)
+@given(size=st.floats(1e-6, 30.0))
+def test_the_gaussian_that_pure_dp_and_bounded_range_imply_is_the_highest_below(mu, curve, size):
+    assert np.all(Gaussian(mu(size))(ALPHAS) <= curve(size)(ALPHAS) + 1e-14)
+    middle = 1 / (1 + math.exp(size if curve is Approximate else size / 2))  # both curves equal α
+    assert curve(size)(middle) == pytest.approx(middle)
+    assert Gaussian(0.999 * mu(size))(middle) > curve(size)(middle)
+    assert mu(0.0) == 0 and mu(math.inf) == math.inf
+    assert pure_mu(1e-4 * (1 - 1e-9)) == pytest.approx(pure_mu(1e-4), rel=1e-7)

@@ -6,22 +6,16 @@ from dataclasses import replace
 import mpmath as mp
 import numpy as np
 import pytest
-from scipy.integrate import quad
 
 from rashomon_explorer.privacy import Guarantee, Ledger
 from rashomon_explorer.privacy.conversions import filter_order, zcdp_rho
-from rashomon_explorer.privacy.tradeoff import (
-    Approximate,
-    BoundedRange,
-    Composition,
-    Gaussian,
-    Laplace,
-    Piecewise,
-    PoissonSampled,
+from rashomon_explorer.privacy.tradeoff import Composition, Gaussian, Piecewise, PoissonSampled
+from rashomon_explorer.privacy.tradeoff.sampled import (
     Subsampled,
-    TradeOff,
+    _binomial_renyi,
+    batches_renyi,
+    poisson_renyi,
 )
-from rashomon_explorer.privacy.tradeoff.sampled import _binomial_renyi, batches_renyi, poisson_renyi
 
 PAIRS = ((1, -1), (1, 0), (0, -1))
 
@@ -57,23 +51,6 @@ def exact_batches(mu: float, rate: float, order: float) -> float:
         top = float(2 * a * m * (m + 1) + 20 * m)
         places = [0, *np.geomspace(1e-5 * rate, top, 16).tolist()]
         return float(mp.log1p(a * (a - 1) * mp.quad(weighted, places)) / (a - 1))
-
-
-def divergence_of_profile(curve: TradeOff, order: float) -> float:
-    """D_a of the worst pair: (a − 1) D_a = log(1 + a(a − 1) ∫ (e^((a−1)ε) + e^(−aε)) δ(ε) dε).
-
-    Sason and Verdú 2016; about six digits.
-    """
-    top = 1.0
-    while (order - 1) * top + math.log(max(float(curve.delta(top)), 1e-300)) > -41:
-        top *= 2
-
-    def weighted(epsilon: float) -> float:
-        weight = math.exp((order - 1) * epsilon) + math.exp(-order * epsilon)
-        return weight * float(curve.delta(epsilon))
-
-    total = quad(weighted, 0.0, top, limit=500)[0]
-    return math.log1p(order * (order - 1) * total) / (order - 1)
 
 
 CASES = [
@@ -118,18 +95,15 @@ def test_batches_have_the_divergence_of_their_profile(mu, rate, order) -> None:
     assert batches_renyi(0.999 * mu, rate, order) < true  # the control
 
 
-def test_a_step_beyond_the_largest_double_is_not_entered_as_one_on_all_rows() -> None:
+def test_a_step_beyond_the_largest_double_is_not_entered_as_one_on_all_rows(tmp_path) -> None:
     """At the order of ε = 1, δ = 10⁻⁶, where e^((a − 1)ε)·δ(ε) was no double."""
     order = filter_order(1.0, 1e-6)
     for sigma, rate, admitted in ((2.0, 0.01, 480), (2.5, 0.01, 757), (2.0, 0.001, 48_220)):
         one = PoissonSampled(sigma, rate)
         assert one.renyi(order) < 1e-3 * order * one.rho
         assert int(order * zcdp_rho(1.0, 1e-6) / one.renyi(order)) == admitted
-    of_batches = Subsampled(Gaussian(0.5), 0.01)
-    assert of_batches.renyi(order) < 1e-2 * order * of_batches.rho
-
-
-def test_a_ledger_of_one_admits_so_many_steps(tmp_path) -> None:
+    batches = Subsampled(Gaussian(0.5), 0.01)
+    assert batches.renyi(order) < 1e-2 * order * batches.rho
     ledger = Ledger.create(tmp_path / "l", epsilon=1.0, delta=1e-6)
     fits, over = (
         Guarantee("tradeoff", "steps", curve=PoissonSampled(2.0, 0.01, steps))
@@ -161,10 +135,10 @@ def test_it_rises_with_the_order_the_rate_and_less_noise() -> None:
         assert rates[-1] == pytest.approx(order * 2 / 3.0**2)
 
 
-@pytest.mark.parametrize(("rate", "sigma"), [(1 / 16, 47.0), (0.01, 1.0), (0.5, 5.0)])
+@pytest.mark.parametrize(("rate", "sigma"), [(0.01, 1.0), (0.5, 5.0)])
 def test_steps_add_up_and_relations_differ(rate: float, sigma: float) -> None:
+    one = PoissonSampled(sigma, rate)
     for order in (1.5, 4.0):
-        one = PoissonSampled(sigma, rate)
         found = one.renyi(order)
         assert replace(one, steps=300).renyi(order) == 300 * found
         usual = PoissonSampled(sigma, rate, relation="add_or_remove")
@@ -172,15 +146,11 @@ def test_steps_add_up_and_relations_differ(rate: float, sigma: float) -> None:
     assert not one.steady
 
 
-@pytest.mark.parametrize("mu", [0.01, 0.5, 3.0])
-def test_of_gaussians_it_is_theirs(mu: float) -> None:
+@pytest.mark.parametrize("mu", [0.01, 0.5])
+def test_batches_of_all_rows_have_the_divergence_of_a_gaussian(mu: float) -> None:
     for order in (1.1, 2.0, 9.0, 40.0):
-        assert 0 <= batches_renyi(mu, 1.0, order) / (order * mu**2 / 2) - 1 < 1e-4 or mu == 3.0
-        sampled = Subsampled(Gaussian(mu), 0.2)
-        assert sampled.renyi(order) <= order * mu**2 / 2
-        if order * mu < 10:
-            true = divergence_of_profile(sampled, order)
-            assert true <= sampled.renyi(order) * (1 + 1e-6) < 1.01 * true
+        assert 0 <= batches_renyi(mu, 1.0, order) / (order * mu**2 / 2) - 1 < 1e-4
+        assert Subsampled(Gaussian(mu), 0.2).renyi(order) <= order * mu**2 / 2
 
 
 def test_of_others_only_what_is_known() -> None:
@@ -188,21 +158,9 @@ def test_of_others_only_what_is_known() -> None:
     assert Composition(((half, 7),)).renyi(3.0) == pytest.approx(7 * half.renyi(3.0))
     assert not Composition(((half, 7), (Gaussian(1.0), 1))).steady
     assert Subsampled(Gaussian(0.5), 1.0).steady and Gaussian(1.0).steady
-    lines: TradeOff = Piecewise(((0.0, 0.9), (0.9, 0.0)))
+    lines = Piecewise(((0.0, 0.9), (0.9, 0.0)))
     assert math.isinf(lines.renyi(2.0))
     assert math.isinf(Subsampled(lines, 0.5).renyi(2.0))
     assert Subsampled(Gaussian(0.0), 0.5).renyi(2.0) == 0.0
     assert Subsampled(Gaussian(math.inf), 0.0).renyi(2.0) == 0.0
     assert math.isinf(Subsampled(Gaussian(math.inf), 0.5).renyi(2.0))
-
-
-@pytest.mark.parametrize("order", [1.5, 2.0, 3.0])
-def test_divergences_are_not_below_the_integral_over_the_profile(order: float) -> None:
-    for curve in (Gaussian(0.8), Laplace(1.1), Approximate(0.9), BoundedRange(0.9)):
-        true = divergence_of_profile(curve, order)
-        assert true <= curve.renyi(order) * (1 + 1e-5)
-        assert curve.renyi(order) == order * curve.rho
-        # η²/8 is true of a mechanism of bounded range, and false of the curve that bounds it.
-        assert curve != BoundedRange(0.9) or true > order * 0.9**2 / 8
-    assert Gaussian(0.8).renyi(order) == pytest.approx(divergence_of_profile(Gaussian(0.8), order))
-    assert Approximate(1.0, 0.1).renyi(order) == math.inf
