@@ -5,10 +5,20 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from html import escape
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Generic,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypeVar,
+    dataclass_transform,
+)
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,6 +39,7 @@ from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.cells import ColumnMap, warn_if_clipped
 from rashomon_explorer.data.encoder import warn_unconfirmed
 from rashomon_explorer.estimators import feasibility, pipelines
+from rashomon_explorer.estimators.docstrings import Kind, with_shared_docs
 from rashomon_explorer.estimators.tables import TableAdapter
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
 from rashomon_explorer.mechanisms.samplers.scaling import released_map
@@ -174,6 +185,10 @@ _WHY = (
     "weight moves the loss w times as far"
 )
 
+Schema = TableSchema | str | os.PathLike[str] | None
+SCHEMA = [TableSchema, str, os.PathLike, None]
+"""Accepted values of the parameter ``schema``."""
+
 REFUSED: Mapping[str, str] = {
     "sample_weight": f"sample_weight is not supported: {_WHY}, so that the largest weight would "
     f"multiply the privacy cost. Omit it; measures compare groups and take weights",
@@ -196,6 +211,18 @@ def reject_sample_weight(method: Method) -> Method:
     return refusing  # type: ignore[return-value]
 
 
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
+def with_parameters(kind: Kind) -> Kind:
+    """Give a class a constructor that stores its fields, and the shared entries of its docstring.
+
+    As scikit-learn requires, the constructor names every parameter and does nothing else. A class
+    has the parameters of its bases; those that a base class shares stand there once.
+    """
+    stored: Any = dataclass(kw_only=True, eq=False, repr=False, match_args=False)(kind)
+    stored.__init__ = reject_sample_weight(stored.__init__)
+    return with_shared_docs(stored)
+
+
 class PlannedFit(NamedTuple):
     """Cost of a fit, its entry in the ledger, and the work that reads the rows."""
 
@@ -209,8 +236,14 @@ class PlannedFit(NamedTuple):
 PlanT = TypeVar("PlanT")
 
 
+@with_parameters
 class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
     """Plan from public numbers, charge the ledger, read the rows, and set the attributes last."""
+
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    ledger: str | os.PathLike[str] | Ledger | None = None
+    random_state: int | np.random.RandomState | None = None
 
     _chunked: ClassVar[bool] = True
     """Whether a fit reads chunked rows."""
@@ -221,18 +254,15 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "epsilon": [feasibility.EPSILON],
         "delta": [feasibility.DELTA],
-        "schema": [TableSchema, str, os.PathLike, None],
         "ledger": [str, os.PathLike, Ledger, None],
         "random_state": ["random_state"],
     }
 
     if TYPE_CHECKING:
-        row_norm: Any
-        schema: Any
-        ledger: Any
-        random_state: Any
-        plan_: Any
-        guarantee_: Guarantee
+        row_norm: Any = field(init=False)
+        schema: Any = field(init=False)
+        plan_: Any = field(init=False)
+        guarantee_: Guarantee = field(init=False)
 
     @accepts_table
     def plan(self, n_samples: int, n_features: int | None = None) -> PlanT:

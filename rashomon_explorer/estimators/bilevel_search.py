@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from numbers import Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,14 +17,13 @@ from sklearn.utils.metaestimators import available_if
 
 from rashomon_explorer._utils.arrays import NUMPY, FloatArray
 from rashomon_explorer._utils.sklearn_compat import Interval, StrOptions
-from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.cells import clip_rows
 from rashomon_explorer.estimators import base
 from rashomon_explorer.estimators.classifier import RashomonClassifier
-from rashomon_explorer.estimators.docstrings import with_shared_docs
 from rashomon_explorer.estimators.feasibility import N_DRAWS, check_budget
 from rashomon_explorer.estimators.regressor import RashomonRegressor
 from rashomon_explorer.estimators.tables import TableAdapter
+from rashomon_explorer.estimators.targets import DEFAULT_BOUNDS
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.penalties import (
@@ -63,7 +61,7 @@ from rashomon_explorer.mechanisms.planning.suggestions import warn_large_delta
 from rashomon_explorer.mechanisms.request import ZCDP
 from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.privacy import Guarantee, Ledger
+from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.constants import row_bound
 from rashomon_explorer.problem.problem import Problem, add_intercept
 from rashomon_explorer.sets.sklearn_models import exact_only
@@ -83,7 +81,7 @@ def _refits(search: Any) -> bool:
     return True
 
 
-@with_shared_docs
+@base.with_parameters
 class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]):
     """Select ridge or logistic penalties by validation, with differential privacy.
 
@@ -177,8 +175,26 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
 
     _chunked = False
 
-    encoded_coef_: FloatArray
-    encoded_intercept_: FloatArray | float
+    estimator: str = field(default="ridge", kw_only=False)
+    penalty: str = "scalar"
+    groups: Sequence[Sequence[int]] | None = None
+    bounds: tuple[float, float] | None = None
+    spacing: float | None = None
+    val_fraction: float = 0.3
+    margin_bound: float | None = None
+    n_draws: int = 1
+    psi: float = 0.0
+    mechanism: str = AUTO
+    refit: str | None = "dp"
+    refit_share: float = 0.5
+    row_norm: float | str = AUTO
+    target_bounds: tuple[float, float] = DEFAULT_BOUNDS
+    classes: ArrayLike | None = None
+    schema: base.Schema = None
+
+    if TYPE_CHECKING:
+        encoded_coef_: FloatArray = field(init=False)
+        encoded_intercept_: FloatArray | float = field(init=False)
     coef_ = exact_only("coef_")
     intercept_ = exact_only("intercept_")
 
@@ -199,53 +215,8 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
         "row_norm": [Interval(Real, 0, None, closed="neither"), StrOptions({AUTO})],
         "target_bounds": ["array-like"],
         "classes": ["array-like", None],
+        "schema": base.SCHEMA,
     }
-
-    @base.reject_sample_weight
-    def __init__(
-        self,
-        estimator: str = "ridge",
-        *,
-        penalty: str = "scalar",
-        groups: Sequence[Sequence[int]] | None = None,
-        bounds: tuple[float, float] | None = None,
-        spacing: float | None = None,
-        val_fraction: float = 0.3,
-        margin_bound: float | None = None,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        n_draws: int = 1,
-        psi: float = 0.0,
-        mechanism: str = "auto",
-        refit: str | None = "dp",
-        refit_share: float = 0.5,
-        row_norm: float | str = "auto",
-        target_bounds: tuple[float, float] = (-1.0, 1.0),
-        classes: ArrayLike | None = None,
-        schema: TableSchema | str | os.PathLike[str] | None = None,
-        ledger: str | os.PathLike[str] | Ledger | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.penalty = penalty
-        self.groups = groups
-        self.bounds = bounds
-        self.spacing = spacing
-        self.val_fraction = val_fraction
-        self.margin_bound = margin_bound
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_draws = n_draws
-        self.psi = psi
-        self.mechanism = mechanism
-        self.refit = refit
-        self.refit_share = refit_share
-        self.row_norm = row_norm
-        self.target_bounds = target_bounds
-        self.classes = classes
-        self.schema = schema
-        self.ledger = ledger
-        self.random_state = random_state
 
     def constants(self, n_samples: int) -> PenaltyConstants:
         """Return the public constants of the search for ``n_samples`` rows; reads none."""

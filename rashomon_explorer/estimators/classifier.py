@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,17 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_expit, log_softmax, logsumexp
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.data import TableSchema
 from rashomon_explorer.estimators import tables
-from rashomon_explorer.estimators.base import reject_sample_weight
-from rashomon_explorer.estimators.docstrings import with_shared_docs
+from rashomon_explorer.estimators.base import with_parameters
 from rashomon_explorer.estimators.rashomon import BaseRashomon
 from rashomon_explorer.estimators.targets import ClassTargets
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.privacy import Ledger
 
 
-@with_shared_docs
+@with_parameters
 class RashomonClassifier(ClassTargets[Plan], BaseRashomon):
     """Logistic models drawn from the Rashomon set with differential privacy.
 
@@ -91,40 +87,6 @@ class RashomonClassifier(ClassTargets[Plan], BaseRashomon):
         **BaseRashomon._parameter_constraints,
         "classes": ["array-like", None],
     }
-
-    @reject_sample_weight
-    def __init__(
-        self,
-        *,
-        psi: float = 0.02,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        n_draws: int | str = "auto",
-        mechanism: str = "auto",
-        radius: float | str = "auto",
-        row_norm: float | str = "auto",
-        ridge: float | str = "auto",
-        standardize: str | None = "auto",
-        patience: int | str | None = "auto",
-        classes: ArrayLike | None = None,
-        schema: TableSchema | str | os.PathLike[str] | None = None,
-        ledger: str | os.PathLike[str] | Ledger | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.psi = psi
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_draws = n_draws
-        self.mechanism = mechanism
-        self.radius = radius
-        self.row_norm = row_norm
-        self.ridge = ridge
-        self.standardize = standardize
-        self.patience = patience
-        self.classes = classes
-        self.schema = schema
-        self.ledger = ledger
-        self.random_state = random_state
 
     @tables.predict_in_chunks(tables.a_label)
     def predict(self, X: ArrayLike) -> NDArray[Any]:

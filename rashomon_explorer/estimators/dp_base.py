@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from numpy.typing import ArrayLike
 
@@ -11,6 +12,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer._utils.sklearn_compat import StrOptions
 from rashomon_explorer.data.cells import ColumnMap
+from rashomon_explorer.estimators.base import with_parameters
 from rashomon_explorer.estimators.rashomon import BaseDraws
 from rashomon_explorer.estimators.tables import TableAdapter
 from rashomon_explorer.mechanisms.base import Draws
@@ -21,20 +23,22 @@ from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.sets.scores import linear_scores
 
-_FIXED = {"psi", "n_draws", "patience"}
 
-
+@with_parameters
 class BaseOneModel(BaseDraws):
     """Base of estimators of one model: one draw, of a set without width."""
+
+    goal: str = "rows"
 
     psi = 0.0
     n_draws = 1
     patience = AUTO
 
-    scale_: ColumnMap | None
+    if TYPE_CHECKING:
+        scale_: ColumnMap | None = field(init=False)
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{k: kinds for k, kinds in BaseDraws._parameter_constraints.items() if k not in _FIXED},
+        **BaseDraws._parameter_constraints,
         "goal": [StrOptions(set(GOALS))],
     }
 

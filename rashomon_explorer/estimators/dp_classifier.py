@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,14 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.sklearn_compat import StrOptions
-from rashomon_explorer.data import TableSchema
-from rashomon_explorer.estimators.base import reject_sample_weight
+from rashomon_explorer.estimators.base import with_parameters
 from rashomon_explorer.estimators.dp_base import BaseOneModel
 from rashomon_explorer.estimators.tables import a_label, chances, decisions, predict_in_chunks
 from rashomon_explorer.estimators.targets import ClassTargets
-from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem.losses import Loss, get_loss
 
 
@@ -29,6 +25,7 @@ def _has_probabilities(estimator: Any) -> bool:
     return bool(estimator.loss == "logistic")
 
 
+@with_parameters
 class DPClassifier(ClassTargets[Plan], BaseOneModel):
     """Linear classifier of low loss, fitted with differential privacy.
 
@@ -116,43 +113,13 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
     True
     """
 
+    loss: str = "logistic"
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseOneModel._parameter_constraints,
         "loss": [StrOptions({"logistic", "hinge", "smoothed_hinge"})],
         "classes": ["array-like", None],
     }
-
-    @reject_sample_weight
-    def __init__(
-        self,
-        *,
-        loss: str = "logistic",
-        mechanism: str = AUTO,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        goal: str = "rows",
-        radius: float | str = AUTO,
-        row_norm: float | str = AUTO,
-        ridge: float | str = AUTO,
-        standardize: str | None = AUTO,
-        classes: ArrayLike | None = None,
-        schema: TableSchema | str | os.PathLike[str] | None = None,
-        ledger: str | os.PathLike[str] | Ledger | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.loss = loss
-        self.mechanism = mechanism
-        self.epsilon = epsilon
-        self.delta = delta
-        self.goal = goal
-        self.radius = radius
-        self.row_norm = row_norm
-        self.ridge = ridge
-        self.standardize = standardize
-        self.classes = classes
-        self.schema = schema
-        self.ledger = ledger
-        self.random_state = random_state
 
     @predict_in_chunks(decisions)
     def decision_function(self, X: ArrayLike) -> FloatArray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,17 +10,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.sklearn_compat import StrOptions
-from rashomon_explorer.data import TableSchema
-from rashomon_explorer.estimators.base import reject_sample_weight
+from rashomon_explorer.estimators.base import with_parameters
 from rashomon_explorer.estimators.dp_base import BaseOneModel
 from rashomon_explorer.estimators.tables import a_number, predict_in_chunks
-from rashomon_explorer.estimators.targets import DEFAULT_BOUNDS, BoundedTargets
-from rashomon_explorer.mechanisms.planning.options import AUTO
+from rashomon_explorer.estimators.targets import BoundedTargets
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem.losses import Loss, get_loss
 
 
+@with_parameters
 class DPRegressor(BoundedTargets[Plan], BaseOneModel):
     """Linear regression of low loss, fitted with differential privacy.
 
@@ -99,43 +96,13 @@ class DPRegressor(BoundedTargets[Plan], BaseOneModel):
     ('objective_perturbation', True)
     """
 
+    loss: str = "squared"
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseOneModel._parameter_constraints,
         "loss": [StrOptions({"squared", "absolute"})],
         "target_bounds": ["array-like"],
     }
-
-    @reject_sample_weight
-    def __init__(
-        self,
-        *,
-        loss: str = "squared",
-        mechanism: str = AUTO,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        goal: str = "rows",
-        radius: float | str = AUTO,
-        row_norm: float | str = AUTO,
-        ridge: float | str = AUTO,
-        standardize: str | None = AUTO,
-        target_bounds: tuple[float, float] = DEFAULT_BOUNDS,
-        schema: TableSchema | str | os.PathLike[str] | None = None,
-        ledger: str | os.PathLike[str] | Ledger | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.loss = loss
-        self.mechanism = mechanism
-        self.epsilon = epsilon
-        self.delta = delta
-        self.goal = goal
-        self.radius = radius
-        self.row_norm = row_norm
-        self.ridge = ridge
-        self.standardize = standardize
-        self.target_bounds = target_bounds
-        self.schema = schema
-        self.ledger = ledger
-        self.random_state = random_state
 
     @predict_in_chunks(a_number)
     def predict(self, X: ArrayLike) -> FloatArray:

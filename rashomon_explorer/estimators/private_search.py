@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -24,20 +23,20 @@ from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.sklearn_compat import HasMethods, Interval, StrOptions, select_rows
 from rashomon_explorer.estimators import targets
-from rashomon_explorer.estimators.base import BasePrivateEstimator, PlannedFit, reject_sample_weight
-from rashomon_explorer.estimators.docstrings import with_shared_docs
+from rashomon_explorer.estimators.base import BasePrivateEstimator, PlannedFit, with_parameters
 from rashomon_explorer.estimators.feasibility import check_budget, refuse_if_hopeless
 from rashomon_explorer.estimators.rashomon import BaseRashomon
 from rashomon_explorer.estimators.tables import TableAdapter
 from rashomon_explorer.exceptions import SamplerError, WeakGuaranteeWarning, warn_stacklevel
 from rashomon_explorer.mechanisms import selection
 from rashomon_explorer.mechanisms.penalties.penalty_set import validation_rows
+from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.suggestions import (
     suppress_weak_warnings,
     warn_large_delta,
 )
 from rashomon_explorer.mechanisms.selection import WAYS, Candidate, SearchPlan
-from rashomon_explorer.privacy import Guarantee, Ledger, compose
+from rashomon_explorer.privacy import Guarantee, compose
 from rashomon_explorer.privacy.conversions import zcdp_epsilon, zcdp_rho
 from rashomon_explorer.privacy.ledger.charge import failure_assumption
 from rashomon_explorer.privacy.notions import no_guarantee
@@ -55,7 +54,7 @@ def _best_has(name: str) -> Callable[[Any], bool]:
     return has
 
 
-@with_shared_docs
+@with_parameters
 class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
     """Fit several private models and select the best on held-out rows, at one total privacy cost.
 
@@ -123,43 +122,22 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
 
     _chunked = False
 
+    estimator: BaseEstimator = field(kw_only=False)
+    param_grid: Grid = field(kw_only=False)
+    val_fraction: float = 0.2
+    way: str = AUTO
+    mean_fits: float | None = None
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{
-            name: BasePrivateEstimator._parameter_constraints[name]
-            for name in ("epsilon", "delta", "ledger", "random_state")
-        },
+        **BasePrivateEstimator._parameter_constraints,
         "estimator": [HasMethods(["fit", "predict", "plan"])],
         "param_grid": [dict, list],
         "val_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "way": [StrOptions({"auto", *WAYS})],
+        "way": [StrOptions({AUTO, *WAYS})],
         "mean_fits": [Interval(Real, 1, None, closed="neither"), None],
     }
 
-    @reject_sample_weight
-    def __init__(
-        self,
-        estimator: BaseEstimator,
-        param_grid: Grid,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        val_fraction: float = 0.2,
-        way: str = "auto",
-        mean_fits: float | None = None,
-        ledger: str | os.PathLike[str] | Ledger | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.epsilon = epsilon
-        self.delta = delta
-        self.val_fraction = val_fraction
-        self.way = way
-        self.mean_fits = mean_fits
-        self.ledger = ledger
-        self.random_state = random_state
-
-    @property
+    @property  # type: ignore[misc]
     def schema(self) -> Any:
         """Schema of the estimator."""
         return getattr(self.estimator, "schema", None)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import field, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -43,11 +43,20 @@ from rashomon_explorer.sets.sklearn_models import exact_only
 _PLANNED_FOR = ("psi", "radius", "ridge", "n_draws")
 
 
+@base.with_parameters
 class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[Plan]):
     """Plan and draw linear models; subclasses define targets, predictions and what they keep."""
 
-    encoded_coef_: FloatArray
-    encoded_intercept_: FloatArray
+    mechanism: str = AUTO
+    radius: float | str = AUTO
+    row_norm: float | str = AUTO
+    ridge: float | str = AUTO
+    standardize: str | None = AUTO
+    schema: base.Schema = None
+
+    if TYPE_CHECKING:
+        encoded_coef_: FloatArray = field(init=False)
+        encoded_intercept_: FloatArray = field(init=False)
     coef_ = exact_only("coef_")
     intercept_ = exact_only("intercept_")
 
@@ -60,14 +69,12 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
     # would dominate them.
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **base.BasePrivateEstimator._parameter_constraints,
-        "psi": [Interval(Real, 0, None, closed="left")],
-        "n_draws": [feasibility.N_DRAWS, StrOptions({AUTO})],
         "mechanism": [StrOptions({AUTO, *MECHANISMS})],
         "radius": [Interval(Real, 2.0**-20, None, closed="left"), StrOptions({AUTO})],
         "row_norm": [Interval(Real, 0, None, closed="neither"), StrOptions({AUTO})],
         "ridge": [Interval(Real, 0, 2.0**20, closed="both"), StrOptions({AUTO})],
         "standardize": [StrOptions({AUTO, PRIVATE}), None],
-        "patience": [Interval(Integral, 1, None, closed="left"), StrOptions({AUTO}), None],
+        "schema": base.SCHEMA,
     }
 
     @accepts_table
@@ -284,8 +291,20 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         }
 
 
+@base.with_parameters
 class BaseRashomon(BaseDraws):
     """Plan and draw a Rashomon set of linear models; subclasses define targets and predictions."""
+
+    psi: float = 0.02
+    n_draws: int | str = AUTO
+    patience: int | str | None = AUTO
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseDraws._parameter_constraints,
+        "psi": [Interval(Real, 0, None, closed="left")],
+        "n_draws": [feasibility.N_DRAWS, StrOptions({AUTO})],
+        "patience": [Interval(Integral, 1, None, closed="left"), StrOptions({AUTO}), None],
+    }
 
     @predict_in_chunks(a_number)
     def decision_spread(self, X: ArrayLike) -> FloatArray:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.data import TableSchema
-from rashomon_explorer.estimators.base import reject_sample_weight
-from rashomon_explorer.estimators.docstrings import with_shared_docs
+from rashomon_explorer.estimators.base import with_parameters
 from rashomon_explorer.estimators.rashomon import BaseRashomon
 from rashomon_explorer.estimators.tables import a_number, predict_in_chunks
-from rashomon_explorer.estimators.targets import DEFAULT_BOUNDS, BoundedTargets
+from rashomon_explorer.estimators.targets import BoundedTargets
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem.losses import Loss, get_loss
 
 
-@with_shared_docs
+@with_parameters
 class RashomonRegressor(BoundedTargets[Plan], BaseRashomon):
     """Linear regressions drawn from the Rashomon set with differential privacy.
 
@@ -80,40 +76,6 @@ class RashomonRegressor(BoundedTargets[Plan], BaseRashomon):
         **BaseRashomon._parameter_constraints,
         "target_bounds": ["array-like"],
     }
-
-    @reject_sample_weight
-    def __init__(
-        self,
-        *,
-        psi: float = 0.02,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        n_draws: int | str = "auto",
-        mechanism: str = "auto",
-        radius: float | str = "auto",
-        row_norm: float | str = "auto",
-        ridge: float | str = "auto",
-        standardize: str | None = "auto",
-        patience: int | str | None = "auto",
-        target_bounds: tuple[float, float] = DEFAULT_BOUNDS,
-        schema: TableSchema | str | os.PathLike[str] | None = None,
-        ledger: str | os.PathLike[str] | Ledger | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.psi = psi
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_draws = n_draws
-        self.mechanism = mechanism
-        self.radius = radius
-        self.row_norm = row_norm
-        self.ridge = ridge
-        self.standardize = standardize
-        self.patience = patience
-        self.target_bounds = target_bounds
-        self.schema = schema
-        self.ledger = ledger
-        self.random_state = random_state
 
     @predict_in_chunks(a_number)
     def predict(self, X: ArrayLike) -> FloatArray:

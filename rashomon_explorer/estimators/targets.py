@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,11 +16,14 @@ from rashomon_explorer._utils.validation import accepts_table
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.cells import warn_if_clipped
 from rashomon_explorer.data.schema import labels_unconfirmed
-from rashomon_explorer.estimators.base import BasePrivateEstimator, PlanT
+from rashomon_explorer.estimators.base import BasePrivateEstimator, PlanT, with_parameters
 from rashomon_explorer.estimators.tables import TableAdapter
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.logistic import LogisticLoss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
+
+DEFAULT_BOUNDS = (-1.0, 1.0)
+"""Default bounds of targets."""
 
 LABELS_ARE_PUBLIC = "the labels that occur in y are public"
 """Assumption of guarantees when the classes are read from the rows."""
@@ -158,12 +161,14 @@ class UnitTargets:
         return rows, (clipped - (self.low + self.high) / 2) / half
 
 
+@with_parameters
 class ClassTargets(ClassifierMixin, BasePrivateEstimator[PlanT]):
     """Targets of classifiers; of two classes the second is the positive one."""
 
+    classes: ArrayLike | None = None
+
     if TYPE_CHECKING:
-        classes: Any
-        classes_: NDArray[Any]
+        classes_: NDArray[Any] = field(init=False)
 
     @accepts_table
     def plan(
@@ -246,15 +251,11 @@ class ClassTargets(ClassifierMixin, BasePrivateEstimator[PlanT]):
         return [LABELS_ARE_PUBLIC] if classes_found(self.classes, self._declared) else []
 
 
-DEFAULT_BOUNDS = (-1.0, 1.0)
-"""Default bounds of targets."""
-
-
+@with_parameters
 class BoundedTargets(RegressorMixin, BasePrivateEstimator[PlanT]):
     """Targets of regressors: numbers within declared bounds."""
 
-    if TYPE_CHECKING:
-        target_bounds: tuple[float, float]
+    target_bounds: tuple[float, float] = DEFAULT_BOUNDS
 
     def __sklearn_tags__(self) -> Tags:
         """Declare poor scores: the defaults cannot fit a target beyond [−1, 1] on few rows."""

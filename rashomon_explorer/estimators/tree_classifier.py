@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
@@ -16,7 +15,6 @@ from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer._utils.sklearn_compat import Interval, StrOptions
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.estimators import base
-from rashomon_explorer.estimators.docstrings import with_shared_docs
 from rashomon_explorer.estimators.feasibility import N_DRAWS, check_budget
 from rashomon_explorer.estimators.tables import TableAdapter, a_label, chances, predict_in_chunks
 from rashomon_explorer.estimators.targets import ClassCodes, ClassTargets
@@ -25,7 +23,7 @@ from rashomon_explorer.mechanisms.planning.advice import warn_if_weak_trees
 from rashomon_explorer.mechanisms.planning.options import AUTO, LEAST_HITS, MOST_DRAWS
 from rashomon_explorer.mechanisms.planning.suggestions import warn_large_delta
 from rashomon_explorer.mechanisms.planning.trees import TreePlan, plan_trees
-from rashomon_explorer.privacy import Guarantee, Ledger
+from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.sets import PredictorSet
 from rashomon_explorer.trees import CountedTrees, TreeClass, tree_class
@@ -41,7 +39,7 @@ _LEAVES = 5  # default
 _DRAWS = (MOST_DRAWS, 10, 5, 1)  # numbers of draws that "auto" compares
 
 
-@with_shared_docs
+@base.with_parameters
 class RashomonTreeClassifier(
     ClassTargets[TreePlan], sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[TreePlan]
 ):
@@ -120,6 +118,16 @@ default=None
     (1.0, True)
     """
 
+    psi: float = 0.02
+    n_draws: int | str = AUTO
+    max_leaves: int | None = None
+    max_depth: int | None = None
+    leaf_penalty: float = 0.005
+    hit_rate: float = 0.9
+    costs: tree_class.Costs | None = None
+    thresholds: float | Sequence[float] | Mapping[Any, Any] | None = None
+    schema: base.Schema = None
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **base.BasePrivateEstimator._parameter_constraints,
         "psi": [Interval(Real, 0, None, closed="left")],
@@ -131,41 +139,8 @@ default=None
         "costs": ["array-like", dict, None],
         "thresholds": [Real, "array-like", dict, None],
         "classes": ["array-like", None],
+        "schema": base.SCHEMA,
     }
-
-    @base.reject_sample_weight
-    def __init__(
-        self,
-        *,
-        psi: float = 0.02,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        n_draws: int | str = "auto",
-        max_leaves: int | None = None,
-        max_depth: int | None = None,
-        leaf_penalty: float = 0.005,
-        hit_rate: float = 0.9,
-        costs: tree_class.Costs | None = None,
-        thresholds: float | Sequence[float] | Mapping[Any, Any] | None = None,
-        classes: ArrayLike | None = None,
-        schema: TableSchema | str | os.PathLike[str] | None = None,
-        ledger: str | os.PathLike[str] | Ledger | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.psi = psi
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_draws = n_draws
-        self.max_leaves = max_leaves
-        self.max_depth = max_depth
-        self.leaf_penalty = leaf_penalty
-        self.hit_rate = hit_rate
-        self.costs = costs
-        self.thresholds = thresholds
-        self.classes = classes
-        self.schema = schema
-        self.ledger = ledger
-        self.random_state = random_state
 
     @predict_in_chunks(a_label)
     def predict(self, X: ArrayLike) -> NDArray[Any]:
