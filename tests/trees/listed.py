@@ -1,5 +1,6 @@
 """Brute force: every tree of a small class, written out from the definition and nothing else."""
 
+from collections import Counter
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -69,8 +70,19 @@ class Listing:
     y: Any  # (n,)
     trees: list[Any]
     labels: Any  # (trees, n)
+    sizes: Any  # (trees,): leaves
     costs: Any  # (trees,)
     losses: Any  # (trees,)
+
+    @property
+    def cells(self):
+        """Number of trees with each number of leaves and cost."""
+        return Counter(zip(self.sizes.tolist(), self.costs.tolist(), strict=True))
+
+    def members(self, cell):
+        """Trees with so many leaves and such a cost."""
+        cells = zip(self.trees, self.sizes.tolist(), self.costs.tolist(), strict=True)
+        return [tree for tree, *own in cells if tuple(own) == cell]
 
     def loss_of(self, tree):
         return self.losses[self.trees.index(tree)]
@@ -90,8 +102,12 @@ def listing(shape, seed=0, penalty=0.0, costs=None):
     counted = CountedTrees(X, y, classes=range(n_labels), **settings)
     trees = whole_class(m, leaves, depth, n_labels)
     labels = np.array([[says(tree, row) for row in X] for tree in trees])
-    matrix = 1 - np.eye(n_labels, dtype=int) if costs is None else np.asarray(costs)
+    if costs is None or isinstance(costs, dict):
+        by_label = np.array([(costs or {}).get(label, 1) for label in range(n_labels)])
+        matrix = by_label[:, None] * (1 - np.eye(n_labels, dtype=int))
+    else:
+        matrix = np.asarray(costs)
     paid = matrix[y, labels].sum(axis=1)
     sizes = np.array([leaves_of(tree) for tree in trees])
     losses = paid / (len(y) * matrix.max()) + penalty * sizes
-    return Listing(counted, X, y, trees, labels, paid, losses)
+    return Listing(counted, X, y, trees, labels, sizes, paid, losses)

@@ -41,17 +41,6 @@ def least(losses, mask):
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("penalty", [0.0, 0.04])
 class TestBruteForce:
-    def test_counts_draws_and_the_best(self, shape, costs, seed, penalty):
-        known = listing(shape, seed, penalty, costs)
-        counted, losses = known.counted, known.losses
-        for psi in (0.0, 0.07, 0.3, 1.0):
-            assert counted.size(psi) == (losses <= losses.min() + psi + 1e-12).sum()
-        assert known.loss_of(counted.best()) == pytest.approx(losses.min(), abs=1e-12)
-        drawn = counted.draw(40, 0.3, random_state=0)
-        for tree, loss in zip(drawn.models.trees, drawn.losses, strict=True):
-            assert known.loss_of(tree) == pytest.approx(loss, abs=1e-12)
-            assert counted.errors(tree) == known.costs[known.trees.index(tree)]
-
     def test_every_flip_and_the_best_tree_that_predicts_it(self, shape, costs, seed, penalty):
         known = listing(shape, seed, penalty, costs)
         counted, labels = known.counted, range(shape[3])
@@ -97,12 +86,3 @@ def test_what_is_not_there_is_refused():
         best_avoiding(counted, 2)
     with pytest.raises(DataError, match="row must be below 12"):
         best_tree_predicting(counted, 12, 0)
-
-
-def test_a_flip_within_psi_is_one_of_the_set():
-    """Draws of the set never show a label that is said to need a larger ψ."""
-    known = listing((4, 4, None, 2, False), 3, 0.01)
-    needed = least_losses(known.counted) - known.counted.least
-    for tree in known.counted.draw(200, psi=0.1, random_state=0).models.trees:
-        for row, x in enumerate(known.X):
-            assert needed[row, says(tree, x)] <= 0.1 + 1e-12

@@ -7,9 +7,11 @@ from itertools import product
 import numpy as np
 import pytest
 
+from rashomon_explorer import RashomonTreeClassifier
 from rashomon_explorer.trees import CountedTrees
 from rashomon_explorer.trees.law import CappedEnergy, gibbs, integer_weights
-from tests.trees.listed import leaves_of, says, whole_class
+from rashomon_explorer.trees.private import counted_like
+from tests.trees.listed import leaves_of, whole_class
 
 ROUNDING = 4 * 2.0**-38  # of the weights, which are whole numbers
 
@@ -77,80 +79,77 @@ def test_no_neighbour_moves_a_probability_further_than_its_price(psi, penalty):
     assert widest > eta / 2 + ROUNDING  # half the oscillation is not enough: negative control
 
 
-@pytest.mark.parametrize("costs", [{0: 3}, {0: 1, 1: 2}, [[0, 2], [5, 0]]])
-def test_costs_change_no_price(costs):
+@pytest.mark.parametrize(
+    "settings",
+    [
+        *({"costs": costs} for costs in ({0: 3}, {0: 1, 1: 2}, [[0, 2], [5, 0]])),
+        {"psi": 0.1, "cap": 1.0},
+    ],
+    ids=str,
+)
+def test_costs_and_a_cap_that_cuts_into_the_law_change_no_price(settings):
     """Errors are shares of what the dearest cost: one row moves them by 1/n, and no further."""
     trees, beta = whole_class(2, 3), 4.0
-    widest = 0.0
+    settings, widest = {"psi": 0.0, **settings}, 0.0
     for tables in neighbours():
-        laws = [probabilities(trees, *parted(t), beta=beta, psi=0.0, costs=costs) for t in tables]
+        laws = [probabilities(trees, *parted(t), beta=beta, **settings) for t in tables]
         for other in laws:
             found = log_ratio(laws[0], other).values()
             assert max(found) - min(found) <= 2 * beta / 3 + ROUNDING
             widest = max(widest, max(found) - min(found))
-    assert widest > beta / 3 + ROUNDING  # half the oscillation is not enough: negative control
+    if "costs" in settings:  # half the oscillation is not enough: negative control
+        assert widest > beta / 3 + ROUNDING
 
 
-def test_a_cap_that_cuts_into_the_law_costs_nothing():
-    trees, beta = whole_class(2, 3), 4.0
-    for tables in neighbours():
-        laws = [probabilities(trees, *parted(t), beta=beta, psi=0.1, cap=1.0) for t in tables]
-        for one in laws:
-            found = log_ratio(one, laws[0]).values()
-            assert max(found) - min(found) <= 2 * beta / 3 + ROUNDING
+def sides(tree, rows):
+    """Rows that answer a tree's question with yes, and the others."""
+    return [[row for row in rows if bool(row[tree.feature]) is answer] for answer in (True, False)]
 
 
-def reaches_every_leaf(tree, X):
+def reaches_every_leaf(tree, rows):
     """No question leaves one side without rows."""
     if not hasattr(tree, "feature"):
-        return len(X) > 0
-    yes = [row for row in X if row[tree.feature]]
-    no = [row for row in X if not row[tree.feature]]
-    return reaches_every_leaf(tree.if_true, yes) and reaches_every_leaf(tree.if_false, no)
+        return len(rows) > 0
+    return all(map(reaches_every_leaf, (tree.if_true, tree.if_false), sides(tree, rows)))
 
 
-def has_majority_labels(tree, X, y):
+def has_majority_labels(tree, rows):
     if hasattr(tree, "feature"):
-        parts = [
-            [(r, c) for r, c in zip(X, y, strict=True) if bool(r[tree.feature]) is s]
-            for s in (True, False)
-        ]
-        sides = [([r for r, _ in part], [c for _, c in part]) for part in parts]
-        return has_majority_labels(tree.if_true, *sides[0]) and has_majority_labels(
-            tree.if_false, *sides[1]
-        )
-    return 2 * sum(c == tree.prediction for c in y) >= len(y)
+        return all(map(has_majority_labels, (tree.if_true, tree.if_false), sides(tree, rows)))
+    return 2 * sum(row[-1] == tree.prediction for row in rows) >= len(rows)
 
 
-@pytest.mark.parametrize(
-    "keeps",
-    [
-        lambda tree, X, y: reaches_every_leaf(tree, X),
-        lambda tree, X, y: has_majority_labels(tree, X, y),
-    ],
-    ids=["without empty leaves", "labels by majority"],
-)
+@pytest.mark.parametrize("keeps", [reaches_every_leaf, has_majority_labels])
 def test_classes_that_look_at_rows_are_not_private(keeps):
     """Negative control: some tree is possible on one table and impossible on its neighbour."""
     trees = whole_class(2, 3)
-    holds = [
-        {tree for tree in trees if keeps(tree, *parted(table))} for table in next(neighbours())
-    ]
+    holds = [{tree for tree in trees if keeps(tree, table)} for table in next(neighbours())]
     assert any(one != other for one in holds for other in holds)
-
-
-def test_draws_have_the_law_that_was_priced():
-    """What leaves is a tree of the class; labels of the drawn are those of the walked."""
-    X, y = [(0, 0), (0, 1), (1, 1)], [0, 1, 1]
-    trees = whole_class(2, 3)
-    law = probabilities(trees, X, y, beta=6.0, psi=0.0)
-    assert sum(law.values()) == 1 and min(law.values()) > 0
-    assert set(law) == set(trees)
-    best = max(law, key=law.__getitem__)
-    assert [says(best, row) for row in X] == y
 
 
 def test_no_tree_is_impossible_however_cold():
     X, y = [(0, 0)] * 20 + [(1, 1)] * 20, [0] * 20 + [1] * 20
     law = probabilities(whole_class(2, 2), X, y, beta=1e6, psi=0.0, max_leaves=2)
     assert 0 < min(law.values()) < math.exp(-20)
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_the_class_of_drawn_trees_is_counted_again_with_their_costs_and_depth(depth):
+    """Counted on the same rows, it is the class that the draws came from."""
+    rng = np.random.default_rng(0)
+    X = rng.random((60, 3))
+    y = ((X[:, 0] > 0.5) ^ (X[:, 1] > 0.5)).astype(int)
+    settings = {
+        "max_leaves": 4,
+        "max_depth": depth,
+        "leaf_penalty": 0.03,
+        "costs": [[0, 2], [5, 0]],
+    }
+    clf = RashomonTreeClassifier(
+        epsilon=500.0, n_draws=3, psi=0.1, thresholds=[0.5], classes=[0, 1], **settings
+    ).fit(X, y)
+    again = counted_like(clf.rashomon_set_, X, y)
+    direct = CountedTrees((X > 0.5).astype(int), y, classes=[0, 1], **settings)
+    assert again.least == pytest.approx(direct.least, abs=1e-12)
+    for psi in (0.0, 0.2, 1.0):
+        assert again.size(psi) == direct.size(psi)

@@ -36,15 +36,6 @@ def test_shares_are_those_of_every_tree_written_out(shape, costs):
         assert (times.sum(axis=1) == counted.size(psi)).all()  # each tree says one label of a row
 
 
-def test_only_trees_within_are_counted():
-    X, y = some_rows(0, m=3)
-    counted = CountedTrees(X, y, max_leaves=4)
-    every = label_shares(counted, 1.0)
-    assert every == pytest.approx(np.full(every.shape, 0.5))  # each tree has its opposite
-    few = label_shares(counted, 0.05)
-    assert np.abs(few - 0.5).max() > 0.1  # and the limit is not left out
-
-
 def test_trees_of_the_convention_of_treefarms_have_shares_too():
     X, y = some_rows(1, n=30, m=3)
     counted = CountedTrees(X, y, max_leaves=3, convention="treefarms")
@@ -62,14 +53,3 @@ def test_rows_of_the_table_in_any_order_and_no_others():
     assert np.array_equal(label_shares(counted, 0.3, table[::-1]), every[::-1])
     with pytest.raises(DataError, match="row 1 of X has answers that no row"):
         label_shares(counted, 0.3, [[25, 0], [25, 1]])
-
-
-def test_as_many_classes_and_many_questions_change_nothing_but_the_time():
-    rng = np.random.default_rng(5)
-    X, y = rng.integers(0, 2, size=(200, 17)), rng.integers(0, 3, size=200)
-    counted = CountedTrees(X, y, max_leaves=3)
-    found, drawn = label_shares(counted, 0.05), counted.draw(5000, 0.05, random_state=1)
-    assert found.sum(axis=1) == pytest.approx(np.ones(200))
-    for label in range(3):
-        share = (drawn.labels(X) == label).mean(axis=0)
-        assert np.abs(share - found[:, label]).max() < 5 * np.sqrt(0.25 / 5000)

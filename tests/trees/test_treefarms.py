@@ -1,7 +1,6 @@
 """Counts under TreeFARMS's conventions: against lists written out, and what its program printed."""
 
 from collections import Counter
-from itertools import product
 
 import numpy as np
 import pytest
@@ -85,24 +84,3 @@ def test_nothing_private_comes_of_it():
         gibbs_draws(counted, planned, np.random.default_rng(0))
     with pytest.raises(DataError, match="majority labels"):
         flip_psi(counted)
-    with pytest.raises(DataError, match="convention must be one of"):
-        CountedTrees(X, y, max_leaves=3, convention="gosdt")
-
-
-def car_table():
-    """Columns 0 to 14 of the Car Evaluation demonstration: attributes in all combinations."""
-    levels = (4, 4, 4, 3, 3, 3)
-    rows = np.array(list(product(*(range(count) for count in levels))))
-    return np.column_stack(
-        [rows[:, at] == level for at, n in enumerate(levels) for level in range(n - 1)]
-    ).astype(int)
-
-
-def test_columns_of_the_published_table_are_nested_as_the_count_expects():
-    """A tree that asks twice for levels of one attribute has questions that cut nothing."""
-    X = car_table()
-    y = (X[:, 14] == 0) & (X[:, 9] == 0)
-    every = CountedTrees(X, y, max_leaves=3)
-    listed = CountedTrees(X, y, max_leaves=3, convention="treefarms")
-    assert every.least == listed.least == 0
-    assert listed.size(0.0) <= every.size(0.0)
