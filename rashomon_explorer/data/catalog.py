@@ -17,9 +17,10 @@ from sklearn import datasets as sklearn_datasets
 from sklearn.utils import Bunch
 
 from rashomon_explorer._utils.assets import asset_path
-from rashomon_explorer.data.bunch import Bounds, Declaration, make_bunch
+from rashomon_explorer.data.bunch import declared_schema, make_bunch
 from rashomon_explorer.data.cells import as_text, is_missing
-from rashomon_explorer.data.messages import quoted, suggestion
+from rashomon_explorer.data.messages import Bounds, quoted, suggestion
+from rashomon_explorer.data.schema import TableSchema
 from rashomon_explorer.exceptions import DataError
 
 
@@ -52,22 +53,16 @@ class CatalogEntry:
     target_bounds: Bounds | None = None  # declared range of a regression target
     options: Mapping[str, Any] = field(default_factory=dict)  # settings of the loader
 
-    def declaration(self, columns: list[str], positive: Any = None) -> Declaration:
-        """Public facts for a table with these columns."""
+    def schema(self, columns: list[str]) -> TableSchema:
+        """Return the schema of the table with these columns, in their order."""
         bounds = self.bounds
         if self.bounds_of_every_feature is not None:
             features = [c for c in columns if c != self.target and c not in self.sensitive]
             bounds = dict.fromkeys(features, self.bounds_of_every_feature)
-        return Declaration(
-            target=self.target,
-            sensitive=self.sensitive,
-            bounds=bounds,
-            categories=self.categories,
-            task=self.task,
-            positive=self.positive if positive is None else positive,
-            target_bounds=self.target_bounds,
-            classes=self.classes,
+        declared = declared_schema(
+            self.target, self.sensitive, bounds, self.categories, self.target_bounds, self.classes
         )
+        return declared.in_order(columns)
 
 
 def read_catalog(path: Path | None = None) -> Mapping[str, CatalogEntry]:
@@ -355,7 +350,9 @@ def load_dataset(name: str, *, positive: Any = None) -> Bunch:
     frame = LOADERS[entry.loader](entry)
     return make_bunch(
         frame,
-        entry.declaration(list(frame.columns), positive),
+        entry.schema(list(frame.columns)),
+        task=entry.task,
+        positive=entry.positive if positive is None else positive,
         name=name,
         description=_description(entry),
         source=entry.source,

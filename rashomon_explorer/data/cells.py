@@ -126,14 +126,6 @@ def read_numbers(
     return numbers, np.isnan(numbers) & ~absent[codes]
 
 
-def within(values: pd.Series, bounds: tuple[float, float], place: Place) -> npt.NDArray[np.float64]:
-    """Convert a column to floats and clip them to its declared range."""
-    numbers = to_numbers(values, place)
-    clipped = np.clip(numbers, *bounds)
-    warn_if_out_of_range(values.name, numbers != clipped, bounds)
-    return np.asarray(clipped)
-
-
 def warn_if_out_of_range(
     name: object, outside: npt.NDArray[np.bool_], bounds: tuple[float, float]
 ) -> None:

@@ -7,9 +7,8 @@ import csv
 import io
 import os
 import re
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -20,13 +19,14 @@ import pandas as pd
 from sklearn.utils import Bunch
 
 from rashomon_explorer._utils.taint import mark
-from rashomon_explorer.data import bunch
+from rashomon_explorer.data.bunch import check_columns, declared_schema, make_bunch
 from rashomon_explorer.data.cells import to_numbers
-from rashomon_explorer.data.columns import Levelled
+from rashomon_explorer.data.column import IgnoredColumn
+from rashomon_explorer.data.columns import Levelled, Numeric
 from rashomon_explorer.data.encoder import warn_unconfirmed
-from rashomon_explorer.data.messages import Bounds, Place, check_unique, quoted
+from rashomon_explorer.data.messages import Bounds, Place, check_unique, listed_columns
 from rashomon_explorer.data.schema import TableSchema
-from rashomon_explorer.exceptions import DataError, PrivacyLeakWarning, warn_stacklevel
+from rashomon_explorer.exceptions import DataError
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _LOOKED_AT = 20
@@ -376,27 +376,31 @@ def load_csv(
     >>> data.y.tolist(), data.classes
     ([0, 1, 1], ['no', 'yes'])
     """
-    declared_values = {
+    settings = {
         "target": target,
-        "sensitive": _names(sensitive, "sensitive"),
+        "sensitive": listed_columns(sensitive, "sensitive"),
         "bounds": _mapping(bounds, "bounds"),
         "categories": _mapping(categories, "categories"),
         "target_bounds": target_bounds,
         "classes": classes,
     }
-    declared = _declared(declared_values, schema, task, positive, learn_bounds)
-    table = parse_csv(read_text(source), text_columns=_of_levels(declared))
-    dropped = _names(drop, "drop")
-    bunch.check_known(dropped, list(table.frame.columns), "drop")
-    frame = table.frame.drop(columns=list(dropped))
-    bunch.check_declaration(declared, list(frame.columns), len(frame))
-    if learn_bounds:
-        declared = _learn(frame, declared, table.place)
-    _refuse_undeclared(frame, declared)
-    data = bunch.make_bunch(
+    declared = _declared(settings, schema, learn_bounds)
+    levelled = [column.name for column in declared.columns if isinstance(column, Levelled)]
+    table = parse_csv(read_text(source), text_columns=levelled)  # 01 must not become 1
+    columns = list(table.frame.columns)
+    frame = table.frame.drop(columns=listed_columns(drop, "drop", columns))
+    if schema is None:
+        check_columns(declared, list(frame.columns))
+        if learn_bounds:
+            declared = _learn(frame, declared, task, table.place)
+        _refuse_undeclared(frame, declared)
+        declared = declared.in_order(list(frame.columns))
+    data = make_bunch(
         frame,
         declared,
-        name=name or _name(source),
+        task=task,
+        positive=positive,
+        name=name or (Path(source).stem if isinstance(source, str | os.PathLike) else "csv"),
         description=f"Rows of a CSV file{', ' * bool(table.written)}{table.written}, declared by "
         "the user.",
         source="your own CSV",
@@ -405,17 +409,35 @@ def load_csv(
     if data.bounds_learnt:
         for part in (data.X, data.y):
             mark(part, "bounds were computed from the rows")
-        _warn(declared)
+        warn_unconfirmed(declared)
     return data
 
 
-def _refuse_undeclared(frame: pd.DataFrame, declared: bunch.Declaration) -> None:
+def _declared(settings: Mapping[str, Any], schema: Any, learn_bounds: bool) -> TableSchema:
+    if schema is None:
+        if settings["target"] is None:
+            raise DataError(
+                "name the column to predict, target=..., or give a schema with a target"
+            )
+        return declared_schema(**settings)
+    repeated = [name for name, value in {**settings, "learn_bounds": learn_bounds}.items() if value]
+    if repeated:
+        raise DataError(f"the schema declares these already: leave {', '.join(repeated)} out")
+    return TableSchema.from_schema_or_path(schema)
+
+
+def _undeclared(frame: pd.DataFrame, declared: TableSchema) -> tuple[list[str], list[str]]:
+    """List the columns that nothing declares: of numbers, and of text."""
+    unknown = [name for name in frame.columns if name not in set(declared)]
+    numeric = [name for name in unknown if _looks_numeric(frame[name])]
+    return numeric, [name for name in unknown if name not in numeric]
+
+
+def _refuse_undeclared(frame: pd.DataFrame, declared: TableSchema) -> None:
     """Raise an error that lists missing declarations, with a template without values of rows."""
-    unknown = bunch.undeclared_features(frame.columns, declared.sensitive, declared)
-    if not unknown:
+    numeric, text = _undeclared(frame, declared)
+    if not (numeric or text):
         return
-    numeric = [column for column in unknown if _looks_numeric(frame[column])]
-    text = [column for column in unknown if column not in numeric]
     parts = []
     if numeric:
         pairs = ", ".join(f"{column!r}: (low, high)" for column in numeric)
@@ -429,55 +451,26 @@ def _refuse_undeclared(frame: pd.DataFrame, declared: bunch.Declaration) -> None
             f"text columns without declared levels: {len(text)}. Pass\n"
             f"    categories={{{pairs}}}\nor make a column sensitive"
         )
-    raise DataError("\n".join(parts) + f"\nor leave a column out: drop={unknown[:1]!r}")
+    raise DataError("\n".join(parts) + f"\nor leave a column out: drop={[*numeric, *text][:1]!r}")
 
 
-def _warn(declared: bunch.Declaration) -> None:
-    if declared.complete is not None:
-        warn_unconfirmed(declared.complete)
-        return
-    warnings.warn(
-        f"the bounds of {quoted(declared.learnt)} were computed from the rows, so that no privacy "
-        "guarantee holds; declare them from knowledge of the domain instead",
-        PrivacyLeakWarning,
-        stacklevel=warn_stacklevel(),
-    )
+def _learn(
+    frame: pd.DataFrame, declared: TableSchema, task: str | None, place: Place
+) -> TableSchema:
+    """Compute undeclared bounds from the rows, and mark them."""
+    columns = {column.name: column for column in declared.columns}
+    for name in _undeclared(frame, declared)[0]:
+        columns[name] = Numeric(name, _range(frame[name], place), missing="refuse", learnt=_BOUNDS)
+    target = declared.target
+    if task == "regression" and isinstance(target, IgnoredColumn):
+        pair = _range(frame[target.name], place)
+        columns[target.name] = Numeric(
+            target.name, pair, role="target", missing="refuse", learnt=_BOUNDS
+        )
+    return TableSchema(tuple(columns.values()))
 
 
-def _declared(
-    values: Mapping[str, Any], schema: Any, task: str | None, positive: Any, learn_bounds: bool
-) -> bunch.Declaration:
-    if schema is None:
-        if values["target"] is None:
-            raise DataError(
-                "name the column to predict, target=..., or give a schema with a target"
-            )
-        return bunch.Declaration(**values, task=task, positive=positive)
-    repeated = [name for name, value in {**values, "learn_bounds": learn_bounds}.items() if value]
-    if repeated:
-        raise DataError(f"the schema declares these already: leave {', '.join(repeated)} out")
-    return bunch.Declaration.from_schema(TableSchema.from_schema_or_path(schema), task, positive)
-
-
-def _of_levels(declared: bunch.Declaration) -> list[str]:
-    """Columns whose text is compared with levels: 01 must not become 1."""
-    if declared.complete is None:
-        labels = [] if declared.classes is None else [declared.target]
-        return [*declared.categories, *labels]
-    return [column.name for column in declared.complete.columns if isinstance(column, Levelled)]
-
-
-def _learn(frame: pd.DataFrame, declared: bunch.Declaration, place: Place) -> bunch.Declaration:
-    """Compute undeclared bounds from the rows."""
-    unknown = bunch.undeclared_features(frame.columns, declared.sensitive, declared)
-    numeric = [column for column in unknown if _looks_numeric(frame[column])]
-    learnt = {column: _range(frame[column], place) for column in numeric}
-    declared = replace(declared, bounds={**declared.bounds, **learnt})
-    if declared.task == "regression" and declared.target_bounds is None:
-        pair = _range(frame[declared.target], place)
-        learnt = {**learnt, declared.target: pair}
-        declared = replace(declared, target_bounds=pair)
-    return replace(declared, learnt=tuple(learnt))
+_BOUNDS = ("bounds",)
 
 
 def _range(values: pd.Series, place: Place) -> Bounds:
@@ -498,19 +491,9 @@ def _looks_numeric(values: pd.Series) -> bool:
     return bool(pd.to_numeric(values, errors="coerce").notna().mean() > 0.5)
 
 
-def _names(names: Any, role: str) -> tuple[str, ...]:
-    if isinstance(names, str):
-        raise DataError(f"{role} must be a list of column names, got the str {names!r}")
-    return tuple(names)
-
-
 def _mapping(pairs: Any, role: str) -> Mapping[str, Any]:
     if pairs is None:
         return {}
     if not isinstance(pairs, Mapping):
         raise DataError(f"{role} must be a dict with columns as keys, got {type(pairs).__name__}")
     return pairs
-
-
-def _name(source: CsvSource) -> str:
-    return Path(source).stem if isinstance(source, str | os.PathLike) else "csv"

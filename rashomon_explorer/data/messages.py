@@ -3,7 +3,7 @@
 import difflib
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from numbers import Real
 from typing import Any
 
@@ -33,6 +33,19 @@ def quoted(names: Iterable[object], limit: int = 12) -> str:
 
 Bounds = tuple[float, float]
 Level = str | int | float | bool
+
+
+def listed_columns(names: Any, what: str, columns: Collection[str] | None = None) -> list[str]:
+    """Names in the argument ``what``; raise for text, or for one that is not among the columns."""
+    if isinstance(names, str):
+        raise DataError(f"{what} must be a list of column names, got the str {names!r}")
+    for name in (found := list(names)):
+        if columns is not None and name not in columns:
+            raise DataError(
+                f"{what} names {name!r}, which is not a column{suggestion(name, columns)}; the "
+                f"columns are {quoted(columns)}"
+            )
+    return found
 
 
 def check_unique(columns: Iterable[str]) -> None:

@@ -10,7 +10,7 @@ from rashomon_explorer._utils.containers import check_readable, column_labels
 from rashomon_explorer.data.cells import ColumnSample
 from rashomon_explorer.data.column import Column, IgnoredColumn
 from rashomon_explorer.data.columns import KINDS
-from rashomon_explorer.data.messages import check_unique, quoted, suggestion
+from rashomon_explorer.data.messages import check_unique, listed_columns
 from rashomon_explorer.data.schema import TableSchema
 from rashomon_explorer.data.tables import cell_reader
 from rashomon_explorer.exceptions import DataError
@@ -70,7 +70,7 @@ def propose_schema(
     names = [str(label) for label in labels]
     check_unique(names)
     roles = _roles(names, target, {"sensitive": sensitive, "ignore": ignore})
-    codes = _known(names, categorical, "categorical")
+    codes = listed_columns(categorical, "categorical", names)
     cells = cell_reader(frame)
     columns = [
         _proposed(
@@ -89,21 +89,9 @@ def propose_schema(
     return schema
 
 
-def _known(names: list[str], columns: Any, what: str) -> list[str]:
-    if isinstance(columns, str):
-        raise DataError(f"{what} must be a list of column names, got the str {columns!r}")
-    for name in (found := list(columns)):
-        if name not in names:
-            raise DataError(
-                f"{what} names {name!r}, which is not a column{suggestion(name, names)}; the "
-                f"columns are {quoted(names)}"
-            )
-    return found
-
-
 def _roles(names: list[str], target: str | None, others: dict[str, Any]) -> dict[str, str]:
-    columns = {role: _known(names, listed, role) for role, listed in others.items()}
-    columns["target"] = _known(names, [] if target is None else [target], "target")
+    columns = {role: listed_columns(listed, role, names) for role, listed in others.items()}
+    columns["target"] = listed_columns([] if target is None else [target], "target", names)
     roles: dict[str, str] = {}
     for role, listed in columns.items():
         for name in listed:

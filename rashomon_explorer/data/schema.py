@@ -203,6 +203,18 @@ class TableSchema(ReprMixin):
         merged = {"kind": column.kind, **settings, "learnt": learnt, **values}
         return self._with(column_from_values(name, merged))
 
+    def in_order(self, names: Sequence[str]) -> Self:
+        """Return the schema with its columns in the order of a table's names, others at the end.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Names of the table's columns.
+        """
+        order = {name: place for place, name in enumerate(names)}
+        columns = sorted(self.columns, key=lambda one: order.get(one.name, len(order)))
+        return replace(self, columns=columns)
+
     def _with(self, changed: Column) -> Self:
         columns = [changed if one.name == changed.name else one for one in self.columns]
         return replace(self, columns=columns)

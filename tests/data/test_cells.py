@@ -43,36 +43,19 @@ def test_any_kind_of_column_gives_floats(values):
     ("values", "message"),
     [
         (["1", "old", "x"], "column 'age' is not numeric: row 2 is not a number (2 such values"),
-        (["1", "2", ""], "column 'age' has no value at row 3 (1 missing in all)"),
         ([1.0, np.nan, np.nan], "column 'age' has no value at row 2 (2 missing in all)"),
-        (["1", "-inf", "2"], "column 'age' is infinite at row 2 (1 such values in all)"),
-        ([np.inf, 0.0, 1.0], "column 'age' is infinite at row 1"),
         (["1", "2", "1e999"], "column 'age' is infinite at row 3"),
         (pd.array([1, None, 2], dtype="Int64"), "column 'age' has no value at row 2"),
     ],
 )
 def test_what_is_not_a_finite_number_is_refused_with_its_place(values, message):
-    with pytest.raises(DataError, match=re.escape(message)):
+    with pytest.raises(DataError, match=re.escape(message)) as caught:
         to_numbers(pd.Series(values, name="age"), row_place)
+    assert "old" not in str(caught.value)  # no value of a column of numbers is repeated
 
 
-def test_no_value_of_a_number_column_is_repeated_in_the_message():
-    with pytest.raises(DataError) as caught:
-        to_numbers(pd.Series(["1", "secret"], name="age"), row_place)
-    assert "secret" not in str(caught.value)
-
-
-def test_levels_are_compared_by_text():
-    values = pd.Series([1.0, 2.0, 1.0], name="k")
-    assert level_codes(values, [1, 2], row_place).tolist() == [0, 1, 0]
-
-
-def test_an_undeclared_level_is_named():
-    with pytest.raises(DataError, match=r"column 'k' has level 'z' at row 2, .* levels 'a', 'b'"):
-        level_codes(pd.Series(["a", "z"], name="k"), ["a", "b"], row_place)
-
-
-def test_a_missing_category_is_refused_unless_declared():
+def test_levels_are_compared_by_text_and_a_missing_one_is_refused_unless_declared():
+    assert level_codes(pd.Series([1.0, 2.0, 1.0]), [1, 2], row_place).tolist() == [0, 1, 0]
     values = pd.Series(["a", "?"], name="k")
     with pytest.raises(DataError, match=r"column 'k' has a missing value \('\?'\) at row 2"):
         level_codes(values, ["a", "b"], row_place)

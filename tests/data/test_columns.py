@@ -29,6 +29,7 @@ from rashomon_explorer.data.cells import ColumnSample, Reading, as_text, is_miss
 from rashomon_explorer.data.column import Column
 from rashomon_explorer.data.encoder import UnitEncoder
 from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.trees.questions import schema_questions
 
 
 def unit(column, cells):
@@ -67,12 +68,7 @@ def test_scores_of_ordered_levels_are_even_and_have_mean_square_one(many):
     np.testing.assert_allclose([scores.mean(), (scores**2).mean()], [0, 1], atol=1e-12)
     for level, score in enumerate(scores):  # whichever levels occur
         assert unit(Ordered("k", range(many)), [level]).item() == score
-
-
-def test_yes_and_no_are_one_and_minus_one():
     assert unit(YesNo("k", (False, True)), [True, False, None]).ravel().tolist() == [1, -1, 0]
-    with pytest.raises(DataError, match="must be two, no and yes, got"):
-        YesNo("k", ("a", "b", "c"))
 
 
 def test_numbers_are_clipped_filled_and_marked():
@@ -84,16 +80,12 @@ def test_numbers_are_clipped_filled_and_marked():
     assert not reading.undeclared.any()
     filled = Numeric("x", (0, 10), missing="fill", fill=7)
     assert filled.read(pd.Series([None, "?", "3"])).values.tolist() == [7, 7, 3]
-
-
-@pytest.mark.parametrize(
-    ("missing", "undeclared"),
-    [("unexpected", [True, True, False]), ("fill", [False, True, False])],
-)
-def test_text_in_place_of_a_number_is_read_as_none(missing, undeclared):
-    reading = Numeric("x", (0, 4), missing=missing).read(pd.Series([None, "old", "1"]))
-    assert reading.values.tolist() == [2, 2, 1]
-    assert reading.undeclared.tolist() == undeclared
+    for missing, undeclared in (
+        ("unexpected", [True, True, False]),
+        ("fill", [False, True, False]),
+    ):
+        reading = Numeric("x", (0, 4), missing=missing).read(pd.Series([None, "old", "1"]))
+        assert reading.values.tolist() == [2, 2, 1] and reading.undeclared.tolist() == undeclared
 
 
 def test_every_rule_of_unknown_and_missing_levels():
@@ -110,12 +102,8 @@ def test_every_rule_of_unknown_and_missing_levels():
     assert by_rule["other", "indicator"] == [[1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
     filled = Categorical("home", ["own", "rent"], missing="fill", fill="rent")
     assert filled.read(cells).values.tolist()[::2] == [0, 1]
-
-
-def test_a_word_for_missing_can_be_a_level():
-    column = Categorical("k", ["a", "None"])
-    reading = column.read(pd.Series(["None", "NA"]))
-    assert reading.missing.tolist() == [False, True] and reading.values[0] == 1
+    word = Categorical("k", ["a", "None"]).read(pd.Series(["None", "NA"]))  # a level, not missing
+    assert word.missing.tolist() == [False, True] and word.values[0] == 1
 
 
 @pytest.mark.parametrize(
@@ -130,6 +118,13 @@ def test_a_word_for_missing_can_be_a_level():
         (lambda: Numeric("x", (0, 1), missing="drop"), "missing of column 'x' must be one of"),
         (lambda: Numeric("x", (0, 1), learnt=["levels"]), "learnt of column 'x' must be one of"),
         (lambda: Numeric("x", (0, 1), missing_values="NA"), "missing_values of column 'x' must be"),
+        (lambda: Numeric("x", (0, 9), thresholds=[3, 3]), "each once"),
+        (lambda: Numeric("x", (0, 9), thresholds=["thirty"]), "finite numbers"),
+        (lambda: Numeric("x", (0, 9), thresholds=[True]), "finite numbers"),
+        (lambda: Numeric("x", (0, 9), thresholds=[float("nan")]), "finite numbers"),
+        (lambda: Numeric("x", (0, 9), thresholds=3.0), "thresholds of column 'x' must be a list"),
+        (lambda: Numeric("x", (0, 9), thresholds=[9]), "every row gives the same answer: got 9"),
+        (lambda: Numeric("x", (0, 9), thresholds=[-1]), "must lie within its bounds (0, 9)"),
         (lambda: Categorical("k", ["a"]), "levels of column 'k' must be a list of at least 2"),
         (lambda: Categorical("k", "ab"), "levels of column 'k' must be a list, got 'ab'"),
         (lambda: Categorical("k", [1, "1"]), "levels of column 'k' name '1' twice"),
@@ -137,6 +132,7 @@ def test_a_word_for_missing_can_be_a_level():
         (lambda: Categorical("k", ["a", "b"], unknown="drop"), "unknown of column 'k' must be one"),
         (lambda: Categorical("k", ["a", "b"], fill="c"), "fill of column 'k' must be one of its"),
         (lambda: Ordered("k", ["a", "b"], unknown="other"), "must be one of 'zero', 'refuse'"),
+        (lambda: YesNo("k", ("a", "b", "c")), "must be two, no and yes, got"),
         (
             lambda: IgnoredColumn("id", role="feature"),
             "column 'id' is a feature without a declaration",
@@ -146,6 +142,26 @@ def test_a_word_for_missing_can_be_a_level():
 def test_what_cannot_be_declared_is_refused_by_name(make, message):
     with pytest.raises(DataError, match=re.escape(message)):
         make()
+
+
+def test_thresholds_are_asked_in_the_place_of_even_steps_and_change_no_encoding():
+    """What trees ask of a column of numbers is declared with it, and nowhere else."""
+    plain = Numeric("age", (0, 120), typical=(20, 60))
+    own = Numeric("age", (0, 120), typical=(20, 60), thresholds=[65, 18.5])
+    for column, asked, words in (
+        (plain, None, ("age > 30", "age > 40", "age > 50")),
+        (own, None, ("age > 18.5", "age > 65")),
+        (own, {"age": [7]}, ("age > 7",)),
+    ):
+        assert schema_questions(TableSchema([column]), asked).in_words == words
+    assert (unit(own, [3.0, 200.0, None]) == unit(plain, [3.0, 200.0, None])).all()
+    schema = TableSchema([own])
+    assert TableSchema.from_toml(schema.to_toml()) == TableSchema.from_json(schema.to_json())
+    assert "thresholds 18.5, 65" in repr(TableSchema.from_toml(schema.to_toml()))
+    lines = "name,kind,low,high,thresholds\nage,numeric,0,120,65 | 18.5\n"
+    assert TableSchema.from_data_dictionary(lines)["age"].thresholds == (18.5, 65.0)
+    other = schema.declare("age", kind="categorical", levels=[1, 2])  # another kind drops them
+    assert "thresholds" not in other.to_dict()["columns"]["age"]
 
 
 def test_the_documented_kind_is_registered_proposed_encoded_and_stored(monkeypatch):

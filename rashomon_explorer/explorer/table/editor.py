@@ -12,7 +12,7 @@ from sklearn.utils import Bunch
 
 from rashomon_explorer._utils.taint import mark
 from rashomon_explorer.data import IgnoredColumn, TableSchema, propose_schema
-from rashomon_explorer.data.bunch import Declaration, make_bunch
+from rashomon_explorer.data.bunch import make_bunch
 from rashomon_explorer.data.cells import as_text, read_numbers
 from rashomon_explorer.data.column import Column
 from rashomon_explorer.data.columns import KINDS, Levelled, Numeric, YesNo
@@ -97,14 +97,13 @@ class TableEditor:
 
     def data(self, positive: Any = None) -> Bunch:
         """Return the data set that the page draws from."""
-        declared = Declaration.from_schema(self.schema, None, positive)
         bunch = make_bunch(
             self.frame,
-            declared,
+            self.schema,
+            positive=positive,
             name=self.name,
             description=self.description,
             source=self.source,
-            place=lambda row: f"row {row + 1}",
         )
         if bunch.bounds_learnt:
             for part in (bunch.X, bunch.y):

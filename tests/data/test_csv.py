@@ -1,0 +1,299 @@
+"""CSV files of one's own: what is read, what becomes of it, and the line that cannot be used."""
+
+import csv
+import io
+import re
+import warnings
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rashomon_explorer.data import TableSchema, load_csv
+from rashomon_explorer.data.csv import detect_separator, parse_csv, read_text
+from rashomon_explorer.exceptions import DataError, PrivacyLeakWarning, RowsClippedWarning
+
+# Small tables with one value outside on purpose: that this is said has tests of its own.
+pytestmark = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.RowsClippedWarning")
+
+TEXT = "name,city\nJosé,Köln\n"
+BYTES = TEXT.encode()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        *(BYTES, bytearray(BYTES), memoryview(BYTES), io.BytesIO(BYTES), io.StringIO(TEXT)),
+        *(b"\xef\xbb\xbf" + BYTES, io.StringIO("\ufeff" + TEXT)),
+        *(BYTES.replace(b"\n", b"\r\n"), BYTES.replace(b"\n", b"\r")),
+    ],
+    ids=["bytes", "bytearray", "memoryview", "binary", "text", "BOM", "text BOM", "crlf", "cr"],
+)
+def test_every_kind_of_source_gives_the_same_text(source):
+    assert read_text(source) == TEXT
+
+
+@pytest.mark.parametrize(
+    ("content", "offset", "line"),
+    [
+        (b"a,b\r\n1,2\r\n3,caf\xe9\r\n", 15, 3),
+        (b"caf\xe9,b\n1,2\n", 3, 1),
+        (b"a,b\r1,\xff\r", 6, 2),
+    ],
+)
+def test_what_is_not_utf8_is_named_by_byte_and_line(content, offset, line, tmp_path):
+    message = f"not UTF-8: byte 0x{content[offset]:02x} at byte offset {offset}, line {line}."
+    with pytest.raises(DataError, match=re.escape(message)):
+        read_text(content)
+    (tmp_path / "rows.csv").write_bytes(content)
+    with (tmp_path / "rows.csv").open(encoding="utf-8") as file:
+        with pytest.raises(DataError, match="open it in binary"):
+            read_text(file)
+
+
+# A leading letter keeps pandas from taking a cell for a number; inner text may need quotes.
+word = st.text(st.sampled_from('ab",\n é'), max_size=6).map(lambda text: f"w{text}w")
+plain_word = st.text(st.sampled_from("abé "), max_size=6).map(lambda text: f"w{text}w")
+
+
+def write(rows, blanks):
+    """CSV text with blank lines before some rows, and the line where every row starts."""
+    stream = io.StringIO()
+    stream.write("x,word\n")
+    lines = []
+    for row, blank in zip(rows, blanks, strict=True):
+        stream.write("  \n" * blank)
+        lines.append(stream.getvalue().count("\n") + 1)
+        csv.writer(stream, lineterminator="\n").writerow(row)
+    return stream.getvalue(), lines
+
+
+def tables(words):
+    rows = st.lists(st.tuples(st.integers(-(10**9), 10**9), words), min_size=1, max_size=8)
+    return rows.flatmap(
+        lambda rows: st.tuples(
+            st.just(rows), st.lists(st.integers(0, 2), min_size=len(rows), max_size=len(rows))
+        )
+    )
+
+
+@given(st.one_of(tables(word), tables(plain_word)), st.booleans(), st.data())
+def test_cells_and_lines_come_back_and_a_ragged_row_is_named_by_its_line(table, final, data):
+    rows, blanks = table
+    text, lines = write(rows, blanks)
+    parsed = parse_csv(text if final else text.removesuffix("\n"))
+    assert list(parsed.frame.columns) == ["x", "word"]
+    assert list(parsed.frame.itertuples(index=False, name=None)) == rows
+    assert parsed.lines.tolist() == lines
+    ragged = data.draw(st.integers(0, len(rows) - 1))
+    cells = data.draw(st.sampled_from([("only",), ("one", "two", "three")]))
+    text, lines = write([*rows[:ragged], cells, *rows[ragged + 1 :]], blanks)
+    message = f"line {lines[ragged]} has {len(cells)} values, but the header names 2 columns"
+    with pytest.raises(DataError, match=message):
+        parse_csv(text)
+
+
+def test_blank_lines_spaces_text_columns_and_words_for_missing():
+    table = parse_csv("\n \n\n a , b \n\n 1 , 2\n")
+    assert (table.frame.to_dict("list"), table.lines.tolist()) == ({"a": [1], "b": [2]}, [6])
+    assert table.place(0) == "line 6"
+    assert parse_csv("a,b\n01,2\n", text_columns=["a"]).frame["a"].tolist() == ["01"]
+    assert parse_csv("a,b\nNA,2\n,3\n").frame["a"].tolist() == ["NA", ""]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("quoted", [False, True])
+def test_a_table_is_the_same_whatever_separates_its_values(separator, quoted):
+    rows = [["age", "home", "rate"], ["20", "own", "1.5"], ["44", "to rent", "2"], ["", "x", "0"]]
+    rows[1][1] = f'"o{separator}wn"' if quoted else "own"
+    table = parse_csv("\n".join(separator.join(row) for row in rows) + "\n")
+    assert table.frame["age"].tolist() == ["20", "44", ""]
+    assert table.frame["home"].tolist() == [rows[1][1].strip('"'), "to rent", "x"]
+    assert table.frame["rate"].tolist() == [1.5, 2, 0] and table.lines.tolist() == [2, 3, 4]
+    assert bool(table.written) == (separator != ",")
+    # The separator is that of most lines and not of most columns.
+    assert detect_separator("a;b;c,d\n1,2\n3,4\n") == ","
+
+
+def test_decimal_commas_are_numbers_and_text_with_commas_stays_text():
+    text = "rate;gap;place;code\n1,5;2,5;a,b;1,2\n-3;;1,5 km;2,3\n+0,25;1,5;c;x\n"
+    table = parse_csv(text, text_columns=["code"])
+    assert table.frame["rate"].tolist() == [1.5, -3, 0.25]
+    assert table.frame["gap"].tolist() == ["2.5", "", "1.5"]  # read as numbers with one missing
+    assert table.frame["place"].tolist() == ["a,b", "1,5 km", "c"]
+    assert table.frame["code"].tolist() == ["1,2", "2,3", "x"]
+    assert table.written == "separated by semicolons with decimal commas"
+    # Negative control: among commas "1,5" is two values, and quoted it is text.
+    assert parse_csv('rate,b\n"1,5",2\n').frame["rate"].tolist() == ["1,5"]
+
+
+ROWS = b"""age,income,home,sex,repaid
+20,1.5,rent,f,no
+44,2.5,own,m,yes
+95,-1,own,f,yes
+"""
+DECLARED = {
+    "target": "repaid",
+    "sensitive": ["sex"],
+    "bounds": {"age": (18, 90), "income": (0, 10)},
+    "categories": {"home": ["own", "rent", "none"]},
+}
+AGE = {"age": (18, 90)}
+
+
+def load(rows=ROWS, **changes):
+    return load_csv(rows, **{**DECLARED, **changes})
+
+
+def test_a_table_is_loaded_as_declared(tmp_path):
+    path = tmp_path / "loans.csv"
+    path.write_bytes(ROWS)
+    assert load(path).name == "loans" and load(str(path), name="mine").name == "mine"
+    with path.open("rb") as upload:
+        data = load(upload)
+    assert data.X.to_dict("list") == {
+        "age": [20.0, 44.0, 90.0],
+        "income": [1.5, 2.5, 0.0],
+        "home=own": [0.0, 1.0, 1.0],
+        "home=rent": [1.0, 0.0, 0.0],
+        "home=none": [0.0, 0.0, 0.0],
+    }
+    assert (data.y.tolist(), data.classes) == ([0, 1, 1], ["no", "yes"])
+    assert data.sensitive["sex"].tolist() == ["f", "m", "f"]
+    assert data.bounds["home=none"] == (0.0, 1.0) and not data.bounds_learnt
+    assert (data.name, data.task) == ("csv", "classification")
+
+
+def test_a_regression_target_is_clipped_and_dropped_columns_are_gone_whatever_is_in_them():
+    data = load(target="income", bounds=AGE, drop=["repaid"], target_bounds=(0, 2))
+    assert (data.task, data.y.tolist(), data.classes) == ("regression", [1.5, 2.0, 0.0], None)
+    data = load(ROWS.replace(b"2.5", b"oops"), drop=["income"], bounds=AGE)
+    assert "income" not in data.X
+
+
+def test_the_lacking_bounds_come_as_a_skeleton_without_values():
+    with pytest.raises(DataError) as caught:
+        load(bounds={}, categories={})
+    message = str(caught.value)
+    assert "bounds={'age': (low, high), 'income': (low, high)}" in message
+    assert "categories={'home': ['level', 'level']}" in message
+    for value in ("20", "44", "95", "1.5", "2.5", "rent", "own"):
+        assert value not in message
+
+
+def test_learnt_bounds_warn_and_are_marked():
+    with pytest.warns(PrivacyLeakWarning, match=r"computed from the rows.*income \(bounds\)"):
+        data = load(bounds=AGE, learn_bounds=True)
+    assert data.bounds_learnt and "no privacy guarantee" in data.DESCR
+    assert data.bounds["income"] == (-1.0, 2.5) and data.bounds["age"] == (18.0, 90.0)
+    regression = {"target": "income", "task": "regression", "drop": ["repaid"]}
+    with pytest.warns(PrivacyLeakWarning, match="income"):
+        data = load(bounds=AGE, learn_bounds=True, **regression)
+    assert data.target_bounds == (-1.0, 2.5) and data.bounds_learnt
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PrivacyLeakWarning)
+        assert not load(learn_bounds=True).bounds_learnt  # nothing where all is declared
+
+
+def swap(old, new):
+    return ROWS.replace(old, new)
+
+
+@pytest.mark.parametrize(
+    ("rows", "changes", "message"),
+    [
+        # The file.
+        (TEXT.encode("utf-16"), {}, "looks like UTF-16 (byte offset 0, line 1)"),
+        (b"PK\x03\x04rest", {}, "looks like a zip or spreadsheet file"),
+        (b"a,b\n1,\x00\n", {}, "line 2 holds a NUL character"),
+        ("a,b\n1,2\n", {}, "pass the CSV text as bytes, text.encode()"),
+        ("no/such/file.csv", {}, "cannot read 'no/such/file.csv': No such file or directory"),
+        (3, {}, "expected a path, bytes or an open file to read a CSV from, got int"),
+        (pd.DataFrame({"age": [1]}), {}, "load_csv(frame.to_csv(index=False).encode(), ...)"),
+        (b"\n \n\n", {}, "the file is empty"),
+        (b"\na,b", {}, "has a header (line 2) and no rows"),
+        (b'"a","b"\n', {}, "has a header (line 1) and no rows"),
+        (b"a, a\n1,2\n", {}, "in the header on line 1, column 'a' occurs 2 times"),
+        (b"a,,c\n1,2,3\n", {}, "column 2 of 3 has no name in the header on line 1"),
+        (b"a;b\n1;2\n1;2;3\n", {}, "put a value that contains a semicolon in double quotes"),
+        (b"a\tb\n1\t2\t3\n", {}, "line 2 has 3 values, but the header names 2 columns"),
+        (b'a,"b\n1,2\n', {}, "the header on line 1 cannot be read"),
+        (b'a,b\n1,2\n3,"x\n', {}, "line 3 cannot be read (unexpected end of data): check its"),
+        (b'a,b\n1,2\n3,"x"y\n', {}, "line 3 cannot be read"),
+        (b'a,b\n"1,2"\n', {}, "line 2 has 1 values, but the header names 2 columns"),
+        # Cells.
+        (swap(b"44", b"old"), {}, "column 'age' is not numeric: line 3 is not a number"),
+        (swap(b"44", b""), {}, "column 'age' has no value at line 3 (1 missing in all)"),
+        (swap(b"44", b"?"), {}, "at line 3, where '?' stands for a missing value (1 missing"),
+        (swap(b"44", b"inf"), {}, "column 'age' is infinite at line 3"),
+        (swap(b",yes", b","), {}, "column 'repaid' has no value at line 3 (2 missing in all)"),
+        (swap(b",m,", b",,"), {}, "column 'sex' has no value at line 3"),
+        (swap(b"own,m", b"boat,m"), {}, "column 'home' has level 'boat' at line 3"),
+        (swap(b"own,m", b",m"), {}, "column 'home' has a missing value at line 3"),
+        (ROWS, {"classes": ["no", "late"]}, "'yes'"),
+        # Declarations.
+        (ROWS, {"target": None}, "name the column to predict"),
+        (ROWS, {"target": "default"}, "lacks 'default', which is declared as target"),
+        (ROWS, {"bounds": AGE}, "bounds={'income': (low, high)}"),
+        (ROWS, {"bounds": [(0, 1)]}, "bounds must be a dict with columns as keys, got list"),
+        (ROWS, {"bounds": {"agee": (0, 1)}}, "lacks 'agee', which is declared as feature (did"),
+        (ROWS, {"sensitive": "sex"}, "sensitive must be a list of column names, got the str 'sex'"),
+        (ROWS, {"drop": ["id"]}, "drop names 'id', which is not a column"),
+        (ROWS, {"drop": ["repaid"]}, "the table lacks 'repaid'"),
+        (ROWS, {"categories": {}, "learn_bounds": True}, "categories={'home': ['level', 'level']}"),
+        (b"a,t\n1,0\n1,1\n", {"learn_bounds": True}, "column 'a' is constant, so no bounds can"),
+    ],
+)
+def test_bad_input_is_refused_with_the_column_or_the_line(rows, changes, message):
+    small = {"target": "t", "sensitive": (), "bounds": {}, "categories": {}}
+    changes = {**small, **changes} if isinstance(rows, bytes) and rows[:3] == b"a,t" else changes
+    with pytest.raises(DataError, match=re.escape(message)):
+        load(rows, **changes)
+
+
+@given(
+    st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=20), st.floats(-100, 0), st.floats(1, 100)
+)
+def test_every_value_ends_inside_the_declared_bounds(values, low, high):
+    rows = "a,t\n" + "".join(f"{value!r},{i % 2}\n" for i, value in enumerate(values))
+    found = load_csv(rows.encode(), target="t", bounds={"a": (low, high)}).X["a"]
+    expected = [min(max(value, low), high) for value in values]
+    assert found.tolist() == pytest.approx(expected, rel=1e-12, abs=1e-300)
+
+
+def test_more_than_one_value_in_a_hundred_outside_is_said_to_the_curator_without_a_number():
+    def load(outside):
+        ages = [20.0] * (1000 - outside) + [95.0] * outside
+        rows = "age,repaid\n" + "\n".join(f"{a},{'yn'[i % 2]}" for i, a in enumerate(ages))
+        return load_csv(rows.encode(), target="repaid", bounds=AGE)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert load(10).X["age"].max() == 90
+    with pytest.warns(RowsClippedWarning, match="'age'.*Curator") as caught:
+        load(11)
+    assert "11" not in str(caught[0].message) and "95" not in str(caught[0].message)
+
+
+def test_declared_classes_are_the_labels_whatever_the_rows_hold():
+    data = load(classes=["yes", "no", "maybe"])
+    assert data.classes == ["yes", "no", "maybe"] and data.y.tolist() == [1, 0, 0]
+    assert data.schema["repaid"].learnt == () and data.schema.classes == ("yes", "no", "maybe")
+    assert load(classes=["no", "yes"], positive="no").classes == ["yes", "no"]
+    coded = load(ROWS.replace(b"no\n", b"0\n").replace(b"yes\n", b"1\n"), classes=[0, 1])
+    assert (coded.y.tolist(), coded.classes) == ([0, 1, 1], [0, 1])
+
+
+@pytest.mark.parametrize("positive", [None, "yes"])
+def test_labels_that_nobody_declared_carry_a_mark(positive):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PrivacyLeakWarning)
+        data = load(positive=positive)
+    assert data.schema["repaid"].learnt == ("levels",) and not data.bounds_learnt
+    assert "inferred from the rows" in data.DESCR
+    assert "inferred" not in load(classes=["no", "yes"]).DESCR
+    again = load_csv(ROWS, schema=TableSchema.from_toml(data.schema.to_toml()))
+    assert again.schema["repaid"].learnt == ("levels",)
+    with pytest.raises(DataError, match="the schema declares these already: leave classes out"):
+        load_csv(ROWS, schema=data.schema, classes=["no", "yes"])

@@ -1,0 +1,183 @@
+"""The catalogue: its entries, and what its loaders give without a network."""
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import datasets as sklearn_datasets
+
+from rashomon_explorer.data import LOADERS, list_datasets, load_csv, load_dataset
+from rashomon_explorer.data.catalog import read_catalog
+from rashomon_explorer.data.messages import check_bounds
+from rashomon_explorer.exceptions import DataError
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "datasets.md"
+ENTRIES = read_catalog()
+OPENML = {"adult", "compas", "german_credit", "bank_marketing"}
+
+
+@pytest.mark.parametrize("entry", ENTRIES.values(), ids=lambda entry: entry.name)
+def test_every_entry_is_complete_has_a_loader_and_stands_on_the_page(entry):
+    assert entry.loader in LOADERS
+    assert entry.task in ("classification", "regression")
+    assert (entry.target_bounds is None) == (entry.task == "classification")
+    assert all((entry.description, entry.source, entry.licence, entry.details))
+    for column, pair in entry.bounds.items():
+        check_bounds(pair, column)
+    if entry.bounds_of_every_feature is None:
+        levels = [len(v) for name, v in entry.categories.items() if name not in entry.sensitive]
+        assert entry.features == len(entry.bounds) + sum(levels)
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    [row] = [line for line in lines if line.startswith(f"| `{entry.name}` ")]
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    assert cells[1:4] == [entry.task, f"{entry.rows:,}", str(entry.features)]
+
+
+def test_the_list_has_every_name(offline):
+    found = list_datasets()
+    assert list(found.columns) == ["name", "task", "rows", "features", "source", "description"]
+    assert set(found["name"]) == set(ENTRIES) and offline.name in set(ENTRIES) - OPENML
+    entry = ENTRIES[offline.name]
+    assert offline.X.shape == (entry.rows, entry.features)
+
+
+@pytest.mark.parametrize("name", ["breast_cancer", "diabetes", "wine"])
+def test_bounds_are_usual_ranges_and_not_read_off_the_rows(name):
+    entry = ENTRIES[name]
+    function = getattr(sklearn_datasets, entry.options["function"])
+    raw = function(as_frame=True, **entry.options.get("arguments", {}))
+    for column, (low, high) in entry.bounds.items():
+        values = raw.data[column]
+        assert values.between(low, high).mean() >= 0.99, column
+        if values.nunique() > 2:
+            assert low != values.min() or low == 0, column
+            assert high != values.max(), column
+        # Round: at most three significant digits.
+        assert float(f"{high:.3g}") == high and float(f"{low:.3g}") == low, column
+    if name == "diabetes":
+        low, high = entry.target_bounds
+        assert low < raw.target.min() and raw.target.max() < high
+
+
+IRIS = """
+[iris]
+loader = "sklearn"
+task = "classification"
+target = "species"
+rows = 150
+features = 4
+description = "Irises."
+source = "Fisher 1936"
+licence = "public"
+bounds_of_every_feature = [0, 10]
+[iris.options]
+function = "load_iris"
+"""
+
+
+def test_adding_a_data_set_is_one_entry_and_a_broken_one_is_named(tmp_path):
+    path = tmp_path / "catalog.toml"
+    path.write_text(IRIS)
+    entry = read_catalog(path)["iris"]
+    frame = LOADERS[entry.loader](entry)
+    assert isinstance(frame, pd.DataFrame)
+    schema = entry.schema(list(frame.columns))
+    assert {one.name for one in schema.features} == set(frame.columns) - {"species"}
+    assert np.unique(frame["species"]).tolist() == ["setosa", "versicolor", "virginica"]
+    for number, (broken, message) in enumerate(
+        (
+            (IRIS.replace("target =", "tarqet ="), "entry 'iris' has unknown keys 'tarqet'"),
+            (IRIS.replace('target = "species"', ""), "entry 'iris' is incomplete: .*'target'"),
+        )
+    ):
+        (tmp_path / f"{number}.toml").write_text(broken)
+        with pytest.raises(DataError, match=message):
+            read_catalog(tmp_path / f"{number}.toml")
+
+
+def test_loads_are_independent_copies():
+    first, second = load_dataset("lending"), load_dataset("lending")
+    first.X.iloc[0, 0] = 99.0
+    first.bounds["income_index"] = (0.0, 1.0)
+    first.classes.append("x")
+    for other in (second, load_dataset("lending")):
+        assert other.X.iloc[0, 0] != 99.0
+        assert other.bounds["income_index"] == (-0.5, 0.5)
+        assert other.classes == ["no", "yes"]
+
+
+@pytest.mark.parametrize(
+    ("name", "positive", "message"),
+    [
+        ("lendng", None, r"'lendng' \(did you mean 'lending'\?\); the names are"),
+        ("wine", "class_9", "positive='class_9' is not a class of target column 'cul"),
+        ("diabetes", 1, "positive=1 is for classification"),
+    ],
+)
+def test_a_name_or_class_that_is_not_there_is_refused(name, positive, message):
+    with pytest.raises(DataError, match=message):
+        load_dataset(name, positive=positive)
+
+
+def test_a_data_set_written_to_csv_and_declared_alike_loads_alike():
+    data = load_dataset("wine")
+    text = data.X.assign(cultivar=data.y.map(dict(enumerate(data.classes)))).to_csv(index=False)
+    own = load_csv(text.encode(), target="cultivar", bounds=data.bounds, name="wine")
+    assert (own.y == data.y).all()
+    assert own.classes == data.classes and own.bounds == data.bounds
+    assert abs(own.X - data.X).max().max() < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "arguments"),
+    [
+        ("breast_cancer", sklearn_datasets.load_breast_cancer, {}),
+        ("wine", sklearn_datasets.load_wine, {}),
+        ("digits", sklearn_datasets.load_digits, {}),
+        ("diabetes", sklearn_datasets.load_diabetes, {"scaled": False}),
+    ],
+)
+def test_rows_and_labels_are_scikit_learn_s_own(name, function, arguments):
+    data = load_dataset(name)
+    X, y = function(return_X_y=True, **arguments)
+    np.testing.assert_array_equal(data.X.to_numpy(), X)
+    np.testing.assert_array_equal(data.y.to_numpy(), y)
+
+
+@pytest.mark.parametrize(
+    ("name", "positive", "rest"),
+    [
+        ("breast_cancer", "malignant", "benign"),
+        ("wine", "class_1", "not class_1"),
+        ("digits", 8, "not 8"),
+    ],
+)
+def test_one_class_against_the_rest(name, positive, rest):
+    every, one = load_dataset(name), load_dataset(name, positive=positive)
+    assert one.classes == [rest, positive]
+    assert f"1 = {positive}" in one.DESCR
+    assert ((every.y == every.classes.index(positive)) == (one.y == 1)).all()
+
+
+# The published definitions, over tuples (a1, ..., a6), written apart from the package.
+PUBLISHED = {
+    "monks1": (216, lambda a: a[0] == a[1] or a[4] == 1),
+    "monks2": (142, lambda a: a.count(1) == 2),
+    "monks3": (228, lambda a: (a[4] == 3 and a[3] == 1) or (a[4] != 4 and a[1] != 3)),
+}
+ROBOTS = list(itertools.product((1, 2, 3), (1, 2, 3), (1, 2), (1, 2, 3), (1, 2, 3, 4), (1, 2)))
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_every_robot_occurs_once_with_its_published_label(name):
+    data, (positives, rule) = load_dataset(name), PUBLISHED[name]
+    robots = [
+        tuple(int(column.split("=")[1]) for column, value in row.items() if value == 1)
+        for row in data.X.to_dict("records")
+    ]
+    assert sorted(robots) == ROBOTS
+    assert data.y.tolist() == [int(rule(robot)) for robot in robots]
+    assert data.y.sum() == positives
+    assert set(data.bounds.values()) == {(0.0, 1.0)}
