@@ -182,7 +182,7 @@ def make_bunch(
     if schema.target is None:
         raise DataError("the schema has no target: give one of its columns that role")
     check_columns(schema, list(frame.columns))
-    find_by_name(schema, frame.columns)
+    find_by_name(schema, list(frame.columns))
     if len(frame) < 2:
         raise DataError(f"the table has {len(frame)} row(s), but at least 2 are needed: add rows")
     frame, target = frame.reset_index(drop=True), schema.target.name
