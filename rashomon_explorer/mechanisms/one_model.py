@@ -124,7 +124,7 @@ class OneModelMechanism(Mechanism):
             certificate=proof,
             ledger=bool(request.ledger),
             radius=float(request.radius),
-            row_norm=float(request.row_norm),
+            row_bound=float(request.row_norm),
             ridge=float(ridge),
             outputs=loss.outputs,
             zero_loss=zero_model_loss(loss),

@@ -78,12 +78,17 @@ def _plan_types() -> dict[str, type[Plan]]:
     return {kind.__name__: kind for kind in kinds}
 
 
+_PLAN_KEYS = {"mechanism": "sampler", "row_bound": "row_norm"}
+"""Fields of a plan with another name in files."""
+
+
 def plan_values(plan: Plan) -> Values:
     """Fields of a plan, with its type."""
     # Its options and a mechanism's settings follow from the other fields.
     changed: Values = {"settings": None} if hasattr(plan, "settings") else {}
     plain = _plain_values(replace(plan, options=(), **changed), without="options")
-    plain["sampler"] = plain.pop("mechanism")  # the key in files
+    for name, key in _PLAN_KEYS.items():
+        plain[key] = plain.pop(name)
     return {**plain, "type": type(plan).__name__}
 
 
@@ -93,8 +98,7 @@ def plan_from_values(values: Values) -> Plan:
     from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
 
     kind = _plan_types()[values["type"]]
-    if "sampler" in values:  # the key in files
-        values = {**values, "mechanism": values["sampler"]}
+    values |= {name: values[key] for name, key in _PLAN_KEYS.items() if key in values}
     plain = _plan_fields(kind, values)
     if "centre" in plain:
         plain["centre"] = Centre(**plain["centre"])

@@ -211,7 +211,7 @@ def ellipsoid_for(
         certificate="ellipsoid",
         ledger=ledger,
         radius=float(radius),
-        row_norm=float(row_norm),
+        row_bound=float(row_norm),
         ridge=constants.m,
         outputs=kind.outputs,
         zero_loss=zero_model_loss(kind),

@@ -174,7 +174,7 @@ def plan_path(
         certificate="path",
         ledger=ledger,
         radius=float(radius),
-        row_norm=float(row_norm),
+        row_bound=float(row_norm),
         ridge=float(ridge),
         outputs=loss.outputs,
         zero_loss=zero_model_loss(loss),

@@ -115,7 +115,7 @@ def plan_objective_perturbation(
         certificate="objective perturbation",
         ledger=bool(ledger),
         radius=radius,
-        row_norm=row_norm,
+        row_bound=row_norm,
         ridge=ridge,
         outputs=unclipped.outputs,
         zero_loss=zero_model_loss(unclipped),

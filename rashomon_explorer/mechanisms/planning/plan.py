@@ -53,9 +53,9 @@ class Plan(ReprMixin):
     ledger : bool, default=False
         Whether the privacy cost is what a ledger charges, whose rule holds under adaptive
         composition, or what this one batch of draws costs by itself.
-    radius, row_norm : float, optional
-        Radius of the ball of models, and the bound on the norm of a whole row; None if the plan
-        was not made from them.
+    radius, row_bound : float, optional
+        Radius of the ball of models, and the bound on the norm of a whole row: √(row_norm² + 1)
+        for an estimator's ``row_norm`` and a constant 1. None if the plan was not made from them.
     ridge : float, default=0.0
         Strong convexity added.
     outputs : int, default=1
@@ -92,7 +92,7 @@ class Plan(ReprMixin):
     certificate: str = field(default="oscillation", kw_only=True)
     ledger: bool = field(default=False, kw_only=True)
     radius: float | None = field(default=None, kw_only=True)
-    row_norm: float | None = field(default=None, kw_only=True)
+    row_bound: float | None = field(default=None, kw_only=True)
     ridge: float = field(default=0.0, kw_only=True)
     outputs: int = field(default=1, kw_only=True)
     zero_loss: float | None = field(default=None, kw_only=True)
@@ -240,7 +240,7 @@ class PublicLaw:
     @classmethod
     def of(cls, planned: Plan) -> PublicLaw | None:
         """Law of a plan; None if the plan does not record all of its parameters."""
-        if planned.radius is None or planned.row_norm is None:
+        if planned.radius is None or planned.row_bound is None:
             return None
         several = planned.loss == "softmax"
         law = cls(
@@ -249,7 +249,7 @@ class PublicLaw:
             p=planned.p,
             psi=planned.drawn_psi,
             radius=planned.radius,
-            row_norm=planned.row_norm,
+            row_norm=planned.row_bound,
             ridge=planned.ridge,
         )
         # The name of a loss with parameters does not identify it.

@@ -127,7 +127,7 @@ def plan(
         certificate=name,
         ledger=ledger,
         radius=float(radius),
-        row_norm=float(row_norm),
+        row_bound=float(row_norm),
         ridge=float(ridge),
         outputs=kind.outputs,
         zero_loss=zero_model_loss(kind),
