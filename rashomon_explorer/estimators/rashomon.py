@@ -16,19 +16,14 @@ from rashomon_explorer._utils.progress import tally
 from rashomon_explorer._utils.sklearn_compat import Interval, StrOptions
 from rashomon_explorer._utils.validation import accepts_table
 from rashomon_explorer.estimators import base, feasibility
-from rashomon_explorer.estimators.selection import (
-    PRIVATE,
-    plan_with_private_scaling,
-    wants_private_scaling,
-)
 from rashomon_explorer.estimators.tables import TableAdapter, a_number, predict_in_chunks
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.base import Draws, Mechanism, collect
+from rashomon_explorer.mechanisms.planning import select as planner
 from rashomon_explorer.mechanisms.planning.options import AUTO, MOST_DRAWS
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, mechanism_traits
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
-from rashomon_explorer.mechanisms.planning.select import select
 from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak, warn_large_delta
 from rashomon_explorer.mechanisms.samplers.exponential import USUAL_PATIENCE
 from rashomon_explorer.mechanisms.samplers.hit_and_run import reaches_sphere
@@ -73,7 +68,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         "radius": [Interval(Real, 2.0**-20, None, closed="left"), StrOptions({AUTO})],
         "row_norm": [Interval(Real, 0, None, closed="neither"), StrOptions({AUTO})],
         "ridge": [Interval(Real, 0, 2.0**20, closed="both"), StrOptions({AUTO})],
-        "standardize": [StrOptions({AUTO, PRIVATE}), None],
+        "standardize": [StrOptions({AUTO, planner.PRIVATE}), None],
         "schema": base.SCHEMA,
     }
 
@@ -141,11 +136,11 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
             self.delta,
             ledger=feasibility.ledger_rule(self.ledger, self.delta),
         )
-        if not wants_private_scaling(self.standardize, self.mechanism, planned, scaling):
+        if not planner.wants_private_scaling(self.standardize, self.mechanism, planned, scaling):
             return planned
         # A remaining budget that suffices for one model only is not planned for a set again.
         fixed: dict[str, Any] = {"n_draws": 1} if self.standardize == AUTO else {}
-        return plan_with_private_scaling(
+        return planner.plan_with_private_scaling(
             scaling, lambda *left: self._drawn_for(*shape, *left, **fixed)
         )
 
@@ -174,7 +169,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         }
         if mechanism_traits(self.mechanism).n_chains and self.n_draws == AUTO:
             options["n_draws"] = MOST_DRAWS  # draws for the curator only have no privacy cost
-        return select(mechanism=self.mechanism, goal=self.goal, **options)
+        return planner.select(mechanism=self.mechanism, goal=self.goal, **options)
 
     def _carrier(self, planned: Plan) -> str:
         """Name of the mechanism that executes a plan."""

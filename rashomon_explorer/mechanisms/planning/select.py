@@ -1,20 +1,22 @@
 """Selection of a mechanism for a request, from public numbers only."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, islice
 from typing import Any, cast
 
 import numpy as np
 
+from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.formatting import hit_rate_text, rounded_up
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.base import Mechanism
 from rashomon_explorer.mechanisms.planning.options import AUTO, cost, resolve_auto
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, mechanism_traits
+from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan, with_scaling_cost
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.planning.weakness import WEAK_HIT_RATE
 from rashomon_explorer.mechanisms.request import Offer, Request
@@ -23,6 +25,7 @@ from rashomon_explorer.mechanisms.samplers.feasibility import (
     is_hopeless,
     is_likely,
 )
+from rashomon_explorer.privacy import Guarantee, adaptive_epsilon
 
 GOALS = ("rows", "population")
 """Rows on which the excess loss of one model is bounded: those given, or new ones."""
@@ -220,3 +223,58 @@ def _why(candidate: MechanismCandidate, goal: str) -> str:
         new = " on new rows" if goal == "population" else ""
         return f"one model; this mechanism has the lowest expected loss{new}; {success}"
     return f"no mechanism guarantees a hit rate; this one has the lowest expected loss; {success}"
+
+
+PRIVATE = "private"
+"""Requests private centres and spreads, also where the default omits them."""
+
+_LEAST = 1e-3  # least share of ε that remains for draws
+_HALVINGS = 12
+
+
+def wants_private_scaling(
+    standardize: str | None, mechanism: str, planned: Plan, scaling: ColumnsPlan
+) -> bool:
+    """Whether private centres and spreads are part of the plan."""
+    if standardize == AUTO:
+        return mechanism == AUTO and is_about_one(planned) and scaling.improves_the_plan
+    return standardize == PRIVATE
+
+
+def plan_with_private_scaling(scaling: ColumnsPlan, make: Callable[[float, float], Plan]) -> Plan:
+    """Plan draws with the (ε, δ) that remains after private centres and spreads."""
+    others = [replace(scaling, halved=True), replace(scaling, pure=True)]
+    others = others if scaling.gaussian else []
+    kinds = [scaling, *(kind for kind in others if kind.pure or not scaling.ledger)]
+
+    def plan_at(kind: ColumnsPlan, epsilon: float) -> Plan:
+        return _with_scaling(kind, make(epsilon, kind.left_delta))
+
+    def affords(kind: ColumnsPlan, epsilon: float) -> bool:
+        return _affordable(kind, plan_at(kind, epsilon).guarantee)
+
+    for kind in kinds:
+        if affords(kind, kind.left):
+            return plan_at(kind, kind.left)
+    for kind in kinds:
+        least = _LEAST * kind.epsilon
+        if affords(kind, least):
+            left = bisect(partial(affords, kind), least, kind.left, halvings=_HALVINGS)
+            return plan_at(kind, left)
+    raise ValueError(
+        "no privacy cost of draws composes with that of the columns within the "
+        "budget: use standardize=None"
+    )
+
+
+def _affordable(scaling: ColumnsPlan, total: Guarantee) -> bool:
+    if not scaling.ledger:
+        return total.epsilon(scaling.delta) <= scaling.epsilon
+    return adaptive_epsilon([total], scaling.delta, order=scaling.order) <= scaling.epsilon
+
+
+def _with_scaling(scaling: ColumnsPlan, planned: Plan) -> Plan:
+    """Plan of the draws with the private centres and spreads, and the cost of both."""
+    total = with_scaling_cost(scaling, planned.guarantee)
+    epsilon, delta = scaling.epsilon, scaling.delta
+    return replace(planned, columns=scaling, guarantee=total, epsilon=epsilon, delta=delta)
