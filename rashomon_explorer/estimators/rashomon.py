@@ -64,7 +64,8 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
     # would dominate them.
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **base.BasePrivateEstimator._parameter_constraints,
-        "mechanism": [StrOptions({AUTO, *MECHANISMS})],
+        # Keys of the registry as it is when a parameter is checked.
+        "mechanism": [StrOptions({AUTO}), StrOptions(MECHANISMS.keys())],
         "radius": [Interval(Real, 2.0**-20, None, closed="left"), StrOptions({AUTO})],
         "row_norm": [Interval(Real, 0, None, closed="neither"), StrOptions({AUTO})],
         "ridge": [Interval(Real, 0, 2.0**20, closed="both"), StrOptions({AUTO})],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rashomon_explorer._utils import validation
 from rashomon_explorer.mechanisms.base import Mechanism
 from rashomon_explorer.mechanisms.planning.plan import Plan, PublicLaw
-from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, OF_SEVERAL_MODELS
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.planning.suggestions import (
     suppress_weak_warnings,
     warn_large_delta,
@@ -304,9 +304,9 @@ def pareto_table(
 def _offers(request: Request) -> list[Offer]:
     # The first mechanism applies to every budget and validates the parameters.
     with suppress_weak_warnings():  # the table shows the hit rates
-        names = OF_SEVERAL_MODELS if request.n_draws > 1 else tuple(MECHANISMS)
-        kinds = [MECHANISMS[name] for name in names]
-        return [kind.offer(request) for kind in kinds if not kind.traits.curator_only]
+        kinds = [kind for kind in MECHANISMS.values() if not kind.traits.curator_only]
+        several = request.n_draws > 1
+        return [kind.offer(request) for kind in kinds if not (several and kind.traits.one_model)]
 
 
 def _rank(offer: Offer) -> tuple[bool, bool, float, float]:

@@ -31,10 +31,14 @@ GOALS = ("rows", "population")
 """Rows on which the excess loss of one model is bounded: those given, or new ones."""
 
 
-@lru_cache(maxsize=64, typed=True)
 def cached_plan(mechanism: str, **settings: Any) -> Plan:
     """Plan a mechanism, with a cache; does not warn."""
-    kind = MECHANISMS[mechanism]
+    kind: Any = MECHANISMS[mechanism]  # a class is hashable, whatever mypy says of its __hash__
+    return _cached_plan(kind, mechanism, **settings)
+
+
+@lru_cache(maxsize=64, typed=True)
+def _cached_plan(kind: type[Mechanism], mechanism: str, **settings: Any) -> Plan:
     if why := kind.unsuited(Request(**{**settings, **_open(settings, _ANY)})):
         raise SamplerError(
             f"mechanism={mechanism!r} does not apply: {why}. Nothing was charged; "
@@ -100,14 +104,16 @@ def select(*, mechanism: str = AUTO, goal: str = "rows", **settings: Any) -> Pla
     """
     # A bound in single precision would reduce the precision of all results.
     plain = {k: float(x) if isinstance(x, np.floating) else x for k, x in settings.items()}
-    return _best(goal, **plain) if mechanism == AUTO else _named(mechanism, **plain)
+    if mechanism != AUTO:
+        return _named(mechanism, **plain)
+    eager = MECHANISMS.eager().items()
+    return _best(goal, tuple(one for one in eager if one[1].traits.compared), **plain)
 
 
 @lru_cache(maxsize=64, typed=True)
-def _best(goal: str, **settings: Any) -> Plan:
+def _best(goal: str, compared: tuple[tuple[str, type[Mechanism]], ...], **settings: Any) -> Plan:
     with suppress_weak_warnings():  # the caller warns
-        compared = [name for name, kind in MECHANISMS.eager().items() if kind.traits.compared]
-        candidates = [_candidate(name, goal, settings) for name in compared]
+        candidates = [_candidate(name, goal, settings) for name, _ in compared]
         candidates.sort(key=_rank)
         for candidate in chain(candidates, _in_smaller_balls(candidates, goal, settings)):
             if candidate.offer.applies and not candidate.hopeless:
