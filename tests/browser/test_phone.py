@@ -39,6 +39,16 @@ const letters = [...app.querySelectorAll('*')].filter((node) => seen(node) && ow
   && parseFloat(getComputedStyle(node).fontSize) < 11);
 return [...missed, ...letters].map((node) => node.outerHTML.slice(0, 120));"""
 
+# Every word of a figure stands within it.
+_WHOLE = """(() => {
+  const gd = document.querySelector(`[data-figure="${arguments[0]}"]`);
+  const {left, right} = gd.getBoundingClientRect();
+  const said = [...gd.querySelectorAll('.textpoint text, .annotation text')];
+  const inside = (box) => box.left >= left && box.right <= right;
+  return right - left < 420 && said.length > 0
+    && said.every((text) => inside(text.getBoundingClientRect()));
+})()"""
+
 _TREES = """[...document.querySelectorAll('.rx-step-line')]
   .some((line) => line.textContent.includes('trees of at most'))"""
 
@@ -143,7 +153,11 @@ def test_views_of_trees_are_two_screens_at_most(page: Page, drawn: bool) -> None
         page.drawn()
     _fits(page)
     for figure in [one for one in OF_TREES if drawn or one not in ("trees", "rules")]:
+        page.wait(lambda at=figure: page.traces(at), f"traces of {figure}")
         _has_room(page, figure)
+        if figure in ("witness", "trees"):
+            page.wait(lambda at=figure: page.run(_WHOLE, at), f"nothing of {figure} to be cut")
+    assert page.alert == "" and page.browser.console_errors() == []
 
 
 def _choose_trees(page: Page) -> None:

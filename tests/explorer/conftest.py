@@ -45,6 +45,13 @@ def explorer(tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def cancer_page(explorer, cancer):
+    """The explorer with one of the data sets."""
+    explorer.session.choose(cancer)
+    return explorer
+
+
+@pytest.fixture
 def table(tmp_path):
     """A CSV file of 200 rows with a number, a sensitive column and a target."""
     rng = np.random.default_rng(5)

@@ -13,10 +13,10 @@ from typing import Any
 
 from rashomon_explorer.explorer.export.purchases import Purchases
 from rashomon_explorer.explorer.set_store import NumberedFiles, SetStore
-from tests.explorer.paid_results import drawn, purchase
+from tests.explorer.pages import five_models, purchase
 from tests.failing_disk import Gate, killed
 
-MODELS = drawn()
+MODELS = five_models()
 BOUGHT = purchase(MODELS)
 
 

@@ -1,18 +1,28 @@
 """The dashboard as an object: in a notebook cell, in a script, and every number in Python."""
 
 import asyncio
+import inspect
+import json
 import subprocess
 import sys
+import typing
 
+import ipywidgets
 import pytest
+from ipywidgets.widgets.widget import _remove_buffers
+from jupyter_client.jsonutil import json_default
 
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.explorer import Explorer
+from rashomon_explorer.explorer import Explorer, drawing, paid, panels
+from rashomon_explorer.explorer.export.purchases import AggregateRelease
 from rashomon_explorer.explorer.messages import LOGGER
 from rashomon_explorer.explorer.panels.data import OWN_FILE
-from rashomon_explorer.explorer.session import HOME_VARIABLE
-from rashomon_explorer.plots.text import at_least, at_most, cost_text, number, percent, what_is_left
-from tests.explorer.pressing import press
+from rashomon_explorer.explorer.panels.draw import DrawPanel, GoalPanel
+from rashomon_explorer.explorer.panels.settings import ModelPanel
+from rashomon_explorer.explorer.session import HOME_VARIABLE, Session
+from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.plots import text
+from tests.explorer.pages import press, set_state
 
 
 def _evaluate(lines, explorer):
@@ -22,134 +32,78 @@ def _evaluate(lines, explorer):
     return eval(last, space)
 
 
-@pytest.fixture(scope="module")
-def drawn(tmp_path_factory, cancer):
-    explorer = Explorer(data=cancer, home=tmp_path_factory.mktemp("home"))
-    for name, value in {"radius": 4.0, "ridge": 0.0, "n_draws": 20, "mechanism": "exact"}.items():
-        setattr(explorer.state, name, value)
-    explorer.draw()
-    return explorer
-
-
-def test_every_number_of_the_panels_is_a_line_of_python(drawn):
-    drawn.state.view = "curator"
-    plan = [_evaluate([line], drawn) for line in drawn.plan_panel.lines()]
-    shown = drawn.plan_panel.facts.value
-    assert at_least(plan[0]) in shown
+def test_every_number_of_the_panels_is_a_line_of_python(cancer_page):
+    page = cancer_page
+    set_state(page, radius=4.0, ridge=0.0, n_draws=20, mechanism="exact")
+    page.draw()
+    bound, alone, beta, excess, adds = (_evaluate([line], page) for line in page.plan_panel.lines())
     # One price: what the draw adds to the ledger. What it would cost alone is named as such.
-    adds = plan[4]
-    assert adds < plan[1] and f"{cost_text(adds)}</dd>" in shown
-    assert f"{cost_text(plan[1])} as the only charge" in shown
-    assert number(plan[2]) in shown
-    assert at_most(plan[3]) in shown
-    assert what_is_left(8.0 - drawn.ledger.spent() - adds) in shown
-    assert f"<b>{cost_text(adds)}</b>" in drawn.draw_panel.price.value
-    assert (
-        f"planned <b>{cost_text(adds).removeprefix('ε = ')}</b>" in drawn.budget_panel.gauge.value
-    )
+    facts = page.plan_panel.facts.value
+    assert adds < alone and f"{text.cost_text(adds)}</dd>" in facts
+    assert f"{text.cost_text(alone)} as the only charge" in facts
+    for words in (text.at_least(bound), text.number(beta), text.at_most(excess)):
+        assert words in facts
+    assert text.what_is_left(8.0 - page.ledger.spent() - adds) in facts
+    assert f"<b>{text.cost_text(adds)}</b>" in page.draw_panel.price.value
+    gauge = page.budget_panel.gauge.value
+    assert f"planned <b>{text.cost_text(adds).removeprefix('ε = ')}</b>" in gauge
     n_draws, epsilon, hit_rate, minimum, worst, clipped = (
-        _evaluate([line], drawn) for line in drawn.numbers_panel.lines()
+        _evaluate([line], page) for line in page.numbers_panel.lines()
     )
-    tiles = drawn.numbers_panel.facts.value
-    expected = [
-        n_draws,
-        cost_text(epsilon),
-        percent(hit_rate),
-        number(minimum[0], 4),
-        number(worst),
-    ]
-    for words in (*map(str, expected), percent(clipped)):
-        assert f"{words}</dd>" in tiles
-    budget, spent, left, entries = (_evaluate([line], drawn) for line in drawn.budget_panel.lines())
-    gauge = drawn.budget_panel.gauge.value
-    assert f">{number(spent, rounding='up')}</b>" in gauge
-    assert f">{what_is_left(left)}</b>" in gauge
+    expected = [str(n_draws), text.cost_text(epsilon), text.percent(hit_rate)]
+    expected += [text.number(minimum[0], 4), text.number(worst), text.percent(clipped)]
+    for words in expected:
+        assert f"{words}</dd>" in page.numbers_panel.facts.value
+    budget, spent, left, entries = (_evaluate([line], page) for line in page.budget_panel.lines())
+    assert f">{text.number(spent, rounding='up')}</b>" in gauge
+    assert f">{text.what_is_left(left)}</b>" in gauge
     assert (budget, len(entries)) == ((8.0, 1e-6), 1)
+    page.data_panel.name.value = "monks1"
+    assert _evaluate(page.data_panel.lines(), page).name == "monks1"
+    estimator = _evaluate(page.model_panel.lines(), page)
+    assert estimator.get_params()["epsilon"] == page.state.epsilon
 
 
-def test_data_and_model_panels_show_runnable_python(drawn):
-    drawn.data_panel.name.value = "monks1"
-    assert _evaluate(drawn.data_panel.lines(), drawn).name == "monks1"
-    estimator = _evaluate(drawn.model_panel.lines(), drawn)
-    assert estimator.get_params()["epsilon"] == drawn.state.epsilon
-
-
-def test_a_figure_that_fails_says_so_in_its_place(drawn, monkeypatch):
-    card = drawn.cards["plan"]
-    monkeypatch.setattr(type(card), "inputs", lambda _: 1 / 0)
-    card.redraw()
-    words = card.view.figure["layout"]["annotations"][0]["text"]
-    assert words == "This figure could not be drawn:<br>division by zero"
-
-
-def test_in_a_loop_the_page_follows_the_draws(tmp_path, cancer):
+def test_in_a_loop_the_page_follows_the_draws_and_figures_are_drawn_when_seen(tmp_path, cancer):
     async def scenario():
         explorer = Explorer(data=cancer, home=tmp_path)
         explorer.state.psi = 0.6
         press(explorer.draw_panel)
         assert explorer.state.busy
         await explorer.wait_until_idle()
-        assert explorer.state.phase == "done"
-        assert explorer.state.alert is None
+        assert explorer.state.phase == "done" and explorer.state.alert is None
         assert explorer.state.page == "set"
         assert not explorer.cards["people"].view.figure  # nobody looked
         explorer.show("people")
         await explorer.wait_until_idle()
         names = [trace["name"] for trace in explorer.cards["people"].view.figure["data"]]
         assert "best model" in names
-        explorer.widget.close()
-
-    asyncio.run(scenario())
-
-
-def test_a_figure_in_a_cell_of_its_own_is_drawn_when_it_is_seen(tmp_path, cancer):
-    async def scenario():
-        explorer = Explorer(data=cancer, home=tmp_path)
-        card = explorer.cards["budget"]
-        explorer.state.page = "data"
+        card, explorer.state.page = explorer.cards["budget"], "data"
         await explorer.wait_until_idle()
-        card.view._receive(None, {"type": "shown"}, None)
+        card.view._receive(None, {"type": "shown"}, None)  # in a cell of its own
         await explorer.wait_until_idle()
         assert card.view.figure["data"]
-        card.widget.close()
         explorer.widget.close()
 
     asyncio.run(scenario())
 
 
-def test_two_explorers_in_one_notebook_do_not_meet(tmp_path, cancer):
-    one = Explorer(data=cancer, home=tmp_path)
-    two = Explorer(home=tmp_path)
-    one.state.psi = 0.3
-    assert two.state.psi == 0.02
-    assert two.data.name == "lending"
-
-
-def test_a_newcomer_has_only_to_press(tmp_path):
+def test_a_newcomer_has_only_to_press_and_may_put_the_data_away(tmp_path):
     explorer = Explorer(home=tmp_path)
-    assert explorer.data.name == explorer.data_panel.name.value == "lending"
-    assert explorer.plan.hit_rate_bound > 0.6
-    assert not explorer.draw_panel.button.disabled
+    name = explorer.data_panel.name
+    assert explorer.data.name == name.value == "lending"
+    assert explorer.plan.hit_rate_bound > 0.6 and not explorer.draw_panel.button.disabled
+    for choice in ("", OWN_FILE):
+        name.value = "lending"
+        name.value = choice
+        assert explorer.data is None and explorer.plan is None and explorer.rows is None
+        assert explorer.draw_panel.button.disabled and explorer.state.alert is None
+        with pytest.raises(DataError, match="choose one under Data"):
+            explorer.draw()
+    assert list(tmp_path.iterdir()) == []
+    name.value = "lending"
     explorer.draw()
     assert explorer.rashomon_set.n_draws == 20
-
-
-@pytest.mark.parametrize("choice", ["", OWN_FILE])
-def test_choosing_something_else_puts_the_data_away(tmp_path, choice):
-    explorer = Explorer(home=tmp_path)
-    explorer.data_panel.name.value = choice
-    assert explorer.data is None and explorer.plan is None and explorer.rows is None
-    assert explorer.draw_panel.button.disabled
-    assert explorer.state.alert is None
-    with pytest.raises(DataError, match="choose one under Data"):
-        explorer.draw()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_it_shows_itself_as_the_last_line_of_a_cell(drawn):
-    bundle = drawn._repr_mimebundle_()
-    content = bundle[0] if isinstance(bundle, tuple) else bundle
-    assert "application/vnd.jupyter.widget-view+json" in content
 
 
 def test_starting_does_not_load_what_it_does_not_need():
@@ -165,16 +119,104 @@ def test_starting_does_not_load_what_it_does_not_need():
 def test_an_unexpected_error_is_words_on_the_page_and_a_trace_in_the_log(monkeypatch, tmp_path):
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
     monkeypatch.setattr(LOGGER, "handlers", [])
-    explorer, again = Explorer(), Explorer()
-    assert not (tmp_path / "rashomon-explorer.log").exists()
+    explorer, again, log = Explorer(), Explorer(), tmp_path / "rashomon-explorer.log"
+    assert not log.exists()
     monkeypatch.setattr(explorer.session, "choose", lambda _: 1 / 0)
     explorer.data_panel.name.value = "monks1"
     assert explorer.state.alert.reason == "division by zero"
     assert "Traceback" not in explorer.alert_panel.text.html
-    log = (tmp_path / "rashomon-explorer.log").read_text()
-    assert log.count("ZeroDivisionError") == 1
+    written = log.read_text()
+    assert written.count("ZeroDivisionError") == 1
     again.data_panel.schema.file.choose("a.csv", b"one column")
-    assert again.state.alert is not None
-    assert (tmp_path / "rashomon-explorer.log").read_text() == log  # explained, not unexpected
+    assert again.state.alert is not None and log.read_text() == written  # explained
     for handler in LOGGER.handlers:
         handler.close()
+
+
+def test_a_figure_that_fails_says_so_in_its_place(loans, monkeypatch, caplog):
+    card = loans.cards["losses"]
+    with monkeypatch.context() as patch:
+        patch.setattr(type(card), "inputs", lambda _: 1 / 0)
+        card.redraw()
+    (words,) = card.view.figure["layout"]["annotations"]
+    assert words["text"] == "This figure could not be drawn:<br>division by zero"
+    assert caplog.records
+    card.redraw()
+
+
+PANELS = {
+    "basket": ["BasketPanel"],
+    "budget": ["BudgetGauge", "LedgerPanel", "TopBar"],
+    "card": ["AlertPanel", "SelectionChip"],
+    "data": ["DataPanel"],
+    "draw": ["DrawPanel", "GoalPanel", "OneModelPanel", "TuningPanel"],
+    "export": ["TakePanel"],
+    "models": ["ModelsPanel", "SelectionPanel"],
+    "numbers": ["NumbersPanel"],
+    "people": ["PeopleHeadline", "PeopleTable"],
+    "plan": ["PlanPanel"],
+    "settings": ["ModelPanel"],
+    "sidebar": ["Rail"],
+}
+KINDS = [getattr(getattr(panels, room), name) for room, names in PANELS.items() for name in names]
+
+
+@pytest.fixture(scope="module")
+def parts(loans_page):
+    """What panels and figures are made with, by the type they ask for."""
+    session = loans_page.session
+    single, draw = paid.SingleModel(session), drawing.SetDraw(session)
+    made = (session, session.state, single, draw, paid.PenaltyTuning(session))
+    made += (AggregateRelease(session), ModelPanel(session.state), DrawPanel(draw))
+    made += (GoalPanel(single, made[-1]), ipywidgets.HTML())
+    known = {ExplorerState: session.state, Session: session, ipywidgets.Widget: made[-1]}
+    return {**{type(one): one for one in made}, **known}
+
+
+def _displayed(widget):
+    """Show it as a cell does: its bundle names it, and all that stands in it can be sent."""
+    view = widget._repr_mimebundle_()["application/vnd.jupyter.widget-view+json"]
+    assert view["model_id"] == widget.model_id
+    seen, waiting = {}, [widget]
+    while waiting:
+        one = waiting.pop()
+        if one.model_id not in seen:
+            seen[one.model_id] = one
+            waiting += _within(one)
+            json.dumps(_remove_buffers(one.get_state())[0], default=json_default)
+    return seen
+
+
+def _within(widget):
+    values = [getattr(widget, name) for name in widget.keys if name not in ("layout", "style")]
+    nested = [one for value in values if isinstance(value, tuple | list) for one in value]
+    return [one for one in (*values, *nested) if isinstance(one, ipywidgets.Widget)]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_a_panel_alone_is_shown_and_follows(kind, parts, loans):
+    types = typing.get_type_hints(kind.__init__)
+    needed = inspect.signature(kind).parameters.values()
+    panel = kind(*(parts[types[one.name]] for one in needed if one.default is one.empty))
+    assert len(_displayed(panel.widget)) >= 2
+    with loans.session.together():
+        set_state(loans, selection=(1, 4), people=(0,), view="release")
+        loans.state.view = "curator"
+        loans.state.pick_nothing()
+    _displayed(panel.widget)
+    assert loans.state.alert is None
+
+
+def test_explorers_of_one_notebook_know_nothing_of_each_other(loans, tmp_path):
+    other, bundle = Explorer(home=tmp_path), loans.cards["losses"].view.bundle.model_id
+    assert other._repr_mimebundle_() == other.widget._repr_mimebundle_()
+    assert not {*_displayed(other.widget)} & {*_displayed(loans.widget)} - {bundle}
+    before = loans.state.settings()
+    other.state.epsilon = 2.5
+    other.data_panel.name.value = "breast_cancer"
+    assert loans.state.settings() == before and loans.data.name == "loans"
+    loans.state.selection = (1, 2)
+    assert other.state.selection == () and other.rashomon_set is None
+    other.widget.close()
+    loans.cards["losses"].redraw()
+    assert loans.state.alert is None

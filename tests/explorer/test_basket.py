@@ -1,73 +1,53 @@
-"""The basket: the price on the button is what the ledger charges, and what leaves was paid for."""
+"""The basket and the bundle: what leaves was paid for, and is made of what leaves alone."""
 
+import asyncio
 import errno
 import io
 import json
+import time
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import pytest
 
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.export import bundle, score
 from rashomon_explorer.explorer.export.basket import AGGREGATES
-from rashomon_explorer.explorer.export.purchases import Purchases
 from rashomon_explorer.explorer.table.editor import TableEditor
+from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, ToPicture
+from rashomon_explorer.plots import plot_losses
 from rashomon_explorer.plots.text import cost_text
 from rashomon_explorer.release.released import from_released_values, released_values
 from rashomon_explorer.sets import ReleasedSet
-from tests.explorer.pressing import price_on
+from tests.explorer.pages import set_state
+
+PNG, SVG = b"\x89PNG\r\n\x1a\n...", b"<svg class='main-svg'></svg>"
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory, cancer):
-    return _drawn(cancer, tmp_path_factory.mktemp("home"))
-
-
-@pytest.fixture(scope="module")
-def bought(tmp_path_factory, cancer):
-    """A page with an aggregate that was paid for, whatever other tests did before."""
-    page = _drawn(cancer, tmp_path_factory.mktemp("bought"))
-    _ticked(page, "ambiguity").question.yes.click()
+    """A set with an aggregate that was paid for."""
+    page = Explorer(data=cancer, home=tmp_path_factory.mktemp("home"))
+    set_state(page, n_draws=4, mechanism="langevin", psi=0.2, epsilon=1.0)
+    page.draw()
+    _release(page, "ambiguity")
     assert page.state.alert is None
     return page
 
 
-def _drawn(cancer, home):
-    explorer = Explorer(data=cancer, home=home)
-    for name, value in {"n_draws": 4, "mechanism": "langevin", "psi": 0.2, "epsilon": 1.0}.items():
-        setattr(explorer.state, name, value)
-    explorer.draw()
-    return explorer
-
-
-def _ticked(page, *names):
+def _release(page, *names):
     page.basket_panel.table.ticked = dict.fromkeys(names, 1.0)
-    return page.basket_panel
+    page.basket_panel.question.yes.click()
 
 
-def test_the_price_on_the_button_is_what_the_ledger_charges(page):
-    panel = _ticked(page, "ambiguity", "mean_accuracy", "mean_excess")
-    before = page.ledger.spent()
-    promised = price_on(panel.button)
-    panel.button.click()
-    assert promised in panel.question.yes.description
-    assert page.ledger.spent() == before  # asks once
-    panel.question.yes.click()
-    assert page.state.alert is None
-    added = page.ledger.spent() - before
-    assert cost_text(added) == promised
-    entry = page.ledger.entries()[-1]
-    asked = "release: ambiguity, mean_accuracy, mean_excess"
-    assert (entry.state, entry.note) == ("committed", asked)
-    bought = page.state.paid[-1]
-    assert bought.released.charge == entry.id and bought.adds == pytest.approx(added)
-    assert promised in page.take_panel.receipt.value
-    assert panel.button.description == "Release aggregates" and not panel.table.ticked
-    assert "ambiguity" in page.ledger_panel.charges.value
+def _unzipped(content):
+    archive = zipfile.ZipFile(io.BytesIO(content))
+    return {name: archive.read(name) for name in archive.namelist()}
 
 
 def test_every_aggregate_of_the_basket_can_be_had_or_says_why_not(page):
@@ -79,135 +59,208 @@ def test_every_aggregate_of_the_basket_can_be_had_or_says_why_not(page):
     assert rows["group_sizes"]["why"] and not rows["ambiguity"]["why"]
 
 
-def test_what_rows_cause_is_one_error_and_stays_spent(page):
-    panel = _ticked(page, "ambiguity")
-    charges = len(page.ledger.entries())
-    rows = page.session.rows
-    page.session.rows = rows.assign(**{rows.columns[0]: np.nan})
-    panel.button.click()
-    panel.question.yes.click()
-    page.session.rows = rows
-    assert "The privacy cost stays spent." in page.state.alert.reason
-    entries = page.ledger.entries()
-    assert len(entries) == charges + 1 and entries[-1].state == "started"
-    assert len(page.state.paid) == 1 and not panel.table.disabled
-    page.state.alert = None
-
-
 def test_chosen_models_leave_only_with_a_statement(page):
     panel = page.basket_panel
     page.state.selection = (1, 3)
     panel.which.value = "selected"
-    assert (
-        "selected by private figures cannot be released" in panel.price.value
-        and panel.button.disabled
-    )
+    assert "selected by private figures cannot be released" in panel.price.value
+    assert panel.button.disabled
     with pytest.raises(CuratorOnlyError):
         page.take_panel.bundle.fetch()
     panel.stated.value = True
-    given = page.aggregates.contents(panel.checked_draws())
-    held = json.loads(bundle._models_json(given))
-    assert len(held["coefficients"]) == 2 and "filtered" in held["chosen"][0]
-    assumed = json.loads(bundle._guarantee(given))["models"]["assumptions"]
+    contents = page.aggregates.contents(panel.checked_draws())
+    models = json.loads(bundle._models_json(contents))
+    assert len(models["coefficients"]) == 2 and "filtered" in models["chosen"][0]
+    assumed = json.loads(bundle._guarantee(contents))["models"]["assumptions"]
     assert any("without regard to private rows" in one for one in assumed)
     page.state.selection = ()
     assert panel.which.value == "all"
 
 
-def _unzipped(page):
-    archive = zipfile.ZipFile(io.BytesIO(page.take_panel.bundle.fetch().content))
-    return {name: archive.read(name) for name in archive.namelist()}
-
-
 @pytest.mark.law
-def test_the_bundle_is_used_without_the_page(bought, tmp_path):
-    page, held = bought, _unzipped(bought)
-    models = page.rashomon_set
-    plain = json.loads(held["models.json"])
-    rows = page.rows.head(50)
+def test_the_bundle_is_used_without_the_page(page, tmp_path):
+    files, models = _unzipped(page.take_panel.bundle.fetch().content), page.rashomon_set
+    plain, rows = json.loads(files["models.json"]), page.rows.head(50)
     assert np.allclose(score.scores(plain, rows), models.scores(rows), atol=1e-12)
-    (tmp_path / "models.npz").write_bytes(held["models.npz"])
+    (tmp_path / "models.npz").write_bytes(files["models.npz"])
     assert np.array_equal(ReleasedSet.load(tmp_path / "models.npz").coef, models.coef)
-    together = json.loads(held["guarantee.json"])["together"]["epsilon"]
-    assert cost_text(together) in held["README.txt"].decode()
-    assert json.loads(held["aggregates.json"])[0]["answers"][0]["query"] == "ambiguity"
-    assert b"ambiguity" in held["report.html"] and b"noise" in held["definitions.json"]
-    assert {"schema.toml", "score.py", "figures/coefficients.html"} <= set(held)
-    public = json.loads(held["ledger.json"])
+    together = json.loads(files["guarantee.json"])["together"]["epsilon"]
+    assert cost_text(together) in files["README.txt"].decode()
+    assert json.loads(files["aggregates.json"])[0]["answers"][0]["query"] == "ambiguity"
+    assert b"ambiguity" in files["report.html"] and b"noise" in files["definitions.json"]
+    assert {"schema.toml", "score.py", "figures/coefficients.html"} <= set(files)
+    public = json.loads(files["ledger.json"])
     assert "who" not in json.dumps(public) and public["spent"] == page.ledger.spent()
     assert b"who" in page.ledger_panel.export.fetch().content
 
 
-def test_what_was_bought_is_there_again_on_a_new_page(bought, cancer):
-    page = bought
-    released = page.state.paid[0].released
-    assert from_released_values(json.loads(json.dumps(released_values(released)))) == released
+def test_figures_are_made_of_what_leaves_alone(page, tmp_path):
+    """Figures can be made again from the files of models and aggregates: they tell nothing more."""
+    contents = page.aggregates.contents()
+    files = _unzipped(bundle.bundle(contents))
+    (tmp_path / "models.npz").write_bytes(files["models.npz"])
+    paid = [json.loads(json.dumps(released_values(one.released))) for one in contents.purchases]
+    purchases = tuple(
+        replace(one, released=from_released_values(values))
+        for one, values in zip(contents.purchases, paid, strict=True)
+    )
+    assert purchases == contents.purchases
+    models = ReleasedSet.load(tmp_path / "models.npz")
+    outside = replace(
+        contents, models=models, purchases=purchases, schema=None, constants=None, account=None
+    )
+    again = {name: figure.to_json() for name, figure in bundle.figures(outside).items()}
+    assert set(again) == {"coefficients", "one_record", "aggregates_1"}
+    for name, figure in again.items():
+        assert json.loads(files[f"figures/{name}.json"]) == json.loads(figure)
+        assert name in page.take_panel.bundle._prepare()().figures
+
+
+def test_the_same_contents_give_the_same_bytes(page, cancer, monkeypatch):
+    first = bundle.bundle(page.aggregates.contents())
+    monkeypatch.setattr("time.localtime", lambda *_: time.struct_time((2031, *[1] * 8)))
     again = Explorer(data=cancer, home=page.session.home)
-    assert again.state.paid == page.state.paid != ()
-    again.session.delete_saved(again.state.in_view)
-    assert again.state.paid == () and not list(page.session.home.glob("*.sets/*.paid"))
+    again.session.replan()
+    files, others = _unzipped(first), _unzipped(bundle.bundle(again.aggregates.contents()))
+    assert [name for name in files if files[name] != others.get(name)] == []
+    pages = [files[name] for name in files if name.startswith("figures/") and name[-4:] == "html"]
+    assert len(pages) == 3 and all(b'<div id="' in one for one in pages)
+
+
+def test_a_figure_of_private_rows_may_not_leave(page, monkeypatch):
+    curator = plot_losses(page.rashomon_set)
+    monkeypatch.setattr(bundle, "plot_tradeoff", lambda *_: curator)
+    with pytest.raises(CuratorOnlyError, match="one_record reads private rows"):
+        page.take_panel.bundle.fetch()
+
+
+def test_pictures_of_its_own_figures_are_in_the_bundle_and_no_others(page):
+    contents = page.aggregates.contents()
+    drawn = {"coefficients.png": PNG, "coefficients.svg": SVG, "one_record.png": PNG}
+    others = {"losses.png": PNG, "../coefficients.png": PNG, "coefficients.exe": b"MZ"}
+    others["one_record.svg"] = b"<script>"
+    files = _unzipped(bundle.bundle(contents, {**drawn, **others}))
+    plain = _unzipped(bundle.bundle(contents))
+    assert set(files) - set(plain) == {f"figures/{name}" for name in drawn}
+    assert files["figures/coefficients.png"] == PNG
+    assert b"PNG for slides" in files["README.txt"] and b"PNG" not in plain["README.txt"]
+
+
+def test_the_total_of_a_bundle_counts_what_was_bought_with_it(page):
+    contents = page.aggregates.contents()
+    alone = replace(contents, purchases=())
+    bought = [one.released.guarantee for one in contents.purchases]
+    assert contents.guarantees == (*alone.guarantees, *bought) and len(bought) == 1
+    assert alone.guarantees == (contents.models.guarantee,) and contents.total > alone.total
+
+
+def _pressed(monkeypatch, finish, answers=(), prepare=None):
+    """What a browser is sent after a press of a button, given the pictures that it draws."""
+    sent, failed = [], []
+    figures = {"one": go.Figure(go.Scatter(y=[1, 2]))}
+    button = Download(
+        "Save", "a file", prepare or (lambda: lambda: ToPicture(figures, finish)), failed.append
+    )
+
+    def send(message, buffers=None):
+        sent.append((message, buffers))
+        if message["type"] == "draw":
+            for name, content in answers:
+                button._receive(button, {"type": "picture", "name": name}, [content])
+
+    async def press():
+        monkeypatch.setattr(button, "send", send)
+        button._receive(button, {"type": "asked"}, None)
+        assert button.making == (not failed)
+        button._receive(button, {"type": "asked"}, None)  # once is enough
+        while button.making:
+            await asyncio.sleep(0.01)
+
+    asyncio.run(press())
+    return sent, failed
+
+
+def test_the_browser_draws_before_the_file_is_made(monkeypatch):
+    answers = [("one.png", PNG), ("one.svg", memoryview(SVG)), ("", b"")]
+    (told, handed), failed = _pressed(
+        monkeypatch, lambda drawn: FileInTransit("a", b"|".join(drawn.values())), answers
+    )
+    assert told[0]["type"] == "draw" and list(told[0]["figures"]) == ["one"] and not failed
+    json.dumps(told[0])  # what is sent is plain
+    assert handed[1] == [PNG + b"|" + SVG]
+
+
+@pytest.mark.parametrize("answers", [[], [("one.png", PNG)]])
+def test_without_an_answer_the_file_goes_with_the_pictures_that_came(answers, monkeypatch):
+    for name in ("_BEGUN", "_BETWEEN"):
+        monkeypatch.setattr(f"rashomon_explorer.explorer.widgets.files.{name}", 0.01)
+    (_, handed), _ = _pressed(
+        monkeypatch, lambda drawn: FileInTransit("a", b"".join(drawn.values())), answers
+    )
+    assert handed[1] == [b"".join(content for _, content in answers)]
+
+
+def test_a_file_that_cannot_be_made_is_reported_and_a_script_makes_it_at_once(monkeypatch):
+    for prepare in (lambda: 1 / 0, lambda: lambda: 1 / 0):
+        sent, failed = _pressed(monkeypatch, None, prepare=prepare)
+        assert not sent and {type(one) for one in failed} == {ZeroDivisionError}
+    button = Download("Save", "", lambda: lambda: FileInTransit("a", b"x"), print)
+    assert button.fetch() == FileInTransit("a", b"x")
 
 
 def test_groups_with_declared_levels_can_be_bought(explorer, table):
     editor = TableEditor.proposed("loans", pd.read_csv(table))
-    editor = editor.edited("sex", "role", "sensitive").confirmed()
-    explorer.session.choose(editor.data())
-    explorer.state.n_draws, explorer.state.mechanism, explorer.state.epsilon = 2, "langevin", 1.0
+    explorer.session.choose(editor.edited("sex", "role", "sensitive").confirmed().data())
+    set_state(explorer, n_draws=2, mechanism="langevin", epsilon=1.0)
     explorer.draw()
     panel = explorer.basket_panel
     assert panel.group.value == "sex"
     panel.table.ticked = {"group_sizes": 1.0, "mean_selection_gap": 2.0}
     panel.question.yes.click()
-    assert explorer.state.alert is None
-    assert explorer.state.paid[0].released["rows of f"].estimate > 0
-    assert explorer.state.paid[0].group == "sex"
+    (bought,) = explorer.state.paid
+    assert bought.released["rows of f"].estimate > 0 and bought.group == "sex"
+    assert bought.released.charge == explorer.ledger.entries()[-1].id
+    assert panel.button.description == "Release aggregates" and not panel.table.ticked
+    assert cost_text(bought.adds) in explorer.take_panel.receipt.value
 
 
-def _no_space(*_args, **_named):
-    raise OSError(errno.ENOSPC, "No space left on device")
+def test_what_rows_cause_is_one_error_and_stays_spent(page):
+    charges, bought, rows = len(page.ledger.entries()), page.state.paid, page.session.rows
+    page.session.rows = rows.assign(**{rows.columns[0]: np.nan})
+    _release(page, "ambiguity")
+    page.session.rows = rows
+    assert "The privacy cost stays spent." in page.state.alert.reason
+    entries = page.ledger.entries()
+    assert len(entries) == charges + 1 and entries[-1].state == "started"
+    assert page.state.paid == bought and not page.basket_panel.table.disabled
+    page.state.alert = None
 
 
 def test_what_cannot_be_kept_is_shown_reported_and_written_later(page, cancer, monkeypatch):
+    def no_space(*_args, **_named):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
     before, charges = page.state.paid, len(page.ledger.entries())
     with monkeypatch.context() as patch:
-        patch.setattr("rashomon_explorer.explorer.set_store.files.write_new_file", _no_space)
-        _ticked(page, "mean_loss").question.yes.click()
+        patch.setattr("rashomon_explorer._utils.files.write_new_file", no_space)
+        _release(page, "mean_loss")
         bought = page.state.paid[-1]
-        alert = page.state.alert
-        assert "No space left" in alert.reason and "save the bundle" in alert.kept
-        assert "Released 1 number" in page.state.message
+        assert "No space left" in page.state.alert.reason
         assert len(page.ledger.entries()) == charges + 1 == bought.released.charge
         page.state.rashomon_set = page.state.rashomon_set.rethreshold(0.3)
         assert page.state.paid == (*before, bought)  # still full: it stays on screen
     page.state.alert = None
-    page.state.rashomon_set = page.state.rashomon_set.rethreshold(0.2)
-    assert page.state.paid == (*before, bought)
-    page.state.rashomon_set = page.state.rashomon_set.rethreshold(0.3)
-    assert page.state.paid == (*before, bought)  # written once
+    for psi in (0.2, 0.3):  # written once
+        page.state.rashomon_set = page.state.rashomon_set.rethreshold(psi)
+        assert page.state.paid == (*before, bought)
     again = Explorer(data=cancer, home=page.session.home)
     assert again.state.paid == page.state.paid and len(again.ledger.entries()) == charges + 1
 
 
-def test_an_error_of_keeping_that_nobody_thought_of_loses_no_numbers(page, monkeypatch):
-    def broken(*_args):
-        raise TypeError("not JSON")
-
-    count = len(page.state.paid)
-    with monkeypatch.context() as patch:
-        patch.setattr(Purchases, "add", broken)
-        _ticked(page, "mean_excess").question.yes.click()
-    assert len(page.state.paid) == count + 1 and "not JSON" in page.state.alert.reason
-    page.state.alert = None
-
-
-def test_purchases_that_cannot_be_read_now_are_there_when_the_set_is_opened_next(
-    tmp_path, cancer, monkeypatch
-):
+def test_purchases_that_cannot_be_read_now_are_there_when_the_set_is_opened_next(page, monkeypatch):
     def away(_path):
         raise OSError(errno.EMFILE, "Too many open files")
 
-    page = _drawn(cancer, tmp_path)
-    _ticked(page, "ambiguity").question.yes.click()
     number, bought = page.state.in_view, page.state.paid
     with monkeypatch.context() as patch:
         patch.setattr(Path, "read_bytes", away)
@@ -221,9 +274,8 @@ def test_purchases_that_cannot_be_read_now_are_there_when_the_set_is_opened_next
 
 
 def test_a_purchase_that_was_read_from_its_file_meanwhile_is_shown_once(page):
-    panel = _ticked(page, "ambiguity")
+    page.basket_panel.table.ticked = {"ambiguity": 1.0}
     bought = page.aggregates.order()()
     page.aggregates._follow()
     page.aggregates.receive(bought)
     assert [one.released.charge for one in page.state.paid].count(bought.released.charge) == 1
-    panel.table.ticked = {}

@@ -14,19 +14,20 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
+from rashomon_explorer.data import Categorical, Numeric
 from rashomon_explorer.exceptions import PrivacyLeakWarning
-from rashomon_explorer.explorer import Explorer, app
+from rashomon_explorer.explorer import Explorer, app, html
 from rashomon_explorer.explorer import streamed_table as streamed
 from rashomon_explorer.explorer.cards.base import NEEDS
 from rashomon_explorer.explorer.views import VIEWS
 from rashomon_explorer.plots import importance
+from rashomon_explorer.plots.columns import column_table, plot_column
 from rashomon_explorer.plots.figures import FIGURES, register
 from rashomon_explorer.plots.registry import BOTH, CURATOR, FigureSpec
 from rashomon_explorer.plots.theme import curator_band, new_figure, templates
 from rashomon_explorer.report import report
 from rashomon_explorer.sets import CuratorSet
-from tests.explorer.loans_in_blocks import PEOPLE, SCHEMA, blocked, drawn, held_page, in_files
-from tests.explorer.loans_in_blocks import table as loans_table
+from tests.explorer.pages import PEOPLE, chunked_page, drawn, held_page
 from tests.report.conftest import numbers_of
 
 SITUATIONS = ("no data", "no draws", "empty set", "one model", "many models", "trees", "chunked")
@@ -39,10 +40,7 @@ def _opened(situation: str, home: Path) -> Explorer:
         page = Explorer(home=home)
         page.session.forget()
         return page
-    if situation == "chunked":
-        page = Explorer(blocked(in_files(home / "loans", loans_table())), home=home, schema=SCHEMA)
-    else:
-        page = held_page(home)
+    page = chunked_page(home) if situation == "chunked" else held_page(home)
     if situation == "trees":
         page.state.family, page.state.max_leaves = "trees", 3
     if situation != "no draws":
@@ -92,10 +90,6 @@ def _sizes(values: Any, within: str = "layout") -> Iterator[float]:
             yield value
 
 
-def test_small_letters_are_found() -> None:
-    assert [*_sizes({"yaxis": {"tickfont": {"size": 9}, "marker": {"size": 4}}})] == [9]
-
-
 @pytest.mark.parametrize("name", SHOWN)
 def test_every_figure_keeps_the_contract(
     page: Explorer, name: str, view: str, caplog: pytest.LogCaptureFixture
@@ -142,14 +136,29 @@ def test_every_figure_keeps_the_contract(
     card._table_button.value = card._code_button.value = False
 
 
-@pytest.mark.parametrize("spec", FIGURES.values(), ids=lambda spec: spec.name)
-def test_every_figure_is_declared_in_full(spec: FigureSpec) -> None:
-    assert spec.definition or spec.terms
-    assert spec.label and spec.audience in (CURATOR, BOTH)
-    assert set(spec.needs) <= set(NEEDS)
-    assert (spec.measure is None) == (spec.result == "")
+def test_every_figure_is_declared_in_full_and_every_word_defined() -> None:
     known = {name for plan in VIEWS for slot in plan.slots for name in slot}
-    assert spec.name in known or spec.name == "coefficient_spread"
+    for name, spec in FIGURES.items():
+        assert spec.definition or spec.terms, name
+        assert spec.label and spec.audience in (CURATOR, BOTH), name
+        assert set(spec.needs) <= set(NEEDS) and all(map(html.defined, spec.terms)), name
+        assert (spec.measure is None) == (spec.result == ""), name
+        assert name in known or name == "coefficient_spread"
+    for word, definition in html.DEFINITIONS.items():
+        assert definition.meaning and word == word.lower(), word
+    told = html.table_html(pd.DataFrame({"excess": [0.1], "<b>": [1]}), "Losses")
+    assert '<abbr class="rx-term" title="loss of a model above' in told and "<b>" not in told
+
+
+def test_every_row_is_counted_once_within_the_declared_bounds() -> None:
+    cells = pd.Series([-5.0, 0.0, 50.0, 120.0, 900.0, np.nan])
+    table = column_table(cells, Numeric("age", (0, 120)))
+    assert table["rows"].sum() == 5 and table["rows"].iloc[[0, -1]].tolist() == [2, 2]
+    title = plot_column(cells, Numeric("age", (0, 120), unit="years")).layout.title.text
+    assert "2 values beyond, counted at the ends · 1 missing" in title
+    home = Categorical("home", ["own", "rent"])
+    levels = column_table(pd.Series(["own", "own", "tent", None]), home)["rows"]
+    assert levels.to_dict() == {"own": 2, "rent": 0, "anything else": 1, "missing": 1}
 
 
 @pytest.mark.parametrize("name", ["importance", "people", "importance_cloud", "profile"])

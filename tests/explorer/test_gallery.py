@@ -1,8 +1,18 @@
-"""A figure is made when it is first seen or asked for, and drawn while somebody would notice."""
+"""A figure is made when it is first seen, measured once, and drawn while somebody would notice."""
 
+import asyncio
+from dataclasses import replace
+from functools import wraps
+
+import numpy as np
+import plotly.graph_objects as go
 import pytest
 
 from rashomon_explorer.explorer import Explorer
+from rashomon_explorer.explorer.views import FRAMES_A_SECOND, Renderer
+from rashomon_explorer.explorer.widgets.plotly_view import PlotlyView
+from rashomon_explorer.plots import plot_coefficients
+from rashomon_explorer.plots.text import edges
 
 
 @pytest.fixture(scope="module")
@@ -10,14 +20,11 @@ def page(cancer, tmp_path_factory):
     return Explorer(data=cancer, home=tmp_path_factory.mktemp("gallery"))
 
 
-def test_a_page_opens_with_the_figures_of_its_first_view(page):
+def test_a_view_makes_what_stands_in_it_and_keeps_it(page):
     assert set(page.cards._made) == {"plan", "promise"}
     assert len(page.cards) > 20 and "gaps" in page.cards and "no such" not in page.cards
     with pytest.raises(KeyError):
         page.cards["no such"]
-
-
-def test_a_view_makes_what_stands_in_it_and_keeps_it(page):
     page.state.page = "data"
     assert "columns" not in page.cards._made  # behind the form, which was chosen
     page.show("columns")
@@ -42,3 +49,108 @@ def test_out_of_sight_a_figure_waits_until_somebody_looks_or_asks(page):
     assert page.cards["plan"] is card and card.view.rev == seen + 1
     page.state.epsilon = 4.0  # a program asked for it, and finds it as it is now
     assert card.view.rev == seen + 2
+
+
+def test_a_brush_measures_nothing_again(loans, monkeypatch):
+    measured, cards = [], [loans.cards[name] for name in ("importance", "profile", "gaps")]
+
+    def counting(measure):
+        @wraps(measure)
+        def counted(*args, **kwargs):
+            measured.append(measure.__name__)
+            return measure(*args, **kwargs)
+
+        return counted
+
+    for card in cards:
+        monkeypatch.setattr(card, "spec", replace(card.spec, measure=counting(card.spec.measure)))
+        card.redraw()  # what is measured for another test's page ends here
+    measured.clear()
+    loans.state.page = "people"
+    rows = loans.people_table.table.rows
+    for selection in ((1, 2), (3,), ()):
+        loans.state.selection = selection
+        for card in cards:
+            card.redraw()
+            assert card.lines, card.spec.name
+        dots = plot_coefficients(loans.rashomon_set, highlight=selection).data[0]
+        assert np.flatnonzero(np.asarray(dots.marker.line.color)).tolist() == list(selection)
+    assert not measured and loans.people_table.table.rows is rows
+    loans.state.groups = (("sex", "f"),)
+    for card in cards:
+        card.redraw()
+    assert sorted(measured) == ["importances", "profiles"]  # gaps are between all groups
+
+
+def test_five_thousand_dots_are_numbers_and_no_names():
+    drawn = edges(np.arange(5_000) % 7 == 0, 3, 0.8)
+    assert drawn["color"].dtype == np.float32 and drawn["width"].shape == (5_000,)
+
+
+class Card:
+    """Counts what it was asked to draw."""
+
+    def __init__(self):
+        self.view, self.wanted, self.shown = PlotlyView(), 0, []
+        self.is_visible, self.on_demand = True, False
+
+    def redraw(self):
+        self.shown.append(self.wanted)
+        self.view.show(go.Figure())
+
+    async def redraw_in_background(self, outdated=None):
+        self.redraw()
+
+
+def test_without_a_loop_marking_draws_at_once_or_at_the_end_of_a_batch():
+    card = Card()
+    renderer = Renderer([card])
+    renderer.mark()
+    assert card.shown == [0]
+    with renderer.batched():
+        with renderer.batched():
+            renderer.mark()
+        renderer.mark()
+        assert card.shown == [0]
+    assert card.shown == [0, 0]
+    with renderer.batched():
+        pass
+    assert card.shown == [0, 0]
+
+
+def test_many_changes_make_few_frames_and_the_last_one_is_shown():
+    async def scenario():
+        card, clock = Card(), asyncio.get_running_loop().time
+        renderer, started = Renderer([card]), clock()
+        for number in range(200):
+            card.wanted = number
+            renderer.mark([card])
+            await asyncio.sleep(0.001)
+        await renderer.wait_until_idle()
+        assert card.shown[-1] == 199
+        assert len(card.shown) <= FRAMES_A_SECOND * (clock() - started) + 2
+
+    asyncio.run(scenario())
+
+
+def test_the_next_frame_waits_for_the_page():
+    async def scenario():
+        card = Card()
+        renderer = Renderer([card])
+
+        async def drawn(count):
+            while len(card.shown) < count:
+                await asyncio.sleep(0.01)
+
+        card.view._handle_custom_msg({"type": "shown"}, [])
+        renderer.mark()
+        await drawn(1)
+        renderer.mark()
+        await asyncio.sleep(0.2)
+        assert len(card.shown) == 1
+        for rev in (1, 2):
+            card.view._handle_custom_msg({"type": "drawn", "rev": rev}, [])
+            await drawn(2)
+        await renderer.wait_until_idle()
+
+    asyncio.run(scenario())

@@ -16,7 +16,7 @@ import pytest
 import rashomon_explorer
 from rashomon_explorer.explorer.export.purchases import Purchases
 from rashomon_explorer.explorer.set_store import NumberedFiles, SetStore, read_file
-from tests.explorer.paid_results import drawn, purchase
+from tests.explorer.pages import five_models, purchase
 from tests.failing_disk import Gate, full
 from tests.patience import LONG
 
@@ -25,7 +25,7 @@ SCRIPT = Path(__file__).with_name("killed_pages.py")
 
 @pytest.fixture(scope="module")
 def models():
-    return drawn()
+    return five_models()
 
 
 @pytest.fixture(scope="module")
@@ -209,35 +209,26 @@ def test_an_error_that_passes_is_no_damage(purchases, bought, monkeypatch):
     assert [one.adds for one in purchases.all()] == [1.0, 2.0, 3.0, 4.0]
 
 
-def test_a_folder_that_cannot_be_listed_now_is_told(sets, purchases, models, bought, monkeypatch):
+def test_what_cannot_be_read_now_is_told_and_there_again(
+    sets, purchases, models, bought, monkeypatch
+):
     sets.keep(models, {})
     purchases.add(bought)
-    errors = []
-
-    def away(_folder):
-        raise OSError(errno.EIO, "Input/output error")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "listdir", away)
-        assert sets.all(errors.append) == purchases.all(errors.append) == ()
-        assert len(errors) == 2
-        with pytest.raises(OSError, match="Input/output"):
-            sets.keep(models, {})
-    assert len(sets.all()) == len(purchases.all()) == 1
-
-
-def test_a_set_that_cannot_be_read_now_is_told_and_there_again(sets, models, monkeypatch):
-    sets.keep(models, {})
-    (sets.folder / "0001.json").unlink()
     errors = []
 
     def away(*_args):
         raise OSError(errno.EIO, "Input/output error")
 
     with monkeypatch.context() as patch:
+        patch.setattr(os, "listdir", away)
+        assert sets.all(errors.append) == purchases.all(errors.append) == ()
+        with pytest.raises(OSError, match="Input/output"):
+            sets.keep(models, {})
+    (sets.folder / "0001.json").unlink()
+    with monkeypatch.context() as patch:
         patch.setattr("rashomon_explorer.explorer.set_store.load", away)
-        assert sets.all(errors.append) == () and len(errors) == 1
-    assert len(sets.all()) == 1
+        assert sets.all(errors.append) == () and len(errors) == 3
+    assert len(sets.all()) == len(purchases.all()) == 1
 
 
 def test_only_what_is_no_json_is_put_aside_under_a_name_of_its_own(purchases, bought):
@@ -247,11 +238,9 @@ def test_only_what_is_no_json_is_put_aside_under_a_name_of_its_own(purchases, bo
     for content in (b"{", b"", b"\xff"):
         (folder / "0001-0002.paid").write_bytes(content)
         assert len(purchases.all()) == 2
-    aside = sorted(folder.glob("*.damaged"))
-    assert [path.name for path in aside] == [
-        f"0001-0002.paid.{number}.damaged" for number in (1, 2, 3)
-    ]
-    assert [path.read_bytes() for path in aside] == [b"{", b"", b"\xff"]
+    aside = {path.name: path.read_bytes() for path in folder.glob("*.damaged")}
+    contents = enumerate((b"{", b"", b"\xff"), 1)
+    assert aside == {f"0001-0002.paid.{n}.damaged": content for n, content in contents}
     newer = folder / "0001-0003.paid"
     newer.write_text('{"version": 9}')
     assert len(purchases.all()) == 1 and newer.exists()  # another version's, which can read it
@@ -279,46 +268,29 @@ def _older(path, purchases):
     path.write_text(json.dumps([one.to_values() for one in purchases], indent=1))
 
 
-def test_purchases_of_an_older_version_are_read_with_new_ones(purchases, bought):
-    first, second, third = (replace(bought, adds=adds) for adds in (1.0, 2.0, 3.0))
-    _older(purchases.path, [first, second])
-    assert purchases.all() == (first, second)
-    purchases.add(third)
-    assert purchases.all() == (first, second, third)
-    assert json.loads(purchases.path.read_text())[1]["adds"] == 2.0  # left as it is
-
-
-def test_what_a_crash_left_of_an_older_version_is_read_too(purchases, bought):
+def test_files_of_an_older_version_and_what_a_crash_left_of_them_are_read(purchases, bought):
     """It wrote all purchases beside their place, and set good files aside when one was away."""
-    first, second, third = (replace(bought, adds=adds) for adds in (1.0, 2.0, 3.0))
+    first, second, third, new = (replace(bought, adds=adds) for adds in (1.0, 2.0, 3.0, 4.0))
     _older(purchases.path.with_suffix(".damaged"), [first])
     _older(purchases.path, [second])
     _older(purchases.path.with_suffix(".new"), [second, third])
     assert purchases.all() == (first, second, third)
+    purchases.add(new)
+    assert purchases.all() == (first, second, third, new)
     for suffix in (".damaged", ".new"):
         purchases.path.with_suffix(suffix).write_text("[{")
-    assert purchases.all() == (second,)
+    values = json.loads(purchases.path.read_text())  # left as they are
+    purchases.path.write_text(json.dumps([{"adds": 1.0}, *values]))  # one is spoilt
+    assert purchases.all() == (second, new)
     left = {path.name for path in purchases.path.parent.iterdir()}
-    assert left == {"0001.damaged", "0001.paid", "0001.new"}  # half a file is left where it is
-
-
-def test_of_purchases_in_one_file_one_that_is_spoilt_hides_no_other(purchases, bought):
-    _older(purchases.path, [bought])
-    values = json.loads(purchases.path.read_text())
-    purchases.path.write_text(json.dumps([{"adds": 1.0}, *values]))
-    assert purchases.all() == (bought,) and purchases.path.exists()
+    assert left == {"0001.damaged", "0001.paid", "0001.new", "0001-0001.paid"}
 
 
 def test_a_set_and_its_note_of_an_older_version_are_read(sets, models):
     sets.folder.mkdir()
     models.save(sets.folder / "0003.npz")
-    note = {
-        "number": 3,
-        "at": "2026-11-22T23:41:05",
-        "n_draws": 5,
-        "epsilon": 1.9,
-        "settings": {"psi": 0.1},
-    }
+    note = {"number": 3, "at": "2026-11-22T23:41:05", "n_draws": 5, "epsilon": 1.9}
+    note["settings"] = {"psi": 0.1}
     (sets.folder / "0003.json").write_text(json.dumps(note, indent=1))
     (found,) = sets.all()
     assert found.label == "Draw 3 · 5 models · ε = 1.9 · 22 Nov 23:41"

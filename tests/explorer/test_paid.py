@@ -1,20 +1,19 @@
 """The contract of every paid action: one price, one charge, a saved result and a receipt."""
 
 import asyncio
-import errno
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.plots.text import cost_text, what_is_left
-from tests.explorer.pressing import press, price_on
+from tests.explorer.pages import press, price_on, set_state
+
+SMALL = {"n_draws": 4, "mechanism": "langevin", "psi": 0.2, "epsilon": 1.0}
 
 
-@dataclass(frozen=True)
-class Action:
+class Action(NamedTuple):
     """How the page gets ready for an action, its panel, its result and its note in the ledger."""
 
     panel: Callable[[Explorer], Any]
@@ -24,17 +23,9 @@ class Action:
     receipt: str
 
 
-SMALL = {"n_draws": 4, "mechanism": "langevin", "psi": 0.2, "epsilon": 1.0}
-
-
-def _settings(page):
-    for name, value in SMALL.items():
-        setattr(page.state, name, value)
-
-
 def _ticked(page):
     if page.rashomon_set is None:
-        _settings(page)
+        set_state(page, **SMALL)
         page.draw()
     page.basket_panel.table.ticked = {"ambiguity": 1.0, "mean_accuracy": 1.0}
 
@@ -42,14 +33,14 @@ def _ticked(page):
 ACTIONS = {
     "a set": Action(
         lambda page: page.draw_panel,
-        _settings,
+        lambda page: set_state(page, **SMALL),
         lambda page: None if page.rashomon_set is None else page.rashomon_set.coef.tolist(),
         "RashomonClassifier",
         "Drew 4 models",
     ),
     "one model": Action(
         lambda page: page.goal_panel.one,
-        lambda page: setattr(page.state, "goal", "one"),
+        lambda page: set_state(page, goal="one"),
         lambda page: page.state.one_model,
         "DPClassifier",
         "Made one model by",
@@ -77,22 +68,17 @@ def action(request):
 
 
 @pytest.fixture
-def page(explorer, cancer, action):
-    explorer.session.choose(cancer)
-    action.ready(explorer)
-    return explorer
+def page(cancer_page, action):
+    action.ready(cancer_page)
+    return cancer_page
 
 
 def _charges(page):
     return [] if page.ledger is None else page.ledger.entries()
 
 
-def _spent(page):
-    return 0.0 if page.ledger is None else page.ledger.spent()
-
-
-def test_the_price_on_the_button_is_what_the_ledger_charges_everywhere(page, action):
-    panel, before = action.panel(page), _spent(page)
+def test_the_price_on_the_button_is_what_the_ledger_charges_and_the_result_is_saved(page, action):
+    panel, before = action.panel(page), page.ledger.spent() if page.ledger else 0.0
     price = price_on(panel.button)
     assert price in panel.price.value and len(_charges(page)) == (before > 0)
     press(panel)
@@ -104,6 +90,9 @@ def test_the_price_on_the_button_is_what_the_ledger_charges_everywhere(page, act
     assert page.state.message.startswith(action.receipt)
     assert page.state.message.endswith(f" for {price}. Remaining: ε = {left}.")
     assert price.removeprefix("ε = ") in page.ledger_panel.charges.value
+    result, again = action.result(page), Explorer(data=page.data, home=page.session.home)
+    assert result and action.result(again) == result
+    assert len(_charges(again)) == len(_charges(page))
 
 
 def test_past_the_budget_nothing_is_read_and_nothing_is_spent(page, action):
@@ -115,6 +104,7 @@ def test_past_the_budget_nothing_is_read_and_nothing_is_spent(page, action):
     panel.question.yes.click()  # a button that nobody sees
     assert "nothing was spent" in page.state.alert.reason
     assert len(_charges(page)) == charges and action.result(page) == before
+    assert page.state.epsilon == 50.0
 
 
 def test_a_weak_guarantee_is_confirmed_and_aggregates_always_are(page, action):
@@ -142,21 +132,16 @@ def test_the_page_stays_alive_and_pays_once(page, action):
     assert action.result(page)
 
 
-def test_what_was_paid_for_is_there_again_on_a_new_page(page, action):
-    press(action.panel(page))
-    result = action.result(page)
-    again = Explorer(data=page.data, home=page.session.home)
-    assert result and action.result(again) == result
-    assert len(_charges(again)) == len(_charges(page))
-
-
 def test_a_result_that_cannot_be_saved_is_shown_and_reported(page, action, monkeypatch):
-    def full(*_args, **_named):
-        raise OSError(errno.ENOSPC, "No space left on device")
+    class Unforeseen(Exception):
+        """An error of saving that nobody thought of; a full disk is one too."""
+
+    def broken(*_args, **_named):
+        raise Unforeseen("No space left on device")
 
     panel, charges = action.panel(page), len(_charges(page))
     with monkeypatch.context() as patch:
-        patch.setattr("rashomon_explorer.explorer.set_store.files.write_new_file", full)
+        patch.setattr("rashomon_explorer._utils.files.write_new_file", broken)
         press(panel)
     assert action.result(page) and page.state.message.startswith(action.receipt)
     assert "No space left" in page.state.alert.reason and "save the bundle" in page.state.alert.kept

@@ -1,207 +1,86 @@
 """Panels, clicked as objects; ipywidgets swallows exceptions, so the alert must stay empty."""
 
+import asyncio
 from html import escape
+from types import SimpleNamespace
+from urllib.error import URLError
 
+import numpy as np
+import pandas as pd
 import pytest
 import traitlets
+from sklearn.utils import Bunch
 
-from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.data import catalog, load_csv
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.panels.budget import BudgetGauge
-from rashomon_explorer.explorer.panels.plan import PlanPanel
-from rashomon_explorer.explorer.panels.settings import ModelPanel, losses_for
+from rashomon_explorer.explorer.html import MARKS
+from rashomon_explorer.explorer.panels.card import SelectionChip
+from rashomon_explorer.explorer.panels.data import OPENML
+from rashomon_explorer.explorer.panels.settings import MECHANISM_LABELS
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.widgets.controls import Slider
-from rashomon_explorer.mechanisms.planning.options import plan_candidates
-from tests.explorer.pressing import press
+from rashomon_explorer.mechanisms.planning.options import AUTO, plan_candidates
+from rashomon_explorer.mechanisms.planning.registry import OF_SEVERAL_MODELS
+from tests.explorer.pages import press, set_state
 
 
 def test_choosing_data_by_clicking(explorer):
-    explorer.data_panel.name.value = "breast_cancer"
-    assert explorer.state.alert is None
-    assert explorer.data.name == "breast_cancer"
-    assert "569 rows, 30 features" in explorer.data_panel.about.value
-    assert explorer.data_panel.positive.layout.display == "none"
+    panel, losses = explorer.data_panel, explorer.model_panel.loss
+    for name, loss in (("diabetes", "squared"), ("breast_cancer", "logistic")):
+        panel.name.value = name
+        assert explorer.data.name == name and losses.options == (loss,)
+    assert "569 rows, 30 features" in panel.about.value
+    assert panel.positive.layout.display == "none"
+    panel.name.value = "wine"  # three classes ask for the positive one
+    assert panel.positive.layout.display is None and explorer.data.classes[1] == "class_0"
+    panel.positive.value = "class_2"
+    assert explorer.data.classes[1] == "class_2" and explorer.state.alert is None
 
 
-def test_three_classes_ask_for_the_positive_one(explorer):
-    explorer.data_panel.name.value = "wine"
-    assert explorer.data_panel.positive.layout.display is None
-    assert explorer.data.classes[1] == "class_0"
-    explorer.data_panel.positive.value = "class_2"
-    assert explorer.data.classes[1] == "class_2"
-    assert explorer.state.alert is None
+def test_a_table_of_openml_is_proposed_and_its_target_is_last(explorer, monkeypatch):
+    asked, panel = [], explorer.data_panel
+    ages, homes = [20.0, 44.0, 31.0] * 20, pd.Categorical(["own", "rent"] * 30)
+    target = pd.Series(pd.Categorical(["no", "yes", "yes"] * 20), name="class")
+    found = Bunch(data=pd.DataFrame({"age": ages, "home": homes}), target=target)
+    found.details = {"name": "loans", "id": "31"}
+    fetch = "fetch_openml"
+    monkeypatch.setattr(catalog.sklearn_datasets, fetch, lambda **said: asked.append(said) or found)
+    panel.name.value = OPENML
+    assert panel.openml.widget.layout.display is None
+    assert panel.schema.file.layout.display == "none"
+    panel.openml.which.value = " 31 "
+    panel.openml.fetch.click()
+    assert explorer.state.alert is None and asked[0]["data_id"] == 31
+    assert panel.schema.table.name == "loans-31"
+    assert panel.schema.table.schema.target.name == "class"
+    panel.schema.confirm.click()
+    panel.schema.use.click()
+    assert explorer.data.name == "loans-31" and explorer.state.alert is None
 
+    def offline(**_):
+        raise URLError("no route to host")
 
-def test_a_data_set_that_cannot_be_loaded_is_explained(explorer, monkeypatch):
-    def offline(name, **_):
-        raise DataError(f"{name} could not be fetched: no network")
+    async def pressed():
+        panel.openml.fetch.click()
+        assert panel.openml.fetch.disabled
+        await panel.openml.task.task
 
-    monkeypatch.setattr("rashomon_explorer.explorer.panels.data.load_dataset", offline)
-    explorer.data_panel.name.value = "adult"
-    assert explorer.state.alert.reason == "adult could not be fetched: no network"
-    assert "adult could not be fetched" in explorer.alert_panel.text.html
+    monkeypatch.setattr(catalog.sklearn_datasets, fetch, offline)
+    asyncio.run(pressed())
+    reason = explorer.state.alert.reason
+    assert "This needs the network" in reason and "no route to host" in reason
+    assert not panel.openml.fetch.disabled
     explorer.alert_panel.dismiss.click()
     assert explorer.alert_panel.text.html == ""
 
 
-def test_sliders_and_state_are_one(explorer, cancer):
-    explorer.session.choose(cancer)
-    explorer.model_panel.dials["n_draws"].value = 40.0
-    assert explorer.state.n_draws == 40
-    assert explorer.draw_panel.button.description == "Draw 40 models (ε = 4)"
-    explorer.state.epsilon = 2.0
-    assert explorer.model_panel.dials["epsilon"].value == 2.0
-    assert "ε = 2" in explorer.plan_panel.facts.value
-    assert explorer.state.alert is None
-
-
-def test_model_panel_offers_the_losses_of_the_task(explorer):
-    assert losses_for("regression") == ("squared",)
-    explorer.data_panel.name.value = "diabetes"
-    assert tuple(explorer.model_panel.loss.options) == ("squared",)
-    explorer.data_panel.name.value = "breast_cancer"
-    assert tuple(explorer.model_panel.loss.options) == ("logistic",)
-
-
-def test_controls_are_locked_while_drawing(explorer, cancer):
-    explorer.session.choose(cancer)
-    explorer.state.drawn_settings = explorer.state.settings()
-    explorer.state.phase = "drawing"
-    assert explorer.draw_panel.button.disabled
-    assert not explorer.draw_panel.stop.disabled
-    assert explorer.data_panel.name.disabled
-    assert all(dial.disabled for dial in explorer.model_panel.dials.values())
-    assert "<progress" in explorer.draw_panel.progress.value
-    explorer.state.phase = "done"
-    assert not explorer.draw_panel.button.disabled
-    assert explorer.draw_panel.stop.disabled
-
-
-def test_the_plan_tells_itself_in_words_when_asked(explorer, cancer):
-    explorer.session.choose(cancer)
-    panel = explorer.plan_panel
-    words = panel.widget.children[3]
-    assert words.value == "" and words.layout.display == "none"
-    panel.explanation.value = True
-    assert "exact draws cost ε = " in words.value
-    assert escape("by the ledger's composition rule") in words.value
-    assert "simulated rows of this shape" in words.value
-    before = words.value
-    explorer.state.psi = 0.05
-    assert words.value != before and "ψ = 0.05" in words.value
-    panel.explanation.value = False
-    assert words.layout.display == "none"
-
-
-def test_the_plan_lists_every_offer_of_the_planner_when_asked(explorer, cancer):
-    explorer.session.choose(cancer)
-    ways = explorer.plan_panel.alternatives
-    assert ways.offers.value == "" and ways.offers.layout.display == "none"
-    ways.button.value = True
-    for offer in plan_candidates(explorer.plan):
-        assert escape(offer.summary) in ways.offers.value and escape(offer.why) in ways.offers.value
-    assert ways.offers.value.count("this plan") == 1
-    assert ways.offers.value.count("not applicable") == sum(
-        not offer.applies for offer in plan_candidates(explorer.plan)
-    )
-    before = ways.offers.value
-    explorer.state.epsilon = 2 * explorer.state.epsilon
-    assert ways.offers.value != before
-    ways.button.value = False
-    assert ways.offers.layout.display == "none"
-
-
-def test_gauge_shows_spent_planned_and_left(explorer, cancer):
-    explorer.session.choose(cancer)
-    explorer.draw()
-    gauge = explorer.budget_panel.gauge.value
-    assert 'role="meter"' in gauge
-    assert 'aria-valuenow="4"' in gauge
-    assert '<b class="rx-left-value">4</b>' in gauge
-    assert explorer.budget_panel.epsilon.layout.display == "none"
-
-
-def test_panels_work_alone():
-    state = ExplorerState()
-    for panel in (ModelPanel, PlanPanel, BudgetGauge):
-        assert panel(state).widget is not None
-
-
-def test_view_switch_hides_what_only_the_curator_sees(explorer, cancer):
-    explorer.session.choose(cancer)
-    explorer.draw()
-    assert "Hit rate" in explorer.numbers_panel.facts.value
-    explorer.numbers_panel.view.value = "release"
-    for hidden in ("Hit rate", "Best loss", "Clipped rows"):
-        assert hidden not in explorer.numbers_panel.facts.value
-    assert "within ψ of the best" not in explorer.draw_panel.status.html
-
-
-def test_selection_compares_draws_with_the_best(explorer, cancer):
-    explorer.session.choose(cancer)
-    explorer.draw()
-    view = explorer.cards["coefficients"].view
-    view.clicked = {"id": 3, "at": 1}
-    view.clicked = {"id": 5, "at": 2}
-    assert explorer.state.selection == (3, 5)
-    table = explorer.selection_panel.table
-    assert "draw 3" in table.value
-    models = explorer.rashomon_set
-    outside = sum(models.excess[[3, 5]] > models.psi)
-    assert table.value.count("outside ψ") == outside
-    explorer.state.view = "release"
-    assert "outside" not in table.value
-    explorer.state.view = "curator"
-    explorer.state.selection = tuple(range(15))
-    assert "12 of 15 selected models shown" in table.value
-    explorer.state.selection = (3, 5)
-    view.clicked = {"id": 3, "at": 3}
-    assert explorer.state.selection == (5,)
-    view.selected = [{"id": 1}, {"id": 2}, {"id": None}, {"id": 999}]
-    assert explorer.state.selection == (1, 2)
-    ringed = explorer.cards["losses"].view.figure["data"]
-    assert any(trace["name"] == "draw" for trace in ringed)
-    explorer.selection_panel.clear.click()
-    assert "No models are selected" in explorer.selection_panel.table.value
-    assert explorer.state.alert is None
-
-
-def test_figures_that_sliders_have_left_behind_say_so(explorer, cancer):
-    explorer.session.choose(cancer)
-    explorer.state.psi = 0.05
-    stale = explorer.numbers_panel.stale
-    assert stale.value == ""  # nothing was drawn yet
-    explorer.draw()
-    assert stale.value == ""
-    explorer.state.psi, explorer.state.epsilon = 0.1, 3.0
-    assert "made with ψ = 0.05, ε = 4." in stale.value
-    assert "sliders are at ψ = 0.1, ε = 3:" in stale.value
-    assert stale.layout.display is None
-    explorer.state.psi, explorer.state.epsilon = 0.05, 4.0
-    assert stale.value == "" and stale.layout.display == "none"
-
-
-def test_draws_outside_the_set_leave_words_in_the_figures_of_the_set(explorer, cancer):
-    explorer.session.choose(cancer)
-    explorer.draw()
-    models = explorer.rashomon_set
-    assert models.hit_rate == 0  # as the plan said: at this price nothing is guaranteed
-    assert "0 of 20 inside ψ" in explorer.numbers_panel.facts.value
-    for name in ("people", "importance"):
-        card = explorer.cards[name]
-        assert not card.view.figure["data"]
-        assert "None of 20 draws lies inside" in str(card.view.figure["layout"])
-        assert card._table_button.disabled
-        assert any(name in line for line in card.lines)
-    explorer.state.view = "release"
-    explorer.cards["importance"]._what.value = "coef"
-    title = str(explorer.cards["importance"].view.figure["layout"])
-    assert "of all 20 draws (guaranteed hit rate" in title and "inside ψ" not in title
-    assert explorer.state.alert is None
-
-
-def test_dial_refuses_what_is_off_its_scale():
+def test_sliders_and_state_are_one(cancer_page):
+    page, dials = cancer_page, cancer_page.model_panel.dials
+    dials["n_draws"].value = 40.0
+    assert page.state.n_draws == 40
+    assert page.draw_panel.button.description == "Draw 40 models (ε = 4)"
+    page.state.epsilon = 2.0
+    assert dials["epsilon"].value == 2.0 and "ε = 2" in page.plan_panel.facts.value
     dial = Slider(value=1e-6, low=1e-12, high=1e-3, log=True, zero=True, label="δ")
     dial.value = 0.0
     with pytest.raises(traitlets.TraitError, match=r"δ must be between 1e-12 and 0\.001, got 1$"):
@@ -209,44 +88,202 @@ def test_dial_refuses_what_is_off_its_scale():
     assert dial.value == 0.0
 
 
-def test_the_promise_and_a_shortage_stand_beside_the_button(tmp_path):
+def test_controls_are_locked_while_drawing(cancer_page):
+    page, panel = cancer_page, cancer_page.draw_panel
+    page.state.drawn_settings = page.state.settings()
+    page.state.phase = "drawing"
+    assert panel.button.disabled and not panel.stop.disabled and page.data_panel.name.disabled
+    assert all(dial.disabled for dial in page.model_panel.dials.values())
+    assert "<progress" in panel.progress.value
+    page.state.phase = "done"
+    assert not panel.button.disabled and panel.stop.disabled
+
+
+def test_the_plan_is_explained_and_its_candidates_listed_when_asked(cancer_page):
+    page, panel = cancer_page, cancer_page.plan_panel
+    words, offers = panel.widget.children[3], panel.alternatives.offers
+    assert words.layout.display == offers.layout.display == "none"
+    panel.explanation.value = panel.alternatives.button.value = True
+    assert "exact draws cost ε = " in words.value and "simulated rows of this shape" in words.value
+    assert escape("by the ledger's composition rule") in words.value
+    candidates = plan_candidates(page.plan)
+    for offer in candidates:
+        assert escape(offer.summary) in offers.value and escape(offer.why) in offers.value
+    refused = sum(not offer.applies for offer in candidates)
+    assert offers.value.count("this plan") == 1 and offers.value.count("not applicable") == refused
+    before = words.value, offers.value
+    set_state(page, psi=0.05, epsilon=7.0)
+    assert words.value != before[0] and "ψ = 0.05" in words.value and offers.value != before[1]
+    panel.explanation.value = panel.alternatives.button.value = False
+    assert words.layout.display == offers.layout.display == "none"
+
+
+def test_gauge_shows_spent_planned_and_left_and_the_release_hides_what_reads_rows(cancer_page):
+    page, numbers = cancer_page, cancer_page.numbers_panel
+    page.draw()
+    gauge = page.budget_panel.gauge.value
+    assert 'role="meter"' in gauge and 'aria-valuenow="4"' in gauge
+    assert '<b class="rx-left-value">4</b>' in gauge
+    assert page.budget_panel.epsilon.layout.display == "none"
+    assert "Hit rate" in numbers.facts.value
+    numbers.view.value = "release"
+    for hidden in ("Hit rate", "Best loss", "Clipped rows"):
+        assert hidden not in numbers.facts.value
+    assert "within ψ of the best" not in page.draw_panel.status.html
+
+
+def test_selection_compares_draws_with_the_best(cancer_page):
+    state, view = cancer_page.state, cancer_page.cards["coefficients"].view
+    cancer_page.draw()
+    models, table = cancer_page.rashomon_set, cancer_page.selection_panel.table
+    for at, draw in enumerate((3, 5)):
+        view.clicked = {"id": draw, "at": at}
+    assert state.selection == (3, 5) and "draw 3" in table.value
+    assert table.value.count("outside ψ") == sum(models.excess[[3, 5]] > models.psi)
+    state.view = "release"
+    assert "outside" not in table.value
+    state.view, state.selection = "curator", tuple(range(15))
+    assert "12 of 15 selected models shown" in table.value
+    state.selection = (3, 5)
+    view.clicked = {"id": 3, "at": 3}
+    assert state.selection == (5,)
+    view.selected = [{"id": 1}, {"id": 2}, {"id": None}, {"id": 999}]
+    assert state.selection == (1, 2)
+    cancer_page.selection_panel.clear.click()
+    assert "No models are selected" in table.value and state.alert is None
+
+
+def test_figures_that_sliders_have_left_behind_say_so(cancer_page):
+    page, stale = cancer_page, cancer_page.numbers_panel.stale
+    page.state.psi = 0.05
+    assert stale.value == ""  # nothing was drawn yet
+    page.draw()
+    losses, plan = page.cards["losses"]._settings, page.cards["plan"]._settings
+    assert stale.value == losses.value == ""
+    set_state(page, psi=0.1, epsilon=3.0)
+    assert "made with ψ = 0.05, ε = 4." in stale.value and stale.layout.display is None
+    assert "sliders are at ψ = 0.1, ε = 3:" in stale.value
+    assert losses.value == "drawn with ψ = 0.05, ε = 4" and plan.value == ""
+    set_state(page, psi=0.05, epsilon=4.0)
+    assert stale.value == losses.value == "" and stale.layout.display == "none"
+
+
+def test_draws_outside_the_set_leave_words_in_the_figures_of_the_set(cancer_page):
+    cancer_page.draw()
+    assert cancer_page.rashomon_set.hit_rate == 0  # at this price nothing is guaranteed
+    assert "0 of 20 inside ψ" in cancer_page.numbers_panel.facts.value
+    for name in ("people", "importance"):
+        card = cancer_page.cards[name]
+        assert not card.view.figure["data"] and card._table_button.disabled
+        assert "None of 20 draws lies inside" in str(card.view.figure["layout"])
+        assert any(name in line for line in card.lines)
+    cancer_page.state.view = "release"
+    cancer_page.cards["importance"]._what.value = "coef"
+    title = str(cancer_page.cards["importance"].view.figure["layout"])
+    assert "of all 20 draws (guaranteed hit rate" in title and "inside ψ" not in title
+    assert cancer_page.state.alert is None
+
+
+def test_the_promise_a_shortage_and_a_weak_guarantee_stand_beside_the_button(tmp_path, cancer):
     explorer = Explorer(home=tmp_path)
     panel = explorer.draw_panel
-    assert "This will spend <b>ε = 4</b>" in panel.price.value
-    assert "≥ 66%" in panel.price.value
+    assert "This will spend <b>ε = 4</b>" in panel.price.value and "≥ 66%" in panel.price.value
     explorer.state.epsilon = 9.0
     assert "Over the budget</b>: This adds ε = 9, and ε = 8 remains" in panel.price.value
-    assert panel.button.disabled and panel.button.button_style == ""
+    assert "over the budget" in explorer.budget_panel.gauge.value
     most = float(panel.price.value.split("Set ε to ")[1].split()[0])
     assert 7.9 < most <= 8.0
-    assert "over the budget" in explorer.budget_panel.gauge.value
     explorer.state.epsilon = most  # the remedy, as it is said
     assert not panel.button.disabled and panel.button.button_style == "primary"
-
-
-def test_a_price_that_promises_little_has_a_quiet_button_and_says_why(tmp_path, cancer):
-    explorer = Explorer(data=cancer, home=tmp_path)
-    panel = explorer.draw_panel
+    explorer.session.choose(cancer)
     assert explorer.plan.hit_rate_bound < 0.2
     assert not panel.button.disabled and panel.button.button_style == ""
-    assert "guarantee is weak" in panel.price.value and "within ψ" in panel.price.value
+    assert "guarantee is weak" in panel.price.value
     assert "Weak guarantee" in explorer.plan_panel.facts.value
-    explorer.state.psi = 0.65
-    explorer.state.epsilon = 90.0
+    set_state(explorer, psi=0.65, epsilon=90.0)
     assert explorer.plan.hit_rate_bound >= 0.2
     assert "Weak guarantee" not in explorer.plan_panel.facts.value
 
 
-def test_draws_that_are_not_to_be_expected_are_refused_once_before_the_charge(
-    tmp_path, cancer, monkeypatch
+def test_a_large_table_opens_with_many_and_a_small_one_with_one_good_model(
+    as_it_opens, tmp_path, cancer
 ):
-    monkeypatch.setattr(
-        "rashomon_explorer.explorer.drawing.infeasibility_message",
-        lambda planned: "No draw would come.",
-    )
-    explorer = Explorer(data=cancer, home=tmp_path)
+    assert set(MECHANISM_LABELS) == {AUTO, *OF_SEVERAL_MODELS}
+    explorer = Explorer(home=tmp_path)
+    assert explorer.plan.n_draws == 20 and explorer.plan.hit_rate_bound > 0.6
+    assert "Selected: exact. At least" in explorer.model_panel.mechanism.why.value
+    explorer.session.choose(cancer)
+    state = explorer.state
+    assert state.radius == state.ridge == state.n_draws == AUTO
+    assert explorer.plan.mechanism == "objective_perturbation" and explorer.plan.gaussian
+    assert explorer.plan.n_draws == 1 and "Draw 1 model" in explorer.draw_panel.button.description
+    dials = explorer.model_panel.dials
+    assert dials["radius"].value == pytest.approx(explorer.plan.radius)
+    assert explorer.model_panel.open["radius"].auto.value
     press(explorer.draw_panel)
-    assert "No draw would come. Nothing was charged." in explorer.state.alert.reason
-    assert explorer.ledger is None
+    assert state.alert is None and state.phase == "done"
+    predicted = explorer.estimator.predict(cancer.frame)
+    assert np.mean(predicted == cancer.y) > 0.8  # the majority has .63
+    assert explorer.ledger.spent() == pytest.approx(4.0)
+
+
+@pytest.mark.law
+def test_what_was_touched_stays_and_moving_a_dial_leaves_the_rule(as_it_opens, tmp_path, cancer):
+    explorer = Explorer(data=cancer, home=tmp_path)
+    explorer.model_panel.dials["n_draws"].value = 5.0
+    assert explorer.state.n_draws == 5 and not explorer.model_panel.open["n_draws"].auto.value
+    assert explorer.plan.n_draws == 5 and explorer.state.radius == AUTO
+    explorer.data_panel.name.value = "lending"
+    assert explorer.state.n_draws == 5 and explorer.state.radius == AUTO
+    explorer.model_panel.open["n_draws"].auto.value = True
+    assert explorer.state.n_draws == AUTO
+
+
+def test_a_mechanism_that_cannot_be_had_is_refused_and_has_no_button(cancer_page):
+    set_state(cancer_page, delta=0.0, mechanism="langevin_average")
+    assert cancer_page.plan is None and "delta" in cancer_page.state.no_plan
+    assert "This mechanism is unavailable" in cancer_page.model_panel.mechanism.why.value
+    assert "Unavailable" in cancer_page.draw_panel.price.value
+    assert cancer_page.draw_panel.button.disabled
+    cancer_page.state.mechanism = "exact"
+    assert cancer_page.plan is not None and cancer_page.state.no_plan == ""
+    assert not cancer_page.draw_panel.button.disabled
+
+
+def test_the_curator_explores_without_a_charge_and_it_is_marked(explorer, table):
+    declared = {"bounds": {"age": (18, 90), "debt": (0, 1)}, "classes": ["no", "yes"]}
+    explorer.session.choose(load_csv(table, target="repaid", sensitive=["sex"], **declared))
+    explorer.state.mechanism = "hit_and_run"
+    assert "nothing is charged" in explorer.draw_panel.price.value
+    facts = explorer.plan_panel.facts.value
+    assert "hit_and_run reads the rows without noise and is not private" in facts
     explorer.draw()
-    assert explorer.rashomon_set.n_draws == 20 and len(explorer.ledger.entries()) == 1
+    assert explorer.state.alert is None
+    assert explorer.rashomon_set.hit_rate == 1.0 and not explorer.guarantee.holds
+    assert explorer.ledger is None and "No guarantee and no privacy cost" in explorer.state.message
+    shapes = str(explorer.cards["losses"].view.figure["layout"]["shapes"])
+    assert "no privacy guarantee" in shapes
+
+
+def test_the_chip_counts_what_is_selected_and_clears_it():
+    for part in ("sign", "name", "meaning"):
+        assert len({getattr(mark, part) for mark in MARKS}) == 3
+    state = ExplorerState()
+    chip = SelectionChip(state)
+    selections = {"selection": (1, 2, 3), "people": (4, 5)}
+    selections["groups"] = (("sex", "<f>"), ("sex", "m"))
+    for name, chosen in selections.items():
+        assert chip.widget.layout.display == "none"
+        state.rashomon_set = SimpleNamespace(n_draws=335)
+        setattr(state, name, chosen)
+        assert chip.widget.layout.display is None
+        setattr(state, name, ())
+    for name, chosen in selections.items():
+        setattr(state, name, chosen)
+    assert chip.words.html == "3 of 335 models · sex = &lt;f&gt; or m · 2 people"
+    state.view = "release"
+    assert chip.words.html == "3 of 335 models"
+    state.view = "curator"
+    chip.clear.click()
+    assert (state.selection, state.people, state.groups) == ((), (), ())
+    assert chip.widget.layout.display == "none"

@@ -1,88 +1,88 @@
-"""The view People & groups: numbers against the library, selections, and nothing in the release."""
+"""People, groups and features: numbers against the library, and one selection for all figures."""
 
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
+from rashomon_explorer import measures
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.model_inputs import group_labels
-from rashomon_explorer.explorer.panels import people as people_headline
-from rashomon_explorer.measures import (
-    exact_flips,
-    fairness_audit,
-    flip_psi,
-    linear_shap,
-    multiplicity_by_person_group,
-)
+from rashomon_explorer.explorer.answers import ExactAnswers
+from rashomon_explorer.explorer.model_inputs import group_columns, group_labels
+from rashomon_explorer.explorer.panels import people
+from rashomon_explorer.explorer.selection import large_coefficients
 from rashomon_explorer.measures.ranges import set_problem
 from rashomon_explorer.plots.person import contributions
 
 
+def _shown(page, name):
+    page.show(name)
+    return page.cards[name]
+
+
+def _title(card):
+    return card.view.figure["layout"]["title"]["text"]
+
+
 def test_who_flips_and_from_which_psi_on_is_what_the_library_proves(loans):
-    models = loans.rashomon_set
+    models, rows = loans.rashomon_set, loans.rows.to_numpy()
     problem = set_problem(models, loans.rows, loans.targets)
-    loans.show("people_ranges")
-    table = loans.cards["people_ranges"].call.table()
-    known = exact_flips(problem, models.psi, loans.rows)["flips"].to_numpy()
+    table = _shown(loans, "people_ranges").call.table()
+    known = measures.exact_flips(problem, models.psi, loans.rows)["flips"].to_numpy()
     np.testing.assert_array_equal(table["flips"] == "yes", known)
     place = int(np.flatnonzero(~known)[0]) if not known.all() else 0
-    told = loans.exact.person(place)
-    assert told["flip"] == flip_psi(problem, loans.rows.to_numpy()[place])
-    assert (told["flip"].lower >= models.psi * 0.99) or known[place]
+    flip = loans.exact.person(place)["flip"]
+    assert flip == measures.flip_psi(problem, rows[place])
+    assert (flip.lower >= models.psi * 0.99) or known[place]
     row = next(row for row in loans.people_table.table.rows if row["id"] == place)
     assert row["cells"][0] == str(place) and "flips" in row["cells"][5]
-    spread = contributions(models, loans.rows, place)
-    shap = linear_shap(models, loans.rows.to_numpy()[[place]], background=loans.rows)[:, 0]
-    assert spread["spread"].max() == pytest.approx(shap.std(axis=0).max())
+    spread = contributions(models, loans.rows, place)["spread"]
+    shap = measures.linear_shap(models, rows[[place]], background=loans.rows)[:, 0]
+    assert spread.max() == pytest.approx(shap.std(axis=0).max())
 
 
 def test_a_row_of_the_table_a_dot_and_a_group_are_one_selection(loans):
-    loans.show("person")
-    assert "Click a person" in str(loans.cards["person"].view.figure["layout"])
-    loans.people_table.table.picked = [12]
-    assert loans.state.people == (12,)
-    title = loans.cards["person"].view.figure["layout"]["title"]["text"]
-    assert title.startswith("Person 12:") and "ψ" in title
+    card, state, table = _shown(loans, "person"), loans.state, loans.people_table.table
+    assert "Click a person" in str(card.view.figure["layout"])
+    table.picked = [12]
+    assert state.people == (12,)
+    assert _title(card).startswith("Person 12:") and "ψ" in _title(card)
     loans.cards["people_ranges"].view.clicked = {"id": 30, "at": 1}
-    assert loans.state.people == (30,) and loans.people_table.table.picked == [30]
+    assert state.people == (30,) and table.picked == [30]
     loans.people_headline.column.value = "sex"
     loans.people_headline.group.value = "f"
-    assert loans.state.groups == (("sex", "f"),)
-    women = int((loans.data.frame["sex"] == "f").sum())
-    assert loans.people_table.table.note == f"{women} of 200 people"
-    loans.state.pick_nothing()
-    assert loans.people_headline.group.value == "everyone"
-    assert loans.people_table.table.picked == []
+    assert state.groups == (("sex", "f"),)
+    assert table.note == f"{int((loans.data.frame['sex'] == 'f').sum())} of 200 people"
+    state.pick_nothing()
+    assert loans.people_headline.group.value == "everyone" and table.picked == []
 
 
 def test_every_column_tells_groups_apart_the_sensitive_one_first(loans):
-    loans.show("gaps")
-    assert loans.people_headline.column.options == ("sex", "home", "age", "debt")
+    columns = ("sex", "home", "age", "debt")
+    assert group_columns(loans.data) == loans.people_headline.column.options == columns
+    groups, models = group_labels(loans.data, "age"), loans.rashomon_set
+    assert groups.nunique() == 4 and groups.value_counts().min() > 35
+    with pytest.raises(KeyError, match="no column 'moon'"):
+        group_labels(loans.data, "moon")
     loans.state.group_column = "age"
-    groups = group_labels(loans.data, "age")
-    known = fairness_audit(loans.rashomon_set, loans.rows, loans.targets, groups).ranges()
-    found = loans.cards["gaps"].call.table()
-    np.testing.assert_allclose(found["high"], known["high"])
-    loans.show("burden")
-    table = loans.cards["burden"].call.table()
-    bears = multiplicity_by_person_group(loans.rashomon_set, loans.rows, groups)
-    np.testing.assert_allclose(table["ambiguity"], bears["ambiguity"])
+    known = measures.fairness_audit(models, loans.rows, loans.targets, groups).ranges()
+    np.testing.assert_allclose(_shown(loans, "gaps").call.table()["high"], known["high"])
+    table = _shown(loans, "burden").call.table()
+    burden = measures.multiplicity_by_person_group(models, loans.rows, groups)["ambiguity"]
+    np.testing.assert_allclose(table["ambiguity"], burden)
     # Of all 200 people it was asked, so that the exact ambiguity is at least what draws show.
     exact = loans.exact.ambiguity_by(loans.selected.everyone, "age")
-    assert (exact >= bears["ambiguity"].drop("all rows").reindex(exact.index) - 1e-12).all()
+    assert (exact >= burden.drop("all rows").reindex(exact.index) - 1e-12).all()
     loans.state.group_column = ""
 
 
 def test_a_fitted_model_shows_its_people_without_a_draw(tmp_path):
-    from sklearn.linear_model import LogisticRegression
-
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
     y = (X[:, 0] + rng.normal(0, 1, 60) > 0).astype(int)
     page = Explorer(LogisticRegression().fit(X, y), data=(X, y), home=tmp_path)
-    page.show("people_ranges")
-    table = page.cards["people_ranges"].call.table()
+    table = _shown(page, "people_ranges").call.table()
     assert set(table) == {"flips", "best", "exact_low", "exact_high"} and len(table) == 60
     assert "good models can flip" in page.people_headline.words.value
     assert len(page.people_table.table.rows) == 60
@@ -90,8 +90,101 @@ def test_a_fitted_model_shows_its_people_without_a_draw(tmp_path):
 
 def test_fewer_than_two_draws_tell_neither_width_nor_noise(loans):
     models = loans.rashomon_set
-    best = int(np.argmin(models.excess))
-    one = models.filter(np.arange(models.n_draws) == best)
+    one = models.filter(np.arange(models.n_draws) == int(np.argmin(models.excess)))
     state = SimpleNamespace(rashomon_set=one)
-    told = people_headline._width(SimpleNamespace(state=state, picked=loans.session.picked))
+    told = people._width(SimpleNamespace(state=state, picked=loans.session.picked))
     assert told == "The decomposition needs at least two draws within ψ."
+
+
+def test_exact_ranges_and_class_reliance_are_those_of_the_whole_table(loans):
+    models = loans.rashomon_set
+    problem = set_problem(models, loans.rows, loans.targets)
+    loans.state.groups = (("sex", "f"),)  # who is looked at does not change the set
+    found = _shown(loans, "class_reliance").call.table()
+    asked = {"home": [name for name in loans.rows if name.startswith("home")]}
+    names = list(models.feature_names[:-1])
+    known = measures.model_class_reliance(problem, psi=0.3, features=asked, feature_names=names)
+    np.testing.assert_allclose(found.loc["home"], known.loc["home"], atol=1e-9)
+    assert set(found.index) == {"age", "debt", "home"}
+    card = _shown(loans, "exact_ranges")
+    table = card.call.table()
+    assert sorted(card.call.figure().data[0].base) == pytest.approx(
+        sorted(table["low_outer"]), rel=1e-6
+    )
+    either = ((table["low"] < 0) & (table["high"] > 0)).sum()
+    assert _title(card).startswith(f"{either} of {len(table)} coefficients")
+
+
+def test_two_features_against_each_other_fade_what_is_not_selected(loans):
+    card, models = _shown(loans, "importance_cloud"), loans.rashomon_set
+    card._x.value, card._y.value = "home", "debt"
+    loans.state.selection = (0, 3)
+    dots, inside = card.call.figure().data[0], np.flatnonzero(models.excess <= 0.3)
+    cloud = measures.importance_cloud(models, loans.rows, loans.targets, measure="shap")
+    np.testing.assert_allclose(dots.x, cloud["home"].iloc[inside], rtol=1e-5)
+    assert list(np.flatnonzero(np.asarray(dots.marker.opacity) >= 1)) == [0, 3]
+    assert "2 of 12 models selected" in _title(card)
+
+
+def test_a_profile_sets_whole_columns_and_says_which_way_models_go(loans):
+    card = _shown(loans, "profile")
+    assert card._feature.options == ("age", "debt", "home")
+    card._feature.value = "debt"
+    band = measures.partial_dependence_band(
+        loans.rashomon_set.inside(), loans.data.frame, "debt", transform=loans.selected.encode
+    )
+    np.testing.assert_allclose(card.call.table(), band)
+    assert loans.session.encoder is not None and _title(card)[:4] in ("Ever", "The ")
+    card._feature.value = "home"
+    assert card.view.figure["data"][-1]["mode"] == "markers" and _title(card).startswith("home: ")
+
+
+def test_a_selection_leaves_what_it_says_and_importance_is_of_it(loans):
+    selected, state, rows = loans.selected, loans.state, loans.rows
+    assert selected.everything and selected.words == "" and selected.models is loans.rashomon_set
+    assert selected.names[1] == "explorer.rows" and len(selected.people) == 200
+    assert "200 of 200 rows read" in _title(_shown(loans, "importance"))
+    women = (loans.data.frame["sex"] == "f").to_numpy()
+    with loans.session.together():
+        state.groups, state.selection = (("sex", "f"),), (1, 4)
+    assert np.array_equal(selected.people, np.flatnonzero(women))
+    assert selected.rows.equals(rows.iloc[np.flatnonzero(women)])
+    np.testing.assert_array_equal(selected.models.coef, loans.rashomon_set.coef[[1, 4]])
+    assert selected.words == f"2 of 12 models selected · {women.sum()} of 200 rows selected"
+    assert eval(selected.names[2], {"explorer": loans}).equals(loans.targets[women])
+    assert f"{women.sum()} of {women.sum()} rows read" in _title(loans.cards["importance"])
+    state.pick_nothing()
+    state.people = (3, 5)  # too few to measure by: marked, and nobody is left out
+    assert len(selected.people) == 200
+    state.people = tuple(range(40))
+    assert selected.people.tolist() == list(range(40))
+    state.people, state.groups = (), (("sex", "f"), ("sex", "m"))  # levels of a column add up
+    assert len(selected.people) == 200
+    quarters = group_labels(loans.data, "age")  # and columns cross
+    state.groups = (("sex", "f"), ("age", quarters.iloc[0]))
+    both = women & (quarters == quarters.iloc[0])
+    assert np.array_equal(selected.people, np.flatnonzero(both))
+
+
+def test_exact_answers_are_found_once_and_are_the_librarys_or_say_why_not(loans):
+    problem = measures.declared_problem(loans.estimator, loans.data.frame, loans.targets)
+    known, found = measures.exact_coefficient_ranges(problem, 0.3), loans.exact.coefficient_ranges()
+    np.testing.assert_allclose(found.to_numpy(), known.to_numpy(), atol=1e-9)
+    assert loans.exact.coefficient_ranges() is found
+    problem = loans.exact.problem
+    loans.state.rashomon_set = loans.rashomon_set.rethreshold(0.1)
+    narrow = loans.exact.coefficient_ranges()
+    assert loans.exact.problem is problem  # of which another ψ asks for other ends
+    assert (narrow["high"] < found["high"]).all() and loans.exact.why_not == ""
+    loans.session.rows = None
+    assert "targets" in ExactAnswers(loans.session).why_not
+    loans.state.rashomon_set = None
+    assert "linear models" in loans.exact.why_not
+
+
+def test_an_intercept_is_no_large_coefficient():
+    """Large: at least a tenth of the model's largest, two of three here, and none of a zero."""
+    coef = np.array([[1.0, 0.1, 0.09, 50.0], [0.0, 0.0, 0.0, 1.0]])
+    assert large_coefficients(SimpleNamespace(coef=coef, outputs=1)).tolist() == [2, 0]
+    two = SimpleNamespace(coef=np.hstack([coef[:1], coef[:1]]), outputs=2)
+    assert large_coefficients(two).tolist() == [4]

@@ -1,12 +1,17 @@
-"""The view Plan: what a price promises and risks, and buttons for what would change it."""
+"""The view Plan: what a price promises and risks, and what would change it."""
+
+import re
+from html import unescape
 
 import pytest
 
+from rashomon_explorer.estimators import RashomonClassifier
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.html import DEFINITIONS
-from rashomon_explorer.plots.prices import draws_at, guarantee_at
-from rashomon_explorer.plots.text import at_most, guaranteed_hits, plural
+from rashomon_explorer.mechanisms.bounds import convex_law, population_risk
+from rashomon_explorer.plots import list_guarantees, prices, text
 from rashomon_explorer.privacy import best_attack
+from tests.explorer.pages import set_state
 
 
 @pytest.fixture(scope="module")
@@ -18,35 +23,28 @@ def planned(tmp_path_factory):
 def page(planned):
     before = planned.state.settings()
     yield planned
-    for name, value in before.items():
-        setattr(planned.state, name, value)
+    set_state(planned, **before)
     assert planned.state.alert is None and planned.ledger is None
-
-
-def _remedies(page):
-    return {button.description: button for button in page.draw_panel.suggestions.buttons}
 
 
 @pytest.mark.law
 def test_a_remedy_sets_its_slider_and_the_promise_is_kept(page):
-    assert page.plan.hit_rate_bound < 0.8
-    assert "For 80 % it takes:" in page.draw_panel.suggestions.words
-    assert "rows" in page.draw_panel.suggestions.words  # no slider makes rows
-    for words in list(_remedies(page)):
+    offered = page.draw_panel.suggestions
+    assert page.plan.hit_rate_bound < 0.8 and "For 80 % it takes:" in offered.words
+    assert "rows" in offered.words  # no slider makes rows
+    for words in [button.description for button in offered.buttons]:
         before = page.state.settings()
-        _remedies(page)[words].click()
+        next(one for one in offered.buttons if one.description == words).click()
         changed = {n for n, value in page.state.settings().items() if value != before[n]}
-        assert len(changed) == 1, words
-        assert page.plan.hit_rate_bound >= 0.8 * (1 - 1e-3), words
-        for name in changed:
-            setattr(page.state, name, before[name])
+        assert len(changed) == 1 and page.plan.hit_rate_bound >= 0.8 * (1 - 1e-3), words
+        set_state(page, **{name: before[name] for name in changed})
 
 
 def test_a_number_that_no_slider_reaches_has_no_button(page):
     page.state.epsilon = 0.5
     offered = page.draw_panel.suggestions
     assert all(button.description != "ε = 0.5" for button in offered.buttons)
-    page.state.psi, page.state.n_draws, page.state.mechanism = 0.001, 500, "exact"
+    set_state(page, psi=0.001, n_draws=500, mechanism="exact")
     assert not any(button.description.startswith("ε") for button in offered.buttons)
     assert "ε = " in offered.words
 
@@ -58,8 +56,13 @@ def test_the_first_number_is_what_is_promised(page):
     assert "Guaranteed hit rate" in lead() and "≥ 66%" in lead()
     page.state.mechanism = "langevin_average"
     assert page.plan.by_excess and "≥" not in page.plan_panel.facts.value
-    assert "Expected excess loss" in lead() and at_most(page.plan.weighed_excess) in lead()
+    assert "Expected excess loss" in lead() and text.at_most(page.plan.weighed_excess) in lead()
     assert page.plan_panel.facts.value.count("Expected excess loss") == 1
+    page.state.mechanism = "langevin_clipped"  # one private model has its curve too
+    page.cards["plan"].redraw()
+    figure = page.cards["plan"].view.figure
+    assert "for 20 draws, excess loss ≤" in figure["layout"]["title"]["text"]
+    assert len(figure["data"]) > 3
 
 
 def test_what_epsilon_risks_is_told_and_true(page):
@@ -85,81 +88,108 @@ def test_a_point_of_a_curve_sets_price_and_draws(page):
     assert page.state.epsilon == 2.35  # the plan's own dot
 
 
-def test_the_papers_bounds_are_folded_away_below_the_stronger(page):
-    card = page.cards["promise"]
-    card.redraw()
-    first, folded = card.facts.value.rsplit("<details>", 1)
-    assert "Draws within ψ<" in first and "the paper" not in first
-    assert "GTU Theorem D.6" in folded
-
-
-def test_one_private_model_has_its_curve_too(page):
-    page.state.mechanism = "langevin_clipped"
-    page.cards["plan"].redraw()
-    figure = page.cards["plan"].view.figure
-    assert "for 20 draws, excess loss ≤" in figure["layout"]["title"]["text"]
-    assert len(figure["data"]) > 3
-
-
-def test_a_draw_that_may_buy_nothing_is_asked_about_once(page, monkeypatch):
-    drawn = []
-    panel = page.draw_panel
-    monkeypatch.setattr(panel.question, "_go_on", lambda: drawn.append("asked"))
-    page.state.epsilon, page.state.mechanism = 0.5, "exact"
-    assert panel.button.button_style == ""
-    panel.button.click()
-    assert panel.question.open and not drawn and page.state.phase == "planning"
-    assert "This cannot be undone" in panel.question.said.html
-    panel.question.no.click()
-    assert not panel.question.open
-    panel.button.click()
-    page.state.epsilon = 0.6  # other settings are another question
-    assert not panel.question.open
-    panel.button.click()
-    panel.question.yes.click()
-    assert drawn == ["asked"] and not panel.question.open
-
-
 @pytest.mark.parametrize("curve", [1, 5, None])
 def test_the_plan_is_dragged_and_its_promise_follows(page, curve):
     card = page.cards["plan"]
     card.redraw()
-    page.state.n_draws, page.state.mechanism = 20, "exact"
+    set_state(page, n_draws=20, mechanism="exact")
     card.view.dragged = {"x": 2.3456, "y": 0.5, "curve": curve, "at": 1}
-    wanted = draws_at(page.plan, 2.3456, 0.5) if curve is None else curve
-    assert (page.state.epsilon, page.state.n_draws) == (2.35, wanted)
+    wanted = prices.draws_at(page.plan, 2.3456, 0.5) if curve is None else curve
     dials = page.model_panel.dials
+    assert (page.state.epsilon, page.state.n_draws) == (2.35, wanted)
     assert (dials["epsilon"].value, dials["n_draws"].value) == (2.35, wanted)
     again = page.session.make_estimator(ledger=page.session._ledger_path).plan(*page.data.X.shape)
     assert page.plan.hit_rate_bound == again.hit_rate_bound
-    assert guaranteed_hits(again) in page.plan_panel.facts.value
+    assert text.guaranteed_hits(again) in page.plan_panel.facts.value
     if curve is None:
-        assert page.plan.hit_rate_bound >= 0.5 > guarantee_at(page.plan, 2.35, wanted + 2)
+        more = prices.guarantee_at(page.plan, 2.35, wanted + 2)
+        assert page.plan.hit_rate_bound >= 0.5 > more
     figure = card.view.figure
     handle = figure["layout"]["meta"]["handle"]
     point = figure["data"][handle["trace"]]
     assert list(point["x"]) == [2.35] and list(point["y"]) == [again.hit_rate_bound]
     assert handle["curves"][handle["own"]] == wanted
-    assert f"for {plural(wanted, 'draw')}" in handle["words"]
+    assert f"for {text.plural(wanted, 'draw')}" in handle["words"]
 
 
-def test_a_drag_beyond_the_scale_ends_at_its_end_and_in_a_draw_it_does_nothing(page):
-    card = page.cards["plan"]
+def test_a_drag_is_planned_once_ends_at_the_scale_and_does_nothing_in_a_draw(page, monkeypatch):
+    made, really, card = [], page.session.make_estimator, page.cards["plan"]
     card.redraw()
+    monkeypatch.setattr(page.session, "make_estimator", lambda **_: made.append(1) or really(**_))
+    card.view.dragged = {"x": 3.0, "y": 0.5, "curve": 100, "at": 1}
+    assert (page.state.epsilon, page.state.n_draws) == (3.0, 100) and len(made) == 1
     card.view.dragged = {"x": 1e9, "y": 0.5, "curve": 5, "at": 1}
     assert page.state.epsilon == 100.0
-    phase = page.state.phase
-    page.state.phase = "drawing"
+    phase, page.state.phase = page.state.phase, "drawing"
     card.view.dragged = {"x": 1.0, "y": 0.5, "curve": 1, "at": 2}
     page.state.phase = phase
     assert (page.state.epsilon, page.state.n_draws) == (100.0, 5)
 
 
-def test_price_and_draws_that_move_together_are_planned_once(page, monkeypatch):
-    made = []
-    really = page.session.make_estimator
-    monkeypatch.setattr(page.session, "make_estimator", lambda **_: made.append(1) or really(**_))
-    page.cards["plan"].redraw()
-    page.cards["plan"].view.dragged = {"x": 3.0, "y": 0.5, "curve": 100, "at": 1}
-    assert (page.state.epsilon, page.state.n_draws) == (3.0, 100)
-    assert len(made) == 1
+def test_a_draw_that_may_buy_nothing_is_asked_about_once(page, monkeypatch):
+    drawn, panel = [], page.draw_panel
+    question = panel.question
+    monkeypatch.setattr(question, "_go_on", lambda: drawn.append("asked"))
+    set_state(page, epsilon=0.5, mechanism="exact")
+    panel.button.click()
+    assert question.open and not drawn and page.state.phase == "planning"
+    page.state.epsilon = 0.6  # other settings are another question
+    assert not question.open
+    panel.button.click()
+    question.yes.click()
+    assert drawn == ["asked"] and not question.open
+
+
+def _words(page):
+    return re.sub(r"\s+", " ", unescape(re.sub("<[^>]+>", " ", page.cards["bounds"].facts.value)))
+
+
+def _traces(page):
+    return {trace["name"] for trace in page.cards["bounds"].view.figure["data"]}
+
+
+def test_the_promises_follow_the_sliders_and_the_papers_bounds_are_folded_away(page, explorer):
+    assert explorer.constants is None and _words(explorer) == ""  # without data
+    assert "Choose a data set" in str(explorer.cards["bounds"].view.figure["layout"])
+    page.cards["promise"].redraw()
+    first, folded = page.cards["promise"].facts.value.rsplit("<details>", 1)
+    assert "Draws within ψ<" in first and "the paper" not in first and "GTU Theorem D.6" in folded
+    page.state.mechanism = "exact"
+    page.cards["bounds"].redraw()
+    assert _traces(page) == {"guaranteed, at least", "a quadratic loss", "guaranteed"}
+    assert "needs ridge > 0" in _words(page) and "measured" not in _words(page)
+    page.state.ridge = 0.1
+    plan, known = page.plan, page.constants
+    assert known == RashomonClassifier(ridge=0.1, radius=4.0).constants(*page.data.X.shape)
+    risk = population_risk(p=plan.p, beta=plan.beta, L=known.L, m=0.1, n=plan.n, psi=plan.psi)
+    assert text.at_most(risk) in _words(page)
+    before, page.state.psi = _words(page), 0.5
+    law = convex_law(p=plan.p, beta=page.plan.beta, psi=0.5)
+    assert text.at_most(law.mean) in _words(page) != before
+
+
+def test_after_a_draw_promises_stand_beside_what_was_measured_and_alone_in_the_release(cancer_page):
+    page = cancer_page
+    page.state.ridge = 0.1
+    page.draw()
+    models, mean = page.rashomon_set, text.number(float(page.rashomon_set.excess.mean()))
+    words, known = _words(page), page.constants
+    assert {"draws", "measured", "chance, 95 %"} < _traces(page) and "not private" in words
+    for promise in list_guarantees(models, known):
+        assert f"{promise.theorem} {promise.promised} {promise.found}" in words
+    assert words.count(text.percent(models.hit_rate)) >= 2 and words.count(mean) == 2
+    set_state(page, psi=0.5, ridge=1.0)  # sliders change nothing that was promised of the draws
+    assert _words(page) == words and page.constants == known
+    page.state.view = "release"
+    assert _traces(page) == {"guaranteed, at least", "a quadratic loss", "guaranteed"}
+    words = _words(page)
+    assert "measured" not in words and "private" not in words and mean not in words
+    assert text.at_least(models.plan.hit_rate_bound) in words
+
+
+def test_draws_of_a_chain_are_not_given_the_promise(cancer, tmp_path):
+    rows = cancer.X.to_numpy()[:, :2] / 1e3
+    fitted = RashomonClassifier(mechanism="hit_and_run", n_draws=3, random_state=0)
+    explorer = Explorer(fitted.fit(rows, cancer.y), home=tmp_path)
+    assert "draws of hit_and_run, which has no guarantee" in _words(explorer)
+    assert explorer.constants.p == 3

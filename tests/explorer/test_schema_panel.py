@@ -28,20 +28,15 @@ def _row(panel, name):
 def test_a_table_is_proposed_and_every_learnt_value_is_marked(panel, explorer):
     assert [row["name"] for row in panel.form.rows] == ["age", "debt", "sex", "repaid"]
     assert _row(panel, "age")["learnt"] == ["kind", "bounds", "typical", "missing"]
-    assert (_row(panel, "repaid")["role"], _row(panel, "repaid")["levels"]) == (
-        "target",
-        "no | yes",
-    )
+    target = _row(panel, "repaid")
+    assert (target["role"], target["levels"]) == ("target", "no | yes")
     assert len(_row(panel, "age")["shape"]) == 12
     assert "To be confirmed: &#x27;age&#x27;" in panel.notes.value
     assert "curator" in panel.notes.value
     assert explorer.data is None and "Check the proposed schema" in explorer.state.message
     panel.preview.value = True
     assert "private rows" in panel._rows.value and "<caption>First rows" in panel._rows.value
-
-
-def test_what_nobody_confirmed_has_no_guarantee_and_no_price(panel, explorer):
-    panel.use.click()
+    panel.use.click()  # what nobody confirmed has no guarantee and no price
     assert explorer.state.alert is None
     assert explorer.data.bounds_learnt and "no guarantee" in explorer.data_panel.about.value
     explorer.draw()
@@ -49,13 +44,11 @@ def test_what_nobody_confirmed_has_no_guarantee_and_no_price(panel, explorer):
 
 
 def test_corrected_and_confirmed_it_is_drawn_from_by_its_schema(panel, explorer, tmp_path):
-    form = panel.form
-    form.do("age", "low", "18")
-    form.do("age", "high", "90")
+    for edit in (("low", "18"), ("high", "90"), ("unit", "years")):
+        panel.form.do("age", *edit)
     assert "bounds" in _row(panel, "age")["learnt"]  # until it is confirmed
-    form.do("age", "unit", "years")
-    form.do("sex", "role", "sensitive")
-    form.do("debt", "confirm")
+    panel.form.do("sex", "role", "sensitive")
+    panel.form.do("debt", "confirm")
     assert _row(panel, "debt")["learnt"] == []
     panel.confirm.click()
     assert panel.notes.value == "" and panel.confirm.disabled
@@ -70,6 +63,13 @@ def test_corrected_and_confirmed_it_is_drawn_from_by_its_schema(panel, explorer,
     assert file.name == "loans.toml" and saved["age"].unit == "years"
     again = load_csv(tmp_path / "loans.csv", schema=saved)
     pd.testing.assert_frame_equal(again.X, explorer.data.X)
+    other = Explorer(home=tmp_path).data_panel  # the same rows under another name
+    other.name.value, copy = OWN_FILE, other.schema
+    copy.file.choose("renamed.csv", (tmp_path / "loans.csv").read_bytes())
+    copy.form.do("sex", "role", "sensitive")
+    copy.confirm.click()
+    copy.use.click()
+    assert "charged to loans.ledger before" in copy.notes.value
     assert "load_csv('loans.csv', schema='loans.toml')" in explorer.data_panel.lines()[1]
 
 
@@ -92,7 +92,7 @@ def test_what_cannot_be_is_said_beside_its_row_and_nothing_changes(panel, edit, 
     assert _row(panel, edit[0])["problem"] == ""
 
 
-def test_another_kind_learns_what_it_needs_and_marks_it(panel):
+def test_another_kind_or_target_changes_what_depends_on_it(panel, explorer):
     panel.form.do("sex", "kind", "anything")
     assert _row(panel, "sex")["role"] == "ignore"
     panel.form.do("sex", "role", "feature")
@@ -101,9 +101,6 @@ def test_another_kind_learns_what_it_needs_and_marks_it(panel):
     line = _row(panel, "sex")
     assert (line["role"], line["levels"]) == ("feature", "f | m")
     assert "levels" in line["learnt"] and "kind" not in line["learnt"]
-
-
-def test_a_new_target_frees_the_old_one(panel, explorer):
     panel.form.do("debt", "role", "target")
     assert _row(panel, "repaid")["role"] == "feature"
     assert panel.table.schema.target.name == "debt"
@@ -203,19 +200,6 @@ def test_remarks_name_a_leak_a_copy_of_the_target_and_what_lacks():
     assert "No target column" in remarks(untargeted)[0]
 
 
-def test_the_same_rows_under_another_name_are_told_beside_the_table(panel, explorer, tmp_path):
-    panel.confirm.click()
-    panel.use.click()
-    explorer.draw()
-    again = Explorer(home=tmp_path)
-    again.data_panel.name.value = OWN_FILE
-    copy = again.data_panel.schema
-    copy.file.choose("renamed.csv", (tmp_path / "loans.csv").read_bytes())
-    copy.confirm.click()
-    copy.use.click()
-    assert "charged to loans.ledger before" in copy.notes.value
-
-
 @pytest.mark.parametrize(
     ("columns", "target"),
     [
@@ -257,6 +241,13 @@ def test_confirm_works_for_columns_that_no_model_sees(panel, explorer):
     panel.form.do("sex", "confirm")
     assert panel.confirm.disabled and panel.notes.value == ""
     assert dict(explorer.aggregates.groups) == {"sex": ("f", "m")}
+    panel.form.do("repaid", "kind", "anything")  # its labels are found, shown and confirmed
+    panel.confirm.click()
+    assert panel.confirm.disabled
+    panel.use.click()
+    assert _row(panel, "repaid")["levels"] == "no | yes" and explorer.state.uncharged
+    panel.confirm.click()
+    assert explorer.state.uncharged == ""
 
 
 def test_found_labels_are_confirmed_by_one_press_and_paid_sets_come_back(table, tmp_path):
@@ -281,13 +272,3 @@ def test_found_labels_are_confirmed_by_one_press_and_paid_sets_come_back(table, 
     assert again.rashomon_set is None and again.state.kept
     again.data_panel.schema.confirm.click()
     assert np.array_equal(again.rashomon_set.coef, explorer.rashomon_set.coef)
-
-
-def test_a_target_of_which_nothing_is_declared_is_shown_with_its_found_labels(panel, explorer):
-    panel.form.do("repaid", "kind", "anything")
-    panel.confirm.click()
-    assert panel.confirm.disabled
-    panel.use.click()
-    assert _row(panel, "repaid")["levels"] == "no | yes" and explorer.state.uncharged
-    panel.confirm.click()
-    assert explorer.state.uncharged == ""

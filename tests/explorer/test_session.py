@@ -1,26 +1,28 @@
-"""What the buttons do, without a page."""
+"""What the buttons do, without a page: plans, draws, ledgers, and estimators fitted elsewhere."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import Bunch
 
+from rashomon_explorer import exceptions
 from rashomon_explorer.data import Numeric, TableSchema, load_csv, load_dataset
 from rashomon_explorer.estimators import PublicBoundsScaler, RashomonClassifier
-from rashomon_explorer.exceptions import (
-    BudgetExceededError,
-    CuratorOnlyError,
-    DataError,
-    LedgerError,
-)
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.session import HOME_VARIABLE, default_home
 from rashomon_explorer.privacy import Ledger, bounded_range
-from tests.explorer.pressing import press
+from tests.explorer.pages import press, set_state
 
 PAGE = {"radius": 4.0, "ridge": 0.0, "n_draws": 20, "mechanism": "exact"}
+LOANS = {"target": "repaid", "sensitive": ["sex"], "classes": ["no", "yes"]}
+LOANS["bounds"] = {"age": (18, 90), "debt": (0, 1)}
+MISSING = "which this table was charged to, is missing"
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "breast_cancer.ledger"
 
 
 def test_home_is_where_the_command_was_started(monkeypatch, tmp_path):
@@ -31,99 +33,82 @@ def test_home_is_where_the_command_was_started(monkeypatch, tmp_path):
     assert default_home() == tmp_path
 
 
-def test_planning_reads_no_row_and_writes_no_file(explorer, cancer, tmp_path, monkeypatch):
-    explorer.session.choose(cancer)
+def test_planning_reads_no_row_and_writes_no_file(cancer_page, cancer, tmp_path, monkeypatch):
+    page = cancer_page
     monkeypatch.setattr(RashomonClassifier, "fit", lambda *_: pytest.fail("fit was called"))
-    before = explorer.plan
-    explorer.state.psi = 0.2
-    assert explorer.plan.psi == 0.2
-    assert explorer.plan.hit_rate_bound >= before.hit_rate_bound
+    before = page.plan
+    page.state.psi = 0.2
+    assert page.plan.psi == 0.2 and page.plan.hit_rate_bound >= before.hit_rate_bound
     charged = RashomonClassifier(psi=0.2, epsilon=4.0, ledger="any.ledger", **PAGE)
-    assert explorer.plan == charged.plan(*cancer.X.shape)
+    assert page.plan == charged.plan(*cancer.X.shape)
     assert list(tmp_path.iterdir()) == []
-    assert explorer.ledger is None
-    assert explorer.budget == (8.0, 1e-6)
+    assert page.ledger is None and page.budget == (8.0, 1e-6)
+    assert "No draw has read it" in page.state.message
 
 
-def test_a_draw_charges_the_ledger_its_whole_price(explorer, cancer, tmp_path):
-    explorer.session.choose(cancer)
-    shown = explorer.plan
-    explorer.draw()
-    assert explorer.state.phase == "done"
-    assert explorer.state.alert is None
-    assert explorer.rashomon_set.plan is shown  # what was shown is what was charged
-    ledger = Ledger.open(tmp_path / "breast_cancer.ledger")
-    assert ledger.budget == (8.0, 1e-6)
-    assert ledger.spent() == pytest.approx(4.0)
-    assert explorer.ledger.spent() == ledger.spent() == explorer.state.account.spent
-    assert explorer.guarantee.epsilon(1e-6) == pytest.approx(4.0)
-    assert not explorer.guarantee.reproducible
-    assert explorer.estimator.predict(cancer.X).shape == cancer.y.shape
-    assert explorer.estimator[-1].rashomon_set_ is explorer.rashomon_set
+def test_what_was_shown_is_what_is_drawn_and_charged(cancer_page, cancer, path):
+    page, shown = cancer_page, cancer_page.plan
+    page.draw()
+    assert page.state.phase == "done" and page.rashomon_set.plan is shown
+    ledger = Ledger.open(path)
+    assert ledger.budget == (8.0, 1e-6) and ledger.spent() == pytest.approx(4.0)
+    assert page.ledger.spent() == ledger.spent() == page.state.account.spent
+    assert page.guarantee.epsilon(1e-6) == pytest.approx(4.0) and not page.guarantee.reproducible
+    assert page.estimator.predict(cancer.X).shape == cancer.y.shape
+    assert page.estimator[-1].rashomon_set_ is page.rashomon_set
+    page.session.choose(load_dataset("monks1"))
+    assert page.rashomon_set is None and page.estimator is None and page.state.account.spent == 0
+    page.session.choose(cancer)
+    assert page.state.account.spent == pytest.approx(4.0)
 
 
-def test_over_the_budget_nothing_is_read_spent_or_lost(explorer, cancer, tmp_path):
-    explorer.session.choose(cancer)
-    explorer.draw()
-    kept = explorer.rashomon_set
-    explorer.state.epsilon = 50.0
-    press(explorer.draw_panel)
-    for told in ("ε = 4 remains", "Nothing was read and nothing was spent"):
-        assert told in explorer.state.alert.reason
-    assert Ledger.open(tmp_path / "breast_cancer.ledger").spent() == pytest.approx(4.0)
-    assert explorer.rashomon_set is kept
-    assert explorer.state.epsilon == 50.0
-    with pytest.raises(BudgetExceededError):
-        explorer.draw()
+def test_a_budget_chosen_before_the_first_draw_is_kept(cancer_page):
+    cancer_page.state.budget_epsilon = 5.0
+    cancer_page.draw()
+    cancer_page.state.budget_epsilon = 50.0
+    assert cancer_page.budget == (5.0, 1e-6)
+    assert cancer_page.state.account.left == pytest.approx(1.0)
 
 
-def test_a_budget_chosen_before_the_first_draw_is_kept(explorer, cancer, tmp_path):
-    explorer.session.choose(cancer)
-    explorer.state.budget_epsilon = 5.0
-    explorer.draw()
-    explorer.state.budget_epsilon = 50.0
-    assert explorer.budget == (5.0, 1e-6)
-    assert explorer.state.account.left == pytest.approx(1.0)
+def test_a_charge_of_another_process_is_noticed(cancer_page, cancer, path):
+    ledger = Ledger.create(path, epsilon=3.0, delta=1e-5)
+    ledger.reserve(bounded_range(eta=2.0))
+    cancer_page.session.refresh_account()
+    assert cancer_page.state.account.spent == pytest.approx(2.0)
+    assert cancer_page.budget == (3.0, 1e-5)
+    press(cancer_page.draw_panel)
+    assert "ε = 1 remains" in cancer_page.state.alert.reason
+    cancer_page.session.choose(cancer)
+    assert cancer_page.state.delta == 1e-5  # of a draw is the ledger's
 
 
-def test_a_charge_of_another_process_is_noticed(explorer, cancer, tmp_path):
-    explorer.session.choose(cancer)
-    Ledger.create(tmp_path / "breast_cancer.ledger", epsilon=3.0, delta=1e-5).reserve(
-        bounded_range(eta=2.0)
-    )
-    explorer.session.refresh_account()
-    assert explorer.state.account.spent == pytest.approx(2.0)
-    assert explorer.budget == (3.0, 1e-5)
-    press(explorer.draw_panel)
-    assert "ε = 1 remains" in explorer.state.alert.reason
-
-
-def test_a_ledger_that_was_lost_is_an_error_and_no_fresh_budget(explorer, cancer, tmp_path):
-    path = tmp_path / "breast_cancer.ledger"
-    explorer.session.choose(cancer)
-    explorer.draw()
+def test_a_ledger_that_was_lost_is_an_error_and_no_fresh_budget(cancer_page, cancer, path):
+    cancer_page.draw()
     charged = path.read_bytes()
     path.unlink()
-    press(explorer.draw_panel)
-    assert "which this table was charged to, is missing" in explorer.state.alert.reason
-    assert not path.exists()
-    with pytest.raises(LedgerError, match="which this table was charged to, is missing"):
-        explorer.session.choose(cancer)
+    press(cancer_page.draw_panel)
+    assert MISSING in cancer_page.state.alert.reason and not path.exists()
+    fresh = Explorer(home=path.parent)  # which knows it from another session
+    for page in (cancer_page, fresh):
+        with pytest.raises(exceptions.LedgerError, match=MISSING):
+            page.session.choose(cancer)
+        assert page.state.data is None
     path.write_bytes(charged)
-    explorer.session.choose(cancer)
-    assert explorer.state.account.spent == pytest.approx(4.0)
+    cancer_page.session.choose(cancer)
+    assert cancer_page.state.account.spent == pytest.approx(4.0)
+    path.unlink()
+    Ledger.create(path, epsilon=1.0, delta=1e-6)
+    fresh.session.choose(cancer)
+    assert fresh.budget == (1.0, 1e-6)
 
 
 @pytest.mark.parametrize("content", [b"", b"not a ledger " * 100])
-def test_an_empty_or_foreign_file_is_told_and_nothing_is_chosen(content, cancer, tmp_path):
-    (tmp_path / "breast_cancer.ledger").write_bytes(content)
-    explorer = Explorer(home=tmp_path)
-    assert explorer.state.data.name == "lending"
-    with pytest.raises(LedgerError, match=r"is empty: a ledger was lost|not a database"):
+def test_an_empty_or_foreign_file_is_told_and_nothing_is_chosen(content, explorer, cancer, path):
+    path.write_bytes(content)
+    with pytest.raises(exceptions.LedgerError, match=r"is empty: a ledger was lost|not a database"):
         explorer.session.choose(cancer)
-    assert explorer.state.data is None
-    assert explorer.state.account is None
-    assert (tmp_path / "breast_cancer.ledger").read_bytes() == content
+    assert explorer.state.data is None and explorer.state.account is None
+    assert path.read_bytes() == content
 
 
 def test_a_page_that_starts_at_a_lost_ledger_says_so(tmp_path):
@@ -133,100 +118,57 @@ def test_a_page_that_starts_at_a_lost_ledger_says_so(tmp_path):
     assert explorer.draw_panel.button.disabled
 
 
+@pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.SameTableWarning")
 def test_the_same_rows_under_another_name_go_on_with_their_budget(explorer, table, tmp_path):
-    bounds = {"age": (18, 90), "debt": (0, 1)}
-    asked = {"target": "repaid", "sensitive": ["sex"], "bounds": bounds, "classes": ["no", "yes"]}
-    explorer.session.choose(load_csv(table, **asked))
+    explorer.session.choose(load_csv(table, **LOANS))
     assert explorer.budget_panel.same_rows.value == ""
     explorer.draw()
-    left = explorer.state.account.left
-    copy = table.with_name("loans (1).csv")
+    left, copy = explorer.state.account.left, table.with_name("copy.csv")
     copy.write_bytes(table.read_bytes())
     again = Explorer(home=tmp_path)
-    for declared in (bounds, {**bounds, "age": (0, 120)}):
-        again.session.choose(load_csv(copy, **{**asked, "bounds": declared}))
-        told = again.budget_panel.same_rows.value
-        assert "charged to loans.ledger before. This copy uses the same budget" in told
-        assert 'role="alert"' in told
-        assert again.ledger.path == explorer.ledger.path
-        assert again.state.account.left == left
+    told = again.budget_panel.same_rows
+    for bounds in (LOANS["bounds"], {**LOANS["bounds"], "age": (0, 120)}):
+        again.session.choose(load_csv(copy, **{**LOANS, "bounds": bounds}))
+        assert "charged to loans.ledger before. This copy uses the same budget" in told.value
+        assert 'role="alert"' in told.value
+        assert again.ledger.path == explorer.ledger.path and again.state.account.left == left
     again.state.epsilon = 2 * left
-    with pytest.raises(BudgetExceededError):
+    with pytest.raises(exceptions.BudgetExceededError):
         again.draw()
     assert [path.name for path in tmp_path.glob("*.ledger")] == ["loans.ledger"]
-    again.session.choose(load_csv(table, **asked))
-    assert again.budget_panel.same_rows.value == ""
-    again.session.choose(load_dataset("wine"))
-    assert again.budget_panel.same_rows.value == ""
-    again.session.forget()
-    assert again.budget_panel.same_rows.value == ""
-
-
-@pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.SameTableWarning")
-def test_two_ledgers_of_the_same_rows_are_told_beside_the_budget(explorer, table, tmp_path):
-    asked = {"target": "repaid", "bounds": {"age": (18, 90), "debt": (0, 1)}, "sensitive": ["sex"]}
-    asked["classes"] = ["no", "yes"]
-    explorer.session.choose(load_csv(table, **asked))
-    explorer.draw()
-    copy = table.with_name("copy.csv")
-    copy.write_bytes(table.read_bytes())
+    for other in (load_csv(table, **LOANS), load_dataset("wine")):
+        again.session.choose(other)
+        assert told.value == ""
     Ledger.create(tmp_path / "copy.ledger", epsilon=8.0, delta=1e-6)
-    explorer.session.choose(load_csv(copy, **asked))
-    told = explorer.budget_panel.same_rows.value
-    assert "charged to loans.ledger before. That budget is separate from copy.ledger" in told
-    assert explorer.ledger.path.name == "copy.ledger"
-
-
-def test_a_ledger_that_another_session_used_and_that_is_missing_was_lost(
-    explorer, cancer, tmp_path
-):
-    explorer.session.choose(cancer)
-    explorer.draw()
-    (tmp_path / "breast_cancer.ledger").unlink()
-    fresh = Explorer(home=tmp_path)
-    with pytest.raises(LedgerError, match="which this table was charged to, is missing"):
-        fresh.session.choose(cancer)
-    assert fresh.state.data is None
-    Ledger.create(tmp_path / "breast_cancer.ledger", epsilon=1.0, delta=1e-6)
-    fresh.session.choose(cancer)
-    assert fresh.budget == (1.0, 1e-6)
-
-
-def test_delta_of_a_draw_is_the_ledgers(explorer, cancer, tmp_path):
-    Ledger.create(tmp_path / "breast_cancer.ledger", epsilon=3.0, delta=1e-5)
-    explorer.session.choose(cancer)
-    assert explorer.state.delta == 1e-5
+    again.session.choose(load_csv(copy, **LOANS))
+    assert "charged to loans.ledger before. That budget is separate from copy.ledger" in told.value
+    assert again.ledger.path.name == "copy.ledger"
+    again.session.forget()
+    assert told.value == ""
 
 
 def test_several_classes_are_drawn_and_shown_together(explorer):
-    wine = load_dataset("wine")
-    explorer.session.choose(wine)
+    explorer.session.choose(load_dataset("wine"))
     charged = RashomonClassifier(epsilon=4.0, ledger="any.ledger", **PAGE)
     assert explorer.plan == charged.plan(178, 13, n_classes=3)
     assert "class_0 or class_1 or class_2" in explorer.data_panel.about.value
     assert explorer.model_panel.lines()[1].endswith(", classes=range(3))")
     explorer.draw()
-    assert explorer.state.alert is None
     models = explorer.rashomon_set
-    assert models.n_classes == 3
+    assert explorer.state.alert is None and models.n_classes == 3 and models.hit_rate == 0
     assert "the labels that occur in y are public" not in explorer.guarantee.assumptions
+    of_the_set = {"importance", "people", "coefficient_spread"}
     for name, card in explorer.cards.items():
         if card.on_demand:  # made when somebody looks
             continue
-        assert "could not be drawn" not in str(card.view.figure["layout"]), name
+        words = str(card.view.figure["layout"])
+        assert "could not be drawn" not in words, name
+        assert ("None of 20 draws" in words) == (name in of_the_set | {"coefficients"})
         card._table_button.value = True
-        of_nobody = "None of 20 draws" in str(card.view.figure["layout"])
-        of_the_set = name in ("importance", "people", "coefficient_spread")
-        assert of_nobody == (of_the_set or name == "coefficients") and models.hit_rate == 0
-        assert ("<caption>" in card._table.value) is not of_the_set, name
+        assert ("<caption>" in card._table.value) is (name not in of_the_set), name
     assert explorer.cards["coefficients"]._x.options == models.parameter_names
     explorer.state.selection = (1, 3)
     assert "class 2: alcohol" in explorer.selection_panel.table.value
-
-
-def test_one_class_is_refused(explorer, cancer):
-    with pytest.raises(DataError, match="has one class, expected at least two"):
-        explorer.session.choose(Bunch(**{**cancer, "classes": ["yes"]}))
 
 
 def test_regression_is_drawn_with_its_target_bounds(explorer):
@@ -245,94 +187,63 @@ def test_learnt_bounds_remove_the_guarantee_everywhere(explorer, learnt, tmp_pat
     assert not explorer.estimator[-1].rashomon_set_.guarantee.holds
     assert not list(tmp_path.glob("*.ledger"))
     assert "No guarantee" in explorer.state.message
-    with pytest.raises(CuratorOnlyError):
+    with pytest.raises(exceptions.CuratorOnlyError):
         explorer.rashomon_set.release()
     for name in ("losses", "coefficients", "importance", "people", "bounds"):
         shapes = explorer.cards[name].view.figure["layout"]["shapes"]
         assert any("no privacy guarantee" in str(shape.get("label")) for shape in shapes)
 
 
-def test_changing_the_data_takes_the_draws_away_but_not_the_ledger(explorer, cancer, tmp_path):
-    explorer.session.choose(cancer)
-    explorer.draw()
-    explorer.session.choose(load_dataset("monks1"))
-    assert explorer.rashomon_set is None
-    assert explorer.estimator is None
-    assert explorer.state.account.spent == 0
-    explorer.session.choose(cancer)
-    assert explorer.state.account.spent == pytest.approx(4.0)
+def test_what_cannot_be_done_now_is_refused(cancer_page, cancer):
+    session, state = cancer_page.session, cancer_page.state
+    with pytest.raises(exceptions.DataError, match="has one class, expected at least two"):
+        session.choose(Bunch(**{**cancer, "classes": ["yes"]}))
+    state.phase = "drawing"
+    for action in (cancer_page.draw, lambda: session.choose(cancer)):
+        with pytest.raises(exceptions.DataError, match="a draw is running"):
+            action()
 
 
-def test_a_second_draw_while_one_is_under_way_is_refused(explorer, cancer):
-    explorer.session.choose(cancer)
-    explorer.state.phase = "drawing"
-    with pytest.raises(DataError, match="a draw is running"):
-        explorer.draw()
-    with pytest.raises(DataError, match="a draw is running"):
-        explorer.session.choose(cancer)
-
-
-def test_drawing_without_data_says_so(explorer):
-    with pytest.raises(DataError, match="choose one under Data"):
-        explorer.draw()
-
-
-def test_a_failed_draw_keeps_settings_and_earlier_figures(explorer, cancer, monkeypatch):
-    explorer.session.choose(cancer)
-    explorer.draw()
-    kept = explorer.rashomon_set
+def test_a_failed_draw_keeps_settings_and_earlier_figures(cancer_page, monkeypatch):
+    cancer_page.draw()
+    kept = cancer_page.rashomon_set
 
     def fail(*_):
         raise RuntimeError("the sampler is out of luck: use fewer columns")
 
     monkeypatch.setattr(RashomonClassifier, "fit", fail)
-    explorer.state.epsilon = 1.0
-    explorer.draw()
-    assert explorer.state.phase == "failed"
-    assert explorer.state.alert.reason == "the sampler is out of luck: use fewer columns"
-    assert explorer.rashomon_set is kept
-    assert explorer.state.epsilon == 1.0
+    cancer_page.state.epsilon = 1.0
+    cancer_page.draw()
+    assert cancer_page.state.phase == "failed" and cancer_page.rashomon_set is kept
+    assert cancer_page.state.alert.reason == "the sampler is out of luck: use fewer columns"
+    assert cancer_page.state.epsilon == 1.0
 
 
-def test_show_a_fitted_pipeline(cancer, tmp_path):
-    ledger = tmp_path / "mine.ledger"
-    Ledger.create(ledger, epsilon=3.0, delta=1e-6)
-    classifier = RashomonClassifier(
-        epsilon=2.0, n_draws=7, classes=(0, 1), ledger=ledger, mechanism="exact"
-    )
+def test_a_fitted_pipeline_is_shown_and_draws_nothing_where_its_ledger_was_lost(cancer, tmp_path):
+    ledger = Ledger.create(tmp_path / "mine.ledger", epsilon=3.0, delta=1e-6)
+    settings = {"epsilon": 2.0, "n_draws": 7, "classes": (0, 1), "mechanism": "exact"}
+    classifier = RashomonClassifier(**settings, ledger=ledger)
     pipeline = make_pipeline(PublicBoundsScaler(cancer.bounds), classifier)
     pipeline.fit(cancer.X, cancer.y)
     explorer = Explorer(pipeline, data=cancer, home=tmp_path)
-    assert explorer.rashomon_set is classifier.rashomon_set_
-    assert explorer.estimator is pipeline
-    assert explorer.plan == classifier.plan_
-    assert explorer.ledger.spent() == pytest.approx(2.0)
+    assert explorer.rashomon_set is classifier.rashomon_set_ and explorer.estimator is pipeline
+    assert explorer.plan == classifier.plan_ and explorer.ledger.spent() == pytest.approx(2.0)
     scores = explorer.rashomon_set.scores(explorer.rows).mean(axis=0)
     assert scores == pytest.approx(pipeline.predict_proba(cancer.X)[:, 1])
-
-
-def test_a_fitted_estimator_whose_ledger_was_lost_is_shown_and_draws_nothing(cancer, tmp_path):
-    ledger = Ledger.create(tmp_path / "mine.ledger", epsilon=3.0, delta=1e-6)
-    classifier = RashomonClassifier(
-        epsilon=2.0, n_draws=7, classes=(0, 1), ledger=ledger, mechanism="exact"
-    )
-    pipeline = make_pipeline(PublicBoundsScaler(cancer.bounds), classifier)
-    pipeline.fit(cancer.X, cancer.y)
     ledger.path.unlink()
     explorer = Explorer(pipeline, data=cancer, home=tmp_path)
-    assert explorer.rashomon_set is classifier.rashomon_set_
-    assert explorer.state.account is None
-    assert "which this table was charged to, is missing" in explorer.state.alert.reason
-    with pytest.raises(LedgerError, match="which this table was charged to, is missing"):
+    assert explorer.rashomon_set is classifier.rashomon_set_ and explorer.state.account is None
+    assert MISSING in explorer.state.alert.reason
+    with pytest.raises(exceptions.LedgerError, match=MISSING):
         explorer.draw()
     assert not ledger.path.exists()
 
 
-def test_show_a_fitted_classifier_without_its_rows(cancer, tmp_path):
+def test_a_fitted_classifier_is_shown_without_its_rows(cancer, tmp_path):
     rows = PublicBoundsScaler(cancer.bounds).fit_transform(cancer.X)
     classifier = RashomonClassifier(n_draws=7, mechanism="exact").fit(rows, cancer.y)
     explorer = Explorer(classifier, home=tmp_path)
-    drawn = {t["name"] for t in explorer.cards["losses"].view.figure["data"]}
+    drawn = {trace["name"] for trace in explorer.cards["losses"].view.figure["data"]}
     assert drawn == {"draws", "draw", "best model"}
     words = explorer.cards["people"].view.figure["layout"]["annotations"][0]["text"]
     assert "Explorer(models, data=data)" in words.replace("<br>", " ")
@@ -347,89 +258,65 @@ def test_what_takes_a_table_as_it_is_is_shown_with_and_without_its_rows(cancer, 
     explorer = Explorer(classifier, data=cancer, home=tmp_path)
     scores = explorer.rashomon_set.scores(np.asarray(explorer.rows)).mean(axis=0)
     assert scores == pytest.approx(classifier.predict_proba(cancer.X)[:, 1])
-    with pytest.raises(DataError, match="the table lacks 'mean radius'"):
+    with pytest.raises(exceptions.DataError, match="the table lacks 'mean radius'"):
         Explorer(classifier, data=load_dataset("wine"), home=tmp_path)
 
 
-def test_an_estimator_that_was_not_fitted_is_told_so(tmp_path):
-    with pytest.raises(NotFittedError, match="not fitted"):
-        Explorer(RashomonClassifier(), home=tmp_path)
-
-
-def test_a_draw_ends_well_though_its_ledger_cannot_be_read_on_the_way(
-    explorer, cancer, monkeypatch
-):
-    explorer.session.choose(cancer)
-    job = explorer.drawing.prepare()
+def test_every_draw_is_shown_though_the_ledger_cannot_be_read_on_the_way(cancer_page, monkeypatch):
+    job, state = cancer_page.drawing.prepare(), cancer_page.state
     job.run()
+    state.rashomon_set, state.n_drawn = job.latest[:19], 19
 
     def fail():
         raise OSError("the disk is away")
 
-    monkeypatch.setattr(explorer.session, "refresh_account", fail)
-    while explorer.drawing.pump():
+    monkeypatch.setattr(cancer_page.session, "refresh_account", fail)
+    while cancer_page.drawing.pump():
         pass
-    assert explorer.state.phase == "done"
-    assert explorer.rashomon_set.n_draws == 20
-    assert explorer.state.alert.reason == "the disk is away"
+    assert state.phase == "done" and state.alert.reason == "the disk is away"
+    assert cancer_page.rashomon_set.n_draws == state.n_drawn == 20
 
 
-def test_one_more_draw_than_is_shown_is_shown_too(explorer, cancer):
-    explorer.session.choose(cancer)
-    job = explorer.drawing.prepare()
-    job.run()
-    explorer.state.rashomon_set, explorer.state.n_drawn = job.latest[:19], 19
-    explorer.drawing.pump()
-    assert explorer.rashomon_set.n_draws == explorer.state.n_drawn == 20
-
-
-def test_the_watcher_says_once_that_the_ledger_fails_and_goes_on(explorer, cancer, monkeypatch):
-    explorer.session.choose(cancer)
-    read = explorer.session.refresh_account
+def test_the_watcher_says_once_that_the_ledger_fails_and_goes_on(cancer_page, monkeypatch):
+    read, state = cancer_page.session.refresh_account, cancer_page.state
     errors = [OSError("locked"), OSError("locked"), None]
 
     def refresh():
-        error = errors.pop(0)
-        if error is not None:
+        if (error := errors.pop(0)) is not None:
             raise error
         return read()
 
-    monkeypatch.setattr(explorer.session, "refresh_account", refresh)
-    told = explorer._look(None)
-    assert explorer.state.alert.reason == "locked"
-    explorer.state.alert = None  # dismissed: the same failure is not said again
-    told = explorer._look(told)
-    assert explorer.state.alert is None
-    explorer.state.alert = told
-    assert explorer._look(told) is None
-    assert explorer.state.alert is None
-
-
-def test_a_data_set_that_was_scaled_is_not_said_to_be_unread(explorer, cancer):
-    explorer.session.choose(cancer)
-    assert "Nothing was read" not in explorer.state.message
-    assert "No draw has read it" in explorer.state.message
+    monkeypatch.setattr(cancer_page.session, "refresh_account", refresh)
+    told = cancer_page._look(None)
+    assert state.alert.reason == "locked"
+    state.alert = None  # dismissed: the same failure is not said again
+    told = cancer_page._look(told)
+    assert state.alert is None
+    state.alert = told
+    assert cancer_page._look(told) is None and state.alert is None
 
 
 def test_categories_are_one_feature_on_the_page_and_columns_on_request(explorer, tmp_path):
     rng = np.random.default_rng(1)
     frame = pd.DataFrame({"age": rng.integers(18, 90, 3000), "home": rng.choice(["a", "b"], 3000)})
     frame["repaid"] = np.where(frame["age"] > 50, "yes", "no")
-    path = tmp_path / "homes.csv"
-    frame.to_csv(path, index=False)
+    frame.to_csv(tmp_path / "homes.csv", index=False)
     declared = {"bounds": {"age": (18, 90)}, "classes": ["no", "yes"]}
-    data = load_csv(path, target="repaid", categories={"home": ["a", "b"]}, **declared)
+    declared["categories"] = {"home": ["a", "b"]}
+    data = load_csv(tmp_path / "homes.csv", target="repaid", **declared)
     explorer.session.choose(data)
-    explorer.state.psi, explorer.state.n_draws = 0.3, 4
+    set_state(explorer, psi=0.3, n_draws=4)
     explorer.draw()
     assert explorer.rashomon_set.hit_rate > 0
     assert dict(explorer.rashomon_set.feature_groups) == data.feature_groups
     card = explorer.cards["importance"]
-    assert set(card.view.figure["layout"]["yaxis"]["ticktext"]) == {"age", "home"}
+
+    def features():
+        return set(card.view.figure["layout"]["yaxis"]["ticktext"])
+
+    assert features() == {"age", "home"}
     card._what.value = "columns"
-    shown = card.view.figure["layout"]["yaxis"]["ticktext"]
-    assert set(shown) == {"age", "home=a", "home=b"}
-    assert "features='columns'" in card.lines[1]
+    assert features() == {"age", "home=a", "home=b"} and "features='columns'" in card.lines[1]
     card._what.value = "coef"
     assert "coefficients" in card.view.figure["layout"]["title"]["text"]
     assert explorer.state.alert is None

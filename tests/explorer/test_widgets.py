@@ -6,13 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from rashomon_explorer.explorer.widgets import plotly_view
-from rashomon_explorer.explorer.widgets.plotly_view import (
-    KEPT,
-    NEW,
-    PlotlyView,
-    shared_bundle,
-    size,
-)
+from rashomon_explorer.explorer.widgets.plotly_view import KEPT, NEW, PlotlyView
 
 EVERYTHING_IS_SENT = True
 
@@ -21,24 +15,19 @@ def _says(view, **content):
     view._handle_custom_msg(content, [])
 
 
-def test_all_figures_share_one_bundle():
+def test_all_figures_share_one_bundle_and_numbers_travel_typed():
     views = [PlotlyView(label=str(i)) for i in range(6)]
-    assert {id(view.bundle) for view in views} == {id(shared_bundle())}
-    bundle = shared_bundle()
+    bundle = plotly_view.shared_bundle()
+    assert {id(view.bundle) for view in views} == {id(bundle)}
     assert bundle.code == b""  # the dashboard's page has it as a file
     _says(bundle, type="wanted")
     assert b"plotly.js" in bundle.code[:400]
     bundle.close()
-    assert shared_bundle() is not bundle
-
-
-def test_numbers_travel_typed_and_the_template_does_not_travel():
-    view = PlotlyView()
-    figure = go.Figure(go.Scatter(y=np.arange(3, dtype=np.float32)))
+    assert plotly_view.shared_bundle() is not bundle
+    view, figure = views[0], go.Figure(go.Scatter(y=np.arange(3, dtype=np.float32)))
     view.show(figure)
     assert view.figure["data"][0]["y"]["dtype"] == "f4"
-    assert "template" not in view.figure["layout"]
-    assert set(view.templates) == {"light", "dark"}
+    assert "template" not in view.figure["layout"] and set(view.templates) == {"light", "dark"}
     assert figure.layout.template.layout is not None
 
 
@@ -90,14 +79,16 @@ def _put_together(known, new):
 
 def test_of_more_draws_only_the_new_ones_travel():
     view, got = _streamed([_of_draws(1_000), _of_draws(1_010, title={"text": "1,010"})])
-    state, told = got
-    assert state["method"] == "update" and set(state["state"]) == {"figure", "rev"}
-    content = told["content"]
+    state, content = got[0]["state"], got[1]["content"]
+    assert got[0]["method"] == "update" and set(state) == {"figure", "rev"}
     assert (content["type"], content["since"], content["rev"]) == ("grown", 1, 2) and view.rev == 2
-    assert size(content["figure"]) < 300 < 0.1 * size(view.figure)
-    whole = {**state["state"]["figure"], "data": state["state"]["figure"]["data"][0]}
-    there = {**content["figure"], "data": content["figure"]["data"][0]}
-    assert _put_together(whole, there) == {**view.figure, "data": view.figure["data"][0]}
+    assert plotly_view.size(content["figure"]) < 300 < 0.1 * plotly_view.size(view.figure)
+
+    def trace(figure):
+        return {**figure, "data": figure["data"][0]}
+
+    together = _put_together(trace(state["figure"]), trace(content["figure"]))
+    assert together == trace(view.figure)
     # Whoever comes later, or missed one, gets all of it.
     assert view.get_state()["figure"] == view.figure
     _says(view, type="whole")

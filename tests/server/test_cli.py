@@ -45,43 +45,34 @@ def visit(dashboard: Any) -> tuple[int, Any, str]:
 
 
 def test_it_prints_one_line_and_that_is_the_address(dashboard: Any, visit: Any) -> None:
+    """What is set up in the home folder does not matter."""
+    assert visit[0] == 200 and len(dashboard.token) == 32
     assert dashboard.log() == f"Rashomon Explorer is at {dashboard.url}\n"
     assert dashboard.url == f"http://127.0.0.1:{dashboard.port}/?token={dashboard.token}"
-    assert len(dashboard.token) == 32
-
-
-def test_what_is_set_up_in_the_home_folder_does_not_matter(visit: Any) -> None:
-    assert visit[0] == 200
 
 
 def test_the_page_is_the_notebook_with_its_widgets_and_without_its_code(visit: Any) -> None:
-    status, _, page = visit
-    assert status == 200
+    page = visit[2]
     assert "application/vnd.jupyter.widget-view+json" in page
     notebook = json.loads(asset_path("apps/explorer.ipynb").read_text(encoding="utf-8"))
-    for cell in notebook["cells"]:
-        if cell["cell_type"] == "code":
-            assert "".join(cell["source"]).splitlines()[0] not in page
-
-
-def test_the_page_loads_no_extension_of_jupyterlab_but_its_own(visit: Any) -> None:
-    """Others are for JupyterLab alone, take seconds, and may fail on a page that is none."""
-    config = re.search(r'id="jupyter-config-data"[^>]*>(.*?)</script>', visit[2], re.DOTALL)
+    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert not [one for one in code if "".join(one["source"]).splitlines()[0] in page]
+    # Other extensions of JupyterLab are for it alone, take seconds, and may fail on other pages.
+    config = re.search(r'id="jupyter-config-data"[^>]*>(.*?)</script>', page, re.DOTALL)
     assert config is not None
     loaded = {one["name"] for one in json.loads(config[1])["federated_extensions"]}
     widgets = {"@jupyter-widgets/jupyterlab-manager", "@voila-dashboards/widgets-manager8"}
     assert loaded == {*widgets, "anywidget"}
 
 
-def test_the_page_may_load_from_this_machine_only(visit: Any) -> None:
+def test_the_page_may_load_from_this_machine_only(dashboard: Any, visit: Any) -> None:
     _, headers, page = visit
     policy = headers["Content-Security-Policy"]
-    assert policy.startswith("default-src 'self' ")
-    assert "http:" not in policy
-    assert "https:" not in policy
-    assert "wss:" not in policy.split()
-    assert "ws:" not in policy.split()
-    assert "cdn." not in page
+    assert policy.startswith("default-src 'self' ") and "cdn." not in page
+    assert not re.search(r"https?:|\bwss?:(?:\s|$)", policy)
+    connections = psutil.Process(dashboard.process.pid).net_connections()
+    listening = [one.laddr.ip for one in connections if one.status == psutil.CONN_LISTEN]
+    assert set(listening) == {"127.0.0.1"}
 
 
 @pytest.mark.parametrize("path", ["/", "/?token=guess", "/voila/api/shutdown/1"])
@@ -92,29 +83,26 @@ def test_without_the_token_there_is_nothing_to_see(dashboard: Any, path: str) ->
         assert headers["Location"].startswith("/login?next=")
 
 
-def test_who_comes_without_the_token_is_asked_for_it(dashboard: Any, visit: Any) -> None:
+def test_who_comes_without_the_token_is_asked_for_it_and_leaves(dashboard: Any, visit: Any) -> None:
     status, _, page = _get(dashboard, path="/login?next=%2F%3Fa%3D%22")
-    assert status == 200
-    assert "Open the address printed at" in page
+    assert status == 200 and "Open the address printed at" in page and "Jupyter" not in page
     assert 'action="/login?next=%2F%3Fa%3D%22"' in page
-    assert "Jupyter" not in page
-
-
-def test_the_cookie_that_remembers_a_visitor_is_for_this_page_alone(visit: Any) -> None:
     cookie = visit[1]["Set-Cookie"]
     assert "HttpOnly" in cookie and "SameSite=Lax" in cookie
+    status, headers, page = _get(dashboard, path="/logout")
+    assert status == 200 and "needs the token again" in page
+    assert "rashomon-explorer-" in headers["Set-Cookie"] and "expires" in headers["Set-Cookie"]
 
 
-def test_the_token_leaves_the_address_bar(dashboard: Any) -> None:
+def test_the_token_leaves_the_address_bar_and_reaches_no_kernel(dashboard: Any, visit: Any) -> None:
     path = f"/?token={dashboard.token}&theme=dark"
     status, headers, _ = _get(dashboard, path=path)
     assert (status, headers["Location"]) == (302, "/?theme=dark")
     assert dashboard.token not in headers["Set-Cookie"]
-
-
-def test_a_kernel_does_not_know_the_token(dashboard: Any, visit: Any) -> None:
     for kernel in dashboard.kernels():
         assert dashboard.token not in "".join(kernel.environ().values())
+        assert kernel.cmdline()[0] == sys.executable
+        assert kernel.environ()["RASHOMON_EXPLORER_HOME"] == str(dashboard.home)
 
 
 def test_another_name_for_this_machine_is_refused(dashboard: Any) -> None:
@@ -134,18 +122,12 @@ def test_another_name_is_refused_in_words_and_without_a_traceback(
     assert "Traceback" not in dashboard.log()
 
 
-ODD = [
-    *("/voila/templates/x", "/voila/templates/x/y", "/voila/templates/", "/voila/templates/%00"),
-    *("/voila/templates/explorer/static/../../x", "/voila/templates/%2e%2e/static/x"),
-    *(
-        "/voila/labextensions/x",
-        "/voila/labextensions/%00",
-        "/voila/api/themes/x",
-        "/voila/static/x",
-    ),
-    *("/plotly.mjs/x", "/voila/files/x", "/login?next=%ff", "/static/%ff"),
-    "/voila/query/a-b-c-d-e",
-]
+ODD = """
+/voila/templates/x /voila/templates/x/y /voila/templates/ /voila/templates/%00
+/voila/templates/explorer/static/../../x /voila/templates/%2e%2e/static/x /voila/labextensions/x
+/voila/labextensions/%00 /voila/api/themes/x /voila/static/x /plotly.mjs/x /voila/files/x
+/login?next=%ff /static/%ff /voila/query/a-b-c-d-e
+""".split()
 
 
 @pytest.mark.parametrize("with_token", [False, True])
@@ -166,29 +148,6 @@ def test_no_socket_opens_without_the_token(dashboard: Any) -> None:
         assert status in (302, 403)
 
 
-def test_who_leaves_is_asked_for_the_token_again(dashboard: Any) -> None:
-    status, headers, page = _get(dashboard, path="/logout")
-    assert status == 200 and "needs the token again" in page
-    assert "rashomon-explorer-" in headers["Set-Cookie"] and "expires" in headers["Set-Cookie"]
-
-
-def test_it_listens_on_this_machine_only(dashboard: Any, visit: Any) -> None:
-    listening = [
-        connection.laddr.ip
-        for connection in psutil.Process(dashboard.process.pid).net_connections()
-        if connection.status == psutil.CONN_LISTEN
-    ]
-    assert set(listening) == {"127.0.0.1"}
-
-
-def test_the_kernel_is_this_interpreter_and_knows_where_it_was_started(
-    dashboard: Any, visit: Any
-) -> None:
-    kernel = dashboard.kernels()[0]
-    assert kernel.cmdline()[0] == sys.executable
-    assert kernel.environ()["RASHOMON_EXPLORER_HOME"] == str(dashboard.home)
-
-
 def test_an_interrupt_ends_it_without_a_trace_once_it_was_visited(
     dashboard: Any, visit: Any
 ) -> None:
@@ -200,7 +159,9 @@ def test_an_interrupt_ends_it_without_a_trace_once_it_was_visited(
 def test_an_interrupt_ends_it_without_a_trace(
     moment: str, start_dashboard: Start, tmp_path: Path
 ) -> None:
-    running = start_dashboard(tmp_path / "home")
+    with _taken(DEFAULT_PORT):  # which is stepped over
+        running = start_dashboard(tmp_path / "home", "--no-browser")
+        assert running.port != DEFAULT_PORT
     running.wait()
     if moment == "starting":
         until(running.kernels, "a kernel")
@@ -212,13 +173,6 @@ def _check_end(running: Any, kernels: Sequence[psutil.Process]) -> None:
     assert running.stop() == 0
     assert running.log().count("\n") == 1
     assert not [kernel for kernel in kernels if kernel.is_running()]
-
-
-def test_a_taken_default_port_is_stepped_over(start_dashboard: Start, tmp_path: Path) -> None:
-    with _taken(DEFAULT_PORT):
-        running = start_dashboard(tmp_path / "home", "--no-browser")
-        assert running.port != DEFAULT_PORT
-        assert running.stop() == 0
 
 
 def test_it_opens_the_browser_when_it_is_ready(start_dashboard: Start, tmp_path: Path) -> None:
@@ -267,11 +221,6 @@ def test_a_kernel_left_in_the_home_folder_is_not_used(
     assert list(RunningInterpreter().get_all_specs()) == ["python3"]
 
 
-def test_it_lists_the_data_sets(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["datasets"]) == 0
-    assert "lending" in capsys.readouterr().out
-
-
 def test_it_creates_a_ledger_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "lending.ledger"
     words = ["ledger", "create", str(path), "--epsilon", "2", "--delta", "1e-6"]
@@ -291,15 +240,18 @@ def test_it_creates_a_ledger_once(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize("command", ["show", "export"])
-def test_it_makes_no_ledger_by_looking(
-    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("content", [None, "", "not a ledger"])
+def test_what_is_no_ledger_is_an_error_and_stays_as_it_was(
+    content: str | None, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    missing, empty = tmp_path / "missing", tmp_path / "empty"
-    empty.touch()
-    for path, told in ((missing, "there is no ledger at"), (empty, "is empty: a ledger was lost")):
-        assert main(["ledger", command, str(path)]) == 1
-        assert told in capsys.readouterr().err
-    assert not missing.exists() and empty.read_bytes() == b""
+    path = tmp_path / "file"
+    told = {None: "there is no ledger at", "": "is empty: a ledger was lost"}
+    if content is not None:
+        path.write_text(content, encoding="utf-8")
+    assert main(["ledger", command, str(path)]) == 1
+    shown = capsys.readouterr().err
+    assert str(path) in shown and told.get(content, "") in shown
+    assert (path.read_text(encoding="utf-8") if path.exists() else None) == content
 
 
 def test_it_shows_a_ledger(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -378,20 +330,9 @@ def test_it_exports_a_ledger(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert ": never mind" in shown
 
 
-@pytest.mark.parametrize("command", ["show", "export"])
-@pytest.mark.parametrize("content", [None, "not a ledger"])
-def test_what_is_no_ledger_is_an_error_and_stays_as_it_was(
-    content: str | None, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_help_names_every_command_and_data_sets_are_listed(
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    path = tmp_path / "file"
-    if content is not None:
-        path.write_text(content, encoding="utf-8")
-    assert main(["ledger", command, str(path)]) == 1
-    assert str(path) in capsys.readouterr().err
-    assert path.exists() == (content is not None)
-
-
-def test_help_names_every_command() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "rashomon_explorer", "--help"],
         capture_output=True,
@@ -401,6 +342,8 @@ def test_help_names_every_command() -> None:
     )
     for word in ["--port", "--no-browser", "datasets", "ledger"]:
         assert word in done.stdout
+    assert main(["datasets"]) == 0
+    assert "lending" in capsys.readouterr().out
 
 
 @contextmanager

@@ -1,0 +1,101 @@
+"""Presses, small paid results, and pages of chunked rows that tests of the explorer share."""
+
+import re
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rashomon_explorer import RashomonClassifier
+from rashomon_explorer import data as tables
+from rashomon_explorer.explorer import Explorer
+from rashomon_explorer.explorer.export.purchases import Purchase
+from rashomon_explorer.explorer.table.editor import TableEditor
+from rashomon_explorer.release import release
+from rashomon_explorer.rows import chunk_rows
+
+X, Y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+
+
+def set_state(page: Explorer, /, **settings: Any) -> None:
+    for name, value in settings.items():
+        setattr(page.state, name, value)
+
+
+def press(panel: Any) -> None:
+    """Press the button of a paid action, and yes where it asks."""
+    panel.button.click()
+    if panel.question.open:
+        panel.question.yes.click()
+
+
+def price_on(button: Any) -> str:
+    """The cost that a button shows: "Draw 20 models (ε = 4)"."""
+    found = re.search(r"\((ε = .*)\)$", button.description)
+    assert found, button.description
+    return found[1]
+
+
+def five_models() -> Any:
+    return RashomonClassifier(n_draws=5, epsilon=500.0, random_state=0).fit(X, Y).rashomon_set_
+
+
+def purchase(models: Any) -> Purchase:
+    """One aggregate of them."""
+    asked = {"queries": ["ambiguity"], "epsilon": 1.0, "ledger": None, "random_state": 0}
+    return Purchase(release(models.release(), X, Y, **asked), datetime(2026, 11, 23, 12, 30), 0.5)
+
+
+N, PEOPLE, BLOCK = 3_000, 400, 256
+SCHEMA = tables.TableSchema(
+    [
+        tables.Numeric("age", (18, 90)),
+        tables.Numeric("debt", (0, 1), missing="indicator"),
+        tables.Categorical("home", ["own", "rent"]),
+        tables.Categorical("region", ["north", "south", "west"], role="sensitive"),
+        tables.YesNo("repaid", ("no", "yes"), role="target"),
+    ]
+)
+
+
+def loans_table() -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    age, debt = rng.integers(18, 91, N), rng.uniform(0, 1, N).round(3)
+    frame = pd.DataFrame({"age": age, "debt": np.where(rng.random(N) < 0.05, np.nan, debt)})
+    frame["home"] = rng.choice(["own", "rent"], N)
+    frame["region"] = rng.choice(["north", "south", "west"], N, p=[0.5, 0.3, 0.2])
+    frame["repaid"] = np.where(age / 90 + rng.normal(0, 0.4, N) > debt, "yes", "no")
+    return frame
+
+
+def in_files(folder: Path, frame: pd.DataFrame) -> Path:
+    pytest.importorskip("pyarrow")
+    folder.mkdir(exist_ok=True)
+    for number, low in enumerate(range(0, len(frame), 1_000)):
+        part = frame.iloc[low : low + 1_000]
+        part.to_parquet(folder / f"part-{number}.parquet", row_group_size=300, index=False)
+    return folder
+
+
+def chunked(folder: Path) -> Any:
+    return replace(chunk_rows(folder, target="repaid"), rows=BLOCK)
+
+
+def drawn(page: Explorer) -> Explorer:
+    set_state(page, psi=0.3, n_draws=6, mechanism="exact", epsilon=6.0, radius=2.0)
+    page.draw()
+    return page
+
+
+def chunked_page(home: Path, frame: pd.DataFrame | None = None, **options: Any) -> Explorer:
+    """A page of a folder of Parquet files."""
+    folder = in_files(home / "loans", loans_table() if frame is None else frame)
+    return Explorer(chunked(folder), home=home, **{"schema": SCHEMA, **options})
+
+
+def held_page(home: Path) -> Explorer:
+    return Explorer(data=TableEditor("held", loans_table(), SCHEMA).data(), home=home)

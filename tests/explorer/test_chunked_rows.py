@@ -1,0 +1,500 @@
+"""A page of chunked rows: sums over all of them, single people from a sample that says so."""
+
+import asyncio
+import os
+import tempfile
+import threading
+import weakref
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rashomon_explorer import RashomonClassifier, cli
+from rashomon_explorer.data import Categorical, Numeric, TableSchema, YesNo
+from rashomon_explorer.exceptions import DataError, RowsChangedError
+from rashomon_explorer.explorer import Explorer, answers, inputs, streamed_table
+from rashomon_explorer.explorer.model_inputs import grouping_rule
+from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.explorer.table.editor import TableEditor
+from rashomon_explorer.explorer.table.files import chunked_dataset
+from rashomon_explorer.measures import (
+    exact_coefficient_ranges,
+    fairness_audit,
+    multiplicity_by_person_group,
+)
+from rashomon_explorer.measures.ranges import set_problem
+from rashomon_explorer.privacy import Ledger
+from rashomon_explorer.release import release
+from rashomon_explorer.rows import chunk_rows
+from rashomon_explorer.rows.source import ArrayRows, RowSource
+from rashomon_explorer.rows.workers import ThreadWorkers
+from tests.explorer import pages
+from tests.explorer.pages import BLOCK, PEOPLE, SCHEMA, N, set_state
+
+SAMPLE = "a fixed random sample of 400 of 3,000 people"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_people():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(streamed_table, "PEOPLE", PEOPLE)
+        yield
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """Models drawn from a folder, with a ledger."""
+    return pages.drawn(pages.chunked_page(tmp_path_factory.mktemp("home")))
+
+
+@pytest.fixture(scope="module")
+def held(page, tmp_path_factory):
+    """The same models on a page whose table is held."""
+    explorer = pages.held_page(tmp_path_factory.mktemp("held"))
+    explorer.session.show_set(page.rashomon_set, explorer.data)
+    return explorer
+
+
+def test_the_whole_table_is_charged_and_the_people_are_a_sample(page):
+    assert page.state.phase == "done", page.state.alert
+    assert page.session.shape == (N, page.rows.shape[1])
+    assert len(page.rows) == len(page.targets) == len(page.data.frame) == PEOPLE
+    assert page.rashomon_set.plan.n == page.plan.n == N
+    (entry,) = Ledger.open(page.session.home / "loans.ledger").entries()
+    assert entry.state == "committed" and entry.parameters["n"] == N
+    assert page.ledger.spent() == pytest.approx(6.0)
+    assert "3,000 rows, 5 features, in chunks" in page.data_panel.about.value
+    assert SAMPLE.removeprefix("a ") in page.data_panel.about.value
+    assert "chunk_rows('loans', target='repaid')" in "\n".join(page.data_panel.lines())
+    assert "explorer.chunks, explorer.session.all_targets" in "\n".join(page.take_panel.lines())
+
+
+def test_the_sample_is_the_same_whatever_stands_in_the_rows(page, tmp_path):
+    other = pages.loans_table()
+    other["age"], other["repaid"] = 18, "no"
+    other.loc[0, "repaid"] = "yes"
+    places = page.data.whole.sampled.places
+    again = pages.chunked_page(tmp_path, other).data.whole.sampled
+    np.testing.assert_array_equal(again.places, places)
+    assert len(np.unique(places)) == PEOPLE
+    people = pages.loans_table().iloc[places].reset_index(drop=True)
+    pd.testing.assert_frame_equal(page.data.frame, people, check_dtype=False)
+
+
+def test_rows_targets_and_groups_are_encoded_as_those_that_are_held(page, held):
+    chunks = list(page.chunks.chunks())
+    np.testing.assert_array_equal(np.concatenate([rows for rows, _ in chunks]), held.rows)
+    np.testing.assert_array_equal(np.concatenate([codes for _, codes in chunks]), held.targets)
+    np.testing.assert_array_equal(page.session.all_targets, held.targets)
+    assert list(page.chunks.source.names) == list(held.rows.columns)
+    for labels in (False, True):  # the checksums of codes and of labels are kept apart
+        read = [targets for _, targets in page.data.whole.encoded(labels=labels).chunks()]
+        assert (np.concatenate(read).dtype == np.int8) == (not labels)
+    ages, rule = page.session.all_groups("age"), grouping_rule(page.data, "age")
+    assert ages.tolist() == rule(held.data.frame["age"]).tolist() and len(set(ages)) == 4
+
+
+def _audited(page, name):
+    """The measure of a figure of groups, by region."""
+    page.state.group_column = "region"
+    return page.cards[name].next_call().found()
+
+
+def test_what_is_exact_is_that_of_the_table_held(page, held):
+    models = page.rashomon_set
+    problem = set_problem(models, held.rows, held.targets)
+    assert page.exact.problem.minimum.value == pytest.approx(problem.minimum.value, abs=1e-12)
+    ranges = exact_coefficient_ranges(problem, models.psi)
+    pd.testing.assert_frame_equal(page.exact.coefficient_ranges(), ranges, rtol=1e-6, atol=1e-6)
+    regions, exact = held.session.picked.everyone.groups("region"), {"rtol": 1e-12, "atol": 1e-12}
+    audit = fairness_audit(models, held.rows, held.targets, regions)
+    pd.testing.assert_frame_equal(_audited(page, "gaps").table, audit.table, **exact)
+    burden, shown = (
+        multiplicity_by_person_group(models, held.rows, regions),
+        _audited(page, "burden"),
+    )
+    pd.testing.assert_frame_equal(shown, burden.loc[shown.index], **exact)
+    for explorer in (page, held):
+        explorer.state.page = "set"
+        explorer.models_panel.refresh()
+    np.testing.assert_array_equal(*(one.models_panel._measured[1] for one in (page, held)))
+    assert page.models_panel._measured[2] == N
+
+
+def test_the_curators_report_is_of_all_rows(page):
+    text = page.take_panel._curator_report()().content.decode()
+    assert "3,000" in text and "Groups by region" in text
+    assert "this section shows a fixed random sample" not in text  # of 3,000 all are people
+
+
+SUMS = {"gaps", "frontier", "exact_ranges", "ranges", "decomposition"}
+"""Figures of all rows; the burden's is of all but for what is proved."""
+
+
+def test_every_figure_of_single_people_says_whom_it_is_of(page):
+    read, current, said, lined = set(), [""], set(), set()
+
+    class Watched(Session):
+        @property
+        def rows(self):
+            read.add(current[0])
+            return self.__dict__["held"]
+
+    session = page.session
+    session.__dict__["held"] = session.__dict__.pop("rows")
+    session.__class__ = Watched
+    try:
+        set_state(page, people=(3,), selection=(0, 1))
+        for name, card in page.cards.items():
+            current[0] = name
+            card.redraw()
+            if card.lines:
+                lined.add(name)
+                said |= {name} if SAMPLE in str(card.view.figure) else set()
+    finally:
+        page.state.pick_nothing()
+        session.__class__ = Session
+        session.__dict__["rows"] = session.__dict__.pop("held")
+    assert (read & lined) - said <= SUMS
+    assert said >= {"people", "person", "people_ranges", "importance", "profile", "pair", "burden"}
+    assert not said & SUMS
+
+
+def test_what_is_exact_does_not_look_at_the_sample(page, tmp_path):
+    """Control: with another sample the same sums are shown, and another importance."""
+    again = Explorer(pages.chunked(page.session.home / "loans"), home=tmp_path, schema=SCHEMA)
+    again.session.show_set(page.rashomon_set, again.data)
+    again.session.rows = again.rows.iloc[::-1].reset_index(drop=True) * 0.1
+    both = (page, again)
+    pd.testing.assert_frame_equal(*(one.exact.coefficient_ranges() for one in both))
+    pd.testing.assert_frame_equal(*(_audited(one, "gaps").table for one in both))
+    ambiguity = [one.exact.people(np.arange(4))["best"].to_numpy() for one in both]
+    assert not np.allclose(*ambiguity)
+
+
+def test_a_bad_row_is_named_before_anything_is_charged(page, tmp_path):
+    frame = pages.loans_table()
+    frame["repaid"] = frame["repaid"].astype(object)
+    outside = np.setdiff1d(np.arange(N), page.data.whole.sampled.places)[N // 2]
+    frame.loc[outside, "repaid"] = "perhaps"
+    explorer = pages.drawn(pages.chunked_page(tmp_path, frame))
+    assert explorer.state.phase == "failed"
+    file, group = f"part-{outside // 1_000}.parquet", f"row group {outside % 1_000 // 300}"
+    for told in (file, group, f"row {outside} of all", "perhaps", "Nothing was charged"):
+        assert told in explorer.state.alert.reason
+    assert Ledger.open(tmp_path / "loans.ledger").entries() == []
+
+
+def test_who_changes_or_takes_away_files_is_told(tmp_path):
+    explorer, folder = pages.drawn(pages.chunked_page(tmp_path)), tmp_path / "loans"
+    explorer.cards["gaps"].redraw()
+    other = pages.loans_table()
+    other.loc[1_500, "age"] = 18 if other.loc[1_500, "age"] > 50 else 90
+    pages.in_files(folder, other)
+    card = explorer.cards["frontier"]
+    card.redraw()
+    assert "have changed since" in str(card.view.figure).replace("<br>", " ")
+
+    def refused(words):
+        with pytest.raises(RowsChangedError, match=words):
+            list(explorer.chunks.chunks())
+
+    refused(r"part-1\.parquet")
+    pages.in_files(folder, pages.loans_table())
+    (folder / "part-2.parquet").unlink()
+    refused(r"part-2\.parquet was readable .* restore it")
+    pages.in_files(folder, pages.loans_table().iloc[: N - 100])
+    refused(r"had 100 rows in row group 3 .* and has 0")
+
+
+def test_without_a_declaration_one_is_proposed_and_nothing_is_charged(tmp_path):
+    explorer = pages.chunked_page(tmp_path, schema=None)
+    assert explorer.data.bounds_learnt and "data-dependent" in explorer.state.uncharged
+    explorer.data_panel.schema._confirm()
+    explorer.data_panel.schema.load()
+    assert not explorer.data.bounds_learnt and explorer.session.shape[0] == N
+    pages.drawn(explorer)
+    assert explorer.state.phase == "done" and explorer.ledger.spent() == pytest.approx(6.0)
+
+
+@pytest.mark.parametrize("kind", ["array", "mapped", "dask"])
+def test_arrays_of_every_kind_are_taken(kind):
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1, 1, size=(900, 2))
+    y = (X[:, 0] + rng.normal(0, 0.5, 900) > 0).astype(int)
+    if kind == "dask":
+        da = pytest.importorskip("dask.array")
+        rows = chunk_rows(da.from_array(X, chunks=(300, 2)), da.from_array(y, chunks=300))
+    elif kind == "mapped":
+        with tempfile.TemporaryDirectory() as folder:  # a mapped file stays until it is let go
+            np.save(f"{folder}/x.npy", X)
+            rows = chunk_rows(np.load(f"{folder}/x.npy", mmap_mode="r"), y)
+    else:
+        rows = chunk_rows(X, y)
+    numbers = [Numeric(name, (-1, 1)) for name in ("x0", "x1")]
+    schema = TableSchema([*numbers, YesNo("target", (0, 1), role="target")])
+    data = chunked_dataset(replace(rows, rows=BLOCK), schema, "ours")
+    assert data.name == "ours" and streamed_table.table_shape(data) == (900, 2)
+    frame = pd.DataFrame(X, columns=["x0", "x1"]).assign(target=y)
+    _, held = streamed_table.encoded(TableEditor("x", frame, schema).data())
+    read = list(data.whole.encoded().chunks())
+    np.testing.assert_array_equal(np.concatenate([rows for rows, _ in read]), held)
+    np.testing.assert_array_equal(np.concatenate([codes for _, codes in read]), y)
+
+
+def test_a_fitted_estimator_is_shown_with_its_rows_in_blocks(page, tmp_path):
+    folder = page.session.home / "loans"
+    settings = {"psi": 0.3, "n_draws": 4, "mechanism": "exact", "radius": 2.0, "epsilon": 6.0}
+    clf = RashomonClassifier(**settings, schema=SCHEMA, random_state=0)
+    clf.fit(pages.chunked(folder))
+    explorer = Explorer(clf, data=pages.chunked(folder), home=tmp_path)
+    assert explorer.targets.tolist()[:3] == explorer.data.frame["repaid"].tolist()[:3]
+    least = clf.rashomon_set_.minimum.value
+    assert explorer.exact.problem.minimum.value == pytest.approx(least, abs=1e-12)
+    assert len(explorer.exact.coefficient_ranges()) == clf.rashomon_set_.coef.shape[1]
+    assert len(_audited(explorer, "gaps").table) > 0
+
+
+@pytest.mark.law
+def test_trees_are_counted_of_all_rows(tmp_path):
+    both = (pages.chunked_page(tmp_path), pages.held_page(tmp_path / "held"))
+    for explorer in both:
+        set_state(explorer, family="trees", max_leaves=3, psi=0.05, n_draws=5, epsilon=4.0)
+    both[0].draw()
+    assert both[0].state.phase == "done", both[0].state.alert
+    ours, theirs = (explorer.tree_answers for explorer in both)
+    drawn = both[0].rashomon_set
+    for find in (
+        lambda trees: trees.sizes(),
+        lambda trees: trees.features(),
+        lambda trees: trees.parity("region"),
+        lambda trees: trees.drawn_gaps(drawn, "region"),
+    ):
+        pd.testing.assert_frame_equal(find(ours), find(theirs))
+    flips = theirs.flips().iloc[both[0].data.whole.sampled.places].reset_index(drop=True)
+    pd.testing.assert_frame_equal(ours.flips().reset_index(drop=True), flips)
+    assert len(ours.drawn_gaps(drawn, "region")) == 5
+
+
+def test_one_model_is_made_of_all_rows(tmp_path):
+    explorer = pages.chunked_page(tmp_path)
+    explorer.state.goal = "one"
+    assert explorer.state.one_plan.n == N
+    explorer.single.receive(explorer.single.order()())
+    assert explorer.state.one_model is not None
+    assert Ledger.open(tmp_path / "loans.ledger").entries()[0].parameters["n"] == N
+
+
+def test_what_needs_rows_that_are_held_says_what_to_do(page):
+    with pytest.raises(DataError, match=r"chunked rows.*save the bundle .*or release aggregates"):
+        page.aggregates.basket(("ambiguity",), epsilon=0.5)
+    asked = {"queries": ["ambiguity"], "epsilon": 1.0, "ledger": None}
+    assert release(page.rashomon_set, *page.chunks.sample(100).to_memory(), **asked).n_rows == 100
+    assert page.aggregates.contents().models.n_draws == page.rashomon_set.n_draws
+    assert "DPBilevelSearch" in page.state.tuning.why_not
+    for given, options, words in (
+        (page.data, {"schema": SCHEMA}, "can be given only for chunked rows"),
+        (chunk_rows(np.eye(3), labelled=False), {}, "got rows without"),
+        (page.chunks.then(lambda rows, y: (rows, y)), {}, "pass the raw rows"),
+    ):
+        with pytest.raises(TypeError, match=words):
+            Explorer(given, **options)
+
+
+def test_sets_are_shown_again_and_rows_are_recognised(page):
+    home = page.session.home
+    again = Explorer(pages.chunked(home / "loans"), home=home, schema=SCHEMA)
+    np.testing.assert_array_equal(again.rashomon_set.coef, page.rashomon_set.coef)
+    assert again.exact.problem.minimum.value == pytest.approx(page.rashomon_set.least, abs=1e-12)
+    assert again.state.same_rows == ""
+    copy = Explorer(pages.chunked(home / "loans"), home=home, schema=SCHEMA, name="copy")
+    assert "charged to loans.ledger before" in copy.state.same_rows
+
+
+def test_the_command_names_a_table_and_the_page_opens_it(page, tmp_path, monkeypatch, capsys):
+    assert cli.TABLE_VARIABLE == inputs.TABLE_VARIABLE
+    monkeypatch.setenv(cli.TABLE_VARIABLE, "")
+    asked = []
+    serve = "rashomon_explorer.server.dashboard.serve"
+    monkeypatch.setattr(serve, lambda _: asked.append(os.environ[cli.TABLE_VARIABLE]))
+    folder, schema = page.session.home / "loans", tmp_path / "loans.toml"
+    SCHEMA.save(schema)
+    assert cli.main(["--data", str(folder), "--schema", str(schema), "--no-token"]) == 0
+    explorer = Explorer(home=tmp_path)
+    assert explorer.data.name == "loans" and explorer.session.shape[0] == N
+    assert explorer.state.uncharged == ""
+    for wrong, told in (
+        (["--data", str(folder)], "no target column: set --target"),
+        (["--data", str(folder), "--target", "paid"], "no column 'paid'"),
+        (["--target", "repaid"], "add --data"),
+    ):
+        assert cli.main(wrong) == 1
+        assert told in capsys.readouterr().err
+    monkeypatch.setenv(cli.TABLE_VARIABLE, asked[0].replace("/loans", "/gone"))
+    gone = Explorer(home=tmp_path)
+    assert gone.data is None and "is neither a Parquet file" in gone.state.alert.reason
+
+
+def _of_arrays(kind):
+    frame = pages.loans_table()
+    source = kind(frame.drop(columns="repaid"), frame["repaid"])
+    return replace(chunk_rows(np.eye(2), [0, 1]), source=source, rows=BLOCK)
+
+
+def test_a_pass_over_blocks_holds_no_other_figure(page, tmp_path):
+    started, go = threading.Event(), threading.Event()
+    go.set()
+
+    class Slow(ArrayRows):
+        def pieces(self, low, high):
+            yield from super().pieces(low, high)
+            started.set()
+            assert go.wait(20)
+
+    explorer = Explorer(_of_arrays(Slow), home=tmp_path, schema=SCHEMA)
+    explorer.session.show_set(page.rashomon_set, explorer.data)
+    go.clear()
+    started.clear()
+
+    async def look():
+        explorer.state.page = "people"
+        slow, quick = explorer.cards["gaps"], explorer.cards["losses"]
+        slow.view._views = quick.view._views = 1  # somebody looks
+        slow.changed()
+        while not started.is_set():
+            await asyncio.sleep(0.01)
+        before = quick.view.figure
+        explorer.state.rashomon_set = page.rashomon_set[[0, 1, 2]]
+        while quick.view.figure is before or not quick.lines:
+            await asyncio.sleep(0.01)
+        assert not slow.lines  # still at it
+        go.set()
+        while not slow.lines:
+            await asyncio.sleep(0.01)
+
+    try:
+        asyncio.run(asyncio.wait_for(look(), 30))
+    finally:
+        go.set()
+
+
+@pytest.mark.parametrize("passes", [0, 4])
+def test_stop_ends_a_pass(passes, tmp_path):
+    """Before the charge nothing is spent; after it the price is, and both are said."""
+    explorer: Any = None
+    seen = [-1]  # the sample is read first
+
+    class Stopping(ArrayRows):
+        def pieces(self, low, high):
+            if explorer is not None and low == 0:
+                seen[0] += 1
+                if seen[0] == passes:
+                    explorer.drawing.job.stop()
+            return super().pieces(low, high)
+
+    explorer = Explorer(_of_arrays(Stopping), home=tmp_path, schema=SCHEMA)
+    seen[0] = -1
+    pages.drawn(explorer)
+    assert explorer.state.phase == "stopped", explorer.state.alert
+    entries = Ledger.open(tmp_path / "table.ledger").entries()
+    if not passes:  # one thread for each branch at most was at a block
+        assert explorer.drawing.job.rows_read <= 4 * BLOCK
+    told = "whole privacy cost stays spent" if entries else "Stopped before anything was charged"
+    assert told in explorer.state.message
+    assert [entry.state for entry in entries] == (["started"] if passes else [])
+
+
+class Counted(RowSource):
+    """Rows that are made when they are asked for, and how many of them are held at once."""
+
+    held = most = 0
+    lock = threading.Lock()
+    shape, names, may_change, labelled = (24_000, 2), ("a", "b"), False, True
+
+    def pieces(self, low, high):
+        for start in range(low, high, 400):
+            rows = np.random.default_rng(start).uniform(-1, 1, (min(400, high - start), 2))
+            with self.lock:
+                Counted.held += len(rows)
+                Counted.most = max(Counted.most, Counted.held)
+            weakref.finalize(rows, self._gone, len(rows))
+            yield rows, (rows[:, 0] > 0).astype(int)
+
+    @classmethod
+    def _gone(cls, count):
+        cls.held -= count
+
+    def select_column(self, column):
+        raise NotImplementedError
+
+
+def test_the_page_never_holds_the_table(tmp_path, monkeypatch):
+    monkeypatch.setattr("rashomon_explorer.rows.chunked.CACHE_BYTES", 2**16)
+    numbers = [Numeric(name, (-1, 1)) for name in ("a", "b")]
+    schema = TableSchema([*numbers, YesNo("target", (0, 1), role="target")])
+    rows = replace(chunk_rows(np.eye(2), [0, 1]), source=Counted(), rows=400)
+    explorer = Explorer(replace(rows, workers=ThreadWorkers(2)), home=tmp_path, schema=schema)
+    set_state(explorer, psi=0.3, radius=1.0, n_draws=1, mechanism="exact")
+    explorer.draw()
+    assert explorer.state.phase == "done", explorer.state.alert
+    explorer.cards["gaps"].redraw()
+    assert explorer.models_panel._measured[2] == 24_000
+    assert 400 <= Counted.most <= 4_000  # a few blocks of each thread
+
+
+CODED = TableSchema([Categorical("sort", ["a", "b", "c"], role="target")])
+ROWS = np.zeros((4, 1))
+
+
+@pytest.mark.parametrize(
+    ("options", "codes"),
+    [
+        ({}, [1, 0, 2, 1]),
+        ({"positive_label": "b"}, [1, 0, 0, 1]),
+        ({"labels": True}, ["b", "a", "c", "b"]),
+    ],
+)
+def test_labels_are_coded_by_their_class_or_as_one_against_the_others(options, codes):
+    labels = np.array(["b", "a", "c", "b"], dtype=object)
+    rows, targets = streamed_table.Coded(CODED, None, **options)(ROWS, labels)
+    assert rows is ROWS and targets.tolist() == codes
+
+
+def test_numbers_are_clipped_to_their_bounds_and_checked():
+    coded = streamed_table.Coded(CODED, (0.0, 2.0))
+    assert coded(ROWS, [-1.0, 0.5, 2.0, 7.0])[1].tolist() == [0.0, 0.5, 2.0, 2.0]
+    for bad in (np.nan, np.inf, -np.inf):
+        with pytest.raises(DataError, match="NaN or infinity"):
+            coded(ROWS, [0.0, bad, 1.0, 1.0])
+
+
+def test_a_value_at_an_edge_is_in_the_group_up_to_it_and_a_missing_one_in_its_own():
+    grouping = streamed_table.Grouping(edges=(1.0, 2.0, 3.0))
+    values = pd.Series([0.0, 1.0, 2.0, 2.5, 3.0, 4.0, np.nan])
+    expected = ["up to 1", "up to 1", "1 to 2", "2 to 3", "2 to 3", "over 3", "no value"]
+    assert grouping(values).tolist() == expected
+    assert set(expected) <= set(grouping.names)
+
+
+def test_a_tree_that_flips_a_person_is_found_by_the_row_of_the_table(monkeypatch):
+    monkeypatch.setattr(
+        answers.trees, "best_tree_predicting", lambda counted, place, code: (place, code)
+    )
+    page = SimpleNamespace(state=SimpleNamespace(data={}), counted=None)
+    page.flips = lambda: pd.DataFrame({"code": [4, 5, 6]})
+    page._as_predictor_set = lambda tree: tree
+    assert answers.TreeAnswers.flipping(page, 1) == (1, 5)
+    page.state.data["whole"] = SimpleNamespace(sampled=SimpleNamespace(places=[70, 80, 90]))
+    assert answers.TreeAnswers.flipping(page, 1) == (80, 5)
+
+
+def test_a_gap_is_between_the_highest_rate_and_the_lowest():
+    page = SimpleNamespace(_are_of_this_class=lambda models: True, _label=lambda label: 1)
+    page._groups = lambda column: None
+    page._rates = lambda *_: np.array([[0.5, 0.25], [0.25, 0.75], [0.4, 0.3]])
+    drawn = SimpleNamespace(losses=np.array([0.3, 0.2]), least=0.2)
+    assert answers.TreeAnswers.drawn_gaps(page, drawn, "sort")["gap"].tolist() == [0.25, 0.5]

@@ -1,0 +1,435 @@
+"""The page with sparse trees: settings, draws, figures, exact results, and what leaves."""
+
+import io
+import json
+import math
+import zipfile
+from dataclasses import replace
+from html import unescape
+
+import numpy as np
+import pytest
+
+from rashomon_explorer import Explorer, RashomonTreeClassifier, load_dataset
+from rashomon_explorer.data import TableSchema, YesNo
+from rashomon_explorer.data.encoder import UnitEncoder
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.explorer.export import score_trees
+from rashomon_explorer.explorer.family import names_in_words
+from rashomon_explorer.explorer.streamed_table import tree_rows
+from rashomon_explorer.mechanisms.planning.trees import TreePlan
+from rashomon_explorer.plots.text import cost_text
+from rashomon_explorer.plots.tree_answers import plot_tree_guarantee, tree_guarantee_table
+from rashomon_explorer.sets import PredictorSet, ReleasedTrees
+from rashomon_explorer.trees import TreeClass
+from tests.explorer.pages import price_on, set_state
+
+AS_OPENED = {"family": "trees", "max_leaves": 3, "max_depth": None, "leaf_penalty": 0.005}
+AS_OPENED |= {"n_draws": 8, "goal": "set", "view": "curator", "page": "plan", "group_column": ""}
+WITNESS = "flips the label of the selected person"
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    explorer = Explorer(load_dataset("lending"), home=tmp_path_factory.mktemp("home"))
+    set_state(explorer, **AS_OPENED)
+    explorer.plan_panel.explanation.value = True
+    assert isinstance(explorer.plan, TreePlan) and explorer.plan.most_leaves == 3
+    assert "This will spend <b>ε = 4</b>" in explorer.draw_panel.price.value
+    assert "trees of at most 3 leaves" in explorer.plan_panel._words.value
+    explorer.draw()
+    return explorer
+
+
+@pytest.fixture
+def page(drawn):
+    """Drawn trees; what a test changes is undone."""
+    schema = drawn.data.schema
+    yield drawn
+    if drawn.data.schema is not schema:
+        drawn.session.redeclare(schema)
+    set_state(drawn, **AS_OPENED)
+    drawn.state.pick_nothing()
+    assert drawn.state.alert is None
+
+
+def _redrawn(card):
+    """Title, words and number of traces of a figure."""
+    card.redraw()
+    layout = card.view.figure["layout"]
+    words = " ".join(one["text"] for one in layout.get("annotations", ()))
+    return layout["title"]["text"], words.replace("<br>", " "), len(card.view.figure["data"])
+
+
+def _offered(page):
+    slots = [slot for view in page.shell.views.values() for slot in view.slots]
+    return {slot.names[place] for slot in slots for _, place in slot.choice.options}
+
+
+def _chosen(page, view):
+    return [slot.names[slot.choice.value] for slot in page.shell.views[view].slots]
+
+
+LINEAR = {"coefficients", "exact_ranges", "ranges", "bounds", "pair", "selection panel"}
+TREES = {"trees", "rules", "witness", "tree_sizes", "tree_flips", "tree_questions", "tree_use"}
+TREES |= {"tree_parity"}
+
+
+def test_figures_are_offered_that_have_something_to_show(page, tmp_path):
+    assert _offered(page) >= TREES and not _offered(page) & LINEAR
+    assert _chosen(page, "set") == ["losses", "models panel", "tree_sizes"]
+    assert _chosen(page, "features") == ["tree_questions", "profile"]
+    assert _chosen(page, "people")[0] == "tree_flips"
+    page.state.family = "linear"  # the set on screen is of trees still
+    assert _offered(page) >= TREES | LINEAR
+    linear = Explorer(load_dataset("breast_cancer"), home=tmp_path)
+    assert _offered(linear) >= LINEAR and not _offered(linear) & TREES
+    assert _chosen(linear, "features")[0] == "importance"
+
+
+def test_draws_are_paid_trees_of_the_tables_own_columns(page):
+    models = page.rashomon_set
+    assert page.state.phase == "done" and isinstance(models, PredictorSet)
+    assert models.guarantee.holds
+    assert models.labels(page.rows).shape == (8, len(page.rows))
+    assert page.estimator.predict(page.data.frame).shape == (len(page.rows),)
+    number = page.state.in_view
+    page.state.family = "linear"
+    assert not isinstance(page.plan, TreePlan)
+    page.session.open_saved(number)
+    assert page.rashomon_set.models.trees == models.models.trees
+    assert "RashomonClassifier" in page.model_panel.lines()[1]
+
+
+def test_what_is_promised_of_a_tree_is_a_curve_that_reads_no_row(page):
+    table = tree_guarantee_table(page.plan)["at least"]
+    assert table[page.plan.psi] == page.plan.hit_rate_bound and table.is_monotonic_increasing
+    figure = plot_tree_guarantee(page.plan)
+    assert "≥ 89%" in figure.layout.title.text and figure.layout.meta["view"] == "plan"
+    assert _redrawn(page.cards["promise"])[2] == 2
+
+
+def test_the_headline_says_what_is_exact_and_what_was_drawn(page):
+    told = page.people_headline.find()
+    share = (page.tree_answers.flips()["psi"] <= page.state.psi).mean()
+    assert f"<b>{share:.0%}</b> of all 50,000 people" in told
+    assert "two good models disagree" in told and "samplers" not in told
+
+
+def test_models_are_told_apart_by_leaves_and_by_whom_they_label(page):
+    assert "leaves" in [one["name"] for one in page.models_panel.table.columns]
+    labels, sizes = page.rashomon_set.labels(page.rows.head(500)), page.rashomon_set.complexity()
+    simplest, nearest, apart = page.models_panel.pickers
+    simplest.click()
+    assert sizes[list(page.state.selection)].max() <= np.sort(sizes)[4]
+    apart.click()
+    first, second = page.state.selection
+    assert (labels[first] != labels[second]).mean() > 0
+    nearest.click()
+    assert len(page.state.selection) == 5
+    page.state.view = "release"
+    assert nearest.disabled and apart.disabled and not simplest.disabled
+    assert "complexity" in page.models_panel.lines()[0]
+    page.state.view = "curator"
+    page.models_panel.aside.click()
+    assert page.state.page == "set" and _chosen(page, "set")[1] == "trees"
+
+
+def test_one_model_is_of_linear_models_alone(page):
+    page.state.goal = "one"
+    goal, draw = page.goal_panel.goal, page.draw_panel.widget
+    assert (goal.layout.display, draw.layout.display) == ("none", None)
+    page.state.family = "linear"
+    assert (goal.layout.display, draw.layout.display) == (None, "none")
+
+
+def test_what_is_true_of_all_trees_is_shown_exactly(page):
+    answers, psi, drawn = page.tree_answers, page.state.psi, page.rashomon_set
+    sizes = answers.sizes()
+    assert sizes[psi].sum() == answers.counted.size(psi) and set(sizes.index) == {1, 2, 3}
+    assert drawn.least == pytest.approx(answers.counted.least)  # the class that draws come from
+    page.state.people = (5,)
+    for name in ("tree_sizes", "tree_flips", "tree_questions", "witness"):
+        assert _redrawn(page.cards[name])[2] > 0, name
+    both = answers.flipping(5)
+    labels = both.labels(page.rows.iloc[[5]])[:, 0]
+    assert labels[0] != labels[1]
+    assert both.excess[1] == pytest.approx(answers.flips()["psi"][5])
+    table = answers.features()
+    for method, column in (("asking", "psi_using"), ("without", "psi_avoiding")):
+        losses = getattr(answers, method)(table.index[7]).losses
+        assert losses[1] - losses[0] == pytest.approx(table[column].iloc[7], abs=1e-9)
+    witness = page.cards["witness"]
+    for does in reversed(witness.does.options):
+        witness.does.value = does
+        figure = witness.next_call().figure()
+        assert "loses" in figure.layout.title.text
+    page.state.view = "release"
+    assert "not part of the release" in _redrawn(witness)[1]
+    page.state.view, page.state.people = "curator", ()
+    witness.does.value = WITNESS
+    assert "Select a person" in _redrawn(witness)[1]
+
+
+def test_what_equal_rates_cost_is_exact_and_chosen_as_the_rest_is(page):
+    card, answers = page.cards["tree_parity"], page.tree_answers
+    page.state.group_column = "group"
+    title, _, _ = _redrawn(card)
+    names = [one["name"] for one in card.view.figure["data"]]
+    assert names == ["drawn trees", "least loss", "best tree", "least gap"]
+    assert "exact: no tree does better" in title and "exact" in card._kinds.value
+    front, both = answers.parity("group"), answers.fairest("group")
+    positive = both.labels(tree_rows(page.data)) == 1
+    groups = page.data.sensitive["group"].to_numpy()
+    rates = [positive[:, groups == one].mean(axis=1) for one in np.unique(groups)]
+    assert abs(rates[0] - rates[1])[[0, 1]] == pytest.approx(front["gap"].iloc[[0, -1]].to_numpy())
+    assert both.excess[1] == pytest.approx(front["beyond"].iloc[-1])
+    drawn = answers.drawn_gaps(page.rashomon_set, "group")  # none lies below the line
+    for _, one in drawn[drawn["beyond"] <= page.state.psi].iterrows():
+        reached = front["gap"][front["beyond"] <= one["beyond"] + 1e-9]
+        assert reached.min() <= one["gap"] + 1e-9
+    card._by.value = "age_index"  # one choice for every figure
+    assert page.state.group_column == "age_index" and page.cards["gaps"].column == "age_index"
+    page.state.group_column = "group"
+    page.state.selection = (2,)
+    assert max(card.next_call().figure().data[0].marker.size) == 10
+    witness = page.cards["witness"]
+    witness.does.value = "differs least between groups"
+    assert "with the least gap by group" in witness.next_call().figure().layout.title.text
+
+
+def test_a_front_of_draws_does_not_pass_for_exact(page, monkeypatch):
+    page.tree_answers._results._results.clear()
+    monkeypatch.setattr("rashomon_explorer.explorer.answers._MOST_KEPT", 1)
+    page.state.group_column = "group"
+    page.cards["witness"].does.value = "differs least between groups"
+    for name in ("tree_parity", "witness"):
+        assert "of 2,000" in _redrawn(page.cards[name])[0]
+        kinds = page.cards[name]._kinds.value
+        assert "sampled" in kinds and "exact</" not in kinds
+    page.tree_answers._results._results.clear()
+
+
+def test_importance_and_noise_are_told_of_trees_too(page):
+    card = page.cards["importance"]
+    assert "rely most on" in _redrawn(card)[0]
+    assert [value for _, value in card._what.options] == ["importance"]
+    card = page.cards["importance_distribution"]
+    assert "is the most important in" in _redrawn(card)[0]
+    assert set(card.next_call().table().index) == set(page.rashomon_set.models.feature_names)
+    card = page.cards["decomposition"]
+    assert _redrawn(card)[2] > 0
+    page.state.leaf_penalty = 0.1  # another class: no reference for these draws
+    assert "restore leaves, depth, leaf penalty and thresholds" in _redrawn(card)[1]
+
+
+def test_trees_of_another_class_are_no_reference_though_their_best_is_the_same(page):
+    answers, models = page.tree_answers, page.rashomon_set
+    assert answers.class_of_draws(models) is answers.counted
+    planned = models.plan
+    others = [
+        {"questions": planned.questions[1:]},
+        {"most_leaves": planned.most_leaves + 1},
+        {"max_depth": 1},
+        {"leaf_penalty": 0.1},
+        {"costs": ((0, 1), (2, 0))},
+    ]
+    for strange in (None, *(replace(planned, **other) for other in others)):
+        with pytest.raises(DataError, match="restore leaves, depth, leaf penalty and thresholds"):
+            answers.class_of_draws(replace(models, planned=strange))
+
+
+def test_trees_and_rules_are_shown_in_readable_questions_and_the_rest_says_where_to_look(page):
+    for name in ("trees", "rules", "losses", "plan"):
+        assert _redrawn(page.cards[name])[2] > 0, name
+    for name in ("coefficients", "ranges", "pair"):
+        assert "These models are trees" in _redrawn(page.cards[name])[1]
+    rules = page.cards["rules"]
+    rules.search.value = "no such question"
+    assert "0 places" in rules.next_call().figure().layout.title.text
+    rules.search.value, rules.starred.value = "", True
+    assert "No tree has a star" in _redrawn(rules)[1]
+    page.state.favourites = page.state.favourites.toggled(2)
+    assert _redrawn(rules)[2] > 0
+    rules.starred.value = False
+    schema = TableSchema([YesNo("sex", ("f", "m"))])
+    assert names_in_words(["sex", "age"], schema) == ("sex=m", "age")
+    figure = page.cards["trees"].next_call().figure()
+    assert {one.name for one in figure.data} >= {"no", "yes"}
+    asked = [text for trace in figure.data if trace.mode == "text" for text in trace.text]
+    assert asked and all(text.count("<br>") == 1 for text in asked)
+    assert max(len(line) for text in asked for line in unescape(text).split("<br>")) <= 15
+    page.cards["witness"].does.value = "asks"
+    figure = page.cards["witness"].next_call().figure()
+    assert tuple(figure.layout.xaxis.range) == (0, 1)  # one above the other: a phone has no room
+
+
+def _bought(page):
+    """An aggregate of these trees that was paid for."""
+    panel = page.basket_panel
+    if not page.state.paid:
+        assert panel.group.value == "group" and "can be exported at no" in panel.price.value
+        panel.table.ticked = {"ambiguity": 1.0, "mean_loss": 1.0, "group_sizes": 1.0}
+        before, price = page.ledger.spent(), price_on(panel.button)
+        panel.question.yes.click()
+        assert cost_text(page.ledger.spent() - before) == price
+    return page.state.paid[0]
+
+
+def test_aggregates_of_trees_are_paid_for_or_say_why_not_and_come_back(page):
+    loss = _bought(page).released["mean loss of the draws"]
+    exact = (page.rashomon_set.labels(page.rows) != np.asarray(page.targets)).mean()
+    assert abs(loss.estimate - exact) < 6 * loss.noise.deviation
+    rows = {row["name"]: row for row in page.basket_panel.table.rows}
+    refused = {name for name, row in rows.items() if row["why"]}
+    assert refused == {"soft_hits", "mean_excess", "largest_excess", "clipped_share"}
+    assert "linear models" in rows["soft_hits"]["why"]
+    again = Explorer(load_dataset("lending"), home=page.session.home)
+    assert again.state.paid == (_bought(page),)
+    assert "ambiguity" in again.take_panel.receipt.value
+
+
+def test_the_bundle_of_trees_is_used_without_the_page(page, tmp_path):
+    _bought(page)
+    content, models = page.take_panel.bundle.fetch().content, page.rashomon_set
+    assert page.take_panel.bundle.fetch().content == content
+    archive = zipfile.ZipFile(io.BytesIO(content))
+    files = {name: archive.read(name) for name in archive.namelist()}
+    plain = json.loads(files["trees.json"])
+    assert "losses" not in plain and "loss 0." not in files["figures/trees.html"].decode()
+    own = TableSchema.from_toml(files["schema.toml"].decode()).declare("repaid", role="ignore")
+    labels = score_trees.labels(plain, UnitEncoder(own).transform(page.data.frame.head(200)))
+    assert np.array_equal(labels, np.array(page.data.classes)[models.labels(page.rows.head(200))])
+    (tmp_path / "trees.npz").write_bytes(files["trees.npz"])
+    again = ReleasedTrees.load(tmp_path / "trees.npz")
+    assert again.models.trees == models.models.trees and again.classes == ("no", "yes")
+    assert again.guarantee.epsilon(1e-6) == models.guarantee.epsilon(1e-6)
+    assert files["trees.txt"].decode().count("tree ") == 8
+    assert again.text(7) in files["trees.txt"].decode()
+    assert files["dot/tree_7.dot"].decode() == again.dot(7) + "\n"
+    together, words = json.loads(files["guarantee.json"])["together"], files["README.txt"].decode()
+    assert cost_text(together["epsilon"], 1e-6) in words and "8 trees of 50,000 rows" in words
+    assert {name for name in files if name in words} >= {"trees.json", "trees.txt", "score.py"}
+    assert json.loads(files["aggregates.json"])[0]["answers"][0]["query"] == "ambiguity"
+    assert {"figures/rules.html", "figures/one_record.json", "definitions.json"} <= set(files)
+    assert b"ambiguity" in files["report.html"] and b"income_index" in files["report.html"]
+
+
+def test_chosen_trees_leave_only_with_a_statement(page):
+    _bought(page)
+    panel = page.basket_panel
+    page.state.selection = (1, 3)
+    panel.which.value = "selected"
+    assert "selected by private figures cannot be released" in panel.price.value
+    panel.stated.value = True
+    contents = page.aggregates.contents(panel.checked_draws())
+    assert contents.models.n_draws == 2 and "filtered" in contents.models.steps[0]
+    assert contents.purchases == ()
+    panel.stated.value = False
+
+
+def test_controls_are_those_of_the_family(page):
+    panel = page.model_panel
+
+    def hidden():
+        return {name for name, dial in panel.dials.items() if dial.layout.display == "none"}
+
+    assert hidden() == set() and panel.loss.layout.display == "none"
+    page.state.family = "linear"
+    assert hidden() == {"max_leaves", "max_depth", "leaf_penalty"}
+    assert panel.questions.widget.layout.display == "none"
+    assert panel.loss.layout.display is None
+
+
+def test_depth_narrows_the_class_and_its_end_means_any(page):
+    panel, state = page.model_panel, page.state
+    dial = panel.dials["max_depth"]
+    assert "max_depth=None" in panel.lines()[1]
+    assert page.plan.log_size == pytest.approx(TreeClass(30, 3).log_size)
+    dial.value = 2.0
+    assert state.max_depth == 2 and "max_depth=2" in panel.lines()[1]
+    state.max_leaves = 4
+    assert page.plan.log_size == pytest.approx(TreeClass(30, 4, 2).log_size)
+    dial.value = dial.high
+    assert state.max_depth is None
+    state.max_leaves = 40  # beyond the slider
+    assert panel.dials["max_leaves"].value == 12 and state.max_leaves == 40
+
+
+def test_the_size_of_the_class_is_said_and_whether_it_can_be_counted(page):
+    size, state = page.model_panel.questions.size, page.state
+    assert f"30 questions, {TreeClass(30, 3).size:,} trees. They can be counted" in size.value
+    state.max_leaves = 8
+    assert "cannot be counted here" in size.value and "they fit" in size.value
+    assert page.draw_panel.button.disabled and "they fit" in state.no_plan
+    assert page.draw_panel.button.description == "Draw"  # of what, the plan would say
+    assert "most_memory" not in state.no_plan + size.value
+    for name in ("plan", "promise"):
+        assert "No valid plan" in _redrawn(page.cards[name])[1]
+    state.max_leaves = 5
+    assert "can be counted here, in at most" in size.value and not state.no_plan
+
+
+def test_thresholds_are_typed_into_the_one_declaration(page):
+    editor, state = page.model_panel.questions, page.state
+    assert not editor.boxes  # made when they are opened
+    editor.opened.value = True
+    first = page.data.schema.features[0]
+    box = editor.boxes[first.name]
+    assert box.value == "" and box.placeholder == "-0.25, 0, 0.25"
+    box.value = "0.3, -0.1"
+    assert state.data.schema[first.name].thresholds == (-0.1, 0.3)
+    assert box.value == "-0.1, 0.3" and "29 questions" in editor.size.value
+    assert page.tree_answers.questions[:2] == (f"{first.name} > -0.1", f"{first.name} > 0.3")
+    assert page.plan.log_size == pytest.approx(TreeClass(29, 3).log_size)
+    saved = TableSchema.from_toml(page.data_panel.schema.saver.fetch().content.decode())
+    assert saved[first.name].thresholds == (-0.1, 0.3)
+    box.value = "0.3, 7"
+    assert "must lie within its bounds" in editor._problem.value
+    assert state.data.schema[first.name].thresholds == (-0.1, 0.3)
+    box.value = ""
+    assert state.data.schema[first.name].thresholds == () and not editor._problem.value
+
+
+def test_the_release_shows_what_was_paid_and_no_loss(page):
+    page.state.view = "release"
+    for name in ("trees", "rules"):
+        _redrawn(page.cards[name])
+        figure = page.cards[name].view.figure
+        assert figure["layout"]["meta"]["view"] == "release" and "loss" not in str(figure["data"])
+    assert 'rx-paid-band">released<' in page.take_panel.receipt.value
+
+
+def test_thresholds_reach_the_draws_and_leave_the_screen_as_it_is(tmp_path):
+    page = Explorer(load_dataset("lending"), home=tmp_path)
+    set_state(page, family="trees", max_leaves=2, n_draws=3)
+    page.draw()
+    drawn, spent, schema = page.rashomon_set, page.ledger.spent(), page.data.schema
+    for one in schema.features:
+        schema = schema.declare(one.name, thresholds=[0.125])
+    page.session.redeclare(schema)
+    assert page.rashomon_set is drawn and page.ledger.spent() == spent
+    settings = page.cards["losses"]._settings  # figures say what they were drawn with
+    assert settings.value == "drawn with thresholds = even"
+    page.state.max_leaves = 3
+    assert "drawn with leaves = 2, " in settings.value
+    page.state.max_leaves = 2
+    page.draw()
+    assert settings.value == ""
+    trees = page.rashomon_set.models.trees
+    assert {tree.reference for tree in trees if hasattr(tree, "reference")} == {0.125}
+    known = {"RashomonTreeClassifier": RashomonTreeClassifier, "explorer": page}
+    fitted = eval(page.model_panel.lines()[1], known)
+    assert fitted.plan(len(page.rows)).log_size == pytest.approx(math.log(TreeClass(10, 2).size))
+
+
+@pytest.mark.law
+def test_a_fitted_estimator_of_trees_opens(tmp_path):
+    data = load_dataset("lending")
+    settings = {"schema": data.schema, "n_draws": 2, "max_leaves": 2, "psi": 0.1}
+    frame = data.frame
+    fitted = RashomonTreeClassifier(**settings).fit(frame, frame[data.schema.target.name])
+    explorer = Explorer(fitted, data=data, home=tmp_path)
+    assert explorer.rashomon_set.n_draws == 2 and explorer.state.family == "trees"
+    with pytest.raises(TypeError, match="got a release"):
+        Explorer(fitted.rashomon_set_.release())
