@@ -56,20 +56,20 @@ def test_a_migrated_ledger_says_what_it_said(path: Path, version: int) -> None:
     entries = ledger.entries()
     assert [entry.id for entry in entries] == list(range(1, len(entries) + 1))
     assert states is None or [entry.state for entry in entries] == states
-    ledger.check()
+    if version < 3:
+        assert entries[0].note == "first look, ψ ≤ 0.02"
+        assert entries[0].parameters == {"n": 50000, "sampler": "exact"}
+        assert entries[0].when[:10] == {1: "2026-11-20", 2: "2026-11-22"}[version]
+        assert entries[3 - version].guarantee == gdp(0.05).with_seed()
+        assert version == 2 or entries[0].who == "root (process 1827)"
+    exported = json.loads(ledger.export(), parse_constant=pytest.fail)
+    assert exported["version"] == 5 and exported["order"] is None
+    assert exported["budget"] == {"epsilon": 3.0, "delta": 1e-6}
+    assert (exported["spent"], exported["remaining"]) == (ledger.spent(), ledger.remaining)
+    assert exported["entries"] == [entry.to_dict() for entry in entries]
     ledger.reserve(pure(0.1)).commit()
     assert ledger.entries()[-1].id == len(entries) + 1
     assert Ledger(path).spent() == ledger.spent() > spent
-
-
-@pytest.mark.parametrize("version", [1, 2])
-def test_its_entries_are_whole(path: Path, version: int) -> None:
-    entries = Ledger(path).entries()
-    assert entries[0].note == "first look, ψ ≤ 0.02"
-    assert entries[0].parameters == {"n": 50000, "sampler": "exact"}
-    assert entries[0].when[:10] == {1: "2026-11-20", 2: "2026-11-22"}[version]
-    assert entries[3 - version].guarantee == gdp(0.05).with_seed()
-    assert version == 2 or entries[0].who == "root (process 1827)"
 
 
 @every_version
@@ -79,24 +79,13 @@ def test_several_may_migrate_at_once_to_one_name(path: Path, version: int) -> No
         charges = list(pool.map(lambda _: Ledger.open(path).reserve(pure(0.001)), range(4)))
     assert set(spent) == {PRINTED[version][0]}
     assert len({charge.identity for charge in charges}) == 1
-    for charge in charges:
-        charge.commit()
 
 
 @pytest.mark.parametrize(
     ("version", "statement", "message"),
     [
-        (
-            1,
-            "INSERT INTO entries (reserved_at, who, note, parameters, guarantee) "
-            "VALUES ('', '', '', '{}', '{}')",
-            "no such table",
-        ),
-        (
-            2,
-            "UPDATE charges SET started_at = coalesce(started_at, '') WHERE id = 3",
-            "no such column",
-        ),
+        (1, "INSERT INTO entries (reserved_at) VALUES ('')", "no such table"),
+        (2, "UPDATE charges SET started_at = '' WHERE id = 3", "no such column"),
     ],
 )
 def test_older_code_cannot_write_into_it(path: Path, statement: str, message: str) -> None:
@@ -129,7 +118,7 @@ def test_version_2_goes_on_without_the_times_at_which_rows_were_read(path: Path)
 
 
 @every_version
-def test_no_time_after_the_reservation_is_kept(path: Path) -> None:
+def test_no_time_after_the_reservation_is_stored(path: Path) -> None:
     ledger = Ledger(path)
     for step in ("start", "commit"):
         charge = ledger.reserve(pure(0.01))
@@ -138,34 +127,19 @@ def test_no_time_after_the_reservation_is_kept(path: Path) -> None:
         changed = [pair for pair in zip(before, _tables(path), strict=True) if len(set(pair)) > 1]
         assert len(changed) == 1
         assert {*changed[0][1]} - {*changed[0][0]} <= {"started", "committed"}
-        with pytest.raises(LedgerError, match="cannot become voided"):
-            charge.void()
 
 
 @pytest.mark.parametrize("version", [4])
 def test_version_4_keeps_its_rule(path: Path, tmp_path: Path) -> None:
     ledger = Ledger(path)
-    assert json.loads(ledger.export())["order"] is None
     assert all("divergence" not in entry.to_dict() for entry in ledger.entries())
-    tilt = Guarantee(
-        "tradeoff", "a tilt", curve=GaussianObjectivePerturbation(0.1, 0.01, monotone=True)
+    charge = Guarantee(
+        "tradeoff", "a curve", curve=GaussianObjectivePerturbation(0.1, 0.01, monotone=True)
     )
-    assert not ledger.can_afford(tilt)
+    assert not ledger.can_afford(charge)
     with pytest.raises(BudgetExceededError, match="ε=inf"):
-        ledger.reserve(tilt)
+        ledger.reserve(charge)
     ledger.reserve(gdp(0.1)).commit()
     assert ledger.totals == Totals.from_charges(e.guarantee for e in ledger.entries() if e.counts)
     new = Ledger.create(tmp_path / "new.ledger", epsilon=3.0, delta=1e-6)
-    assert new.can_afford(tilt) and new.order == filter_order(3.0, 1e-6)
-
-
-@pytest.mark.parametrize("version", [1])
-def test_an_export_is_plain_json(path: Path) -> None:
-    ledger = Ledger(path)
-    exported = json.loads(ledger.export(), parse_constant=pytest.fail)
-    assert exported["version"] == 5
-    assert exported["budget"] == {"epsilon": 3.0, "delta": 1e-6}
-    assert (exported["spent"], exported["remaining"]) == (ledger.spent(), ledger.remaining)
-    assert exported["entries"] == [entry.to_dict() for entry in ledger.entries()]
-    ledger = Ledger.create(path.with_name("new.ledger"))
-    assert json.loads(ledger.export())["remaining"] == "inf"
+    assert new.can_afford(charge) and new.order == filter_order(3.0, 1e-6)

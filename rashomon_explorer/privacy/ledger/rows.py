@@ -5,11 +5,13 @@ import json
 import math
 import os
 import sqlite3
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.formatting import Fact, left_text, rounded_up
 from rashomon_explorer._utils.validation import (
     check_delta,
@@ -17,7 +19,7 @@ from rashomon_explorer._utils.validation import (
     check_nonnegative_or_infinite,
 )
 from rashomon_explorer.exceptions import BudgetExceededError, LedgerError
-from rashomon_explorer.privacy.conversions import filter_order
+from rashomon_explorer.privacy.conversions import filter_order, zcdp_epsilon
 from rashomon_explorer.privacy.guarantee import (
     ROUNDING,
     Divergence,
@@ -35,7 +37,7 @@ from rashomon_explorer.privacy.ledger.totals import (
     write_divergence,
     write_order,
 )
-from rashomon_explorer.privacy.notions import zcdp
+from rashomon_explorer.privacy.notions import approximate, bounded_range, gdp, pure, zcdp
 
 _CHANGES = {
     "started": "state = iif(state = 'reserved', 'started', state)",
@@ -238,21 +240,63 @@ def ledger_delta(budget: Budget | None) -> float:
 def refuse_past(
     budget: Budget, spent: Totals, guarantee: Guarantee, entered: Divergence | None = None
 ) -> None:
-    """Raise a BudgetExceededError if a charge exceeds the budget; state the remaining ε."""
+    """Raise a BudgetExceededError if a charge exceeds the budget; state what remains."""
     epsilon, delta = budget
     if takes_delta(guarantee) and spent.live and not spent.leaks:
         raise LedgerError(
             "this (ε, δ) charge comes after charges without δ, and the ledger's δ already covers "
             "their composition: record (ε, δ) charges in a ledger that begins with one"
         )
-    before = spent.epsilon(delta)
     after = spent.plus(guarantee, entered).epsilon(delta)
     if not within(after, budget):
         raise BudgetExceededError(
             f"this would bring the total to ε={rounded_up(after)} at δ={delta:g}, past the budget "
-            f"of ε={rounded_up(epsilon)}: ε={left_text(epsilon - before)} is left. Nothing was "
-            "drawn and nothing was spent; choose a smaller epsilon or fewer draws"
+            f"of ε={rounded_up(epsilon)}: {_remaining_text(budget, spent, guarantee)} is left. "
+            "Nothing was drawn and nothing was spent; choose a smaller epsilon or fewer draws"
         )
+
+
+_NUMBERS: dict[str, tuple[str, str, Callable[[float], Guarantee]]] = {
+    "pure": ("ε", "pure DP", pure),
+    "bounded_range": ("η", "bounded range", bounded_range),
+    "zcdp": ("ρ", "zCDP", zcdp),
+    "gdp": ("μ", "Gaussian DP", gdp),
+}
+
+
+def _remaining_text(budget: Budget, spent: Totals, guarantee: Guarantee) -> str:
+    """Largest costs of the same kind as a guarantee that the budget still allows, as text."""
+    lost, requested = guarantee.approximate_delta, guarantee.requested
+
+    def text(kind: str) -> str:
+        symbol, name, charge = _NUMBERS[kind]
+        return f"{symbol}={left_text(_largest_charge(budget, spent, charge))} of {name}"
+
+    if lost:
+        most = _largest_charge(budget, spent, lambda epsilon: approximate(epsilon, lost))
+        return f"ε={left_text(most)} at δ={lost:g}"
+    if requested is None and guarantee.notion in _NUMBERS:
+        return text(guarantee.notion)
+    costs = [text("pure")] if math.isfinite(guarantee.pure_epsilon) or not budget[1] else []
+    if budget[1] and requested is not None and requested[1] > 0:
+        # A plan for a ledger costs at most zCDP with the requested ε at the requested δ.
+        most = zcdp_epsilon(_largest_charge(budget, spent, zcdp), requested[1])
+        costs.append(f"ε={left_text(most)} at δ={requested[1]:g}")
+    elif budget[1]:
+        costs.append(text("zcdp"))
+    return " or ".join(costs)
+
+
+def _largest_charge(budget: Budget, spent: Totals, charge: Callable[[float], Guarantee]) -> float:
+    """Largest number whose charge the budget allows; 0 if there is none."""
+
+    def allowed(number: float) -> bool:
+        return within(spent.plus(charge(number)).epsilon(budget[1]), budget)
+
+    too_large = 1.0
+    while allowed(too_large):
+        too_large *= 2
+    return bisect(allowed, 0.0, too_large, halvings=60)
 
 
 def within(epsilon: float, budget: Budget) -> bool:

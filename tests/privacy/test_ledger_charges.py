@@ -1,0 +1,268 @@
+"""A charge is on the disk before rows are read, and voided only before anything ran under it."""
+
+import os
+import pickle
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rashomon_explorer import DPClassifier, RashomonClassifier
+from rashomon_explorer.exceptions import FitError, LedgerWarning
+from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.papers.metered import MeteredLangevin
+from rashomon_explorer.privacy import Charge, Ledger, LedgerError, adaptive_epsilon
+from rashomon_explorer.privacy.ledger import file
+from rashomon_explorer.privacy.notions import approximate, bounded_range, no_guarantee, pure, zcdp
+from rashomon_explorer.problem.problem import Problem
+from rashomon_explorer.release import release
+
+X, Y = [[0.4], [0.3], [-0.4], [-0.2]] * 50, [1, 1, 0, 0] * 50
+ANOTHER = r"is not the ledger that was opened there.*Restore that file; or.*open it"
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
+    monkeypatch.setattr(file, "_LOCK_SECONDS", 0.05)
+    return Ledger.create(tmp_path / "data.ledger", epsilon=50.0, delta=1e-6)
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Ledger:
+    return Ledger.create(tmp_path / "other.ledger", epsilon=9.0)
+
+
+@contextmanager
+def locked(ledger: Ledger) -> Iterator[None]:
+    """Another program holds the ledger's lock."""
+    connection = sqlite3.connect(ledger.path, isolation_level=None)
+    connection.execute("BEGIN EXCLUSIVE")
+    yield
+    connection.close()
+
+
+@contextmanager
+def locked_after_work(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Another program holds the ledger from the moment at which the work on rows has ended."""
+    connection = sqlite3.connect(ledger.path, isolation_level=None)
+    with monkeypatch.context() as patch:
+
+        def run(work: Callable[[], object]) -> object:
+            result = work()
+            connection.execute("BEGIN EXCLUSIVE")
+            return result
+
+        patch.setattr("rashomon_explorer.privacy.ledger.charge.run_with_constant_error", run)
+        yield
+    connection.close()
+
+
+class TestVoid:
+    def test_a_voided_charge_stays_and_does_not_count(self, ledger: Ledger) -> None:
+        ledger.reserve(pure(0.1)).commit()
+        ledger.reserve(pure(49.9), note="too much").void("chose another ψ")
+        counted, voided = ledger.entries()
+        assert counted.counts and not voided.counts and voided.note == "too much"
+        assert (voided.state, voided.voided_why) == ("voided", "chose another ψ")
+        assert str(os.getpid()) in str(voided.voided_by)
+        assert str(voided.voided_when).endswith("+00:00")
+        assert ledger.spent() == 0.1 and ledger.can_afford(pure(49.9))
+        ledger.check()
+
+    @pytest.mark.parametrize("step", [Charge.start, Charge.commit, Charge.void])
+    def test_what_was_started_or_voided_stays_so(self, ledger: Ledger, step) -> None:
+        charge = ledger.reserve(pure(0.5))
+        step(charge)
+        state, spent = ledger.entries()[0].state, ledger.spent()
+        with pytest.raises(LedgerError, match="cannot become voided"):
+            charge.void()
+        assert (ledger.entries()[0].state, ledger.spent()) == (state, spent)
+        if step is not Charge.void:
+            another = ledger.reserve(pure(0.5))
+            another.void()
+            with pytest.raises(LedgerError, match="reserve again before anything runs"):
+                step(another)
+
+    def test_another_process_cannot_void(self, ledger: Ledger, monkeypatch) -> None:
+        charge = ledger.reserve(pure(0.5))
+        with pytest.raises(TypeError, match="cannot be pickled"):
+            pickle.dumps(charge)
+        monkeypatch.setattr(os, "getpid", lambda: 1)
+        with pytest.raises(LedgerError, match="only by the process that reserved it"):
+            charge.void()
+        assert ledger.spent() == 0.5
+
+    def test_voids_do_not_move_delta_after_something_was_seen(self, ledger: Ledger) -> None:
+        first = ledger.reserve(approximate(0.1, 1e-8))
+        second = ledger.reserve(bounded_range(0.1))
+        first.void()
+        assert not ledger.can_afford(zcdp(1e-6))
+        ledger.reserve(approximate(0.1, 1e-8)).void()  # δ still covers leaks, by the first charge
+        second.void()  # with every charge voided the choice is open again
+        ledger.reserve(bounded_range(0.1))
+        with pytest.raises(LedgerError, match="begins with one"):
+            ledger.reserve(approximate(0.1, 1e-8))
+        ledger.check()
+
+    def test_the_running_totals_are_the_sum_of_the_entries(self, tmp_path: Path) -> None:
+        ledger = Ledger.create(tmp_path / "records.ledger")
+        prices = [pure(0.1), bounded_range(1 / 3), zcdp(1e-9), pure(1e12), no_guarantee("chain")]
+        for k in range(15):
+            charge = ledger.reserve(prices[k % len(prices)])
+            if k % len(prices) >= 3:  # what is large or infinite goes again, and leaves no trace
+                charge.void()
+            counted = [entry.guarantee for entry in ledger.entries() if entry.counts]
+            for delta in (0.0, 1e-6):
+                assert ledger.spent(delta) == adaptive_epsilon(counted, delta)
+        ledger.check()
+        assert 0 < ledger.spent(1e-6) < 20
+
+
+class TestCommit:
+    def test_a_result_returns_if_its_end_cannot_be_written(self, ledger, monkeypatch) -> None:
+        charge = ledger.reserve(pure(0.5))
+        with (
+            locked_after_work(ledger, monkeypatch),
+            pytest.warns(LedgerWarning, match="charge 1 could not be"),
+        ):
+            assert charge.run(lambda: "paid for") == "paid for"
+        (entry,) = ledger.entries()
+        assert (entry.state, entry.standing, ledger.spent()) == ("started", "spent", 0.5)
+        ledger.check()
+        charge.commit()
+        assert ledger.entries()[0].state == "committed" and ledger.spent() == 0.5
+
+    @pytest.mark.parametrize("loss", ["missing", "another", "unreadable", "failing disk"])
+    def test_a_result_returns_whatever_became_of_the_file(
+        self, ledger: Ledger, other: Ledger, loss: str, monkeypatch
+    ) -> None:
+        charge = ledger.reserve(pure(0.5))
+
+        def fail() -> None:
+            raise OSError(5, "Input/output error")
+
+        def work() -> str:
+            if loss == "missing":
+                ledger.path.unlink()
+            elif loss == "another":
+                os.replace(other.path, ledger.path)
+            elif loss == "unreadable":
+                ledger.path.write_bytes(b"no ledger" * 100)
+            else:
+                monkeypatch.setattr(charge, "commit", fail)
+            return "paid for"
+
+        with pytest.warns(LedgerWarning, match="complete and charged"):
+            assert charge.run(work) == "paid for"
+        if loss == "another":
+            assert Ledger(ledger.path).entries() == []  # nothing was written into it
+
+    def test_nothing_runs_if_the_start_cannot_be_written(self, ledger: Ledger) -> None:
+        charge, runs = ledger.reserve(pure(0.5)), []
+        with locked(ledger), pytest.raises(LedgerError):
+            charge.run(lambda: runs.append(1))
+        assert not runs and ledger.entries()[0].state == "reserved"
+
+    def test_no_cost_depends_on_a_result_whose_end_was_not_written(self, ledger, monkeypatch):
+        """The file says started, as before the run; only the charge knows that it has returned."""
+        charge = ledger.reserve(pure(0.5))
+        charge.start()
+        ledger.reserve(pure(0.8), extends=charge).void()
+        with pytest.raises(FitError):
+            charge.run(lambda: [][0])  # which returns nothing
+        rest = ledger.reserve(pure(0.8), extends=charge)
+        with locked_after_work(ledger, monkeypatch), pytest.warns(LedgerWarning):
+            charge.run(lambda: "seen")
+        with pytest.raises(LedgerError, match="may have been seen"):
+            rest.void()
+        another = ledger.reserve(pure(0.5))
+        with locked_after_work(ledger, monkeypatch), pytest.warns(LedgerWarning):
+            another.run(lambda: "seen")
+        with pytest.raises(LedgerError, match="may have been seen"):
+            ledger.reserve(pure(0.8), extends=another)
+        assert ledger.spent() == pytest.approx(1.3)
+
+    def test_a_fit_and_a_release_are_returned(self, ledger: Ledger, monkeypatch) -> None:
+        one = DPClassifier(classes=[0, 1], epsilon=1.0, ledger=ledger)
+        several = RashomonClassifier(classes=[0, 1], n_draws=2, epsilon=20.0, ledger=ledger)
+        for estimator in (one, several):
+            with locked_after_work(ledger, monkeypatch), pytest.warns(LedgerWarning):
+                estimator.fit(X, Y)
+        assert one.encoded_coef_.shape == (1, 1) and several.rashomon_set_.n_draws == 2
+        models = several.rashomon_set_.release()
+        with locked_after_work(ledger, monkeypatch), pytest.warns(LedgerWarning):
+            released = release(models, X, Y, queries=["ambiguity"], epsilon=1.0, ledger=ledger)
+        assert released.charge == 3 and len(released.statistics) == 1
+        assert {entry.state for entry in ledger.entries()} == {"started"}
+
+    def test_chains_show_their_last_state_only_once_that_is_written(self, ledger: Ledger) -> None:
+        problem = Problem([[0.5], [-0.5]] * 50, [1, -1] * 50, ridge=1.0)
+        sampler = LangevinSampler(step_size=0.5, n_steps=20, n_chains=1, shown="last")
+        target = GibbsTarget(problem, beta=1.0, psi=0.0)
+        chains = MeteredLangevin(sampler, target, np.random.default_rng(0), ledger)
+        spent = ledger.spent()
+        with locked(ledger), pytest.raises(LedgerError):
+            chains.last()
+        assert ledger.entries()[0].state == "started"
+        assert chains.last().shape == (2, 1) and np.array_equal(chains.last(), chains.last())
+        assert ledger.entries()[0].state == "committed" and ledger.spent() == spent
+
+
+class TestAnotherFile:
+    """Another ledger's file at a ledger's path is noticed before it is written to or read."""
+
+    @pytest.mark.parametrize(
+        "call",
+        [
+            lambda ledger: ledger.reserve(pure(0.1)),
+            lambda ledger: ledger.set_budget(epsilon=1.0),
+            lambda ledger: ledger.can_afford(pure(0.1)),
+            lambda ledger: pickle.loads(pickle.dumps(ledger)).reserve(pure(0.1)),
+            Ledger.spent,
+            Ledger.entries,
+            Ledger.check,
+            Ledger.export,
+        ],
+    )
+    def test_an_open_ledger_notices_it(self, ledger: Ledger, other: Ledger, call) -> None:
+        other.path.replace(ledger.path)
+        before = ledger.path.read_bytes()
+        with pytest.raises(LedgerError, match=ANOTHER):
+            call(ledger)
+        assert ledger.path.read_bytes() == before
+
+    @pytest.mark.parametrize("step", [Charge.start, Charge.commit, Charge.void])
+    def test_a_charge_marks_no_other_ledger_s(self, ledger, other, step) -> None:
+        charge = ledger.reserve(pure(0.1))
+        other.reserve(pure(0.7))  # of the same number
+        own = ledger.path.rename(ledger.path.with_name("own.ledger"))
+        other.path.replace(ledger.path)
+        for call in (step, lambda charge: charge.run(lambda: pytest.fail("rows were read"))):
+            with pytest.raises(LedgerError, match=ANOTHER):
+                call(charge)
+        assert Ledger(ledger.path).entries()[0].state == "reserved"
+        own.replace(ledger.path)
+        step(charge)
+        assert ledger.entries()[0].state != "reserved"
+
+    def test_a_charge_extends_none_of_another_file(self, ledger: Ledger, other: Ledger) -> None:
+        charge = ledger.reserve(pure(0.5))
+        charge.start()
+        other.reserve(pure(0.5)).start()
+        other.path.replace(ledger.path)
+        anew = Ledger(ledger.path)
+        with pytest.raises(LedgerError, match=r"charge 1 belongs to a ledger that was at .* befor"):
+            anew.reserve(pure(0.8), extends=charge)
+        assert anew.spent() == 0.5
+
+    def test_a_moved_ledger_is_the_same(self, ledger: Ledger, tmp_path: Path) -> None:
+        """Only the path is another: it goes on there, and so does a copy that is restored."""
+        ledger.reserve(pure(0.25)).commit()
+        backup = ledger.path.read_bytes()
+        assert Ledger(ledger.path.rename(tmp_path / "moved.ledger")).spent() == 0.25
+        ledger.path.write_bytes(backup)
+        ledger.reserve(pure(0.25))
