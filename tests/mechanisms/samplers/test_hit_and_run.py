@@ -7,18 +7,11 @@ from scipy.stats import kstest
 from rashomon_explorer import RashomonClassifier
 from rashomon_explorer.exceptions import RadiusBindsWarning
 from rashomon_explorer.mechanisms.base import collect
-from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler, reaches_sphere
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.sets import RashomonSet
-from tests.mechanisms.samplers.laws import (
-    ks_against_quadrature,
-    polar_grid,
-    small_problem,
-    uniform_target,
-)
+from tests.mechanisms.samplers.laws import LEVEL, agreement, small_problem, uniform_target
 
 
 def walk(target, n_draws, seed=0):
@@ -40,38 +33,21 @@ def test_on_an_ellipsoid_the_radius_and_direction_are_uniform():
 def test_two_parameter_parity_with_quadrature(radius, scale):
     problem = small_problem(2, radius=radius, scale=scale)
     draws = walk(GibbsTarget(problem, beta=1.0, psi=0.02), 3000)
-    places, probabilities = polar_grid(uniform_target(problem, 0.02))
-    for direction in ([1.0, 0.0], [0.6, -0.8]):
-        along = ks_against_quadrature(draws.coef @ direction, direction @ places, probabilities)
-        assert along > 1e-3
+    assert agreement(draws.coef, uniform_target(problem, 0.02)) > LEVEL
 
 
-def test_every_state_lies_in_the_set_and_in_the_ball():
+def test_every_state_lies_in_the_set_and_in_the_ball_and_warming_up_yields_empty_batches():
     problem = small_problem(5, radius=1.0, scale=4.0)
-    draws = walk(GibbsTarget(problem, beta=1.0, psi=0.01), 500)
+    target = GibbsTarget(problem, beta=1.0, psi=0.01)
+    sampler = HitAndRunSampler(n_chains=4, burn_in=40)
+    assert next(sampler.batches(target, np.random.default_rng(0))).theta.shape == (5, 0)
+    draws = walk(target, 500)
     assert (problem.value(draws.coef.T) - problem.minimum.value <= 0.01 + 1e-5).all()
     assert np.linalg.norm(draws.coef, axis=1).max() <= 1.0 + 1e-5
 
 
-def test_warming_up_yields_empty_batches_so_that_stop_is_heard():
-    target = GibbsTarget(small_problem(2), beta=1.0, psi=0.02)
-    batches = HitAndRunSampler(n_chains=4, burn_in=40).batches(target, np.random.default_rng(0))
-    assert next(batches).theta.shape == (2, 0)
-
-
-def test_only_exact_laws_carry_the_plans_guarantee():
-    bought = plan(100, 3, 0.02, radius=4.0, row_norm=1.0, epsilon=1.0)
-    of_their_own = {"langevin", "langevin_average", "langevin_clipped", "objective_perturbation"}
-    several = {name for name, kind in MECHANISMS.items() if not kind.traits.one_model}
-    names = several - of_their_own - {"ellipsoid", "ellipsoid_exact"}
-    private = {name for name in names if MECHANISMS[name].for_plan(bought).guarantee(bought).holds}
-    assert private == {"exact", "unthresholded", "finite_grid"}
-    for name in private:
-        assert MECHANISMS[name].for_plan(bought).guarantee(bought).epsilon(0.0) == 1.0
-
-
-@pytest.mark.parametrize("radius", [0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 12.0])
-@pytest.mark.parametrize("psi", [0.002, 0.02, 0.1])
+@pytest.mark.parametrize("radius", [0.5, 2.0, 3.0, 4.0, 12.0])
+@pytest.mark.parametrize("psi", [0.002, 0.1])
 def test_the_sphere_is_reached_where_a_fine_grid_of_it_says_so(radius, psi):
     problem = small_problem(2, radius=radius, scale=2.0)
     target = GibbsTarget(problem, beta=1.0, psi=psi)

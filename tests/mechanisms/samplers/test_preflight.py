@@ -15,13 +15,7 @@ from rashomon_explorer.mechanisms.langevin.plan import plan_path
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.samplers import feasibility
-from rashomon_explorer.mechanisms.samplers import feasibility as module
-from rashomon_explorer.mechanisms.samplers import feasibility as simulated_rows
-from rashomon_explorer.mechanisms.samplers.feasibility import (
-    feasibility_suggestions,
-    is_infeasible,
-    preflight,
-)
+from rashomon_explorer.mechanisms.samplers.feasibility import is_infeasible, preflight
 
 ROWS = {"radius": 4.0, "row_norm": 2**0.5, "epsilon": 4.0, "delta": 1e-6}
 
@@ -36,25 +30,31 @@ def _plan(n, p, psi=0.02, **settings):
     return plan(n, p, psi, **{**ROWS, **settings})
 
 
-@pytest.mark.parametrize("loss", ["logistic", "squared"])
-@pytest.mark.parametrize("p", [2, 11])
-def test_small_problems_are_likely(loss, p):
-    assert preflight(_plan(10_000, p, loss=loss)).likely
+def foretold(monkeypatch, **changed):
+    """Let every trial find this, and suggestions be short."""
+    monkeypatch.setattr(beforehand, "weak_warnings_suppressed", lambda: False)
+    found = replace(preflight(_plan(500, 18)), **changed)
+    for room in (beforehand, feasibility):
+        monkeypatch.setattr(room, "preflight", lambda planned: found)
+    monkeypatch.setattr(feasibility, "_tried_on", lambda *_: found)
+    monkeypatch.setattr(feasibility, "feasibility_suggestions", lambda planned: "Do this.")
 
 
-def test_hopeless_ones_are_not_and_others_need_no_remedy():
+def test_small_problems_are_likely_and_hopeless_ones_are_not():
+    for loss, p in product(("logistic", "squared"), (2, 11)):
+        assert preflight(_plan(10_000, p, loss=loss)).likely
     found = preflight(_plan(100_000, 151, radius=8.0))
     assert not found.likely and "exact draws failed" in found.in_words
-    assert feasibility_suggestions(_plan(10_000, 3)) == ""
+    assert feasibility.feasibility_suggestions(_plan(10_000, 3)) == ""
     assert "about one in 10^23 proposals" in replace(found, accepted=1e-23, proposed=1).in_words
+    assert preflight(plan_path(5_000, 11, 0.02, **ROWS)) is None
+    assert preflight(replace(_plan(5_000, 11), radius=None)) is None
 
 
 @pytest.mark.law
 def test_a_change_that_is_named_helps():
-    hard = _plan(100_000, 151, radius=8.0)
-    told = feasibility_suggestions(hard)
-    assert "radius = " in told
-    radius = float(told.split("radius = ")[1].split()[0].rstrip(","))
+    suggested = feasibility.feasibility_suggestions(_plan(100_000, 151, radius=8.0))
+    radius = float(suggested.split("radius = ")[1].split()[0].rstrip(","))
     assert preflight(_plan(100_000, 151, radius=radius)).likely
 
 
@@ -62,91 +62,52 @@ def test_a_change_that_is_named_helps():
 def test_the_mildest_change_that_helps_is_named_and_hopeless_kinds_cost_one_trial(
     enough, monkeypatch
 ):
-    asked = []
+    tried, good = [], preflight(_plan(10_000, 2))
 
-    def tried(law, beta):
-        asked.append(law.radius)
+    def trial(law, beta):
+        tried.append(law.radius)
         return good if law.radius <= enough else replace(good, accepted=0.0)
 
-    good = preflight(_plan(10_000, 2))
-    monkeypatch.setattr(module, "_tried", tried)
-    hard = module.PublicLaw.of(_plan(100_000, 151))
+    monkeypatch.setattr(feasibility, "_tried", trial)
+    hard = feasibility.PublicLaw.of(_plan(100_000, 151))
     laws = [replace(hard, radius=radius) for radius in (2.0, 1.0, 0.5)]
-    found = module._mildest_that_answers(laws, 1.0)
+    found = feasibility._mildest_that_answers(laws, 1.0)
     assert found == next((law for law in laws if law.radius <= enough), None)
-    assert found is not None or asked == [0.5]
-    assert module._mildest_that_answers([], 1.0) is None
+    assert found is not None or tried == [0.5]
+    assert feasibility._mildest_that_answers([], 1.0) is None
 
 
 def test_the_prediction_is_a_function_of_public_numbers_alone():
     planned = _plan(3_000, 6)
     first = preflight(planned)
-    module._tried_on.cache_clear()
+    feasibility._tried_on.cache_clear()
     again = preflight(planned)
     assert (first.proposed, first.accepted) == (again.proposed, again.accepted)
 
 
-def test_the_simulated_rows_are_within_the_declared_bounds():
-    tables = (simulated_rows.signs, simulated_rows.categories, simulated_rows.short_categories)
-    for loss, columns in product(("logistic", "squared"), tables):
-        law = module.PublicLaw.of(_plan(500, 6, loss=loss))
-        problem = simulated_rows.simulated(law, columns)
+def test_the_simulated_rows_are_within_the_declared_bounds_and_levels_depend_on_each_other():
+    for loss, columns in product(("logistic", "squared"), feasibility.KINDS):
+        law = feasibility.PublicLaw.of(_plan(500, 6, loss=loss))
+        problem = feasibility.simulated(law, columns)
         assert np.linalg.norm(problem.rows, axis=1).max() <= law.row_norm * (1 + 1e-9)
         assert problem.clipped_share == 0
-        assert problem.constants.charged_oscillation == pytest.approx(
-            law.constants.charged_oscillation, rel=1e-6
-        )
-
-
-def test_levels_of_a_category_depend_on_each_other():
-    rows = simulated_rows.categories(500, 13, np.random.default_rng(0))
+        known = law.constants.charged_oscillation
+        assert problem.constants.charged_oscillation == pytest.approx(known, rel=1e-6)
+    rows = feasibility.categories(500, 13, np.random.default_rng(0))
     assert np.allclose(np.linalg.norm(rows, axis=1), 1.0)
     assert np.linalg.matrix_rank(np.column_stack([rows, np.ones(500)])) == 14 - 2
-    short = simulated_rows.short_categories(500, 13, np.random.default_rng(0))
+    short = feasibility.short_categories(500, 13, np.random.default_rng(0))
     assert np.allclose(np.linalg.norm(short, axis=1), 0.5)
 
 
 def test_the_worst_table_counts():
     """Nobody pays unasked for what would come on the kind tables alone."""
-    asked = {"mechanism": "unthresholded", "psi": 0.0, "epsilon": 4.0, "delta": 0.0, "radius": 16.0}
-    planned = RashomonClassifier(n_draws=1, row_norm=2.0, **asked).plan(20_990, 21)
-    law = module.PublicLaw.of(planned)
-    kind = module._tried_on(law, float(planned.beta), simulated_rows.signs)
+    settings = {"mechanism": "unthresholded", "psi": 0.0, "epsilon": 4.0, "delta": 0.0}
+    clf = RashomonClassifier(n_draws=1, row_norm=2.0, radius=16.0, **settings)
+    planned = clf.plan(20_990, 21)
+    law = feasibility.PublicLaw.of(planned)
+    kind = feasibility._tried_on(law, float(planned.beta), feasibility.signs)
     assert kind.sure and not preflight(planned).sure
-
-
-def test_nothing_is_foretold_of_paths_and_of_plans_of_unknown_origin():
-    assert preflight(plan_path(5_000, 11, 0.02, **ROWS)) is None
-    assert preflight(replace(_plan(5_000, 11), radius=None)) is None
-
-
-def test_a_fit_warns_before_it_charges(tmp_path, monkeypatch):
-    """Negative control: where draws are likely, nothing is said."""
-    hopeless = replace(preflight(_plan(500, 18)), accepted=0.0)
-    for room in (beforehand, feasibility):
-        monkeypatch.setattr(room, "preflight", lambda planned: hopeless)
-    monkeypatch.setattr(feasibility, "feasibility_suggestions", lambda planned: "Do this.")
-    monkeypatch.setattr(beforehand, "weak_warnings_suppressed", lambda: False)
-    with pytest.warns(HopelessDrawWarning, match=r"Do this\. Nothing is charged yet") as caught:
-        beforehand.check_feasibility(_plan(500, 18), "exact", 5_000_000)
-    assert caught[0].filename == __file__
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        beforehand.check_feasibility(_plan(500, 18), "langevin", "auto")
-        beforehand.check_feasibility(_plan(500, 3), "exact", "auto")
-        for room in (beforehand, feasibility):
-            monkeypatch.setattr(room, "preflight", preflight)
-        beforehand.check_feasibility(_plan(500, 3), "exact", "auto")
-
-
-def test_the_warning_comes_before_the_rows_are_read(monkeypatch):
-
-    def stop(planned, sampler, patience):
-        raise InterruptedError("asked before anything was read")
-
-    monkeypatch.setattr(beforehand, "check_feasibility", stop)
-    with pytest.raises(InterruptedError):
-        RashomonClassifier(classes=[0, 1], mechanism="exact").fit([[np.nan]] * 4, [0, 1, 0, 1])
 
 
 COLD = {"psi": 0.0, "radius": 8.0, "epsilon": 4.0, "row_norm": 2**0.5, "delta": 0.0}
@@ -157,53 +118,65 @@ def test_hopeless_is_what_comes_on_no_kind_of_rows_and_real_tables_agree():
     """COMPAS and adult at ε = 1 have draws, though the worst kind of simulated rows has none."""
     assert is_infeasible(plan(48_842, 92, **COLD))
     for n, p, epsilon in ((48_842, 92, 1.0), (6_172, 77, 4.0)):
-        asked = plan(n, p, **{**COLD, "epsilon": epsilon})
-        assert not preflight(asked).likely and not is_infeasible(asked)
+        planned = plan(n, p, **{**COLD, "epsilon": epsilon})
+        assert not preflight(planned).likely and not is_infeasible(planned)
     assert not is_infeasible(plan_path(5_000, 11, 0.02, **ROWS))
+
+
+def test_a_fit_warns_before_it_charges(monkeypatch):
+    """Of draws that may fail or are slow; where draws are likely and fast, nothing is said."""
+    foretold(monkeypatch, accepted=0.0)
+    with pytest.warns(HopelessDrawWarning, match=r"Do this\. Nothing is charged yet") as caught:
+        beforehand.check_feasibility(_plan(500, 18), "exact", 5_000_000)
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        beforehand.check_feasibility(_plan(500, 18), "langevin", "auto")
+        beforehand.check_feasibility(_plan(500, 3), "exact", "auto")
+        monkeypatch.undo()
+        foretold(monkeypatch)
+        beforehand.check_feasibility(_plan(500, 18), "exact", "auto")
+    monkeypatch.undo()
+    foretold(monkeypatch, seconds_each=3_600.0)
+    with pytest.warns(SlowDrawWarning, match=r"takes? about .* hours.* Nothing is charged yet"):
+        beforehand.check_feasibility(_plan(500, 18), "exact", "auto")
+
+
+def test_the_warning_comes_before_the_rows_are_read(monkeypatch):
+    def stop(planned, sampler, patience):
+        raise InterruptedError("asked before anything was read")
+
+    monkeypatch.setattr(beforehand, "check_feasibility", stop)
+    with pytest.raises(InterruptedError):
+        RashomonClassifier(classes=[0, 1], mechanism="exact").fit([[np.nan]] * 4, [0, 1, 0, 1])
 
 
 def test_a_hopeless_fit_is_refused_before_it_charges(tmp_path, monkeypatch):
     """Control: who says how patient to be is warned."""
-    monkeypatch.setattr(beforehand, "weak_warnings_suppressed", lambda: False)
-    monkeypatch.setattr(feasibility, "feasibility_suggestions", lambda planned: "Do this.")
+    foretold(monkeypatch, accepted=0.0)
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=9.0, delta=1e-6)
     wide = {"radius": 32.0, "row_norm": 2.0, "epsilon": 4.0, "delta": 0.0, "classes": [0, 1]}
     clf = RashomonClassifier(mechanism="exact", psi=0.0, n_draws=1, **wide)
+    models = [clone(clf).set_params(ledger=ledger)]
+    models += [DPClassifier(mechanism=name, ledger=ledger, **wide)
+               for name in ("unthresholded", "regularised")]  # fmt: skip
+    models += [PrivateSearch(clf, {"psi": [0.0]}, epsilon=4.0, ledger=ledger)]
     rows = np.full((4_000, 30), np.nan)  # which would fail if one were looked at
-    with pytest.raises(
-        SamplerError, match=r"Do this\. They failed on every .* nothing was charged"
-    ):
-        clone(clf).set_params(ledger=ledger).fit(rows, rows[:, 0])
-    for mechanism in ("unthresholded", "regularised"):
-        with pytest.raises(SamplerError, match=r"failed on every .* nothing was charged"):
-            DPClassifier(mechanism=mechanism, ledger=ledger, **wide).fit(rows, rows[:, 0])
-    with pytest.raises(SamplerError, match="nothing was charged"):
-        PrivateSearch(clf, {"psi": [0.0]}, epsilon=4.0, ledger=ledger).fit(rows, rows[:, 0])
+    for model in models:
+        with pytest.raises(SamplerError, match=r"Do this\. They failed on every .* was charged"):
+            model.fit(rows, rows[:, 0])
     assert not ledger.entries()
     for patience in (5_000_000, None):
         with pytest.warns(HopelessDrawWarning, match="Nothing is charged yet"):
             beforehand.check_feasibility(clf.plan(*rows.shape), "exact", patience)
 
 
-def test_how_long_it_takes_is_said_before_a_charge(monkeypatch):
-    monkeypatch.setattr(beforehand, "weak_warnings_suppressed", lambda: False)
-    planned = _plan(500, 18)
-    slow = replace(preflight(planned), seconds_each=3_600.0)
-    monkeypatch.setattr(beforehand, "preflight", lambda planned: slow)
-    with pytest.warns(SlowDrawWarning, match=r"takes? about .* hours.* Nothing is charged yet"):
-        beforehand.check_feasibility(planned, "exact", "auto")
-    monkeypatch.setattr(beforehand, "preflight", preflight)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        beforehand.check_feasibility(planned, "exact", "auto")
-
-
 def test_a_way_that_is_named_has_the_largest_ball_in_which_its_draws_are_likely():
     """Negative control: a radius that is given is kept, and then refused."""
-    asked = {"mechanism": "exact", "row_norm": 2.0, "delta": 0.0}
-    wide = RashomonClassifier(**asked, radius=64.0, n_draws=1).plan(4_000, 18)
+    settings = {"mechanism": "exact", "row_norm": 2.0, "delta": 0.0}
+    wide = RashomonClassifier(**settings, radius=64.0, n_draws=1).plan(4_000, 18)
     assert wide.radius == 64.0 and is_infeasible(wide)
-    planned = RashomonClassifier(**asked).plan(4_000, 18)
+    planned = RashomonClassifier(**settings).plan(4_000, 18)
     assert preflight(planned).likely and "draws are expected to fail" in planned.why
-    next_larger = RashomonClassifier(**asked, n_draws=1, radius=2 * planned.radius).plan(4_000, 18)
-    assert not preflight(next_larger).likely
+    clf = RashomonClassifier(**settings, n_draws=1, radius=2 * planned.radius)
+    assert not preflight(clf.plan(4_000, 18)).likely
