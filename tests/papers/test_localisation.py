@@ -1,0 +1,317 @@
+"""Localised, iterated and regularised mechanisms: public plans, promises, and minima nearby.
+
+Their exact privacy is audited in `tests/privacy/audit/test_localisation.py`.
+"""
+
+import math
+from dataclasses import astuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import gamma, kstest
+
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.certificates.sensitivity import data_lipschitz, local_constants
+from rashomon_explorer.mechanisms.rejection.envelope import (
+    Neighbourhood,
+    Shifted,
+    round_into_domain,
+)
+from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.papers import localisation
+from rashomon_explorer.papers.localisation import (
+    LocalProblem,
+    RidgedProblem,
+    plan_iterated,
+    plan_perturbed,
+    plan_regularised,
+)
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.problem.domains import Ball, Intersection
+from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
+from rashomon_explorer.problem.minimisation import minimise_on
+from rashomon_explorer.problem.problem import Problem
+from tests.crossing import crossed
+from tests.mechanisms.samplers.laws import small_problem
+from tests.papers.by_hand import iterated, localised, regularised
+
+HINGE = SmoothedHingeLoss(smoothing=0.5)  # linear up to a margin of ½, where the ball below ends
+LENS = Intersection(Shifted(Ball(1.0), (0.5, 0.0)), Ball(0.8))
+
+
+def posed(p=2, n=1000, ridge=0.5, domain=None, loss="logistic"):
+    return small_problem(p, loss, n=n, ridge=ridge, domain=domain or Ball(2.0), truth=np.ones(p))
+
+
+def public(n=10**5, p=5, ridge=0.1, loss="logistic", radius=4.0):
+    domain = Ball(radius)
+    return Constants.of(loss, n=n, p=p, domain=domain, row_bound=1.0, ridge=ridge), domain
+
+
+@given(
+    n=st.integers(100, 10**8),
+    p=st.integers(1, 200),
+    ridge=st.floats(1e-3, 2.0),
+    epsilon=st.floats(0.01, 20.0),
+    stages=st.integers(1, 12),
+)
+@settings(max_examples=60)
+def test_prices_add_up_and_sets_shrink(n, p, ridge, epsilon, stages):
+    constants, domain = public(n, p, ridge)
+    plan = plan_iterated(constants, domain, epsilon=epsilon, n_stages=stages)
+    prices = math.fsum(stage.epsilon for stage in plan.stages)
+    assert epsilon * (1 - 1e-12) <= prices <= epsilon and plan.epsilon == prices
+    assert plan.guarantee.epsilon(0.0) <= epsilon
+    for before, stage in zip(plan.stages, plan.stages[1:], strict=False):
+        assert stage.epsilon == pytest.approx(2 * before.epsilon)
+        gap = local_constants(constants, domain, min(8.0, 2 * before.distance)).gap_tolerance
+        quantile = gamma.isf(plan.failure, p)
+        radius = math.sqrt(2 * (quantile / before.beta + gap) / constants.m)
+        assert stage.distance == pytest.approx(radius if 2 * radius < 8 else math.inf)
+    for stage in plan.stages:
+        local = local_constants(constants, domain, min(8.0, 2 * stage.distance))
+        assert stage.beta * local.charged_oscillation <= stage.epsilon * (1 + 1e-12)
+        assert local.osc <= constants.osc
+    best = plan_iterated(constants, domain, epsilon=epsilon)
+    assert best.excess_bound <= plan.excess_bound * (1 + 1e-12)
+
+
+def test_the_number_of_stages_grows_with_the_rows_and_one_is_the_plain_mechanism():
+    plans = [plan_iterated(*public(n, ridge=1.0), epsilon=1.0) for n in (10**2, 10**4, 10**6)]
+    counts = [len(plan.stages) for plan in plans]
+    assert counts[0] == 1 < counts[1] < counts[2]
+    (stage,), (constants, _) = plans[0].stages, public(10**2, ridge=1.0)
+    assert stage.distance == math.inf and stage.beta == 1.0 / constants.charged_oscillation
+
+
+@pytest.mark.parametrize(("n", "p", "ridge"), [(10**2, 2, 2.0), (10**4, 30, 0.01), (10**7, 5, 0.3)])
+def test_the_best_of_all_stages_and_failures_is_found_without_trying_all(n, p, ridge):
+    known = public(n, p, ridge)
+    tried = [
+        plan_iterated(*known, epsilon=2.0, n_stages=count, failure=10.0**-k)
+        for count in range(1, 13)
+        for k in range(2, 16)
+    ]
+    best = min(tried, key=lambda plan: plan.excess_bound)
+    assert plan_iterated(*known, epsilon=2.0) == best
+
+
+@pytest.mark.parametrize("n", [10**4, 10**5])
+@pytest.mark.parametrize("p", [2, 20, 100])
+def test_output_perturbation_has_its_bound_and_beats_the_iterated_mechanism(n, p):
+    constants, domain = public(n, p, ridge=0.5)
+    plan = plan_perturbed(constants, domain, epsilon=1.0)
+    quantile, slope = gamma.isf(plan.failure, p), constants.L - 0.5 * 4.0
+    printed = 32 * slope**2 * p * quantile / (0.5 * n**2)
+    # The solver's error and the minimum's tolerance add a few per cent, more for a million rows.
+    assert printed <= plan.excess_bound - plan.failure * constants.L * 8.0 <= 1.2 * printed
+    assert plan.excess_bound <= plan_iterated(constants, domain, epsilon=1.0).excess_bound
+    assert plan.guarantee.epsilon(0.0) == 1.0
+
+
+@pytest.mark.parametrize("n", [100, 10_000])
+def test_the_ridge_has_the_least_bound_and_its_closed_form(n):
+    constants, ball = public(n, 4, 0.0, "smoothed_hinge", radius=2.0)
+    plan = plan_regularised(constants, ball, epsilon=1.0)
+    assert plan.ridge == pytest.approx(2 / (2 * math.sqrt(n)))
+    assert plan.statistical_bound == pytest.approx(2 * 2 / math.sqrt(n))
+    for factor in (0.5, 0.9, 1.1, 2.0):
+        other = plan_regularised(constants, ball, epsilon=1.0, ridge=factor * plan.ridge)
+        assert other.population_bound > plan.population_bound and other.beta == plan.beta
+    assert plan.beta * constants.charged_oscillation == pytest.approx(1.0)
+    assert plan.guarantee.epsilon(0.0) == 1.0
+    far = plan_regularised(constants, ball, epsilon=1e9)  # without privacy only this is left
+    assert far.population_bound == pytest.approx(plan.statistical_bound, rel=1e-4)
+
+
+REFUSED = [
+    *((kind, {"epsilon": 1.0}, 0.0, "problem a ridge > 0") for kind in (iterated, localised)),
+    *((kind, {"epsilon": 0.0}, 0.5, "epsilon must be finite and > 0, got 0")
+      for kind in (iterated, localised)),
+    *((kind, {"epsilon": 1.0, "failure": 1.0}, 0.5, r"failure must be in \(0, 1\), got 1.0")
+      for kind in (iterated, localised)),
+    (iterated, {"epsilon": 1.0, "n_stages": 13}, 0.5, "n_stages must be from 1 to 12, got 13"),
+    (regularised, {"epsilon": -1}, 0.0, "epsilon must be finite and > 0, got -1"),
+    (regularised, {"epsilon": 1.0, "ridge": 0.0}, 0.0, "ridge must be finite and > 0, got 0"),
+    (regularised, {"epsilon": 1.0}, 0.1, r"pose the problem with ridge=0, got 0\.1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "settings", "ridge", "message"), REFUSED)
+def test_what_cannot_be_planned_is_refused_in_words(kind, settings, ridge, message):
+    problem = posed(ridge=ridge)
+    with pytest.raises(ValueError, match=message):
+        kind(**settings).plan(problem)
+    assert "minimum" not in vars(problem)
+
+
+@pytest.mark.parametrize("kind", [iterated, localised, regularised])
+def test_that_there_is_a_draw_at_all_is_said_not_to_be_covered(kind):
+    problem = posed(ridge=0.0 if kind is regularised else 0.5)
+    stated = kind(epsilon=8.0).certificate(problem).assumptions
+    assert any("whether a model was drawn is not covered" in line for line in stated)
+    assert "minimum" not in vars(problem)  # plans read no row
+
+
+def ordinary(kind, n, rng):
+    X = np.round(rng.normal(size=(n, 2)), 1) + 0.0
+    y = np.where(rng.random(n) < 0.7, np.sign(X[:, 0]), -1.0)
+    return Problem(X, np.where(y == 0, 1.0, y), loss=kind, ridge=0.5, radius=2.0)
+
+
+def reached(problem):
+    """Distance that the solver must reach, and the gap that proves it."""
+    near = localisation.solver_distance(problem.constants, problem.domain)
+    return near, problem.m * near**2 / 2
+
+
+@crossed({"loss": ["hinge", "absolute"], "n": [1, 2, 3, 60]})
+def test_no_table_is_refused_for_a_kink(loss, n):
+    """A solver for smooth losses once refused 24 tables of 25, and one neighbour of two."""
+    sampler, rng = localised(epsilon=8.0), np.random.default_rng(n)
+    problems = [ordinary(loss, n, rng) for _ in range(8)]
+    (plan,) = {sampler.plan(problem) for problem in problems}
+    near, tolerance = reached(problems[0])
+    moved = 2 * data_lipschitz(problems[0].constants, problems[0].domain) / (0.5 * n)
+    assert plan.noise_scale == pytest.approx((moved + 2 * near) / 4.0)  # the accuracy is paid for
+    for problem in problems:
+        assert np.isfinite(sampler.mechanism(problem).noisy_minimiser(problem, rng)).all()
+        known = localisation.refined(problem, problem.minimum, tolerance)
+        assert math.sqrt(2 * known.gap / problem.m) <= near * (1 + 1e-12)
+    middle = round_into_domain(problem.domain, np.full(3, 0.4))
+    local = LocalProblem(problem, Neighbourhood.of(problem.domain, middle, 0.3))
+    assert local.minimum.gap <= local.constants.gap_tolerance
+
+
+def test_newton_steps_alone_would_be_caught():
+    """What refused before: minimise_on stops at a kink with a gap that depends on the rows."""
+    problem = ordinary("hinge", 60, np.random.default_rng(0))
+    found = minimise_on(problem, problem.domain, reached(problem)[1], problem.minimum.theta)
+    assert found.gap > reached(problem)[1]
+
+
+def test_no_smooth_table_is_refused():
+    """Collinear, empty, huge and subnormal rows: the minimum is certified for all of them."""
+    rng = np.random.default_rng(0)
+    for loss in ("logistic", "squared", "smoothed_hinge"):
+        for row in (0.0, 5e-324, 1e-8, 1.0, 1e160, 1e308):
+            X, y = np.full((4, 3), row), np.array([1.0, 1.0, -1.0, 1.0])
+            X[:2, 0] *= -1
+            for ridge, radius in ((1e-4, 50.0), (0.5, 2.0), (50.0, 0.1)):
+                problem = Problem(X, y, loss=loss, ridge=ridge, radius=radius)
+                mechanism = localised(epsilon=8.0).mechanism(problem)
+                assert np.isfinite(mechanism.noisy_minimiser(problem, rng)).all()
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+@pytest.mark.parametrize("one", [iterated(30.0, failure=1e-3, n_stages=3), localised(8.0)])
+@pytest.mark.parametrize("domain", [Ball(2.0), LENS], ids=lambda domain: type(domain).__name__)
+@pytest.mark.law
+def test_draws_keep_their_promises(one, domain, loss):
+    problem = posed(n=2000, domain=domain, loss=loss)
+    plan, rng = one.plan(problem), np.random.default_rng(0)
+    assert np.isfinite(plan.stages[-1].distance)
+    theta = np.column_stack([one.draw(problem, rng) for _ in range(30)])
+    excess = problem.value(theta) - problem.minimum.value
+    assert excess.mean() <= plan.excess_bound
+    assert (excess <= plan.excess_quantile + problem.minimum.gap).all()
+    assert domain.contains(theta * (1 - 1e-5)).all()
+
+
+@pytest.mark.law
+def test_the_population_risk_keeps_its_bound():
+    """Rows ±1 with a slight majority: a linear loss, so that the population risk is known."""
+    n, mean, rng = 400, 0.05, np.random.default_rng(0)
+    risks, one = [], regularised(epsilon=20.0)
+    for _ in range(30):
+        y = np.where(rng.random(n) < (1 + mean) / 2, 1.0, -1.0)
+        problem = Problem(np.ones((n, 1)), y, loss=HINGE, radius=0.5, intercept=False)
+        risks.append(mean * (0.5 - one.draw(problem, rng)[0]))
+    assert 0 < np.mean(risks) <= one.plan(problem).population_bound
+
+
+def test_a_stage_rarely_loses_sight_of_the_minimiser():
+    problem, failure = posed(n=2000, ridge=1.0), 0.3
+    first, second = iterated(epsilon=6.0, failure=failure, n_stages=2).plan(problem).stages
+    assert np.isfinite(second.distance)
+    target = GibbsTarget(problem, first.beta, 0.0)
+    batch = next(iter(ExactSampler().batches(target, np.random.default_rng(0))))
+    strays = np.linalg.norm(batch.theta - problem.minimum.theta[:, None], axis=0)
+    assert (strays <= second.distance).mean() >= 1 - failure
+
+
+def test_noise_has_gamma_lengths_and_uniform_directions():
+    problem, rng = posed(p=3, domain=Ball(50.0), n=100), np.random.default_rng(0)
+    mechanism = localised(epsilon=8.0).mechanism(problem)
+    noise = np.array([mechanism.noisy_minimiser(problem, rng) for _ in range(1000)])
+    noise -= problem.minimum.theta
+    length = np.linalg.norm(noise, axis=1)
+    assert kstest(length / mechanism.settings.noise_scale, gamma(3).cdf).pvalue > 1e-3
+    assert kstest(noise[:, 0] / length, "uniform", args=(-1, 2)).pvalue > 1e-3
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    loss=st.sampled_from(["logistic", "squared", "smoothed_hinge"]),
+    distance=st.floats(1e-3, 3.0),
+)
+def test_two_records_losses_vary_by_at_most_the_oscillation_nearby(seed, loss, distance):
+    rng = np.random.default_rng(seed)
+    rows, labels = rng.standard_normal((2, 1, 3)) * 5, rng.choice([-1.0, 1.0], (2, 1))
+    one, other = (
+        Problem(x, y, loss=loss, radius=2.0, ridge=0.3, intercept=False)
+        for x, y in zip(rows, labels, strict=True)
+    )
+    middle = one.domain.project(rng.standard_normal((3, 1)) * 2)[:, 0] * (1 - 1e-12)
+    near = Neighbourhood.of(one.domain, middle, distance)
+    theta = near.project(middle[:, None] + rng.standard_normal((3, 300)) * distance)
+    change = one.value(theta) - other.value(theta)
+    assert np.ptp(change) <= LocalProblem(one, near).constants.osc * (1 + 1e-9)
+
+
+def test_the_minimum_of_a_part_without_the_minimiser_is_found():
+    problem = posed(ridge=0.05)
+    away = -problem.minimum.theta
+    near = Neighbourhood.of(problem.domain, away, 0.3)
+    local = LocalProblem(problem, near)
+    assert local.minimum.gap <= local.constants.gap_tolerance
+    theta = near.project(away[:, None] + np.random.default_rng(0).standard_normal((2, 2000)))
+    assert problem.value(theta).min() >= local.minimum.value - local.minimum.gap
+    assert np.linalg.norm(local.minimum.theta - away) == pytest.approx(0.3)
+
+
+def test_a_minimum_that_is_not_close_enough_is_refused():
+    problem = posed()
+    with pytest.raises(SamplerError, match=r"certified to a duality gap of 1\.00e-30") as error:
+        localisation.refined(problem, problem.minimum, 1e-30)
+    assert f"{problem.minimum.gap:.2e}" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "domain", [Ball(0.1), Intersection(Shifted(Ball(0.4), (0.2, 0.1, 0.0)), Ball(0.3))]
+)
+def test_points_settle_inside(domain):
+    for column in np.random.default_rng(0).standard_normal((100, 3)) * 9:
+        point = round_into_domain(domain, column)
+        assert domain.contains(point[:, None])[0]
+        assert np.abs(point - domain.project(column[:, None])[:, 0]).max() <= 1e-14
+
+
+@pytest.mark.parametrize("domain", [Ball(1.5), LENS])
+@pytest.mark.parametrize("own", [0.0, 0.25])
+def test_a_ridge_on_a_ridge_is_their_sum_in_objective_and_constants(domain, own):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((300, 2)), rng.choice([-1.0, 1.0], 300)
+    plain, whole = (
+        Problem(X, y, domain=domain, intercept=False, ridge=ridge) for ridge in (own, own + 0.5)
+    )
+    seen = RidgedProblem(plain, 0.5)
+    theta = domain.project(rng.standard_normal((2, 50)))
+    np.testing.assert_allclose(seen.value(theta), whole.value(theta))
+    np.testing.assert_allclose(seen.minimum.theta, whole.minimum.theta, atol=1e-7)
+    assert astuple(seen.constants) == pytest.approx(astuple(whole.constants), rel=1e-12)
+    assert plain.ridge == own == plain.constants.m and seen.ridge == own + 0.5
+    assert not np.allclose(RidgedProblem(plain, 0.25).value(theta), whole.value(theta))
