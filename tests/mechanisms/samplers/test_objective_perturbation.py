@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
+from rashomon_explorer import RashomonClassifier
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer.mechanisms.objective_perturbation import sampler as objective_perturbation
 from rashomon_explorer.mechanisms.objective_perturbation.accounting import (
@@ -14,7 +14,6 @@ from rashomon_explorer.mechanisms.objective_perturbation.accounting import (
     perturbed_delta,
 )
 from rashomon_explorer.mechanisms.objective_perturbation.plan import (
-    ObjectivePerturbationPlan,
     _beyond,
     plan_objective_perturbation,
 )
@@ -25,7 +24,6 @@ from rashomon_explorer.mechanisms.objective_perturbation.sampler import (
 from rashomon_explorer.mechanisms.planning.advice import explain
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.mechanisms.request import Request, cost_at_order
 from rashomon_explorer.mechanisms.target import GibbsTarget
@@ -44,7 +42,7 @@ def table(n=2_000, d=3):
     return X, X[:, 0] + 0.2 * rng.standard_normal(n)
 
 
-@pytest.mark.parametrize("draws", [1, 3, 7])
+@pytest.mark.parametrize("draws", [1, 3])
 @pytest.mark.parametrize("most", [0.5, math.inf])
 def test_the_price_of_a_draw_is_that_of_slope_and_determinant(draws, most):
     """2S/(ns) + J for the minimiser and a fiftieth for what the solver is off, k times."""
@@ -144,16 +142,13 @@ def test_in_a_ledger_it_costs_what_zcdp_of_its_price_does(ledger, n_draws):
             plan_objective_perturbation(**many, loss=SoftmaxLoss(3), gaussian=True, ledger=ledger)
 
 
-def test_no_order_above_that_of_the_whole_budget_is_taken() -> None:
-    own = (22.014, 0.536)
+def test_in_a_ledger_the_noise_follows_from_its_order():
+    """The tilt, by hand: J + au²/2 + log g in what a fiftieth for the solver leaves."""
+    own = (22.014, 0.536)  # no order above that of the whole budget is taken
     assert cost_at_order(1.0, 1e-6, True) == pytest.approx(own, abs=1e-3)
     assert cost_at_order(1.0, 1e-6, 1e3) == cost_at_order(1.0, 1e-6, True)
     assert cost_at_order(1.0, 1e-6, 8.0) == pytest.approx((8.0, 0.195), abs=1e-3)
     assert cost_at_order(1.0, 1e-6, "zcdp") is None and cost_at_order(1.0, 0.0, True) is None
-
-
-def test_in_a_ledger_the_noise_follows_from_its_order():
-    """The tilt, by hand: J + au²/2 + log g in what a fiftieth for the solver leaves."""
     order, price = cost_at_order(1.0, 1e-6, 8.0)
     planned = plan_objective_perturbation(**ROWS, epsilon=1.0, delta=1e-6, ledger=8.0)
     slope = min(planned.most, 1.0)
@@ -182,16 +177,14 @@ def test_nothing_is_promised_of_the_loss_where_slopes_are_clipped():
     assert planned.most == 0.5 and math.isinf(planned.excess_bound)
     assert planned.hit_rate_bound == 0 and planned.by_excess
     assert "the clipped loss exceeds" in explain(planned)
-    with suppress_weak_warnings():
-        weak = plan_objective_perturbation(**{**ROWS, "n": 30}, epsilon=0.1)
+    weak = plan_objective_perturbation(**{**ROWS, "n": 30}, epsilon=0.1)
     assert "a model of zeros" in weak_guarantee_reason(weak)
-
-
-def test_many_rows_follow_the_loss_itself():
-    planned = plan_objective_perturbation(**{**ROWS, "n": 200_000}, epsilon=1.0)
-    assert math.isinf(planned.most)
-    assert planned.hit_rate_bound > 0.85
-    assert "of the draws hit" in explain(planned)
+    wide = {**ROWS, "n": 500_000, "psi": 0.3, "epsilon": 8.0}  # control: all slopes have a bound
+    assert plan_objective_perturbation(**wide, most=math.inf).hit_rate_bound > 0.5
+    assert plan_objective_perturbation(**wide, most=0.5).hit_rate_bound == 0
+    many = plan_objective_perturbation(**{**ROWS, "n": 200_000}, epsilon=1.0)
+    assert math.isinf(many.most) and many.hit_rate_bound > 0.85
+    assert "of the draws hit" in explain(many)
 
 
 @pytest.mark.parametrize("length", [0.2, 0.9, 1.0])
@@ -236,32 +229,12 @@ ODD = {
 
 
 @pytest.mark.parametrize("name", ODD)
-@pytest.mark.parametrize("epsilon", [0.01, 1.0, 50.0])
+@pytest.mark.parametrize("epsilon", [0.01, 50.0])
 def test_draws_come_on_odd_tables(name, epsilon):
     X, y = ODD[name](np.random.default_rng(1))
-    asked = {"mechanism": "objective_perturbation", "delta": 0.0, "random_state": 0}
-    with suppress_weak_warnings():
-        fitted = RashomonClassifier(epsilon=epsilon, classes=[-1, 1], **asked).fit(X, y.astype(int))
-    assert np.isfinite(fitted.encoded_coef_).all()
-
-
-@pytest.mark.parametrize("classes", [2, 4, 0])
-def test_pure_dp_takes_it_unasked_charges_it_and_keeps_it(classes, tmp_path):
-    X, y = table()
-    labels = np.digitize(y, np.quantile(y, np.linspace(0, 1, classes + 1)[1:-1])) if classes else y
-    ledger = Ledger.create(tmp_path / "a.ledger")
-    asked = {"epsilon": 2.0, "delta": 0.0, "n_draws": 1, "ledger": ledger, "standardize": None}
-    kind = RashomonClassifier(classes=range(classes), **asked) if classes else None
-    model = (kind or RashomonRegressor(**asked)).fit(X, np.clip(labels, -1, classes or 1))
-    models = model.rashomon_set_
-    assert (
-        isinstance(models.plan, ObjectivePerturbationPlan)
-        and models.mechanism == "objective_perturbation"
-    )
-    (entry,) = ledger.entries()
-    assert entry.guarantee.epsilon(0.0) <= 2.0
-    models.save(tmp_path / "set.npz")
-    assert type(models).load(tmp_path / "set.npz").plan == models.plan
+    settings = {"mechanism": "objective_perturbation", "delta": 0.0, "random_state": 0}
+    clf = RashomonClassifier(epsilon=epsilon, classes=[-1, 1], **settings)
+    assert np.isfinite(clf.fit(X, y.astype(int)).encoded_coef_).all()
 
 
 def test_losses_with_kinks_have_none_and_other_plans_are_refused():
@@ -333,10 +306,3 @@ def test_noise_that_is_used_twice_is_not_independent():
     for blurs in (tilts, -tilts, np.abs(tilts)):
         with pytest.raises(AssertionError):
             assert_independent(tilts, blurs)
-
-
-def test_no_hit_rate_is_guaranteed_of_a_loss_with_clipped_slopes():
-    """Control: the same plan with all slopes has one."""
-    asked = {**ROWS, "n": 500_000, "psi": 0.3, "epsilon": 8.0}
-    assert plan_objective_perturbation(**asked, most=math.inf).hit_rate_bound > 0.5
-    assert plan_objective_perturbation(**asked, most=0.5).hit_rate_bound == 0
