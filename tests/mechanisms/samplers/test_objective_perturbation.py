@@ -210,7 +210,7 @@ def test_excess_is_within_the_promise(most, gaussian):
         **ROWS, epsilon=1.0, delta=1e-5, most=most, gaussian=gaussian
     )
     problem = Problem(X, np.sign(y), radius=2.0, intercept=True, row_norm=0.5)
-    planned = replace(planned, row_norm=problem.row_bound)
+    planned = replace(planned, row_bound=problem.row_bound)
     target = GibbsTarget.of(problem, planned)
     batches = ObjectivePerturbationSampler(planned).batches(target, np.random.default_rng(0))
     models = np.hstack([next(batches).theta for _ in range(60)])
