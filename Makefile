@@ -47,7 +47,7 @@ lower: $(VENV)/.test
 	@nice -n 5 env $(PYTEST) -m "not law" tests $(patsubst %,--ignore=%,$(WAITING) $(UPPER))
 
 laws: $(VENV)/.test  ## Run the slow laws only, or a share of them (SHARE=3/40)
-	@$(PYTEST) -n $(LAW_WORKERS) -p tests.shares --share $(SHARE) -m law $(TESTS)
+	@$(PYTEST) -n $(LAW_WORKERS) --dist loadfile -p tests.shares --share $(SHARE) -m law $(TESTS)
 
 bench: $(VENV)/.app  ## Measure the samplers, and what a budget buys, beside their peers: benchmarks/results
 	@$(MAKE) --silent --no-print-directory $(PEERS)/.done || \

@@ -21,11 +21,9 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 from hypothesis import is_hypothesis_test, settings
-from xdist.scheduler import LoadFileScheduling
 
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from tests.patience import until
-from tests.scheduling import longest_first
 
 _SAME_EVERYWHERE: dict[str, Any] = {"deadline": None, "derandomize": True, "print_blob": True}
 settings.register_profile("ci", max_examples=30, **_SAME_EVERYWHERE)
@@ -47,13 +45,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _laws_alone(config: pytest.Config) -> bool:
     return str(config.option.markexpr).strip() == "law"
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling:
-    """Share the tests out by file, in the order in which they were collected."""
-    config.option.loadscopereorder = False
-    return LoadFileScheduling(config, log)
 
 
 ANNOUNCEMENT = "Rashomon Explorer is at "
@@ -164,14 +155,10 @@ def pytest_make_collect_report(
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Take every property for a law too where laws alone are run, on three times the examples.
+    """Mark every property as a law too where laws alone run, and silence warnings of weak plans.
 
-    Let workers begin with what takes longest, and most tests not hear of weak plans.
-
-    They are of small tables, which no budget suits. Doctests are what users copy, and hear it.
+    The plans of tests are of small tables, which no budget suits; doctests keep the warning.
     """
-    if hasattr(config, "workerinput"):
-        longest_first(items)
     quiet = pytest.mark.filterwarnings(
         "ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning",
         "ignore::rashomon_explorer.exceptions.HopelessDrawWarning",

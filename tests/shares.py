@@ -28,38 +28,32 @@ def share_of(nodeid: str, shares: int) -> int:
     return int.from_bytes(sha256(nodeid.encode()).digest()[:8], "big") % shares + 1
 
 
-def share_of_item(item: pytest.Item, shares: int) -> int:
-    """In which of the shares a collected test is."""
-    visit = item.get_closest_marker("browser") is not None
-    return share_of(item.nodeid.partition("::")[0] if visit else item.nodeid, shares)
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--share", metavar="k/N", default="1/1", help="run the k-th of N shares")
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Refuse what is no share before anything is collected."""
-    read(config.getoption("--share"))
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep one share of what the marks have left."""
     share, shares = read(config.getoption("--share"))
-    others = [item for item in items if share_of_item(item, shares) != share]
+    chosen: list[pytest.Item] = []
+    others: list[pytest.Item] = []
+    for item in items:
+        visit = item.get_closest_marker("browser") is not None
+        name = item.nodeid.partition("::")[0] if visit else item.nodeid
+        (chosen if share_of(name, shares) == share else others).append(item)
     if others:
         config.hook.pytest_deselected(items=others)
-        items[:] = [item for item in items if share_of_item(item, shares) == share]
+    items[:] = chosen
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Say what was run, and how to run it again."""
-    share, told = config.getoption("--share"), terminalreporter.stats
-    ran = sum(len(told.get(kind, ())) for kind in RAN)
+    share, stats = config.getoption("--share"), terminalreporter.stats
+    ran = sum(len(stats.get(kind, ())) for kind in RAN)
     again = f"make laws SHARE={share}"
     terminalreporter.write_line(f"Share {share} of the laws: {ran} laws; the same again: {again}")
-    if told.get("failed") or told.get("error"):
+    if stats.get("failed") or stats.get("error"):
         terminalreporter.write_line(
             "A law that failed is no matter of luck, its seed is fixed. Alone it runs with\n"
             "make laws TESTS='its name above', beside no other test.",

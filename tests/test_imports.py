@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.each import each
-
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "rashomon_explorer"
 
@@ -37,68 +35,52 @@ FLOORS = [
     {"__init__"},
 ]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
-
-HEAVY = ["voila", "jupyter_client", "IPython", "ipywidgets", "anywidget", "plotly", "scipy.stats"]
-
-
-def _room(module: str) -> str:
-    """``rashomon_explorer.plots.theme`` is in the room ``plots``."""
-    words = module.split(".")
-    return words[1] if len(words) > 1 else "__init__"
+SOURCES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts): path.read_text(encoding="utf-8")
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
+"""Modules by dotted name, with ``.__init__`` for a folder's own."""
 
 
-@cache  # three tests look at every file
-def _imports(source: str) -> list[ast.Import | ast.ImportFrom]:
-    nodes = ast.walk(ast.parse(source))
-    return [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
-
-
-def _imported_modules(source: str, package: str) -> list[str]:
-    """Modules of this package that `source`, a module of `package`, imports anywhere."""
-    found = []
-    for node in _imports(source):
-        if isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
-        else:
-            base = node.module or ""
-            if node.level:
-                parents = package.split(".")
-                base = ".".join([*parents[: len(parents) + 1 - node.level], *base.split(".")])
-                base = base.rstrip(".")
-            if base == PACKAGE.name:
-                rooms = [alias.name if alias.name in FLOOR else "" for alias in node.names]
-                found += [f"{base}.{room}".rstrip(".") for room in rooms]
-            else:
-                found.append(base)
-    return [module for module in found if module.split(".")[0] == PACKAGE.name]
-
-
-def _imported_files(source: str, package: str, files: Collection[str]) -> set[str]:
-    """Those of `files` that `source`, a module of `package`, imports anywhere.
-
-    ``from folder import name`` is of the file ``folder.name`` if there is one, of the folder's
-    ``__init__`` if not; what is for type checkers alone counts too.
-    """
+@cache  # three tests read every module
+def _imported(source: str, package: str) -> tuple[str, ...]:
+    """Dotted names that a module of `package` imports anywhere, for type checkers too."""
     found: list[str] = []
-    for node in _imports(source):
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
-        else:
+        elif isinstance(node, ast.ImportFrom):
             parents = package.split(".")
             near = parents[: len(parents) + 1 - node.level] if node.level else []
             base = ".".join([*near, *([node.module] if node.module else [])])
-            deeper = [f"{base}.{alias.name}" for alias in node.names]
-            found += [name if name in files else base for name in deeper]
-    return {name for name in found if name in files}
+            found += [f"{base}.{alias.name}" for alias in node.names]
+    return tuple(found)
+
+
+def _rooms(source: str, package: str = PACKAGE.name) -> set[str]:
+    """Rooms of the package that a module imports; names of its door are of ``__init__``."""
+    words = [name.split(".") for name in _imported(source, package)]
+    rooms = {one[1] if one[1:] else "__init__" for one in words if one[0] == PACKAGE.name}
+    return {room if room in FLOOR else "__init__" for room in rooms}
+
+
+def _arrows_back(source: str, room: str, package: str = PACKAGE.name) -> list[str]:
+    return sorted(to for to in _rooms(source, package) - {room} if FLOOR[to] >= FLOOR[room])
+
+
+def _files(source: str, package: str, files: Collection[str]) -> set[str]:
+    """Those of `files` that a module imports; ``folder.name`` is of the folder if it is no file."""
+    names = _imported(source, package)
+    return {name if name in files else name.rpartition(".")[0] for name in names} & set(files)
 
 
 def _circles(sources: Mapping[str, str]) -> list[list[str]]:
-    """Files, by dotted name with ``.__init__`` for a folder's own, that import each other."""
+    """Files that import each other."""
     named = {name.removesuffix(".__init__"): name for name in sources}
-    arrows = {}
-    for short, name in named.items():
-        package = name.rpartition(".")[0]
-        arrows[short] = _imported_files(sources[name], package, named) - {short}
+    arrows = {
+        short: _files(sources[name], name.rpartition(".")[0], named) - {short}
+        for short, name in named.items()
+    }
     reached = {name: _reached(name, arrows) for name in arrows}
     circles = {
         frozenset(other for other in reached[name] if name in reached[other])
@@ -109,7 +91,7 @@ def _circles(sources: Mapping[str, str]) -> list[list[str]]:
 
 
 def _reached(start: str, arrows: Mapping[str, set[str]]) -> set[str]:
-    """Every file that one imports, or that what it imports does."""
+    """Every file that one imports, directly or not."""
     found: set[str] = set()
     waiting = [start]
     while waiting:
@@ -119,43 +101,21 @@ def _reached(start: str, arrows: Mapping[str, set[str]]) -> set[str]:
     return found
 
 
-def _arrows_back(source: str, room: str, package: str = "rashomon_explorer") -> list[str]:
-    rooms = {_room(module) for module in _imported_modules(source, package)}
-    return sorted(to for to in rooms - {room} if FLOOR[to] >= FLOOR[room])
-
-
-def _modules() -> list[Path]:
-    return sorted(PACKAGE.rglob("*.py"))
-
-
 def test_imports_run_one_way() -> None:
-    each(_modules(), _check_arrows, name=lambda path: str(path.relative_to(PACKAGE)))
+    for name, source in SOURCES.items():
+        room, package = name.split(".")[1], name.rpartition(".")[0]
+        assert room in FLOOR, f"{room} has no floor: give it one here and in docs/architecture.md"
+        assert _arrows_back(source, room, package) == [], name
 
 
-def _check_arrows(path: Path) -> None:
-    place = path.relative_to(PACKAGE)
-    room = place.parts[0].removesuffix(".py")
-    assert room in FLOOR, f"{room} has no floor: give it one here and in docs/architecture.md"
-    package = ".".join([PACKAGE.name, *place.parts[:-1]])
-    assert _arrows_back(path.read_text(encoding="utf-8"), room, package) == []
-
-
-def test_nothing_of_the_product_imports_what_is_kept_to_compare_with() -> None:
-    asking = {
-        path.relative_to(PACKAGE).parts[0]
-        for path in _modules()
-        for module in _imported_modules(path.read_text(encoding="utf-8"), PACKAGE.name)
-        if _room(module) == "papers"
-    }
-    assert asking == {"papers"}
+def test_nothing_imports_papers() -> None:
+    packages = {name: name.rpartition(".")[0] for name in SOURCES}
+    asking = {name for name in SOURCES if "papers" in _rooms(SOURCES[name], packages[name])}
+    assert {name.split(".")[1] for name in asking} == {"papers"}
 
 
 def test_no_files_import_each_other_in_a_circle() -> None:
-    sources = {
-        ".".join(path.relative_to(ROOT).with_suffix("").parts): path.read_text(encoding="utf-8")
-        for path in _modules()
-    }
-    assert _circles(sources) == []
+    assert _circles(SOURCES) == []
 
 
 @pytest.mark.parametrize(
@@ -174,11 +134,8 @@ def test_a_circle_of_files_is_caught(closing: str) -> None:
     sources = {"p.__init__": "", "p.a": "from p.b import g", "p.b": "from p.c import h"}
     assert _circles({**sources, "p.c": "import numpy"}) == []
     assert _circles({**sources, "p.c": closing}) == [["p.a", "p.b", "p.c"]]
-
-
-def test_a_folders_own_file_closes_a_circle_too() -> None:
-    sources = {"p.__init__": "from p.a import f", "p.a": "from p import name", "p.b": "import p"}
-    assert _circles(sources) == [["p", "p.a"]]
+    own = {"p.__init__": "from p.a import f", "p.a": "from p import name", "p.b": "import p"}
+    assert _circles(own) == [["p", "p.a"]]
 
 
 @pytest.mark.parametrize(
@@ -191,12 +148,7 @@ def test_a_folders_own_file_closes_a_circle_too() -> None:
         ("from ..problem import Problem", "rows", "rashomon_explorer.rows", ["problem"]),
         ("from .. import problem", "rows", "rashomon_explorer.rows", ["problem"]),
         ("from .base import Loss", "problem", "rashomon_explorer.problem.losses", []),
-        (
-            "from rashomon_explorer.problem.losses import Loss\nimport numpy",
-            "mechanisms",
-            "",
-            [],
-        ),
+        ("from rashomon_explorer.problem import Loss\nimport numpy", "mechanisms", "", []),
         ("from rashomon_explorer.measures import ambiguity", "estimators", "", ["measures"]),
     ],
 )
@@ -204,10 +156,7 @@ def test_an_arrow_back_is_caught(source: str, room: str, package: str, expected:
     assert _arrows_back(source, room, package) == expected
 
 
-FOLDERS = sorted(
-    ".".join(path.parent.relative_to(ROOT).parts)
-    for path in (ROOT / "rashomon_explorer").rglob("__init__.py")
-)
+FOLDERS = sorted(name.removesuffix(".__init__") for name in SOURCES if name.endswith(".__init__"))
 # Each in a process of its own, forked from one that holds other libraries only.
 _EACH_ALONE = """
 import importlib, os, sys
@@ -223,16 +172,12 @@ for folder in sys.argv[1:]:
         failed.append(folder)
 print(*failed)
 """
+_DEEP = [folder for folder in FOLDERS if folder.count(".") > 1]
 
 
 @pytest.mark.parametrize(
     "folders",
-    [
-        [folder for folder in FOLDERS if folder.count(".") == 1],
-        pytest.param(
-            [folder for folder in FOLDERS if folder.count(".") > 1], marks=pytest.mark.law
-        ),
-    ],
+    [[one for one in FOLDERS if one not in _DEEP], pytest.param(_DEEP, marks=pytest.mark.law)],
     ids=["rooms", "folders"],
 )
 def test_every_room_imports_alone(folders: list[str]) -> None:
@@ -242,7 +187,6 @@ def test_every_room_imports_alone(folders: list[str]) -> None:
     assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr
 
 
-# Rooms of the package, and other libraries, that a statement may load, and those that it may not.
 _ARRAYS = """
 import numpy as np
 from rashomon_explorer import measures
@@ -265,67 +209,45 @@ assert privacy.compose([privacy.gdp(0.1), privacy.bounded_range(0.2)]).epsilon(1
 _PAGE = {"plots", "report", "explorer", "server", "cli", "IPython", "ipywidgets", "plotly"}
 _ABOVE_PRIVACY = set(FLOOR) - {"privacy", "_utils", "exceptions", "__main__"}
 _MODELS = {"problem", "mechanisms", "papers", "sets", "trees", "estimators", "sklearn"}
+_HEAVY = _PAGE - set(FLOOR) | {"voila", "jupyter_client", "anywidget", "scipy.stats"}
 
 
 def _loaded(code: str) -> set[str]:
-    """Rooms of the package, and other libraries, that some code loads in a process of its own."""
+    """Modules, rooms of the package and libraries that code loads in a process of its own."""
     code += "\nimport sys\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    names = [module.split(".") for module in done.stdout.split()]
-    return {one[1] if one[0] == PACKAGE.name and one[1:] else one[0] for one in names}
+    modules = done.stdout.split()
+    words = [module.split(".") for module in modules]
+    rooms = {one[1] if one[0] == PACKAGE.name and one[1:] else one[0] for one in words}
+    return rooms | set(modules)
 
 
 @pytest.mark.parametrize(
     ("code", "refused"),
     [
+        ("import rashomon_explorer", _HEAVY),
         ("import rashomon_explorer.measures", _PAGE | _MODELS | {"rows", "data", "privacy"}),
         (_ARRAYS, _PAGE | _MODELS | {"data", "release"}),
         (_ALL_OF_PRIVACY, _ABOVE_PRIVACY),
         ("import rashomon_explorer.estimators", _PAGE | {"release", "papers", "measures"}),
+        ("from rashomon_explorer import RashomonSet", {"sklearn"}),
+        ("import rashomon_explorer.server", {"lark"}),  # grammars of addresses
     ],
-    ids=["measures", "measures of arrays", "privacy", "estimators"],
+    ids=["package", "measures", "measures of arrays", "privacy", "estimators", "set", "server"],
 )
 def test_a_room_loads_only_what_it_needs(code: str, refused: set[str]) -> None:
     assert _loaded(code) & refused == set()
 
 
 def test_a_room_that_is_loaded_is_seen() -> None:
-    assert {"measures", "sets", "numpy"} <= _loaded("import rashomon_explorer.measures.reliance")
+    seen = _loaded("import rashomon_explorer.measures.reliance, ipywidgets, scipy.stats")
+    assert {"measures", "sets", "numpy", "ipywidgets", "scipy.stats"} <= seen
 
 
-def test_importing_the_package_is_cheap() -> None:
-    code = f"import rashomon_explorer, sys; print([m for m in {HEAVY} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+NOTEBOOKS = sorted((ROOT / "apps").glob("*.ipynb"))
 
 
-def test_reading_a_set_imports_no_estimators_of_others() -> None:
-    code = "from rashomon_explorer import RashomonSet; import sys; print('sklearn' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
-
-
-def test_starting_the_server_builds_no_grammars_of_addresses() -> None:
-    code = "import rashomon_explorer.server, sys; print('lark' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
-
-
-def test_the_cheapness_test_sees_an_import() -> None:
-    code = f"import ipywidgets, sys; print([m for m in {HEAVY} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "ipywidgets" in done.stdout
-
-
-def _notebooks() -> list[Path]:
-    return sorted(path for path in (ROOT / "apps").glob("*.ipynb"))
-
-
-def test_the_explorer_is_a_notebook() -> None:
-    assert ROOT / "apps" / "explorer.ipynb" in _notebooks()
-
-
-@pytest.mark.parametrize("path", _notebooks(), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
 def test_notebooks_are_short_and_saved_without_output(path: Path) -> None:
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     assert len(cells) <= 3 or path.name != "explorer.ipynb"

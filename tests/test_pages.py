@@ -1,4 +1,4 @@
-"""Every line of Python in the pages of docs/ and benchmarks/ does what the page says."""
+"""Python, links and cited sections of the pages in docs/, benchmarks/ and README.md are right."""
 
 import doctest
 import re
@@ -7,22 +7,25 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = sorted((ROOT / "docs").glob("*.md"))
-RESULTS = sorted((ROOT / "benchmarks").rglob("*.md"))
+DOCS = ROOT / "docs"
+PAGES, THEORY = sorted(DOCS.glob("*.md")), sorted((DOCS / "theory").glob("*.md"))
+EXECUTED = [*PAGES, *THEORY, *sorted((ROOT / "benchmarks").rglob("*.md"))]
 TOLERANT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 LINK = re.compile(
     r"\]\(((?:(?:\.\./)*[\w/-]+\.\w+)?)(?:#([\w-]+))?\)"
 )  # not the brackets of a formula
+MOST_WORDS = 2_600
 FRONT_PAGE = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", [*PAGES, *RESULTS], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", EXECUTED, ids=lambda page: page.stem)
 def test_pages_show_what_happens(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)  # for the files that examples write
     outcome = doctest.testfile(str(page), module_relative=False, optionflags=TOLERANT)
     assert outcome.failed == 0
+    assert page not in THEORY or len(page.read_text(encoding="utf-8").split()) <= MOST_WORDS
 
 
 def test_snippets_of_the_front_page_run_twice_from_an_empty_folder(
@@ -40,25 +43,52 @@ def test_snippets_of_the_front_page_run_twice_from_an_empty_folder(
     assert printed.count("20 models") == 2
 
 
-def test_links_of_the_front_page_and_of_the_pages_lead_somewhere() -> None:
-    for page in [ROOT / "README.md", *PAGES, *RESULTS]:
-        for target, anchor in LINK.findall(page.read_text(encoding="utf-8")):
-            place = page.parent / target if target else page
-            assert place.exists(), (page.name, target)
-            if anchor:
-                assert anchor in _anchors(place.read_text(encoding="utf-8")), (page.name, anchor)
+def broken_links(page: Path) -> list[str]:
+    """Relative links of a page whose file or anchor does not exist."""
+    broken = []
+    for file, anchor in LINK.findall(page.read_text(encoding="utf-8")):
+        target = page.parent / file if file else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            broken.append(f"{file}#{anchor}")
+    return broken
 
 
-def _anchors(text: str) -> set[str]:
+def anchors(page: Path) -> set[str]:
     """Anchors that GitHub gives to the headings of a page."""
-    headings = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
+
+
+def test_links_lead_somewhere() -> None:
+    pages = [ROOT / "README.md", *EXECUTED]
+    assert {page.name: broken_links(page) for page in pages if broken_links(page)} == {}
+
+
+def test_a_broken_link_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / "b.md").write_text("## A title, here\n", encoding="utf-8")
+    page = tmp_path / "a.md"
+    page.write_text("[1](b.md#a-title-here) [2](b.md#other) [3](c.md)\n", encoding="utf-8")
+    assert broken_links(page) == ["b.md#other", "c.md#"]
 
 
 def test_every_page_is_listed() -> None:
-    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
-    listed = re.findall(r"\]\(([\w-]+\.md)\)", index)
+    listed = re.findall(r"\]\(([\w-]+\.md)\)", (DOCS / "README.md").read_text(encoding="utf-8"))
     assert sorted(listed) == sorted(page.name for page in PAGES if page.name != "README.md")
+
+
+def test_the_index_of_theory_has_every_page_and_every_cited_section() -> None:
+    """Docstrings, messages and stored guarantees cite sections of docs/theory.md by number."""
+    index = (DOCS / "theory.md").read_text(encoding="utf-8")
+    sections: list[str] = []
+    for page in THEORY:
+        assert f"(theory/{page.name})" in index
+        sections += re.findall(r"^## (\d+)\. ", page.read_text("utf-8"), re.MULTILINE)
+    assert len(sections) == len(set(sections))
+    assert set(re.findall(r"§(\d+)", index)) == set(sections)
+    sources = [*(ROOT / "rashomon_explorer").rglob("*.py"), *DOCS.rglob("*.md")]
+    text = "\n".join(source.read_text(encoding="utf-8") for source in sources)
+    cited = set(re.findall(r"theory(?:\.md)?(?:\]\([\w./]+\))? §(\d+)", text))
+    assert len(cited) > 10 and cited <= set(sections)
 
 
 def test_what_the_notebook_imports_is_there() -> None:

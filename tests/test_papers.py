@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from tests.each import each
-
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
 ROWS = [
@@ -41,27 +39,18 @@ def found(name: str) -> Any:
 
 
 def test_every_statement_has_code_and_a_test_or_a_reason() -> None:
-    each(ROWS, _check_row, name=lambda row: row[0][:40])
-
-
-def _check_row(row: list[str]) -> None:
-    statement, code, *tests = row
-    named = re.findall(r"`([\w.]+\.\w+)`", code)
-    assert statement
-    if code.startswith("not here: "):
-        assert len(code) > 20 and not any(tests)
-        return
-    assert named and all(found(name) is not None for name in named)
-    asked = re.findall(r"`([\w/]+\.py)::(\w+)`", tests[0])
-    assert asked and all(test in named_in(file) for file, test in asked)
+    assert len(re.findall(r"^## ", PAGE, re.MULTILINE)) == 6 and len(ROWS) > 90
+    for statement, code, *tests in ROWS:
+        if code.startswith("not here: "):
+            assert len(code) > 20 and not any(tests), statement
+            continue
+        named = re.findall(r"`([\w.]+\.\w+)`", code)
+        assert statement and named and all(found(name) is not None for name in named), statement
+        cited = re.findall(r"`([\w/]+\.py)::(\w+)`", tests[0])
+        assert cited and all(test in named_in(file) for file, test in cited), statement
 
 
 def test_a_name_that_is_gone_is_noticed() -> None:
-    """Negative control of the test above."""
     with pytest.raises(AttributeError):
         found("papers.instances.no_such_thing")
     assert "test_no_such_thing" not in named_in("test_papers.py")
-
-
-def test_all_five_papers_have_their_rows() -> None:
-    assert len(re.findall(r"^## ", PAGE, re.MULTILINE)) == 6 and len(ROWS) > 90

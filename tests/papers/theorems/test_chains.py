@@ -21,7 +21,6 @@ from rashomon_explorer.papers.theorems import (
     gd_convex,
     gd_strongly_convex,
 )
-from tests.each import each
 
 EPSILONS = (0.0, 0.1, 0.3, 1.0, 2.0)
 
@@ -41,11 +40,9 @@ def test_linear_chains_attain_theorem_4_2(c, steps, ratio):
     assert claimed.mu == pytest.approx(exact, rel=1e-9)
 
 
-def test_linear_chains_come_within_one_step_of_theorem_4_5():
-    each(product([0.3, 0.9, 0.99, 0.9999], [1, 2, 7, 60], range(4)), _check_theorem_4_5)
-
-
-def _check_theorem_4_5(c, epochs, offset):
+@pytest.mark.parametrize("c", [0.3, 0.9, 0.99, 0.9999])
+@pytest.mark.parametrize(("epochs", "offset"), product([1, 2, 7, 60], range(4)))
+def test_linear_chains_come_within_one_step_of_theorem_4_5(c, epochs, offset):
     """The record's batch comes ``offset`` steps before the end of each of E epochs of 4 steps.
 
     Means end ηL/b Σ c^(4k + offset) apart, with variance η²σ² Σ c^(2j). The theorem, which the
