@@ -37,9 +37,7 @@ from tests.crossing import crossed
 Estimator = RashomonClassifier | RashomonRegressor
 
 # Rows that no scaler has seen are what these tests are about.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:more than 1 % of the rows:rashomon_explorer.exceptions.RowsClippedWarning"
-)
+pytestmark = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.RowsClippedWarning")
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-0.5, 0.5, (60, 3))
@@ -50,6 +48,7 @@ SIGNS = 2.0 * Y - 1
 TABLES: dict[str, FloatArray] = {
     "more columns than rows": RNG.uniform(-0.2, 0.2, (6, 12)),
     "one row of each class": X[[0, 1, 2]],
+    "a single row": X[:1],
     "constant columns": np.column_stack([X, np.full(60, 0.3), np.zeros(60)]),
     "the same column twice": X[:, [0, 0, 1]],
     "all zeros": np.zeros((60, 3)),
@@ -70,8 +69,8 @@ KINDS: dict[str, tuple[type[Estimator], dict[str, Any]]] = {
 
 def fit(kind: str, rows: Any, y: Any, **settings: Any) -> Estimator:
     make, public = KINDS[kind]
-    chosen: dict[str, Any] = {"epsilon": 20.0, "n_draws": 4, "random_state": 0}
-    return make(**{**chosen, **public, **settings}).fit(rows, y)
+    common: dict[str, Any] = {"epsilon": 20.0, "n_draws": 4, "random_state": 0}
+    return make(**{**common, **public, **settings}).fit(rows, y)
 
 
 def targets_for(kind: str, n: int) -> NDArray[np.int_]:
@@ -81,21 +80,15 @@ def targets_for(kind: str, n: int) -> NDArray[np.int_]:
 def check_by_hand(model: Estimator, rows: FloatArray, loss: str | Loss, y: FloatArray) -> None:
     """Losses, minimum and hit rate of a set, from a problem posed anew."""
     models = model.rashomon_set_
-    asked = {"radius": model.plan_.radius, "ridge": model.plan_.ridge}
-    problem = Problem(rows, y, loss=loss, row_norm=models.row_norm, **asked)
-    losses = problem.value(models.coef.T)
-    assert np.allclose(models.losses, losses, rtol=1e-4, atol=1e-4)
+    domain = {"radius": model.plan_.radius, "ridge": model.plan_.ridge}
+    problem = Problem(rows, y, loss=loss, row_norm=models.row_norm, **domain)
+    assert np.allclose(models.losses, problem.value(models.coef.T), rtol=1e-4, atol=1e-4)
     assert models.minimum.value == pytest.approx(problem.minimum.value, abs=1e-8)
     assert (models.excess >= -models.minimum.gap - 1e-12).all()
     assert models.hit_rate == np.mean(models.losses <= problem.minimum.value + models.psi)
 
 
-@crossed(
-    {
-        "table": TABLES,
-        "kind": KINDS,
-    }
-)
+@crossed({"table": TABLES, "kind": KINDS})
 def test_odd_tables_simply_work(kind: str, table: str) -> None:
     rows = TABLES[table]
     y = targets_for(kind, len(rows))
@@ -111,35 +104,26 @@ def test_odd_tables_simply_work(kind: str, table: str) -> None:
         assert np.isfinite(model.decision_function(rows)).all()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_single_row_is_a_table(kind: str) -> None:
-    model = fit(kind, X[:1], [1])
-    assert model.rashomon_set_.coef.shape[0] == 4
-    assert 0 <= model.rashomon_set_.hit_rate <= 1
+EXTREME: list[dict[str, float]] = [
+    {"psi": 0.0},
+    {"psi": 1e-300},
+    {"psi": 1e300},
+    {"epsilon": 1e8},
+    {"epsilon": 1e-2},
+    {"epsilon": 1e-8, "delta": 0.0},
+    {"radius": 1e-6},
+    {"radius": 1e12},
+    {"row_norm": 1e-300},
+    {"row_norm": 1e12},
+    {"ridge": 1e6},
+    {"delta": 0.0},
+    {"delta": 1e-300},
+]
 
 
-@crossed(
-    {
-        "kind": KINDS,
-        "setting": [
-            {"psi": 0.0},
-            {"psi": 1e-300},
-            {"psi": 1e300},
-            {"epsilon": 1e8},
-            {"epsilon": 1e-2},
-            {"radius": 1e-6},
-            {"radius": 1e12},
-            {"row_norm": 1e-300},
-            {"row_norm": 1e12},
-            {"ridge": 1e6},
-            {"delta": 0.0},
-            {"delta": 1e-300},
-        ],
-    }
-)
+@crossed({"kind": KINDS, "setting": EXTREME})
 def test_extreme_settings_simply_work(kind: str, setting: dict[str, float]) -> None:
-    y = targets_for(kind, 60)
-    model = fit(kind, X, y, **setting)
+    model = fit(kind, X, targets_for(kind, 60), **setting)
     models = model.rashomon_set_
     assert np.isfinite(models.losses).all()
     assert models.hit_rate == np.mean(models.losses <= models.minimum.value + models.psi)
@@ -151,17 +135,22 @@ def test_extreme_settings_simply_work(kind: str, setting: dict[str, float]) -> N
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    ("rows", "y", "message"),
+    ("rows", "y", "setting", "message"),
     [
-        (X, np.where(Y == 1, np.nan, 0.0), "Input y contains NaN"),
-        (X, np.where(Y == 1, np.inf, 0.0), "Input y contains infinity"),
-        ([["a"], ["b"]], [0, 1], "could not convert string to float: 'a'"),
-        (X + 1j, Y, "Complex data not supported"),
+        (X, np.where(Y == 1, np.nan, 0.0), {}, "Input y contains NaN"),
+        (X, np.where(Y == 1, np.inf, 0.0), {}, "Input y contains infinity"),
+        ([["a"], ["b"]], [0, 1], {}, "could not convert string to float: 'a'"),
+        (X + 1j, Y, {}, "Complex data not supported"),
+        (X, Y, {"radius": 1e300}, "scores could reach .* lower radius or row_norm"),
+        (X, Y, {"row_norm": 1e300}, "scores could reach .* lower radius or row_norm"),
+        (X, Y, {"random_state": -1}, "'random_state' parameter"),
     ],
 )
-def test_tables_that_cannot_be_used_are_refused(kind: str, rows: Any, y: Any, message: str) -> None:
+def test_tables_and_settings_that_cannot_be_used_are_refused(
+    kind: str, rows: Any, y: Any, setting: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
-        fit(kind, rows, y)
+        fit(kind, rows, y, **setting)
 
 
 @pytest.mark.parametrize(
@@ -177,31 +166,14 @@ def test_labels_that_are_no_classes_are_refused(y: Any, message: str) -> None:
         RashomonClassifier().fit(X, y)
 
 
-@pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.RowsClippedWarning")
 def test_targets_beyond_every_bound_are_clipped() -> None:
-    wild = np.where(Y == 1, 1e300, -1e300)
-    held = np.where(Y == 1, 1e-9, -1e-9)
     one, other = (
-        RashomonRegressor(target_bounds=(-1e-9, 1e-9), n_draws=3, random_state=0).fit(X, y)
-        for y in (wild, held)
+        RashomonRegressor(target_bounds=(-1e-9, 1e-9), n_draws=3, random_state=0).fit(
+            X, end * SIGNS
+        )
+        for end in (1e300, 1e-9)
     )
     assert np.array_equal(one.rashomon_set_.coef, other.rashomon_set_.coef)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ({"radius": 1e300}, "scores could reach .* lower radius or row_norm"),
-        ({"row_norm": 1e300}, "scores could reach .* lower radius or row_norm"),
-        ({"random_state": -1}, "'random_state' parameter"),
-    ],
-)
-def test_settings_that_overflow_are_refused_by_name(
-    kind: str, setting: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        fit(kind, X, targets_for(kind, 60), **setting)
 
 
 @pytest.mark.parametrize("bounds", [(-1e308, 1e308), (0, 0), (1, 0), (0, math.nan), (0, 1, 2)])
@@ -224,47 +196,44 @@ def test_the_curators_samplers_take_what_the_exact_one_takes(mechanism: str) -> 
     assert mechanism != "hit_and_run" or model.rashomon_set_.hit_rate == 1.0
 
 
-class TestProblem:
-    @pytest.mark.parametrize(
-        ("rows", "y", "message"),
-        [
-            ([["a"], ["b"]], [1, -1], "X must hold numbers: .*'a'.*Encode text"),
-            ([[1.0, 2.0], [3.0]], [1, -1], "X must hold numbers"),
-            (X + 1j, SIGNS, "X must hold numbers: got complex128"),
-            (np.array([["2020-01-01"]], dtype="M8[D]"), [1], "X must hold numbers: got datetime64"),
-            (X, ["no"] * 60, "y must hold numbers"),
-            (None, None, "X must be a table with rows and columns"),
-            ([[None], [1.0]], [1, -1], r"X holds NaN or infinity at \(0, 0\)"),
-            (X, SIGNS[:, None], r"y must hold one target per row, got shape \(60, 1\)"),
-            (X, Y == 1, "labels must be −1 or \\+1"),
-        ],
-    )
-    def test_tables_without_numbers_are_refused(self, rows: Any, y: Any, message: str) -> None:
-        with pytest.raises(DataError, match=message):
-            Problem(rows, y)
+@pytest.mark.parametrize(
+    ("rows", "y", "setting", "message"),
+    [
+        ([["a"], ["b"]], [1, -1], {}, "X must hold numbers: .*'a'.*Encode text"),
+        ([[1.0, 2.0], [3.0]], [1, -1], {}, "X must hold numbers"),
+        (X + 1j, SIGNS, {}, "X must hold numbers: got complex128"),
+        (np.array([["2020-01-01"]], dtype="M8[D]"), [1], {}, "X must hold numbers: got datetime64"),
+        (X, ["no"] * 60, {}, "y must hold numbers"),
+        (None, None, {}, "X must be a table with rows and columns"),
+        ([[None], [1.0]], [1, -1], {}, r"X holds NaN or infinity at \(0, 0\)"),
+        (X, SIGNS[:, None], {}, r"y must hold one target per row, got shape \(60, 1\)"),
+        (X, Y == 1, {}, "labels must be −1 or \\+1"),
+        (X, SIGNS, {"row_norm": None}, "row_norm must be finite and > 0, got None"),
+        (X, SIGNS, {"row_norm": "1"}, "row_norm must be finite and > 0, got '1'"),
+        (X, SIGNS, {"ridge": "a"}, "ridge must be finite and >= 0, got 'a'"),
+        (X, SIGNS, {"ridge": math.nan}, "ridge must be finite and >= 0, got nan"),
+        (X, SIGNS, {"radius": 1e300}, "scores could reach 1.4.*e\\+300"),
+        (X, SIGNS, {"loss": None}, "loss must be one of"),
+        (X, SIGNS, {"loss": 3}, "loss must be one of"),
+        (X, SIGNS, {"domain": "ball"}, "domain must be a set of models"),
+        (X, SIGNS, {"intercept": "no"}, "intercept must be True or False"),
+    ],
+)
+def test_a_problem_refuses_tables_and_settings_by_name(
+    rows: Any, y: Any, setting: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        Problem(rows, y, **setting)
+    assert setting or caught.type is DataError
 
-    @pytest.mark.parametrize(
-        ("setting", "message"),
-        [
-            ({"row_norm": None}, "row_norm must be finite and > 0, got None"),
-            ({"row_norm": "1"}, "row_norm must be finite and > 0, got '1'"),
-            ({"ridge": "a"}, "ridge must be finite and >= 0, got 'a'"),
-            ({"ridge": math.nan}, "ridge must be finite and >= 0, got nan"),
-            ({"radius": 1e300}, "scores could reach 1.4.*e\\+300"),
-            ({"loss": None}, "loss must be one of"),
-            ({"loss": 3}, "loss must be one of"),
-            ({"domain": "ball"}, "domain must be a set of models"),
-            ({"intercept": "no"}, "intercept must be True or False"),
-        ],
-    )
-    def test_settings_are_refused_by_name(self, setting: dict[str, Any], message: str) -> None:
-        with pytest.raises(ValueError, match=message):
-            Problem(X, SIGNS, **setting)
 
-    def test_a_loss_is_computed_of_numbers_in_any_clothes(self) -> None:
-        plain = Problem(X, SIGNS).minimum.value
-        assert Problem(X.tolist(), SIGNS.astype(int)).minimum.value == plain
-        assert Problem(X.astype(object), SIGNS.astype(object)).minimum.value == plain
+def test_a_loss_is_computed_of_numbers_in_any_clothes() -> None:
+    plain = Problem(X, SIGNS).minimum.value
+    assert Problem(X.tolist(), SIGNS.astype(int)).minimum.value == plain
+    assert Problem(X.astype(object), SIGNS.astype(object)).minimum.value == plain
+
+
+LAW: dict[str, Any] = {"n": 5000, "p": 4, "psi": 0.05, "radius": 4.0, "row_norm": 1.5}
 
 
 @pytest.mark.parametrize(
@@ -280,16 +249,15 @@ class TestProblem:
         ({"radius": "a"}, "radius must be finite and > 0, got 'a'"),
         ({"row_norm": "a"}, "row_norm must be finite and > 0, got 'a'"),
         ({"ridge": "a"}, "ridge must be finite and >= 0, got 'a'"),
-        ({"epsilon": "a"}, "epsilon must be finite and > 0, got 'a'"),
-        ({"delta": "a"}, "delta must be finite and >= 0, got 'a'"),
-        ({"radius": 1e300}, "scores could reach 1e\\+300"),
+        ({"radius": 1e300}, "scores could reach 1.*e\\+300"),
         ({"loss": "softmax", "p": 3}, "multiple of the loss's 2 scores per row"),
+        # With a hit rate the search for a budget ends, too.
+        ({"epsilon": 1e300, "hit_rate": 0.5}, r"epsilon must be from 1e-12 to 1e\+09, usually 0"),
     ],
 )
 def test_a_plan_names_what_it_cannot_use(change: dict[str, Any], message: str) -> None:
-    good: dict[str, Any] = {"n": 100, "p": 4, "psi": 0.1, "radius": 1.0, "row_norm": 1.0}
     with pytest.raises(ValueError, match=message):
-        plan(**{**good, "epsilon": 1.0, **change})
+        plan(**{**LAW, "epsilon": 1.0, **change})
 
 
 @pytest.mark.parametrize(
@@ -302,6 +270,8 @@ def test_a_target_needs_a_law(setting: str, values: list[Any]) -> None:
             GibbsTarget(Problem(X, SIGNS), **{"beta": 1.0, "psi": 0.1, setting: value})
     with pytest.raises(ValueError, match="threshold must be one of"):
         GibbsTarget(Problem(X, SIGNS), 1.0, 0.1, threshold=3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="n_draws must be a whole number, at least 1"):
+        collect(ExactSampler(), GibbsTarget(Problem(X, SIGNS), 1.0, 0.1), -1, RNG)
 
 
 @crossed(
@@ -319,31 +289,15 @@ def test_a_sampler_stays_in_the_ball_at_every_temperature(
     assert np.allclose(draws.losses, target.problem.value(draws.coef.T), atol=1e-4)
 
 
-def test_the_constants_of_huge_scores_are_refused_and_of_large_ones_finite() -> None:
+@pytest.mark.parametrize("loss", ["logistic", "squared", SoftmaxLoss(4), "hinge", "absolute"])
+def test_constants_of_huge_scores_are_refused_and_of_large_ones_finite(loss: str | Loss) -> None:
     settings: dict[str, Any] = {"n": 10, "p": 6, "row_bound": 1.0}
-    losses: list[str | Loss] = ["logistic", "squared", SoftmaxLoss(4), "hinge", "absolute"]
-    for loss in losses:
-        large = Constants.of(loss, domain=Ball(1e99), **settings)
-        assert all(math.isfinite(value) for value in (large.L, large.osc, large.m))
-        with pytest.raises(ValueError, match="scores could reach"):
-            Constants.of(loss, domain=Ball(1e101), **settings)
+    large = Constants.of(loss, domain=Ball(1e99), **settings)
+    assert all(math.isfinite(value) for value in (large.L, large.osc, large.m))
+    with pytest.raises(ValueError, match="scores could reach"):
+        Constants.of(loss, domain=Ball(1e101), **settings)
 
 
-def test_fewer_than_one_draw_is_no_number_of_draws() -> None:
-    target = GibbsTarget(Problem([[0.5], [-0.5]], [1, -1]), 1.0, 0.1)
-    with pytest.raises(ValueError, match="n_draws must be a whole number, at least 1"):
-        collect(ExactSampler(), target, -1, np.random.default_rng(0))
-
-
-@pytest.mark.parametrize("epsilon", [1e-4, 1e-8])
-def test_regression_for_next_to_nothing_draws_next_to_nothing(epsilon: float) -> None:
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-0.5, 0.5, (100, 3))
-    model = RashomonRegressor(epsilon=epsilon, delta=0.0, random_state=0).fit(X, X[:, 0])
-    assert np.linalg.norm(model.rashomon_set_.coef, axis=1).max() <= 4.0 + 1e-5
-
-
-LAW: dict[str, Any] = {"n": 5000, "p": 4, "psi": 0.05, "radius": 4.0, "row_norm": 1.5}
 PENALTIES = PenaltyConstants("logistic", 1.5, 0.5, 10.0, 20_000, 10_000)
 PLANNERS: dict[str, Any] = {
     "plan": partial(plan, **LAW),
@@ -379,11 +333,6 @@ def test_every_planner_refuses_an_absurd_budget_by_name(name: str, setting: str)
             PLANNERS[name](**{**good, setting: value})
 
 
-def test_a_budget_and_a_hit_rate_do_not_plan_for_ever() -> None:
-    with pytest.raises(ValueError, match=r"epsilon must be from 1e-12 to 1e\+09, usually 0\.1 to"):
-        plan(**LAW, epsilon=1e300, delta=1e-6, hit_rate=0.5)
-
-
 @pytest.mark.parametrize("name", ["plan", "plan_options", "plan_objective_perturbation"])
 def test_a_planner_warns_once_of_a_delta_of_one_in_n(name: str) -> None:
     with warnings.catch_warnings(record=True) as caught:
@@ -399,7 +348,7 @@ def test_the_delta_that_is_recommended_is_below_one_in_n() -> None:
         plan(**{**LAW, "n": 5_000_000}, epsilon=8.0, delta=1e-6)
 
 
-@pytest.mark.parametrize("epsilon", [-1, 1e-300, 1e300, math.inf, math.nan, True, "a"])
+@pytest.mark.parametrize("epsilon", [-1, *ABSURD["epsilon"][2:-1]])
 def test_an_absurd_budget_makes_no_ledger(epsilon: Any, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="epsilon must be "):
         Ledger.create(tmp_path / "a.ledger", epsilon=epsilon, delta=1e-6)

@@ -60,9 +60,6 @@ def test_conda_and_pip_ask_for_the_same() -> None:
     assert conda.pop("python") == SpecifierSet(PROJECT["requires-python"])
     assert conda.pop("pip") == SpecifierSet()
     assert conda == {CONDA_NAMES.get(r.name, r.name): r.specifier for r in RUNTIME}
-
-
-def test_conda_uses_one_channel_and_the_project_s_name() -> None:
     text = (ROOT / "environment.yml").read_text(encoding="utf-8")
     assert f"name: {PROJECT['name']}\n" in text
     assert text.split("channels:\n")[1].split("dependencies:")[0] == "  - conda-forge\n"
@@ -72,17 +69,11 @@ def test_every_direct_dependency_is_pinned_within_its_bounds() -> None:
     pins = _pins()
     for one in [*RUNTIME, *TEST]:
         assert pins[canonicalize_name(one.name)] in one.specifier, one.name
-
-
-def test_every_runtime_dependency_has_a_lower_bound() -> None:
     for one in RUNTIME:
         assert any(bound.operator == ">=" for bound in one.specifier), one.name
-
-
-def test_constraints_are_names_and_versions_only() -> None:
     text = (ROOT / "constraints.txt").read_text(encoding="utf-8")
     assert not ADDRESS.search(text)
-    assert PROJECT["name"] not in _pins()
+    assert PROJECT["name"] not in pins
     for line in text.splitlines():
         assert line.startswith("#") or re.fullmatch(r"[\w.-]+==[\w.+!]+", line), line
 
@@ -104,9 +95,9 @@ def test_every_dependency_is_argued_for_once() -> None:
     to_run, to_test = text.split("## To test and build")
     for section, requirements in [(to_run, RUNTIME), (to_test, TEST)]:
         rows = re.findall(r"^\| ([a-z][\w-]*) \| (.*) \|$", section, flags=re.MULTILINE)
-        argued = [name for name, argument in rows if name != "package"]
-        assert sorted(argued) == sorted(requirement.name for requirement in requirements)
-        assert all(argument.endswith(".") for name, argument in rows if name != "package")
+        rows = [(name, argument) for name, argument in rows if name != "package"]
+        assert sorted(name for name, _ in rows) == sorted(one.name for one in requirements)
+        assert all(argument.endswith(".") for _, argument in rows)
 
 
 def test_the_licence_is_bsd_3_clause() -> None:
@@ -117,22 +108,12 @@ def test_the_licence_is_bsd_3_clause() -> None:
     assert text.count("\n1. ") == text.count("\n2. ") == text.count("\n3. ") == 1
 
 
-def test_the_two_commands_are_there() -> None:
+def test_the_commands_are_there_and_doctests_run_in_one_process_alone() -> None:
+    """Where no folder is named pytest takes those of its settings, whatever it is to ignore."""
     rules = (ROOT / "Makefile").read_text(encoding="utf-8")
     for target in ["help", "app", "test", "laws", "lint", "format", "clean"]:
         assert re.search(rf"^{target}:.*## \w", rules, flags=re.MULTILINE), target
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
-
-
-def test_doctests_run_in_one_process_alone() -> None:
-    """Where no folder is named pytest takes those of its settings, whatever it is to ignore."""
-    rules = (ROOT / "Makefile").read_text(encoding="utf-8")
     commands = re.findall(r"\$\(PYTEST\) -m \"not law\" (.*)", rules)
-    assert len(commands) == 4
-    rooms = [words.split("$(patsubst")[0].split() for words in commands]
-    assert sorted(map(tuple, rooms)) == [
-        ("$(TESTS)",),
-        ("$(UPPER)",),
-        ("$(WAITING)",),
-        ("tests",),
-    ]
+    rooms = [words.split("$(patsubst")[0].strip() for words in commands]
+    assert sorted(rooms) == ["$(TESTS)", "$(UPPER)", "$(WAITING)", "tests"]

@@ -4,14 +4,15 @@ import subprocess
 import sys
 import urllib.request
 import zipfile
-from collections.abc import Callable
-from importlib.metadata import Distribution
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from importlib.metadata import Distribution, distribution
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
-from tests.linked import asked_for_by, link
 from tests.patience import LONG
 
 pytestmark = pytest.mark.wheel
@@ -40,10 +41,42 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     pip = (sys.executable, "-m", "pip", "--python", place / "bin" / "python")
     _run(*pip, "install", "--quiet", "--no-deps", "--no-index", wheel)
     (metadata,) = place.rglob("rashomon_explorer-*.dist-info")
-    for distribution in asked_for_by(Distribution.at(metadata)):
-        link(distribution, place)
+    for one in _dependencies(Distribution.at(metadata)):
+        _link(one, place)
     _run(*pip, "check")
     return place / "bin"
+
+
+def _dependencies(dependent: Distribution) -> list[Distribution]:
+    """What a distribution requires, and what that requires, and so on; not itself."""
+    found: dict[tuple[str, str], Distribution] = {}
+    waiting = list(_required(dependent, ""))
+    while waiting:
+        name, extra = waiting.pop()
+        if (name, extra) not in found:
+            found[name, extra] = distribution(name)
+            waiting += _required(found[name, extra], extra)
+    return list({one.name: one for one in found.values()}.values())
+
+
+def _required(dependent: Distribution, extra: str) -> Iterator[tuple[str, str]]:
+    for line in dependent.requires or ():
+        requirement = Requirement(line)
+        if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
+            name = canonicalize_name(requirement.name)
+            yield from ((name, each) for each in ("", *requirement.extras))
+
+
+def _link(installed: Distribution, place: Path) -> None:
+    """Link the files of a distribution into another environment; a package's folder as one."""
+    files = installed.files or ()
+    for path in {file if file.parts[0] == ".." else PurePosixPath(file.parts[0]) for file in files}:
+        here = Path(str(installed.locate_file(path))).absolute()
+        if here.is_relative_to(sys.prefix) and here.exists() and here.name != "__pycache__":
+            there = place / here.relative_to(sys.prefix)
+            there.parent.mkdir(parents=True, exist_ok=True)
+            if not there.exists():
+                there.symlink_to(here)
 
 
 def test_the_wheel_holds_every_asset_and_nothing_of_the_tests(wheel: Path) -> None:
