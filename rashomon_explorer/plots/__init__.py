@@ -1,7 +1,7 @@
 """Figures: pure functions from a set, a plan or a ledger to a Plotly figure in a common style.
 
-Curator plots take a `RashomonSet` and have an amber band. Release plots take a `ReleasedSet` and
-have a green band with the privacy cost. Neither accepts the other type.
+Figures of private rows take a `RashomonSet` and have an amber band. Figures of coefficients and of
+trees also take a release, which has a green band with the privacy cost and no value from the rows.
 """
 
 from rashomon_explorer.plots.budget import attack_in_words, plot_budget, plot_tradeoff
@@ -9,8 +9,6 @@ from rashomon_explorer.plots.coefficients import (
     plot_coefficient_spread,
     plot_coefficients,
     plot_released,
-    plot_released_coefficients,
-    plot_released_spread,
 )
 from rashomon_explorer.plots.comparison import plot_pair, plot_two_sets
 from rashomon_explorer.plots.decomposition import plot_decomposition, plot_noise_by_budget
@@ -70,8 +68,6 @@ __all__ = [
     "plot_profile",
     "plot_ranges",
     "plot_released",
-    "plot_released_coefficients",
-    "plot_released_spread",
     "plot_rules",
     "plot_tradeoff",
     "plot_tree_use",

@@ -11,9 +11,16 @@ import plotly.graph_objects as go
 from rashomon_explorer._utils.arrays import Mask
 from rashomon_explorer.measures import coefficient_spread
 from rashomon_explorer.plots import text
-from rashomon_explorer.plots.bars import SHORT_BAR, loss_colours, range_bars, ring
+from rashomon_explorer.plots.marks import (
+    SHORT_BAR,
+    add_marks,
+    loss_colours,
+    mark_best,
+    range_bars,
+    ring,
+)
 from rashomon_explorer.plots.registry import BOTH, LINEAR, FigureSpec
-from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, add_band, new_figure
+from rashomon_explorer.plots.theme import BLUE, add_band, new_figure
 from rashomon_explorer.release import ReleasedAggregates
 from rashomon_explorer.release.released import Answer
 from rashomon_explorer.release.statistic import Gap, Measured, RateStatistic, Statistic
@@ -23,120 +30,69 @@ _MANY = 1000
 
 
 def plot_coefficients(
-    models: RashomonSet,
+    models: RashomonSet | ReleasedSet,
     x: str | None = None,
     y: str | None = None,
     *,
     highlight: Sequence[int] = (),
     inside_only: bool = False,
 ) -> go.Figure:
-    """Plot two coefficients of every draw, coloured by excess loss.
+    """Plot two coefficients of every draw; for the curator coloured by excess loss.
 
     Parameters
     ----------
-    models : RashomonSet
-        Draws with their losses (curator only).
+    models : RashomonSet or ReleasedSet
+        Draws: the curator's, or released ones, whose figure can be released too.
     x, y : str, optional
         Parameters on the axes (``parameter_names``); by default the two features whose
         coefficients vary most between draws.
     highlight : sequence of int
         Row numbers of draws to mark with rings; the others fade.
     inside_only : bool, default=False
-        Whether to hide the draws outside ψ; the figure states their number.
+        Whether to hide the draws outside ψ; the figure states their number. Only the curator's
+        draws are known to lie inside or outside.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        One dot per draw; the best model is the vermillion ×.
+        One dot per draw; for the curator the best model is the vermillion ×.
 
     Raises
     ------
     TypeError
-        If given a `ReleasedSet`.
+        If given models without coefficients.
     ValueError
         If the set has no such feature.
     """
-    models = text.need_curator(models, "plot_coefficients")
+    models = text.need_linear(models, "plot_coefficients")
     first, second = _axes(models, x, y)
-    excess = np.asarray(models.excess, dtype=np.float32)
-    inside = _inside(models)
+    inside = None if isinstance(models, ReleasedSet) else _inside(models)
     draws, note = text.subsample_points(models.n_draws)
-    draws = draws[inside[draws]] if inside_only else draws
+    draws = draws[inside[draws]] if inside_only and inside is not None else draws
     selected = text.selection_mask(draws, highlight)
-    remarks = [_note(inside, hidden=inside_only), note, text.faded_words(selected)]
-    figure = _cloud(models, first, second, remarks)
-    if len(draws) or not inside_only:
-        figure.add_trace(_dots(models, draws, first, second, selected))
-        _colour(figure.data[0], excess[draws], max(float(excess.max(initial=0.0)), models.psi))
-        figure.data[0].marker.symbol = np.where(inside[draws], "circle", "diamond")
+    about = text.of_all_draws(models) if inside is None else _note(inside, hidden=inside_only)
+    names = [text.short_name(name) for name in models.parameter_names]
+    count = text.plural(models.n_draws, "draw")
+    figure = new_figure(
+        "Two coefficients, one dot per model",
+        text.join_notes(count, about, note, text.faded_words(selected)),
+    )
+    figure.update_layout(
+        xaxis={"title": f"coefficient of {names[first]}", "zeroline": True},
+        yaxis={"title": f"coefficient of {names[second]}", "zeroline": True},
+        showlegend=False,
+        dragmode="select",
+        uirevision=f"{first},{second}",
+    )
+    if len(draws) or inside is None or not inside_only:
+        figure.add_trace(_dots(models, draws, (first, second), selected, inside))
     else:
         _annotate_empty(figure, models)
-    best = models.best
-    figure.add_scatter(
-        x=[best[first]],
-        y=[best[second]],
-        mode="markers",
-        name="best model",
-        marker={
-            "symbol": "x",
-            "size": 13,
-            "color": BEST_MODEL,
-            "line": {"color": "white", "width": 1},
-        },
-        hovertemplate="best model<br>%{x:.3f}, %{y:.3f}<extra></extra>",
-    )
+    if inside is not None:
+        x_best, y_best = [models.best[first]], [models.best[second]]
+        line = {"line": {"color": "white", "width": 1}}
+        mark_best(figure, x_best, y_best, "<br>%{x:.3f}, %{y:.3f}", 13, marker=line)
     return text.models_band(figure, models)
-
-
-def plot_released_coefficients(
-    released: ReleasedSet,
-    x: str | None = None,
-    y: str | None = None,
-    *,
-    highlight: Sequence[int] = (),
-) -> go.Figure:
-    """Plot two coefficients of every released draw; no other value from the rows is used.
-
-    Parameters
-    ----------
-    released : ReleasedSet
-        Draws that were already charged.
-    x, y : str, optional
-        Parameters on the axes (``parameter_names``); by default the two features whose
-        coefficients vary most between draws.
-    highlight : sequence of int
-        Row numbers of draws to mark with rings; the others fade.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        One dot per draw, with a green band that states the privacy cost.
-
-    Raises
-    ------
-    TypeError
-        If given a `RashomonSet`; call its ``release()`` first.
-    """
-    released = text.need_release(released, "plot_released_coefficients")
-    first, second = _axes(released, x, y)
-    draws, note = text.subsample_points(released.n_draws)
-    selected = text.selection_mask(draws, highlight)
-    remarks = [text.of_all_draws(released), note, text.faded_words(selected)]
-    figure = _cloud(released, first, second, remarks)
-    figure.add_trace(_dots(released, draws, first, second, selected))
-    figure.data[0].update(
-        marker_color=BLUE, hovertemplate="draw %{customdata}<br>%{x:.3f}, %{y:.3f}<extra></extra>"
-    )
-    return released_band(figure, released)
-
-
-def released_band(figure: go.Figure, released: ReleasedSet) -> go.Figure:
-    """Mark a figure of released draws with their privacy cost."""
-    delta = released.plan.delta
-    cost = text.cost_text(released.guarantee.epsilon(delta), delta)
-    doubt = text.weak_guarantee_note(released)
-    note = f"released at {cost}"
-    return add_band(figure, "release", f"{note}<br>{doubt}" if doubt else note)
 
 
 def feature_index(names: Sequence[str], name: str) -> int:
@@ -170,16 +126,6 @@ def _inside(models: RashomonSet) -> Mask:
     return np.asarray(models.losses <= models.least + models.psi)
 
 
-def _colour(dots: go.Scatter | go.Scattergl, excess: np.ndarray, top: float) -> None:
-    """Colour dots by excess loss."""
-    dots.marker.update(loss_colours(excess, top, **SHORT_BAR))
-    dots.update(
-        text=[text.number(float(value)) for value in excess],
-        hovertemplate="draw %{customdata}<br>%{x:.3f}, %{y:.3f}<br>excess loss %{text}"
-        "<extra></extra>",
-    )
-
-
 def _annotate_empty(figure: go.Figure, models: RashomonSet) -> None:
     figure.add_annotation(
         text=f"{text.none_phrase(models.n_draws)} inside ψ = {text.number(models.psi)}.<br>"
@@ -200,34 +146,20 @@ def _note(inside: Mask, *, hidden: bool) -> str:
     return text.join_notes(strays, "colour and × read private rows")
 
 
-def _cloud(
-    models: RashomonSet | ReleasedSet, first: int, second: int, remarks: Sequence[str]
-) -> go.Figure:
-    names = [text.short_name(name) for name in models.parameter_names]
-    note = text.join_notes(text.plural(models.n_draws, "draw"), *remarks)
-    figure = new_figure("Two coefficients, one dot per model", note)
-    figure.update_layout(
-        xaxis={"title": f"coefficient of {names[first]}", "zeroline": True},
-        yaxis={"title": f"coefficient of {names[second]}", "zeroline": True},
-        showlegend=False,
-        dragmode="select",
-        uirevision=f"{first},{second}",
-    )
-    return figure
-
-
 def _dots(
     models: RashomonSet | ReleasedSet,
     draws: np.ndarray,
-    first: int,
-    second: int,
+    axes: tuple[int, int],
     selected: Mask,
+    inside: Mask | None,
 ) -> go.Scatter | go.Scattergl:
+    """One dot for each draw; a curator's show their excess loss, and diamonds lie outside ψ."""
     many = len(draws) > _MANY
     coef = np.asarray(models.coef, dtype=np.float32)[draws]
-    return (go.Scattergl if many else go.Scatter)(
-        x=coef[:, first].copy(),
-        y=coef[:, second].copy(),
+    hover = "draw %{customdata}<br>%{x:.3f}, %{y:.3f}"
+    dots = (go.Scattergl if many else go.Scatter)(
+        x=coef[:, axes[0]].copy(),
+        y=coef[:, axes[1]].copy(),
         customdata=draws,
         mode="markers",
         name="draw",
@@ -236,21 +168,34 @@ def _dots(
             "opacity": text.opacities(selected) if selected.any() else 1.0,
             "line": text.edges(selected, 3, 0.8),
         },
+        hovertemplate=f"{hover}<extra></extra>",
+    )
+    if inside is None:
+        return dots.update(marker_color=BLUE)
+    excess = np.asarray(models.excess, dtype=np.float32)
+    top = max(float(excess.max(initial=0.0)), models.psi)
+    dots.marker.update(loss_colours(excess[draws], top, **SHORT_BAR))
+    dots.marker.symbol = np.where(inside[draws], "circle", "diamond")
+    return dots.update(
+        text=[text.number(float(value)) for value in excess[draws]],
+        hovertemplate=f"{hover}<br>excess loss %{{text}}<extra></extra>",
     )
 
 
 _TITLE = "Range of each coefficient"
 
 
-def plot_coefficient_spread(models: RashomonSet, *, highlight: Sequence[int] = ()) -> go.Figure:
+def plot_coefficient_spread(
+    models: RashomonSet | ReleasedSet, *, highlight: Sequence[int] = ()
+) -> go.Figure:
     """Plot the range of every coefficient over the draws inside the set, and the best model.
 
     Parameters
     ----------
-    models : RashomonSet
-        Draws and the certified best model (curator only).
+    models : RashomonSet or ReleasedSet
+        Draws: the curator's with the certified best model, or all released draws, inside ψ or not.
     highlight : sequence of int
-        Row numbers of draws to mark with rings; those outside the set are not shown.
+        Row numbers of draws to mark with rings; those outside the curator's set are not shown.
 
     Returns
     -------
@@ -260,46 +205,16 @@ def plot_coefficient_spread(models: RashomonSet, *, highlight: Sequence[int] = (
     Raises
     ------
     TypeError
-        If given a `ReleasedSet`.
+        If given models without coefficients.
     """
-    models = text.need_curator(models, "plot_coefficient_spread")
+    models = text.need_linear(models, "plot_coefficient_spread")
     counts = text.counted(models)
     if counts.is_empty:
         return text.empty_set_figure(_TITLE, models)
-    table = coefficient_spread(counts.models)
-    figure = _coefficient_ranges(table, counts.words, over=counts.span)
+    table, unit = coefficient_spread(counts.models), "coefficient, per scaled unit"
+    figure = range_bars(table, _TITLE, unit, counts.words, of="coefficient", over=counts.span)
     ring(figure, table, np.asarray(counts.models.coef)[counts.highlighted(highlight)])
     return text.models_band(figure, models)
-
-
-def plot_released_spread(released: ReleasedSet) -> go.Figure:
-    """Plot the range of every coefficient over all released draws, inside ψ or not.
-
-    Parameters
-    ----------
-    released : ReleasedSet
-        Draws that were already charged.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        One row per coefficient, with a green band that states the privacy cost.
-
-    Raises
-    ------
-    TypeError
-        If given a `RashomonSet`.
-    """
-    released = text.need_release(released, "plot_released_spread")
-    figure = _coefficient_ranges(coefficient_spread(released), text.of_all_draws(released))
-    return released_band(figure, released)
-
-
-def _coefficient_ranges(
-    table: pd.DataFrame, counted_as: str, *, over: str = "all draws"
-) -> go.Figure:
-    unit = "coefficient, per scaled unit"
-    return range_bars(table, _TITLE, unit, counted_as, of="coefficient", over=over)
 
 
 MOST_NUMBERS = 12
@@ -385,24 +300,21 @@ def _add_strip(figure: go.Figure, row: int, answer: Answer, confidence: float) -
         f"<br>{escape(s.note or answer.definition)}"
         for s, (low, high) in zip(statistics, ends, strict=True)
     ]
-    figure.add_scatter(
-        x=at,
-        y=list(range(len(statistics))),
-        mode="markers",
-        name=answer.query,
+    reach = {
+        "type": "data",
+        "symmetric": False,
+        "array": [high - x for x, (_, high) in zip(at, ends, strict=True)],
+        "arrayminus": [x - low for x, (low, _) in zip(at, ends, strict=True)],
+    }
+    add_marks(
+        figure,
+        at,
+        list(range(len(statistics))),
+        answer.query,
+        hover,
         showlegend=False,
         marker={"size": 8, "color": BLUE, "opacity": [1.0 if dot else 0.0 for dot in known]},
-        error_x={
-            "type": "data",
-            "symmetric": False,
-            "array": [high - x for x, (_, high) in zip(at, ends, strict=True)],
-            "arrayminus": [x - low for x, (low, _) in zip(at, ends, strict=True)],
-            "color": BLUE,
-            "thickness": 1.6,
-            "width": 5,
-        },
-        hovertext=hover,
-        hovertemplate="%{hovertext}<extra></extra>",
+        error_x={**reach, "color": BLUE, "thickness": 1.6, "width": 5},
         row=row,
         col=1,
     )
@@ -429,8 +341,6 @@ def coefficients_table(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
 
 def spread_table(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
     """Tabulate the spread of every coefficient."""
-    if isinstance(models, ReleasedSet):
-        return coefficient_spread(models)
     return coefficient_spread(text.need_inside(text.counted(models), models))
 
 
@@ -440,7 +350,6 @@ SPREAD = FigureSpec(
     label="Range, middle 90 % and median of every coefficient over the draws",
     terms=("coefficient",),
     plot=plot_coefficient_spread,
-    release_plot=plot_released_spread,
     table=spread_table,
     audience=BOTH,
     families=LINEAR,
@@ -454,7 +363,6 @@ FIGURES = (
         label="Scatter plot of two coefficients of the drawn models",
         terms=("coefficient", "excess loss"),
         plot=plot_coefficients,
-        release_plot=plot_released_coefficients,
         table=coefficients_table,
         audience=BOTH,
         families=LINEAR,

@@ -11,8 +11,7 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import FloatArray, likeliest
-from rashomon_explorer.plots.bars import MOST_FEATURES, add_bars, row_axis
-from rashomon_explorer.plots.coefficients import released_band
+from rashomon_explorer.plots.marks import MOST_FEATURES, add_bars, row_axis
 from rashomon_explorer.plots.registry import BOTH, LINEAR, FigureSpec
 from rashomon_explorer.plots.text import (
     cost_text,
@@ -102,11 +101,7 @@ def plot_pair(
         yaxis=row_axis(short_names(figure_rows.index)),
         height=max(360, 150 + 22 * len(figure_rows)),
     )
-    return (
-        released_band(figure, models)
-        if isinstance(models, ReleasedSet)
-        else models_band(figure, models)
-    )
+    return models_band(figure, models)
 
 
 def pair_table(
@@ -260,11 +255,7 @@ def plot_two_sets(
         yaxis=row_axis(short_names(ordered.index)),
         height=max(360, 160 + 26 * len(ordered)),
     )
-    return (
-        released_band(figure, first)
-        if isinstance(first, ReleasedSet)
-        else models_band(figure, first)
-    )
+    return models_band(figure, first)
 
 
 def _coef(models: Any) -> np.ndarray:

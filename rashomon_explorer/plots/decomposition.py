@@ -13,7 +13,7 @@ from rashomon_explorer._utils.formatting import epsilon_text
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.measures import disagreement_decomposition
 from rashomon_explorer.measures.decomposition import DisagreementDecomposition
-from rashomon_explorer.plots.bars import add_bars, row_axis
+from rashomon_explorer.plots.marks import add_bars, row_axis
 from rashomon_explorer.plots.registry import FigureSpec
 from rashomon_explorer.plots.text import cost_text, join_notes, number, percent, plural, short_names
 from rashomon_explorer.plots.theme import BLUE, GREY, ORANGE, curator_band, new_figure

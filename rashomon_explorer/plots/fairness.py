@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from rashomon_explorer.measures import fairness_audit, multiplicity_by_person_group
 from rashomon_explorer.measures.fairness import FairnessAudit
 from rashomon_explorer.plots import text, theme
-from rashomon_explorer.plots.bars import SHORT_BAR, add_bars, add_best, loss_colours, row_axis
+from rashomon_explorer.plots.marks import SHORT_BAR, add_bars, best_in_rows, loss_colours, row_axis
 from rashomon_explorer.plots.registry import FigureSpec
 
 _MOST_DOTS = 4_000
@@ -107,7 +107,7 @@ def plot_fairness_range(audit: FairnessAudit, *, highlight: Sequence[int] = ()) 
     rows = np.arange(len(ranges))
     _bars(figure, ranges, rows)
     _columns_of_dots(figure, audit.table[ranges.index], highlight)
-    add_best(figure, ranges["best"], 10)
+    best_in_rows(figure, ranges["best"], 10)
     equal = "ratio between groups (1 is equal)"
     unequal = "gap between groups (0 is equal)"
     figure.update_layout(

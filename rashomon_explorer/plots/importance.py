@@ -19,9 +19,9 @@ from rashomon_explorer.measures.inputs import COLUMNS, Features
 from rashomon_explorer.measures.ranges import set_problem
 from rashomon_explorer.measures.reliance.tree_reliance import held_trees
 from rashomon_explorer.plots import theme
-from rashomon_explorer.plots.bars import (
+from rashomon_explorer.plots.marks import (
     SHORT_BAR,
-    add_best,
+    best_in_rows,
     loss_colours,
     nested_bars,
     range_bars,
@@ -215,7 +215,7 @@ def plot_class_reliance(
     nested_bars(figure, ordered, bars, hover)
     if draws is not None:
         figure.add_trace(_draws(draws[list(ordered.index)]))
-    add_best(figure, ordered["best"])
+    best_in_rows(figure, ordered["best"])
     figure.update_layout(
         barmode="overlay",
         xaxis={"title": "model reliance", "zeroline": True},

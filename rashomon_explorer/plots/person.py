@@ -12,7 +12,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures import decide_or_abstain, linear_shap
 from rashomon_explorer.measures.inputs import feature_groups
 from rashomon_explorer.plots import text, theme
-from rashomon_explorer.plots.bars import add_bars, row_axis
+from rashomon_explorer.plots.marks import add_bars, row_axis
 from rashomon_explorer.plots.registry import FigureSpec
 from rashomon_explorer.sets import RashomonSet
 

@@ -14,8 +14,8 @@ import plotly.graph_objects as go
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.measures import draws_in_range
 from rashomon_explorer.plots import text
-from rashomon_explorer.plots.bars import MOST_FEATURES, add_best, nested_bars, row_axis
-from rashomon_explorer.plots.coefficients import plot_coefficient_spread, plot_released_spread
+from rashomon_explorer.plots.coefficients import plot_coefficient_spread
+from rashomon_explorer.plots.marks import MOST_FEATURES, best_in_rows, nested_bars, row_axis
 from rashomon_explorer.plots.registry import BOTH, LINEAR, FigureSpec, add_subtitle
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, PURPLE, SKY, curator_band, new_figure
 from rashomon_explorer.sets import RashomonSet
@@ -156,7 +156,7 @@ def plot_ranges(
     selected = text.selection_mask(np.flatnonzero(inside), highlight)
     _dots(figure, drawn[inside][:, order], faded=bool(selected.any()))
     _add_selected(figure, drawn[inside][selected][:, order])
-    add_best(figure, limits["best"])
+    best_in_rows(figure, limits["best"])
     _axes(figure, ordered, unit)
     return text.models_band(figure, models)
 
@@ -284,7 +284,7 @@ FIGURES = (
         _RANGES,
         name="ranges",
         plot=plot_compact_ranges,
-        release_plot=plot_released_spread,
+        release_plot=plot_coefficient_spread,
         code=plot_ranges,
         audience=BOTH,
         terms=("exact range", "coefficient"),

@@ -9,9 +9,9 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rashomon_explorer.plots.registry import BOTH, TREES, FigureSpec
-from rashomon_explorer.plots.text import number, plural
+from rashomon_explorer.plots.text import models_band, number, plural
 from rashomon_explorer.plots.theme import BLUE, GREY, LOSS_SCALE, ORANGE, new_figure
-from rashomon_explorer.plots.trees import need_trees, trees_band
+from rashomon_explorer.plots.trees import need_trees
 from rashomon_explorer.sets import PredictorSet, ReleasedTrees
 from rashomon_explorer.sets.models.written import as_question, tree_rules
 
@@ -126,7 +126,7 @@ def plot_rules(
         sort=False,
     )
     figure.update_layout(margin={"l": 18, "r": 18, "t": 84, "b": 18})
-    return trees_band(figure, models)
+    return models_band(figure, models)
 
 
 def _trie(models: PredictorSet | ReleasedTrees) -> dict[Path, _Place]:

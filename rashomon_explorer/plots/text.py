@@ -166,10 +166,12 @@ class Counted:
 
 
 def counted(models: Any) -> Counted:
-    """Select the models inside ψ, with a text of their number."""
+    """Select the models inside ψ, with a text of their number; of a release all draws."""
+    every = np.arange(models.n_draws)
+    if isinstance(models, ReleasedSet):
+        return Counted(models, every, of_all_draws(models), "all draws")
     drawn = isinstance(models, RashomonSet) and models.as_drawn
     noun, everything = ("draw", "all draws") if drawn else ("model", "all models shown")
-    every = np.arange(models.n_draws)
     if models.n_draws and math.isnan(models.least):
         words = f"of {plural(models.n_draws, noun)}, of unknown loss"
         return Counted(models, every, words, everything)
@@ -196,7 +198,7 @@ def need_inside(found: Counted, models: Any) -> Any:
 def empty_set_figure(title: str, models: Any) -> go.Figure:
     """Figure of a set without models inside ψ: a message, and no values."""
     text = f"{empty_set_message(models)},<br>so there is nothing to show.<br>{_TO_DO}"
-    return curator_band(empty_figure(title, text), guaranteed=models.guarantee.holds)
+    return models_band(empty_figure(title, text), models)
 
 
 def of_all_draws(released: ReleasedSet) -> str:
@@ -224,8 +226,6 @@ _TO_DO = "Raise <b>ε</b> or <b>ψ</b>, draw <b>fewer models</b>,<br>or use more
 MOST_POINTS = 20_000
 """Maximum number of points; larger sets are subsampled at random, which the figure states."""
 
-_OF_TREES = "released trees to plot_trees, plot_rules or plot_tree_use"
-
 
 def need_curator(given: object, plot: str) -> RashomonSet:
     """Return `given` if it is a curator's set; otherwise raise a TypeError with a suggestion."""
@@ -233,20 +233,18 @@ def need_curator(given: object, plot: str) -> RashomonSet:
         return cast(RashomonSet, given)
     raise TypeError(
         f"{plot} shows values computed from private rows and needs a RashomonSet, got "
-        f"{type(given).__name__}; a ReleasedSet goes to plot_released_coefficients or "
-        f"plot_released_spread, and {_OF_TREES}"
+        f"{type(given).__name__}; a ReleasedSet goes to plot_coefficients or "
+        "plot_coefficient_spread, and released trees to plot_trees, plot_rules or plot_tree_use"
     )
 
 
-def need_release(given: object, plot: str) -> ReleasedSet:
-    """Return `given` if it is a `ReleasedSet`; otherwise raise a TypeError with a suggestion."""
-    if isinstance(given, ReleasedSet):
+def need_linear(given: object, plot: str) -> Any:
+    """Return `given` if it is a set of linear models, a curator's or released."""
+    if isinstance(given, RashomonSet | ReleasedSet):
         return given
-    if isinstance(given, ReleasedTrees):
-        raise TypeError(f"{plot} needs linear models: pass {_OF_TREES}")
     raise TypeError(
-        f"{plot} makes a figure for release and needs a ReleasedSet, got "
-        f"{type(given).__name__}; call .release() on a RashomonSet first"
+        f"{plot} needs linear models, a RashomonSet or a ReleasedSet, got {type(given).__name__}; "
+        "trees go to plot_trees, plot_rules or plot_tree_use"
     )
 
 
@@ -297,13 +295,26 @@ def subsample_points(n_points: int) -> tuple[NDArray[np.intp], str]:
 
 
 def models_band(figure: go.Figure, models: Any) -> go.Figure:
-    """Mark a figure that was computed from private rows; warn if its guarantee is weak."""
-    guaranteed = models.guarantee.holds
-    doubt = weak_guarantee_note(models) if guaranteed else ""
-    if not doubt:
-        return curator_band(figure, guaranteed=guaranteed)
+    """Mark a figure of models as not private, or with the privacy cost of their release."""
+    doubt = weak_guarantee_note(models) if models.guarantee.holds else ""
+    if isinstance(models, ReleasedSet | ReleasedTrees):
+        view, words = "release", _release_words(models)
+    elif doubt:
+        view, words = "curator", "curator view: not private"
+    else:
+        return curator_band(figure, guaranteed=models.guarantee.holds)
     # On a separate line, because small windows have no room for both.
-    return add_band(figure, "curator", f"curator view: not private<br>{doubt}")
+    return add_band(figure, view, f"{words}<br>{doubt}" if doubt else words)
+
+
+def _release_words(models: ReleasedSet | ReleasedTrees) -> str:
+    guarantee = models.guarantee
+    if isinstance(models, ReleasedSet):
+        delta, seed = models.plan.delta, ""
+    else:
+        delta = guarantee.requested[1] if guarantee.requested else 1e-6
+        seed = " · known seed: not private" if guarantee.reproducible else ""
+    return f"released at {cost_text(guarantee.epsilon(delta), delta)}{seed}"
 
 
 def weak_guarantee_note(models: Any) -> str:

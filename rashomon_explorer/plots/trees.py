@@ -13,9 +13,9 @@ import plotly.graph_objects as go
 from rashomon_explorer.measures.decomposition.estimates import hit_interval
 from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
 from rashomon_explorer.plots import text
-from rashomon_explorer.plots.bars import add_bars, row_axis
+from rashomon_explorer.plots.marks import add_bars, row_axis
 from rashomon_explorer.plots.registry import BOTH, TREES, FigureSpec
-from rashomon_explorer.plots.theme import BLUE, CATEGORIES, GREY, SKY, add_band, new_figure
+from rashomon_explorer.plots.theme import BLUE, CATEGORIES, GREY, SKY, new_figure
 from rashomon_explorer.sets import PredictorSet, ReleasedTrees
 from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Node, Split
 from rashomon_explorer.sets.models.written import as_question
@@ -92,7 +92,7 @@ def plot_trees(
     plain = {"showgrid": False, "showticklabels": False, "zeroline": False, "fixedrange": True}
     figure.update_xaxes(range=[0, columns], **plain)
     figure.update_yaxes(range=[1 - rows, 1], **plain)
-    return trees_band(figure, models)
+    return text.models_band(figure, models)
 
 
 def need_trees(models: object) -> DecisionTrees:
@@ -110,18 +110,6 @@ def short_question(words: str, most: int) -> str:
     column, relation, reference = words.rpartition(" ")[0].rpartition(" ")
     end = words[len(column) :] if relation and reference in _RELATIONS else ""
     return f"{words[: max(3, most - 1 - len(end))]}…{end}"
-
-
-def trees_band(figure: go.Figure, models: PredictorSet | ReleasedTrees) -> go.Figure:
-    """Mark a figure of trees as not private, or with the privacy cost of its release."""
-    if not isinstance(models, ReleasedTrees):
-        return text.models_band(figure, models)
-    delta = models.guarantee.requested[1] if models.guarantee.requested else 1e-6
-    cost = text.cost_text(models.guarantee.epsilon(delta), delta)
-    seed = " · known seed: not private" if models.guarantee.reproducible else ""
-    doubt = text.weak_guarantee_note(models)
-    note = f"released at {cost}{seed}"
-    return add_band(figure, "release", f"{note}<br>{doubt}" if doubt else note)
 
 
 def _draws_to_show(models: Any, draws: Sequence[int] | None) -> list[int]:
@@ -341,7 +329,7 @@ def plot_tree_use(models: PredictorSet | ReleasedTrees) -> go.Figure:
             [escape(short_question(str(words), _LETTERS)) for words in figure_rows.index]
         ),
     )
-    return trees_band(figure, models)
+    return text.models_band(figure, models)
 
 
 def _title(table: pd.DataFrame) -> str:

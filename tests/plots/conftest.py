@@ -54,6 +54,11 @@ def trace_of(figure, name):
     return found[0]
 
 
+def title_of(figure):
+    """A figure's title, with the line below."""
+    return figure.layout.title.text
+
+
 def band_of(figure):
     """Words of a figure's band."""
     return next(shape for shape in figure.layout.shapes if shape.name == "band").label.text

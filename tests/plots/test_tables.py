@@ -25,25 +25,6 @@ from rashomon_explorer.plots.text import rounded_bounds
 from rashomon_explorer.privacy import Ledger, bounded_range
 
 
-def test_tables_of_draws_hold_what_the_set_holds(models, rows):
-    losses = losses_table(models)
-    np.testing.assert_allclose(losses["excess"], models.excess)
-    assert losses["within ψ"].mean() == models.hit_rate
-    np.testing.assert_array_equal(coefficients_table(models.release()), models.coef)
-    importance = importance_table(models, rows.X, rows.y)
-    assert list(importance.index) == ["age", "debt", "luck"]
-    assert (importance["min"] <= importance["median"]).all()
-    assert "best" in importance
-
-
-def test_people_by_group_add_up_to_everyone(models, rows):
-    everyone = people_table(models, rows.X)
-    split = people_table(models, rows.X, rows.groups)
-    assert split["people"].sum() == everyone["people"].sum() == 300
-    weighted = (split["ambiguity"] * split["people"]).sum() / 300
-    assert weighted == pytest.approx(everyone["ambiguity"].iloc[0])
-
-
 @pytest.mark.parametrize("ridge", [0.0, 0.1])
 @pytest.mark.parametrize("make", [plan, plan_path])
 def test_every_way_to_spend_a_budget_is_listed_and_one_of_them_is_the_plan(make, ridge):
@@ -54,15 +35,9 @@ def test_every_way_to_spend_a_budget_is_listed_and_one_of_them_is_the_plan(make,
     assert sum("this plan" in name for name in table.index) == 1
     for offer, (_, row) in zip(offers, table.iterrows(), strict=True):
         assert row["reason"] == offer.why
-        assert (
-            (row["within ψ"] == "not applicable")
-            is (row["privacy cost"] == "–")
-            is (not offer.applies)
-        )
-
-
-def test_of_a_plan_that_does_not_say_what_it_was_made_from_no_way_is_listed():
-    planned = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0)
+        assert (row["within ψ"] == "not applicable") is (not offer.applies)
+        assert (row["privacy cost"] == "–") is (not offer.applies)
+    # A plan that does not record what it was made from has no candidates.
     assert options_table(replace(planned, radius=None)).empty
     assert options_table(replace(planned, oscillation=1.0)).empty
 
@@ -101,6 +76,8 @@ def test_all_of_many_groups_are_in_the_table_and_the_figure_says_how_many_it_sho
     assert len(people_table(models, rows.X, groups)) == 23
     figure = plots.plot_people(models, rows.X, groups)
     assert "8 of 23 groups shown, all in the table" in figure.layout.title.text
+    with pytest.raises(ValueError, match="one value for each of 300 rows"):
+        people_table(models, rows.X, groups[:-1])
     shown = [trace for trace in figure.data if trace.name.startswith("group ")]
     looks = {(trace.line.color, trace.line.dash) for trace in shown}
     best = next(trace for trace in figure.data if trace.name == "best model")
@@ -108,11 +85,6 @@ def test_all_of_many_groups_are_in_the_table_and_the_figure_says_how_many_it_sho
     assert best.line.color not in {colour for colour, _ in looks}
     few = plots.plot_people(models, rows.X, groups % 8)
     assert "groups shown" not in few.layout.title.text
-
-
-def test_a_group_too_few_is_refused(models, rows):
-    with pytest.raises(ValueError, match="one value for each of 300 rows"):
-        people_table(models, rows.X, rows.groups[:-1])
 
 
 CELLS = st.one_of(st.integers(0, 3), st.floats(0, 4), st.sampled_from([1e-9, 0.1 + 0.2, 2 / 3]))
@@ -150,7 +122,14 @@ def test_tables_of_a_plan_are_numbers_throughout(n, p, psi, epsilon, n_draws):
     assert "NaN" not in table_html(table, "numbers")
 
 
-def test_tables_of_draws_are_numbers_throughout(models, regression, several, rows):
+def test_tables_of_draws_are_the_sets_numbers_throughout(models, regression, several, rows):
+    losses = losses_table(models)
+    np.testing.assert_allclose(losses["excess"], models.excess)
+    assert losses["within ψ"].mean() == models.hit_rate
+    np.testing.assert_array_equal(coefficients_table(models.release()), models.coef)
+    importance = importance_table(models, rows.X, rows.y)
+    assert list(importance.index) == ["age", "debt", "luck"] and "best" in importance
+    assert (importance["min"] <= importance["median"]).all()
     for models_, y in ((models, rows.y), (regression, rows.target), (several.models, several.y)):
         for table in (
             losses_table(models_),

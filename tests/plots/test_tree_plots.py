@@ -103,7 +103,7 @@ def test_importance_of_trees_has_the_best_tree_beside_the_draws(table, drawn):
 def test_figures_of_linear_models_say_where_trees_go(paid, table):
     released = paid.release()
     cases = [
-        (TypeError, lambda: plots.plot_released_spread(released), "plot_trees, plot_rules"),
+        (TypeError, lambda: plots.plot_coefficient_spread(released), "plot_trees, plot_rules"),
         (
             TypeError,
             lambda: plots.plot_importance(released, *table),

@@ -114,9 +114,8 @@ class ImportanceCard(base.FigureCard):
     def _coefficients(self) -> FigureCall:
         """Pass the draws to the figure of their coefficients."""
         spec, released = coefficients.SPREAD, self.state.view == "release"
-        plot = spec.release_plot if released else spec.plot
         table = spec.table if released or self.state.rashomon_set.hit_rate > 0 else None
-        return self.build(plot=plot, tabulate=table, measure=None, code=None, of_people=False)
+        return self.build(plot=spec.plot, tabulate=table, measure=None, code=None, of_people=False)
 
 
 _EVERYONE = "everyone"

@@ -22,9 +22,9 @@ from rashomon_explorer.explorer.paid import PaidModel
 from rashomon_explorer.measures.multiplicity.catalogue import TERMS
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.plots import (
+    plot_coefficient_spread,
     plot_guarantee,
     plot_released,
-    plot_released_spread,
     plot_rules,
     plot_tradeoff,
     plot_tree_use,
@@ -234,7 +234,7 @@ def figures(contents: Contents) -> dict[str, go.Figure]:
 
 
 def _linear_figures(models: ReleasedSet) -> dict[str, go.Figure]:
-    plots = {"coefficients": plot_released_spread(models)}
+    plots = {"coefficients": plot_coefficient_spread(models)}
     if models.as_drawn and models.plan.of_exact_draws:
         plots["promise"] = plot_guarantee(models.plan)
     return plots

@@ -1,0 +1,364 @@
+"""What figures show: marks stand where the measures say, and titles state the finding."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeClassifier
+
+from rashomon_explorer import measures, plots
+from rashomon_explorer.plots import decomposition, importance
+from rashomon_explorer.plots.coefficients import coefficients_table, default_axes
+from rashomon_explorer.plots.people import multiplicity, people_table
+from rashomon_explorer.problem.problem import Problem
+from rashomon_explorer.release import release
+from rashomon_explorer.sets import from_estimators
+from tests.plots.conftest import title_of, trace_of
+from tests.release.cases import models_of
+
+
+def _ends(bar):
+    base = np.asarray(bar.base, dtype=float)
+    return base, base + np.asarray(bar.x, dtype=float)
+
+
+def test_losses_stand_where_they_are_and_psi_is_an_edge_of_a_bin(models):
+    figure = plots.plot_losses(models, highlight=[2])
+    draws = trace_of(figure, "draw")
+    np.testing.assert_allclose(draws.x, models.excess, rtol=1e-6)
+    np.testing.assert_array_equal(draws.customdata, np.arange(12))
+    assert np.flatnonzero(draws.marker.line.width).tolist() == [2]
+    bins = trace_of(figure, "draws").xbins
+    assert models.psi / bins.size == pytest.approx(round(models.psi / bins.size))
+    assert f"{100 * models.hit_rate:.0f}" in title_of(figure)
+    assert trace_of(figure, "best model").x[0] == 0
+
+
+def test_two_coefficients_are_the_widest_or_those_named_and_diamonds_lie_outside(models):
+    figure = plots.plot_coefficients(models)
+    spread = measures.coefficient_spread(models).drop("intercept")
+    widest = (spread["max"] - spread["min"]).sort_values(ascending=False).index[:2]
+    titles = [figure.layout.xaxis.title.text, figure.layout.yaxis.title.text]
+    assert titles == [f"coefficient of {name}" for name in widest]
+    strays = np.asarray(trace_of(figure, "draw").marker.symbol) == "diamond"
+    np.testing.assert_array_equal(strays, models.excess > models.psi)
+    assert f"◆ the {strays.sum()} outside ψ" in title_of(figure)
+    inside = trace_of(plots.plot_coefficients(models, inside_only=True), "draw")
+    np.testing.assert_array_equal(inside.customdata, np.flatnonzero(~strays))
+    figure = plots.plot_coefficients(models, "luck", "intercept")
+    np.testing.assert_allclose(trace_of(figure, "draw").x, models.coef[:, 2], rtol=1e-6)
+    best = trace_of(figure, "best model")
+    assert (best.x[0], best.y[0]) == pytest.approx((models.best[2], models.best[3]))
+    with pytest.raises(ValueError, match="no feature is called 'height'; the set has age, debt"):
+        plots.plot_coefficients(models, "height")
+
+
+def test_spread_bars_reach_from_the_least_to_the_largest_and_rings_are_of_draws_inside(models):
+    inside = np.flatnonzero(models.excess <= models.psi)
+    figure = plots.plot_coefficient_spread(models, highlight=range(12))
+    table = measures.coefficient_spread(models.inside()).loc[list(figure.layout.yaxis.ticktext)]
+    low, high = _ends(trace_of(figure, "draws inside"))
+    np.testing.assert_allclose(low, table["min"], rtol=1e-5)
+    np.testing.assert_allclose(high, table["max"], rtol=1e-5)
+    ringed = trace_of(figure, "selected draws").x
+    np.testing.assert_allclose(sorted(ringed), np.sort(models.coef[inside].ravel()), rtol=1e-6)
+
+
+def test_importance_reads_at_most_so_many_rows_and_says_so(models, rows):
+    figure = plots.plot_importance(models, rows.X, rows.y, max_rows=100)
+    assert "100 of 300 rows read" in title_of(figure)
+    for name in ("median", "best model"):
+        known = dict(zip(figure.layout.yaxis.ticktext, trace_of(figure, name).x, strict=True))
+        assert set(known) == {"age", "debt", "luck"} and known["age"] > known["luck"]
+
+
+def test_people_are_sorted_inside_their_range_and_measured(models, rows):
+    figure = plots.plot_people(models, rows.X, rows.groups, group_name="luck")
+    best = trace_of(figure, "best model")
+    assert np.all(np.diff(best.y) >= 0)
+    low, high = np.asarray(best.customdata).T
+    exact = measures.viable_prediction_range(models.inside().scores(rows.X))
+    assert low.min() >= exact[:, 0].min() and high.max() <= exact[:, 1].max()
+    for name in ("luck a", "luck b"):
+        assert np.sum(trace_of(figure, name).y) == pytest.approx(100, rel=1e-5)
+    found, labels = multiplicity(models, rows.X), models.labels(rows.X)
+    best = (models.best_scores(rows.X) > 0.5).astype(int)
+    inside = models.excess <= models.psi
+    assert found.n_models == inside.sum()
+    assert found.ambiguity == measures.ambiguity(labels[inside], best)
+    assert found.ambiguity == found.ambiguous.mean() < measures.ambiguity(labels, best)
+
+
+def test_a_long_table_is_read_in_part_and_the_figure_says_so(models, rows, monkeypatch):
+    most = 100 * len(models.inside().coef)
+    monkeypatch.setattr("rashomon_explorer.plots.people._MOST_PREDICTIONS", most)
+    monkeypatch.setattr("rashomon_explorer.plots.people._FEWEST_ROWS", 50)
+    figure = plots.plot_people(models, rows.X, rows.groups)
+    assert figure.layout.xaxis.title.text == "100 of 300 people, sorted"
+    for name in ("group a", "group b"):
+        assert np.sum(trace_of(figure, name).y) == pytest.approx(100, rel=1e-5)
+
+
+def test_people_of_a_regression_have_no_labels_and_of_pipelines_text(regression, rows):
+    figure = plots.plot_people(regression, rows.X)
+    assert "median range" in title_of(figure) and "ambiguity" not in title_of(figure)
+    assert figure.layout.yaxis.title.text == "prediction"
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.uniform(20, 60, 90), "home": rng.choice(["own", "rent"], 90)})
+    y = ((frame["age"] > 40) ^ (rng.random(90) < 0.2)).astype(int)
+    encode = make_column_transformer((OneHotEncoder(), ["home"]), remainder="passthrough")
+    trees = [
+        make_pipeline(encode, DecisionTreeClassifier(max_depth=depth, random_state=0)).fit(frame, y)
+        for depth in (1, 2, 3)
+    ]
+    scores = np.stack([tree.predict_proba(frame)[:, 1] for tree in trees])
+    width = multiplicity(from_estimators(trees, frame, y), frame).width
+    np.testing.assert_allclose(width, np.ptp(scores, axis=0), atol=1e-12)
+
+
+def test_models_of_several_classes(several, rows):
+    models = several.models
+    names = models.parameter_names
+    assert names[:4] == ("mid: age", "mid: debt", "mid: luck", "mid: intercept")
+    assert list(measures.coefficient_spread(models).index) == list(names)
+    assert list(coefficients_table(models.release()).columns) == list(names)
+    assert not any("intercept" in axis for axis in default_axes(models))
+    for shown in (models, models.release()):
+        dots = trace_of(plots.plot_coefficients(shown, "top: age", "mid: intercept"), "draw")
+        np.testing.assert_allclose(dots.x, models.coef[:, 4], rtol=1e-6)
+        np.testing.assert_allclose(dots.y, models.coef[:, 3], rtol=1e-6)
+        figure = plots.plot_coefficient_spread(shown)
+        assert set(figure.layout.yaxis.ticktext) == set(names)
+        assert "8 coefficients" in title_of(figure)
+    figure = plots.plot_importance(models, rows.X, several.y, highlight=[2])
+    assert set(figure.layout.yaxis.ticktext) == {"age", "debt", "luck"}
+    found, best = multiplicity(models, rows.X), models.best_scores(rows.X)
+    np.testing.assert_allclose(found.best, best.max(axis=1))
+    assert np.all(found.low <= found.high)
+    labels = models.inside().labels(rows.X)
+    assert found.ambiguity == pytest.approx(measures.ambiguity(labels, best.argmax(axis=1)))
+    assert found.disagreement == pytest.approx(measures.disagreement(labels))
+    figure = plots.plot_people(models, rows.X, rows.groups)
+    assert figure.layout.yaxis.title.text == "probability of the best model's class"
+    assert "decision" not in {trace.name for trace in figure.data}
+    assert "ambiguity" in people_table(models, rows.X).columns
+
+
+def test_importance_of_several_classes_is_the_rise_of_the_cross_entropy(several, rows):
+    models, X = several.models, rows.X.to_numpy()
+    options = {"n_repeats": 1, "random_state": 3}
+    got = measures.permutation_importance(models, X, several.y, **options)
+    order = np.random.RandomState(3).permutation(len(X))
+    moved = X.copy()
+    moved[:, 1] = X[order, 1]
+    own = np.searchsorted(models.classes, several.y)
+    loss = [-np.log(models.scores(x)[:, np.arange(len(x)), own]).mean(axis=1) for x in (moved, X)]
+    np.testing.assert_allclose(got[:, 1], loss[0] - loss[1], atol=1e-12)
+    with pytest.raises(ValueError, match=r"labels \['low', 'mid', 'top'\] of the models, got 0"):
+        measures.permutation_importance(models, X, own)
+
+
+def test_the_cloud_is_the_measured_one_and_cut_in_words(models, rows, monkeypatch):
+    outside, inside = models.excess.argmax(), models.excess.argmin()
+    figure = plots.plot_importance_cloud(models, rows.X, rows.y, highlight=[outside, inside])
+    cloud = measures.importance_cloud(models.inside(), rows.X, rows.y)
+    shown = {dimension.label: dimension.values for dimension in figure.data[0].dimensions}
+    assert set(shown) == {"age", "debt", "luck"}
+    np.testing.assert_allclose(shown["age"], cloud["age"], rtol=1e-5)
+    ringed = figure.data[0].marker.size == 10
+    assert figure.data[0].customdata[ringed].tolist() == [inside]
+    with pytest.raises(ValueError, match="at least two features"):
+        plots.plot_importance_cloud(models, rows.X, rows.y, features=["age"])
+    monkeypatch.setattr(importance, "MOST_IN_CLOUD", 2)
+    figure = plots.plot_importance_cloud(models, rows.X, rows.y, measure="permutation")
+    assert len(figure.data[0].dimensions) == 2 and "2 widest of 3" in title_of(figure)
+
+
+def test_distribution_curves_are_its_shares():
+    rng = np.random.default_rng(0)
+    samples = [rng.normal(size=(9, 8)) + range(8)]
+    found = measures.importance_distribution(samples, list("abcdefgh"))
+    figure = plots.plot_importance_distribution(found)
+    assert [trace.name for trace in figure.data] == list("hgfedc")
+    curve = trace_of(figure, "h")
+    np.testing.assert_allclose(curve.y, found.cdf(np.asarray(curve.x, float) + 1e-6)["h"])
+    assert figure.layout.meta["view"] == "curator"
+    assert "6 most important of 8" in title_of(figure)
+
+
+def test_bars_of_reliance_hold_what_is_attained_and_the_draws(rows, regression):
+    problem = Problem(rows.X.to_numpy(), rows.target.to_numpy(), loss="squared", radius=2.0)
+    table = measures.model_class_reliance(problem, psi=0.01, feature_names=list(rows.X))
+    draws = measures.model_reliance(regression, rows.X, rows.target)
+    figure = plots.plot_class_reliance(table, draws)
+    assert figure.layout.meta["view"] == "curator" and "lower bound" in title_of(figure)
+    for name, suffix in (("no model exceeds", ""), ("some model attains", "_attained")):
+        for found, end in zip(_ends(trace_of(figure, name)), ("lower", "upper"), strict=True):
+            np.testing.assert_allclose(found, table[end + suffix][::-1], rtol=1e-5, atol=1e-7)
+    dots = trace_of(figure, "draws")
+    assert np.abs(dots.y - np.round(dots.y)).max() < 0.2
+    top = dots.x[np.round(dots.y) == 2]
+    np.testing.assert_allclose(np.sort(top), np.sort(draws["age"]), rtol=1e-5)
+    with pytest.raises(ValueError, match="draws has no column 'luck'"):
+        plots.plot_class_reliance(table, draws[["age", "debt"]])
+    bare = plots.plot_class_reliance(table.rename(index={"age": "<b>age</b>"}))
+    assert "draws" not in [trace.name for trace in bare.data]
+    assert "<b>age" not in "".join(bare.layout.yaxis.ticktext)
+
+
+@pytest.fixture(scope="module")
+def exact(rows, models):
+    problem = Problem(rows.X, np.where(rows.y == 1, 1.0, -1.0))
+    assert problem.minimum.value == pytest.approx(models.minimum.value)
+    names = models.feature_names[:-1]
+    return problem, measures.exact_coefficient_ranges(problem, models.psi, feature_names=names)
+
+
+def test_bars_are_exact_ranges_widest_above_and_dots_lie_inside(models, exact):
+    figure = plots.plot_ranges(models, exact[1])
+    widest = (exact[1]["high_outer"] - exact[1]["low_outer"]).sort_values()
+    assert list(figure.layout.yaxis.ticktext) == list(widest.index)
+    dots, (low, high) = trace_of(figure, "draw"), _ends(trace_of(figure, "exact range"))
+    where = np.array(dots.y, dtype=int)
+    assert (dots.x >= low[where] - 1e-5).all() and (dots.x <= high[where] + 1e-5).all()
+    inside = models.losses <= models.minimum.value + models.psi
+    assert len(dots.x) == len(widest) * inside.sum()
+    order = list(exact[1].index.get_indexer(widest.index))
+    best = trace_of(figure, "best model").x
+    np.testing.assert_allclose(best, models.best[order], rtol=1e-3, atol=1e-3)
+    assert f"{int(inside.sum())} of 12 draws inside the set" in title_of(figure)
+    table = measures.draws_in_range(models, exact[1])
+    for one, other in zip(plots.plot_ranges(models, table).data, figure.data, strict=True):
+        np.testing.assert_array_equal(one.x, other.x)
+
+
+def test_ranges_of_people_are_cut_and_those_of_another_psi_refused(rows, models, exact):
+    problem, people = exact[0], rows.X.iloc[:20]
+    scores = measures.exact_score_ranges(problem, models.psi, people)
+    figure = plots.plot_ranges(models, scores, models.margins(people), unit="score")
+    assert len(figure.layout.yaxis.ticktext) == 12
+    assert title_of(figure).count("12 widest of 20") == 1
+    with pytest.raises(ValueError, match="outside the exact range"):
+        narrow = measures.exact_coefficient_ranges(problem, models.psi / 50)
+        plots.plot_ranges(models, narrow)
+    with pytest.raises(ValueError, match=r"exact must have the columns .* lacks \['best'\]"):
+        plots.plot_ranges(models, scores.drop(columns="best"))
+
+
+@pytest.fixture(scope="module")
+def audit(models, rows):
+    return measures.fairness_audit(models, rows.X, rows.y, rows.groups)
+
+
+def test_the_frontier_shows_every_model_and_its_marks(audit):
+    gap, ringed = "equalized_odds_difference", int(audit.table.index[1])
+    figure = plots.plot_frontier(audit, gap, highlight=[ringed])
+    dots, line = trace_of(figure, "draw"), trace_of(figure, "frontier")
+    np.testing.assert_allclose(dots.x, audit.table[gap], rtol=1e-6)
+    np.testing.assert_allclose(dots.y, audit.table["accuracy"], rtol=1e-6)
+    assert dots.customdata.tolist() == audit.table.index.tolist()
+    assert np.flatnonzero(np.asarray(dots.marker.line.width) > 1).tolist() == [1]
+    np.testing.assert_allclose(line.x, audit.frontier(gap)[gap].iloc[::-1], rtol=1e-6)
+    assert (np.diff(line.x) > 0).all()
+    best, fairest = trace_of(figure, "best model"), trace_of(figure, "least unfair")
+    assert (best.x[0], best.y[0]) == (audit.best[gap], audit.best["accuracy"])
+    assert fairest.x[0] == audit.table[gap].min()
+    assert "selected on these rows" in title_of(figure)
+    assert plots.plot_frontier(audit, by="loss").layout.yaxis.title.text == "loss"
+
+
+def test_the_range_of_gaps_shows_inner_bounds(audit):
+    figure = plots.plot_fairness_range(audit, highlight=[int(audit.table.index[0])])
+    ranges = audit.ranges().iloc[::-1]
+    low, high = _ends(trace_of(figure, "range over the models"))
+    np.testing.assert_allclose(low, ranges["low"], rtol=1e-5)
+    np.testing.assert_allclose(high, ranges["high"], rtol=1e-5)
+    np.testing.assert_allclose(trace_of(figure, "best model").x, ranges["best"], rtol=1e-5)
+    assert len(trace_of(figure, "draw").x) == len(audit.table) * len(ranges)
+    assert len(trace_of(figure, "selected draws").x) == len(ranges)
+    assert "inner bounds" in title_of(figure)
+    assert figure.layout.yaxis.ticktext[-1] == "demographic parity"
+
+
+def test_ratios_and_regressors_have_figures_of_fairness_too(models, regression, rows):
+    ratio = measures.fairness_audit(models, rows.X, rows.y, rows.groups, agg="ratio")
+    for plot in (plots.plot_frontier, plots.plot_fairness_range):
+        assert "(1 is equal)" in plot(ratio).layout.xaxis.title.text
+    errors = measures.fairness_audit(regression, rows.X, rows.target, rows.groups)
+    figure = plots.plot_frontier(errors, "mean_absolute_error_difference")
+    assert figure.layout.yaxis.title.text == "mean absolute error"
+    assert "points" not in title_of(figure)
+
+
+LABELS = [[0, place % 5 == 0] for place in range(40)] + [[0, 1], [1, 0]] * 10
+MASK = [True] * 40 + [False] * 20
+
+
+def test_width_and_noise_stand_on_each_other_with_their_intervals(monkeypatch):
+    found = measures.disagreement_decomposition(LABELS, inside=MASK, groups=["a", "b"])
+    figure = plots.plot_decomposition(found)
+    own, noise = trace_of(figure, "the set"), trace_of(figure, "the mechanism")
+    assert list(figure.layout.yaxis.ticktext) == ["b (1)", "a (1)", "all rows"]
+    np.testing.assert_allclose(_ends(noise)[0], own.x)
+    assert (own.x[-1], noise.x[-1]) == pytest.approx((found.width.value, found.noise.value))
+    assert own.x[1] + noise.x[1] == pytest.approx(found.groups.loc["a", "total"])
+    own, noise = (trace_of(figure, f"interval of the {name}") for name in ("width", "noise"))
+    assert noise.x[-1] == pytest.approx(found.total.value)
+    assert noise.error_x.array[-1] == pytest.approx(found.noise.high - found.noise.value)
+    assert own.error_x.arrayminus[-1] == pytest.approx(found.width.value - found.width.low)
+    assert "54% [32, 75] is the mechanism's · 33% of 60 draws missed" in title_of(figure)
+    assert figure.layout.meta["view"] == "none"  # labels alone have no known guarantee
+    monkeypatch.setattr(decomposition, "MOST_GROUPS", 1)
+    assert "1 largest of 2 groups" in title_of(plots.plot_decomposition(found))
+
+
+def test_few_misses_and_agreement_have_no_infinite_whiskers():
+    scores, inside = np.arange(40.0)[:, None] % 3, [True] * 40
+    options = {"measure": "score_variance", "inside": inside}
+    unknown = measures.disagreement_decomposition(scores, **options)
+    assert unknown.noise.high == np.inf
+    figure = plots.plot_decomposition(unknown)
+    assert trace_of(figure, "interval of the noise").error_x.array[0] == 0
+    assert "∞" in trace_of(figure, "the mechanism").hovertext[0]
+    agreed = measures.disagreement_decomposition([[1, 0]] * 20, inside=[True] * 20)
+    assert "all draws agree" in title_of(plots.plot_decomposition(agreed))
+
+
+def test_a_larger_budget_is_drawn_down_to_the_width(models, rows):
+    table = measures.noise_by_budget(models, rows.X, [20.0, 80.0, np.inf])
+    figure = plots.plot_noise_by_budget(table)
+    assert list(trace_of(figure, "the draws").x) == [20.0, 80.0]
+    np.testing.assert_allclose(trace_of(figure, "the set").y, table["width"].iloc[:2])
+    assert figure.layout.meta["view"] == "curator"
+    assert figure.layout.yaxis.title.text == "disagreement of two draws"
+    with pytest.raises(ValueError, match=r"lacks \['width'\]"):
+        plots.plot_noise_by_budget(table.drop(columns="width"))
+    with pytest.raises(ValueError, match="at least one finite privacy cost"):
+        plots.plot_noise_by_budget(table.iloc[2:])
+
+
+def test_released_numbers_have_distinct_names_and_intervals_that_hold_them():
+    rows = np.random.default_rng(0).uniform(-1, 1, (500, 2))
+    groups = np.where(rows[:, 1] > 0, "people of the one group", "people of the other group")
+    released = release(
+        models_of(n_draws=20),
+        *(rows, (rows[:, 0] > 0).astype(int), groups),
+        queries=["losses", "selection_gap", "mean_selection_gap"],
+        categories=tuple(np.unique(groups)),
+        rho=1.0,
+        ledger=None,
+    )
+    layout = plots.plot_released(released).layout
+    # Rates are compared on one axis; losses, which have no such range, keep their own.
+    assert layout.xaxis2.range == layout.xaxis3.range == (-0.02, 1.02)
+    assert layout.xaxis.range is None and "8 more in the table" in layout.xaxis.title.text
+    for axis, count in ((layout.yaxis, 12), (layout.yaxis2, 12), (layout.yaxis3, 3)):
+        assert len(set(axis.ticktext)) == len(axis.ticktext) == count
+    assert "selection rate gap of draw 11" in layout.yaxis2.ticktext
+    for trace, answer in zip(plots.plot_released(released).data, released.answers, strict=True):
+        for words, statistic in zip(trace.hovertext, answer.statistics, strict=False):
+            low, high = map(float, words.split(" (")[1].split(")")[0].split(" to "))
+            least, most = statistic.interval()
+            assert low <= least + 1e-9 and high >= most - 1e-9
