@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from operator import attrgetter
@@ -15,6 +15,7 @@ import traitlets
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import inputs
+from rashomon_explorer.explorer.background import BackgroundTask
 from rashomon_explorer.explorer.drawing import SetDraw
 from rashomon_explorer.explorer.export.purchases import AggregateRelease
 from rashomon_explorer.explorer.family import families_on_screen, trees_in
@@ -247,14 +248,8 @@ class Explorer(SessionView):
                 self.state.page = "set"
             for renderer in self.renderers:
                 renderer.mark()
-        self._watcher = self._start(self._watch())
-
-    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
-        try:
-            return asyncio.get_running_loop().create_task(work)
-        except RuntimeError:  # a script without an event loop
-            work.close()
-            return None
+        self._watcher = BackgroundTask("reading the ledger")
+        self._watcher.spawn(self._watch)
 
     @contextmanager
     def _hold_redraws(self) -> Iterator[None]:

@@ -1,7 +1,7 @@
 """Slow work of the page in worker threads, and updates that wait until an action ends."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial, wraps
 from typing import Any, TypeVar, cast
@@ -34,10 +34,11 @@ def has_event_loop() -> bool:
 
 
 class BackgroundTask:
-    """Slow work in a worker thread, or at once without an event loop; the newest result counts.
+    """Slow work beside the page: in a worker thread, or as a coroutine; the newest result counts.
 
-    An exception of the worker is passed to ``failed``, which logs it by default; without an event
-    loop it is raised. ``changed`` is called when the work starts and when it ends.
+    Without an event loop, work of `start` is done at once, and its exceptions are raised. Otherwise
+    an exception is passed to ``failed``, which logs it by default. ``changed`` is called when the
+    work starts and when it ends.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class BackgroundTask:
         changed: Callable[[], object] = lambda: None,
     ) -> None:
         self._what = what
-        self._failed = self._log if failed is None else failed
+        self.failed = self._log if failed is None else failed
         self._changed = changed
         self._newest = 0
         self.running = False
@@ -57,15 +58,30 @@ class BackgroundTask:
         self, work: Callable[[], T], show: Callable[[T], object], *, passes: bool = False
     ) -> None:
         """Pass the result of ``work`` to ``show``, unless a newer run supersedes it."""
+        if self.spawn(partial(run_in_thread, work, passes=passes), show):
+            return
         self._newest += 1
         self._set_running(True)
-        if has_event_loop():
-            self.task = asyncio.create_task(self._run(self._newest, work, show, passes))
-            return
         try:
             show(work())
         finally:
             self._set_running(False)
+
+    def spawn(
+        self, work: Callable[[], Coroutine[Any, Any, T]], show: Callable[[T], object] | None = None
+    ) -> bool:
+        """Run a coroutine in the event loop; return False without a call if there is none."""
+        if not has_event_loop():
+            return False
+        self._newest += 1
+        self._set_running(True)
+        self.task = asyncio.create_task(self._run(self._newest, work, show))
+        return True
+
+    async def wait_until_idle(self) -> None:
+        """Wait until no work is running."""
+        while self.running:
+            await asyncio.sleep(0.01)
 
     def drop(self) -> None:
         """Discard the result of the work that is running."""
@@ -106,14 +122,17 @@ class BackgroundTask:
         return mark
 
     async def _run(
-        self, number: int, work: Callable[[], T], show: Callable[[T], object], passes: bool
+        self,
+        number: int,
+        work: Callable[[], Coroutine[Any, Any, T]],
+        show: Callable[[T], object] | None,
     ) -> None:
         try:
-            result = await run_in_thread(work, passes=passes)
-            if number == self._newest:
+            result = await work()
+            if number == self._newest and show is not None:
                 show(result)
         except Exception as error:
-            self._failed(error)
+            self.failed(error)
         finally:
             if self._newest == number:
                 self._set_running(False)

@@ -168,7 +168,7 @@ class SetDraw(PaidAction[DrawJob]):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.job: DrawJob | None = None
-        self._follower: asyncio.Task[None] | None = None
+        self._following = BackgroundTask("showing the draws", self._report_unseen)
         self._test = BackgroundTask("testing the sampler on simulated rows")
         self._infeasible: dict[str, str] = {}  # reasons by plan; empty if feasible or told
         self._testing = threading.Lock()
@@ -200,7 +200,7 @@ class SetDraw(PaidAction[DrawJob]):
                 self.state.page = "set"
             if has_event_loop():
                 job.start()
-                self._follower = asyncio.create_task(self._follow())
+                self._following.spawn(self._follow)
             else:
                 job.run()
                 self.pump()
@@ -248,16 +248,16 @@ class SetDraw(PaidAction[DrawJob]):
 
     async def wait_until_idle(self) -> None:
         """Wait until no draw and no test before a draw is running."""
-        while self._test.running or (self._follower is not None and not self._follower.done()):
-            await asyncio.sleep(0.01)
+        await self._test.wait_until_idle()  # starts a draw before it ends
+        await self._following.wait_until_idle()
 
     async def _follow(self) -> None:
-        try:
-            while self.pump():
-                await asyncio.sleep(1 / FRAMES_A_SECOND)
-        except Exception as error:
-            self.state.phase = "failed"
-            messages.report(self.state, "Showing the draws", error)
+        while self.pump():
+            await asyncio.sleep(1 / FRAMES_A_SECOND)
+
+    def _report_unseen(self, error: Exception) -> None:
+        self.state.phase = "failed"
+        messages.report(self.state, "Showing the draws", error)
 
     def pump(self) -> bool:
         """Copy the newest draws of the job into the state; return whether the job is running."""

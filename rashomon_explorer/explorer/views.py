@@ -11,14 +11,13 @@ from typing import Protocol
 
 import ipywidgets
 
+from rashomon_explorer.explorer.background import BackgroundTask
 from rashomon_explorer.explorer.cards import FigureCard, figure_card
 from rashomon_explorer.explorer.messages import LOGGER
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import LINEAR
 from rashomon_explorer.explorer.widgets.controls import Fold
 from rashomon_explorer.plots.registry import TREES, FigureSpec
-
-__all__ = ["VIEWS", "Slot", "View", "ViewPart", "ViewPlan"]
 
 FRAMES_A_SECOND = 12
 
@@ -28,10 +27,10 @@ class Renderer:
 
     def __init__(self, cards: Iterable[FigureCard] = ()) -> None:
         self.cards = tuple(cards)
-        self.frames = 0
         self._dirty: set[FigureCard] = set()
         self._holds = 0
-        self._task: asyncio.Task[None] | None = None
+        self._task = BackgroundTask("drawing the figures")
+        self.wait_until_idle = self._task.wait_until_idle
 
     def add(self, card: FigureCard) -> None:
         """Add a card and mark it as out of date."""
@@ -41,18 +40,12 @@ class Renderer:
     def mark(self, cards: Iterable[FigureCard] | None = None) -> None:
         """Mark some cards, or all of them, as out of date."""
         self._dirty.update(self.cards if cards is None else cards)
-        if self._holds:
+        if self._holds or self._task.running or self._task.spawn(self._run):
             return
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            for card in self._take(
-                lambda card: card.is_visible or (card.requested and not card.on_demand)
-            ):
-                card.redraw()
-            return
-        if self._task is None or self._task.done():
-            self._task = loop.create_task(self._run())
+        for card in self._take(
+            lambda card: card.is_visible or (card.requested and not card.on_demand)
+        ):
+            card.redraw()
 
     @contextmanager
     def batched(self) -> Iterator[None]:
@@ -64,11 +57,6 @@ class Renderer:
             self._holds -= 1
             self.mark(())
 
-    async def wait_until_idle(self) -> None:
-        """Wait until no card is out of date."""
-        while self._task is not None and not self._task.done():
-            await asyncio.sleep(0.01)
-
     async def _run(self) -> None:
         while batch := self._take(lambda card: card.is_visible):
             started = time.monotonic()
@@ -77,7 +65,6 @@ class Renderer:
                     await card.redraw_in_background(partial(self._is_dirty, card))
                 except Exception as error:  # one failing figure must not stop the others
                     LOGGER.error("%s could not be sent", card.spec.title, exc_info=error)
-            self.frames += 1
             await asyncio.gather(*(card.view.drawn() for card in batch))
             await asyncio.sleep(max(0.0, 1 / FRAMES_A_SECOND - (time.monotonic() - started)))
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import anywidget
@@ -11,6 +12,7 @@ import plotly
 import plotly.graph_objects as go
 import traitlets
 
+from rashomon_explorer.explorer.background import BackgroundTask, run_in_thread
 from rashomon_explorer.explorer.widgets.controls import script
 from rashomon_explorer.explorer.widgets.plotly_view import shared_bundle
 
@@ -61,8 +63,7 @@ class Download(anywidget.AnyWidget):
     ) -> None:
         super().__init__(label=label, hint=hint, primary=primary, bundle=shared_bundle())
         self._prepare = prepare
-        self._failed = failed
-        self._task: asyncio.Task[None] | None = None
+        self._task = BackgroundTask(label, failed, self._lock)
         self._pictures: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
         self.on_msg(self._receive)
 
@@ -78,26 +79,20 @@ class Download(anywidget.AnyWidget):
         try:
             make = self._prepare()
         except Exception as error:
-            self._failed(error)
-            return
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:  # a script without an event loop
-            self._hand_over(_finished(make(), {}))
-            return
-        self.making = True
-        self._task = loop.create_task(self._make(make))
+            self._task.failed(error)
+        else:
+            if not self._task.spawn(partial(self._make, make), self._hand_over):
+                self._hand_over(_finished(make(), {}))
 
-    async def _make(self, make: Making) -> None:
-        try:
-            result = await asyncio.to_thread(make)
-            if isinstance(result, ToPicture):
-                result = await asyncio.to_thread(result.finish, await self._drawn(result.figures))
-            self._hand_over(result)
-        except Exception as error:
-            self._failed(error)
-        finally:
-            self.making = False
+    def _lock(self) -> None:
+        self.making = self._task.running
+
+    async def _make(self, make: Making) -> FileInTransit:
+        result = await run_in_thread(make)
+        if isinstance(result, FileInTransit):
+            return result
+        pictures = await self._drawn(result.figures)
+        return await run_in_thread(partial(result.finish, pictures))
 
     async def _drawn(self, figures: Mapping[str, go.Figure]) -> dict[str, bytes]:
         """Let the browser draw figures; omit those that it cannot draw."""
