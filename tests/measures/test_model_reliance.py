@@ -1,74 +1,55 @@
-"""Reliance against loops over every pair of rows, and Shapley values against their axioms."""
+"""Importance of linear models: loops over pairs and shuffles, axioms of Shapley, closed forms."""
 
 from dataclasses import replace
 from itertools import combinations
 from math import factorial
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import inspection
 from sklearn.compose import make_column_transformer
-from sklearn.inspection import permutation_importance as sklearn_importance
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
-from rashomon_explorer import RashomonClassifier, RashomonRegressor, RashomonSet
-from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.measures import (
-    conditional_reliance,
-    feature_groups,
-    importance_cloud,
-    importance_tradeoffs,
-    linear_shap,
-    model_reliance,
-    permutation_importance,
-    reliance_within,
-    shap_importance,
-)
-from rashomon_explorer.measures.reliance import divided_loss, switching_loss
-from rashomon_explorer.measures.reliance.pair_losses import (
-    ROW_LOSSES,
-    SoftplusKernel,
-    curvature,
-    majorant,
-    slope,
-    softplus,
-    switched_mean,
-)
+from rashomon_explorer import RashomonClassifier, RashomonRegressor
+from rashomon_explorer import measures as m
+from rashomon_explorer.data import Categorical, Numeric, TableEncoder, TableSchema
+from rashomon_explorer.measures.importance import partial_dependence
+from rashomon_explorer.measures.reliance import divided_loss, pair_losses, switching_loss
+from rashomon_explorer.measures.reliance.pair_losses import SoftplusKernel, softplus
+from rashomon_explorer.sets import from_estimators
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-0.4, 0.4, (60, 3))  # switched rows are no longer than the row norm either
 LABELS = (X[:, 0] + 0.2 * RNG.standard_normal(60) > 0).astype(int)
 CLASSES = np.digitize(X[:, 0] + 0.2 * RNG.standard_normal(60), [-0.15, 0.15])
-TARGETS = np.clip(X[:, 0] - 0.5 * X[:, 1], -1, 1)
-
-
-def classified(y: Any) -> RashomonSet:
-    return RashomonClassifier(n_draws=4, epsilon=50.0, random_state=0).fit(X, y).rashomon_set_
+TARGETS = 2 + 4 * np.clip(X[:, 0] - 0.5 * X[:, 1], -1, 1)
+Y = {"logistic": LABELS, "sign": LABELS, "several": CLASSES, "regression": TARGETS}
 
 
 @pytest.fixture(scope="module")
-def logistic() -> RashomonSet:
-    return classified(LABELS)
+def sets():
+    settings = {"n_draws": 4, "epsilon": 50.0, "random_state": 0}
+    regression = RashomonRegressor(target_bounds=(-2, 6), **settings).fit(X, TARGETS)
+    logistic, several = (
+        RashomonClassifier(**settings).fit(X, y).rashomon_set_ for y in (LABELS, CLASSES)
+    )
+    sign = replace(logistic, link="sign")
+    found = {"logistic": logistic, "several": several, "sign": sign}
+    return {**found, "regression": regression.rashomon_set_}
 
 
-@pytest.fixture(scope="module")
-def several() -> RashomonSet:
-    return classified(CLASSES)
+@pytest.fixture
+def logistic(sets):
+    return sets["logistic"]
 
 
-@pytest.fixture(scope="module")
-def regression() -> RashomonSet:
-    model = RashomonRegressor(n_draws=4, epsilon=50.0, target_bounds=(-2, 6), random_state=0)
-    return model.fit(X, 2 + 4 * TARGETS).rashomon_set_
-
-
-def losses(name: str, models: RashomonSet, draw: int, rows: FloatArray, y: FloatArray) -> Any:
+def losses(name, models, draw, rows, y):
     """Loss of each row by the set's own predictions."""
-    one = replace(models, coef=models.coef[[draw]], losses=models.losses[[draw]])
+    one = models[draw]
     if name == "squared":
         return (one.scores(rows)[0] - y) ** 2 / 2
     if name == "absolute":
@@ -82,71 +63,72 @@ def losses(name: str, models: RashomonSet, draw: int, rows: FloatArray, y: Float
     return -np.log(own)
 
 
-def brute_force(
-    name: str, models: RashomonSet, draw: int, y: Any, columns: list[int]
-) -> tuple[float, float]:
-    own, other = (one.ravel() for one in np.meshgrid(*[range(len(X))] * 2, indexing="ij"))
-    own, other = own[own != other], other[own != other]
+def brute_force(name, models, draw, y, columns):
+    own, other = np.nonzero(~np.eye(60, dtype=bool))
     mixed = X[own]
     mixed[:, columns] = X[np.ix_(other, columns)]
-    return (
-        float(losses(name, models, draw, mixed, y[own]).mean()),
-        float(losses(name, models, draw, X, y).mean()),
-    )
+    switched = losses(name, models, draw, mixed, y[own]).mean()
+    return switched, losses(name, models, draw, X, y).mean()
 
 
 @pytest.mark.parametrize(
-    ("fixture", "name", "y"),
+    ("kind", "name"),
     [
-        ("regression", "squared", 2 + 4 * TARGETS),
-        ("regression", "absolute", 2 + 4 * TARGETS),
-        ("logistic", "logistic", LABELS),
-        ("logistic", "zero_one", LABELS),
-        ("sign", "zero_one", LABELS),
-        ("sign", "hinge", LABELS),
-        ("several", "softmax", CLASSES),
-        ("several", "zero_one", CLASSES),
+        *(("regression", "squared"), ("regression", "absolute"), ("logistic", "logistic")),
+        *(("logistic", "zero_one"), ("sign", "zero_one"), ("sign", "hinge")),
+        *(("several", "softmax"), ("several", "zero_one")),
     ],
 )
-def test_reliance_is_the_mean_over_all_pairs(
-    fixture: str, name: str, y: Any, request: pytest.FixtureRequest
-) -> None:
-    sign = fixture == "sign"
-    models = request.getfixturevalue("logistic" if sign else fixture)
-    models = replace(models, link="sign") if sign else models
-    features = {"first": ["x0"], "pair": [0, 2]}
-    difference = model_reliance(models, X, y, features=features, loss=name)
-    ratio = model_reliance(models, X, y, features=features, loss=name, form="ratio")
+def test_reliance_is_the_mean_over_all_pairs(sets, kind, name):
+    models, y, features = sets[kind], Y[kind], {"first": ["x0"], "pair": [0, 2]}
+    difference = m.model_reliance(models, X, y, features=features, loss=name)
+    ratio = m.model_reliance(models, X, y, features=features, loss=name, form="ratio")
     for group, columns in {"first": [0], "pair": [0, 2]}.items():
         for draw in range(models.n_draws):
             switched, original = brute_force(name, models, draw, y, columns)
             got = difference.loc[draw, group], ratio.loc[draw, group]
             assert got == pytest.approx((switched - original, switched / original), abs=1e-12)
+    released = m.model_reliance(models.release(), X, y, features=features, loss=name)
+    pd.testing.assert_frame_equal(released, difference)
 
 
-def test_squared_reliance_is_a_sample_covariance(regression: RashomonSet) -> None:
+def test_squared_reliance_is_a_sample_covariance(sets):
     """e_switch − e_orig = cov(moving part, residual without it), n − 1 in the denominator."""
-    y = 2 + 4 * TARGETS
+    regression = sets["regression"]
     moving = 4 * regression.coef[:, [1]] * X[:, 1]
-    residual = y - (regression.scores(X) - moving)
+    residual = TARGETS - (regression.scores(X) - moving)
     expected = [np.cov(a, r)[0, 1] for a, r in zip(moving, residual, strict=True)]
-    assert model_reliance(regression, X, y)["x1"].to_numpy() == pytest.approx(expected, abs=1e-12)
+    found = m.model_reliance(regression, X, TARGETS)["x1"]
+    assert found.to_numpy() == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("loss", ["squared", "absolute", "logistic", "hinge", "zero_one"])
+OF_SCORES = {
+    "squared": lambda s, y: (y - s) ** 2 / 2,
+    "absolute": lambda s, y: np.abs(y - s),
+    "logistic": lambda s, y: np.logaddexp(0, np.where(y == 1, -s, s)),
+    "hinge": lambda s, y: np.maximum(0, 1 - np.where(y == 1, s, -s)),
+    "zero_one": lambda s, y: ((s > 0) != y).astype(float),
+}
+
+
+@pytest.mark.parametrize("loss", OF_SCORES)
 @pytest.mark.parametrize(("n", "wide"), [(2, 1.0), (3, 0.0), (150, 0.3), (400, 6.0)])
-def test_fast_sums_are_those_over_pairs(loss: str, n: int, wide: float) -> None:
+def test_fast_sums_are_those_over_pairs(loss, n, wide):
     rng = np.random.default_rng(n)
     b, a = wide * rng.normal(size=(1, n, 1)), rng.normal(size=(1, n, 1)).round(1)
     y = rng.integers(0, 2, n).astype(float)
-    every = ROW_LOSSES[loss](b[0][:, None] + a[0][None], y[:, None])
+    every = OF_SCORES[loss](b[0] + a[0].T, y[:, None])
     expected = (every.sum() - np.trace(every)) / (n * (n - 1))
-    assert switched_mean(b, a, y, loss)[0] == pytest.approx(expected, rel=1e-13, abs=1e-13)
+    found = pair_losses.switched_mean(b, a, y, loss)[0]
+    assert found == pytest.approx(expected, rel=1e-13, abs=1e-13)
 
 
-@pytest.mark.parametrize("g", [softplus, slope, curvature, majorant])
+FUNCTIONS = [getattr(pair_losses, name) for name in ("softplus", "slope", "curvature", "majorant")]
+
+
+@pytest.mark.parametrize("g", FUNCTIONS)
 @pytest.mark.parametrize("wide", [0.0, 0.5, 9.0])
-def test_interpolation_is_exact_to_rounding(g: Any, wide: float) -> None:
+def test_interpolation_is_exact_to_rounding(g, wide):
     rng = np.random.default_rng(1)
     b, a = wide * rng.normal(size=300), rng.normal(size=300) - 2
     alpha, beta = rng.normal(size=(300, 2)), rng.normal(size=(300, 3))
@@ -159,7 +141,7 @@ def test_interpolation_is_exact_to_rounding(g: Any, wide: float) -> None:
 
 
 @pytest.mark.parametrize(("left", "right"), [(3, 2), (2, 0), (0, 2)])
-def test_sums_over_pairs_are_exact_whichever_side_is_wider(left: int, right: int) -> None:
+def test_sums_over_pairs_are_exact_whichever_side_is_wider(left, right):
     """Also where nodes are many, so that polynomials are products of two."""
     rng = np.random.default_rng(2)
     b, a = np.append(rng.normal(size=400), 60.0), rng.normal(size=401) - 30
@@ -167,218 +149,29 @@ def test_sums_over_pairs_are_exact_whichever_side_is_wider(left: int, right: int
     exact, kernel = softplus(b[:, None] + a), SoftplusKernel.of(b, a)
     assert SoftplusKernel.nodes(b, a) > 300
     assert kernel.total(softplus) == pytest.approx(exact.sum(), rel=1e-12)
-    size = np.abs(alpha).T @ exact @ np.abs(beta)
-    expected = alpha.T @ exact @ beta
+    size, expected = np.abs(alpha).T @ exact @ np.abs(beta), alpha.T @ exact @ beta
     assert (np.abs(kernel.between(softplus, alpha, beta) - expected) <= 1e-12 * size).all()
 
 
-def test_a_third_of_the_nodes_is_not_enough() -> None:
+def test_a_third_of_the_nodes_is_not_enough(monkeypatch):
     """Negative control: the degree is needed, not generous by accident."""
-    from rashomon_explorer.measures.reliance import pair_losses as softplus_kernel
-
-    b, a = np.linspace(-9, 9, 300), np.zeros(300)
-    degree = softplus_kernel._degree
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(softplus_kernel, "_degree", lambda half, reach: degree(half, reach) // 3)
-        coarse = SoftplusKernel.of(b, a).of_left(softplus)
+    b, a, degree = np.linspace(-9, 9, 300), np.zeros(300), pair_losses._degree
+    monkeypatch.setattr(pair_losses, "_degree", lambda half, reach: degree(half, reach) // 3)
+    coarse = SoftplusKernel.of(b, a).of_left(softplus)
     assert np.abs(coarse / 300 - softplus(b)).max() > 1e-9
 
 
-def test_any_function_agrees_with_the_linear_form(regression: RashomonSet) -> None:
-    y = 2 + 4 * TARGETS
-    one = replace(regression, coef=regression.coef[:1], losses=regression.losses[:1])
-    half_square = lambda prediction, target: (target - prediction) ** 2 / 2  # noqa: E731
-    got = switching_loss(lambda rows: one.scores(rows)[0], X, y, [0, 2], loss=half_square)
-    assert got == pytest.approx(brute_force("squared", one, 0, y, [0, 2])[0], abs=1e-12)
-
-
-def test_disjoint_pairs_estimate_it_within_their_error() -> None:
-    rng = np.random.default_rng(4)
-    rows = rng.normal(size=(501, 2))
-    y = rows @ [1.0, 0.5]
-    predict, square = (lambda x: x @ [1.0, 0.5]), (lambda a, b: (a - b) ** 2)
+def test_disjoint_pairs_estimate_the_switching_loss_within_their_error():
+    rng, slopes = np.random.default_rng(4), np.array([1.0, 0.5])
+    rows = rng.normal(size=(301, 2))
+    y, predict, square = rows @ slopes, (lambda x: x @ slopes), (lambda a, b: (a - b) ** 2)
     exact = switching_loss(predict, rows, y, 0, loss=square)
-    found = [divided_loss(predict, rows, y, 0, loss=square, random_state=s) for s in range(200)]
-    values = np.array([one.value for one in found])
-    errors = np.array([one.standard_error for one in found])
-    assert abs(values.mean() - exact) < 4 * values.std() / np.sqrt(200)
+    found = np.array(
+        [divided_loss(predict, rows, y, 0, loss=square, random_state=s) for s in range(200)]
+    )
+    assert abs(found[:, 0].mean() - exact) < 4 * found[:, 0].std() / np.sqrt(200)
     # Pairs drawn without replacement from fixed rows vary a little less than the error says.
-    assert 0.7 < values.std() / errors.mean() < 1.2
-
-
-@pytest.mark.law
-def test_shuffles_average_to_reliance_as_scikit_learn_has_it(regression: RashomonSet) -> None:
-    """E[shuffled loss] − e_orig = (n − 1)/n·(e_switch − e_orig); scikit-learn is the oracle."""
-    y = TARGETS + 0.1 * np.sin(40 * X[:, 2])
-    model = LinearRegression().fit(X, y)
-    coef = np.append(model.coef_, model.intercept_)[None]
-    models = replace(regression, coef=coef, losses=np.zeros(1), target_bounds=(-1.0, 1.0))
-    exact = model_reliance(models, X, y).iloc[0].to_numpy() * 59 / 60
-    theirs = sklearn_importance(
-        model, X, y, scoring="neg_mean_squared_error", n_repeats=400, random_state=0
-    )
-    error = theirs.importances_std / 2 / 20
-    assert (np.abs(theirs.importances_mean / 2 - exact) < 4 * error).all()
-    ours = permutation_importance(models, X, y, n_repeats=400, random_state=0)[0]
-    assert (np.abs(ours - exact) < 4 * error).all()
-
-
-def test_conditional_reliance_by_hand(logistic: RashomonSet) -> None:
-    others = np.column_stack([X[:, [1]], np.ones(60)])
-    fit = others @ np.linalg.lstsq(others, X[:, [0, 2]], rcond=None)[0]
-    residual = X[:, [0, 2]] - fit
-    got = conditional_reliance(logistic, X, LABELS, features={"both": [0, 2]})
-    for draw, model in enumerate(logistic.coef):
-        stay = X[:, 1] * model[1] + model[3] + fit @ model[[0, 2]]
-        margins = stay[:, None] + residual @ model[[0, 2]]
-        each = np.logaddexp(0, np.where(LABELS == 1, -1, 1)[:, None] * margins)
-        expected = (each.sum() - np.trace(each)) / (60 * 59) - np.trace(each) / 60
-        assert got.loc[draw, "both"] == pytest.approx(expected, abs=1e-12)
-
-
-def test_a_feature_that_others_determine_adds_nothing(logistic: RashomonSet) -> None:
-    rows = np.column_stack([X[:, :2], 0.5 * X[:, 0] - 0.3 * X[:, 1] + 0.1])
-    conditional = conditional_reliance(logistic, rows, LABELS)
-    assert np.abs(conditional.to_numpy()).max() < 1e-12
-    assert model_reliance(logistic, rows, LABELS)["x0"].min() > 0.01
-
-
-def test_orthogonal_features_have_the_same_conditional_reliance(regression: RashomonSet) -> None:
-    rows = np.linalg.qr(np.column_stack([np.ones(60), X]))[0][:, 1:]
-    plain, conditional = (
-        measure(regression, rows, TARGETS) for measure in (model_reliance, conditional_reliance)
-    )
-    pd.testing.assert_frame_equal(plain, conditional, atol=1e-12)
-
-
-def test_reliance_within_strata_by_hand(logistic: RashomonSet) -> None:
-    strata = np.where(X[:, 1] > 0, "up", "down")
-    got = reliance_within(logistic, X, LABELS, strata, form="ratio")
-    expected = sum(
-        (strata == s).mean() * model_reliance(logistic, X[strata == s], LABELS[strata == s])
-        for s in ("up", "down")
-    )
-    before = [float(losses("log", logistic, d, X, LABELS).mean()) for d in range(4)]
-    assert np.allclose(got, 1 + expected.div(before, axis=0), rtol=0, atol=1e-12)
-    one = reliance_within(logistic, X, LABELS, np.zeros(60))
-    pd.testing.assert_frame_equal(one, model_reliance(logistic, X, LABELS))
-
-
-def test_shapley_values_are_those_of_the_game(regression: RashomonSet) -> None:
-    """Every coalition of three features, absent ones averaged over all background rows."""
-    background, point = X[:7], X[10]
-
-    def worth(coalition: tuple[int, ...]) -> FloatArray:
-        rows = background.copy()
-        rows[:, list(coalition)] = point[list(coalition)]
-        return regression.scores(rows).mean(axis=1)
-
-    got = linear_shap(regression, point[None], background=background)[:, 0]
-    for feature in range(3):
-        rest = [j for j in range(3) if j != feature]
-        total = np.zeros(regression.n_draws)
-        for size in range(3):
-            weight = factorial(size) * factorial(2 - size) / factorial(3)
-            for chosen in combinations(rest, size):
-                total += weight * (worth((*chosen, feature)) - worth(chosen))
-        assert got[:, feature] == pytest.approx(total, abs=1e-12)
-
-
-@pytest.mark.parametrize("fixture", ["regression", "logistic", "several"])
-def test_shapley_values_add_up(fixture: str, request: pytest.FixtureRequest) -> None:
-    models = request.getfixturevalue(fixture)
-    values = linear_shap(models, X, background=X[:20])
-    scores = models.scores if fixture == "regression" else models.margins
-    expected = scores(X) - scores(X[:20]).mean(axis=1, keepdims=True)
-    assert np.allclose(values.sum(axis=2), expected, rtol=0, atol=1e-12)
-    groups = [["x0", "x2"], "x1"]
-    pooled = linear_shap(models, X, background=X[:20], features=groups)
-    assert np.allclose(pooled[:, :, 0], values[:, :, 0] + values[:, :, 2], rtol=0, atol=1e-12)
-    sizes = shap_importance(models, X, background=X[:20], features=groups)
-    every = np.abs(pooled).mean(axis=1)
-    every = every.sum(axis=-1) if fixture == "several" else every
-    assert np.allclose(sizes, every, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("measure", ["reliance", "conditional", "permutation", "shap"])
-def test_a_cloud_has_a_point_for_each_model(measure: str, logistic: RashomonSet) -> None:
-    options = {"random_state": 0} if measure == "permutation" else {}
-    cloud = importance_cloud(
-        logistic, X, LABELS, measure=measure, features={"a": [0], "bc": [1, 2]}, **options
-    )
-    assert (cloud.shape, list(cloud.columns)) == ((4, 2), ["a", "bc"])
-    shuffled = np.random.default_rng(0).permutation(60)
-    if measure != "permutation":  # an order of rows says nothing
-        again = importance_cloud(logistic, X[shuffled], LABELS[shuffled], measure=measure)
-        first = importance_cloud(logistic, X, LABELS, measure=measure)
-        pd.testing.assert_frame_equal(first, again, atol=1e-12)
-
-
-def test_tradeoffs_are_rank_correlations() -> None:
-    cloud = pd.DataFrame({"a": [1.0, 2, 3, 9], "b": [4.0, 3, 2, -8], "c": [0.0, 5, 1, 2]})
-    table = importance_tradeoffs(cloud)
-    assert table.loc["a", "b"] == pytest.approx(-1)
-    assert table.loc["a", "c"] == pytest.approx(0.4)
-
-
-def test_a_release_is_measured_on_public_rows_alike(logistic: RashomonSet) -> None:
-    public = model_reliance(logistic.release(), X, LABELS)
-    pd.testing.assert_frame_equal(public, model_reliance(logistic, X, LABELS))
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"features": ["height"]}, "unknown feature 'height'; the features are x0, x1, x2"),
-        ({"features": [3]}, "there are 3 features, numbered from 0, got 3"),
-        ({"features": [[]]}, "a group of features must hold at least one"),
-        ({"features": [[0, "x0"]]}, "holds a feature twice"),
-        ({"features": ["x0", 0]}, "features holds 'x0' twice"),
-        ({"features": "x0"}, r"write \['x0'\]"),
-        ({"features": []}, "at least one feature, got none"),
-        ({"form": "quotient"}, r"form must be one of \['difference', 'ratio'\], got 'quotient'"),
-        ({"loss": "squared"}, "loss must be one of .* for these models, got 'squared'"),
-        ({"X": X[:1], "y": LABELS[:1]}, "switching needs at least two rows, got 1"),
-        ({"X": X[:, :2]}, r"X must have shape \(n_rows, 3\), got \(60, 2\)"),
-        ({"X": np.where(X > 0.3, np.nan, X)}, "X and y must be finite"),
-        ({"y": LABELS + 1}, r"labels \[0, 1\] of the models, got 2"),
-    ],
-)
-@pytest.mark.parametrize("measure", [model_reliance, conditional_reliance])
-def test_what_cannot_be_measured_is_refused(
-    measure: Any, logistic: RashomonSet, change: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        measure(logistic, **{"X": X, "y": LABELS, **change})
-
-
-@pytest.mark.parametrize("measure", ["reliance", "conditional", "permutation", "shap"])
-def test_models_without_coefficients_are_sent_elsewhere(measure: str) -> None:
-    with pytest.raises(TypeError, match=r"needs linear models.*got ndarray.*switching_loss"):
-        importance_cloud(np.zeros((3, 4)), X, LABELS, measure=measure)  # type: ignore[arg-type]
-
-
-def test_other_refusals(logistic: RashomonSet, regression: RashomonSet) -> None:
-    perfect = replace(regression, coef=np.zeros((1, 4)), losses=np.zeros(1))
-    with pytest.raises(ValueError, match="model 0 has zero loss"):
-        model_reliance(perfect, X, np.full(60, 2.0), form="ratio")
-    with pytest.raises(ValueError, match=r"stratum .* has one row"):
-        reliance_within(logistic, X, LABELS, [1] + [0] * 59)
-    with pytest.raises(ValueError, match=r"strata must have shape \(60,\)"):
-        reliance_within(logistic, X, LABELS, [1])
-    with pytest.raises(ValueError, match="measure must be one of"):
-        importance_cloud(logistic, X, LABELS, measure="gain")
-    with pytest.raises(ValueError, match="at least three models"):
-        importance_tradeoffs(pd.DataFrame({"a": [1.0, 2.0]}))
-    with pytest.raises(ValueError, match="a finite number for every model"):
-        importance_tradeoffs(pd.DataFrame({"a": [1.0, 2.0, np.nan]}))
-    with pytest.raises(ValueError, match="background must be finite"):
-        linear_shap(logistic, X, background=np.full((2, 3), np.nan))
-    with pytest.raises(ValueError, match="more than the limit 4,000,000,000: pass fewer rows"):
-        switched_mean(np.zeros((1, 10**5, 1)), np.zeros((1, 10**5, 1)), np.zeros(10**5), "softmax")
-    with pytest.raises(ValueError, match="one finite number for each"):
-        switching_loss(lambda rows: rows, X, TARGETS, 0, loss=lambda a, b: a)
-    assert list(feature_groups([["a", 1]], ["a", "b"])) == ["a + b"]
+    assert 0.7 < found[:, 0].std() / found[:, 1].mean() < 1.2
 
 
 def test_tables_reach_a_pipeline_as_tables_and_switch_by_name():
@@ -388,25 +181,252 @@ def test_tables_reach_a_pipeline_as_tables_and_switch_by_name():
     y = ((people["age"] > 0) ^ (people["town"] == "b")).to_numpy()
     encode = make_column_transformer((OneHotEncoder(), ["town"]), remainder="passthrough")
     predict = make_pipeline(encode, DecisionTreeClassifier(max_depth=3)).fit(people, y).predict
-
-    def wrong(own: Any, true: Any) -> Any:
-        return own != true
-
-    own, other = np.array([(i, j) for i in range(30) for j in range(30) if i != j]).T
+    own, other = np.nonzero(~np.eye(30, dtype=bool))
     for columns in ("town", ["town"], 1, ["age", 1]):
         names = ["age", "town"] if columns == ["age", 1] else ["town"]
         switched = people.iloc[own].copy()
         switched[names] = people.iloc[other][names].to_numpy()
-        got = switching_loss(predict, people, y, columns, loss=wrong)
-        assert got == pytest.approx(np.mean(wrong(predict(switched), y[own])), abs=1e-12)
-    assert 0 <= divided_loss(predict, people, y, "town", loss=wrong, random_state=0).value <= 1
+        got = switching_loss(predict, people, y, columns, loss=np.not_equal)
+        assert got == pytest.approx((predict(switched) != y[own]).mean(), abs=1e-12)
+    assert 0 <= divided_loss(predict, people, y, "town", loss=np.not_equal, random_state=0)[0] <= 1
     with pytest.raises(ValueError, match="unknown feature 'city'; the features are age, town"):
-        switching_loss(predict, people, y, "city", loss=wrong)
+        switching_loss(predict, people, y, "city", loss=np.not_equal)
 
 
-def test_what_is_no_function_is_refused_with_what_would_be():
-    tree = DecisionTreeClassifier().fit(X, TARGETS > 0)
-    with pytest.raises(TypeError, match=r"such as model\.predict, got DecisionTreeClassifier"):
-        switching_loss(tree, X, TARGETS, 0, loss=np.subtract)
-    with pytest.raises(TypeError, match=r"function of predictions and targets.*got 'zero_one'"):
-        divided_loss(tree.predict, X, TARGETS, 0, loss="zero_one")
+@pytest.mark.law
+def test_shuffles_average_to_reliance_as_scikit_learn_has_it(sets):
+    """E[shuffled loss] − e_orig = (n − 1)/n·(e_switch − e_orig); scikit-learn is the oracle."""
+    y = (TARGETS - 2) / 4 + 0.1 * np.sin(40 * X[:, 2])
+    model = LinearRegression().fit(X, y)
+    coef = np.append(model.coef_, model.intercept_)[None]
+    models = replace(sets["regression"], coef=coef, losses=np.zeros(1), target_bounds=(-1.0, 1.0))
+    exact = m.model_reliance(models, X, y).iloc[0].to_numpy() * 59 / 60
+    settings = {"n_repeats": 400, "random_state": 0}
+    theirs = inspection.permutation_importance(
+        model, X, y, scoring="neg_mean_squared_error", **settings
+    )
+    error = theirs.importances_std / 2 / 20
+    assert (np.abs(theirs.importances_mean / 2 - exact) < 4 * error).all()
+    ours = m.permutation_importance(models, X, y, **settings)[0]
+    assert (np.abs(ours - exact) < 4 * error).all()
+
+
+@pytest.mark.parametrize("kind", Y)
+def test_permutation_importance_is_the_mean_rise_over_shuffles_of_all_models(sets, kind):
+    models, y, shuffles = sets[kind], Y[kind], np.random.RandomState(7)
+    name = {"sign": "zero_one", "regression": "squared"}.get(kind, "logistic")
+    expected = np.zeros((models.n_draws, 3))
+    for _ in range(2):
+        order = shuffles.permutation(60)
+        for draw, feature in np.ndindex(expected.shape):
+            moved = X.copy()
+            moved[:, feature] = X[order, feature]
+            after, before = (losses(name, models, draw, rows, y).mean() for rows in (moved, X))
+            expected[draw, feature] += (after - before) / 2
+    for same in (models, models.release()):
+        found = m.permutation_importance(same, X, y, n_repeats=2, random_state=7)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+def test_a_confident_mistake_costs_its_margin(logistic):
+    """A probability would have rounded to 0 or 1 long before: no loss is cut off."""
+    models = replace(logistic, coef=np.array([[4000.0, 0, 0, 0]]), losses=np.zeros(1))
+    rows = np.array([[0.5, 0, 0], [-0.5, 0, 0]])
+    found = m.permutation_importance(models, rows, [1, 0], n_repeats=64, random_state=0)[0]
+    share = found[0] / 2000.0
+    assert share == pytest.approx(round(share * 64) / 64) and 0.2 < share < 0.8
+    assert (found[1:] == 0).all()
+
+
+def test_conditional_reliance_by_hand(logistic):
+    others = np.column_stack([X[:, [1]], np.ones(60)])
+    fit = others @ np.linalg.lstsq(others, X[:, [0, 2]], rcond=None)[0]
+    residual = X[:, [0, 2]] - fit
+    got = m.conditional_reliance(logistic, X, LABELS, features={"both": [0, 2]})
+    for draw, model in enumerate(logistic.coef):
+        stay = X[:, 1] * model[1] + model[3] + fit @ model[[0, 2]]
+        margins = stay[:, None] + residual @ model[[0, 2]]
+        each = OF_SCORES["logistic"](margins, LABELS[:, None])
+        expected = (each.sum() - np.trace(each)) / (60 * 59) - np.trace(each) / 60
+        assert got.loc[draw, "both"] == pytest.approx(expected, abs=1e-12)
+
+
+def test_conditional_reliance_of_determined_and_of_orthogonal_features(sets, logistic):
+    rows = np.column_stack([X[:, :2], 0.5 * X[:, 0] - 0.3 * X[:, 1] + 0.1])
+    assert np.abs(m.conditional_reliance(logistic, rows, LABELS).to_numpy()).max() < 1e-12
+    assert m.model_reliance(logistic, rows, LABELS)["x0"].min() > 0.01
+    rows = np.linalg.qr(np.column_stack([np.ones(60), X]))[0][:, 1:]
+    plain, conditional = (
+        measure(sets["regression"], rows, TARGETS)
+        for measure in (m.model_reliance, m.conditional_reliance)
+    )
+    pd.testing.assert_frame_equal(plain, conditional, atol=1e-12)
+
+
+def test_reliance_within_strata_by_hand(logistic):
+    strata = np.where(X[:, 1] > 0, "up", "down")
+    got = m.reliance_within(logistic, X, LABELS, strata, form="ratio")
+    expected = sum(
+        (strata == s).mean() * m.model_reliance(logistic, X[strata == s], LABELS[strata == s])
+        for s in ("up", "down")
+    )
+    before = [losses("log", logistic, draw, X, LABELS).mean() for draw in range(4)]
+    np.testing.assert_allclose(got, 1 + expected.div(before, axis=0), atol=1e-12)
+    one = m.reliance_within(logistic, X, LABELS, np.zeros(60))
+    pd.testing.assert_frame_equal(one, m.model_reliance(logistic, X, LABELS))
+    for wrong, words in (([1] + [0] * 59, "has one row"), ([1], r"have shape \(60,\)")):
+        with pytest.raises(ValueError, match=words):
+            m.reliance_within(logistic, X, LABELS, wrong)
+
+
+def shapley(game, players):
+    """Shapley values of a game over all coalitions, by its definition."""
+    found = []
+    for player in range(players):
+        rest, total = [one for one in range(players) if one != player], 0.0
+        for size in range(players):
+            weight = factorial(size) * factorial(players - size - 1) / factorial(players)
+            for some in combinations(rest, size):
+                total = total + weight * (game((*some, player)) - game(some))
+        found.append(total)
+    return np.array(found)
+
+
+def test_shapley_values_are_those_of_the_game(sets):
+    """Every coalition of three features, absent ones averaged over all background rows."""
+    regression, background, point = sets["regression"], X[:7], X[10]
+
+    def game(coalition):
+        rows = background.copy()
+        rows[:, list(coalition)] = point[list(coalition)]
+        return regression.scores(rows).mean(axis=1)
+
+    got = m.linear_shap(regression, point[None], background=background)[:, 0]
+    np.testing.assert_allclose(got, shapley(game, 3).T, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["regression", "logistic", "several"])
+def test_shapley_values_add_up(sets, kind):
+    models = sets[kind]
+    values = m.linear_shap(models, X, background=X[:20])
+    scores = models.scores if kind == "regression" else models.margins
+    expected = scores(X) - scores(X[:20]).mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(values.sum(axis=2), expected, atol=1e-12)
+    groups = [["x0", "x2"], "x1"]
+    pooled = m.linear_shap(models, X, background=X[:20], features=groups)
+    np.testing.assert_allclose(pooled[:, :, 0], values[:, :, 0] + values[:, :, 2], atol=1e-12)
+    sizes = m.shap_importance(models, X, background=X[:20], features=groups)
+    every = np.abs(pooled).mean(axis=1)
+    every = every.sum(axis=-1) if kind == "several" else every
+    np.testing.assert_allclose(sizes, every, atol=1e-12)
+
+
+@pytest.mark.parametrize("measure", ["reliance", "conditional", "permutation", "shap"])
+def test_a_cloud_has_a_point_for_each_model(measure, logistic):
+    options = {"random_state": 0} if measure == "permutation" else {}
+    groups, order = {"a": [0], "bc": [1, 2]}, np.random.default_rng(0).permutation(60)
+    cloud, again = (
+        m.importance_cloud(
+            logistic, X[some], LABELS[some], measure=measure, features=groups, **options
+        )
+        for some in (slice(None), order)
+    )
+    assert (cloud.shape, list(cloud.columns)) == ((4, 2), ["a", "bc"])
+    if measure != "permutation":  # an order of rows says nothing
+        pd.testing.assert_frame_equal(cloud, again, atol=1e-12)
+
+
+def test_tradeoffs_are_rank_correlations():
+    cloud = pd.DataFrame({"a": [1.0, 2, 3, 9], "b": [4.0, 3, 2, -8], "c": [0.0, 5, 1, 2]})
+    table = m.importance_tradeoffs(cloud)
+    assert table.loc["a", ["b", "c"]].tolist() == pytest.approx([-1, 0.4])
+
+
+BAD = [
+    ({"X": X[:, :2]}, r"X must have shape \(n_rows, 3\), got \(60, 2\)"),
+    ({"X": X[:5]}, "one target per row"),
+    ({"X": X[:0], "y": []}, "at least one row"),
+    ({"X": np.where(X > 0.3, np.nan, X)}, "X and y must be finite"),
+    ({"y": LABELS + 1}, r"labels \[0, 1\] of the models, got 2"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), BAD)
+def test_rows_that_cannot_be_measured_are_refused(logistic, change, words):
+    for measure in (m.model_reliance, m.conditional_reliance, m.permutation_importance):
+        with pytest.raises(ValueError, match=words):
+            measure(logistic, **{"X": X, "y": LABELS, **change})
+
+
+def test_settings_that_cannot_be_measured_are_refused(sets, logistic):
+    perfect = replace(sets["regression"], coef=np.zeros((1, 4)), losses=np.zeros(1))
+    two, reliance = np.full(60, 2.0), m.model_reliance
+    for call, words in (
+        (lambda: reliance(logistic, X, LABELS, form="quotient"), "form must be .* got 'quotient'"),
+        (lambda: reliance(logistic, X, LABELS, loss="squared"), "for these models, got 'squared'"),
+        (lambda: reliance(logistic, X[:1], LABELS[:1]), "at least two rows, got 1"),
+        (lambda: reliance(perfect, X, two, form="ratio"), "model 0 has zero loss"),
+        (lambda: m.permutation_importance(logistic, X, LABELS, n_repeats=0), "n_repeats must be"),
+        (lambda: m.linear_shap(logistic, X, background=X * np.nan), "background must be finite"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()
+
+
+def test_coefficient_spread_by_hand(logistic):
+    table = m.coefficient_spread(logistic)
+    assert list(table.index) == ["x0", "x1", "x2", "intercept"]
+    low, second, third, high = np.sort(logistic.coef, axis=0)
+    q05, median = 0.85 * low + 0.15 * second, (second + third) / 2
+    expected = [low, q05, median, 0.15 * third + 0.85 * high, high, logistic.best]
+    np.testing.assert_allclose(table.to_numpy().T, expected)
+    public = m.coefficient_spread(logistic.release())
+    pd.testing.assert_frame_equal(public, table.drop(columns="best"))
+
+
+@pytest.fixture(scope="module")
+def named():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.uniform(-0.4, 0.4, (120, 3)), columns=["a", "b", "c"])
+    return frame, frame["a"] - 0.5 * frame["b"]
+
+
+NUMBERS = {"n_draws": 4, "epsilon": 60.0, "target_bounds": (-1.0, 1.0), "random_state": 0}
+
+
+def test_partial_dependence_of_a_linear_model_moves_by_its_coefficient(named):
+    X, y = named
+    models = RashomonRegressor(row_norm=2.0, **NUMBERS).fit(X, y).rashomon_set_
+    grid = [-0.4, 0.0, 0.3]
+    found = partial_dependence(models, X, "b", grid=grid)
+    away = np.array(grid)[None] - X["b"].mean()
+    expected = models.scores(X).mean(axis=1)[:, None] + models.coef[:, [1]] * away
+    np.testing.assert_allclose(found.to_numpy(), expected, atol=1e-12)
+    band = m.partial_dependence_band(models, X, "b", grid=grid)
+    np.testing.assert_allclose(band["max"], expected.max(axis=0))
+    np.testing.assert_allclose(band["median"], np.median(expected, axis=0))
+    best = models.best_scores(X).mean() + models.best[1] * away[0]
+    np.testing.assert_allclose(band["best"], best)
+
+
+def test_partial_dependence_of_any_model_is_that_of_scikit_learn(named):
+    X, y = named
+    trees = [DecisionTreeClassifier(max_depth=k).fit(X, y > 0) for k in (1, 3)]
+    grid = np.linspace(-0.3, 0.3, 5)
+    found = partial_dependence(from_estimators(trees, X, y > 0), X, "a", grid=grid)
+    for tree, curve in zip(trees, found.to_numpy(), strict=True):
+        options = {"custom_values": {"a": grid}, "method": "brute"}
+        known = inspection.partial_dependence(tree, X, ["a"], **options)
+        np.testing.assert_allclose(curve, known["average"][0])
+
+
+def test_partial_dependence_sets_a_category_as_a_whole(named):
+    X, y = named
+    table = X[["a"]].assign(home=np.where(np.arange(len(X)) % 3, "own", "rent"))
+    columns = [Numeric("a", (-0.4, 0.4)), Categorical("home", ["own", "rent"])]
+    encoder = TableEncoder(TableSchema(columns)).fit(table)
+    models = RashomonRegressor(**NUMBERS).fit(encoder.transform(table), y).rashomon_set_
+    found = partial_dependence(models, table, "home", transform=encoder.transform)
+    assert list(found.columns) == ["own", "rent"]
+    own = encoder.transform(table.assign(home="own"))
+    np.testing.assert_allclose(found["own"], models.scores(own).mean(axis=1))

@@ -1,30 +1,21 @@
-"""Importances of trees: shuffles against all pairs, strata, and Shapley values by brute force."""
+"""Importances of trees: shuffles against all pairs, strata, Shapley values and RID."""
 
 from dataclasses import replace
-from itertools import combinations, permutations
+from itertools import permutations
 from math import factorial
 
 import numpy as np
 import pandas as pd
 import pytest
 
-import rashomon_explorer.measures.importance.shap as module
 from rashomon_explorer import RashomonTreeClassifier
-from rashomon_explorer.measures import (
-    conditional_reliance,
-    declared_problem,
-    importance_cloud,
-    linear_shap,
-    model_reliance,
-    permutation_importance,
-    reliance_within,
-    shap_importance,
-    tree_shap,
-)
+from rashomon_explorer import measures as m
+from rashomon_explorer.measures.importance import shap
 from rashomon_explorer.measures.reliance import switching_loss
 from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Split
 from rashomon_explorer.sets.sources.trees import tree_set
 from rashomon_explorer.trees import CountedTrees
+from tests.measures.test_model_reliance import shapley
 
 
 @pytest.fixture(scope="module")
@@ -40,15 +31,18 @@ def drawn(table):
     return CountedTrees(*table, max_leaves=5).draw(12, psi=0.1, random_state=0)
 
 
+def some_trees(*trees, columns, n_classes=2):
+    kind = {"loss": "zero_one", "psi": None, "complete": False, "names": [*"ab"[: len(trees)]]}
+    names = tuple(f"x{j}" for j in range(columns))
+    zeros = np.zeros(len(trees))
+    return tree_set(trees, zeros, feature_names=names, classes=range(n_classes), **kind)
+
+
 def comparing(n_classes=2):
     """Trees that ask twice about a column of numbers, and of several classes."""
-    last = n_classes - 1
-    inner = Split(0, Leaf(last), Split(1, Leaf(0), Leaf(1), ">", 0.1), ">", 0.6)
-    trees = (Split(0, inner, Split(2, Leaf(1), Leaf(0), "<=", -0.1), ">", -0.3), Leaf(1))
-    kind = {"loss": "zero_one", "psi": None, "complete": False, "names": ["one", "two"]}
-    return tree_set(
-        trees, np.zeros(2), feature_names=("x", "y", "z"), classes=range(n_classes), **kind
-    )
+    inner = Split(0, Leaf(n_classes - 1), Split(1, Leaf(0), Leaf(1), ">", 0.1), ">", 0.6)
+    asking = Split(0, inner, Split(2, Leaf(1), Leaf(0), "<=", -0.1), ">", -0.3)
+    return some_trees(asking, Leaf(1), columns=3, n_classes=n_classes)
 
 
 class EveryOrder(np.random.RandomState):
@@ -59,197 +53,138 @@ class EveryOrder(np.random.RandomState):
         self.orders = iter(permutations(range(4)))
 
     def permutation(self, n):
-        assert n == 4
         return np.array(next(self.orders))
 
 
-class TestPermutation:
-    def test_over_all_shuffles_it_is_reliance(self, table, drawn):
-        X, y = table[0].iloc[:4], table[1][:4]
-        found = permutation_importance(
-            drawn, X, y, n_repeats=factorial(4), random_state=EveryOrder()
+def test_over_all_shuffles_permutation_importance_is_reliance(table, drawn):
+    X, y = table[0].iloc[:4], table[1][:4]
+    found = m.permutation_importance(drawn, X, y, n_repeats=24, random_state=EveryOrder())
+    expected = 3 / 4 * m.model_reliance(drawn, X, y).to_numpy()
+    assert factorial(4) == 24 and found == pytest.approx(expected, abs=1e-12)
+
+
+def test_models_that_do_not_ask_do_not_move_and_columns_go_by_name(table, drawn):
+    X, y = table
+    features = {"ends": ["a", "d"], "c": ["c"]}
+    found, same = (
+        m.importance_cloud(
+            drawn, X[columns], y, measure="permutation", features=features, random_state=0
         )
-        assert found == pytest.approx(3 / 4 * model_reliance(drawn, X, y).to_numpy(), abs=1e-12)
-
-    def test_models_that_do_not_ask_do_not_move_and_columns_go_by_name(self, table, drawn):
-        X, y = table
-        found = importance_cloud(
-            drawn,
-            X[["d", "c", "b", "a"]],
-            y,
-            measure="permutation",
-            features={"ends": ["a", "d"], "c": ["c"]},
-            random_state=0,
-        )
-        assert list(found) == ["ends", "c"]
-        asks = ["c?" in drawn.text(draw) for draw in range(12)]
-        assert any(asks) and not all(asks)
-        assert (found["c"].to_numpy()[~np.array(asks)] == 0).all()
-        assert (
-            found
-            == importance_cloud(
-                drawn,
-                X,
-                y,
-                measure="permutation",
-                features={"ends": ["a", "d"], "c": ["c"]},
-                random_state=0,
-            )
-        ).all(axis=None)
-
-    def test_a_release_is_measured_alike(self, table):
-        X, y = table
-        clf = RashomonTreeClassifier(max_leaves=3, n_draws=4, hit_rate=0.0).fit(X, y)
-        private = clf.rashomon_set_
-        asked = {"n_repeats": 2, "random_state": 1}
-        one = permutation_importance(private, X, y, **asked)
-        assert (one == permutation_importance(private.release(), X, y, **asked)).all()
-
-    def test_neither_linear_nor_trees_is_refused(self, table, drawn):
-        with pytest.raises(TypeError, match="or decision trees"):
-            permutation_importance(drawn.stored(table[0]), *table)
-
-
-class TestWithinStrata:
-    def test_switched_within_strata_one_by_one(self, table, drawn):
-        X, y = table
-        strata = X["d"].to_numpy()
-        found = reliance_within(drawn, X, y, strata, features=["a", ["a", "b"]])
-        for draw in (0, 5):
-            one = drawn[draw]
-            codes = (y == "yes").astype(int)
-            own = (one.labels(X)[0] != codes).mean()
-            for name, columns in (("a", [0]), ("a + b", [0, 1])):
-                switched = 0.0
-                for level in (0, 1):
-                    chosen = strata == level
-                    switched += chosen.mean() * switching_loss(
-                        lambda rows, one=one: one.labels(rows)[0],
-                        X.to_numpy()[chosen],
-                        codes[chosen],
-                        columns,
-                        loss=lambda says, target: says != target,
-                    )
-                assert found.loc[draw, name] == pytest.approx(switched - own, abs=1e-12)
-
-    def test_one_stratum_is_plain_reliance(self, table, drawn):
-        everyone = np.zeros(len(table[1]))
-        for form in ("difference", "ratio"):
-            within = reliance_within(drawn, *table, everyone, form=form)
-            plain = model_reliance(drawn, *table, form=form)
-            assert within.to_numpy() == pytest.approx(plain.to_numpy())
-
-    def test_bad_strata_and_conditional_reliance_are_refused_in_words(self, table, drawn):
-        with pytest.raises(ValueError, match="has one row"):
-            reliance_within(drawn, *table, np.arange(60))
-        with pytest.raises(ValueError, match="strata must have shape"):
-            reliance_within(drawn, *table, [0])
-        with pytest.raises(TypeError, match=r"reliance_within\(models, X, y, strata\)"):
-            conditional_reliance(drawn, *table)
-
-
-def shapley(says, rows, others, groups):
-    """Shapley values (rows, groups) of v(S) = E_z f(x_S, z_rest), over all coalitions."""
-    found = np.zeros((len(rows), len(groups)))
-    many = len(groups)
-
-    def worth(x, chosen):
-        mixed = others.copy()
-        for group in chosen:
-            mixed[:, groups[group]] = x[groups[group]]
-        return says(mixed).mean()
-
-    for place, x in enumerate(rows):
-        for player in range(many):
-            rest = [one for one in range(many) if one != player]
-            for size in range(many):
-                weight = factorial(size) * factorial(many - size - 1) / factorial(many)
-                for chosen in combinations(rest, size):
-                    gain = worth(x, (*chosen, player)) - worth(x, chosen)
-                    found[place, player] += weight * gain
-    return found
-
-
-class TestShapley:
-    @pytest.mark.parametrize("groups", [None, {"two": ["a", "c"], "b": ["b"], "d": ["d"]}])
-    def test_as_over_all_coalitions(self, table, drawn, groups):
-        rows, others = table[0].to_numpy(float)[:5], table[0].to_numpy(float)[10:25]
-        found = tree_shap(drawn, rows, background=others, features=groups)
-        columns = [[0], [1], [2], [3]] if groups is None else [[0, 2], [1], [3]]
-        for draw in (0, 3, 8):
-            one = drawn[draw]
-            wanted = shapley(lambda given, one=one: one.labels(given)[0], rows, others, columns)
-            assert found[draw] == pytest.approx(wanted, abs=1e-12)
-
-    @pytest.mark.parametrize("n_classes", [2, 3])
-    def test_numbers_asked_twice_and_several_classes(self, n_classes):
-        models, rng = comparing(n_classes), np.random.default_rng(1)
-        rows, others = rng.uniform(-1, 1, (6, 3)), rng.uniform(-1, 1, (9, 3))
-        found = tree_shap(models, rows, background=others)
-        for label in range(n_classes) if n_classes > 2 else [1]:
-            mine = found[0] if n_classes == 2 else found[0, ..., label]
-            wanted = shapley(
-                lambda given, label=label: models.labels(given)[0] == label,
-                rows,
-                others,
-                [[0], [1], [2]],
-            )
-            assert mine == pytest.approx(wanted, abs=1e-12)
-        assert not found[1].any()  # a tree without questions
-
-    def test_trees_of_many_questions_have_them_too(self):
-        """More questions than a whole number has bits: a comb that asks 70 columns."""
-        tree = Leaf(1)
-        for column in range(70):
-            tree = Split(column, tree, Leaf(column % 2), ">", 0.5)
-        rng = np.random.default_rng(0)
-        rows = (rng.random((30, 70)) < 0.97).astype(float)
-        kind = {"loss": "zero_one", "psi": None, "complete": False, "names": ["comb"]}
-        names = tuple(f"x{j}" for j in range(70))
-        models = tree_set((tree,), np.zeros(1), feature_names=names, classes=range(2), **kind)
-        values, says = tree_shap(models, rows)[0], models.scores(rows)[0]
-        assert values.sum(axis=1) == pytest.approx(says - says.mean(), abs=1e-9)
-
-    def test_they_add_up_and_left_out_features_play(self, table, drawn):
-        X, _ = table
-        values = tree_shap(drawn, X)
-        says = drawn.scores(X)
-        assert values.sum(axis=2) == pytest.approx(says - says.mean(axis=1, keepdims=True))
-        assert tree_shap(drawn, X, features=["c"])[..., 0] == pytest.approx(values[..., 2])
-
-    def test_importance_is_their_mean_size(self, table, drawn):
-        X, y = table
-        sizes = np.abs(tree_shap(drawn, X)).mean(axis=1)
-        assert shap_importance(drawn, X).to_numpy() == pytest.approx(sizes)
-        assert importance_cloud(drawn, X, y, measure="shap").to_numpy() == pytest.approx(sizes)
-        rows = np.random.default_rng(0).uniform(-1, 1, (20, 3))
-        several = np.abs(tree_shap(comparing(3), rows)).mean(axis=1).sum(axis=-1)
-        assert shap_importance(comparing(3), rows).to_numpy() == pytest.approx(several)
-
-    def test_what_cannot_be_is_refused_in_words(self, table, drawn):
-        X, _ = table
-        with pytest.raises(TypeError, match="tree_shap is for sets of trees"):
-            linear_shap(drawn, X)
-        with pytest.raises(TypeError, match="needs a set of decision trees"):
-            tree_shap(drawn.stored(X), X)
-        with pytest.raises(ValueError, match="in two of the features"):
-            tree_shap(drawn, X, features={"one": ["a"], "two": ["a", "b"]})
-        with pytest.raises(ValueError, match="at least one row"):
-            tree_shap(drawn, X, background=X[:0])
-
-
-def test_what_is_asked_of_whole_sets_names_the_counted_trees(table):
-    clf = RashomonTreeClassifier(max_leaves=2, n_draws=2, hit_rate=0.0).fit(*table)
-    with pytest.raises(TypeError, match=r"CountedTrees\(X, y.*flip_psi"):
-        declared_problem(clf, *table)
-
-
-def test_equal_trees_are_measured_once(table, drawn, monkeypatch):
-    many = DecisionTrees(drawn.models.trees[:1] * 50, 2, drawn.models.feature_names)
-    calls = []
-    measure = module.tree_shap_values
-    monkeypatch.setattr(
-        module, "tree_shap_values", lambda *given: calls.append(0) or measure(*given)
+        for columns in (list("dcba"), list("abcd"))
     )
+    asks = np.array(["c?" in drawn.text(draw) for draw in range(12)])
+    assert list(found) == ["ends", "c"] and 0 < asks.mean() < 1
+    assert (found["c"].to_numpy()[~asks] == 0).all()
+    pd.testing.assert_frame_equal(found, same)
+
+
+def test_a_release_is_measured_alike(table):
+    clf = RashomonTreeClassifier(max_leaves=3, n_draws=4, hit_rate=0.0).fit(*table)
+    one, other = (
+        m.permutation_importance(models, *table, n_repeats=2, random_state=1)
+        for models in (clf.rashomon_set_, clf.rashomon_set_.release())
+    )
+    assert (one == other).all()
+    with pytest.raises(TypeError, match=r"CountedTrees\(X, y.*flip_psi"):
+        m.declared_problem(clf, *table)
+
+
+def test_reliance_within_strata_one_by_one(table, drawn):
+    X, y = table
+    strata, codes = X["d"].to_numpy(), (y == "yes").astype(int)
+    found = m.reliance_within(drawn, X, y, strata, features=["a", ["a", "b"]])
+    for draw in (0, 5):
+        predict = lambda rows, one=drawn[draw]: one.labels(rows)[0]  # noqa: E731
+        for name, columns in (("a", [0]), ("a + b", [0, 1])):
+            switched = 0.0
+            for level in (0, 1):
+                rows, some = X.to_numpy()[strata == level], codes[strata == level]
+                loss = switching_loss(predict, rows, some, columns, loss=np.not_equal)
+                switched += (strata == level).mean() * loss
+            own = (predict(X.to_numpy()) != codes).mean()
+            assert found.loc[draw, name] == pytest.approx(switched - own, abs=1e-12)
+    for form in ("difference", "ratio"):  # one stratum is plain reliance
+        within = m.reliance_within(drawn, X, y, np.zeros(60), form=form)
+        plain = m.model_reliance(drawn, X, y, form=form)
+        assert within.to_numpy() == pytest.approx(plain.to_numpy())
+    with pytest.raises(ValueError, match="has one row"):
+        m.reliance_within(drawn, X, y, np.arange(60))
+
+
+def shapley_of_rows(predict, rows, others, groups):
+    """Shapley values (rows, groups) of v(S) = E_z f(x_S, z_rest)."""
+
+    def game(x, coalition):
+        mixed = others.copy()
+        for group in coalition:
+            mixed[:, groups[group]] = x[groups[group]]
+        return predict(mixed).mean()
+
+    return np.array([shapley(lambda some, x=x: game(x, some), len(groups)) for x in rows])
+
+
+@pytest.mark.parametrize("groups", [None, {"two": ["a", "c"], "b": ["b"], "d": ["d"]}])
+def test_shapley_values_are_those_over_all_coalitions(table, drawn, groups):
+    rows, others = table[0].to_numpy(float)[:5], table[0].to_numpy(float)[10:25]
+    found = m.tree_shap(drawn, rows, background=others, features=groups)
+    columns = [[0], [1], [2], [3]] if groups is None else [[0, 2], [1], [3]]
+    for draw in (0, 3, 8):
+        predict = lambda mixed, one=drawn[draw]: one.labels(mixed)[0]  # noqa: E731
+        expected = shapley_of_rows(predict, rows, others, columns)
+        assert found[draw] == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_shapley_values_of_numbers_asked_twice_and_of_several_classes(n_classes):
+    models, rng = comparing(n_classes), np.random.default_rng(1)
+    rows, others = rng.uniform(-1, 1, (6, 3)), rng.uniform(-1, 1, (9, 3))
+    found = m.tree_shap(models, rows, background=others)
+    for label in range(n_classes) if n_classes > 2 else [1]:
+        own = found[0] if n_classes == 2 else found[0, ..., label]
+        predict = lambda mixed, label=label: models.labels(mixed)[0] == label  # noqa: E731
+        expected = shapley_of_rows(predict, rows, others, [[0], [1], [2]])
+        assert own == pytest.approx(expected, abs=1e-12)
+    assert not found[1].any()  # a tree without questions
+    sizes = np.abs(found).mean(axis=1)
+    sizes = sizes if n_classes == 2 else sizes.sum(axis=-1)
+    by_size = m.shap_importance(models, rows, background=others)
+    assert by_size.to_numpy() == pytest.approx(sizes)
+
+
+def test_shapley_values_of_trees_of_more_questions_than_a_whole_number_has_bits():
+    tree = Leaf(1)
+    for column in range(70):
+        tree = Split(column, tree, Leaf(column % 2), ">", 0.5)
+    rows = (np.random.default_rng(0).random((30, 70)) < 0.97).astype(float)
+    models = some_trees(tree, columns=70)
+    values, labels = m.tree_shap(models, rows)[0], models.scores(rows)[0]
+    assert values.sum(axis=1) == pytest.approx(labels - labels.mean(), abs=1e-9)
+
+
+def test_features_left_out_play_and_equal_trees_are_measured_once(table, drawn, monkeypatch):
+    X, y = table
+    values, scores = m.tree_shap(drawn, X), drawn.scores(X)
+    assert values.sum(axis=2) == pytest.approx(scores - scores.mean(axis=1, keepdims=True))
+    assert m.tree_shap(drawn, X, features=["c"])[..., 0] == pytest.approx(values[..., 2])
+    sizes = m.importance_cloud(drawn, X, y, measure="shap").to_numpy()
+    assert sizes == pytest.approx(np.abs(values).mean(axis=1))
+    calls, measure = [], shap.tree_shap_values
+    monkeypatch.setattr(shap, "tree_shap_values", lambda *a: calls.append(0) or measure(*a))
+    many = DecisionTrees(drawn.models.trees[:1] * 50, 2, drawn.models.feature_names)
     same = replace(drawn, models=many, losses=np.zeros(50), names=("t",) * 50)
-    assert len(tree_shap(same, table[0])) == 50 and len(calls) == 1
+    assert len(m.tree_shap(same, X)) == 50 and len(calls) == 1
+
+
+def test_what_trees_cannot_be_asked_is_refused(table, drawn):
+    X, y = table
+    twice = {"one": ["a"], "two": ["a", "b"]}
+    for error, call, words in (
+        (TypeError, lambda: m.permutation_importance(drawn.stored(X), X, y), "or decision trees"),
+        (TypeError, lambda: m.conditional_reliance(drawn, X, y), r"reliance_within\(models, X, y"),
+        (TypeError, lambda: m.linear_shap(drawn, X), "tree_shap is for sets of trees"),
+        (TypeError, lambda: m.tree_shap(drawn.stored(X), X), "needs a set of decision trees"),
+        (ValueError, lambda: m.tree_shap(drawn, X, features=twice), "in two of the features"),
+        (ValueError, lambda: m.tree_shap(drawn, X, background=X[:0]), "at least one row"),
+    ):
+        with pytest.raises(error, match=words):
+            call()
