@@ -10,12 +10,7 @@ import pytest
 
 from rashomon_explorer import Ledger, PublicBoundsScaler, RashomonClassifier
 from rashomon_explorer._utils.taint import ONE_BY_ONE, mark
-from rashomon_explorer.exceptions import (
-    BudgetExceededError,
-    CuratorOnlyError,
-    FitError,
-    PrivacyLeakWarning,
-)
+from rashomon_explorer.exceptions import CuratorOnlyError, FitError, PrivacyLeakWarning
 from rashomon_explorer.measures import ambiguity
 from rashomon_explorer.measures.multiplicity import score_std
 from rashomon_explorer.plots import plot_released
@@ -92,20 +87,6 @@ def test_a_release_is_charged_and_committed(tmp_path):
     assert again.charge == 2 and ledger.spent() < 1.5
 
 
-def test_past_the_budget_nothing_is_read(tmp_path):
-    ledger = Ledger.create(tmp_path / "rows.ledger", epsilon=0.5, delta=1e-6)
-    with pytest.raises(BudgetExceededError):
-        _released(X=Unreadable(), ledger=ledger)
-    assert ledger.entries() == []
-    # The control: with a budget that suffices the rows are read, after the charge.
-    rich = Ledger.create(tmp_path / "rich.ledger", epsilon=5.0, delta=1e-6)
-    with pytest.raises(FitError) as caught:
-        _released(X=Unreadable(), ledger=rich)
-    assert "rows were read" in caught.value.detail
-    assert [entry.state for entry in rich.entries()] == ["started"]
-    assert rich.spent() == pytest.approx(1.0)
-
-
 def test_what_fails_after_the_start_is_spent(tmp_path):
     ledger = Ledger.create(tmp_path / "rows.ledger", epsilon=2.0, delta=1e-6)
     broken = X.copy()
@@ -125,33 +106,20 @@ def test_a_private_baseline_is_excluded_by_the_assumptions():
     given = MultiplicityQuery("ambiguity", baseline=(0.0,) * MODELS.coef.shape[1])
     told = _released(queries=[given], ledger=None).guarantee.assumptions
     assert any("baseline's coefficients are public: not the minimiser" in said for said in told)
+    constant = MultiplicityQuery("ambiguity", baseline=(0.0, 0.0, -1.0))  # labels every row 0
+    one = models_of(n_draws=1)
+    found = _released([constant], one, epsilon=50.0)["ambiguity"]
+    assert found.estimate == pytest.approx(one.labels(X).mean(), abs=0.01)
+    assert constant.definition.endswith("a public model")
     draw = _released(queries=[MultiplicityQuery("ambiguity")], ledger=None).guarantee.assumptions
     assert not any("baseline" in said for said in draw)
     assert any("the release returned" in said and "curator" in said for said in draw)
 
 
-def test_what_is_wrong_in_public_costs_nothing(tmp_path):
-    ledger = Ledger.create(tmp_path / "rows.ledger", epsilon=2.0, delta=1e-6)
-    for settings in (
-        {"queries": ["hit_rate"]},
-        {"queries": ["ambiguity", "ambiguity"]},
-        {"y": Y[:-1]},
-        {"groups": None, "categories": (), "queries": ["selection_gap"]},
-        {"epsilon": None},
-    ):
-        with pytest.raises(ValueError):
-            _released(**{"X": Unreadable(), "ledger": ledger, **settings})
-    assert ledger.entries() == []
-
-
-def test_laplace_noise_is_pure():
-    released = _released(delta=0.0)
-    assert released.guarantee.pure_epsilon == 1.0
-    assert released.cost_text == "ε = 1"
-    assert "Laplace" in released.to_dict()["answers"][0]["noise"]
-
-
-def test_a_seed_makes_it_reproducible_and_says_so():
+def test_a_seed_makes_it_reproducible_and_laplace_noise_is_pure():
+    pure = _released(delta=0.0)
+    assert pure.guarantee.pure_epsilon == 1.0 and pure.cost_text == "ε = 1"
+    assert "Laplace" in pure.to_dict()["answers"][0]["noise"]
     first, second, third = (_released(random_state=seed) for seed in (1, 1, 2))
     assert str(first) == str(second) != str(third)
     assert first.guarantee.reproducible and not _released().guarantee.reproducible
@@ -205,29 +173,15 @@ def test_other_links(link):
     assert len(released.statistics) == 1 + 3 + 2
 
 
-@pytest.mark.parametrize("name", sorted(REFUSED))
-def test_what_has_no_useful_bound_is_refused_with_a_reason(name):
-    with pytest.raises(ValueError, match=rf"{name} is not released: .*\. Use "):
-        _released([name])
-
-
 def test_models_without_a_guarantee_are_refused():
+    fit = RashomonClassifier(n_draws=3, row_norm=1.5, random_state=0).fit(X, Y)
+    assert _released(["ambiguity"], models=fit.rashomon_set_).n_draws == 3
     fit = RashomonClassifier(mechanism="hit_and_run", n_draws=3, row_norm=1.5, random_state=0)
     with pytest.raises(CuratorOnlyError, match="cannot be released"):
         _released(models=fit.fit(X, Y).rashomon_set_)
     theirs = from_predictions(np.tile(Y, (2, 1)), Y)
     with pytest.raises(TypeError, match="needs private draws"):
         _released(models=theirs)
-
-
-def test_a_curators_set_is_taken_for_its_draws():
-    fit = RashomonClassifier(n_draws=3, row_norm=1.5, random_state=0).fit(X, Y)
-    assert _released(["ambiguity"], models=fit.rashomon_set_).n_draws == 3
-
-
-def test_rows_that_were_made_with_what_was_learnt_are_refused():
-    with pytest.raises(CuratorOnlyError, match="bounds were learnt"):
-        _released(X=mark(X.copy(), "bounds were learnt"))
 
 
 def test_frames_series_and_text_labels_are_taken():
@@ -241,15 +195,19 @@ def test_frames_series_and_text_labels_are_taken():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
+        ({"epsilon": None}, "give exactly one of"),
+        ({"y": Y[:-1]}, "y must have one entry"),
+        ({"queries": ["ambiguity", "ambiguity"]}, "name each query once"),
         ({"queries": ["ambiguty"]}, "a query must be one of"),
         ({"queries": []}, "got none"),
         ({"queries": ["delta_ambiguity"]}, "needs options"),
         ({"queries": [MultiplicityQuery("ambiguity", baseline=9)]}, "baseline must be a draw"),
-        ({"queries": [MultiplicityQuery("ambiguity", baseline=(1.0,))]}, "3 coefficients"),
+        ({"queries": [MultiplicityQuery("ambiguity", baseline=[1.0])]}, "3 coefficients"),
         ({"queries": [MultiplicityQuery("pattern_count")]}, "measure must be one of"),
         ({"queries": ["losses"], "y": None}, "losses needs y="),
         ({"queries": [Losses("median")]}, "over must be one of"),
         ({"queries": [GroupGaps(over="largest")]}, "difference of ratios"),
+        ({"queries": ["selection_gap"], "groups": None, "categories": ()}, "needs groups="),
         ({"queries": [SoftHits(width=0.0, radius=4.0)]}, "width must be finite and > 0"),
         ({"categories": ("a", "a")}, "declare every group once"),
         ({"categories": ()}, "declare every group once"),
@@ -257,11 +215,14 @@ def test_frames_series_and_text_labels_are_taken():
         ({"models": models_of(n_draws=1), "queries": ["ambiguity"]}, "at least 2 draws"),
         ({"models": models_of("sign"), "queries": ["rashomon_capacity"]}, "sign link"),
         ({"models": models_of("identity"), "queries": ["ambiguity"]}, "models for classification"),
+        *(({"queries": [name]}, rf"{name} is not released: .*\. Use ") for name in REFUSED),
     ],
 )
-def test_bad_input_is_refused_in_words(settings, words):
+def test_public_errors_read_nothing_and_cost_nothing(settings, words, tmp_path):
+    ledger = Ledger.create(tmp_path / "rows.ledger", epsilon=2.0, delta=1e-6)
     with pytest.raises(ValueError, match=words):
-        _released(**settings)
+        _released(**{"X": Unreadable(), "ledger": ledger, **settings})
+    assert ledger.entries() == []
 
 
 def test_a_plan_says_beforehand_what_the_release_will_have():
@@ -273,20 +234,8 @@ def test_a_plan_says_beforehand_what_the_release_will_have():
     assert noise["ambiguity"] == released["ambiguity"].standard_error
     with pytest.raises(ValueError, match="n_rows must be a whole number"):
         plan_release(MODELS, 0, **settings)
-
-
-def test_a_baseline_is_a_place_or_coefficients():
-    assert MultiplicityQuery("ambiguity", [1, 2, 3]).baseline == (1.0, 2.0, 3.0)
     with pytest.raises(TypeError, match="baseline must be the index"):
         MultiplicityQuery("ambiguity", baseline="best")
-
-
-def test_a_public_model_may_be_the_baseline():
-    constant = (0.0, 0.0, -1.0)  # labels every row 0
-    query = MultiplicityQuery("ambiguity", baseline=constant)
-    found = _released([query], models_of(n_draws=1), epsilon=50.0)["ambiguity"]
-    assert found.estimate == pytest.approx(models_of(n_draws=1).labels(X).mean(), abs=0.01)
-    assert query.definition.endswith("a public model")
 
 
 @pytest.mark.parametrize("query", ["score_std", "score_variance", "range_width", "reliance"])
@@ -302,14 +251,9 @@ def test_what_no_record_moves_says_nothing_of_the_rows_in_its_last_bits(query):
     }
     assert len(answers) == 1
     assert np.abs([*answers]).max() < 1e-12
-
-
-def test_the_last_bits_would_tell():
-    """The control: the exact value in doubles does depend on the rows."""
-    models = models_of(coef=np.repeat([[0.7, -0.3, 0.1]], 3, axis=0))
-    rng = np.random.default_rng(0)
-    seen = {float(score_std(models.scores(rng.normal(size=(50, 2)))).mean()) for _ in range(4)}
-    assert len(seen) > 1
+    # The control: the exact value in doubles does depend on the rows.
+    exact = {float(score_std(same.scores(rows)).mean()) for rows, _ in tables}
+    assert len(exact) > 1
 
 
 def test_a_sensitivity_below_the_rounding_is_refused_before_rows_are_read():
@@ -342,6 +286,9 @@ def test_rows_that_are_known_to_hold_what_was_learnt_are_refused_after_the_charg
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=9.0, delta=1e-6)
     asked = {"queries": ["ambiguity"], "epsilon": 1.0}
     public = models.rashomon_set_.release()
+    with pytest.raises(CuratorOnlyError, match="bounds were learnt"):
+        release(public, mark(X.copy(), "bounds were learnt"), y, ledger=ledger, **asked)
+    assert ledger.entries() == []
     with pytest.raises(CuratorOnlyError, match="computed from the rows"):
         release(public, learnt, y, ledger=None, **asked)
     with pytest.raises(FitError) as caught:

@@ -1,6 +1,5 @@
 """OpenDP's noise: its law, its price against our own sums, and the attack that it ends."""
 
-import dataclasses
 import math
 import sys
 
@@ -65,15 +64,12 @@ class TestLaw:
         tiny = law(size=6, sensitivity=1.0, scale=1e-9, grid=0.25)  # P(noise ≠ 0) < e^-1000
         np.testing.assert_array_equal(tiny.release(values), np.round(values * 4) / 4)
 
-    def test_noise_is_fresh_every_time(self):
-        noise = SecureGaussian(size=3, sensitivity=1.0, scale=1.0)
-        assert not (noise.release(np.zeros(3)) == noise.release(np.zeros(3))).any()
-
 
 class TestPrice:
     @pytest.mark.parametrize("law", LAWS)
-    @pytest.mark.parametrize("size", [1, 2, 31, 1000])
-    @pytest.mark.parametrize("grid", [None, 2.0**-20, 0.25])
+    @pytest.mark.parametrize(
+        ("size", "grid"), [(1, None), (1000, None), (31, 2.0**-20), (2, 0.25), (1000, 0.25)]
+    )
     def test_OpenDP_charges_no_more_than_was_agreed_and_no_less_than_the_formula(
         self, law, size, grid
     ):
@@ -168,13 +164,10 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("changed", "message"),
         [
-            ({"size": 0}, "size must be a whole number, at least 1, got 0"),
             ({"size": 1.5}, "size must be a whole number, at least 1"),
             ({"sensitivity": 0.0}, "sensitivity must be finite and > 0, got 0"),
-            ({"sensitivity": math.inf}, "sensitivity must be finite and > 0"),
             ({"scale": math.nan}, "scale must be finite and > 0"),
             ({"grid": 0.3}, r"grid must be a power of 2, such as 2\*\*-20, got 0.3"),
-            ({"grid": -1.0}, "grid must be finite and > 0"),
             ({"sensitivity": 1e-300}, "too far apart, or too small, for doubles"),
             ({"sensitivity": 1e200, "scale": 1e-200}, "too far apart"),
         ],
@@ -183,18 +176,12 @@ class TestRefusals:
         with pytest.raises(ValueError, match=message):
             law(**{"size": 2, "sensitivity": 1.0, "scale": 1.0, **changed})
 
-    @pytest.mark.parametrize(
-        ("values", "message"),
-        [
-            ([0.0], r"must have shape \(2,\), got \(1,\)"),
-            ([[0.0, 1.0]], r"must have shape \(2,\)"),
-            ([0.0, math.nan], "values must be finite"),
-            ([0.0, math.inf], "values must be finite"),
-        ],
-    )
-    def test_values_that_OpenDP_would_take(self, values, message):
-        with pytest.raises(ValueError, match=message):
-            SecureGaussian(size=2, sensitivity=1.0, scale=1.0).release(values)
+    def test_values_that_OpenDP_would_take(self):
+        noise = SecureGaussian(size=2, sensitivity=1.0, scale=1.0)
+        assert not (noise.release(np.zeros(2)) == noise.release(np.zeros(2))).any()  # fresh noise
+        for values in ([0.0], [[0.0, 1.0]], [0.0, math.nan], [0.0, math.inf]):
+            with pytest.raises(ValueError, match=r"must have shape \(2,\)|values must be finite"):
+                noise.release(values)
 
     def test_a_missing_OpenDP_is_named(self, monkeypatch):
         noise = SecureGaussian(size=1, sensitivity=1.0, scale=1.0)
@@ -215,13 +202,3 @@ class TestRefusals:
             assert opendp.mod.GLOBAL_FEATURES & {"contrib"} == asked
         opendp.mod.disable_features("contrib")
         opendp.mod.enable_features(*before)
-
-    def test_whole_numbers_are_numbers(self):
-        noise = SecureLaplace(size=np.int64(2), sensitivity=1, scale=np.float32(2), grid=1)
-        assert noise.measured <= 0.5 and noise.release([0, 1]).shape == (2,)
-
-    def test_two_with_other_numbers_are_two(self):
-        noise = SecureGaussian(size=1, sensitivity=1.0, scale=1.0)
-        wider = dataclasses.replace(noise, scale=2.0)
-        assert wider.drawn_scale == pytest.approx(2 * noise.drawn_scale)
-        assert wider.measured == pytest.approx(noise.measured / 4)

@@ -7,23 +7,13 @@ import pytest
 
 from rashomon_explorer.release import Excess, GroupGaps, Losses, Reliance, SoftHits
 from rashomon_explorer.release.catalogue import QUERIES, get_query
-from rashomon_explorer.release.losses import Accuracies
 from rashomon_explorer.release.multiplicity import MultiplicityQuery, score_width
 from rashomon_explorer.release.query import PublicShape, Rows, Sensitivity
 from tests.release.cases import CATEGORIES, B, largest_changes, models_of, records_of, table_of
 
 REGRESSION = (
-    "range_width",
-    "score_variance",
-    "score_std",
-    "losses",
-    "mean_loss",
-    "least_loss",
-    "largest_loss",
-    "loss_differences",
-    "reliance",
-    "group_sizes",
-    "clipped_share",
+    *("range_width", "score_variance", "score_std", "reliance", "group_sizes", "clipped_share"),
+    *("losses", "mean_loss", "least_loss", "largest_loss", "loss_differences"),
 )
 LINKS = {"logistic": 3, "sign": 3, "softmax": 2, "identity": 3}  # and how many draws
 
@@ -64,37 +54,18 @@ TIGHT = [
     *(
         (name, OPPOSITE, "logistic", 1)
         for name in (
-            "ambiguity",
-            "discrepancy",
-            "any_pair_discrepancy",
-            "disagreement",
-            "self_consistency",
-            "abstention",
-            "discrepancies",
-            "range_width",
-            "score_variance",
-            "score_std",
-            "clipped_share",
-            "base_rates",
+            *("ambiguity", "discrepancy", "any_pair_discrepancy", "discrepancies", "disagreement"),
+            *("self_consistency", "abstention", "range_width", "score_variance", "score_std"),
+            *("clipped_share", "base_rates"),
         )
     ),
     ("rashomon_capacity", [[40.0, 0.0, 0.0], [-40.0, 0.0, 0.0]], "logistic", 1),
     *(
         (name, ALIKE, "logistic", 1)
         for name in (
-            "losses",
-            "mean_loss",
-            "least_loss",
-            "largest_loss",
-            "accuracies",
-            "mean_accuracy",
-            "least_accuracy",
-            "group_sizes",
-            "selection_gap",
-            "mean_selection_gap",
-            "accuracy_gap",
-            "true_positive_gap",
-            "base_gap",
+            *("losses", "mean_loss", "least_loss", "largest_loss", "group_sizes"),
+            *("accuracies", "mean_accuracy", "least_accuracy", "accuracy_gap", "base_gap"),
+            *("selection_gap", "mean_selection_gap", "true_positive_gap"),
         )
     ),
     ("base_rates", None, "softmax", 1),
@@ -116,14 +87,6 @@ def test_half_the_sensitivity_is_exceeded_by_every_tight_query():
 
     change = largest_changes([Half()], models_of(coef=ALIKE), 1)["losses"]
     assert change.l2 > 1.9
-
-
-def test_an_extreme_over_draws_costs_no_more_than_one_draw():
-    models = models_of(n_draws=3)
-    changes = largest_changes([Accuracies(), Accuracies("largest")], models, 3)
-    assert changes["largest_accuracy"].l2 <= 1
-    # A vector's price for the same number would be √3 times as high.
-    assert changes["accuracies"].l2 <= 1
 
 
 def test_switching_a_feature_moves_its_reliance_by_four_ends_over_n():
@@ -182,7 +145,7 @@ def test_values_lie_in_their_ranges_and_pass_the_middle():
     """Half of a range would cut them off; only means over rows have an error from sampling."""
     models = models_of(n_draws=2)
     public = PublicShape(models, 2, True, True, CATEGORIES)
-    pairs = list(itertools.combinations(records_of(models), 2))
+    pairs = list(itertools.combinations(records_of(models), 2))[::3]
     tables = [Rows.read(public, *table_of(pair)) for pair in pairs]
     for query in _queries("logistic", 2):
         if isinstance(query, GroupGaps):
