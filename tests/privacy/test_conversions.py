@@ -1,7 +1,6 @@
 """Conversions of zCDP and Gaussian DP to (ε, δ): valid, inverse to each other and tight."""
 
 import math
-from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import log_ndtr
 
-from rashomon_explorer.privacy import gdp, zcdp
 from rashomon_explorer.privacy.conversions import (
     gdp_delta,
     gdp_epsilon,
@@ -20,8 +18,6 @@ from rashomon_explorer.privacy.conversions import (
     zcdp_epsilon,
     zcdp_rho,
 )
-
-Conversion = Callable[[float, float], float]
 
 RHOS = st.floats(-8, 3).map(lambda power: 10.0**power)
 DELTAS = st.floats(-300, math.log10(0.5)).map(lambda power: 10.0**power)
@@ -59,79 +55,58 @@ def optimal_epsilon(rho: float, delta: float) -> float:
     return max(0.0, float(found.fun))
 
 
-def violations(conversion: Conversion) -> int:
-    """Pairs (μ, ε) at which the Gaussian mechanism leaks more than the conversion admits."""
+@pytest.mark.parametrize(("share", "caught"), [(1.0, False), (0.9, True)])
+def test_the_gaussian_mechanism_leaks_no_more_than_its_rho_and_more_than_less(share, caught):
     grid = [(mu, eps) for mu in np.geomspace(0.01, 8, 25) for eps in np.linspace(0, 30, 61)]
-    return sum(
-        gaussian_delta(mu, eps) > conversion(mu**2 / 2, eps) * (1 + 1e-9) + 1e-300
+    violations = sum(
+        gaussian_delta(mu, eps) > zcdp_delta(share * mu**2 / 2, eps) * (1 + 1e-9) + 1e-300
         for mu, eps in grid
     )
-
-
-def test_the_gaussian_mechanism_never_leaks_more() -> None:
-    assert violations(zcdp_delta) == 0
-
-
-@pytest.mark.parametrize("share", [0.9, 0.5])
-def test_too_small_a_rho_is_caught(share: float) -> None:
-    assert violations(lambda rho, epsilon: zcdp_delta(share * rho, epsilon)) > 20
+    assert violations > 20 if caught else violations == 0
 
 
 @given(RHOS, DELTAS)
-def test_close_to_the_optimum_over_orders(rho: float, delta: float) -> None:
-    best = optimal_epsilon(rho, delta)
-    got = zcdp_epsilon(rho, delta)
-    assert best * (1 - 1e-9) - 1e-12 <= got <= best * (1 + 1e-4) + 1e-9
-
-
-@given(RHOS, DELTAS)
-def test_never_worse_than_the_classical_conversion(rho: float, delta: float) -> None:
-    classical = rho + 2 * math.sqrt(rho * math.log(1 / delta))
-    assert zcdp_epsilon(rho, delta) <= classical * (1 + 1e-9)
+def test_close_to_the_optimum_over_orders_and_below_the_classical_conversion(rho, delta) -> None:
+    best, found = optimal_epsilon(rho, delta), zcdp_epsilon(rho, delta)
+    assert best * (1 - 1e-9) - 1e-12 <= found <= best * (1 + 1e-4) + 1e-9
+    assert found <= (rho + 2 * math.sqrt(rho * math.log(1 / delta))) * (1 + 1e-9)
 
 
 @each_notion
 @given(st.data())
-def test_epsilon_and_delta_invert_each_other_and_never_end_below(notion: str, data) -> None:
+def test_epsilon_and_delta_invert_each_other_never_end_below_and_are_monotone(notion, data):
     epsilon_at, delta_at, _, numbers, deltas, error = NOTIONS[notion]
     number, delta = (10.0 ** data.draw(st.floats(*powers)) for powers in (numbers, deltas))
     epsilon = epsilon_at(number, delta)
     assert delta_at(number, epsilon) <= delta * (1 + error)
     if epsilon > 1e-6:
         assert delta_at(number, epsilon * (1 - 1e-6)) > delta * (1 - error)
-    back = delta_at(number, epsilon := data.draw(EPSILONS))
+    factor, other = data.draw(st.floats(1, 100)), data.draw(EPSILONS)
+    back = delta_at(number, other)
     if 1e-300 < back < 0.999:
-        assert epsilon_at(number, back) == pytest.approx(epsilon, rel=1e-6, abs=1e-6)
+        assert epsilon_at(number, back) == pytest.approx(other, rel=1e-6, abs=1e-6)
+    assert epsilon_at(number * factor, delta) >= epsilon
+    assert epsilon_at(number, delta / factor) >= epsilon
+    assert delta_at(number * factor, other) >= back * (1 - 1e-12)
+    assert delta_at(number, other * factor) <= back
 
 
 @each_notion
 @given(st.floats(0.01, 30.0), st.floats(-14, -0.4))
-def test_the_largest_number_keeps_the_budget(notion: str, epsilon: float, power: float) -> None:
+def test_the_largest_number_fits_the_budget(notion: str, epsilon: float, power: float) -> None:
     epsilon_at, _, largest, *_ = NOTIONS[notion]
     number = largest(epsilon, 10.0**power)
     assert epsilon_at(number, 10.0**power) <= epsilon
     assert epsilon_at(number * (1 + 1e-6), 10.0**power) > epsilon * (1 - 1e-9)
 
 
-@each_notion
-@given(st.data())
-def test_monotone(notion: str, data) -> None:
-    epsilon_at, delta_at, _, numbers, deltas, _ = NOTIONS[notion]
-    number, delta = (10.0 ** data.draw(st.floats(*powers)) for powers in (numbers, deltas))
-    factor, epsilon = data.draw(st.floats(1, 100)), data.draw(EPSILONS)
-    assert epsilon_at(number * factor, delta) >= epsilon_at(number, delta)
-    assert epsilon_at(number, delta / factor) >= epsilon_at(number, delta)
-    assert delta_at(number * factor, epsilon) >= delta_at(number, epsilon) * (1 - 1e-12)
-    assert delta_at(number, epsilon * factor) <= delta_at(number, epsilon)
-
-
 @given(st.floats(1e-3, 20.0), st.floats(-14, -0.4))
 def test_gaussian_dp_is_never_worse_than_the_zcdp_it_implies(mu: float, power: float) -> None:
-    assert gdp(mu).epsilon(10.0**power) <= zcdp(mu * mu / 2).epsilon(10.0**power) * (1 + 1e-9)
+    assert gdp_epsilon(mu, 10.0**power) <= zcdp_epsilon(mu * mu / 2, 10.0**power) * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("rho", [1e-8, 1e-3, 1.0, 1e3, 1e300])
-@pytest.mark.parametrize("delta", [5e-324, 1e-300, 1e-6, 0.5, 1 - 1e-12])
+@pytest.mark.parametrize("rho", [1e-8, 1.0, 1e300])
+@pytest.mark.parametrize("delta", [5e-324, 1e-6, 1 - 1e-12])
 def test_extremes_are_finite(rho: float, delta: float) -> None:
     assert 0 <= zcdp_epsilon(rho, delta) < math.inf
     assert 0 <= zcdp_delta(rho, 1 / rho) <= 1
@@ -149,7 +124,6 @@ def test_extremes_are_finite(rho: float, delta: float) -> None:
         (zcdp_epsilon(1e-8, 0.5), 0.0),
         (gdp_delta(1e-200, 1.0), math.ulp(0.0)),  # not 0, which would be pure DP
         (gdp_delta(200.0, 0.0), pytest.approx(1.0)),
-        (gdp_delta(100.0, 1.0), pytest.approx(1.0)),
         (gdp_delta(math.inf, 1.0), 1.0),
         (gdp_delta(0.0, 0.0), 0.0),
         (gdp_epsilon(1.0, 0.0), math.inf),
@@ -171,16 +145,13 @@ def test_delta_of_a_large_mu_falls() -> None:
     ("call", "message"),
     [
         (lambda: zcdp_epsilon(-1.0, 0.1), "rho"),
-        (lambda: zcdp_epsilon(math.nan, 0.1), "rho"),
         (lambda: zcdp_epsilon(1.0, math.nan), "delta"),
-        (lambda: zcdp_epsilon(1.0, 1.0), "delta"),
         (lambda: zcdp_delta(math.nan, 1.0), "rho"),
         (lambda: zcdp_delta(1.0, math.nan), "epsilon"),
-        (lambda: gdp_mu(0.0, 1e-6), "epsilon must be finite and > 0"),
         (lambda: gdp_mu(math.inf, 1e-6), "epsilon must be finite and > 0"),
         (lambda: gdp_mu(1.0, 0.0), r"delta must be in \(0, 1\)"),
     ],
 )
-def test_nonsense_is_refused_by_name(call: Callable[[], float], message: str) -> None:
+def test_numbers_out_of_range_are_refused_by_name(call, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()

@@ -8,24 +8,12 @@ from typing import Any
 import numpy as np
 
 from rashomon_explorer.mechanisms.base import collect
+from rashomon_explorer.mechanisms.ellipsoid import sampler as ellipsoid
 from rashomon_explorer.mechanisms.ellipsoid.exact_plan import plan_ellipsoid_exact
 from rashomon_explorer.mechanisms.ellipsoid.plan import plan_ellipsoid
-from rashomon_explorer.mechanisms.ellipsoid.sampler import (
-    EllipsoidExactSampler,
-    EllipsoidSampler,
-    descent,
-    released_centre,
-    released_hessian,
-    strides,
-)
+from rashomon_explorer.mechanisms.langevin import sampler as langevin
 from rashomon_explorer.mechanisms.langevin.gradients import drift_for
 from rashomon_explorer.mechanisms.langevin.plan import plan_clipped_path, plan_path
-from rashomon_explorer.mechanisms.langevin.sampler import (
-    LangevinAverageSampler,
-    LangevinClipped,
-    LangevinSampler,
-    PlannedPath,
-)
 from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_objective_perturbation
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import ObjectivePerturbationSampler
 from rashomon_explorer.mechanisms.planning.centres import by_acceleration, by_gradients, by_output
@@ -110,7 +98,7 @@ def path_case(
         problem = problem_of(records, loss, radius=3.0, ridge=ridge)
         return GibbsTarget(problem, beta, psi, threshold)
 
-    sampler = LangevinSampler(time / n_steps, n_steps, n_chains=1, start=start, **settings)
+    sampler = langevin.LangevinSampler(time / n_steps, n_steps, n_chains=1, start=start, **settings)
     unit = replace(sampler, shown="path").certificate(target(neighbours[0], 1.0)).mu
     return _chains(sampler, lambda records: target(records, mu / unit), neighbours)
 
@@ -164,7 +152,7 @@ def _path_score(sampler, first, second):
     return score
 
 
-def _planned_path(kind=PlannedPath, make=plan_path):
+def _planned_path(kind=langevin.PlannedPath, make=plan_path):
     """A plan's chains; the average of each, rounded, for the price of its path."""
     asked = {"loss": "squared", "radius": 1.0, "row_norm": 1.0, "epsilon": 8.0, "delta": 1e-3}
     bought = make(1, 1, 0.0, **asked)
@@ -196,7 +184,7 @@ def _ellipsoid(n_runs=1500):
     """Centre and curvature as the sampler releases them, one run a call."""
     public = {"radius": 1.0, "row_norm": 1.0, "epsilon": 8.0, "delta": 1e-3, "ridge": 1.0}
     bought = plan_ellipsoid(1, 1, 0.5, loss="smoothed_hinge", **public)
-    sampler = EllipsoidSampler(bought)
+    sampler = ellipsoid.EllipsoidSampler(bought)
 
     def mechanism(records, rng, size):
         target = GibbsTarget.of(problem_of(records, "smoothed_hinge", ridge=1.0), bought)
@@ -211,7 +199,7 @@ def _two_stages(n_runs=1500):
     """Centre, curvature and a draw on their ellipsoid; the bold claim leaves stage one out."""
     public = {"radius": 1.0, "row_norm": 1.0, "epsilon": 8.0, "delta": 1e-3, "ridge": 1.0}
     bought = plan_ellipsoid_exact(1, 1, 0.5, loss="smoothed_hinge", **public, share=0.05)
-    sampler = EllipsoidExactSampler(bought)
+    sampler = ellipsoid.EllipsoidExactSampler(bought)
 
     def outcome(target, rng):
         batch = next(one for one in sampler.batches(target, rng) if len(one.losses))
@@ -226,7 +214,7 @@ def _two_stages(n_runs=1500):
     return Case(mechanism, claim, rest, n_runs=n_runs)
 
 
-class _OnKnown(EllipsoidExactSampler):
+class _OnKnown(ellipsoid.EllipsoidExactSampler):
     """The second stage alone, on half of the ball."""
 
     def released(self, target, rng):
@@ -253,7 +241,7 @@ def _descent():
     centre = replace(by_gradients(public, 1.0, 2.0, 1.5), step_size=0.01)
 
     def states(problem, rng):
-        return np.array([state[0] for state in descent(problem, centre, rng)])
+        return np.array([state[0] for state in ellipsoid.descent(problem, centre, rng)])
 
     def score(paths):
         here = np.clip(np.hstack([np.zeros((len(paths), 1)), paths[:, :-1]]), -1, 1)
@@ -280,7 +268,7 @@ def _acceleration():
     paces = 2 * np.arange(1, centre.n_steps + 1) / (centre.n_steps + 1)
 
     def path(problem, rng):
-        taken = strides(problem, centre, rng)
+        taken = ellipsoid.strides(problem, centre, rng)
         return np.array([[one.gradient[0], one.at[0]] for one in taken])
 
     def score(paths):
@@ -307,7 +295,9 @@ def _hessian(mu=2.0):
 
     def mechanism(row, rng, size):
         problem = Problem([row], [1.0], loss="squared", radius=1.0, intercept=False)
-        return np.array([released_hessian(problem, np.zeros(2), bought, rng) for _ in range(size)])
+        return np.array(
+            [ellipsoid.released_hessian(problem, np.zeros(2), bought, rng) for _ in range(size)]
+        )
 
     def score(matrices):
         return matrices[:, 1, 1] - matrices[:, 0, 0]
@@ -325,7 +315,7 @@ def _output(mu=2.0):
     def mechanism(records, rng, size):
         problem = problem_of(records, "smoothed_hinge", **public)
         return np.array(
-            [list(released_centre(problem, centre, rng))[-1].theta for _ in range(size)]
+            [list(ellipsoid.released_centre(problem, centre, rng))[-1].theta for _ in range(size)]
         )
 
     return Case(mechanism, gdp(mu), gdp(mu / 2))
@@ -341,8 +331,10 @@ CASES: dict[str, dict[str, Callable[[], Case]]] = {
         for loss in ("logistic", "squared", "smoothed_hinge")
     },
     "unthresholded": {"logistic": lambda: _independent(UnthresholdedSampler())},
-    "langevin_clipped": {"plan": lambda: _planned_path(LangevinClipped, plan_clipped_path)},
-    "langevin_average": {"plan": lambda: _planned_path(LangevinAverageSampler)},
+    "langevin_clipped": {
+        "plan": lambda: _planned_path(langevin.LangevinClipped, plan_clipped_path)
+    },
+    "langevin_average": {"plan": lambda: _planned_path(langevin.LangevinAverageSampler)},
     "objective_perturbation": {
         "squared": _tilted,
         "gaussian": lambda: _tilted(delta=1e-3, gaussian=True),

@@ -29,6 +29,9 @@ def test_gaussian_noise_has_the_gaussian_curve():
     assert found.renyi(3.0) == pytest.approx(3 * 1.5**2 / 2)
     assert found.within(gdp(mu=1.5)) and not found.within(gdp(mu=1.49))
     assert found.within(zcdp(rho=1.125)) and not found.within(zcdp(rho=1.12))
+    plane = audit.exact(normal([0.0, 0.0]), normal([0.6, 0.8]), box=[(-8, 9), (-8, 9)])
+    assert plane.within(gdp(mu=1.0))
+    assert float(plane.delta(1.0)) == pytest.approx(float(Gaussian(1.0).delta(1.0)), rel=1e-3)
 
 
 def test_laplace_noise_has_the_laplace_curve():
@@ -38,6 +41,8 @@ def test_laplace_noise_has_the_laplace_curve():
     assert float(found.delta(0.5)) == pytest.approx(float(Laplace(1.0).delta(0.5)), rel=1e-4)
     assert found.within(pure(epsilon=1.0)) and not found.within(pure(epsilon=0.999))
     assert not found.within(bounded_range(eta=1.0))  # pure DP is not bounded range
+    assert "1 at δ = 0" in str(found)
+    assert found.violations(pure(epsilon=0.5), deltas=[0.0])[0] == "ε(0) is 1, claimed 0.5"
 
 
 def test_the_worst_of_bounded_range_attains_its_curve():
@@ -53,7 +58,7 @@ def test_the_worst_of_bounded_range_attains_its_curve():
 
 
 def test_both_directions_count():
-    """A cell that only one law has, whichever comes first."""
+    """A cell that only one distribution has, whichever comes first, is never pure."""
     laws = np.log([[0.9, 0.1], [1.0, 1e-300]])
     for one, other in ((0, 1), (1, 0)):
         found = audit.discrete(laws[one], laws[other])
@@ -61,13 +66,9 @@ def test_both_directions_count():
         assert found.epsilon(0.1001) < 0.2
         assert found.within(approximate(epsilon=0.2, delta=0.1), deltas=[0.1001, 0.3])
         assert not found.within(approximate(epsilon=0.2, delta=0.09), deltas=[0.09])
-
-
-def test_a_point_of_the_support_that_the_other_law_lacks_is_never_pure():
     found = audit.discrete([0.0, 0.0], [0.0, -np.inf])
     assert found.max_log_ratio == math.inf == found.epsilon(0.0) == found.renyi(2.0)
-    assert float(found.delta(10.0)) == 0.5
-    assert found.epsilon(0.5) == 0.0
+    assert float(found.delta(10.0)) == 0.5 and found.epsilon(0.5) == 0.0
 
 
 def test_profile_and_tradeoff_agree_with_brute_force():
@@ -79,61 +80,38 @@ def test_profile_and_tradeoff_agree_with_brute_force():
         sums = [np.maximum(a - np.exp(epsilon) * b, 0).sum() for a, b in ((p, q), (q, p))]
         assert float(found.delta(epsilon)) == pytest.approx(max(sums), abs=1e-14)
         assert found.epsilon(float(found.delta(epsilon))) == pytest.approx(epsilon, abs=1e-9)
-    assert found.renyi(2.0) == pytest.approx(
-        max(np.log((p**2 / q).sum()), np.log((q**2 / p).sum()))
-    )
-
-
-def test_two_dimensions():
-    found = audit.exact(normal([0.0, 0.0]), normal([0.6, 0.8]), box=[(-8, 9), (-8, 9)])
-    assert found.within(gdp(mu=1.0))
-    assert float(found.delta(1.0)) == pytest.approx(float(Gaussian(1.0).delta(1.0)), rel=1e-3)
+    exact = max(np.log((p**2 / q).sum()), np.log((q**2 / p).sum()))
+    assert found.renyi(2.0) == pytest.approx(exact)
 
 
 def test_the_error_says_how_coarse_the_nodes_are():
-    cone = double_exponential(0.1)
-    errors = [
-        audit.exact(cone, normal(0.0, 0.3), box=[(-9, 9)], points=points).error
-        for points in (201, 2001, 20_001)
-    ]
+    laws = double_exponential(0.1), normal(0.0, 0.3)
+    errors = [audit.exact(*laws, box=[(-9, 9)], points=n).error for n in (201, 2001, 20_001)]
     assert errors[0] > 50 * errors[1] > 50 * 50 * errors[2]
 
 
-def test_words():
-    found = audit.exact(double_exponential(0.0), double_exponential(1.0), box=[(-40, 41)])
-    assert "1 at δ = 0" in str(found)
-    assert found.violations(pure(epsilon=0.5), deltas=[0.0])[0] == "ε(0) is 1, claimed 0.5"
+POINTS = audit.discrete([0.0, 1.0], [0.0, 2.0])
+LINE = [(0, 1)]
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("call", "message"),
     [
-        ({"box": [(0, 1)] * 3}, "one or two dimensions, got 3: use monte_carlo"),
-        ({"box": [(1, 0)]}, "low < high"),
-        ({"box": [(0, math.inf)]}, "finite intervals"),
-        ({"box": [(0, 1)], "points": 3}, "points must be at least 5, got 3"),
-        ({"box": [(0, 1)], "first": lambda x: x}, "must map points"),
-        ({"box": [(0, 1)], "first": lambda x: np.nan * x[0]}, "got NaN"),
-        ({"box": [(0, 1)], "first": lambda x: -np.inf + 0 * x[0]}, "positive mass"),
+        (lambda: audit.exact(normal(0.0), normal(1.0), box=LINE * 3), "dimensions, got 3: use mon"),
+        (lambda: audit.exact(normal(0.0), normal(1.0), box=[(1, 0)]), "low < high"),
+        (lambda: audit.exact(normal(0.0), normal(1.0), box=[(0, math.inf)]), "finite intervals"),
+        (lambda: audit.exact(normal(0.0), normal(1.0), box=LINE, points=3), "at least 5, got 3"),
+        (lambda: audit.exact(lambda x: x, normal(1.0), box=LINE), "must map points"),
+        (lambda: audit.exact(lambda x: np.nan * x[0], normal(1.0), box=LINE), "got NaN"),
+        (lambda: audit.exact(lambda x: 0 * x[0] - np.inf, normal(1.0), box=LINE), "positive mass"),
+        (lambda: audit.discrete([0.0], [0.0, 1.0]), "same points"),
+        (lambda: POINTS.delta(-1.0), "epsilon must be >= 0"),
+        (lambda: POINTS.tradeoff(2.0), r"alpha must be in \[0, 1\]"),
+        (lambda: POINTS.renyi(1.0), "order must be > 1"),
+        (lambda: audit.search(lambda rows: rows, audit.discrete, [1], n=2), "at least two records"),
+        (lambda: audit.search(lambda rows: rows, audit.discrete, [1, 2], n=0), "n must be a whole"),
     ],
 )
-def test_bad_laws_are_named(settings, message):
-    laws = {"first": normal(0.0), "second": normal(1.0), **settings}
+def test_invalid_settings_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
-        audit.exact(laws.pop("first"), laws.pop("second"), **laws)
-
-
-def test_bad_questions_are_named():
-    with pytest.raises(ValueError, match="same points"):
-        audit.discrete([0.0], [0.0, 1.0])
-    found = audit.discrete([0.0, 1.0], [0.0, 2.0])
-    with pytest.raises(ValueError, match="epsilon must be >= 0"):
-        found.delta(-1.0)
-    with pytest.raises(ValueError, match=r"alpha must be in \[0, 1\]"):
-        found.tradeoff(2.0)
-    with pytest.raises(ValueError, match="order must be > 1"):
-        found.renyi(1.0)
-    with pytest.raises(ValueError, match="at least two records"):
-        audit.search(lambda rows: rows, audit.discrete, [1], n=2)
-    with pytest.raises(ValueError, match="n must be a whole number, at least 1"):
-        audit.search(lambda rows: rows, audit.discrete, [1, 2], n=0)
+        call()
