@@ -483,3 +483,9 @@ def test_other_rows_and_columns_of_a_reference_are_named(table, models):
         other = RashomonClassifier(**{**SETTINGS, **CHAINS}).fit(rows, labels).rashomon_set_
         with pytest.raises(ValueError, match=words) if words else nullcontext():
             assert decompose(models, X, reference=other).n_reference == 64
+
+
+def test_of_an_exact_fit_only_the_draws_inside_are_a_reference(table, fit, models):
+    reference = fit(random_state=1)
+    found = decompose(models, table[0], reference=reference, measure="score_variance")
+    assert found.n_reference == round(reference.hit_rate * reference.n_draws) < 150

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import gamma, kstest
 
 from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.bounds.hit_rate import unthresholded_hit_rate
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_lipschitz, local_constants
 from rashomon_explorer.mechanisms.rejection.envelope import (
     Neighbourhood,
@@ -146,6 +147,13 @@ def test_what_cannot_be_planned_is_refused_in_words(kind, settings, ridge, messa
     with pytest.raises(ValueError, match=message):
         kind(**settings).plan(problem)
     assert "minimum" not in vars(problem)
+
+
+def test_a_hit_rate_allows_for_a_lost_minimiser():
+    planned = plan_perturbed(*public(n=10**6), epsilon=1.0, failure=0.1)
+    psi = planned.tolerance + planned.p / planned.beta
+    alone = unthresholded_hit_rate(planned.p, planned.beta, psi - planned.tolerance)
+    assert planned.hit_rate(psi) == pytest.approx(alone - 0.1) and 0.2 < alone < 0.9
 
 
 @pytest.mark.parametrize("kind", [iterated, localised, regularised])

@@ -10,6 +10,7 @@ from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelMana
 
 from rashomon_explorer._utils.assets import asset_path
 from rashomon_explorer.server.kernels import PatientKernels
+from rashomon_explorer.server.serving import LimitedPages
 
 LONG_AGO = datetime.now(UTC) - timedelta(hours=1)
 CONFIGURED = json.loads((asset_path("apps") / "voila.json").read_text(encoding="utf-8"))
@@ -102,3 +103,18 @@ def test_a_page_is_waited_for_on_a_busy_machine():
     waits = VoilaExecutor(None, **CONFIGURED["VoilaExecutor"])
     assert waits.iopub_timeout >= 300 and waits.startup_timeout >= 300
     assert VoilaExecutor(None).iopub_timeout < 60  # what is to be outdone
+
+
+def test_no_more_pages_open_than_are_allowed():
+    answer = {}
+    page = SimpleNamespace(
+        current_user="visitor",
+        request=SimpleNamespace(query_arguments={}),
+        settings={"most_pages": 3},
+        _open=lambda: 3,
+        set_status=lambda status: answer.update(status=status),
+        set_header=lambda *header: answer.update([header]),
+        finish=lambda body: answer.update(body=body),
+    )
+    asyncio.run(LimitedPages.get(page))
+    assert answer["status"] == 503 and "3" in answer["body"] and answer["Retry-After"]
