@@ -142,10 +142,7 @@ def test_two_sides_are_the_dearer_and_not_the_sum() -> None:
         assert discrete(law(same, 0), law(same, 1)).epsilon(0.0) <= 0.9 + 1e-12
     # Negative control: one record on both sides costs more than the dearer.
     assert discrete(law(0, 0), law(1, 1)).epsilon(0.0) > 1.2
-
-
-def test_a_notion_that_one_side_lacks_is_lost() -> None:
-    both = max_over_splits(zcdp(0.3), bounded_range(1.0))
+    both = max_over_splits(zcdp(0.3), bounded_range(1.0))  # a notion that one side lacks is lost
     assert both.rho == 0.3 and both.pure_epsilon == math.inf and both.mu == math.inf
     assert "the split is by place, and public" in both.assumptions
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from rashomon_explorer import DPClassifier
 from rashomon_explorer.mechanisms.certificates.sensitivity import local_constants
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.request import Request, batch_gap, generalisation_gap
@@ -146,19 +145,3 @@ def test_what_it_promises_falls_as_is_printed(epsilon, by_n, by_p):
     ]
     assert math.log(fits[1] / fits[0]) / math.log(4) == pytest.approx(by_n, abs=0.1)
     assert math.log(fits[2] / fits[1]) / math.log(4) == pytest.approx(by_p, abs=0.1)
-
-
-def test_a_fit_for_new_rows():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-0.7, 0.7, (4_000, 1))
-    y = (X[:, 0] + 0.2 * rng.standard_normal(4_000) > 0).astype(int)
-    clf = DPClassifier(
-        mechanism="iterated_batches",
-        goal="population",
-        delta=0.0,
-        random_state=0,
-        ridge=1.0,
-        radius=4.0,
-    )
-    assert clf.fit(X, y).score(X, y) > 0.6
-    assert clf.guarantee_.pure_epsilon == 1.0 and len(clf.plan_.settings.sizes) > 1
