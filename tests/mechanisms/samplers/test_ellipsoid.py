@@ -1,30 +1,31 @@
-"""The private ellipsoid: what one record moves, by brute force, and what the draws are."""
+"""The private ellipsoid: what one record moves, by brute force, and laws of the draws on it."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 
-from rashomon_explorer.mechanisms.base import collect, to_public_grid
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope
+from rashomon_explorer.mechanisms.ellipsoid import sampler as ellipsoids
+from rashomon_explorer.mechanisms.ellipsoid.exact_plan import plan_ellipsoid_exact
 from rashomon_explorer.mechanisms.ellipsoid.plan import hessian_sensitivity, plan_ellipsoid
-from rashomon_explorer.mechanisms.ellipsoid.sampler import (
-    EllipsoidSampler,
-    descent,
-    lifted,
-    released_centre,
-    released_hessian,
-    strides,
-)
+from rashomon_explorer.mechanisms.ellipsoid.sampler import EllipsoidExactSampler, EllipsoidSampler
 from rashomon_explorer.mechanisms.langevin.plan import plan_path
 from rashomon_explorer.mechanisms.langevin.sampler import PlannedPath
 from rashomon_explorer.mechanisms.planning.centres import by_acceleration, by_gradients, by_output
 from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
+from rashomon_explorer.mechanisms.samplers.feasibility import feasibility_suggestions, preflight
 from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.problem.domains import CutEllipsoid
 from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
+from tests.crossing import crossed
+from tests.mechanisms.samplers.laws import LEVEL, agreement
 
 LOSSES = {
     "logistic": ("logistic", (-1.0, 1.0)),
@@ -32,7 +33,7 @@ LOSSES = {
     "smoothed_hinge": (SmoothedHingeLoss(0.5), (-1.0, 1.0)),
     "softmax": (SoftmaxLoss(3), (0.0, 1.0, 2.0)),
 }
-BUDGET = {"epsilon": 1.0, "delta": 1e-6}
+CENTRES = pytest.mark.parametrize("by", [by_gradients, by_acceleration, by_output])
 
 
 class Silent:
@@ -56,21 +57,43 @@ def neighbours(name, rng, n=3, d=2, ridge=0.2, radius=2.0):
     return [Problem(rows[part], targets[part], **settings) for part in (one, other)]
 
 
-def models(problem, rng, count=20):
-    return problem.domain.uniform(problem.p, count, rng)
+def some_rows():
+    return neighbours("logistic", np.random.default_rng(0), n=50)[0]
+
+
+def simulated(n=20_000, d=4, ridge=0.1, radius=4.0, noise=0.3, **settings):
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(-0.5, 0.5, (n, d))
+    y = np.sign(rows[:, 0] + noise * rng.standard_normal(n))
+    return Problem(rows, y, ridge=ridge, radius=radius, **settings)
+
+
+def planned_for(problem, psi=0.05, make=plan_ellipsoid, **changes):
+    public = {"radius": problem.domain.radius, "row_norm": problem.row_bound}
+    public |= {"epsilon": 1.0, "delta": 1e-6, "ridge": problem.ridge, "loss": problem.loss}
+    return make(problem.n, problem.p, psi, **{**public, **changes})
+
+
+def exact_plan(problem, psi=0.05, **changes):
+    changes = {"epsilon": 8.0, "delta": 1e-3, **changes}
+    return planned_for(problem, psi, plan_ellipsoid_exact, **changes)
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_no_neighbour_moves_the_hessian_by_more_than_its_sensitivity(name):
-    rng, most = np.random.default_rng(0), 0.0
-    for _ in range(150):
+def test_no_neighbour_moves_hessian_gradient_or_minimiser_by_more_than_is_priced(name):
+    rng, most = np.random.default_rng(0), np.zeros(3)
+    for _ in range(60):
         first, second = neighbours(name, rng)
-        bound = hessian_sensitivity(first.constants)
-        for theta in models(first, rng).T:
-            moved = np.linalg.norm(first.hessian(theta) - second.hessian(theta))
-            most = max(most, moved / bound)
-    assert most <= 1 + 1e-12
-    assert most > (0.6 if name == "softmax" else 0.9)
+        models = first.domain.uniform(first.p, 20, rng)
+        slope = data_slope(first.constants, first.domain)
+        hessians = [np.linalg.norm(first.hessian(t) - second.hessian(t)) for t in models.T]
+        gradients = np.subtract(*(one.value_and_gradient(models)[1] for one in (first, second)))
+        best = np.linalg.norm(first.minimum.theta - second.minimum.theta)
+        charged = [hessian_sensitivity(first.constants), slope, slope / first.m]
+        moved = [max(hessians), np.linalg.norm(gradients, axis=0).max(), best]
+        most = np.maximum(most, np.divide(moved, charged))
+    assert most.max() <= 1 + 1e-9
+    assert most[0] > (0.6 if name == "softmax" else 0.9) and most[1] > 0.5
 
 
 def test_orthogonal_rows_attain_the_hessians_sensitivity():
@@ -80,156 +103,114 @@ def test_orthogonal_rows_attain_the_hessians_sensitivity():
     assert moved == pytest.approx(hessian_sensitivity(first.constants), rel=1e-9)
 
 
-@pytest.mark.parametrize("name", LOSSES)
-def test_no_neighbour_moves_a_gradient_or_the_minimiser_by_more_than_is_priced(name):
-    rng, most = np.random.default_rng(1), [0.0, 0.0]
-    for _ in range(60):
-        first, second = neighbours(name, rng)
-        slope = data_slope(first.constants, first.domain)
-        block = models(first, rng)
-        gradients = [one.value_and_gradient(block)[1] for one in (first, second)]
-        moved = np.linalg.norm(gradients[0] - gradients[1], axis=0).max()
-        best = np.linalg.norm(first.minimum.theta - second.minimum.theta)
-        most = [max(most[0], moved / slope), max(most[1], best / (slope / first.m))]
-    assert max(most) <= 1 + 1e-9
-    assert most[0] > 0.5
-
-
 def test_steps_are_gradient_descent_with_the_priced_noise():
-    problem = neighbours("logistic", np.random.default_rng(0), n=50)[0]
+    problem = some_rows()
     centre = by_gradients(problem.constants, 2.0, 0.5, 0.7)
-    *_, last = descent(problem, centre, Silent())
-    still = problem.value_and_gradient(last[:, None])[1]
-    assert np.linalg.norm(still) < 5e-3
-    noisy = next(descent(problem, centre, Silent(1.0)))
-    plain = next(descent(problem, centre, Silent()))
+    *_, end = ellipsoids.descent(problem, centre, Silent())
+    assert np.linalg.norm(problem.value_and_gradient(end[:, None])[1]) < 5e-3
+    noisy, plain = (next(ellipsoids.descent(problem, centre, Silent(x))) for x in (1.0, 0.0))
     assert noisy - plain == pytest.approx(-centre.step_size * centre.noise * np.ones(2))
 
 
-@pytest.mark.parametrize("by", [by_gradients, by_acceleration, by_output])
-def test_without_noise_a_centre_is_nearly_the_best_model(by):
-    problem = neighbours("logistic", np.random.default_rng(0), n=50)[0]
-    centre = by(problem.constants, 2.0, 0.5, 0.7)
-    *_, found = released_centre(problem, centre, Silent())
-    excess = problem.value(found.theta[:, None])[0] - problem.minimum.value
-    assert excess < 0.2 * centre.excess
-    assert problem.domain.contains(found.theta[:, None])[0]
+def test_accelerated_steps_are_those_of_a_langevin_path_with_the_priced_noise():
+    problem = some_rows()
+    centre = by_acceleration(problem.constants, 2.0, 0.5, 0.7)
+    beta = 2 / (centre.step_size * centre.noise**2)
+    path = planned_for(problem, 0.0, plan_path)
+    step = centre.step_size / beta
+    path = replace(path, beta=beta, step_size=step, n_steps=centre.n_steps, n_draws=1)
+    target = GibbsTarget(problem, beta, 0.0, path.threshold)
+    for noise in (0.0, 1.0):
+        taken = [one.average for one in ellipsoids.strides(problem, centre, Silent(noise))]
+        known = [x[:, 0] for _, x in PlannedPath(path).states(target, Silent(-noise))]
+        assert np.array(taken) == pytest.approx(np.array(known), abs=1e-9)
 
 
-@pytest.mark.parametrize("by", [by_gradients, by_acceleration, by_output])
-def test_a_released_centre_is_on_the_public_grid(by):
+@CENTRES
+def test_a_released_centre_is_on_the_public_grid_and_nearly_the_best_without_noise(by):
     """It is saved with a release: the last bits of a double may betray the noise that made it."""
-    problem = neighbours("logistic", np.random.default_rng(0), n=50)[0]
-    centre = by(problem.constants, 2.0, 8.0, 0.7)
+    problem = some_rows()
+    centre = by(problem.constants, 2.0, 0.5, 0.7)
+    *_, found = ellipsoids.released_centre(problem, centre, Silent())
+    excess = problem.value(found.theta[:, None])[0] - problem.minimum.value
+    assert excess < 0.2 * centre.excess and problem.domain.contains(found.theta[:, None])[0]
     for seed in range(5):
-        *_, found = released_centre(problem, centre, np.random.default_rng(seed))
+        centre = by(problem.constants, 2.0, 8.0, 0.7)
+        *_, found = ellipsoids.released_centre(problem, centre, np.random.default_rng(seed))
         assert np.linalg.norm(found.theta) < 2.0  # inside, where nothing is put back
-        assert (found.theta == to_public_grid(found.theta)).all()
         assert (found.theta * 2**20 == np.round(found.theta * 2**20)).all()
 
 
-@pytest.mark.parametrize("by", [by_gradients, by_acceleration, by_output])
+@CENTRES
 @pytest.mark.parametrize(("radius", "ridge"), [(4.0, 0.2), (0.3, 0.02)])
 @pytest.mark.law
 def test_a_centres_mean_excess_is_within_its_bound(by, radius, ridge):
     """Inside the ball, and where the ball holds the best model back."""
-    rng = np.random.default_rng(3)
-    rows = rng.uniform(-0.6, 0.6, (400, 3))
-    problem = Problem(rows, np.sign(rows[:, 0] + 0.1), radius=radius, ridge=ridge)
+    problem, rng = simulated(400, 3, ridge, radius, noise=0.0), np.random.default_rng(3)
     assert problem.minimum.on_boundary == (radius < 1)
     centre = by(problem.constants, radius, 2.0, 0.7)
     found = []
     for _ in range(40):
-        *_, one = released_centre(problem, centre, rng)
+        *_, one = ellipsoids.released_centre(problem, centre, rng)
         found.append(problem.value(one.theta[:, None])[0] - problem.minimum.value)
     assert np.mean(found) <= centre.excess
 
 
 @pytest.mark.parametrize("by", [by_gradients, by_acceleration])
 def test_a_multiplier_is_found_where_the_ball_holds_back_and_none_elsewhere(by):
-    rng = np.random.default_rng(3)
-    rows = rng.uniform(-0.6, 0.6, (20_000, 3))
     for radius in (0.5, 8.0):
-        problem = Problem(rows, np.sign(rows[:, 0] + 0.1), radius=radius, ridge=0.02)
+        problem = simulated(d=3, radius=radius, ridge=0.02, noise=0.1)
         centre = by(problem.constants, radius, 0.5, 0.7)
-        *_, found = released_centre(problem, centre, rng)
-        wanted = problem.minimum.multiplier
-        assert (
-            found.multiplier == pytest.approx(wanted, rel=0.1) if wanted else found.multiplier == 0
-        )
-
-
-def test_accelerated_steps_are_those_of_a_langevin_path_with_the_priced_noise():
-    problem = neighbours("logistic", np.random.default_rng(0), n=50)[0]
-    centre = by_acceleration(problem.constants, 2.0, 0.5, 0.7)
-    beta = 2 / (centre.step_size * centre.noise**2)
-    public = {"radius": 2.0, "row_norm": 1.0, "ridge": problem.ridge}
-    with suppress_weak_warnings():
-        path = plan_path(50, 2, 0.0, **public, epsilon=1.0, delta=1e-6)
-    path = replace(
-        path, beta=beta, step_size=centre.step_size / beta, n_steps=centre.n_steps, n_draws=1
-    )
-    target = GibbsTarget(problem, beta, 0.0, path.threshold)
-    for noise in (0.0, 1.0):
-        taken = [stride.average for stride in strides(problem, centre, Silent(noise))]
-        known = [x[:, 0] for _, x in PlannedPath(path).states(target, Silent(-noise))]
-        assert np.array(taken) == pytest.approx(np.array(known), abs=1e-9)
-
-
-def planned_for(problem, psi=0.05, **changes):
-    public = {"radius": problem.domain.radius, "row_norm": problem.row_bound}
-    return plan_ellipsoid(
-        problem.n, problem.p, psi, **public, ridge=problem.ridge, **{**BUDGET, **changes}
-    )
-
-
-def simulated(n=20_000, d=4, ridge=0.1, radius=4.0, seed=0, **settings):
-    rng = np.random.default_rng(seed)
-    rows = rng.uniform(-0.5, 0.5, (n, d))
-    return Problem(
-        rows, np.sign(rows[:, 0] + 0.3 * rng.standard_normal(n)), ridge=ridge, radius=radius
-    )
+        *_, found = ellipsoids.released_centre(problem, centre, np.random.default_rng(3))
+        assert found.multiplier == pytest.approx(problem.minimum.multiplier, rel=0.1)
+        assert (found.multiplier > 0) == (radius < 1)
 
 
 def test_the_hessians_noise_has_the_law_of_the_frobenius_norm():
     """Variance σ² on the diagonal and half of it beside, symmetric; no other scale is private."""
     problem = simulated(n=300)
-    bought = planned_for(problem)
-    rng, theta = np.random.default_rng(0), np.zeros(problem.p)
+    planned, rng, theta = planned_for(problem), np.random.default_rng(0), np.zeros(problem.p)
     exact = problem.hessian(theta) - problem.ridge * np.eye(problem.p)
-    noisy = np.array([released_hessian(problem, theta, bought, rng) for _ in range(4000)])
+    released = ellipsoids.released_hessian
+    noisy = np.array([released(problem, theta, planned, rng) for _ in range(4000)])
     assert (noisy == noisy.swapaxes(1, 2)).all()
-    assert (noisy / bought.grid == np.round(noisy / bought.grid)).all()
-    scale = (noisy - exact).std(axis=0) / bought.hessian_noise
-    wanted = np.where(np.eye(problem.p), 1.0, np.sqrt(0.5))
-    assert scale == pytest.approx(wanted, rel=0.06)
+    assert (noisy / planned.grid == np.round(noisy / planned.grid)).all()
+    scale = (noisy - exact).std(axis=0) / planned.hessian_noise
+    assert scale == pytest.approx(np.where(np.eye(problem.p), 1.0, np.sqrt(0.5)), rel=0.06)
 
 
 def test_a_lifted_hessian_is_mostly_at_least_the_true_one():
     problem = simulated(n=300)
-    bought = planned_for(problem)
-    rng, theta = np.random.default_rng(1), np.zeros(problem.p)
-    true = problem.hessian(theta)
+    planned, rng, theta = planned_for(problem), np.random.default_rng(1), np.zeros(problem.p)
     below = 0
     for _ in range(500):
-        matrix = lifted(released_hessian(problem, theta, bought, rng), bought)
-        below += np.linalg.eigvalsh(matrix - true)[0] < 0
+        noisy = ellipsoids.released_hessian(problem, theta, planned, rng)
+        matrix = ellipsoids.lifted(noisy, planned)
+        below += np.linalg.eigvalsh(matrix - problem.hessian(theta))[0] < 0
         assert np.linalg.eigvalsh(matrix)[0] > problem.ridge
     assert below <= 0.05 * 500
+
+
+def rates(problem, planned, kind, runs, size):
+    """Share of hits in each of several releases."""
+    target, found = GibbsTarget.of(problem, planned), []
+    for seed in range(runs):
+        draws = collect(kind(planned), target, size, np.random.default_rng(seed))
+        found.append(np.mean(draws.losses <= problem.minimum.value + planned.psi))
+    return np.array(found)
 
 
 @pytest.mark.parametrize("ridge", [0.1, 0.3])
 def test_a_promised_hit_rate_is_kept(ridge):
     problem = simulated(ridge=ridge)
-    bought = planned_for(problem, psi=0.02, epsilon=4.0, n_draws=100)
-    assert bought.has_hit_rate
-    rates = []
-    for seed in range(10):
-        rng = np.random.default_rng(seed)
-        draws = collect(EllipsoidSampler(bought), GibbsTarget.of(problem, bought), 100, rng)
-        rates.append(np.mean(draws.losses <= problem.minimum.value + 0.02))
+    planned = planned_for(problem, psi=0.02, epsilon=4.0, n_draws=100)
     # Of the releases nine in ten: all draws of one hit, as docs/ellipsoid.md says.
-    assert bought.hit_rate_bound == 0.9 and np.mean(np.array(rates) == 1) >= 0.9
+    assert planned.has_hit_rate and planned.hit_rate_bound == 0.9
+    assert np.mean(rates(problem, planned, EllipsoidSampler, 10, 100) == 1) >= 0.9
+    problem = interval(d=2, n=2_000, radius=2.0)
+    planned = exact_plan(problem, psi=0.15, epsilon=20.0, n_draws=5)
+    found = rates(problem, planned, EllipsoidExactSampler, 6, 60)
+    assert planned.has_hit_rate and found.mean() >= planned.hit_rate_bound
 
 
 @pytest.mark.parametrize(
@@ -238,46 +219,168 @@ def test_a_promised_hit_rate_is_kept(ridge):
 @pytest.mark.law
 def test_hits_are_usual_where_nothing_is_promised(ridge, radius):
     problem = simulated(ridge=ridge, radius=radius)
-    bought = planned_for(problem, epsilon=4.0, n_draws=100)
-    assert not bought.has_hit_rate
-    draws = collect(
-        EllipsoidSampler(bought), GibbsTarget.of(problem, bought), 100, np.random.default_rng(0)
-    )
-    assert np.mean(draws.losses <= problem.minimum.value + bought.psi) > 0.9
+    planned = planned_for(problem, epsilon=4.0, n_draws=100)
+    assert not planned.has_hit_rate
+    assert rates(problem, planned, EllipsoidSampler, 1, 100)[0] > 0.9
 
 
 def test_draws_are_made_of_what_was_released_alone():
-    """Given the region, and the generator's state, rows no longer matter."""
-    problem = simulated()
-    bought = planned_for(problem)
-    sampler, target = EllipsoidSampler(bought), GibbsTarget.of(problem, bought)
+    """Given the region, and the generator's state, rows no longer matter; empty batches first."""
+    problem = simulated(ridge=0.01)
+    planned = planned_for(problem)
+    sampler, target = EllipsoidSampler(planned), GibbsTarget.of(problem, planned)
     *_, region = sampler.released(target, np.random.default_rng(0))
     batches = sampler.batches(target, np.random.default_rng(0))
+    first = next(batches)  # so that Stop is heard
+    assert first.theta.shape == (problem.p, 0) and first.region is None
     drawn = next(batch for batch in batches if batch.theta.shape[1])
     assert region.contains(drawn.theta).all()
     assert (drawn.region.matrix == region.matrix).all()
     assert (drawn.region.start == region.start).all()
 
 
-def test_batches_are_empty_until_the_ellipsoid_is_there_so_that_stop_is_heard():
-    problem = simulated(ridge=0.01)
-    bought = planned_for(problem)
-    batches = EllipsoidSampler(bought).batches(
-        GibbsTarget.of(problem, bought), np.random.default_rng(0)
-    )
-    first = next(batches)
-    assert first.theta.shape == (problem.p, 0) and first.region is None
-
-
-def test_another_plan_is_refused():
-    bought = plan(100, 3, 0.02, radius=4.0, row_norm=1.0, epsilon=50.0)
-    with pytest.raises(TypeError, match="plan_ellipsoid"):
-        EllipsoidSampler(bought)
-
-
 def test_what_the_solver_must_reach_is_among_the_assumptions():
-    problem = simulated(ridge=0.3)
-    bought = planned_for(problem)
-    gradients = replace(bought, centre=replace(bought.centre, name="gradients"))
-    said = [len(EllipsoidSampler(one).guarantee(one).assumptions) for one in (bought, gradients)]
-    assert bought.centre.name == "output" and said[0] == said[1] + 1
+    planned = planned_for(simulated(ridge=0.3))
+    gradients = replace(planned, centre=replace(planned.centre, name="gradients"))
+    stated = [len(EllipsoidSampler(one).guarantee(one).assumptions) for one in (planned, gradients)]
+    assert planned.centre.name == "output" and stated[0] == stated[1] + 1
+
+
+def interval(d=1, n=60, ridge=0.0, radius=3.0):
+    """Rows without an intercept, of length 1 at most."""
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(-1, 1, (n, d)) / math.sqrt(d)
+    labels = np.sign(rows[:, 0] + 0.4 * rng.standard_normal(n))
+    return Problem(rows, labels, intercept=False, ridge=ridge, radius=radius)
+
+
+def drawn_on(region, target, planned, monkeypatch, count=3_000, **settings):
+    monkeypatch.setattr(EllipsoidExactSampler, "released", lambda self, *_: iter([region]))
+    sampler = EllipsoidExactSampler(planned, **settings)
+    return collect(sampler, target, count, np.random.default_rng(0)).coef
+
+
+def weighted(target, points, region):
+    """Points and their probabilities by the ball's law on the ellipsoid, from the definition."""
+    excess = target.problem.value(points) - target.problem.minimum.value
+    density = np.exp(-target.beta * np.maximum(excess - target.psi, 0.0))
+    density *= region.contains(points)
+    return points, density / density.sum()
+
+
+@pytest.mark.parametrize(("centre", "level"), [(0.5, 0.8), (2.5, 0.5), (1.6, 0.02)])
+def test_on_an_interval_draws_have_the_law_of_quadrature(centre, level, monkeypatch):
+    """The best model inside, the ball cutting, and an ellipsoid beside the set."""
+    problem = interval()
+    region = CutEllipsoid(np.array([centre]), np.eye(1), level, 3.0, np.array([centre]))
+    target, reach = GibbsTarget(problem, 60.0, 0.02), math.sqrt(2 * level)
+    found = drawn_on(region, target, exact_plan(problem), monkeypatch)
+    points = np.linspace(centre - reach, min(3.0, centre + reach), 20_001)[None] * (1 - 1e-12)
+    law = weighted(target, points, region)
+    assert agreement(found, law) > LEVEL
+    flat = np.full(20_001, 1 / 20_001)
+    assert np.ptp(law[1]) < 0.2 / 20_001 or agreement(found, (points, flat)) < 1e-6
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_in_the_plane_draws_have_the_law_of_quadrature(held, monkeypatch):
+    problem = interval(d=2, radius=1.2 if held else 4.0, ridge=0.02)
+    centre = problem.minimum.theta + np.array([0.1, 0.2]) * (not held)
+    pull = problem.minimum.multiplier
+    hessian = problem.hessian(centre)
+    region = CutEllipsoid.under(centre, pull, hessian, 0.06, problem.domain.radius)
+    target = GibbsTarget(problem, 120.0, 0.02)
+    found = drawn_on(region, target, exact_plan(problem), monkeypatch, 2_000)
+    axes = [np.linspace(*ends, 401) for ends in zip(*region.ranges(np.eye(2)), strict=True)]
+    points = np.stack(np.meshgrid(*axes, indexing="ij")).reshape(2, -1)
+    assert agreement(found, weighted(target, points, region)) > LEVEL
+
+
+def two_labels(rng):
+    """Two problems of one parameter that differ in one record's label."""
+    rows = np.array([[1.0], [-1.0], [1.0]]) * rng.choice([1.0, 0.3], (3, 1))
+    labels = rng.choice([-1.0, 1.0], 3)
+    settings = {"radius": 2.0, "intercept": False}
+    return [Problem(rows, labels * signs, **settings) for signs in ([1, 1, 1], [-1, 1, 1])]
+
+
+def log_density(problem, eta, psi, grid):
+    """Log density (K,) of one draw given the interval that the grid fills."""
+    excess = problem.value(grid[None]) - problem.minimum.value
+    energy = eta / problem.constants.charged_oscillation * np.maximum(excess - psi, 0.0)
+    return -energy - logsumexp(-energy)
+
+
+@crossed({"ends": [(-2.0, 2.0), (0.5, 2.0), (-2.0, -1.9)], "psi": [0.0, 0.1, 0.5]})
+def test_no_neighbour_tells_more_of_a_draw_than_its_bounded_range(ends, psi):
+    """The exact audit: log ratios over the whole interval, for every interval."""
+    rng, widest, eta = np.random.default_rng(0), 0.0, 1.5
+    grid = np.linspace(*ends, 2_001)
+    for _ in range(60):
+        ratio = np.subtract(*(log_density(one, eta, psi, grid) for one in two_labels(rng)))
+        widest = max(widest, float(np.ptp(ratio)) / eta)
+    assert widest <= 1 + 1e-9
+    if ends == (-2.0, 2.0) and psi == 0:
+        assert widest > 0.99  # so that half of the oscillation is refuted
+
+
+def test_the_range_on_the_ellipsoid_alone_would_be_too_small_a_price():
+    """Negative control: min L is the ball's, and moves by more than losses do on the ellipsoid."""
+    rng, most = np.random.default_rng(0), 0.0
+    for _ in range(50):
+        pair, start = two_labels(rng), rng.uniform(-2, 1.9)
+        losses = [one.value(np.linspace(start, start + 0.1, 201)[None]) for one in pair]
+        over = [np.maximum(loss - one.minimum.value - 0.1, 0.0)
+                for loss, one in zip(losses, pair, strict=True)]  # fmt: skip
+        moved = np.ptp(over[0] - over[1])
+        assert moved <= pair[0].constants.charged_oscillation
+        most = max(most, moved / np.ptp(losses[0] - losses[1]))
+    assert most > 1.5
+
+
+def test_draws_lie_on_the_ellipsoid_that_is_released_with_them():
+    problem = interval(d=3, n=4_000, ridge=0.05)
+    planned = exact_plan(problem, n_draws=200)
+    target = GibbsTarget.of(problem, planned)
+    assert target.beta == planned.beta and target.psi == planned.psi
+    found = collect(EllipsoidExactSampler(planned), target, 200, np.random.default_rng(0))
+    assert found.region.contains(found.coef.T).mean() > 0.99  # but for the grid they are put on
+    assert found.region.level == pytest.approx(planned.margin * planned.psi)
+    still = exact_plan(problem, psi=0.0, n_draws=5)
+    sampler, target = EllipsoidExactSampler(still), GibbsTarget.of(problem, still)
+    found = collect(sampler, target, 5, np.random.default_rng(0))
+    assert (found.coef == found.region.start).all()  # without width every draw is the centre
+
+
+def test_giving_up_is_an_error_that_names_what_always_answers(monkeypatch):
+    problem = interval()
+    far = CutEllipsoid(np.array([-2.9]), np.eye(1), 1e-4, 3.0, np.array([-2.9]))
+    planned, target = exact_plan(problem), GibbsTarget(problem, 1e4, 0.01)
+    with pytest.raises(SamplerError, match=r'mechanism="ellipsoid", which never gives up'):
+        drawn_on(far, target, planned, monkeypatch, 1, patience=2_000)
+    for patience, words in ((2_000, "did not give up (after 2,000 prop"), (None, "never give up")):
+        stated = EllipsoidExactSampler(planned, patience).guarantee(planned).assumptions
+        assert words in stated[-1]
+
+
+def test_another_plan_or_no_patience_is_refused():
+    other = plan(100, 3, 0.02, radius=4.0, row_norm=1.0, epsilon=50.0)
+    for kind, message in (
+        (EllipsoidSampler, "ellipsoid"),
+        (EllipsoidExactSampler, "ellipsoid_exact"),
+    ):
+        with pytest.raises(TypeError, match=f"plan_{message}"):
+            kind(other)
+    with pytest.raises(ValueError, match="patience"):
+        EllipsoidExactSampler(exact_plan(interval()), patience=0)
+
+
+def test_what_is_foretold_is_of_the_ellipsoid_and_not_of_the_ball():
+    rows = {"radius": 4.0, "row_norm": 2**0.5, "ridge": 0.01, "epsilon": 4.0, "delta": 1e-6}
+    planned = plan_ellipsoid_exact(50_000, 40, 0.02, **rows, n_draws=20)
+    found = preflight(planned)
+    assert found.likely and found.n_draws == 20 and found.proposals_each < 10
+    assert feasibility_suggestions(planned) == ""
+    cold = replace(planned, beta=1e9, margin=50.0)
+    assert not preflight(cold).likely
+    assert "never gives up" in feasibility_suggestions(cold)
