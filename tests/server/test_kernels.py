@@ -118,3 +118,8 @@ def test_no_more_pages_open_than_are_allowed():
     )
     asyncio.run(LimitedPages.get(page))
     assert answer["status"] == 503 and "3" in answer["body"] and answer["Retry-After"]
+
+
+def test_the_token_leaves_the_address_and_other_parameters_stay():
+    page = SimpleNamespace(request=SimpleNamespace(query="token=secret&theme=dark", path="/"))
+    assert LimitedPages._without_token(page) == "/?theme=dark"
