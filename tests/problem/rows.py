@@ -1,4 +1,4 @@
-"""Random rows and targets that a loss allows."""
+"""Random rows and targets that a loss allows, and models by plain rejection."""
 
 import numpy as np
 
@@ -14,3 +14,12 @@ def random_rows(loss, rng, n=40, p=3, row_bound=1.0):
         return rows, rng.integers(0, len(loss.labels), n).astype(float)
     targets = np.where(rng.random(n) < 0.5, 1.0, -1.0)
     return rows, targets if loss.labels else rng.uniform(-1, 1, n)
+
+
+def plain_rejection(target, size, rng):
+    """Models (p, size) of a target from uniform proposals: slow, and with nothing to go wrong."""
+    problem, accepted = target.problem, []
+    while sum(part.shape[1] for part in accepted) < size:
+        theta = problem.domain.uniform(problem.p, 20_000, rng)
+        accepted.append(theta[:, np.log(rng.random(20_000)) <= target.log_density(theta)])
+    return np.hstack(accepted)[:, :size]

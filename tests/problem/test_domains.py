@@ -68,7 +68,9 @@ def test_projection_obeys_the_variational_inequality(domain, seed):
 @given(seed=SEEDS)
 @settings(max_examples=15)
 def test_the_support_is_attained_and_never_exceeded(domain, seed):
-    directions = blocks(seed)
+    grid = np.array(np.meshgrid([-1, 0, 1], [-1, 0, 1], [-1, 0, 1.0])).reshape(P, -1)
+    directions = np.hstack([blocks(seed), grid[:, grid.any(axis=0)]])
+    assert domain.support(np.zeros((P, 1)))[0] == pytest.approx(0, abs=1e-7)
     support, furthest = domain.support(directions), domain.extreme(directions)
     size = np.linalg.norm(directions, axis=0)
     assert is_contained(domain, furthest).all()
@@ -77,15 +79,6 @@ def test_the_support_is_attained_and_never_exceeded(domain, seed):
     )
     for other in np.hstack([members(domain, seed), domain.project(100 * directions)]).T:
         assert (other @ directions <= support + 1e-12 * size).all()
-
-
-@pytest.mark.parametrize("domain", CASES)
-def test_the_support_along_axes_and_diagonals_too(domain):
-    grid = np.array(np.meshgrid([-1, 0, 1], [-1, 0, 1], [-1, 0, 1.0])).reshape(P, -1)
-    support, furthest = domain.support(grid), domain.extreme(grid)
-    assert is_contained(domain, furthest).all()
-    np.testing.assert_allclose(np.sum(grid * furthest, axis=0), support, atol=1e-7)
-    assert (grid.T @ members(domain, 0, 500) <= support[:, None] + 1e-12).all()
 
 
 @pytest.mark.parametrize("domain", CASES)
@@ -170,9 +163,3 @@ def test_a_hopeless_intersection_says_so(monkeypatch):
     apart = Intersection(Shifted(Ball(1.0), (1.0, *(0.0,) * (p - 1))), Ball(1.0))
     with pytest.raises(SamplerError, match=r"none of 64 uniform draws.*use only one of the two"):
         apart.uniform(p, 1, np.random.default_rng(0))
-
-
-@pytest.mark.parametrize("size", [0.0, -1.0, np.nan, np.inf])
-def test_a_ball_without_inside_is_refused(size):
-    with pytest.raises(ValueError, match=f"must be finite and > 0, got {size}"):
-        Ball(size)

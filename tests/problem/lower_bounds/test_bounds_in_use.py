@@ -16,6 +16,7 @@ from rashomon_explorer.problem.lower_bounds.quartic import ShiftedBound
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
 from tests.mechanisms.samplers.laws import ks_against_quadrature, line_law, polar_grid
+from tests.problem.rows import plain_rejection
 
 LEVEL = 1e-3
 
@@ -27,15 +28,6 @@ def target_of(loss, radius, beta=150.0, psi=0.02):
     hidden = 1.5 * X[:, 0] + rng.logistic(size=40)
     y = np.where(hidden > 0, 1, -1) if scores == 1 else np.digitize(hidden, [-0.8, 0.8])
     return GibbsTarget(Problem(X, y, loss=loss, radius=radius, intercept=False), beta, psi)
-
-
-def plain_rejection(target, size, rng):
-    """The same law from uniform proposals: slow, and with nothing to go wrong."""
-    kept = [np.empty((2, 0))]
-    while sum(part.shape[1] for part in kept) < size:
-        theta = target.problem.domain.uniform(2, 20_000, rng)
-        kept.append(theta[:, np.log(rng.random(20_000)) <= target.log_density(theta)])
-    return np.hstack(kept)
 
 
 class OwnRisk(LogisticRisk):

@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from rashomon_explorer.problem.losses.kinked import ClippedSlope
 from rashomon_explorer.problem.lower_bounds import quartic as half_square
-from rashomon_explorer.problem.lower_bounds.clipped_slope import blurred_slope, minorant
+from rashomon_explorer.problem.lower_bounds.clipped_slope import minorant
 from rashomon_explorer.problem.lower_bounds.quartic import QuarticForm, half_square_minorant
 from rashomon_explorer.problem.lower_bounds.smooth import (
     FourthMoment,
@@ -37,12 +37,6 @@ def test_moments_are_their_sums_and_their_suprema_cover_every_direction(seed, p)
     assert fourth.at(points).max() <= fourth.supremum() * (1 + 1e-9)
 
 
-def test_outer_squares_are_an_isometry():
-    u, v = np.random.default_rng(0).standard_normal((2, 4, 1))
-    inner = outer_squares(u).ravel() @ outer_squares(v).ravel()
-    assert inner == pytest.approx(float(u.ravel() @ v.ravel()) ** 2)
-
-
 @pytest.mark.parametrize("spread", [1e-14, 1e-3, 1.0])
 def test_a_bound_is_above_and_close(spread):
     rng = np.random.default_rng(1)
@@ -57,11 +51,6 @@ def test_a_bound_that_is_too_low_is_refused():
     matrix = np.diag(np.linspace(0.0, 3.0, 450))
     assert _none_above(3.0 * (1 + 1e-11), matrix)
     assert not _none_above(3.0 * (1 - 1e-9), matrix)
-
-
-@pytest.mark.parametrize("value", [0.0, -2.0])
-def test_a_matrix_without_a_positive_eigenvalue_has_its_own(value):
-    assert largest_eigenvalue(np.diag(np.full(450, value))) == pytest.approx(value, abs=1e-10)
 
 
 def random_form(seed, p, n=30):
@@ -216,16 +205,3 @@ def test_a_clipped_slopes_minorant_is_below_its_excess(seed, width, low, high):
     excess = shape.value(a + b) - shape.value(a) - shape.slope(a) * b
     rounding = 1e-12 * (size + shape.value(a + b) + shape.value(a) + np.abs(b) * 3)
     assert (below <= excess + rounding).all()
-
-
-def test_blurred_slopes_are_means_over_normal_arguments():
-    shape = ClippedSlope(-0.5, 1.0, smoothing=0.8)
-    a, scale = np.array([-0.7, 0.1, 0.9, 2.0]), np.array([0.3, 0.1, 0.5, 1.0])
-    nodes = np.linspace(-9, 9, 20_001)
-    weights = norm.pdf(nodes) / norm.pdf(nodes).sum()
-    slope, curvature = blurred_slope(shape, a, scale)
-    expected = weights @ shape.slope(a + scale * nodes[:, None])
-    np.testing.assert_allclose(slope, expected, atol=1e-6)
-    step = 1e-5
-    numeric = blurred_slope(shape, a + step, scale)[0] - blurred_slope(shape, a - step, scale)[0]
-    np.testing.assert_allclose(curvature, numeric / (2 * step), atol=1e-6)
