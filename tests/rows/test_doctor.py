@@ -34,11 +34,8 @@ def test_a_worker_that_adds_up_otherwise_is_named(changed: dict[str, Any], word:
     assert list(doctor._of_cluster({"tls://one": same}, "tls://cluster")) == []
     (said,) = doctor._of_cluster({"tls://one": {**same, **changed}}, "tls://cluster")
     assert word in said
-
-
-def test_a_channel_in_the_clear_and_a_cluster_without_workers_are_named() -> None:
-    said = list(doctor._of_cluster({}, "tcp://cluster"))
-    assert "no worker" in said[0] and "use tls://" in said[1]
+    nobody, clear = doctor._of_cluster({}, "tcp://cluster")
+    assert "no worker" in nobody and "use tls://" in clear
 
 
 def test_a_disk_smaller_than_a_worker_memory_is_named_where_it_spills(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,45 +24,20 @@ COLUMNS = 20
 MIB = 2**20
 
 
-def test_what_others_take_in_a_container_is_no_limit_of_ours(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    group = (str(tmp_path), "memory.max", "memory.current", ("inactive_file", "active_file"))
-    monkeypatch.setattr(memory_limits, "_GROUPS", (group,))
-    for name, said in (
-        ("memory.max", "1000"),
-        ("memory.current", "900"),
-        ("memory.stat", "anon 500\ninactive_file 300\nactive_file 50"),
-    ):
-        (tmp_path / name).write_text(said)
-    (found,) = (limit for limit in memory_limits.memory_limits() if not limit.own)
-    assert (found.most, found.left) == (1000, 450)
-    for nobody_says in ("max", str(2**63 - 4096)):
-        (tmp_path / "memory.max").write_text(nobody_says)
-        assert all(limit.own for limit in memory_limits.memory_limits())
+GROUPS = [
+    ("memory.max", "memory.current", "inactive_file", "0::/user.slice/run-7.scope\n"),
+    (
+        *("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+        "9:cpu:/other\n4:memory:/user.slice/run-7.scope\n",
+    ),
+]
 
 
-@pytest.mark.parametrize(
-    ("member", "most", "current", "file"),
-    [
-        ("0::/user.slice/run-7.scope\n", "memory.max", "memory.current", "inactive_file"),
-        (
-            "9:cpu:/other\n4:memory:/user.slice/run-7.scope\n",
-            "memory.limit_in_bytes",
-            "memory.usage_in_bytes",
-            "total_inactive_file",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("most", "current", "file", "member"), GROUPS)
 def test_limits_of_a_group_and_of_the_group_around_it_hold(
-    member: str,
-    most: str,
-    current: str,
-    file: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    most: str, current: str, file: str, member: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As ``systemd-run -p MemoryMax=`` sets them: not at the root of what is seen."""
+    """As ``systemd-run -p MemoryMax=`` sets them; what others take is no limit of ours."""
     inner = tmp_path / "user.slice" / "run-7.scope"
     inner.mkdir(parents=True)
     for folder, limit, used in ((inner, 700 * MIB, 650 * MIB), (inner.parent, 800 * MIB, 100)):
@@ -75,28 +51,25 @@ def test_limits_of_a_group_and_of_the_group_around_it_hold(
     assert [limit.most for limit in found] == [700 * MIB, 800 * MIB]
     assert found[0].left == 50 * MIB + 50
     assert threads_within(4, MIB) == 1  # and the same digits
-    made = [
-        ChunkedRows(
-            chunk_rows(np.eye(64), np.ones(64)).source, rows=4, workers=ThreadWorkers(count)
-        )
-        for count in (1, 4)
-    ]
+    rows = chunk_rows(np.eye(64), np.ones(64))
+    made = [replace(rows, rows=4, workers=ThreadWorkers(count)) for count in (1, 4)]
     np.testing.assert_array_equal(*(table.reduce(_sums)[0] for table in made))
+    for folder in (inner, inner.parent):
+        for nobody_says in ("max", str(2**63 - 4096)):
+            (folder / most).write_text(nobody_says)
+    assert all(limit.own for limit in memory_limits.memory_limits())
 
 
 def _only(monkeypatch: pytest.MonkeyPatch, *limits: MemoryLimit) -> None:
     monkeypatch.setattr("rashomon_explorer.rows.memory_budget.memory_limits", lambda: [*limits])
 
 
-def test_threads_are_begun_only_where_each_has_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_are_begun_where_each_has_room_and_words_name_the_limit_and_what_suffices(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for left, most in ((0, 1), (200 * MIB, 1), (400 * MIB, 2), (900 * MIB, 4), (2**40, 4)):
         _only(monkeypatch, MemoryLimit("ulimit -v", left + 5, 5, own=True))
         assert threads_within(4, MIB) == most
-    _only(monkeypatch)
-    assert threads_within(4, MIB) == 4
-
-
-def test_words_name_the_limit_and_what_suffices(monkeypatch: pytest.MonkeyPatch) -> None:
     _only(monkeypatch, MemoryLimit("ulimit -v", 700 * MIB, 690 * MIB, own=True))
     with pytest.raises(MemoryLimitError, match=r"ulimit -v leaves .* 700 MiB .*: allow \d{3} MiB"):
         check_memory(20 * MIB, "work")
@@ -104,12 +77,13 @@ def test_words_name_the_limit_and_what_suffices(monkeypatch: pytest.MonkeyPatch)
     check_memory(20 * MIB, "work")  # which others may give back
     assert "the container leaves less" in str(out_of_memory(20 * MIB, "work"))
     _only(monkeypatch)
+    assert threads_within(4, MIB) == 4
     assert "this machine" in str(out_of_memory(20 * MIB, "work"))
 
 
 def _table() -> ChunkedRows:
     rows = np.random.default_rng(0).normal(size=(64, 3))
-    return ChunkedRows(chunk_rows(rows, rows[:, 0]).source, rows=8, workers=ThreadWorkers(2))
+    return replace(chunk_rows(rows, rows[:, 0]), rows=8, workers=ThreadWorkers(2))
 
 
 def test_what_is_kept_gives_way_before_work_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,16 +190,8 @@ def _simulated(file: Path, n: int, seed: int) -> None:
 
 def _in_a_process(kind: str, folder: Path, more: int, *control: str) -> dict[str, Any]:
     ledger = Ledger.create(folder.parent / "clinic.ledger", epsilon=99.0, delta=1e-6)
-    asked = [
-        sys.executable,
-        "-c",
-        _PROCESS,
-        kind,
-        str(folder),
-        str(ledger.path),
-        str(more),
-        *control,
-    ]
+    asked = [sys.executable, "-c", _PROCESS, kind, str(folder), str(ledger.path), str(more)]
+    asked += control
     alone = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(asked, capture_output=True, text=True, check=False, env=alone)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -240,7 +206,7 @@ _needs_limits = pytest.mark.skipif(
 
 @_needs_limits
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("kind", ["RLIMIT_AS", "RLIMIT_DATA"])
+@pytest.mark.parametrize("kind", ["RLIMIT_AS", pytest.param("RLIMIT_DATA", marks=pytest.mark.law)])
 def test_a_row_group_larger_than_what_is_left_is_fitted(kind: str, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     folder = tmp_path / "rows"

@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from rashomon_explorer import DPClassifier
-from rashomon_explorer.exceptions import DataError, RowsChangedError, RowsGoneError
+from rashomon_explorer.exceptions import DataError, RowsChangedError
 from rashomon_explorer.rows import ChunkedRows, chunk_rows
 from rashomon_explorer.rows import dask as dask_rows
 from rashomon_explorer.rows.chunked import cache_chunks
@@ -91,11 +91,6 @@ def test_every_source_gives_the_digits_of_an_array(name: str, tmp_path: Path) ->
     assert _bits(table) == _bits(small(chunk_rows(X, Y)))
 
 
-@pytest.mark.parametrize("workers", [ThreadWorkers(1), ThreadWorkers(2), ThreadWorkers(8)])
-def test_one_worker_and_eight_give_the_same_digits(workers: Any) -> None:
-    assert _bits(small(chunk_rows(X, Y), workers=workers)) == _bits(small(chunk_rows(X, Y)))
-
-
 @pytest.mark.law
 def test_other_processes_give_the_same_digits(tmp_path: Path) -> None:
     with ProcessPoolExecutor(2) as pool:
@@ -104,8 +99,11 @@ def test_other_processes_give_the_same_digits(tmp_path: Path) -> None:
     assert _bits(small(chunk_rows(X, Y, n_jobs=2))) == _bits(small(chunk_rows(X, Y)))
 
 
-def test_adding_blocks_up_by_worker_gives_other_digits() -> None:
+def test_one_worker_and_eight_give_the_same_digits() -> None:
     """Negative control: without the fixed tree the number of workers shows."""
+    for count in (1, 2, 8):
+        found = _bits(small(chunk_rows(X, Y), workers=ThreadWorkers(count)))
+        assert found == _bits(small(chunk_rows(X, Y)))
     blocks = [_sums(rows, targets)[0] for rows, targets in small(chunk_rows(X, Y)).chunks()]
     sums = {
         np.sum([np.sum(blocks[low::count], axis=0) for low in range(count)], axis=0).tobytes()
@@ -175,11 +173,8 @@ def test_a_version_tells_tables_and_orders_apart() -> None:
 
     swapped = X.copy()
     swapped[[3, 4]] = X[[4, 3]]
-    found = {
-        version(chunk_rows(rows, Y)) for rows in (X, swapped, X[:-1].repeat(1, axis=0)[:N])[:2]
-    }
-    assert len(found) == 2
-    assert version(chunk_rows(X, Y)) == version(chunk_rows(np.asfortranarray(X), Y)) in found
+    assert version(chunk_rows(X, Y)) == version(chunk_rows(np.asfortranarray(X), Y))
+    assert version(chunk_rows(X, Y)) != version(chunk_rows(swapped, Y))
 
 
 @pytest.mark.parametrize(
@@ -197,16 +192,6 @@ def test_a_version_tells_tables_and_orders_apart() -> None:
 def test_what_is_no_table_is_refused_in_words(asked: dict[str, Any], message: str) -> None:
     with pytest.raises((DataError, TypeError), match=message):
         chunk_rows(**asked)
-
-
-def test_parquet_files_must_agree_and_have_the_columns(tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
-    folder = in_parquet(tmp_path)
-    with pytest.raises(DataError, match="no column 'income'"):
-        chunk_rows(folder, target="label", columns=["income"])
-    pd.DataFrame({"a": ["text"], "label": [1.0]}).to_parquet(folder / "part-9.parquet")
-    with pytest.raises(DataError, match=r"part-9\.parquet has other columns"):
-        chunk_rows(folder, target="label")
 
 
 def test_pages_of_a_mapped_file_are_let_go_and_nothing_is_lost(tmp_path: Path) -> None:
@@ -238,19 +223,6 @@ def test_no_more_is_kept_ready_than_a_quarter_of_what_is_left(monkeypatch: Any) 
     assert _bits(ready) == _bits(small(chunk_rows(X, Y)))
 
 
-@pytest.mark.law
-def test_a_bad_cell_in_the_nine_thousandth_block_is_named(tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
-    frame = pd.DataFrame({"a": np.ones(160_000), "label": 1.0})
-    frame.loc[9_000 * 16 + 5, "a"] = np.nan
-    for number, low in enumerate(range(0, len(frame), 50_000)):
-        part = frame.iloc[low : low + 50_000]
-        part.to_parquet(tmp_path / f"part-{number}.parquet", row_group_size=10_000)
-    table = replace(chunk_rows(tmp_path, target="label").then(NumericStep()), rows=16)
-    with pytest.raises(DataError, match=r"part-2.parquet, row group 4, row 4005 of it"):
-        table.reduce(_sums)
-
-
 def _write(folder: Path, *names: str) -> None:
     """Files of one row each, whose only value is their number."""
     for number, name in enumerate(names):
@@ -277,6 +249,11 @@ def test_files_that_a_failed_job_has_left_are_no_rows(tmp_path: Path) -> None:
     _write(tmp_path / "failed", "_part-0.parquet")
     with pytest.raises(DataError, match=r"1 begin with _ or . and are skipped"):
         chunk_rows(tmp_path / "failed", target="label")
+    with pytest.raises(DataError, match="no column 'income'"):
+        chunk_rows(tmp_path, target="label", columns=["income"])
+    pd.DataFrame({"a": ["text"], "label": [1.0]}).to_parquet(tmp_path / "part-9.parquet")
+    with pytest.raises(DataError, match=r"part-9\.parquet has other columns"):
+        chunk_rows(tmp_path, target="label")
 
 
 @pytest.mark.parametrize(
@@ -285,7 +262,6 @@ def test_files_that_a_failed_job_has_left_are_no_rows(tmp_path: Path) -> None:
         ("r=EU/p.parquet", "r=US/p.parquet"),
         ("m=01/p.parquet", "m=12/p.parquet", "m=-3/p.parquet"),
         ("m=+1/p.parquet", "m=3000000000/p.parquet"),
-        ("m=1/p.parquet", "m=-3000000000/p.parquet"),
         ("m=1/r=a%20b/p.parquet", "m=2/r=__HIVE_DEFAULT_PARTITION__/p.parquet"),
         ("m=__HIVE_DEFAULT_PARTITION__/p.parquet", "m=2/p.parquet", "m=2/_old/p.parquet"),
     ],
@@ -392,31 +368,31 @@ def test_a_dask_partition_that_changes_its_length_between_passes_is_noticed() ->
 
 
 _TRUNCATED = """
-import os, sys
+import json, os, sys
 import numpy as np
 from rashomon_explorer import DPClassifier
 from rashomon_explorer.rows import chunk_rows
 from rashomon_explorer.exceptions import RowsGoneError
-path, kind, n = sys.argv[1], sys.argv[2], 100_000
-held = np.lib.format.open_memmap(
-    path, mode="w+", dtype=float, shape=(n, 4), fortran_order=kind == "columns")
-held[:] = np.arange(4 * n).reshape(n, 4)
-held.flush()
-want = np.array(held)
-del held
-X = np.load(path, mmap_mode="c" if kind == "copy" else "r")
-if kind == "view":
-    X, want = np.asarray(X)[::-1, 1:3], want[::-1, 1:3]
+folder, kinds, n = sys.argv[1], sys.argv[2:], 100_000
 def total(rows, targets):
     return (rows.sum(axis=0),)
-def truncating(rows, targets):
-    os.truncate(path, 5_000)
-    return total(rows, targets)
-if kind == "unlinked":
-    os.unlink(path)
-table = chunk_rows(X, labelled=False)
-assert np.array_equal(table.reduce(total)[0], want.sum(axis=0))
-try:
+def use(path, kind):
+    held = np.lib.format.open_memmap(
+        path, mode="w+", dtype=float, shape=(n, 4), fortran_order=kind == "columns")
+    held[:] = np.arange(4 * n).reshape(n, 4)
+    held.flush()
+    want = np.array(held)
+    del held
+    X = np.load(path, mmap_mode="c" if kind == "copy" else "r")
+    if kind == "view":
+        X, want = np.asarray(X)[::-1, 1:3], want[::-1, 1:3]
+    def truncating(rows, targets):
+        os.truncate(path, 5_000)
+        return total(rows, targets)
+    if kind == "unlinked":
+        os.unlink(path)
+    table = chunk_rows(X, labelled=False)
+    assert np.array_equal(table.reduce(total)[0], want.sum(axis=0))
     if kind == "whole":
         os.truncate(path, 5_000)
         DPClassifier(classes=[0, 1]).fit(X, np.zeros(n))
@@ -425,34 +401,29 @@ try:
         X.sum()
     elif kind != "unlinked":
         table.reduce(truncating)
-except RowsGoneError as error:
-    print(error)
+for kind in kinds:
+    sys.stdout.flush()
+    if os.fork() == 0:
+        try:
+            use(f"{folder}/{kind}.npy", kind)
+        except RowsGoneError as error:
+            assert "is shorter than when it was mapped" in str(error)
+            os._exit(7)
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.wait()[1]))
 """
 
 
 @pytest.mark.skipif(not hasattr(os, "pread"), reason="nobody can truncate a mapped file there")
-@pytest.mark.parametrize(
-    "kind", ["rows", "columns", "view", "copy", "whole", "unlinked", "touched"]
-)
 def test_a_mapped_file_that_is_truncated_is_an_error_and_not_the_end_of_the_process(
-    kind: str, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
-    program = [sys.executable, "-c", _TRUNCATED, str(tmp_path / "x.npy"), kind]
-    done = subprocess.run(program, capture_output=True, text=True)
-    if kind == "touched":  # negative control: who touches the pages is ended by the system
-        assert done.returncode < 0
-        return
-    assert done.returncode == 0, done.stderr
-    assert ("is shorter than when it was mapped" in done.stdout) == (kind != "unlinked")
-
-
-def test_a_short_mapped_file_is_named(tmp_path: Path) -> None:
-    table = mapped(tmp_path)
-    before = _bits(table)
-    assert before == _bits(chunk_rows(X, Y))
-    os.truncate(tmp_path / "x.npy", 300)
-    with pytest.raises(RowsGoneError, match=r"x\.npy is shorter"):
-        _bits(table)
+    kinds = ["rows", "columns", "view", "copy", "whole", "unlinked", "touched"]
+    program = [sys.executable, "-c", _TRUNCATED, str(tmp_path), *kinds]
+    done = subprocess.run(program, capture_output=True, text=True, check=True)
+    *gone, unlinked, touched = map(int, done.stdout.split())
+    assert gone == [7] * 5, done.stderr
+    assert unlinked == 0 and touched < 0  # negative control: the system ends who touches the pages
 
 
 def test_a_mapped_array_is_what_was_mapped(tmp_path: Path) -> None:
