@@ -20,18 +20,6 @@ def test_it_ends_within_an_ulp_of_the_turn_on_the_side_that_holds(good, bad, tur
     assert found == bad or beyond == bad or not inside(beyond) or inside(bad)
 
 
-@given(good=ENDS, bad=ENDS, lies=st.lists(st.booleans(), max_size=30))
-def test_what_is_returned_was_tried_and_held_whatever_the_condition_says(good, bad, lies):
-    said = {}
-
-    def holds(x):
-        said[x] = lies[len(said) % len(lies)] if lies else False
-        return said[x]
-
-    found = bisect(holds, good, bad, halvings=30)
-    assert found == good or said[found]
-
-
 def test_it_tries_no_more_than_it_may_and_stops_where_the_ends_are_near():
     tried = []
     bisect(lambda x: bool(tried.append(x)), 0.0, 1.0, halvings=7)

@@ -143,13 +143,6 @@ def test_a_target_is_chosen_among_a_frames_columns(made: Container) -> None:
     np.testing.assert_allclose(_chances(fitted, made(FRAME)), _chances(whole, FRAME), rtol=1e-9)
 
 
-def test_columns_are_not_chosen_where_there_are_no_names() -> None:
-    with pytest.raises(TypeError, match="X has none: give a DataFrame"):
-        chunk_rows(np.eye(3), target="good")
-    with pytest.raises(ValueError, match="no column 'gold'"):
-        chunk_rows(FRAME, target="gold")
-
-
 @pytest.mark.parametrize("made", CONTAINERS)
 def test_targets_come_in_every_column(made: Container) -> None:
     frame = (FRAME[["income", "age"]] - [500, 50]) / [1000, 100]
@@ -234,25 +227,25 @@ def test_what_cannot_be_read_is_refused_before_a_charge(name: str, tmp_path: Pat
             model.predict(X)
 
 
-def test_an_array_that_only_looks_like_dasks_is_read() -> None:
+def test_what_is_taken_from_arrow_and_xarray_and_what_is_not(tmp_path: Path) -> None:
+    table = _arrow(FRAME.set_index("age"))  # an index that pandas noted is no column taken away
+    assert column_labels(table) == list(as_pandas(table)) == ["income", "good", "home", "age"]
     xarray = pytest.importorskip("xarray")
     rows = (FRAME[["income", "age"]].to_numpy() - [500, 50]) / [1000, 100]
-    table = xarray.DataArray(rows)
-    assert not is_dask(table) and column_labels(table) is None
-    fitted, plain = _model().fit(table, xarray.DataArray(GOOD)), _model().fit(rows, GOOD)
-    np.testing.assert_array_equal(_chances(fitted, table), _chances(plain, rows))
-
-
-def test_lists_of_files_are_no_table(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="one Parquet file, or the folder"):
-        chunk_rows([tmp_path / "one.parquet", tmp_path / "two.parquet"], target="good")
-
-
-def test_an_index_that_pandas_noted_is_no_column_taken_away() -> None:
-    pytest.importorskip("pyarrow")
-    table = _arrow(FRAME.set_index("age"))
-    assert column_labels(table) == ["income", "good", "home", "age"]
-    assert list(as_pandas(table)) == ["income", "good", "home", "age"]
+    array = xarray.DataArray(rows)  # which only looks like Dask's
+    assert not is_dask(array) and column_labels(array) is None
+    fitted, plain = _model().fit(array, xarray.DataArray(GOOD)), _model().fit(rows, GOOD)
+    np.testing.assert_array_equal(_chances(fitted, array), _chances(plain, rows))
+    for good in ([[1.0]], range(3), pd.Series([1]), pd.Index([1]), pd.Categorical(["a"])):
+        check_readable("y", good)
+    for work, message in (
+        (lambda: check_readable("X", "income"), "X is a str"),
+        (lambda: chunk_rows([tmp_path / "one.parquet"], target="good"), "one Parquet file, or the"),
+        (lambda: chunk_rows(np.eye(3), target="good"), "X has none: give a DataFrame"),
+        (lambda: chunk_rows(FRAME, target="gold"), "no column 'gold'"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            work()
 
 
 def test_dates_and_gaps_come_over_as_they_are() -> None:
@@ -281,10 +274,3 @@ def test_a_frame_of_an_unknown_library_is_not_read_by_position() -> None:
     assert not is_readable(OwnFrame())
     with pytest.raises(TypeError, match="give a NumPy array, a DataFrame of pandas or polars"):
         _model(schema=NUMBERS, classes=None).fit(OwnFrame(), GOOD)
-
-
-def test_arrays_of_other_kinds_are_still_taken() -> None:
-    for good in ([[1.0]], range(3), pd.Series([1]), pd.Index([1]), pd.Categorical(["a"])):
-        check_readable("y", good)
-    with pytest.raises(TypeError, match="X is a str"):
-        check_readable("X", "income")

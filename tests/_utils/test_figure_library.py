@@ -4,8 +4,6 @@ import re
 from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
-
 from rashomon_explorer._utils.assets import as_module, plotly_module
 
 _BUILT = b"""/** plotly.js, MIT */
@@ -38,27 +36,25 @@ def test_the_library_stands_at_the_top_of_its_module_and_registers_no_kind_of_tr
     assert module.endswith(b"export default Plotly;\n")
 
 
+def test_a_library_that_is_built_in_another_way_is_carried_whole_or_registers_all() -> None:
+    for changed in (
+        _BUILT.replace(b"root, factory", b"factory"),
+        _BUILT.replace(b"return Plotly", b""),
+    ):
+        module = as_module(changed)
+        assert changed in module and b"(function (module, exports, define) {" in module
+        assert module.endswith(b"export default Plotly;\n")
+    # Two lists that look alike, and none: which of them loads all kinds is not known.
+    twice = _BUILT.replace(b"z.exports", b"R2.register([d(),e()]);z.exports")
+    for built in (twice, _BUILT.replace(b".register([", b".enter([")):
+        module = as_module(built)
+        assert b".later" not in module and b"window.Plotly" not in module
+        assert b"[a$(),b_(),c()]" in module
+
+
 def test_the_installed_library_is_one_of_those() -> None:
     """Fails where plotly builds its library in another way: pages are a second slower then."""
     module, built = plotly_module(), _installed()
     assert b"\nvar Plotly=(()=>{" in module and module.count(b".later=[") == 1
     # Nothing of it is lost but what stands around it and forty-odd brackets.
     assert 0 <= len(built) - len(re.sub(rb"(?s)\nconst known = .*\Z", b"", module)) < 600
-
-
-@pytest.mark.parametrize(
-    "changed", [_BUILT.replace(b"root, factory", b"factory"), _BUILT.replace(b"return Plotly", b"")]
-)
-def test_a_library_that_is_built_in_another_way_is_carried_whole(changed: bytes) -> None:
-    module = as_module(changed)
-    assert changed in module and b"(function (module, exports, define) {" in module
-    assert module.endswith(b"export default Plotly;\n")
-
-
-def test_without_one_list_of_kinds_all_are_registered() -> None:
-    """Two lists that look alike, and none: which of them loads all kinds is not known."""
-    twice = _BUILT.replace(b"z.exports", b"R2.register([d(),e()]);z.exports")
-    for built in (twice, _BUILT.replace(b".register([", b".enter([")):
-        module = as_module(built)
-        assert b".later" not in module and b"window.Plotly" not in module
-        assert b"[a$(),b_(),c()]" in module

@@ -21,25 +21,30 @@ class Terminal(io.StringIO):
         return True
 
 
-def written(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, seconds: float) -> str:
-    monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(module, "_SECONDS", seconds)
-    assert list(progress(range(4), "counting")) == [0, 1, 2, 3]
-    return stream.getvalue()
-
-
-def test_a_terminal_sees_what_is_done_and_how_long_the_rest_takes(
+@pytest.mark.parametrize(
+    ("stream", "seconds", "shown"),
+    [(Terminal, 0.0, True), (Terminal, 2.0, False), (io.StringIO, 0.0, False)],
+    ids=["a terminal", "quick work", "nobody watches"],
+)
+def test_a_terminal_sees_what_is_done_and_other_streams_stay_quiet(
     monkeypatch: pytest.MonkeyPatch,
+    stream: Callable[[], io.StringIO],
+    seconds: float,
+    shown: bool,
 ) -> None:
-    shown = written(monkeypatch, Terminal(), 0.0)
-    assert "counting" in shown and "/4" in shown
-
-
-@pytest.mark.parametrize(("stream", "seconds"), [(Terminal, 2.0), (io.StringIO, 0.0)])
-def test_quick_work_and_streams_that_nobody_watches_stay_quiet(
-    monkeypatch: pytest.MonkeyPatch, stream: Callable[[], io.StringIO], seconds: float
-) -> None:
-    assert written(monkeypatch, stream(), seconds) == ""
+    found = stream()
+    monkeypatch.setattr(sys, "stderr", found)
+    monkeypatch.setattr(module, "_SECONDS", seconds)
+    assert list(progress(iter("abcd"), "counting", total=4)) == [*"abcd"]
+    with tally(5, "drawing") as done, tally(6, "sampling", shown=False) as hidden:
+        for count in (0, 0, 2, 5):
+            done(count)
+            hidden(count)
+    text = found.getvalue()
+    assert all((word in text) == shown for word in ("counting", "/4", "drawing", "/5"))
+    assert "sampling" not in text
+    with pytest.raises(ZeroDivisionError):
+        [1 / one for one in progress([1, 0], "dividing")]
 
 
 def test_a_kernel_is_a_notebook_and_a_plain_shell_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,33 +52,6 @@ def test_a_kernel_is_a_notebook_and_a_plain_shell_is_not(monkeypatch: pytest.Mon
         ipython = SimpleNamespace(get_ipython=lambda shell=shell: shell)
         monkeypatch.setitem(sys.modules, "IPython", ipython)
         assert module._in_notebook() is expected
-
-
-def test_an_error_and_an_early_end_pass_through() -> None:
-    assert next(progress([1, 2], "one of two")) == 1
-    with pytest.raises(ZeroDivisionError):
-        [1 / one for one in progress([1, 0], "dividing")]
-
-
-def test_items_that_do_not_know_their_number_are_given_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    stream = Terminal()
-    monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(module, "_SECONDS", 0.0)
-    assert list(progress(iter("abc"), "spelling", total=3)) == ["a", "b", "c"]
-    assert "/3" in stream.getvalue()
-
-
-def test_a_tally_moves_as_it_is_told_and_hides_where_another_shows_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    for shown in (True, False):
-        stream = Terminal()
-        monkeypatch.setattr(sys, "stderr", stream)
-        monkeypatch.setattr(module, "_SECONDS", 0.0)
-        with tally(5, "drawing", shown=shown) as done:
-            for count in (0, 0, 2, 5):
-                done(count)
-        assert ("drawing" in stream.getvalue() and "/5" in stream.getvalue()) is shown
 
 
 class Watcher:
@@ -89,28 +67,24 @@ class Watcher:
         return False
 
 
-def test_a_fit_shows_its_draws_in_a_terminal_unless_a_callback_does(
+def test_a_fit_shows_its_draws_or_steps_in_a_terminal_unless_a_callback_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "_SECONDS", 0.0)
-    clf = RashomonClassifier(mechanism="exact", classes=[0, 1], n_draws=7, random_state=0)
-    for callbacks, shown in (((), True), ((Watcher(),), False)):
-        stream = Terminal()
-        monkeypatch.setattr(sys, "stderr", stream)
-        clf.set_callbacks(*callbacks).fit([[0.5], [-0.5]] * 20, [1, 0] * 20)
-        assert ("drawing" in stream.getvalue() and "/7" in stream.getvalue()) is shown
-
-
-def test_the_steps_of_one_model_are_shown_unless_its_callback_shows_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(module, "_SECONDS", 0.0)
+    draws = RashomonClassifier(mechanism="exact", classes=[0, 1], n_draws=7, random_state=0)
     one = {"n_draws": 1, "epsilon": 4.0, "delta": 1e-6, "random_state": 0}
     chain = RashomonClassifier(mechanism="langevin_average", classes=[0, 1], **one)
-    watched = clone(chain).set_callbacks(Watcher())
     descent = DPClassifier(mechanism="noisy_descent", classes=[0, 1], delta=1e-6)
-    for made, shown in ((chain, True), (watched, False), (descent, True)):
+    for model, callbacks, words in (
+        (draws, (), ("drawing", "/7")),
+        (chain, (), ("steps",)),
+        (descent, (), ("steps",)),
+        (draws, (Watcher(),), ()),
+        (chain, (Watcher(),), ()),
+    ):
         stream = Terminal()
         monkeypatch.setattr(sys, "stderr", stream)
-        made.fit([[0.5], [-0.5]] * 20, [1, 0] * 20)
-        assert ("steps" in stream.getvalue()) is shown
+        clone(model).set_callbacks(*callbacks).fit([[0.5], [-0.5]] * 20, [1, 0] * 20)
+        text = stream.getvalue()
+        assert all(word in text for word in words) and (words or "steps" not in text)
+        assert words or "drawing" not in text

@@ -2,7 +2,6 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -58,14 +57,9 @@ def test_edges() -> None:
     assert epsilon_text(math.inf) == left_text(math.inf) == "∞"
     assert rounded_up(1e-6) == "1e-06" and rounded_up(1.2341e-6) == "1.235e-06"
     assert rounded_up(12_341.0) == "12350" and rounded_down(9_999_999.0) == "9.999e+06"
+    for hair in (1e-12, 1e-13, 1e-15):  # which twelve digits do not see
+        assert rounded_up(1.0 + hair) == "1.001" and rounded_down(1.0 - hair) == "0.9999"
     assert rounded_up(999_999.0) == "1e+06" and rounded_down(-1.23401) == "-1.235"
-
-
-@pytest.mark.parametrize("hair", [1e-12, 1e-13, 1e-15])
-def test_a_hair_above_is_above(hair: float) -> None:
-    """Twelve digits, to which prices were rounded first, do not see it."""
-    assert rounded_up(1.0 + hair) == "1.001"
-    assert rounded_down(1.0 - hair) == "0.9999"
 
 
 @given(st.floats(0.0, 1.0))

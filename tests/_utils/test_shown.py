@@ -32,11 +32,6 @@ def _fitted(**settings):
     return RashomonClassifier(**{"epsilon": 50.0, "n_draws": 4, **exact, **settings}).fit(X, Y)
 
 
-def _inside():
-    """A fit whose draws lie in the set; of a cheap one none may, and then there is no audit."""
-    return _fitted(epsilon=4_000.0)
-
-
 def _objects(tmp_path):
     fit = _fitted()
     with Ledger.create(tmp_path / "a.ledger", epsilon=8.0, delta=1e-6) as ledger:
@@ -54,7 +49,10 @@ def _objects(tmp_path):
         "Certificate": gibbs_certificates(constants, Ball(1.0), **law)[0],
         "RashomonSet": fit.rashomon_set_,
         "ReleasedSet": fit.rashomon_set_.release(),
-        "FairnessAudit": fairness_audit(_inside().rashomon_set_, X, Y, np.arange(80) % 2),
+        # Of a cheap fit no draw may lie in the set, and then there is no audit.
+        "FairnessAudit": fairness_audit(
+            _fitted(epsilon=4_000.0).rashomon_set_, X, Y, np.arange(80) % 2
+        ),
     }
 
 
@@ -74,25 +72,19 @@ def test_a_plan_says_hit_rate_and_price():
     assert "guaranteed" in repr(plan(500, 11, 0.02, **ROWS)).split("warning")[1]
 
 
-def test_what_was_asked_for_comes_first_and_the_pure_price_second():
+def test_what_was_asked_for_comes_first_where_it_holds_and_survives_a_file():
     said = str(_fitted(epsilon=4.0).guarantee_)
-    assert said.startswith("ε = 4 at δ = 1e-6 (")
-    assert re.search(r"^[^(]*\([\d.]+-DP", said)
-
-
-def test_what_was_asked_for_is_said_only_where_it_holds():
-    kept = replace(bounded_range(0.5), requested=(0.5, 1e-6))
-    assert str(kept).startswith("ε = 0.5 at δ = 1e-6")
-    assert str(replace(kept, requested=(0.4, 1e-6))).startswith("0.5-DP")
-    assert str(kept.with_seed()).startswith("ε = 0.5 at δ = 1e-6")
-    assert compose([kept]).requested == (0.5, 1e-6) and compose([kept, kept]).requested is None
-
-
-def test_what_was_asked_for_survives_a_file_and_older_files_are_read():
-    kept = replace(bounded_range(0.5), requested=(0.5, 1e-6))
-    assert Guarantee.from_dict(kept.to_dict()).requested == (0.5, 1e-6)
-    assert "asked" not in bounded_range(0.5).to_dict()
-    assert Guarantee.from_dict(bounded_range(0.5).to_dict()) == kept
+    assert re.search(r"^ε = 4 at δ = 1e-6 \([^(]*[\d.]+-DP", said)
+    plain = bounded_range(0.5)
+    asked = replace(plain, requested=(0.5, 1e-6))
+    for one in (asked, asked.with_seed()):
+        assert str(one).startswith("ε = 0.5 at δ = 1e-6")
+    assert str(replace(asked, requested=(0.4, 1e-6))).startswith("0.5-DP")
+    assert compose([asked]).requested == (0.5, 1e-6)
+    assert compose([asked, asked]).requested is None
+    assert Guarantee.from_dict(asked.to_dict()).requested == (0.5, 1e-6)
+    assert "asked" not in plain.to_dict()  # older files are read
+    assert Guarantee.from_dict(plain.to_dict()) == asked
 
 
 def test_a_fitted_estimator_says_that_it_is_and_a_pipeline_stays_as_it_was():
@@ -104,13 +96,10 @@ def test_a_fitted_estimator_says_that_it_is_and_a_pipeline_stays_as_it_was():
     assert "fitted: 4 draws" in fit._repr_html_() and "fitted: 4" not in clone(fit)._repr_html_()
     with config_context(display="text"):
         assert not hasattr(fit, "_repr_html_")
-    piped = make_pipeline(PublicBoundsScaler(), fit)
-    assert repr(piped) == repr(make_pipeline(PublicBoundsScaler(), clone(fit)))
-
-
-def test_long_settings_are_wrapped_as_scikit_learn_wraps_them():
     long = RashomonClassifier(classes=[f"class number {k}" for k in range(20)], epsilon=1.25)
     assert max(map(len, repr(long).splitlines())) <= 80
+    piped = make_pipeline(PublicBoundsScaler(), fit)
+    assert repr(piped) == repr(make_pipeline(PublicBoundsScaler(), clone(fit)))
 
 
 def test_only_the_curators_set_says_what_rows_say():
