@@ -4,11 +4,8 @@ Each test runs on ``array_api_strict``, which refuses whatever the standard does
 PyTorch and JAX where they are installed.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +15,6 @@ from rashomon_explorer import DPClassifier, Ledger, RashomonClassifier
 from rashomon_explorer._utils.arrays import (
     NUMPY,
     ArrayBackend,
-    FloatArray,
     array_backend,
     backend_for,
     is_foreign,
@@ -32,7 +28,7 @@ from rashomon_explorer.privacy import gdp
 from rashomon_explorer.privacy.notions import computed_on
 from rashomon_explorer.problem.clipped_rows import place_loss
 from rashomon_explorer.problem.domains import Ball, Intersection
-from rashomon_explorer.problem.losses import Loss, get_loss
+from rashomon_explorer.problem.losses import get_loss
 from rashomon_explorer.problem.losses.kinked import AbsoluteLoss, HuberLoss, SmoothedHingeLoss
 from rashomon_explorer.problem.losses.logistic import ClippedLogisticLoss, Softplus
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
@@ -42,7 +38,7 @@ from rashomon_explorer.problem.thresholds import GaussianThreshold
 LIBRARIES = [
     name for name in ("array_api_strict", "torch", "jax") if find_spec(name.replace("-", "_"))
 ]
-LOSSES: list[Loss] = [
+LOSSES = [
     get_loss("logistic"),
     get_loss("hinge"),
     get_loss("squared"),
@@ -57,7 +53,7 @@ N, P = 45, 3  # no multiple of the groups in which rows come
 
 
 @pytest.fixture(params=LIBRARIES)
-def there(request: pytest.FixtureRequest) -> ArrayBackend:
+def there(request):
     if request.param == "jax":
         import jax
 
@@ -65,7 +61,7 @@ def there(request: pytest.FixtureRequest) -> ArrayBackend:
     return ArrayBackend(request.param, "cpu" if request.param == "torch" else None)
 
 
-def _rows(loss: Loss) -> tuple[FloatArray, FloatArray]:
+def _rows(loss):
     rng = np.random.default_rng(3)
     rows = rng.standard_normal((N, P))
     rows /= np.maximum(1, np.linalg.norm(rows, axis=1))[:, None]
@@ -74,17 +70,17 @@ def _rows(loss: Loss) -> tuple[FloatArray, FloatArray]:
     return rows, rng.choice(loss.labels, N)
 
 
-def _models(loss: Loss, count: int = 5) -> FloatArray:
+def _models(loss, count=5):
     return np.random.default_rng(4).standard_normal((P * loss.outputs, count)) * 1.5
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: f"{loss.name}-{loss.outputs}")
 @pytest.mark.parametrize("cells", [2**18, 32], ids=["whole", "in pieces"])
-def test_a_placed_loss_is_the_loss(there: ArrayBackend, loss: Loss, cells: int) -> None:
+def test_a_placed_loss_is_the_loss(there, loss, cells):
     rows, targets = _rows(loss)
     known, risk = loss.empirical(rows, targets), place_loss(loss, rows, targets, there)
     if hasattr(risk, "table"):
-        risk = replace(risk, table=replace(risk.table, cells=cells))  # type: ignore[type-var]
+        risk = replace(risk, table=replace(risk.table, cells=cells))
     theta = _models(loss)
     for one in (risk, risk.within(20.0), risk.within(1e6)):
         value, gradient = one.value_and_gradient(theta)
@@ -99,7 +95,7 @@ def test_a_placed_loss_is_the_loss(there: ArrayBackend, loss: Loss, cells: int) 
     assert (risk.n, risk.p) == (known.n, known.p)
 
 
-def test_models_that_are_there_get_an_answer_there(there: ArrayBackend) -> None:
+def test_models_that_are_there_get_an_answer_there(there):
     loss = get_loss("logistic")
     rows, targets = _rows(loss)
     problem = Problem(there.put(rows), targets, intercept=False, ridge=0.1)
@@ -115,14 +111,14 @@ def test_models_that_are_there_get_an_answer_there(there: ArrayBackend) -> None:
     assert problem.minimum.gap <= problem.constants.gap_tolerance
 
 
-def test_one_logarithm_for_sixteen_rows_is_taken_only_where_nothing_overflows() -> None:
+def test_one_logarithm_for_sixteen_rows_is_taken_only_where_nothing_overflows():
     assert Softplus().within(36.5, "float64") == Softplus(16)
     assert Softplus().within(36.6, "float64") == Softplus(8)
     assert Softplus().within(4.1, "float32") == Softplus(8)
     assert Softplus().within(1e6, "float64") == Softplus(0)
     with array_backend("array_api_strict", dtype="float32"):  # a backend has one precision
         problem = Problem([[0.5], [-0.5]], [1, -1], radius=20.0, intercept=False)
-    assert problem.on_device.loss.function == Softplus(2)  # type: ignore[attr-defined]
+    assert problem.on_device.loss.function == Softplus(2)
     scores = np.full((16, 1), 36.5)
     total, _ = Softplus(16).sums_and_slopes(scores.copy(), -2)
     np.testing.assert_allclose(total, 16 * 36.5, rtol=1e-12)
@@ -130,13 +126,13 @@ def test_one_logarithm_for_sixteen_rows_is_taken_only_where_nothing_overflows() 
         assert not np.isfinite(Softplus(16).sums_and_slopes(2 * scores, -2)[0]).all()
 
 
-def _target(threshold: Any, psi: float = 0.05, **options: Any) -> GibbsTarget:
+def _target(threshold, psi=0.05, **options):
     rows, targets = _rows(get_loss("logistic"))
     problem = Problem(rows, targets, intercept=False, **options)
     return GibbsTarget(problem, beta=30.0, psi=psi, threshold=threshold)
 
 
-CHAINS: dict[str, tuple[Callable[[], GibbsTarget], dict[str, Any]]] = {
+CHAINS = {
     "smooth": (lambda: _target("smooth"), {}),
     "hard": (lambda: _target("hard"), {}),
     "none": (lambda: _target("hard", psi=0.0), {}),
@@ -147,7 +143,7 @@ CHAINS: dict[str, tuple[Callable[[], GibbsTarget], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("kind", CHAINS)
-def test_chains_are_those_of_the_host_with_the_hosts_noise(there: ArrayBackend, kind: str) -> None:
+def test_chains_are_those_of_the_host_with_the_hosts_noise(there, kind):
     make, options = CHAINS[kind]
     sampler = LangevinSampler(1e-3, n_steps=12, n_chains=4, thin=6, **options)
     found = []
@@ -185,7 +181,7 @@ METHODS = {
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_one_private_model_is_the_same_by_seed(there: ArrayBackend, method: str) -> None:
+def test_one_private_model_is_the_same_by_seed(there, method):
     rows, targets = _rows(get_loss("logistic"))
     asked = DPClassifier(mechanism=method, loss=METHODS[method], random_state=0, ridge=0.1)
     asked.set_params(epsilon=20.0, delta=1e-6)
@@ -197,7 +193,7 @@ def test_one_private_model_is_the_same_by_seed(there: ArrayBackend, method: str)
 
 
 @pytest.mark.parametrize("mechanism", ["langevin_average", "ellipsoid", "exact", "langevin"])
-def test_an_estimator_works_where_its_rows_are(there: ArrayBackend, mechanism: str) -> None:
+def test_an_estimator_works_where_its_rows_are(there, mechanism):
     rng = np.random.default_rng(0)
     X = rng.uniform(-0.5, 0.5, (3_000, 2))
     y = (X[:, 0] > 0).astype(float)
@@ -212,7 +208,7 @@ def test_an_estimator_works_where_its_rows_are(there: ArrayBackend, mechanism: s
     assert found.predict(there.put(X)).shape == (3_000,)
 
 
-def test_single_precision_has_no_certificate_and_costs_nothing(tmp_path: Path) -> None:
+def test_single_precision_has_no_certificate_and_costs_nothing(tmp_path):
     rows, targets = _rows(get_loss("logistic"))
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=30.0, delta=1e-5)
     with array_backend("array_api_strict", dtype="float32"):
@@ -231,7 +227,7 @@ def test_single_precision_has_no_certificate_and_costs_nothing(tmp_path: Path) -
     assert target.problem.minimum.gap <= host.constants.gap_tolerance
 
 
-def test_double_precision_states_whose_sums_are_taken_to_be_exact(there: ArrayBackend) -> None:
+def test_double_precision_states_whose_sums_are_taken_to_be_exact(there):
     sampler = LangevinSampler(1e-3, n_steps=3)
     with array_backend(there.library, device=there.device):
         target = _target("smooth")
@@ -242,12 +238,12 @@ def test_double_precision_states_whose_sums_are_taken_to_be_exact(there: ArrayBa
     assert computed_on(gdp(1.0), NUMPY) == gdp(1.0)
 
 
-class HostOnly(type(get_loss("hinge"))):  # type: ignore[misc]
-    def empirical(self, rows: FloatArray, targets: FloatArray) -> Any:
+class HostOnly(type(get_loss("hinge"))):
+    def empirical(self, rows, targets):
         return super().empirical(rows, targets)
 
 
-STRICT: dict[str, Any] = {"library": "array_api_strict"}
+STRICT = {"library": "array_api_strict"}
 
 
 @pytest.mark.parametrize(
@@ -271,13 +267,13 @@ STRICT: dict[str, Any] = {"library": "array_api_strict"}
         ),
     ],
 )
-def test_what_a_backend_cannot_do_is_refused(settings: Any, work: Any, message: str) -> None:
+def test_what_a_backend_cannot_do_is_refused(settings, work, message):
     with pytest.raises((ValueError, ImportError), match=message), array_backend(**settings):
         if work is not None:
             work()
 
 
-def test_a_choice_ends_with_its_context_and_the_host_can_be_chosen(there: ArrayBackend) -> None:
+def test_a_choice_ends_with_its_context_and_the_host_can_be_chosen(there):
     rows = there.put(np.eye(2))
     with array_backend("numpy"):
         assert backend_for(rows).on_host

@@ -1,7 +1,6 @@
 """Tables of other libraries: read by their names, or refused before anything is charged."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from rashomon_explorer import (
     RashomonTreeClassifier,
     propose_schema,
 )
-from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.containers import (
     as_pandas,
     check_readable,
@@ -49,7 +47,7 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
-def _polars(frame: pd.DataFrame) -> Any:
+def _polars(frame):
     polars = pytest.importorskip("polars")
     cells = {str(name): frame[name].astype(object) for name in frame}
     return polars.DataFrame(
@@ -57,23 +55,23 @@ def _polars(frame: pd.DataFrame) -> Any:
     )
 
 
-def _arrow(frame: pd.DataFrame) -> Any:
+def _arrow(frame):
     return pytest.importorskip("pyarrow").Table.from_pandas(frame)
 
 
-def _batch(frame: pd.DataFrame) -> Any:
+def _batch(frame):
     return _arrow(frame).combine_chunks().to_batches()[0]
 
 
-def _narwhals(frame: pd.DataFrame) -> Any:
+def _narwhals(frame):
     return pytest.importorskip("narwhals").from_native(frame)
 
 
-def _narwhals_of_arrow(frame: pd.DataFrame) -> Any:
+def _narwhals_of_arrow(frame):
     return pytest.importorskip("narwhals").from_native(_arrow(frame))
 
 
-def _xarray(frame: pd.DataFrame) -> Any:
+def _xarray(frame):
     xarray = pytest.importorskip("xarray")
     if set(frame.dtypes.map(str)) - {"float64", "int64"}:
         pytest.skip("an array has one type")
@@ -85,18 +83,18 @@ CONTAINERS = [_polars, _arrow, _batch, _narwhals, _narwhals_of_arrow, _xarray]
 Container = Callable[[pd.DataFrame], Any]
 
 
-def _model(**settings: Any) -> Any:
+def _model(**settings):
     given = {"epsilon": 20.0, "classes": [0, 1], "random_state": 0}
     return DPClassifier(**{**given, **settings})
 
 
-def _chances(model: Any, X: Any) -> FloatArray:
+def _chances(model, X):
     return np.asarray(model.predict_proba(X))
 
 
 @pytest.mark.parametrize("made", CONTAINERS)
 @pytest.mark.parametrize("columns", [["income", "age"], ["income", "good", "home", "age"]])
-def test_a_schema_finds_columns_by_name_in_every_frame(made: Container, columns: list[str]) -> None:
+def test_a_schema_finds_columns_by_name_in_every_frame(made, columns):
     schema = SCHEMA if "home" in columns else NUMBERS
     frame = FRAME[columns]
     if "home" in columns:
@@ -117,7 +115,7 @@ def test_a_schema_finds_columns_by_name_in_every_frame(made: Container, columns:
 
 
 @pytest.mark.parametrize("made", CONTAINERS)
-def test_without_a_schema_names_are_remembered(made: Container) -> None:
+def test_without_a_schema_names_are_remembered(made):
     frame = (FRAME[["income", "age"]] - [500, 50]) / [1000, 100]
     plain = _model().fit(frame, GOOD)
     for given in ((made(frame), GOOD), (chunk_rows(made(frame), GOOD), None)):
@@ -129,7 +127,7 @@ def test_without_a_schema_names_are_remembered(made: Container) -> None:
 
 
 @pytest.mark.parametrize("made", CONTAINERS[:-1])
-def test_a_target_is_chosen_among_a_frames_columns(made: Container) -> None:
+def test_a_target_is_chosen_among_a_frames_columns(made):
     plain = chunk_rows(FRAME, target="good")
     rows = chunk_rows(made(FRAME), target="good")
     assert list(rows.source.names or ()) == ["income", "home", "age"]
@@ -144,7 +142,7 @@ def test_a_target_is_chosen_among_a_frames_columns(made: Container) -> None:
 
 
 @pytest.mark.parametrize("made", CONTAINERS)
-def test_targets_come_in_every_column(made: Container) -> None:
+def test_targets_come_in_every_column(made):
     frame = (FRAME[["income", "age"]] - [500, 50]) / [1000, 100]
     table = made(pd.DataFrame({"good": GOOD, "other": GOOD}))
     y = table.loc[:, "good"] if made is _xarray else table["good"]
@@ -156,12 +154,12 @@ def test_targets_come_in_every_column(made: Container) -> None:
 
 
 @pytest.mark.parametrize("made", CONTAINERS)
-def test_a_schema_is_proposed_for_every_frame(made: Container) -> None:
+def test_a_schema_is_proposed_for_every_frame(made):
     frame = FRAME[["income", "good", "age"]].astype(float)
     assert propose_schema(made(frame), target="good") == propose_schema(frame, target="good")
 
 
-def _unreadable(name: str) -> Any:
+def _unreadable(name):
     frame = FRAME[["income", "age"]]
     if name == "a generator":
         return (row for row in [[1.0]])
@@ -204,7 +202,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
-def test_what_cannot_be_read_is_refused_before_a_charge(name: str, tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_refused_before_a_charge(name, tmp_path):
     X, said = _unreadable(name), UNREADABLE[name]
     ledger = Ledger.create(tmp_path / "table.ledger", epsilon=100.0, delta=1e-6)
     models = [
@@ -227,7 +225,7 @@ def test_what_cannot_be_read_is_refused_before_a_charge(name: str, tmp_path: Pat
             model.predict(X)
 
 
-def test_what_is_taken_from_arrow_and_xarray_and_what_is_not(tmp_path: Path) -> None:
+def test_what_is_taken_from_arrow_and_xarray_and_what_is_not(tmp_path):
     table = _arrow(FRAME.set_index("age"))  # an index that pandas noted is no column taken away
     assert column_labels(table) == list(as_pandas(table)) == ["income", "good", "home", "age"]
     xarray = pytest.importorskip("xarray")
@@ -248,7 +246,7 @@ def test_what_is_taken_from_arrow_and_xarray_and_what_is_not(tmp_path: Path) -> 
             work()
 
 
-def test_dates_and_gaps_come_over_as_they_are() -> None:
+def test_dates_and_gaps_come_over_as_they_are():
     pytest.importorskip("pyarrow")
     days = pd.to_datetime(["2020-01-01", None, "2021-05-06"])
     frame = pd.DataFrame({"day": days, "count": pd.array([1, None, 3], dtype="Int64")})
@@ -263,14 +261,14 @@ class OwnFrame:
 
     shape = (N, 2)
 
-    def __array__(self, *given: Any, **options: Any) -> Any:
+    def __array__(self, *given, **options):
         raise AssertionError("read by position")
 
-    def __dataframe__(self) -> Any:
+    def __dataframe__(self):
         raise AssertionError("a value was read")
 
 
-def test_a_frame_of_an_unknown_library_is_not_read_by_position() -> None:
+def test_a_frame_of_an_unknown_library_is_not_read_by_position():
     assert not is_readable(OwnFrame())
     with pytest.raises(TypeError, match="give a NumPy array, a DataFrame of pandas or polars"):
         _model(schema=NUMBERS, classes=None).fit(OwnFrame(), GOOD)

@@ -19,18 +19,18 @@ X = np.random.default_rng(0).uniform(-0.4, 0.4, (300, 3))
 Y = (X[:, 0] + X[:, 1] > 0).astype(int)
 
 
-def _threads() -> set[int]:
+def _threads():
     pools = ThreadpoolController().select(user_api="blas").info()
     return {pool["num_threads"] for pool in pools}
 
 
 @pytest.fixture(autouse=True)
-def two_threads() -> object:
+def two_threads():
     with threadpool_limits(2):
         yield
 
 
-def test_inner_blocks_neither_lift_nor_leave_a_limit() -> None:
+def test_inner_blocks_neither_lift_nor_leave_a_limit():
     assert _threads() == {2}
     with cores.one_blas_thread():
         with cores.one_blas_thread():
@@ -41,11 +41,11 @@ def test_inner_blocks_neither_lift_nor_leave_a_limit() -> None:
     assert _threads() == {2}
 
 
-def test_overlapping_threads_leave_what_they_found() -> None:
+def test_overlapping_threads_leave_what_they_found():
     # The second to begin finds one thread: putting that back would leave it so for ever.
     begun, other_begun = threading.Event(), threading.Event()
 
-    def other() -> None:
+    def other():
         begun.wait(10)
         with cores.one_blas_thread():
             other_begun.set()
@@ -61,14 +61,12 @@ def test_overlapping_threads_leave_what_they_found() -> None:
 
 
 @pytest.mark.parametrize("mechanism", ["exact", pytest.param("hit_and_run", marks=pytest.mark.law)])
-def test_a_whole_fit_and_its_minimum_run_on_one_blas_thread(
-    mechanism: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: set[int] = set()
+def test_a_whole_fit_and_its_minimum_run_on_one_blas_thread(mechanism, monkeypatch):
+    seen = set()
     for name in ("eigh", "norm"):
         plain = getattr(np.linalg, name)
 
-        def watched(*args: object, plain: object = plain, **kwargs: object) -> object:
+        def watched(*args, plain=plain, **kwargs):
             inside = sys._getframe(1).f_globals["__name__"]
             if "rejection" in inside or "minimum" in inside or "hit_and_run" in inside:
                 seen.update(_threads())
@@ -80,7 +78,7 @@ def test_a_whole_fit_and_its_minimum_run_on_one_blas_thread(
     assert seen == {1}
 
 
-def test_a_process_uses_no_more_cores_than_it_may() -> None:
+def test_a_process_uses_no_more_cores_than_it_may():
     allowed = {**os.environ, "LOKY_MAX_CPU_COUNT": "1"}
     source = "from rashomon_explorer._utils.threads import cores; print(cores())"
     out = subprocess.run(
@@ -89,8 +87,8 @@ def test_a_process_uses_no_more_cores_than_it_may() -> None:
     assert out.stdout.strip() == "1"
 
 
-def test_a_pause_is_rare_and_really_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    slept: list[float] = []
+def test_a_pause_is_rare_and_really_one(monkeypatch):
+    slept = []
     clock = iter(np.arange(0.0, 100.0, 0.0005).tolist())
     monkeypatch.setattr(cores, "_here", threading.local())
     monkeypatch.setattr(cores.time, "monotonic", lambda: 1000 + next(clock))

@@ -6,7 +6,6 @@ import stat
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from pathlib import Path
 
 import pytest
 
@@ -14,23 +13,23 @@ from rashomon_explorer._utils.files import quarantine_file, replace_file, write_
 from tests.failing_disk import Gate, full
 
 
-def _write(folder: Path, content: bytes, first: int = 1) -> int:
+def _write(folder, content, first=1):
     return write_new_file(folder, "{:04d}.txt".format, first, lambda file: file.write(content))
 
 
-def _contents(folder: Path) -> list[bytes]:
+def _contents(folder):
     return [path.read_bytes() for path in sorted(folder.glob("[0-9]*"))]
 
 
 @pytest.fixture
-def without_links(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*_args: object, **_named: object) -> None:
+def without_links(monkeypatch):
+    def refused(*_args, **_named):
         raise OSError(errno.EPERM, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", refused)
 
 
-def test_a_new_file_is_its_owners_alone_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
+def test_a_new_file_is_its_owners_alone_and_leaves_nothing_beside_it(tmp_path):
     assert [_write(tmp_path, b"one"), _write(tmp_path, b"two")] == [1, 2]
     assert _write(tmp_path, b"three", first=2) == 3
     assert _contents(tmp_path) == [b"one", b"two", b"three"]
@@ -53,7 +52,7 @@ def test_writers_in_lock_step_get_a_number_each(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("without_links")
-def test_a_file_system_without_hard_links_does_as_well(tmp_path: Path) -> None:
+def test_a_file_system_without_hard_links_does_as_well(tmp_path):
     assert [_write(tmp_path, b"one"), _write(tmp_path, b"two")] == [1, 2]
     assert _contents(tmp_path) == [b"one", b"two"] and len(os.listdir(tmp_path)) == 2
     assert stat.S_IMODE((tmp_path / "0001.txt").stat().st_mode) == 0o600
@@ -91,7 +90,7 @@ def test_a_full_disk_at_any_call_leaves_a_whole_file_or_none(tmp_path, linked, r
     assert (tmp_path / f"{at + 1:04d}.txt").exists()  # at last nothing failed
 
 
-def test_a_file_that_is_replaced_is_the_old_one_or_the_new_one(tmp_path: Path) -> None:
+def test_a_file_that_is_replaced_is_the_old_one_or_the_new_one(tmp_path):
     place, calls, at = tmp_path / "stars", [""], 0
     place.write_bytes(b"old")
     while at <= len(calls):
@@ -106,7 +105,7 @@ def test_a_file_that_is_replaced_is_the_old_one_or_the_new_one(tmp_path: Path) -
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
 
 
-def test_what_is_put_aside_overwrites_nothing(tmp_path: Path) -> None:
+def test_what_is_put_aside_overwrites_nothing(tmp_path):
     for content in ("{", "[", "("):
         (tmp_path / "1.json").write_text(content)
         quarantine_file(tmp_path / "1.json")
@@ -128,7 +127,7 @@ def test_the_files_and_the_folder_are_flushed_before_it_returns(tmp_path, monkey
 
 
 @pytest.mark.parametrize(("code", "fails"), [("EIO", True), ("ENOSPC", True), ("EINVAL", False)])
-def test_a_folder_whose_flush_fails_is_an_error(tmp_path, monkeypatch, code: str, fails: bool):
+def test_a_folder_whose_flush_fails_is_an_error(tmp_path, monkeypatch, code, fails):
     """But not where folders cannot be flushed at all."""
     fsync = os.fsync
 

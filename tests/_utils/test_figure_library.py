@@ -23,12 +23,12 @@ return Plotly;
 }));"""
 
 
-def _installed() -> bytes:
-    origin = find_spec("plotly").origin  # type: ignore[union-attr]
+def _installed():
+    origin = find_spec("plotly").origin
     return (Path(str(origin)).parent / "package_data" / "plotly.min.js").read_bytes()
 
 
-def test_the_library_stands_at_the_top_of_its_module_and_registers_no_kind_of_trace() -> None:
+def test_the_library_stands_at_the_top_of_its_module_and_registers_no_kind_of_trace():
     module = as_module(_BUILT)
     assert b"/** plotly.js, MIT */\nvar Plotly=(()=>{var q" in module
     assert b"R1.later=[a$,b_,c];z.exports" in module and b"register([" not in module
@@ -36,7 +36,7 @@ def test_the_library_stands_at_the_top_of_its_module_and_registers_no_kind_of_tr
     assert module.endswith(b"export default Plotly;\n")
 
 
-def test_a_library_that_is_built_in_another_way_is_carried_whole_or_registers_all() -> None:
+def test_a_library_that_is_built_in_another_way_is_carried_whole_or_registers_all():
     for changed in (
         _BUILT.replace(b"root, factory", b"factory"),
         _BUILT.replace(b"return Plotly", b""),
@@ -52,7 +52,7 @@ def test_a_library_that_is_built_in_another_way_is_carried_whole_or_registers_al
         assert b"[a$(),b_(),c()]" in module
 
 
-def test_the_installed_library_is_one_of_those() -> None:
+def test_the_installed_library_is_one_of_those():
     """Fails where plotly builds its library in another way: pages are a second slower then."""
     module, built = plotly_module(), _installed()
     assert b"\nvar Plotly=(()=>{" in module and module.count(b".later=[") == 1

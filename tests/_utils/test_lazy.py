@@ -3,8 +3,8 @@
 from rashomon_explorer._utils.lazy import LazyRegistry
 
 
-def test_a_string_is_imported_when_it_is_read() -> None:
-    registry: LazyRegistry[type] = LazyRegistry({"a": int, "b": "collections:OrderedDict"})
+def test_a_string_is_imported_when_it_is_read():
+    registry = LazyRegistry({"a": int, "b": "collections:OrderedDict"})
     assert list(registry) == ["a", "b"] and len(registry) == 2
     assert registry.eager() == {"a": int}
     assert registry["b"].__name__ == "OrderedDict"

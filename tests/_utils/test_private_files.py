@@ -6,8 +6,6 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,22 +18,22 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Windows has 
 
 
 @pytest.fixture(params=[0o000, 0o022, 0o277], ids=oct)
-def umask(request: pytest.FixtureRequest) -> Iterator[int]:
+def umask(request):
     before = os.umask(request.param)
     yield request.param
     os.umask(before)
 
 
-def rights(path: Path) -> int:
+def rights(path):
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_new_file_is_its_owners_whatever_the_umask(tmp_path: Path, umask: int) -> None:
+def test_a_new_file_is_its_owners_whatever_the_umask(tmp_path, umask):
     create_private(tmp_path / "created")
     assert rights(tmp_path / "created") == 0o600
 
 
-def test_the_umask_alone_does_not_do_it(tmp_path: Path) -> None:
+def test_the_umask_alone_does_not_do_it(tmp_path):
     before = os.umask(0o022)
     (tmp_path / "plain").write_text("words")
     os.umask(before)
@@ -43,7 +41,7 @@ def test_the_umask_alone_does_not_do_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("before", [0o755, 0o775], ids=oct)
-def test_an_existing_file_or_folder_becomes_its_owners(tmp_path: Path, before: int) -> None:
+def test_an_existing_file_or_folder_becomes_its_owners(tmp_path, before):
     path, folder = tmp_path / "log", tmp_path / "sets"
     path.write_text("a")
     path.chmod(0o644)
@@ -55,9 +53,7 @@ def test_an_existing_file_or_folder_becomes_its_owners(tmp_path: Path, before: i
     assert (rights(path), path.read_text(), rights(folder)) == (0o600, "ab", 0o700)
 
 
-def test_a_file_of_another_account_is_left_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_of_another_account_is_left_alone(tmp_path, monkeypatch):
     path = tmp_path / "theirs"
     path.write_text("")
     path.chmod(0o644)
@@ -66,7 +62,7 @@ def test_a_file_of_another_account_is_left_alone(
     assert not tighten(tmp_path / "missing")
 
 
-def test_a_ledger_and_its_journal_are_the_owners(tmp_path: Path, umask: int) -> None:
+def test_a_ledger_and_its_journal_are_the_owners(tmp_path, umask):
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=1.0)
     ledger.reserve(pure(0.1))
     TableRegistry(tmp_path).note("a.ledger", [[1.0]])
@@ -74,13 +70,13 @@ def test_a_ledger_and_its_journal_are_the_owners(tmp_path: Path, umask: int) -> 
     assert journal_rights(ledger.path) == 0o600
 
 
-def test_sqlite_gives_a_journal_the_rights_of_its_file(tmp_path: Path) -> None:
+def test_sqlite_gives_a_journal_the_rights_of_its_file(tmp_path):
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=1.0)
     ledger.path.chmod(0o644)
     assert journal_rights(ledger.path) == 0o644
 
 
-def journal_rights(path: Path) -> int:
+def journal_rights(path):
     """Rights of the journal while another program writes to a ledger."""
     connection = sqlite3.connect(path, isolation_level=None)
     try:
@@ -93,7 +89,7 @@ def journal_rights(path: Path) -> int:
         connection.close()
 
 
-def test_a_ledger_that_others_could_read_is_tightened_when_it_is_opened(tmp_path: Path) -> None:
+def test_a_ledger_that_others_could_read_is_tightened_when_it_is_opened(tmp_path):
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=1.0)
     TableRegistry(tmp_path).note("a.ledger", [[1.0]])
     for path in (ledger.path, tmp_path / NAME):
@@ -103,7 +99,7 @@ def test_a_ledger_that_others_could_read_is_tightened_when_it_is_opened(tmp_path
     assert rights(ledger.path) == rights(tmp_path / NAME) == 0o600
 
 
-def test_what_another_program_left_beside_a_ledger_is_tightened_with_it(tmp_path: Path) -> None:
+def test_what_another_program_left_beside_a_ledger_is_tightened_with_it(tmp_path):
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=1.0)
     ledger.path.chmod(0o644)
     other = sqlite3.connect(ledger.path, isolation_level=None)
@@ -115,14 +111,14 @@ def test_what_another_program_left_beside_a_ledger_is_tightened_with_it(tmp_path
     other.close()
 
 
-def test_a_ledger_that_a_group_shares_stays_the_groups(tmp_path: Path) -> None:
+def test_a_ledger_that_a_group_shares_stays_the_groups(tmp_path):
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=1.0)
     ledger.path.chmod(0o664)
     ledger.reserve(pure(0.1))
     assert rights(ledger.path) == 0o660
 
 
-def test_noting_a_table_does_not_take_the_lock_of_another_thread(tmp_path: Path) -> None:
+def test_noting_a_table_does_not_take_the_lock_of_another_thread(tmp_path):
     """POSIX drops a process's locks on a file when any of its descriptors of it is closed."""
     registry = TableRegistry(tmp_path)
     registry.note("a.ledger", [[1.0]])

@@ -2,7 +2,6 @@
 
 import io
 import sys
-from collections.abc import Callable
 from types import SimpleNamespace
 
 import pytest
@@ -16,7 +15,7 @@ from rashomon_explorer._utils.progress import progress, tally
 class Terminal(io.StringIO):
     """A stream that says it is a terminal."""
 
-    def isatty(self) -> bool:
+    def isatty(self):
         """Yes."""
         return True
 
@@ -27,11 +26,8 @@ class Terminal(io.StringIO):
     ids=["a terminal", "quick work", "nobody watches"],
 )
 def test_a_terminal_sees_what_is_done_and_other_streams_stay_quiet(
-    monkeypatch: pytest.MonkeyPatch,
-    stream: Callable[[], io.StringIO],
-    seconds: float,
-    shown: bool,
-) -> None:
+    monkeypatch, stream, seconds, shown
+):
     found = stream()
     monkeypatch.setattr(sys, "stderr", found)
     monkeypatch.setattr(module, "_SECONDS", seconds)
@@ -47,7 +43,7 @@ def test_a_terminal_sees_what_is_done_and_other_streams_stay_quiet(
         [1 / one for one in progress([1, 0], "dividing")]
 
 
-def test_a_kernel_is_a_notebook_and_a_plain_shell_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_is_a_notebook_and_a_plain_shell_is_not(monkeypatch):
     for shell, expected in ((SimpleNamespace(kernel=None), True), (SimpleNamespace(), False)):
         ipython = SimpleNamespace(get_ipython=lambda shell=shell: shell)
         monkeypatch.setitem(sys.modules, "IPython", ipython)
@@ -57,19 +53,17 @@ def test_a_kernel_is_a_notebook_and_a_plain_shell_is_not(monkeypatch: pytest.Mon
 class Watcher:
     """A callback of scikit-learn, which shows the work in its own way."""
 
-    def setup(self, estimator: object, context: object) -> None:
+    def setup(self, estimator, context):
         """Nothing to prepare."""
 
     teardown = on_fit_task_begin = setup
 
-    def on_fit_task_end(self, estimator: object, context: object, **fitted: object) -> bool:
+    def on_fit_task_end(self, estimator, context, **fitted):
         """Go on."""
         return False
 
 
-def test_a_fit_shows_its_draws_or_steps_in_a_terminal_unless_a_callback_does(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_fit_shows_its_draws_or_steps_in_a_terminal_unless_a_callback_does(monkeypatch):
     monkeypatch.setattr(module, "_SECONDS", 0.0)
     draws = RashomonClassifier(mechanism="exact", classes=[0, 1], n_draws=7, random_state=0)
     one = {"n_draws": 1, "epsilon": 4.0, "delta": 1e-6, "random_state": 0}

@@ -5,7 +5,6 @@ import os
 import pickle
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,7 @@ from rashomon_explorer._utils.randomness import PREDICTABLE, generator, is_seede
 PACKAGE = Path(randomness.__file__).parent
 
 
-def test_without_a_seed_it_is_chacha_under_a_fresh_key() -> None:
+def test_without_a_seed_it_is_chacha_under_a_fresh_key():
     first, second = generator(), generator()
     assert isinstance(first.bit_generator, ChaCha)
     states = [g.bit_generator.state["state"] for g in (first, second)]
@@ -29,22 +28,20 @@ def test_without_a_seed_it_is_chacha_under_a_fresh_key() -> None:
     assert all(any(key[:4]) and any(key[4:]) for key in keys)  # both halves of 256 bits
 
 
-def test_randomgen_is_the_cipher_of_the_standard() -> None:
+def test_randomgen_is_the_cipher_of_the_standard():
     # RFC 8439, appendix A.1, test vector 1: key, nonce and counter are zero.
     stream = ChaCha(key=0, counter=0, rounds=20).random_raw(4).astype("<u8").tobytes()
     assert stream.hex() == "76b8e0ada0f13d90405d6ae55386bd28bdd219b8a08ded1aa836efcc8b770dc7"
 
 
-def test_a_seed_gives_the_same_numbers_with_and_without_randomgen(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_seed_gives_the_same_numbers_with_and_without_randomgen(monkeypatch):
     expected = np.random.default_rng([1, 2]).random(3)
     assert np.array_equal(generator([1, 2]).random(3), expected)
     monkeypatch.setattr(randomness, "is_cryptographic", lambda: False)
     assert np.array_equal(generator([1, 2]).random(3), expected)
 
 
-def test_without_randomgen_the_guarantee_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_randomgen_the_guarantee_says_so(monkeypatch):
     X, y = np.array([[0.5], [-0.5]] * 10), np.array([0, 1] * 10)
     model = RashomonClassifier(n_draws=2)
     assert PREDICTABLE not in model.fit(X, y).guarantee_.assumptions
@@ -60,13 +57,13 @@ def test_without_randomgen_the_guarantee_says_so(monkeypatch: pytest.MonkeyPatch
     randomness.is_cryptographic.cache_clear()
 
 
-def test_no_other_place_makes_unseeded_generators() -> None:
+def test_no_other_place_makes_unseeded_generators():
     made = re.compile(r"^(?!.*>>>).*(default_rng|RandomState|SeedSequence|PCG64)\(\)", re.MULTILINE)
     found = [p.name for p in PACKAGE.rglob("*.py") if made.search(p.read_text(encoding="utf-8"))]
     assert found == ["randomness.py"]
 
 
-def in_a_fork(work: Callable[[], object]) -> object:
+def in_a_fork(work):
     """What some work returns in a forked process."""
     receiving, sending = os.pipe()
     child = os.fork()
@@ -86,9 +83,7 @@ forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot f
 @forks
 @pytest.mark.parametrize("cryptographic", [True, False])
 @pytest.mark.parametrize("drawn", [0, 1, 7])
-def test_a_fork_makes_other_noise_under_a_key_of_its_own(
-    cryptographic: bool, drawn: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fork_makes_other_noise_under_a_key_of_its_own(cryptographic, drawn, monkeypatch):
     monkeypatch.setattr(randomness, "is_cryptographic", lambda: cryptographic)
     rng = generator()
     rng.standard_normal(drawn)
@@ -100,21 +95,21 @@ def test_a_fork_makes_other_noise_under_a_key_of_its_own(
 
 
 @forks
-def test_a_seeded_generator_goes_on_as_it_would_have() -> None:
+def test_a_seeded_generator_goes_on_as_it_would_have():
     rng, twin = generator(3), generator(3)
     assert in_a_fork(lambda: rng.random(4).tolist()) == twin.random(4).tolist()
     assert is_seeded(rng)
 
 
 @forks
-def test_an_ordinary_generator_is_the_same_in_both_processes() -> None:
+def test_an_ordinary_generator_is_the_same_in_both_processes():
     """What would happen without a new key."""
     rng = np.random.Generator(ChaCha(key=1))
     assert in_a_fork(lambda: rng.random(4).tolist()) == rng.random(4).tolist()
 
 
 @forks
-def test_the_numbers_after_a_fork_are_the_parents_own() -> None:
+def test_the_numbers_after_a_fork_are_the_parents_own():
     rng = generator()
     twin = np.random.Generator(ChaCha(key=0))
     twin.bit_generator.state = rng.bit_generator.state
@@ -123,22 +118,20 @@ def test_the_numbers_after_a_fork_are_the_parents_own() -> None:
 
 
 @forks
-def test_children_of_a_generator_differ_between_forks() -> None:
+def test_children_of_a_generator_differ_between_forks():
     rng = generator()
     theirs = in_a_fork(lambda: [one.random() for one in rng.spawn(2)])
-    assert len({*theirs, *(one.random() for one in rng.spawn(2))}) == 4  # type: ignore[misc]
+    assert len({*theirs, *(one.random() for one in rng.spawn(2))}) == 4
     assert not any(map(is_seeded, rng.spawn(2)))
 
 
-def test_a_fork_that_python_did_not_notice_counts_as_seeded(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_fork_that_python_did_not_notice_counts_as_seeded(monkeypatch):
     rng = generator()
     monkeypatch.setattr(os, "getpid", lambda: -1)
     assert is_seeded(rng) and not is_seeded(generator())
 
 
-def test_a_generator_that_nobody_holds_is_forgotten() -> None:
+def test_a_generator_that_nobody_holds_is_forgotten():
     before = len(randomness._FRESH)
     generator()
     gc.collect()

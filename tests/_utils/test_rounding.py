@@ -22,7 +22,7 @@ STEP = Fraction(1001, 10**6)
 @example(0.1 + 0.2)
 @example(5e-324)
 @example(math.nextafter(math.inf, 0.0))
-def test_a_price_is_never_read_back_lower_not_by_an_ulp(value: float) -> None:
+def test_a_price_is_never_read_back_lower_not_by_an_ulp(value):
     assert float(rounded_up(value)) >= value
     if value > 1e-300:
         assert Fraction(rounded_up(value)) <= Fraction(value) * (1 + STEP)
@@ -31,26 +31,26 @@ def test_a_price_is_never_read_back_lower_not_by_an_ulp(value: float) -> None:
 @given(ANY)
 @example(math.nextafter(1.0, 0.0))
 @example(5e-324)
-def test_what_is_left_is_never_read_back_higher_not_by_an_ulp(value: float) -> None:
+def test_what_is_left_is_never_read_back_higher_not_by_an_ulp(value):
     assert float(rounded_down(value)) <= value
     if value > 1e-300:
         assert Fraction(rounded_down(value)) >= Fraction(value) * (1 - STEP)
 
 
 @given(st.floats(1e-300, 1e300))
-def test_the_double_itself_lies_between_the_two(value: float) -> None:
+def test_the_double_itself_lies_between_the_two(value):
     """The double, not only its shortest decimal: but for values that are short decimals."""
     low, high = Fraction(rounded_down(value)), Fraction(rounded_up(value))
     assert low <= Fraction(value) <= high or low == high == Fraction(Decimal(repr(value)))
 
 
 @given(st.integers(1, 9999), st.integers(-8, 3))
-def test_a_short_decimal_is_printed_as_it_is(digits: int, power: int) -> None:
+def test_a_short_decimal_is_printed_as_it_is(digits, power):
     value = float(f"{digits}e{power}")
     assert float(rounded_up(value)) == float(rounded_down(value)) == value
 
 
-def test_edges() -> None:
+def test_edges():
     assert rounded_up(0.0) == rounded_down(0.0) == "0"
     assert rounded_up(math.inf) == rounded_down(math.inf) == "inf"
     assert rounded_up(math.nan) == "nan"
@@ -63,7 +63,7 @@ def test_edges() -> None:
 
 
 @given(st.floats(0.0, 1.0))
-def test_a_guaranteed_hit_rate_is_never_printed_too_high(rate: float) -> None:
+def test_a_guaranteed_hit_rate_is_never_printed_too_high(rate):
     shown = Fraction(hit_rate_text(rate).removesuffix("%")) / 100
     assert float(shown) <= rate
     assert rate - float(shown) < 0.01

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,19 +21,17 @@ LOSS = st.sampled_from(["logistic", "squared", "hinge", "smoothed_hinge", "absol
 SMOOTH = st.sampled_from(["logistic", "squared", "smoothed_hinge"])
 
 
-def unit_circle(points: int) -> np.ndarray:
+def unit_circle(points):
     angle = np.linspace(0, 2 * np.pi, points, endpoint=False)
     return np.array([np.cos(angle), np.sin(angle)])
 
 
-def disc(radius: float) -> np.ndarray:
+def disc(radius):
     return np.hstack([radius * share * unit_circle(36) for share in (0.0, 0.3, 0.7, 1.0)])
 
 
 @given(LOSS, RADII, NORMS, RIDGES, st.integers(1, 4))
-def test_no_replacement_of_a_record_moves_the_loss_by_more(
-    loss: str, radius: float, norm: float, ridge: float, n: int
-) -> None:
+def test_no_replacement_of_a_record_moves_the_loss_by_more(loss, radius, norm, ridge, n):
     constants = Constants.of(loss, n=n, p=2, domain=Ball(radius), row_bound=norm, ridge=ridge)
     theta = disc(radius)
     rows = np.hstack([norm * unit_circle(12), 0.5 * norm * unit_circle(4)]).T
@@ -63,7 +60,7 @@ def test_no_replacement_of_a_record_moves_the_loss_by_more(
 
 
 @given(SMOOTH, RADII, NORMS, RIDGES)
-def test_lipschitz_and_smooth(loss: str, radius: float, norm: float, ridge: float) -> None:
+def test_lipschitz_and_smooth(loss, radius, norm, ridge):
     constants = Constants.of(loss, n=1, p=2, domain=Ball(radius), row_bound=norm, ridge=ridge)
     theta = disc(radius)
     steepest, most_curved, least_curved = 0.0, 0.0, np.inf
@@ -96,13 +93,13 @@ def test_lipschitz_and_smooth(loss: str, radius: float, norm: float, ridge: floa
         ({"loss": "softmax", "p": 5}, "multiple of the loss's 2 scores per row, got p=5"),
     ],
 )
-def test_errors_name_the_parameter(bad: dict[str, Any], message: str) -> None:
+def test_errors_name_the_parameter(bad, message):
     good = {"loss": "logistic", "n": 10, "p": 2, "domain": Ball(1.0), "row_bound": 1.0}
     with pytest.raises(ValueError, match=message):
         Constants.of(**{**good, **bad})
 
 
-def test_the_charged_oscillation_has_the_gap_it_allows_and_kinks_a_coarser_one() -> None:
+def test_the_charged_oscillation_has_the_gap_it_allows_and_kinks_a_coarser_one():
     for loss, share in (("hinge", 1e-3), ("absolute", 1e-3), ("smoothed_hinge", 1e-6)):
         constants = Constants.of(loss, n=50, p=3, domain=Ball(2.0), row_bound=1.0)
         assert constants.gap_tolerance == share * constants.osc
@@ -110,7 +107,7 @@ def test_the_charged_oscillation_has_the_gap_it_allows_and_kinks_a_coarser_one()
         assert math.isinf(constants.M) == (share == 1e-3)
 
 
-def test_another_domain_has_the_constants_of_the_ball_around_it() -> None:
+def test_another_domain_has_the_constants_of_the_ball_around_it():
     lens = Intersection(Shifted(Ball(5.0), (1.0, 2.0)), Ball(4.0))
     around = Ball(lens.radius)
     inside, outside = (
@@ -122,7 +119,7 @@ def test_another_domain_has_the_constants_of_the_ball_around_it() -> None:
         Constants.of("logistic", n=9, p=3, domain=lens, row_bound=1.0)
 
 
-def test_the_whole_row_has_the_intercepts_one() -> None:
+def test_the_whole_row_has_the_intercepts_one():
     assert row_bound(0.75, intercept=True) == 1.25
     assert row_bound(0.75, intercept=False) == 0.75
     with pytest.raises(ValueError, match="row_norm"):

@@ -18,7 +18,7 @@ def region(p, seed=0, radius=1.0, level=0.1, out=False):
     return CutEllipsoid.under(theta, 0.2 if out else 0.0, matrix, level, radius)
 
 
-def test_an_uncut_ellipsoid_has_uniform_heights_to_the_power_of_half_p() -> None:
+def test_an_uncut_ellipsoid_has_uniform_heights_to_the_power_of_half_p():
     body = region(5, radius=50.0, level=0.02)
     theta = body.uniform(4000, np.random.default_rng(1))
     share = (body.height(theta) / body.level) ** (body.p / 2)
@@ -28,7 +28,7 @@ def test_an_uncut_ellipsoid_has_uniform_heights_to_the_power_of_half_p() -> None
 
 
 @pytest.mark.parametrize("out", [False, True])
-def test_a_cut_one_is_uniform_by_its_area(out: bool) -> None:
+def test_a_cut_one_is_uniform_by_its_area(out):
     """A grid of the plane tells the mean and the spread."""
     body = region(2, seed=3, out=out)
     axis = np.linspace(-1, 1, 801)
@@ -40,7 +40,7 @@ def test_a_cut_one_is_uniform_by_its_area(out: bool) -> None:
     assert np.abs(np.cov(theta) - np.cov(held)).max() < 0.1 * np.cov(held).max()
 
 
-def test_walks_have_the_law_of_points_that_are_kept() -> None:
+def test_walks_have_the_law_of_points_that_are_kept():
     """The control is a walk of two steps, which is still near its start."""
     body = region(4, seed=5, level=0.3)
     rng = np.random.default_rng(0)
@@ -53,7 +53,7 @@ def test_walks_have_the_law_of_points_that_are_kept() -> None:
     assert stats.ks_2samp(body.height(exact), body.height(walked)).pvalue > 1e-3
 
 
-def test_walks_come_where_hardly_a_point_of_the_ellipsoid_is_in_the_ball() -> None:
+def test_walks_come_where_hardly_a_point_of_the_ellipsoid_is_in_the_ball():
     body = region(40, seed=1, level=2.0)
     points = body._of_ellipsoid(2000, np.random.default_rng(0))
     assert (np.linalg.norm(points, axis=0) <= 1).mean() < 0.02
@@ -63,7 +63,7 @@ def test_walks_come_where_hardly_a_point_of_the_ellipsoid_is_in_the_ball() -> No
 
 
 @pytest.mark.parametrize("out", [False, True])
-def test_ranges_are_those_of_a_convex_programme(out: bool) -> None:
+def test_ranges_are_those_of_a_convex_programme(out):
     body = region(4, seed=2, level=0.2, out=out)
     directions = np.random.default_rng(4).standard_normal((6, 4))
     low, high = body.ranges(directions)
@@ -80,7 +80,7 @@ def test_ranges_are_those_of_a_convex_programme(out: bool) -> None:
     assert (directions @ theta >= low[:, None] - 1e-12).all()
 
 
-def test_ranges_where_the_ball_does_not_cut_are_the_closed_form() -> None:
+def test_ranges_where_the_ball_does_not_cut_are_the_closed_form():
     body = region(3, radius=50.0, level=0.02)
     spread = np.sqrt(2 * body.level * np.diag(np.linalg.inv(body.matrix)))
     low, high = body.ranges(np.eye(3))
@@ -89,7 +89,7 @@ def test_ranges_where_the_ball_does_not_cut_are_the_closed_form() -> None:
     )
 
 
-def test_a_multiplier_makes_the_set_that_of_the_quadratic_loss() -> None:
+def test_a_multiplier_makes_the_set_that_of_the_quadratic_loss():
     body = region(3, seed=6, out=True)
     rng = np.random.default_rng(0)
     theta = body.start[:, None] + 0.2 * rng.standard_normal((3, 500))
@@ -99,7 +99,7 @@ def test_a_multiplier_makes_the_set_that_of_the_quadratic_loss() -> None:
     assert (body.contains(theta) == inside).all() and 0 < inside.mean() < 1
 
 
-def test_without_width_every_model_is_the_start() -> None:
+def test_without_width_every_model_is_the_start():
     body = CutEllipsoid.under(np.array([0.6, 0.8]), 0.5, np.eye(2), 0.0, 1.0)
     assert (body.uniform(3, np.random.default_rng(0)).T == [0.6, 0.8]).all()
     assert body.ranges(np.eye(2))[0] == pytest.approx([0.6, 0.8])
@@ -115,7 +115,7 @@ def test_without_width_every_model_is_the_start() -> None:
         ({"start": np.array([0.9, 0.9])}, "start must be"),
     ],
 )
-def test_what_is_no_ellipsoid_is_refused(changes: dict[str, object], match: str) -> None:
+def test_what_is_no_ellipsoid_is_refused(changes, match):
     usual = {"centre": np.zeros(2), "matrix": np.eye(2), "start": np.zeros(2)}
     with pytest.raises(ValueError, match=match):
-        CutEllipsoid(**{**usual, "level": 0.5, "radius": 1.0, **changes})  # type: ignore[arg-type]
+        CutEllipsoid(**{**usual, "level": 0.5, "radius": 1.0, **changes})

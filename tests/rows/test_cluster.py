@@ -4,13 +4,11 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Iterator
 from functools import partial
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
 from threading import Event, Thread, Timer
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +18,7 @@ from rashomon_explorer.exceptions import ClusterError, FitError
 from rashomon_explorer.measures import exact_score_ranges
 from rashomon_explorer.privacy import pure
 from rashomon_explorer.problem.problem import Problem
-from rashomon_explorer.rows import ChunkedRows, chunk_rows
+from rashomon_explorer.rows import chunk_rows
 from rashomon_explorer.rows.workers import ClusterWatch, DaskWorkers
 from tests.sums import counted, moments
 
@@ -40,9 +38,9 @@ THETA = np.array([[1.0], [-0.5], [0.2]])
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Any]:
-    asked: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
-    quiet: dict[str, Any] = {"dashboard_address": None, "silence_logs": 50}
+def cluster(tmp_path):
+    asked = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
+    quiet = {"dashboard_address": None, "silence_logs": 50}
     # A cluster looks for a worker this long after a death of it, and gives it up if it is just then
     # dead of a later one.
     patient = {"distributed.deploy.lost-worker-timeout": "1 day"}
@@ -54,7 +52,7 @@ def cluster(tmp_path: Path) -> Iterator[Any]:
         yield client
 
 
-def _kill_one(client: Any, pick: int = 0) -> bool:
+def _kill_one(client, pick=0):
     """Kill a worker that is up; whether there was one.
 
     A process that is still starting is left alone: its nanny gives it up if it dies then.
@@ -74,8 +72,8 @@ def _kill_one(client: Any, pick: int = 0) -> bool:
 
 @pytest.mark.law
 def test_three_dead_workers_change_no_digit_and_a_dead_cluster_says_so(
-    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    cluster, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     cluster.run(os.chdir, "/")  # workers stand elsewhere than where the folder is named
     assert _digest(_in_files(Path("rows"), cluster)) == _digest(chunk_rows(X, Y))
@@ -100,11 +98,11 @@ def test_three_dead_workers_change_no_digit_and_a_dead_cluster_says_so(
 
 
 @pytest.fixture
-def threads() -> Iterator[Any]:
+def threads():
     """Two workers that are threads of this process: its scheduler can be made to fail."""
-    asked: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "processes": False}
+    asked = {"n_workers": 2, "threads_per_worker": 1, "processes": False}
     asked["memory_limit"] = None  # nobody is paused, or set free, but by a test
-    quiet: dict[str, Any] = {"dashboard_address": None, "silence_logs": 50}
+    quiet = {"dashboard_address": None, "silence_logs": 50}
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "1s"}, scheduler="threads"),
         distributed.LocalCluster(**asked, **quiet) as local,
@@ -115,13 +113,13 @@ def threads() -> Iterator[Any]:
 
 @pytest.mark.parametrize("losses", [1, 10])
 def test_a_worker_that_is_lost_while_rows_are_sent_is_no_error_of_the_rows(
-    threads: Any, losses: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    threads, losses, monkeypatch
+):
     """The scheduler answers with a bare KeyError: the worker's address."""
     monkeypatch.setattr("rashomon_explorer.rows.workers._REST_SECONDS", 0.0)
     send, left = distributed.scheduler.scatter_to_workers, [losses]
 
-    async def lose(*given: Any, **named: Any) -> Any:
+    async def lose(*given, **named):
         if left[0]:
             left[0] -= 1
             raise KeyError(f"inproc://gone/{left[0]}")
@@ -137,10 +135,10 @@ def test_a_worker_that_is_lost_while_rows_are_sent_is_no_error_of_the_rows(
     assert left == [0]
 
 
-def test_rows_take_no_way_on_which_dask_waits_for_the_dead(threads: Any) -> None:
+def test_rows_take_no_way_on_which_dask_waits_for_the_dead(threads):
     """Copies to all workers: Dask asks one that is gone again and again, and never ends."""
 
-    async def replicate(*given: Any, **named: Any) -> None:
+    async def replicate(*given, **named):
         await asyncio.sleep(3600)
 
     threads.cluster.scheduler.replicate = replicate
@@ -148,12 +146,10 @@ def test_rows_take_no_way_on_which_dask_waits_for_the_dead(threads: Any) -> None
 
 
 @pytest.mark.parametrize("sent", [True, False])
-def test_work_for_which_nobody_comes_ends_in_words(
-    sent: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_work_for_which_nobody_comes_ends_in_words(sent, tmp_path, monkeypatch):
     """Dask waits for ever: for somebody to send rows to, and for somebody to work on files."""
     monkeypatch.setattr("rashomon_explorer.rows.workers._PATIENCE_SECONDS", 0.2)
-    asked: dict[str, Any] = {"n_workers": 0, "processes": False, "dashboard_address": None}
+    asked = {"n_workers": 0, "processes": False, "dashboard_address": None}
     with (
         dask.config.set(scheduler="threads"),
         distributed.LocalCluster(**asked, silence_logs=50) as local,
@@ -164,15 +160,13 @@ def test_work_for_which_nobody_comes_ends_in_words(
             table.reduce(counted)
 
 
-def test_work_waits_for_paused_workers_and_not_for_ever(
-    threads: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_work_waits_for_paused_workers_and_not_for_ever(threads, monkeypatch):
     """Memory and disk of both are full: Dask gives them no work, and says nothing."""
     monkeypatch.setattr("rashomon_explorer.rows.workers._LOOK_SECONDS", 0.05)
     local = threads.cluster
 
-    def all_are(status: str) -> None:
-        async def change() -> None:
+    def all_are(status):
+        async def change():
             for worker in local.workers.values():
                 worker.status = distributed.core.Status[status]
 
@@ -190,9 +184,7 @@ def test_work_waits_for_paused_workers_and_not_for_ever(
         table.reduce(counted)
 
 
-def test_workers_that_restart_are_given_up_sooner_than_nobody_and_those_at_work_never(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_workers_that_restart_are_given_up_sooner_than_nobody_and_those_at_work_never(monkeypatch):
     """Each start has another address: that is all by which they are told from one at work."""
     clock = [0.0]
     monkeypatch.setattr("rashomon_explorer.rows.workers.time.monotonic", lambda: clock[0])
@@ -216,9 +208,7 @@ def test_workers_that_restart_are_given_up_sooner_than_nobody_and_those_at_work_
         assert (nobody.left >= 0) == (proven.left >= 0) == (second <= 180)
 
 
-def test_a_pass_ends_in_words_where_workers_start_again_and_again(
-    threads: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pass_ends_in_words_where_workers_start_again_and_again(threads, monkeypatch):
     """As they do where imports take more than their memory: nobody finishes a task."""
     monkeypatch.setattr("rashomon_explorer.rows.workers._PATIENCE_SECONDS", 3.0)
     monkeypatch.setattr("rashomon_explorer.rows.workers._UNPROVEN_SECONDS", 0.3)
@@ -226,7 +216,7 @@ def test_a_pass_ends_in_words_where_workers_start_again_and_again(
     starts = count()
     monkeypatch.setattr(DaskWorkers, "_at_work", lambda self: {f"tcp://{next(starts)}": 1})
 
-    async def never(*given: Any, **named: Any) -> None:
+    async def never(*given, **named):
         await asyncio.sleep(3600)
 
     monkeypatch.setattr(threads, "gather", lambda futures, **options: never())
@@ -234,10 +224,10 @@ def test_a_pass_ends_in_words_where_workers_start_again_and_again(
         chunk_rows(X, Y, executor=threads).reduce(counted)
 
 
-def test_a_full_disk_on_spill_changes_no_digit_and_no_charge(tmp_path: Path) -> None:
+def test_a_full_disk_on_spill_changes_no_digit_and_no_charge(tmp_path):
     resource = pytest.importorskip("resource")
     ledger = Ledger.create(tmp_path / "clinic.ledger", epsilon=50.0, delta=1e-5)
-    asked: dict[str, Any] = {"n_workers": 2, "processes": False, "dashboard_address": None}
+    asked = {"n_workers": 2, "processes": False, "dashboard_address": None}
     asked |= {"memory_limit": 2**34, "local_directory": str(tmp_path), "silence_logs": 50}
     want, allowed = _digest(chunk_rows(X, Y)), resource.getrlimit(resource.RLIMIT_FSIZE)
     for full in (False, True):
@@ -262,8 +252,8 @@ def test_a_full_disk_on_spill_changes_no_digit_and_no_charge(tmp_path: Path) -> 
 
 @pytest.mark.law
 def test_a_hundred_kills_at_random_instants_leave_a_charge_each_and_the_same_digest(
-    cluster: Any, tmp_path: Path
-) -> None:
+    cluster, tmp_path
+):
     """Before a task, in it, after its part was made, and after the commit."""
     ledger = Ledger.create(tmp_path / "clinic.ledger", epsilon=50.0, delta=1e-5)
     rng, want, late, states = np.random.default_rng(0), _digest(chunk_rows(X, Y)), 0, []
@@ -292,7 +282,7 @@ def test_a_hundred_kills_at_random_instants_leave_a_charge_each_and_the_same_dig
     assert 0 < late < KILLS
 
 
-def _in_files(folder: Path, client: Any) -> ChunkedRows:
+def _in_files(folder, client):
     """Return the same rows, in three row groups of a Parquet file."""
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     folder.mkdir()
@@ -301,22 +291,20 @@ def _in_files(folder: Path, client: Any) -> ChunkedRows:
     return chunk_rows(folder, target="y", executor=client)
 
 
-def _digest(table: ChunkedRows) -> str:
+def _digest(table):
     return sha256(b"".join(part.tobytes() for part in table.reduce(moments))).hexdigest()
 
 
 @pytest.mark.law
-def test_kills_during_fits_leave_one_charge_each_and_the_same_draws(
-    cluster: Any, tmp_path: Path
-) -> None:
+def test_kills_during_fits_leave_one_charge_each_and_the_same_draws(cluster, tmp_path):
     ledger = Ledger.create(tmp_path / "clinic.ledger", epsilon=50.0, delta=1e-5)
-    asked: dict[str, Any] = {"mechanism": "exact", "epsilon": 1.0, "n_draws": 2, "radius": 2.0}
+    asked = {"mechanism": "exact", "epsilon": 1.0, "n_draws": 2, "radius": 2.0}
     asked |= {"classes": [-1, 1], "random_state": 0, "ledger": ledger}
     want = RashomonClassifier(**asked).fit(chunk_rows(X, Y)).rashomon_set_.coef
     cluster.run(os.chdir, "/")  # a worker stands in another folder
     done = Event()
 
-    def kill() -> None:
+    def kill():
         rng = np.random.default_rng(0)
         while not done.wait(rng.uniform(1.0, 8.0)):
             _kill_one(cluster)
@@ -337,14 +325,14 @@ def test_kills_during_fits_leave_one_charge_each_and_the_same_draws(
 
 @pytest.mark.parametrize("passes", [0, 3])
 def test_a_lost_scheduler_leaves_a_charge_that_is_started_and_says_why(
-    threads: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, passes: int
-) -> None:
+    threads, tmp_path, monkeypatch, passes
+):
     """Before the first pass over the rows, and in the midst of them."""
     ledger = Ledger.create(tmp_path / "clinic.ledger", epsilon=50.0, delta=1e-5)
-    asked: dict[str, Any] = {"mechanism": "exact", "epsilon": 1.0, "n_draws": 2, "radius": 2.0}
+    asked = {"mechanism": "exact", "epsilon": 1.0, "n_draws": 2, "radius": 2.0}
     gather, left = threads.gather, [passes]
 
-    def lose(*given: Any, **named: Any) -> Any:
+    def lose(*given, **named):
         left[0] -= 1
         if left[0] < 0:
             threads.cluster.loop.add_callback(threads.cluster.scheduler.close)

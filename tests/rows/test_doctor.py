@@ -1,9 +1,7 @@
 """The command names what a cluster's settings would break, and nothing where nothing would."""
 
-from pathlib import Path
 from shutil import disk_usage
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -13,7 +11,7 @@ from rashomon_explorer.rows import dask as doctor
 GOOD = {"distributed.comm.require-encryption": True, "distributed.worker.memory.spill": False}
 
 
-def test_settings_that_encrypt_and_never_spill_are_left_alone() -> None:
+def test_settings_that_encrypt_and_never_spill_are_left_alone():
     assert list(doctor._of_settings(GOOD.get)) == []
     clear, spilled = doctor._of_settings({}.get)
     assert "require-encryption" in clear and "encrypted folder" in spilled
@@ -29,7 +27,7 @@ def test_settings_that_encrypt_and_never_spill_are_left_alone() -> None:
         ({"disk": "1 MiB for 9 MiB of memory"}, "leave 1 MiB for 9 MiB of memory"),
     ],
 )
-def test_a_worker_that_adds_up_otherwise_is_named(changed: dict[str, Any], word: str) -> None:
+def test_a_worker_that_adds_up_otherwise_is_named(changed, word):
     same = {**doctor._worker_environment(), "blas": [1]}
     assert list(doctor._of_cluster({"tls://one": same}, "tls://cluster")) == []
     (said,) = doctor._of_cluster({"tls://one": {**same, **changed}}, "tls://cluster")
@@ -38,10 +36,10 @@ def test_a_worker_that_adds_up_otherwise_is_named(changed: dict[str, Any], word:
     assert "no worker" in nobody and "use tls://" in clear
 
 
-def test_a_disk_smaller_than_a_worker_memory_is_named_where_it_spills(tmp_path: Path) -> None:
+def test_a_disk_smaller_than_a_worker_memory_is_named_where_it_spills(tmp_path):
     free = disk_usage(tmp_path).free
 
-    def worker(limit: int, **data: Any) -> Any:
+    def worker(limit, **data):
         manager = SimpleNamespace(memory_limit=limit)
         return SimpleNamespace(
             data=SimpleNamespace(**data), local_directory=str(tmp_path), memory_manager=manager
@@ -53,7 +51,7 @@ def test_a_disk_smaller_than_a_worker_memory_is_named_where_it_spills(tmp_path: 
     assert not doctor._worker_environment()["disk"]
 
 
-def test_the_command_lists_what_was_found(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_lists_what_was_found(capsys):
     pytest.importorskip("distributed")
     assert main(["doctor"]) == 1
     assert "- rows may be sent unencrypted" in capsys.readouterr().out

@@ -1,8 +1,6 @@
 """Problems, fits and predictions on chunked rows are those on rows in memory, and charged so."""
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,7 +21,7 @@ from rashomon_explorer.problem.losses import get_loss
 from rashomon_explorer.problem.lower_bounds import excess_bound
 from rashomon_explorer.problem.lower_bounds.quadratic import Where, bowl_under
 from rashomon_explorer.problem.problem import Problem
-from rashomon_explorer.rows import ChunkedRows, chunk_rows
+from rashomon_explorer.rows import chunk_rows
 from rashomon_explorer.rows.workers import ThreadWorkers
 from rashomon_explorer.trees.rows import MergedRows, merged
 
@@ -39,14 +37,14 @@ TARGETS = np.clip(SCORES, -2, 2)
 LABELS = (SIGNS > 0).astype(int)
 
 
-def chunked(rows: Any, y: Any, size: int = 64, **options: Any) -> ChunkedRows:
+def chunked(rows, y, size=64, **options):
     return replace(chunk_rows(rows, y, **options), rows=size)
 
 
 @pytest.mark.parametrize("name", ["logistic", "squared", "softmax", "hinge", "smoothed_hinge"])
-def test_sums_minimum_and_bounds_are_those_of_the_whole_table(name: str) -> None:
+def test_sums_minimum_and_bounds_are_those_of_the_whole_table(name):
     targets = {"squared": TARGETS * 2, "softmax": THIRDS.astype(float)}.get(name, SIGNS)
-    asked: dict[str, Any] = {"loss": get_loss(name), "radius": 3.0, "ridge": 0.01}
+    asked = {"loss": get_loss(name), "radius": 3.0, "ridge": 0.01}
     whole, one = Problem(X, targets, **asked), Problem(chunk_rows(X, targets), **asked)
     theta = np.random.default_rng(1).normal(size=(whole.p, 4))
     expected = whole.value_and_gradient(theta)
@@ -74,7 +72,7 @@ def test_sums_minimum_and_bounds_are_those_of_the_whole_table(name: str) -> None
     np.testing.assert_allclose(*found, rtol=1e-8)
 
 
-def test_a_problem_in_chunks_holds_no_rows_and_refuses_what_needs_them() -> None:
+def test_a_problem_in_chunks_holds_no_rows_and_refuses_what_needs_them():
     problem = Problem(chunk_rows(0.1 * X, SIGNS))
     for work in (lambda: problem.rows, lambda: problem.targets, lambda: problem.batches(2, RNG)):
         with pytest.raises(TypeError, match="never in memory together"):
@@ -85,7 +83,7 @@ def test_a_problem_in_chunks_holds_no_rows_and_refuses_what_needs_them() -> None
 
 
 # Estimator, targets and settings, by kind of targets.
-KINDS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
+KINDS = {
     "two": (rx.DPClassifier, LABELS, {"classes": [0, 1]}),
     "three": (rx.DPClassifier, THIRDS, {"classes": [0, 1, 2]}),
     "hinge": (rx.DPClassifier, LABELS, {"classes": [0, 1], "loss": "hinge"}),
@@ -93,11 +91,11 @@ KINDS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "numbers": (rx.DPRegressor, TARGETS, {"target_bounds": (-2.0, 2.0)}),
     "absolute": (rx.DPRegressor, TARGETS, {"target_bounds": (-2.0, 2.0), "loss": "absolute"}),
 }
-BUDGET: dict[str, Any] = {"epsilon": 4.0, "delta": 1e-6, "radius": 2.0, "random_state": 0}
+BUDGET = {"epsilon": 4.0, "delta": 1e-6, "radius": 2.0, "random_state": 0}
 EXACT = {"unthresholded", "regularised", "localised", "localised_chain"}
 
 
-def _mechanisms() -> list[Any]:
+def _mechanisms():
     """Every mechanism for every kind of targets where it applies and needs sums alone."""
     found = []
     for kind, (estimator, _, own) in KINDS.items():
@@ -110,7 +108,7 @@ def _mechanisms() -> list[Any]:
 
 
 @pytest.mark.parametrize(("kind", "mechanism"), _mechanisms())
-def test_the_model_of_chunks_is_that_of_the_table(kind: str, mechanism: str) -> None:
+def test_the_model_of_chunks_is_that_of_the_table(kind, mechanism):
     estimator, targets, own = KINDS[kind]
     settings = {**BUDGET, **own, "mechanism": mechanism}
     whole, found = estimator(**settings).fit(X, targets), estimator(**settings)
@@ -126,16 +124,16 @@ def test_the_model_of_chunks_is_that_of_the_table(kind: str, mechanism: str) -> 
     np.testing.assert_array_equal(found.predict(rows), found.predict(X))
 
 
-def test_every_mechanism_is_met() -> None:
+def test_every_mechanism_is_met():
     compared = {name for name, kind in MECHANISMS.items() if kind.traits.compared}
     assert compared - {"noisy_sgd"} <= {one.values[1] for one in _mechanisms()}
 
 
-FIT: dict[str, Any] = {"epsilon": 50.0, "n_draws": 3, "radius": 2.0, "random_state": 0}
+FIT = {"epsilon": 50.0, "n_draws": 3, "radius": 2.0, "random_state": 0}
 FIT |= {"mechanism": "exact", "classes": [0, 1]}
 
 
-def test_sets_private_columns_and_bounded_targets_of_chunks_are_those_of_the_table() -> None:
+def test_sets_private_columns_and_bounded_targets_of_chunks_are_those_of_the_table():
     one, other = rx.RashomonClassifier(**FIT), rx.RashomonClassifier(**FIT)
     one.fit(0.3 * X, LABELS)
     other.fit(chunked(0.3 * X, LABELS))
@@ -150,8 +148,8 @@ def test_sets_private_columns_and_bounded_targets_of_chunks_are_those_of_the_tab
         rx.DPRegressor(**BUDGET, target_bounds=(-0.1, 0.1)).fit(chunk_rows(0.3 * X, TARGETS))
 
 
-def test_all_rows_a_step_are_a_sum_and_sampled_rows_are_refused() -> None:
-    kind: Any = MECHANISMS["noisy_sgd"]
+def test_all_rows_a_step_are_a_sum_and_sampled_rows_are_refused():
+    kind = MECHANISMS["noisy_sgd"]
     alone = {"rows": 300, "workers": ThreadWorkers(1)}  # thousands of steps
     table = replace(chunk_rows(X, SIGNS), **alone)
     whole, many = (Problem(*rows, loss="hinge") for rows in ((X, SIGNS), (table,)))
@@ -164,7 +162,7 @@ def test_all_rows_a_step_are_a_sum_and_sampled_rows_are_refused() -> None:
     pytest.importorskip("dp_accounting")
     for ledger in (False, True):
         assert kind.offer(_request(ledger=ledger)).plan.settings.rate < 1.0
-    settings: dict[str, Any] = {**BUDGET, "classes": [0, 1], "loss": "hinge"}
+    settings = {**BUDGET, "classes": [0, 1], "loss": "hinge"}
     fitted = rx.DPClassifier(**settings, mechanism="noisy_sgd").fit(
         replace(chunk_rows(X, LABELS), **alone)
     )
@@ -174,8 +172,8 @@ def test_all_rows_a_step_are_a_sum_and_sampled_rows_are_refused() -> None:
         batches.fit(chunked(X, LABELS))
 
 
-def _request(ledger: bool, in_chunks: bool = False) -> Request:
-    asked: dict[str, Any] = {"n": 3_000, "p": 3, "psi": 0.0, "loss": "hinge", "radius": 4.0}
+def _request(ledger, in_chunks=False):
+    asked = {"n": 3_000, "p": 3, "psi": 0.0, "loss": "hinge", "radius": 4.0}
     asked |= {"ridge": 0.0, "n_draws": 1, "row_norm": 2**0.5, "epsilon": 0.3, "delta": 1e-6}
     return Request(**asked, ledger=ledger, in_chunks=in_chunks)
 
@@ -194,7 +192,7 @@ SCHEMA = rx.TableSchema(
 METHODS = ["predict", "predict_proba", "decision_function", "decision_spread"]
 
 
-def test_a_dask_table_with_text_and_missing_values_is_fitted_and_predicted() -> None:
+def test_a_dask_table_with_text_and_missing_values_is_fitted_and_predicted():
     own = {**FIT, "schema": SCHEMA, "classes": None}
     one = rx.RashomonClassifier(**own).fit(chunk_rows(FRAME, target="paid"))
     features = FRAME[["age", "home"]]
@@ -222,11 +220,11 @@ def test_a_dask_table_with_text_and_missing_values_is_fitted_and_predicted() -> 
     np.testing.assert_array_equal(lazy.compute(scheduler="synchronous"), clf.predict(X))
 
 
-def _ledger(tmp_path: Path, name: str = "clinic") -> rx.Ledger:
+def _ledger(tmp_path, name="clinic"):
     return rx.Ledger.create(tmp_path / f"{name}.ledger", epsilon=100.0, delta=1e-5)
 
 
-def test_nothing_is_spent_on_what_is_refused_before_a_row_is_read(tmp_path: Path) -> None:
+def test_nothing_is_spent_on_what_is_refused_before_a_row_is_read(tmp_path):
     ledger = _ledger(tmp_path)
     table, own = chunk_rows(0.3 * X, LABELS), {**FIT, "ledger": ledger}
     trees = rx.RashomonTreeClassifier(thresholds=0.5, ledger=ledger)
@@ -252,7 +250,7 @@ def test_nothing_is_spent_on_what_is_refused_before_a_row_is_read(tmp_path: Path
         chunk_rows(FRAME, target="paid", labelled=False)
 
 
-def test_a_bad_row_costs_the_charge_and_its_place_is_for_the_curator(tmp_path: Path) -> None:
+def test_a_bad_row_costs_the_charge_and_its_place_is_for_the_curator(tmp_path):
     ledger, bad, labels = _ledger(tmp_path), 0.3 * X, LABELS.copy()
     bad[599, 2], labels[300] = np.inf, 2
     model = rx.RashomonClassifier(**FIT, ledger=ledger)
@@ -279,7 +277,7 @@ def test_a_bad_row_costs_the_charge_and_its_place_is_for_the_curator(tmp_path: P
 @pytest.mark.parametrize(
     "model", [rx.RashomonClassifier, rx.DPClassifier, rx.RashomonTreeClassifier]
 )
-def test_a_bad_label_in_a_late_row_group_is_named(model: Any, tmp_path: Path) -> None:
+def test_a_bad_label_in_a_late_row_group_is_named(model, tmp_path):
     """Behind nine thousand row groups in two files; nothing is spent unsaid."""
     pytest.importorskip("pyarrow")
     frame = pd.concat([FRAME] * 61, ignore_index=True)[:36_400]
@@ -297,16 +295,14 @@ def test_a_bad_label_in_a_late_row_group_is_named(model: Any, tmp_path: Path) ->
     assert [entry.state for entry in ledger.entries()] == ["started"]
 
 
-def test_a_table_in_chunks_is_known_again_under_another_ledger(tmp_path: Path) -> None:
+def test_a_table_in_chunks_is_known_again_under_another_ledger(tmp_path):
     one, two = (rx.RashomonClassifier(**FIT, ledger=_ledger(tmp_path, name)) for name in "ab")
     one.fit(0.3 * X, LABELS)
     with pytest.warns(SameTableWarning):
         two.fit(chunked(0.3 * X, LABELS))
 
 
-def test_a_guarantee_names_what_it_assumes_of_files_and_of_the_way_to_workers(
-    tmp_path: Path,
-) -> None:
+def test_a_guarantee_names_what_it_assumes_of_files_and_of_the_way_to_workers(tmp_path):
     np.save(tmp_path / "x.npy", X)
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
     assert chunk_rows(X, SIGNS).assumptions == ()
@@ -319,7 +315,7 @@ def test_a_guarantee_names_what_it_assumes_of_files_and_of_the_way_to_workers(
     assert any("joblib" in said for said in found.guarantee_.assumptions)
 
 
-TREES: dict[str, Any] = {"max_leaves": 3, "n_draws": 5, "epsilon": 2.0, "random_state": 0}
+TREES = {"max_leaves": 3, "n_draws": 5, "epsilon": 2.0, "random_state": 0}
 TREES["classes"] = ["no", "yes"]
 NUMBERS = np.column_stack([FRAME["age"], FRAME["home"] == "own"]).astype(float)
 
@@ -333,7 +329,7 @@ NUMBERS = np.column_stack([FRAME["age"], FRAME["home"] == "own"]).astype(float)
     ],
     ids=["numbers", "costs", "schema"],
 )
-def test_trees_of_chunks_are_counted_and_drawn_as_those_of_the_table(rows: Any, own: Any) -> None:
+def test_trees_of_chunks_are_counted_and_drawn_as_those_of_the_table(rows, own):
     clf = rx.RashomonTreeClassifier(**TREES, **own)
     chunks = replace(chunk_rows(rows, PAID), rows=128, workers=ThreadWorkers(2))
     whole, found = clf.counted(rows, PAID), clf.counted(chunks)
@@ -347,7 +343,7 @@ def test_trees_of_chunks_are_counted_and_drawn_as_those_of_the_table(rows: Any, 
 
 
 @pytest.mark.parametrize("workers", [1, 3, 8])
-def test_merging_in_whatever_order_is_merging_all(workers: int) -> None:
+def test_merging_in_whatever_order_is_merging_all(workers):
     table, codes = RNG.integers(0, 2, (400, 6)), RNG.integers(0, 3, 400)
     want = MergedRows.of(table, codes, 3)
     cuts = np.sort(RNG.choice(np.arange(1, 400), workers, replace=False))
@@ -362,7 +358,7 @@ def test_merging_in_whatever_order_is_merging_all(workers: int) -> None:
     assert (turned.place != merged(*parts[:2]).place).any()
 
 
-def test_a_bad_answer_of_a_tree_s_rows_is_named_for_the_curator(tmp_path: Path) -> None:
+def test_a_bad_answer_of_a_tree_s_rows_is_named_for_the_curator(tmp_path):
     odd, own = NUMBERS.copy(), {**TREES, "thresholds": {0: [30, 40, 60]}}
     odd[500, 1] = 0.5  # which is no answer
     with pytest.raises(DataError, match="row 500: column 'x1' has values other than 0 and 1"):

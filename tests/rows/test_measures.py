@@ -3,8 +3,6 @@
 import re
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,7 +20,6 @@ from rashomon_explorer.report import material, report
 from rashomon_explorer.rows import ChunkedRows, chunk_rows
 from rashomon_explorer.rows.columns import read_column, read_targets
 from rashomon_explorer.rows.workers import ThreadWorkers
-from rashomon_explorer.sets import RashomonSet
 
 N, BLOCK, DRAWS = 700, 64, 12
 RNG = np.random.default_rng(5)
@@ -37,10 +34,10 @@ BASELINE = RNG.uniform(size=N)
 
 
 @cache
-def drawn(kind: str) -> RashomonSet:
+def drawn(kind):
     """Models that disagree, some of them alike and some outside ψ."""
-    own: dict[str, Any] = {"epsilon": 500.0, "n_draws": 3, "radius": 2.0, "mechanism": "langevin"}
-    model: Any = RashomonClassifier(**own, random_state=0)
+    own = {"epsilon": 500.0, "n_draws": 3, "radius": 2.0, "mechanism": "langevin"}
+    model = RashomonClassifier(**own, random_state=0)
     if kind == "number":
         model = RashomonRegressor(**own, random_state=0, target_bounds=(-1, 1))
     models = model.fit(X, Y[kind]).rashomon_set_
@@ -52,17 +49,17 @@ def drawn(kind: str) -> RashomonSet:
 
 
 @cache
-def exact(kind: str) -> RashomonSet:
+def exact(kind):
     own = {"psi": 0.2, "n_draws": 8, "mechanism": "exact", "radius": 1.0, "random_state": 0}
-    models: RashomonSet = RashomonClassifier(epsilon=200.0, **own).fit(X, Y[kind]).rashomon_set_
+    models = RashomonClassifier(epsilon=200.0, **own).fit(X, Y[kind]).rashomon_set_
     return models
 
 
-def blocked(kind: str = "two", **changes: Any) -> ChunkedRows:
+def blocked(kind="two", **changes):
     return replace(chunk_rows(X, Y[kind]), rows=BLOCK, **changes)
 
 
-def multiplicity(kind: str, rows: Any, y: Any) -> list[Any]:
+def multiplicity(kind, rows, y):
     groups = pd.Series(GROUPS[: _length(rows)])
     groups = groups.astype(pd.CategoricalDtype(["north", "west", "south", "moon"]))
     psi = np.array([0.2, 0.05, 1.0]) * drawn(kind).psi
@@ -70,14 +67,14 @@ def multiplicity(kind: str, rows: Any, y: Any) -> list[Any]:
     return [table, pd.Series(table.attrs, dtype=object)]
 
 
-def reference(kind: str, rows: Any, y: Any) -> list[Any]:
-    asked: dict[str, Any] = {"tolerance": 0.2, "inside_only": False}
+def reference(kind, rows, y):
+    asked = {"tolerance": 0.2, "inside_only": False}
     asked["baseline"] = BASELINE[: _length(rows)]
     subjects = drawn(kind), drawn(kind).release()
     return [measures.multiplicity_table(one, rows, **asked) for one in subjects]
 
 
-def decomposition(kind: str, rows: Any, y: Any) -> list[Any]:
+def decomposition(kind, rows, y):
     found, groups = [], GROUPS[: _length(rows)]
     for measure in ("disagreement", "score_variance"):
         part = measures.disagreement_decomposition(
@@ -89,31 +86,31 @@ def decomposition(kind: str, rows: Any, y: Any) -> list[Any]:
     return found
 
 
-def shapley(kind: str, rows: Any, y: Any) -> list[Any]:
+def shapley(kind, rows, y):
     groups = {"n": ["x0", "x1"], "x2": ["x2"]}
-    options: tuple[Any, ...] = ({}, {"background": X[:40]}, {"features": groups})
+    options = ({}, {"background": X[:40]}, {"features": groups})
     return [shap_importance(drawn(kind), rows, **one) for one in options]
 
 
-def reliance(kind: str, rows: Any, y: Any) -> list[Any]:
-    forms: tuple[Any, ...] = ("difference", "ratio")
+def reliance(kind, rows, y):
+    forms = ("difference", "ratio")
     return [measures.model_reliance(drawn(kind), rows, y, form=form) for form in forms]
 
 
-AUDITS: dict[str, dict[str, Any]] = {
+AUDITS = {
     "two": {"metrics": [*LABEL_GAPS, "expected_calibration_error"], "method": "to_overall"},
     "three": {"positive": 1, "agg": "difference"},
     "number": {},
 }
 
 
-def audit(kind: str, rows: Any, y: Any) -> list[Any]:
+def audit(kind, rows, y):
     found = measures.fairness_audit(drawn(kind), rows, y, GROUPS[: _length(rows)], **AUDITS[kind])
     rates = [] if kind == "number" else [found.rates("true_positive_rate")]
     return [found.table, found.best, found.ranges(), *rates]
 
 
-def _length(rows: Any) -> int:
+def _length(rows):
     return rows.n if isinstance(rows, ChunkedRows) else len(rows)
 
 
@@ -129,7 +126,7 @@ WORK = [
 NAMES = [f"{work.__name__}-{kind}" for work, kind in WORK]
 
 
-def _compare(found: Any, whole: Any, **tolerance: Any) -> None:
+def _compare(found, whole, **tolerance):
     check = pd.testing.assert_series_equal
     if isinstance(whole, pd.DataFrame):
         check = pd.testing.assert_frame_equal
@@ -137,7 +134,7 @@ def _compare(found: Any, whole: Any, **tolerance: Any) -> None:
 
 
 @pytest.mark.parametrize(("work", "kind"), WORK, ids=NAMES)
-def test_chunked_rows_give_what_all_rows_give(work: Any, kind: str) -> None:
+def test_chunked_rows_give_what_all_rows_give(work, kind):
     whole = work(kind, X, Y[kind])
     for found, expected in zip(work(kind, blocked(kind), None), whole, strict=True):
         _compare(found, expected, rtol=1e-9, atol=1e-12)
@@ -147,7 +144,7 @@ def test_chunked_rows_give_what_all_rows_give(work: Any, kind: str) -> None:
             _compare(found, expected, rtol=1e-9, atol=1e-12)
 
 
-def test_one_chunk_and_any_number_of_workers_give_the_same_digits() -> None:
+def test_one_chunk_and_any_number_of_workers_give_the_same_digits():
     (whole, _), (one, _) = (
         multiplicity("three", rows, None) for rows in (X, chunk_rows(X, labelled=False))
     )
@@ -160,8 +157,8 @@ def test_one_chunk_and_any_number_of_workers_give_the_same_digits() -> None:
         pd.testing.assert_frame_equal(other, first, check_exact=True)
 
 
-def test_a_measure_that_is_added_is_in_every_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    def ones(predictions: Any, steps: Any) -> Any:
+def test_a_measure_that_is_added_is_in_every_table(monkeypatch):
+    def ones(predictions, steps):
         return np.array([predictions.values[:stop].mean(axis=0).sum() for _, stop, x in steps if x])
 
     texts = {"meaning": "share of labels 1", "formula": "mean over i and f of f(x_i)", "source": ""}
@@ -181,7 +178,7 @@ def test_a_measure_that_is_added_is_in_every_table(monkeypatch: pytest.MonkeyPat
     assert west == pytest.approx(labels[:, GROUPS == "west"].mean())
 
 
-def test_groups_and_targets_are_columns_of_the_files_that_are_no_features(tmp_path: Path) -> None:
+def test_groups_and_targets_are_columns_of_the_files_that_are_no_features(tmp_path):
     pytest.importorskip("pyarrow")
     frame = pd.DataFrame(X, columns=list("abc")).assign(label=Y["two"], region=GROUPS)
     frame["old"] = X[:, 1] > 0
@@ -195,7 +192,7 @@ def test_groups_and_targets_are_columns_of_the_files_that_are_no_features(tmp_pa
     found = measures.multiplicity_table(drawn("two"), table, groups="region", **own)
     whole = measures.multiplicity_table(drawn("two"), X, groups=GROUPS, **own)
     pd.testing.assert_frame_equal(found, whole, rtol=1e-12, atol=1e-13)
-    asked: dict[str, Any] = {"agg": "ratio", "metrics": ["demographic_parity", "equalized_odds"]}
+    asked = {"agg": "ratio", "metrics": ["demographic_parity", "equalized_odds"]}
     several = frame[["region", "old"]]
     expected = measures.fairness_audit(drawn("two"), X, Y["two"], several, **asked)
     encoded = replace(chunk_rows(frame, target="label"), rows=BLOCK)
@@ -206,7 +203,7 @@ def test_groups_and_targets_are_columns_of_the_files_that_are_no_features(tmp_pa
     assert "Groups by region" in path.read_text(encoding="utf-8")
 
 
-def _first_three(rows: pd.DataFrame) -> Any:
+def _first_three(rows):
     return rows[list("abc")].to_numpy()
 
 
@@ -230,7 +227,7 @@ def _first_three(rows: pd.DataFrame) -> Any:
         ),
     ],
 )
-def test_what_chunks_cannot_give_is_refused_in_words(work: Any, message: str) -> None:
+def test_what_chunks_cannot_give_is_refused_in_words(work, message):
     with pytest.raises((TypeError, ValueError, DataError), match=message):
         work()
 
@@ -238,7 +235,7 @@ def test_what_chunks_cannot_give_is_refused_in_words(work: Any, message: str) ->
 FRAME = pd.DataFrame(X, columns=list("abc"))
 
 
-def test_some_rows_are_sampled_by_their_places_alone() -> None:
+def test_some_rows_are_sampled_by_their_places_alone():
     table = replace(chunk_rows(FRAME, np.arange(N)), rows=BLOCK)
     rows, targets = table.sample(100).to_memory()
     assert list(rows.columns) == list("abc") and len(set(targets)) == 100
@@ -248,14 +245,14 @@ def test_some_rows_are_sampled_by_their_places_alone() -> None:
     np.testing.assert_array_equal(table.sample(10**6).to_memory()[1], np.arange(N))
 
 
-def test_shapley_importance_is_the_mean_of_the_values() -> None:
+def test_shapley_importance_is_the_mean_of_the_values():
     for kind in ALL:
         sizes = np.abs(linear_shap(drawn(kind), X)).mean(axis=1)
         expected = sizes.sum(axis=2) if sizes.ndim == 3 else sizes
         np.testing.assert_allclose(shap_importance(drawn(kind), X), expected)
 
 
-def test_exact_ranges_of_chunked_rows_are_those_of_all_rows() -> None:
+def test_exact_ranges_of_chunked_rows_are_those_of_all_rows():
     y = np.where(X[:, 0] > 0, "yes", "no")
     own = {"epsilon": 500.0, "psi": 0.5, "n_draws": 2, "radius": 2.0, "mechanism": "langevin"}
     model = RashomonClassifier(**own, random_state=0).fit(X, y)
@@ -271,11 +268,9 @@ def test_exact_ranges_of_chunked_rows_are_those_of_all_rows() -> None:
         measures.declared_problem(model, replace(chunk_rows(X[:650], y[:650]), rows=BLOCK))
 
 
-def test_a_report_of_chunked_rows_has_the_numbers_of_all_rows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_report_of_chunked_rows_has_the_numbers_of_all_rows(tmp_path, monkeypatch):
     monkeypatch.setattr(material, "PEOPLE", 200)
-    asked: dict[str, Any] = {"groups": pd.Series(GROUPS, name="region"), "interactive": False}
+    asked = {"groups": pd.Series(GROUPS, name="region"), "interactive": False}
     whole, found = (
         report(exact("two"), tmp_path / name, *rows, **asked).read_text(encoding="utf-8")
         for name, rows in (("w.html", (X, Y["two"])), ("f.html", (blocked(),)))

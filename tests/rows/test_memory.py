@@ -6,7 +6,6 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -35,8 +34,8 @@ GROUPS = [
 
 @pytest.mark.parametrize(("most", "current", "file", "member"), GROUPS)
 def test_limits_of_a_group_and_of_the_group_around_it_hold(
-    most: str, current: str, file: str, member: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    most, current, file, member, tmp_path, monkeypatch
+):
     """As ``systemd-run -p MemoryMax=`` sets them; what others take is no limit of ours."""
     inner = tmp_path / "user.slice" / "run-7.scope"
     inner.mkdir(parents=True)
@@ -60,13 +59,13 @@ def test_limits_of_a_group_and_of_the_group_around_it_hold(
     assert all(limit.own for limit in memory_limits.memory_limits())
 
 
-def _only(monkeypatch: pytest.MonkeyPatch, *limits: MemoryLimit) -> None:
+def _only(monkeypatch, *limits):
     monkeypatch.setattr("rashomon_explorer.rows.memory_budget.memory_limits", lambda: [*limits])
 
 
 def test_threads_are_begun_where_each_has_room_and_words_name_the_limit_and_what_suffices(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     for left, most in ((0, 1), (200 * MIB, 1), (400 * MIB, 2), (900 * MIB, 4), (2**40, 4)):
         _only(monkeypatch, MemoryLimit("ulimit -v", left + 5, 5, own=True))
         assert threads_within(4, MIB) == most
@@ -81,26 +80,26 @@ def test_threads_are_begun_where_each_has_room_and_words_name_the_limit_and_what
     assert "this machine" in str(out_of_memory(20 * MIB, "work"))
 
 
-def _table() -> ChunkedRows:
+def _table():
     rows = np.random.default_rng(0).normal(size=(64, 3))
     return replace(chunk_rows(rows, rows[:, 0]), rows=8, workers=ThreadWorkers(2))
 
 
-def test_what_is_kept_gives_way_before_work_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_kept_gives_way_before_work_fails(monkeypatch):
     table = cache_chunks(_table())
     short = {"left": 1}
 
-    def hungry(rows: Any, targets: Any) -> Any:
-        if table.source.cache or short["left"]:  # type: ignore[attr-defined]
+    def hungry(rows, targets):
+        if table.source.cache or short["left"]:
             short["left"] = 0
             raise MemoryError("Unable to allocate what a row says")
         return (rows.sum(axis=0),)
 
     np.testing.assert_array_equal(table.reduce(hungry)[0], _table().reduce(_sums)[0])
-    assert not table.source.cache  # type: ignore[attr-defined]
+    assert not table.source.cache
     short["left"] = 2
 
-    def starved(rows: Any, targets: Any) -> Any:
+    def starved(rows, targets):
         raise MemoryError("Unable to allocate what a row says")
 
     with pytest.raises(MemoryLimitError) as caught:
@@ -109,14 +108,12 @@ def test_what_is_kept_gives_way_before_work_fails(monkeypatch: pytest.MonkeyPatc
     assert caught.value.__context__ is None
 
 
-def _sums(rows: Any, targets: Any) -> Any:
+def _sums(rows, targets):
     return (rows.sum(axis=0),)
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_nothing_is_charged_for_rows_that_have_no_room(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_charged_for_rows_that_have_no_room(tmp_path, monkeypatch):
     ledger = Ledger.create(tmp_path / "clinic.ledger", epsilon=9.0, delta=1e-6)
     rows = np.random.default_rng(0).normal(size=(500, 2)) * 0.2
     table = chunk_rows(rows, np.sign(rows[:, 0]))
@@ -127,7 +124,7 @@ def test_nothing_is_charged_for_rows_that_have_no_room(
             model.fit(table)
     assert not ledger.entries()
 
-    def starved(*given: Any) -> Any:
+    def starved(*given):
         raise MemoryError
 
     monkeypatch.setattr(sys.modules[ChunkedRows.__module__], "branch_sum", starved)
@@ -178,7 +175,7 @@ print(json.dumps(told))
 """
 
 
-def _simulated(file: Path, n: int, seed: int) -> None:
+def _simulated(file, n, seed):
     import pyarrow as pa
     from pyarrow.parquet import write_table
 
@@ -188,14 +185,14 @@ def _simulated(file: Path, n: int, seed: int) -> None:
     write_table(table, file, row_group_size=n, compression="none", use_dictionary=False)
 
 
-def _in_a_process(kind: str, folder: Path, more: int, *control: str) -> dict[str, Any]:
+def _in_a_process(kind, folder, more, *control):
     ledger = Ledger.create(folder.parent / "clinic.ledger", epsilon=99.0, delta=1e-6)
     asked = [sys.executable, "-c", _PROCESS, kind, str(folder), str(ledger.path), str(more)]
     asked += control
     alone = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(asked, capture_output=True, text=True, check=False, env=alone)
     assert done.returncode == 0, done.stderr[-2000:]
-    found: dict[str, Any] = json.loads(done.stdout)
+    found = json.loads(done.stdout)
     return found
 
 
@@ -207,7 +204,7 @@ _needs_limits = pytest.mark.skipif(
 @_needs_limits
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", ["RLIMIT_AS", pytest.param("RLIMIT_DATA", marks=pytest.mark.law)])
-def test_a_row_group_larger_than_what_is_left_is_fitted(kind: str, tmp_path: Path) -> None:
+def test_a_row_group_larger_than_what_is_left_is_fitted(kind, tmp_path):
     pytest.importorskip("pyarrow")
     folder = tmp_path / "rows"
     folder.mkdir()
@@ -218,7 +215,7 @@ def test_a_row_group_larger_than_what_is_left_is_fitted(kind: str, tmp_path: Pat
     assert f"ulimit -{'v' if own else 'd'} leaves less" in words and entries == 0
     assert told["states"] == ["committed"]
     whole = chunk_rows(folder, target="label")
-    asked: dict[str, Any] = {"mechanism": "objective_perturbation", "n_draws": 1, "radius": 2.0}
+    asked = {"mechanism": "objective_perturbation", "n_draws": 1, "radius": 2.0}
     asked |= {"classes": [-1, 1], "ledger": tmp_path / "clinic.ledger", "random_state": 0}
     here = RashomonClassifier(**asked).fit(whole)
     np.testing.assert_array_equal(here.rashomon_set_.coef, told["coef"])
@@ -228,7 +225,7 @@ def test_a_row_group_larger_than_what_is_left_is_fitted(kind: str, tmp_path: Pat
 
 @_needs_limits
 @pytest.mark.law
-def test_a_folder_larger_than_the_limit_of_a_process_is_fitted(tmp_path: Path) -> None:
+def test_a_folder_larger_than_the_limit_of_a_process_is_fitted(tmp_path):
     pytest.importorskip("pyarrow")
     folder = tmp_path / "rows"
     folder.mkdir()
@@ -237,16 +234,14 @@ def test_a_folder_larger_than_the_limit_of_a_process_is_fitted(tmp_path: Path) -
     assert _in_a_process("RLIMIT_AS", folder, 250)["states"] == ["committed"]
 
 
-def test_a_thread_that_cannot_be_started_is_a_lack_of_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_thread_that_cannot_be_started_is_a_lack_of_memory(tmp_path, monkeypatch):
     """Arrow has no error of its own for it: the pass is tried again with one thread."""
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     pq.write_table(pa.table({"a": np.arange(10.0)}), tmp_path / "rows.parquet")
     table, failures = chunk_rows(tmp_path, labelled=False), [1]
     read = parquet._open_file
 
-    def refused(path: str) -> Any:
+    def refused(path):
         if failures:
             failures.pop()
             raise pa.ArrowException("Unknown error: Failed to launch worker thread: no resources")

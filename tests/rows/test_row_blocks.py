@@ -4,13 +4,10 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from threading import Barrier, Lock
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +15,7 @@ import pytest
 
 from rashomon_explorer import DPClassifier
 from rashomon_explorer.exceptions import DataError, RowsChangedError
-from rashomon_explorer.rows import ChunkedRows, chunk_rows
+from rashomon_explorer.rows import chunk_rows
 from rashomon_explorer.rows import dask as dask_rows
 from rashomon_explorer.rows.chunked import cache_chunks
 from rashomon_explorer.rows.columns import read_column
@@ -34,19 +31,19 @@ X = RNG.normal(size=(N, D)) * 10.0 ** RNG.integers(-6, 7, size=(N, 1))
 Y = RNG.normal(size=N)
 
 
-def _sums(rows: Any, targets: Any) -> tuple[Any, ...]:
+def _sums(rows, targets):
     return rows.T @ rows, rows.T @ targets
 
 
-def small(table: ChunkedRows, **changes: Any) -> ChunkedRows:
+def small(table, **changes):
     return replace(table, rows=BLOCK, **changes)
 
 
-def _bits(table: ChunkedRows) -> list[bytes]:
+def _bits(table):
     return [total.tobytes() for total in table.reduce(_sums)]
 
 
-def in_parquet(folder: Path, group: int = 100) -> Path:
+def in_parquet(folder, group=100):
     pq = pytest.importorskip("pyarrow.parquet")
     pa = pytest.importorskip("pyarrow")
     frame = pd.DataFrame(X, columns=list("abc")).assign(label=Y)
@@ -56,25 +53,25 @@ def in_parquet(folder: Path, group: int = 100) -> Path:
     return folder
 
 
-def mapped(folder: Path) -> ChunkedRows:
+def mapped(folder):
     held = np.lib.format.open_memmap(folder / "x.npy", mode="w+", dtype=float, shape=X.shape)
     held[:] = X
     held.flush()
     return chunk_rows(np.load(folder / "x.npy", mmap_mode="r"), Y)
 
 
-def of_dask_array(folder: Path) -> ChunkedRows:
+def of_dask_array(folder):
     da = pytest.importorskip("dask.array")
     return chunk_rows(da.from_array(X, chunks=(101, 2)), da.from_array(Y, chunks=101))
 
 
-def of_dask_frame(folder: Path) -> ChunkedRows:
+def of_dask_frame(folder):
     dd = pytest.importorskip("dask.dataframe")
     frame = dd.from_pandas(pd.DataFrame(X, columns=list("abc")).assign(label=Y), npartitions=7)
     return chunk_rows(frame, target="label")
 
 
-SOURCES: dict[str, Callable[[Path], ChunkedRows]] = {
+SOURCES = {
     "a column-major array": lambda folder: chunk_rows(np.asfortranarray(X), Y),
     "a DataFrame": lambda folder: chunk_rows(pd.DataFrame(X), pd.Series(Y)),
     "a mapped file": mapped,
@@ -85,21 +82,21 @@ SOURCES: dict[str, Callable[[Path], ChunkedRows]] = {
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_every_source_gives_the_digits_of_an_array(name: str, tmp_path: Path) -> None:
+def test_every_source_gives_the_digits_of_an_array(name, tmp_path):
     table = small(SOURCES[name](tmp_path))
     assert table.source.shape == (N, D)
     assert _bits(table) == _bits(small(chunk_rows(X, Y)))
 
 
 @pytest.mark.law
-def test_other_processes_give_the_same_digits(tmp_path: Path) -> None:
+def test_other_processes_give_the_same_digits(tmp_path):
     with ProcessPoolExecutor(2) as pool:
         table = chunk_rows(in_parquet(tmp_path), target="label", executor=pool)
         assert _bits(small(table)) == _bits(small(chunk_rows(X, Y)))
     assert _bits(small(chunk_rows(X, Y, n_jobs=2))) == _bits(small(chunk_rows(X, Y)))
 
 
-def test_one_worker_and_eight_give_the_same_digits() -> None:
+def test_one_worker_and_eight_give_the_same_digits():
     """Negative control: without the fixed tree the number of workers shows."""
     for count in (1, 2, 8):
         found = _bits(small(chunk_rows(X, Y), workers=ThreadWorkers(count)))
@@ -113,7 +110,7 @@ def test_one_worker_and_eight_give_the_same_digits() -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
-def test_branches_make_the_tree_that_parts_make(workers: int) -> None:
+def test_branches_make_the_tree_that_parts_make(workers):
     join = partial("({}{})".format)
     for count in range(1, 70):
         plain, cut = Tree(join), Tree(join)
@@ -130,16 +127,16 @@ def test_branches_make_the_tree_that_parts_make(workers: int) -> None:
         Tree(join).total()
 
 
-def test_kept_blocks_are_those_that_were_made() -> None:
+def test_kept_blocks_are_those_that_were_made():
     table = small(chunk_rows(X, Y)).then(NumericStep())
     for room in (0, 5_000, 10**9):
         held = cache_chunks(table, room)
         assert _bits(held) == _bits(table)
-    assert len(cache_chunks(table, 5_000).source.cache) == 2  # type: ignore[attr-defined]
+    assert len(cache_chunks(table, 5_000).source.cache) == 2
     assert cache_chunks(replace(table, workers=JoblibWorkers(2))).source is table.source
 
 
-def test_a_bad_row_of_a_late_block_is_named_by_file_row_group_and_row(tmp_path: Path) -> None:
+def test_a_bad_row_of_a_late_block_is_named_by_file_row_group_and_row(tmp_path):
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     folder = in_parquet(tmp_path)
     frame = pd.DataFrame(X[800:], columns=list("abc")).assign(label=Y[800:])
@@ -151,7 +148,7 @@ def test_a_bad_row_of_a_late_block_is_named_by_file_row_group_and_row(tmp_path: 
         table.reduce(_sums)
 
 
-def test_a_source_that_changes_between_passes_is_noticed(tmp_path: Path) -> None:
+def test_a_source_that_changes_between_passes_is_noticed(tmp_path):
     table = small(mapped(tmp_path)).with_checksums()
     before = _bits(table)
     held = np.load(tmp_path / "x.npy", mmap_mode="r+")
@@ -165,8 +162,8 @@ def test_a_source_that_changes_between_passes_is_noticed(tmp_path: Path) -> None
     assert _bits(table) == before
 
 
-def test_a_version_tells_tables_and_orders_apart() -> None:
-    def version(table: ChunkedRows) -> bytes:
+def test_a_version_tells_tables_and_orders_apart():
+    def version(table):
         checksums = small(table).with_checksums().checksums
         assert isinstance(checksums, ChunkChecksums)
         return checksums.version
@@ -189,12 +186,12 @@ def test_a_version_tells_tables_and_orders_apart() -> None:
         ({"X": X, "y": Y, "executor": object()}, "got object"),
     ],
 )
-def test_what_is_no_table_is_refused_in_words(asked: dict[str, Any], message: str) -> None:
+def test_what_is_no_table_is_refused_in_words(asked, message):
     with pytest.raises((DataError, TypeError), match=message):
         chunk_rows(**asked)
 
 
-def test_pages_of_a_mapped_file_are_let_go_and_nothing_is_lost(tmp_path: Path) -> None:
+def test_pages_of_a_mapped_file_are_let_go_and_nothing_is_lost(tmp_path):
     rows = 400_000
     held = np.lib.format.open_memmap(tmp_path / "x.npy", mode="w+", dtype=float, shape=(rows, 4))
     held[:] = np.arange(rows)[:, None]
@@ -209,11 +206,11 @@ def test_pages_of_a_mapped_file_are_let_go_and_nothing_is_lost(tmp_path: Path) -
     assert private[0].tolist() == [7.0] * 4
 
 
-def _column_sums(rows: Any, targets: Any) -> tuple[Any, ...]:
+def _column_sums(rows, targets):
     return (rows.sum(axis=0),)
 
 
-def test_no_more_is_kept_ready_than_a_quarter_of_what_is_left(monkeypatch: Any) -> None:
+def test_no_more_is_kept_ready_than_a_quarter_of_what_is_left(monkeypatch):
     monkeypatch.setattr(
         "rashomon_explorer.rows.chunked.memory_budget.available_memory", lambda: 4.0 * 4_000
     )
@@ -223,7 +220,7 @@ def test_no_more_is_kept_ready_than_a_quarter_of_what_is_left(monkeypatch: Any) 
     assert _bits(ready) == _bits(small(chunk_rows(X, Y)))
 
 
-def _write(folder: Path, *names: str) -> None:
+def _write(folder, *names):
     """Files of one row each, whose only value is their number."""
     for number, name in enumerate(names):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -231,7 +228,7 @@ def _write(folder: Path, *names: str) -> None:
         frame.to_parquet(folder / name, index=False)
 
 
-def test_files_that_a_failed_job_has_left_are_no_rows(tmp_path: Path) -> None:
+def test_files_that_a_failed_job_has_left_are_no_rows(tmp_path):
     dataset = pytest.importorskip("pyarrow.dataset")
     _write(
         tmp_path,
@@ -266,9 +263,7 @@ def test_files_that_a_failed_job_has_left_are_no_rows(tmp_path: Path) -> None:
         ("m=__HIVE_DEFAULT_PARTITION__/p.parquet", "m=2/p.parquet", "m=2/_old/p.parquet"),
     ],
 )
-def test_folders_give_the_columns_that_pyarrow_gives(
-    names: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_folders_give_the_columns_that_pyarrow_gives(names, tmp_path):
     dataset = pytest.importorskip("pyarrow.dataset")
     _write(tmp_path, *names)
     read = dataset.dataset(tmp_path, format="parquet", partitioning="hive").to_table().to_pandas()
@@ -281,7 +276,7 @@ def test_folders_give_the_columns_that_pyarrow_gives(
         assert set(read_column(table, name).dropna()) == set(want[name].dropna())
 
 
-def test_folders_that_say_two_things_are_refused_in_words(tmp_path: Path) -> None:
+def test_folders_that_say_two_things_are_refused_in_words(tmp_path):
     pytest.importorskip("pyarrow")
     for number, (names, message) in enumerate(
         (
@@ -301,7 +296,7 @@ def test_folders_that_say_two_things_are_refused_in_words(tmp_path: Path) -> Non
 
 
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # in Dask's own calls of pandas
-def test_a_dask_frame_of_parquet_gives_x_and_y_in_the_same_partitions(tmp_path: Path) -> None:
+def test_a_dask_frame_of_parquet_gives_x_and_y_in_the_same_partitions(tmp_path):
     """Dask's optimiser joins other files for one column than for many."""
     dd = pytest.importorskip("dask.dataframe")
     pytest.importorskip("pyarrow")
@@ -329,7 +324,7 @@ def test_a_dask_frame_of_parquet_gives_x_and_y_in_the_same_partitions(tmp_path: 
         assert _bits(small(table)) == want
 
 
-def test_lengths_that_work_on_partitions_can_change_are_not_known() -> None:
+def test_lengths_that_work_on_partitions_can_change_are_not_known():
     """Dask states lengths of a choice of partitions in its own order, and of the first of a sum."""
     dd = pytest.importorskip("dask.dataframe")
     frame = dd.from_pandas(pd.DataFrame({"a": np.arange(10.0)}), npartitions=3)
@@ -340,11 +335,11 @@ def test_lengths_that_work_on_partitions_can_change_are_not_known() -> None:
     assert len(longer.partitions[0].compute()) == 8 and known_lengths(longer) is None
 
 
-def _of_length(number: int, lengths: list[int]) -> pd.DataFrame:
+def _of_length(number, lengths):
     return pd.DataFrame({"a": np.ones(lengths[number]), "label": np.ones(lengths[number])})
 
 
-def test_a_dask_partition_that_changes_its_length_between_passes_is_noticed() -> None:
+def test_a_dask_partition_that_changes_its_length_between_passes_is_noticed():
     """Also where another partition makes up for it, and no checksum was taken."""
     dd = pytest.importorskip("dask.dataframe")
     made = partial(_of_length, lengths=[5, 5])
@@ -415,9 +410,7 @@ for kind in kinds:
 
 
 @pytest.mark.skipif(not hasattr(os, "pread"), reason="nobody can truncate a mapped file there")
-def test_a_mapped_file_that_is_truncated_is_an_error_and_not_the_end_of_the_process(
-    tmp_path: Path,
-) -> None:
+def test_a_mapped_file_that_is_truncated_is_an_error_and_not_the_end_of_the_process(tmp_path):
     kinds = ["rows", "columns", "view", "copy", "whole", "unlinked", "touched"]
     program = [sys.executable, "-c", _TRUNCATED, str(tmp_path), *kinds]
     done = subprocess.run(program, capture_output=True, text=True, check=True)
@@ -426,7 +419,7 @@ def test_a_mapped_file_that_is_truncated_is_an_error_and_not_the_end_of_the_proc
     assert unlinked == 0 and touched < 0  # negative control: the system ends who touches the pages
 
 
-def test_a_mapped_array_is_what_was_mapped(tmp_path: Path) -> None:
+def test_a_mapped_array_is_what_was_mapped(tmp_path):
     """Cells of its own are read, and no other file that took the name of the mapped one."""
     path, X = tmp_path / "x.npy", np.arange(4_000.0).reshape(1_000, 4)
     np.save(path, X)
@@ -442,13 +435,13 @@ def test_a_mapped_array_is_what_was_mapped(tmp_path: Path) -> None:
 _BOTH = Barrier(2)
 
 
-def _meeting(part: Any) -> Any:
+def _meeting(part):
     if len(part):
         _BOTH.wait(timeout=60)
     return part
 
 
-def test_dask_plans_in_one_thread_at_a_time_and_computes_in_several(monkeypatch: Any) -> None:
+def test_dask_plans_in_one_thread_at_a_time_and_computes_in_several(monkeypatch):
     """With Python 3.11 two threads that optimise DataFrames may wait for each other for ever."""
     dd = pytest.importorskip("dask.dataframe")
     frame = dd.from_pandas(pd.DataFrame({"a": np.ones(8), "label": np.ones(8)}), npartitions=2)
@@ -458,7 +451,7 @@ def test_dask_plans_in_one_thread_at_a_time_and_computes_in_several(monkeypatch:
     )
     partition, planning = dask_rows._partition, Lock()
 
-    def alone(data: Any, place: int) -> Any:
+    def alone(data, place):
         assert planning.acquire(blocking=False)
         try:
             time.sleep(0.01)
