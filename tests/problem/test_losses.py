@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.stats import ks_2samp
-from sklearn.metrics import mean_pinball_loss
 
 from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
@@ -222,14 +221,6 @@ def test_draws_of_the_loss_of_the_documentation_are_exact(own):
         other = GibbsTarget(own, beta=beta, psi=0.02)
         found = plain_rejection(other, 2_000, np.random.default_rng(2))[0]
         assert (ks_2samp(draws, found).pvalue > 1e-4) == agrees
-
-
-def test_a_tilted_absolute_loss_is_twice_the_pinball_loss():
-    rng = np.random.default_rng(8)
-    rows, targets = random_rows(AbsoluteLoss(), rng)
-    theta = rng.standard_normal((3, 1))
-    expected = 2 * mean_pinball_loss(targets, (rows @ theta)[:, 0], alpha=0.8)
-    assert AbsoluteLoss(tau=0.8).empirical(rows, targets).value(theta)[0] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("reach", [1.0, 50.0, 500.0, 5000.0])

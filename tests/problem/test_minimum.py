@@ -10,7 +10,7 @@ from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.rejection.envelope import Shifted
 from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.losses import LOSSES, get_loss
-from rashomon_explorer.problem.minimisation import MinimisedObjective, certify, minimise
+from rashomon_explorer.problem.minimisation import certify, minimise
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
 
@@ -200,15 +200,6 @@ def test_a_larger_domain_is_caught_by_the_certificate():
     support = problem.domain.support(-gradient)
     assert wide.value < problem.minimum.value - 100 * problem.minimum.gap
     assert gradient[:, 0] @ wide.theta + support[0] < 0  # impossible for a member
-
-
-def test_the_objective_adds_the_ridge():
-    problem = make_problem("softmax", "ball", ridge=0.0)
-    plain, held = problem._objective, MinimisedObjective(problem._objective.loss, 0.4)
-    theta = np.random.default_rng(0).standard_normal((problem.p, 3))
-    np.testing.assert_allclose(
-        held.value(theta) - plain.value(theta), 0.2 * (theta**2).sum(axis=0), atol=1e-12
-    )
 
 
 @pytest.mark.parametrize("seed", [310, 340, 430])
