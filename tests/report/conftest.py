@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rashomon_explorer import RashomonClassifier
+from rashomon_explorer import RashomonClassifier, RashomonTreeClassifier
 from rashomon_explorer.measures import declared_problem
+from rashomon_explorer.plots.text import number
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.report import report
 
@@ -63,6 +64,18 @@ def numbers_of(value: Any) -> list[float]:
     return [float(value)] if isinstance(value, int | float) and not isinstance(value, bool) else []
 
 
+def traces_of(text: str, values: Any, least_digits: int = 4) -> list[float]:
+    """Values that stand in a report in any form in which one is written."""
+    written = set(re.findall(r"\d+(?:\.\d+)?(?:e-?\d+)?", words_of(text)))
+    shown = np.array([n for figure in figures_of(text) for n in numbers_of(figure)])
+    found = []
+    for value in map(abs, values):
+        forms = {repr(value), *(number(value, digits) for digits in range(least_digits, 8))}
+        if forms & written or np.any(np.abs(np.abs(shown) - value) <= 1e-6 * value):
+            found.append(value)
+    return found
+
+
 def words_of(text: str) -> str:
     """What a reader sees, without scripts and styles."""
     bare = re.sub(r"<(script|style)\b.*?</\1>", " ", text, flags=re.DOTALL)
@@ -80,9 +93,8 @@ def rows() -> tuple[pd.DataFrame, np.ndarray, pd.Series]:
 @pytest.fixture(scope="session")
 def fitted(rows: Any) -> RashomonClassifier:
     X, y, _ = rows
-    asked = {"psi": 0.05, "epsilon": 120.0, "n_draws": 12, "radius": 4.0, "ridge": 0.01}
-    clf = RashomonClassifier(**asked, random_state=0)
-    return clf.fit(X, y)
+    settings = {"psi": 0.05, "epsilon": 120.0, "n_draws": 12, "radius": 4.0, "ridge": 0.01}
+    return RashomonClassifier(**settings, random_state=0).fit(X, y)
 
 
 @pytest.fixture(scope="session")
@@ -111,6 +123,37 @@ def release_text(models: Any, fitted: Any, rows: Any, tmp_path_factory: Any) -> 
     place = tmp_path_factory.mktemp("releases") / "card.html"
     constants = fitted.constants(*rows[0].shape)
     return read(report(models.release(), place, constants=constants, domain=Ball(fitted.radius)))
+
+
+TREES: dict[str, Any] = {
+    **{"psi": 0.1, "epsilon": 4.0, "n_draws": 6, "max_leaves": 3, "hit_rate": 0.5},
+    **{"thresholds": {"age": [30.5, 40.5]}, "classes": [0, 1]},
+}
+
+
+@pytest.fixture(scope="session")
+def tree_rows() -> tuple[pd.DataFrame, np.ndarray]:
+    rng, n = np.random.default_rng(0), 601
+    X = pd.DataFrame({"age": rng.uniform(18, 80, n), "owns": rng.integers(0, 2, n)})
+    y = np.where(rng.random(n) < 0.85, (X["age"] > 40) & (X["owns"] == 1), rng.random(n) < 0.5)
+    return X, y.astype(int)
+
+
+@pytest.fixture(scope="session")
+def tree_models(tree_rows: Any) -> Any:
+    return RashomonTreeClassifier(**TREES, random_state=0).fit(*tree_rows).rashomon_set_
+
+
+@pytest.fixture(scope="session")
+def tree_release(tree_models: Any, tmp_path_factory: Any) -> str:
+    return read(report(tree_models.release(), tmp_path_factory.mktemp("releases") / "card.html"))
+
+
+@pytest.fixture(scope="session")
+def tree_curator(tree_models: Any, tree_rows: Any, tmp_path_factory: Any) -> str:
+    groups = pd.Series(np.where(tree_rows[0]["owns"] == 1, "o", "r"), name="home")
+    place = tmp_path_factory.mktemp("reports") / "card.html"
+    return read(report(tree_models, place, *tree_rows, groups=groups))
 
 
 def read(path: Path) -> str:

@@ -1,9 +1,9 @@
-"""A release holds what was paid for and nothing else: by type, by bytes, and by looking for it."""
+"""A release holds what was charged and nothing else: by type, by bytes, and by looking for it."""
 
 import inspect
-import re
 from dataclasses import fields, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,60 +25,64 @@ from rashomon_explorer.report.editions import Page
 from rashomon_explorer.report.material import Release
 from rashomon_explorer.report.sections import RELEASE
 from rashomon_explorer.report.sections.document import Section
+from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf
 
-from .conftest import figures_of, numbers_of, read, words_of
+from .conftest import read, traces_of, words_of
 
-SENTINELS = {"loss": 0.73419258, "least": 0.61827364, "clipped": 0.41935827, "accepted": 0.27183946}
-
-
-@pytest.fixture(scope="module")
-def value(models: Any, rows: Any) -> ReleasedAggregates:
-    asked = {"queries": ["ambiguity"], "epsilon": 0.5, "ledger": None}
-    return release(models.release(), *rows[:2], **asked)
+LOSS, LEAST, CLIPPED, ACCEPTED = SENTINELS = (0.73419258, 0.61827364, 0.41935827, 0.27183946)
 
 
-def with_sentinels(models: Any) -> Any:
-    minimum = replace(models.minimum, value=SENTINELS["least"])
+def _linear_changed(models: Any) -> Any:
     return replace(
         models,
-        losses=np.full(models.n_draws, SENTINELS["loss"]),
-        minimum=minimum,
-        clipped_share=SENTINELS["clipped"],
-        acceptance=SENTINELS["accepted"],
+        losses=np.full(models.n_draws, LOSS),
+        minimum=replace(models.minimum, value=LEAST),
+        clipped_share=CLIPPED,
+        acceptance=ACCEPTED,
     )
 
 
-def traces_of(text: str, values: Any, least_digits: int = 4) -> list[float]:
-    """Values that stand in a report in any form in which one is written."""
-    written = set(re.findall(r"\d+(?:\.\d+)?(?:e-?\d+)?", words_of(text)))
-    shown = np.array([n for figure in figures_of(text) for n in numbers_of(figure)])
-    found = []
-    for value in map(abs, values):
-        forms = {repr(value), *(number(value, digits) for digits in range(least_digits, 8))}
-        if forms & written or np.any(np.abs(np.abs(shown) - value) <= 1e-6 * value):
-            found.append(value)
-    return found
+def _trees_changed(models: Any) -> Any:
+    leaf = DecisionTrees((Leaf(1),), 2, models.models.feature_names)
+    return replace(models, losses=np.full(models.n_draws, LOSS), least=LEAST, reference=leaf)
 
 
-def test_losses_and_minima_make_no_byte_of_difference(models: Any, tmp_path: Path) -> None:
-    one = read(report(models.release(), tmp_path / "one.html"))
-    other = replace(with_sentinels(models), mechanism="other", narrowed=0.0123)
-    assert read(report(other.release(), tmp_path / "other.html")) == one
+@pytest.fixture(scope="module", params=["linear", "trees"])
+def case(request: pytest.FixtureRequest, tmp_path_factory: Any) -> SimpleNamespace:
+    """Draws, the same draws of another table behind them, and the reports of both editions."""
+    models = request.getfixturevalue("models" if request.param == "linear" else "tree_models")
+    other = (_linear_changed if request.param == "linear" else _trees_changed)(models)
+    folder = tmp_path_factory.mktemp("reports")
+
+    def text(models: Any) -> str:
+        return read(report(models, folder / "card.html", overwrite=True))
+
+    return SimpleNamespace(
+        models=models,
+        rows=request.getfixturevalue("rows" if request.param == "linear" else "tree_rows"),
+        other=other,
+        public=(text(models.release()), text(other.release())),
+        private=(text(models), text(other)),
+    )
 
 
-def test_they_make_a_difference_to_the_curator(models: Any, tmp_path: Path) -> None:
-    one = read(report(models, tmp_path / "one.html"))
-    assert read(report(with_sentinels(models), tmp_path / "other.html")) != one
+def test_what_only_rows_tell_makes_no_byte_of_difference(case: Any, tmp_path: Path) -> None:
+    assert case.public[0] == case.public[1]
+    assert case.private[0] != case.private[1]
+    assert traces_of(case.public[1], SENTINELS) == []
+    assert {LOSS, LEAST} <= set(traces_of(case.private[1], SENTINELS))  # the search finds them
+    case.models.release().save(tmp_path / "models.npz")
+    again = type(case.models.release()).load(tmp_path / "models.npz")
+    assert again.plan == case.models.plan
+    assert read(report(again, tmp_path / "again.html")) == case.public[0]
 
 
-def test_no_sentinel_is_in_a_release(models: Any, tmp_path: Path) -> None:
-    text = read(report(with_sentinels(models).release(), tmp_path / "card.html"))
-    assert traces_of(text, SENTINELS.values()) == []
-
-
-def test_the_search_finds_sentinels_where_they_are(models: Any, tmp_path: Path) -> None:
-    text = read(report(with_sentinels(models), tmp_path / "card.html"))
-    assert {SENTINELS["loss"], SENTINELS["least"]} <= set(traces_of(text, SENTINELS.values()))
+def test_another_mechanism_and_a_narrowed_set_make_no_difference(
+    models: Any, tmp_path: Path
+) -> None:
+    one = read(report(models.release(), tmp_path / "one.html", interactive=False))
+    other = replace(models, mechanism="other", narrowed=0.0123)
+    assert read(report(other.release(), tmp_path / "other.html", interactive=False)) == one
 
 
 def test_no_number_of_the_rows_is_in_a_release(
@@ -91,6 +95,40 @@ def test_no_number_of_the_rows_is_in_a_release(
     assert traces_of(curator_text, private, 6) != []
 
 
+def test_no_number_of_the_rows_is_in_a_release_of_trees(
+    tree_release: str, tree_curator: str, tree_rows: Any, tree_models: Any
+) -> None:
+    ages = tree_rows[0]["age"].tolist()
+    private = [*ages, *tree_models.losses.tolist(), tree_models.least]
+    assert traces_of(tree_release, private, 6) == []
+    assert traces_of(tree_curator, private, 6) != []
+
+
+def test_types_do_not_mix(case: Any, tmp_path: Path) -> None:
+    path, released = tmp_path / "card.html", case.models.release()
+    with pytest.raises(TypeError, match=r"call \.release\(\)"):
+        release_report(case.models, path)
+    with pytest.raises(TypeError, match="goes to release_report"):
+        curator_report(released, path)
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        report(released, path, X=case.rows[0])
+    for value in (pd.DataFrame({"mean": [0.3]}), 0.3, "ambiguity"):
+        with pytest.raises(
+            TypeError, match=r"aggregates\[0\] must be a result of release\.release"
+        ):
+            report(released, path, aggregates=[value])
+    with pytest.raises(CuratorOnlyError):
+        case.models.inside().release()
+    assert not list(tmp_path.iterdir())
+
+
+def test_there_is_no_argument_for_rows() -> None:
+    allowed = {"models", "aggregates", "constants", "domain", "ledger", "bounds", "target"}
+    how = {"path", "title", "date", "interactive", "overwrite"}
+    assert set(inspect.signature(release_report).parameters) == allowed | how
+    assert {field.name for field in fields(Release)} == allowed | {"title", "date"}
+
+
 @pytest.mark.law
 def test_both_editions_list_every_offer_of_the_planner(
     release_text: str, curator_text: str, models: Any
@@ -101,104 +139,80 @@ def test_both_editions_list_every_offer_of_the_planner(
         assert words_of(text).count(", this plan") == 1
 
 
-def test_there_is_no_argument_for_rows() -> None:
-    allowed = {"models", "aggregates", "constants", "domain", "ledger", "bounds", "target"}
-    how = {"path", "title", "date", "interactive", "overwrite"}
-    assert set(inspect.signature(release_report).parameters) == allowed | how
-    assert {field.name for field in fields(Release)} == allowed | {"title", "date"}
+@pytest.fixture(scope="module")
+def value(models: Any, rows: Any) -> ReleasedAggregates:
+    settings = {"queries": ["ambiguity"], "epsilon": 0.5, "ledger": None}
+    return release(models.release(), *rows[:2], **settings)
 
 
-def test_rows_are_refused(models: Any, rows: Any, tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="X"):
-        report(models.release(), tmp_path / "card.html", X=rows[0])
-    assert not list(tmp_path.iterdir())
-
-
-def test_each_edition_refuses_the_other_type(models: Any, tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match=r"call \.release\(\)"):
-        release_report(models, tmp_path / "card.html")
-    with pytest.raises(TypeError, match="release_report"):
-        curator_report(models.release(), tmp_path / "card.html")
-
-
-@pytest.mark.parametrize("given", [pd.DataFrame({"mean": [0.3]}), 0.3, "ambiguity"])
-def test_an_aggregate_that_was_not_released_is_refused(
-    models: Any, tmp_path: Path, given: Any
-) -> None:
-    with pytest.raises(TypeError, match=r"aggregates\[0\] must be a result of release\.release"):
-        report(models.release(), tmp_path / "card.html", aggregates=[given])
-
-
-def test_an_aggregate_nobody_paid_for_is_refused(
+def test_aggregates_add_to_the_cost_or_are_refused(
     models: Any, value: ReleasedAggregates, tmp_path: Path
 ) -> None:
-    unpaid = replace(value, guarantee=no_guarantee("nobody paid"))
-    with pytest.raises(CuratorOnlyError, match="nobody paid"):
-        report(models.release(), tmp_path / "card.html", aggregates=[unpaid])
+    def words(models: Any, *aggregates: ReleasedAggregates) -> str:
+        path = tmp_path / "c.html"
+        options = {"interactive": False, "overwrite": True}
+        return words_of(read(report(models.release(), path, aggregates=aggregates, **options)))
 
-
-def test_aggregates_add_to_the_price(
-    models: Any, value: ReleasedAggregates, tmp_path: Path
-) -> None:
-    path = report(models.release(), tmp_path / "c.html", aggregates=[value])
-    text = words_of(read(path))
     total = adaptive_epsilon([models.guarantee, value.guarantee], models.plan.delta)
-    assert f"together: ε = {rounded_up(total)}" in text
-    assert number(value["ambiguity"].estimate, 4) in text and "comes on top" not in text
-
-
-def test_a_total_that_is_not_proved_is_not_printed(
-    models: Any, value: ReleasedAggregates, tmp_path: Path
-) -> None:
-    draws = replace(models, guarantee=approximate(1.0, models.plan.delta))
-    other = replace(value, guarantee=zcdp(0.01))
-    path = report(draws.release(), tmp_path / "c.html", aggregates=[other])
-    text = words_of(read(path))
+    assert f"together: ε = {rounded_up(total)}" in words(models, value)
+    assert number(value["ambiguity"].estimate, 4) in words(models, value)
+    other = replace(value, models=pure(7.0))
+    assert "add the cost of those draws to the total" in words(models, other)
+    assert "add the cost of those draws to the total" not in words(models, value)
+    # A total that is not proved is not printed.
+    spent = replace(models, guarantee=approximate(1.0, models.plan.delta))
+    text = words(spent, replace(value, guarantee=zcdp(0.01)))
     assert "No finite ε is proved" in text and "together: ε" not in text
+    with pytest.raises(CuratorOnlyError, match="nobody paid"):
+        words(models, replace(value, guarantee=no_guarantee("nobody paid")))
+
+
+def test_aggregates_of_trees_add_to_the_cost(
+    tree_models: Any, tree_rows: Any, tmp_path: Path
+) -> None:
+    settings = {"queries": ["mean_accuracy"], "epsilon": 0.5, "ledger": None}
+    value = release(tree_models, *tree_rows, **settings)
+    options = {"aggregates": [value], "interactive": False}
+    path = report(tree_models.release(), tmp_path / "c.html", **options)
+    assert "Draws and aggregates together: ε = " in words_of(read(path))
 
 
 def test_constants_of_another_problem_are_refused(
-    models: Any, fitted: Any, rows: Any, tmp_path: Path
+    models: Any, tree_models: Any, fitted: Any, rows: Any, tmp_path: Path
 ) -> None:
     n_rows, width = rows[0].shape
-    wrong = fitted.constants(n_rows + 1, width)
-    with pytest.raises(ValueError, match="constants must match the draws"):
-        report(models.release(), tmp_path / "c.html", constants=wrong, domain=Ball(fitted.radius))
-    with pytest.raises(ValueError, match="belong together"):
-        report(models.release(), tmp_path / "c.html", domain=Ball(fitted.radius))
-
-
-def test_aggregates_of_other_draws_are_no_part_of_the_total(
-    models: Any, value: ReleasedAggregates, tmp_path: Path
-) -> None:
-    other = replace(value, models=pure(7.0))
-    path = report(models.release(), tmp_path / "c.html", aggregates=[other])
-    assert "add the cost of those draws to the total" in words_of(read(path))
+    ball, wrong = Ball(fitted.radius), fitted.constants(n_rows + 1, width)
+    for released, options, message in (
+        (models, {"constants": wrong, "domain": ball}, "constants must match the draws"),
+        (models, {"domain": ball}, "belong together"),
+        (tree_models, {"constants": wrong, "domain": ball}, "omit them for trees"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            report(released.release(), tmp_path / "c.html", **options)
 
 
 def test_a_curators_figure_cannot_get_into_a_release(models: Any) -> None:
     frame = pd.DataFrame({"ambiguity": [0.1, 0.2]}, index=[0.0, 0.1])
     figure = plot_curves(frame, 0.1, guaranteed=True)
-    stray = Section("x", "X", "public", lambda given: [Plot(figure, "", Table(frame, ""))])
+    stray = Section("x", "X", "public", lambda material: [Plot(figure, "", Table(frame, ""))])
     with pytest.raises(AssertionError, match="curator figure"):
         Page("x", "release").write([*RELEASE[:1], stray], Release(models=models.release()))
 
 
 def test_a_known_seed_is_said_and_never_told(rows: Any, tmp_path: Path) -> None:
     clf = RashomonClassifier(epsilon=5.0, n_draws=2, random_state=48151623).fit(*rows[:2])
-    text = read(report(clf.rashomon_set_.release(), tmp_path / "card.html"))
-    assert "reproducible, not private" in words_of(text)
-    assert "48151623" not in text
+    path = report(clf.rashomon_set_.release(), tmp_path / "card.html", interactive=False)
+    assert "reproducible, not private" in words_of(read(path))
+    assert "48151623" not in read(path)
 
 
-def test_a_ledgers_names_and_remarks_stay_at_home(models: Any, rows: Any, tmp_path: Path) -> None:
+def test_a_ledgers_names_and_remarks_are_not_released(models: Any, tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "x.ledger", epsilon=9.0, delta=1e-6)
-    charge = ledger.reserve(pure(0.75), note="for the board’s eyes")
-    charge.start()
+    ledger.reserve(pure(0.75), note="for the board’s eyes").start()
     ledger.reserve(pure(0.5), note="a mistake").void("wrong file")
-    public = read(report(models.release(), tmp_path / "r.html", ledger=ledger))
+    options = {"ledger": tmp_path / "x.ledger", "interactive": False}
+    public = read(report(models.release(), tmp_path / "r.html", **options))
     for word in ("board’s eyes", "wrong file", "a mistake", ledger.entries()[0].who):
         assert word not in public
     assert "Budget: ε = 9" in public and ">0.75<" in public
-    private = read(report(models, tmp_path / "c.html", ledger=tmp_path / "x.ledger"))
-    assert "board’s eyes" in private
+    assert "board’s eyes" in read(report(models, tmp_path / "c.html", **options))
