@@ -187,20 +187,10 @@ def test_a_grid_says_how_few_columns_it_takes() -> None:
         RashomonClassifier(mechanism="finite_grid").fit(X, THREE)
 
 
-@pytest.mark.parametrize("mechanism", ["hit_and_run", "mala"])
-def test_the_curators_samplers_take_what_the_exact_one_takes(mechanism: str) -> None:
-    rows = TABLES["more columns than rows"]
-    model = RashomonClassifier(mechanism=mechanism, n_draws=3, random_state=0)
-    model.fit(rows, targets_for("three classes", len(rows)))
-    assert model.rashomon_set_.n_classes == 3
-    assert mechanism != "hit_and_run" or model.rashomon_set_.hit_rate == 1.0
-
-
 @pytest.mark.parametrize(
     ("rows", "y", "setting", "message"),
     [
         ([["a"], ["b"]], [1, -1], {}, "X must hold numbers: .*'a'.*Encode text"),
-        ([[1.0, 2.0], [3.0]], [1, -1], {}, "X must hold numbers"),
         (X + 1j, SIGNS, {}, "X must hold numbers: got complex128"),
         (np.array([["2020-01-01"]], dtype="M8[D]"), [1], {}, "X must hold numbers: got datetime64"),
         (X, ["no"] * 60, {}, "y must hold numbers"),
@@ -209,12 +199,9 @@ def test_the_curators_samplers_take_what_the_exact_one_takes(mechanism: str) -> 
         (X, SIGNS[:, None], {}, r"y must hold one target per row, got shape \(60, 1\)"),
         (X, Y == 1, {}, "labels must be −1 or \\+1"),
         (X, SIGNS, {"row_norm": None}, "row_norm must be finite and > 0, got None"),
-        (X, SIGNS, {"row_norm": "1"}, "row_norm must be finite and > 0, got '1'"),
         (X, SIGNS, {"ridge": "a"}, "ridge must be finite and >= 0, got 'a'"),
-        (X, SIGNS, {"ridge": math.nan}, "ridge must be finite and >= 0, got nan"),
         (X, SIGNS, {"radius": 1e300}, "scores could reach 1.4.*e\\+300"),
         (X, SIGNS, {"loss": None}, "loss must be one of"),
-        (X, SIGNS, {"loss": 3}, "loss must be one of"),
         (X, SIGNS, {"domain": "ball"}, "domain must be a set of models"),
         (X, SIGNS, {"intercept": "no"}, "intercept must be True or False"),
     ],
@@ -240,15 +227,9 @@ LAW: dict[str, Any] = {"n": 5000, "p": 4, "psi": 0.05, "radius": 4.0, "row_norm"
     ("change", "message"),
     [
         ({"n": 1.5}, "n must be a whole number, at least 1, got 1.5"),
-        ({"n": math.nan}, "n must be a whole number"),
-        ({"n": "a"}, "n must be a whole number, at least 1, got 'a'"),
-        ({"p": 0}, "p must be a whole number, at least 1, got 0"),
         ({"p": None}, "p must be a whole number"),
         ({"psi": None}, "psi must be finite and >= 0, got None"),
-        ({"radius": 0.0}, "radius must be finite and > 0, got 0.0"),
         ({"radius": "a"}, "radius must be finite and > 0, got 'a'"),
-        ({"row_norm": "a"}, "row_norm must be finite and > 0, got 'a'"),
-        ({"ridge": "a"}, "ridge must be finite and >= 0, got 'a'"),
         ({"radius": 1e300}, "scores could reach 1.*e\\+300"),
         ({"loss": "softmax", "p": 3}, "multiple of the loss's 2 scores per row"),
         # With a hit rate the search for a budget ends, too.
@@ -258,20 +239,6 @@ LAW: dict[str, Any] = {"n": 5000, "p": 4, "psi": 0.05, "radius": 4.0, "row_norm"
 def test_a_plan_names_what_it_cannot_use(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         plan(**{**LAW, "epsilon": 1.0, **change})
-
-
-@pytest.mark.parametrize(
-    ("setting", "values"),
-    [("beta", [0.0, -1.0, math.nan, math.inf, "a"]), ("psi", [-0.1, math.nan, math.inf, None])],
-)
-def test_a_target_needs_a_law(setting: str, values: list[Any]) -> None:
-    for value in values:
-        with pytest.raises(ValueError, match=f"^{setting} must be finite and >=? 0, got "):
-            GibbsTarget(Problem(X, SIGNS), **{"beta": 1.0, "psi": 0.1, setting: value})
-    with pytest.raises(ValueError, match="threshold must be one of"):
-        GibbsTarget(Problem(X, SIGNS), 1.0, 0.1, threshold=3)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="n_draws must be a whole number, at least 1"):
-        collect(ExactSampler(), GibbsTarget(Problem(X, SIGNS), 1.0, 0.1), -1, RNG)
 
 
 @crossed(
@@ -341,10 +308,7 @@ def test_a_planner_warns_once_of_a_delta_of_one_in_n(name: str) -> None:
         PLANNERS[name](epsilon=8.0, delta=1 / 5001)
     large = [one for one in caught if one.category is LargeDeltaWarning]
     assert [one.filename for one in large] == [__file__]
-
-
-def test_the_delta_that_is_recommended_is_below_one_in_n() -> None:
-    with pytest.warns(LargeDeltaWarning, match="such as 2e-09, or 0"):
+    with pytest.warns(LargeDeltaWarning, match="such as 2e-09, or 0"):  # below one in n
         plan(**{**LAW, "n": 5_000_000}, epsilon=8.0, delta=1e-6)
 
 

@@ -7,12 +7,14 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import norm
 
 from benchmarks import __main__ as bench
 from benchmarks import (
     accountant,
+    binary_tables,
     declared,
     exact,
     langevin,
@@ -23,8 +25,10 @@ from benchmarks import (
     one_model,
     page,
     peers,
+    private_trees,
     ranges,
     scaling,
+    trees,
     tuning,
     utility,
     ways,
@@ -36,11 +40,6 @@ from rashomon_explorer.privacy import Ledger, adaptive_epsilon, bounded_range
 
 RATIOS = ("xla_ratio", "blackjax_ratio", "mala_ratio")
 NO_DIFFERENCE = {"energy": 0.0, "gradient": 0.0, "projection": 0.0}
-
-
-def small_race(lazy: bool = False) -> peers.Race:
-    target = GibbsTarget(logistic_problem(500, 5, "sphere"), peers.BETA, peers.PSI, "smooth")
-    return peers.Race(target, np.zeros((5, 8)), peers.STEP_SIZE, lazy)
 
 
 @pytest.fixture
@@ -67,12 +66,6 @@ def peer_process(monkeypatch):
 
     monkeypatch.setattr(peers.subprocess, "run", run)
     return says
-
-
-@pytest.mark.parametrize("place", ["inside", "sphere"])
-@pytest.mark.parametrize(("n", "p"), [(2_000, 5), (6_000, 10)])
-def test_problems_have_their_minimiser_where_they_say(n, p, place):
-    assert logistic_problem(n, p, place).minimum.on_boundary == (place == "sphere")
 
 
 def test_a_small_run_writes_every_key(monkeypatch, tmp_path, capsys, peer_process):
@@ -113,15 +106,15 @@ def test_a_small_run_writes_every_key(monkeypatch, tmp_path, capsys, peer_proces
 @pytest.mark.law
 def test_a_query_does_not_grow_with_the_charges(tmp_path):
     """Ratios alone, of the least of many runs: this machine's speed is nobody's promise."""
+
+    def least_seconds(query, ledger):
+        return min(timeit.repeat(lambda: query(ledger), number=1, repeat=9))
+
     few, many = (accountant.filled(tmp_path / str(n), n) for n in (100, 10_000))
     one, spent = bounded_range(0.01), adaptive_epsilon([bounded_range(0.01)] * 10_000, 1e-6)
     assert len(many.entries()) == 10_000 and many.spent() == spent
     for query in (Ledger.spent, lambda x: x.epsilon_after(one), lambda x: x.can_afford(one)):
         assert least_seconds(query, many) < 10 * least_seconds(query, few)
-
-
-def least_seconds(query, ledger):
-    return min(timeit.repeat(lambda: query(ledger), number=1, repeat=9))
 
 
 @pytest.mark.parametrize(
@@ -150,7 +143,8 @@ def test_a_peer_that_fails_or_computes_something_else_has_no_ratio(
 
 def test_the_arrays_describe_the_target_in_full():
     """Energy and gradient written down once more; models lie inside, on the edge and outside."""
-    race = small_race()
+    target = GibbsTarget(logistic_problem(500, 5, "sphere"), peers.BETA, peers.PSI, "smooth")
+    race = peers.Race(target, np.zeros((5, 8)), peers.STEP_SIZE, False)
     arrays = peers.peer_arrays(race)
     loss = np.logaddexp(0.0, arrays["rows"] @ arrays["theta"]).mean(0)
     beyond = loss - arrays["minimum"] - arrays["psi"]
@@ -177,21 +171,16 @@ def test_the_package_asks_for_no_peer():
         assert not [name for name in names if name in text]
 
 
-def small_table(classes=2):
-    rng = np.random.default_rng(0)
-    rows = rng.uniform(-1, 1, (60, 3)) / np.sqrt(3)
-    scores = rows @ [4.0, -2.0, 0.0]
-    if not classes:
-        return declared.Declared("small", rows, np.clip(scores / 6, -1, 1), 0)
-    return declared.Declared("small", rows, (scores > 0).astype(int), classes)
-
-
 @pytest.mark.parametrize("classes", [0, 2])
 @pytest.mark.law
 def test_utility_has_an_entry_a_way_and_budget(monkeypatch, tmp_path, classes):
     monkeypatch.setattr(utility, "BUDGETS", (4.0,))
     monkeypatch.setattr(utility, "PYTHON", tmp_path / "none")
-    entries = utility.measure_table(small_table(classes), 2, ways.WAYS)
+    rows = np.random.default_rng(0).uniform(-1, 1, (60, 3)) / np.sqrt(3)
+    scores = rows @ [4.0, -2.0, 0.0]
+    targets = (scores > 0).astype(int) if classes else np.clip(scores / 6, -1, 1)
+    table = declared.Declared("small", rows, targets, classes)
+    entries = utility.measure_table(table, 2, ways.WAYS)
     expected = {(way.name, d) for way in ways.WAYS for d in (0.0, 1e-6) if way.serves(classes, d)}
     expected.discard(("scikit-learn, not private", 1e-6))
     assert {(entry["way"], entry["delta"]) for entry in entries} == expected
@@ -219,45 +208,26 @@ def test_the_page_is_told_beside_its_limits(monkeypatch, tmp_path, capsys):
     said = capsys.readouterr().out
     ratios = [float(words.split(")")[0]) for words in said.split("ratio ")[1:]]
     assert ratios == pytest.approx([1.5 / 2, 1.5 / 6, 5 / 8, 6 / 8], abs=0.006)
-
-
-def test_a_page_of_many_models_waits_for_draw_and_charges_nothing(tmp_path, monkeypatch):
+    # A page of many models waits for its draw and charges nothing.
     monkeypatch.chdir(tmp_path)
     explorer = live_page.many(models=12, people=300)
     assert (explorer.state.n_draws, len(explorer.data.frame)) == (12, 300)
     assert explorer.state.uncharged and explorer.rashomon_set is None
 
 
-def test_what_is_hopeless_is_skipped_once_and_what_gives_up_is_counted():
-    asked = []
-
-    def hopeless(task):
-        asked.append(task)
-        raise ways.Skipped("preflight expects no draw")
-
-    tasks = [ways.Task(np.zeros((4, 1)), np.array([0, 1, 0, 1]), 2, 1.0, 0.0, k) for k in range(3)]
-    made = list(utility._until_hopeless(ways.Way("hopeless", hopeless), iter(tasks)))
-    assert len(asked) == 1 and [one.skipped for one in made] == ["preflight expects no draw"] * 3
-
-
-@pytest.mark.parametrize(
-    "name", ["breast_cancer", "wine", "diabetes", "breast_cancer_standardised"]
-)
-def test_declared_tables_keep_the_bound_that_every_method_is_given(name):
-    table = declared.loaders()[name]()
-    assert np.linalg.norm(table.rows, axis=1).max() <= 1 + 1e-12
-    assert (np.abs(table.targets).max() <= 1) if not table.classes else table.classes in (2, 3)
-
-
-def test_a_folder_of_csv_files_adds_those_that_it_holds(monkeypatch, tmp_path):
-    header = "age,job,own,credit_risk,duration,amount"
-    lines = [header, *["30,1,yes,1,12,900", "50,2,no,0,24,5000"] * 4]
-    lines += ["41,3,no,1,6,100"]
+def test_declared_tables_those_of_a_folder_too_keep_the_bound_of_every_method(
+    monkeypatch, tmp_path
+):
+    lines = ["age,job,own,credit_risk,duration,amount", "41,3,no,1,6,100"]
+    lines += ["30,1,yes,1,12,900", "50,2,no,0,24,5000"] * 4
     (tmp_path / "south_german_credit.csv").write_text("\n".join(lines))
     monkeypatch.setenv(declared.FOLDER, str(tmp_path))
-    found = declared.loaders()
-    assert "german_credit" in found and "adult" not in found
-    table = found["german_credit"]()
+    loaders = declared.loaders()
+    assert "adult" not in loaders
+    tables = ("breast_cancer", "wine", "diabetes", "breast_cancer_standardised", "german_credit")
+    for table in (loaders[name]() for name in tables):
+        assert np.linalg.norm(table.rows, axis=1).max() <= 1 + 1e-12
+        assert (np.abs(table.targets).max() <= 1) if not table.classes else table.classes in (2, 3)
     assert table.rows.shape == (9, 3 + 1 + 3) and set(table.targets) == {0, 1}
 
 
@@ -266,10 +236,9 @@ def test_the_noise_of_objective_perturbation_covers_the_move_of_a_gradient(delta
     """At most half of ε for a move by 2B, in the worst direction; half the noise would not do."""
     bound, epsilon = np.sqrt(2), 1.0
     if delta == 0:
-        lengths = [
-            np.linalg.norm(objective_perturbation.noise(5, bound, epsilon, delta, rng))
-            for rng in map(np.random.default_rng, range(4_000))
-        ]
+        rngs = map(np.random.default_rng, range(4_000))
+        noise = [objective_perturbation.noise(5, bound, epsilon, delta, rng) for rng in rngs]
+        lengths = np.linalg.norm(noise, axis=1)
         scale = np.mean(lengths) / 5  # of a density ∝ exp(−‖b‖/scale)
         assert 2 * bound / scale == pytest.approx(epsilon / 2, rel=0.03)
         return
@@ -301,13 +270,8 @@ def test_one_model_is_measured_by_every_way_that_applies(tmp_path: Path) -> None
 
 
 def test_trees_are_counted_on_the_tables_that_are_there(tmp_path, monkeypatch):
-    import pandas as pd
-
-    from benchmarks import private_trees, trees
-    from benchmarks.binary_tables import FILES
-
     rng = np.random.default_rng(0)
-    name, target = FILES["COMPAS"]
+    name, target = binary_tables.FILES["COMPAS"]
     table = pd.DataFrame(rng.integers(0, 2, size=(60, 4)), columns=["a", "b", "c", target])
     table.to_csv(tmp_path / name, index=False)
     for room in (trees, private_trees):

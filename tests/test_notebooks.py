@@ -18,10 +18,6 @@ GUIDED = (
 )
 
 
-def _cells(name: str) -> list[dict[str, Any]]:
-    return list(json.loads((APPS / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"])
-
-
 def _run(source: str, space: dict[str, Any]) -> object:
     """Run a cell; its last line's value is what the notebook would show."""
     tree = ast.parse(source)
@@ -38,9 +34,9 @@ def test_a_guided_notebook_runs_and_shows_something(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     space: dict[str, Any] = {}
-    shown = [
-        _run("".join(cell["source"]), space) for cell in _cells(name) if cell["cell_type"] == "code"
-    ]
+    cells = json.loads((APPS / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
+    sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    shown = [_run(source, space) for source in sources]
     assert sum(value is not None for value in shown) >= 2
     assert list(tmp_path.iterdir()) == []
 

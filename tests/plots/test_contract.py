@@ -1,7 +1,9 @@
 """Contract of figures: whose they are, which draws count, and that names are no markup."""
 
+import inspect
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,8 +16,10 @@ from rashomon_explorer.measures import (
     fairness_audit,
 )
 from rashomon_explorer.plots.coefficients import spread_table
+from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.plots.importance import importance_table
 from rashomon_explorer.plots.people import multiplicity, people_table
+from rashomon_explorer.plots.registry import FigureSpec
 from rashomon_explorer.plots.text import weak_guarantee_note
 from rashomon_explorer.plots.theme import empty_figure
 from rashomon_explorer.privacy.notions import no_guarantee
@@ -195,3 +199,25 @@ def test_bands_and_words_fit_a_narrow_figure(models):
         "from this table is kept.",
         "Press <b>Draw</b> to see one.",
     ]
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "figures.md"
+
+
+def _call(function: object, inner: str = "", result: str = "") -> str:
+    parameters = inspect.signature(function).parameters.values()  # type: ignore[arg-type]
+    names = [one.name for one in parameters if one.default is one.empty and one.kind != 4]
+    written = ", ".join(inner if name == result else name for name in names)
+    return f"{function.__name__}({written})"  # type: ignore[attr-defined]
+
+
+def _row(spec: FigureSpec) -> str:
+    inner = "" if spec.measure is None else _call(spec.measure)
+    line = _call(spec.code) if spec.code else _call(spec.plot, inner, spec.result)
+    public = "yes" if "release" in spec.audience else "no"
+    return f"| {spec.title} | `{line}` | {public} |"
+
+
+def test_the_page_lists_every_figure() -> None:
+    rows = "\n".join(map(_row, FIGURES.values()))
+    assert rows in PAGE.read_text(encoding="utf-8"), f"write these rows into {PAGE}:\n{rows}"

@@ -68,10 +68,10 @@ def traces_of(text: str, values: Any, least_digits: int = 4) -> list[float]:
     """Values that stand in a report in any form in which one is written."""
     written = set(re.findall(r"\d+(?:\.\d+)?(?:e-?\d+)?", words_of(text)))
     shown = np.array([n for figure in figures_of(text) for n in numbers_of(figure)])
-    found = []
+    found, near = [], 10.0 ** -max(6, least_digits)
     for value in map(abs, values):
-        forms = {repr(value), *(number(value, digits) for digits in range(least_digits, 8))}
-        if forms & written or np.any(np.abs(np.abs(shown) - value) <= 1e-6 * value):
+        forms = {repr(value), *(number(value, digits) for digits in range(least_digits, 10))}
+        if forms & written or np.any(np.abs(np.abs(shown) - value) <= near * value):
             found.append(value)
     return found
 

@@ -77,9 +77,7 @@ def test_what_only_rows_tell_makes_no_byte_of_difference(case: Any, tmp_path: Pa
     assert read(report(again, tmp_path / "again.html")) == case.public[0]
 
 
-def test_another_mechanism_and_a_narrowed_set_make_no_difference(
-    models: Any, tmp_path: Path
-) -> None:
+def test_mechanism_and_narrowing_make_no_difference(models: Any, tmp_path: Path) -> None:
     one = read(report(models.release(), tmp_path / "one.html", interactive=False))
     other = replace(models, mechanism="other", narrowed=0.0123)
     assert read(report(other.release(), tmp_path / "other.html", interactive=False)) == one
@@ -98,10 +96,9 @@ def test_no_number_of_the_rows_is_in_a_release(
 def test_no_number_of_the_rows_is_in_a_release_of_trees(
     tree_release: str, tree_curator: str, tree_rows: Any, tree_models: Any
 ) -> None:
-    ages = tree_rows[0]["age"].tolist()
-    private = [*ages, *tree_models.losses.tolist(), tree_models.least]
-    assert traces_of(tree_release, private, 6) == []
-    assert traces_of(tree_curator, private, 6) != []
+    losses = [*tree_models.losses.tolist(), tree_models.least]
+    assert traces_of(tree_release, tree_rows[0]["age"], 9) == []
+    assert traces_of(tree_release, losses, 6) == [] != traces_of(tree_curator, losses, 6)
 
 
 def test_types_do_not_mix(case: Any, tmp_path: Path) -> None:
@@ -113,9 +110,7 @@ def test_types_do_not_mix(case: Any, tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="unexpected keyword"):
         report(released, path, X=case.rows[0])
     for value in (pd.DataFrame({"mean": [0.3]}), 0.3, "ambiguity"):
-        with pytest.raises(
-            TypeError, match=r"aggregates\[0\] must be a result of release\.release"
-        ):
+        with pytest.raises(TypeError, match=r"aggregates\[0\] must be a result of release"):
             report(released, path, aggregates=[value])
     with pytest.raises(CuratorOnlyError):
         case.models.inside().release()
