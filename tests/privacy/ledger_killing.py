@@ -16,12 +16,6 @@ from rashomon_explorer.privacy import BudgetExceededError, Ledger, bounded_range
 PRICES = [pure(0.001), bounded_range(0.002), zcdp(1e-6)]
 
 
-def main() -> None:
-    """Answer one question a line until there are no more: importing the package costs most."""
-    for line in sys.stdin:
-        print(json.dumps(run(*json.loads(line))), flush=True)
-
-
 def run(path: str, workers: int, kills: int, seed: int) -> dict[str, object]:
     """Let `workers` charge at once, kill and replace one `kills` times, then let the rest end."""
     chance = random.Random(seed)
@@ -77,16 +71,16 @@ def work(ledger: Ledger, chance: random.Random, send: int) -> None:
             continue
         os.write(send, b"reserved %d .\n" % charge.id)
         if chance.random() < 0.2:
-            os.write(send, b"voiding %d .\n" % charge.id)
-            charge.void()
-            os.write(send, b"voided %d .\n" % charge.id)
+            steps = [(b"voiding", b"voided", charge.void)]
         else:
-            os.write(send, b"starting %d .\n" % charge.id)
-            charge.start()
-            os.write(send, b"started %d .\n" % charge.id)
-            os.write(send, b"committing %d .\n" % charge.id)
-            charge.commit()
-            os.write(send, b"committed %d .\n" % charge.id)
+            steps = [
+                (b"starting", b"started", charge.start),
+                (b"committing", b"committed", charge.commit),
+            ]
+        for before, after, step in steps:
+            os.write(send, b"%s %d .\n" % (before, charge.id))
+            step()
+            os.write(send, b"%s %d .\n" % (after, charge.id))
 
 
 def words_of(pid: int, pipe: int) -> str:
@@ -98,4 +92,4 @@ def words_of(pid: int, pipe: int) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    print(json.dumps(run(sys.argv[1], *map(int, sys.argv[2:]))))

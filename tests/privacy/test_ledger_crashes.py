@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -21,58 +20,24 @@ LEDGERS = 8
 RANK = ["reserved", "started", "committed"]
 
 
-class Killer:
-    """The script as a process, which answers one question after the other."""
-
-    def __init__(self) -> None:
-        # A script finds what is installed first, which need not be what is tested.
-        place = {**os.environ, "PYTHONPATH": str(Path(rashomon_explorer.__file__).parents[1])}
-        self._process = subprocess.Popen(
-            [sys.executable, str(SCRIPT)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=place,
-        )
-
-    def run(self, ledger: Ledger, workers: int, kills: int, seed: int) -> dict[str, Any]:
-        """Let the script do it, and return what it tells."""
-        assert self._process.stdin is not None and self._process.stdout is not None
-        words = json.dumps([str(ledger.path), workers, kills, seed])
-        self._process.stdin.write(words + "\n")
-        self._process.stdin.flush()
-        answer = self._process.stdout.readline()
-        if not answer:
-            pytest.fail(self._process.communicate(timeout=LONG)[1])
-        told: dict[str, Any] = json.loads(answer)
-        return told
-
-    def end(self) -> None:
-        """Let it end, which it must without a word."""
-        try:
-            _, errors = self._process.communicate(timeout=LONG)
-        finally:
-            self._process.kill()
-        assert (self._process.returncode, errors) == (0, "")
-
-
-@pytest.fixture(scope="module")
-def killer() -> Iterator[Killer]:
-    """One for all tests, because a process that imports the package takes longer than a race."""
-    started = Killer()
-    yield started
-    started.end()
+def kill(ledger: Ledger, workers: int, kills: int, seed: int) -> dict[str, Any]:
+    """Run the script, which ends without an error, and check the ledger against its answer."""
+    # A script finds what is installed first, which need not be what is tested.
+    place = {**os.environ, "PYTHONPATH": str(Path(rashomon_explorer.__file__).parents[1])}
+    words = [sys.executable, str(SCRIPT), *map(str, (ledger.path, workers, kills, seed))]
+    done = subprocess.run(
+        words, capture_output=True, text=True, env=place, timeout=LONG, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    answer: dict[str, Any] = json.loads(done.stdout)
+    _check(ledger, answer)
+    return answer
 
 
 @pytest.mark.parametrize(("workers", "kills"), [(1, 8), (3, 6)])
-def test_kill_9_at_a_random_moment_loses_nothing(
-    killer: Killer, tmp_path: Path, workers: int, kills: int
-) -> None:
+def test_kill_9_at_a_random_moment_loses_nothing(tmp_path: Path, workers: int, kills: int) -> None:
     ledger = Ledger.create(tmp_path / "data.ledger", epsilon=100.0, delta=1e-6)
-    told = killer.run(ledger, workers, kills, seed=kills)
-    assert told["words"]
-    _check(ledger, told)
+    assert kill(ledger, workers, kills, seed=kills)["words"]
     assert ledger.remaining > 0  # or the kills would have met idle processes
 
 
@@ -80,23 +45,15 @@ def test_kill_9_at_a_random_moment_loses_nothing(
 @pytest.mark.timeout(1200)  # a machine that is busy otherwise takes its time
 def test_a_thousand_kills_lose_nothing_whatever_they_interrupt(tmp_path: Path) -> None:
     """Several ledgers at once, because most of the time goes into waiting for the disk."""
-    ledgers = [
-        Ledger.create(tmp_path / f"{k}.ledger", epsilon=100.0, delta=1e-6) for k in range(LEDGERS)
-    ]
-    killers = [Killer() for _ in ledgers]
-    with ThreadPoolExecutor(LEDGERS) as pool:
-        runs = list(
-            pool.map(
-                lambda k: killers[k].run(ledgers[k], 2, 1000 // LEDGERS, seed=k), range(LEDGERS)
-            )
-        )
-    for one in killers:
-        one.end()
-    hit: Counter[str] = Counter()
-    for ledger, told in zip(ledgers, runs, strict=True):
-        _check(ledger, told)
+
+    def run(k: int) -> Counter[str]:
+        ledger = Ledger.create(tmp_path / f"{k}.ledger", epsilon=100.0, delta=1e-6)
+        answer = kill(ledger, 2, 1000 // LEDGERS, seed=k)
         assert ledger.remaining > 0
-        hit.update(told["hit"])
+        return Counter(answer["hit"])
+
+    with ThreadPoolExecutor(LEDGERS) as pool:
+        hit = sum(pool.map(run, range(LEDGERS)), Counter())
     assert hit.total() == 1000
     assert min(hit[call] for call in ("reserving", "starting", "committing", "voiding")) >= 10
 
@@ -105,27 +62,25 @@ def test_a_thousand_kills_lose_nothing_whatever_they_interrupt(tmp_path: Path) -
     ("workers", "kills", "epsilon"),
     [(4, 0, 0.01), (4, 6, 0.01), pytest.param(8, 100, 0.1, marks=pytest.mark.law)],
 )
-def test_a_race_ends_at_the_budget(
-    killer: Killer, tmp_path: Path, workers: int, kills: int, epsilon: float
-) -> None:
+def test_a_race_ends_at_the_budget(tmp_path: Path, workers, kills, epsilon) -> None:
     ledger = Ledger.create(tmp_path / "data.ledger", epsilon=epsilon, delta=1e-6)
-    _check(ledger, killer.run(ledger, workers, kills, seed=workers))
-    _check(ledger, killer.run(ledger, workers, 0, seed=workers + 1))
+    kill(ledger, workers, kills, seed=workers)
+    kill(ledger, workers, 0, seed=workers + 1)
     assert ledger.remaining < 0.002
 
 
-def _check(ledger: Ledger, told: dict[str, Any]) -> None:
+def _check(ledger: Ledger, answer: dict[str, Any]) -> None:
     ledger.check()
     entries = {entry.id: entry for entry in ledger.entries()}
     assert list(entries) == list(range(1, len(entries) + 1))
-    assert "failed" not in [word for word, _, _ in told["words"]]
-    tried = {int(number) for word, number, _ in told["words"] if word == "voiding"}
-    for word, number, _ in told["words"]:
+    assert "failed" not in [word for word, _, _ in answer["words"]]
+    tried = {int(number) for word, number, _ in answer["words"] if word == "voiding"}
+    for word, number, _ in answer["words"]:
         if word == "voided":
             assert entries[int(number)].state == "voided"
         elif word in RANK and int(number) not in tried:
             assert RANK.index(entries[int(number)].state) >= RANK.index(word)
-    kept = [e.guarantee for e in entries.values() if e.counts]
-    spent = adaptive_epsilon(kept, 1e-6, order=ledger.order)
+    counted = [e.guarantee for e in entries.values() if e.counts]
+    spent = adaptive_epsilon(counted, 1e-6, order=ledger.order)
     assert ledger.spent() == spent
-    assert max(told["most"], spent) <= told["budget"][0] * (1 + 1e-9)
+    assert max(answer["most"], spent) <= answer["budget"][0] * (1 + 1e-9)

@@ -9,24 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rashomon_explorer.privacy import (
-    Guarantee,
-    adaptive_epsilon,
-    bounded_range,
-    gdp,
-    pure,
-    rdp,
-    zcdp,
-)
-from rashomon_explorer.privacy.conversions import (
-    bounded_range_renyi,
-    conversion,
-    filter_order,
-    pure_renyi,
-    zcdp_epsilon,
-    zcdp_rho,
-)
-from rashomon_explorer.privacy.guarantee import divergence
+from rashomon_explorer.privacy import adaptive_epsilon, bounded_range, conversions, rdp
+from rashomon_explorer.privacy.conversions import conversion, filter_order, zcdp_epsilon
+from rashomon_explorer.privacy.guarantee import Guarantee, divergence
+from rashomon_explorer.privacy.notions import gdp, pure, zcdp
 from rashomon_explorer.privacy.tradeoff import GaussianObjectivePerturbation
 from tests.privacy.analysts import STEP, Bought, Menu, Shape, analyst, of_range, two_points
 
@@ -37,7 +23,7 @@ def swapped(shape: Shape) -> Shape:
     return tuple((p * math.exp(-loss * STEP), -loss) for p, loss in shape)
 
 
-def told(shapes: list[Shape], order: float) -> float:
+def largest_divergence(shapes: list[Shape], order: float) -> float:
     """Largest D_a of some pairs, by its definition."""
     moments = (
         sum(p * math.exp((order - 1) * loss * STEP) for p, loss in shape) for shape in shapes
@@ -45,18 +31,18 @@ def told(shapes: list[Shape], order: float) -> float:
     return math.log(max(moments)) / (order - 1)
 
 
-def used(
+def used_share(
     epsilon: float,
     delta: float,
     menu: Menu,
-    prices: list[Guarantee],
+    costs: list[Guarantee],
     order: float,
 ) -> float:
     """Share of δ that an analyst gets through under a ledger's rule."""
 
     @cache
     def admitted(bought: Bought) -> bool:
-        parts = [one for one, k in zip(prices, bought, strict=True) for _ in range(k)]
+        parts = [one for one, k in zip(costs, bought, strict=True) for _ in range(k)]
         return adaptive_epsilon(parts, delta, order=order) <= epsilon * ULP
 
     return analyst(epsilon, admitted, menu) / delta
@@ -64,19 +50,18 @@ def used(
 
 RARE = two_points(12, 1)
 BOTH_WAYS = [RARE, swapped(RARE)]
-CASES = [(2.0, 1e-3), (2.0, 1e-2), (3.0, 1e-3), (1.0, 5e-2)]
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), CASES)
+@pytest.mark.parametrize(("epsilon", "delta"), [(2.0, 1e-3), (2.0, 1e-2), (1.0, 5e-2)])
 def test_divergences_at_the_budgets_order_are_a_sound_stopping_rule(epsilon, delta) -> None:
     order = filter_order(epsilon, delta)
     menu = [of_range(3), BOTH_WAYS]
-    dear = told(BOTH_WAYS, order)
-    prices = [bounded_range(3 * STEP), rdp([order], [dear])]
-    assert told(of_range(3), order) <= prices[0].renyi(order)
-    assert 0.3 < used(epsilon, delta, menu, prices, order) <= 1
-    halved = [bounded_range(1.5 * STEP), rdp([order], [dear / 2])]
-    assert used(epsilon, delta, menu, halved, order) > 3
+    cost = largest_divergence(BOTH_WAYS, order)
+    costs = [bounded_range(3 * STEP), rdp([order], [cost])]
+    assert largest_divergence(of_range(3), order) <= costs[0].renyi(order)
+    assert 0.3 < used_share(epsilon, delta, menu, costs, order) <= 1
+    halved = [bounded_range(1.5 * STEP), rdp([order], [cost / 2])]
+    assert used_share(epsilon, delta, menu, halved, order) > 3
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(2.0, 1e-2), (1.0, 5e-2)])
@@ -93,8 +78,8 @@ def test_a_composed_loss_distribution_is_no_stopping_rule(epsilon, delta) -> Non
 
     looked = analyst(epsilon, lambda bought: fixed(bought) <= delta, menu) / delta
     assert 1.02 < looked < 1.3
-    prices = [rdp([order], [told(item, order)]) for item in menu]
-    assert 0.5 < used(epsilon, delta, menu, prices, order) <= 1
+    costs = [rdp([order], [largest_divergence(item, order)]) for item in menu]
+    assert 0.5 < used_share(epsilon, delta, menu, costs, order) <= 1
 
 
 def _delta(epsilon: float, shapes: list[Shape]) -> float:
@@ -117,19 +102,12 @@ ZCDP = st.one_of(
 )
 
 
-@given(BUDGETS, st.lists(ZCDP, max_size=6))
-def test_what_zcdp_admits_is_admitted(budget, charges) -> None:
+@given(BUDGETS, st.lists(ZCDP, max_size=6), st.floats(0.01, 0.999))
+def test_the_order_admits_what_zcdp_admits_and_of_zcdp_alone_the_same(budget, charges, share):
     epsilon, delta = budget
-    order = filter_order(epsilon, delta)
-    by_rho = adaptive_epsilon(charges, delta)
-    if by_rho <= epsilon:
+    order, rho = filter_order(epsilon, delta), conversions.zcdp_rho(epsilon, delta)
+    if adaptive_epsilon(charges, delta) <= epsilon:
         assert adaptive_epsilon(charges, delta, order=order) <= epsilon * ULP
-
-
-@given(BUDGETS, st.floats(0.01, 0.999))
-def test_of_zcdp_alone_it_is_the_same_sum_to_the_last(budget, share) -> None:
-    epsilon, delta = budget
-    order, rho = filter_order(epsilon, delta), zcdp_rho(epsilon, delta)
     assert order * rho + conversion(order, delta) == pytest.approx(epsilon, rel=1e-9)
     within = [zcdp(share * rho)]
     both = [adaptive_epsilon(within, delta, order=one) for one in (order, None)]
@@ -141,14 +119,14 @@ def test_of_zcdp_alone_it_is_the_same_sum_to_the_last(budget, share) -> None:
 def test_one_order_admits_what_zcdp_does_not() -> None:
     order = filter_order(1.0, 1e-6)
     most = 1.0 - conversion(order, 1e-6)
-    for charge in (rdp([order], [most]), Guarantee("tradeoff", "", curve=_tilt(most, order))):
+    for charge in (rdp([order], [most]), Guarantee("tradeoff", "", curve=curve_of(most, order))):
         assert adaptive_epsilon([charge], 1e-6) == math.inf
         assert adaptive_epsilon([charge], 1e-6, order=order) == pytest.approx(1.0)
         more = [charge, zcdp(1e-4)]
         assert adaptive_epsilon(more, 1e-6, order=order) > 1.001
 
 
-def _tilt(most: float, order: float) -> GaussianObjectivePerturbation:
+def curve_of(most: float, order: float) -> GaussianObjectivePerturbation:
     low, high = 0.0, 1.0
     for _ in range(60):
         ratio = (low + high) / 2
@@ -157,17 +135,16 @@ def _tilt(most: float, order: float) -> GaussianObjectivePerturbation:
     return GaussianObjectivePerturbation(low, 0.01, monotone=True)
 
 
-def test_what_is_steady_is() -> None:
+def test_steady_divergences_divided_by_their_order_decrease() -> None:
     """D_b ≤ (b/a)·D_a at larger orders, by which a total stays a guarantee away from its order."""
-    tilts = [
-        GaussianObjectivePerturbation(ratio, jump, monotone, outputs, draws, mu)
+    kinds = [
+        GaussianObjectivePerturbation(ratio, jump, monotone, outputs, draws, mu).renyi
         for ratio in (0.01, 0.3, 3.0)
         for jump, draws, mu in ((0.0, 1, 0.0), (0.2, 3, 0.1))
         for monotone, outputs in ((True, 1), (False, 1), (False, 4))
     ]
-    kinds = [one.renyi for one in tilts]
-    kinds += [lambda a, e=e: pure_renyi(e, a) for e in (0.01, 0.5, 3.0, 20.0)]
-    kinds += [lambda a, e=e: bounded_range_renyi(e, a) for e in (0.01, 0.5, 3.0, 20.0)]
+    kinds += [lambda a, e=e: conversions.pure_renyi(e, a) for e in (0.01, 0.5, 3.0, 20.0)]
+    kinds += [lambda a, e=e: conversions.bounded_range_renyi(e, a) for e in (0.01, 0.5, 3.0, 20.0)]
     orders = 1 + np.geomspace(1e-3, 1e4, 200)
     for kind in kinds:
         each = np.array([kind(float(order)) for order in orders]) / orders
@@ -176,17 +153,19 @@ def test_what_is_steady_is() -> None:
         assert divergence(charge, 5.0).steady
 
 
-def test_what_is_known_at_some_orders_is_not_taken_for_steady() -> None:
+def test_divergences_known_at_some_orders_are_not_steady() -> None:
     """The control: the rare pair's D_a/a rises, and the total of a smaller ρ would be too low."""
-    rises = [told(BOTH_WAYS, order) / order for order in (2.0, 6.0)]
+    rises = [largest_divergence(BOTH_WAYS, order) / order for order in (2.0, 6.0)]
     assert rises[1] > 1.3 * rises[0]
-    charge = rdp([2.0], [told(BOTH_WAYS, 2.0)])
+    charge = rdp([2.0], [largest_divergence(BOTH_WAYS, 2.0)])
     assert not divergence(charge, 2.0).steady
     order, delta = 2.0, 1e-4
     total = adaptive_epsilon([charge] * 3, delta, order=order)
-    assert total == pytest.approx(3 * told(BOTH_WAYS, 2.0) + conversion(order, delta))
+    assert total == pytest.approx(3 * largest_divergence(BOTH_WAYS, 2.0) + conversion(order, delta))
     assert _delta(total, [RARE] * 3) <= delta
-    taken_for_steady = adaptive_epsilon([zcdp(told(BOTH_WAYS, 2.0) / 2)] * 3, delta, order=order)
+    taken_for_steady = adaptive_epsilon(
+        [zcdp(largest_divergence(BOTH_WAYS, 2.0) / 2)] * 3, delta, order=order
+    )
     assert _delta(taken_for_steady, [RARE] * 3) > 5 * delta
 
 
@@ -201,10 +180,10 @@ def test_totals_use_no_smaller_order() -> None:
     assert adaptive_epsilon([charge], 1e-3, order=50.0) == pytest.approx(far)
 
 
-@pytest.mark.parametrize("count", [1, 2, 4])
-def test_tilts_of_a_budgets_shares_fit_into_it(count: int) -> None:
-    for epsilon in (0.5, 2.0, 8.0):
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 8.0])
+def test_curves_of_a_budgets_shares_fit_into_it(epsilon: float) -> None:
+    for count in (1, 2, 4):
         share, order = filter_order(epsilon / count, 1e-6), filter_order(epsilon, 1e-6)
         most = epsilon / count - conversion(share, 1e-6)
-        tilt = Guarantee("tradeoff", "", curve=_tilt(most, share))
-        assert adaptive_epsilon([tilt] * count, 1e-6, order=order) <= epsilon
+        part = Guarantee("tradeoff", "", curve=curve_of(most, share))
+        assert adaptive_epsilon([part] * count, 1e-6, order=order) <= epsilon

@@ -10,10 +10,10 @@ from rashomon_explorer.privacy.tradeoff.curves import (
     Approximate,
     Gaussian,
     Laplace,
+    Piecewise,
     TradeOff,
 )
 from rashomon_explorer.privacy.tradeoff.objective_perturbation import GaussianObjectivePerturbation
-from rashomon_explorer.privacy.tradeoff.piecewise import Piecewise, from_profile, from_samples
 from rashomon_explorer.privacy.tradeoff.sampled import PoissonSampled, Subsampled
 
 __all__ = [
@@ -30,6 +30,4 @@ __all__ = [
     "Subsampled",
     "TradeOff",
     "compose_tradeoffs",
-    "from_profile",
-    "from_samples",
 ]

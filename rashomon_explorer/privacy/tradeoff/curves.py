@@ -1,9 +1,9 @@
-"""Trade-off functions of pure, approximate, Laplace and Gaussian mechanisms."""
+"""Trade-off functions in closed form: pure, approximate, Laplace, Gaussian, piecewise linear."""
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -365,3 +365,107 @@ class Gaussian(TradeOff):
     def rho(self) -> float:
         """ρ = μ²/2."""
         return self.mu**2 / 2
+
+
+@dataclass(frozen=True)
+class Piecewise(TradeOff):
+    """Convex piecewise-linear trade-off function, not necessarily symmetric; exact.
+
+    Parameters
+    ----------
+    corners : tuple of (float, float)
+        (α, β) with α increasing, β decreasing and convex, from α = 0 to β = 0.
+    relation : {"replace", "add_or_remove"}, default="replace"
+        Neighbour relation of the tables.
+
+    Raises
+    ------
+    ValueError
+        If the corners do not form a trade-off function.
+
+    Examples
+    --------
+    >>> curve = Piecewise(((0.0, 1.0), (0.25, 0.5), (1.0, 0.0)))
+    >>> float(curve(0.25)), float(curve.inverse()(0.5))
+    (0.5, 0.25)
+    """
+
+    corners: tuple[tuple[float, float], ...]
+    relation: str = field(default=REPLACE, kw_only=True)
+    kind: ClassVar[str] = "piecewise"
+
+    def __post_init__(self) -> None:
+        """Raise a ValueError if the corners belong to no pair of distributions."""
+        check_relation(self.relation)
+        alpha, beta = self._axes()
+        if not (np.all(np.isfinite(alpha)) and np.all(np.isfinite(beta))):
+            raise ValueError("corners must be finite")
+        inside = alpha[0] == 0 and beta[-1] == 0 and 0 <= alpha[-1] <= 1 and 0 <= beta[0] <= 1
+        falling = np.all(np.diff(alpha) > 0) and np.all(np.diff(beta) <= 0)
+        if not (inside and falling and np.all(beta <= 1 - alpha + 1e-12)):
+            raise ValueError("corners must fall from (0, at most 1) to (at most 1, 0) below 1 - α")
+        run, rise = np.diff(alpha), np.diff(beta)
+        # By cross products, because slopes between corners that are 1e-20 apart are noise.
+        if np.any(run[:-1] * rise[1:] - rise[:-1] * run[1:] < -1e-15):
+            raise ValueError("corners must be convex")
+
+    def _axes(self) -> tuple[FloatArray, FloatArray]:
+        table = np.asarray(self.corners, dtype=float).reshape(-1, 2)
+        return table[:, 0], table[:, 1]
+
+    def delta(self, epsilon: ArrayLike) -> FloatArray:
+        """Return δ(ε) for any real ε: the maximum of 1 − β − e^ε α over the corners."""
+        epsilon = np.asarray(epsilon, dtype=float)
+        alpha, beta = self._axes()
+        with np.errstate(over="ignore"):
+            slope = np.exp(np.minimum(epsilon, 700.0))
+        result = np.full(epsilon.shape, max(0.0, 1 - beta[0]))
+        for a, b in zip(alpha, beta, strict=True):
+            result = np.maximum(result, 1 - b - slope * a)
+        return result[()]
+
+    _profile = delta
+
+    def __call__(self, alpha: ArrayLike) -> FloatArray:
+        """Return f(α), exactly."""
+        return np.asarray(np.interp(type_one_errors(alpha), *self._axes()))[()]
+
+    def inverse(self) -> "Piecewise":
+        """Return f⁻¹."""
+        alpha, beta = self._axes()
+        return hull(beta, alpha, relation=self.relation)
+
+    def symmetrised(self) -> "Piecewise":
+        """Return min{f, f⁻¹}**."""
+        alpha, beta = self._axes()
+        both = np.concatenate([alpha, beta]), np.concatenate([beta, alpha])
+        return hull(*both, relation=self.relation)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        plain = super().to_dict()
+        relation = plain.pop("relation")
+        return plain if relation == REPLACE else {**plain, "relation": relation}
+
+
+def hull(alpha: ArrayLike, beta: ArrayLike, *, relation: str = REPLACE) -> Piecewise:
+    """Largest trade-off function below the points (α, β): their convex minorant."""
+    alpha, beta = np.ravel(np.asarray(alpha, float)), np.ravel(np.asarray(beta, float))
+    points = {(0.0, 1.0), (1.0, 0.0), *zip(alpha.tolist(), beta.tolist(), strict=True)}
+    corners: list[tuple[float, float]] = []
+    for point in sorted(points):
+        if corners and point[0] == corners[-1][0]:
+            continue  # of two points at one α the lower one came first
+        while len(corners) > 1 and _turns_down(corners[-2], corners[-1], point):
+            corners.pop()
+        corners.append(point)
+    heights = [b for _, b in corners]
+    lowest = heights.index(min(heights))
+    return Piecewise(tuple(corners[: lowest + 1]), relation=relation)
+
+
+def _turns_down(
+    one: tuple[float, float], two: tuple[float, float], three: tuple[float, float]
+) -> bool:
+    run, rise = two[0] - one[0], two[1] - one[1]
+    return run * (three[1] - one[1]) <= rise * (three[0] - one[0])

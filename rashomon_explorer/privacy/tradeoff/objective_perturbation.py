@@ -3,10 +3,11 @@
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import gammaln, ndtr
+from scipy.special import erfc, gammaln, ndtr
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_count, check_nonnegative
@@ -71,15 +72,7 @@ class GaussianObjectivePerturbation(TradeOff):
     def renyi(self, order: float) -> float:
         """Upper bound on D_a as above, in closed form."""
         check_order(order)
-        excess = order - 1
-        if self.outputs > 1:
-            return float(self._divergences(np.array([excess]))[0])
-        # As floats: a planner needs thousands of values.
-        t = excess * self.ratio
-        side = math.erfc(-t / math.sqrt(2)) / 2
-        share = math.log(side + math.exp(-t * t / 2) / 2 if self.monotone else 2 * side)
-        own = self.jump + order * self.ratio**2 / 2 + max(0.0, share) / excess
-        return _UP * (self.draws * own + order * self.mu**2 / 2)
+        return float(self._divergences(order, order - 1, _FLOATS))
 
     def repeated(self, draws: int) -> "GaussianObjectivePerturbation":
         """Curve of several copies of the minimisers, with everything composed with them."""
@@ -104,29 +97,32 @@ class GaussianObjectivePerturbation(TradeOff):
 
     @cached_property
     def _every(self) -> FloatArray:
-        return self._divergences(EXCESS)
+        return np.asarray(self._divergences(ORDERS, EXCESS, _ARRAYS))
 
-    def _divergences(self, excess: FloatArray) -> FloatArray:
-        own = self.jump + (1 + excess) * self.ratio**2 / 2
-        own = own + self._log_share(excess * self.ratio) / excess
-        return _UP * (self.draws * own + (1 + excess) * self.mu**2 / 2)
+    def _divergences(self, order: Any, excess: Any, xp: SimpleNamespace) -> Any:
+        """Bound at one order or at an array of orders, and each order minus 1."""
+        t = excess * self.ratio
+        if self.outputs > 1:
+            share = _log_length_share(np.asarray(t), self.outputs)
+        else:
+            side = xp.erfc(-t / math.sqrt(2)) / 2
+            share = xp.log(side + xp.exp(-t * t / 2) / 2 if self.monotone else 2 * side)
+        own = self.jump + order * self.ratio**2 / 2 + xp.maximum(0.0, share) / excess
+        return _UP * (self.draws * own + order * self.mu**2 / 2)
 
-    def _log_share(self, t: FloatArray) -> FloatArray:
-        """Return log g(t) ≥ 0."""
-        if self.monotone and self.outputs == 1:
-            return np.log(ndtr(t) + np.exp(-t * t / 2) / 2)
-        return _log_length_share(t, self.outputs)
+
+# A planner needs thousands of values at one order, which floats give ten times as fast.
+_FLOATS = SimpleNamespace(erfc=math.erfc, exp=math.exp, log=math.log, maximum=max)
+_ARRAYS = SimpleNamespace(erfc=erfc, exp=np.exp, log=np.log, maximum=np.maximum)
 
 
 def _log_length_share(t: FloatArray, dimensions: int) -> FloatArray:
-    """Log of e^(−t²/2)·E e^(t‖X‖), X standard normal, t ≥ 0."""
+    """Log of e^(−t²/2)·E e^(t‖X‖), X standard normal in two or more dimensions, t ≥ 0."""
     # Division by max(t, 1)^k avoids overflow.
     size = np.maximum(t, 1.0)
     lower = ndtr(t)
     moment = (t * lower + np.exp(-t * t / 2) / math.sqrt(2 * math.pi)) / size
-    if dimensions == 1:
-        moment = lower
     for k in range(2, dimensions):
         lower, moment = moment, t / size * moment + (k - 1) / size**2 * lower
     scale = (1 - dimensions / 2) * math.log(2) + math.log(2 * math.pi) / 2 - gammaln(dimensions / 2)
-    return np.maximum(0.0, np.log(moment) + (dimensions - 1) * np.log(size) + scale)
+    return np.asarray(np.log(moment) + (dimensions - 1) * np.log(size) + scale)

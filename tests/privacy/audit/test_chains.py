@@ -36,12 +36,7 @@ def last_state(target, step, n_steps):
     return np.log(np.maximum(law, 1e-300))
 
 
-@crossed(
-    {
-        "kind": list(KINDS),
-        "n_steps": [1, 10, 1000],
-    }
-)
+@crossed({"kind": list(KINDS), "n_steps": [1, 10, 1000]})
 def test_the_last_state_is_within_its_certificate(kind, n_steps):
     settings, psi, threshold = KINDS[kind]
     targets = [

@@ -42,10 +42,6 @@ ATTAINED = [("logistic", 4.0), ("logistic", 0.5), ("squared", 1.0)]
 POINTS = np.linspace(-1, 1, 1001)[None, :]
 
 
-def test_every_loss_has_records():
-    assert set(RECORDS) == set(LOSSES)
-
-
 def problem_of(records, loss, radius, **settings):
     x, y = np.array(records).T
     return Problem(x[:, None], y, loss=loss, radius=radius, intercept=False, **settings)
@@ -69,16 +65,15 @@ def worst(loss, radius, n, psi, epsilon, log_weights=None, key=lambda found: fou
 
 
 @crossed(
-    {
-        "loss, radius": PROBLEMS,
-        "psi": [0.0, 0.01, 0.3],
-        "n, epsilon": [(2, 0.5), (3, 4.0)],
-    }
+    {"loss, radius": PROBLEMS, "psi": [0.0, 0.01, 0.3], "n, epsilon": [(2, 0.5), (3, 4.0)]},
 )
 def test_no_neighbours_differ_by_more_than_the_price(loss, radius, psi, n, epsilon):
+    assert set(RECORDS) == set(LOSSES)
     found = worst(loss, radius, n, psi, epsilon)
     assert found.violations(bounded_range(eta=epsilon)) == ()
     assert found.range > 0.3 * epsilon
+    if psi == 0 and (loss, radius) in ATTAINED and epsilon == 4:
+        assert found.range > 4.0 * (1 - 1e-5)
 
 
 @pytest.mark.parametrize("psi", [0.0, 0.1])
@@ -106,11 +101,6 @@ def test_the_smooth_threshold_costs_the_same(loss):
 
     found = worst(loss, 2.0, 3, 0.05, 4.0, log_weights=smooth)
     assert found.violations(bounded_range(eta=4.0)) == ()
-
-
-@pytest.mark.parametrize(("loss", "radius"), ATTAINED)
-def test_the_range_is_attained(loss, radius):
-    assert worst(loss, radius, 3, 0.0, 4.0).range > 4.0 * (1 - 1e-5)
 
 
 @pytest.mark.parametrize(("loss", "radius"), ATTAINED)
@@ -166,12 +156,7 @@ def test_a_finite_grid_with_integer_weights(psi, loss):
     assert found.range > 0.9
 
 
-@crossed(
-    {
-        "loss, radius": PROBLEMS,
-        "psi": [0.0, 0.01],
-    }
-)
+@crossed({"loss, radius": PROBLEMS, "psi": [0.0, 0.01]})
 def test_half_the_sensitivity_is_caught(loss, radius, psi):
     """Negative control: twice the temperature that was paid for."""
 

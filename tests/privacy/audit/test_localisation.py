@@ -52,7 +52,7 @@ def test_output_perturbation(bold, within):
     """The noisy minimiser and a draw near it; the bold one adds half the noise."""
     posed = problem_of(RECORDS[:N])
     plan = plan_perturbed(posed.constants, posed.domain, epsilon=6.0, failure=0.4)
-    noisy = np.linspace(-1.0, 1.0, 401)
+    noisy = np.linspace(-1.0, 1.0, 201)
 
     def law(records):
         minimiser = np.mean([x * y for x, y in records]) / RIDGE

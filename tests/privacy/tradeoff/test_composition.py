@@ -17,7 +17,7 @@ from rashomon_explorer.privacy.tradeoff.composition import (
     connect_dots,
     masses,
 )
-from rashomon_explorer.privacy.tradeoff.piecewise import Piecewise
+from rashomon_explorer.privacy.tradeoff.curves import Piecewise
 from rashomon_explorer.privacy.tradeoff.sampled import PoissonSampled, Subsampled
 from tests.patience import processor_time
 

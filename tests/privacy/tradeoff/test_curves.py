@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rashomon_explorer.privacy import rdp, zcdp
 from rashomon_explorer.privacy.conversions import gdp_delta
 from rashomon_explorer.privacy.tradeoff import Approximate, BoundedRange, Gaussian, Laplace
-from rashomon_explorer.privacy.tradeoff.piecewise import Piecewise, hull
+from rashomon_explorer.privacy.tradeoff.curves import Piecewise, hull
 from rashomon_explorer.privacy.tradeoff.sampled import Subsampled
 
 SIZES = st.floats(1e-3, 6.0)
