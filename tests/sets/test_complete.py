@@ -5,77 +5,61 @@ import itertools
 import numpy as np
 import pytest
 
-from rashomon_explorer import RashomonClassifier, RashomonSet, plots
+from rashomon_explorer import RashomonSet, plots
 from rashomon_explorer.measures import fairness_audit, multiplicity_table
 from rashomon_explorer.measures.multiplicity.table import FROM_LABELS
 from rashomon_explorer.report import report
 from rashomon_explorer.sets import from_predictions, from_timbertrek, from_treefarms
+from tests.sets.made import make
 
 RNG = np.random.default_rng(0)
 X = RNG.integers(0, 2, (60, 3)).astype(float)
 Y = ((X[:, 0] + X[:, 1] + (RNG.random(60) < 0.2)) > 1).astype(int)
 
 
-def _stump(feature, if_true, if_false):
+def _stump(feature, label):
     return {
         **{"feature": feature, "relation": "==", "reference": "true"},
-        **{"true": {"prediction": if_true}, "false": {"prediction": if_false}},
+        **{"true": {"prediction": label}, "false": {"prediction": 1 - label}},
     }
 
 
-TREES = [{"prediction": 0}, {"prediction": 1}] + [
-    _stump(feature, a, 1 - a) for feature, a in itertools.product(range(3), (0, 1))
-]
+TREES = [{"prediction": 0}, {"prediction": 1}]
+TREES += [_stump(feature, label) for feature, label in itertools.product(range(3), (0, 1))]
 OBJECTIVES = [0.5, 0.55, 0.30, 0.72, 0.31, 0.71, 0.52, 0.54]
-
-
-def _trie():
-    keys = {-1: "-1", -2: "-2"}
-    return {
-        "0": {
-            "-2 -1": {"objective": 0.30, "loss": 0.28, "complexity": 0.02},
-            "-1 -2": {"objective": 0.72, "loss": 0.70, "complexity": 0.02},
-        },
-        keys[-1]: {"objective": 0.5, "loss": 0.49, "complexity": 0.01},
-    }
-
-
-def _timbertrek():
-    leaf = {"-": {"f": ["-", 3, 3]}, "+": {"f": ["+", 2, 1]}}
-    tree = {"f": ["1", 5, -1], "c": [leaf["+"], leaf["-"]]}
-    return {
-        "trie": {},
-        "featureMap": {},
-        "treeMap": {"7": [tree, 0.24, 0.8], "9": [tree, 0.3, 0.7]},
-    }
+TRIE = {
+    "0": {
+        "-2 -1": {"objective": 0.30, "loss": 0.28, "complexity": 0.02},
+        "-1 -2": {"objective": 0.72, "loss": 0.70, "complexity": 0.02},
+    },
+    "-1": {"objective": 0.5, "loss": 0.49, "complexity": 0.01},
+}
+TREE = {"f": ["1", 5, -1], "c": [{"f": ["+", 2, 1]}, {"f": ["-", 3, 3]}]}
+TIMBERTREK = {"trie": {}, "featureMap": {}, "treeMap": {"7": [TREE, 0.24, 0.8]}}
 
 
 @pytest.mark.parametrize(
-    ("models", "complete"),
+    ("source", "settings", "complete"),
     [
-        (lambda: from_treefarms(_trie()), True),
-        (lambda: from_treefarms(TREES), True),
-        (lambda: from_timbertrek(_timbertrek()), True),
-        (lambda: from_treefarms(_trie(), psi=0.1), True),
+        (lambda **k: from_treefarms(TRIE, **k), {}, True),
+        (lambda **k: from_treefarms(TREES, **k), {}, True),
+        (lambda **k: from_timbertrek(TIMBERTREK, **k), {}, True),
+        (lambda **k: from_treefarms(TRIE, **k), {"psi": 0.1}, True),
         # Beyond the worst tree others may be missing.
-        (lambda: from_treefarms(_trie(), psi=0.5), False),
-        (lambda: from_treefarms(_trie(), psi=0.5, complete=True), True),
+        (lambda **k: from_treefarms(TRIE, **k), {"psi": 0.5}, False),
+        (lambda **k: from_treefarms(TRIE, **k), {"psi": 0.5, "complete": True}, True),
         # Another loss did not decide what was enumerated.
-        (lambda: from_treefarms(_trie(), criterion="loss"), False),
-        (lambda: from_treefarms(TREES, losses=OBJECTIVES), False),
-        (lambda: from_treefarms(TREES, losses=OBJECTIVES, complete=True), True),
-        (lambda: from_timbertrek(_timbertrek(), criterion="zero_one"), False),
-        (lambda: from_timbertrek(_timbertrek(), complete=False), False),
-        (lambda: from_predictions([[0.1, 0.9]], [0, 1]), False),
-        (lambda: from_predictions([[0.1, 0.9]], [0, 1], complete=True), True),
+        (lambda **k: from_treefarms(TRIE, **k), {"criterion": "loss"}, False),
+        (lambda **k: from_treefarms(TREES, losses=OBJECTIVES, **k), {}, False),
+        (lambda **k: from_treefarms(TREES, losses=OBJECTIVES, **k), {"complete": True}, True),
+        (lambda **k: from_timbertrek(TIMBERTREK, **k), {"criterion": "zero_one"}, False),
+        (lambda **k: from_timbertrek(TIMBERTREK, **k), {"complete": False}, False),
+        (lambda **k: from_predictions([[0.1, 0.9]], [0, 1], **k), {}, False),
+        (lambda **k: from_predictions([[0.1, 0.9]], [0, 1], **k), {"complete": True}, True),
     ],
 )
-def test_what_was_enumerated_by_its_own_loss_is_complete(models, complete):
-    assert models().complete is complete
-
-
-def test_names_are_names():
-    assert from_timbertrek(_timbertrek()).names == ("tree 7", "tree 9")
+def test_what_was_enumerated_by_its_own_loss_is_complete(source, settings, complete):
+    assert source(**settings).complete is complete
 
 
 @pytest.fixture
@@ -93,8 +77,7 @@ def test_a_choice_of_a_complete_set_is_not_complete_but_what_is_inside_is(trees,
     assert trees[::-1].complete  # all of them, in another order
     trees.save(tmp_path / "trees.npz")
     assert RashomonSet.load(tmp_path / "trees.npz").complete
-    drawn = RashomonClassifier(n_draws=5, psi=0.5, random_state=0).fit(X / 2, Y).rashomon_set_
-    assert not drawn.complete
+    assert not make().complete
 
 
 def test_measures_of_a_complete_set_are_exact_and_those_of_a_sample_bounds(trees):
@@ -107,37 +90,27 @@ def test_measures_of_a_complete_set_are_exact_and_those_of_a_sample_bounds(trees
     assert last["value"].item() == by_hand
     some = multiplicity_table(trees[:5], X, measures=["ambiguity", "disagreement"])
     assert some["sampled"].tolist() == ["lower bound", "estimate"]
+    groups = np.where(X[:, 2] > 0, "a", "b")
+    for models, sampled in ((trees, "exact"), (trees[:5], "inner bound")):
+        assert set(fairness_audit(models, X, Y, groups).ranges()["sampled"]) == {sampled}
 
 
 def test_spreads_of_certain_scores_are_said_to_be_of_labels(trees):
     notes = multiplicity_table(trees, X).set_index("measure")["note"]
     marked = {"range_width", "score_variance", "score_std", "rashomon_capacity"}
     assert set(notes.index[notes == FROM_LABELS]) == marked
-    chances = RNG.uniform(0.1, 0.9, (4, 60))
-    unsure = from_predictions(chances, Y)
+    unsure = from_predictions(RNG.uniform(0.1, 0.9, (4, 60)), Y)
     assert set(multiplicity_table(unsure)["note"]) == {""}
     # A regression whose targets happen to be 0 and 1 predicts no labels.
-    numbers = from_predictions(labels_of(trees), Y.astype(float), kind="targets")
+    numbers = from_predictions(trees.scores(X), Y.astype(float), kind="targets")
     assert set(multiplicity_table(numbers)["note"]) == {""}
-
-
-def labels_of(models):
-    return models.scores(X)
 
 
 def test_figures_and_report_say_that_the_set_is_whole_and_scores_are_labels(trees, tmp_path):
     title = plots.plot_people(trees, X).layout.title.text
     assert "of the whole set: 6 models" in title and "scores are labels" in title
-    assert plots.plot_people(trees, X).layout.yaxis.title.text == "predicted label, 0 or 1"
     whole = report(trees, tmp_path / "whole.html", X, Y, interactive=False).read_text()
-    assert "exact, computed from labels" in whole
     assert "The set is complete: its values are exact." in whole and "may exist" not in whole
     assert "lower bound" not in whole
     part = report(trees[:5], tmp_path / "part.html", X, Y, interactive=False).read_text()
     assert "lower bound" in part and "The set is complete" not in part
-
-
-def test_gaps_over_a_complete_set_are_exact(trees):
-    groups = np.where(X[:, 2] > 0, "a", "b")
-    assert set(fairness_audit(trees, X, Y, groups).ranges()["sampled"]) == {"exact"}
-    assert set(fairness_audit(trees[:5], X, Y, groups).ranges()["sampled"]) == {"inner bound"}

@@ -2,22 +2,25 @@
 
 import json
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 
 from rashomon_explorer import RashomonTreeClassifier
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.measures import enough_draws, fairness_audit, model_reliance
+from rashomon_explorer.measures import enough_draws, model_reliance
 from rashomon_explorer.measures.reliance import reliance_over_draws
 from rashomon_explorer.release import release
-from rashomon_explorer.release.catalogue import QUERIES
+from rashomon_explorer.release.catalogue import QUERIES, get_query
 from rashomon_explorer.release.losses import ClippedShare
+from rashomon_explorer.release.query import Rows
 from rashomon_explorer.release.run import _public
-from rashomon_explorer.report import report
-from rashomon_explorer.sets import from_timbertrek
+from rashomon_explorer.sets import RashomonSet, from_timbertrek
 from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Split
+from rashomon_explorer.sets.sources.trees import tree_set
 from rashomon_explorer.trees import CountedTrees
+from tests.sets.test_trees import CAR, car_table
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +58,6 @@ class TestTimberTrek:
         assert accuracy == pytest.approx(wrong, abs=1e-5)
 
     def test_its_own_demonstration(self):
-        from tests.sets.test_trees import CAR, car_table
-
         models = from_timbertrek(CAR)
         labels = models.labels(car_table())[0]
         again = models.to_timbertrek(car_table(), labels)["treeMap"]["210"]
@@ -93,29 +94,10 @@ class TestTimberTrek:
 
 
 def _set(trees):
-    from rashomon_explorer.sets.sources.trees import tree_set
-
     kind = {"loss": "zero_one", "psi": None, "classes": range(trees.n_classes), "complete": False}
     names = [f"tree {k}" for k in range(len(trees))]
     losses = np.zeros(len(trees))
     return tree_set(trees.trees, losses, feature_names=trees.feature_names, names=names, **kind)
-
-
-class TestReliance:
-    def test_extremes_are_attained_and_the_mean_lies_between(self, drawn, table):
-        every = model_reliance(drawn, *table)
-        found = reliance_over_draws(drawn, *table)
-        for name, row in found.iterrows():
-            assert every[name].iloc[int(row["draw_least"])] == row["least"] == every[name].min()
-            assert every[name].iloc[int(row["draw_most"])] == row["most"] == every[name].max()
-            assert row["low"] <= row["mean"] <= row["high"]
-
-    def test_intervals_need_draws(self, drawn, table):
-        enumerated = from_timbertrek(drawn.to_timbertrek())
-        with pytest.raises(TypeError, match="independent draws of trees"):
-            reliance_over_draws(enumerated, *table)
-        with pytest.raises(ValueError, match="zero_one"):
-            model_reliance(drawn, *table, loss="logistic")
 
 
 class TestRelease:
@@ -143,11 +125,6 @@ class TestRelease:
     @pytest.mark.parametrize("name", ["reliance", "losses", "ambiguity", "accuracies"])
     def test_no_neighbour_moves_an_answer_further_than_its_price(self, private, name):
         """Every replaced record of a small table; and half the sensitivity is too little."""
-        from itertools import product
-
-        from rashomon_explorer.release.catalogue import get_query
-        from rashomon_explorer.release.query import Rows
-
         rng = np.random.default_rng(1)
         X, y = rng.integers(0, 2, size=(4, 5)), np.array([0, 1, 1, 0])
         stumps = tuple(Split(column, Leaf(1), Leaf(0)) for column in (0, 1))
@@ -173,22 +150,21 @@ class TestRelease:
             ClippedShare().check(_public(private, *table, None, (), charged=False))
 
 
-def test_report_audit_and_stopping(drawn, private, table, tmp_path):
-    X, y = table
-    for place, models in enumerate((drawn, private)):
-        report(models, tmp_path / f"{place}.html", X=X, y=y, groups=X[:, 2])
-        assert "independent draws" in (tmp_path / f"{place}.html").read_text()
-        assert enough_draws("disagreement", models.labels(X), mechanism=models.mechanism).n_draws
-        assert fairness_audit(models, X, y, groups=X[:, 2]) is not None
-    models = drawn.to_timbertrek(*table)
-    with pytest.raises(ValueError, match="dependence between draws"):
-        again = from_timbertrek(models)
-        enough_draws("disagreement", again.labels(X), mechanism=again.mechanism)
-
-
-def test_files_keep_that_draws_are_independent(drawn, private, tmp_path):
-    from rashomon_explorer.sets import RashomonSet
-
+def test_reliance_and_stopping_need_independent_draws(drawn, private, table, tmp_path):
+    every, found = model_reliance(drawn, *table), reliance_over_draws(drawn, *table)
+    for name, row in found.iterrows():
+        assert every[name].iloc[int(row["draw_least"])] == row["least"] == every[name].min()
+        assert every[name].iloc[int(row["draw_most"])] == row["most"] == every[name].max()
+        assert row["low"] <= row["mean"] <= row["high"]
     drawn.save(tmp_path / "a.npz")
     assert RashomonSet.load(tmp_path / "a.npz").independent
     assert private.independent and private.release().mechanism == "exact"
+    labels = drawn.labels(table[0])
+    assert enough_draws("disagreement", labels, mechanism=drawn.mechanism).n_draws
+    enumerated = from_timbertrek(drawn.to_timbertrek())
+    with pytest.raises(TypeError, match="independent draws of trees"):
+        reliance_over_draws(enumerated, *table)
+    with pytest.raises(ValueError, match="dependence between draws"):
+        enough_draws("disagreement", labels, mechanism=enumerated.mechanism)
+    with pytest.raises(ValueError, match="zero_one"):
+        model_reliance(drawn, *table, loss="logistic")

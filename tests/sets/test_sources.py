@@ -16,7 +16,6 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from rashomon_explorer import RashomonClassifier, plots
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.measures import ambiguity, discrepancy
 from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
@@ -65,6 +64,8 @@ def test_fitted_classifiers_are_scored_as_scikit_learn_scores_them(y: Any) -> No
     best = int(models.losses.argmin())
     assert np.array_equal(models.best_scores(X), models.scores(X)[best])
     assert models.class_names == (("no", "yes") if y is TWO else ("a", "b", "c"))
+    table = pd.DataFrame(X, columns=["age", "debt", "income"])
+    assert from_estimators([each[0].fit(table, y)], table, y).losses == pytest.approx(wanted[0])
 
 
 def test_models_that_know_labels_alone_are_counted_by_their_errors() -> None:
@@ -74,8 +75,6 @@ def test_models_that_know_labels_alone_are_counted_by_their_errors() -> None:
     assert np.allclose(models.losses, wanted)
     assert (models.names, models.loss) == (("svm", "logistic"), "zero_one")
     assert set(models.scores(X)[0]) == {0.0, 1.0}
-    with pytest.raises(ValueError, match="these are labels: use 'zero_one'"):
-        from_estimators(each, X, TWO, loss="log_loss")
 
 
 def test_regressors_and_the_default_threshold_that_holds_them_all() -> None:
@@ -98,14 +97,6 @@ def test_an_own_loss_is_given_codes_and_scores() -> None:
     assert models.loss == "brier"
     chances = classifiers()[0].predict_proba(X)[:, 1]
     assert models.losses[0] == pytest.approx(np.mean((chances - (TWO == "yes")) ** 2))
-    with pytest.raises(ValueError, match="<lambda> of model 0 is not finite"):
-        from_estimators(classifiers(), X, TWO, loss=lambda y, s: math.nan)
-
-
-def test_models_fitted_to_a_frame_are_given_one() -> None:
-    table = pd.DataFrame(X, columns=["age", "debt", "income"])
-    models = from_estimators([LogisticRegression().fit(table, TWO)], table, TWO)
-    assert models.scores(table).shape == (1, 60)
 
 
 def test_a_class_that_one_model_never_saw_has_probability_0() -> None:
@@ -146,40 +137,8 @@ class Strange:
         return np.tile([1 - self.value, self.value], (self.rows, 1))
 
 
-@pytest.mark.parametrize(
-    ("models", "error", "message"),
-    [
-        ([], ValueError, "at least one fitted model, got none"),
-        ([LogisticRegression], TypeError, "model 0 cannot predict: expected a fitted model"),
-        ([object()], TypeError, "model 0 cannot predict"),
-        ([Strange(math.nan)], ValueError, "NaN or infinity for model 0, row 0"),
-        ([Strange(0.5, rows=3)], ValueError, r"model 0 predicts shape \(3,\) for 60 rows"),
-        ([Strange(0.5), Ridge().fit(X, TARGETS)], TypeError, "all classifiers or all regressors"),
-    ],
-)
-def test_models_that_cannot_be_used_are_refused(
-    models: Any, error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        from_estimators(models, X, TWO)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"y": TWO[:5]}, r"one value for each of 60 rows, got shape \(5,\)"),
-        ({"y": ["perhaps"] * 60}, "y holds the class 'perhaps'"),
-        ({"loss": "squared"}, r"loss must be one of \['log_loss', 'zero_one'\]"),
-        ({"loss": "hinge"}, "loss must be one of"),
-        ({"psi": -0.1}, "psi must be >= 0, got -0.1"),
-        ({"psi": math.nan}, "psi must be >= 0, got nan"),
-        ({"names": ["one"]}, "names must hold one for each of 5 models"),
-    ],
-)
-def test_bad_settings_are_refused(changes: dict[str, Any], message: str) -> None:
-    settings = {"X": X, "y": TWO, **changes}
-    with pytest.raises(ValueError, match=message):
-        from_estimators(classifiers(), **settings)
+FOREST = RandomForestClassifier(3, random_state=0).fit(X, TWO)
+LOGISTIC = LogisticRegression().fit(X, TWO)
 
 
 def test_nothing_is_claimed_that_others_models_do_not_have() -> None:
@@ -208,18 +167,6 @@ def test_selections_keep_names_and_the_best_of_the_source() -> None:
     assert np.array_equal(models[1].best_scores(X), models.best_scores(X))
 
 
-def test_figures_and_measures_take_them() -> None:
-    models = from_estimators(classifiers(), X, TWO, psi=0.2)
-    labels = models.labels(X)
-    assert discrepancy(labels) <= ambiguity(labels)
-    assert "guaranteed" not in plots.plot_losses(models).layout.title.text
-    plots.plot_people(models, X)
-    plots.plot_people(models.stored(X), X)
-    for show in (plots.plot_bounds, plots.list_guarantees):
-        with pytest.raises(ValueError, match="these models have no guarantee"):
-            show(models)
-
-
 PREDICTED = np.array([[0.9, 0.2, 0.6], [0.8, 0.1, 0.4]])
 
 
@@ -235,10 +182,6 @@ def test_predictions_by_hand() -> None:
     assert three.losses.tolist() == [0.5, 0.5]
     targets = from_predictions([[1.0, 3.0], [2.0, 2.0]], [1.0, 2.0], kind="targets")
     assert targets.losses.tolist() == [0.25, 0.25]
-
-
-def test_a_sure_mistake_costs_much_and_not_infinity() -> None:
-    assert from_predictions([[0.0], [0.5]], [1], classes=(0, 1)).losses[0] > 30
 
 
 def test_rows_are_known_again_or_refused() -> None:
@@ -263,44 +206,11 @@ def test_without_losses_what_needs_them_says_so() -> None:
             ask()
     given = from_predictions(PREDICTED, losses=[0.3, 0.1], psi=0.1)
     assert given.hit_rate == 0.5
+    for losses in ([0.1, 0.3], [1 / 3, 0.1 + 0.2], [1e-17, 1e17], [0.7, 0.1]):  # by default all
+        assert from_predictions(PREDICTED, losses=losses).hit_rate == 1.0
+    # A sure mistake costs much, not infinity.
+    assert 30 < from_predictions([[0.0], [0.5]], [1], classes=(0, 1)).losses[0] < 50
     assert np.array_equal(given.best_scores(), PREDICTED[1])
-
-
-@pytest.mark.parametrize("losses", [[0.1, 0.3], [1 / 3, 0.1 + 0.2], [1e-17, 1e17], [0.7, 0.1]])
-def test_by_default_all_models_are_inside(losses: list[float]) -> None:
-    assert from_predictions(PREDICTED, losses=losses).hit_rate == 1.0
-
-
-@pytest.mark.parametrize(
-    ("given", "settings", "message"),
-    [
-        (np.empty((0, 3)), {}, "none of them 0"),
-        ([0.1, 0.2], {}, r"shape \(n_models, n_rows\)"),
-        ([["a", "b"]], {}, "probabilities must be numbers"),
-        ([[0.1, 1.2]], {}, "from 0 to 1; for labels or targets write kind='labels'"),
-        ([[0.1, math.nan]], {}, "NaN or infinity for model 0, row 1"),
-        ([[[0.5, 0.4]]], {}, "must sum to 1"),
-        ([[[0.5, 0.5]]], {"classes": "abc"}, "3 classes are given|1 classes are given"),
-        (PREDICTED, {"classes": ("a",)}, "1 classes are given for probabilities of 2"),
-        (PREDICTED, {"y": [0, 1]}, "one value for each of 3 rows"),
-        (PREDICTED, {"y": [0, 1, 7]}, "y holds the class 7, which is not in"),
-        (PREDICTED, {"y": [0, 1, 0], "losses": [0.1, 0.2]}, "not both"),
-        (PREDICTED, {"losses": [0.1]}, "losses must be finite, one for each of 2 models"),
-        (PREDICTED, {"losses": [0.1, math.nan]}, "losses must be finite"),
-        (PREDICTED, {"kind": "logits"}, "kind must be one of"),
-        (PREDICTED, {"X": [[1.0]]}, "X has 1 rows, and 3 were predicted"),
-        ([["a", "a"]], {"kind": "labels"}, "at least two classes are needed"),
-        ([["a", "b"]], {"kind": "labels", "classes": ("a", "c")}, "holds the class 'b'"),
-        ([[1.0]], {"kind": "targets", "classes": (0, 1)}, "a regression has no classes"),
-        ([[math.inf]], {"kind": "targets"}, "NaN or infinity for model 0, row 0"),
-        ([[1.0]], {"kind": "targets", "y": [math.nan]}, "y holds NaN or infinity"),
-    ],
-)
-def test_predictions_that_do_not_fit_are_refused(
-    given: Any, settings: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        from_predictions(given, **settings)
 
 
 ROWS, SIGNS = X / 5, np.where(TWO == "yes", 1, -1)
@@ -342,41 +252,68 @@ def test_a_problem_without_an_intercept_gets_one_of_0() -> None:
     assert models.losses[0] == problem.value(np.array([[1.0], [2.0], [3.0]]))[0]
 
 
-@pytest.mark.parametrize(
-    ("draws", "settings", "message"),
-    [
+def of_models(models: Any, **settings: Any) -> PredictorSet:
+    return from_estimators(models, **{"X": X, "y": TWO, **settings})
+
+
+def of_draws(draws: Any, **settings: Any) -> RashomonSet:
+    return from_draws(Problem(ROWS, SIGNS), draws, **{"psi": 0.1, **settings})
+
+
+SOURCES: dict[Any, list[tuple[Any, dict[str, Any], str]]] = {
+    of_models: [
+        ([], {}, "at least one fitted model, got none"),
+        ([LogisticRegression], {}, "model 0 cannot predict: expected a fitted model"),
+        ([Strange(math.nan)], {}, "NaN or infinity for model 0, row 0"),
+        ([Strange(0.5, rows=3)], {}, r"model 0 predicts shape \(3,\) for 60 rows"),
+        ([Strange(0.5), Ridge().fit(X, TARGETS)], {}, "all classifiers or all regressors"),
+        (FOREST, {}, r"got one RandomForestClassifier: \[model\]"),
+        ([LogisticRegression().fit(X, TWO == "yes"), FOREST], {}, "all be text or all be numbers"),
+        ([LOGISTIC], {"y": TWO[:5]}, r"one value for each of 60 rows, got shape \(5,\)"),
+        ([LOGISTIC], {"y": ["perhaps"] * 60}, "y holds the class 'perhaps'"),
+        ([LOGISTIC], {"loss": "squared"}, r"loss must be one of \['log_loss', 'zero_one'\]"),
+        ([LOGISTIC], {"loss": lambda y, s: math.nan}, "<lambda> of model 0 is not finite"),
+        ([LinearSVC().fit(X, TWO)], {"loss": "log_loss"}, "these are labels: use 'zero_one'"),
+        ([LOGISTIC], {"psi": -0.1}, "psi must be >= 0, got -0.1"),
+        ([LOGISTIC], {"names": ["one", "two"]}, "names must hold one for each of 1 models"),
+    ],
+    from_predictions: [
+        (np.empty((0, 3)), {}, "none of them 0"),
+        ([["a", "b"]], {}, "probabilities must be numbers"),
+        ([[0.1, 1.2]], {}, "from 0 to 1; for labels or targets write kind='labels'"),
+        ([[0.1, math.nan]], {}, "NaN or infinity for model 0, row 1"),
+        ([[[0.5, 0.4]]], {}, "must sum to 1"),
+        ([[[0.5, 0.5]]], {"classes": "abc"}, "3 classes are given|1 classes are given"),
+        (PREDICTED, {"classes": ("a",)}, "1 classes are given for probabilities of 2"),
+        (PREDICTED, {"y": [0, 1, 7]}, "y holds the class 7, which is not in"),
+        (PREDICTED, {"y": [0, 1, 0], "losses": [0.1, 0.2]}, "not both"),
+        (PREDICTED, {"losses": [0.1]}, "losses must be finite, one for each of 2 models"),
+        (PREDICTED, {"kind": "logits"}, "kind must be one of"),
+        (PREDICTED, {"X": [[1.0]]}, "X has 1 rows, and 3 were predicted"),
+        ([["a", "a"]], {"kind": "labels"}, "at least two classes are needed"),
+        ([["a", "b"]], {"kind": "labels", "classes": ("a", "c")}, "holds the class 'b'"),
+        ([[1.0]], {"kind": "targets", "classes": (0, 1)}, "a regression has no classes"),
+        ([[1.0]], {"kind": "targets", "y": [math.nan]}, "y holds NaN or infinity"),
+    ],
+    of_draws: [
         ([[1.0, 2.0]], {}, r"draws must be finite, of shape \(n_draws, 4\)"),
-        ([[1.0, 2.0, 3.0, math.nan]], {}, "draws must be finite"),
         ([[1.0] * 4], {"psi": -1.0}, "psi must be >= 0"),
         ([[1.0] * 4], {"feature_names": ["one"]}, "feature_names must hold 3 names"),
         ([[1.0] * 4], {"classes": (1, 2, 3)}, "3 labels are given for 2 classes"),
     ],
-)
-def test_draws_that_do_not_fit_are_refused(
-    draws: Any, settings: dict[str, Any], message: str
-) -> None:
-    settings = {"psi": 0.1, **settings}
-    with pytest.raises(ValueError, match=message):
-        from_draws(Problem(ROWS, SIGNS), draws, **settings)
+}
+REFUSED = [(source, *case) for source, cases in SOURCES.items() for case in cases]
 
 
-def test_a_set_is_said_in_a_few_lines():
+@pytest.mark.parametrize(("source", "given", "settings", "message"), REFUSED)
+def test_bad_sources_are_refused(source: Any, given: Any, settings: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        source(given, **settings)
+
+
+def test_a_repr_states_the_type_the_cost_and_what_is_for_the_curator() -> None:
     models = from_predictions([[0.9, 0.2], [0.4, 0.3]], [1, 0], psi=0.5)
-    title, *facts = repr(models).splitlines()
-    assert title == "PredictorSet: 2 models, ψ = 0.5" and "no guarantee" in facts[0]
-    assert facts[-1].startswith("  curator") and "not private" in facts[-1]
-    assert "<table>" in models._repr_html_()
+    assert repr(models).startswith("PredictorSet: 2 models") and "no guarantee" in repr(models)
     drawn = RashomonClassifier(n_draws=4, delta=0.0, random_state=0).fit(X / 9, TWO).rashomon_set_
-    assert repr(drawn).startswith("RashomonSet: 4 models, ψ = 0.02")
     assert "ε = 1" in repr(drawn) and "curator" in repr(drawn)
     assert "curator" not in repr(drawn.release())
-    assert "chosen by place, 2 of 4" in repr(drawn.release()[:2])
-
-
-def test_one_model_or_labels_of_two_kinds_are_refused_with_advice():
-    forest = RandomForestClassifier(3, random_state=0).fit(X, TWO)
-    with pytest.raises(TypeError, match=r"got one RandomForestClassifier: \[model\]"):
-        from_estimators(forest, X, TWO)
-    numbers = LogisticRegression().fit(X, TWO == "yes")
-    with pytest.raises(ValueError, match="must all be text or all be numbers"):
-        from_estimators([numbers, forest], X, TWO)

@@ -14,10 +14,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.tree import export_text
+from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.sets import from_timbertrek, from_treefarms
+from rashomon_explorer.sets import from_predictions, from_timbertrek, from_treefarms
+from rashomon_explorer.sets.models import written
 from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Split
+from rashomon_explorer.trees import CountedTrees
 
 LEVELS = (4, 4, 4, 3, 3, 3)
 
@@ -186,25 +190,35 @@ def test_several_classes_and_a_lone_leaf() -> None:
     assert models.inside().simplest().names == ("tree 1",)
 
 
+STUMP = [{"feature": 2, "true": {"prediction": 1}, "false": {"prediction": 0}}]
+
+
 @pytest.mark.parametrize(
-    ("source", "message"),
+    ("source", "settings", "message"),
     [
-        ({"a": 1}, "ends at a without objective"),
-        ({"0": {"-1": {"objective": 0.1}}}, "layer for 1 splits holds 1 nodes"),
-        ({"0": {"objective": 0.1}}, "layer for 1 splits holds 0 nodes"),
-        ({"0": {"x y": {"objective": 0.1}}}, "must hold numbers"),
-        ({"storage": []}, "stored model set cannot be read"),
-        ({"prediction": 1}, "put it into a list"),
-        (3, "expected a list of trees"),
-        ([{"feature": 0}], "cannot be read"),
-        ([{"feature": "age", "true": {"prediction": 0}, "false": {"prediction": 1}}], "'age'"),
-        ([{"prediction": "yes"}], "at least two classes are needed"),
-        ([3], "cannot be read"),
+        ({"a": 1}, {}, "ends at a without objective"),
+        ({"0": {"-1": {"objective": 0.1}}}, {}, "layer for 1 splits holds 1 nodes"),
+        ({"0": {"x y": {"objective": 0.1}}}, {}, "must hold numbers"),
+        ({"storage": []}, {}, "stored model set cannot be read"),
+        ({"prediction": 1}, {}, "put it into a list"),
+        (3, {}, "expected a list of trees"),
+        ([{"feature": 0}], {}, "cannot be read"),
+        ([{"feature": "age", "true": {"prediction": 0}, "false": {"prediction": 1}}], {}, "'age'"),
+        ([{"prediction": "yes"}], {}, "at least two classes are needed"),
+        ([3], {}, "cannot be read"),
+        ([], {}, "there are no trees"),
+        (STUMP, {"criterion": "gini"}, "criterion must be one of"),
+        (STUMP, {"losses": [0.1, 0.2]}, "losses must be finite, one for each of 1 models"),
+        (STUMP, {"psi": -1.0, "losses": [0.1]}, "psi must be >= 0"),
+        (STUMP, {"classes": ("a",)}, "tree 0 predicts class 1 of 1"),
+        (STUMP, {"feature_names": ["one"]}, "tree 0 tests column 2 of 1"),
+        ([{**STUMP[0], "relation": "=~"}], {}, "tree 0 compares by '=~'"),
+        (STUMP, {"y": [0]}, "give both X and y"),
     ],
 )
-def test_sources_that_are_no_trees_are_refused(source: Any, message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        from_treefarms(source)
+def test_bad_sources_are_refused(source: Any, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises((DataError, ValueError), match=message):
+        from_treefarms(source, **settings)
 
 
 @pytest.mark.parametrize(
@@ -212,49 +226,29 @@ def test_sources_that_are_no_trees_are_refused(source: Any, message: str) -> Non
     [
         ({"trie": {}}, "has no treeMap; a trie or a list of trees is read by from_treefarms"),
         ([], "has no treeMap"),
-        (
-            {"treeMap": {"3": [{"f": ["0"]}, 0.1, 0.9]}},
-            "tree 3 of the TimberTrek file cannot be read",
-        ),
-        ({"treeMap": {"3": [{"f": ["x"], "c": [0, 0]}, 0.1]}}, "tree 3"),
+        ({"treeMap": {"3": [{"f": ["0"]}, 0.1, 0.9]}}, "tree 3 of the TimberTrek file cannot be"),
+        ("broken.json", "is not a JSON file"),
     ],
 )
-def test_timbertrek_files_that_are_none_are_refused(source: Any, message: str) -> None:
+def test_timbertrek_files_that_are_none_are_refused(
+    source: Any, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "broken.json").write_text("{", encoding="utf-8")
     with pytest.raises(DataError, match=message):
-        from_timbertrek(source)
-
-
-def test_bad_settings_and_rows_are_refused(tmp_path: Path) -> None:
-    stump = [{"feature": 2, "true": {"prediction": 1}, "false": {"prediction": 0}}]
-    for settings, message in (
-        ({"criterion": "gini"}, "criterion must be one of"),
-        ({"losses": [0.1, 0.2]}, "losses must be finite, one for each of 1 models"),
-        ({"psi": -1.0, "losses": [0.1]}, "psi must be >= 0"),
-        ({"classes": ("a",)}, "tree 0 predicts class 1 of 1"),
-        ({"feature_names": ["one"]}, "tree 0 tests column 2 of 1"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            from_treefarms(stump, **settings)
-    with pytest.raises(ValueError, match="there are no trees"):
-        from_treefarms([])
+        from_timbertrek(tmp_path / source if isinstance(source, str) else source)
     with pytest.raises(ValueError, match="classes must hold the labels of"):
         from_timbertrek(CAR, classes=(1, 2, 3))
-    models = from_treefarms(stump)
-    with pytest.raises(ValueError, match=r"X must have shape \(n_rows, 3 or more\), got \(1, 2\)"):
-        models.scores([[1, 0]])
-    with pytest.raises(ValueError, match="column 2 of X must hold only 0 and 1"):
-        models.scores([[1, 0, 0.5]])
-    with pytest.raises(ValueError, match="trees need rows"):
-        models.scores()
-    path = tmp_path / "broken.json"
-    path.write_text("{", encoding="utf-8")
-    with pytest.raises(DataError, match="is not a JSON file"):
-        from_timbertrek(path)
 
 
-def test_a_relation_that_is_none_is_refused() -> None:
-    with pytest.raises(ValueError, match="tree 0 compares by '=~'"):
-        DecisionTrees((Split(0, Leaf(0), Leaf(1), "=~"),), 2)
+def test_bad_rows_are_refused() -> None:
+    models = from_treefarms(STUMP)
+    for rows, message in (
+        ([[1, 0]], r"X must have shape \(n_rows, 3 or more\), got \(1, 2\)"),
+        ([[1, 0, 0.5]], "column 2 of X must hold only 0 and 1"),
+        (None, "trees need rows"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            models.scores(rows)
 
 
 def test_rows_and_labels_check_the_errors_of_a_source_and_give_those_it_lacks() -> None:
@@ -272,5 +266,43 @@ def test_rows_and_labels_check_the_errors_of_a_source_and_give_those_it_lacks() 
     assert kept.losses.tolist() == [errors + 0.02] and kept.loss == "objective"
     with pytest.raises(ValueError, match=r"tree 0 has the error rate .* on these rows"):
         from_treefarms(trie, X=rows, y=1 - y)
-    with pytest.raises(ValueError, match="give both X and y"):
-        from_treefarms(trees, y=y)
+
+
+MODELS = CountedTrees(
+    np.eye(4, dtype=int)[:, :3].repeat(9, axis=0), ["a", "b", "c", "a"] * 9, max_leaves=4
+).draw(20, psi=0.3, random_state=0)
+
+
+def test_scikit_learn_and_treefarms_forms_predict_the_same() -> None:
+    rows = np.array(list(product((0, 1), repeat=3)))
+    for draw, codes in enumerate(MODELS.labels(rows)):
+        model = MODELS.to_sklearn(draw)
+        check_is_fitted(model)
+        assert model.predict(rows).tolist() == [MODELS.classes[code] for code in codes]
+        assert model.get_n_leaves() == MODELS.complexity()[draw]
+        assert "class" in export_text(model)
+        assert model.tree_.n_node_samples[0] == model.get_n_leaves()  # a leaf counts as one row
+    again = from_treefarms(MODELS.to_treefarms(), losses=MODELS.losses, classes=MODELS.classes)
+    assert again.models.trees == MODELS.models.trees
+
+
+@pytest.mark.parametrize("relation", [">", ">=", "<", "<="])
+def test_every_comparison_keeps_its_side(relation: str) -> None:
+    rows = np.array([[1.0], [2.0], [2.5], [3.0]])
+    tree = Split(0, Leaf(1), Leaf(0), relation, 2.5)
+    codes = DecisionTrees((tree,), 2).labels(rows)[0]
+    assert np.array_equal(written.as_sklearn(tree, 1, [0, 1]).predict(rows), codes)
+
+
+def test_text_and_graph_name_columns_and_classes() -> None:
+    tree = Split(1, Leaf(0), Split(0, Leaf(1), Leaf(0), ">", 30.0))
+    text = written.as_text(tree, ["age", 'a "b"'], ["no", "yes"])
+    assert [line.strip() for line in text.splitlines()] == [
+        *('a "b"?', "yes: no", "no: age > 30?", "yes: yes", "no: no")
+    ]
+    graph = written.as_dot(tree, ["age", 'a "b"'], ["no", "yes"])
+    assert graph.count("->") == 4 and r"a \"b\"" in graph
+    with pytest.raises(TypeError, match="compare with thresholds"):
+        written.as_sklearn(Split(0, Leaf(1), Leaf(0), "==", 3.0), 1, [0, 1])
+    with pytest.raises(TypeError, match="no decision trees"):
+        from_predictions([[0.1, 0.9]], [0, 1]).text(0)
