@@ -1,8 +1,6 @@
 """Diagnostics of chains: the size of known chains, containers for ArviZ, and what is refused."""
 
-import subprocess
 import sys
-import tomllib
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -10,10 +8,8 @@ from pathlib import Path
 import arviz_stats
 import numpy as np
 import pytest
-from packaging.requirements import Requirement
 
 from rashomon_explorer.estimators import RashomonClassifier
-from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
 from rashomon_explorer.sets.diagnostics import effective_size, to_data_tree
@@ -31,6 +27,9 @@ def autoregression(rho, shape, seed=0):
     for t in range(1, shape[1]):
         chains[:, t] = rho * chains[:, t - 1] + np.sqrt(1 - rho**2) * noise[:, t]
     return chains
+
+
+DRAWS = np.zeros((2, 10, 2))
 
 
 @pytest.fixture(scope="module")
@@ -57,25 +56,22 @@ def test_a_single_chain_is_cut_in_two_and_a_constant_has_no_size():
 
 
 @pytest.mark.parametrize(
-    ("values", "words"),
+    ("call", "message"),
     [
-        (np.zeros((0, 100)), "none of them 0"),
-        (np.zeros((2, 3)), "at least 4 draws each, got 3"),
-        (np.zeros((1, 7)), "at least 8 draws each, got 7"),
-        (np.full((2, 10), np.nan), "draws must be finite"),
+        (lambda m: effective_size(np.zeros((0, 100))), "none of them 0"),
+        (lambda m: effective_size(np.zeros((2, 3))), "at least 4 draws each, got 3"),
+        (lambda m: effective_size(np.zeros((1, 7))), "at least 8 draws each, got 7"),
+        (lambda m: effective_size(np.full((2, 10), np.nan)), "draws must be finite"),
+        (lambda m: to_data_tree(DRAWS, losses=DRAWS[..., 0], names=["age"]), "name 2 parameters"),
+        (lambda m: to_data_tree(DRAWS, losses=np.zeros((2, 9))), "losses must have the shape"),
+        (lambda m: m.to_arviz(n_chains=0), "must divide the 12 draws"),
+        (lambda m: m.to_arviz(n_chains=5), "must divide the 12 draws"),
+        (lambda m: m.to_arviz(n_chains=24), "must divide the 12 draws"),
     ],
 )
-def test_other_chains_are_refused(values, words):
-    with pytest.raises(ValueError, match=words):
-        effective_size(values)
-
-
-def test_names_and_losses_are_checked():
-    draws = np.zeros((2, 10, 2))
-    with pytest.raises(ValueError, match="names must name 2 parameters, got 1"):
-        to_data_tree(draws, losses=np.zeros((2, 10)), names=["age"])
-    with pytest.raises(ValueError, match="losses must have the shape"):
-        to_data_tree(draws, losses=np.zeros((2, 9)))
+def test_bad_chains_are_refused(models, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(models.rashomon_set_)
 
 
 def test_a_set_goes_to_arviz_and_its_functions_read_it(models):
@@ -89,12 +85,9 @@ def test_a_set_goes_to_arviz_and_its_functions_read_it(models):
     assert tree.attrs["beta"] == given.beta
     assert tree.attrs["mechanism"] == "exact"
     assert tree.attrs["guarantee"] == str(given.guarantee)
-
-
-def test_arviz_reads_the_chains_of_a_tree(models):
-    tree = models.rashomon_set_.to_arviz(n_chains=3)
-    assert tree["posterior"]["coef"].values.shape == (3, 4, 3)
-    assert np.isfinite(arviz_stats.rhat(tree)["coef"].values).all()
+    chains = given.to_arviz(n_chains=3)
+    assert chains["posterior"]["coef"].values.shape == (3, 4, 3)
+    assert np.isfinite(arviz_stats.rhat(chains)["coef"].values).all()
 
 
 def test_chains_of_a_sampler_are_told_apart(models):
@@ -115,17 +108,6 @@ def test_chains_of_a_sampler_are_told_apart(models):
         np.testing.assert_array_equal(tree["sample_stats"]["loss"].values[chain], losses)
 
 
-@pytest.mark.parametrize("n_chains", [0, 5, 24])
-def test_unequal_chains_are_refused(models, n_chains):
-    with pytest.raises(ValueError, match="must divide the 12 draws"):
-        models.rashomon_set_.to_arviz(n_chains=n_chains)
-
-
-def test_a_release_has_no_diagnostics(models):
-    with pytest.raises(CuratorOnlyError, match="to_arviz is computed from private rows"):
-        models.rashomon_set_.release().to_arviz()
-
-
 def test_without_arviz_the_error_says_what_to_install(monkeypatch, models):
     for name in ("arviz_stats", "arviz_stats.base", "arviz_base"):
         monkeypatch.setitem(sys.modules, name, None)
@@ -133,21 +115,3 @@ def test_without_arviz_the_error_says_what_to_install(monkeypatch, models):
         effective_size(np.arange(20.0).reshape(2, 10))
     with pytest.raises(ImportError, match=r"pip install 'rashomon-explorer\[diagnostics\]'"):
         models.rashomon_set_.to_arviz()
-
-
-def test_importing_diagnostics_does_not_import_arviz():
-    code = (
-        "import rashomon_explorer.sets.diagnostics, rashomon_explorer.sets, sys; "
-        "print([m for m in ('arviz_stats', 'arviz_base', 'xarray') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
-
-
-def test_the_tests_install_what_the_extra_does():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extras = {
-        name: {str(Requirement(line)) for line in lines}
-        for name, lines in project["optional-dependencies"].items()
-    }
-    assert extras["diagnostics"] <= extras["test"]
