@@ -21,7 +21,6 @@ from rashomon_explorer.mechanisms.planning.pricing import draws_guarantee
 from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.privacy import compose
 from rashomon_explorer.privacy.audit import discrete
-from tests.estimators.test_order import good_X, good_y
 
 BOUNDS = (0.1, 10.0)
 quietly = pytest.mark.filterwarnings(
@@ -55,7 +54,9 @@ def test_tags_are_those_of_what_is_tuned() -> None:
 def test_three_classes_are_refused_before_a_charge(tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "data.ledger", epsilon=1.0, delta=1e-6)
     with pytest.raises(ValueError, match="Only binary classification"):
-        search("logistic", classes=[0, 1, 2], ledger=ledger).fit(good_X(), good_y())
+        search("logistic", classes=[0, 1, 2], ledger=ledger).fit(
+            np.zeros((40, 2)), np.arange(40) % 2
+        )
     assert ledger.entries() == []
 
 
