@@ -16,16 +16,6 @@ from rashomon_explorer.mechanisms.base import Batch
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 
-Estimator = RashomonClassifier | RashomonRegressor
-
-
-def declared(kind: type[Estimator]) -> dict[str, Any]:
-    """Public classes, where a ledger asks for them."""
-    return {"classes": (0, 1)} if kind is RashomonClassifier else {}
-
-
-KINDS = [RashomonClassifier, RashomonRegressor]
-
 
 class Watcher:
     """Remembers what it is told, and asks to stop when told to."""
@@ -63,131 +53,93 @@ class Refusing(ExactSampler):
             yield empty if number == 0 else Batch(batch.theta[:, :2], batch.losses[:2], 2)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-class TestDraws:
-    def test_every_draw_is_reported_with_a_usable_estimator(
-        self, kind: type[Estimator], X: FloatArray, labels: FloatArray
-    ) -> None:
-        watcher = Watcher()
-        model = kind(n_draws=4, epsilon=20.0, random_state=0).set_callbacks(watcher).fit(X, labels)
-        drawn = [fitted for name, fitted in watcher.seen if name == "draw"]
-        assert [fitted.rashomon_set_.n_draws for fitted in drawn] == [1, 2, 3, 4]
-        for number, fitted in enumerate(drawn, start=1):
-            assert fitted.predict_each(X).shape == (number, len(X))
-            assert np.array_equal(fitted.rashomon_set_.coef, model.rashomon_set_.coef[:number])
-            promised = fitted.guarantee_
-            assert promised.epsilon(1e-6) == model.guarantee_.epsilon(1e-6)
-            kept = [one for one in promised.assumptions if "draws were kept" in one]
-            assert len(kept) == (number < 4)
-        assert watcher.begun.count("draw") == 4
-        assert watcher.torn_down
+@pytest.fixture(params=[RashomonClassifier, RashomonRegressor])
+def make(request: pytest.FixtureRequest, X: FloatArray, labels: FloatArray) -> Any:
+    """Fit either estimator with a callback."""
+    classes = {"classes": (0, 1)} if request.param is RashomonClassifier else {}
 
-    def test_watching_changes_no_draw(
-        self, kind: type[Estimator], X: FloatArray, labels: FloatArray
-    ) -> None:
-        alone, watched = (kind(n_draws=4, epsilon=20.0, random_state=0) for _ in range(2))
-        watched.set_callbacks(Watcher())
-        assert np.array_equal(
-            alone.fit(X, labels).rashomon_set_.coef, watched.fit(X, labels).rashomon_set_.coef
-        )
+    def fit(watcher: Watcher | None = None, **settings: Any) -> Any:
+        known = {"epsilon": 20.0, "n_draws": 4, "random_state": 0, **classes, **settings}
+        model = request.param(**known)
+        return (model if watcher is None else model.set_callbacks(watcher)).fit(X, labels)
 
-    def test_a_stop_keeps_the_draws_so_far_and_costs_the_whole(
-        self, kind: type[Estimator], X: FloatArray, labels: FloatArray, tmp_path: Path
-    ) -> None:
-        path, other = tmp_path / "data.ledger", tmp_path / "elsewhere" / "other.ledger"
-        other.parent.mkdir()
-        settings: dict[str, Any] = {"n_draws": 20, "epsilon": 2.0, "random_state": 0}
-        settings |= declared(kind)
-        whole = kind(**settings, ledger=Ledger.create(other)).fit(X, labels)
-        Ledger.create(path)
-        model = kind(**settings, ledger=path).set_callbacks(Watcher(stop_at=3)).fit(X, labels)
-        assert model.rashomon_set_.n_draws == 3
-        assert np.array_equal(model.rashomon_set_.coef, whole.rashomon_set_.coef[:3])
-        assert len(model.rashomon_set_.losses) == 3
-        assert model.predict(X).shape == (len(X),)
-        stated = "3 of 20 draws were kept, a number chosen without regard to private rows"
-        assert model.guarantee_.assumptions == (*whole.guarantee_.assumptions, stated)
-        assert replace(model.guarantee_, assumptions=()) == replace(
-            whole.guarantee_, assumptions=()
-        )
-        assert model.rashomon_set_.release().guarantee == model.guarantee_
-        ledger = Ledger(path)
-        assert [entry.state for entry in ledger.entries()] == ["committed"]
-        assert ledger.spent(1e-6) == pytest.approx(2.0)
+    return fit
 
-    def test_refused_proposals_are_reported_and_no_model_is_given(
-        self,
-        kind: type[Estimator],
-        X: FloatArray,
-        labels: FloatArray,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
-        monkeypatch.setitem(MECHANISMS, "exact", Refusing)
-        watcher = Watcher()
-        model = (
-            kind(n_draws=4, epsilon=20.0, mechanism="exact").set_callbacks(watcher).fit(X, labels)
-        )
-        names = [name for name, _ in watcher.seen]
-        assert names[:2] == ["proposals", "proposals"]
-        assert all(fitted is None for name, fitted in watcher.seen if name == "proposals")
-        assert watcher.count("draw") == model.rashomon_set_.n_draws == 4
 
-    def test_a_stop_before_the_first_draw_keeps_nothing_and_costs_the_whole(
-        self,
-        kind: type[Estimator],
-        X: FloatArray,
-        labels: FloatArray,
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
-        monkeypatch.setitem(MECHANISMS, "exact", Refusing)
-        path = tmp_path / "data.ledger"
-        Ledger.create(path)
-        watcher = Watcher(stop_at=2, task="proposals")
-        asked = {"n_draws": 4, "epsilon": 2.0, "ledger": path, "mechanism": "exact"}
-        model = kind(**asked, **declared(kind)).set_callbacks(watcher)
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger.create(tmp_path / "data.ledger")
+
+
+def test_every_draw_is_reported_with_a_usable_estimator(make: Any, X: FloatArray) -> None:
+    watcher = Watcher()
+    model = make(watcher)
+    assert np.array_equal(make().rashomon_set_.coef, model.rashomon_set_.coef)
+    drawn = [fitted for name, fitted in watcher.seen if name == "draw"]
+    assert [fitted.rashomon_set_.n_draws for fitted in drawn] == [1, 2, 3, 4]
+    for number, fitted in enumerate(drawn, start=1):
+        assert fitted.predict_each(X).shape == (number, len(X))
+        assert np.array_equal(fitted.rashomon_set_.coef, model.rashomon_set_.coef[:number])
+        guarantee = fitted.guarantee_
+        assert guarantee.epsilon(1e-6) == model.guarantee_.epsilon(1e-6)
+        stated = [one for one in guarantee.assumptions if "draws were kept" in one]
+        assert len(stated) == (number < 4)
+    assert watcher.begun.count("draw") == 4
+    assert watcher.torn_down
+
+
+def test_a_stop_keeps_the_draws_so_far_and_costs_the_whole(
+    make: Any, ledger: Ledger, tmp_path: Path
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    other = Ledger.create(tmp_path / "elsewhere" / "other.ledger")
+    settings: dict[str, Any] = {"n_draws": 20, "epsilon": 2.0}
+    whole = make(**settings, ledger=other)
+    model = make(Watcher(stop_at=3), **settings, ledger=ledger)
+    assert model.rashomon_set_.n_draws == len(model.rashomon_set_.losses) == 3
+    assert np.array_equal(model.rashomon_set_.coef, whole.rashomon_set_.coef[:3])
+    stated = "3 of 20 draws were kept, a number chosen without regard to private rows"
+    assert model.guarantee_.assumptions == (*whole.guarantee_.assumptions, stated)
+    assert replace(model.guarantee_, assumptions=()) == replace(whole.guarantee_, assumptions=())
+    assert model.rashomon_set_.release().guarantee == model.guarantee_
+    assert [entry.state for entry in ledger.entries()] == ["committed"]
+    assert ledger.spent(1e-6) == pytest.approx(2.0)
+
+
+def test_refused_proposals_are_reported_without_a_model(
+    make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(MECHANISMS, "exact", Refusing)
+    watcher = Watcher()
+    model = make(watcher, mechanism="exact")
+    assert [name for name, _ in watcher.seen][:2] == ["proposals", "proposals"]
+    assert all(fitted is None for name, fitted in watcher.seen if name == "proposals")
+    assert watcher.count("draw") == model.rashomon_set_.n_draws == 4
+    watcher = Watcher(stop_at=4, task="proposals")
+    model = make(watcher, mechanism="exact", n_draws=50)
+    assert model.rashomon_set_.n_draws == watcher.count("draw") == 2
+    # Callbacks can be taken off again.
+    assert model.set_callbacks().set_params(n_draws=3).fit([[0.1], [0.2]], [0, 1]).plan_.n == 2
+
+
+def test_a_stop_before_the_first_draw_or_a_broken_callback_costs_the_whole(
+    make: Any, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Broken(Watcher):
+        def on_fit_task_end(self, *args: Any, fitted_estimator: Any) -> bool:
+            raise RuntimeError("the screen fell over")
+
+    monkeypatch.setitem(MECHANISMS, "exact", Refusing)
+    stopping = Watcher(stop_at=2, task="proposals")
+    for watcher, detail in (
+        (stopping, "stopped before the first draw"),
+        (Broken(), "RuntimeError: the screen fell over"),
+    ):
         with pytest.raises(FitError) as caught:
-            model.fit(X, labels)
-        assert "stopped before the first draw" in caught.value.detail
-        assert not hasattr(model, "rashomon_set_")
-        assert watcher.count("draw") == 0
-        assert Ledger(path).spent(1e-6) == pytest.approx(2.0)
-
-    def test_a_stop_during_proposals_keeps_the_draws_before(
-        self,
-        kind: type[Estimator],
-        X: FloatArray,
-        labels: FloatArray,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
-        monkeypatch.setitem(MECHANISMS, "exact", Refusing)
-        watcher = Watcher(stop_at=4, task="proposals")
-        model = (
-            kind(n_draws=50, epsilon=20.0, mechanism="exact").set_callbacks(watcher).fit(X, labels)
-        )
-        assert model.rashomon_set_.n_draws == watcher.count("draw") == 2
-
-    def test_without_callbacks_again(
-        self, kind: type[Estimator], X: FloatArray, labels: FloatArray
-    ) -> None:
-        model = kind(n_draws=5, epsilon=20.0, random_state=0).set_callbacks(Watcher(stop_at=1))
-        assert model.fit(X, labels).rashomon_set_.n_draws == 1
-        assert model.set_callbacks().fit(X, labels).rashomon_set_.n_draws == 5
-
-    def test_a_callback_that_fails_leaves_the_charge_spent(
-        self, kind: type[Estimator], X: FloatArray, labels: FloatArray, tmp_path: Path
-    ) -> None:
-        class Broken(Watcher):
-            def on_fit_task_end(self, *args: Any, fitted_estimator: Any) -> bool:
-                raise RuntimeError("the screen fell over")
-
-        path = tmp_path / "data.ledger"
-        Ledger.create(path)
-        model = kind(n_draws=5, ledger=path, **declared(kind)).set_callbacks(Broken())
-        with pytest.raises(FitError) as caught:
-            model.fit(X, labels)
-        assert caught.value.detail == "RuntimeError: the screen fell over"
-        assert [entry.state for entry in Ledger(path).entries()] == ["started"]
+            make(watcher, epsilon=0.4, ledger=ledger, mechanism="exact")
+        assert detail in caught.value.detail
+    assert stopping.count("draw") == 0
+    assert [entry.state for entry in ledger.entries()] == ["started", "started"]
 
 
 class ByLoss(Watcher):

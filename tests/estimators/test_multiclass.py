@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.special import softmax
-from sklearn.datasets import load_iris, load_wine
-from sklearn.model_selection import cross_val_predict
 
-from rashomon_explorer import PublicBoundsScaler, RashomonClassifier, RashomonRegressor
+from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
@@ -45,7 +43,9 @@ def probabilities(model: RashomonClassifier, X: FloatArray) -> FloatArray:
     return np.array(each)
 
 
-def test_predictions_are_means_over_the_draws(fitted: RashomonClassifier, rows: FloatArray) -> None:
+def test_predictions_are_means_over_the_draws(
+    fitted: RashomonClassifier, rows: FloatArray, codes: NDArray[np.int_]
+) -> None:
     each = probabilities(fitted, rows)
     proba = fitted.predict_proba(rows)
     assert np.allclose(proba, each.mean(axis=0))
@@ -53,26 +53,14 @@ def test_predictions_are_means_over_the_draws(fitted: RashomonClassifier, rows: 
     assert np.array_equal(fitted.predict(rows), NAMES[proba.argmax(axis=1)])
     assert np.array_equal(fitted.predict_each(rows), NAMES[each.argmax(axis=2)])
     assert np.allclose(fitted.decision_spread(rows), each.std(axis=0).max(axis=1))
-
-
-def test_the_mean_model_has_a_row_for_each_class(fitted: RashomonClassifier) -> None:
     mean = fitted.rashomon_set_.coef.mean(axis=0).reshape(2, 3)
     assert np.array_equal(fitted.encoded_coef_, np.vstack([np.zeros(2), mean[:, :2]]))
     assert np.array_equal(fitted.encoded_intercept_, np.append(0.0, mean[:, 2]))
-    assert list(fitted.classes_) == list(NAMES)
-
-
-def test_the_losses_are_those_of_the_problem(
-    fitted: RashomonClassifier, rows: FloatArray, codes: NDArray[np.int_]
-) -> None:
     models = fitted.rashomon_set_
     problem = Problem(rows, codes, loss=SoftmaxLoss(3), radius=fitted.plan_.radius)
-    own = probabilities(fitted, rows)[:, np.arange(len(rows)), codes]
+    own = each[:, np.arange(len(rows)), codes]
     assert np.allclose(models.losses, -np.log(own).mean(axis=1), atol=1e-5)
     assert models.minimum.value == pytest.approx(problem.minimum.value, abs=1e-9)
-    assert models.hit_rate == np.mean(models.losses <= problem.minimum.value + models.psi)
-    assert models.n_classes == 3
-    assert models.task == "classification"
 
 
 def test_it_learns_what_there_is_to_learn(rows: FloatArray, codes: NDArray[np.int_]) -> None:
@@ -160,23 +148,3 @@ class TestDeclaredClasses:
     ) -> None:
         with pytest.raises(ValueError, match=message):
             RashomonClassifier(classes=classes).fit(rows, codes)
-
-    def test_a_fold_without_a_class_still_has_its_column(
-        self, rows: FloatArray, codes: NDArray[np.int_]
-    ) -> None:
-        folds = [(np.flatnonzero(codes < 2), np.flatnonzero(codes == 2))]
-        folds.append(folds[0][::-1])
-        model = RashomonClassifier(**EASY, classes=range(3))
-        proba = cross_val_predict(model, rows, codes, cv=folds, method="predict_proba")
-        assert proba.shape == (240, 3)
-
-
-@pytest.mark.parametrize("load", [load_iris, load_wine])
-def test_known_tables_are_drawn_from(load: Callable[[], Any]) -> None:
-    data = load()
-    wide = np.column_stack([data.data.min(axis=0), data.data.max(axis=0)])
-    X = PublicBoundsScaler(wide).fit_transform(data.data)
-    asked = {"epsilon": 4.0, "n_draws": 20, "classes": [0, 1, 2], "random_state": 0}
-    model = RashomonClassifier(**asked).fit(X, data.target)
-    assert model.rashomon_set_.coef.shape == (20, 2 * (X.shape[1] + 1))
-    assert model.rashomon_set_.excess.mean() <= model.plan_.excess_bound
