@@ -224,5 +224,5 @@ def test_a_slider_is_at_most_eight_calls_from_its_figure(
     loans.state.page = "set"
     card.redraw()
     monkeypatch.setattr(card, "spec", replace(card.spec, plot=plot))
-    card.threshold.dial.value = 0.1
+    card.controls["threshold"].dial.value = 0.1
     assert depths and max(depths) + 1 <= 8  # and the plot function itself

@@ -86,7 +86,7 @@ class Visit:
                     await task
 
     def move_threshold(self):
-        dial = self.page.cards["losses"].threshold.dial
+        dial = self.page.cards["losses"].controls["threshold"].dial
         dial.value = (dial.low + dial.high) / 2
 
     def one_model(self):

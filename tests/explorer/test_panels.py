@@ -178,7 +178,7 @@ def test_draws_outside_the_set_leave_words_in_the_figures_of_the_set(cancer_page
         assert "None of 20 draws lies inside" in str(card.view.figure["layout"])
         assert any(name in line for line in card.lines)
     cancer_page.state.view = "release"
-    cancer_page.cards["importance"]._what.value = "coef"
+    cancer_page.cards["importance"].controls["show"].value = "coef"
     title = str(cancer_page.cards["importance"].view.figure["layout"])
     assert "of all 20 draws (guaranteed hit rate" in title and "inside ψ" not in title
     assert cancer_page.state.alert is None

@@ -117,7 +117,7 @@ def test_exact_ranges_and_class_reliance_are_those_of_the_whole_table(loans):
 
 def test_two_features_against_each_other_fade_what_is_not_selected(loans):
     card, models = _shown(loans, "importance_cloud"), loans.rashomon_set
-    card._x.value, card._y.value = "home", "debt"
+    card.controls["across"].value, card.controls["up"].value = "home", "debt"
     loans.state.selection = (0, 3)
     dots, inside = card.call.figure().data[0], np.flatnonzero(models.excess <= 0.3)
     cloud = measures.importance_cloud(models, loans.rows, loans.targets, measure="shap")
@@ -128,14 +128,14 @@ def test_two_features_against_each_other_fade_what_is_not_selected(loans):
 
 def test_a_profile_sets_whole_columns_and_says_which_way_models_go(loans):
     card = _shown(loans, "profile")
-    assert card._feature.options == ("age", "debt", "home")
-    card._feature.value = "debt"
+    assert card.controls["feature"].options == ("age", "debt", "home")
+    card.controls["feature"].value = "debt"
     band = measures.partial_dependence_band(
         loans.rashomon_set.inside(), loans.data.frame, "debt", transform=loans.selected.encode
     )
     np.testing.assert_allclose(card.call.table(), band)
     assert loans.session.encoder is not None and _title(card)[:4] in ("Ever", "The ")
-    card._feature.value = "home"
+    card.controls["feature"].value = "home"
     assert card.view.figure["data"][-1]["mode"] == "markers" and _title(card).startswith("home: ")
 
 

@@ -166,7 +166,7 @@ def test_several_classes_are_drawn_and_shown_together(explorer):
         assert ("None of 20 draws" in words) == (name in of_the_set | {"coefficients"})
         card._table_button.value = True
         assert ("<caption>" in card._table.value) is (name not in of_the_set), name
-    assert explorer.cards["coefficients"]._x.options == models.parameter_names
+    assert explorer.cards["coefficients"].controls["across"].options == models.parameter_names
     explorer.state.selection = (1, 3)
     assert "class 2: alcohol" in explorer.selection_panel.table.value
 
@@ -315,8 +315,8 @@ def test_categories_are_one_feature_on_the_page_and_columns_on_request(explorer,
         return set(card.view.figure["layout"]["yaxis"]["ticktext"])
 
     assert features() == {"age", "home"}
-    card._what.value = "columns"
+    card.controls["show"].value = "columns"
     assert features() == {"age", "home=a", "home=b"} and "features='columns'" in card.lines[1]
-    card._what.value = "coef"
+    card.controls["show"].value = "coef"
     assert "coefficients" in card.view.figure["layout"]["title"]["text"]
     assert explorer.state.alert is None

@@ -50,7 +50,7 @@ def page(drawn):
 def test_psi_moves_over_the_stored_draws_and_every_count_follows(page):
     models, control, losses = (
         page.rashomon_set,
-        page.cards["losses"].threshold,
+        page.cards["losses"].controls["threshold"],
         page.cards["losses"],
     )
     middle, spent = float(sorted(models.excess)[5]) * (1 + 1e-9), page.ledger.spent()
@@ -90,7 +90,7 @@ def test_draws_stand_inside_exact_ranges_and_selected_ones_are_ringed(page):
     exact, inside = page.exact.coefficient_ranges(), page.rashomon_set.inside().coef
     assert (inside >= exact["low_outer"].to_numpy() - 1e-9).all()
     problem = page.exact.problem
-    page.cards["losses"].threshold.dial.value = 0.3
+    page.cards["losses"].controls["threshold"].dial.value = 0.3
     assert page.exact.problem is problem and page.exact.psi == 0.3
     page.state.view = "release"
     assert "released at ε = 4" in _redrawn(card)[1]
@@ -111,7 +111,7 @@ def test_every_model_has_a_row_with_its_numbers(page):
         assert np.allclose(_column(page, name), expected)
     assert _column(page, "inside").sum() == round(12 * models.hit_rate)
     assert "of 12 models within ψ, accuracy" in panel.said.html
-    page.cards["losses"].threshold.dial.value = 0.01
+    page.cards["losses"].controls["threshold"].dial.value = 0.01
     assert _column(page, "inside").sum() == round(12 * page.rashomon_set.hit_rate)
     page.state.view = "release"
     assert [c["name"] for c in panel.table.columns] == ["large", "away"]
@@ -186,7 +186,7 @@ def test_two_sets_are_compared(page):
     other = store.keep(first[[0, 1, 2]], page.state.drawn_settings)
     page.state.kept = store.all()
     title = _redrawn(card)[0]
-    assert card._other.value == other.number
+    assert card.controls["compare with"].value == other.number
     assert "times as wide as draw 2" in title or "about as wide" in title
     overlap, three = card.call.table()["overlap"], first.coef[:3]
     if first.hit_rate == 1:

@@ -160,14 +160,14 @@ def test_what_is_true_of_all_trees_is_shown_exactly(page):
         losses = getattr(answers, method)(table.index[7]).losses
         assert losses[1] - losses[0] == pytest.approx(table[column].iloc[7], abs=1e-9)
     witness = page.cards["witness"]
-    for does in reversed(witness.does.options):
-        witness.does.value = does
+    for does in reversed(witness.controls["the best that"].options):
+        witness.controls["the best that"].value = does
         figure = witness.next_call().figure()
         assert "loses" in figure.layout.title.text
     page.state.view = "release"
     assert "not part of the release" in _redrawn(witness)[1]
     page.state.view, page.state.people = "curator", ()
-    witness.does.value = WITNESS
+    witness.controls["the best that"].value = WITNESS
     assert "Select a person" in _redrawn(witness)[1]
 
 
@@ -188,13 +188,13 @@ def test_what_equal_rates_cost_is_exact_and_chosen_as_the_rest_is(page):
     for _, one in drawn[drawn["beyond"] <= page.state.psi].iterrows():
         reached = front["gap"][front["beyond"] <= one["beyond"] + 1e-9]
         assert reached.min() <= one["gap"] + 1e-9
-    card._by.value = "age_index"  # one choice for every figure
+    card.by.value = "age_index"  # one choice for every figure
     assert page.state.group_column == "age_index" and page.cards["gaps"].column == "age_index"
     page.state.group_column = "group"
     page.state.selection = (2,)
     assert max(card.next_call().figure().data[0].marker.size) == 10
     witness = page.cards["witness"]
-    witness.does.value = "differs least between groups"
+    witness.controls["the best that"].value = "differs least between groups"
     assert "with the least gap by group" in witness.next_call().figure().layout.title.text
 
 
@@ -202,7 +202,7 @@ def test_a_front_of_draws_does_not_pass_for_exact(page, monkeypatch):
     page.tree_answers._results._results.clear()
     monkeypatch.setattr("rashomon_explorer.explorer.answers._MOST_KEPT", 1)
     page.state.group_column = "group"
-    page.cards["witness"].does.value = "differs least between groups"
+    page.cards["witness"].controls["the best that"].value = "differs least between groups"
     for name in ("tree_parity", "witness"):
         assert "of 2,000" in _redrawn(page.cards[name])[0]
         kinds = page.cards[name]._kinds.value
@@ -213,7 +213,7 @@ def test_a_front_of_draws_does_not_pass_for_exact(page, monkeypatch):
 def test_importance_and_noise_are_told_of_trees_too(page):
     card = page.cards["importance"]
     assert "rely most on" in _redrawn(card)[0]
-    assert [value for _, value in card._what.options] == ["importance"]
+    assert [value for _, value in card.controls["show"].options] == ["importance"]
     card = page.cards["importance_distribution"]
     assert "is the most important in" in _redrawn(card)[0]
     assert set(card.next_call().table().index) == set(page.rashomon_set.models.feature_names)
@@ -245,13 +245,13 @@ def test_trees_and_rules_are_shown_in_readable_questions_and_the_rest_says_where
     for name in ("coefficients", "ranges", "pair"):
         assert "These models are trees" in _redrawn(page.cards[name])[1]
     rules = page.cards["rules"]
-    rules.search.value = "no such question"
+    rules.controls["search"].value = "no such question"
     assert "0 places" in rules.next_call().figure().layout.title.text
-    rules.search.value, rules.starred.value = "", True
+    rules.controls["search"].value, rules.controls["starred only"].value = "", True
     assert "No tree has a star" in _redrawn(rules)[1]
     page.state.favourites = page.state.favourites.toggled(2)
     assert _redrawn(rules)[2] > 0
-    rules.starred.value = False
+    rules.controls["starred only"].value = False
     schema = TableSchema([YesNo("sex", ("f", "m"))])
     assert names_in_words(["sex", "age"], schema) == ("sex=m", "age")
     figure = page.cards["trees"].next_call().figure()
@@ -259,7 +259,7 @@ def test_trees_and_rules_are_shown_in_readable_questions_and_the_rest_says_where
     asked = [text for trace in figure.data if trace.mode == "text" for text in trace.text]
     assert asked and all(text.count("<br>") == 1 for text in asked)
     assert max(len(line) for text in asked for line in unescape(text).split("<br>")) <= 15
-    page.cards["witness"].does.value = "asks"
+    page.cards["witness"].controls["the best that"].value = "asks"
     figure = page.cards["witness"].next_call().figure()
     assert tuple(figure.layout.xaxis.range) == (0, 1)  # one above the other: a phone has no room
 

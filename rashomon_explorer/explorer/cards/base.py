@@ -129,15 +129,20 @@ def message(title: str, text: str, height: int = 360) -> registry.FigureCall:
 
 
 class FigureCard:
-    """One figure of the page; subclasses add controls."""
+    """One figure of the page, with controls of its own by their labels."""
 
     def __init__(
-        self, session: Session, spec: registry.FigureSpec, inputs: "Inputs | None" = None
+        self,
+        session: Session,
+        spec: registry.FigureSpec,
+        inputs: "Inputs | None" = None,
+        controls: "Mapping[str, Control] | None" = None,
+        prepare: "Prepare | None" = None,
     ) -> None:
         self.session = session
         self.state = session.state
         self.spec = spec
-        self._inputs = inputs
+        self._inputs, self._prepare = inputs, prepare
         self.view = PlotlyView(label=spec.label, name=spec.name, selectable=bool(spec.selects))
         self.changed: Callable[[], None] = lambda: None
         self.appeared: Callable[[], None] = lambda: None
@@ -156,7 +161,10 @@ class FigureCard:
         self._kinds.add_class("rx-kinds")
         self._settings.add_class("rx-drawn-with")
         self._table, self._code, self._meaning = (ipywidgets.HTML() for _ in range(3))
-        for region in (self._kinds, self._settings, self._table, self._code, self._meaning):
+        self.facts = ipywidgets.HTML()
+        self.facts.add_class("rx-promises")
+        regions = (self._kinds, self._settings, self.facts, self._table, self._code, self._meaning)
+        for region in regions:
             hide_when_empty(region)
         buttons = [self._table_button, self._code_button]
         buttons += [self._meaning_button] if spec.definition or terms else []
@@ -166,13 +174,15 @@ class FigureCard:
             watched = ["rashomon_set", "drawn_settings", "data", *SETTINGS]
             self.state.observe(lambda _: self._date(), watched)
             self._date()
-        regions = ipywidgets.HBox(buttons)
-        regions.add_class("rx-asked")
+        toggles = ipywidgets.HBox(buttons)
+        toggles.add_class("rx-asked")
         column = [self._column_picker()] if "column" in spec.needs else []
-        bar = [self._kinds, self._settings, *column, *self.controls(), regions]
+        self.controls = {label: make(self, label) for label, make in (controls or {}).items()}
+        own = [getattr(control, "widget", control) for control in self.controls.values()]
+        bar = ipywidgets.HBox([self._kinds, self._settings, *column, *own, toggles])
+        bar.add_class("rx-bar")
         below = [self._table, self._code, self._meaning]
-        self.widget = ipywidgets.VBox([self.view, ipywidgets.HBox(bar), *below])
-        self.widget.children[1].add_class("rx-bar")
+        self.widget = ipywidgets.VBox([self.view, self.facts, bar, *below])
         self.widget.add_class("rx-card")
         self.widget.add_class("rx-figure")
         if spec.selects:
@@ -197,10 +207,6 @@ class FigureCard:
     def traits(self) -> list[str]:
         """Traits of the state that the figure follows."""
         return list(dict.fromkeys(t for need in self.spec.needs for t in NEEDS[need].traits))
-
-    def controls(self) -> list[ipywidgets.Widget]:
-        """Return the card's own controls."""
-        return []
 
     def inputs(self) -> registry.FigureCall | str:
         """Call of the figure with its arguments, or a message; all its needs are there."""
@@ -283,6 +289,8 @@ class FigureCard:
     def next_call(self) -> registry.FigureCall | None:
         """Call for the current state; None keeps the figure on screen."""
         spec, state = self.spec, self.state
+        if self._prepare is not None and (instead := self._prepare(self)) is not None:
+            return instead
         if "models" in spec.needs and self.is_without_models:
             return self.waiting()
         if {"models", "drawn"} & set(spec.needs) and (why := self._other_family()):
@@ -412,29 +420,23 @@ class FigureCard:
         own = f'<p class="rx-note">{definition}</p>' if definition else ""
         return own + (html.definitions_html(terms) if terms else "")
 
-    def dropdown(self, description: str, options: Sequence[Any] = ()) -> ipywidgets.Dropdown:
-        """Return a dropdown that redraws the figure."""
-        picker = ipywidgets.Dropdown(description=description, options=options)
-        picker.observe(lambda _: None if self._offering else self.changed(), "value")
-        return picker
-
-    def offer(
-        self, picker: ipywidgets.Dropdown, options: Sequence[Any], default: Any = None
-    ) -> Any:
+    def offer(self, label: str, options: Sequence[Any], default: Any = None) -> Any:
         """Replace a dropdown's options without redrawing, keep its value if possible; return it."""
-        known = tuple(options)
+        picker, known = self.controls[label], tuple(options)
         if tuple(picker.options) != known:
             values = [one[1] if isinstance(one, tuple) else one for one in known]
             current, fallback = picker.value, default if default in values else None
-            with self._offered():
+            with self.silent():
                 picker.options = known
                 picker.value = (
                     current if current in values else fallback or next(iter(values), None)
                 )
+        picker.disabled = not known
         return picker.value
 
     @contextmanager
-    def _offered(self) -> Iterator[None]:
+    def silent(self) -> Iterator[None]:
+        """Change controls without redrawing the figure."""
         self._offering = True
         try:
             yield
@@ -450,21 +452,21 @@ class FigureCard:
 
     def _column_picker(self) -> ipywidgets.Dropdown:
         """Return the list of columns that define groups; one choice for every figure."""
-        self._by = ipywidgets.Dropdown(description="by", options=[])
+        self.by = ipywidgets.Dropdown(description="by", options=[])
 
         def choose(_: object) -> None:
             if not self._offering:
-                self.state.group_column = self._by.value or ""
+                self.state.group_column = self.by.value or ""
 
         def follow(_: object = None) -> None:
-            with self._offered():
-                self._by.options = self.session.picked.columns
-                self._by.value = self.column or None
+            with self.silent():
+                self.by.options = self.session.picked.columns
+                self.by.value = self.column or None
 
-        self._by.observe(choose, "value")
+        self.by.observe(choose, "value")
         self.state.observe(follow, ["data", "group_column", "view"])
         follow()
-        return self._by
+        return self.by
 
 
 def _toggle(text: str, hint: str, *, disabled: bool = True) -> ipywidgets.ToggleButton:
@@ -489,6 +491,23 @@ def _failed(title: str, error: Exception) -> registry.FigureCall:
 
 Inputs = Callable[[FigureCard], registry.FigureCall | str]
 """Function that returns the call of a figure with its arguments, or a message."""
+
+Prepare = Callable[[FigureCard], registry.FigureCall | None]
+"""Function that updates controls before each call; it may return a call in place of the inputs'."""
+
+Control = Callable[[FigureCard, str], Any]
+"""Function that makes a control of a card from its label."""
+
+
+def picker(*options: Any) -> Control:
+    """Control that makes a dropdown, which redraws the figure."""
+
+    def make(card: FigureCard, label: str) -> ipywidgets.Dropdown:
+        dropdown = ipywidgets.Dropdown(description=label, options=options, disabled=not options)
+        dropdown.observe(lambda _: None if card._offering else card.changed(), "value")
+        return dropdown
+
+    return make
 
 
 def _link_selection(card: FigureCard) -> None:

@@ -1,31 +1,33 @@
 """Arguments of figures beyond those that every figure gets: one function a figure."""
 
+import math
 import warnings
-from collections.abc import Callable, Mapping
 from functools import wraps
 from html import escape
 from typing import Any
 
+import numpy as np
+
+from rashomon_explorer.data import IgnoredColumn
 from rashomon_explorer.estimators.tuning_audit import audit_tuning
 from rashomon_explorer.exceptions import PrivacyLeakWarning
-from rashomon_explorer.explorer.cards import base
-from rashomon_explorer.explorer.family import in_words, reads_well, trees_in
+from rashomon_explorer.explorer.cards.base import CURATOR_FIGURE, NO_DATA, FigureCard, with_words
+from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.messages import LOGGER
-from rashomon_explorer.explorer.model_inputs import group_labels
 from rashomon_explorer.explorer.selection import taken
+from rashomon_explorer.measures.inputs import COLUMNS, feature_groups
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
+from rashomon_explorer.plots import coefficients, importance, profile
 from rashomon_explorer.plots.budget import HEIGHT
-from rashomon_explorer.plots.coefficients import spread_table
-from rashomon_explorer.plots.importance import MODELS_OF_A_TABLE, RESAMPLED_ROWS
 from rashomon_explorer.plots.penalties import drawn_table, plot_drawn_penalties
 from rashomon_explorer.plots.ranges import plot_exact_ranges
 from rashomon_explorer.plots.registry import Argument, FigureCall
 from rashomon_explorer.plots.text import plural
-from rashomon_explorer.plots.trees import MOST_TREES
-from rashomon_explorer.sets import PredictorSet, RashomonSet
+from rashomon_explorer.sets import RashomonSet
+from rashomon_explorer.sets.linear import groups_by_name
 
 
-def exact_ranges(card: base.FigureCard) -> FigureCall:
+def exact_ranges(card: FigureCard) -> FigureCall:
     """Pass exact coefficient ranges, with the draws if there are any."""
     find = card.session.exact.coefficient_ranges
     exact = {"exact": Argument("explorer.exact.coefficient_ranges()", find)}
@@ -34,10 +36,10 @@ def exact_ranges(card: base.FigureCard) -> FigureCall:
     return card.build(exact, plot=plot_exact_ranges, marks=("exact",))
 
 
-def ranges(card: base.FigureCard) -> FigureCall | str:
+def ranges(card: FigureCard) -> FigureCall | str:
     """Pass exact coefficient ranges, or the ranges over released draws."""
     if card.state.view == "release":
-        return card.build(tabulate=spread_table, code=None)
+        return card.build(tabulate=coefficients.spread_table, code=None)
 
     def find() -> Any:
         try:
@@ -52,7 +54,7 @@ def ranges(card: base.FigureCard) -> FigureCall | str:
     return card.build(exact, code=plot_exact_ranges, marks=("exact",))
 
 
-def _has_draws(card: base.FigureCard) -> bool:
+def _has_draws(card: FigureCard) -> bool:
     models = card.state.rashomon_set
     return models is not None and models.hit_rate > 0
 
@@ -63,7 +65,7 @@ _NO_MODEL = (
 )
 
 
-def exact(card: base.FigureCard) -> FigureCall | str:
+def exact(card: FigureCard) -> FigureCall | str:
     """Pass exact coefficient ranges for a model fitted elsewhere."""
     external, psi = card.state.outside, card.state.psi
     if external is None:
@@ -77,11 +79,11 @@ def exact(card: base.FigureCard) -> FigureCall | str:
     )
 
 
-def budget(card: base.FigureCard) -> FigureCall:
+def budget(card: FigureCard) -> FigureCall:
     """Pass charges of the ledger, and the privacy cost of the plan."""
     account, plan, state = card.state.account, card.state.plan, card.state
     if account is None:
-        return card.message(base.NO_DATA, HEIGHT)
+        return card.message(NO_DATA, HEIGHT)
     charged = plan is not None and state.data is not None and not state.uncharged
     charges = [entry for entry in account.charges if entry.counts]
     arguments = {
@@ -101,7 +103,7 @@ def budget(card: base.FigureCard) -> FigureCall:
     return card.build(arguments, is_message=not account.exists, **changes)
 
 
-def tradeoff(card: base.FigureCard) -> FigureCall | str:
+def tradeoff(card: FigureCard) -> FigureCall | str:
     """Pass guarantee of the models on screen, or of the planned draws."""
     state, models = card.state, card.state.rashomon_set
     if models is not None and models.n_draws and models.guarantee.holds:
@@ -109,11 +111,11 @@ def tradeoff(card: base.FigureCard) -> FigureCall | str:
     elif state.plan is not None and not state.uncharged:
         guarantee, of, line = state.plan.guarantee, "the plan", "explorer.plan.guarantee"
     else:
-        return "There is no released result and no plan." if state.data else base.NO_DATA
+        return "There is no released result and no plan." if state.data else NO_DATA
     return card.build({"guarantee": Argument.known(guarantee, line), "of": of})
 
 
-def aggregates(card: base.FigureCard) -> FigureCall | str:
+def aggregates(card: FigureCard) -> FigureCall | str:
     """Pass the aggregates that were released last."""
     if not card.state.paid:
         return (
@@ -131,7 +133,7 @@ def _quiet_audit(search: Any, X: Any, y: Any) -> Any:
         return audit_tuning(search, X, y)
 
 
-def penalties(card: base.FigureCard) -> FigureCall | str:
+def penalties(card: FigureCard) -> FigureCall | str:
     """Pass validation loss of every penalty; in a release only the drawn penalties."""
     state, result, offer = card.state, card.state.tuned, card.state.tuning
     if state.view == "release":
@@ -154,7 +156,7 @@ def penalties(card: base.FigureCard) -> FigureCall | str:
     )
 
 
-def distribution(card: base.FigureCard) -> FigureCall | str:
+def distribution(card: FigureCard) -> FigureCall | str:
     """Pass importance of each feature on resampled tables."""
     session, models = card.session, card.state.rashomon_set
     if trees_in(models) is None and session.exact.why_not:
@@ -162,60 +164,12 @@ def distribution(card: base.FigureCard) -> FigureCall | str:
     planned: Any = getattr(models, "planned", None)
     if trees_in(models) is not None and not (planned and planned.questions):
         return "The class of these imported trees is unknown."
-    rows = min(RESAMPLED_ROWS, len(session.picked.people))
-    words = f"{rows:,} rows each, {MODELS_OF_A_TABLE} models within ψ of each"
-    return base.with_words(card.build(subtitle=words), session.picked.words)
+    rows = min(importance.RESAMPLED_ROWS, len(session.picked.people))
+    words = f"{rows:,} rows each, {importance.MODELS_OF_A_TABLE} models within ψ of each"
+    return with_words(card.build(subtitle=words), session.picked.words)
 
 
-def people_ranges(card: base.FigureCard) -> FigureCall:
-    """Pass exact and sampled ranges of a few people."""
-    session, models = card.session, card.state.rashomon_set
-    exact, selection = session.exact, session.picked
-    few = selection.few
-    if session.sample_words:
-        words = f"of {session.sample_words}"
-    else:
-        shows_all = len(few) == len(session.rows)
-        words = "" if shows_all else f"of {plural(len(session.rows), 'row')}, at random"
-    unproved = exact.why_not and "no exact results for these models"
-    proved = () if exact.why_not else ("exact",)
-    return card.build(
-        {
-            "table": Argument(
-                "explorer.exact.people(explorer.selected.few)", lambda: exact.people(few)
-            ),
-            "answer": Argument.known(selection.answer, "explorer.selected.answer"),
-            "highlight": Argument.known(card.state.people, repr(card.state.people)),
-            "guaranteed": models is None or models.guarantee.holds,
-            "note": Argument.unwritten(" · ".join(filter(None, [words, unproved]))),
-        },
-        marks=(*proved, *(() if models is None else ("sampled",))),
-    )
-
-
-def person(card: base.FigureCard) -> FigureCall | str:
-    """Pass predictions for the person selected last."""
-    if not card.state.people:
-        return "Click a person in the table<br>or in the figure of all people."
-    session, models, one = card.session, card.state.rashomon_set, int(card.state.people[-1])
-    arguments: dict[str, Any] = {
-        "person": one,
-        "answer": Argument.known(session.picked.answer, "explorer.selected.answer"),
-    }
-    proved = not session.exact.why_not
-    if proved:
-        for name in ("exact", "flip"):
-            line = f"explorer.exact.person({one})[{name!r}]"
-            arguments[name] = Argument(
-                line,
-                lambda name=name: session.exact.person(one)[name],  # type: ignore[misc]
-            )
-    linear = isinstance(models, RashomonSet) and models.hit_rate > 0
-    marks = ("exact", "sampled") if proved else ("sampled",)
-    return card.build(arguments, marks=marks, **({} if linear else {"tabulate": None}))
-
-
-def pair(card: base.FigureCard) -> FigureCall | str:
+def pair(card: FigureCard) -> FigureCall | str:
     """Pass two selected models, or one and the best."""
     models, draws = card.state.rashomon_set, card.state.selection[:2]
     released = card.state.view == "release"
@@ -232,80 +186,182 @@ def pair(card: base.FigureCard) -> FigureCall | str:
     return card.build(arguments)
 
 
-_OTHER_DRAWS = "The decomposition into set width and mechanism noise<br>needs draws made here."
+def losses(card: FigureCard) -> FigureCall | str:
+    """Pass draws of known losses."""
+    if math.isnan(card.state.rashomon_set.least):
+        return "The losses of these models are unknown:<br>build the set with losses or with y."
+    return card.build()
 
 
-def decomposition(card: base.FigureCard) -> FigureCall | str:
-    """Pass draws split by the groups of a column; for trees all trees are the reference."""
-    session, models, column = card.session, card.state.rashomon_set, card.column
-    if isinstance(models, PredictorSet) and not models.independent:
-        return _OTHER_DRAWS
-    arguments: dict[str, Any] = {}
-    if trees_in(models) is not None:
-        answers, rows, data = session.tree_answers, session.rows, card.state.data
-        places = session.picked.everyone.people
-        line = "explorer.tree_answers.class_of_draws(explorer.rashomon_set)"
-        everyone = "explorer.selected.everyone"
-        arguments = {
-            "X": Argument(f"{everyone}.rows", lambda: taken(rows, places)),
-            "groups": Argument(
-                f"{everyone}.groups({column!r})", lambda: group_labels(data, column).iloc[places]
-            ),
-            "reference": Argument(line, lambda: answers.class_of_draws(models)),
+def clear_axes(card: FigureCard) -> None:
+    """Offer no axes while there are no models."""
+    if card.is_without_models:
+        for label in ("across", "up"):
+            card.offer(label, ())
+
+
+def cloud(card: FigureCard) -> FigureCall:
+    """Pass chosen axes; by default the two that vary most."""
+    models, axes = card.state.rashomon_set, {"x": "across", "y": "up"}
+    if tuple(card.controls["across"].options) != tuple(models.parameter_names):
+        for label, axis in zip(axes.values(), coefficients.default_axes(models), strict=True):
+            card.offer(label, models.parameter_names, axis)
+    chosen = {name: card.controls[label].value for name, label in axes.items()}
+    return card.build({**chosen, "inside_only": card.state.inside_only})
+
+
+IMPORTANCE = (("importance", "importance"), ("coefficients", "coef"))
+"""What the figure of importance shows."""
+
+_MOST_CELLS, _FEWEST_ROWS = 1_000_000, 100
+
+
+def coefficients_instead(card: FigureCard) -> FigureCall | None:
+    """Pass the draws to the figure of their coefficients, which need no rows, where chosen."""
+    models = card.state.rashomon_set
+    trees, released = trees_in(models) is not None, card.state.view == "release"
+    if card.is_without_models or not (trees or isinstance(models, RashomonSet)):
+        return None
+    groups = groups_by_name(models.models.feature_names) if trees else models.feature_groups
+    columns = [("importance of single columns", COLUMNS)] if groups else []
+    others = [] if trees else [IMPORTANCE[1]]
+    if card.offer("show", (IMPORTANCE[0], *columns, *others), "importance") == "coef":
+        spec = coefficients.SPREAD
+        plot = (released and spec.release_plot) or spec.plot
+        table = spec.table if released or models.hit_rate > 0 else None
+        return card.build(plot=plot, tabulate=table, measure=None, code=None, of_people=False)
+    if released:
+        return card.message(CURATOR_FIGURE + "<br>Or show <b>coefficients</b>." * (not trees))
+    return None
+
+
+def importances(card: FigureCard) -> FigureCall:
+    """Pass features or columns, on fewer rows for many models."""
+    most = max(_FEWEST_ROWS, _MOST_CELLS // card.state.rashomon_set.n_draws)
+    features = COLUMNS if card.controls["show"].value == COLUMNS else None
+    return card.build({"features": features, "max_rows": min(importance.MOST_ROWS, most)})
+
+
+MEASURES = (("mean |SHAP|", "shap"), ("switching", "reliance"), ("shuffling", "permutation"))
+_WIDEST = "widest"
+_MOST_ANSWERS = 400_000
+"""Limit on models times rows for switching and shuffling, to keep them fast."""
+
+
+def importance_cloud(card: FigureCard) -> FigureCall:
+    """Pass chosen features and measure, for some measures on fewer people."""
+    models, selection, measure = card.state.rashomon_set, card.session.picked, card.controls["by"]
+    groups = feature_groups(None, models.feature_names[:-1], models.feature_groups)
+    chosen = {
+        "x": card.offer("across", (_WIDEST, *groups)),
+        "y": card.offer("up", (_WIDEST, *groups)),
+    }
+    arguments: dict[str, Any] = {
+        name: None if feature == _WIDEST else feature for name, feature in chosen.items()
+    }
+    arguments["measure"] = measure.value
+    people = selection.people
+    most = len(people) if measure.value == "shap" else max(50, _MOST_ANSWERS // models.n_draws)
+    if most < len(people):
+        few, rows, targets = people[:most], card.session.rows, card.session.targets
+        key = (rows, few.tobytes())
+        lines = [f"{line}.iloc[:{most}]" for line in selection.names]
+        arguments["X"] = Argument(lines[1], lambda: taken(rows, few), key)
+        arguments["targets"] = Argument(lines[2], lambda: taken(targets, few), key)
+    return with_words(card.build(arguments), selection.words)
+
+
+_MOST_PROFILES = 500_000
+
+
+def feature_profile(card: FigureCard) -> FigureCall:
+    """Pass the chosen feature of the selected people, in the table's own columns."""
+    selection, encoder = card.session.picked, card.session.encoder
+    table = selection.table
+    feature = card.offer("feature", selection.features)
+    most = max(_FEWEST_ROWS, _MOST_PROFILES // card.state.rashomon_set.n_draws)
+    key = (card.session.rows, selection.people.tobytes())
+    arguments: dict[str, Any] = {
+        "X": Argument("explorer.selected.table", lambda: table, key),
+        "feature": next(name for name in table.columns if str(name) == feature),
+        "answer": Argument.known(selection.answer, "explorer.selected.answer"),
+        "max_rows": min(profile.MOST_ROWS, most),
+    }
+    if encoder is not None:
+        encode = selection.encode
+        arguments["transform"] = Argument("explorer.selected.encode", lambda: encode, encoder)
+    return with_words(card.build(arguments), selection.words)
+
+
+_SECONDS_A_ROW = 2e-4
+_AT_ONCE = 20.0
+"""Time limit in seconds of the first computation."""
+
+ALL_FEATURES = "All features"
+
+
+def class_reliance(card: FigureCard) -> FigureCall | str:
+    """Pass features with the largest coefficients within the time limit, or all."""
+    models, exact, every = card.state.rashomon_set, card.session.exact, card.controls[ALL_FEATURES]
+    if models.link not in ("logistic", "identity"):
+        return "Class reliance is available for squared loss and for two classes."
+    groups = feature_groups(None, models.feature_names[:-1], models.feature_groups)
+    size = {name: float(np.abs(models.best[places]).max()) for name, places in groups.items()}
+    ranked = sorted(size, key=lambda name: -size[name])
+    each = 0.5 + _SECONDS_A_ROW * len(card.session.rows)
+    most = max(1, int(_AT_ONCE / each))
+    every.layout.display = "none" if most >= len(ranked) else None
+    wait = math.ceil(each * len(ranked) / 60)
+    every.tooltip = f"All {len(ranked)} features: about {plural(wait, 'minute')}"
+    features = tuple(ranked if every.value else ranked[:most])
+    left_out = len(ranked) - len(features)
+    more = f"{plural(left_out, 'feature')} of smaller coefficients not measured yet"
+    line = f"explorer.exact.class_reliance({features!r})"
+    table = Argument(line, lambda: exact.class_reliance(features))
+    return card.build({"table": table, "note": Argument.unwritten(more if left_out else "")})
+
+
+def columns(card: FigureCard) -> FigureCall | str:
+    """Pass cells of the chosen column and its declaration."""
+    data = card.state.data
+    declared = [one.name for one in data.schema.columns if not isinstance(one, IgnoredColumn)]
+    name = card.offer("column", declared)
+    if name is None:
+        return "No column has declared bounds or levels."
+    cells, column = f"explorer.data.frame[{name!r}]", f"explorer.data.schema[{name!r}]"
+    return card.build(
+        {
+            "cells": Argument.known(data.frame[name], cells),
+            "column": Argument.known(data.schema[name], column),
         }
-    sampled = bool(arguments) or not session.is_chunked
-    return card.build(arguments, of_people=sampled)
-
-
-def _exact_trees(argument: str, line: str, find: Callable[[Any], Any]) -> base.Inputs:
-    """Return the inputs of a figure of one table of exact results on trees."""
-
-    def inputs(card: base.FigureCard) -> FigureCall:
-        answers, state = card.session.tree_answers, card.state
-        found = Argument(f"explorer.tree_answers.{line}", lambda: find(answers))
-        people = tuple(map(int, state.people))[-9:]
-        return card.build({argument: found, "psi": float(state.psi), "people": people})
-
-    return inputs
-
-
-def drawn_trees(card: base.FigureCard) -> FigureCall | str:
-    """Pass the trees on screen, with the names of the table's columns and classes."""
-    draws = [d for d in card.state.selection if d < card.state.rashomon_set.n_draws][:MOST_TREES]
-    found = readable_trees(card)
-    return (
-        found if isinstance(found, str) else card.build({"models": found, "draws": draws or None})
     )
 
 
-def readable_trees(card: base.FigureCard) -> Argument | str:
-    """Return the trees on screen or released, with readable names; or why there are none."""
-    models, data, end = card.state.rashomon_set, card.state.data, ""
-    if card.state.view == "release":
-        if not models.guarantee.holds:
-            return "These trees have no privacy guarantee and cannot be released."
-        models, end = models.release(), ".release()"
-    named = reads_well(in_words(models, data), None if data is None else data.schema)
-    return Argument.known(named, f"explorer.rashomon_set{end}")
+_COMPARE = "compare with"
 
 
-INPUTS: Mapping[str, base.Inputs] = {
-    "exact_ranges": exact_ranges,
-    "ranges": ranges,
-    "exact": exact,
-    "budget": budget,
-    "tradeoff": tradeoff,
-    "aggregates": aggregates,
-    "penalties": penalties,
-    "importance_distribution": distribution,
-    "people_ranges": people_ranges,
-    "person": person,
-    "pair": pair,
-    "decomposition": decomposition,
-    "trees": drawn_trees,
-    "tree_use": drawn_trees,
-    "tree_sizes": _exact_trees("sizes", "sizes()", lambda answers: answers.sizes()),
-    "tree_flips": _exact_trees("flips", 'flips()["psi"]', lambda answers: answers.flips()["psi"]),
-    "tree_questions": _exact_trees("table", "features()", lambda answers: answers.features()),
-}
-"""Inputs of figures by name; the other figures take what every figure gets."""
+def offer_sets(card: FigureCard) -> None:
+    """Offer the other saved sets of the same table."""
+    others = [one for one in reversed(card.state.kept) if one.number != card.state.in_view]
+    card.offer(_COMPARE, [(one.label, one.number) for one in others])
+
+
+def sets(card: FigureCard) -> FigureCall | str:
+    """Pass the set in view and the chosen one, both of curators or both released."""
+    state, store, draw = card.state, card.session.set_store, card.controls[_COMPARE].value
+    if store is None or draw is None:
+        return (
+            "All sets drawn from this table are saved.<br>With two sets, this figure compares them."
+        )
+    names = (f"draw {state.in_view}" if state.in_view else "the set in view", f"draw {draw}")
+    first, second, end = state.rashomon_set, store.open(draw), ""
+    if state.view == "release":
+        first, second, end = first.release(), second.release(), ".release()"
+    other = f"explorer.session.set_store.open({draw}){end}"
+    return card.build(
+        {
+            "first": Argument.known(first, f"explorer.rashomon_set{end}"),
+            "second": Argument.known(second, other),
+            "names": names,
+        }
+    )

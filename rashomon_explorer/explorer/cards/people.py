@@ -1,0 +1,156 @@
+"""Arguments of figures of people and groups: one function a figure."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rashomon_explorer.explorer.cards.base import FigureCard
+from rashomon_explorer.explorer.family import trees_in
+from rashomon_explorer.explorer.model_inputs import group_labels
+from rashomon_explorer.explorer.selection import taken
+from rashomon_explorer.plots.registry import Argument, FigureCall
+from rashomon_explorer.plots.text import plural
+from rashomon_explorer.sets import PredictorSet, RashomonSet
+
+_EVERYONE = "everyone"
+
+
+def people(card: FigureCard) -> FigureCall:
+    """Pass selected people and models, by group."""
+    data, selection, by = card.state.data, card.session.picked, card.controls["by"]
+    columns = (_EVERYONE, *selection.columns) if data is not None else (_EVERYONE,)
+    if tuple(by.options) != columns:
+        sensitive = () if data is None else map(str, data.sensitive.columns)
+        first = next((name for name in sensitive if name in columns), _EVERYONE)
+        with card.silent():
+            by.options, by.value, by.disabled = columns, first, False
+    column = by.value
+    arguments: dict[str, Any] = {
+        "models": Argument.known(selection.models, selection.names[0]),
+        "group_name": "group" if column == _EVERYONE else column,
+    }
+    if column != _EVERYONE:
+        line = f"explorer.selected.groups({column!r})"
+        arguments["groups"] = Argument.known(selection.groups(column), line)
+    return card.build(arguments)
+
+
+def people_ranges(card: FigureCard) -> FigureCall:
+    """Pass exact and sampled ranges of a few people."""
+    session, models = card.session, card.state.rashomon_set
+    exact, selection = session.exact, session.picked
+    few = selection.few
+    if session.sample_words:
+        words = f"of {session.sample_words}"
+    else:
+        shows_all = len(few) == len(session.rows)
+        words = "" if shows_all else f"of {plural(len(session.rows), 'row')}, at random"
+    unproved = exact.why_not and "no exact results for these models"
+    proved = () if exact.why_not else ("exact",)
+    return card.build(
+        {
+            "table": Argument(
+                "explorer.exact.people(explorer.selected.few)", lambda: exact.people(few)
+            ),
+            "answer": Argument.known(selection.answer, "explorer.selected.answer"),
+            "highlight": Argument.known(card.state.people, repr(card.state.people)),
+            "guaranteed": models is None or models.guarantee.holds,
+            "note": Argument.unwritten(" · ".join(filter(None, [words, unproved]))),
+        },
+        marks=(*proved, *(() if models is None else ("sampled",))),
+    )
+
+
+def person(card: FigureCard) -> FigureCall | str:
+    """Pass predictions for the person selected last."""
+    if not card.state.people:
+        return "Click a person in the table<br>or in the figure of all people."
+    session, models, one = card.session, card.state.rashomon_set, int(card.state.people[-1])
+    arguments: dict[str, Any] = {
+        "person": one,
+        "answer": Argument.known(session.picked.answer, "explorer.selected.answer"),
+    }
+    proved = not session.exact.why_not
+    if proved:
+        for name in ("exact", "flip"):
+            line = f"explorer.exact.person({one})[{name!r}]"
+            arguments[name] = Argument(
+                line,
+                lambda name=name: session.exact.person(one)[name],  # type: ignore[misc]
+            )
+    linear = isinstance(models, RashomonSet) and models.hit_rate > 0
+    marks = ("exact", "sampled") if proved else ("sampled",)
+    return card.build(arguments, marks=marks, **({} if linear else {"tabulate": None}))
+
+
+_GAPS: Mapping[str, tuple[str, ...]] = {
+    "classification": (
+        "demographic_parity",
+        "equal_opportunity",
+        "equalized_odds",
+        "accuracy_score",
+        "calibration_in_the_large",
+    ),
+    "regression": ("mean_prediction", "mean_absolute_error", "calibration_in_the_large"),
+}
+
+
+def frontier(card: FigureCard) -> FigureCall:
+    """Pass the chosen gap."""
+    gap = card.offer("gap", _GAPS[card.state.rashomon_set.task])
+    return card.build({"gap": f"{gap}_difference"})
+
+
+_BURDENS: Mapping[str, tuple[str, ...]] = {
+    "classification": ("ambiguity", "disagreement", "obscurity", "discrepancy", "range_width"),
+    "regression": ("range_width", "score_std"),
+}
+
+
+def burden(card: FigureCard) -> FigureCall:
+    """Pass selected models on everyone; exact ambiguity of those who are listed."""
+    session, column, models = card.session, card.column, card.state.rashomon_set
+    measure = card.offer("of", _BURDENS[models.task])
+    everyone = session.picked.everyone
+    arguments: dict[str, Any] = {
+        "models": Argument.known(session.picked.models, session.picked.names[0]),
+        "measure": measure,
+        "highlight": tuple(level for own, level in card.state.groups if own == column),
+        "guaranteed": models.guarantee.holds,
+    }
+    words, proved = everyone.words, measure == "ambiguity" and not session.exact.why_not
+    few = f"exact of {len(everyone.few):,} people" if proved else ""
+    if everyone.sample_words:  # draws cover all rows; exact results cover a sample
+        words = f"draws: all {session.shape[0]:,} people"
+        few = few and f"{few} of {everyone.sample_words}"
+    arguments["note"] = Argument.unwritten(" · ".join(filter(None, [words, few])))
+    if proved:
+        line = f"explorer.exact.ambiguity_by(explorer.selected.everyone, {column!r})"
+        exact = session.exact
+        arguments["exact"] = Argument(line, lambda: exact.ambiguity_by(everyone, column))
+    marks = ("exact", "sampled") if proved else ("sampled",)
+    return card.build(arguments, marks=marks)
+
+
+_OTHER_DRAWS = "The decomposition into set width and mechanism noise<br>needs draws made here."
+
+
+def decomposition(card: FigureCard) -> FigureCall | str:
+    """Pass draws split by the groups of a column; for trees all trees are the reference."""
+    session, models, column = card.session, card.state.rashomon_set, card.column
+    if isinstance(models, PredictorSet) and not models.independent:
+        return _OTHER_DRAWS
+    arguments: dict[str, Any] = {}
+    if trees_in(models) is not None:
+        answers, rows, data = session.tree_answers, session.rows, card.state.data
+        places = session.picked.everyone.people
+        line = "explorer.tree_answers.class_of_draws(explorer.rashomon_set)"
+        everyone = "explorer.selected.everyone"
+        arguments = {
+            "X": Argument(f"{everyone}.rows", lambda: taken(rows, places)),
+            "groups": Argument(
+                f"{everyone}.groups({column!r})", lambda: group_labels(data, column).iloc[places]
+            ),
+            "reference": Argument(line, lambda: answers.class_of_draws(models)),
+        }
+    sampled = bool(arguments) or not session.is_chunked
+    return card.build(arguments, of_people=sampled)
