@@ -106,7 +106,7 @@ def best_tree_predicting(counted: CountedTrees, row: int, label: int) -> Node:
     combination = counted.rows.patterns[counted.rows.place[row]].tolist()
     predicting = BestPredicting(counted.best_trees, combination, label)
     losses = counted.losses_by_leaves(predicting.best_errors)
-    return predicting.tree(0, 0, 1 + int(np.argmin(losses)))
+    return predicting.best(1 + int(np.argmin(losses)))
 
 
 def best_avoiding(counted: CountedTrees, feature: int) -> Node:
@@ -128,7 +128,7 @@ reference=1.0)
     levels, trees = avoiding(counted.levels, counted.trees, _checked(counted, feature))
     least = lattice.least_errors(levels, trees)
     leaves = 1 + int(np.argmin(counted.losses_by_leaves(least.best_errors)))
-    return BestTrees(levels, trees, least, without=feature).tree(0, 0, leaves)
+    return BestTrees(levels, trees, least, without=feature).best(leaves)
 
 
 def best_using(counted: CountedTrees, feature: int) -> Node:
@@ -157,7 +157,7 @@ reference=1.0)
     losses = counted.losses_by_leaves(using.best_errors)
     if not np.isfinite(losses).any():
         raise DataError(f"no tree of the class tests column {feature}: allow more leaves")
-    return using.tree(0, 0, 1 + int(np.argmin(losses)))
+    return using.best(1 + int(np.argmin(losses)))
 
 
 _NOTHING = 1e-12

@@ -334,7 +334,7 @@ class CountedTrees(ReprMixin):
     def best(self) -> Node:
         """Return a tree of least loss, with the fewest leaves on a tie."""
         leaves = 1 + int(np.argmin(self.least_by_leaves))
-        return self.best_trees.tree(0, 0, leaves)
+        return self.best_trees.best(leaves)
 
     def errors(self, tree: Node) -> int:
         """Total cost of the rows that a tree labels wrongly; each counts 1 without costs."""

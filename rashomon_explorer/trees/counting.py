@@ -1,7 +1,7 @@
 """Counts of trees by leaves and errors."""
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any
 
@@ -104,12 +104,12 @@ class Pairs:
         return np.asarray(self.first.values[one] * self.second.values[other])
 
 
-def chunks(many: IntArray) -> list[IntArray]:
-    """Split nonzero entries into groups that fit in memory."""
+def chunks(many: NDArray[Any], at_once: int = _AT_ONCE) -> list[IntArray]:
+    """Split indices of nonzero entries into groups whose sums fit in memory."""
     places = np.flatnonzero(many)
     if not len(places):
         return []
-    ends = np.cumsum(many[places]) // _AT_ONCE
+    ends = np.cumsum(many[places]) // at_once
     return np.split(places, np.flatnonzero(np.diff(ends)) + 1)
 
 
@@ -306,7 +306,9 @@ class _Counter:
 
 def stump_errors(level: Level, places: IntArray) -> tuple[IntArray, FloatArray]:
     """Errors (K, J) of all subtrees with two leaves, and the number of trees with each."""
-    part = _part(level, places)
+    totals, having = level.totals[places], level.with_feature[places]
+    cuts, spare = level.cuts[places], level.spare[places]
+    part = replace(level, sets=[], totals=totals, with_feature=having, cuts=cuts, spare=spare)
     yes, no = lattice.leaf_errors(part)
     labels = yes.shape[2]
     both = [yes[..., a] + no[..., b] for a, b in lattice.label_pairs(labels)]
@@ -315,23 +317,6 @@ def stump_errors(level: Level, places: IntArray) -> tuple[IntArray, FloatArray]:
     uncut = lattice.label_errors(part, part.totals)
     spare = np.repeat(part.spare[:, None] * float(labels - 1), labels, axis=1)
     return np.concatenate([cut, uncut], axis=1), np.concatenate([counted, spare], axis=1)
-
-
-def _part(level: Level, places: IntArray) -> Level:
-    totals, having = level.totals[places], level.with_feature[places]
-    cuts, spare = level.cuts[places], level.spare[places]
-    return Level(
-        [],
-        totals,
-        having,
-        cuts,
-        spare,
-        level.yes[:0],
-        level.no[:0],
-        level.same[:0],
-        level.costs,
-        level.by_majority,
-    )
 
 
 def _add_shifted(total: FloatArray, low: int, one: Histogram, shifts: list[int]) -> None:

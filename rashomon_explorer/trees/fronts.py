@@ -1,14 +1,17 @@
 """Pareto fronts of subtrees: least errors for each weight of the rows with one label."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
-from rashomon_explorer.sets.models.trees import Leaf, Node, Split
+from rashomon_explorer.sets.models.trees import Leaf, Split
 from rashomon_explorer.trees.counted import CountedTrees
-from rashomon_explorer.trees.lattice import allowances, label_errors, label_pairs, pairs
+from rashomon_explorer.trees.counting import chunks
+from rashomon_explorer.trees.lattice import allowances, label_errors, label_pairs
 from rashomon_explorer.trees.rows import BITS, as_masks
-from rashomon_explorer.trees.witnesses import first_tree
+from rashomon_explorer.trees.witnesses import Part, TreeBuilder
 
 Front = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Distinct weights of the rows with the given label, and the least errors for each."""
@@ -21,7 +24,7 @@ class TooManyError(Exception):
     """The number of weights exceeds the limit."""
 
 
-class Fronts:
+class Fronts(TreeBuilder):
     """Fronts below every set that a tree within ψ can reach, computed on demand."""
 
     def __init__(
@@ -32,7 +35,8 @@ class Fronts:
         psi: float,
         most: int,
     ) -> None:
-        self._levels, self._trees, self._label = counted.levels, counted.trees, label
+        super().__init__(counted.levels, counted.trees)
+        self._label = label
         self._left = most
         self._digits = _digits(weights)
         self._allowed = allowances(counted.levels, counted.least_errors, counted.limits(psi))
@@ -49,34 +53,43 @@ class Fronts:
             return _cut(self._leaf(0, 0), int(self._limits[0]))
         return self._of(0, 0, leaves)
 
-    def tree(
-        self,
-        leaves: int,
-        key: int,
-        errors: int,
-        depth: int = 0,
-        place: int = 0,
-        path: tuple[int, ...] = (),
-    ) -> Node:
-        """Return a subtree with this weight and these errors."""
-        level = self._levels[depth]
-        if leaves == 1:
-            return self._leaf_of(depth, place, key, errors)
-        for feature in np.flatnonzero(level.cuts[place]).tolist():
-            deeper = (*path, feature)
-            if leaves == 2:
-                found = self._stump_of(depth, place, feature, key, errors)
-                if found is not None:
-                    return found
-                continue
-            yes, no = int(level.yes[place, feature]), int(level.no[place, feature])
-            for a, b in self._shares(depth, leaves):
-                one, other = self._of(depth + 1, yes, a), self._of(depth + 1, no, b)
-                both = _pair(one, other, key, errors)
-                if both is not None:
-                    first = self.tree(a, *both[0], depth + 1, yes, deeper)
-                    return Split(feature, first, self.tree(b, *both[1], depth + 1, no, deeper))
-        return self._idle(leaves, key, errors, depth, place, path)
+    def leaf(self, depth: int, place: int, goal: Any) -> Leaf:
+        """Return the leaf with this weight and these errors."""
+        level, weight = self.levels[depth], self._weight(depth, place)
+        for label, wrong in enumerate(label_errors(level, level.totals[place]).tolist()):
+            if (weight if label == self._label else 0, wrong) == goal:
+                return Leaf(label)
+        raise AssertionError("a leaf has one of the labels")
+
+    def stump(self, depth: int, place: int, feature: int, goal: Any) -> Split | None:
+        """Return two leaves with this weight and these errors."""
+        keys, wrong = self._stumps(depth, place, np.array([feature]))
+        found = zip(label_pairs(self.trees.n_labels), keys.tolist(), wrong.tolist(), strict=True)
+        both = next((pair for pair, *own in found if tuple(own) == goal), None)
+        return None if both is None else Split(feature, *map(Leaf, both))
+
+    def branches(
+        self, depth: int, places: tuple[int, int], feature: int, shares: tuple[int, int], goal: Any
+    ) -> tuple[Part, Part] | None:
+        """Find weights and errors of both branches with these sums."""
+        one, other = (self._of(depth + 1, *at) for at in zip(places, shares, strict=True))
+        if not len(one[0]) or not len(other[0]):
+            return None
+        at = np.searchsorted(other[0], goal[0] - one[0])
+        inside = np.minimum(at, len(other[0]) - 1)
+        fits = (other[0][inside] == goal[0] - one[0]) & (other[1][inside] == goal[1] - one[1])
+        if not fits.any():
+            return None
+        k = int(np.argmax(fits))
+        first = int(one[0][k]), int(one[1][k])
+        return (self, first), (self, (goal[0] - first[0], goal[1] - first[1]))
+
+    def reached(self, depth: int, place: int, feature: int, leaves: int, goal: Any) -> Part | None:
+        """Return the goal again if the front of the rows has it."""
+        keys, errors = self._of(depth + 1, place, leaves)
+        at = int(np.searchsorted(keys, goal[0]))
+        fits = at < len(keys) and (int(keys[at]), int(errors[at])) == goal
+        return (self, goal) if fits else None
 
     def _of(self, depth: int, place: int, leaves: int) -> Front:
         if leaves == 1:
@@ -94,7 +107,7 @@ class Fronts:
         limit = int(self._allowed[depth][place, leaves - 1])
         if limit < 0:
             return _NOBODY
-        level = self._levels[depth]
+        level = self.levels[depth]
         parts: list[Front] = []
         features = np.flatnonzero(level.cuts[place])
         if leaves == 2 and len(features):
@@ -103,13 +116,13 @@ class Fronts:
             self._enter_below(depth, place, features)
         for feature in features.tolist() if leaves > 2 else []:
             yes, no = int(level.yes[place, feature]), int(level.no[place, feature])
-            for a, b in self._shares(depth, leaves):
+            for a, b in self.shares(depth, leaves):
                 parts += self._sums(self._of(depth + 1, yes, a), self._of(depth + 1, no, b), limit)
         if level.spare[place] > 0:
             if leaves == 2:
                 parts.append(_cut(self._leaf(depth, place), limit))
             same = int(level.same[place])
-            for _, b in self._shares(depth, leaves) if leaves > 2 else []:
+            for _, b in self.shares(depth, leaves) if leaves > 2 else []:
                 parts.append(_cut(self._of(depth + 1, same, b), limit))
         return _least(parts)
 
@@ -121,7 +134,7 @@ class Fronts:
         keys, errors = other[0][order], other[1][order]
         room = np.searchsorted(errors, limit - one[1], side="right")
         parts: list[Front] = []
-        for some in _chunks(room):
+        for some in chunks(room, _AT_ONCE):
             many = room[some]
             first = np.repeat(some, many)
             starts = np.concatenate([[0], np.cumsum(many)[:-1]])
@@ -136,14 +149,14 @@ class Fronts:
         """One leaf with the label, or with the best other label."""
         at = depth, place
         if at not in self._leaves:
-            level = self._levels[depth]
+            level = self.levels[depth]
             errors = label_errors(level, level.totals[place]).tolist()
             self._leaves[at] = _leaf_front(errors, self._weight(depth, place), self._label)
         return self._leaves[at]
 
     def _stumps(self, depth: int, place: int, features: IntArray) -> Front:
         """Two leaves with different labels, for every feature and pair of labels."""
-        level, label = self._levels[depth], self._label
+        level, label = self.levels[depth], self._label
         own, every = self._weights_of(depth, place)
         yes = every[features]
         no = own - yes
@@ -163,7 +176,7 @@ class Fronts:
 
     def _weights_of(self, depth: int, place: int) -> tuple[int, NDArray[np.int64]]:
         """Weight of a set, and of its subset with each feature."""
-        members = as_masks([self._levels[depth].sets[place]], self._answers.shape[1])[0]
+        members = as_masks([self.levels[depth].sets[place]], self._answers.shape[1])[0]
         inside = np.flatnonzero(members.view(bool))
         bytes_of = [np.take(eight, inside) for eight in self._answers]
         own, every = 0, np.zeros(8 * len(bytes_of), dtype=np.int64)
@@ -181,56 +194,12 @@ class Fronts:
             return
         self._entered.add((depth, place))
         own, every = self._weights_of(depth, place)
-        level, below = self._levels[depth], depth + 1
+        level, below = self.levels[depth], depth + 1
         to = zip(
             level.yes[place, features].tolist(), level.no[place, features].tolist(), strict=True
         )
         for (yes, no), weight in zip(to, every[features].tolist(), strict=True):
             self._own[below, yes], self._own[below, no] = weight, own - weight
-
-    def _leaf_of(self, depth: int, place: int, key: int, errors: int) -> Leaf:
-        level, weight = self._levels[depth], self._weight(depth, place)
-        for label, wrong in enumerate(label_errors(level, level.totals[place]).tolist()):
-            if wrong == errors and key == (weight if label == self._label else 0):
-                return Leaf(label)
-        raise AssertionError("a leaf has one of the labels")
-
-    def _stump_of(
-        self, depth: int, place: int, feature: int, key: int, errors: int
-    ) -> Split | None:
-        keys, wrong = self._stumps(depth, place, np.array([feature]))
-        for at, (a, b) in enumerate(label_pairs(self._trees.n_labels)):
-            if (int(keys[at]), int(wrong[at])) == (key, errors):
-                return Split(feature, Leaf(a), Leaf(b))
-        return None
-
-    def _idle(
-        self, leaves: int, key: int, errors: int, depth: int, place: int, path: tuple[int, ...]
-    ) -> Node:
-        level = self._levels[depth]
-        cuts = level.cuts[place]
-        feature = next(f for f in range(len(cuts)) if not cuts[f] and f not in path)
-        deeper = (*path, feature)
-        if leaves == 2:
-            reached: Node = self._leaf_of(depth, place, key, errors)
-            assert isinstance(reached, Leaf)
-            empty: Node = Leaf(1 if reached.prediction == 0 else 0)
-        else:
-            same = int(level.same[place])
-            a, b = next(
-                share
-                for share in self._shares(depth, leaves)
-                if _contains(self._of(depth + 1, same, share[1]), key, errors)
-            )
-            reached = self.tree(b, key, errors, depth + 1, same, deeper)
-            empty = first_tree(self._trees, a, deeper)
-        having = bool(level.with_feature[place, feature].any())
-        return Split(feature, *((reached, empty) if having else (empty, reached)))
-
-    def _shares(self, depth: int, leaves: int) -> list[tuple[int, int]]:
-        if depth + 1 == len(self._levels):
-            return []
-        return pairs(leaves, len(self._trees.table[depth + 1]))
 
 
 def _digits(weights: NDArray[np.int64]) -> list[tuple[int, FloatArray]]:
@@ -269,33 +238,3 @@ def _least(parts: list[Front]) -> Front:
 def _cut(front: Front, limit: int) -> Front:
     filled = front[1] <= limit
     return front[0][filled], front[1][filled]
-
-
-def _chunks(room: NDArray[np.intp]) -> list[NDArray[np.intp]]:
-    """Split indices of the first front into groups whose pairs fit in memory."""
-    places = np.flatnonzero(room)
-    if not len(places):
-        return []
-    ends = np.cumsum(room[places]) // _AT_ONCE
-    return np.split(places, np.flatnonzero(np.diff(ends)) + 1)
-
-
-def _pair(
-    one: Front, other: Front, key: int, errors: int
-) -> tuple[tuple[int, int], tuple[int, int]] | None:
-    """Weights and errors of both sides with the given sums."""
-    if not len(one[0]) or not len(other[0]):
-        return None
-    at = np.searchsorted(other[0], key - one[0])
-    inside = np.minimum(at, len(other[0]) - 1)
-    fits = (other[0][inside] == key - one[0]) & (other[1][inside] == errors - one[1])
-    if not fits.any():
-        return None
-    k = int(np.argmax(fits))
-    j = int(inside[k])
-    return (int(one[0][k]), int(one[1][k])), (int(other[0][j]), int(other[1][j]))
-
-
-def _contains(front: Front, key: int, errors: int) -> bool:
-    at = int(np.searchsorted(front[0], key))
-    return at < len(front[0]) and front[0][at] == key and front[1][at] == errors

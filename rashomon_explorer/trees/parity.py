@@ -294,7 +294,7 @@ def _exact(counted: CountedTrees, rates: Rates, label: int, psi: float, most: in
 
     def tree(place: int) -> Node:
         leaves, key, errors = of[place].tolist()
-        return fronts.tree(leaves, key, errors)
+        return fronts.tree(0, 0, leaves, (key, errors))
 
     return ParityFront(losses[best], gaps[best], True, tree)
 

@@ -16,14 +16,103 @@ from rashomon_explorer.trees.tree_class import TreeClass
 Errors = NDArray[Any]
 
 
-class BestTrees:
+class TreeBuilder:
+    """Rebuild a tree that meets a goal below a set of rows, from what is known below every set."""
+
+    without: int | None = None  # a question that is not asked
+
+    def __init__(self, levels: list[Level], trees: TreeClass) -> None:
+        self.levels, self.trees = levels, trees
+
+    def tree(
+        self, depth: int, place: int, leaves: int, goal: Any, path: tuple[int, ...] = ()
+    ) -> Node:
+        """Return a subtree that meets the goal below a path; the first by features on a tie."""
+        if leaves == 1:
+            return self.leaf(depth, place, goal)
+        level = self.levels[depth]
+        for feature in range(level.cuts.shape[1]):
+            cut = level.cuts[place, feature]
+            if feature in (*path, self.without) or (level.by_majority and not cut):
+                continue
+            if leaves == 2:
+                found = self.stump(depth, place, feature, goal)
+            else:
+                split = self._cut if cut else self._uncut
+                found = split(depth, place, feature, leaves, goal, (*path, feature))
+            if found is not None:
+                return found
+        raise AssertionError("a goal belongs to a tree")
+
+    def leaf(self, depth: int, place: int, goal: Any) -> Leaf:
+        """Return a leaf that meets the goal."""
+        raise NotImplementedError
+
+    def stump(self, depth: int, place: int, feature: int, goal: Any) -> Split | None:
+        """Return two leaves below a question that meet the goal; None if none do."""
+        raise NotImplementedError
+
+    def branches(
+        self, depth: int, places: tuple[int, int], feature: int, shares: tuple[int, int], goal: Any
+    ) -> "tuple[Part, Part] | None":
+        """Find builders and goals of both branches of a question that cuts; None if none meet."""
+        raise NotImplementedError
+
+    def reached(
+        self, depth: int, place: int, feature: int, leaves: int, goal: Any
+    ) -> "Part | None":
+        """Find the builder and goal of the side with the rows below an idle question."""
+        raise NotImplementedError
+
+    def _cut(
+        self, depth: int, place: int, feature: int, leaves: int, goal: Any, path: tuple[int, ...]
+    ) -> Split | None:
+        level, below = self.levels[depth], depth + 1
+        places = int(level.yes[place, feature]), int(level.no[place, feature])
+        for shares in self.shares(depth, leaves):
+            found = self.branches(depth, places, feature, shares, goal)
+            if found is not None:
+                parts = zip(found, places, shares, strict=True)
+                both = (one.tree(below, to, many, own, path) for (one, own), to, many in parts)
+                return Split(feature, *both)
+        return None
+
+    def _uncut(
+        self, depth: int, place: int, feature: int, leaves: int, goal: Any, path: tuple[int, ...]
+    ) -> Split | None:
+        level, same = self.levels[depth], int(self.levels[depth].same[place])
+        for a, b in self.shares(depth, leaves):
+            found = self.reached(depth, same, feature, b, goal)
+            if found is not None:
+                rows = found[0].tree(depth + 1, same, b, found[1], path)
+                empty = first_tree(self.trees, a, path, self.without)
+                having = bool(level.with_feature[place, feature].any())
+                return Split(feature, *((rows, empty) if having else (empty, rows)))
+        return None
+
+    def shares(self, depth: int, leaves: int) -> list[tuple[int, int]]:
+        """Leaves of both branches of a split after so many questions."""
+        if depth + 1 == len(self.levels):
+            return []
+        return lattice.pairs(leaves, len(self.trees.table[depth + 1]))
+
+
+Part = tuple[TreeBuilder, Any]
+"""Builder of a branch, and its goal."""
+
+
+class BestTrees(TreeBuilder):
     """Subtrees of least errors below a set of rows; those of a subclass meet a requirement."""
 
     def __init__(
         self, levels: list[Level], trees: TreeClass, least: LeastErrors, without: int | None = None
     ) -> None:
-        self.levels, self.trees, self.least = levels, trees, least
-        self._without = without
+        super().__init__(levels, trees)
+        self.least, self.without = least, without
+
+    def best(self, leaves: int) -> Node:
+        """Return a whole tree of so many leaves with the least errors."""
+        return self.tree(0, 0, leaves, self.errors(0, 0, leaves))
 
     @property
     def best_errors(self) -> Errors:
@@ -40,68 +129,42 @@ class BestTrees:
 
     def sides(self, feature: int) -> "list[tuple[BestTrees, BestTrees]]":
         """List the requirements on the subtrees with and without a feature that meet this one."""
-        return [] if feature == self._without else [(self, self)]
+        return [(self, self)]
 
-    def reached(self, feature: int) -> "BestTrees":
-        """Return the requirement on the subtree with the rows, if a feature does not cut them."""
+    def after(self, feature: int) -> "BestTrees":
+        """Return the requirement on the side with the rows, if a feature does not cut them."""
         return self
 
-    def tree(self, depth: int, place: int, leaves: int, path: tuple[int, ...] = ()) -> Node:
-        """Return a subtree of least errors below a path; the first by features on a tie."""
-        level, goal = self.levels[depth], self.errors(depth, place, leaves)
-        if leaves == 1:
-            errors = self.permitted(lattice.label_errors(level, level.totals[place]))
-            return Leaf(int(np.argmin(errors)))
-        for feature in range(level.cuts.shape[1]):
-            cut = level.cuts[place, feature]
-            if feature in path or not self.sides(feature) or not (cut or not level.by_majority):
-                continue
-            if leaves == 2:
-                found = self._stump(level, place, feature, goal)
-            else:
-                split = self._cut if cut else self._uncut
-                found = split(depth, place, feature, leaves, (*path, feature), goal)
-            if found is not None:
-                return found
-        raise AssertionError("least errors belong to a tree")
+    def leaf(self, depth: int, place: int, goal: Any) -> Leaf:
+        """Return the leaf of least errors."""
+        level = self.levels[depth]
+        errors = self.permitted(lattice.label_errors(level, level.totals[place]))
+        return Leaf(int(np.argmin(errors)))
 
-    def _stump(self, level: Level, place: int, feature: int, goal: int) -> Node | None:
+    def stump(self, depth: int, place: int, feature: int, goal: Any) -> Split | None:
+        """Return two leaves with as many errors."""
         for yes, no in self.sides(feature):
-            first, second = leaf_options(yes, no, level, place, feature)
+            first, second = leaf_options(yes, no, self.levels[depth], place, feature)
             for a, b in lattice.label_pairs(len(first)):
                 if first[a] + second[b] == goal:
                     return Split(feature, Leaf(a), Leaf(b))
         return None
 
-    def _cut(
-        self, depth: int, place: int, feature: int, leaves: int, path: tuple[int, ...], goal: int
-    ) -> Node | None:
-        to_yes, to_no = branches(self.levels[depth], place, feature)
-        for a, b in self.shares(depth, leaves):
-            for yes, no in self.sides(feature):
-                if yes.errors(depth + 1, to_yes, a) + no.errors(depth + 1, to_no, b) == goal:
-                    first = yes.tree(depth + 1, to_yes, a, path)
-                    return Split(feature, first, no.tree(depth + 1, to_no, b, path))
+    def branches(
+        self, depth: int, places: tuple[int, int], feature: int, shares: tuple[int, int], goal: Any
+    ) -> tuple[Part, Part] | None:
+        """Find requirements of both branches whose least errors add up to the goal."""
+        for yes, no in self.sides(feature):
+            one = yes.errors(depth + 1, places[0], shares[0])
+            other = no.errors(depth + 1, places[1], shares[1])
+            if one + other == goal:
+                return (yes, one), (no, other)
         return None
 
-    def _uncut(
-        self, depth: int, place: int, feature: int, leaves: int, path: tuple[int, ...], goal: int
-    ) -> Node | None:
-        level, reached = self.levels[depth], self.reached(feature)
-        same = int(level.same[place])
-        for a, b in self.shares(depth, leaves):
-            if reached.errors(depth + 1, same, b) == goal:
-                own = reached.tree(depth + 1, same, b, path)
-                empty = first_tree(self.trees, a, path, self._without)
-                having = bool(level.with_feature[place, feature].any())
-                return Split(feature, *((own, empty) if having else (empty, own)))
-        return None
-
-    def shares(self, depth: int, leaves: int) -> list[tuple[int, int]]:
-        """Leaves of both branches of a split after so many questions."""
-        if depth + 1 == len(self.levels):
-            return []
-        return lattice.pairs(leaves, self.least.levels[depth + 1].shape[1])
+    def reached(self, depth: int, place: int, feature: int, leaves: int, goal: Any) -> Part | None:
+        """Return the requirement on the rows if its least errors are the goal."""
+        one = self.after(feature)
+        return (one, goal) if one.errors(depth + 1, place, leaves) == goal else None
 
 
 def leaf_options(
@@ -114,25 +177,18 @@ def leaf_options(
     return first.tolist(), second.tolist()
 
 
-def branches(level: Level, place: int, feature: int) -> tuple[int, int]:
-    """Find the indices in the next level of a set's rows with a feature, and without."""
-    return int(level.yes[place, feature]), int(level.no[place, feature])
-
-
 def first_tree(
     trees: TreeClass, leaves: int, path: tuple[int, ...], without: int | None = None
 ) -> Node:
     """Return any subtree of so many leaves below given questions, for a set without rows."""
     if leaves == 1:
         return Leaf(0)
-    feature = next(one for one in count() if one not in path and one != without)
+    feature = next(one for one in count() if one not in (*path, without))
     if leaves == 2:
         return Split(feature, Leaf(0), Leaf(1))
     deeper = (*path, feature)
-    a, b = lattice.pairs(leaves, len(trees.table[len(deeper)]))[0]
-    return Split(
-        feature, first_tree(trees, a, deeper, without), first_tree(trees, b, deeper, without)
-    )
+    both = lattice.pairs(leaves, len(trees.table[len(deeper)]))[0]
+    return Split(feature, *(first_tree(trees, part, deeper, without) for part in both))
 
 
 def avoiding(levels: list[Level], trees: TreeClass, feature: int) -> tuple[list[Level], TreeClass]:
@@ -199,7 +255,7 @@ class BestPredicting(BestTrees):
                 first, second = leaf_options(yes, no, level, place, feature)
                 found.append(min(first[a] + second[b] for a, b in lattice.label_pairs(len(first))))
                 continue
-            to_yes, to_no = branches(level, place, feature)
+            to_yes, to_no = int(level.yes[place, feature]), int(level.no[place, feature])
             for a, b in self.shares(depth, leaves):
                 found.append(yes.errors(depth + 1, to_yes, a) + no.errors(depth + 1, to_no, b))
         if level.spare[place] > 0 and leaves == 2:
@@ -211,7 +267,11 @@ class BestPredicting(BestTrees):
 
 
 class BestUsing(BestTrees):
-    """Subtrees that test one feature."""
+    """Subtrees that test one feature.
+
+    A test in the empty branch of an idle question is left out: asked above the deepest two leaves
+    of the other branch instead, it needs no more leaves and depth, and no row changes its label.
+    """
 
     def __init__(self, free: BestTrees, feature: int) -> None:
         super().__init__(free.levels, free.trees, free.least)
@@ -234,7 +294,7 @@ class BestUsing(BestTrees):
             return [(self._free, self._free)]
         return [(self, self._free), (self._free, self)]
 
-    def reached(self, feature: int) -> BestTrees:
+    def after(self, feature: int) -> BestTrees:
         """Require nothing of the rest of the tree after the feature."""
         return self._free if feature == self._feature else self
 

@@ -94,4 +94,4 @@ def test_weights_of_any_size_are_added_up_exactly(large):
         assert sorted(best) == keys.tolist()
         assert [best[key] for key in keys.tolist()] == pytest.approx(errors / 12 + 0.02 * many)
         key, wrong = int(keys[-1]), int(errors[-1])
-        assert fronts.tree(many, key, wrong) in trees
+        assert fronts.tree(0, 0, many, (key, wrong)) in trees
