@@ -68,7 +68,7 @@ from rashomon_explorer.sets.sklearn_models import exact_only
 
 PenaltyPlan = TuningPlan | StationaryPlan
 
-_OF_THE_BUDGET = ("epsilon", "delta", "n_draws", "psi", "spacing")
+_OF_THE_BUDGET = ("epsilon", "delta", "psi", "spacing")
 _USUAL_CLIP = {"ridge": 1.0, "logistic": 4.0}
 
 
@@ -113,8 +113,8 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
         the mapped targets), 4 for logistic.
     {epsilon}
     {delta}
-    n_draws : int, default=1
-        Number of draws of the penalties.
+    n_draws : int or "auto", default="auto"
+        Number of draws of the penalties; ``"auto"`` is one, as a search selects one penalty.
     psi : float, default=0.0
         Rashomon threshold: penalties within ψ of the least validation loss have equal probability.
     mechanism : str, default="auto"
@@ -182,7 +182,7 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
     spacing: float | None = None
     val_fraction: float = 0.3
     margin_bound: float | None = None
-    n_draws: int = 1
+    n_draws: int | str = AUTO
     psi: float = 0.0
     mechanism: str = AUTO
     refit: str | None = "dp"
@@ -207,7 +207,7 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
         "spacing": [Interval(Real, 1, None, closed="neither"), None],
         "val_fraction": [Interval(Real, 0, 1, closed="neither")],
         "margin_bound": [Interval(Real, 0, None, closed="neither"), None],
-        "n_draws": [N_DRAWS],
+        "n_draws": [N_DRAWS, StrOptions({AUTO})],
         "psi": [Interval(Real, 0, None, closed="left")],
         "mechanism": [StrOptions({"auto", *NAMES})],
         "refit": [StrOptions({"dp"}), None],
@@ -314,6 +314,7 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
             share = self.epsilon * self.refit_share
             refit = refit_plan(known, n_features + 1, self._row_norm, share, self.delta)
         options = {name: getattr(self, name) for name in _OF_THE_BUDGET}
+        options["n_draws"] = 1 if self.n_draws == AUTO else self.n_draws
         return known, box, {**options, "refit": refit, "ledger": self.ledger is not None}
 
     def _box(self, n_features: int) -> PenaltyBox:

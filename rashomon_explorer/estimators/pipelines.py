@@ -193,13 +193,9 @@ def _how_it_is_declared(step: TableEncoder) -> str:
 
 
 def _has_a_guarantee(step: Any) -> bool:
-    # Trees, penalty searches and single models have only mechanisms with a guarantee.
-    mechanism = getattr(step, "mechanism", AUTO)
-    if mechanism == AUTO:  # considers only mechanisms with a guarantee
-        return True
-    if mechanism not in MECHANISMS:
-        return False
-    return not MECHANISMS[mechanism].traits.curator_only
+    # "auto" and the mechanisms of trees and searches always have a guarantee.
+    mechanism = MECHANISMS.get(getattr(step, "mechanism", AUTO))
+    return mechanism is None or not mechanism.traits.curator_only
 
 
 def _elementwise(step: Any) -> bool:

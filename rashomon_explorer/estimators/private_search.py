@@ -35,7 +35,7 @@ from rashomon_explorer.mechanisms.planning.suggestions import (
     suppress_weak_warnings,
     warn_large_delta,
 )
-from rashomon_explorer.mechanisms.selection import WAYS, Candidate, SearchPlan
+from rashomon_explorer.mechanisms.selection import SELECTIONS, Candidate, SearchPlan
 from rashomon_explorer.privacy import Guarantee, compose
 from rashomon_explorer.privacy.conversions import zcdp_epsilon, zcdp_rho
 from rashomon_explorer.privacy.ledger.charge import failure_assumption
@@ -76,9 +76,9 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
         Settings to try, as for ``GridSearchCV``; a key ``"estimator"`` tries other estimators.
     {epsilon}
     {delta}
-    val_fraction : float, default=0.2
+    val_fraction : float, default=0.3
         Share of validation rows, evenly spread over the table by position: public.
-    way : {"auto", "every", "geometric", "logarithmic"}, default="auto"
+    mechanism : {"auto", "every", "geometric", "logarithmic"}, default="auto"
         Selection mechanism; ``plan_.why`` states the reason for the selected one.
     mean_fits : float, default=None
         Mean number of fits for mechanisms with random runs; by default ten per candidate.
@@ -94,7 +94,7 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
     best_index_ : int
         Its index in ``plan_.candidates``.
     estimators_ : list of estimators
-        With ``way="every"``, all fitted candidates: the guarantee covers all of them.
+        With ``mechanism="every"``, all fitted candidates: the guarantee covers all of them.
     guarantee_ : Guarantee
         Guarantee for all attributes above.
     plan_ : SearchPlan
@@ -113,7 +113,7 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
     >>> trees = RashomonTreeClassifier(thresholds=0.0, n_draws=1)
     >>> search = PrivateSearch(trees, {"max_leaves": [2, 3, 4]}, epsilon=1.0, random_state=0)
     >>> planned = search.plan(*data.X.shape)
-    >>> planned.way, round(planned.each[0], 2), planned.score_regret < 0.001
+    >>> planned.mechanism, round(planned.each[0], 2), planned.score_regret < 0.001
     ('every', 0.33, True)
     >>> fitted = search.fit(data.X, data.y)
     >>> fitted.best_params_["max_leaves"] > 2, fitted.guarantee_.epsilon(1e-6) <= 1.0
@@ -124,8 +124,8 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
 
     estimator: BaseEstimator = field(kw_only=False)
     param_grid: Grid = field(kw_only=False)
-    val_fraction: float = 0.2
-    way: str = AUTO
+    val_fraction: float = 0.3
+    mechanism: str = AUTO
     mean_fits: float | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -133,7 +133,7 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
         "estimator": [HasMethods(["fit", "predict", "plan"])],
         "param_grid": [dict, list],
         "val_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "way": [StrOptions({AUTO, *WAYS})],
+        "mechanism": [StrOptions({AUTO, *SELECTIONS})],
         "mean_fits": [Interval(Real, 1, None, closed="neither"), None],
     }
 
@@ -246,7 +246,7 @@ class PrivateSearch(MetaEstimatorMixin, BasePrivateEstimator[SearchPlan]):
         settings = expand_settings(self.param_grid)
         shape = (request.n_train, n_features)
         planned = planned_search(
-            request, lambda each: plan_candidates(candidates, settings, shape, each), self.way
+            request, lambda each: plan_candidates(candidates, settings, shape, each), self.mechanism
         )
         if planned.weakness:
             warnings.warn(
@@ -472,7 +472,7 @@ class SearchRequest:
 
     def plan(
         self,
-        way: str,
+        mechanism: str,
         each: tuple[float, float],
         candidates: tuple[Candidate, ...],
         guarantee: Guarantee,
@@ -481,7 +481,7 @@ class SearchRequest:
     ) -> SearchPlan:
         """Plan of this search by one selection mechanism."""
         return SearchPlan(
-            way,
+            mechanism,
             self.n_train,
             self.n_val,
             self.epsilon,
@@ -494,10 +494,10 @@ class SearchRequest:
         )
 
 
-def planned_search(request: SearchRequest, plan_at: PlanAt, way: str) -> SearchPlan:
+def planned_search(request: SearchRequest, plan_at: PlanAt, mechanism: str) -> SearchPlan:
     """Plan a search by the named mechanism, or by the one with the best bound."""
     plans, refused = [], []
-    for name in WAYS if way == "auto" else [way]:
+    for name in SELECTIONS if mechanism == AUTO else [mechanism]:
         try:
             plans.append(
                 _every(request, plan_at) if name == "every" else _runs(request, plan_at, name)
@@ -508,7 +508,7 @@ def planned_search(request: SearchRequest, plan_at: PlanAt, way: str) -> SearchP
         raise SamplerError("; ".join(refused))
     plans.sort(key=lambda one: one.selection_bound)
     why = "it was requested"
-    if way == "auto":
+    if mechanism == AUTO:
         why = (
             f"the smallest bound of any selection mechanism, {rounded_up(plans[0].selection_bound)}"
         )
@@ -551,10 +551,10 @@ def _pick(request: SearchRequest) -> selection.Pick:
     return selection.Exponential(_SAFE * math.sqrt(8 * rho), request.sensitivity)
 
 
-def _runs(request: SearchRequest, plan_at: PlanAt, way: str) -> SearchPlan:
+def _runs(request: SearchRequest, plan_at: PlanAt, mechanism: str) -> SearchPlan:
     """Plan random runs, each pure DP: training rows for the model, validation rows for scores."""
     mean = request.mean_runs or _FITS_A_CANDIDATE * request.k
-    runs = selection.Runs.of_mean(_SHAPES[way], mean)
+    runs = selection.Runs.of_mean(_SHAPES[mechanism], mean)
     own = request.epsilon / runs.factor * _SAFE
     candidates = plan_at((own, 0.0))
     dear = [one for one in candidates if not one.guarantee.pure_epsilon <= own * (1 + 1e-9)]
@@ -574,13 +574,14 @@ def _runs(request: SearchRequest, plan_at: PlanAt, way: str) -> SearchPlan:
         seeded=stated.seeded,
     )
     noise = selection.most_noise(request.sensitivity / own, mean)
-    return request.plan(way, (own, 0.0), candidates, guarantee, noise, runs=runs)
+    return request.plan(mechanism, (own, 0.0), candidates, guarantee, noise, runs=runs)
 
 
 def as_parameters(planned: SearchPlan) -> dict[str, Any]:
     """Public settings of a plan, as recorded in a ledger."""
-    names = ("way", "n_train", "n_val", "epsilon", "delta", "mean_fits")
+    names = ("n_train", "n_val", "epsilon", "delta", "mean_fits")
     return {
+        "way": planned.mechanism,  # the key in ledgers
         **{name: getattr(planned, name) for name in names},
         "candidates": [one.in_words for one in planned.candidates],
         "each": list(planned.each),

@@ -17,7 +17,7 @@ from rashomon_explorer.privacy.guarantee import epsilon_delta_text
 
 __all__ = [
     "PICKS",
-    "WAYS",
+    "SELECTIONS",
     "Candidate",
     "Exponential",
     "PermuteAndFlip",
@@ -230,7 +230,7 @@ class Runs:
         )
 
 
-WAYS = {
+SELECTIONS = {
     "every": "every candidate is fitted once, and one is selected by its score",
     "geometric": "random candidates are run a geometric number of times; the best is selected",
     "logarithmic": "random candidates are run a logarithmic number of times; the best is selected",
@@ -263,7 +263,7 @@ class Candidate:
 class SearchPlan(ReprMixin):
     """A private selection among several models, and its guarantees."""
 
-    way: str
+    mechanism: str
     n_train: int
     n_val: int
     epsilon: float
@@ -315,7 +315,7 @@ class SearchPlan(ReprMixin):
 
     def _facts(self) -> list[Fact]:
         facts = [
-            ("mechanism", WAYS[self.way]),
+            ("mechanism", SELECTIONS[self.mechanism]),
             ("why", self.why),
             ("privacy cost", epsilon_delta_text(self.epsilon, self.delta)),
             ("a fit", epsilon_delta_text(*self.each)),

@@ -28,8 +28,10 @@ from sklearn.preprocessing import (
 )
 
 from rashomon_explorer import (
+    DPBilevelSearch,
     DPClassifier,
     Ledger,
+    PrivateSearch,
     PublicBoundsScaler,
     RashomonClassifier,
     RashomonRegressor,
@@ -265,6 +267,8 @@ class Mine(Normalizer):
 
 
 PUBLIC = [
+    DPBilevelSearch(bounds=(0.1, 1.0), mechanism="exponential"),
+    PrivateSearch(DPClassifier(), {"radius": [1.0]}, mechanism="every"),
     RashomonClassifier(),
     RashomonRegressor(mechanism="langevin"),
     RashomonRegressor(mechanism="finite_grid"),
