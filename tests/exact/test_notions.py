@@ -8,9 +8,9 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit
 from scipy.stats import binom, norm
 
+from rashomon_explorer.mechanisms.bounds import expected_excess
 from rashomon_explorer.mechanisms.bounds.hit_rate import (
     beta_for_hit_rate,
-    expected_excess_bound,
     guaranteed_hit_rate,
 )
 from rashomon_explorer.privacy import approximate, bounded_range, compose, gdp, pure, zcdp
@@ -198,7 +198,7 @@ class TestHitRates:
         assert guaranteed_hit_rate(p, x / 0.02, 0.02) == exactly(1 / total)
 
     def test_the_mean_excess(self):
-        assert expected_excess_bound(3, 50.0, 0.02) == exactly(0.08)
+        assert expected_excess(p=3, beta=50.0, psi=0.02) == exactly(0.08)
 
     def test_a_wanted_hit_rate_is_reached_and_not_passed(self):
         beta = beta_for_hit_rate(3, 0.02, 0.8)

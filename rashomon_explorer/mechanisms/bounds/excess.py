@@ -3,7 +3,6 @@
 import math
 
 from rashomon_explorer._utils import validation
-from rashomon_explorer.mechanisms.bounds.hit_rate import expected_excess_bound
 
 
 def expected_excess(*, p: int, beta: float, psi: float = 0.0, width: float = 0.0) -> float:
@@ -16,31 +15,18 @@ def expected_excess(*, p: int, beta: float, psi: float = 0.0, width: float = 0.0
 
     Parameters
     ----------
-    p : int
-        Number of parameters.
-    beta : float
-        Inverse temperature.
-    psi : float, default=0.0
-        Rashomon threshold.
-    width : float, default=0.0
-        Width s of the smooth threshold, 0 for the hard one.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
+    p, beta, psi, width
+        Parameters, inverse temperature, ψ, and s of the smooth threshold (0 for the hard one).
 
     Examples
     --------
-    >>> round(expected_excess(p=10, beta=1000.0, psi=0.02), 6)
-    0.03
     >>> round(expected_excess(p=10, beta=1000.0, psi=0.02, width=0.01), 6)
     0.035
     """
     validation.check_count(p=p)
     validation.check_positive(beta=beta)
     validation.check_nonnegative(psi=psi, width=width)
-    return expected_excess_bound(p, beta, psi) + width / 2
+    return p / beta + psi + width / 2
 
 
 def path_average_excess(
@@ -71,19 +57,10 @@ def path_average_excess(
     ----------
     p, beta, psi, width
         As in :func:`expected_excess`.
-    L : float
-        Bound on the gradient's norm on the domain.
-    distance : float
-        Bound on ‖θ₀ − θ*‖: the radius of a ball whose centre is the start.
-    step_size : float
-        h, the time of one step.
-    n_steps : int
-        N; the start counts as the first state and the last state is left out.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
+    L, distance
+        Bounds on the gradient's norm on the domain, and on ‖θ₀ − θ*‖.
+    step_size, n_steps
+        h and N; the start counts as the first state and the last state is left out.
 
     Examples
     --------
@@ -127,27 +104,15 @@ def accelerated_path_excess(
 
     Parameters
     ----------
-    p : int
-        Number of parameters.
-    beta : float
-        Inverse temperature.
+    p, beta, distance, step_size, n_steps, psi, width
+        As in :func:`path_average_excess`, with h the mean time of a step.
     M : float
         Smoothness M' of the energy.
-    distance : float
-        Bound on ‖θ₀ − θ*‖: the radius of a ball whose centre is the start.
-    step_size : float
-        h, the mean time of a step.
-    n_steps : int
-        N.
-    psi : float, default=0.0
-        Rashomon threshold.
-    width : float, default=0.0
-        Width s of the smooth threshold, 0 for none.
 
     Raises
     ------
     ValueError
-        If a number is out of range, or the steps are too large: q ≥ 1.
+        If the steps are too large: q ≥ 1.
 
     Examples
     --------
@@ -170,31 +135,13 @@ def accelerated_path_excess(
 
 
 def accelerated_share(M: float, reached: float, n_steps: int) -> float:
-    """Share q = 4MβT/(N + 1)² of the noise that steps of finite size add to each draw.
-
-    Parameters
-    ----------
-    M : float
-        Smoothness of the energy.
-    reached : float
-        βT.
-    n_steps : int
-        N.
-
-    Examples
-    --------
-    >>> accelerated_share(1.0, 100.0, 99)
-    0.04
-    """
+    """Share q = 4MβT/(N + 1)² of the noise that steps of finite size add; ``reached`` is βT."""
     return 4 * M * reached / (n_steps + 1) ** 2
-
-
-_THEOREM = "Theorem 2.5 of Ganesh, Thakurta and Upadhyay (2023)"
 
 
 def coupling_distance(*, L: float, m: float, n: int, psi: float = 0.0, width: float = 0.0) -> float:
     """Bound 4√(2(ψ+s)/m) + 2L/(mn) on the ∞-Wasserstein distance of two neighbours' laws."""
-    validation.check_strong_convexity(m, _THEOREM)
+    validation.check_strong_convexity(m, "Theorem 2.5 of Ganesh, Thakurta and Upadhyay (2023)")
     validation.check_positive(L=L)
     validation.check_count(n=n)
     validation.check_nonnegative(psi=psi, width=width)
@@ -217,14 +164,12 @@ def uniform_stability(*, L: float, m: float, n: int, psi: float = 0.0, width: fl
     Raises
     ------
     ValueError
-        If the loss is not strongly convex (m ≤ 0), or a number is out of range.
+        If the loss is not strongly convex (m ≤ 0).
 
     Examples
     --------
     >>> uniform_stability(L=1.0, m=0.5, n=1000)
     0.004
-    >>> round(uniform_stability(L=1.0, m=0.5, n=1000, psi=0.02), 3)
-    1.135
     """
     return L * coupling_distance(L=L, m=m, n=n, psi=psi, width=width)
 
@@ -256,7 +201,7 @@ def population_risk(
     Raises
     ------
     ValueError
-        If the loss is not strongly convex (m ≤ 0), or a number is out of range.
+        If the loss is not strongly convex (m ≤ 0).
 
     Examples
     --------

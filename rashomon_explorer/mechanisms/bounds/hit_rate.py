@@ -17,24 +17,15 @@ def guaranteed_hit_rate(p: int, beta: float, psi: float) -> float:
 
     Parameters
     ----------
-    p : int
-        Number of parameters.
-    beta : float
-        Inverse temperature.
-    psi : float
-        Rashomon threshold.
-
-    Returns
-    -------
-    float
-        Between 0 and 1.
+    p, beta, psi
+        Number of parameters, inverse temperature and Rashomon threshold.
 
     Examples
     --------
     >>> round(guaranteed_hit_rate(p=1, beta=10.0, psi=1.0), 4)
     0.9091
     """
-    x = beta * psi
+    x = float(beta * psi)  # a NumPy number would warn of terms that overflow, where the rate is 0
     if x <= 0:
         return 0.0
     total = term = 1.0
@@ -53,26 +44,6 @@ def unthresholded_hit_rate(p: int, beta: float, psi: float) -> float:
     §2), so the regularised incomplete gamma function P(p, βψ) is a lower bound.
     """
     return float(gammainc(p, beta * psi))
-
-
-def expected_excess_bound(p: int, beta: float, psi: float) -> float:
-    """Upper bound p/β + ψ on a draw's expected excess loss, for convex losses.
-
-    Theorem 2.4 of Ganesh et al. (2023).
-    """
-    return p / beta + psi if beta > 0 else math.inf
-
-
-def sharp_excess_bound(p: int, beta: float, psi: float) -> float:
-    """Upper bound on a draw's expected excess loss that the cone attains, for convex losses.
-
-    p/β + ψ·p/(p + 1)·P(e ≤ ψ) with the cone's P, :func:`guaranteed_hit_rate`. It is at most
-    :func:`expected_excess_bound`, and is the bound of a plan (own derivation, docs/theory.md §8).
-    """
-    if beta <= 0:
-        return math.inf
-    within = guaranteed_hit_rate(p, beta, psi) if psi > 0 else 0.0
-    return p / beta + psi * p / (p + 1) * within
 
 
 def beta_for_unthresholded_hit_rate(p: int, psi: float, hit_rate: float) -> float:
@@ -116,29 +87,11 @@ def hit_probability(*, p: int, beta: float, psi: float, width: float = 0.0) -> f
 
     Parameters
     ----------
-    p : int
-        Number of parameters.
-    beta : float
-        Inverse temperature.
-    psi : float
-        Rashomon threshold; 0 gives the bound 0.
-    width : float, default=0.0
-        Width s of the smooth threshold, 0 for the hard one.
-
-    Returns
-    -------
-    float
-        Between 0 and 1.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
+    p, beta, psi, width
+        As in :func:`expected_excess`; ψ = 0 gives the bound 0.
 
     Examples
     --------
-    >>> round(hit_probability(p=10, beta=4000.0, psi=0.02), 4)
-    0.8767
     >>> round(hit_probability(p=10, beta=4000.0, psi=0.02, width=0.01), 3)
     0.35
     """
@@ -161,29 +114,13 @@ def hit_probability_from_excess(*, p: int, beta: float, psi: float) -> float:
 
     Parameters
     ----------
-    p : int
-        Number of parameters.
-    beta : float
-        Inverse temperature of the hard threshold's law.
-    psi : float
-        Rashomon threshold; 0 gives the bound 0.
-
-    Returns
-    -------
-    float
-        Between 0 and 1.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
+    p, beta, psi
+        As in :func:`hit_probability`, for the hard threshold's law.
 
     Examples
     --------
     >>> round(hit_probability_from_excess(p=10, beta=20_000.0, psi=0.02), 3)
     0.557
-    >>> round(hit_probability(p=10, beta=20_000.0, psi=0.02), 3)
-    0.975
     """
     validation.check_count(p=p)
     validation.check_positive(beta=beta)
@@ -227,22 +164,13 @@ def least_acceptance(p: int, beta: float, psi: float, spread: float) -> float:
 
     Parameters
     ----------
-    p : int
-        Number of parameters.
-    beta, psi : float
-        Inverse temperature and Rashomon threshold.
+    p, beta, psi
+        As in :func:`hit_probability`.
     spread : float
         Public upper bound of max − min of the loss over the domain, > 0.
 
-    Returns
-    -------
-    float
-        In [0, 1].
-
     Examples
     --------
-    >>> least_acceptance(p=3, beta=0.0, psi=0.0, spread=4.0) > 0.999999
-    True
     >>> exact = (1 - math.exp(-8.0)) / 8  # p = 1: the integral of exp(−8t)
     >>> 0.97 * exact < least_acceptance(p=1, beta=8.0, psi=0.0, spread=1.0) <= exact
     True
@@ -270,16 +198,8 @@ def enough_patience(acceptance: float, n_draws: int, failure: float) -> int:
 
     Parameters
     ----------
-    acceptance : float
-        In (0, 1).
-    n_draws : int
-    failure : float
-        Bound on the probability, in (0, 1).
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
+    acceptance, n_draws, failure
+        Bounds on both probabilities, in (0, 1), and the number of draws.
 
     Examples
     --------

@@ -39,7 +39,7 @@ class ExcessLaw:
 
     @property
     def mean(self) -> float:
-        """Mean of e: a/β + ψ·a/(a + 1)·P(e ≤ ψ), by one integration by parts."""
+        """Mean of e: a/β + ψ·a/(a + 1)·P(e ≤ ψ), by parts (docs/theory.md §8)."""
         a = self.shape
         return a / self.beta + self.psi * a / (a + 1) * self.hit_rate
 
@@ -73,17 +73,8 @@ def convex_law(*, p: int, beta: float, psi: float = 0.0) -> ExcessLaw:
 
     Parameters
     ----------
-    p : int
-        Number of parameters.
-    beta : float
-        Inverse temperature of the hard threshold's law.
-    psi : float, default=0.0
-        Rashomon threshold.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
+    p, beta, psi
+        As in :func:`hit_probability`, for the hard threshold's law.
 
     Examples
     --------

@@ -6,11 +6,8 @@ from dataclasses import replace
 
 from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.formatting import rounded_up
-from rashomon_explorer.mechanisms.bounds.hit_rate import (
-    beta_for_hit_rate,
-    guaranteed_hit_rate,
-    sharp_excess_bound,
-)
+from rashomon_explorer.mechanisms.bounds.hit_rate import beta_for_hit_rate
+from rashomon_explorer.mechanisms.bounds.law import convex_law
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.pricing import CostTable
 from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak, warn_large_delta
@@ -109,7 +106,7 @@ def plan(
     beta, draws = _solve_budget(prices, epsilon, n_draws, hit_rate)
     name, guarantee = prices.guarantee(beta, draws)
     cost = guarantee.epsilon(delta) if epsilon is None else epsilon
-    kind = get_loss(loss)
+    kind, law = get_loss(loss), convex_law(p=p, beta=beta, psi=psi)
     planned = Plan(
         n=n,
         p=p,
@@ -121,8 +118,8 @@ def plan(
         eta=beta * constants.charged_oscillation,
         beta=beta,
         oscillation=constants.charged_oscillation,
-        hit_rate_bound=guaranteed_hit_rate(p, beta, psi),
-        excess_bound=sharp_excess_bound(p, beta, psi),
+        hit_rate_bound=law.hit_rate,
+        excess_bound=law.mean,
         guarantee=replace(guarantee, requested=(cost, delta)),
         certificate=name,
         ledger=ledger,
