@@ -12,18 +12,15 @@ from rashomon_explorer.mechanisms.certificates.sensitivity import (
     data_slope,
     gradient_sensitivity,
 )
-from rashomon_explorer.mechanisms.langevin.gradients import (
-    DriftInBatches,
-    FullDrift,
-    GibbsDrift,
-    Gradient,
-)
+from rashomon_explorer.mechanisms.langevin.gradients import Drift, FullDrift, Gradient
 from rashomon_explorer.problem.thresholds import GaussianThreshold, NoThreshold, SmoothThreshold
 
 
 @dataclass(frozen=True)
-class BatchDrift(DriftInBatches):
+class BatchDrift(Drift):
     """Gradient of φ(L_b(θ) − min L − ψ) for the mean loss L_b of one batch of rows."""
+
+    batch_size: int
 
     def __post_init__(self) -> None:
         if not 1 <= self.batch_size <= self.target.problem.n:
@@ -31,6 +28,11 @@ class BatchDrift(DriftInBatches):
                 f"batch_size must be from 1 to the number of rows, {self.target.problem.n}, got "
                 f"{self.batch_size!r}"
             )
+
+    @property
+    def n_batches(self) -> int:
+        """Number of batches."""
+        return self.target.problem.n // self.batch_size
 
     @property
     def largest_step(self) -> float:
@@ -77,7 +79,7 @@ _MEAN_DEVIATION = (2 / np.pi) ** 0.5  # E|ξ| of a standard normal
 
 
 @dataclass(frozen=True)
-class GaussianDrift(GibbsDrift):
+class GaussianDrift(Drift):
     """Mean, over a few points θ + λξ, of the hard-thresholded gradient there.
 
     An unbiased gradient of E[max{L(θ + λξ), min L + ψ}] (Theorem 3.2 of Ganesh, Thakurta and

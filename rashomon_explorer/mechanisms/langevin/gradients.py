@@ -41,58 +41,9 @@ class Gradient(Protocol):
         ...
 
 
-class Drift(Protocol):
-    """Gradient that reads rows, with the public constants of its certificate."""
-
-    @property
-    def p(self) -> int:
-        """Number of parameters."""
-        ...
-
-    @property
-    def arrays(self) -> ArrayBackend:
-        """Array backend of states and gradients."""
-        ...
-
-    @property
-    def beta(self) -> float:
-        """Inverse temperature."""
-        ...
-
-    @property
-    def diameter(self) -> float:
-        """Diameter of the domain."""
-        ...
-
-    @property
-    def largest_step(self) -> float:
-        """Largest step at which the noiseless path is stable; infinite if none is known."""
-        ...
-
-    def sensitivity(self, n_steps: int) -> float:
-        """Root mean square, over ``n_steps`` steps, of the change of gradient/β by a record."""
-        ...
-
-    def contraction(self, step_size: float) -> float:
-        """Factor c ≤ 1 by which a noiseless step contracts the distance of any two models."""
-        ...
-
-    def project(self, theta: FloatArray) -> FloatArray:
-        """Nearest points of the domain to the columns of ``theta`` (p, K)."""
-        ...
-
-    def run(self, rng: np.random.Generator) -> Gradient:
-        """Gradient for one run; ``rng`` is for noise that does not depend on records."""
-        ...
-
-    def value(self, theta: FloatArray) -> FloatArray:
-        """Loss (K,) of each column of ``theta`` (p, K) (curator)."""
-        ...
-
-
 @dataclass(frozen=True)
-class GibbsDrift:
-    """Public constants of the target of a path; the subclass defines the gradient."""
+class Drift:
+    """Gradient on a target that reads rows, with the public constants of its certificate."""
 
     target: GibbsTarget
 
@@ -116,6 +67,28 @@ class GibbsDrift:
         """Diameter of the domain."""
         return self.target.problem.domain.diameter
 
+    @property
+    def n_batches(self) -> int:
+        """Number of batches of rows that steps use in turn; 0 if every step uses all rows."""
+        return 0
+
+    @property
+    def largest_step(self) -> float:
+        """Largest step at which the noiseless path is stable; infinite if none is known."""
+        raise NotImplementedError
+
+    def sensitivity(self, n_steps: int) -> float:
+        """Root mean square, over ``n_steps`` steps, of the change of gradient/β by a record."""
+        raise NotImplementedError
+
+    def contraction(self, step_size: float) -> float:
+        """Factor c ≤ 1 by which a noiseless step contracts the distance of any two models."""
+        raise NotImplementedError
+
+    def run(self, rng: np.random.Generator) -> Gradient:
+        """Gradient for one run; ``rng`` is for noise that does not depend on records."""
+        raise NotImplementedError
+
     def project(self, theta: FloatArray) -> FloatArray:
         """Nearest points of the domain; any domain but the ball projects on the host."""
         domain = self.target.problem.domain
@@ -127,18 +100,6 @@ class GibbsDrift:
     def value(self, theta: FloatArray) -> FloatArray:
         """Losses over all rows (curator)."""
         return self.target.problem.value(theta)
-
-
-@dataclass(frozen=True)
-class DriftInBatches(GibbsDrift):
-    """Target whose gradient uses one batch of rows after the other."""
-
-    batch_size: int
-
-    @property
-    def n_batches(self) -> int:
-        """Number of batches."""
-        return self.target.problem.n // self.batch_size
 
 
 def minimiser_inside(problem: Problem) -> bool:
@@ -286,7 +247,7 @@ _DOUBLE_ERROR = 1e-9  # of 1 + loss: a sum of a million terms has a relative err
 
 
 @dataclass(frozen=True)
-class FullDrift(GibbsDrift):
+class FullDrift(Drift):
     """Gradient of a hard or smooth thresholded loss over all rows."""
 
     precision: str = "double"
@@ -403,7 +364,7 @@ class FullDrift(GibbsDrift):
 
 
 @dataclass(frozen=True)
-class ClippedDrift(GibbsDrift):
+class ClippedDrift(Drift):
     """Gradient of the target's loss with clipped slopes, at ψ = 0."""
 
     most: float
@@ -458,31 +419,19 @@ class ClippedDrift(GibbsDrift):
 
 def drift_for(target: GibbsTarget, *, batch_size: int | None, precision: str, lazy: bool) -> Drift:
     """Return the gradient that a path to ``target`` follows; ValueError if there is none."""
-    if isinstance(target.shape, thresholds.GaussianThreshold):
-        if batch_size is not None:
-            raise ValueError("the Gaussian threshold needs all rows: leave batch_size out")
-        return _double_only(
-            precision, "the Gaussian threshold", lambda: _of_papers("GaussianDrift", target)
-        )
-    if batch_size is not None:
-        return _double_only(
-            precision, "batches", lambda: _of_papers("BatchDrift", target, batch_size)
-        )
-    if not target.problem.arrays.on_host:
-        return _double_only(precision, "a device", lambda: FullDrift(target, precision, lazy))
-    return FullDrift(target, precision, lazy)
-
-
-def _of_papers(name: str, *arguments: Any) -> Drift:
-    """Gradient that no planned path follows, imported when a chain built by hand needs it."""
-    kind = getattr(import_module("rashomon_explorer.papers.drifts"), name)
-    drift: Drift = kind(*arguments)
-    return drift
-
-
-def _double_only(precision: str, what: str, make: Callable[[], Drift]) -> Drift:
-    if precision != "double":
+    smoothed = isinstance(target.shape, thresholds.GaussianThreshold)
+    device = "" if target.problem.arrays.on_host else "a device"
+    what = "the Gaussian threshold" if smoothed else "batches" if batch_size is not None else device
+    if smoothed and batch_size is not None:
+        raise ValueError("the Gaussian threshold needs all rows: leave batch_size out")
+    if what and precision != "double":
         raise ValueError(
             f'rounding in single precision is not accounted for with {what}: use precision="double"'
         )
-    return make()
+    if not smoothed and batch_size is None:
+        return FullDrift(target, precision, lazy)
+    # No planned path follows these: they are imported when a chain built by hand needs them.
+    papers = import_module("rashomon_explorer.papers.drifts")
+    rare = papers.GaussianDrift(target) if smoothed else papers.BatchDrift(target, batch_size)
+    assert isinstance(rare, Drift)
+    return rare

@@ -32,76 +32,6 @@ from rashomon_explorer.privacy.notions import computed_on
 from rashomon_explorer.problem.losses import clipped, get_loss
 
 _SECONDS_BETWEEN_RESTS = 5e-3
-
-
-@dataclass(frozen=True, kw_only=True)
-class NoisyChains:
-    """Steps θ ← Π(θ − h·gradient(θ) + √(2h) ξ) of several chains, without privacy accounting."""
-
-    drift: gradients.Drift  # gradient of the steps, and the domain that Π projects onto
-    step_size: float  # h
-    n_steps: int
-    n_chains: int
-    burn_in: int
-    start: tuple[float, ...] | None  # model (p,) at which every chain starts, 0 by default
-
-    def states(
-        self, rng: np.random.Generator, first: FloatArray | None = None
-    ) -> Iterator[FloatArray]:
-        """States (p, n_chains) after each step, from ``first`` or from the start."""
-        self._check_stable()
-        if first is None:
-            first = self._beginning()
-        theta = self.drift.arrays.put(np.array(to_host(first), dtype=float))
-        if tuple(theta.shape) != (self.drift.p, self.n_chains):
-            raise ValueError(
-                f"first must hold a state per chain, shape ({self.drift.p}, {self.n_chains}), got "
-                f"{tuple(theta.shape)}"
-            )
-        return self._steps(self.drift.project(theta), rng)
-
-    def averages(self, rng: np.random.Generator, fade: float) -> Iterator[FloatArray]:
-        """Averages (p, n_chains) after each step; a state t steps ago has weight ∝ ``fade``ᵗ."""
-        here = self.drift.arrays.put(self._beginning())
-        mean = 0 * here
-        share = np.inf  # of the newest state in the sum of all weights
-        for step, theta in enumerate(self.states(rng)):
-            if step >= self.burn_in:
-                share = 1 / (1 + fade / share)
-                mean = mean + share * (here - mean)
-            here = theta
-            yield mean
-
-    def _steps(self, theta: FloatArray, rng: np.random.Generator) -> Iterator[FloatArray]:
-        gradient, arrays, shape = self.drift.run(rng), self.drift.arrays, tuple(theta.shape)
-        spread = np.sqrt(2 * self.step_size)
-        rested = time.perf_counter()
-        for _ in progress(range(self.n_steps), "steps"):
-            # Drawn before the gradient is requested: a device still computes the previous step.
-            noise = arrays.put(spread * rng.standard_normal(shape))
-            theta = self.drift.project(theta + (noise - self.step_size * gradient(theta)))
-            yield theta
-            # Releases the GIL for a dashboard's event loop; at every step this would cost a third
-            # of a small step.
-            if time.perf_counter() - rested > _SECONDS_BETWEEN_RESTS:
-                pause()
-                rested = time.perf_counter()
-
-    def _beginning(self) -> FloatArray:
-        start = np.zeros(self.drift.p) if self.start is None else np.array(self.start)
-        if start.shape != (self.drift.p,):
-            raise ValueError(f"start must hold {self.drift.p} parameters, got {len(start)}")
-        return np.repeat(self.drift.project(start[:, None]), self.n_chains, axis=1)
-
-    def _check_stable(self) -> None:
-        largest = self.drift.largest_step
-        if self.step_size > largest:
-            raise ValueError(
-                f"step_size {self.step_size:.3g} is too large for the path to be stable: use at "
-                f"most 2/(β·smoothness) = {largest:.3g}, or a wider threshold or smaller β"
-            )
-
-
 _PUBLIC_START = "the model at which the chains start is public, or was released before"
 
 
@@ -197,23 +127,14 @@ class LangevinSampler:
         n_chains: int = 1,
         pace: float = 0.5,
     ) -> LangevinSampler:
-        """Longest paths within a budget; reads no row.
+        """Longest paths within the (ε, δ) of all iterates of all chains; reads no row.
 
-        Parameters
-        ----------
-        target : GibbsTarget
-            Only its public constants are used.
-        epsilon, delta : float
-            Total privacy cost of all iterates of all chains, δ > 0.
-        n_chains : int, default=1
-        pace : float, default=0.5
-            Step size as a share of the largest stable one.
+        ``pace`` is the step size as a share of the largest stable one.
 
         Raises
         ------
         ValueError
-            If a number is out of range, the budget does not allow a single step, or the target
-            has no largest stable step.
+            If the budget does not allow a single step, or no largest stable step is known.
         """
         if not 0 < pace <= 1:
             raise ValueError(f"pace must be in (0, 1], got {pace!r}")
@@ -240,19 +161,13 @@ class LangevinSampler:
     def certificate(self, target: GibbsTarget, n_steps: int | None = None) -> Guarantee:
         """Privacy of what may be released of all chains together, for the steps that run.
 
-        Parameters
-        ----------
-        target : GibbsTarget
-            Only its public constants are used.
-        n_steps : int, optional
-            Steps that ran, if the path was stopped early; all of them by default. A ledger must
-            be charged in advance, for all of them.
+        ``n_steps`` is the number of steps that ran, if the path was stopped early. A ledger must be
+        charged in advance, for all of them.
 
         Raises
         ------
         ValueError
-            If there is no certificate of the last state, or it is requested for another number of
-            steps than ``n_steps``.
+            If there is no certificate of the last state, or it is requested for fewer steps.
         """
         drift = self._drift(target)
         return computed_on(self._exact_certificate(drift, n_steps), drift.arrays)
@@ -277,7 +192,7 @@ class LangevinSampler:
             )
         contraction = drift.contraction(self.step_size)
         steady: dict[str, Any] = {"contraction": contraction, "diameter": drift.diameter}
-        if isinstance(drift, gradients.DriftInBatches):
+        if drift.n_batches:
             own = {**common, "sensitivity": drift.sensitivity(1), "n_batches": drift.n_batches}
             return self._from_start(accounting.last_batch_state_guarantee(**own, **steady))
         return self._from_start(accounting.last_iterate_guarantee(**common, **steady))
@@ -302,7 +217,7 @@ class LangevinSampler:
         if self.shown == "last":
             drift.contraction(self.step_size)
         waited = 0
-        for step, theta in enumerate(self._chains(drift).states(rng), start=1):
+        for step, theta in enumerate(self._chains(drift, rng), start=1):
             waited += 1
             if step == self.n_steps or self._shows(step):
                 losses = to_host(drift.value(theta))
@@ -317,18 +232,8 @@ class LangevinSampler:
     ) -> Iterator[FloatArray]:
         """Yield states (p, n_chains) after each of ``n_steps`` steps, including the burn-in.
 
-        Parameters
-        ----------
-        target : GibbsTarget
-        rng : numpy.random.Generator
-        first : ndarray of shape (p, n_chains), optional
-            States to continue from, such as the last ones of a path that was charged; by default
-            ``start`` for every chain. The certificate is that of the steps taken from here.
-
-        Yields
-        ------
-        ndarray of shape (p, n_chains)
-            One array per step.
+        ``first`` (p, n_chains) are states to continue from, such as the last ones of a path that
+        was charged; the certificate is that of the steps taken from there.
 
         Raises
         ------
@@ -337,7 +242,7 @@ class LangevinSampler:
             only the last state may be released.
         """
         self._need_path("states")
-        return map(to_host, self._chains(self._drift(target)).states(rng, first))
+        return map(to_host, self._chains(self._drift(target), rng, first))
 
     def average(
         self, target: GibbsTarget, rng: np.random.Generator, *, m: float = 0.0
@@ -350,18 +255,6 @@ class LangevinSampler:
         convexity, early states are forgotten exponentially fast (own derivation after Theorems F.1
         and F.2 of the finite-time analysis, whose printed schedules do not work). It is computed
         from the path, so that ``certificate`` covers it.
-
-        Parameters
-        ----------
-        target : GibbsTarget
-        rng : numpy.random.Generator
-        m : float, default=0.0
-            Strong convexity of the loss, as ``problem.m``; at least 0.
-
-        Returns
-        -------
-        ndarray of shape (p, n_chains)
-            One column per chain.
 
         Raises
         ------
@@ -388,7 +281,64 @@ class LangevinSampler:
         check_nonnegative(m=m)
         drift = self._drift(target)
         fade = float(np.exp(-m * drift.beta * self.step_size))
-        return map(to_host, self._chains(drift).averages(rng, fade))
+        return map(to_host, self._averages(drift, rng, fade))
+
+    def _averages(
+        self, drift: gradients.Drift, rng: np.random.Generator, fade: float
+    ) -> Iterator[FloatArray]:
+        """Averages (p, n_chains) after each step; a state t steps ago has weight ∝ ``fade``ᵗ."""
+        here = drift.arrays.put(self._beginning(drift))
+        mean = 0 * here
+        share = np.inf  # of the newest state in the sum of all weights
+        for step, theta in enumerate(self._chains(drift, rng)):
+            if step >= self.burn_in:
+                share = 1 / (1 + fade / share)
+                mean = mean + share * (here - mean)
+            here = theta
+            yield mean
+
+    def _chains(
+        self, drift: gradients.Drift, rng: np.random.Generator, first: FloatArray | None = None
+    ) -> Iterator[FloatArray]:
+        """States (p, n_chains) after each step, from ``first`` or from the start."""
+        if self.step_size > drift.largest_step:
+            raise ValueError(
+                f"step_size {self.step_size:.3g} is too large for the path to be stable: use at "
+                f"most 2/(β·smoothness) = {drift.largest_step:.3g}, or a wider threshold or "
+                "smaller β"
+            )
+        first = self._beginning(drift) if first is None else first
+        theta = drift.arrays.put(np.array(to_host(first), dtype=float))
+        if tuple(theta.shape) != (drift.p, self.n_chains):
+            raise ValueError(
+                f"first must hold a state per chain, shape ({drift.p}, {self.n_chains}), got "
+                f"{tuple(theta.shape)}"
+            )
+        return self._steps(drift, drift.project(theta), rng)
+
+    def _steps(
+        self, drift: gradients.Drift, theta: FloatArray, rng: np.random.Generator
+    ) -> Iterator[FloatArray]:
+        """States after each step θ ← Π(θ − h·gradient(θ) + √(2h) ξ)."""
+        gradient, shape = drift.run(rng), tuple(theta.shape)
+        spread = np.sqrt(2 * self.step_size)
+        rested = time.perf_counter()
+        for _ in progress(range(self.n_steps), "steps"):
+            # Drawn before the gradient is requested: a device still computes the previous step.
+            noise = drift.arrays.put(spread * rng.standard_normal(shape))
+            theta = drift.project(theta + (noise - self.step_size * gradient(theta)))
+            yield theta
+            # Releases the GIL for a dashboard's event loop; at every step this would cost a third
+            # of a small step.
+            if time.perf_counter() - rested > _SECONDS_BETWEEN_RESTS:
+                pause()
+                rested = time.perf_counter()
+
+    def _beginning(self, drift: gradients.Drift) -> FloatArray:
+        start = np.zeros(drift.p) if self.start is None else np.array(self.start)
+        if start.shape != (drift.p,):
+            raise ValueError(f"start must hold {drift.p} parameters, got {len(start)}")
+        return np.repeat(drift.project(start[:, None]), self.n_chains, axis=1)
 
     def _shows(self, step: int) -> bool:
         waited = step - self.burn_in
@@ -397,16 +347,6 @@ class LangevinSampler:
     def _drift(self, target: GibbsTarget) -> gradients.Drift:
         return gradients.drift_for(
             target, batch_size=self.batch_size, precision=self.precision, lazy=self.lazy
-        )
-
-    def _chains(self, drift: gradients.Drift) -> NoisyChains:
-        return NoisyChains(
-            drift=drift,
-            step_size=self.step_size,
-            n_steps=self.n_steps,
-            n_chains=self.n_chains,
-            burn_in=self.burn_in,
-            start=self.start,
         )
 
     def _need_path(self, what: str) -> None:

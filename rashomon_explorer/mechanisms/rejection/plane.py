@@ -16,12 +16,15 @@ from rashomon_explorer.problem.problem import Problem
 
 _TAIL = 45.0  # nats below the peak; the mass beyond is sampled too, from coarse cells
 _TAIL_CELLS = 64
-_SLACK = 1e-9  # added to the bounds: log densities have a relative error of about 1e-13
 _ROUNDING = 1e-12
+SLACK = 1e-9
+"""Added to the bounds: log densities have a relative error of about 1e-13."""
 
 
 class LineLaw:
     """Law on [low, high] with a log-concave density, known up to a factor."""
+
+    tail_cells = _TAIL_CELLS
 
     def __init__(
         self,
@@ -62,7 +65,7 @@ class LineLaw:
         last = len(self._cumulative) - 1
         cell = np.minimum(np.searchsorted(self._cumulative, place, side="right"), last)
         low, high = self._edges[cell], self._edges[cell + 1]
-        t = low + rng.random(size) * (high - low)
+        t = low + self._shares(size, rng) * (high - low)
         log_ratio = self._log_density(t) - self._upper[cell]
         if (log_ratio > 0).any():
             raise EnvelopeError(
@@ -70,6 +73,10 @@ class LineLaw:
                 "the draws would not be exact; please report the settings"
             )
         return np.asarray(t[np.log1p(-rng.random(size)) <= log_ratio])
+
+    def _shares(self, size: int, rng: np.random.Generator) -> FloatArray:
+        """Places (size,) of proposals in their cells."""
+        return rng.random(size)
 
     def _upper_log_density(self, edges: FloatArray) -> FloatArray:
         """Upper bound on each cell, from the chords of its neighbours."""
@@ -82,7 +89,7 @@ class LineLaw:
         from_left[1:] = heights[1:-1] + np.maximum(slope[:-1] * width[1:], 0.0)
         from_right[:-1] = heights[1:-1] + np.maximum(-slope[1:] * width[:-1], 0.0)
         upper = np.fmin(from_left, from_right)
-        return upper + _SLACK + _ROUNDING * np.abs(upper)
+        return upper + SLACK + _ROUNDING * np.abs(upper)
 
     def _refined(self, edges: FloatArray) -> FloatArray:
         upper = self._upper_log_density(edges)
@@ -92,7 +99,7 @@ class LineLaw:
         if low > edges[0]:
             pieces.insert(0, _evenly(edges[0], low, _TAIL_CELLS)[:-1])
         if high < edges[-1]:
-            pieces.append(_evenly(high, edges[-1], _TAIL_CELLS)[1:])
+            pieces.append(_evenly(high, edges[-1], self.tail_cells)[1:])
         return np.concatenate(pieces)
 
 
