@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -122,9 +123,8 @@ def sum_chunks(
     table: ChunkedRows, function: Callable[[Any, Any], dict[Any, Any]], step: int, **columns: Any
 ) -> dict[Any, Any]:
     """Sum a function of at most ``step`` rows and their columns over chunked rows, in one pass."""
-    found: dict[Any, Any] = table.with_targets(**columns).reduce(
-        _StepSums(function, step), merge=added_sums
-    )
+    work = partial(_step_sums, function, step)
+    found: dict[Any, Any] = table.with_targets(**columns).reduce(work, merge=added_sums)
     return found
 
 
@@ -138,19 +138,15 @@ def sum_rows(X: Any, function: Callable[[Any, Any], dict[Any, Any]]) -> dict[Any
     return found
 
 
-@dataclass(frozen=True)
-class _StepSums:
-    """Sums over the rows of a chunk, a few rows at a time."""
-
-    function: Callable[[Any, Any], dict[Any, Any]]
-    step: int
-
-    def __call__(self, rows: Any, columns: Any) -> dict[Any, Any]:
-        sums: dict[Any, Any] = {}
-        for low in range(0, len(rows), self.step):
-            part = slice(low, low + self.step)
-            sums = added_sums(sums, self.function(rows[part], columns[part]))
-        return sums
+def _step_sums(
+    function: Callable[[Any, Any], dict[Any, Any]], step: int, rows: Any, columns: Any
+) -> dict[Any, Any]:
+    """Sum over the rows of a chunk, a few rows at a time."""
+    sums: dict[Any, Any] = {}
+    for low in range(0, len(rows), step):
+        part = slice(low, low + step)
+        sums = added_sums(sums, function(rows[part], columns[part]))
+    return sums
 
 
 def added_sums(one: dict[Any, Any], other: dict[Any, Any]) -> dict[Any, Any]:
@@ -367,7 +363,7 @@ def group_codes(
     return kinds.codes.to_numpy(), kinds.categories.tolist()
 
 
-_LOSS_OF_LINK = {
+LOSS_OF_LINK = {
     "logistic": "logistic",
     "softmax": "softmax",
     "sign": "zero_one",
@@ -406,7 +402,7 @@ class LinearTask:
         n_features = len(models.feature_names) - 1
         if rows.shape[1] != n_features:
             raise ValueError(f"X must have shape (n_rows, {n_features}), got {rows.shape}")
-        own = _LOSS_OF_LINK[models.link]
+        own = LOSS_OF_LINK[models.link]
         allowed = (own, *_OTHER_LOSSES[models.link])
         loss = own if loss is None else loss
         if loss not in allowed:

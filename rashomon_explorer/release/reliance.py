@@ -9,7 +9,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.inputs import Columns, feature_groups
 from rashomon_explorer.measures.reliance.pair_losses import MOST_PAIRS
 from rashomon_explorer.measures.reliance.set_reliance import reliance_table
-from rashomon_explorer.measures.reliance.tree_reliance import tree_reliance
+from rashomon_explorer.measures.reliance.tree_reliance import TreeTask
 from rashomon_explorer.release.losses import UNIT
 from rashomon_explorer.release.query import Coordinates, DrawsQuery, Over, PublicShape, Rows
 from rashomon_explorer.sets import ReleasedTrees
@@ -79,8 +79,8 @@ class Reliance(DrawsQuery):
         """Return increases (n_draws, n_features)."""
         groups = _groups(rows.public)
         if isinstance(rows.models, ReleasedTrees):
-            codes = rows.codes.astype(np.intp)
-            return tree_reliance(rows.models.models, rows.X, codes, groups)[0].to_numpy()
+            task = TreeTask(rows.models.models, rows.X, rows.codes.astype(np.intp))
+            return reliance_table(task, groups).to_numpy()
         return reliance_table(rows.task(), groups).to_numpy()
 
     def coordinates(self, public: PublicShape) -> Coordinates:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -196,7 +197,7 @@ class Inputs:
             sums = _pair_sums(self.measure, self.values, codes)
         else:
             column = np.zeros(n_rows, dtype=np.int8) if codes is None else codes
-            chunk = _ChunkSums(self.sets, self.measure, codes is not None)
+            chunk = partial(_chunk_sums, self.sets, self.measure, codes is not None)
             sums = sum_chunks(self.table, chunk, self.table.rows, group=column)
         found = []
         for code, name in [(None, None), *enumerate(names)]:
@@ -219,18 +220,12 @@ def _pair_sums(
     return sums
 
 
-@dataclass(frozen=True, eq=False)
-class _ChunkSums:
+def _chunk_sums(
+    sets: tuple[Any, ...], measure: PairMeasure, grouped: bool, rows: FloatArray, columns: Any
+) -> dict[int | None, FloatArray]:
     """Pair sums over the rows of a chunk."""
-
-    sets: tuple[Any, ...]
-    measure: PairMeasure
-    grouped: bool
-
-    def __call__(self, rows: FloatArray, columns: Any) -> dict[int | None, FloatArray]:
-        values = np.concatenate([_values(one, rows, self.measure) for one in self.sets])
-        codes = columns["group"] if self.grouped else None
-        return _pair_sums(self.measure, self.measure.prepare(values), codes)
+    values = np.concatenate([_values(one, rows, measure) for one in sets])
+    return _pair_sums(measure, measure.prepare(values), columns["group"] if grouped else None)
 
 
 def check_inputs(

@@ -364,7 +364,7 @@ class FairnessAudit(ReprMixin):
         self._need_classes()
         predictor, task = self.models[model], self.task
         if isinstance(self.X, ChunkedRows):
-            labels = map_rows(self.X, _FirstLabels(predictor))
+            labels = map_rows(self.X, partial(_first_labels, predictor))
         else:
             labels = predictor.labels(self.X)[0]
         return fairness_frame(
@@ -510,7 +510,7 @@ def task_sums(
     for rate in names:
         task.sizes(rate)  # raises before a row is read if the rate is undefined for some group
     if isinstance(X, ChunkedRows):
-        chunk = _ChunkSums(task, names, models, best)
+        chunk = partial(_chunk_sums, task, names, models, best)
         step = max(1, _CELLS // (models.n_draws + 1))
         yield sum_chunks(X, chunk, step, truth=task.truth, group=task.groups.codes)
         return
@@ -523,31 +523,25 @@ def task_sums(
         yield task.sums(names, scores, task.truth, task.groups.codes)
 
 
-@dataclass(frozen=True, eq=False)
-class _ChunkSums:
-    """Sums of a task over a chunk of rows."""
+def _chunk_sums(
+    task: FairnessTask,
+    rates: tuple[str, ...],
+    models: Any,
+    best: Any,
+    rows: FloatArray,
+    columns: Any,
+) -> dict[Any, Any]:
+    """Sum a task over a chunk of rows."""
+    scores = np.asarray(models.scores(rows))
+    if best is not None:
+        scores = np.concatenate([scores, np.asarray(best.best_scores(rows))[None]])
+    truth = np.ascontiguousarray(columns["truth"])
+    return task.sums(rates, scores, truth, columns["group"])
 
-    task: FairnessTask
-    rates: tuple[str, ...]
-    models: Any
-    best: Any
 
-    def __call__(self, rows: FloatArray, columns: Any) -> dict[Any, Any]:
-        scores = np.asarray(self.models.scores(rows))
-        if self.best is not None:
-            scores = np.concatenate([scores, np.asarray(self.best.best_scores(rows))[None]])
-        truth = np.ascontiguousarray(columns["truth"])
-        return self.task.sums(self.rates, scores, truth, columns["group"])
-
-
-@dataclass(frozen=True, eq=False)
-class _FirstLabels:
+def _first_labels(models: Any, rows: FloatArray) -> NDArray[np.int_]:
     """Labels of the first model of a set."""
-
-    models: Any
-
-    def __call__(self, rows: FloatArray) -> NDArray[np.int_]:
-        return np.asarray(self.models.labels(rows)[0])
+    return np.asarray(models.labels(rows)[0])
 
 
 def _named_columns(table: ChunkedRows, y: Any, groups: Any) -> tuple[Any, Any]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import reduce
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -19,15 +17,9 @@ from rashomon_explorer.measures.importance.shap import shap_importance
 from rashomon_explorer.measures.inputs import Columns, Features, LinearTask, feature_groups
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.measures.reliance import set_reliance
-from rashomon_explorer.measures.reliance.tree_reliance import (
-    coded_rows,
-    column_names,
-    held_trees,
-    tree_reliance,
-)
+from rashomon_explorer.measures.reliance.tree_reliance import held_trees
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
-from rashomon_explorer.sets.models.trees import DecisionTrees
 
 
 def conditional_reliance(
@@ -131,37 +123,16 @@ def reliance_within(
     >>> reliance_within(models, X, y, strata=y).shape
     (3, 1)
     """
-    if (trees := held_trees(models)) is not None:
-        return _of_trees(trees, models, X, y, strata, features, form, loss)
-    task = LinearTask.from_models(models, X, y, loss)
-    groups = feature_groups(features, models.feature_names[:-1], models.feature_groups)
-    tables = [
-        share * set_reliance.reliance_table(_rows(task, mask), groups)
-        for mask, share in _strata(strata, len(task.targets))
-    ]
-    return set_reliance.in_form(form, reduce(add, tables), set_reliance.original_loss(task))
-
-
-def _of_trees(
-    trees: DecisionTrees,
-    models: Any,
-    X: ArrayLike,
-    y: ArrayLike,
-    strata: ArrayLike,
-    features: Features,
-    form: set_reliance.Form,
-    loss: str | None,
-) -> pd.DataFrame:
-    if loss not in (None, "zero_one"):
-        raise ValueError(f"loss must be 'zero_one' for trees, got {loss!r}")
-    rows, codes = coded_rows(trees, models, X, y)
-    groups = feature_groups(features, column_names(trees, rows))
-    rises, before = [], np.zeros(len(trees))
-    for mask, share in _strata(strata, len(codes)):
-        rise, own = tree_reliance(trees, rows[mask], codes[mask], groups)
-        rises.append(share * rise)
-        before += share * own
-    return set_reliance.in_form(form, reduce(add, rises), before)
+    task: Any
+    task, names, own_groups = set_reliance.reliance_task(models, X, y, loss)
+    groups = feature_groups(features, names, own_groups)
+    rise: Any = 0.0
+    before: Any = 0.0
+    for mask, share in _strata(strata, len(task.targets)):
+        part = replace(task, rows=task.rows[mask], targets=task.targets[mask])
+        rise_within, before_within = set_reliance.reliance_rises(part, groups)
+        rise, before = rise + share * rise_within, before + share * before_within
+    return set_reliance.in_form(form, rise, before)
 
 
 def _strata(strata: ArrayLike, n_rows: int) -> list[tuple[Mask, float]]:
@@ -174,10 +145,6 @@ def _strata(strata: ArrayLike, n_rows: int) -> list[tuple[Mask, float]]:
         alone = levels[sizes.argmin()]
         raise ValueError(f"stratum {alone!r} has one row, but switching needs two: merge strata")
     return [(labels == level, size / n_rows) for level, size in zip(levels, sizes, strict=True)]
-
-
-def _rows(task: LinearTask, mask: Mask) -> LinearTask:
-    return replace(task, rows=task.rows[mask], targets=task.targets[mask])
 
 
 def _with_residuals(task: LinearTask, columns: Columns) -> LinearTask:

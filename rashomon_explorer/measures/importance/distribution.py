@@ -207,7 +207,7 @@ def rid(
     [0.5, 0.0]
     """
     from rashomon_explorer.measures.reliance import set_reliance as reliance
-    from rashomon_explorer.measures.reliance.tree_reliance import coded_rows, tree_reliance
+    from rashomon_explorer.measures.reliance.tree_reliance import TreeTask
     from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
     from rashomon_explorer.trees import CountedTrees
 
@@ -236,9 +236,7 @@ def rid(
         if sampler is not None:
             raise ValueError("sampler is for linear models: omit it for counted trees")
         models = problem.draw(n_models, psi, random_state=rng.integers(2**31, size=4).tolist())
-        trees: Any = models.models
-        table = tree_reliance(trees, *coded_rows(trees, models, *resampled), groups)
-        return reliance.in_form(form, *table)
+        return reliance.reliance_table(TreeTask.from_models(models, *resampled), groups, form)
 
     streams = np.random.SeedSequence(seed).spawn(n_bootstraps)
     work = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import log_softmax
 from sklearn.utils import check_random_state
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.measures import inputs
-from rashomon_explorer.measures.reliance.tree_reliance import coded_rows, column_names, held_trees
-from rashomon_explorer.sets.models.trees import DecisionTrees, tree_columns
+from rashomon_explorer.measures.reliance.pair_losses import row_losses
+from rashomon_explorer.measures.reliance.tree_reliance import TreeTask, held_trees
+from rashomon_explorer.sets.models.trees import tree_columns
 
 
 class _LinearModels:
@@ -28,12 +28,13 @@ class _LinearModels:
         self.rows, self.targets = inputs.checked_rows(models, X, y)
         self.groups: Mapping[str, Sequence[str]] | None = models.feature_groups
 
-    def losses(self, rows: FloatArray, chosen: inputs.Columns) -> FloatArray:
+    def losses(self, rows: FloatArray, places: inputs.Columns) -> FloatArray:
         """Mean loss of all models on the rows."""
-        if self.models.task == "classification":
-            loss = _CLASS_LOSSES[self.models.link]
-            return np.asarray(loss(self.models.margins(rows), self.targets).mean(axis=1))
-        return np.asarray(((self.models.scores(rows) - self.targets) ** 2).mean(axis=1) / 2)
+        models = self.models
+        # From margins, because 1 − p loses a small p to rounding.
+        scores = models.scores(rows) if models.task == "regression" else models.margins(rows)
+        each = scores[..., 1:] if models.link == "softmax" else scores[..., None]
+        return row_losses(inputs.LOSS_OF_LINK[models.link], each, self.targets).mean(axis=1)
 
     def using(self, columns: inputs.Columns) -> inputs.Columns:
         """Models that use some columns: all."""
@@ -43,41 +44,20 @@ class _LinearModels:
 class _Trees:
     """Losses of trees on rows with labels."""
 
-    def __init__(self, trees: DecisionTrees, models: Any, X: ArrayLike, y: ArrayLike) -> None:
-        self.trees, self.groups = trees, None
-        self.rows, self.codes = coded_rows(trees, models, X, y)
-        self.names = column_names(trees, self.rows)
-        self.columns = [tree_columns(tree) for tree in trees.trees]
+    def __init__(self, models: Any, X: ArrayLike, y: ArrayLike) -> None:
+        self.task, self.groups = TreeTask.from_models(models, X, y), None
+        self.rows, self.names = self.task.rows, self.task.names
+        self.columns = [tree_columns(tree) for tree in self.task.trees.trees]
 
-    def losses(self, rows: FloatArray, chosen: inputs.Columns) -> FloatArray:
-        """Share of rows that each of the chosen trees labels wrongly."""
-        return np.asarray((self.trees.take(chosen).labels(rows) != self.codes).mean(axis=1))
+    def losses(self, rows: FloatArray, places: inputs.Columns) -> FloatArray:
+        """Share of rows that each of some trees labels wrongly."""
+        labels = self.task.trees.take(places).labels(rows)
+        return np.asarray((labels != self.task.targets).mean(axis=1))
 
     def using(self, columns: inputs.Columns) -> inputs.Columns:
         """Trees that ask about some of the columns."""
         moved = set(columns.tolist())
         return np.array([k for k, own in enumerate(self.columns) if own & moved], dtype=np.intp)
-
-
-def _log_loss(margins: FloatArray, codes: FloatArray) -> FloatArray:
-    # Computed from the margins, because 1 − p loses a small p to rounding.
-    return np.logaddexp(0.0, np.where(codes == 1, -1.0, 1.0) * margins)
-
-
-def _cross_entropy(margins: FloatArray, codes: FloatArray) -> FloatArray:
-    own = codes.astype(int)[None, :, None]
-    return -np.take_along_axis(log_softmax(margins, axis=-1), own, axis=-1)[..., 0]
-
-
-def _wrong(margins: FloatArray, codes: FloatArray) -> FloatArray:
-    return ((margins > 0) != (codes == 1)).astype(float)
-
-
-_CLASS_LOSSES: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
-    "logistic": _log_loss,
-    "softmax": _cross_entropy,
-    "sign": _wrong,
-}
 
 
 def permutation_importance(
@@ -149,8 +129,7 @@ def permutation_table(
 ) -> pd.DataFrame:
     """Table of :func:`permutation_importance` with one column per group."""
     check_count(n_repeats=n_repeats)
-    trees = held_trees(models)
-    task = _LinearModels(models, X, y) if trees is None else _Trees(trees, models, X, y)
+    task = _LinearModels(models, X, y) if held_trees(models) is None else _Trees(models, X, y)
     groups = inputs.feature_groups(features, task.names, task.groups)
     using = {name: task.using(columns) for name, columns in groups.items()}
     rng = check_random_state(random_state)

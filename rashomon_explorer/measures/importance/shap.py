@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import factorial
 from typing import Any
 
@@ -357,12 +357,12 @@ def shap_importance(
     need_linear(models)
     groups = feature_groups(features, models.feature_names[:-1], models.feature_groups)
     if background is None:
-        sums = sum_rows(X, _RowSums(models))
+        sums = sum_rows(X, partial(_row_sums, models))
         mean = sums["rows"] / sums[None]
     else:
         mean = _rows("background", background, models).mean(axis=0)
     coef = _coefficients(models)
-    sums = sum_rows(X, _SizeSums(models, mean, coef, groups))
+    sums = sum_rows(X, partial(_size_sums, models, mean, coef, groups))
     sizes = {}
     for name, columns in groups.items():
         size = sums[name] / sums[None]
@@ -372,39 +372,30 @@ def shap_importance(
     return pd.DataFrame(sizes).rename_axis(index="model", columns="feature")
 
 
-@dataclass(frozen=True, eq=False)
-class _RowSums:
-    """Sum of a chunk's rows, clipped as by the models, and their number (None)."""
-
-    models: Any
-
-    def __call__(self, rows: FloatArray, _: Any) -> dict[str | None, Any]:
-        own = _rows("X", rows, self.models)
-        return {"rows": own.sum(axis=0), None: len(own)}
+def _row_sums(models: Any, rows: FloatArray, _: Any) -> dict[str | None, Any]:
+    """Sum a chunk's rows, clipped as by the models, and count them (None)."""
+    own = _rows("X", rows, models)
+    return {"rows": own.sum(axis=0), None: len(own)}
 
 
-@dataclass(frozen=True, eq=False)
-class _SizeSums:
-    """Sums of |φ_j| (n_draws, outputs) over a chunk's rows, of |x_j − E x_j| for one column.
-
-    The number of rows has the name None.
-    """
-
-    models: Any
-    mean: FloatArray
-    coef: FloatArray
-    groups: Mapping[str, NDArray[np.intp]]
-
-    def __call__(self, rows: FloatArray, _: Any) -> dict[str | None, Any]:
-        away = _rows("X", rows, self.models) - self.mean
-        sums: dict[str | None, Any] = {None: len(away)}
-        for name, columns in self.groups.items():
-            if len(columns) == 1:
-                sums[name] = np.abs(away[:, columns]).sum(keepdims=True)
-            else:
-                each = [np.abs(one @ away[:, columns].T) for one in self.coef[:, :, columns]]
-                sums[name] = np.array([one.sum(axis=1) for one in each])
-        return sums
+def _size_sums(
+    models: Any,
+    mean: FloatArray,
+    coef: FloatArray,
+    groups: Mapping[str, NDArray[np.intp]],
+    rows: FloatArray,
+    _: Any,
+) -> dict[str | None, Any]:
+    """Sum |φ_j| (n_draws, outputs) over a chunk's rows; for one column |x_j − E x_j|."""
+    away = _rows("X", rows, models) - mean
+    sums: dict[str | None, Any] = {None: len(away)}
+    for name, columns in groups.items():
+        if len(columns) == 1:
+            sums[name] = np.abs(away[:, columns]).sum(keepdims=True)
+        else:
+            each = [np.abs(one @ away[:, columns].T) for one in coef[:, :, columns]]
+            sums[name] = np.array([one.sum(axis=1) for one in each])
+    return sums
 
 
 def _coefficients(models: RashomonSet | ReleasedSet) -> FloatArray:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer._utils.arrays import FloatArray, IntArray
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_nonnegative
 from rashomon_explorer.measures import inputs
 from rashomon_explorer.measures.multiplicity import labels, measure
@@ -35,16 +36,13 @@ def moved(
     return replace(predictions, values=far, reference=np.zeros(shape[1], dtype=bool))
 
 
-def ever_moves(
-    predictions: inputs.Predictions, steps: inputs.Steps, tolerance: float
-) -> FloatArray:
-    """Count the rows whose score some of the first models moves."""
-    return labels.ever_differs(moved(predictions, steps, tolerance), steps)
+def of_moves(kernel: Callable[[inputs.Predictions, inputs.Steps], Any]) -> Callable[..., Any]:
+    """Kernel of scores that counts moves as a kernel of labels counts differences."""
+    return lambda predictions, steps, tolerance: kernel(moved(predictions, steps, tolerance), steps)
 
 
-def moved_rows(predictions: inputs.Predictions, steps: inputs.Steps, tolerance: float) -> IntArray:
-    """Count the rows (n_models,) whose score each model moves."""
-    return labels.differing_rows(moved(predictions, steps, tolerance), steps)
+ever_moves = of_moves(labels.ever_differs)
+moved_rows = of_moves(labels.differing_rows)
 
 
 def extremes(

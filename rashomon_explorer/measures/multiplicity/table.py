@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -232,35 +233,30 @@ def _chunked_sums(
         columns["baseline"] = np.asarray(baseline, dtype=float)
     everyone = np.array_equal(order, np.arange(models.n_draws))
     best = getattr(models, "best_scores", None)
-    chunk = _ChunkSums(task, models if everyone else models[order], best)
+    chunk = partial(_chunk_sums, task, models if everyone else models[order], best)
     step = max(1, _CELLS // (len(order) * max(1, models.n_classes)))
     return inputs.sum_chunks(table, chunk, step, **columns), names
 
 
-@dataclass(frozen=True, eq=False)
-class _ChunkSums:
-    """Sums over the rows of a chunk."""
-
-    task: _Task
-    models: Any  # in the order in which they are added
-    best: Callable[[Any], Any] | None
-
-    def __call__(self, rows: FloatArray, columns: Any) -> Sums:
-        scores = np.asarray(self.models.scores(rows))
-        reference: Any = scores[0]
-        if "baseline" in columns.dtype.names:
-            reference = np.ascontiguousarray(columns["baseline"])
-        elif self.best is not None:
-            reference = np.asarray(self.best(rows))
-        kinds = self.task.kinds
-        predictions = {kind: PREPARE[kind](scores, reference) for kind in kinds - {"labels"}}
-        if "labels" in kinds:
-            labels = likeliest(scores).astype(np.uint8), likeliest(reference[None])[0]
-            classes = np.arange(max(2, self.models.n_classes))
-            predictions["labels"] = inputs.Predictions(labels[0], classes, labels[1])
-        codes = columns["group"] if "group" in columns.dtype.names else None
-        uncertain = int(not inputs.only_labels(scores))
-        return self.task.sums(predictions, codes) | {(None, _UNCERTAIN): uncertain}
+def _chunk_sums(
+    task: _Task, models: Any, best: Callable[[Any], Any] | None, rows: FloatArray, columns: Any
+) -> Sums:
+    """Sum over the rows of a chunk, for models in the order in which they are added."""
+    scores = np.asarray(models.scores(rows))
+    reference: Any = scores[0]
+    if "baseline" in columns.dtype.names:
+        reference = np.ascontiguousarray(columns["baseline"])
+    elif best is not None:
+        reference = np.asarray(best(rows))
+    kinds = task.kinds
+    predictions = {kind: PREPARE[kind](scores, reference) for kind in kinds - {"labels"}}
+    if "labels" in kinds:
+        labels = likeliest(scores).astype(np.uint8), likeliest(reference[None])[0]
+        classes = np.arange(max(2, models.n_classes))
+        predictions["labels"] = inputs.Predictions(labels[0], classes, labels[1])
+    codes = columns["group"] if "group" in columns.dtype.names else None
+    uncertain = int(not inputs.only_labels(scores))
+    return task.sums(predictions, codes) | {(None, _UNCERTAIN): uncertain}
 
 
 def _names(models: Any, measures: Sequence[str] | None, tolerance: float | None) -> list[str]:

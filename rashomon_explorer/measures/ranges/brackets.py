@@ -11,10 +11,9 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer._utils.validation import check_positive
-from rashomon_explorer.measures.ranges import level_set
+from rashomon_explorer.measures.ranges import level_set, search
 from rashomon_explorer.measures.ranges.level_set import LevelSet
 from rashomon_explorer.measures.ranges.penalised import ConvexProblem, PenalisedProblem
-from rashomon_explorer.measures.ranges.search import Decide, Extents, furthest
 from rashomon_explorer.problem.domains import Ball, Domain
 from rashomon_explorer.problem.losses.kinked import ClippedSlopeRisk
 from rashomon_explorer.rows.workers import resolve_workers
@@ -28,8 +27,8 @@ def brackets(
     psi: float,
     directions: FloatArray,
     tolerance: float,
-    decided: Decide | None = None,
-) -> Extents:
+    decided: search.Decide | None = None,
+) -> search.Extents:
     """Bracket max a·(ϑ − θ*) over G = {θ ∈ C : L(θ) ≤ L(θ*) + ψ} for columns a of (p, K)."""
     check_positive(psi=psi)
     psi = float(psi)
@@ -38,7 +37,7 @@ def brackets(
     if isinstance(problem, PenalisedProblem):
         reach: level_set.Reach = problem.reach(psi)
         among = LevelSet(problem, best.theta, best.value, level, reach, problem.domain)
-        return furthest(among, directions, tolerance, decided=decided)
+        return search.furthest(among, directions, tolerance, decided=decided)
     domain, loss = problem.domain, problem.evaluator().loss
     ball = level_set.BallReach(domain.radius, best.theta)
     among = LevelSet(problem, best.theta, best.value, level, ball, domain)
@@ -56,17 +55,17 @@ def _on_ball(
     domain: Domain,
     directions: FloatArray,
     tolerance: float,
-    decided: Decide | None,
-) -> Extents:
+    decided: search.Decide | None,
+) -> search.Extents:
     """Brackets on the ball around the domain, with points moved into the domain."""
     if isinstance(domain, Ball):
-        return furthest(among, directions, tolerance, decided=decided)
+        return search.furthest(among, directions, tolerance, decided=decided)
     around = replace(among, domain=Ball(domain.radius))
-    found = furthest(around, directions, tolerance, decided=decided)
+    found = search.furthest(around, directions, tolerance, decided=decided)
     step = domain.project(found.points) - among.centre[:, None]
     value = among.objective.value(among.centre[:, None] + step)
     points = among.verified(among.centre[:, None] + step * among.shrink(value))
-    return Extents(_inner(among, directions, points), found.outer, points)
+    return search.Extents(_inner(among, directions, points), found.outer, points)
 
 
 def _inner(among: LevelSet, directions: FloatArray, points: FloatArray) -> FloatArray:
@@ -78,9 +77,9 @@ def _by_cuts(
     domain: Domain,
     directions: FloatArray,
     tolerance: float,
-    decided: Decide | None,
+    decided: search.Decide | None,
     finest: float = level_set.FINEST,
-) -> Extents:
+) -> search.Extents:
     """Bracket the directions one after another; each reuses the earlier cuts."""
     pool = level_set.CutPool()
     found = [
@@ -91,47 +90,40 @@ def _by_cuts(
     ]
     points = among.verified(np.column_stack([point for _, point in found]))
     outer = np.array([outer for outer, _ in found])
-    return Extents(_inner(among, directions, points), outer, points)
+    return search.Extents(_inner(among, directions, points), outer, points)
 
 
 def _cut_wide_ones(
     among: LevelSet,
     domain: Domain,
     directions: FloatArray,
-    found: Extents,
+    found: search.Extents,
     tolerances: tuple[float, float],
-    decided: Decide | None,
-) -> Extents:
+    decided: search.Decide | None,
+) -> search.Extents:
     """Refine by cuts the brackets that are wider than the second tolerance.
 
     A loss may be too narrowly curved for quadratic models, and a domain smaller than its ball.
     """
     tolerance, widest = tolerances
-    wide = found.outer - found.inner > widest * np.abs(found.outer)
-    if decided is not None:
-        wide &= ~decided(np.arange(len(wide)), found.inner, found.outer)
-    columns = np.flatnonzero(wide)
+    every = np.arange(len(found.inner))
+    columns = np.flatnonzero(~search.closed(every, found.inner, found.outer, widest, decided))
     if not len(columns):
         return found
-    subset = None if decided is None else _only(decided, columns)
+    subset = search.decided_columns(decided, columns)
     finest = level_set.FINEST if isinstance(domain, Ball) else 0.0
     cut = _by_cuts(among, domain, directions[:, columns], tolerance, subset, finest)
     inner, outer, points = found.inner.copy(), found.outer.copy(), found.points.copy()
     better = cut.inner > inner[columns]
     inner[columns[better]], points[:, columns[better]] = cut.inner[better], cut.points[:, better]
     outer[columns] = np.minimum(outer[columns], cut.outer)
-    return Extents(inner, outer, points)
+    return search.Extents(inner, outer, points)
 
 
-def _only(decided: Decide, columns: NDArray[np.intp]) -> Decide:
-    return lambda places, inner, outer: decided(columns[places], inner, outer)
-
-
-def _enough(column: int, tolerance: float, decided: Decide | None) -> level_set.Enough:
+def _enough(column: int, tolerance: float, decided: search.Decide | None) -> level_set.Enough:
     def enough(inner: float, outer: float) -> bool:
-        if outer - inner <= tolerance * abs(outer) or decided is None:
-            return outer - inner <= tolerance * abs(outer)
-        return bool(decided(np.array([column]), np.array([inner]), np.array([outer]))[0])
+        ends = np.array([column]), np.array([inner]), np.array([outer])
+        return bool(search.closed(*ends, tolerance, decided)[0])
 
     return enough
 
@@ -160,7 +152,7 @@ def bracketed(
     *,
     n_jobs: int | None = None,
     executor: Any = None,
-) -> Extents:
+) -> search.Extents:
     """Apply :func:`brackets`, in this process or by joblib or an executor."""
     starts = range(0, max(directions.shape[1], 1), _COLUMNS)
     columns = [slice(low, low + _COLUMNS) for low in starts]
@@ -170,17 +162,18 @@ def bracketed(
     ]
     what = (psi, tolerance)
     if n_jobs is None and executor is None:
-        found: Iterator[Extents] = (_bracket(problem, what, part) for part in parts)
+        found: Iterator[search.Extents] = (_bracket(problem, what, part) for part in parts)
     else:
         _ = problem.minimum  # computed once and sent to the workers
         found = resolve_workers(n_jobs, executor).run(_bracket, problem, what, parts)
     inner, outer, points = zip(*((one.inner, one.outer, one.points) for one in found), strict=True)
-    return Extents(np.concatenate(inner), np.concatenate(outer), np.concatenate(points, axis=1))
+    ends = np.concatenate(inner), np.concatenate(outer)
+    return search.Extents(*ends, np.concatenate(points, axis=1))
 
 
 def _bracket(
     problem: ConvexProblem, what: tuple[float, float], part: tuple[FloatArray, Past | None]
-) -> Extents:
+) -> search.Extents:
     psi, tolerance = what
     directions, decided = part
     return brackets(problem, psi, directions, tolerance, decided)

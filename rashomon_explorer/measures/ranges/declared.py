@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -81,7 +81,7 @@ def declared_problem(
     if is_chunked(X):
         table = chunks_with_targets(X, y)
         if hasattr(estimator, "encoder_"):
-            table = table.through(estimator.encoder_).then(_Plain(estimator))
+            table = table.through(estimator.encoder_).then(partial(_plain_step, estimator))
         return set_problem(models, table)
     rows = estimator.encoder_.transform(X) if hasattr(estimator, "encoder_") else X
     return set_problem(models, rows, _plain_targets(estimator, y))
@@ -148,7 +148,9 @@ def set_problem(
         "ridge": models.plan.ridge,
     }
     if is_chunked(X):
-        problem = Problem(_coded(models, chunks_with_targets(X, y)), **declared)
+        scaled = () if models.scale is None else (ScaleStep(models.scale),)
+        steps = (NumericStep(), partial(_coded_step, models), *scaled)
+        problem = Problem(chunks_with_targets(X, y).then(*steps), **declared)
     else:
         rows: Any = X if models.scale is None else models.scale.rows(np.asarray(X))
         problem = Problem(rows, _targets(models, np.asarray(y)), **declared)
@@ -167,30 +169,14 @@ def _plain_targets(estimator: Any, y: ArrayLike | None) -> NDArray[Any]:
     return np.asarray(y)
 
 
-@dataclass(frozen=True, eq=False)
-class _Plain:
-    """Row transformation that maps targets to the labels of an estimator with a schema."""
-
-    estimator: Any
-
-    def __call__(self, rows: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-        return rows, _plain_targets(self.estimator, y)
+def _plain_step(estimator: Any, rows: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+    """Map targets to the labels of an estimator with a schema."""
+    return rows, _plain_targets(estimator, y)
 
 
-@dataclass(frozen=True, eq=False)
-class _Coded:
-    """Row transformation that codes targets for the loss of a set."""
-
-    models: RashomonSet
-
-    def __call__(self, rows: Any, y: Any) -> tuple[Any, FloatArray]:
-        return rows, _targets(self.models, np.asarray(y))
-
-
-def _coded(models: RashomonSet, table: ChunkedRows) -> ChunkedRows:
-    """Chunked rows and targets in the form of a set's problem."""
-    coded = table.then(NumericStep(), _Coded(models))
-    return coded if models.scale is None else coded.then(ScaleStep(models.scale))
+def _coded_step(models: RashomonSet, rows: Any, y: Any) -> tuple[Any, FloatArray]:
+    """Code targets for the loss of a set."""
+    return rows, _targets(models, np.asarray(y))
 
 
 def _loss(models: RashomonSet) -> Loss:

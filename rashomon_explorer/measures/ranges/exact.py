@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -113,7 +113,8 @@ def gap_directions(
     if table is None:  # one chunk
         sums = _group_sums(rows, codes, len(names))
     else:
-        (sums,) = table.with_targets(group=codes).reduce(_GroupSums(problem, len(names)))
+        work = partial(_chunk_sums, problem, len(names))
+        (sums,) = table.with_targets(group=codes).reduce(work)
     means = sums / np.bincount(codes)[:, None]
     first, second = np.triu_indices(len(names), k=1)
     labels = [f"{names[i]} - {names[j]}" for i, j in zip(first, second, strict=True)]
@@ -124,15 +125,11 @@ def _group_sums(rows: FloatArray, codes: NDArray[np.intp], n_groups: int) -> Flo
     return np.stack([rows[codes == group].sum(axis=0) for group in range(n_groups)])
 
 
-@dataclass(frozen=True, eq=False)
-class _GroupSums:
-    """Sums of each group's rows (n_groups, width) as the models score them."""
-
-    problem: ConvexProblem
-    n_groups: int
-
-    def __call__(self, rows: FloatArray, fields: Any) -> tuple[FloatArray]:
-        return (_group_sums(scored_rows(self.problem, rows), fields["group"], self.n_groups),)
+def _chunk_sums(
+    problem: ConvexProblem, n_groups: int, rows: FloatArray, fields: Any
+) -> tuple[FloatArray]:
+    """Sum each group's rows (n_groups, width) of a chunk as the models score them."""
+    return (_group_sums(scored_rows(problem, rows), fields["group"], n_groups),)
 
 
 COLUMNS = ("low_outer", "low", "best", "high", "high_outer")

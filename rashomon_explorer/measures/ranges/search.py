@@ -133,6 +133,18 @@ _FLAT_SHARE = 1e-6
 _STIFFER, _SOFTER = 4.0, 0.5
 
 
+def closed(
+    columns: NDArray[np.intp],
+    inner: FloatArray,
+    outer: FloatArray,
+    tolerance: float,
+    decided: Decide | None,
+) -> Mask:
+    """Whether the brackets of some columns are narrow enough, or pass the threshold test."""
+    narrow = outer - inner <= tolerance * np.abs(outer)
+    return np.asarray(narrow if decided is None else narrow | decided(columns, inner, outer))
+
+
 @dataclass(frozen=True)
 class Extents:
     """Brackets of max a·(ϑ − θ*) over a level set."""
@@ -159,16 +171,22 @@ def furthest(
         block = wide[low : low + size]
         # Restart from θ*: a shared metric that did not converge may have led far away.
         again = _Search(among, directions[:, block])
-        again.run(_Own(metric, least, len(block)), _MOST_ROUNDS, tolerance, _only(decided, block))
+        again.run(
+            _Own(metric, least, len(block)),
+            _MOST_ROUNDS,
+            tolerance,
+            decided_columns(decided, block),
+        )
         search.take(block, again)
     search.verify()
     return Extents(search.inner, search.outer, search.points)
 
 
-def _only(decided: Decide | None, block: NDArray[np.intp]) -> Decide | None:
+def decided_columns(decided: Decide | None, columns: NDArray[np.intp]) -> Decide | None:
+    """Test of some of the columns, by their places among them."""
     if decided is None:
         return None
-    return lambda places, inner, outer: decided(block[places], inner, outer)
+    return lambda places, inner, outer: decided(columns[places], inner, outer)
 
 
 class _Shared:
@@ -260,11 +278,7 @@ class _Search:
     def _open(
         self, active: NDArray[np.intp], tolerance: float, decided: Decide | None
     ) -> NDArray[np.intp]:
-        inner, outer = self.inner[active], self.outer[active]
-        done = outer - inner <= tolerance * np.abs(outer)
-        if decided is not None:
-            done |= decided(active, inner, outer)
-        return active[~done]
+        return active[~closed(active, self.inner[active], self.outer[active], tolerance, decided)]
 
     def _advance(self, metric: _Shared | _Own, active: NDArray[np.intp]) -> None:
         theta = metric.furthest(active, self, self.among.level - self._value[active])

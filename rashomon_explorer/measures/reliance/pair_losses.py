@@ -4,11 +4,13 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, log_softmax
 
 from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.problem.losses import LOSSES
 
 Function = Callable[[FloatArray], FloatArray]
 
@@ -173,8 +175,6 @@ def _chebyshev(x: FloatArray, count: int) -> FloatArray:
     return values
 
 
-RowLoss = Callable[[FloatArray, FloatArray], FloatArray]
-
 MOST_PAIRS = 4_000_000_000
 """Largest number of pairs of rows, over all models; more would take minutes."""
 
@@ -195,50 +195,25 @@ def switched_mean(
     if loss in _FAST and base.shape[2] == 1:
         pairs = zip(base[..., 0], moving[..., 0], strict=True)
         return np.array([_FAST[loss](b, a, targets) for b, a in pairs])
-    return _every_pair(base, moving, targets, ROW_LOSSES[loss])
+    return _every_pair(base, moving, targets, loss)
 
 
-def squared(scores: FloatArray, targets: FloatArray) -> FloatArray:
-    """½(y − s)² for scores (…, n, 1) and targets that broadcast to (…, n)."""
-    return np.asarray((targets - scores[..., 0]) ** 2 / 2)
+def row_losses(loss: str, scores: FloatArray, targets: FloatArray) -> FloatArray:
+    """Loss (…, n) of scores (…, n, outputs), for numbers or codes of labels that broadcast.
 
-
-def absolute(scores: FloatArray, targets: FloatArray) -> FloatArray:
-    """|y − s|."""
-    return np.abs(targets - scores[..., 0])
-
-
-def logistic(scores: FloatArray, codes: FloatArray) -> FloatArray:
-    """log(1 + exp(∓s)) for codes 1 and 0."""
-    return softplus(np.where(codes == 1, -1.0, 1.0) * scores[..., 0])
-
-
-def hinge(scores: FloatArray, codes: FloatArray) -> FloatArray:
-    """max(0, 1 ∓ s) for codes 1 and 0."""
-    return np.maximum(0.0, 1.0 - np.where(codes == 1, 1.0, -1.0) * scores[..., 0])
-
-
-def zero_one(scores: FloatArray, codes: FloatArray) -> FloatArray:
-    """1 for a wrong label; class 0 has the score 0, and ties go to the first class."""
+    With several outputs, class 0 has the score 0; ties of ``"zero_one"`` go to the first class.
+    """
+    if loss not in ("zero_one", "softmax"):
+        known: Any = LOSSES[loss]()
+        own = scores[..., 0]
+        of_errors = known.task == "regression"
+        a = own - targets if of_errors else known.shift - (2 * targets - 1) * own
+        return np.asarray(known.function.value(a))
     rivals = np.concatenate([np.zeros_like(scores[..., :1]), scores], axis=-1)
-    return np.asarray(rivals.argmax(axis=-1) != codes).astype(float)
-
-
-def softmax(scores: FloatArray, codes: FloatArray) -> FloatArray:
-    """Cross-entropy; class 0 has the score 0."""
-    rivals = np.concatenate([np.zeros_like(scores[..., :1]), scores], axis=-1)
-    own = np.broadcast_to(codes.astype(int), rivals.shape[:-1])[..., None]
-    return -np.take_along_axis(log_softmax(rivals, axis=-1), own, axis=-1)[..., 0]
-
-
-ROW_LOSSES: dict[str, RowLoss] = {
-    "squared": squared,
-    "absolute": absolute,
-    "logistic": logistic,
-    "hinge": hinge,
-    "zero_one": zero_one,
-    "softmax": softmax,
-}
+    if loss == "zero_one":
+        return np.asarray(rivals.argmax(axis=-1) != targets).astype(float)
+    codes = np.broadcast_to(targets.astype(int), rivals.shape[:-1])[..., None]
+    return -np.take_along_axis(log_softmax(rivals, axis=-1), codes, axis=-1)[..., 0]
 
 
 def _squared_pairs(b: FloatArray, a: FloatArray, y: FloatArray) -> float:
@@ -267,17 +242,17 @@ def _absolute_pairs(b: FloatArray, a: FloatArray, y: FloatArray) -> float:
 def _hinge_pairs(b: FloatArray, a: FloatArray, codes: FloatArray) -> float:
     positive = codes == 1
     total = _excess_sum((1 - b)[positive], a).sum() + _excess_sum((1 + b)[~positive], -a).sum()
-    return _off_diagonal(float(total), hinge((b + a)[:, None], codes))
+    return _off_diagonal(float(total), row_losses("hinge", (b + a)[:, None], codes))
 
 
 def _logistic_pairs(b: FloatArray, a: FloatArray, codes: FloatArray) -> float:
     n = len(a)
     if SoftplusKernel.nodes(b, a) > n / 2:
         scores = (b[None, :, None], a[None, :, None])
-        return float(_every_pair(*scores, codes, logistic)[0])
+        return float(_every_pair(*scores, codes, "logistic")[0])
     total = SoftplusKernel.of(b, a).total(softplus)
     total -= float((n * b + a.sum()) @ codes)  # log(1 + e^{−s}) = log(1 + eˢ) − s
-    return _off_diagonal(total, logistic((b + a)[:, None], codes))
+    return _off_diagonal(total, row_losses("logistic", (b + a)[:, None], codes))
 
 
 _FAST: dict[str, Callable[[FloatArray, FloatArray, FloatArray], float]] = {
@@ -302,9 +277,7 @@ def _off_diagonal(total: float, own: FloatArray) -> float:
     return (total - float(own.sum())) / (n * (n - 1))
 
 
-def _every_pair(
-    base: FloatArray, moving: FloatArray, targets: FloatArray, loss: RowLoss
-) -> FloatArray:
+def _every_pair(base: FloatArray, moving: FloatArray, targets: FloatArray, loss: str) -> FloatArray:
     models, n, _ = base.shape
     if models * n * n > MOST_PAIRS:
         raise ValueError(
@@ -314,9 +287,9 @@ def _every_pair(
     total = np.zeros(models)
     for b, a, place in zip(base, moving, range(models), strict=True):
         for rows in _blocks(n, n * a.shape[1]):
-            each = loss(b[rows, None, :] + a[None, :, :], targets[rows, None])
+            each = row_losses(loss, b[rows, None, :] + a[None, :, :], targets[rows, None])
             total[place] += each.sum()
-        total[place] -= loss(b + a, targets).sum()
+        total[place] -= row_losses(loss, b + a, targets).sum()
     return total / (n * (n - 1))
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -20,27 +21,24 @@ from rashomon_explorer.measures.ranges.penalised import (
     penalised_problem,
 )
 from rashomon_explorer.measures.reliance.level_set import SquareMoments, moment_sums
-from rashomon_explorer.measures.reliance.pair_losses import ROW_LOSSES, switched_mean
-from rashomon_explorer.measures.reliance.tree_reliance import (
-    coded_rows,
-    column_names,
-    held_trees,
-    tree_reliance,
-)
+from rashomon_explorer.measures.reliance.pair_losses import row_losses, switched_mean
+from rashomon_explorer.measures.reliance.tree_reliance import TreeTask, held_trees
 from rashomon_explorer.problem.losses.kinked import AbsoluteLoss
 from rashomon_explorer.problem.losses.squared import SquaredLoss
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.coercion import chunks_with_targets, is_chunked
-from rashomon_explorer.sets.models.trees import DecisionTrees
 
 Groups = Mapping[str, Sequence[str]] | None
 
 
 def reliance_task(
     models_or_problem: Any, X: ArrayLike | None, y: ArrayLike | None, loss: str | None
-) -> tuple[LinearTask, Sequence[str], Groups]:
+) -> tuple[LinearTask | TreeTask, Sequence[str], Groups]:
     """Task of models and rows, with the names of the features and their groups if known."""
+    if held_trees(models_or_problem) is not None:
+        trees = TreeTask.from_models(models_or_problem, X, y, loss)
+        return trees, trees.names, None
     source = getattr(models_or_problem, "rashomon_set_", models_or_problem)
     if hasattr(source, "fit"):  # an estimator; sets have predict, but not fit
         source, X, y = penalised_problem(source, _needed(X, "X"), _needed(y, "y")), None, None
@@ -201,9 +199,7 @@ def model_reliance(
     >>> bool((table["x0"] > table["x1"]).all())
     True
     """
-    if (trees := held_trees(models_or_problem)) is not None:
-        return _of_trees(trees, models_or_problem, X, y, features, form, loss)
-    if is_chunked(X):
+    if is_chunked(X) and held_trees(models_or_problem) is None:
         return _of_chunks(models_or_problem, chunks_with_targets(X, y), features, form, loss)
     task, names, own_groups = reliance_task(models_or_problem, X, y, loss)
     groups = feature_groups(features, names, own_groups)
@@ -216,43 +212,22 @@ def _of_chunks(
     """Reliance under squared loss from moments, which are sums over chunks."""
     first, targets = next(table.chunks(0, 1))
     task, names, own_groups = reliance_task(models, first, targets, loss)
+    assert isinstance(task, LinearTask)  # trees are measured in memory
     if task.loss != "squared":
         raise TypeError(
             f"reliance under {task.loss} loss needs all pairs of rows, which chunks do not "
             "provide: take a fixed random sample, X, y = rows.sample(5_000).to_memory()"
         )
-    sums = table.reduce(_MomentSums(getattr(models, "rashomon_set_", models)))
+    sums = table.reduce(partial(_chunk_moments, getattr(models, "rashomon_set_", models)))
     moments = SquareMoments.from_sums(table.n, *sums)
     rises = _square_rises(task, feature_groups(features, names, own_groups), moments)
     return in_form(form, _frame(rises), task.scale * moments.original()(task.coef[:, 0].T))
 
 
-@dataclass(frozen=True, eq=False)
-class _MomentSums:
+def _chunk_moments(models: Any, rows: FloatArray, targets: Any) -> tuple[Any, ...]:
     """Moment sums of a chunk's rows and targets, as used by the models."""
-
-    models: Any
-
-    def __call__(self, rows: FloatArray, targets: Any) -> tuple[Any, ...]:
-        task = LinearTask.from_models(self.models, rows, targets, None)
-        return moment_sums(task.rows, task.targets)
-
-
-def _of_trees(
-    trees: DecisionTrees,
-    models: Any,
-    X: ArrayLike | None,
-    y: ArrayLike | None,
-    features: Features,
-    form: str,
-    loss: str | None,
-) -> pd.DataFrame:
-    """Reliance of trees, whose loss is the share of wrong labels."""
-    if loss not in (None, "zero_one"):
-        raise ValueError(f"loss must be 'zero_one' for trees, got {loss!r}")
-    rows, codes = coded_rows(trees, models, X, y)
-    groups = feature_groups(features, column_names(trees, rows))
-    return in_form(form, *tree_reliance(trees, rows, codes, groups))
+    task = LinearTask.from_models(models, rows, targets, None)
+    return moment_sums(task.rows, task.targets)
 
 
 def _frame(rises: Mapping[str, FloatArray]) -> pd.DataFrame:
@@ -260,16 +235,25 @@ def _frame(rises: Mapping[str, FloatArray]) -> pd.DataFrame:
 
 
 def reliance_table(
-    task: LinearTask, groups: Mapping[str, Columns], form: str = "difference"
+    task: LinearTask | TreeTask, groups: Mapping[str, Columns], form: str = "difference"
 ) -> pd.DataFrame:
-    """Reliance of linear models, one row per model and one column per group."""
+    """Reliance of each model, one row per model and one column per group."""
+    return in_form(form, *reliance_rises(task, groups))
+
+
+def reliance_rises(
+    task: LinearTask | TreeTask, groups: Mapping[str, Columns]
+) -> tuple[pd.DataFrame, FloatArray]:
+    """e_switch − e_orig, one row per model and one column per group, and e_orig (n_models,)."""
+    if isinstance(task, TreeTask):
+        return task.rises(groups)
     if len(task.rows) < 2:
         raise ValueError(f"switching needs at least two rows, got {len(task.rows)}")
     before = original_loss(task)
     if task.loss == "squared":
         moments = SquareMoments.of(task.rows, task.targets)
-        return in_form(form, _frame(_square_rises(task, groups, moments)), before)
-    return in_form(form, _frame(_rises(task, groups, before)), before)
+        return _frame(_square_rises(task, groups, moments)), before
+    return _frame(_rises(task, groups, before)), before
 
 
 def in_form(form: str, rise: pd.DataFrame, before: FloatArray) -> pd.DataFrame:
@@ -288,7 +272,7 @@ def in_form(form: str, rise: pd.DataFrame, before: FloatArray) -> pd.DataFrame:
 def original_loss(task: LinearTask) -> FloatArray:
     """Mean loss (n_models,) of linear models on the rows without switching."""
     means = [
-        ROW_LOSSES[task.loss](_scores(part, slice(None)), part.targets).mean(axis=1)
+        row_losses(task.loss, _scores(part, slice(None)), part.targets).mean(axis=1)
         for part in _in_parts(task)
     ]
     return np.asarray(np.concatenate(means) * task.scale)

@@ -1,6 +1,7 @@
 """Reliance of trees."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,47 +22,57 @@ def held_trees(models: Any) -> DecisionTrees | None:
     return own if isinstance(own, DecisionTrees) else None
 
 
-def coded_rows(
-    trees: DecisionTrees, models: Any, X: ArrayLike | None, y: ArrayLike | None
-) -> tuple[FloatArray, NDArray[np.int_]]:
-    """Rows in the trees' columns, and labels coded by the set's classes."""
-    if X is None or y is None:
-        raise ValueError("X and y are required: sets hold no rows")
-    classes = getattr(models, "rashomon_set_", models).classes
-    rows = trees.rows(X)
-    codes = class_codes(np.asarray(y), tuple(classes), "y")
-    if codes.shape != (len(rows),):
-        raise ValueError(f"y must have one target per row of X, got {rows.shape}, {codes.shape}")
-    return rows, codes
-
-
 def column_names(trees: DecisionTrees, rows: FloatArray) -> tuple[str, ...]:
     """Names of the trees' columns, by default x0, x1, …."""
     return trees.feature_names or tuple(f"x{j}" for j in range(rows.shape[1]))
 
 
-def tree_reliance(
-    trees: DecisionTrees,
-    rows: FloatArray,
-    codes: NDArray[np.int_],
-    groups: Mapping[str, Columns],
-) -> tuple[pd.DataFrame, FloatArray]:
-    """Increase of the error rate (K, groups) when columns are switched, and that rate (K,)."""
-    n = len(codes)
-    if n < 2:
-        raise ValueError(f"switching needs at least two rows, got {n}")
-    different, place = np.unique(rows, axis=0, return_inverse=True)
-    flat = np.bincount(place.reshape(-1) * trees.n_classes + codes)
-    counts = np.zeros(len(different) * trees.n_classes)
-    counts[: len(flat)] = flat
-    table = _Table(different, counts.reshape(len(different), -1))
-    before, rises = [], []
-    for tree in trees.trees:
-        wrong = table.errors(tree, {})
-        before.append(wrong / n)
-        rises.append([_switched(tree, table, c, wrong) - wrong / n for c in groups.values()])
-    frame = pd.DataFrame(rises, columns=list(groups)).rename_axis(index="model", columns="feature")
-    return frame, np.array(before)
+@dataclass(frozen=True, eq=False)
+class TreeTask:
+    """Decision trees and the rows on which they are evaluated."""
+
+    trees: DecisionTrees
+    rows: FloatArray
+    targets: NDArray[np.int_]  # codes of the labels among the set's classes
+
+    @classmethod
+    def from_models(
+        cls, models: Any, X: ArrayLike | None, y: ArrayLike | None, loss: str | None = None
+    ) -> "TreeTask":
+        """Create a task with the rows in the trees' columns."""
+        if loss not in (None, "zero_one"):
+            raise ValueError(f"loss must be 'zero_one' for trees, got {loss!r}")
+        if X is None or y is None:
+            raise ValueError("X and y are required: sets hold no rows")
+        own = getattr(models, "rashomon_set_", models)
+        rows, codes = own.models.rows(X), class_codes(np.asarray(y), tuple(own.classes), "y")
+        if codes.shape != (len(rows),):
+            raise ValueError(
+                f"y must have one target per row of X, got {rows.shape}, {codes.shape}"
+            )
+        return cls(own.models, rows, codes)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return column_names(self.trees, self.rows)
+
+    def rises(self, groups: Mapping[str, Columns]) -> tuple[pd.DataFrame, FloatArray]:
+        """Increase of the error rate (K, groups) when columns are switched, and that rate (K,)."""
+        n, n_classes = len(self.targets), self.trees.n_classes
+        if n < 2:
+            raise ValueError(f"switching needs at least two rows, got {n}")
+        different, place = np.unique(self.rows, axis=0, return_inverse=True)
+        codes = place.reshape(-1) * n_classes + self.targets
+        counts = np.bincount(codes, minlength=len(different) * n_classes).astype(float)
+        table = _Table(different, counts.reshape(len(different), -1))
+        before, rises = [], []
+        for tree in self.trees.trees:
+            wrong = table.errors(tree, {})
+            before.append(wrong / n)
+            rises.append([_switched(tree, table, c, wrong) - wrong / n for c in groups.values()])
+        frame = pd.DataFrame(rises, columns=list(groups))
+        return frame.rename_axis(index="model", columns="feature"), np.array(before)
 
 
 def _switched(tree: Node, table: "_Table", columns: Sequence[int] | Columns, own: float) -> float:
