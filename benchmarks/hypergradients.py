@@ -5,6 +5,7 @@ within (½, 10), ε = 1 and δ = 10⁻⁶. By doubling rows; slopes are of lines
 """
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from rashomon_explorer.mechanisms.penalties import (
 )
 from rashomon_explorer.mechanisms.penalties.landscape import PenaltyBox
 from rashomon_explorer.mechanisms.penalties.langevin_walk import GradientLandscape, gradient_mapping
-from rashomon_explorer.mechanisms.penalties.losses import MARGINS, InnerProblem, OuterLoss
+from rashomon_explorer.mechanisms.penalties.losses import InnerProblem, OuterLoss
 from rashomon_explorer.mechanisms.penalties.stationary import StationaryPlan
 from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 
@@ -39,9 +40,8 @@ def landscape(n: int, d: int) -> tuple[PenaltyLandscape, PenaltyConstants]:
     rows = rng.standard_normal((n, d))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     targets = np.clip(rows @ _WORTH[:d] + 0.2 * rng.standard_normal(n), -1, 1)
-    loss = MARGINS["ridge"]
-    inner = InnerProblem(rows[:train], targets[:train], loss)
-    outer = OuterLoss(rows[train:], targets[train:], loss, None)
+    inner = InnerProblem(rows[:train], targets[:train], "ridge")
+    outer = OuterLoss(rows[train:], targets[train:], "ridge", None)
     known = PenaltyConstants("ridge", 1.0, *BOUNDS, train, n - train)
     return PenaltyLandscape(inner, outer, PenaltyBox(tuple(range(d)), *BOUNDS), 1e-11), known
 
@@ -56,7 +56,7 @@ def measure(draws: int = 4, rows: Sequence[int] = ROWS) -> list[dict[str, Any]]:
         reached, promised, middle = [], [], []
         for n in rows:
             here, known = landscape(n, d)
-            asked = {"epsilon": EPSILON, "delta": DELTA, "spacing": 0.2, "n_draws": 1}
+            asked = {"epsilon": EPSILON, "delta": DELTA, "spacing": math.exp(0.2), "n_draws": 1}
             planned = plan_stationary(known, d, mechanism, **asked)
             if planned.on_grid:
                 reached.append(_excess(here, planned))

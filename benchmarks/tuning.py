@@ -19,16 +19,11 @@ from rashomon_explorer import DPBilevelSearch
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import WeakGuaranteeWarning
 from rashomon_explorer.mechanisms.penalties import PenaltyLandscape
-from rashomon_explorer.mechanisms.penalties.landscape import (
-    GeneralisedTarget,
-    PenaltyBox,
-    PenaltyTarget,
-    column_groups,
-    pair_sensitivity,
-)
-from rashomon_explorer.mechanisms.penalties.losses import MARGINS, InnerProblem, OuterLoss
+from rashomon_explorer.mechanisms.penalties.landscape import PenaltyBox, column_groups
+from rashomon_explorer.mechanisms.penalties.losses import InnerProblem, OuterLoss
 from rashomon_explorer.mechanisms.penalties.penalty_set import validation_rows
 from rashomon_explorer.mechanisms.penalties.plan import MECHANISMS, TuningPlan
+from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.problem.problem import add_intercept
 
 RESULTS = Path(__file__).parent / "results" / "tuning.json"
@@ -98,9 +93,10 @@ def _bought(
     planned: TuningPlan, landscapes: list[PenaltyLandscape], found: list[FloatArray]
 ) -> dict[str, Any]:
     drawn = []
+    sampler = FiniteGridSampler(spacing=planned.spacing)
     for landscape, values in zip(landscapes, found, strict=True):
         excess = values - values.min()
-        law = np.exp(-_target(landscape, planned).energy(excess))
+        law = np.exp(-planned.target(landscape, sampler).energy(excess))
         drawn.append(law @ excess / law.sum())
     blind = _mean([values.mean() - values.min() for values in found])
     return {
@@ -112,14 +108,6 @@ def _bought(
         "share": _mean(drawn) / blind,  # of a random choice's excess that is left
         "weak": planned.weakness != "",
     }
-
-
-def _target(landscape: PenaltyLandscape, planned: TuningPlan) -> PenaltyTarget | GeneralisedTarget:
-    known = planned.constants
-    if planned.mechanism == "exponential":
-        return PenaltyTarget(landscape, planned.beta)
-    pairs = pair_sensitivity(known, np.geomspace(known.low, known.high, planned.n_points))
-    return GeneralisedTarget(landscape, planned.eta, pairs)
 
 
 def _plan(
@@ -135,12 +123,12 @@ def _plan(
 def _landscape(
     kind: str, rows: FloatArray, targets: FloatArray, bounds: tuple[float, float]
 ) -> PenaltyLandscape:
-    held_out, loss = validation_rows(len(rows), _SHARE), MARGINS[kind]
+    held_out = validation_rows(len(rows), _SHARE)
     whole = add_intercept(rows)
     clip = 1.0 if kind == "ridge" else 4.0
     return PenaltyLandscape(
-        InnerProblem(whole[~held_out], targets[~held_out], loss),
-        OuterLoss(whole[held_out], targets[held_out], loss, clip),
+        InnerProblem(whole[~held_out], targets[~held_out], kind),
+        OuterLoss(whole[held_out], targets[held_out], kind, clip),
         PenaltyBox(column_groups("scalar", rows.shape[1]), *bounds),
     )
 

@@ -276,7 +276,7 @@ PLANNERS: dict[str, Any] = {
     "plan_objective_perturbation": partial(plan_objective_perturbation, **LAW),
     "plan_trees": partial(plan_trees, 5000, log_size=14.6, most_leaves=5, psi=0.02),
     "plan_tuning": partial(plan_tuning, PENALTIES, 1),
-    "plan_stationary": partial(plan_stationary, PENALTIES, 2, "hypergradient", spacing=0.1),
+    "plan_stationary": partial(plan_stationary, PENALTIES, 2, "hypergradient", spacing=1.1),
     "largest_beta": partial(
         largest_beta,
         Constants.of("logistic", n=5000, p=4, domain=Ball(4.0), row_bound=1.5, ridge=0.1),

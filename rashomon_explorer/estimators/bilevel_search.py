@@ -34,24 +34,20 @@ from rashomon_explorer.mechanisms.penalties import (
 from rashomon_explorer.mechanisms.penalties.landscape import (
     LOWEST,
     MEAN,
-    GeneralisedTarget,
     PenaltyBox,
-    PenaltyTarget,
     column_groups,
     first_draws,
-    pair_sensitivity,
 )
 from rashomon_explorer.mechanisms.penalties.losses import MARGINS, InnerProblem, OuterLoss
 from rashomon_explorer.mechanisms.penalties.mechanisms import (
     NAMES,
     Offered,
-    as_parameters,
     offered,
     plan_mechanism,
     warn_if_nearly_uniform,
 )
 from rashomon_explorer.mechanisms.penalties.penalty_set import PenaltySet, validation_rows
-from rashomon_explorer.mechanisms.penalties.plan import TuningPlan
+from rashomon_explorer.mechanisms.penalties.plan import PenaltyPlan, TuningPlan
 from rashomon_explorer.mechanisms.penalties.stationary import StationaryPlan
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.plan import Plan
@@ -65,8 +61,6 @@ from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.constants import row_bound
 from rashomon_explorer.problem.problem import Problem, add_intercept
 from rashomon_explorer.sets.sklearn_models import exact_only
-
-PenaltyPlan = TuningPlan | StationaryPlan
 
 _OF_THE_BUDGET = ("epsilon", "delta", "psi", "spacing")
 _USUAL_CLIP = {"ridge": 1.0, "logistic": 4.0}
@@ -348,7 +342,7 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
         return base.PlannedFit(
             self._guarantee(planned),
             note=f"{type(self).__name__}, {many}{model}",
-            parameters={**as_parameters(planned), "epsilon": self.epsilon, "delta": self.delta},
+            parameters={**planned.parameters, "epsilon": self.epsilon, "delta": self.delta},
             draw=lambda guarantee: {**public, **self._drawn(table, planned, guarantee)},
         )
 
@@ -410,10 +404,10 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
         self, rows: FloatArray, targets: FloatArray, planned: PenaltyPlan
     ) -> PenaltyLandscape:
         held_out = validation_rows(len(rows), self.val_fraction)
-        loss = MARGINS[self.estimator]
+        kind, clip = self.estimator, planned.constants.margin_bound
         return PenaltyLandscape(
-            InnerProblem(rows[~held_out], targets[~held_out], loss),
-            OuterLoss(rows[held_out], targets[held_out], loss, planned.constants.margin_bound),
+            InnerProblem(rows[~held_out], targets[~held_out], kind),
+            OuterLoss(rows[held_out], targets[held_out], kind, clip),
             self._posed_box(rows.shape[1] - 1, planned),
             planned.constants.tolerance,
         )
@@ -438,21 +432,10 @@ def _points(
     if isinstance(planned, StationaryPlan):
         drawn, walks = drawn_where_level(landscape, planned, rng)
         return penalties(drawn), None if walks is None else np.swapaxes(penalties(walks), 1, 2)
+    assert isinstance(planned, TuningPlan)
     sampler = FiniteGridSampler(spacing=planned.spacing)
-    target = _target(landscape, planned, sampler)
-    drawn = first_draws(sampler, target, planned.n_draws, rng)
+    drawn = first_draws(sampler, planned.target(landscape, sampler), planned.n_draws, rng)
     return penalties(drawn), None
-
-
-def _target(
-    landscape: PenaltyLandscape, planned: TuningPlan, sampler: FiniteGridSampler
-) -> PenaltyTarget | GeneralisedTarget:
-    if planned.mechanism == "exponential":
-        return PenaltyTarget(landscape, planned.beta, planned.psi)
-    points = sampler.points(landscape.p, landscape.domain)
-    lowest = landscape.box.penalties(points).min(axis=0)
-    pairs = pair_sensitivity(planned.constants, lowest)
-    return GeneralisedTarget(landscape, planned.eta, pairs, planned.psi)
 
 
 def refit_plan(

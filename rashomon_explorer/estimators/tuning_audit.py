@@ -12,9 +12,10 @@ from sklearn.linear_model import RidgeCV
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.data.cells import clip_rows
-from rashomon_explorer.estimators.bilevel_search import DPBilevelSearch, _target
+from rashomon_explorer.estimators.bilevel_search import DPBilevelSearch
 from rashomon_explorer.exceptions import PrivacyLeakWarning, SamplerError
 from rashomon_explorer.mechanisms.penalties import PenaltyLandscape
+from rashomon_explorer.mechanisms.penalties.losses import MARGINS
 from rashomon_explorer.mechanisms.penalties.plan import TuningPlan
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
@@ -126,7 +127,7 @@ def audit_tuning(search: DPBilevelSearch, X: ArrayLike, y: ArrayLike) -> TuningA
     penalties = landscape.box.group_penalties(points)[0]
     fits = np.stack([landscape.model(x).y for x in points.T], axis=1)
     losses = landscape.outer.value(fits)
-    energy = _target(landscape, planned, sampler).energy
+    energy = planned.target(landscape, sampler).energy
     moved = _moved_validation(landscape, fits)
     logs = _log_law(energy, losses)
     apart = [_log_law(energy, losses + step) - logs for step in moved]
@@ -160,9 +161,9 @@ def _moved_validation(landscape: PenaltyLandscape, fits: FloatArray) -> list[Flo
     margins = outer.rows[places] @ fits
     if outer.margin_bound is not None:
         margins = np.clip(margins, -outer.margin_bound, outer.margin_bound)
-    before = outer.targets[places][:, None]
-    after = outer.loss.value(margins, _changed(before))
-    return [*((after - outer.loss.value(margins, before)) / outer.n)]
+    targets, loss = outer.targets[places][:, None], MARGINS[outer.estimator]
+    before, after = (loss.row_losses(margins, b) for b in (targets, _changed(targets)))
+    return [*((after - before) / outer.n)]
 
 
 def _ridge_cv(

@@ -10,7 +10,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 
 from rashomon_explorer import DPBilevelSearch, Ledger, PublicBoundsScaler, privacy_leaks
-from rashomon_explorer.estimators.bilevel_search import _target
 from rashomon_explorer.exceptions import (
     PrivacyLeakWarning,
     SamplerError,
@@ -229,7 +228,7 @@ def law(asked: DPBilevelSearch, X: np.ndarray, y: np.ndarray) -> np.ndarray:
     landscape = asked._landscape(whole, y, planned)
     sampler = FiniteGridSampler(spacing=planned.spacing)
     values = landscape.value(sampler.points(landscape.p, landscape.domain))
-    return -_target(landscape, planned, sampler).energy(values - values.min())
+    return -planned.target(landscape, sampler).energy(values - values.min())
 
 
 @quietly

@@ -2,19 +2,15 @@
 
 from rashomon_explorer.mechanisms.penalties.constants import BilevelConstants, PenaltyConstants
 from rashomon_explorer.mechanisms.penalties.landscape import PenaltyLandscape
-from rashomon_explorer.mechanisms.penalties.langevin_walk import drawn_where_level, walk
-from rashomon_explorer.mechanisms.penalties.mechanisms import offered
-from rashomon_explorer.mechanisms.penalties.stationary import plan_stationary, walk_bound
+from rashomon_explorer.mechanisms.penalties.langevin_walk import drawn_where_level
+from rashomon_explorer.mechanisms.penalties.stationary import plan_stationary
 
 __all__ = [
     "BilevelConstants",
     "PenaltyConstants",
     "PenaltyLandscape",
     "drawn_where_level",
-    "offered",
     "plan_stationary",
-    "walk",
-    "walk_bound",
 ]
 
 

@@ -1,7 +1,6 @@
 """Constants of penalty tuning: sensitivities, ranges and Lipschitz constants."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,23 +11,19 @@ from rashomon_explorer._utils.validation import (
     check_nonnegative_or_infinite,
     check_positive,
 )
-from rashomon_explorer.mechanisms.penalties.losses import MARGINS, MarginLoss, widest
+from rashomon_explorer.mechanisms.penalties.losses import MARGINS, PULL, THIRD
+from rashomon_explorer.problem.losses import zero_model_loss
+from rashomon_explorer.problem.losses.logistic import LogisticLoss
+from rashomon_explorer.problem.losses.squared import SquaredLoss
 
-FORMULAS: Mapping[str, str] = {
-    "stability": "2·Lgy/μ: n·‖y*_Z − y*_Z'‖ is at most this",
-    "slope": "L̄ = Lfx + βg,xy·Lfy/μ: ‖∇Φ‖ is at most this",
-    "spread": "Ψ = Lfx·Dx + Lfy·Dy + Lfy·Lgy/μ: the scale of the exponential mechanism",
-    "inexactness": "C = βf,xy + βf,yy·βg,xy/μ + Lfy·(Cg,xy/μ + Cg,yy·βg,xy/μ²): "
-    "‖∇Φ(x) − ∇̄F(x, y)‖ ≤ C·‖y − y*‖ (equation 11)",
-    "gradient_sensitivity": "K = 2·[βf,xy·Lgy/μ + 2·L̄ + βg,xy·βf,yy·Lgy/μ² + Lfy·Cg,xy·Lgy/μ² + "
-    "Lfy·βg,xy·Lgy·Cg,yy/μ³ + Lfy·βg,yy·βg,xy/μ²]: n·‖∇Φ_Z − ∇Φ_Z'‖ is at most this (equation 12, "
-    "which prints 2K)",
-    "smoothness": "βΦ = βf,xx + 2·βf,xy·βg,xy/μ + βg,xy²·βf,yy/μ² + (Lfy·βg,xy/μ²)·(Mg,yy + "
-    "Cg,yy·βg,xy/μ) + Lfy·Cg,xy·βg,xy/μ² + Lfy·Mg,xy/μ: Lipschitz constant of ∇Φ (equation 28)",
-    "range": "s = 2·(Lfx·Dx + Lfy·D) + 4·Lfy·Lgy/μ, D = min(Dy, βg,xy·Dx/μ): n·(max − min) of "
-    "Φ_Z − Φ_Z' is at most this",
-}
-"""Formula of each property, by name."""
+
+def _with_meanings(known: object, names: tuple[str, ...]) -> list[Fact]:
+    """List constants with the first lines of their docstrings."""
+    meanings = {name: str(getattr(type(known), name).__doc__) for name in names}
+    return [
+        (name, f"{getattr(known, name):.4g}, {meaning.splitlines()[0]}")
+        for name, meaning in meanings.items()
+    ]
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,30 +76,30 @@ class BilevelConstants(ReprMixin):
 
     @property
     def stability(self) -> float:
-        """Lemma 3.1 of Lowy and Liu: both gradients at y*_Z differ by 2·Lgy/n."""
+        """2·Lgy/μ: n·‖y*_Z − y*_Z'‖ is at most this (Lemma 3.1 of Lowy and Liu)."""
         return 2 * self.g_y / self.mu
 
     @property
     def slope(self) -> float:
-        """L̄, by the chain rule with ‖∇y*‖ ≤ βg,xy/μ."""
+        """L̄: bound on ‖∇Φ‖, by the chain rule with ‖∇y*‖ ≤ βg,xy/μ."""
         return self.f_x + self.g_xy * self.f_y / self.mu
 
     @property
     def spread(self) -> float:
-        """Ψ, which appears in rates only; the privacy cost uses :attr:`range`."""
+        """Ψ: scale of the exponential mechanism in rates; the privacy cost uses ``range``."""
         far = self.f_x * self.diameter_x + self.f_y * self.diameter_y
         return far + self.f_y * self.g_y / self.mu
 
     @property
     def inexactness(self) -> float:
-        """C: factor from an inner error to the error of a hypergradient."""
+        """C: bound on ‖∇Φ(x) − ∇̄F(x, y)‖/‖y − y*‖ (equation 11)."""
         through_y = self.f_yy * self.g_xy / self.mu
         through_blocks = self.g_xy_y / self.mu + self.g_yy_y * self.g_xy / self.mu**2
         return self.f_xy + through_y + self.f_y * through_blocks
 
     @property
     def gradient_sensitivity(self) -> float:
-        """K: a record moves ∇Φ by at most K/n. The formula printed as 2K sums to this K."""
+        """K: bound on n·‖∇Φ_Z − ∇Φ_Z'‖ (equation 12, which prints 2K)."""
         mu = self.mu
         return 2 * (
             self.f_xy * self.g_y / mu
@@ -117,7 +112,7 @@ class BilevelConstants(ReprMixin):
 
     @property
     def smoothness(self) -> float:
-        """βΦ: Lipschitz constant of ∇Φ."""
+        """βΦ: Lipschitz constant of ∇Φ (equation 28)."""
         ratio = self.g_xy / self.mu
         blocks = self.g_yy_x + self.g_yy_y * ratio
         return (
@@ -131,7 +126,7 @@ class BilevelConstants(ReprMixin):
 
     @property
     def range(self) -> float:
-        """s: k = ε·n/s is the inverse temperature of an ε-DP exponential mechanism.
+        """s: bound on n·(max − min) of Φ_Z − Φ_Z'; k = ε·n/s makes an exponential mechanism ε-DP.
 
         The printed s omits 1/n in its last term, and the printed k = ε/2s charges it twice:
         h = Φ_Z − Φ_Z' has range s/n for every anchor, which is sufficient.
@@ -144,30 +139,8 @@ class BilevelConstants(ReprMixin):
         return f"Bilevel constants: μ = {self.mu:g}"
 
     def _facts(self) -> list[Fact]:
-        return [
-            (name, f"{getattr(self, name):.4g}, {formula}") for name, formula in FORMULAS.items()
-        ]
-
-
-PENALTY_FORMULAS: Mapping[str, str] = {
-    "reach": "M = R·√(c/λ): margins of fits; yᵀΛy ≤ c = max −m·ℓ'(m), ¼ or W(1/e)",
-    "validation_range": "osc(min(M, clip))/n_val: a validation record changes two losses",
-    "training_range": "4·Lf·Lg/(λ·n_train): a training record moves a fit by ≤ 2·Lg/(λ·n_train)",
-    "range": "s: the larger of the two, because the split is public",
-    "slope": "L̄ = Lf·√(c/λ): ‖∇Φ‖, by ‖Λ^½H⁻¹Λ^½‖ ≤ 1",
-    "validation_slope": "2·Lf·√(c/λ)/n_val",
-    "training_slope": "[e·v + √c·v·(h·R²/(λ·n_train) + t·(R²/λ)^(3/2)·e) + √c·h·R²·e/λ], "
-    "e = 2·Lg/(√λ·n_train), v = Lf/√λ",
-    "gradient_sensitivity": "K/n: the larger of the two",
-    "smoothness": "βΦ = h·R²·c/λ + v·(t·(R²/λ)^(3/2)·c + 3·√c): Lipschitz constant of ∇Φ",
-    "inexactness": "C = v + √c·(v·t·(R²/λ)^(3/2) + h·R²/λ): of ∇Φ per ‖Λ^½(y − y*)‖",
-}
-"""Formula of each property, by name."""
-
-
-_OF_SMOOTH_LOSSES = frozenset(
-    {"training_slope", "gradient_sensitivity", "inexactness", "smoothness"}
-)
+        names = ("stability", "slope", "spread", "inexactness", "gradient_sensitivity")
+        return _with_meanings(self, (*names, "smoothness", "range"))
 
 
 @dataclass(frozen=True, repr=False)
@@ -212,18 +185,23 @@ class PenaltyConstants(ReprMixin):
         check_count(n_train=self.n_train, n_val=self.n_val)
 
     @property
-    def loss(self) -> MarginLoss:
+    def loss(self) -> SquaredLoss | LogisticLoss:
         """Loss of the fits and of their validation."""
         return MARGINS[self.estimator]
 
     @property
+    def pull(self) -> float:
+        """c: least upper bound of −m·ℓ'(m), which bounds yᵀΛy of a fit."""
+        return PULL[self.estimator]
+
+    @property
     def fit_norm(self) -> float:
         """Bound √(c/λ) on the norm of a fit. At y*, yᵀΛy = −mean m·ℓ'(m) ≤ c."""
-        return math.sqrt(self.loss.pull / self.low)
+        return math.sqrt(self.pull / self.low)
 
     @property
     def reach(self) -> float:
-        """Largest margin that a fit gives an allowed row."""
+        """M = R·√(c/λ): largest margin that a fit gives an allowed row."""
         return self.row_bound * self.fit_norm
 
     @property
@@ -234,22 +212,22 @@ class PenaltyConstants(ReprMixin):
     @property
     def inner_slope(self) -> float:
         """Lg: bound on the gradient of one training row's loss at a fit."""
-        return self.row_bound * self.loss.steepest(self.reach)
+        return self.loss.lipschitz(self.reach, self.row_bound)
 
     @property
     def outer_slope(self) -> float:
         """Lf: bound on the gradient of one validation row's loss at a fit."""
-        return self.row_bound * self.loss.steepest(self.validation_reach)
+        return self.loss.lipschitz(self.validation_reach, self.row_bound)
 
     @property
     def loss_range(self) -> float:
         """Largest range of Φ over the penalties: half of that of the difference of two rows."""
-        return widest(self.loss, self.validation_reach) / 2
+        return self.loss.oscillation(self.validation_reach) / 2
 
     @property
     def zero_loss(self) -> float:
         """Bound on the validation loss of the model of zeros."""
-        return math.log(2) if self.estimator == "logistic" else 0.5
+        return zero_model_loss(self.loss)
 
     @property
     def moved(self) -> float:
@@ -259,13 +237,13 @@ class PenaltyConstants(ReprMixin):
     @property
     def validation_range(self) -> float:
         """Range of Φ_Z − Φ_Z' when a validation record is replaced."""
-        return widest(self.loss, self.validation_reach) / self.n_val
+        return self.loss.oscillation(self.validation_reach) / self.n_val
 
     @property
     def training_range(self) -> float:
         """Range of Φ_Z − Φ_Z' when a training record is replaced."""
         moves = 2 * self.whitened_gradient_bound * self.moved
-        return min(moves, widest(self.loss, self.validation_reach))
+        return min(moves, self.loss.oscillation(self.validation_reach))
 
     @property
     def range(self) -> float:
@@ -287,7 +265,7 @@ class PenaltyConstants(ReprMixin):
         """Bound on ‖∇Φ_Z − ∇Φ_Z'‖ for a training record."""
         self._check_smooth()
         one_row = self._bend / self.n_train
-        root = math.sqrt(self.loss.pull)
+        root = math.sqrt(self.pull)
         by_hessian = root * self.whitened_gradient_bound * (one_row + self._twist * self.moved)
         return (
             self.moved * self.whitened_gradient_bound + by_hessian + root * self._bend * self.moved
@@ -302,7 +280,7 @@ class PenaltyConstants(ReprMixin):
     def inexactness(self) -> float:
         """C: factor from ‖Λ^½(y − y*)‖ to the error of the hypergradient."""
         self._check_smooth()
-        root = math.sqrt(self.loss.pull)
+        root = math.sqrt(self.pull)
         return self.whitened_gradient_bound * (1 + root * self._twist) + root * self._bend
 
     @property
@@ -313,7 +291,7 @@ class PenaltyConstants(ReprMixin):
         differentiating ∇_y G = 0 twice; Φ'' = y'ᵀ∇²F y' + ∇F·y''.
         """
         self._check_smooth()
-        pull = self.loss.pull
+        pull = self.pull
         bends = self._twist * pull + 3 * math.sqrt(pull)
         return self._bend * pull + self.whitened_gradient_bound * bends
 
@@ -321,7 +299,7 @@ class PenaltyConstants(ReprMixin):
     def most_loss(self) -> float:
         """Largest possible Φ: at the margin of largest size, against the target."""
         worst = np.array([self.validation_reach, -self.validation_reach])
-        return float(self.loss.value(worst, np.ones(2)).max())
+        return float(self.loss.row_losses(worst, np.ones(2)).max())
 
     @property
     def gradient_tolerance(self) -> float:
@@ -352,7 +330,7 @@ class PenaltyConstants(ReprMixin):
         >>> known.gradient_sensitivity < known.general().gradient_sensitivity / 1000
         True
         """
-        steep, root = self.loss.curvature_bound * self.row_bound**2, self.fit_norm
+        steep, root = self.loss.smoothness(self.row_bound), self.fit_norm
         return BilevelConstants(
             mu=self.low,
             f_y=self.outer_slope,
@@ -363,7 +341,7 @@ class PenaltyConstants(ReprMixin):
             g_xy_x=self.high * root,
             g_yy_x=self.high,
             g_xy_y=self.high,
-            g_yy_y=self.loss.third_bound * self.row_bound**3,
+            g_yy_y=THIRD[self.estimator] * self.row_bound**3,
             diameter_x=math.log(self.high / self.low),
             diameter_y=2 * root,
         )
@@ -376,12 +354,12 @@ class PenaltyConstants(ReprMixin):
     @property
     def _bend(self) -> float:
         """h·R²/λ: bound on the scaled Hessian of one row."""
-        return self.loss.curvature_bound * self.row_bound**2 / self.low
+        return self.loss.smoothness(self.row_bound) / self.low
 
     @property
     def _twist(self) -> float:
         """t·(R²/λ)^(3/2): Lipschitz constant of the scaled Hessian."""
-        return self.loss.third_bound * (self.row_bound / math.sqrt(self.low)) ** 3
+        return THIRD[self.estimator] * (self.row_bound / math.sqrt(self.low)) ** 3
 
     def _check_smooth(self) -> None:
         if self.margin_bound is not None:
@@ -395,9 +373,6 @@ class PenaltyConstants(ReprMixin):
         return f"Constants of tuning: {self.estimator}, {sides}, λ ≥ {self.low:g}"
 
     def _facts(self) -> list[Fact]:
-        clipped = self.margin_bound is not None
-        return [
-            (name, f"{getattr(self, name):.4g}, {formula}")
-            for name, formula in PENALTY_FORMULAS.items()
-            if not (clipped and name in _OF_SMOOTH_LOSSES)
-        ]
+        of_values = ("reach", "validation_range", "training_range", "range", "slope")
+        of_gradients = ("gradient_sensitivity", "smoothness", "inexactness")
+        return _with_meanings(self, of_values + (of_gradients if self.margin_bound is None else ()))

@@ -11,7 +11,7 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.validation import check_nonnegative, check_positive
 from rashomon_explorer.mechanisms.penalties.constants import PenaltyConstants
-from rashomon_explorer.mechanisms.penalties.losses import InnerProblem, OuterLoss, Solved, widest
+from rashomon_explorer.mechanisms.penalties.losses import InnerProblem, OuterLoss, Solved
 from rashomon_explorer.mechanisms.samplers.finite_grid import (
     FiniteGridSampler,
     GridTarget,
@@ -146,10 +146,9 @@ class PenaltyLandscape:
     Examples
     --------
     >>> from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
-    >>> from rashomon_explorer.mechanisms.penalties.losses import SquaredMargin
-    >>> squared, rows = SquaredMargin(), np.array([[1.0], [0.5]])
-    >>> inner = InnerProblem(rows, np.array([1.0, 0.2]), squared)
-    >>> outer = OuterLoss(rows, np.array([0.4, 0.2]), squared, margin_bound=1.0)
+    >>> rows = np.array([[1.0], [0.5]])
+    >>> inner = InnerProblem(rows, np.array([1.0, 0.2]), "ridge")
+    >>> outer = OuterLoss(rows, np.array([0.4, 0.2]), "ridge", margin_bound=1.0)
     >>> landscape = PenaltyLandscape(inner, outer, PenaltyBox((0,), 0.1, 10.0))
     >>> target = PenaltyTarget(landscape, beta=1e4)
     >>> batches = FiniteGridSampler(spacing=landscape.domain.radius / 16).batches(
@@ -236,7 +235,7 @@ def pair_sensitivity(known: PenaltyConstants, lowest: FloatArray) -> FloatArray:
     there = [replace(known, low=float(level)) for level in levels]
     pulls = np.array([one.whitened_gradient_bound for one in there])
     moved = pulls * np.array([one.moved for one in there])
-    width = np.array([widest(one.loss, one.validation_reach) for one in there])
+    width = np.array([one.loss.oscillation(one.validation_reach) for one in there])
     wider = np.maximum(width[:, None], width)
     training = np.minimum(moved[:, None] + moved, wider)
     slips = 2 * known.tolerance * (pulls[:, None] + pulls)

@@ -40,22 +40,8 @@ def walk(
 ) -> FloatArray:
     """States x_0 … x_{T−1} (d, T) of x ← P(x − (∇Φ(x) + N(0, σ²I))/β), all of them private.
 
-    σ = Δ(x)/μ with the sensitivity at x, which is public because x was charged: each step is
-    μ-Gaussian DP given any previous states.
-
-    Parameters
-    ----------
-    landscape : PenaltyLandscape
-        Without a clip.
-    planned : StationaryPlan
-    start : ndarray of shape (d,)
-        Public, or charged.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray of shape (d, n_steps)
-        The states, beginning with the start.
+    The start (d,) is public, or charged; the landscape has no clip. σ = Δ(x)/μ with the sensitivity
+    at x, which is public because x was charged: each step is μ-Gaussian DP given previous states.
     """
     known, reach = planned.constants, landscape.domain.radius
     states, x = np.empty((len(start), planned.n_steps)), start
@@ -69,11 +55,10 @@ def walk(
 
 
 @dataclass(frozen=True)
-class GradientLandscape:
-    """‖x − P(x − ∇Φ(x))‖ on the cube of log penalties: score of the gradient-norm mechanism."""
+class _DerivedLandscape:
+    """A function on the cube of another landscape."""
 
     landscape: PenaltyLandscape
-    tolerance: float
 
     @property
     def p(self) -> int:
@@ -90,6 +75,13 @@ class GradientLandscape:
         """Domain of the log penalties."""
         return self.landscape.domain
 
+
+@dataclass(frozen=True)
+class GradientLandscape(_DerivedLandscape):
+    """‖x − P(x − ∇Φ(x))‖ on the cube of log penalties: score of the gradient-norm mechanism."""
+
+    tolerance: float
+
     def value(self, theta: FloatArray) -> FloatArray:
         """Norm (K,) of the gradient mapping at columns of ``theta`` (d, K)."""
         each = progress(theta.T, "slopes")
@@ -98,21 +90,13 @@ class GradientLandscape:
 
 
 @dataclass(frozen=True)
-class SharedPenalty:
+class SharedPenalty(_DerivedLandscape):
     """A landscape along its diagonal, where all penalties are equal."""
 
-    landscape: PenaltyLandscape
-    p: int = 1
-
     @property
-    def n(self) -> int:
-        """Number of training rows."""
-        return self.landscape.n
-
-    @property
-    def domain(self) -> Cube:
-        """Domain of the shared log penalty."""
-        return self.landscape.domain
+    def p(self) -> int:
+        """1, the shared penalty."""
+        return 1
 
     def value(self, theta: FloatArray) -> FloatArray:
         """Φ (K,) at the shared log penalties ``theta`` (1, K)."""

@@ -1,124 +1,31 @@
 """Inner fits and outer validation losses."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.special import expit, lambertw
+from scipy.special import lambertw
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_positive
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.problem.losses import get_loss
+from rashomon_explorer.problem.losses.base import EmpiricalLoss
+from rashomon_explorer.problem.losses.logistic import LogisticLoss
+from rashomon_explorer.problem.losses.squared import SquaredLoss
 
+MARGINS: Mapping[str, SquaredLoss | LogisticLoss] = {
+    "ridge": SquaredLoss(),
+    "logistic": LogisticLoss(),
+}
+"""Losses ℓ(m, b) of a margin m for targets |b| ≤ 1, by the name of the estimator that is tuned."""
 
-class MarginLoss(Protocol):
-    """A convex loss ℓ(m, b) of a margin, smooth in m, for targets |b| ≤ 1."""
-
-    @property
-    def name(self) -> str:
-        """Key of the same loss in ``rashomon_explorer.problem.losses``."""
-        ...
-
-    @property
-    def curvature_bound(self) -> float:
-        """Least upper bound of ℓ''."""
-        ...
-
-    @property
-    def third_bound(self) -> float:
-        """Least upper bound of |ℓ'''|."""
-        ...
-
-    @property
-    def pull(self) -> float:
-        """Least upper bound of −m·ℓ'(m, b), which bounds yᵀΛy of a fit."""
-        ...
-
-    def value(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
-        """Loss at margins (n, K) of targets (n, 1)."""
-        ...
-
-    def slope(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
-        """First derivative ℓ' in the margin."""
-        ...
-
-    def curvature(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
-        """Second derivative ℓ''."""
-        ...
-
-    def steepest(self, reach: float) -> float:
-        """Largest |ℓ'| at margins of at most ``reach``."""
-        ...
-
-
-@dataclass(frozen=True)
-class SquaredMargin:
-    """½(m − b)², |b| ≤ 1."""
-
-    name: str = "squared"
-    curvature_bound: float = 1.0
-    third_bound: float = 0.0
-    pull: float = 0.25  # m(b − m) ≤ b²/4
-
-    def value(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
-        """½(m − b)²."""
-        return np.asarray((margins - targets) ** 2 / 2)
-
-    def slope(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
-        """Residual m − b."""
-        return margins - targets
-
-    def curvature(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
-        """1 everywhere."""
-        return np.ones(np.broadcast_shapes(margins.shape, targets.shape))
-
-    def steepest(self, reach: float) -> float:
-        """1 + reach."""
-        return 1.0 + reach
-
-
-@dataclass(frozen=True)
-class LogisticMargin:
-    """log(1 + exp(−bm)), b in {−1, 1}."""
-
-    name: str = "logistic"
-    curvature_bound: float = 0.25
-    third_bound: float = 1 / (6 * math.sqrt(3))  # of σ'' at σ = ½ ± 1/(2√3)
-
-    @property
-    def pull(self) -> float:
-        """Maximum of t/(1 + eᵗ), which is W(1/e) at t = 1 + W(1/e), W Lambert's function."""
-        return float(lambertw(math.exp(-1.0)).real)
-
-    def value(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
-        """log(1 + exp(−bm)), without overflow."""
-        return np.asarray(np.logaddexp(0.0, -targets * margins))
-
-    def slope(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
-        """−b·σ(−bm)."""
-        return np.asarray(-targets * expit(-targets * margins))
-
-    def curvature(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
-        """σ(m)·σ(−m)."""
-        likely = expit(margins) * np.ones_like(targets)
-        return np.asarray(likely * (1 - likely))
-
-    def steepest(self, reach: float) -> float:
-        """σ(reach): |ℓ'| is largest where the margin opposes the label."""
-        return float(expit(reach))
-
-
-MARGINS: dict[str, MarginLoss] = {"ridge": SquaredMargin(), "logistic": LogisticMargin()}
-"""Losses by the name of the estimator that is tuned."""
-
-
-def widest(loss: MarginLoss, reach: float) -> float:
-    """Largest range, over margins of at most ``reach``, of the difference of two rows' losses."""
-    return float(get_loss(loss.name).oscillation(reach))
+# Least upper bound of −m·ℓ'(m, b): m(b − m) ≤ ¼, and t/(1 + eᵗ) ≤ W(1/e), W Lambert's function.
+PULL = {"ridge": 0.25, "logistic": float(lambertw(math.exp(-1.0)).real)}
+# Least upper bound of |ℓ'''|, of σ'' at σ = ½ ± 1/(2√3).
+THIRD = {"ridge": 0.0, "logistic": 1 / (6 * math.sqrt(3))}
 
 
 _HALVINGS = 60
@@ -138,34 +45,32 @@ class InnerProblem:
 
     rows: FloatArray
     targets: FloatArray
-    loss: MarginLoss
+    estimator: str
 
     @property
     def n(self) -> int:
         """Number of training rows."""
         return len(self.rows)
 
+    @cached_property
+    def risk(self) -> EmpiricalLoss:
+        """Mean loss of the rows."""
+        return MARGINS[self.estimator].empirical(self.rows, self.targets)
+
     def gradient(self, penalties: FloatArray, y: FloatArray) -> FloatArray:
         """∇_y G (p,) at penalties (p,) and a model (p,)."""
-        if self._moments is not None:
-            second, first = self._moments
-            return np.asarray(second @ y - first + penalties * y)
-        slopes = self.loss.slope(self.rows @ y, self.targets)
-        return np.asarray(self.rows.T @ slopes / self.n + penalties * y)
+        return self.risk.value_and_gradient(y[:, None])[1][:, 0] + penalties * y
 
     def hessian(self, penalties: FloatArray, y: FloatArray) -> FloatArray:
         """∇²_yy G (p, p) at penalties (p,) and a model (p,)."""
-        if self._moments is not None:
-            return np.asarray(self._moments[0] + np.diag(penalties))
-        weights = self.loss.curvature(self.rows @ y, self.targets) / self.n
-        return np.asarray((self.rows * weights[:, None]).T @ self.rows + np.diag(penalties))
+        return self.risk.hessian(y) + np.diag(penalties)
 
     def most_steps(self, penalties: FloatArray, tolerance: float) -> int:
         """Count of Newton steps that suffices for these rows, in exact arithmetic."""
         norm = float(np.linalg.norm(self.rows, axis=1).max(initial=0.0))
         scaled = norm / math.sqrt(float(penalties.min()))
-        third = self.loss.third_bound * scaled**3
-        start = max(self.loss.steepest(0.0) * scaled, tolerance)
+        third = THIRD[self.estimator] * scaled**3
+        start = max(MARGINS[self.estimator].lipschitz(0.0, 1.0) * scaled, tolerance)
         return math.ceil(4 * third * start + 4 * math.log(start / tolerance)) + 8
 
     def solve(self, penalties: FloatArray, tolerance: float) -> Solved:
@@ -197,13 +102,6 @@ class InnerProblem:
             length /= 2
         raise _unconverged(error, goal)
 
-    @cached_property
-    def _moments(self) -> tuple[FloatArray, FloatArray] | None:
-        """Second moments (p, p) and cross moments (p,) for squared loss; otherwise None."""
-        if self.loss.name != "squared":
-            return None
-        return self.rows.T @ self.rows / self.n, self.rows.T @ self.targets / self.n
-
 
 def _scaled(gradient: FloatArray, penalties: FloatArray) -> float:
     return float(np.linalg.norm(gradient / np.sqrt(penalties)))
@@ -222,7 +120,7 @@ class OuterLoss:
 
     rows: FloatArray
     targets: FloatArray
-    loss: MarginLoss
+    estimator: str
     margin_bound: float | None = None
 
     @property
@@ -230,17 +128,24 @@ class OuterLoss:
         """Number of validation rows."""
         return len(self.rows)
 
+    @cached_property
+    def _linear_form(self) -> tuple[FloatArray, FloatArray]:
+        """Rows z_i = ±a_i (n, p) and offsets (n, 1) with ℓ(a_i·y, b_i) = f(z_i·y + offset_i)."""
+        rows, offsets = MARGINS[self.estimator].linear_form(self.rows, self.targets)
+        return rows, np.zeros((self.n, 1)) if offsets is None else offsets[:, None]
+
     def value(self, y: FloatArray) -> FloatArray:
         """Mean loss (K,) of each column of ``y`` (p, K)."""
-        margins = self.rows @ y
-        if self.margin_bound is not None:
-            margins = np.clip(margins, -self.margin_bound, self.margin_bound)
-        return np.asarray(self.loss.value(margins, self.targets[:, None]).mean(axis=0))
+        rows, offsets = self._linear_form
+        margins, most = rows @ y, self.margin_bound
+        margins = margins if most is None else np.clip(margins, -most, most)
+        return np.asarray(MARGINS[self.estimator].function.value(margins + offsets).mean(axis=0))
 
     def gradient(self, y: FloatArray) -> FloatArray:
         """∇F (p,) at one model (p,); a clipped margin has slope 0."""
-        margins = self.rows @ y
-        slopes = self.loss.slope(margins, self.targets)
+        rows, offsets = self._linear_form
+        margins = rows @ y
+        slopes = MARGINS[self.estimator].function.slope(margins + offsets[:, 0])
         if self.margin_bound is not None:
             slopes = np.where(np.abs(margins) < self.margin_bound, slopes, 0.0)
-        return np.asarray(self.rows.T @ slopes / self.n)
+        return np.asarray(rows.T @ slopes / self.n)

@@ -6,8 +6,7 @@ import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.formatting import Fact, ReprMixin
-from rashomon_explorer.mechanisms.penalties.plan import TuningPlan
-from rashomon_explorer.mechanisms.penalties.stationary import StationaryPlan
+from rashomon_explorer.mechanisms.penalties.plan import PenaltyPlan
 from rashomon_explorer.privacy import Guarantee
 
 
@@ -17,7 +16,7 @@ class PenaltySet(ReprMixin):
 
     penalties: FloatArray
     names: tuple[str, ...]
-    plan: TuningPlan | StationaryPlan
+    plan: PenaltyPlan
     guarantee: Guarantee
     walks: FloatArray | None = None
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -10,9 +11,15 @@ from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.formatting import Fact, ReprMixin, hit_rate_text, rounded_up
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.penalties.constants import PenaltyConstants
-from rashomon_explorer.mechanisms.penalties.landscape import pair_sensitivity
+from rashomon_explorer.mechanisms.penalties.landscape import (
+    GeneralisedTarget,
+    PenaltyLandscape,
+    PenaltyTarget,
+    pair_sensitivity,
+)
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.pricing import affordable_eta, draws_guarantee
+from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.privacy import Guarantee, compose
 from rashomon_explorer.privacy.guarantee import epsilon_delta_text
 
@@ -25,27 +32,80 @@ SURE = 0.9
 _NEAR = 0.1
 
 
-@dataclass(frozen=True, repr=False)
-class TuningPlan(ReprMixin):
-    """Plan of draws of penalties on a public grid, with their guarantees."""
+@dataclass(frozen=True, repr=False, kw_only=True)
+class PenaltyPlan(ReprMixin):
+    """Plan of private penalties: what every mechanism states."""
 
     constants: PenaltyConstants
     d: int
+    mechanism: str
     spacing: float
     epsilon: float
     delta: float
     n_draws: int
-    psi: float
-    eta: float
     guarantee: Guarantee
+    psi: float = 0.0
+    eta: float = 0.0
     refit: Plan | None = None
-    mechanism: str = "exponential"
     why: str = ""
 
     @property
     def n(self) -> int:
         """Number of rows of both sides."""
         return self.constants.n_train + self.constants.n_val
+
+    @property
+    def beta(self) -> float:
+        """Inverse temperature of a draw from the grid; 0 if there is none."""
+        raise NotImplementedError
+
+    @property
+    def weakness(self) -> str:
+        """Reason why the guarantee is weak; empty if it is not."""
+        raise NotImplementedError
+
+    @property
+    def suggestion(self) -> str:
+        """Changes that improve the guarantee."""
+        raise NotImplementedError
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Public settings, as a ledger records them."""
+        known = self.constants
+        names = ("mechanism", "d", "spacing", "psi", "n_draws", "eta", "beta")
+        return {
+            "n_train": known.n_train,
+            "n_val": known.n_val,
+            "estimator": known.estimator,
+            "bounds": [known.low, known.high],
+            "margin_bound": known.margin_bound,
+            **{name: getattr(self, name) for name in names},
+            "refit": None if self.refit is None else self.refit.certificate,
+        }
+
+    def _title(self) -> str:
+        many = f"{self.n_draws:,} draw{'' if self.n_draws == 1 else 's'}"
+        return f"{type(self).__name__}: {many} of {self.d} penalties on {self.n:,} rows"
+
+    def _facts(self) -> list[Fact]:
+        known = self.constants
+        return [
+            *self._bounds(),
+            ("privacy cost", epsilon_delta_text(self.epsilon, self.delta)),
+            ("split", f"{known.n_train:,} rows are fitted, {known.n_val:,} validate"),
+            *([("chosen", self.why)] if self.why else []),
+            *([("warning", f"{self.weakness}. {self.suggestion}")] if self.weakness else []),
+        ]
+
+    def _bounds(self) -> list[Fact]:
+        """List what the mechanism guarantees, and its law."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class TuningPlan(PenaltyPlan):
+    """Plan of draws of penalties on a public grid, with their guarantees."""
 
     @property
     def beta(self) -> float:
@@ -117,28 +177,30 @@ class TuningPlan(ReprMixin):
     def _sure(self) -> float:
         return self.excess_within(SURE)
 
-    def _title(self) -> str:
-        many = f"{self.n_draws:,} draw{'' if self.n_draws == 1 else 's'}"
-        return f"TuningPlan: {many} of {self.d} penalties on {self.n:,} rows"
+    def target(
+        self, landscape: PenaltyLandscape, sampler: FiniteGridSampler
+    ) -> PenaltyTarget | GeneralisedTarget:
+        """Law of a draw, for a sampler on the plan's grid."""
+        if self.mechanism == "exponential":
+            return PenaltyTarget(landscape, self.beta, self.psi)
+        points = sampler.points(landscape.p, landscape.domain)
+        pairs = pair_sensitivity(self.constants, landscape.box.penalties(points).min(axis=0))
+        return GeneralisedTarget(landscape, self.eta, pairs, self.psi)
 
-    def _facts(self) -> list[Fact]:
+    def _bounds(self) -> list[Fact]:
         known = self.constants
         source = "training" if known.training_range > known.validation_range else "validation"
         facts = [
             ("grid", f"{self.n_points:,} points, λ from {known.low:g} to {known.high:g}"),
             ("excess", f"≤ {rounded_up(self.excess_bound)} on average, over the grid's best"),
             ("surely", f"≤ {rounded_up(self._sure)} in {hit_rate_text(SURE)} of draws"),
-            ("privacy cost", epsilon_delta_text(self.epsilon, self.delta)),
             ("law", f"{self.mechanism}, β = {self.beta:,.3g}; s = {known.range:.3g}, by {source}"),
-            ("split", f"{known.n_train:,} rows are fitted, {known.n_val:,} validate"),
         ]
-        if self.why:
-            facts.append(("chosen", self.why))
         if self.refit is not None:
             bound = self.refit.excess_bound
             refit_text = f"excess ≤ {rounded_up(bound)}" if math.isfinite(bound) else "no guarantee"
             facts.append(("refit", f"{refit_text}, by {self.refit.mechanism}"))
-        return facts + [("warning", f"{self.weakness}. {self.suggestion}")] * bool(self.weakness)
+        return facts
 
 
 def grid_points(constants: PenaltyConstants, d: int, spacing: float) -> int:
@@ -188,7 +250,10 @@ def plan_tuning(
         )
     eta, guarantee = _budgeted(epsilon, delta, n_draws, refit, ledger)
     total = replace(guarantee, requested=(epsilon, delta))
-    planned = TuningPlan(constants, d, apart, epsilon, delta, n_draws, psi, eta, total, refit)
+    planned = TuningPlan(
+        constants=constants, d=d, mechanism="exponential", spacing=apart, epsilon=epsilon,
+        delta=delta, n_draws=n_draws, guarantee=total, psi=psi, eta=eta, refit=refit,
+    )  # fmt: skip
     return _with_mechanism(planned, mechanism)
 
 

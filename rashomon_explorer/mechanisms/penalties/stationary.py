@@ -3,18 +3,24 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.bisection import bisect
-from rashomon_explorer._utils.formatting import Fact, ReprMixin, rounded_up
+from rashomon_explorer._utils.formatting import Fact, rounded_up
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.penalties.constants import PenaltyConstants
-from rashomon_explorer.mechanisms.penalties.plan import grid_points
+from rashomon_explorer.mechanisms.penalties.plan import (
+    MOST_PENALTIES,
+    PenaltyPlan,
+    grid_points,
+    log_spacing,
+    plan_tuning,
+)
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.pricing import affordable_eta, draws_guarantee
 from rashomon_explorer.privacy import Guarantee, adaptive_epsilon, approximate, compose, gdp
 from rashomon_explorer.privacy.conversions import gdp_epsilon, gdp_mu, zcdp_rho
-from rashomon_explorer.privacy.guarantee import epsilon_delta_text
 
 STATIONARY = ("hypergradient", "warm_hypergradient", "gradient_norm")
 """Mechanisms that guarantee a small gradient of the validation loss, not a small excess."""
@@ -58,33 +64,12 @@ def walk_bound(
     return min(math.sqrt(square), slope)
 
 
-@dataclass(frozen=True, repr=False)
-class StationaryPlan(ReprMixin):
+@dataclass(frozen=True, repr=False, kw_only=True)
+class StationaryPlan(PenaltyPlan):
     """Plan of penalties where the validation loss is nearly flat, by a walk or from a grid."""
 
-    constants: PenaltyConstants
-    d: int
-    mechanism: str
-    epsilon: float
-    delta: float
-    n_draws: int
-    guarantee: Guarantee
-    spacing: float
-    eta: float = 0.0
     mu: float = 0.0
     n_steps: int = 0
-    refit: Plan | None = None
-    why: str = ""
-
-    @property
-    def n(self) -> int:
-        """Number of rows of both sides."""
-        return self.constants.n_train + self.constants.n_val
-
-    @property
-    def psi(self) -> float:
-        """0: a walk has no threshold."""
-        return 0.0
 
     @property
     def beta(self) -> float:
@@ -100,7 +85,7 @@ class StationaryPlan(ReprMixin):
     @property
     def n_points(self) -> int:
         """Number of grid points: of all penalties, or of one shared penalty of a walk's start."""
-        few = self.d if self.on_grid or self.d <= 3 else 1
+        few = self.d if self.on_grid or self.d <= MOST_PENALTIES else 1
         return grid_points(self.constants, few, self.spacing) if self.eta else 1
 
     @property
@@ -119,7 +104,7 @@ class StationaryPlan(ReprMixin):
         """Δ₀: bound on the excess of a walk's start over the least validation loss."""
         known = self.constants
         width = math.log(known.high / known.low)
-        if self.mechanism == "warm_hypergradient" and self.d <= 3:
+        if self.mechanism == "warm_hypergradient" and self.d <= MOST_PENALTIES:
             between = known.slope * self.spacing / 2 * math.sqrt(self.d)
             return min(self.start_excess + between, known.loss_range)
         middle = replace(known, low=math.sqrt(known.low * known.high))
@@ -161,30 +146,26 @@ class StationaryPlan(ReprMixin):
             f"1/λ"
         )
 
-    def _title(self) -> str:
-        many = f"{self.n_draws:,} draw{'' if self.n_draws == 1 else 's'}"
-        return f"StationaryPlan: {many} of {self.d} penalties on {self.n:,} rows"
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """See :attr:`PenaltyPlan.parameters`."""
+        return {**super().parameters, "mu": self.mu, "n_steps": self.n_steps}
 
-    def _facts(self) -> list[Fact]:
+    def _bounds(self) -> list[Fact]:
         known, over = self.constants, ", over the grid's least" if self.on_grid else ""
         far = f"≤ {rounded_up(self.gradient_bound)} on average{over}, ≤ "
         facts = [
             ("gradient", f"{far}{rounded_up(known.slope)} anywhere"),
             ("excess", "no guarantee: a stationary point need not be the minimum"),
-            ("privacy cost", epsilon_delta_text(self.epsilon, self.delta)),
-            ("split", f"{known.n_train:,} rows are fitted, {known.n_val:,} validate"),
         ]
         if self.n_steps:
             facts.append(("walk", f"{self.n_steps:,} steps, noise ≤ {self.noise:.3g} each"))
         if self.n_steps and self.eta:
-            facts.append(
-                ("start", f"excess ≤ {rounded_up(self.start_excess)} over its grid's best")
-            )
+            text = f"excess ≤ {rounded_up(self.start_excess)} over its grid's best"
+            facts.append(("start", text))
         if self.eta:
             facts.append(("grid", f"{self.n_points:,} points, η = {self.eta:.3g}"))
-        if self.why:
-            facts.append(("chosen", self.why))
-        return facts + [("warning", f"{self.weakness}. {self.suggestion}")] * bool(self.weakness)
+        return facts
 
 
 _START_SHARE = 0.5
@@ -198,8 +179,9 @@ def plan_stationary(
     *,
     epsilon: float,
     delta: float,
-    spacing: float,
+    spacing: float | None = None,
     n_draws: int = 1,
+    psi: float = 0.0,
     refit: Plan | None = None,
     ledger: bool = False,
 ) -> StationaryPlan:
@@ -215,16 +197,10 @@ def plan_stationary(
         Noisy hypergradient steps from the middle of the bounds (Algorithm 1 of Lowy and Liu) or
         from a draw of the exponential mechanism (Algorithm 2) on the grid, of all penalties up to
         three, otherwise of one shared penalty; or a draw from a grid by the norm of the gradient.
-    epsilon, delta : float
-        Total privacy cost.
-    spacing : float
-        Spacing of the grid, in log penalties.
-    n_draws : int, default=1
-        Number of walks, or of draws from the grid.
-    refit : Plan, optional
-        Plan of the model that is fitted with the penalties.
-    ledger : bool, default=False
-        Whether to plan the cost that a ledger charges.
+    epsilon, delta, spacing, n_draws, refit, ledger
+        As in :func:`plan_tuning`.
+    psi : float, default=0.0
+        Must be 0: a stationary point has no threshold.
 
     Raises
     ------
@@ -236,47 +212,48 @@ def plan_stationary(
     Examples
     --------
     >>> known = PenaltyConstants("logistic", 1.5, 0.5, 10.0, 70_000, 30_000)
-    >>> planned = plan_stationary(
-    ...     known, 10, "hypergradient", epsilon=1.0, delta=1e-6, spacing=0.1
-    ... )
+    >>> planned = plan_stationary(known, 10, "hypergradient", epsilon=1.0, delta=1e-6)
     >>> planned.n_steps, planned.gradient_bound < known.slope / 2
     (256, True)
     """
     validation.check_epsilon(epsilon)
-    validation.check_positive(spacing=spacing)
     validation.check_delta(delta)
     validation.check_count(n_draws=n_draws, d=d)
-    known = replace(constants, margin_bound=None)
-    left = _left(epsilon, delta, refit)
-    if mechanism == "gradient_norm":
-        eta, guarantee = _Budget(epsilon, delta, n_draws, refit, ledger).pure()
-        return StationaryPlan(
-            known, d, mechanism, epsilon, delta, n_draws, guarantee, spacing, eta=eta, refit=refit
-        )
     if mechanism not in STATIONARY:
         raise ValueError(f"mechanism must be one of {STATIONARY}, got {mechanism!r}")
-    if delta == 0:
+    if psi:
+        raise ValueError(f"psi must be 0 for mechanism={mechanism!r}, got {psi!r}")
+    on_grid, warm = mechanism == "gradient_norm", mechanism == "warm_hypergradient"
+    if on_grid:  # raises the errors of every grid
+        plan_tuning(constants, d, epsilon=epsilon, spacing=spacing)
+    elif delta == 0:
         raise SamplerError(
             f"mechanism={mechanism!r} adds Gaussian noise, which is not pure DP: delta must be "
             "> 0, for example 1e-6"
         )
-    warm = mechanism == "warm_hypergradient"
+    apart = log_spacing(constants, d if on_grid or d <= MOST_PENALTIES else 1, spacing)
+    known, left = replace(constants, margin_bound=None), _left(epsilon, delta, refit)
     budget = _Budget(epsilon, delta, n_draws, refit, ledger)
-    splits = [split for split in budget.splits(left if warm else 0.0) if split[1] > 0]
 
+    def plan_with(eta: float, guarantee: Guarantee, mu: float = 0.0, n: int = 0) -> StationaryPlan:
+        return StationaryPlan(
+            constants=known, d=d, mechanism=mechanism, spacing=apart, epsilon=epsilon, delta=delta,
+            n_draws=n_draws, guarantee=guarantee, eta=eta, refit=refit, mu=mu, n_steps=n,
+        )  # fmt: skip
+
+    if on_grid:
+        return plan_with(*budget.pure())
+    splits = [split for split in budget.splits(left if warm else 0.0) if split[1] > 0]
     if not splits:
         raise ValueError(
             f"start and refit leave none of epsilon={rounded_up(epsilon)} for the steps: lower "
             "refit_share, refit=None, or mechanism='hypergradient'"
         )
-
-    def of(eta: float, total: float, guarantee: Guarantee, steps: int) -> StationaryPlan:
-        return StationaryPlan(
-            known, d, mechanism, epsilon, delta, n_draws, guarantee, spacing, eta=eta,
-            mu=total / math.sqrt(steps * n_draws), n_steps=steps, refit=refit,
-        )  # fmt: skip
-
-    every = [of(*split, steps) for split in splits for steps in _STEPS]
+    every = [
+        plan_with(eta, guarantee, mu=total / math.sqrt(steps * n_draws), n=steps)
+        for eta, total, guarantee in splits
+        for steps in _STEPS
+    ]
     return min(every, key=lambda one: one.gradient_bound)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from rashomon_explorer.mechanisms.penalties import PenaltyConstants, PenaltyLandscape
 from rashomon_explorer.mechanisms.penalties.landscape import PenaltyBox
-from rashomon_explorer.mechanisms.penalties.losses import MARGINS, InnerProblem, OuterLoss
+from rashomon_explorer.mechanisms.penalties.losses import InnerProblem, OuterLoss
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,8 @@ class Made:
 
     @property
     def landscape(self) -> PenaltyLandscape:
-        loss = MARGINS[self.estimator]
-        outer = OuterLoss(*self.val, loss, self.margin_bound)
-        return PenaltyLandscape(InnerProblem(*self.train, loss), outer, self.box, 1e-11)
+        outer = OuterLoss(*self.val, self.estimator, self.margin_bound)
+        return PenaltyLandscape(InnerProblem(*self.train, self.estimator), outer, self.box, 1e-11)
 
     @property
     def constants(self) -> PenaltyConstants:
@@ -44,12 +43,7 @@ class Made:
 
 
 def made(
-    estimator: str,
-    groups: tuple[int, ...] = (0, 1),
-    bounds: tuple[float, float] = (0.05, 5.0),
-    sizes: tuple[int, int] = (3, 3),
-    margin_bound: float | None = None,
-    seed: int = 0,
+    estimator, groups=(0, 1), bounds=(0.05, 5.0), sizes=(3, 3), margin_bound=None, seed=0
 ) -> Made:
     """Rows on the unit sphere, targets −1 and 1."""
     rng = np.random.default_rng(seed)

@@ -1,21 +1,19 @@
 """No record moves a landscape further than the constants say, and they are computed as written."""
 
 import math
-from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from rashomon_explorer.mechanisms.penalties import BilevelConstants, PenaltyConstants
-from rashomon_explorer.mechanisms.penalties.losses import MARGINS
+from rashomon_explorer.mechanisms.penalties.losses import MARGINS, InnerProblem
 from rashomon_explorer.papers.constants import printed_bilevel_slope
-from tests.mechanisms.penalties.made import Made, corners, flipping, grid, made
+from tests.mechanisms.penalties.made import corners, flipping, grid, made
 
 KINDS = pytest.mark.parametrize("kind", MARGINS)
-CLIPS = pytest.mark.parametrize("clip", [None, 0.3])
 
 
-def moves(one: Made, other: Made) -> dict[str, float]:
+def moves(one, other):
     """Range of the difference of values, and largest difference of gradients and fits."""
     first, second = one.landscape, other.landscape
     points = grid(first, 3)
@@ -29,55 +27,50 @@ def moves(one: Made, other: Made) -> dict[str, float]:
 
 
 @KINDS
-@CLIPS
-def test_no_corner_record_passes_the_bounds(kind: str, clip: float | None) -> None:
+@pytest.mark.parametrize("clip", [None, 0.3])
+def test_no_corner_record_passes_the_bounds(kind, clip):
     one = made(kind, sizes=(2, 2), margin_bound=clip)
-    known = one.constants
-    side_of = {"train": known.training_range, "val": known.validation_range}
-    records = corners(2)[::3]
+    known, records = one.constants, corners(2)[::3]
     for k, other in enumerate(one.neighbours(records)):
-        found = moves(one, other)
-        side = "train" if k < len(records) else "val"
-        assert found["range"] <= side_of[side] * (1 + 1e-9)
-        assert found["fit"] <= (known.moved if side == "train" else 0) + 1e-9
+        found, train = moves(one, other), k < len(records)
+        assert found["range"] <= (known.training_range if train else known.validation_range) + 1e-9
+        assert found["fit"] <= (known.moved if train else 0) + 1e-9
         if clip is None:
-            most = known.training_slope if side == "train" else known.validation_slope
+            most = known.training_slope if train else known.validation_slope
             assert found["slope"] <= most * (1 + 1e-9)
             assert found["slope"] <= known.gradient_sensitivity * (1 + 1e-9)
 
 
 @KINDS
-def test_bounds_of_fits_hold_on_corners(kind: str) -> None:
-    for seed in range(3):
-        one = made(kind, sizes=(2, 2), seed=seed)
-        known, landscape = one.constants, one.landscape
-        for x in grid(landscape, 5).T:
-            y = landscape.model(x).y
-            scaled = np.sqrt(landscape.box.penalties(x[:, None])[:, 0]) * y
-            assert np.linalg.norm(scaled) <= math.sqrt(known.loss.pull) + 1e-9
-            assert np.linalg.norm(landscape.gradient(x)) <= known.slope
-        assert np.ptp(landscape.value(grid(landscape, 5))) <= known.loss_range
+@pytest.mark.parametrize("seed", range(3))
+def test_bounds_of_fits_hold_on_corners(kind, seed):
+    one = made(kind, sizes=(2, 2), seed=seed)
+    known, landscape = one.constants, one.landscape
+    for x in grid(landscape, 5).T:
+        scaled = np.sqrt(landscape.box.penalties(x[:, None])[:, 0]) * landscape.model(x).y
+        assert np.linalg.norm(scaled) <= math.sqrt(known.pull) + 1e-9
+        assert np.linalg.norm(landscape.gradient(x)) <= known.slope
+    assert np.ptp(landscape.value(grid(landscape, 5))) <= known.loss_range
 
 
 @KINDS
-def test_the_bound_of_a_fit_is_the_least(kind: str) -> None:
+def test_the_bound_of_a_fit_is_the_least(kind):
     """One row of the length at which its pull is largest: yᵀΛy = c."""
-    loss, penalty = MARGINS[kind], 0.1
-    target = 1 / 2 if kind == "ridge" else 1 + loss.pull  # the margin of most pull
-    steep = abs(float(loss.slope(np.array(target), np.array(1.0))))
-    length = math.sqrt(penalty * target / steep)  # a²·|ℓ'| = λm
-    from rashomon_explorer.mechanisms.penalties.losses import InnerProblem
+    known, penalty = PenaltyConstants(kind, 1.0, 0.1, 1.0, 10, 10), 0.1
+    margin = 1 / 2 if kind == "ridge" else 1 + known.pull  # that of most pull
+    steep = known.pull / margin  # |ℓ'| there
+    length = math.sqrt(penalty * margin / steep)  # a²·|ℓ'| = λm
+    inner = InnerProblem(np.array([[length]]), np.ones(1), kind)
+    y = inner.solve(np.array([penalty]), 1e-12).y
+    assert penalty * y[0] ** 2 == pytest.approx(known.pull, rel=1e-9)
 
-    y = InnerProblem(np.array([[length]]), np.ones(1), loss).solve(np.array([penalty]), 1e-12).y
-    assert penalty * y[0] ** 2 == pytest.approx(loss.pull, rel=1e-9)
 
-
-def test_the_validation_side_is_attained() -> None:
+def test_the_validation_side_is_attained():
     one, other = flipping(margin_bound=0.1)
     assert moves(one, other)["range"] == pytest.approx(one.constants.validation_range, rel=1e-9)
 
 
-def test_constants_by_hand() -> None:
+def test_constants_by_hand():
     known = PenaltyConstants("ridge", 2.0, 0.25, 4.0, n_train=10, n_val=5)
     # √(c/λ) = 1, M = 2, Lg = Lf = 2·3 = 6; in w: R²/λ = 16, e = 2·6/(½·10) = 2.4, v = 12.
     assert (known.fit_norm, known.reach, known.inner_slope, known.outer_slope) == (1, 2, 6, 6)
@@ -88,39 +81,38 @@ def test_constants_by_hand() -> None:
     assert known.validation_slope == pytest.approx(12 / 5)
     assert known.inexactness == pytest.approx(12 + 0.5 * 16)
     many = PenaltyConstants("ridge", 2.0, 0.25, 4.0, n_train=1000, n_val=1000)
-    assert many.training_range == pytest.approx(4 * 36 / 250)
-    assert many.range == many.training_range
+    assert many.training_range == many.range == pytest.approx(4 * 36 / 250)
     assert many.charged_range == pytest.approx(many.range * (1 + 1e-5), rel=1e-12)
     few = PenaltyConstants("ridge", 2.0, 0.25, 4.0, n_train=1_000_000, n_val=10)
     assert few.range == few.validation_range
 
 
-def test_constants_of_logistic_losses_by_hand() -> None:
+def test_constants_of_logistic_losses_by_hand():
     known = PenaltyConstants("logistic", 1.0, 1.0, 4.0, n_train=1000, n_val=10)
-    pull = known.loss.pull
-    likely = 1 / (1 + math.exp(-math.sqrt(pull)))
+    root = math.sqrt(known.pull)
+    likely = 1 / (1 + math.exp(-root))
     e, third = 2 * likely / 1000, 1 / (6 * math.sqrt(3))
-    assert known.validation_range == pytest.approx(2 * math.sqrt(pull) / 10)
+    assert known.validation_range == pytest.approx(2 * root / 10)
     assert known.training_range == pytest.approx(4 * likely**2 / 1000)
-    root = math.sqrt(pull)
     expected = e * likely + root * likely * (0.25 / 1000 + third * e) + root * 0.25 * e
     assert known.training_slope == pytest.approx(expected)
     assert known.inexactness == pytest.approx(likely * (1 + root * third) + root * 0.25)
+    assert known.zero_loss == pytest.approx(math.log(2))
 
 
-def test_gradients_of_a_clipped_loss_are_refused() -> None:
+def test_what_does_not_exist_is_refused():
     known = PenaltyConstants("ridge", 1.0, 0.1, 1.0, 10, 10, margin_bound=1.0)
     for name in ("training_slope", "gradient_sensitivity", "inexactness"):
         with pytest.raises(ValueError, match="clips the validation loss"):
             getattr(known, name)
     assert "training_range" in repr(known) and "inexactness" not in repr(known)
+    with pytest.raises(ValueError, match="estimator must be one of"):
+        PenaltyConstants("lasso", 1.0, 0.1, 1.0, 10, 10)
 
 
 @KINDS
 @pytest.mark.parametrize("tolerance", [1e-2, 1e-4])
-def test_an_inner_error_moves_values_and_gradients_as_little_as_promised(
-    kind: str, tolerance: float
-) -> None:
+def test_an_inner_error_moves_values_and_gradients_as_little_as_promised(kind, tolerance):
     one = made(kind, sizes=(6, 6))
     known, landscape = one.constants, one.landscape
     for x in grid(landscape, 5).T:
@@ -132,7 +124,7 @@ def test_an_inner_error_moves_values_and_gradients_as_little_as_promised(
 
 
 @KINDS
-def test_the_general_formulas_are_no_smaller(kind: str) -> None:
+def test_the_general_formulas_are_no_smaller(kind):
     """What is proved for penalties is below what holds of any bilevel problem."""
     known = PenaltyConstants(kind, 1.0, 0.1, 1.0, 1000, 1000)
     general = known.general()
@@ -142,47 +134,22 @@ def test_the_general_formulas_are_no_smaller(kind: str) -> None:
     assert known.inexactness / math.sqrt(0.1) <= general.inexactness * math.sqrt(10) * 10
 
 
-class TestQuadratic:
+def test_general_constants_of_a_quadratic_problem_are_attained():
     """g = (μ/2)‖y − Ax − z‖², f = ½‖y − t‖²: everything has a closed form."""
-
-    A, mu = np.array([[1.0, 0.5], [0.0, 2.0]]), 2.0
-
-    def constants(self) -> BilevelConstants:
-        size = float(np.linalg.norm(self.A, 2))
-        shift = 2 * self.mu  # gradients of records ‖z‖ ≤ 1 differ by 2μ: Lgy = μ suffices
-        return BilevelConstants(
-            mu=self.mu, f_y=3.0, g_y=shift / 2, f_yy=1.0, g_xy=self.mu * size, g_yy=self.mu
-        )
-
-    def gradient(self, x: np.ndarray, z: np.ndarray, t: np.ndarray) -> np.ndarray:
-        return self.A.T @ (self.A @ x + z.mean(axis=0) - t)
-
-    def test_stability_and_gradients(self) -> None:
-        rng, known, n = np.random.default_rng(0), self.constants(), 4
-        z = rng.normal(size=(n, 2))
-        z /= np.linalg.norm(z, axis=1)[:, None]
-        other = np.vstack([-z[0], z[1:]])
-        x, t = rng.normal(size=2), rng.normal(size=2)
-        moved = self.gradient(x, z, t) - self.gradient(x, other, t)
-        assert np.linalg.norm((z - other).mean(axis=0)) == pytest.approx(known.stability / n)
-        expected = np.linalg.norm(self.A.T @ (z[0] - other[0])) / n
-        assert np.linalg.norm(moved) == pytest.approx(expected)
-        assert expected <= known.gradient_sensitivity / n
-
-    def test_smoothness_is_attained(self) -> None:
-        most = float(np.linalg.norm(self.A.T @ self.A, 2))
-        assert self.constants().smoothness == pytest.approx(most)
-
-    def test_excess_of_the_gibbs_law_is_half_a_unit_of_temperature_each(self) -> None:
-        """N(x*, (k·AᵀA)⁻¹), integrated on a fine grid: E excess = d/(2k)."""
-        k, axis = 5.0, np.linspace(-4, 4, 401)
-        x = np.stack(np.meshgrid(axis, axis)).reshape(2, -1)
-        excess = ((self.A @ x) ** 2).sum(axis=0) / 2
-        law = np.exp(-k * excess)
-        assert (law @ excess) / law.sum() == pytest.approx(2 / (2 * k), rel=1e-4)
+    A, mu, n, rng = np.array([[1.0, 0.5], [0.0, 2.0]]), 2.0, 4, np.random.default_rng(0)
+    size = float(np.linalg.norm(A, 2))
+    # Gradients of records ‖z‖ ≤ 1 differ by 2μ: Lgy = μ suffices.
+    known = BilevelConstants(mu=mu, f_y=3.0, g_y=mu, f_yy=1.0, g_xy=mu * size, g_yy=mu)
+    z = rng.normal(size=(n, 2))
+    z /= np.linalg.norm(z, axis=1)[:, None]
+    other = np.vstack([-z[0], z[1:]])
+    assert np.linalg.norm((z - other).mean(axis=0)) == pytest.approx(known.stability / n)
+    moved = A.T @ (z - other).mean(axis=0)  # of the gradient Aᵀ(Ax + mean z − t)
+    assert np.linalg.norm(moved) <= known.gradient_sensitivity / n
+    assert known.smoothness == pytest.approx(float(np.linalg.norm(A.T @ A, 2)))
 
 
-def test_general_constants_by_hand() -> None:
+def test_general_constants_by_hand():
     known = BilevelConstants(
         mu=2.0, f_x=1.0, f_y=3.0, g_y=5.0, f_xx=7.0, f_xy=11.0, f_yy=13.0, g_xy=17.0, g_yy=19.0,
         g_xy_x=23.0, g_yy_x=29.0, g_xy_y=31.0, g_yy_y=37.0, diameter_x=0.5, diameter_y=41.0,
@@ -200,11 +167,10 @@ def test_general_constants_by_hand() -> None:
         + 3 * 31 * 17 / 4 + 3 * 23 / 2
     )  # fmt: skip
     assert known.range == 2 * (0.5 + 3 * 4.25) + 4 * 3 * 5 / 2
-    assert {"K", "C", "βΦ", "s", "L̄", "Ψ"} <= set(repr(known).split())
 
 
 @pytest.mark.parametrize("kappa", [10.0, 100.0])
-def test_the_scalar_hessian_instance(kappa: float) -> None:
+def test_the_scalar_hessian_instance(kappa):
     """g = zy²/2 − xy, f = y − x: K/n holds of ∇Φ, what is printed does not.
 
     y* = x/z̄, so that ∇Φ_Z − ∇Φ_Z' = 1/z̄ − 1/z̄', with z in [1, κ] and all others 1.
@@ -217,10 +183,3 @@ def test_the_scalar_hessian_instance(kappa: float) -> None:
     )
     assert moved <= known.gradient_sensitivity / n
     assert moved > 2 * printed / n
-
-
-def test_constants_grow_and_shrink_as_they_should() -> None:
-    low = [PenaltyConstants("ridge", 1.0, low, 9.0, 100, 100).range for low in (0.5, 1.0, 2.0)]
-    assert all(first > second for first, second in pairwise(low))
-    with pytest.raises(ValueError, match="estimator must be one of"):
-        PenaltyConstants("lasso", 1.0, 0.1, 1.0, 10, 10)
