@@ -7,7 +7,6 @@ from rashomon_explorer.exceptions import (
     PrivacyLeakWarning,
     SameTableWarning,
 )
-from rashomon_explorer.privacy.audit import best_attack
 from rashomon_explorer.privacy.composition import (
     adaptive_epsilon,
     affordable_repeated_eta,
@@ -17,7 +16,7 @@ from rashomon_explorer.privacy.composition import (
     rdp,
     repeated_bounded_range,
 )
-from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.guarantee import Guarantee, best_attack
 from rashomon_explorer.privacy.ledger.charge import Charge, LedgerEntry
 from rashomon_explorer.privacy.ledger.ledger import Ledger
 from rashomon_explorer.privacy.notions import approximate, bounded_range, gdp, pure, zcdp

@@ -81,11 +81,6 @@ def repeated_bounded_range(eta: float, k: int) -> Guarantee:
     k : int
         Number of draws, ≥ 1, fixed before the first.
 
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
-
     Examples
     --------
     >>> from rashomon_explorer.privacy import compose
@@ -124,11 +119,6 @@ def affordable_repeated_eta(epsilon: float, delta: float, k: int) -> float:
     -------
     float
         The cost of :func:`repeated_bounded_range` with this η is at most ε at δ.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
 
     Examples
     --------

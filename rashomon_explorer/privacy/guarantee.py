@@ -17,7 +17,7 @@ from rashomon_explorer._utils.validation import (
     check_share,
 )
 from rashomon_explorer.privacy import conversions
-from rashomon_explorer.privacy.tradeoff.bounded_range import RepeatedBoundedRange
+from rashomon_explorer.privacy.tradeoff.bounded_range import BoundedRange, RepeatedBoundedRange
 from rashomon_explorer.privacy.tradeoff.curves import (
     REPLACE,
     Approximate,
@@ -141,23 +141,7 @@ class Guarantee(ReprMixin):
         return self.seeded
 
     def epsilon(self, delta: float) -> float:
-        """Least proved ε such that (ε, δ)-DP holds.
-
-        Parameters
-        ----------
-        delta : float
-            δ in [0, 1).
-
-        Returns
-        -------
-        float
-            Infinity if no notion holds at this δ.
-
-        Raises
-        ------
-        ValueError
-            If ``delta`` is out of range.
-        """
+        """Least proved ε such that (ε, δ)-DP holds at δ in [0, 1); infinity if no notion holds."""
         check_delta(delta)
         rest = delta - self.approximate_delta
         if rest < 0:
@@ -174,23 +158,7 @@ class Guarantee(ReprMixin):
         return self.approximate_epsilon + min(bounds)
 
     def delta(self, epsilon: float) -> float:
-        """Least proved δ such that (ε, δ)-DP holds.
-
-        Parameters
-        ----------
-        epsilon : float
-            ε ≥ 0.
-
-        Returns
-        -------
-        float
-            1 if no notion holds at this ε.
-
-        Raises
-        ------
-        ValueError
-            If ``epsilon`` is negative, NaN or not a single number.
-        """
+        """Least proved δ such that (ε, δ)-DP holds at ε ≥ 0; 1 if no notion holds."""
         check_nonnegative_or_infinite(epsilon=epsilon)
         rest = epsilon - self.approximate_epsilon
         if rest < 0:
@@ -209,17 +177,8 @@ class Guarantee(ReprMixin):
 
         The largest bound that pure DP, Gaussian DP or ``curve`` proves. With (ε, δ) parts, or if
         neither Gaussian DP nor a curve is known, also the envelope of (ε, δ) pairs (Dong, Roth and
-        Su 2022, Proposition 2.12).
-
-        Parameters
-        ----------
-        alpha : array-like
-            Type I errors in [0, 1].
-
-        Returns
-        -------
-        ndarray
-            Same shape as ``alpha``; 0 where nothing is guaranteed.
+        Su 2022, Proposition 2.12). The result has the shape of ``alpha``, and is 0 if nothing is
+        guaranteed.
 
         Examples
         --------
@@ -249,26 +208,12 @@ class Guarantee(ReprMixin):
         return epsilon, np.array([self.delta(e) for e in epsilon])
 
     def renyi(self, order: float) -> float:
-        """Bound on the Rényi divergence D_a between neighbours, in both directions.
+        """Bound on the Rényi divergence D_a between neighbours, a > 1, in both directions.
 
         The least bound that pure DP, bounded range, zCDP (implied by Gaussian DP), ``curve`` and
         ``orders`` prove. Between two known orders, and down to 1, (a − 1) D_a is below its chord,
-        because it is convex and 0 at a = 1 (van Erven and Harremoës 2014).
-
-        Parameters
-        ----------
-        order : float
-            a > 1.
-
-        Returns
-        -------
-        float
-            Infinity if nothing is guaranteed, or if there is an additive δ.
-
-        Raises
-        ------
-        ValueError
-            If ``order`` is not above 1 and finite.
+        because it is convex and 0 at a = 1 (van Erven and Harremoës 2014). Infinity if nothing is
+        guaranteed, or if there is an additive δ.
 
         Examples
         --------
@@ -410,3 +355,39 @@ def _notions_text(guarantee: Guarantee) -> str:
     if math.isfinite(pure):
         return f"({rounded_up(guarantee.approximate_epsilon + pure)}, {delta})-DP"
     return f"({rounded_up(guarantee.approximate_epsilon)}, {delta})-DP with {' and '.join(known)}"
+
+
+_ATTACK_GRID = np.linspace(0.0, 25.0, 251)
+
+
+def best_attack(guarantee: Guarantee, false_alarms: float) -> float:
+    """Bound on the share of members that any attacker detects at a false positive rate.
+
+    The attacker knows the mechanism, its output and all records but one. The attacker tests which
+    of two given individuals the last record belongs to. At type I error α no test has a power
+    above 1 − f(α), where f is the trade-off function of the guarantee (Wasserman and Zhou 2010;
+    Dong, Roth and Su 2022, Definition 2.3). For pure ε-DP: min{e^ε α, 1 − e^(−ε)(1 − α)}.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+    false_alarms : float
+        α in [0, 1]: share of non-members that are classified as members.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy import gdp, pure
+    >>> round(best_attack(pure(1.0), 0.05), 4), round(best_attack(gdp(1.0), 0.05), 4)
+    (0.1359, 0.2595)
+    """
+    check_share(false_alarms=false_alarms)
+    if not guarantee.holds:
+        return 1.0
+    proved = [float(np.asarray(guarantee.tradeoff(false_alarms)))]
+    # If several notions hold, the (ε, δ) pairs use the best of them at every ε.
+    deltas = np.array([guarantee.delta(float(epsilon)) for epsilon in _ATTACK_GRID])
+    proved.append(float(envelope(false_alarms, _ATTACK_GRID, deltas)))
+    if guarantee.notion == "bounded_range" and not guarantee.approximate_epsilon:
+        if not guarantee.approximate_delta:
+            proved.append(float(BoundedRange(guarantee.pure_epsilon)(false_alarms)))
+    return 1.0 - max(proved)

@@ -56,7 +56,6 @@ class Budget:
     standard_error: float | Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
-        """Raise a ValueError if the budget is invalid."""
         prices = {"epsilon": self.epsilon, "rho": self.rho, "mu": self.mu}
         forms = {**prices, "standard_error": self.standard_error}
         passed = [name for name, value in forms.items() if value is not None]

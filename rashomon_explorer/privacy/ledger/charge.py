@@ -174,30 +174,14 @@ class Charge:
         self._holder = os.getpid()
 
     def start(self) -> None:
-        """Record that the mechanism is about to read its first row; call it before.
-
-        Raises
-        ------
-        LedgerError
-            If the charge was voided or cannot be written; the mechanism must then not run.
-        """
+        """Record that the mechanism is about to read its first row; call it before."""
         self._mark(self.id, "started", "")
 
     def run(self, work: Callable[[], T]) -> T:
         """Mark the charge as started, call ``work``, which reads rows, and record its end.
 
-        If the end cannot be recorded, the result is still returned: the charge stays started,
-        at the same privacy cost.
-
-        Parameters
-        ----------
-        work : callable
-            Function that runs the mechanism.
-
-        Returns
-        -------
-        object
-            Result of ``work``.
+        If the end cannot be recorded, the result is still returned with a LedgerWarning: the charge
+        stays started, at the same privacy cost.
 
         Raises
         ------
@@ -205,11 +189,6 @@ class Charge:
             If ``work`` raises any exception except MemoryError; the charge stays started.
         LedgerError
             If the charge was voided or its start cannot be written; ``work`` was not run.
-
-        Warns
-        -----
-        LedgerWarning
-            If the end of the charge cannot be written.
         """
         self.start()
         result = run_with_constant_error(work)
@@ -227,13 +206,7 @@ class Charge:
         return result
 
     def commit(self) -> None:
-        """Record that the mechanism ran to completion.
-
-        Raises
-        ------
-        LedgerError
-            If the charge was voided or cannot be written.
-        """
+        """Record that the mechanism ran to completion."""
         self._mark(self.id, "committed", "")
 
     def void(self, why: str = "nothing was run") -> None:
@@ -241,11 +214,6 @@ class Charge:
 
         The entry stays, with who voided it, when and why. Only the process that reserved it can
         void it, as no other can verify that nothing ran; after that process ends it stays spent.
-
-        Parameters
-        ----------
-        why : str
-            Reason, as free text.
 
         Raises
         ------

@@ -121,16 +121,9 @@ class Ledger(ReprMixin):
         Parameters
         ----------
         path : str or Path
-            File of the ledger, next to the data set.
+            File of the ledger, next to the data set; an existing file is an error.
         epsilon, delta : float, optional
             The budget, which is final. Without one, a ledger records charges and accepts all.
-
-        Raises
-        ------
-        LedgerError
-            If the file exists, which stays unchanged, or it cannot be written.
-        ValueError
-            If the budget is out of range, or only one of its two values is given.
         """
         budget = rows.checked_budget(epsilon, delta)
         path = Path(path).absolute()
@@ -141,19 +134,7 @@ class Ledger(ReprMixin):
     def open(cls, path: str | os.PathLike[str], **budget: object) -> Ledger:
         """Open an existing ledger, as ``Ledger(path)`` does; never create one.
 
-        Parameters
-        ----------
-        path : str or Path
-            File of the ledger.
-        **budget
-            Not accepted; :meth:`create` sets the budget.
-
-        Raises
-        ------
-        LedgerError
-            If the file is missing or empty, is not a ledger, or cannot be used.
-        TypeError
-            If a budget is given.
+        A budget is not accepted, because :meth:`create` sets it.
         """
         if budget:
             raise TypeError(
@@ -166,17 +147,7 @@ class Ledger(ReprMixin):
     def set_budget(self, epsilon: float, delta: float = 0.0) -> None:
         """Set the final budget of a ledger without one; earlier charges count towards it.
 
-        Parameters
-        ----------
-        epsilon, delta : float
-            The budget. If its size was chosen after seeing results, it guarantees nothing for them.
-
-        Raises
-        ------
-        LedgerError
-            If the ledger has another budget, or cannot be written.
-        ValueError
-            If the budget is out of range.
+        If its size was chosen after seeing results, it guarantees nothing for them.
         """
         budget = rows.checked_budget(epsilon, delta)
         assert budget is not None
@@ -205,13 +176,7 @@ class Ledger(ReprMixin):
         return self._standing()[1]
 
     def spent(self, delta: float | None = None) -> float:
-        """Total ε spent, including reservations; the work does not grow with the entries.
-
-        Parameters
-        ----------
-        delta : float, optional
-            δ at which to compose; by default the budget's, or 0 without a budget.
-        """
+        """Total ε spent at δ, by default the budget's, including reservations."""
         budget, totals = self._standing()
         return totals.epsilon(rows.ledger_delta(budget) if delta is None else delta)
 
@@ -329,13 +294,7 @@ class Ledger(ReprMixin):
             return [("unreadable", str(error))]
 
     def check(self) -> None:
-        """Check that the running totals equal the sum over all entries.
-
-        Raises
-        ------
-        LedgerError
-            If they differ or an entry cannot be read, because another program changed the file.
-        """
+        """Raise a LedgerError if the running totals are not the sum over all entries."""
         with self._reading() as connection:
             connection.execute("BEGIN")
             rows.read_entries(connection)
@@ -346,12 +305,7 @@ class Ledger(ReprMixin):
 
         The state of a charge is ``"spent"`` or ``"voided"``, because whether a started run finishes
         may depend on the rows. Times are given as days only: in a loop, the time of a reservation
-        reveals how long the run before it took.
-
-        Returns
-        -------
-        str
-            Budget, spent and remaining ε, all entries; infinities are the string ``"inf"``.
+        reveals how long the run before it took. Infinities are the string ``"inf"``.
         """
         self.check()
         with self._reading() as connection:

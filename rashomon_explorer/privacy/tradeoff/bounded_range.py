@@ -47,7 +47,6 @@ class BoundedRange(TradeOff):
     kind: ClassVar[str] = "bounded_range"
 
     def __post_init__(self) -> None:
-        """Raise a ValueError if the width is negative or NaN."""
         check_nonnegative_or_infinite(eta=self.eta)
 
     def _profile(self, epsilon: FloatArray) -> FloatArray:
@@ -93,11 +92,6 @@ class AdaptiveBoundedRange(TradeOff):
     count : int
         k from 1 to 400.
 
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
-
     Examples
     --------
     >>> curve = AdaptiveBoundedRange(0.5, 20)
@@ -110,7 +104,6 @@ class AdaptiveBoundedRange(TradeOff):
     kind: ClassVar[str] = "adaptive_bounded_range"
 
     def __post_init__(self) -> None:
-        """Raise a ValueError if a parameter is out of range or needs too much work."""
         check_nonnegative_or_infinite(eta=self.eta)
         check_count(count=self.count)
         if self.count > _MOST:
@@ -205,7 +198,6 @@ class RepeatedBoundedRange(TradeOff):
     kind: ClassVar[str] = "repeated_bounded_range"
 
     def __post_init__(self) -> None:
-        """Raise a ValueError if the width is negative or NaN, or the count invalid."""
         check_nonnegative_or_infinite(eta=self.eta)
         check_count(count=self.count)
 

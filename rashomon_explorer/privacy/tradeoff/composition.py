@@ -81,7 +81,6 @@ class Composition(TradeOff):
     kind: ClassVar[str] = "composition"
 
     def __post_init__(self) -> None:
-        """Validate the counts, and symmetrise asymmetric parts."""
         if not self.parts:
             raise ValueError("parts must have at least one trade-off")
         if any(count < 1 or count != int(count) for _, count in self.parts):

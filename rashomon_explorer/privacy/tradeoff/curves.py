@@ -57,17 +57,7 @@ class TradeOff(ABC):
         return {"kind": self.kind, **_plain(parameters)}
 
     def delta(self, epsilon: ArrayLike) -> FloatArray:
-        """Return δ(ε) for any real ε; by symmetry δ(−ε) = 1 − e^(−ε) (1 − δ(ε)).
-
-        Parameters
-        ----------
-        epsilon : array-like
-
-        Returns
-        -------
-        ndarray
-            Same shape as ``epsilon``.
-        """
+        """Return δ(ε) for any real ε; by symmetry δ(−ε) = 1 − e^(−ε) (1 − δ(ε))."""
         epsilon = np.asarray(epsilon, dtype=float)
         size = np.abs(epsilon)
         above = np.clip(self._profile(size), 0.0, 1.0)
@@ -75,13 +65,7 @@ class TradeOff(ABC):
         return np.where(epsilon < 0, below, above)[()]
 
     def epsilon(self, delta: float) -> float:
-        """Upper bound on the least ε ≥ 0 with δ(ε) ≤ ``delta``; infinity if there is none.
-
-        Raises
-        ------
-        ValueError
-            If ``delta`` is not in [0, 1).
-        """
+        """Upper bound on the least ε ≥ 0 with δ(ε) ≤ ``delta``; infinity if there is none."""
         check_delta(delta)
         if self.delta(0.0) <= delta:
             return 0.0
@@ -93,24 +77,16 @@ class TradeOff(ABC):
         return bisect(lambda epsilon: bool(self.delta(epsilon) <= delta), high, low, halvings=80)
 
     def __call__(self, alpha: ArrayLike) -> FloatArray:
-        """Lower bound on f(α).
-
-        It is never above 1 − α.
-        """
+        """Lower bound on f(α), never above 1 − α."""
         top = min(self.epsilon(_NEGLIGIBLE), 100.0)
         epsilon = np.linspace(0.0, top, _LINES)
         return envelope(alpha, epsilon, np.atleast_1d(self.delta(epsilon)))
 
     def renyi(self, order: float) -> float:
-        """Proved upper bound on the Rényi divergence D_a; infinity if nothing is proved.
+        """Proved upper bound on the Rényi divergence D_a, a > 1; infinity if nothing is proved.
 
         A profile δ(ε) proves a bound only if its tail does, which never holds for curves that add
         rounding errors. Classes with a bound other than aρ override this method.
-
-        Raises
-        ------
-        ValueError
-            If ``order`` is not above 1.
         """
         check_order(order)
         return order * self.rho
@@ -231,7 +207,6 @@ class Approximate(TradeOff):
     kind: ClassVar[str] = "approximate"
 
     def __post_init__(self) -> None:
-        """Raise a ValueError if a number is out of range."""
         check_nonnegative_or_infinite(at=self.at)
         check_share(slack=self.slack)
 
@@ -287,7 +262,6 @@ class Laplace(TradeOff):
     kind: ClassVar[str] = "laplace"
 
     def __post_init__(self) -> None:
-        """Raise a ValueError if the shift is negative or NaN."""
         check_nonnegative_or_infinite(shift=self.shift)
 
     def _profile(self, epsilon: FloatArray) -> FloatArray:
@@ -336,7 +310,6 @@ class Gaussian(TradeOff):
     kind: ClassVar[str] = "gaussian"
 
     def __post_init__(self) -> None:
-        """Raise a ValueError if μ is negative or NaN."""
         check_nonnegative_or_infinite(mu=self.mu)
 
     def _profile(self, epsilon: FloatArray) -> FloatArray:
@@ -395,7 +368,6 @@ class Piecewise(TradeOff):
     kind: ClassVar[str] = "piecewise"
 
     def __post_init__(self) -> None:
-        """Raise a ValueError if the corners belong to no pair of distributions."""
         check_relation(self.relation)
         alpha, beta = self._axes()
         if not (np.all(np.isfinite(alpha)) and np.all(np.isfinite(beta))):

@@ -65,7 +65,6 @@ class GaussianObjectivePerturbation(TradeOff):
     notion: ClassVar[str] = "Rényi DP"
 
     def __post_init__(self) -> None:
-        """Raise a ValueError if a parameter is out of range."""
         check_nonnegative(ratio=self.ratio, jump=self.jump, mu=self.mu)
         check_count(outputs=self.outputs, draws=self.draws)
 

@@ -176,11 +176,6 @@ class PoissonSampled(TradeOff):
         Neighbour relation. A :class:`~rashomon_explorer.privacy.Guarantee` accepts only
         "replace", and curves of different relations do not compose.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
     Examples
     --------
     >>> thousand = PoissonSampled(sigma=1.0, rate=0.01, steps=1000)
@@ -196,7 +191,6 @@ class PoissonSampled(TradeOff):
     kind: ClassVar[str] = "poisson"
 
     def __post_init__(self) -> None:
-        """Raise a ValueError if a parameter is out of range."""
         check_positive(sigma=self.sigma)
         check_share(rate=self.rate)
         check_count(steps=self.steps)
@@ -310,11 +304,6 @@ class Subsampled(TradeOff):
     rate : float
         q in [0, 1]: batch size divided by n.
 
-    Raises
-    ------
-    ValueError
-        If ``rate`` is out of range.
-
     Examples
     --------
     >>> from rashomon_explorer.privacy.tradeoff import Gaussian
@@ -328,7 +317,6 @@ class Subsampled(TradeOff):
     kind: ClassVar[str] = "subsampled"
 
     def __post_init__(self) -> None:
-        """Raise a ValueError if the rate is out of range."""
         check_share(rate=self.rate)
         object.__setattr__(self, "of", self.of.symmetrised())
 
