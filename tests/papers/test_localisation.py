@@ -1,6 +1,6 @@
 """Localised, iterated and regularised mechanisms: public plans, promises, and minima nearby.
 
-Their exact privacy is audited in `tests/privacy/audit/test_localisation.py`.
+Their exact privacy is audited in `tests/privacy/audit/test_gibbs.py`.
 """
 
 import math

@@ -4,11 +4,12 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler, IntegerLaw
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.papers.localisation import RidgedProblem
+from rashomon_explorer.papers.localisation import RidgedProblem, plan_iterated, plan_perturbed
 from rashomon_explorer.privacy import audit, bounded_range
 from rashomon_explorer.problem.losses import LOSSES
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
@@ -219,3 +220,55 @@ def test_the_regularised_mechanism(loss):
     found = worst(loss, 1.0, 3, 0.0, 3.0, log_weights=ridged)
     assert found.violations(bounded_range(eta=3.0)) == ()
     assert found.range > 1.0
+
+
+# On |θ| ≤ 1 hinge loss is 1 − yxθ: the slopes of neighbours differ as much as they may, and the
+# minimiser with a ridge is mean(yx)/ridge.
+RIDGE = 8.0
+COARSE = np.linspace(-1.0, 1.0, 301)
+
+
+def ridged(records):
+    return problem_of(records, "hinge", 1.0, ridge=RIDGE)
+
+
+def joint(first, near, stage, energy):
+    """Log law of a first draw at ``near`` and a second one of ``COARSE`` within reach of it."""
+    reached = np.abs(COARSE - near[:, None]) <= stage.distance
+    second = np.where(reached, -energy, -np.inf)
+    return first[:, None] + second - logsumexp(second, axis=1, keepdims=True)
+
+
+def found_in(law):
+    return audit.search(law, audit.discrete, BINARY, 3).audit
+
+
+@pytest.mark.parametrize(("bold", "within"), [(1.0, True), (2.0, False)])
+def test_the_iterated_mechanism(bold, within):
+    """Two stages; the bold one draws the second at twice its temperature."""
+    posed = ridged(BINARY[:3])
+    plan = plan_iterated(posed.constants, posed.domain, epsilon=6.0, failure=0.4, n_stages=2)
+    one, two = plan.stages
+    assert two.distance < 0.8  # it does narrow
+
+    def law(records):
+        losses = ridged(records).value(COARSE[None, :])
+        return joint(-one.beta * losses, COARSE, two, bold * two.beta * losses)
+
+    assert found_in(law).within(plan.guarantee, deltas=[0.0]) == within
+
+
+@pytest.mark.parametrize(("bold", "within"), [(1.0, True), (2.0, False)])
+def test_output_perturbation(bold, within):
+    """The noisy minimiser and a draw near it; the bold one adds half the noise."""
+    posed = ridged(BINARY[:3])
+    plan = plan_perturbed(posed.constants, posed.domain, epsilon=6.0, failure=0.4)
+    noisy = np.linspace(-1.0, 1.0, 201)
+
+    def law(records):
+        minimiser = np.mean([x * y for x, y in records]) / RIDGE
+        noise = -bold * np.abs(noisy - minimiser) / plan.noise_scale
+        losses = ridged(records).value(COARSE[None, :])
+        return joint(noise, noisy, plan.stages[0], plan.stages[0].beta * losses)
+
+    assert found_in(law).within(plan.guarantee, deltas=[0.0]) == within

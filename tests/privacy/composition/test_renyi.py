@@ -51,19 +51,6 @@ def test_a_random_pair_of_bounded_range_has_less():
             assert found <= bounded_range_renyi(eta, order)
 
 
-@pytest.mark.parametrize("order", ORDERS[::4])
-def test_pure_is_randomised_response(order):
-    for epsilon in (0.05, 1.0, 6.0):
-        high = 1 / (1 + math.exp(-epsilon))
-        logs = [
-            order * math.log(high) + (1 - order) * math.log(1 - high),
-            order * math.log(1 - high) + (1 - order) * math.log(high),
-        ]
-        exact = np.logaddexp(*logs) / (order - 1)
-        assert pure_renyi(epsilon, order) == pytest.approx(min(epsilon, exact), rel=1e-6)
-        assert pure_renyi(epsilon, order) <= min(epsilon, order * epsilon**2 / 2)
-
-
 @pytest.mark.parametrize("order", [1.5, 4.0, 30.0])
 def test_every_notion_has_a_curve(order):
     assert gdp(0.7).renyi(order) == pytest.approx(order * 0.245)

@@ -3,17 +3,19 @@
 import json
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from rashomon_explorer.privacy import tradeoff
+from rashomon_explorer.privacy import rdp, tradeoff, zcdp
+from rashomon_explorer.privacy.conversions import gdp_delta
 from rashomon_explorer.privacy.guarantee import Guarantee
-from rashomon_explorer.privacy.notions import zcdp
 from rashomon_explorer.privacy.tradeoff import Approximate, BoundedRange, Gaussian, Laplace
-from rashomon_explorer.privacy.tradeoff.curves import from_dict
+from rashomon_explorer.privacy.tradeoff.curves import Piecewise, from_dict, hull
+from rashomon_explorer.privacy.tradeoff.sampled import Subsampled
 
 SIZES = st.floats(1e-3, 6.0)
 CLOSED = st.one_of(
@@ -129,10 +131,18 @@ def test_divergences_are_not_below_the_integral_over_the_profile(order):
         # η²/8 is true of a mechanism of bounded range, and false of the curve that bounds it.
         assert curve != BoundedRange(0.9) or true > order * 0.9**2 / 8
     assert Gaussian(0.8).renyi(order) == pytest.approx(divergence_of_profile(Gaussian(0.8), order))
-    batches = tradeoff.Subsampled(Gaussian(0.5), 0.2)
-    true = divergence_of_profile(batches, order)
-    assert true <= batches.renyi(order) * (1 + 1e-6) < 1.01 * true
     assert Approximate(1.0, 0.1).renyi(order) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("mu", "rate", "order"),
+    [(0.5, 0.01, 4.0), (1.0, 0.01, 12.0), (0.05, 0.3, 60.0), (2.0, 0.9, 1.5)],
+)
+def test_batches_have_the_divergence_of_their_profile(mu, rate, order):
+    curve = tradeoff.Subsampled(Gaussian(mu), rate)
+    true = divergence_of_profile(curve, order)
+    assert true * (1 - 1e-7) <= curve.renyi(order) < true * (1 + 1e-4)
+    assert tradeoff.Subsampled(Gaussian(0.999 * mu), rate).renyi(order) < true  # the control
 
 
 @pytest.mark.parametrize("alpha", [-0.1, [0.1, 2.0], float("nan")])
@@ -175,3 +185,61 @@ POISSON = {"sigma": 1.0, "rate": 0.1}
 def test_parameters_out_of_range_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("mu", ["0.001", "0.5", "1.593", "5", "20"])
+@pytest.mark.parametrize("epsilon", ["0", "0.001", "0.3", "4", "15"])
+def test_delta_of_gaussians_against_fifty_digits(mu, epsilon):
+    with mpmath.workdps(50):
+        m, e = mpmath.mpf(float(mu)), mpmath.mpf(float(epsilon))
+        exact = float(mpmath.ncdf(-e / m + m / 2) - mpmath.exp(e) * mpmath.ncdf(-e / m - m / 2))
+    assert Gaussian(float(mu)).delta(float(epsilon)) == pytest.approx(exact, rel=0, abs=1e-12)
+    assert gdp_delta(float(mu), float(epsilon)) == pytest.approx(exact, rel=0, abs=1e-12)
+    if exact > 1e-290:
+        assert gdp_delta(float(mu), float(epsilon)) == pytest.approx(exact, rel=1e-9)
+
+
+def test_laplace_is_the_curve_of_two_laplace_distributions():
+    shift = 1.3
+    cuts = np.linspace(-8, 8, 4001)
+    below = np.where(cuts < 0, np.exp(cuts) / 2, 1 - np.exp(-cuts) / 2)
+    moved = cuts - shift
+    beta = np.where(moved < 0, np.exp(moved) / 2, 1 - np.exp(-moved) / 2)
+    assert Laplace(shift)(1 - below) == pytest.approx(beta, abs=1e-12)
+
+
+@settings(max_examples=25, deadline=None)
+@given(CLOSED, st.floats(0.01, 1.0))
+def test_subsampling_is_the_hull_of_f_q_and_its_inverse(curve, rate):
+    alpha = np.concatenate([[0.0], np.logspace(-9, 0, 500), np.linspace(0, 1, 500)])
+    one_sided = rate * curve(alpha) + (1 - rate) * (1 - alpha)
+    built = hull(np.concatenate([alpha, one_sided]), np.concatenate([one_sided, alpha]))
+    claimed = Subsampled(curve, rate)
+    for epsilon in (0.0, 0.1, 0.7, 2.0):
+        # The hull of finitely many points is above the curve, so its δ is below.
+        assert built.delta(epsilon) <= claimed.delta(epsilon) + 1e-12
+        assert built.delta(epsilon) == pytest.approx(float(claimed.delta(epsilon)), abs=5e-3)
+    assert np.all(claimed(ALPHAS) <= built(ALPHAS) + 1e-12)
+
+
+def test_subsampling_at_the_ends():
+    assert Subsampled(Gaussian(2.0), 0.0).delta(0.0) == 0
+    whole = Subsampled(Gaussian(2.0), 1.0)
+    assert whole.delta(EPSILONS) == pytest.approx(Gaussian(2.0).delta(EPSILONS), abs=1e-14)
+
+
+def test_what_zcdp_and_renyi_prove_is_below_the_truth():
+    truth, orders = Gaussian(0.7), np.linspace(1.05, 100, 3000)
+    for proved in (zcdp(truth.rho), rdp(orders, orders * truth.rho)):
+        assert np.all(proved.tradeoff(ALPHAS) <= truth(ALPHAS) + 1e-12)
+        assert proved.delta(1.0) < 10 * truth.delta(1.0)
+    assert not np.all(zcdp(truth.rho / 4).tradeoff(ALPHAS) <= truth(ALPHAS))
+
+
+def test_an_asymmetric_curve_its_inverse_and_its_symmetric_hull():
+    curve = Piecewise(((0.0, 0.9), (0.1, 0.3), (0.8, 0.0)))
+    assert curve.inverse().inverse()(ALPHAS) == pytest.approx(curve(ALPHAS))
+    both = curve.symmetrised()
+    assert np.all(both(ALPHAS) <= np.minimum(curve(ALPHAS), curve.inverse()(ALPHAS)) + 1e-12)
+    assert both.inverse()(ALPHAS) == pytest.approx(both(ALPHAS))
+    assert both.delta(0.5) == max(curve.delta(0.5), curve.inverse().delta(0.5))

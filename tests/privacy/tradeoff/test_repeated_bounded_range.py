@@ -9,12 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.privacy import bounded_range, compose
 from rashomon_explorer.privacy.conversions import zcdp_delta, zcdp_epsilon
-from rashomon_explorer.privacy.tradeoff import BoundedRange, Gaussian, bounded_range
-from rashomon_explorer.privacy.tradeoff.bounded_range import (
+from rashomon_explorer.privacy.tradeoff import (
     AdaptiveBoundedRange,
+    BoundedRange,
+    Gaussian,
     RepeatedBoundedRange,
 )
+from rashomon_explorer.privacy.tradeoff import bounded_range as curves
 from tests.privacy.analysts import adversary
 
 
@@ -88,20 +92,6 @@ def test_half_the_range_is_caught(eta, count):
     assert max(reached) > 1.3 * float(claimed.delta(0.3 * eta))
 
 
-def test_different_t_for_different_draws_are_not_worse():
-    eta, count, epsilon = 1.0, 3, 0.8
-    worst = 0.0
-    for shares in itertools.product(np.linspace(0.05, 0.95, 13), repeat=count):
-        laws = []
-        for share in shares:
-            low = math.expm1(share * eta) / math.expm1(eta)
-            first = np.array([1 - low, low])
-            laws.append((first, first * np.exp([-share * eta, (1 - share) * eta])))
-        worst = max(worst, product_delta(laws, epsilon))
-    exact = float(RepeatedBoundedRange(eta, count).delta(epsilon))
-    assert 0.98 * exact < worst <= exact
-
-
 @pytest.mark.parametrize("kind", [RepeatedBoundedRange, AdaptiveBoundedRange])
 def test_one_draw_is_the_closed_form_from_above(kind):
     epsilon = np.linspace(0, 1, 57)
@@ -145,7 +135,7 @@ def test_more_draws_wider_ranges_and_smaller_epsilon_cost_more(eta, count, share
 def test_omitted_tests_are_not_the_best(monkeypatch, epsilon):
     curve = RepeatedBoundedRange(0.03, 4000)
     few, pruned = curve._promising(epsilon).size, float(curve.delta(epsilon))
-    monkeypatch.setattr(bounded_range, "_WHOLE", 10**9)
+    monkeypatch.setattr(curves, "_WHOLE", 10**9)
     assert float(curve.delta(epsilon)) == pruned
     assert few < 4000 / 4
 
@@ -189,3 +179,60 @@ def test_the_adaptive_curve_lies_between_independent_draws_and_the_plain_sums(et
         if eta <= 3:
             assert epsilon < zcdp_epsilon(count * eta**2 / 8, delta)
     assert curve.epsilon(1e-6) == pytest.approx(fixed.epsilon(1e-6), rel=0.02)
+
+
+ORDERS = np.concatenate([1 + np.geomspace(1e-3, 1, 20), np.geomspace(2.1, 200, 40)])
+
+
+def two_point(eta: float, t: float) -> float:
+    """P(log ratio = t) of the pair whose log ratios are t and t − η, both of mass 1."""
+    return (math.exp(eta) - math.exp(t)) / math.expm1(eta)
+
+
+def renyi(p: FloatArray, q: FloatArray, order: float) -> float:
+    terms = np.where(p > 0, order * np.log(np.maximum(p, 1e-300)) - (order - 1) * np.log(q), -1e9)
+    top = terms.max()
+    return float((top + np.log(np.exp(terms - top).sum())) / (order - 1))
+
+
+def worst_excess(eta: float, rho: float) -> float:
+    """Largest D_α(P‖Q) − αρ over η-bounded-range pairs of two and of many points."""
+    rng = np.random.default_rng(0)
+    pairs = []
+    for share in np.linspace(0.01, 0.99, 25):
+        p = two_point(eta, share * eta)
+        ratio = np.array([share * eta, (share - 1) * eta])
+        pairs.append((np.array([p, 1 - p]), ratio))
+    for _ in range(20):  # any ratios within η, shifted so that Q sums to one
+        p = rng.dirichlet(np.ones(6) * rng.choice([0.1, 1.0]))
+        raw = eta * rng.random(6)
+        pairs.append((p, raw + math.log((p * np.exp(-raw)).sum())))
+    return max(renyi(p, p * np.exp(-r), a) - a * rho for p, r in pairs for a in ORDERS)
+
+
+@pytest.mark.parametrize("eta", [0.05, 0.5, 2.0, 6.0])
+def test_no_pair_has_more_renyi_divergence(eta: float) -> None:
+    assert worst_excess(eta, bounded_range(eta).rho) <= 1e-9
+    # The controls: half of the range, and a tenth less of ρ for a small one.
+    assert worst_excess(eta, bounded_range(eta / 2).rho) > 0
+    assert eta > 0.5 or worst_excess(eta, 0.9 * bounded_range(eta).rho) > 0
+
+
+def test_one_step_of_the_adversary_is_the_best_pair() -> None:
+    eta, epsilon = 1.0, 0.2
+    best = max(two_point(eta, t) * -math.expm1(epsilon - t) for t in np.linspace(epsilon, eta, 999))
+    assert adversary(eta, 1, epsilon, steps=200) == pytest.approx(best, rel=1e-4)
+
+
+@pytest.mark.parametrize(("eta", "k"), [(0.1, 40), (1.0, 5), (1.0, 1), (3.0, 3)])
+def test_composition_covers_the_adaptive_adversary_and_of_half_the_range_does_not(eta, k) -> None:
+    claimed, half = compose([bounded_range(eta)] * k), compose([bounded_range(eta / 2)] * k)
+    caught = False
+    for share in np.linspace(0.0, 1.0, 11):
+        epsilon = share * k * eta
+        delta = adversary(eta, k, epsilon)
+        assert delta <= claimed.delta(epsilon) * (1 + 1e-9) + 1e-15
+        if 0 < delta < 1:
+            assert epsilon <= claimed.epsilon(delta) * (1 + 1e-9) + 1e-12
+        caught = caught or delta > half.delta(epsilon)
+    assert caught

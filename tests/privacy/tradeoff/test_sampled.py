@@ -1,0 +1,261 @@
+"""Sampled rows: quadrature, brute force over records, and divergences never below at any order."""
+
+import math
+from dataclasses import replace
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rashomon_explorer.privacy import Guarantee, Ledger
+from rashomon_explorer.privacy.conversions import filter_order, zcdp_rho
+from rashomon_explorer.privacy.tradeoff import Composition, Gaussian, Piecewise, PoissonSampled
+from rashomon_explorer.privacy.tradeoff.sampled import (
+    Subsampled,
+    _binomial_renyi,
+    batches_renyi,
+    poisson_renyi,
+)
+from tests.crossing import crossed
+
+
+def bell(x):
+    return np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
+
+
+def integrated(epsilon, first, second, rate, sigma):
+    """∫ max(0, p − e^ε q), by the trapezoidal rule."""
+    reach = 10 + 2 / sigma
+    x = np.linspace(-reach, reach, 400_001)
+    p, q = ((1 - rate) * bell(x) + rate * bell(x - place / sigma) for place in (first, second))
+    return np.trapezoid(np.maximum(0.0, p - math.exp(epsilon) * q), x)
+
+
+@crossed(
+    {
+        "rate": [0.01, 0.3, 1.0],
+        "sigma": [0.5, 1.0, 4.0],
+        "epsilon": [0.0, 0.05, 0.6, 2.0],
+    }
+)
+def test_one_step_is_the_integral_of_both_orders(rate, sigma, epsilon):
+    replaced = PoissonSampled(sigma, rate).delta(epsilon)
+    assert replaced == pytest.approx(integrated(epsilon, 1, -1, rate, sigma), rel=1e-5, abs=1e-12)
+    removed = integrated(epsilon, 1, 0, rate, sigma)
+    added = integrated(epsilon, 0, 1, rate, sigma)
+    either = PoissonSampled(sigma, rate, relation="add_or_remove").delta(epsilon)
+    assert either == pytest.approx(max(removed, added), rel=1e-5, abs=1e-12)
+
+
+@given(
+    st.floats(0.3, 5.0),
+    st.floats(0.001, 0.999),
+    st.floats(0.0, 3.0),
+    st.tuples(*[st.floats(-1, 1)] * 4),
+)
+@settings(max_examples=60)
+def test_no_two_records_in_the_plane_tell_more(sigma, rate, epsilon, places):
+    """Brute force on a grid of the plane: any records of norm 1 or less, not only opposite ones."""
+    first, second = np.array(places[:2]), np.array(places[2:])
+    first /= max(1.0, np.linalg.norm(first)) * sigma
+    second /= max(1.0, np.linalg.norm(second)) * sigma
+    axis = np.linspace(-9, 9, 241)
+    x, y = np.meshgrid(axis, axis)
+
+    def law(place):
+        taken = bell(x - place[0]) * bell(y - place[1])
+        return (1 - rate) * bell(x) * bell(y) + rate * taken
+
+    cell = (axis[1] - axis[0]) ** 2
+    found = np.maximum(0, law(first) - math.exp(epsilon) * law(second)).sum() * cell
+    assert found <= PoissonSampled(sigma, rate).delta(epsilon) + 1e-4
+
+
+@pytest.mark.parametrize("relation", ["replace", "add_or_remove"])
+@pytest.mark.parametrize(("sigma", "rate"), [(1.0, 0.01), (0.3, 0.5), (8.0, 1e-4)])
+@pytest.mark.parametrize("epsilon", ["-3", "-0.005", "0.004", "0.7", "6", "30"])
+def test_forty_digits_are_never_above(relation, sigma, rate, epsilon):
+    with mpmath.workdps(40):
+        e, q, m = mpmath.mpf(epsilon), mpmath.mpf(rate), 1 / mpmath.mpf(sigma)
+
+        def above(edge, place):
+            return (1 - q) * mpmath.ncdf(-edge) + q * mpmath.ncdf(place * m - edge)
+
+        def best(first, second):
+            def ratio(x):
+                mass = [
+                    1 - q + q * mpmath.exp(a * m * x - (a * m) ** 2 / 2) for a in (first, second)
+                ]
+                return mass[0] / mass[1] - mpmath.exp(e)
+
+            low, high = mpmath.mpf(-500) * sigma, mpmath.mpf(500) * sigma
+            if ratio(low) > 0:
+                return 1 - mpmath.exp(e)
+            if ratio(high) < 0:
+                return mpmath.mpf(0)
+            for _ in range(160):
+                middle = (low + high) / 2
+                low, high = (middle, high) if ratio(middle) < 0 else (low, middle)
+            return above(low, first) - mpmath.exp(e) * above(low, second)
+
+        curve = PoissonSampled(sigma, rate, relation=relation)
+        for one in curve._directions:  # each order by itself, also where the ratio is below 1
+            exact = best(one.first, one.second)
+            found = mpmath.mpf(float(one.delta(float(epsilon))))
+            assert exact <= found <= exact * (1 + mpmath.mpf(10) ** -9) + mpmath.mpf(10) ** -13
+
+
+def test_everyone_taken_is_the_gaussian_mechanism():
+    assert PoissonSampled(2.0, 1.0).epsilon(1e-5) == pytest.approx(Gaussian(1.0).epsilon(1e-5))
+    usual = PoissonSampled(2.0, 1.0, relation="add_or_remove")
+    assert usual.epsilon(1e-5) == pytest.approx(Gaussian(0.5).epsilon(1e-5))
+    assert PoissonSampled(2.0, 0.0).epsilon(0.0) == 0.0 == PoissonSampled(2.0, 0.0).rho
+
+
+def test_a_replaced_record_costs_more_than_one_removed_and_less_than_twice_removing():
+    for steps in (1, 200):
+        replaced = PoissonSampled(1.0, 0.02, steps)
+        removed = PoissonSampled(1.0, 0.02, steps, "add_or_remove")
+        assert removed.epsilon(1e-6) < replaced.epsilon(1e-6)
+    once = PoissonSampled(1.0, 0.02, relation="add_or_remove")
+    for epsilon in (0.05, 0.5, 1.5):  # a replacement is a removal and an addition
+        twice = (1 + math.exp(epsilon)) * once.delta(epsilon)
+        assert PoissonSampled(1.0, 0.02).delta(2 * epsilon) <= twice
+
+
+def test_half_the_noise_and_half_the_rate_are_told_apart():
+    """Negative control."""
+    honest = PoissonSampled(1.0, 0.01, 100).epsilon(1e-5)
+    assert PoissonSampled(2.0, 0.01, 100).epsilon(1e-5) < 0.7 * honest
+    assert PoissonSampled(1.0, 0.005, 100).epsilon(1e-5) < 0.9 * honest
+
+
+def test_steps_compose_and_rho_adds_up():
+    one = PoissonSampled(1.0, 0.01)
+    together = Composition(((one, 50),), 2e-4).epsilon(1e-5)
+    assert together == pytest.approx(PoissonSampled(1.0, 0.01, 50).epsilon(1e-5), rel=1e-3)
+    assert one.rho == 2.0 and PoissonSampled(1.0, 0.01, 3, "add_or_remove").rho == 1.5
+
+
+PAIRS = ((1, -1), (1, 0), (0, -1))
+
+
+def exact(sigma: float, rate: float, order: float, first: int = 1, second: int = -1) -> float:
+    """log ∫P^a Q^(1 − a) over (a − 1), by quadrature of twenty digits."""
+    with mpmath.workdps(20):
+        m, q, a = 1 / mpmath.mpf(sigma), mpmath.mpf(rate), mpmath.mpf(order)
+
+        def lift(x, place):
+            return (1 - q) + q * mpmath.exp(place * m * x - (place * m) ** 2 / 2)
+
+        def more(x):
+            other = lift(x, second) if second else mpmath.mpf(1)
+            r = (lift(x, first) if first else mpmath.mpf(1)) / other
+            return mpmath.npdf(x) * other * (r**a - 1 - a * (r - 1))
+
+        far = 30 + 4 * order / sigma
+        places = sorted({-30.0, -8.0, -3.0, 0.0, 3.0, 8.0, *np.linspace(0, far, 9).tolist()})
+        return float(mpmath.log1p(mpmath.quad(more, places)) / (a - 1))
+
+
+CASES = [
+    (sigma, rate, order)
+    for sigma, rate in ((1.0, 0.01), (2.0, 1e-5), (47.0, 1 / 16), (5.0, 0.9))
+    for order in (1.01, 22.0)
+] + [(2.0, 0.01, 150.0), (20.0, 1e-3, 2000.0)]
+
+
+@pytest.mark.parametrize(("sigma", "rate", "order"), CASES)
+def test_a_poisson_sample_has_its_densities_divergence_to_ten_digits(sigma, rate, order) -> None:
+    for first, second in PAIRS if rate == 0.01 and order < 50 else PAIRS[:1]:
+        true = exact(sigma, rate, order, first, second)
+        found = poisson_renyi(sigma, rate, first, second, order)
+        assert 0 <= found / true - 1 < 1e-10
+        assert poisson_renyi(1.001 * sigma, rate, first, second, order) < true  # the control
+
+
+@pytest.mark.parametrize("sigma", [0.2, 0.3])
+def test_with_little_noise_the_steps_of_the_sum_are_fine_enough(sigma: float) -> None:
+    """Sampled records stand far apart: beside a sum of a million densities."""
+    rate, order = 0.01, 1.01
+    x, step = np.linspace(-60.0, 60.0, 1_200_001, retstep=True)
+    one, other = (
+        np.logaddexp(math.log1p(-rate) - x**2 / 2, math.log(rate) - (x - at / sigma) ** 2 / 2)
+        for at in (1, -1)
+    )
+    moment = np.exp(order * one + (1 - order) * other).sum() * step / math.sqrt(2 * math.pi)
+    true = math.log(moment) / (order - 1)
+    assert 0 <= poisson_renyi(sigma, rate, 1, -1, order) / true - 1 < 1e-9
+
+
+def test_a_step_beyond_the_largest_double_is_not_entered_as_one_on_all_rows(tmp_path) -> None:
+    """At the order of ε = 1, δ = 10⁻⁶, where e^((a − 1)ε)·δ(ε) was no double."""
+    order = filter_order(1.0, 1e-6)
+    for sigma, rate, admitted in ((2.0, 0.01, 480), (2.5, 0.01, 757), (2.0, 0.001, 48_220)):
+        one = PoissonSampled(sigma, rate)
+        assert one.renyi(order) < 1e-3 * order * one.rho
+        assert int(order * zcdp_rho(1.0, 1e-6) / one.renyi(order)) == admitted
+    batches = Subsampled(Gaussian(0.5), 0.01)
+    assert batches.renyi(order) < 1e-2 * order * batches.rho
+    ledger = Ledger.create(tmp_path / "l", epsilon=1.0, delta=1e-6)
+    fits, over = (
+        Guarantee("tradeoff", "steps", curve=PoissonSampled(2.0, 0.01, steps))
+        for steps in (480, 481)
+    )
+    assert ledger.can_afford(fits) and not ledger.can_afford(over)
+
+
+@pytest.mark.parametrize(("sigma", "rate"), [(1 / 3, 0.01), (2.0, 1e-4), (0.05, 0.5)])
+def test_where_steps_are_too_many_the_bound_is_of_the_other_kind(sigma, rate) -> None:
+    for order in (3.0, 8.5, 40.0):
+        found = poisson_renyi(sigma, rate, 1, -1, order)
+        assert _binomial_renyi(1 / sigma, rate, order) >= found * (1 - 1e-10)
+    far = 2e6 if sigma == 2.0 else 3e5
+    entered = poisson_renyi(sigma, rate, 1, -1, far)
+    limit = far / sigma**2 / 2 + math.log(rate)  # of the largest of the binomial terms
+    assert limit < entered < 1.01 * limit < 0.5 * far * 2 / sigma**2
+    assert poisson_renyi(sigma, rate, 1, -1, 1e12) == pytest.approx(2e12 / sigma**2)
+
+
+def test_it_rises_with_the_order_the_rate_and_less_noise() -> None:
+    orders = np.geomspace(1.0001, 1e5, 40)
+    found = [PoissonSampled(3.0, 0.02).renyi(order) for order in orders]
+    assert np.all(np.diff(found) > 0)
+    assert np.all(np.array(found) <= orders * 2 / 3.0**2)
+    for order in (1.5, 22.0, 300.0):
+        rates = [PoissonSampled(3.0, q).renyi(order) for q in (0.0, 1e-4, 0.01, 0.5, 1.0)]
+        assert rates == sorted(rates) and rates[0] == 0.0
+        assert rates[-1] == pytest.approx(order * 2 / 3.0**2)
+
+
+@pytest.mark.parametrize(("rate", "sigma"), [(0.01, 1.0), (0.5, 5.0)])
+def test_steps_add_up_and_relations_differ(rate: float, sigma: float) -> None:
+    one = PoissonSampled(sigma, rate)
+    for order in (1.5, 4.0):
+        found = one.renyi(order)
+        assert replace(one, steps=300).renyi(order) == 300 * found
+        usual = PoissonSampled(sigma, rate, relation="add_or_remove")
+        assert usual.renyi(order) < found  # the other relation costs less
+    assert not one.steady
+
+
+@pytest.mark.parametrize("mu", [0.01, 0.5])
+def test_batches_of_all_rows_have_the_divergence_of_a_gaussian(mu: float) -> None:
+    for order in (1.1, 2.0, 9.0, 40.0):
+        assert 0 <= batches_renyi(mu, 1.0, order) / (order * mu**2 / 2) - 1 < 1e-4
+        assert Subsampled(Gaussian(mu), 0.2).renyi(order) <= order * mu**2 / 2
+
+
+def test_of_others_only_what_is_known() -> None:
+    half = Subsampled(Gaussian(0.5), 0.1)
+    assert Composition(((half, 7),)).renyi(3.0) == pytest.approx(7 * half.renyi(3.0))
+    assert not Composition(((half, 7), (Gaussian(1.0), 1))).steady
+    assert Subsampled(Gaussian(0.5), 1.0).steady and Gaussian(1.0).steady
+    lines = Piecewise(((0.0, 0.9), (0.9, 0.0)))
+    assert math.isinf(lines.renyi(2.0))
+    assert math.isinf(Subsampled(lines, 0.5).renyi(2.0))
+    assert Subsampled(Gaussian(0.0), 0.5).renyi(2.0) == 0.0
+    assert Subsampled(Gaussian(math.inf), 0.0).renyi(2.0) == 0.0
+    assert math.isinf(Subsampled(Gaussian(math.inf), 0.5).renyi(2.0))
