@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,66 +42,56 @@ def max_over_splits(first: Guarantee, second: Guarantee) -> Guarantee:
     )
 
 
-class Pick(Protocol):
+@dataclass(frozen=True)
+class Pick:
     """Selection mechanism: a law on k candidates that prefers small losses."""
 
     name: ClassVar[str]
-
-    @property
-    def epsilon(self) -> float:
-        """Privacy parameter ε > 0."""
-        ...
-
-    @property
-    def sensitivity(self) -> float:
-        """Sensitivity Δ > 0 of the losses."""
-        ...
-
-    def law(self, losses: ArrayLike) -> FloatArray:
-        """Probabilities (k,) of selection."""
-        ...
-
-    def draw(self, losses: ArrayLike, rng: np.random.Generator) -> int:
-        """Index of the selected candidate."""
-        ...
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """Privacy guarantee of the selected index."""
-        ...
-
-
-@dataclass(frozen=True)
-class PermuteAndFlip:
-    """Visit candidates in random order, accept each with probability exp(−ε(u − min u)/2Δ).
-
-    ε-DP, and no worse than the exponential mechanism for any losses (McKenna and Sheldon 2020,
-    Theorems 1 and 2). With arrival times that are uniform on [0, 1], candidate i is not accepted
-    before a time t with probability 1 − a_i t, where a_i is its acceptance probability:
-    P(j) = a_j ∫₀¹ Π_{i≠j}(1 − a_i t) dt.
-    """
-
-    name: ClassVar[str] = "permute_and_flip"
     epsilon: float
     sensitivity: float
 
     def law(self, losses: ArrayLike) -> FloatArray:
+        """Probabilities (k,) of selection."""
+        raise NotImplementedError
+
+    def draw(self, losses: ArrayLike, rng: np.random.Generator) -> int:
+        """Index of the selected candidate."""
+        raise NotImplementedError
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Privacy guarantee of the selected index."""
+        raise NotImplementedError
+
+    def weights(self, losses: ArrayLike) -> FloatArray:
+        """Weights exp(−ε(u − min u)/2Δ) (k,), 1 for the best candidate."""
+        known = np.asarray(losses, dtype=float)
+        return np.asarray(np.exp(-self.epsilon * (known - known.min()) / (2 * self.sensitivity)))
+
+
+class PermuteAndFlip(Pick):
+    """Visit candidates in random order, accept each with its weight as the probability.
+
+    ε-DP, and no worse than the exponential mechanism for any losses (McKenna and Sheldon 2020,
+    Theorems 1 and 2). With arrival times uniform on [0, 1], candidate i is not accepted before t
+    with probability 1 − a_i t, a_i its weight: P(j) = a_j ∫₀¹ Π_{i≠j}(1 − a_i t) dt.
+    """
+
+    name: ClassVar[str] = "permute_and_flip"
+
+    def law(self, losses: ArrayLike) -> FloatArray:
         """See :class:`Pick`."""
-        acceptance = self._acceptance_probabilities(losses)
-        nodes, weights = np.polynomial.legendre.leggauss(
-            len(acceptance) // 2 + 1
-        )  # exact: a polynomial
-        factors = 1 - np.outer(acceptance, (nodes + 1) / 2)
-        others = np.array(
-            [np.delete(factors, j, axis=0).prod(axis=0) for j in range(len(acceptance))]
-        )
-        return np.asarray(acceptance * (others @ weights) / 2)
+        accept = self.weights(losses)
+        nodes, weights = np.polynomial.legendre.leggauss(len(accept) // 2 + 1)  # exact: polynomials
+        factors = 1 - np.outer(accept, (nodes + 1) / 2)
+        others = np.array([np.delete(factors, j, axis=0).prod(axis=0) for j in range(len(accept))])
+        return np.asarray(accept * (others @ weights) / 2)
 
     def draw(self, losses: ArrayLike, rng: np.random.Generator) -> int:
         """See :class:`Pick`."""
-        acceptance = self._acceptance_probabilities(losses)
-        for place in rng.permutation(len(acceptance)):
-            if rng.random() < acceptance[place]:
+        accept = self.weights(losses)
+        for place in rng.permutation(len(accept)):
+            if rng.random() < accept[place]:
                 return int(place)
         raise AssertionError("the best candidate is always accepted")
 
@@ -110,23 +100,15 @@ class PermuteAndFlip:
         """Pure ε-DP."""
         return pure(self.epsilon)
 
-    def _acceptance_probabilities(self, losses: ArrayLike) -> FloatArray:
-        known = np.asarray(losses, dtype=float)
-        return np.asarray(np.exp(-self.epsilon * (known - known.min()) / (2 * self.sensitivity)))
 
-
-@dataclass(frozen=True)
-class Exponential:
-    """Exponential mechanism, ∝ exp(−ε u/2Δ): ε-bounded range, so ε-DP and ε²/8-zCDP."""
+class Exponential(Pick):
+    """Exponential mechanism, ∝ the weights: ε-bounded range, so ε-DP and ε²/8-zCDP."""
 
     name: ClassVar[str] = "exponential"
-    epsilon: float
-    sensitivity: float
 
     def law(self, losses: ArrayLike) -> FloatArray:
         """See :class:`Pick`."""
-        known = np.asarray(losses, dtype=float)
-        weights = np.exp(-self.epsilon * (known - known.min()) / (2 * self.sensitivity))
+        weights = self.weights(losses)
         return np.asarray(weights / weights.sum())
 
     def draw(self, losses: ArrayLike, rng: np.random.Generator) -> int:
@@ -140,9 +122,7 @@ class Exponential:
         return bounded_range(self.epsilon)
 
 
-PICKS: dict[str, type[PermuteAndFlip | Exponential]] = {
-    kind.name: kind for kind in (PermuteAndFlip, Exponential)
-}
+PICKS: dict[str, type[Pick]] = {kind.name: kind for kind in (PermuteAndFlip, Exponential)}
 """Selection mechanisms by name."""
 
 

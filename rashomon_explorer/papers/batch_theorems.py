@@ -9,13 +9,11 @@ from dataclasses import replace
 from scipy.special import ndtr
 
 from rashomon_explorer._utils.validation import check_count, check_positive
-from rashomon_explorer.mechanisms.langevin.accounting import earlier_epochs
+from rashomon_explorer.mechanisms.langevin.accounting import FLAT, earlier_epochs, epoch_weight
 from rashomon_explorer.papers import theorems
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.notions import zcdp
 from rashomon_explorer.privacy.tradeoff import Gaussian, Subsampled, TradeOff, compose_tradeoffs
-
-_FLAT = -1e-300  # if l·log c is above it, c is treated as 1
 
 
 def cyclic_composition(
@@ -102,14 +100,9 @@ def _earlier_epochs_renyi(c: float, l: int, epochs: int) -> float:  # noqa: E741
     if epochs == 1 or c == 0:
         return float(epochs > 1 and l == 1)
     log = math.log(c)
-    if log > _FLAT / l:
+    if log > FLAT / l:
         return 2 * (epochs - 1) / l
-    return _weight(log, l, l - 1) * -math.expm1(l * (epochs - 1) * log)
-
-
-def _weight(log: float, l: int, power: int) -> float:  # noqa: E741
-    """c^power (1 − c²)/(1 − c^l)², by expm1 of log c to avoid 0/0 for c → 1."""
-    return math.exp(power * log) * math.expm1(2 * log) / -(math.expm1(l * log) ** 2)
+    return epoch_weight(log, l, l - 1) * -math.expm1(l * (epochs - 1) * log)
 
 
 def cyclic_convex(

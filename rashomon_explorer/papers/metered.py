@@ -115,22 +115,14 @@ class MeteredLangevin:
         return len(self._states)
 
     def advance(self, n_steps: int | None = None) -> None:
-        """Make ``n_steps`` more steps, by default all remaining ones, and return nothing.
-
-        Parameters
-        ----------
-        n_steps : int, optional
-        """
+        """Make ``n_steps`` more steps, by default all remaining ones, and return nothing."""
         self._refuse_copies()
         run_with_constant_error(lambda: self._states.extend(islice(self._steps, n_steps)))
 
     def trace(self) -> FloatArray:
-        """Charge the path and return every state so far; run to the end if no step was made.
+        """Charge the path and return every state (n_steps_run, p, n_chains), in order.
 
-        Returns
-        -------
-        ndarray of shape (n_steps_run, p, n_chains)
-            In the order of the steps.
+        If no step was made, it runs to the end first.
 
         Raises
         ------
@@ -152,13 +144,7 @@ class MeteredLangevin:
         return np.array(self._states)
 
     def last(self) -> FloatArray:
-        """Run to the end and return the last state of each chain.
-
-        Returns
-        -------
-        ndarray of shape (p, n_chains)
-            One column for each chain.
-        """
+        """Run to the end and return the last state of each chain, (p, n_chains)."""
         self.advance()
         for charge in self._charges:
             charge.commit()

@@ -52,29 +52,16 @@ def gibbs_certificates(
 
     Parameters
     ----------
-    constants : Constants
-        Constants of a convex loss.
-    domain : Domain
-        Domain of the constants.
-    psi : float
-        Rashomon threshold.
-    beta : float
-        Inverse temperature.
-    delta : float
-        Total δ of all draws, in [0, 1).
-    n_draws : int, default=1
-        Draws; each certificate's guarantee covers all of them together.
-    width : float, default=0.0
-        Width s of the smooth threshold, 0 for the hard one.
+    constants, domain
+        Constants of a convex loss, and their domain.
+    psi, beta, width
+        Rashomon threshold, inverse temperature, and s of the smooth threshold (0: hard).
+    delta, n_draws
+        Total δ of all draws, in [0, 1); each guarantee covers all of them together.
     interior : bool, default=False
         Whether the minimiser over ℝᵖ is inside the domain for every data set.
     ledger : bool, default=False
         Whether each certificate states only what a ledger composes.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
 
     Examples
     --------
@@ -112,27 +99,14 @@ def path_certificates(
 
     Parameters
     ----------
-    constants : Constants
-    domain : Domain
-        Domain of the constants.
-    psi : float
-        Rashomon threshold.
-    beta : float
-        Inverse temperature.
-    step_size : float
-        h.
-    n_steps : int
-        N.
+    constants, domain, psi, beta, interior
+        As in :func:`gibbs_certificates`.
+    step_size, n_steps, n_chains
+        h, N and the number of chains.
     delta : float
         δ in [0, 1) at which they are compared.
     threshold : {"smooth", "hard", "gaussian"} or Threshold, default="smooth"
         ``"hard"`` at ψ = 0 means no threshold.
-    n_chains : int, default=1
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
 
     Examples
     --------
@@ -153,18 +127,7 @@ def path_certificates(
 def best_certificate(certificates: Iterable[Certificate], delta: float) -> Certificate:
     """Certificate of least ε at δ among those that may be charged.
 
-    Parameters
-    ----------
-    certificates : iterable of Certificate
-        Of one release; leave out those of another, such as ``last_iterate`` if the path is
-        released.
-    delta : float
-        δ in [0, 1).
-
-    Returns
-    -------
-    Certificate
-        Certificate with a finite guarantee at δ.
+    ``certificates`` are those of one release: without ``last_iterate`` if the path is released.
 
     Raises
     ------
@@ -212,17 +175,6 @@ def largest_beta(
         As in :func:`gibbs_certificates`.
     epsilon, delta : float
         Total budget of all draws, ε > 0.
-
-    Returns
-    -------
-    beta : float
-    certificate : Certificate
-        Certificate at that β; its ``epsilon(delta)`` is at most ``epsilon``.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
 
     Examples
     --------

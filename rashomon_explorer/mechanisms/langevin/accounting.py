@@ -64,16 +64,22 @@ def last_iterate_guarantee(
     if contraction > 1:
         raise ValueError(f"contraction must be at most 1, got {contraction!r}")
     shift = step_size * beta * sensitivity
-    squares = [shift**2 * _contracted_steps(contraction, n_steps)]
-    if math.isfinite(diameter) and shift > 0:
-        best = diameter / shift  # the τ at which (D + τs)²/τ is least
-        for steps in (math.floor(best), math.ceil(best)):
-            steps = min(max(steps, 1), n_steps)
-            squares.append((diameter + steps * shift) ** 2 / steps)
+    square = min(
+        shift**2 * _contracted_steps(contraction, n_steps), _least_shift(diameter, shift, n_steps)
+    )
     return replace(
-        gdp(mu=math.sqrt(n_chains * min(squares) / (2 * step_size))),
+        gdp(mu=math.sqrt(n_chains * square / (2 * step_size))),
         theorem=f"last of {n_steps} noisy gradient steps (Bok, Su and Altschuler 2024)",
     )
+
+
+def _least_shift(diameter: float, shift: float, most: int, n_batches: int = 1) -> float:
+    """Least (D + ks)²/(kl) over k from 1 to ``most``; infinite if there is no bound."""
+    if not (math.isfinite(diameter) and shift > 0 and most > 0):
+        return math.inf
+    best = diameter / shift  # the k at which it is least
+    counts = (min(max(k, 1), most) for k in (math.floor(best), math.ceil(best)))
+    return min((diameter + k * shift) ** 2 / (k * n_batches) for k in counts)
 
 
 def affordable_time(
@@ -95,7 +101,8 @@ def _contracted_steps(contraction: float, n_steps: int) -> float:
     return float(np.tanh(half * n_steps) / np.tanh(half))
 
 
-_FLAT = -1e-300  # above this l·log c, c is treated as 1
+FLAT = -1e-300
+"""Where l·log c is above it, c is treated as 1."""
 
 
 def earlier_epochs(c: float, l: int, epochs: int) -> float:  # noqa: E741
@@ -103,11 +110,14 @@ def earlier_epochs(c: float, l: int, epochs: int) -> float:  # noqa: E741
     if epochs == 1 or c == 0:
         return float(epochs > 1 and l == 1)
     log = math.log(c)
-    if log > _FLAT / l:
+    if log > FLAT / l:
         return (epochs - 1) / l
-    # expm1 of log c avoids a result of 0 for c → 1.
-    weight = math.exp((2 * l - 2) * log) * math.expm1(2 * log) / -(math.expm1(l * log) ** 2)
-    return weight * math.tanh(-l * (epochs - 1) * log / 2)
+    return epoch_weight(log, l, 2 * l - 2) * math.tanh(-l * (epochs - 1) * log / 2)
+
+
+def epoch_weight(log: float, l: int, power: int) -> float:  # noqa: E741
+    """c^power (1 − c²)/(1 − c^l)², by expm1 of log c to avoid 0/0 for c → 1."""
+    return math.exp(power * log) * math.expm1(2 * log) / -(math.expm1(l * log) ** 2)
 
 
 def last_batch_state_guarantee(
@@ -141,14 +151,10 @@ def last_batch_state_guarantee(
     shift, visits = step_size * beta * sensitivity, math.ceil(n_steps / n_batches)
     if visits == 0:
         return replace(gdp(0.0), theorem="no noisy gradient step")
-    earlier = [shift**2 * earlier_epochs(contraction, n_batches, visits)]
-    if math.isfinite(diameter) and shift > 0 and visits > 1:
-        best = diameter / shift  # the k at which (D + ks)²/k is least
-        for count in (math.floor(best), math.ceil(best)):
-            k = min(max(count, 1), visits - 1)
-            earlier.append((diameter + k * shift) ** 2 / (k * n_batches))
+    contracted = shift**2 * earlier_epochs(contraction, n_batches, visits)
+    earlier = min(contracted, _least_shift(diameter, shift, visits - 1, n_batches))
     return replace(
-        gdp(mu=math.sqrt(n_chains * (shift**2 + min(earlier)) / (2 * step_size))),
+        gdp(mu=math.sqrt(n_chains * (shift**2 + earlier) / (2 * step_size))),
         theorem=f"last of {n_steps} noisy gradient steps over {n_batches} batches in turn (Bok, Su "
         "and Altschuler 2024)",
     )

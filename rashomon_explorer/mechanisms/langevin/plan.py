@@ -88,29 +88,14 @@ def plan_path(
 
     Parameters
     ----------
-    n, p : int
-        Rows, and parameters with the intercept.
-    psi : float
-        Rashomon threshold, ≥ 0.
-    loss : str or Loss, default="logistic"
-    radius : float
-        Radius of the ball of models.
-    row_norm : float
-        Bound on the norm of a whole row, see :func:`rashomon_explorer.problem.constants.row_bound`.
-    ridge : float, default=0.0
-        Strong convexity added.
-    epsilon, delta : float
-        Total privacy cost of all chains together, δ > 0.
-    n_draws : int, default=1
-        Number of chains, one draw each.
+    n, p, psi, loss, radius, row_norm, ridge, epsilon, delta, n_draws, ledger
+        As in :func:`~rashomon_explorer.mechanisms.plan`, δ > 0; every draw is one chain. A ledger
+        composes the zCDP of a path and not its Gaussian DP.
     width : float, optional
         Width s of the smooth threshold, by default that of the least bound: a wide one adds s/2 to
         the excess, a narrow one increases the sensitivity.
     max_steps : int, default=2_000
         Largest number of steps of a chain.
-    ledger : bool, default=False
-        Whether to plan the cost that a ledger charges, which composes the zCDP of a path and not
-        its Gaussian DP.
 
     Raises
     ------

@@ -170,12 +170,7 @@ def is_infeasible(planned: Plan) -> bool:
     law = PublicLaw.of(planned)
     if law is None or isinstance(planned, EllipsoidExactPlan):
         return True
-    return is_infeasible_on_ball(law, float(planned.beta))
-
-
-def is_infeasible_on_ball(law: PublicLaw, beta: float) -> bool:
-    """Whether draws on the whole ball failed for all kinds of rows, as :func:`is_infeasible`."""
-    found = (_tried_on(law, beta, columns) for columns in KINDS)
+    found = (_tried_on(law, float(planned.beta), columns) for columns in KINDS)
     return not any(one is None or one.likely for one in found)
 
 
@@ -341,12 +336,7 @@ def is_hopeless(planned: Plan) -> bool:
 
 def infeasibility_message(planned: Plan) -> str:
     """Message that exact draws are expected to fail, with suggestions; empty if they are not."""
-    return tried_on_simulated_rows(planned) if is_tried(planned) else ""
-
-
-def tried_on_simulated_rows(planned: Plan) -> str:
-    """Message for any number of parameters; empty if draws are likely or cannot be tested."""
-    found = preflight(planned)
+    found = preflight(planned) if is_tried(planned) else None
     if found is None or found.likely:
         return ""
     return f"{found.in_words} {feasibility_suggestions(planned)}"
