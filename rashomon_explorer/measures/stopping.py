@@ -52,11 +52,6 @@ class ConfidenceSequence:
     mean : float
         Mean of the terms, NaN before the first.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Examples
     --------
     >>> sequence = ConfidenceSequence(confidence=0.95)

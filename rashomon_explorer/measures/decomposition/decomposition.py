@@ -208,11 +208,6 @@ def decomposition_by_person(
         ``"no disagreement"`` where all draws agree. The means of ``total``, ``width`` and
         ``noise`` are the values of :func:`disagreement_decomposition`.
 
-    Raises
-    ------
-    ValueError, CuratorOnlyError
-        As :func:`disagreement_decomposition`.
-
     Examples
     --------
     >>> labels = [[0, place % 2, 0] for place in range(20)]

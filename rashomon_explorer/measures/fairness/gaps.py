@@ -35,15 +35,15 @@ SCORE_GAPS: Mapping[str, tuple[str, ...]] = {name: (name,) for name in SCORE_RAT
 GAPS = {**LABEL_GAPS, **SCORE_GAPS}
 RATES = {**LABEL_RATES, **SCORE_RATES}
 
-_USUAL_LABEL_GAPS = ("demographic_parity", "equal_opportunity", "equalized_odds", "accuracy_score")
-_USUAL_SCORE_GAPS = ("calibration_in_the_large", "expected_calibration_error")
+USUAL_LABEL_GAPS = ("demographic_parity", "equal_opportunity", "equalized_odds", "accuracy_score")
+USUAL_SCORE_GAPS = ("calibration_in_the_large", "expected_calibration_error")
 
 
 def fairness_gaps(
     labels: ArrayLike,
     y: ArrayLike,
     groups: GroupsLike,
-    metrics: Sequence[str] = _USUAL_LABEL_GAPS,
+    metrics: Sequence[str] = USUAL_LABEL_GAPS,
     *,
     positive: Any = None,
     agg: str = "difference",
@@ -110,7 +110,7 @@ def score_gaps(
     scores: ArrayLike,
     y: ArrayLike,
     groups: GroupsLike,
-    metrics: Sequence[str] = _USUAL_SCORE_GAPS,
+    metrics: Sequence[str] = USUAL_SCORE_GAPS,
     *,
     agg: str = "difference",
     method: str = "between_groups",
@@ -184,16 +184,6 @@ def group_rates(
     -------
     pandas.DataFrame
         One row per model, one column per group.
-
-    Raises
-    ------
-    ValueError
-        As :func:`fairness_gaps`.
-
-    Examples
-    --------
-    >>> group_rates([[1, 0, 1, 1]], [1, 0, 0, 1], list("aabb"), "selection_rate").values.tolist()
-    [[0.5, 1.0]]
     """
     check_names([rate], LABEL_RATES)
     outcomes = LabelOutcomes.from_labels(labels, y, positive)
@@ -274,28 +264,16 @@ def _unique(names: Any) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _between_difference(rates: FloatArray, overall: FloatArray) -> FloatArray:
-    return np.asarray(rates.max(axis=1) - rates.min(axis=1))
-
-
-def _between_ratio(rates: FloatArray, overall: FloatArray) -> FloatArray:
-    return _quotient(rates.min(axis=1), rates.max(axis=1))
-
-
-def _overall_difference(rates: FloatArray, overall: FloatArray) -> FloatArray:
-    return np.asarray(np.abs(rates - overall).max(axis=1))
-
-
-def _overall_ratio(rates: FloatArray, overall: FloatArray) -> FloatArray:
-    less, more = np.minimum(rates, overall), np.maximum(rates, overall)
-    return np.asarray(_quotient(less, more).min(axis=1))
-
-
+# From rates (n_models, n_groups) and those of all rows (n_models, 1) to gaps (n_models,).
 _GAPS: dict[tuple[str, str], Callable[[FloatArray, FloatArray], FloatArray]] = {
-    ("difference", "between_groups"): _between_difference,
-    ("ratio", "between_groups"): _between_ratio,
-    ("difference", "to_overall"): _overall_difference,
-    ("ratio", "to_overall"): _overall_ratio,
+    ("difference", "between_groups"): lambda rates, overall: np.ptp(rates, axis=1),
+    ("ratio", "between_groups"): lambda rates, overall: _quotient(
+        rates.min(axis=1), rates.max(axis=1)
+    ),
+    ("difference", "to_overall"): lambda rates, overall: np.abs(rates - overall).max(axis=1),
+    ("ratio", "to_overall"): lambda rates, overall: _quotient(
+        np.minimum(rates, overall), np.maximum(rates, overall)
+    ).min(axis=1),
 }
 _WORSE: dict[str, Callable[[list[FloatArray]], FloatArray]] = {
     "difference": lambda gaps: np.asarray(np.max(gaps, axis=0)),

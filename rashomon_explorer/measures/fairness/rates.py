@@ -1,5 +1,6 @@
 """Rates of labels and scores by group."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -134,9 +135,10 @@ class LabelOutcomes:
         coded = inputs.Predictions.from_labels(labels)
         coded = replace(coded, classes=_plain(coded.classes))
         truth = _truth(y, coded)
+        codes = inputs.code_labels(truth, coded.classes, "y")
         label = _positive(positive, _labels_present(coded, truth))
         code = inputs.code_labels(np.array([label]), coded.classes, "positive")[0]
-        return cls(coded.values, inputs.code_labels(truth, coded.classes, "y"), int(code))
+        return cls(coded.values, codes, int(code))
 
     @classmethod
     def from_scores(cls, scores: FloatArray, truth: ArrayLike, positive: int) -> "LabelOutcomes":
@@ -182,18 +184,12 @@ class ScoreOutcomes:
 Outcomes = LabelOutcomes | ScoreOutcomes
 
 
-def _mean(sums: FloatArray, sizes: IntArray) -> FloatArray:
-    return np.asarray(sums / sizes)
-
-
 @dataclass(frozen=True)
 class Rate:
-    """Value of a model's predictions in a group, from sums over chunks of rows."""
+    """Mean of terms of a model's predictions in a group, from sums over chunks of rows."""
 
-    # Sums (n_models, n_groups, …) of (outcomes, values (n_models, k), truth (k,), cells).
-    sums: Callable[[Any, NDArray[Any], NDArray[Any], Cells], NDArray[Any]]
-    # From sums over all rows and the groups' sizes to the value (n_models, n_groups).
-    value: Callable[[FloatArray, IntArray], FloatArray] = _mean
+    # Terms (n_models, k) of (outcomes, values (n_models, k), truth (k,)).
+    terms: Callable[[Any, NDArray[Any], NDArray[Any]], NDArray[Any]]
     among: str = "all"
     signed: bool = False
 
@@ -201,12 +197,17 @@ class Rate:
         """Sum over the rows of a chunk, (n_models, n_groups, …)."""
         cells = Cells.from_codes(codes, n_groups, self._chosen(outcomes))
         truth = outcomes.truth[cells.order]
-        return np.concatenate(
-            [
-                self.sums(outcomes, block[:, cells.order], truth, cells)
-                for block in inputs.model_batches(outcomes.values)
-            ]
-        )
+        blocks = (block[:, cells.order] for block in inputs.model_batches(outcomes.values))
+        return np.concatenate([self._sums(outcomes, block, truth, cells) for block in blocks])
+
+    def value(self, sums: FloatArray, sizes: IntArray) -> FloatArray:
+        """Value (n_models, n_groups), from sums over all rows and the groups' sizes."""
+        return np.asarray(sums / sizes)
+
+    def _sums(
+        self, outcomes: Any, values: NDArray[Any], truth: NDArray[Any], cells: Cells
+    ) -> NDArray[Any]:
+        return cells.sums(self.terms(outcomes, values, truth))
 
     def sizes(self, name: str, outcomes: Any, groups: Groups) -> IntArray:
         """Count the rows (n_groups,) of the rate; raise if a group has none."""
@@ -227,53 +228,42 @@ class Rate:
         return positive if self.among == "positive" else ~positive
 
 
-def _selected(
-    labels: LabelOutcomes, codes: inputs.Bytes, truth: inputs.Bytes, cells: Cells
-) -> IntArray:
-    return cells.sums(codes == labels.positive)
+class CalibrationError(Rate):
+    """Sum over bins of the scores of the size of a mean residual, times the bin's share."""
+
+    def _sums(
+        self, outcomes: ScoreOutcomes, values: FloatArray, truth: FloatArray, cells: Cells
+    ) -> FloatArray:
+        """Sum the residuals (n_models, n_groups, n_bins)."""
+        if values.size:
+            inputs.as_probabilities(values)
+        if not np.isin(truth, (0, 1)).all():
+            raise ValueError(
+                "expected_calibration_error needs y of 0 and 1 (1: class of the scores)"
+            )
+        shape = len(values), len(cells.sizes), outcomes.n_bins
+        bin_of = np.minimum((values * shape[2]).astype(np.intp), shape[2] - 1)
+        group_of = np.repeat(np.arange(shape[1]), cells.sizes)
+        cell = (np.arange(shape[0])[:, None] * shape[1] + group_of) * shape[2] + bin_of
+        residuals = self.terms(outcomes, values, truth).ravel()
+        sums = np.bincount(cell.ravel(), residuals, minlength=math.prod(shape))
+        return np.asarray(sums.reshape(shape))
+
+    def value(self, sums: FloatArray, sizes: IntArray) -> FloatArray:
+        """Value (n_models, n_groups), from sums over all rows and the groups' sizes."""
+        return np.asarray(np.abs(sums).sum(axis=2) / sizes)
 
 
-def _rejected(
-    labels: LabelOutcomes, codes: inputs.Bytes, truth: inputs.Bytes, cells: Cells
-) -> IntArray:
-    return cells.sums(codes != labels.positive)
+def _selected(labels: LabelOutcomes, codes: inputs.Bytes, truth: inputs.Bytes) -> Mask:
+    return codes == labels.positive
 
 
-def _correct(
-    labels: LabelOutcomes, codes: inputs.Bytes, truth: inputs.Bytes, cells: Cells
-) -> IntArray:
-    return cells.sums(codes == truth)
+def _rejected(labels: LabelOutcomes, codes: inputs.Bytes, truth: inputs.Bytes) -> Mask:
+    return codes != labels.positive
 
 
-def _errors(_: Any, scores: FloatArray, truth: FloatArray, cells: Cells) -> FloatArray:
-    return cells.sums(np.abs(truth - scores))
-
-
-def _residuals(_: Any, scores: FloatArray, truth: FloatArray, cells: Cells) -> FloatArray:
-    return cells.sums(truth - scores)
-
-
-def _scores(_: Any, scores: FloatArray, truth: FloatArray, cells: Cells) -> FloatArray:
-    return cells.sums(scores)
-
-
-def _binned(
-    outcomes: ScoreOutcomes, scores: FloatArray, truth: FloatArray, cells: Cells
-) -> FloatArray:
-    if scores.size:
-        inputs.as_probabilities(scores)
-    if not np.isin(truth, (0, 1)).all():
-        raise ValueError("expected_calibration_error needs y of 0 and 1 (1: class of the scores)")
-    models, groups, bins = len(scores), len(cells.sizes), outcomes.n_bins
-    bin_of = np.minimum((scores * bins).astype(np.intp), bins - 1)
-    group_of = np.repeat(np.arange(groups), cells.sizes)
-    cell = (np.arange(models)[:, None] * groups + group_of) * bins + bin_of
-    sums = np.bincount(cell.ravel(), (truth - scores).ravel(), minlength=models * groups * bins)
-    return np.asarray(sums.reshape(models, groups, bins))
-
-
-def _mean_over_bins(sums: FloatArray, sizes: IntArray) -> FloatArray:
-    return np.asarray(np.abs(sums).sum(axis=2) / sizes)
+def _residuals(_: Any, scores: FloatArray, truth: FloatArray) -> FloatArray:
+    return truth - scores
 
 
 LABEL_RATES: Mapping[str, Rate] = {
@@ -282,15 +272,15 @@ LABEL_RATES: Mapping[str, Rate] = {
     "false_negative_rate": Rate(_rejected, among="positive"),
     "false_positive_rate": Rate(_selected, among="negative"),
     "true_negative_rate": Rate(_rejected, among="negative"),
-    "accuracy_score": Rate(_correct),
+    "accuracy_score": Rate(lambda _, codes, truth: codes == truth),
 }
 """Rates of labels, by their names in fairlearn and scikit-learn."""
 
 SCORE_RATES: Mapping[str, Rate] = {
-    "mean_prediction": Rate(_scores, signed=True),
-    "mean_absolute_error": Rate(_errors),
+    "mean_prediction": Rate(lambda _, scores, truth: scores, signed=True),
+    "mean_absolute_error": Rate(lambda _, scores, truth: np.abs(truth - scores)),
     "calibration_in_the_large": Rate(_residuals, signed=True),
-    "expected_calibration_error": Rate(_binned, _mean_over_bins),
+    "expected_calibration_error": CalibrationError(_residuals),
 }
 """Values of scores by name; see :func:`score_gaps`."""
 
@@ -310,13 +300,7 @@ def _truth(y: ArrayLike, coded: inputs.Predictions) -> NDArray[Any]:
         raise ValueError(f"y must hold one label for each of {n_rows} rows, got {truth.shape}")
     if pd.isna(truth).any():
         raise ValueError("y holds a missing label: remove the row")
-    truth = _plain(truth)
-    if (truth.dtype.kind in "biuf") != (coded.classes.dtype.kind in "biuf"):
-        raise ValueError(
-            f"y must hold labels like the models' {coded.classes[:3].tolist()}, got "
-            f"{truth[:3].tolist()}"
-        )
-    return truth
+    return _plain(truth)
 
 
 def _labels_present(coded: inputs.Predictions, truth: NDArray[Any]) -> list[Any]:

@@ -22,17 +22,9 @@ from rashomon_explorer.measures.fairness.rates import (
 )
 
 _USUAL = {
-    "classification": (
-        "demographic_parity",
-        "equal_opportunity",
-        "equalized_odds",
-        "accuracy_score",
-        "calibration_in_the_large",
-        "expected_calibration_error",
-    ),
+    "classification": (*gaps.USUAL_LABEL_GAPS, *gaps.USUAL_SCORE_GAPS),
     "regression": ("mean_prediction", "mean_absolute_error", "calibration_in_the_large"),
 }
-_OF_PROBABILITIES = ("calibration_in_the_large", "expected_calibration_error")
 _QUALITY = "quality"
 QUALITY = {"classification": "accuracy", "regression": "mean_absolute_error"}
 
@@ -162,7 +154,7 @@ def _metrics(models: Any, metrics: Sequence[str] | None, agg: str) -> tuple[str,
     if metrics is not None:
         return tuple(gaps.check_names(metrics, known))
     no_ratio = [name for name, rate in SCORE_RATES.items() if rate.signed and agg == "ratio"]
-    no_chance = _OF_PROBABILITIES if getattr(models, "link", None) == "sign" else ()
+    no_chance = gaps.USUAL_SCORE_GAPS if getattr(models, "link", None) == "sign" else ()
     return tuple(
         name for name in _USUAL[models.task] if name not in no_ratio and name not in no_chance
     )

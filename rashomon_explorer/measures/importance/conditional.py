@@ -114,14 +114,6 @@ def reliance_within(
     ------
     ValueError
         As :func:`model_reliance`, and if a stratum has fewer than two rows.
-
-    Examples
-    --------
-    >>> from rashomon_explorer import RashomonClassifier
-    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-    >>> models = RashomonClassifier(n_draws=3, epsilon=80.0, random_state=0).fit(X, y).rashomon_set_
-    >>> reliance_within(models, X, y, strata=y).shape
-    (3, 1)
     """
     task: Any
     task, names, own_groups = set_reliance.reliance_task(models, X, y, loss)
@@ -204,19 +196,6 @@ def importance_cloud(
     -------
     pandas.DataFrame
         One row per draw, one column per group.
-
-    Raises
-    ------
-    ValueError
-        If the measure is unknown, or as raised by the measure.
-
-    Examples
-    --------
-    >>> from rashomon_explorer import RashomonClassifier
-    >>> X, y = [[0.9, 0.1], [0.6, 0.2], [-0.7, 0.1], [-0.5, 0.2]] * 50, [1, 1, 0, 0] * 50
-    >>> models = RashomonClassifier(n_draws=5, epsilon=80.0, random_state=0).fit(X, y).rashomon_set_
-    >>> importance_cloud(models, X, y).shape
-    (5, 2)
     """
     if measure not in IMPORTANCES:
         raise ValueError(f"measure must be one of {list(IMPORTANCES)}, got {measure!r}")
@@ -244,11 +223,6 @@ def importance_tradeoffs(cloud: pd.DataFrame) -> pd.DataFrame:
     -------
     pandas.DataFrame
         Square matrix; NaN for a feature that is equally important to every model.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than three models or a value is not finite.
 
     Examples
     --------

@@ -111,11 +111,6 @@ def importance_distribution(
     features : sequence of str
         Names of the columns.
 
-    Raises
-    ------
-    ValueError
-        If there is no bootstrap, a table is empty or not finite, or the widths differ.
-
     Examples
     --------
     >>> rid = importance_distribution([[[0.1, 0.2], [0.3, 0.4]]], ["age", "debt"])

@@ -103,14 +103,6 @@ def permutation_importance(
     ValueError
         If a shape is wrong, a label is not one of the classes, a feature is unknown, or
         ``n_repeats`` is below 1.
-
-    Examples
-    --------
-    >>> from rashomon_explorer import RashomonClassifier
-    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-    >>> models = RashomonClassifier(n_draws=3, epsilon=80.0, random_state=0).fit(X, y).rashomon_set_
-    >>> permutation_importance(models, X, y, random_state=0).shape
-    (3, 1)
     """
     table = permutation_table(
         models, X, y, features=features, n_repeats=n_repeats, random_state=random_state

@@ -61,11 +61,6 @@ def importance_spread(importances: ArrayLike, feature_names: Sequence[str]) -> p
     pandas.DataFrame
         One row per feature: columns min, q05, median, q95, max.
 
-    Raises
-    ------
-    ValueError
-        If the lengths differ or a value is not finite.
-
     Examples
     --------
     >>> importance_spread([[0.1, 0.5], [0.3, 0.4]], ["age", "income"]).loc["age", "max"]
@@ -115,11 +110,6 @@ def partial_dependence(
     -------
     pandas.DataFrame
         One row per model, one column per value.
-
-    Raises
-    ------
-    ValueError
-        If there is no such column, or there are no rows or values.
 
     Examples
     --------
@@ -176,19 +166,6 @@ def partial_dependence_band(
     pandas.DataFrame
         One row per value: ``min``, ``q05``, ``median``, ``q95``, ``max`` over the models, and, for
         a curator's set, ``best``: that of the best model.
-
-    Raises
-    ------
-    ValueError
-        As :func:`partial_dependence`.
-
-    Examples
-    --------
-    >>> from rashomon_explorer import RashomonClassifier
-    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-    >>> models = RashomonClassifier(n_draws=3, epsilon=80.0, random_state=0).fit(X, y).rashomon_set_
-    >>> list(partial_dependence_band(models, X, 0, grid=[-0.5, 0.5]).columns)
-    ['min', 'q05', 'median', 'q95', 'max', 'best']
     """
     options: dict[str, Any] = {"transform": transform, "n_points": n_points, "of": of}
     curves = partial_dependence(models, X, feature, grid=grid, **options)

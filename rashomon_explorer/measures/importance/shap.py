@@ -328,19 +328,6 @@ def shap_importance(
     -------
     pandas.DataFrame
         One row per draw, one column per group.
-
-    Raises
-    ------
-    ValueError
-        If a shape or a value is wrong, or a feature is unknown.
-
-    Examples
-    --------
-    >>> from rashomon_explorer import RashomonClassifier
-    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-    >>> models = RashomonClassifier(n_draws=3, epsilon=80.0, random_state=0).fit(X, y).rashomon_set_
-    >>> shap_importance(models, X).shape
-    (3, 1)
     """
     if (trees := held_trees(models)) is not None:
         rows = trees.rows(X)

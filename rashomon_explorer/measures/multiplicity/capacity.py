@@ -136,11 +136,6 @@ def rashomon_capacity(
     ndarray of shape (n_rows,)
         The lower bound: information attained by some mixture of the models.
 
-    Raises
-    ------
-    ValueError
-        If a shape is wrong, a score is not a probability, or an argument is out of range.
-
     Warns
     -----
     sklearn.exceptions.ConvergenceWarning
@@ -184,11 +179,6 @@ def capacity_bounds(scores: ArrayLike, *, tolerance: float = 1e-9) -> FloatArray
     -------
     ndarray of shape (n_rows, 2)
         The lower bound, then the upper.
-
-    Raises
-    ------
-    ValueError
-        If a shape is wrong, a score is not a probability, or the tolerance is below 1e-12.
 
     Warns
     -----

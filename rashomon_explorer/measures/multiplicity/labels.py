@@ -181,11 +181,6 @@ def discrepancy(labels: ArrayLike, baseline: int | ArrayLike | str = 0) -> float
     float
         Between 0 and 1; 0 for one model.
 
-    Raises
-    ------
-    ValueError
-        If a shape is wrong, a label is missing, or there are more than 255 classes.
-
     Examples
     --------
     >>> models = [[0, 0, 1, 1], [0, 1, 1, 1], [1, 0, 1, 1]]
@@ -220,11 +215,6 @@ def obscurity(labels: ArrayLike, baseline: int | ArrayLike = 0) -> float:
     float
         Between 0 and 1, at most the discrepancy.
 
-    Raises
-    ------
-    ValueError
-        If a shape is wrong, a label is missing, or there are more than 255 classes.
-
     Examples
     --------
     >>> round(obscurity([[0, 0, 1, 1], [0, 1, 1, 1], [1, 0, 1, 1]]), 6)
@@ -250,11 +240,6 @@ def disagreement(labels: ArrayLike) -> float:
     float
         Between 0 and 1; NaN for one model.
 
-    Raises
-    ------
-    ValueError
-        If a shape is wrong, a label is missing, or there are more than 255 classes.
-
     Examples
     --------
     >>> round(disagreement([[0, 0], [0, 1], [1, 1]]), 6)
@@ -275,16 +260,6 @@ def row_disagreement(labels: ArrayLike) -> FloatArray:
     -------
     ndarray of shape (n_rows,)
         Its mean is :func:`disagreement`; NaN for one model.
-
-    Raises
-    ------
-    ValueError
-        If a shape is wrong, a label is missing, or there are more than 255 classes.
-
-    Examples
-    --------
-    >>> row_disagreement([[0, 0], [0, 1], [0, 1]]).round(6).tolist()
-    [0.0, 0.666667]
     """
     return 1 - self_consistency(labels)
 
@@ -306,11 +281,6 @@ def self_consistency(labels: ArrayLike) -> FloatArray:
     ndarray of shape (n_rows,)
         At most 1; for two classes at least (1 − 1/(B − 1))/2, for equal halves. NaN for one
         model.
-
-    Raises
-    ------
-    ValueError
-        If a shape is wrong, a label is missing, or there are more than 255 classes.
 
     Examples
     --------

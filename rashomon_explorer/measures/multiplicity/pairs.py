@@ -226,11 +226,6 @@ def cohen_kappa(labels: ArrayLike) -> float:
         At most 1, for perfect agreement; 0 is agreement by chance. NaN if no pair has a kappa: one
         model, or one class for all models and rows.
 
-    Raises
-    ------
-    ValueError
-        If a shape is wrong, a label is missing, or there are more than 255 classes.
-
     Examples
     --------
     >>> cohen_kappa([["no", "no", "yes", "yes"], ["no", "yes", "yes", "yes"]])
@@ -251,16 +246,6 @@ def pattern_count(labels: ArrayLike) -> int:
     -------
     int
         For sampled models a lower bound on the set's count.
-
-    Raises
-    ------
-    ValueError
-        If a shape is wrong, a label is missing, or there are more than 255 classes.
-
-    Examples
-    --------
-    >>> pattern_count([[0, 1], [0, 1], [1, 1]])
-    2
     """
     return int(PATTERN_COUNT(labels))
 
@@ -283,11 +268,6 @@ def pattern_ratio(labels: ArrayLike, among: ArrayLike | int) -> float:
     -------
     float
         Between 0 and 1.
-
-    Raises
-    ------
-    ValueError
-        If a shape is wrong, or the whole class has fewer label vectors than the set.
 
     Examples
     --------
@@ -322,11 +302,6 @@ def linear_pattern_count(n_rows: int, n_parameters: int) -> int:
     int
         Exact count, which may have many digits.
 
-    Raises
-    ------
-    ValueError
-        If a number is below 1.
-
     Examples
     --------
     >>> linear_pattern_count(n_rows=4, n_parameters=3)
@@ -352,11 +327,6 @@ def pattern_diversity(labels: ArrayLike) -> float:
     -------
     float
         Between 0, for a single vector, and 1; at most ½ for two classes.
-
-    Raises
-    ------
-    ValueError
-        If a shape is wrong, a label is missing, or there are more than 255 classes.
 
     Examples
     --------

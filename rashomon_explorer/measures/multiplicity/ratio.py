@@ -76,11 +76,6 @@ def rashomon_ratio(excess: ArrayLike, psi: float, *, confidence: float = 0.95) -
         Rashomon threshold, ≥ 0.
     confidence : float, default=0.95
 
-    Raises
-    ------
-    ValueError
-        If there are no draws, an excess is not finite, or a number is out of range.
-
     Examples
     --------
     >>> found = rashomon_ratio(np.linspace(0, 1, 1001), psi=0.1)

@@ -194,11 +194,6 @@ def delta_ambiguity(scores: ArrayLike, *, tolerance: float, baseline: int | Arra
     float
         Between 0 and 1.
 
-    Raises
-    ------
-    ValueError
-        If a shape or value is wrong.
-
     Examples
     --------
     >>> delta_ambiguity([[0.2, 0.9], [0.4, 0.9], [0.3, 0.7]], tolerance=0.15)
@@ -226,16 +221,6 @@ def delta_discrepancy(
     -------
     float
         Between 0 and 1.
-
-    Raises
-    ------
-    ValueError
-        If a shape or value is wrong.
-
-    Examples
-    --------
-    >>> delta_discrepancy([[0.2, 0.9], [0.4, 0.9], [0.3, 0.7]], tolerance=0.15)
-    0.5
     """
     return DELTA_DISCREPANCY(scores, tolerance=tolerance, baseline=baseline)
 
@@ -256,16 +241,6 @@ def delta_obscurity(scores: ArrayLike, *, tolerance: float, baseline: int | Arra
     -------
     float
         Between 0 and 1.
-
-    Raises
-    ------
-    ValueError
-        If a shape or value is wrong.
-
-    Examples
-    --------
-    >>> delta_obscurity([[0.2, 0.9], [0.4, 0.9]], tolerance=0.15)
-    0.25
     """
     return DELTA_OBSCURITY(scores, tolerance=tolerance, baseline=baseline)
 
@@ -284,11 +259,6 @@ def viable_prediction_range(scores: ArrayLike) -> FloatArray:
     -------
     ndarray of shape (n_rows, 2) or (n_rows, n_classes, 2)
         Lower and upper end, for each class separately.
-
-    Raises
-    ------
-    ValueError
-        If a shape or value is wrong.
 
     Examples
     --------
@@ -315,11 +285,6 @@ def range_width(scores: ArrayLike) -> float:
     float
         In the units of the scores; 0 for one model.
 
-    Raises
-    ------
-    ValueError
-        If a shape or value is wrong.
-
     Examples
     --------
     >>> round(range_width([[0.2, 0.9], [0.6, 0.8]]), 6)
@@ -343,11 +308,6 @@ def score_variance(scores: ArrayLike, *, ddof: int = 1) -> FloatArray:
     -------
     ndarray of shape (n_rows,) or (n_rows, n_classes)
         NaN for one model and ``ddof=1``.
-
-    Raises
-    ------
-    ValueError
-        If a shape or value is wrong.
 
     Examples
     --------
@@ -378,16 +338,6 @@ def score_std(scores: ArrayLike, *, ddof: int = 1) -> FloatArray:
     -------
     ndarray of shape (n_rows,) or (n_rows, n_classes)
         In units of the score.
-
-    Raises
-    ------
-    ValueError
-        If a shape or value is wrong.
-
-    Examples
-    --------
-    >>> score_std([[0.2, 0.9], [0.6, 0.9]], ddof=0).round(6).tolist()
-    [0.2, 0.0]
     """
     return np.asarray(np.sqrt(score_variance(scores, ddof=ddof)))
 

@@ -127,14 +127,6 @@ def set_problem(
         If ``models`` is not a set of linear draws, or its plan has no ball.
     ValueError
         If a label is not one of its classes, or these are not the rows it was drawn from.
-
-    Examples
-    --------
-    >>> from rashomon_explorer import RashomonClassifier
-    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-    >>> models = RashomonClassifier(n_draws=5, epsilon=80.0, random_state=0).fit(X, y).rashomon_set_
-    >>> set_problem(models, X, y).minimum.value == models.least
-    True
     """
     if not isinstance(models, RashomonSet) or models.plan.radius is None:
         raise TypeError(

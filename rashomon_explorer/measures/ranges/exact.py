@@ -229,13 +229,6 @@ def exact_coefficient_ranges(
     -------
     pandas.DataFrame
         As in :func:`exact_ranges`, one row per parameter.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.problem.problem import Problem
-    >>> problem = Problem([[0.5], [-0.5]] * 9, [1, -1] * 9)
-    >>> list(exact_coefficient_ranges(problem, 0.01, feature_names=["age"]).index)
-    ['age', 'intercept']
     """
     check_problem(problem)
     index = pd.Index(parameter_names(problem, feature_names), name="parameter")
@@ -272,18 +265,6 @@ def exact_score_ranges(
     pandas.DataFrame
         As in :func:`exact_ranges`, one row per person, or per person and class but the first
         (class 0 of a softmax loss has the score 0).
-
-    Raises
-    ------
-    ValueError
-        If the rows are not finite or their number of columns differs from the models'.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.problem.problem import Problem
-    >>> problem = Problem([[0.5], [-0.5]] * 9, [1, -1] * 9)
-    >>> exact_score_ranges(problem, 0.01, [[0.0], [0.3]]).shape
-    (2, 5)
     """
     check_problem(problem)
     directions, index = score_directions(problem, X)
@@ -319,14 +300,6 @@ def exact_group_gap(
     ------
     ValueError
         If there are fewer than two groups, or the models have several scores per row.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.problem.problem import Problem
-    >>> X = [[0.5], [-0.5]] * 9
-    >>> problem = Problem(X, [1, -1] * 9)
-    >>> list(exact_group_gap(problem, 0.01, X, ["f", "m"] * 9).index)
-    ['f - m']
     """
     check_problem(problem)
     directions, index = gap_directions(problem, X, groups)

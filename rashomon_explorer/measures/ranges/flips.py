@@ -136,13 +136,6 @@ def exact_ambiguity(
     ExactAmbiguity
         Lower and upper bound.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range or a shape is wrong.
-    TypeError
-        For a regression loss.
-
     Examples
     --------
     >>> from rashomon_explorer.problem.problem import Problem

@@ -50,11 +50,6 @@ def people_ranges(
         With a problem also ``flips`` (``"yes"``, ``"no"``, or ``"undecided"`` within the tolerance)
         and, for models with one score per row, ``exact_low`` and ``exact_high``.
 
-    Raises
-    ------
-    ValueError
-        If no model lies inside ψ, or as :func:`exact_flips`.
-
     Examples
     --------
     >>> from rashomon_explorer import RashomonClassifier
@@ -114,13 +109,6 @@ def proved_people(
     pandas.DataFrame
         Columns ``flips``, for classes, and, for one score per row, ``best``, ``exact_low`` and
         ``exact_high``, as in :func:`people_ranges`.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.problem.problem import Problem
-    >>> problem = Problem([[0.5], [-0.5]] * 9, [1, -1] * 9)
-    >>> proved_people(problem, 0.05, [[0.05], [0.9]])["flips"].tolist()
-    ['yes', 'no']
     """
     classes = problem.loss.task == "classification"
     table = pd.DataFrame(index=X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(X)))

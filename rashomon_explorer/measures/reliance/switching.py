@@ -122,19 +122,6 @@ def divided_loss(
     -------
     DividedLoss
         ``value`` and ``standard_error``.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two rows, or a shape or a column is wrong.
-    TypeError
-        If ``predict`` or ``loss`` is not callable.
-
-    Examples
-    --------
-    >>> square = lambda prediction, target: (target - prediction) ** 2
-    >>> divided_loss(lambda rows: rows[:, 0], [[0.0], [1.0]], [0.0, 1.0], 0, loss=square).value
-    1.0
     """
     rows, targets, moved = _checked(X, y, features)
     _check_functions(predict, loss)
