@@ -398,12 +398,6 @@ class CountedTrees(ReprMixin):
             Rashomon threshold, in units of the loss.
         independent : bool, default=False
             Whether they are independent draws from one distribution.
-
-        Examples
-        --------
-        >>> counted = CountedTrees([[1, 0], [1, 1], [0, 1]], [1, 0, 0], max_leaves=2)
-        >>> counted.as_set([counted.best()]).losses.tolist()
-        [0.0]
         """
         if losses is None:
             leaves = DecisionTrees(tuple(trees), len(self.classes)).complexity(0.0).tolist()

@@ -1,7 +1,7 @@
 """Counts of trees by leaves and errors."""
 
 from bisect import bisect_right
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
@@ -265,7 +265,8 @@ class _Counter:
         most = len(below) + 1
         shared = lattice.pairs(leaves, most)
         if (1, leaves - 1) in shared:
-            with_it, without = lattice.branch_errors(level, place, features)
+            sides = lattice.leaf_errors(level, place, features)
+            with_it, without = (side.tolist() for side in sides)
             deep = below[leaves - 3]
             for at in range(len(features)):
                 for errors, other in ((with_it[at], deep[no[at]]), (without[at], deep[yes[at]])):
@@ -306,16 +307,13 @@ class _Counter:
 
 def stump_errors(level: Level, places: IntArray) -> tuple[IntArray, FloatArray]:
     """Errors (K, J) of all subtrees with two leaves, and the number of trees with each."""
-    totals, having = level.totals[places], level.with_feature[places]
-    cuts, spare = level.cuts[places], level.spare[places]
-    part = replace(level, sets=[], totals=totals, with_feature=having, cuts=cuts, spare=spare)
-    yes, no = lattice.leaf_errors(part)
+    yes, no = lattice.leaf_errors(level, places)
     labels = yes.shape[2]
     both = [yes[..., a] + no[..., b] for a, b in lattice.label_pairs(labels)]
     cut = np.stack(both, axis=2).reshape(len(places), -1)
-    counted = np.repeat(part.cuts.astype(float), len(both), axis=1)
-    uncut = lattice.label_errors(part, part.totals)
-    spare = np.repeat(part.spare[:, None] * float(labels - 1), labels, axis=1)
+    counted = np.repeat(level.cuts[places].astype(float), len(both), axis=1)
+    uncut = lattice.label_errors(level, level.totals[places])
+    spare = np.repeat(level.spare[places, None] * float(labels - 1), labels, axis=1)
     return np.concatenate([cut, uncut], axis=1), np.concatenate([counted, spare], axis=1)
 
 

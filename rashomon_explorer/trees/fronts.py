@@ -9,7 +9,7 @@ from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer.sets.models.trees import Leaf, Split
 from rashomon_explorer.trees.counted import CountedTrees
 from rashomon_explorer.trees.counting import chunks
-from rashomon_explorer.trees.lattice import allowances, label_errors, label_pairs
+from rashomon_explorer.trees.lattice import allowances, label_errors, label_pairs, leaf_errors
 from rashomon_explorer.trees.rows import BITS, as_masks
 from rashomon_explorer.trees.witnesses import Part, TreeBuilder
 
@@ -65,8 +65,10 @@ class Fronts(TreeBuilder):
         """Return two leaves with this weight and these errors."""
         keys, wrong = self._stumps(depth, place, np.array([feature]))
         found = zip(label_pairs(self.trees.n_labels), keys.tolist(), wrong.tolist(), strict=True)
-        both = next((pair for pair, *own in found if tuple(own) == goal), None)
-        return None if both is None else Split(feature, *map(Leaf, both))
+        for (a, b), *own in found:
+            if tuple(own) == goal:
+                return Split(feature, Leaf(a), Leaf(b))
+        return None
 
     def branches(
         self, depth: int, places: tuple[int, int], feature: int, shares: tuple[int, int], goal: Any
@@ -160,10 +162,8 @@ class Fronts(TreeBuilder):
         own, every = self._weights_of(depth, place)
         yes = every[features]
         no = own - yes
-        having = level.with_feature[place, features]
-        wrong_yes = label_errors(level, having)
-        wrong_no = label_errors(level, level.totals[place] - having)
-        apart = label_pairs(having.shape[1])
+        wrong_yes, wrong_no = leaf_errors(level, place, features)
+        apart = label_pairs(self.trees.n_labels)
         keys = [yes * (a == label) + no * (b == label) for a, b in apart]
         errors = [wrong_yes[:, a] + wrong_no[:, b] for a, b in apart]
         return np.concatenate(keys), np.concatenate(errors)

@@ -39,7 +39,7 @@ def lattice(rows: MergedRows, trees: TreeClass, *, by_majority: bool = False) ->
     """Levels 0, 1, … down to the deepest level at which a tree can split."""
     levels: list[Level] = []
     sets, counted = [rows.everything], rows.weights.sum(axis=0)[None]
-    deepest = max(1, trees.split_levels)
+    deepest = max(1, trees.depth)
     for depth in range(deepest):
         branching = _Branching(rows, sets, counted, depth, by_majority, depth == deepest - 1)
         levels.append(branching.level)
@@ -139,24 +139,13 @@ def least_errors(
     return LeastErrors(found)
 
 
-def leaf_errors(level: Level) -> tuple[IntArray, IntArray]:
-    """Errors (N, m, C) of each label on the rows with a feature, and on those without."""
-    having = level.with_feature
-    return label_errors(level, having), label_errors(level, level.totals[:, None] - having)
-
-
-def leaf_errors_of(level: Level, having: IntArray, lacking: IntArray) -> tuple[IntArray, IntArray]:
-    """Errors (…, C) of each label on some rows with a feature, and on those without."""
+def leaf_errors(
+    level: Level, places: Any = slice(None), features: Any = slice(None)
+) -> tuple[IntArray, IntArray]:
+    """Errors (…, C) of each label on the rows of sets with a feature, and on those without."""
+    having = level.with_feature[places, features]
+    lacking = np.expand_dims(level.totals[places], -2) - having
     return label_errors(level, having), label_errors(level, lacking)
-
-
-def branch_errors(
-    level: Level, place: int, features: IntArray
-) -> tuple[list[list[int]], list[list[int]]]:
-    """Errors of each label below one set, on the rows with each feature and on those without."""
-    having = level.with_feature[place, features]
-    lacking = level.totals[place] - having
-    return label_errors(level, having).tolist(), label_errors(level, lacking).tolist()
 
 
 def label_errors(level: Level, rows: IntArray) -> IntArray:
@@ -217,20 +206,17 @@ def _stumps(level: Level) -> Iterator[tuple[slice, IntArray]]:
     step = max(1, _AT_ONCE // (features * labels))
     for start in range(0, len(level.sets), step):
         some = slice(start, start + step)
-        having = level.with_feature[some].astype(np.int64)
-        lacking = level.totals[some][:, None] - having
-        yield some, np.where(level.cuts[some], _two_leaves(level, having, lacking), NEVER)
+        yield some, np.where(level.cuts[some], _two_leaves(level, some), NEVER)
 
 
 def stumps_of(level: Level, feature: int) -> IntArray:
     """Least errors (N,) of two leaves of different labels below each set, by one question."""
-    having = level.with_feature[:, feature].astype(np.int64)
-    errors = _two_leaves(level, having, level.totals - having)
+    errors = _two_leaves(level, slice(None), [feature])[:, 0]
     return np.where(level.cuts[:, feature], errors, NEVER)
 
 
-def _two_leaves(level: Level, having: IntArray, lacking: IntArray) -> IntArray:
-    yes, no = leaf_errors_of(level, having, lacking)
+def _two_leaves(level: Level, places: slice, features: Any = slice(None)) -> IntArray:
+    yes, no = leaf_errors(level, places, features)
     both = [yes[..., a] + no[..., b] for a, b in label_pairs(yes.shape[-1])]
     return np.minimum.reduce(both)
 

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer.sets.models.trees import Leaf, Node, Split
 from rashomon_explorer.trees import counting
-from rashomon_explorer.trees.lattice import label_errors, label_pairs, leaf_errors_of, pairs
+from rashomon_explorer.trees.lattice import label_errors, label_pairs, leaf_errors, pairs
 from rashomon_explorer.trees.law import any_tree
 
 _MADE = -(2**40)  # lower codes of children denote finished subtrees
@@ -278,8 +278,7 @@ class _Options:
 
     def _leaf_options(self) -> FloatArray:
         here, places = self._here, self._places
-        having = here.with_feature[places]
-        sides = leaf_errors_of(here, having, here.totals[places][:, None] - having)
+        sides = leaf_errors(here, places)
         if self._leaves - 1 > len(self._empty):
             return np.zeros((len(places), 2 * sides[0][0].size))
         flat = self._walks.flat(self._level + 1, self._leaves - 1)

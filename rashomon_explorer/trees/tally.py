@@ -100,7 +100,7 @@ class Reached:
         to_no = level.no[place, features].tolist()
         shared = lattice.pairs(leaves, len(found) + 1)
         if (1, leaves - 1) in shared:
-            sides = lattice.branch_errors(level, place, features)
+            sides = [side.tolist() for side in lattice.leaf_errors(level, place, features)]
             leaf_on, deep, back = leaf_counts.of(place), found[leaves - 3], below[leaves - 3]
             for errors, others, leaf in zip(sides, (to_no, to_yes), leaf_on, strict=True):
                 for at, feature in enumerate(features.tolist()):

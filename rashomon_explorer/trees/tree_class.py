@@ -128,11 +128,6 @@ class TreeClass(ReprMixin):
         """Natural logarithm of the number of trees."""
         return math.log(self.size)
 
-    @property
-    def counts_are_exact(self) -> bool:
-        """Whether all counts are integers that doubles represent exactly."""
-        return self.size <= EXACT
-
     def rounding(self, n: int) -> float:
         """Bound on the relative error of a tree's probability from rounded counts.
 
@@ -144,13 +139,8 @@ class TreeClass(ReprMixin):
         ----------
         n : int
             Number of rows.
-
-        Examples
-        --------
-        >>> TreeClass(12, 7).rounding(6907), TreeClass(40, 9).rounding(6907) < 1e-6
-        (0.0, True)
         """
-        if self.counts_are_exact:
+        if self.size <= EXACT:  # doubles represent all counts
             return 0.0
         terms = (self.n_features + 1) * self.max_leaves * (n + 2) * self.n_labels
         one = terms * 2.0**-52
@@ -170,30 +160,20 @@ class TreeClass(ReprMixin):
         ----------
         n : int
             Number of rows.
-
-        Examples
-        --------
-        >>> TreeClass(12, 7).memory(6907) < 2**30 < TreeClass(60, 10).memory(6907)
-        True
         """
         total = _WORK
         m, labels = self.n_features, self.n_labels
-        for depth in range(max(1, self.split_levels)):
+        for depth in range(max(1, self.depth)):
             # A set that a question does not cut stays for the next level: fewer questions cut it.
             subsets = sum(math.comb(m, cut) for cut in range(depth + 1))
             sets = sum(math.comb(m, cut) * 2**cut for cut in range(depth + 1))
             wide = 1 if n < 2**24 else 2
-            leads = 0 if depth == self.split_levels - 1 else 16 * m
+            leads = 0 if depth == self.depth - 1 else 16 * m
             counts = wide * 8 * labels * (m + 1) + 2 * m + leads
             per_set = n // 8 + 350 + counts + 16 * len(self.table[depth])
             counted = max(0, len(self.table[depth]) - 1)
             total += sets * (per_set + 200 * counted) + 8 * counted * (subsets * n + sets)
         return total
-
-    @property
-    def split_levels(self) -> int:
-        """Depths at which a node can have a split."""
-        return min(self.depth, max(0, self.max_leaves - 1))
 
     def check_memory(self, n: int, most: int | None = None) -> None:
         """Raise, from public numbers only, if counting might not fit in memory.
@@ -209,12 +189,6 @@ class TreeClass(ReprMixin):
         ------
         DataError
             If memory may not suffice; the message states the need and a size that fits.
-
-        Examples
-        --------
-        >>> TreeClass(60, 10).check_memory(5000)  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-        rashomon_explorer.exceptions.DataError: counting trees of at most 10 leaves on 60 ...
         """
         needed = self.memory(n)
         room, source = allowed_memory(most)
@@ -239,11 +213,6 @@ class TreeClass(ReprMixin):
             Number of rows.
         most : int, default=4 GiB
             Limit in bytes.
-
-        Examples
-        --------
-        >>> TreeClass(12, 5).largest(32_561).max_leaves, TreeClass(71, 5).largest(32_561).max_leaves
-        (5, 4)
         """
         return self if self.memory(n) <= most else self._within(n, most) or self._of(1)
 

@@ -73,8 +73,8 @@ class TreeBuilder:
             found = self.branches(depth, places, feature, shares, goal)
             if found is not None:
                 parts = zip(found, places, shares, strict=True)
-                both = (one.tree(below, to, many, own, path) for (one, own), to, many in parts)
-                return Split(feature, *both)
+                first, second = (one.tree(below, to, k, own, path) for (one, own), to, k in parts)
+                return Split(feature, first, second)
         return None
 
     def _uncut(
@@ -171,10 +171,8 @@ def leaf_options(
     yes: BestTrees, no: BestTrees, level: Level, place: int, feature: int
 ) -> tuple[list[int], list[int]]:
     """Errors of each label of two leaves, on the rows with a feature and on those without."""
-    having = level.with_feature[place, feature]
-    first = yes.permitted(lattice.label_errors(level, having))
-    second = no.permitted(lattice.label_errors(level, level.totals[place] - having))
-    return first.tolist(), second.tolist()
+    (first,), (second,) = lattice.leaf_errors(level, place, [feature])
+    return yes.permitted(first).tolist(), no.permitted(second).tolist()
 
 
 def first_tree(
@@ -187,8 +185,9 @@ def first_tree(
     if leaves == 2:
         return Split(feature, Leaf(0), Leaf(1))
     deeper = (*path, feature)
-    both = lattice.pairs(leaves, len(trees.table[len(deeper)]))[0]
-    return Split(feature, *(first_tree(trees, part, deeper, without) for part in both))
+    shares = lattice.pairs(leaves, len(trees.table[len(deeper)]))[0]
+    first, second = (first_tree(trees, part, deeper, without) for part in shares)
+    return Split(feature, first, second)
 
 
 def avoiding(levels: list[Level], trees: TreeClass, feature: int) -> tuple[list[Level], TreeClass]:
@@ -198,7 +197,7 @@ def avoiding(levels: list[Level], trees: TreeClass, feature: int) -> tuple[list[
     else:
         settings = (trees.max_leaves, trees.max_depth, trees.n_labels)
         smaller = TreeClass(trees.n_features - 1, *settings)
-    return [_without(level, feature) for level in levels[: max(1, smaller.split_levels)]], smaller
+    return [_without(level, feature) for level in levels[: max(1, smaller.depth)]], smaller
 
 
 def _without(level: Level, feature: int) -> Level:
