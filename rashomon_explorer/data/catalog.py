@@ -205,7 +205,7 @@ def load_sklearn_toy(entry: CatalogEntry) -> pd.DataFrame:
 
 def load_openml(entry: CatalogEntry) -> pd.DataFrame:
     """Fetch a pinned OpenML table and give its columns and labels their catalogue names."""
-    fetched = _fetch(entry)
+    fetched = _fetch_pinned(entry)
     frame = pd.DataFrame(fetched.data).rename(columns=entry.options.get("rename", {}))
     frame = frame.drop(columns=entry.options.get("drop", []), errors="ignore")
     frame[entry.target] = fetched.target
@@ -225,16 +225,14 @@ def fetch_table(table: str) -> tuple[str, pd.DataFrame]:
     if not table:
         raise DataError("give the table's name, such as credit-g, or its OpenML number, 31")
     which = {"data_id": int(table)} if table.isdigit() else {"name": table, "version": "active"}
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # about retries and versions
-            fetched = sklearn_datasets.fetch_openml(**which, as_frame=True, n_retries=1)
-    except (OSError, HTTPException, ValueError) as error:
-        raise DataError(
-            f"OpenML's table {table!r} could not be fetched: {error}. This needs the network and a "
-            "name or number that www.openml.org has. Without a network, save the table there as "
-            "CSV and load that file"
-        ) from error
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # about retries and versions
+        fetched = _fetch(
+            f"OpenML's table {table!r}",
+            "This needs the network and a name or number that www.openml.org has. Without a "
+            "network, save the table there as CSV and load that file",
+            **which,
+        )
     if fetched.target is None:
         raise DataError(f"OpenML's table {table!r} names no single target: save it as CSV")
     frame = pd.DataFrame(fetched.data).assign(**{str(fetched.target.name): fetched.target})
@@ -243,13 +241,24 @@ def fetch_table(table: str) -> tuple[str, pd.DataFrame]:
     return f"{fetched.details['name']}-{fetched.details['id']}", frame
 
 
-def _fetch(entry: CatalogEntry) -> Bunch:
-    data_id = entry.options["data_id"]
+def _fetch(what: str, remedy: str, **which: Any) -> Bunch:
     try:
         # one retry, the minimum: each retry waits and warns, and the error states what to do
-        fetched = sklearn_datasets.fetch_openml(data_id=data_id, as_frame=True, n_retries=1)
+        return sklearn_datasets.fetch_openml(**which, as_frame=True, n_retries=1)
     except (OSError, HTTPException, ValueError) as error:
-        raise DataError(_no_network(entry, error)) from error
+        raise DataError(f"{what} could not be fetched: {error}. {remedy}") from error
+
+
+def _fetch_pinned(entry: CatalogEntry) -> Bunch:
+    data_id = entry.options["data_id"]
+    fetched = _fetch(
+        f"data set {entry.name!r} comes from OpenML (data_id {data_id}) and",
+        "Run this once with a network: the table is then kept in the folder "
+        "sklearn.datasets.get_data_home() and works offline, also after that folder is copied to "
+        f"this machine. Or save the table from https://www.openml.org/d/{data_id} as CSV and read "
+        "it with load_csv(path, target=..., bounds=..., categories=...)",
+        data_id=data_id,
+    )
     for key, option in (("id", "data_id"), ("version", "version")):
         pinned = entry.options.get(option)
         found = fetched.details.get(key, pinned)
@@ -259,17 +268,6 @@ def _fetch(entry: CatalogEntry) -> Bunch:
                 "empty scikit-learn's cache, sklearn.datasets.clear_data_home()"
             )
     return fetched
-
-
-def _no_network(entry: CatalogEntry, error: Exception) -> str:
-    data_id = entry.options["data_id"]
-    return (
-        f"data set {entry.name!r} comes from OpenML (data_id {data_id}) and could not be fetched: "
-        f"{error}. Run this once with a network: the table is then kept in the folder "
-        "sklearn.datasets.get_data_home() and works offline, also after that folder is copied to "
-        f"this machine. Or save the table from https://www.openml.org/d/{data_id} as CSV and read "
-        "it with load_csv(path, target=..., bounds=..., categories=...)"
-    )
 
 
 def _check_columns(frame: pd.DataFrame, entry: CatalogEntry) -> None:

@@ -39,32 +39,20 @@ from rashomon_explorer.data.tables import cell_reader, feature_names, find_featu
 _MOST_NAMED = 3
 
 
-def encoded_rows(schema: TableSchema, X: Any, row_norm: float = 1.0) -> FloatArray:
+def encoded_rows(
+    schema: TableSchema, X: Any, row_norm: float = 1.0, *, quiet: bool = False
+) -> FloatArray:
     """Encode a table so that a typical row has about the given norm."""
-    return _in_size(read_features(schema, X), row_norm)
-
-
-def encoded_quietly(schema: TableSchema, X: Any, row_norm: float = 1.0) -> FloatArray:
-    """Encode as :func:`encoded_rows`, without warnings about undeclared values."""
-    return _in_size(_read(schema, X), row_norm)
-
-
-def _in_size(read: list[tuple[Column, Reading]], row_norm: float) -> FloatArray:
+    read = read_features(schema, X, quiet=quiet)
     scale = row_norm / math.sqrt(len(read))
     return np.column_stack([scale * column.in_unit_size(reading) for column, reading in read])
 
 
-def read_features(schema: TableSchema, X: Any) -> list[tuple[Column, Reading]]:
-    """Parse every feature of a table; raises and warns as :func:`encoded_rows`."""
-    read = _read(schema, X)
-    _warn_clipped({column.name: reading.outside for column, reading in read})
-    warn_undeclared_cells({column.name: reading.undeclared for column, reading in read})
-    return read
-
-
-def _read(schema: TableSchema, X: Any) -> list[tuple[Column, Reading]]:
-    places = find_features(schema, X)
-    cells = cell_reader(X)
+def read_features(
+    schema: TableSchema, X: Any, *, quiet: bool = False
+) -> list[tuple[Column, Reading]]:
+    """Parse every feature; raise for refused cells, and warn of undeclared ones unless quiet."""
+    places, cells = find_features(schema, X), cell_reader(X)
     read: list[tuple[Column, Reading]] = []
     for column, place in zip(schema.features, places, strict=True):
         reading = column.read(cells(column, place))
@@ -74,20 +62,20 @@ def _read(schema: TableSchema, X: Any) -> list[tuple[Column, Reading]]:
                 f"({_rules(column)}): correct it, or declare how to handle it"
             )
         read.append((column, reading))
+    if not quiet:
+        outside = {column.name: reading.outside for column, reading in read}
+        warn_if_clipped(
+            _share(outside),
+            f"rows hold a value outside its declared bounds{_most_often(outside)}",
+            "If values outside the bounds are possible, declare wider bounds.",
+        )
+        warn_undeclared_cells({column.name: reading.undeclared for column, reading in read})
     return read
 
 
 def _rules(column: Any) -> str:
     rules = [rule for rule in ("missing", "unknown") if getattr(column, rule, "") == "refuse"]
     return " and ".join(f"{rule}='refuse'" for rule in rules)
-
-
-def _warn_clipped(masks: Mapping[str, Mask]) -> None:
-    warn_if_clipped(
-        _share(masks),
-        f"rows hold a value outside its declared bounds{_most_often(masks)}",
-        "If values outside the bounds are possible, declare wider bounds.",
-    )
 
 
 def warn_undeclared_cells(masks: Mapping[str, Mask]) -> None:

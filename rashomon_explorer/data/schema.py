@@ -151,13 +151,6 @@ class TableSchema(ReprMixin):
         ------
         DataError
             If no column is named, or a name is unknown.
-
-        Examples
-        --------
-        >>> from rashomon_explorer.data import Numeric
-        >>> schema = TableSchema([Numeric("age", (18, 90), learnt=["kind", "bounds"])])
-        >>> schema.confirm("age", only=["kind"]).unconfirmed, schema.confirm("age").unconfirmed
-        ({'age': ('bounds',)}, {})
         """
         if not names:
             waiting = quoted(one.name for one in self.columns if one.learnt) or "none"
@@ -184,14 +177,6 @@ class TableSchema(ReprMixin):
         ------
         DataError
             If there is no such column or setting, or a value is invalid.
-
-        Examples
-        --------
-        >>> from rashomon_explorer.data import Numeric
-        >>> schema = TableSchema([Numeric("status", (1, 4), learnt=["kind", "bounds"])])
-        >>> schema.declare("status", kind="categorical", levels=[1, 2, 3, 4])
-        TableSchema
-          status  categorical 1, 2, 3, 4
         """
         column = self[name]
         kind = KINDS.get(values.get("kind", column.kind), type(column))
@@ -220,14 +205,7 @@ class TableSchema(ReprMixin):
         return replace(self, columns=columns)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the schema as plain values, as stored in a file.
-
-        Examples
-        --------
-        >>> from rashomon_explorer.data import Numeric
-        >>> TableSchema([Numeric("age", (18, 90))]).to_dict()
-        {'columns': {'age': {'kind': 'numeric', 'bounds': [18.0, 90.0]}}}
-        """
+        """Return the schema as plain values, as stored in a file."""
         return {"columns": {column.name: column.to_dict() for column in self.columns}}
 
     @classmethod

@@ -79,11 +79,7 @@ def cell_reader(X: Any) -> Callable[[Column, Place], pd.Series]:
     table = np.asarray(frame) if hasattr(frame, "dtype") else np.asarray(frame, dtype=object)
     if table.ndim != 2:
         raise DataError("X must be a table whose rows are all of one length")
-    return lambda column, place: _plain(table[:, place], column)
-
-
-def _plain(values: Any, column: Column) -> pd.Series:
-    return pd.Series(np.asarray(values), name=column.name)
+    return lambda column, place: pd.Series(table[:, place], name=column.name)
 
 
 def declared_labels(schema: TableSchema, y: Any) -> NDArray[Any]:

@@ -38,9 +38,10 @@ class EncodeStep:
     def __call__(self, rows: Any, targets: Any) -> tuple[FloatArray, Any]:
         """Return encoded rows (m, d), and unchanged targets."""
         # Local import: the encoder imports scikit-learn, which is slow.
-        from rashomon_explorer.data.encoder import encoded_quietly
+        from rashomon_explorer.data.encoder import encoded_rows
 
-        return np.ascontiguousarray(encoded_quietly(self.schema, rows, self.row_norm)), targets
+        encoded = encoded_rows(self.schema, rows, self.row_norm, quiet=True)
+        return np.ascontiguousarray(encoded), targets
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.losses.chunked import loss_kind
 from rashomon_explorer.problem.lower_bounds import has_envelope
 from rashomon_explorer.problem.lower_bounds.quadratic import BOWLS
-from rashomon_explorer.problem.lower_bounds.quartic import Expandable, Minimised, ShiftedBound
+from rashomon_explorer.problem.lower_bounds.quartic import Minimised, ShiftedBound
 from rashomon_explorer.problem.lower_bounds.smooth import LARGEST_SPECTRUM
 
 Floor = Callable[[FloatArray], FloatArray]
@@ -141,7 +141,7 @@ def _looks(n: int, p: int) -> float:
 def _shifted(target: GibbsTarget, envelope: Envelope) -> Envelope | None:
     """Envelope around the mean of the models that are drawn, if the loss has one."""
     bound, problem = envelope.bound, target.problem
-    if not isinstance(bound, Expandable) or bound.expansion is None:
+    if bound.expansion is None:
         return None
     pad, middle = envelope.least_pad, envelope.centre
     whiten = envelope.vectors / np.sqrt(envelope.curvature + pad)

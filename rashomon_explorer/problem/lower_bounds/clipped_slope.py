@@ -14,7 +14,11 @@ from rashomon_explorer.problem.lower_bounds.quartic import (
     QuarticForm,
     half_square_minorant,
 )
-from rashomon_explorer.problem.lower_bounds.smooth import LARGEST_SPECTRUM, FourthMoment
+from rashomon_explorer.problem.lower_bounds.smooth import (
+    LARGEST_SPECTRUM,
+    ExcessBound,
+    FourthMoment,
+)
 
 _LEAST_SCALE = 1e-9  # times the smoothing: a row of zeros has scale 0
 _WIDER = np.array([1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0])  # times the loss's own
@@ -127,12 +131,11 @@ class ClippedSlopeTerm:
 
 
 @dataclass(frozen=True)
-class ClippedSlopeBound:
+class ClippedSlopeBound(ExcessBound):
     """Lower bound of the excess from rows on the parabola and their distance to its ends."""
 
     parts: tuple[ClippedSlopeTerm, ...]  # one per limit
-    # source of bounds around other centres; None for more than 64 parameters
-    expansion: ExpandableRisk | None = None
+    expansion: ExpandableRisk | None = None  # None for more than 64 parameters
 
     @classmethod
     def of(cls, rows: FloatArray, room: FloatArray, weight: float) -> "ClippedSlopeBound":
@@ -162,12 +165,9 @@ class ClippedSlopeBound:
         radius = np.asarray(radius, dtype=float)
         return np.asarray(np.max([part.radial(radius) for part in self.parts], axis=0))
 
-    def at(self, points: FloatArray) -> FloatArray:
-        """Lower bound (K,) at whitened points (p, K)."""
-        radius = np.sqrt(np.einsum("ij,ij->j", points, points))
-        unit = points / np.maximum(radius, 1e-300)
-        along = [part.at(unit, radius) for part in self.parts]
-        return np.maximum(self.radial(radius), np.max(along, axis=0))
+    def along(self, unit: FloatArray, radius: FloatArray) -> FloatArray:
+        """Lower bound (K,) at radius·unit: the largest of all limits."""
+        return np.asarray(np.max([part.at(unit, radius) for part in self.parts], axis=0))
 
 
 def clipped_slope_bound(

@@ -3,12 +3,13 @@
 import math
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.threads import one_blas_thread
+from rashomon_explorer.problem.lower_bounds import smooth
 from rashomon_explorer.problem.lower_bounds.smooth import FourthMoment, ThirdMoment, outer_squares
 
 _POINTS_AT_ONCE = 1024  # so that p² numbers per point stay in the cache
@@ -148,18 +149,8 @@ class ExpandableRisk(Protocol):
         ...
 
 
-@runtime_checkable
-class Expandable(Protocol):
-    """A bound around a minimiser with a risk that can be expanded around other models."""
-
-    @property
-    def expansion(self) -> ExpandableRisk | None:
-        """Expansion of the risk; None if only the bound around the minimiser is known."""
-        ...
-
-
 @dataclass(frozen=True)
-class ShiftedBound:
+class ShiftedBound(smooth.ExcessBound):
     """Lower bounds of L(θ) − L* + ½τ‖θ − c‖² for θ = c + whiten·w in the domain."""
 
     # (p,): c: zero of the gradient averaged over steps of the radius in use

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -17,20 +17,29 @@ from rashomon_explorer.problem.losses.logistic import LogisticRisk
 from rashomon_explorer.problem.losses.softmax import SoftmaxRisk
 
 
-class ExcessBound(Protocol):
+class ExcessBound:
     """A certified lower bound of the excess loss around a model θ*."""
+
+    expansion: Any = None  # the risk as an ``ExpandableRisk``, for bounds around other models
 
     def radial(self, radius: FloatArray) -> FloatArray:
         """Lower bound as a function of the radius, nondecreasing, 0 at 0; same shape."""
-        ...
+        raise NotImplementedError
+
+    def along(self, unit: FloatArray, radius: FloatArray) -> FloatArray | None:
+        """Lower bound (K,) at radius·unit, for unit vectors (p, K); None if only by the radius."""
+        return None
 
     def at(self, points: FloatArray) -> FloatArray:
         """Lower bound (K,) at whitened points (p, K)."""
-        ...
+        radius = np.sqrt(np.einsum("ij,ij->j", points, points))
+        radial = self.radial(radius)
+        along = self.along(points / np.maximum(radius, 1e-300), radius)
+        return radial if along is None else np.maximum(radial, along)
 
 
 @dataclass(frozen=True)
-class QuadraticBound:
+class QuadraticBound(ExcessBound):
     """r²/2, which is exact for every quadratic loss."""
 
     def radial(self, radius: FloatArray) -> FloatArray:
@@ -194,7 +203,7 @@ Sums = tuple[FloatArray, ...]
 
 
 @dataclass(frozen=True)
-class LogisticBound:
+class LogisticBound(ExcessBound):
     """Lower bound of the logistic excess loss, from its derivatives at the minimiser.
 
     Three bounds hold along every ray, for f(v) = log(1 + eᵛ), whitened rows b_i and
@@ -233,19 +242,15 @@ class LogisticBound:
             bounds.append(_polynomial(radius, -self.largest_third / 6, quartic))
         return np.asarray(np.max(bounds, axis=0))
 
-    def at(self, points: FloatArray) -> FloatArray:
-        """Lower bound (K,) at whitened points (p, K)."""
-        radius = np.sqrt(np.einsum("ij,ij->j", points, points))
-        radial = self.radial(radius)
+    def along(self, unit: FloatArray, radius: FloatArray) -> FloatArray | None:
+        """Lower bound (K,) at radius·unit, from the third and fourth derivatives."""
         if self.third is None or self.fourth is None:
-            return radial
-        unit = points / np.maximum(radius, 1e-300)
+            return None
         squares = outer_squares(unit)
         cubic = self.third.at(unit, squares) / 6
         # The sum of n signed terms has rounding errors: subtract more than their bound.
         cubic -= 1e-12 * (1 + self.largest_third)
-        quartic = _QUARTIC * self.fourth.at(unit, squares)
-        return np.maximum(radial, _polynomial(radius, cubic, quartic))
+        return _polynomial(radius, cubic, _QUARTIC * self.fourth.at(unit, squares))
 
     def _by_lever(self, radius: FloatArray) -> FloatArray:
         t = self.lever * radius
