@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ import plotly.graph_objects as go
 from rashomon_explorer._utils.formatting import epsilon_text
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.plots import text, theme
+from rashomon_explorer.plots.marks import add_marks
 from rashomon_explorer.plots.registry import BOTH, FigureSpec
 from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, best_attack
 from rashomon_explorer.privacy.composition import running_epsilon
@@ -46,7 +48,7 @@ def plot_budget(ledger: Ledger, planned: Plan | None = None) -> go.Figure:
         delta,
         None if planned is None else planned.guarantee,
         order=ledger.order,
-        told=[entry.divergence for entry in entries],
+        divergences=[entry.divergence for entry in entries],
         notes=[f"{entry.who}, {entry.day}<br>{entry.standing}" for entry in entries],
     )
 
@@ -58,14 +60,15 @@ def budget_bar(
     planned: Guarantee | None = None,
     *,
     order: float | None = None,
-    told: list[Divergence | None] | None = None,
+    divergences: list[Divergence | None] | None = None,
     notes: list[str] | None = None,
 ) -> go.Figure:
     """Plot the cumulative privacy cost of guarantees against a budget."""
-    entered = told or [None] * len(charges)
+    known = divergences or [None] * len(charges)
+    if planned is not None:
+        known = [*known, None]
     every = charges if planned is None else [*charges, planned]
-    entered = entered if planned is None else [*entered, None]
-    running = running_epsilon(every, delta, order=order, divergences=entered)
+    running = running_epsilon(every, delta, order=order, divergences=known)
     totals, after = running[: len(charges) + 1], running[-1]
     spent = totals[-1]
     figure = theme.new_figure(
@@ -73,31 +76,13 @@ def budget_bar(
     )
     for k, (low, high) in enumerate(pairwise(totals)):
         note = notes[k] if notes else ""
-        figure.add_bar(
-            y=[0],
-            x=[high - low],
-            base=[low],
-            orientation="h",
-            width=0.5,
-            name="spent",
-            showlegend=k == 0,
-            marker={"color": theme.BLUE, "opacity": 1 - 0.35 * (k % 2), "line": {"width": 0}},
-            hovertemplate=(
-                f"charge {k + 1}: adds {text.cost_text(high - low)}<br>{note}<extra></extra>"
-            ),
-        )
+        hover = f"charge {k + 1}: adds {text.cost_text(high - low)}<br>{note}"
+        marker = {"color": theme.BLUE, "opacity": 1 - 0.35 * (k % 2), "line": {"width": 0}}
+        _segment(figure, low, high - low, "spent", hover, marker, showlegend=k == 0)
     _add_planned(figure, spent, after, budget)
     left = max(0.0, budget - max(spent, after))
-    figure.add_bar(
-        y=[0],
-        x=[left],
-        base=[budget - left],
-        orientation="h",
-        width=0.5,
-        name="left",
-        marker={"color": "rgba(138,143,152,0.22)", "line": {"width": 0}},
-        hovertemplate=f"left: ε = {text.what_is_left(left)}<extra></extra>",
-    )
+    grey = {"color": "rgba(138,143,152,0.22)", "line": {"width": 0}}
+    _segment(figure, budget - left, left, "left", f"left: ε = {text.what_is_left(left)}", grey)
     figure.add_vline(x=budget, line={"color": theme.GREY, "width": 2})
     figure.update_layout(
         barmode="overlay",
@@ -117,25 +102,30 @@ def _add_planned(figure: go.Figure, spent: float, after: float, budget: float) -
     if not after > spent:
         return
     over = after > budget
+    colour = theme.VERMILLION if over else theme.GREEN
+    marker = {
+        "color": "rgba(0,0,0,0)",
+        "line": {"width": 1.5, "color": colour},
+        "pattern": {"shape": "/", "fgcolor": colour, "size": 7},
+    }
     end = _finite(after) or 1.2 * budget
-    figure.add_bar(
-        y=[0],
-        x=[end - spent],
-        base=[spent],
-        orientation="h",
-        width=0.5,
-        name="planned: over the budget" if over else "planned",
-        marker={
-            "color": "rgba(0,0,0,0)",
-            "line": {"width": 1.5, "color": theme.VERMILLION if over else theme.GREEN},
-            "pattern": {
-                "shape": "/",
-                "fgcolor": theme.VERMILLION if over else theme.GREEN,
-                "size": 7,
-            },
-        },
-        hovertemplate=f"planned draw: adds {text.cost_text(after - spent)}<extra></extra>",
-    )
+    hover = f"planned draw: adds {text.cost_text(after - spent)}"
+    name = "planned: over the budget" if over else "planned"
+    _segment(figure, spent, end - spent, name, hover, marker)
+
+
+def _segment(
+    figure: go.Figure,
+    start: float,
+    length: float,
+    name: str,
+    hover: str,
+    marker: dict[str, Any],
+    **look: Any,
+) -> None:
+    shape = {"y": [0], "orientation": "h", "width": 0.5, "marker": marker, **look}
+    template = f"{hover}<extra></extra>"
+    figure.add_bar(x=[length], base=[start], name=name, hovertemplate=template, **shape)
 
 
 def _spent_text(spent: float, after: float, budget: float) -> str:
@@ -208,22 +198,11 @@ def plot_tradeoff(guarantee: Guarantee | pd.DataFrame, of: str = "") -> go.Figur
         note = f"{of}{': ' if of else ''}{attack_in_words(guarantee)}"
     table = tradeoff_table(guarantee) if isinstance(guarantee, Guarantee) else guarantee
     figure = theme.new_figure("Attacks on one record: misses and false alarms", note)
-    figure.add_scatter(
-        x=[0, 1],
-        y=[1, 0],
-        mode="lines",
-        name="guessing: perfect privacy",
-        line={"color": theme.GREY, "dash": "dot", "width": 2},
-        hoverinfo="skip",
-    )
-    figure.add_scatter(
-        x=table.index.to_numpy(),
-        y=table["misses at least"].to_numpy(),
-        mode="lines",
-        name="proved",
-        line={"color": theme.BLUE, "width": 2.5},
-        hovertemplate="false alarms %{x:.1%}: misses at least %{y:.1%}<extra></extra>",
-    )
+    look = {"mode": "lines", "line": {"color": theme.GREY, "dash": "dot", "width": 2}}
+    add_marks(figure, [0, 1], [1, 0], "guessing: perfect privacy", **look)
+    look = {"mode": "lines", "line": {"color": theme.BLUE, "width": 2.5}}
+    x, y = table.index.to_numpy(), table["misses at least"].to_numpy()
+    add_marks(figure, x, y, "proved", "false alarms %{x:.1%}: misses at least %{y:.1%}", **look)
     figure.update_layout(
         xaxis={"title": "false alarms, type I", "range": [0, 1], "tickformat": ".0%"},
         yaxis={"title": "misses, type II", "range": [-0.02, 1.02], "tickformat": ".0%"},

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from html import escape
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,9 +13,9 @@ from rashomon_explorer._utils.arrays import Mask
 from rashomon_explorer.measures import coefficient_spread
 from rashomon_explorer.plots import text
 from rashomon_explorer.plots.marks import (
-    SHORT_BAR,
+    MANY,
     add_marks,
-    loss_colours,
+    excess_dots,
     mark_best,
     range_bars,
     ring,
@@ -25,8 +26,6 @@ from rashomon_explorer.release import ReleasedAggregates
 from rashomon_explorer.release.released import Answer
 from rashomon_explorer.release.statistic import Gap, Measured, RateStatistic, Statistic
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
-
-_MANY = 1000
 
 
 def plot_coefficients(
@@ -126,7 +125,7 @@ def _inside(models: RashomonSet) -> Mask:
     return np.asarray(models.losses <= models.least + models.psi)
 
 
-def _annotate_empty(figure: go.Figure, models: RashomonSet) -> None:
+def _annotate_empty(figure: go.Figure, models: Any) -> None:
     figure.add_annotation(
         text=f"{text.none_phrase(models.n_draws)} inside ψ = {text.number(models.psi)}.<br>"
         "Slide <b>ψ</b>, or untick <b>Inside ψ only</b>.",
@@ -154,31 +153,27 @@ def _dots(
     inside: Mask | None,
 ) -> go.Scatter | go.Scattergl:
     """One dot for each draw; a curator's show their excess loss, and diamonds lie outside ψ."""
-    many = len(draws) > _MANY
     coef = np.asarray(models.coef, dtype=np.float32)[draws]
-    hover = "draw %{customdata}<br>%{x:.3f}, %{y:.3f}"
-    dots = (go.Scattergl if many else go.Scatter)(
-        x=coef[:, axes[0]].copy(),
-        y=coef[:, axes[1]].copy(),
+    x, y = (coef[:, axis].copy() for axis in axes)
+    many, hover = len(draws) > MANY, "%{x:.3f}, %{y:.3f}"
+    marker = {
+        "size": np.where(selected, 13, 5 if many else 9),
+        "opacity": text.opacities(selected) if selected.any() else 1.0,
+        "line": text.edges(selected, 3, 0.8),
+    }
+    if inside is not None:
+        excess = np.asarray(models.excess, dtype=np.float32)
+        top = max(float(excess.max(initial=0.0)), models.psi)
+        symbol = np.where(inside[draws], "circle", "diamond")
+        return excess_dots(x, y, draws, excess[draws], top, hover, symbol=symbol, **marker)
+    return (go.Scattergl if many else go.Scatter)(
+        x=x,
+        y=y,
         customdata=draws,
         mode="markers",
         name="draw",
-        marker={
-            "size": np.where(selected, 13, 5 if many else 9),
-            "opacity": text.opacities(selected) if selected.any() else 1.0,
-            "line": text.edges(selected, 3, 0.8),
-        },
-        hovertemplate=f"{hover}<extra></extra>",
-    )
-    if inside is None:
-        return dots.update(marker_color=BLUE)
-    excess = np.asarray(models.excess, dtype=np.float32)
-    top = max(float(excess.max(initial=0.0)), models.psi)
-    dots.marker.update(loss_colours(excess[draws], top, **SHORT_BAR))
-    dots.marker.symbol = np.where(inside[draws], "circle", "diamond")
-    return dots.update(
-        text=[text.number(float(value)) for value in excess[draws]],
-        hovertemplate=f"{hover}<br>excess loss %{{text}}<extra></extra>",
+        marker={"color": BLUE, **marker},
+        hovertemplate=f"draw %{{customdata}}<br>{hover}<extra></extra>",
     )
 
 

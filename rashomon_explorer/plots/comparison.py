@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import FloatArray, likeliest
-from rashomon_explorer.plots.marks import MOST_FEATURES, add_bars, row_axis
+from rashomon_explorer.plots.marks import MOST_FEATURES, add_bars, add_marks, lay_out_rows, row_axis
 from rashomon_explorer.plots.registry import BOTH, LINEAR, FigureSpec
 from rashomon_explorer.plots.text import (
     cost_text,
@@ -77,25 +77,14 @@ def plot_pair(
     figure = new_figure(_finding(models, thetas, X, table), " · ".join([*known, note]))
     rows = np.arange(len(figure_rows))
     for place, (low, high) in enumerate(figure_rows.iloc[:, :2].to_numpy()):
-        figure.add_scatter(
-            x=[low, high],
-            y=[place, place],
-            mode="lines",
-            showlegend=False,
-            hoverinfo="skip",
-            line={"color": GREY, "width": 2},
-        )
+        look = {"mode": "lines", "line": {"color": GREY, "width": 2}, "showlegend": False}
+        add_marks(figure, [low, high], [place, place], None, **look)
     looks = (_FIRST, _BEST if second is None else _SECOND)
     for column, look in zip(names, looks, strict=True):
-        figure.add_scatter(
-            x=figure_rows[column].to_numpy(np.float32),
-            y=rows,
-            mode="markers",
-            name=column,
-            marker=look,
-            hovertext=[f"{escape(str(name))}<br>{column}" for name in figure_rows.index],
-            hovertemplate="%{hovertext}: %{x:.4g}<extra></extra>",
-        )
+        values = figure_rows[column].to_numpy(np.float32)
+        hover = [f"{escape(str(name))}<br>{column}" for name in figure_rows.index]
+        words = "%{hovertext}: %{x:.4g}"
+        add_marks(figure, values, rows, column, words, marker=look, hovertext=hover)
     figure.update_layout(
         xaxis={"title": "coefficient, per scaled unit", "zeroline": True},
         yaxis=row_axis(short_names(figure_rows.index)),
@@ -177,7 +166,7 @@ def two_sets_table(
     index = pd.Index(first.parameter_names, name="coefficient")
     parts, ends = {}, []
     for name, models in zip(names, (first, second), strict=True):
-        coef = _coef(models)
+        coef = np.asarray(counted(models).models.coef, dtype=float)
         if not len(coef):
             raise ValueError(f"no draw of {name} lies inside ψ: there is nothing to compare")
         ends.append((coef.min(axis=0), coef.max(axis=0)))
@@ -219,7 +208,7 @@ def plot_two_sets(
     if isinstance(first, ReleasedSet) != isinstance(second, ReleasedSet):
         raise TypeError("compare two curator sets or two releases, not one of each")
     for models in (first, second):
-        if isinstance(models, RashomonSet) and counted(models).is_empty:
+        if counted(models).is_empty:
             return empty_set_figure(_TITLE, models)
     table = two_sets_table(first, second, names)
     widths = [table[f"high of {name}"] - table[f"low of {name}"] for name in names]
@@ -236,31 +225,12 @@ def plot_two_sets(
         ]
         look = {"y": rows + shift, "width": 0.3, "marker": {"color": colour}, "name": name}
         add_bars(figure, low, high, hover, **look)
-        figure.add_scatter(
-            x=ordered[f"mean of {name}"].to_numpy(np.float32),
-            y=rows + shift,
-            mode="markers",
-            name=f"mean of {name}",
-            marker={
-                "symbol": symbol,
-                "size": 7,
-                "color": "white",
-                "line": {"width": 1.5, "color": BLUE},
-            },
-            hovertemplate="mean: %{x:.4g}<extra></extra>",
-        )
-    figure.update_layout(
-        barmode="overlay",
-        xaxis={"title": "coefficient, per scaled unit", "zeroline": True},
-        yaxis=row_axis(short_names(ordered.index)),
-        height=max(360, 160 + 26 * len(ordered)),
-    )
+        mean, line = ordered[f"mean of {name}"].to_numpy(np.float32), {"width": 1.5, "color": BLUE}
+        marker = {"symbol": symbol, "size": 7, "color": "white", "line": line}
+        add_marks(figure, mean, rows + shift, f"mean of {name}", "mean: %{x:.4g}", marker=marker)
+    axis = {"title": "coefficient, per scaled unit", "zeroline": True}
+    lay_out_rows(figure, short_names(ordered.index), max(360, 160 + 26 * len(ordered)), **axis)
     return models_band(figure, first)
-
-
-def _coef(models: Any) -> np.ndarray:
-    draws = models if isinstance(models, ReleasedSet) else counted(models).models
-    return np.asarray(draws.coef, dtype=float)
 
 
 def _two_sets_finding(widths: list[pd.Series], names: tuple[str, str]) -> str:

@@ -13,7 +13,7 @@ from rashomon_explorer._utils.formatting import epsilon_text
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.measures import disagreement_decomposition
 from rashomon_explorer.measures.decomposition import DisagreementDecomposition
-from rashomon_explorer.plots.marks import add_bars, row_axis
+from rashomon_explorer.plots.marks import add_bars, add_marks, lay_out_rows, shade, whiskers
 from rashomon_explorer.plots.registry import FigureSpec
 from rashomon_explorer.plots.text import cost_text, join_notes, number, percent, plural, short_names
 from rashomon_explorer.plots.theme import BLUE, GREY, ORANGE, curator_band, new_figure
@@ -72,12 +72,8 @@ def plot_decomposition(found: DisagreementDecomposition) -> go.Figure:
         name if np.isnan(rows) else f"{name} ({rows:,.0f})"
         for name, rows in zip(short_names(table.index), table["rows"], strict=True)
     ]
-    figure.update_layout(
-        barmode="overlay",
-        xaxis={"title": _NAMES[found.measure], "rangemode": "tozero"},
-        yaxis=row_axis(names),
-        height=max(300, 170 + 44 * len(table)),
-    )
+    axis = {"title": _NAMES[found.measure], "rangemode": "tozero"}
+    lay_out_rows(figure, names, max(300, 170 + 44 * len(table)), **axis)
     return curator_band(figure, guaranteed=found.guaranteed)
 
 
@@ -127,33 +123,13 @@ def plot_noise_by_budget(table: pd.DataFrame) -> go.Figure:
         f"estimated from the draws at {cost_text(float(finite['epsilon'].iloc[0]))}",
     )
     x, width = finite["epsilon"], finite["width"]
-    edge = {"mode": "lines", "line": {"width": 0}, "showlegend": False, "hoverinfo": "skip"}
-    figure.add_scatter(x=x, y=finite["total_low"], name="lower end", **edge)
-    figure.add_scatter(
-        x=x,
-        y=finite["total_high"],
-        name="interval",
-        fill="tonexty",
-        fillcolor="rgba(230,159,0,0.22)",
-        **edge | {"showlegend": True},
-    )
-    figure.add_scatter(
-        x=x,
-        y=finite["total"],
-        mode="lines+markers",
-        name="the draws",
-        line={"color": ORANGE, "width": 2},
-        customdata=[cost_text(float(epsilon)) for epsilon in x],
-        hovertemplate="%{customdata}: %{y:.4g}<extra></extra>",
-    )
-    figure.add_scatter(
-        x=x,
-        y=width,
-        mode="lines",
-        name="the set",
-        line={"color": BLUE, "width": 2, "dash": "dash"},
-        hovertemplate="model-set width: %{y:.4g}<extra></extra>",
-    )
+    ends = finite["total_low"], finite["total_high"]
+    shade(figure, x, ends, ("lower end", "interval"), "rgba(230,159,0,0.22)")
+    costs = [cost_text(float(epsilon)) for epsilon in x]
+    look = {"mode": "lines+markers", "line": {"color": ORANGE, "width": 2}, "customdata": costs}
+    add_marks(figure, x, finite["total"], "the draws", "%{customdata}: %{y:.4g}", **look)
+    look = {"mode": "lines", "line": {"color": BLUE, "width": 2, "dash": "dash"}}
+    add_marks(figure, x, width, "the set", "model-set width: %{y:.4g}", **look)
     figure.update_layout(
         xaxis={
             "title": "total privacy cost ε of the same number of draws",
@@ -232,23 +208,12 @@ def _whiskers(
     """Add intervals after all bars, which would otherwise hide half of each interval."""
     value = table[name].to_numpy()
     low, high = (table[f"{name}_{end}"].to_numpy() for end in ("low", "high"))
-    figure.add_scatter(
-        x=(base + value).astype(np.float32),
-        y=np.arange(len(table)) + up,
-        mode="markers",
-        marker={"size": 5, "color": GREY},
-        # Unknown ends are not drawn; the hover text of the bar states them.
-        error_x={
-            "array": np.where(np.isfinite(high), high - value, 0).astype(np.float32),
-            "arrayminus": np.where(np.isfinite(low), value - low, 0).astype(np.float32),
-            "color": GREY,
-            "thickness": 1.8,
-            "width": 3,
-        },
-        name=f"interval of the {name}",
-        showlegend=False,
-        hoverinfo="skip",
-    )
+    # Unknown ends are not drawn; the hover text of the bar states them.
+    least, most = (np.where(np.isfinite(end), end, value) for end in (low, high))
+    look = {"marker": {"size": 5, "color": GREY}, "showlegend": False}
+    look["error_x"] = whiskers(value, least, most, 1.8)
+    x, y = (base + value).astype(np.float32), np.arange(len(table)) + up
+    add_marks(figure, x, y, f"interval of the {name}", **look)
 
 
 FIGURES = (

@@ -11,7 +11,15 @@ import plotly.graph_objects as go
 from rashomon_explorer.measures import fairness_audit, multiplicity_by_person_group
 from rashomon_explorer.measures.fairness import FairnessAudit
 from rashomon_explorer.plots import text, theme
-from rashomon_explorer.plots.marks import SHORT_BAR, add_bars, best_in_rows, loss_colours, row_axis
+from rashomon_explorer.plots.marks import (
+    add_bars,
+    add_marks,
+    best_in_rows,
+    excess_dots,
+    lay_out_rows,
+    row_dots,
+    whiskers,
+)
 from rashomon_explorer.plots.registry import FigureSpec
 
 _MOST_DOTS = 4_000
@@ -59,9 +67,18 @@ def plot_frontier(
         title, text.join_notes("selected on these rows: optimistic for others", note)
     )
     figure.add_trace(_dots(audit.table.iloc[draws], gap, by, audit.psi, highlight))
-    figure.add_trace(_staircase(line, gap, by))
-    _mark(figure, "best model", audit.best, gap, by, ("x", theme.BEST_MODEL))
-    _mark(figure, "least unfair", fairest, gap, by, ("diamond", theme.GREEN))
+    steps = line.iloc[::-1]  # from the least unfair on: the quality that a gap of at most x allows
+    look = {"mode": "lines", "line": {"shape": "hv", "color": theme.GREY, "width": 1.6}}
+    x, y = steps[gap].to_numpy(np.float32), steps[by].to_numpy(np.float32)
+    add_marks(figure, x, y, "frontier", **look)
+    for name, model, symbol, colour in (
+        ("best model", audit.best, "x", theme.BEST_MODEL),
+        ("least unfair", fairest, "diamond", theme.GREEN),
+    ):
+        edge = {"line": {"color": "white", "width": 1}}
+        marker = {"symbol": symbol, "size": 13, "color": colour, **edge}
+        hover = f"{name}<br>%{{x:.4f}}, %{{y:.4f}}"
+        add_marks(figure, [model[gap]], [model[by]], name, hover, marker=marker)
     equal = 1 if gap.endswith("_ratio") else 0
     figure.update_layout(
         xaxis={
@@ -102,19 +119,15 @@ def plot_fairness_range(audit: FairnessAudit, *, highlight: Sequence[int] = ()) 
     figure = theme.new_figure(
         _gap_finding(audit.ranges()),
         f"{models} inside ψ = {text.number(audit.psi)} · ranges are inner bounds for the set",
-        height=max(320, 170 + 34 * len(ranges)),
     )
-    rows = np.arange(len(ranges))
-    _bars(figure, ranges, rows)
+    _bars(figure, ranges)
     _columns_of_dots(figure, audit.table[ranges.index], highlight)
     best_in_rows(figure, ranges["best"], 10)
     equal = "ratio between groups (1 is equal)"
     unequal = "gap between groups (0 is equal)"
-    figure.update_layout(
-        barmode="overlay",
-        xaxis={"title": equal if audit.task.agg == "ratio" else unequal, "zeroline": True},
-        yaxis=row_axis([_metric(name) for name in ranges.index]),
-    )
+    axis = {"title": equal if audit.task.agg == "ratio" else unequal, "zeroline": True}
+    names = [_metric(name) for name in ranges.index]
+    lay_out_rows(figure, names, max(320, 170 + 34 * len(ranges)), **axis)
     return text.models_band(figure, audit.models)
 
 
@@ -146,61 +159,18 @@ def _traded(audit: FairnessAudit, gap: str, by: str, fairest: pd.Series) -> str:
 
 def _dots(
     table: pd.DataFrame, gap: str, by: str, psi: float, highlight: Sequence[int]
-) -> go.Scatter:
+) -> go.Scatter | go.Scattergl:
     selected = table.index.isin(list(highlight))
     excess = table["excess"].to_numpy(np.float32)
     top = psi if np.isfinite(psi) else float(excess.max(initial=0.0))
-    return go.Scatter(
-        x=table[gap].to_numpy(np.float32),
-        y=table[by].to_numpy(np.float32),
-        customdata=table.index.to_numpy(),
-        text=[text.number(float(value)) for value in excess],
-        mode="markers",
-        name="draw",
-        showlegend=False,
-        marker={
-            "size": np.where(selected, 12, 7),
-            "line": text.edges(selected, 3, 0.6),
-            **loss_colours(excess, top or 1.0, **SHORT_BAR),
-        },
-        hovertemplate=f"draw %{{customdata}}<br>{_words(gap)} %{{x:.4f}}<br>"
-        f"{_words(by)} %{{y:.4f}}<br>excess loss %{{text}}<extra></extra>",
-    )
+    x, y = table[gap].to_numpy(np.float32), table[by].to_numpy(np.float32)
+    hover = f"{_words(gap)} %{{x:.4f}}<br>{_words(by)} %{{y:.4f}}"
+    marker = {"size": np.where(selected, 12, 7), "line": text.edges(selected, 3, 0.6)}
+    dots = excess_dots(x, y, table.index.to_numpy(), excess, top or 1.0, hover, **marker)
+    return dots.update(showlegend=False)
 
 
-def _staircase(line: pd.DataFrame, gap: str, by: str) -> go.Scatter:
-    # From the least unfair model on: the quality that a gap of at most x allows.
-    steps = line.iloc[::-1]
-    return go.Scatter(
-        x=steps[gap].to_numpy(np.float32),
-        y=steps[by].to_numpy(np.float32),
-        mode="lines",
-        name="frontier",
-        line={"shape": "hv", "color": theme.GREY, "width": 1.6},
-        hoverinfo="skip",
-    )
-
-
-def _mark(
-    figure: go.Figure, name: str, model: pd.Series, gap: str, by: str, look: tuple[str, str]
-) -> None:
-    symbol, colour = look
-    figure.add_scatter(
-        x=[model[gap]],
-        y=[model[by]],
-        mode="markers",
-        name=name,
-        marker={
-            "symbol": symbol,
-            "size": 13,
-            "color": colour,
-            "line": {"color": "white", "width": 1},
-        },
-        hovertemplate=f"{name}<br>%{{x:.4f}}, %{{y:.4f}}<extra></extra>",
-    )
-
-
-def _bars(figure: go.Figure, ranges: pd.DataFrame, rows: np.ndarray) -> None:
+def _bars(figure: go.Figure, ranges: pd.DataFrame) -> None:
     hover = [
         f"<b>{_metric(str(name))}</b><br>models: {text.number(row['low'])} to "
         f"{text.number(row['high'])}, "
@@ -223,19 +193,9 @@ def _columns_of_dots(figure: go.Figure, values: pd.DataFrame, highlight: Sequenc
         (values[selected], "selected draws", theme.PURPLE, 8),
     ):
         if len(part):
-            figure.add_scatter(
-                x=part.to_numpy(np.float32).ravel(),
-                y=np.tile(np.arange(values.shape[1]), len(part)),
-                customdata=np.repeat(part.index.to_numpy(), values.shape[1]),
-                mode="markers",
-                name=name,
-                marker={
-                    "size": size,
-                    "color": "white",
-                    "line": {"width": size / 5, "color": colour},
-                },
-                hovertemplate="draw %{customdata}: %{x:.4g}<extra></extra>",
-            )
+            each = np.repeat(part.index.to_numpy(), values.shape[1])
+            shown, hover = part.to_numpy(np.float32), "draw %{customdata}: %{x:.4g}"
+            row_dots(figure, shown, name, size, size / 5, colour, hover, customdata=each)
 
 
 def _metric(column: str) -> str:
@@ -311,27 +271,19 @@ def plot_burden(
     figure = theme.new_figure(
         _finding(table, groups, measure, share),
         text.join_notes(cut or text.plural(len(groups), "group"), note),
-        height=max(320, 150 + 26 * len(figure_rows)),
     )
     _burden_bars(figure, figure_rows, measure, exact, share, highlight)
     figure.add_vline(
         x=_of_all(table, measure), line={"color": theme.GREY, "dash": "dot", "width": 1.5}
     )
-    names = text.short_names(figure_rows.index)
-    figure.update_layout(
-        barmode="overlay",
-        xaxis={
-            "title": f"{measure.replace('_', ' ')} (dotted: all rows)",
-            "tickformat": ".0%" if share else None,
-            "rangemode": "tozero",
-        },
-        yaxis=row_axis(
-            [
-                f"{name} ({int(size):,})"
-                for name, size in zip(names, figure_rows["rows"], strict=True)
-            ]
-        ),
-    )
+    names = zip(text.short_names(figure_rows.index), figure_rows["rows"], strict=True)
+    axis = {
+        "title": f"{measure.replace('_', ' ')} (dotted: all rows)",
+        "tickformat": ".0%" if share else None,
+        "rangemode": "tozero",
+    }
+    height = max(320, 150 + 26 * len(figure_rows))
+    lay_out_rows(figure, [f"{name} ({int(size):,})" for name, size in names], height, **axis)
     return theme.curator_band(figure, guaranteed=guaranteed)
 
 
@@ -389,13 +341,7 @@ def _burden_bars(
     error = None
     if share:
         ends = np.array([wilson(v, int(n)) for v, n in zip(value, shown["rows"], strict=True)])
-        error = {
-            "array": (ends[:, 1] - value).clip(0).astype(np.float32),
-            "arrayminus": (value - ends[:, 0]).clip(0).astype(np.float32),
-            "color": theme.GREY,
-            "thickness": 1.5,
-            "width": 3,
-        }
+        error = whiskers(value, np.minimum(ends[:, 0], value), np.maximum(ends[:, 1], value), 1.5)
     figure.add_bar(
         orientation="h",
         y=rows,

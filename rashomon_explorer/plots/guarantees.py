@@ -14,8 +14,9 @@ from rashomon_explorer.mechanisms.bounds.law import ExcessLaw, quadratic_law
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
 from rashomon_explorer.plots import text
+from rashomon_explorer.plots.marks import add_marks, shade, threshold_line
 from rashomon_explorer.plots.registry import BOTH, LINEAR, FigureSpec
-from rashomon_explorer.plots.theme import BLUE, GREEN, GREY, SKY, VERMILLION, new_figure
+from rashomon_explorer.plots.theme import BLUE, GREEN, GREY, SKY, new_figure
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.sets import RashomonSet
 
@@ -109,13 +110,15 @@ def _hits(planned: Plan, law: ExcessLaw) -> float:
 def _add_laws(figure: go.Figure, planned: Plan, law: ExcessLaw, end: float) -> None:
     places = np.linspace(0, end, _POINTS)
     usual = quadratic_law(p=planned.p, beta=law.beta, psi=law.psi)
-    _add_law(figure, places, law, "guaranteed, at least", GREEN, "solid")
-    _add_law(figure, places, usual, "a quadratic loss", GREY, "dot")
-    figure.update_traces(
-        selector={"name": "guaranteed, at least"},
-        hovertext=[_point_text(*point) for point in zip(places, law.cdf(places), strict=True)],
-        hovertemplate="%{hovertext}<extra></extra>",
-    )
+    points = [_point_text(*point) for point in zip(places, law.cdf(places), strict=True)]
+    quadratic = "a quadratic loss: %{y:.1%} with excess loss ≤ %{x:.4g}"
+    for name, bound, hover, colour, dash in (
+        ("guaranteed, at least", law, points, GREEN, "solid"),
+        ("a quadratic loss", usual, quadratic, GREY, "dot"),
+    ):
+        x, y = places.astype(np.float32), bound.cdf(places).astype(np.float32)
+        line = {"color": colour, "width": 2, "dash": dash}
+        add_marks(figure, x, y, name, hover, mode="lines", line=line)
 
 
 def _point_text(place: float, share: float) -> str:
@@ -125,7 +128,8 @@ def _point_text(place: float, share: float) -> str:
 
 def _finish(figure: go.Figure, planned: Plan, law: ExcessLaw, end: float) -> None:
     _add_marks(figure, "guaranteed", _hits(planned, law), law.mean, planned.psi)
-    _add_psi(figure, planned.psi, end)
+    # Above ψ the curves have risen, so that the text overlaps nothing.
+    threshold_line(figure, planned.psi, left=planned.psi > 0.8 * end, y=0.4, yanchor="middle")
     figure.update_layout(
         xaxis={"title": "excess loss above the certified minimum", "range": [0, end]},
         yaxis={"title": "share of draws", "range": [-0.03, 1.03], "tickformat": ".0%"},
@@ -164,48 +168,13 @@ def _add_measured(figure: go.Figure, excess: FloatArray, end: float) -> None:
     places = np.concatenate([[0.0], excess[steps], [end]])
     shares = np.concatenate([[0.0], (steps + 1) / count, [1.0]])
     slack = math.sqrt(math.log(2 / 0.05) / (2 * count))
-    for name, height, fill in (
-        ("upper", np.minimum(shares + slack, 1), None),
-        ("chance, 95 %", np.maximum(shares - slack, 0), "tonexty"),
-    ):
-        figure.add_scatter(
-            x=places.astype(np.float32),
-            y=height.astype(np.float32),
-            mode="lines",
-            line={"shape": "hv", "width": 0},
-            fill=fill,
-            fillcolor="rgba(86,180,233,0.25)",
-            marker={"color": SKY},
-            name=name,
-            showlegend=fill is not None,
-            hoverinfo="skip",
-        )
-    figure.add_scatter(
-        x=places.astype(np.float32),
-        y=shares.astype(np.float32),
-        mode="lines",
-        line={"shape": "hv", "color": BLUE, "width": 2},
-        name="draws",
-        hovertemplate="%{y:.1%} of the draws have excess loss ≤ %{x:.4g}<extra></extra>",
-    )
-
-
-def _add_law(
-    figure: go.Figure,
-    places: FloatArray,
-    law: ExcessLaw,
-    name: str,
-    colour: str,
-    dash: str,
-) -> None:
-    figure.add_scatter(
-        x=places.astype(np.float32),
-        y=law.cdf(places).astype(np.float32),
-        mode="lines",
-        line={"color": colour, "width": 2, "dash": dash},
-        name=name,
-        hovertemplate=f"{name}: %{{y:.1%}} with excess loss ≤ %{{x:.4g}}<extra></extra>",
-    )
+    x, look = places.astype(np.float32), {"marker": {"color": SKY}}
+    upper, lower = np.minimum(shares + slack, 1), np.maximum(shares - slack, 0)
+    ends = upper.astype(np.float32), lower.astype(np.float32)
+    shade(figure, x, ends, ("upper", "chance, 95 %"), "rgba(86,180,233,0.25)", shape="hv", **look)
+    hover = "%{y:.1%} of the draws have excess loss ≤ %{x:.4g}"
+    line = {"shape": "hv", "color": BLUE, "width": 2}
+    add_marks(figure, x, shares.astype(np.float32), "draws", hover, mode="lines", line=line)
 
 
 _MARKS: dict[str, tuple[str, Callable[[float], str], Callable[[float], str]]] = {
@@ -216,41 +185,11 @@ _MARKS: dict[str, tuple[str, Callable[[float], str], Callable[[float], str]]] = 
 
 def _add_marks(figure: go.Figure, name: str, hit_rate: float, mean: float, psi: float) -> None:
     colour, share, loss = _MARKS[name]
-    figure.add_scatter(
-        x=[psi, mean],
-        y=[hit_rate, 0],
-        mode="markers",
-        name=name,
-        showlegend=False,
-        cliponaxis=False,
-        marker={
-            "color": colour,
-            "size": [9, 13],
-            "symbol": ["circle", "line-ns"],
-            "line": {"color": colour, "width": [1, 3]},
-        },
-        hovertext=[
-            f"hit rate {name}: {share(hit_rate)}",
-            f"mean excess loss {name}: {loss(mean)}",
-        ],
-        hovertemplate="%{hovertext}<extra></extra>",
-    )
-
-
-def _add_psi(figure: go.Figure, psi: float, end: float) -> None:
-    left = psi > 0.8 * end
-    figure.add_vline(x=psi, line={"color": VERMILLION, "width": 2, "dash": "dash"})
-    figure.add_annotation(
-        x=psi,
-        y=0.4,  # above ψ the curves have risen, so the text overlaps nothing
-        yref="paper",
-        text=f"ψ = {text.number(psi)}",
-        showarrow=False,
-        xanchor="right" if left else "left",
-        yanchor="middle",
-        xshift=-6 if left else 6,
-        font={"size": 12},
-    )
+    line = {"color": colour, "width": [1, 3]}
+    symbols = {"color": colour, "size": [9, 13], "symbol": ["circle", "line-ns"], "line": line}
+    hover = [f"hit rate {name}: {share(hit_rate)}", f"mean excess loss {name}: {loss(mean)}"]
+    look = {"showlegend": False, "cliponaxis": False, "marker": symbols}
+    add_marks(figure, [psi, mean], [hit_rate, 0], name, hover, **look)
 
 
 GTU = "GTU: Ganesh, Thakurta and Upadhyay, COLT 2023"

@@ -20,13 +20,14 @@ from rashomon_explorer.measures.ranges import set_problem
 from rashomon_explorer.measures.reliance.tree_reliance import held_trees
 from rashomon_explorer.plots import theme
 from rashomon_explorer.plots.marks import (
-    SHORT_BAR,
+    MANY,
     best_in_rows,
+    excess_dots,
+    lay_out_rows,
     loss_colours,
     nested_bars,
     range_bars,
     ring,
-    row_axis,
 )
 from rashomon_explorer.plots.registry import LINEAR, FigureSpec
 from rashomon_explorer.plots.text import (
@@ -106,14 +107,12 @@ def plot_importance_cloud(
     counts = counted(models)
     if counts.is_empty:
         return empty_set_figure(_CLOUD, models)
-    options = {"random_state": 0} if measure == "permutation" else {}
-    cloud = importance_cloud(counts.models, X, y, measure=measure, features=features, **options)
+    cloud = model_importances(counts.models, X, y, measure=measure, features=features)
     if cloud.shape[1] < 2:
         raise ValueError(f"a cloud needs at least two features, got {list(cloud.columns)}")
     columns = cloud.columns
     if features is None or features == COLUMNS:
-        width = (cloud.max() - cloud.min()).to_numpy()
-        columns = cloud.columns[np.argsort(-width, kind="stable")[:MOST_IN_CLOUD]]
+        columns = pd.Index(widest(cloud)[:MOST_IN_CLOUD])
     positions, note = subsample_points(len(cloud))
     cut = "" if len(columns) == cloud.shape[1] else f"{len(columns)} widest of {cloud.shape[1]}"
     text = join_notes(counts.words, _UNITS.get(measure, measure), cut, note)
@@ -216,12 +215,8 @@ def plot_class_reliance(
     if draws is not None:
         figure.add_trace(_draws(draws[list(ordered.index)]))
     best_in_rows(figure, ordered["best"])
-    figure.update_layout(
-        barmode="overlay",
-        xaxis={"title": "model reliance", "zeroline": True},
-        yaxis=row_axis(short_names(ordered.index)),
-        height=max(360, 150 + 24 * len(ordered)),
-    )
+    names, height = short_names(ordered.index), max(360, 150 + 24 * len(ordered))
+    lay_out_rows(figure, names, height, title="model reliance", zeroline=True)
     return theme.curator_band(figure)
 
 
@@ -360,11 +355,16 @@ def plot_importance_pair(
 
 
 def model_importances(
-    models: RashomonSet, X: ArrayLike, targets: ArrayLike, *, measure: str = "shap"
+    models: RashomonSet,
+    X: ArrayLike,
+    targets: ArrayLike,
+    *,
+    measure: str = "shap",
+    features: Features = None,
 ) -> pd.DataFrame:
     """Return the importance of every feature to every model; permutations have a fixed seed."""
     options: dict[str, Any] = {"random_state": 0} if measure == "permutation" else {}
-    return importance_cloud(models, X, targets, measure=measure, **options)
+    return importance_cloud(models, X, targets, measure=measure, features=features, **options)
 
 
 def widest(cloud: pd.DataFrame) -> list[str]:
@@ -400,27 +400,16 @@ def _dots(
 ) -> go.Scatter | go.Scattergl:
     draws = counts.places[positions]
     selected = np.isin(draws, np.asarray(highlight, dtype=int))
-    faded = selected.any() & ~selected
     excess = np.asarray(counts.models.excess, dtype=np.float32)[positions]
-    values = pair.to_numpy(np.float32)
-    many, psi = len(positions) > 1000, float(counts.models.psi)
+    many, psi = len(positions) > MANY, float(counts.models.psi)
     top = max(float(excess.max(initial=0.0)), psi if np.isfinite(psi) else 0.0)
-    return (go.Scattergl if many else go.Scatter)(
-        x=values[:, 0].copy(),
-        y=values[:, 1].copy(),
-        customdata=draws,
-        text=[number(float(value)) for value in excess],
-        mode="markers",
-        name="draw",
-        marker={
-            "size": np.where(selected, 12, 5 if many else 8),
-            "opacity": np.where(faded, _FADED, 1.0),
-            "line": edges(selected, 3, 0.8),
-            **loss_colours(excess, top, **SHORT_BAR),
-        },
-        hovertemplate="draw %{customdata}<br>%{x:.4g}, %{y:.4g}<br>excess loss %{text}"
-        "<extra></extra>",
-    )
+    marker = {
+        "size": np.where(selected, 12, 5 if many else 8),
+        "opacity": np.where(selected.any() & ~selected, _FADED, 1.0),
+        "line": edges(selected, 3, 0.8),
+    }
+    x, y = (pair.iloc[:, column].to_numpy(np.float32) for column in (0, 1))
+    return excess_dots(x, y, draws, excess, top, "%{x:.4g}, %{y:.4g}", **marker)
 
 
 MOST_ROWS = 2_000

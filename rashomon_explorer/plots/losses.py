@@ -8,8 +8,9 @@ import plotly.graph_objects as go
 
 from rashomon_explorer._utils.arrays import Mask
 from rashomon_explorer.plots import text
+from rashomon_explorer.plots.marks import mark_best, threshold_line
 from rashomon_explorer.plots.registry import FigureSpec
-from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, PURPLE, SKY, VERMILLION, new_figure
+from rashomon_explorer.plots.theme import BLUE, PURPLE, SKY, new_figure
 from rashomon_explorer.sets import RashomonSet
 
 _GOLDEN = 0.618033988749895
@@ -72,18 +73,7 @@ def plot_losses(models: RashomonSet, *, highlight: Sequence[int] = ()) -> go.Fig
         showlegend=False,
     )
     _add_strip(figure, excess, draws, selected)
-    figure.add_vline(x=psi, line={"color": VERMILLION, "width": 2, "dash": "dash"})
-    figure.add_annotation(
-        x=psi,
-        y=1,
-        yref="paper",
-        text=f"ψ = {text.number(psi)}",
-        showarrow=False,
-        xanchor="right" if psi > 0.7 * end else "left",
-        yanchor="top",
-        xshift=-6 if psi > 0.7 * end else 6,
-        font={"size": 12},
-    )
+    threshold_line(figure, psi, left=psi > 0.7 * end, y=1, yanchor="top")
     figure.update_layout(
         xaxis={
             "title": "excess loss above the certified minimum",
@@ -148,15 +138,7 @@ def _add_strip(figure: go.Figure, excess: np.ndarray, draws: np.ndarray, selecte
             hovertemplate="draw %{customdata}: excess loss %{x:.4g}<extra></extra>",
         )
     )
-    figure.add_scatter(
-        x=[0],
-        y=[0.5],
-        yaxis="y2",
-        mode="markers",
-        name="best model",
-        marker={"symbol": "x", "size": 12, "color": BEST_MODEL},
-        hovertemplate="best model: excess loss 0<extra></extra>",
-    )
+    mark_best(figure, [0], [0.5], ": excess loss 0", yaxis="y2")
 
 
 def losses_table(models: RashomonSet) -> pd.DataFrame:

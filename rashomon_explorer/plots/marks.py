@@ -15,9 +15,10 @@ from rashomon_explorer.plots.text import join_notes, number, plural, short_names
 
 
 def add_marks(
-    figure: go.Figure, x: Any, y: Any, name: str, hover: str | Sequence[str] = "", **look: Any
+    figure: go.Figure, x: Any, y: Any, name: str | None, hover: Any = "", **look: Any
 ) -> None:
-    """Add a trace of markers, or of what `mode` says, with one hover text, one a point or none."""
+    """Add markers, or what `mode` says; `hover` is a template, one text a point, or empty."""
+    text: dict[str, Any]
     if isinstance(hover, str):
         text = {"hovertemplate": f"{hover}<extra></extra>"} if hover else {"hoverinfo": "skip"}
     else:
@@ -37,36 +38,29 @@ def best_in_rows(figure: go.Figure, values: pd.Series, size: float = 9) -> None:
 
 
 def shade(
-    figure: go.Figure, x: Any, low: Any, high: Any, names: tuple[str, str], fill: str, **look: Any
+    figure: go.Figure, x: Any, ends: tuple[Any, Any], names: tuple[str, str], fill: str, **look: Any
 ) -> None:
-    """Fill the area between two lines; `names` are those of the lower line and of the area."""
-    edge = {"mode": "lines", "line": {"width": 0}, **look}
-    add_marks(figure, x, low, names[0], showlegend=False, **edge)
-    add_marks(figure, x, high, names[1], showlegend=True, fill="tonexty", fillcolor=fill, **edge)
+    """Fill the area between two lines; the second has the area's name in the legend."""
+    line = {"width": 0, **({"shape": look.pop("shape")} if "shape" in look else {})}
+    edge = {"mode": "lines", "line": line, **look}
+    add_marks(figure, x, ends[0], names[0], showlegend=False, **edge)
+    area = {"fill": "tonexty", "fillcolor": fill, "showlegend": True}
+    add_marks(figure, x, ends[1], names[1], **area, **edge)
 
 
-def threshold_line(figure: go.Figure, psi: float, end: float, **place: Any) -> None:
-    """Mark the threshold ψ on an axis from 0 to `end`, with its value at a `place`."""
-    left = psi > place.pop("most", 0.8) * end
+def threshold_line(figure: go.Figure, psi: float, *, left: bool, **place: Any) -> None:
+    """Mark the threshold ψ, with its value to the left or right of the line."""
     figure.add_vline(x=psi, line={"color": theme.VERMILLION, "width": 2, "dash": "dash"})
-    figure.add_annotation(
-        x=psi,
-        yref="paper",
-        text=f"ψ = {number(psi)}",
-        showarrow=False,
-        xanchor="right" if left else "left",
-        xshift=-6 if left else 6,
-        font={"size": 12},
-        **place,
-    )
+    side = {"xanchor": "right", "xshift": -6} if left else {"xanchor": "left", "xshift": 6}
+    words = {"text": f"ψ = {number(psi)}", "showarrow": False, "font": {"size": 12}}
+    figure.add_annotation(x=psi, yref="paper", **words, **side, **place)
 
 
-def whiskers(
-    low: FloatArray, value: FloatArray, high: FloatArray, thickness: float, colour: str = theme.GREY
-) -> dict[str, Any]:
+def whiskers(value: FloatArray, low: FloatArray, high: FloatArray, thickness: float) -> Any:
     """Horizontal intervals around values."""
-    ends = {"array": high - value, "arrayminus": value - low}
-    return {**ends, "color": colour, "thickness": thickness, "width": 3}
+    look = {"color": theme.GREY, "thickness": thickness, "width": 3}
+    reach = {"array": high - value, "arrayminus": value - low}
+    return {name: np.asarray(end, np.float32) for name, end in reach.items()} | look
 
 
 def widest(table: pd.DataFrame, low: str, high: str) -> Any:
@@ -119,6 +113,49 @@ def nested_bars(
     for low, high, colour, width, name in bars:
         look = {"width": width, "name": name, "marker": {"color": colour}}
         add_bars(figure, shown[low], shown[high], hover, **look)
+
+
+def row_dots(
+    figure: go.Figure,
+    values: FloatArray,
+    name: str,
+    size: float,
+    width: float,
+    colour: str,
+    hover: str,
+    **look: Any,
+) -> None:
+    """Add one dot a draw and row, from values of shape (n_draws, n_rows)."""
+    x = values.ravel().astype(np.float32)
+    y = np.tile(np.arange(values.shape[1]), len(values))
+    marker = {"size": size, "color": "white", "line": {"width": width, "color": colour}}
+    add_marks(figure, x, y, name, hover, marker=marker, **look)
+
+
+def excess_dots(
+    x: FloatArray,
+    y: FloatArray,
+    draws: ArrayLike,
+    excess: FloatArray,
+    top: float,
+    hover: str,
+    **marker: Any,
+) -> go.Scatter | go.Scattergl:
+    """One dot for each draw, coloured by its excess loss."""
+    return (go.Scattergl if len(excess) > MANY else go.Scatter)(
+        x=x,
+        y=y,
+        customdata=draws,
+        text=[number(float(value)) for value in excess],
+        mode="markers",
+        name="draw",
+        marker={**loss_colours(excess, top, **SHORT_BAR), **marker},
+        hovertemplate=f"draw %{{customdata}}<br>{hover}<br>excess loss %{{text}}<extra></extra>",
+    )
+
+
+MANY = 1_000
+"""Number of draws from which dots are small and drawn by the graphics card."""
 
 
 def loss_colours(excess: FloatArray, most: float, **bar: Any) -> dict[str, Any]:

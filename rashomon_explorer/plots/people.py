@@ -16,6 +16,7 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask, likeliest
 from rashomon_explorer.measures import ambiguity, disagreement, discrepancy, viable_prediction_range
 from rashomon_explorer.measures.inputs import only_labels
 from rashomon_explorer.plots import text
+from rashomon_explorer.plots.marks import add_marks, shade
 from rashomon_explorer.plots.registry import FigureSpec
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, CATEGORIES, GREY, new_figure
 from rashomon_explorer.sets import RashomonSet
@@ -230,46 +231,20 @@ def _add_band(figure: go.Figure, found: Multiplicity, span: str) -> None:
         return np.array([values[chunk].mean() for chunk in chunks], dtype=np.float32)
 
     low, high, best = mean(found.low), mean(found.high), mean(found.best)
-    flat = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
-    figure.add_scatter(x=share, y=low, row=1, col=1, name="lowest", **flat)
-    figure.add_scatter(
-        x=share,
-        y=high,
-        row=1,
-        col=1,
-        **flat | {"showlegend": True},
-        fill="tonexty",
-        fillcolor="rgba(0,114,178,0.35)",
-        name=f"range over {span}",
-    )
+    left = {"row": 1, "col": 1}
+    area = ("lowest", f"range over {span}")
+    shade(figure, share, (low, high), area, "rgba(0,114,178,0.35)", **left)
     words = [""] * len(share)
     if found.n_classes:
         words = [f"{text.percent(float(part))} ambiguous" for part in mean(found.ambiguous)]
     if found.n_classes == 2:  # with several classes no single probability decides
-        figure.add_scatter(
-            x=share,
-            y=np.full(len(share), 0.5, dtype=np.float32),
-            mode="lines",
-            line={"color": GREY, "width": 1.2, "dash": "dot"},
-            name="decision",
-            hoverinfo="skip",
-            showlegend=False,
-            row=1,
-            col=1,
-        )
-    figure.add_scatter(
-        x=share,
-        y=best,
-        customdata=np.stack([low, high], axis=1),
-        text=words,
-        mode="lines",
-        line={"color": BEST_MODEL, "width": 2},
-        name="best model",
-        hovertemplate="best model %{y:.3f}<br>draws %{customdata[0]:.3f} to %{customdata[1]:.3f}"
-        "<br>%{text}<extra></extra>",
-        row=1,
-        col=1,
-    )
+        half, line = np.full(len(share), 0.5, dtype=np.float32), {"width": 1.2, "dash": "dot"}
+        look = {"mode": "lines", "line": {"color": GREY, **line}, "showlegend": False}
+        add_marks(figure, share, half, "decision", **look, **left)
+    hover = " %{y:.3f}<br>draws %{customdata[0]:.3f} to %{customdata[1]:.3f}<br>%{text}"
+    look = {"mode": "lines", "line": {"color": BEST_MODEL, "width": 2}, "text": words}
+    look |= {"customdata": np.stack([low, high], axis=1)}
+    add_marks(figure, share, best, "best model", f"best model{hover}", **look, **left)
 
 
 def _add_widths(

@@ -12,7 +12,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures import decide_or_abstain, linear_shap
 from rashomon_explorer.measures.inputs import feature_groups
 from rashomon_explorer.plots import text, theme
-from rashomon_explorer.plots.marks import add_bars, row_axis
+from rashomon_explorer.plots.marks import add_bars, add_marks, mark_best, row_axis
 from rashomon_explorer.plots.registry import FigureSpec
 from rashomon_explorer.sets import RashomonSet
 
@@ -309,43 +309,25 @@ def _answers(
     places: np.ndarray,
 ) -> None:
     if exact is not None:
-        figure.add_scatter(
-            x=[0, 0],
-            y=list(exact),
-            mode="lines",
-            line={"color": theme.SKY, "width": 14},
-            opacity=0.55,
-            name="▬ exact range",
-            hovertemplate="exact: %{y:.3f}<extra></extra>",
-        )
+        look = {"mode": "lines", "line": {"color": theme.SKY, "width": 14}, "opacity": 0.55}
+        add_marks(figure, [0, 0], list(exact), "▬ exact range", "exact: %{y:.3f}", **look)
     # Fixed horizontal jitter, because dots on one line would hide their number.
     apart = np.random.default_rng(0).uniform(-0.55, 0.55, len(answers))
     ringed = np.isin(np.arange(len(answers)), selected)
-    figure.add_scatter(
-        x=apart.astype(np.float32),
-        y=answers.astype(np.float32),
-        customdata=places,
-        mode="markers",
-        name="∙∙∙ draw",
-        marker={
-            "size": np.where(ringed, 12, 6),
-            "color": theme.BLUE,
-            "opacity": np.where(ringed.any() & ~ringed, 0.25, 0.85),
-            "line": {
-                "color": np.where(ringed, theme.PURPLE, "white"),
-                "width": np.where(ringed, 3, 0.6),
-            },
-        },
-        hovertemplate="draw %{customdata}: %{y:.3f}<extra></extra>",
-    )
-    figure.add_scatter(
-        x=[0],
-        y=[best],
-        mode="markers",
-        name="best model",
-        marker={"symbol": "x", "size": 12, "color": theme.BEST_MODEL},
-        hovertemplate="best model: %{y:.3f}<extra></extra>",
-    )
+    line = {
+        "color": np.where(ringed, theme.PURPLE, "white"),
+        "width": np.where(ringed, 3, 0.6),
+    }
+    marker = {
+        "size": np.where(ringed, 12, 6),
+        "color": theme.BLUE,
+        "opacity": np.where(ringed.any() & ~ringed, 0.25, 0.85),
+        "line": line,
+    }
+    x, y = apart.astype(np.float32), answers.astype(np.float32)
+    look = {"marker": marker, "customdata": places}
+    add_marks(figure, x, y, "∙∙∙ draw", "draw %{customdata}: %{y:.3f}", **look)
+    mark_best(figure, [0], [best], ": %{y:.3f}")
 
 
 def _contributions(figure: go.Figure, table: pd.DataFrame) -> None:
@@ -357,16 +339,9 @@ def _contributions(figure: go.Figure, table: pd.DataFrame) -> None:
     ]
     look = {"width": 0.45, "marker": {"color": theme.SKY}, "name": "contribution over draws"}
     add_bars(figure, figure_rows["low"], figure_rows["high"], hover, row=1, col=2, **look)
-    figure.add_scatter(
-        x=figure_rows["median"].to_numpy(np.float32),
-        y=rows,
-        mode="markers",
-        marker={"symbol": "diamond", "size": 7, "color": theme.GREY},
-        name="median",
-        hoverinfo="skip",
-        row=1,
-        col=2,
-    )
+    median, marker = figure_rows["median"].to_numpy(np.float32), {"symbol": "diamond", "size": 7}
+    marker["color"] = theme.GREY
+    add_marks(figure, median, rows, "median", marker=marker, row=1, col=2)
     figure.update_layout(
         xaxis2={"title": "contribution to the score by feature", "zeroline": True, "nticks": 5},
         yaxis2=row_axis(text.short_names(figure_rows.index, 18)),

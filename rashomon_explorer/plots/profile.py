@@ -15,6 +15,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.importance import partial_dependence
 from rashomon_explorer.measures.importance.profiles import curve_band
 from rashomon_explorer.plots import text
+from rashomon_explorer.plots.marks import mark_best, shade
 from rashomon_explorer.plots.registry import FigureSpec
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, PURPLE, SKY, new_figure
 
@@ -146,20 +147,12 @@ def _finding(curves: pd.DataFrame, name: str, numbers: bool) -> str:
 
 
 def _band(figure: go.Figure, band: pd.DataFrame, places: Places, span: str) -> None:
-    edge = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
     for low, high, fill, label in (
         ("min", "max", "rgba(86,180,233,0.35)", span),
         ("q05", "q95", "rgba(0,114,178,0.40)", "middle 90 %"),
     ):
-        figure.add_scatter(x=places, y=band[low].to_numpy(np.float32), name=low, **edge)
-        figure.add_scatter(
-            x=places,
-            y=band[high].to_numpy(np.float32),
-            name=label,
-            fill="tonexty",
-            fillcolor=fill,
-            **edge | {"showlegend": True},
-        )
+        ends = band[low].to_numpy(np.float32), band[high].to_numpy(np.float32)
+        shade(figure, places, ends, (low, label), fill)
 
 
 def _ranges(figure: go.Figure, band: pd.DataFrame, places: Places, span: str) -> None:
@@ -182,17 +175,11 @@ def _ranges(figure: go.Figure, band: pd.DataFrame, places: Places, span: str) ->
 def _best(figure: go.Figure, band: pd.DataFrame, places: Places, numbers: bool) -> None:
     if "best" not in band:
         return
-    figure.add_scatter(
-        x=places,
-        y=band["best"].to_numpy(np.float32),
-        customdata=band[["min", "max"]].to_numpy(np.float32),
-        mode="lines" if numbers else "markers",
-        line={"color": BEST_MODEL, "width": 2},
-        marker={"symbol": "x", "size": 10, "color": BEST_MODEL},
-        name="best model",
-        hovertemplate="best model %{y:.3f}<br>models %{customdata[0]:.3f} to "
-        "%{customdata[1]:.3f}<extra></extra>",
-    )
+    hover = " %{y:.3f}<br>models %{customdata[0]:.3f} to %{customdata[1]:.3f}"
+    ends = band[["min", "max"]].to_numpy(np.float32)
+    look = {"mode": "lines" if numbers else "markers", "line": {"color": BEST_MODEL, "width": 2}}
+    best = band["best"].to_numpy(np.float32)
+    mark_best(figure, places, best, hover, 10, customdata=ends, **look)
 
 
 def _lines(figure: go.Figure, curves: FloatArray, places: Places) -> None:

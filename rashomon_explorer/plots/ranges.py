@@ -15,9 +15,16 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.measures import draws_in_range
 from rashomon_explorer.plots import text
 from rashomon_explorer.plots.coefficients import plot_coefficient_spread
-from rashomon_explorer.plots.marks import MOST_FEATURES, best_in_rows, nested_bars, row_axis
+from rashomon_explorer.plots.marks import (
+    MOST_FEATURES,
+    best_in_rows,
+    lay_out_rows,
+    nested_bars,
+    row_dots,
+    widest,
+)
 from rashomon_explorer.plots.registry import BOTH, LINEAR, FigureSpec, add_subtitle
-from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, PURPLE, SKY, curator_band, new_figure
+from rashomon_explorer.plots.theme import BLUE, PURPLE, SKY, curator_band, new_figure
 from rashomon_explorer.sets import RashomonSet
 
 _READABLE = 11
@@ -58,8 +65,7 @@ def plot_exact_ranges(exact: pd.DataFrame, *, note: str = "") -> go.Figure:
     missing = [name for name in _COLUMNS if name not in exact]
     if missing:
         raise ValueError(f"exact must have the columns of measures.exact_ranges, lacks {missing}")
-    width = (exact["high_outer"] - exact["low_outer"]).to_numpy()
-    figure_rows = exact.iloc[np.argsort(-width, kind="stable")[:MOST_FEATURES][::-1]]
+    figure_rows = exact.iloc[widest(exact, "low_outer", "high_outer")]
     cut = f"{MOST_FEATURES} widest of {len(exact)}" if len(figure_rows) < len(exact) else ""
     figure = new_figure(
         _either_sign(exact),
@@ -75,20 +81,8 @@ def plot_exact_ranges(exact: pd.DataFrame, *, note: str = "") -> go.Figure:
         ("low", "high", BLUE, 0.22, "reached by a model of the set"),
     ]
     nested_bars(figure, figure_rows, bars, hover)
-    figure.add_scatter(
-        x=figure_rows["best"].to_numpy(np.float32),
-        y=np.arange(len(figure_rows)),
-        mode="markers",
-        name="best model",
-        marker={"symbol": "x", "size": 9, "color": BEST_MODEL},
-        hovertemplate="best model: %{x:.4g}<extra></extra>",
-    )
-    figure.update_layout(
-        barmode="overlay",
-        xaxis={"title": "coefficient", "zeroline": True, "zerolinewidth": 1.5},
-        yaxis=row_axis(text.short_names(figure_rows.index)),
-        height=max(360, 150 + 24 * len(figure_rows)),
-    )
+    best_in_rows(figure, figure_rows["best"])
+    _axes(figure, figure_rows, "coefficient")
     return curator_band(figure)
 
 
@@ -146,8 +140,7 @@ def plot_ranges(
     else:
         drawn = np.asarray(values, dtype=float)
         table = draws_in_range(drawn, exact, inside=inside)
-    width = (table["exact_high"] - table["exact_low"]).to_numpy()
-    order = np.argsort(-width, kind="stable")[:MOST_FEATURES][::-1]
+    order = widest(table, "exact_low", "exact_high")
     ordered, limits = table.iloc[order], exact.iloc[order]
     signed = values is None and {"low", "high"} <= set(exact)
     title = _either_sign(exact) if signed else "Exact ranges and ranges over draws"
@@ -155,7 +148,9 @@ def plot_ranges(
     _bars(figure, ordered)
     selected = text.selection_mask(np.flatnonzero(inside), highlight)
     _dots(figure, drawn[inside][:, order], faded=bool(selected.any()))
-    _add_selected(figure, drawn[inside][selected][:, order])
+    if selected.any():  # on top, with rings as in every figure
+        ringed, hover = drawn[inside][selected][:, order], "selected draw: %{x:.4g}"
+        row_dots(figure, ringed, "selected draws", 8, 2.5, PURPLE, hover)
     best_in_rows(figure, limits["best"])
     _axes(figure, ordered, unit)
     return text.models_band(figure, models)
@@ -214,20 +209,6 @@ def _bars(figure: go.Figure, shown: pd.DataFrame) -> None:
     nested_bars(figure, shown, bars, hover)
 
 
-def _add_selected(figure: go.Figure, values: FloatArray) -> None:
-    """Draw the selected models on top, marked with rings as in every figure."""
-    if not len(values):
-        return
-    figure.add_scatter(
-        x=values.ravel().astype(np.float32),
-        y=np.tile(np.arange(values.shape[1]), len(values)),
-        mode="markers",
-        name="selected draws",
-        marker={"size": 8, "color": "white", "line": {"width": 2.5, "color": PURPLE}},
-        hovertemplate="selected draw: %{x:.4g}<extra></extra>",
-    )
-
-
 def _dots(figure: go.Figure, values: FloatArray, *, faded: bool) -> None:
     most = max(1, _MOST_DOTS // values.shape[1])
     # The dots are the extremes and evenly spaced draws. An additional draw adds one dot and moves
@@ -238,24 +219,13 @@ def _dots(figure: go.Figure, values: FloatArray, *, faded: bool) -> None:
     some = np.arange(0, len(values), step)
     ends = np.concatenate([values.argmin(axis=0), values.argmax(axis=0)])
     values = values[np.concatenate([some, np.setdiff1d(ends, some)])]
-    figure.add_scatter(
-        x=values.ravel().astype(np.float32),
-        y=np.tile(np.arange(values.shape[1]), len(values)),
-        mode="markers",
-        name="draw",
-        marker={"size": 4, "color": "white", "line": {"width": 0.8, "color": BLUE}},
-        opacity=text.FADED if faded else 1.0,
-        hovertemplate="draw: %{x:.4g}<extra></extra>",
-    )
+    opacity = text.FADED if faded else 1.0
+    row_dots(figure, values, "draw", 4, 0.8, BLUE, "draw: %{x:.4g}", opacity=opacity)
 
 
 def _axes(figure: go.Figure, shown: pd.DataFrame, unit: str) -> None:
-    figure.update_layout(
-        barmode="overlay",
-        xaxis={"title": unit, "zeroline": True, "zerolinewidth": 1.5},
-        yaxis=row_axis(text.short_names(shown.index)),
-        height=max(360, 150 + 24 * len(shown)),
-    )
+    names, height = text.short_names(shown.index), max(360, 150 + 24 * len(shown))
+    lay_out_rows(figure, names, height, title=unit, zeroline=True, zerolinewidth=1.5)
 
 
 _DEFINITION = (

@@ -21,7 +21,7 @@ from rashomon_explorer.mechanisms.planning.weakness import (
     has_hit_rate,
     weak_guarantee_reason,
 )
-from rashomon_explorer.plots.theme import PURPLE, add_band, curator_band, empty_figure
+from rashomon_explorer.plots.theme import PURPLE, View, add_band, curator_band, empty_figure
 from rashomon_explorer.sets import CuratorSet, RashomonSet, ReleasedSet, ReleasedTrees
 
 Rounding = Literal["nearest", "up", "down"]
@@ -201,7 +201,7 @@ def empty_set_figure(title: str, models: Any) -> go.Figure:
     return models_band(empty_figure(title, text), models)
 
 
-def of_all_draws(released: ReleasedSet) -> str:
+def of_all_draws(released: Any) -> str:
     """Text for a release: all draws count, because only the curator knows which lie inside ψ."""
     if not released.as_drawn:
         return f"of {plural(released.n_draws, 'selected draw')}, inside ψ or not"
@@ -297,6 +297,7 @@ def subsample_points(n_points: int) -> tuple[NDArray[np.intp], str]:
 def models_band(figure: go.Figure, models: Any) -> go.Figure:
     """Mark a figure of models as not private, or with the privacy cost of their release."""
     doubt = weak_guarantee_note(models) if models.guarantee.holds else ""
+    view: View
     if isinstance(models, ReleasedSet | ReleasedTrees):
         view, words = "release", _release_words(models)
     elif doubt:

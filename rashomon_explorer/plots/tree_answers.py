@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
 from rashomon_explorer.plots import theme
+from rashomon_explorer.plots.marks import add_marks
 from rashomon_explorer.plots.registry import TREES, FigureSpec, add_subtitle
 from rashomon_explorer.plots.text import at_most, guaranteed_hits, number, percent, plural
 from rashomon_explorer.plots.trees import plot_trees
@@ -58,25 +59,15 @@ def plot_tree_flips(flips: pd.Series, psi: float, people: tuple[int, ...] = ()) 
         f"{number(psi)}",
         f"exact, over all trees; {len(values):,} people",
     )
-    figure.add_scatter(
-        x=np.concatenate([[0.0], steps]).astype(np.float32),
-        y=np.concatenate([[0.0], shares]),
-        mode="lines",
-        name="share of people",
-        line={"shape": "hv", "color": theme.BLUE},
-        hovertemplate="within ψ = %{x:.4g}: %{y:.1%}<extra></extra>",
-    )
+    x, y = np.concatenate([[0.0], steps]).astype(np.float32), np.concatenate([[0.0], shares])
+    look = {"mode": "lines", "line": {"shape": "hv", "color": theme.BLUE}}
+    add_marks(figure, x, y, "share of people", "within ψ = %{x:.4g}: %{y:.1%}", **look)
+    marker = {"size": 11, "color": theme.ORANGE, "symbol": "diamond"}
     for person in people:
-        at = float(flips.loc[person])
+        at, name = float(flips.loc[person]), f"person {person}"
         if np.isfinite(at):
-            figure.add_scatter(
-                x=[at],
-                y=[float((values <= at).mean())],
-                mode="markers",
-                name=f"person {person}",
-                marker={"size": 11, "color": theme.ORANGE, "symbol": "diamond"},
-                hovertemplate=f"person {person}: from ψ = {number(at)} on<extra></extra>",
-            )
+            hover = f"{name}: from ψ = {number(at)} on"
+            add_marks(figure, [at], [float((values <= at).mean())], name, hover, marker=marker)
     figure.add_vline(x=psi, line={"color": theme.GREY, "dash": "dot"})
     figure.update_layout(
         xaxis={"title": "ψ: excess loss over the best tree"},
@@ -103,14 +94,10 @@ def plot_tree_questions(table: pd.DataFrame, psi: float) -> go.Figure:
         ("psi_using", "the best tree that asks it", theme.BLUE, "circle"),
         ("psi_avoiding", "the best tree that does not", theme.ORANGE, "diamond"),
     ):
-        figure.add_scatter(
-            x=figure_rows[column].where(np.isfinite(figure_rows[column])).to_numpy(np.float32),
-            y=names,
-            mode="markers",
-            name=name,
-            marker={"size": 9, "color": colour, "symbol": symbol},
-            hovertemplate=f"%{{y}}<br>{name}: %{{x:.4g}} above the best<extra></extra>",
-        )
+        values = figure_rows[column].where(np.isfinite(figure_rows[column])).to_numpy(np.float32)
+        hover = f"%{{y}}<br>{name}: %{{x:.4g}} above the best"
+        marker = {"size": 9, "color": colour, "symbol": symbol}
+        add_marks(figure, values, names, name, hover, marker=marker)
     figure.add_vline(x=psi, line={"color": theme.GREY, "dash": "dot"})
     figure.update_layout(xaxis={"title": "excess loss over the best tree"}, margin={"l": 170})
     return theme.curator_band(figure)
@@ -132,29 +119,28 @@ def plot_tree_parity(
         _finding(front, psi), f"gap of the rate of {escape(label)}, by {escape(column)} · {how}"
     )
     if drawn is not None and len(drawn):
-        figure.add_trace(_dots(drawn, highlight))
-    figure.add_scatter(
-        x=front["gap"].to_numpy(),
-        y=front["beyond"].to_numpy(),
-        mode="lines+markers",
-        # A step function: a gap below that of a tree requires the loss of the next tree.
-        line={"shape": "vh", "color": theme.BLUE},
-        marker={"size": 7},
-        name="least loss" if exact else "least loss of the draws",
-        hovertemplate="gap %{x:.3g}: %{y:.3g} above the best<extra></extra>",
-    )
+        ringed = np.isin(drawn.index.to_numpy(), list(highlight))
+        dots = {
+            "size": np.where(ringed, 10, 6),
+            "color": np.where(ringed, theme.PURPLE, theme.GREY),
+            "opacity": np.where(ringed, 1.0, 0.6),
+        }
+        look = {"marker": dots, "customdata": drawn.index.to_numpy()}
+        hover = "draw %{customdata}: gap %{x:.3g}, %{y:.3g} above the best"
+        add_marks(figure, drawn["gap"], drawn["beyond"], "drawn trees", hover, **look)
+    gaps, beyond = front["gap"].to_numpy(), front["beyond"].to_numpy()
+    name = "least loss" if exact else "least loss of the draws"
+    # A step function: a gap below that of a tree requires the loss of the next tree.
+    look = {"line": {"shape": "vh", "color": theme.BLUE}, "marker": {"size": 7}}
+    hover = "gap %{x:.3g}: %{y:.3g} above the best"
+    add_marks(figure, gaps, beyond, name, hover, mode="lines+markers", **look)
     for place, name, symbol, colour in (
         (0, "best tree", "x", theme.BEST_MODEL),
         (-1, "least gap", "diamond", theme.GREEN),
     ):
-        figure.add_scatter(
-            x=[front["gap"].iloc[place]],
-            y=[front["beyond"].iloc[place]],
-            mode="markers",
-            name=name,
-            marker={"size": 12, "symbol": symbol, "color": colour},
-            hovertemplate=f"{name}: gap %{{x:.3g}}, %{{y:.3g}} above the best<extra></extra>",
-        )
+        hover = f"{name}: gap %{{x:.3g}}, %{{y:.3g}} above the best"
+        marker = {"size": 12, "symbol": symbol, "color": colour}
+        add_marks(figure, gaps[[place]], beyond[[place]], name, hover, marker=marker)
     figure.add_hline(y=psi, line={"color": theme.GREY, "dash": "dot"})
     figure.update_layout(
         xaxis={"title": "gap between groups (0 is equal)", "rangemode": "tozero"},
@@ -176,23 +162,6 @@ def _finding(front: pd.DataFrame, psi: float) -> str:
     return (
         f"Within ψ = {number(psi)} the gap falls {ends}, for {number(float(last['beyond']), 2)} "
         "of loss"
-    )
-
-
-def _dots(drawn: pd.DataFrame, highlight: Sequence[int]) -> go.Scatter:
-    ringed = np.isin(drawn.index.to_numpy(), list(highlight))
-    return go.Scatter(
-        x=drawn["gap"].to_numpy(),
-        y=drawn["beyond"].to_numpy(),
-        mode="markers",
-        name="drawn trees",
-        customdata=drawn.index.to_numpy(),
-        marker={
-            "size": np.where(ringed, 10, 6),
-            "color": np.where(ringed, theme.PURPLE, theme.GREY),
-            "opacity": np.where(ringed, 1.0, 0.6),
-        },
-        hovertemplate="draw %{customdata}: gap %{x:.3g}, %{y:.3g} above the best<extra></extra>",
     )
 
 
@@ -235,22 +204,11 @@ def plot_tree_guarantee(planned: TreePlan) -> go.Figure:
         f"of e^{planned.log_size:.1f} trees · mean excess {at_most(planned.excess_bound)} · "
         "no row is read",
     )
-    figure.add_scatter(
-        x=psis,
-        y=shares,
-        mode="lines",
-        name="guaranteed, at least",
-        line={"color": theme.GREEN},
-        hovertemplate="within ψ = %{x:.4g}: at least %{y:.1%}<extra></extra>",
-    )
-    figure.add_scatter(
-        x=[planned.psi],
-        y=[planned.hit_rate_bound],
-        mode="markers",
-        name=f"ψ = {number(planned.psi)}",
-        marker={"size": 11, "color": theme.GREEN, "symbol": "diamond"},
-        hovertemplate="within ψ = %{x:.4g}: at least %{y:.1%}<extra></extra>",
-    )
+    hover, marker = "within ψ = %{x:.4g}: at least %{y:.1%}", {"size": 11, "symbol": "diamond"}
+    look = {"mode": "lines", "line": {"color": theme.GREEN}}
+    add_marks(figure, psis, shares, "guaranteed, at least", hover, **look)
+    name, own = f"ψ = {number(planned.psi)}", ([planned.psi], [planned.hit_rate_bound])
+    add_marks(figure, *own, name, hover, marker={"color": theme.GREEN, **marker})
     figure.add_vline(x=planned.psi, line={"color": theme.GREY, "dash": "dot"})
     figure.update_layout(
         xaxis={"title": "ψ: excess loss over the best tree", "range": [0, float(psis[-1])]},

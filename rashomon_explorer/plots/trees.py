@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from rashomon_explorer.measures.decomposition.estimates import hit_interval
 from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
 from rashomon_explorer.plots import text
-from rashomon_explorer.plots.marks import add_bars, row_axis
+from rashomon_explorer.plots.marks import add_bars, add_marks, lay_out_rows, whiskers
 from rashomon_explorer.plots.registry import BOTH, TREES, FigureSpec
 from rashomon_explorer.plots.theme import BLUE, CATEGORIES, GREY, SKY, new_figure
 from rashomon_explorer.sets import PredictorSet, ReleasedTrees
@@ -76,7 +76,7 @@ def plot_trees(
         "right",
         height=150 + 230 * rows,
     )
-    drawing = _Drawing(len(models.classes))
+    drawing = _Drawing()
     for place, draw in enumerate(selected):
         corner = place % columns, -(place // columns)
         drawing.tree(trees.trees[draw], trees.feature_names, models.classes, corner)
@@ -136,7 +136,6 @@ def _heading(models: Any, draw: int) -> str:
 class _Drawing:
     """Lines, questions and leaves of all trees, collected into one trace for each kind."""
 
-    n_classes: int
     lines: tuple[list[float | None], list[float | None]] = field(default_factory=lambda: ([], []))
     questions: list[tuple[float, float, str, str]] = field(default_factory=list)
     leaves: list[tuple[float, float, int, str]] = field(default_factory=list)
@@ -175,40 +174,20 @@ class _Drawing:
 
     def onto(self, figure: go.Figure, classes: Sequence[Any]) -> None:
         """Add the traces to a figure."""
+        quiet: dict[str, Any] = {"showlegend": False}
         line = {"color": GREY, "width": 1.2}
-        figure.add_scatter(
-            x=self.lines[0],
-            y=self.lines[1],
-            mode="lines",
-            line=line,
-            hoverinfo="skip",
-            showlegend=False,
-        )
-        for label in range(self.n_classes):
+        add_marks(figure, *self.lines, None, mode="lines", line=line, **quiet)
+        for label, name in enumerate(escape(str(one)) for one in classes):
             some = [leaf for leaf in self.leaves if leaf[2] == label]
             if some:
-                figure.add_scatter(
-                    x=[leaf[0] for leaf in some],
-                    y=[leaf[1] for leaf in some],
-                    mode="markers+text",
-                    name=escape(str(classes[label])),
-                    text=[escape(str(classes[label]))] * len(some),
-                    textposition="bottom center",
-                    marker={"size": 10, "color": CATEGORIES[label % len(CATEGORIES)]},
-                    hovertext=[leaf[3] for leaf in some],
-                    hovertemplate="%{hovertext}<extra></extra>",
-                )
-        figure.add_scatter(
-            x=[one[0] for one in self.questions],
-            y=[one[1] for one in self.questions],
-            mode="text",
-            cliponaxis=False,
-            text=[one[2] for one in self.questions],
-            textfont={"size": 11},
-            hovertext=[one[3] for one in self.questions],
-            hovertemplate="%{hovertext}<extra></extra>",
-            showlegend=False,
-        )
+                x, y, _, hover = zip(*some, strict=True)
+                marker = {"size": 10, "color": CATEGORIES[label % len(CATEGORIES)]}
+                look: dict[str, Any] = {"mode": "markers+text", "marker": marker}
+                look |= {"text": [name] * len(some), "textposition": "bottom center"}
+                add_marks(figure, x, y, name, hover, **look)
+        x, y, words, hover = zip(*self.questions, strict=True) if self.questions else [()] * 4
+        look = {"mode": "text", "cliponaxis": False, "text": words, "textfont": {"size": 11}}
+        add_marks(figure, x, y, None, hover, **look, **quiet)
 
 
 def _in_two_lines(question: str) -> str:
@@ -290,7 +269,7 @@ def plot_tree_use(models: PredictorSet | ReleasedTrees) -> go.Figure:
     cut = f"{_MOST} most asked of {len(table)} questions" if len(table) > _MOST else ""
     drawn = text.plural(models.n_draws, "tree")
     note = text.join_notes(drawn, "dark: asked first", cut)
-    figure = new_figure(_title(table), note, height=max(300, 150 + 24 * len(figure_rows)))
+    figure = new_figure(_title(table), note)
     first = (figure_rows["first"] / max(1, models.n_draws)).to_numpy()
     places = list(range(len(figure_rows)))
     hover = [
@@ -307,28 +286,13 @@ def plot_tree_use(models: PredictorSet | ReleasedTrees) -> go.Figure:
         add_bars(figure, np.zeros(len(values)), values, hover, **look)
     if "low" in figure_rows:
         share = figure_rows["share"]
-        figure.add_scatter(
-            x=share.to_numpy(),
-            y=places,
-            mode="markers",
-            marker={"size": 4, "color": GREY},
-            error_x={
-                "array": (figure_rows["high"] - share).to_numpy(),
-                "arrayminus": (share - figure_rows["low"]).to_numpy(),
-                "color": GREY,
-                "thickness": 1.4,
-                "width": 3,
-            },
-            name=f"{text.percent(_CONFIDENCE)} interval for the law",
-            hoverinfo="skip",
-        )
-    figure.update_layout(
-        barmode="overlay",
-        xaxis={"title": "share of the trees", "tickformat": ".0%", "range": [0, 1.02]},
-        yaxis=row_axis(
-            [escape(short_question(str(words), _LETTERS)) for words in figure_rows.index]
-        ),
-    )
+        x, (low, high) = share.to_numpy(), figure_rows[["low", "high"]].to_numpy().T
+        name = f"{text.percent(_CONFIDENCE)} interval for the law"
+        look = {"marker": {"size": 4, "color": GREY}, "error_x": whiskers(x, low, high, 1.4)}
+        add_marks(figure, x, places, name, **look)
+    axis = {"title": "share of the trees", "tickformat": ".0%", "range": [0, 1.02]}
+    names = [escape(short_question(str(words), _LETTERS)) for words in figure_rows.index]
+    lay_out_rows(figure, names, max(300, 150 + 24 * len(figure_rows)), **axis)
     return text.models_band(figure, models)
 
 

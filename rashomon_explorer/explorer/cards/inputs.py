@@ -95,7 +95,7 @@ def budget(card: FigureCard) -> FigureCall:
         "budget": account.budget,
         "delta": account.delta,
         "order": account.totals.order,
-        "told": [entry.divergence for entry in charges],
+        "divergences": [entry.divergence for entry in charges],
         "notes": [f"{one.note}<br>{one.day}, {one.standing}" for one in charges],
         "entries": account.charges,
     }
