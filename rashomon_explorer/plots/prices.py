@@ -289,7 +289,7 @@ def options_table(planned: Plan) -> pd.DataFrame:
             "within ψ": _guaranteed_share(offer),
             "draws within ψ": "uniform on the set"
             if offer.uniform
-            else "crowd near the best model",
+            else "concentrated near the best model",
             "privacy cost": cost_text(offer.guarantee.epsilon(planned.delta))
             if offer.guarantee
             else "–",

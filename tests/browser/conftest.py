@@ -23,27 +23,15 @@ from tests.patience import LONG, Patience, until
 
 T = TypeVar("T")
 
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-    "--window-size=1400,1000",
-]
+FLAGS = """
+--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
+--disable-component-update --disable-sync --disable-dev-shm-usage --window-size=1400,1000
+""".split()
 
 
 _SAYS = """
-const words = (place) => document.querySelector(place)?.textContent ?? null;
-const boxes = [...document.querySelectorAll('.rx-upload textarea')].map((box) => box.value);
-return {address: location.href.replace(/token=\\w+/, ''), status: words('.rx-status'),
-        alert: [...document.querySelectorAll('[role=alert]')].map((n) => n.textContent).join(' '),
-        draw: words('.rx-draw'), progress: words('.rx-progress'), data: words('.rx-bar-data'),
-        kernel: words('.rx-kernel-lost'), bounds: boxes.join(' // ').slice(0, 300)};
+const places = '.rx-status, [role=alert], .rx-draw, .rx-progress, .rx-bar-data, .rx-kernel-lost';
+return [...document.querySelectorAll(places)].map((n) => n.textContent).join(' | ');
 """
 
 # What there is to read, in short: a page that gets on changes it.
@@ -107,7 +95,9 @@ class Browser(Chrome):
             elif reason := patience.spent():
                 told = f"the browser did not answer to {command[1]!r}, and {reason}"
                 self._hung = f"{told} ({patience.seen()}): it was ended"
-                _kill(self.service.process.pid)
+                process = psutil.Process(self.service.process.pid)
+                for one in [*process.children(recursive=True), process]:
+                    one.kill()
                 return
 
     def quit(self) -> None:
@@ -141,7 +131,7 @@ class Browser(Chrome):
             said = self.execute_script(_SAYS)
         except WebDriverException as error:
             return f"the page cannot be asked: {error.msg}"
-        return ", ".join(f"{place} says {words!r}" for place, words in said.items())
+        return f"the page says {said}"
 
     def requests(self) -> list[str]:
         """Addresses requested, web sockets included, since the last call."""
@@ -180,18 +170,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         chromium.quit()
 
 
-def _kill(pid: int) -> None:
-    """End a process and all that it has started."""
-    process = psutil.Process(pid)
-    for one in [*process.children(recursive=True), process]:
-        one.kill()
-
-
 def _program(name: str) -> str:
     path = shutil.which(name)
-    if path is None:
-        pytest.fail(
-            f"{name} is missing: on Debian, apt-get install chromium chromium-driver",
-            pytrace=False,
-        )
+    assert path is not None, f"{name} is missing: apt-get install chromium chromium-driver"
     return path

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from rashomon_explorer.privacy import Ledger
-from tests.browser.contrast import check_contrast, draw_inside
 from tests.browser.pages import Page
 
 pytestmark = pytest.mark.browser
@@ -22,8 +21,8 @@ def page(browser: Any, dashboard: Any) -> Page:
 
 def test_text_has_contrast_in_the_dark(page: Page) -> None:
     assert page.run("document.body.dataset.jpThemeLight") == "false"
-    draw_inside(page, "breast_cancer")
-    check_contrast(page)
+    page.draw_inside("breast_cancer")
+    page.check_contrast()
 
 
 def test_a_bad_table_is_explained_then_the_good_one_is_declared_row_by_row(

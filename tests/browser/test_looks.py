@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from tests.browser.contrast import check_contrast, draw_inside
 from tests.browser.pages import FIGURES, Page
 
 pytestmark = pytest.mark.browser
@@ -48,8 +47,8 @@ def test_a_figure_is_saved_as_a_picture_without_leaving_the_page(page: Page) -> 
 
 def test_text_has_contrast_in_the_light(page: Page) -> None:
     assert page.run("document.body.dataset.jpThemeLight") == "true"
-    draw_inside(page, "monks1")
-    check_contrast(page)
+    page.draw_inside("monks1")
+    page.check_contrast()
 
 
 def test_figures_follow_a_theme_that_changes_under_them(page: Page) -> None:

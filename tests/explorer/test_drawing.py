@@ -12,7 +12,6 @@ from rashomon_explorer.estimators import PublicBoundsScaler, RashomonClassifier
 from rashomon_explorer.exceptions import BudgetExceededError, SamplerError
 from rashomon_explorer.explorer import Explorer, drawing
 from rashomon_explorer.explorer.drawing import DrawJob
-from rashomon_explorer.mechanisms.samplers import feasibility
 from tests.explorer.pages import press
 
 
@@ -192,7 +191,9 @@ def test_what_is_foretold_reaches_the_alert_and_is_told_once(visit):
 
     async def scenario(page):
         page.draw()
+        page.state.psi = 0.5  # a setting that changes meanwhile is tried as well
         await page.wait_until_idle()
+        assert {plan.psi for plan in trial.plans} == {0.6, 0.5}
         assert page.state.alert.failed == "Drawing"
         assert "No draw would come. Nothing was charged." in page.state.alert.reason
         assert page.ledger is None and not page.state.busy
@@ -202,38 +203,6 @@ def test_what_is_foretold_reaches_the_alert_and_is_told_once(visit):
         assert page.rashomon_set.n_draws == 20
 
     visit(scenario, trial)
-
-
-def test_a_setting_that_changes_meanwhile_is_tried_as_well(visit):
-    trial = _Trial()
-    trial.page_went_on.set()
-
-    async def scenario(page):
-        page.draw()
-        page.state.psi = 0.5
-        await page.wait_until_idle()
-        assert page.state.phase == "done" and page.state.drawn_settings["psi"] == 0.5
-
-    visit(scenario, trial)
-    assert {plan.psi for plan in trial.plans} == {0.6, 0.5}
-
-
-def test_rows_are_simulated_in_the_worker_alone(visit, monkeypatch):
-    where, simulated = [], feasibility.simulated
-
-    def seen(*law):
-        where.append(threading.current_thread() is threading.main_thread())
-        return simulated(*law)
-
-    async def scenario(page):
-        page.draw()
-        await page.wait_until_idle()
-        assert page.state.phase == "done"
-
-    monkeypatch.setattr(feasibility, "simulated", seen)
-    feasibility._tried_on.cache_clear()
-    visit(scenario)
-    assert where and not any(where)
 
 
 @pytest.mark.law

@@ -15,22 +15,12 @@ import pytest
 
 import rashomon_explorer
 from rashomon_explorer.explorer.export.purchases import Purchases
-from rashomon_explorer.explorer.set_store import NumberedFiles, SetStore, read_file
-from tests.explorer.pages import five_models, purchase
+from rashomon_explorer.explorer.set_store import SetStore, read_file
+from tests.explorer.killed_pages import BOUGHT, KEEPING, MODELS
 from tests.failing_disk import Gate, full
 from tests.patience import LONG
 
 SCRIPT = Path(__file__).with_name("killed_pages.py")
-
-
-@pytest.fixture(scope="module")
-def models():
-    return five_models()
-
-
-@pytest.fixture(scope="module")
-def bought(models):
-    return purchase(models)
 
 
 @pytest.fixture
@@ -43,23 +33,15 @@ def purchases(sets):
     return Purchases(sets.purchases_path(1))
 
 
-@pytest.fixture
-def keeping(sets, purchases, models, bought):
+@pytest.fixture(params=KEEPING)
+def keeping(request, tmp_path):
     """What keeps one more result of a kind, and what counts those that are there."""
-    files = NumberedFiles(sets.folder, "", ".model")
-    return {
-        "set": (lambda: sets.keep(models, {}), lambda: len(sets.all())),
-        "purchase": (lambda: purchases.add(bought), lambda: len(purchases.all())),
-        "model": (lambda: files.add("one"), lambda: len(files.paths())),
-    }
+    (keep, listed), ledger = KEEPING[request.param], tmp_path / "loans.ledger"
+    return lambda: keep(ledger), lambda: len(listed(ledger))
 
 
-KINDS = ("set", "purchase", "model")
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_two_pages_in_lock_step_lose_nothing(keeping, kind, monkeypatch):
-    keep, count = keeping[kind]
+def test_two_pages_in_lock_step_lose_nothing(keeping, monkeypatch):
+    keep, count = keeping
     link, step, waited = os.link, threading.Barrier(2), threading.local()
 
     def together(source, target):
@@ -74,9 +56,8 @@ def test_two_pages_in_lock_step_lose_nothing(keeping, kind, monkeypatch):
     assert count() == 2
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_disk_that_is_full_at_any_call_takes_nothing_away(keeping, kind):
-    keep, count = keeping[kind]
+def test_a_disk_that_is_full_at_any_call_takes_nothing_away(keeping):
+    keep, count = keeping
     at, calls = 0, [""]
     while at <= len(calls):
         at, before = at + 1, count()
@@ -109,17 +90,17 @@ def test_a_page_that_is_killed_at_any_call_takes_nothing_away():
     assert kills["deleting"] >= 4
 
 
-def test_only_the_owner_may_read_any_of_it(keeping, sets, models):
-    for keep, _ in keeping.values():
-        keep()
+def test_only_the_owner_may_read_any_of_it(sets, tmp_path):
+    for keep, _ in KEEPING.values():
+        keep(tmp_path / "loans.ledger")
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in sets.folder.iterdir()}
     assert set(modes) == {"0001.npz", "0001.json", "0001-0001.paid", "0001.model"}
     assert set(modes.values()) == {0o600}
 
 
 @pytest.mark.parametrize("note", [None, "", "{", "[]", '{"number": 1}'])
-def test_a_set_is_listed_by_its_models_whatever_became_of_its_note(sets, models, note):
-    kept = sets.keep(models, {"psi": 0.1})
+def test_a_set_is_listed_by_its_models_whatever_became_of_its_note(sets, note):
+    kept = sets.keep(MODELS, {"psi": 0.1})
     (place,) = sets.folder.glob("*.json")
     if note is None:
         place.unlink()
@@ -129,39 +110,39 @@ def test_a_set_is_listed_by_its_models_whatever_became_of_its_note(sets, models,
     assert (found.number, found.n_draws, found.epsilon) == (1, 5, kept.epsilon)
     assert abs(found.at - kept.at).total_seconds() < LONG and found.settings == {}
     assert note is None or place.read_text() == note  # another page may be writing it
-    assert sets.keep(models, {}).number == 2 and len(sets.all()) == 2
+    assert sets.keep(MODELS, {}).number == 2 and len(sets.all()) == 2
 
 
-def test_where_the_note_cannot_be_written_the_set_is_kept(sets, models, monkeypatch):
+def test_where_the_note_cannot_be_written_the_set_is_kept(sets, monkeypatch):
     def refused(*_args, **_named):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("rashomon_explorer.explorer.set_store.files.replace_file", refused)
-    assert sets.keep(models, {"psi": 0.1}).settings == {"psi": 0.1}
+    assert sets.keep(MODELS, {"psi": 0.1}).settings == {"psi": 0.1}
     assert [one.number for one in sets.all()] == [1]
 
 
-def test_models_that_are_damaged_hide_no_other_set(sets, models):
+def test_models_that_are_damaged_hide_no_other_set(sets):
     for _ in range(2):
-        sets.keep(models, {})
+        sets.keep(MODELS, {})
     (sets.folder / "0001.npz").write_bytes(b"PK")
     (sets.folder / "0001.json").unlink()
     assert [one.number for one in sets.all()] == [2]
-    assert (sets.folder / "0001.npz").exists() and sets.keep(models, {}).number == 3
+    assert (sets.folder / "0001.npz").exists() and sets.keep(MODELS, {}).number == 3
 
 
-def test_a_number_of_which_anything_is_left_is_not_given_again(sets, models, bought):
-    sets.keep(models, {})
-    Purchases(sets.purchases_path(4)).add(bought)  # of a set whose deletion was killed in the midst
+def test_a_number_of_which_anything_is_left_is_not_given_again(sets):
+    sets.keep(MODELS, {})
+    Purchases(sets.purchases_path(4)).add(BOUGHT)  # of a set whose deletion was killed in the midst
     (sets.folder / "0009.model").write_text("{}")  # which has numbers of its own
-    assert sets.keep(models, {}).number == 5
+    assert sets.keep(MODELS, {}).number == 5
     assert Purchases(sets.purchases_path(5)).all() == ()
 
 
-def test_deleting_takes_one_set_and_its_purchases(sets, models, bought):
+def test_deleting_takes_one_set_and_its_purchases(sets):
     for _ in range(2):
-        number = sets.keep(models, {}).number
-        Purchases(sets.purchases_path(number)).add(bought)
+        number = sets.keep(MODELS, {}).number
+        Purchases(sets.purchases_path(number)).add(BOUGHT)
     (sets.folder / "0001.model").write_text("{}")
     (sets.folder / "0001.paid").write_text("[]")
     sets.delete(1)
@@ -169,7 +150,7 @@ def test_deleting_takes_one_set_and_its_purchases(sets, models, bought):
     assert left == {"0001.deleted", "0001.model", "0002.npz", "0002.json", "0002-0001.paid"}
 
 
-def test_a_deleted_number_stays_taken_where_the_disk_was_full_at_first(sets, models, monkeypatch):
+def test_a_deleted_number_stays_taken_where_the_disk_was_full_at_first(sets, monkeypatch):
     touch, calls = Path.touch, []
 
     def full_at_first(path, **named):
@@ -178,11 +159,11 @@ def test_a_deleted_number_stays_taken_where_the_disk_was_full_at_first(sets, mod
             raise OSError(errno.ENOSPC, "No space left on device")
         touch(path, **named)
 
-    sets.keep(models, {})
+    sets.keep(MODELS, {})
     monkeypatch.setattr(Path, "touch", full_at_first)
     sets.delete(1)
     assert calls == ["0001.deleted"] * 2
-    assert sets.all() == () and sets.keep(models, {}).number == 2
+    assert sets.all() == () and sets.keep(MODELS, {}).number == 2
 
 
 def _away(monkeypatch, *names):
@@ -197,23 +178,21 @@ def _away(monkeypatch, *names):
     monkeypatch.setattr(Path, "read_bytes", refused)
 
 
-def test_an_error_that_passes_is_no_damage(purchases, bought, monkeypatch):
+def test_an_error_that_passes_is_no_damage(purchases, monkeypatch):
     for adds in (1.0, 2.0, 3.0):
-        purchases.add(replace(bought, adds=adds))
+        purchases.add(replace(BOUGHT, adds=adds))
     errors = []
     with monkeypatch.context() as patch:
         _away(patch, "0001-0002.paid")
         assert [one.adds for one in purchases.all(errors.append)] == [1.0, 3.0]
         assert [error.errno for error in errors] == [errno.EMFILE]
-        purchases.add(replace(bought, adds=4.0))
+        purchases.add(replace(BOUGHT, adds=4.0))
     assert [one.adds for one in purchases.all()] == [1.0, 2.0, 3.0, 4.0]
 
 
-def test_what_cannot_be_read_now_is_told_and_there_again(
-    sets, purchases, models, bought, monkeypatch
-):
-    sets.keep(models, {})
-    purchases.add(bought)
+def test_what_cannot_be_read_now_is_told_and_there_again(sets, purchases, monkeypatch):
+    sets.keep(MODELS, {})
+    purchases.add(BOUGHT)
     errors = []
 
     def away(*_args):
@@ -223,7 +202,7 @@ def test_what_cannot_be_read_now_is_told_and_there_again(
         patch.setattr(os, "listdir", away)
         assert sets.all(errors.append) == purchases.all(errors.append) == ()
         with pytest.raises(OSError, match="Input/output"):
-            sets.keep(models, {})
+            sets.keep(MODELS, {})
     (sets.folder / "0001.json").unlink()
     with monkeypatch.context() as patch:
         patch.setattr("rashomon_explorer.explorer.set_store.load", away)
@@ -231,9 +210,9 @@ def test_what_cannot_be_read_now_is_told_and_there_again(
     assert len(sets.all()) == len(purchases.all()) == 1
 
 
-def test_only_what_is_no_json_is_put_aside_under_a_name_of_its_own(purchases, bought):
+def test_only_what_is_no_json_is_put_aside_under_a_name_of_its_own(purchases):
     for _ in range(3):
-        purchases.add(bought)
+        purchases.add(BOUGHT)
     folder = purchases.path.parent
     for content in (b"{", b"", b"\xff"):
         (folder / "0001-0002.paid").write_bytes(content)
@@ -245,8 +224,8 @@ def test_only_what_is_no_json_is_put_aside_under_a_name_of_its_own(purchases, bo
     newer.write_text('{"version": 9}')
     assert len(purchases.all()) == 1 and newer.exists()  # another version's, which can read it
     newer.unlink()
-    purchases.add(bought)
-    purchases.add(bought)
+    purchases.add(BOUGHT)
+    purchases.add(BOUGHT)
     assert (folder / "0001-0004.paid").exists()
     assert not (folder / "0001-0002.paid").exists()  # a name that was put aside is not given again
 
@@ -268,9 +247,9 @@ def _older(path, purchases):
     path.write_text(json.dumps([one.to_values() for one in purchases], indent=1))
 
 
-def test_files_of_an_older_version_and_what_a_crash_left_of_them_are_read(purchases, bought):
+def test_files_of_an_older_version_and_what_a_crash_left_of_them_are_read(purchases):
     """It wrote all purchases beside their place, and set good files aside when one was away."""
-    first, second, third, new = (replace(bought, adds=adds) for adds in (1.0, 2.0, 3.0, 4.0))
+    first, second, third, new = (replace(BOUGHT, adds=adds) for adds in (1.0, 2.0, 3.0, 4.0))
     _older(purchases.path.with_suffix(".damaged"), [first])
     _older(purchases.path, [second])
     _older(purchases.path.with_suffix(".new"), [second, third])
@@ -286,13 +265,13 @@ def test_files_of_an_older_version_and_what_a_crash_left_of_them_are_read(purcha
     assert left == {"0001.damaged", "0001.paid", "0001.new", "0001-0001.paid"}
 
 
-def test_a_set_and_its_note_of_an_older_version_are_read(sets, models):
+def test_a_set_and_its_note_of_an_older_version_are_read(sets):
     sets.folder.mkdir()
-    models.save(sets.folder / "0003.npz")
+    MODELS.save(sets.folder / "0003.npz")
     note = {"number": 3, "at": "2026-11-22T23:41:05", "n_draws": 5, "epsilon": 1.9}
     note["settings"] = {"psi": 0.1}
     (sets.folder / "0003.json").write_text(json.dumps(note, indent=1))
     (found,) = sets.all()
     assert found.label == "Draw 3 · 5 models · ε = 1.9 · 22 Nov 23:41"
     assert found.settings == {"psi": 0.1} and sets.open(3).n_draws == 5
-    assert sets.keep(models, {}).number == 4
+    assert sets.keep(MODELS, {}).number == 4

@@ -54,6 +54,10 @@ def test_a_fitted_linear_model_shows_its_exact_set_and_flips_at_once(rows, tmp_p
     assert "curator view: not private" in str(explorer.cards["exact"].view.figure["layout"])
     assert "Nothing is charged" in explorer.state.message
     assert explorer.draw_panel.button.disabled and list(tmp_path.iterdir()) == []
+    explorer.show("people_ranges")
+    people = explorer.cards["people_ranges"].call.table()
+    assert set(people) == {"flips", "best", "exact_low", "exact_high"}
+    assert "good models can flip" in explorer.people_headline.words.value
     explorer.state.psi = 0.2
     assert _title(explorer, "exact") != title
     explorer.state.view = "release"

@@ -11,9 +11,8 @@ import pytest
 import traitlets
 from sklearn.utils import Bunch
 
-from rashomon_explorer.data import catalog, load_csv
+from rashomon_explorer.data import catalog
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.html import MARKS
 from rashomon_explorer.explorer.panels.card import SelectionChip
 from rashomon_explorer.explorer.panels.data import OPENML
 from rashomon_explorer.explorer.panels.settings import MECHANISM_LABELS
@@ -37,25 +36,18 @@ def test_choosing_data_by_clicking(explorer):
     assert explorer.data.classes[1] == "class_2" and explorer.state.alert is None
 
 
-def test_a_table_of_openml_is_proposed_and_its_target_is_last(explorer, monkeypatch):
-    asked, panel = [], explorer.data_panel
-    ages, homes = [20.0, 44.0, 31.0] * 20, pd.Categorical(["own", "rent"] * 30)
+def test_a_table_of_openml_is_proposed_or_its_failure_told(explorer, monkeypatch):
+    panel, fetch = explorer.data_panel, "fetch_openml"
     target = pd.Series(pd.Categorical(["no", "yes", "yes"] * 20), name="class")
-    found = Bunch(data=pd.DataFrame({"age": ages, "home": homes}), target=target)
+    found = Bunch(data=pd.DataFrame({"age": [20.0, 44.0, 31.0] * 20}), target=target)
     found.details = {"name": "loans", "id": "31"}
-    fetch = "fetch_openml"
-    monkeypatch.setattr(catalog.sklearn_datasets, fetch, lambda **said: asked.append(said) or found)
+    monkeypatch.setattr(catalog.sklearn_datasets, fetch, lambda **_: found)
     panel.name.value = OPENML
-    assert panel.openml.widget.layout.display is None
     assert panel.schema.file.layout.display == "none"
     panel.openml.which.value = " 31 "
     panel.openml.fetch.click()
-    assert explorer.state.alert is None and asked[0]["data_id"] == 31
-    assert panel.schema.table.name == "loans-31"
+    assert explorer.state.alert is None and panel.schema.table.name == "loans-31"
     assert panel.schema.table.schema.target.name == "class"
-    panel.schema.confirm.click()
-    panel.schema.use.click()
-    assert explorer.data.name == "loans-31" and explorer.state.alert is None
 
     def offline(**_):
         raise URLError("no route to host")
@@ -67,9 +59,7 @@ def test_a_table_of_openml_is_proposed_and_its_target_is_last(explorer, monkeypa
 
     monkeypatch.setattr(catalog.sklearn_datasets, fetch, offline)
     asyncio.run(pressed())
-    reason = explorer.state.alert.reason
-    assert "This needs the network" in reason and "no route to host" in reason
-    assert not panel.openml.fetch.disabled
+    assert "no route to host" in explorer.state.alert.reason and not panel.openml.fetch.disabled
     explorer.alert_panel.dismiss.click()
     assert explorer.alert_panel.text.html == ""
 
@@ -118,20 +108,6 @@ def test_the_plan_is_explained_and_its_candidates_listed_when_asked(cancer_page)
     assert words.layout.display == offers.layout.display == "none"
 
 
-def test_gauge_shows_spent_planned_and_left_and_the_release_hides_what_reads_rows(cancer_page):
-    page, numbers = cancer_page, cancer_page.numbers_panel
-    page.draw()
-    gauge = page.budget_panel.gauge.value
-    assert 'role="meter"' in gauge and 'aria-valuenow="4"' in gauge
-    assert '<b class="rx-left-value">4</b>' in gauge
-    assert page.budget_panel.epsilon.layout.display == "none"
-    assert "Hit rate" in numbers.facts.value
-    numbers.view.value = "release"
-    for hidden in ("Hit rate", "Best loss", "Clipped rows"):
-        assert hidden not in numbers.facts.value
-    assert "within ψ of the best" not in page.draw_panel.status.html
-
-
 def test_selection_compares_draws_with_the_best(cancer_page):
     state, view = cancer_page.state, cancer_page.cards["coefficients"].view
     cancer_page.draw()
@@ -166,22 +142,6 @@ def test_figures_that_sliders_have_left_behind_say_so(cancer_page):
     assert losses.value == "drawn with ψ = 0.05, ε = 4" and plan.value == ""
     set_state(page, psi=0.05, epsilon=4.0)
     assert stale.value == losses.value == "" and stale.layout.display == "none"
-
-
-def test_draws_outside_the_set_leave_words_in_the_figures_of_the_set(cancer_page):
-    cancer_page.draw()
-    assert cancer_page.rashomon_set.hit_rate == 0  # at this price nothing is guaranteed
-    assert "0 of 20 inside ψ" in cancer_page.numbers_panel.facts.value
-    for name in ("people", "importance"):
-        card = cancer_page.cards[name]
-        assert not card.view.figure["data"] and card._table_button.disabled
-        assert "None of 20 draws lies inside" in str(card.view.figure["layout"])
-        assert any(name in line for line in card.lines)
-    cancer_page.state.view = "release"
-    cancer_page.cards["importance"].controls["show"].value = "coef"
-    title = str(cancer_page.cards["importance"].view.figure["layout"])
-    assert "of all 20 draws (guaranteed hit rate" in title and "inside ψ" not in title
-    assert cancer_page.state.alert is None
 
 
 def test_the_promise_a_shortage_and_a_weak_guarantee_stand_beside_the_button(tmp_path, cancer):
@@ -250,36 +210,27 @@ def test_a_mechanism_that_cannot_be_had_is_refused_and_has_no_button(cancer_page
     assert not cancer_page.draw_panel.button.disabled
 
 
-def test_the_curator_explores_without_a_charge_and_it_is_marked(explorer, table):
-    declared = {"bounds": {"age": (18, 90), "debt": (0, 1)}, "classes": ["no", "yes"]}
-    explorer.session.choose(load_csv(table, target="repaid", sensitive=["sex"], **declared))
-    explorer.state.mechanism = "hit_and_run"
+def test_the_curator_explores_without_a_charge_and_it_is_marked(explorer, cancer_page):
+    cancer_page.state.mechanism = "hit_and_run"
     assert "nothing is charged" in explorer.draw_panel.price.value
-    facts = explorer.plan_panel.facts.value
-    assert "hit_and_run reads the rows without noise and is not private" in facts
+    reason = "hit_and_run reads the rows without noise and is not private"
+    assert reason in explorer.plan_panel.facts.value
     explorer.draw()
-    assert explorer.state.alert is None
-    assert explorer.rashomon_set.hit_rate == 1.0 and not explorer.guarantee.holds
+    assert explorer.state.alert is None and not explorer.guarantee.holds
     assert explorer.ledger is None and "No guarantee and no privacy cost" in explorer.state.message
     shapes = str(explorer.cards["losses"].view.figure["layout"]["shapes"])
     assert "no privacy guarantee" in shapes
 
 
 def test_the_chip_counts_what_is_selected_and_clears_it():
-    for part in ("sign", "name", "meaning"):
-        assert len({getattr(mark, part) for mark in MARKS}) == 3
-    state = ExplorerState()
+    state = ExplorerState(rashomon_set=SimpleNamespace(n_draws=335))
     chip = SelectionChip(state)
-    selections = {"selection": (1, 2, 3), "people": (4, 5)}
-    selections["groups"] = (("sex", "<f>"), ("sex", "m"))
-    for name, chosen in selections.items():
-        assert chip.widget.layout.display == "none"
-        state.rashomon_set = SimpleNamespace(n_draws=335)
+    shown = [chip.widget.layout.display]
+    for name, chosen in {"selection": (1, 2, 3), "people": (4, 5)}.items():
         setattr(state, name, chosen)
-        assert chip.widget.layout.display is None
-        setattr(state, name, ())
-    for name, chosen in selections.items():
-        setattr(state, name, chosen)
+        shown.append(chip.widget.layout.display)
+    assert shown == ["none", None, None]
+    state.groups = (("sex", "<f>"), ("sex", "m"))
     assert chip.words.html == "3 of 335 models · sex = &lt;f&gt; or m · 2 people"
     state.view = "release"
     assert chip.words.html == "3 of 335 models"

@@ -4,13 +4,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
 
 from rashomon_explorer import measures
-from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.answers import ExactAnswers
 from rashomon_explorer.explorer.model_inputs import group_columns, group_labels
-from rashomon_explorer.explorer.panels import people
 from rashomon_explorer.explorer.selection import large_coefficients
 from rashomon_explorer.measures.ranges import set_problem
 from rashomon_explorer.plots.person import contributions
@@ -77,25 +74,6 @@ def test_every_column_tells_groups_apart_the_sensitive_one_first(loans):
     loans.state.group_column = ""
 
 
-def test_a_fitted_model_shows_its_people_without_a_draw(tmp_path):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 2))
-    y = (X[:, 0] + rng.normal(0, 1, 60) > 0).astype(int)
-    page = Explorer(LogisticRegression().fit(X, y), data=(X, y), home=tmp_path)
-    table = _shown(page, "people_ranges").call.table()
-    assert set(table) == {"flips", "best", "exact_low", "exact_high"} and len(table) == 60
-    assert "good models can flip" in page.people_headline.words.value
-    assert len(page.people_table.table.rows) == 60
-
-
-def test_fewer_than_two_draws_tell_neither_width_nor_noise(loans):
-    models = loans.rashomon_set
-    one = models.filter(np.arange(models.n_draws) == int(np.argmin(models.excess)))
-    state = SimpleNamespace(rashomon_set=one)
-    told = people._width(SimpleNamespace(state=state, picked=loans.session.picked))
-    assert told == "The decomposition needs at least two draws within ψ."
-
-
 def test_exact_ranges_and_class_reliance_are_those_of_the_whole_table(loans):
     models = loans.rashomon_set
     problem = set_problem(models, loans.rows, loans.targets)
@@ -113,30 +91,6 @@ def test_exact_ranges_and_class_reliance_are_those_of_the_whole_table(loans):
     )
     either = ((table["low"] < 0) & (table["high"] > 0)).sum()
     assert _title(card).startswith(f"{either} of {len(table)} coefficients")
-
-
-def test_two_features_against_each_other_fade_what_is_not_selected(loans):
-    card, models = _shown(loans, "importance_cloud"), loans.rashomon_set
-    card.controls["across"].value, card.controls["up"].value = "home", "debt"
-    loans.state.selection = (0, 3)
-    dots, inside = card.call.figure().data[0], np.flatnonzero(models.excess <= 0.3)
-    cloud = measures.importance_cloud(models, loans.rows, loans.targets, measure="shap")
-    np.testing.assert_allclose(dots.x, cloud["home"].iloc[inside], rtol=1e-5)
-    assert list(np.flatnonzero(np.asarray(dots.marker.opacity) >= 1)) == [0, 3]
-    assert "2 of 12 models selected" in _title(card)
-
-
-def test_a_profile_sets_whole_columns_and_says_which_way_models_go(loans):
-    card = _shown(loans, "profile")
-    assert card.controls["feature"].options == ("age", "debt", "home")
-    card.controls["feature"].value = "debt"
-    band = measures.partial_dependence_band(
-        loans.rashomon_set.inside(), loans.data.frame, "debt", transform=loans.selected.encode
-    )
-    np.testing.assert_allclose(card.call.table(), band)
-    assert loans.session.encoder is not None and _title(card)[:4] in ("Ever", "The ")
-    card.controls["feature"].value = "home"
-    assert card.view.figure["data"][-1]["mode"] == "markers" and _title(card).startswith("home: ")
 
 
 def test_a_selection_leaves_what_it_says_and_importance_is_of_it(loans):

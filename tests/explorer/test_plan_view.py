@@ -49,22 +49,6 @@ def test_a_number_that_no_slider_reaches_has_no_button(page):
     assert "ε = " in offered.words
 
 
-def test_the_first_number_is_what_is_promised(page):
-    def lead():
-        return page.plan_panel.facts.value.split("rx-lead")[1].split("</div>")[0]
-
-    assert "Guaranteed hit rate" in lead() and "≥ 66%" in lead()
-    page.state.mechanism = "langevin_average"
-    assert page.plan.by_excess and "≥" not in page.plan_panel.facts.value
-    assert "Expected excess loss" in lead() and text.at_most(page.plan.weighed_excess) in lead()
-    assert page.plan_panel.facts.value.count("Expected excess loss") == 1
-    page.state.mechanism = "langevin_clipped"  # one private model has its curve too
-    page.cards["plan"].redraw()
-    figure = page.cards["plan"].view.figure
-    assert "for 20 draws, excess loss ≤" in figure["layout"]["title"]["text"]
-    assert len(figure["data"]) > 3
-
-
 def test_what_epsilon_risks_is_told_and_true(page):
     most = best_attack(page.plan.guarantee, 0.05)
     assert 0.05 < most < 0.5
@@ -124,20 +108,6 @@ def test_a_drag_is_planned_once_ends_at_the_scale_and_does_nothing_in_a_draw(pag
     card.view.dragged = {"x": 1.0, "y": 0.5, "curve": 1, "at": 2}
     page.state.phase = phase
     assert (page.state.epsilon, page.state.n_draws) == (100.0, 5)
-
-
-def test_a_draw_that_may_buy_nothing_is_asked_about_once(page, monkeypatch):
-    drawn, panel = [], page.draw_panel
-    question = panel.question
-    monkeypatch.setattr(question, "_go_on", lambda: drawn.append("asked"))
-    set_state(page, epsilon=0.5, mechanism="exact")
-    panel.button.click()
-    assert question.open and not drawn and page.state.phase == "planning"
-    page.state.epsilon = 0.6  # other settings are another question
-    assert not question.open
-    panel.button.click()
-    question.yes.click()
-    assert drawn == ["asked"] and not question.open
 
 
 def _words(page):

@@ -159,7 +159,6 @@ def test_three_classes_are_told_apart_or_one_from_the_rest(explorer):
         ("one.csv", b"age\n1\n", "expected a target and at least one feature"),
         ("table.xlsx", b"", "none of .csv, .parquet"),
         ("ragged.csv", b"a,b\n1,2\n3\n", "line 3 has 1 values"),
-        ("empty.csv", b"a,b\n", "no rows below"),
     ],
 )
 def test_what_is_no_table_is_refused_in_words(panel, explorer, name, content, told):
@@ -192,6 +191,9 @@ def test_remarks_name_a_leak_a_copy_of_the_target_and_what_lacks():
     told = " ".join(remarks(TableEditor.proposed("loans", frame)))
     assert "'paid' alone predicts 'repaid'" in told and "'repaid_late' sounds like" in told
     assert "honest" not in told and "'name'" not in told
+    days = pd.date_range("2021-01-04", periods=400, freq="7h").strftime("%d.%m.%Y %H:%M")
+    dated = TableEditor.proposed("loans", frame.assign(day=days)[["day", *frame]])
+    assert any("'day' looks like dates" in one for one in remarks(dated))
     prices = pd.DataFrame({"a": rng.normal(size=400), "b": rng.normal(size=400)})
     prices["twice"], prices["price"] = 2 * prices["a"], prices["a"]
     told = remarks(TableEditor.proposed("prices", prices))
@@ -216,17 +218,6 @@ def test_the_target_that_is_proposed_can_be_predicted(columns, target):
     proposed = TableEditor.proposed("loans", frame).schema
     assert proposed.target.name == target
     assert [one.name for one in proposed.columns if one.role == "target"] == [target]
-
-
-def test_a_table_with_semicolons_and_dates_is_read_and_said(panel, explorer):
-    rows = [f"{20 + i},{i % 9};2019-{1 + i % 12:02d};{'yes' if i % 3 else 'no'}" for i in range(60)]
-    panel.file.choose("haus.csv", "\n".join(["fläche;monat;verkauft", *rows]).encode())
-    assert "separated by semicolons with decimal commas" in explorer.state.message
-    assert panel.table.frame["fläche"].tolist()[1] == 21.1
-    assert panel.table.schema["monat"].role == "ignore"
-    assert "&#x27;monat&#x27; looks like dates" in panel.notes.value
-    explorer.state.view = "release"
-    assert "monat" not in panel.notes.value  # it was read from the rows
 
 
 def test_confirm_works_for_columns_that_no_model_sees(panel, explorer):

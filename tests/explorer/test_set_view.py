@@ -73,15 +73,6 @@ def test_psi_moves_over_the_stored_draws_and_every_count_follows(page):
     assert control.widget.layout.display == "none"
 
 
-def test_what_is_not_selected_fades(page):
-    best = int(np.argmin(page.rashomon_set.excess))
-    page.state.selection = (best,)
-    for name in ("coefficients", "losses"):
-        dots = _dots(page, name)
-        seen = _numbers(dots["marker"]["opacity"]) > 0.5
-        assert _numbers(dots["customdata"])[seen].tolist() == [best]
-
-
 def test_draws_stand_inside_exact_ranges_and_selected_ones_are_ringed(page):
     page.state.selection = (int(np.argmin(page.rashomon_set.excess)),)
     card = page.cards["ranges"]
@@ -162,22 +153,15 @@ def test_stars_and_notes_are_kept_with_the_set(page):
 
 def test_two_models_stand_side_by_side(page):
     models, card = page.rashomon_set, page.cards["pair"]
-    assert "tick them in the table" in _redrawn(card)[1]
     page.state.selection = (2, 5)
     labels = models.labels(page.rows)[[2, 5]]
-    title = _redrawn(card)[0]
-    assert f"({int((labels[0] != labels[1]).sum()):,} people)" in title
-    assert f"{(labels[0] == np.asarray(page.targets)).mean():.1%}" in title
+    assert f"({int((labels[0] != labels[1]).sum()):,} people)" in _redrawn(card)[0]
     table = card.call.table()
     assert np.allclose(table["difference"], table["draw 5"] - table["draw 2"])
-    assert table["difference"].abs().is_monotonic_decreasing
     page.state.selection = (2,)
     assert "best model" in _redrawn(card)[2]
-    page.state.view = "release"
+    page.state.view = "release"  # which has no best model
     assert "Select two models" in _redrawn(card)[1]
-    page.state.selection = (2, 5)
-    title, layout, _ = _redrawn(card)
-    assert "The largest difference is in" in title and "released at ε = 4" in layout
 
 
 def test_two_sets_are_compared(page):
@@ -188,9 +172,6 @@ def test_two_sets_are_compared(page):
     title = _redrawn(card)[0]
     assert card.controls["compare with"].value == other.number
     assert "times as wide as draw 2" in title or "about as wide" in title
-    overlap, three = card.call.table()["overlap"], first.coef[:3]
-    if first.hit_rate == 1:
-        assert np.allclose(overlap, np.ptp(three, axis=0) / np.ptp(first.coef, axis=0))
-    assert overlap.between(0, 1).all()
+    assert card.call.table()["overlap"].between(0, 1).all()
     store.delete(other.number)
     page.state.kept = store.all()

@@ -19,7 +19,6 @@ from rashomon_explorer.explorer.family import names_in_words
 from rashomon_explorer.explorer.streamed_table import tree_rows
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.plots.text import cost_text
-from rashomon_explorer.plots.tree_answers import plot_tree_guarantee, tree_guarantee_table
 from rashomon_explorer.sets import PredictorSet, ReleasedTrees
 from rashomon_explorer.trees import TreeClass
 from tests.explorer.pages import price_on, set_state
@@ -101,14 +100,6 @@ def test_draws_are_paid_trees_of_the_tables_own_columns(page):
     assert "RashomonClassifier" in page.model_panel.lines()[1]
 
 
-def test_what_is_promised_of_a_tree_is_a_curve_that_reads_no_row(page):
-    table = tree_guarantee_table(page.plan)["at least"]
-    assert table[page.plan.psi] == page.plan.hit_rate_bound and table.is_monotonic_increasing
-    figure = plot_tree_guarantee(page.plan)
-    assert "≥ 89%" in figure.layout.title.text and figure.layout.meta["view"] == "plan"
-    assert _redrawn(page.cards["promise"])[2] == 2
-
-
 def test_the_headline_says_what_is_exact_and_what_was_drawn(page):
     told = page.people_headline.find()
     share = (page.tree_answers.flips()["psi"] <= page.state.psi).mean()
@@ -133,14 +124,6 @@ def test_models_are_told_apart_by_leaves_and_by_whom_they_label(page):
     page.state.view = "curator"
     page.models_panel.aside.click()
     assert page.state.page == "set" and _chosen(page, "set")[1] == "trees"
-
-
-def test_one_model_is_of_linear_models_alone(page):
-    page.state.goal = "one"
-    goal, draw = page.goal_panel.goal, page.draw_panel.widget
-    assert (goal.layout.display, draw.layout.display) == ("none", None)
-    page.state.family = "linear"
-    assert (goal.layout.display, draw.layout.display) == (None, "none")
 
 
 def test_what_is_true_of_all_trees_is_shown_exactly(page):
@@ -329,16 +312,17 @@ def test_chosen_trees_leave_only_with_a_statement(page):
 
 
 def test_controls_are_those_of_the_family(page):
-    panel = page.model_panel
+    panel, goal = page.model_panel, page.goal_panel.goal
 
     def hidden():
         return {name for name, dial in panel.dials.items() if dial.layout.display == "none"}
 
-    assert hidden() == set() and panel.loss.layout.display == "none"
+    assert hidden() == set()
+    assert panel.loss.layout.display == goal.layout.display == "none"  # one model is linear
     page.state.family = "linear"
     assert hidden() == {"max_leaves", "max_depth", "leaf_penalty"}
     assert panel.questions.widget.layout.display == "none"
-    assert panel.loss.layout.display is None
+    assert panel.loss.layout.display is goal.layout.display is None
 
 
 def test_depth_narrows_the_class_and_its_end_means_any(page):
@@ -389,15 +373,6 @@ def test_thresholds_are_typed_into_the_one_declaration(page):
     assert state.data.schema[first.name].thresholds == (-0.1, 0.3)
     box.value = ""
     assert state.data.schema[first.name].thresholds == () and not editor._problem.value
-
-
-def test_the_release_shows_what_was_paid_and_no_loss(page):
-    page.state.view = "release"
-    for name in ("trees", "rules"):
-        _redrawn(page.cards[name])
-        figure = page.cards[name].view.figure
-        assert figure["layout"]["meta"]["view"] == "release" and "loss" not in str(figure["data"])
-    assert 'rx-paid-band">released<' in page.take_panel.receipt.value
 
 
 def test_thresholds_reach_the_draws_and_leave_the_screen_as_it_is(tmp_path):

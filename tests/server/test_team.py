@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 
-from rashomon_explorer.cli import _parser, main
+from rashomon_explorer.cli import _parser
 from rashomon_explorer.server.pages import packed_files, packed_plotly
 from rashomon_explorer.server.proxied import proxied_dashboard
 from rashomon_explorer.server.serving import TOKEN_VARIABLE, take_token
 from tests.patience import until
 
 ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 LINES = [
     line.split(maxsplit=1)
     for line in (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines()
@@ -32,20 +33,12 @@ def _said(word: str) -> list[str]:
 
 def test_the_container_is_given_what_the_wheel_is_made_of() -> None:
     copied = {name for words in _said("COPY") for name in shlex.split(words)[:-1]}
-    allowed = {line[1:] for line in _lines(".dockerignore") if line.startswith("!")}
-    assert copied == allowed
-    wheel = _project()["tool"]["hatch"]["build"]["targets"]["wheel"]
+    ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    assert copied == {line[1:] for line in ignored if line.startswith("!")}
+    wheel = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
     needed = {"pyproject.toml", "constraints.txt", *wheel["packages"], *wheel["force-include"]}
     assert needed | {"README.md", "LICENSE"} == copied
     assert all((ROOT / name).exists() for name in copied)
-
-
-def _project() -> dict[str, Any]:
-    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-
-
-def _lines(name: str) -> list[str]:
-    return (ROOT / name).read_text(encoding="utf-8").splitlines()
 
 
 def test_the_container_starts_what_the_command_understands_and_not_as_root() -> None:
@@ -60,31 +53,6 @@ def test_the_container_starts_what_the_command_understands_and_not_as_root() -> 
     assert names.index("USER") < names.index("ENTRYPOINT")
 
 
-@pytest.mark.parametrize("more", [["--ip", "0.0.0.0"], ["--any-host"], ["--ip", "::"]])
-def test_no_token_is_refused_where_others_could_come(
-    more: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["--no-browser", "--no-token", *more]) == 1
-    assert "--no-token would expose the rows" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["--ip", "example"], "must be an address such as 127.0.0.1"),
-        (["--base-url", "x"], "must begin with /"),
-        (["--base-url", "/x?y"], "must begin with /"),
-        (["--most-pages", "0"], "whole number >= 1"),
-    ],
-)
-def test_a_setting_that_is_none_is_refused(
-    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit):
-        main(words)
-    assert told in capsys.readouterr().err
-
-
 def test_a_token_of_ones_own_is_taken_out_of_sight(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(TOKEN_VARIABLE, "mine")
     assert take_token() == ("mine", False)
@@ -93,7 +61,7 @@ def test_a_token_of_ones_own_is_taken_out_of_sight(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_jupyter_server_finds_the_dashboard_and_shares_a_secret_with_it() -> None:
-    points = _project()["project"]["entry-points"]["jupyter_serverproxy_servers"]
+    points = PROJECT["project"]["entry-points"]["jupyter_serverproxy_servers"]
     place = EntryPoint("rashomon-explorer", points["rashomon-explorer"], "")
     assert place.load() is proxied_dashboard
     first, second = proxied_dashboard(), proxied_dashboard()

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from rashomon_explorer.explorer.account import Account
 from rashomon_explorer.plots.text import cost_text
@@ -13,24 +13,6 @@ from rashomon_explorer.release.plan import ReleasePlan
 from rashomon_explorer.sets import ReleasedSet, ReleasedTrees
 
 Paid = ReleasedSet | ReleasedTrees
-
-
-@dataclass(frozen=True)
-class Aggregate:
-    """One aggregate that can be released."""
-
-    group: str
-    title: str
-    query: Callable[[Paid], Query]
-
-    @property
-    def in_rows(self) -> bool:
-        """Whether the noise is on counts of rows in groups."""
-        return self.group == _GROUPS
-
-
-def _named(name: str) -> Callable[[Paid], Query]:
-    return lambda models: get_query(name)
 
 
 def _excess(models: Paid, over: str) -> Query:
@@ -51,47 +33,57 @@ def _in_a_ball(models: Paid) -> tuple[ReleasedSet, float]:
     return models, models.plan.radius
 
 
+_OF_A_BALL: Mapping[str, Callable[[Paid], Query]] = {
+    "soft_hits": _soft_hits,
+    "mean_excess": partial(_excess, over="mean"),
+    "largest_excess": partial(_excess, over="largest"),
+}
+
 _SET, _GOOD, _LABELS, _SCORES = "The set", "How good", "Conflicting predictions", "Scores"
 _FEATURES, _COUNTS, _GROUPS = "Features", "Counts", "Groups"
 
-AGGREGATES: Mapping[str, Aggregate] = {
-    "ambiguity": Aggregate(
-        _LABELS, "ambiguity: share of people with a conflicting prediction", _named("ambiguity")
-    ),
-    "discrepancy": Aggregate(
-        _LABELS,
-        "discrepancy: largest share of labels that one model changes",
-        _named("discrepancy"),
-    ),
-    "disagreement": Aggregate(
-        _LABELS,
-        "disagreement: probability that two models differ on a person",
-        _named("disagreement"),
-    ),
-    "abstention": Aggregate(
-        _LABELS, "abstention: share of people without a stable decision", _named("abstention")
-    ),
-    "mean_accuracy": Aggregate(_GOOD, "accuracy, mean over the models", _named("mean_accuracy")),
-    "least_accuracy": Aggregate(_GOOD, "accuracy of the worst model", _named("least_accuracy")),
-    "mean_loss": Aggregate(_GOOD, "loss, mean over the models", _named("mean_loss")),
-    "accuracies": Aggregate(_GOOD, "accuracy of each model", _named("accuracies")),
-    "soft_hits": Aggregate(_SET, "hit rate, lower and upper bound", _soft_hits),
-    "mean_excess": Aggregate(_SET, "mean excess loss", partial(_excess, over="mean")),
-    "largest_excess": Aggregate(_SET, "largest excess loss", partial(_excess, over="largest")),
-    "range_width": Aggregate(_SCORES, "mean range of a person's scores", _named("range_width")),
-    "score_std": Aggregate(_SCORES, "standard deviation of a person's scores", _named("score_std")),
-    "reliance": Aggregate(_FEATURES, "feature importance", _named("reliance")),
-    "base_rates": Aggregate(_COUNTS, "share of people of each class", _named("base_rates")),
-    "clipped_share": Aggregate(_COUNTS, "share of clipped rows", _named("clipped_share")),
-    "group_sizes": Aggregate(_GROUPS, "people in each group", _named("group_sizes")),
-    "base_gap": Aggregate(_GROUPS, "gap in the outcome between groups", _named("base_gap")),
-    "mean_selection_gap": Aggregate(
-        _GROUPS, "gap in positive predictions between groups", _named("mean_selection_gap")
-    ),
-    "mean_true_positive_gap": Aggregate(
-        _GROUPS, "gap in true-positive rates between groups", _named("mean_true_positive_gap")
-    ),
-}
+
+class Aggregate(NamedTuple):
+    """One aggregate that can be released: its name, its group on the page, and its title."""
+
+    name: str
+    group: str
+    title: str
+
+    @property
+    def in_rows(self) -> bool:
+        """Whether the noise is on counts of rows in groups."""
+        return self.group == _GROUPS
+
+    def query(self, models: Paid) -> Query:
+        """Query for these models; raise a ValueError if it does not apply to them."""
+        find = _OF_A_BALL.get(self.name)
+        return get_query(self.name) if find is None else find(models)
+
+
+_AGGREGATES = (
+    ("ambiguity", _LABELS, "ambiguity: share of people with a conflicting prediction"),
+    ("discrepancy", _LABELS, "discrepancy: largest share of labels that one model changes"),
+    ("disagreement", _LABELS, "disagreement: probability that two models differ on a person"),
+    ("abstention", _LABELS, "abstention: share of people without a stable decision"),
+    ("mean_accuracy", _GOOD, "accuracy, mean over the models"),
+    ("least_accuracy", _GOOD, "accuracy of the worst model"),
+    ("mean_loss", _GOOD, "loss, mean over the models"),
+    ("accuracies", _GOOD, "accuracy of each model"),
+    ("soft_hits", _SET, "hit rate, lower and upper bound"),
+    ("mean_excess", _SET, "mean excess loss"),
+    ("largest_excess", _SET, "largest excess loss"),
+    ("range_width", _SCORES, "mean range of a person's scores"),
+    ("score_std", _SCORES, "standard deviation of a person's scores"),
+    ("reliance", _FEATURES, "feature importance"),
+    ("base_rates", _COUNTS, "share of people of each class"),
+    ("clipped_share", _COUNTS, "share of clipped rows"),
+    ("group_sizes", _GROUPS, "people in each group"),
+    ("base_gap", _GROUPS, "gap in the outcome between groups"),
+    ("mean_selection_gap", _GROUPS, "gap in positive predictions between groups"),
+    ("mean_true_positive_gap", _GROUPS, "gap in true-positive rates between groups"),
+)
+AGGREGATES: Mapping[str, Aggregate] = {one[0]: Aggregate(*one) for one in _AGGREGATES}
 """Aggregates by the names of their queries, in the order of the page."""
 
 

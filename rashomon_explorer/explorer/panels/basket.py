@@ -8,9 +8,9 @@ from rashomon_explorer.exceptions import CuratorOnlyError, DataError
 from rashomon_explorer.explorer.export.basket import AGGREGATES, Aggregate, Basket
 from rashomon_explorer.explorer.export.purchases import AggregateRelease
 from rashomon_explorer.explorer.paid import Quote
-from rashomon_explorer.explorer.panels.card import display, row, styled
+from rashomon_explorer.explorer.panels.card import display, row, slider, styled
 from rashomon_explorer.explorer.panels.draw import PaidPanel
-from rashomon_explorer.explorer.widgets.controls import ChoiceTable, Slider
+from rashomon_explorer.explorer.widgets.controls import ChoiceTable
 from rashomon_explorer.plots.text import number, percent, plural
 
 _ALL, _SELECTED = "all", "selected"
@@ -45,15 +45,9 @@ class BasketPanel(PaidPanel):
         )
         self.group = ipywidgets.Dropdown(description="Groups", options=[_NO_GROUPS])
         self.table = ChoiceTable(label="Aggregates", headings=_HEADINGS)
-        self.epsilon = Slider(
-            label="Cost ε of the aggregates",
-            unit="as the only charge",
-            help="A larger ε means less noise. The button shows what the ledger charges.",
-            low=0.01,
-            high=10.0,
-            log=True,
-            value=0.5,
-        )
+        hint = "A larger ε means less noise. The button shows what the ledger charges."
+        label, unit = "Cost ε of the aggregates", "as the only charge"
+        self.epsilon = slider(label, unit, hint, (0.01, 10.0), 0.5, "log")
         choices = row([self.which, self.group], "rx-basket-of")
         parts = [choices, self.stated, self.table, self.epsilon]
         super().__init__(action, before=parts, kind="rx-basket")

@@ -14,10 +14,18 @@ from rashomon_explorer.explorer.account import Account
 from rashomon_explorer.explorer.family import spent_delta
 from rashomon_explorer.explorer.html import table_html
 from rashomon_explorer.explorer.messages import error_boundary, report
-from rashomon_explorer.explorer.panels.card import Panel, display, quiet_button, region, row, styled
+from rashomon_explorer.explorer.panels.card import (
+    Panel,
+    display,
+    quiet_button,
+    region,
+    row,
+    slider,
+    styled,
+)
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.explorer.widgets.controls import Fold, Slider, ThemeSwitch
+from rashomon_explorer.explorer.widgets.controls import Fold, ThemeSwitch
 from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, Making
 from rashomon_explorer.plots.budget import charges_table
 from rashomon_explorer.plots.text import cost_text, number, plural, what_is_left
@@ -31,24 +39,9 @@ class BudgetGauge(Panel):
     needs = ("account", "plan", "phase", "data", "same_rows", "view")
 
     def __init__(self, state: ExplorerState) -> None:
-        self.epsilon = Slider(
-            label="Budget ε",
-            unit="for ever",
-            help="Fixed at the first draw of this data set.",
-            low=0.1,
-            high=100.0,
-            log=True,
-            value=state.budget_epsilon,
-        )
-        self.delta = Slider(
-            label="Budget δ",
-            unit="for ever",
-            low=1e-12,
-            high=1e-3,
-            log=True,
-            zero=True,
-            value=state.budget_delta,
-        )
+        fixed, (epsilon, delta) = "Fixed at the first draw of this data set.", state.planned_budget
+        self.epsilon = slider("Budget ε", "for ever", fixed, (0.1, 100.0), epsilon, "log")
+        self.delta = slider("Budget δ", "for ever", "", (1e-12, 1e-3), delta, "log", "zero")
         traitlets.link((self.epsilon, "value"), (state, "budget_epsilon"))
         traitlets.link((self.delta, "value"), (state, "budget_delta"))
         self.gauge = styled(ipywidgets.HTML(), "rx-gauge")

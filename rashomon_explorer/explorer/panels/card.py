@@ -9,7 +9,7 @@ import ipywidgets
 from rashomon_explorer.explorer.html import code_block
 from rashomon_explorer.explorer.messages import error_boundary
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.explorer.widgets.controls import LiveText
+from rashomon_explorer.explorer.widgets.controls import LiveText, Slider
 from rashomon_explorer.plots.text import plural
 
 
@@ -58,6 +58,15 @@ def display(widget: ipywidgets.Widget, shown: bool) -> None:
     widget.layout.display = None if shown else "none"
 
 
+def slider(
+    label: str, unit: str, hint: str, scale: tuple[float, float], value: float, *kinds: str
+) -> Slider:
+    """Return a slider of a scale; ``kinds`` are its true traits, of log, zero and integer."""
+    low, high = scale
+    traits = dict.fromkeys(kinds, True)
+    return Slider(label=label, unit=unit, help=hint, low=low, high=high, value=value, **traits)
+
+
 class CodeToggle:
     """Button that shows the Python code for a panel."""
 
@@ -70,18 +79,6 @@ class CodeToggle:
     def refresh(self) -> None:
         """Update the code if it is shown."""
         self.code.value = code_block(self.lines()) if self.button.value else ""
-
-
-def card(
-    step: str,
-    title: str,
-    children: Iterable[ipywidgets.Widget],
-    code: CodeToggle,
-) -> ipywidgets.VBox:
-    """Return a framed panel."""
-    heading = styled(ipywidgets.HTML(f"<h2>{escape(title)}</h2>"), "rx-heading")
-    head = row([heading, code.button], "rx-head")
-    return column([head, *children, code.code], "rx-card")
 
 
 class Panel:

@@ -70,92 +70,27 @@ TREES_ALONE = ("max_leaves", "max_depth", "leaf_penalty")
 
 def dials() -> dict[str, Slider]:
     """Return one slider per setting."""
+    make, deepest = card.slider, MOST_LEAVES - 1
+    leaves = "Trees with at most this many leaves are counted; public."
+    depth = "Splits on a path; the right end is as deep as the leaves allow."
+    penalty = "In shares of the rows; costs no privacy."
+    good = "A model is good if its loss is at most ψ above the best."
+    cost = "For all draws together; smaller is more private."
+    shared = "All draws share one privacy cost."
+    bound = "Bound on the norm of the coefficients; public."
+    shrinks = "Shrinks the coefficients; costs no privacy."
+    fails = "Probability that the ε bound fails; 0 is pure differential privacy."
+    small = "added to the loss"
     return {
-        "max_leaves": Slider(
-            label="Leaves",
-            unit="at most",
-            help="Trees with at most this many leaves are counted; public.",
-            low=1,
-            high=MOST_LEAVES,
-            integer=True,
-            value=4,
-        ),
-        "max_depth": Slider(
-            label="Depth",
-            unit="at most",
-            help="Splits on a path; the right end is as deep as the leaves allow.",
-            low=1,
-            high=MOST_LEAVES - 1,
-            integer=True,
-            value=MOST_LEAVES - 1,
-        ),
-        "leaf_penalty": Slider(
-            label="Leaf penalty",
-            unit="added to the loss",
-            help="In shares of the rows; costs no privacy.",
-            low=1e-4,
-            high=0.1,
-            log=True,
-            zero=True,
-            value=0.005,
-        ),
-        "psi": Slider(
-            label="Threshold ψ",
-            unit="loss",
-            help="A model is good if its loss is at most ψ above the best.",
-            low=0.001,
-            high=1.0,
-            log=True,
-            value=0.02,
-        ),
-        "epsilon": Slider(
-            label="Privacy cost ε",
-            unit="in total",
-            help="For all draws together; smaller is more private.",
-            low=0.01,
-            high=100.0,
-            log=True,
-            value=4.0,
-        ),
-        "n_draws": Slider(
-            label="Draws",
-            unit="models",
-            help="All draws share one privacy cost.",
-            low=1,
-            high=500,
-            log=True,
-            integer=True,
-            value=20,
-        ),
-        "radius": Slider(
-            label="Radius",
-            unit="of the ball of models",
-            help="Bound on the norm of the coefficients; public.",
-            low=0.25,
-            high=32.0,
-            log=True,
-            value=4.0,
-        ),
-        "ridge": Slider(
-            label="Ridge",
-            unit="added to the loss",
-            help="Shrinks the coefficients; costs no privacy.",
-            low=1e-6,
-            high=1.0,
-            log=True,
-            zero=True,
-            value=0.0,
-        ),
-        "delta": Slider(
-            label="Privacy δ",
-            unit="in total",
-            help="Probability that the ε bound fails; 0 is pure differential privacy.",
-            low=1e-12,
-            high=1e-3,
-            log=True,
-            zero=True,
-            value=1e-6,
-        ),
+        "max_leaves": make("Leaves", "at most", leaves, (1, MOST_LEAVES), 4, "integer"),
+        "max_depth": make("Depth", "at most", depth, (1, deepest), deepest, "integer"),
+        "leaf_penalty": make("Leaf penalty", small, penalty, (1e-4, 0.1), 0.005, "log", "zero"),
+        "psi": make("Threshold ψ", "loss", good, (0.001, 1.0), 0.02, "log"),
+        "epsilon": make("Privacy cost ε", "in total", cost, (0.01, 100.0), 4.0, "log"),
+        "n_draws": make("Draws", "models", shared, (1, 500), 20, "log", "integer"),
+        "radius": make("Radius", "of the ball of models", bound, (0.25, 32.0), 4.0, "log"),
+        "ridge": make("Ridge", small, shrinks, (1e-6, 1.0), 0.0, "log", "zero"),
+        "delta": make("Privacy δ", "in total", fails, (1e-12, 1e-3), 1e-6, "log", "zero"),
     }
 
 
