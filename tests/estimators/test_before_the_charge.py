@@ -70,36 +70,6 @@ def _frame() -> pd.DataFrame:
     return pd.DataFrame(X, columns=["a", "b"]).assign(y=y)
 
 
-class GatedIndexer:
-    """What ``iloc`` and ``loc`` are, which may be looked for but not used."""
-
-    def __init__(self, indexer: Any) -> None:
-        self._indexer = indexer
-
-    def __getitem__(self, key: Any) -> Any:
-        GATE.pass_(f"rows {key!r}")
-        return self._indexer[key]
-
-
-class GatedFrame(pd.DataFrame):
-    """A DataFrame whose columns and values raise before the charge."""
-
-    def __getattribute__(self, name: str) -> Any:
-        if name in {"iloc", "loc"}:
-            return GatedIndexer(super().__getattribute__(name))
-        if name in {"values", "to_numpy", "dtypes", "items", "isna", "astype", "copy", "a", "b"}:
-            GATE.pass_(name)
-        return super().__getattribute__(name)
-
-    def __getitem__(self, key: Any) -> Any:
-        GATE.pass_(f"column {key!r}")
-        return super().__getitem__(key)
-
-    def __array__(self, *given: Any, **options: Any) -> Any:
-        GATE.pass_("__array__")
-        return super().__array__(*given, **options)
-
-
 class GatedSource(RowSource):
     """A source of rows that anybody could have written."""
 
@@ -153,14 +123,7 @@ def of_dask_parquet(folder: Path) -> tuple[Any, Any]:
     return frame[["a", "b"]], frame["y"]
 
 
-WHOLE: dict[str, Callable[[Path], tuple[Any, Any]]] = {
-    "a frame": lambda folder: (GatedFrame(_frame()[["a", "b"]]), public_rows()[1]),
-}
 CHUNKED: dict[str, Callable[[Path], tuple[Any, Any]]] = {
-    "chunked frame": lambda folder: (
-        chunk_rows(GatedFrame(_frame()[["a", "b"]]), public_rows()[1]),
-        None,
-    ),
     "a source": lambda folder: (ChunkedRows(GatedSource()), None),
     "Parquet": lambda folder: (chunk_rows(spoilt_parquet(folder / "rows"), target="y"), None),
     "a Dask array": of_dask_array,
@@ -169,14 +132,9 @@ CHUNKED: dict[str, Callable[[Path], tuple[Any, Any]]] = {
 }
 
 
-CASES = [
-    *((name, kind, WHOLE[kind]) for name in CHARGED for kind in WHOLE),
-    *((name, kind, CHUNKED[kind]) for name in IN_CHUNKS for kind in CHUNKED),
-]
+CASES = [(name, CHUNKED[kind]) for name in IN_CHUNKS for kind in CHUNKED]
 every_case = pytest.mark.parametrize(
-    ("name", "source"),
-    [(name, make) for name, _, make in CASES],
-    ids=[f"{n}-{k}" for n, k, _ in CASES],
+    ("name", "source"), CASES, ids=[f"{name}-{kind}" for name in IN_CHUNKS for kind in CHUNKED]
 )
 
 

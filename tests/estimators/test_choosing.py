@@ -105,18 +105,6 @@ def test_mechanisms_that_may_give_up_are_excluded_where_simulated_draws_fail(
     assert ledger.entries() == []
 
 
-@pytest.mark.parametrize("draws", [1, 4])
-def test_the_selected_mechanism_is_drawn_and_charged(draws: int, tmp_path: Path) -> None:
-    ledger = Ledger.create(tmp_path / "a.ledger")
-    model = RashomonClassifier(epsilon=8.0, n_draws=draws, classes=[0, 1], ledger=ledger).fit(X, Y)
-    assert model.plan_ == model.plan(*X.shape)
-    assert model.rashomon_set_.mechanism == model.plan_.mechanism
-    assert model.rashomon_set_.n_draws == draws
-    (entry,) = ledger.entries()
-    assert entry.parameters["sampler"] == model.plan_.mechanism
-    assert model.plan_.why in str(model.plan_)
-
-
 @pytest.mark.parametrize("name", ["unthresholded", "langevin_average"])
 def test_draws_at_psi_zero_are_of_the_law_at_psi_zero_and_keep_the_psi_of_the_set(
     name: str,

@@ -139,7 +139,7 @@ print("fitted")
 """
 
 
-@pytest.mark.parametrize("found", _FOUND)
+@pytest.mark.parametrize("found", ["absent", pytest.param("changed", marks=pytest.mark.law)])
 def test_estimators_fit_and_stop_without_scikit_learns_callbacks(found: str) -> None:
     script = _STUB.format(found=_FOUND[found]) + _FIT
     done = subprocess.run(
