@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
+from operator import attrgetter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -165,7 +166,12 @@ def affordable_mu(request: Request) -> float:
 
 
 def under_best_ridge(
-    request: Request, planned: Callable[[Request], Any], every: int = 1, *, required: bool = False
+    request: Request,
+    planned: Callable[[Request], Any],
+    every: int = 1,
+    *,
+    required: bool = False,
+    bound: Callable[[Any], float] = attrgetter("excess"),
 ) -> tuple[float, Any, float]:
     """Best ridge, the plan under it, and its excess bound with the added ridge's effect."""
 
@@ -173,10 +179,10 @@ def under_best_ridge(
         if required and tried.ridge == 0:
             return math.inf, None
         found = planned(tried)
-        return found.excess + own_cost(request, tried.ridge), found
+        return bound(found) + own_cost(request, tried.ridge), found
 
     ridge, best = best_ridged(request, made, every)
-    return ridge, best, best.excess + own_cost(request, ridge)
+    return ridge, best, bound(best) + own_cost(request, ridge)
 
 
 class DescentMechanism(OneModelMechanism):

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from operator import attrgetter
 from typing import ClassVar, Self
 
 import numpy as np
@@ -20,10 +21,14 @@ from rashomon_explorer.mechanisms.certificates.sensitivity import (
 )
 from rashomon_explorer.mechanisms.ellipsoid.sampler import refined
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import radial_noise
-from rashomon_explorer.mechanisms.one_model import OneModelMechanism, OneModelPlan
+from rashomon_explorer.mechanisms.one_model import (
+    OneModelMechanism,
+    OneModelPlan,
+    under_best_ridge,
+)
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.rejection.envelope import Neighbourhood, round_into_domain
-from rashomon_explorer.mechanisms.request import Request, batch_gap, best_ridged, own_cost
+from rashomon_explorer.mechanisms.request import Request, batch_gap, own_cost
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee, pure
@@ -48,16 +53,50 @@ class Stage:
 
 @dataclass(frozen=True)
 class LocalisationPlan:
-    """Plan of mechanisms that first locate the minimiser, in public numbers."""
+    """Stages that first locate the minimiser, and their bounds, in public numbers."""
 
     stages: tuple[Stage, ...]
-    noise_scale: float
+    noise: tuple[float, float]  # privacy cost and scale of noise on the minimiser, or zeros
     excess_bound: float
+    found_excess: float  # bound on the expected excess if the minimiser is not lost
     p: int
     tolerance: float
-    excess_quantile: float
     failure: float
-    guarantee: Guarantee
+
+    @classmethod
+    def of(
+        cls,
+        constants: Constants,
+        domain: Domain,
+        stages: tuple[Stage, ...],
+        failure: float,
+        noise: tuple[float, float] = (0.0, 0.0),
+    ) -> Self:
+        """Plan of stages, each of which but a first one on all models may lose the minimiser."""
+        last = min(domain.diameter, 2 * stages[-1].distance)
+        tolerance = local_constants(constants, domain, last).gap_tolerance
+        worst = constants.L * domain.diameter
+        found = constants.p / stages[-1].beta + tolerance
+        losses = len(stages) - (not noise[1])
+        excess = found + losses * failure * worst
+        return cls(stages, noise, excess, found, constants.p, tolerance, failure)
+
+    @property
+    def noise_scale(self) -> float:
+        """Scale of the noise on the minimiser; 0 without."""
+        return self.noise[1]
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """Guarantee of all releases."""
+        guarantees = [bounded_range(stage.epsilon) for stage in self.stages]
+        price = self.noise[0]
+        return compose([pure(price), *guarantees] if price else guarantees)
+
+    @property
+    def excess_quantile(self) -> float:
+        """Excess that a draw exceeds with the failure probability, if the minimiser is not lost."""
+        return _gamma_quantile(self.p, self.failure) / self.beta + self.tolerance
 
     @property
     def epsilon(self) -> float:
@@ -72,7 +111,7 @@ class LocalisationPlan:
     @property
     def lost(self) -> float:
         """Bound on the probability that the minimiser is not where the last stage draws."""
-        return self.failure * (len(self.stages) if self.noise_scale else len(self.stages) - 1)
+        return self.failure * (len(self.stages) - (not self.noise_scale))
 
     def hit_rate(self, psi: float) -> float:
         """Lower bound P(p, β(ψ − τ)) − ``lost`` on the probability of an excess of at most ψ."""
@@ -89,14 +128,12 @@ def plan_perturbed(
     error = solver_distance(constants, domain)
     scale = (moved + 2 * error) / (epsilon / 2)
 
-    def one(failure: float) -> TriedStages:
+    def one(failure: float) -> LocalisationPlan:
         distance = scale * _gamma_quantile(constants.p, failure) + error
         stages = planned_stages(constants, domain, [epsilon / 2], failure, start=distance)
-        return TriedStages.of(constants, domain, stages, failure, losses=1)
+        return LocalisationPlan.of(constants, domain, stages, failure, (epsilon / 2, scale))
 
-    tried = [one(value) for value in tried_failures(failure)]
-    best = min(tried, key=lambda plan: plan.excess_bound)
-    return summed(constants, best, noise=(epsilon / 2, scale))
+    return min(map(one, tried_failures(failure)), key=lambda plan: plan.excess_bound)
 
 
 def planned_stages(
@@ -111,53 +148,6 @@ def planned_stages(
         stages.append(Stage(price, beta, distance if 2 * distance < domain.diameter else math.inf))
         distance = math.sqrt(2 * (quantile / beta + local.gap_tolerance) / constants.m)
     return tuple(stages)
-
-
-@dataclass(frozen=True)
-class TriedStages:
-    """Stages and their bounds, by which plans are compared, without their guarantee."""
-
-    stages: tuple[Stage, ...]
-    failure: float
-    tolerance: float
-    excess_bound: float
-    found_excess: float
-    """Bound on the expected excess if the minimiser is not lost."""
-
-    @classmethod
-    def of(
-        cls,
-        constants: Constants,
-        domain: Domain,
-        stages: tuple[Stage, ...],
-        failure: float,
-        losses: int,
-    ) -> "TriedStages":
-        """Stages that lose the minimiser with probability at most losses·failure."""
-        last = min(domain.diameter, 2 * stages[-1].distance)
-        tolerance = local_constants(constants, domain, last).gap_tolerance
-        worst = constants.L * domain.diameter
-        found = constants.p / stages[-1].beta + tolerance
-        return cls(stages, failure, tolerance, found + losses * failure * worst, found)
-
-
-def summed(
-    constants: Constants, best: TriedStages, noise: tuple[float, float] = (0.0, 0.0)
-) -> LocalisationPlan:
-    """Plan of the selected stages, with its guarantee."""
-    price, scale = noise
-    quantile = _gamma_quantile(constants.p, best.failure)
-    guarantees = [bounded_range(stage.epsilon) for stage in best.stages]
-    return LocalisationPlan(
-        stages=best.stages,
-        noise_scale=scale,
-        excess_bound=best.excess_bound,
-        p=constants.p,
-        tolerance=best.tolerance,
-        excess_quantile=quantile / best.stages[-1].beta + best.tolerance,
-        failure=best.failure,
-        guarantee=compose([pure(price), *guarantees] if scale else guarantees),
-    )
 
 
 @lru_cache(maxsize=256)
@@ -257,20 +247,20 @@ def plan_iterated(
     if n_stages is not None and not 1 <= n_stages <= _MOST_STAGES:
         raise ValueError(f"n_stages must be from 1 to {_MOST_STAGES}, got {n_stages!r}")
 
-    def one(count: int, failure: float) -> TriedStages:
+    def one(count: int, failure: float) -> LocalisationPlan:
         prices = _adding_up(epsilon, [2.0**i / (2.0**count - 1) for i in range(count)])
         stages = planned_stages(constants, domain, prices, failure, start=math.inf)
-        return TriedStages.of(constants, domain, stages, failure, losses=count - 1)
+        return LocalisationPlan.of(constants, domain, stages, failure)
 
     counts = range(1, _MOST_STAGES + 1) if n_stages is None else [n_stages]
-    return summed(constants, _least(one, counts, tried_failures(failure)))
+    return _least(one, counts, tried_failures(failure))
 
 
 def _least(
-    one: Callable[[int, float], TriedStages], counts: Iterable[int], failures: Sequence[float]
-) -> TriedStages:
+    one: Callable[[int, float], LocalisationPlan], counts: Iterable[int], failures: Sequence[float]
+) -> LocalisationPlan:
     """Return the stages with the smallest bound; failure probabilities must decrease."""
-    best: TriedStages | None = None
+    best: LocalisationPlan | None = None
     for count in counts:
         for failure in failures:
             tried = one(count, failure)
@@ -463,9 +453,15 @@ class StagedMechanism(ExactOneModel):
         raise NotImplementedError
 
     @classmethod
+    def best_stages(cls, request: Request) -> tuple[float, LocalisationPlan, float]:
+        """Best positive ridge, the stages under it, and their bound with the ridge's effect."""
+        bound = attrgetter("excess_bound")
+        return under_best_ridge(request, cls.stages_for, required=True, bound=bound)
+
+    @classmethod
     def plan_for(cls, request: Request) -> OneModelPlan:
         """Stages under the best ridge."""
-        ridge, planned = _best_stages(request, cls.stages_for)
+        ridge, planned, excess = cls.best_stages(request)
         own, unrestricted = own_cost(request, ridge), math.isinf(planned.stages[0].distance)
         releases = len(planned.stages) + bool(planned.noise_scale)
         return cls.plan_with(
@@ -473,7 +469,7 @@ class StagedMechanism(ExactOneModel):
             planned,
             proof=f"pure DP of {releases} releases",
             guarantee=if_drawn(planned.guarantee),
-            excess=planned.excess_bound + own,
+            excess=excess,
             ridge=ridge,
             # A later stage depends on the rows through the earlier one: no stability is claimed.
             beta=planned.stages[0].beta if unrestricted else math.inf,
@@ -534,7 +530,7 @@ class Iterated(StagedMechanism):
     def unsuited(cls, request: Request) -> str:
         """Decline also where one stage is best."""
         why = super().unsuited(request)
-        if not why and len(_best_stages(request, cls.stages_for)[1].stages) == 1:
+        if not why and len(cls.best_stages(request)[1].stages) == 1:
             return "a second draw does not improve the bound at its privacy cost: see unthresholded"
         return why
 
@@ -544,22 +540,6 @@ class Iterated(StagedMechanism):
         for stage in self.settings.stages:
             theta = draw_near(problem, theta, stage, self.sampler, rng)
         return theta
-
-
-def _best_stages(
-    request: Request, planned: Callable[[Request], LocalisationPlan]
-) -> tuple[float, LocalisationPlan]:
-    """Best positive ridge, which the mechanism requires, and the stages under it."""
-
-    def made(tried: Request) -> tuple[float, LocalisationPlan | None]:
-        if tried.ridge == 0:
-            return math.inf, None
-        stages = planned(tried)
-        return stages.excess_bound + own_cost(request, tried.ridge), stages
-
-    ridge, best = best_ridged(request, made)
-    assert best is not None  # a positive ridge is always tried, and has a finite bound
-    return ridge, best
 
 
 class IteratedBatches(ExactOneModel):
@@ -583,7 +563,7 @@ class IteratedBatches(ExactOneModel):
     @classmethod
     def plan_for(cls, request: Request) -> OneModelPlan:
         """Batches under the best ridge, for new rows."""
-        ridge, planned = _best_batches(request)
+        ridge, planned, unseen = _best_batches(request)
         excess = planned.fitted + own_cost(request, ridge)
         total_excess = excess + batch_gap(request, planned.sizes[-1], request.radius)
         return cls.plan_with(
@@ -593,7 +573,7 @@ class IteratedBatches(ExactOneModel):
             guarantee=if_drawn(pure(request.epsilon)),
             excess=total_excess,
             ridge=ridge,
-            generalisation_gap=_unseen(request, ridge, planned) - total_excess,
+            generalisation_gap=unseen - total_excess,
             beta=planned.stages[0].beta,
         )
 
@@ -602,24 +582,22 @@ class IteratedBatches(ExactOneModel):
         return draw_by_batches(problem, self.settings, rng)
 
 
-def _best_batches(request: Request) -> tuple[float, DisjointPlan]:
-    """Best positive ridge for new rows, and the batches under it."""
-
-    def made(tried: Request) -> tuple[float, DisjointPlan | None]:
-        if tried.ridge == 0:
-            return math.inf, None
-        planned = plan_disjoint(tried.constants, tried.domain, epsilon=tried.epsilon)
-        return _unseen(request, tried.ridge, planned), planned
-
-    ridge, best = best_ridged(request, made, every=3)
-    assert best is not None  # a positive ridge is always tried, and has a finite bound
-    return ridge, best
+def _best_batches(request: Request) -> tuple[float, DisjointPlan, float]:
+    """Best positive ridge for new rows, the batches under it, and their bound on the risk."""
+    return under_best_ridge(
+        request,
+        lambda one: plan_disjoint(one.constants, one.domain, epsilon=one.epsilon),
+        every=3,
+        required=True,
+        bound=lambda planned: _unseen(request, planned),
+    )
 
 
-def _unseen(request: Request, ridge: float, planned: DisjointPlan) -> float:
-    """Bound on the excess risk over the best model."""
-    strays = min(planned.stable, batch_gap(request, planned.sizes[-1], planned.reach))
-    return planned.fitted + strays + own_cost(request, ridge)
+def _unseen(request: Request, planned: DisjointPlan) -> float:
+    """Bound on the excess risk over the best model, with the ridge."""
+    return planned.fitted + min(
+        planned.stable, batch_gap(request, planned.sizes[-1], planned.reach)
+    )
 
 
 class Regularised(ExactOneModel):
