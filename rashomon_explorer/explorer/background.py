@@ -68,7 +68,9 @@ class BackgroundTask:
             self._set_running(False)
 
     def spawn(
-        self, work: Callable[[], Coroutine[Any, Any, T]], show: Callable[[T], object] | None = None
+        self,
+        work: Callable[[], Coroutine[Any, Any, T]],
+        show: Callable[[T], object] = lambda result: None,
     ) -> bool:
         """Run a coroutine in the event loop; return False without a call if there is none."""
         if not has_event_loop():
@@ -125,11 +127,11 @@ class BackgroundTask:
         self,
         number: int,
         work: Callable[[], Coroutine[Any, Any, T]],
-        show: Callable[[T], object] | None,
+        show: Callable[[T], object],
     ) -> None:
         try:
             result = await work()
-            if number == self._newest and show is not None:
+            if number == self._newest:
                 show(result)
         except Exception as error:
             self.failed(error)

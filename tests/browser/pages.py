@@ -254,14 +254,6 @@ class Page:
         )
         self.button("Use this table").click()
 
-    def release_one_aggregate(self) -> None:
-        """Tick an aggregate and press Release, which asks for a confirmation."""
-        self.go("release")
-        tick = "document.querySelector('.rx-choices input[type=checkbox]')"
-        self.wait(lambda: self.run(f"Boolean({tick})"), "the aggregates")
-        self.run(f"{tick}.click()")
-        self.wait(lambda: self.button("Release 1 aggregate"), "a price").click()
-
     def draw(self) -> None:
         """Press Draw, and yes where the page asks whether so little is worth the price."""
         self.wait(lambda: self.button("Draw ").is_enabled(), "a button that draws")

@@ -13,6 +13,8 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from rashomon_explorer.explorer.state import PAGES
+from rashomon_explorer.plots.text import what_is_left
 from rashomon_explorer.privacy import Ledger
 from tests.browser.pages import FIGURES, Page
 
@@ -200,3 +202,27 @@ def test_clicking_a_draw_compares_it_with_the_best(page: Page) -> None:
     assert page.text(".rx-chip-words") == "1 of 20 models"
     page.button("clear").click()
     page.wait(lambda: "No models are selected" in page.text(".rx-selection"), "the selection to go")
+
+
+_FILLED = """PAGE => document.querySelector('.rx-app').dataset.page === PAGE
+  && document.querySelector(`.rx-view-${PAGE}`).childElementCount > 0"""
+
+
+def test_presses_faster_than_views_and_draws_end_at_the_last(page: Page, dashboard: Any) -> None:
+    path = dashboard.home / "lending.ledger"
+    charges = len(Ledger.open(path).entries())
+    # In one turn of the browser: the page hears of the second when the first is on its way.
+    page.run("[...document.querySelectorAll('.rx-draw')].map((one) => (one.click(), one.click()))")
+    for _ in range(3):
+        page.run(f"{[f'#{view}' for view in (*PAGES, 'set')]}.map((one) => location.hash = one)")
+    page.wait(lambda: page.run(f"({_FILLED})('set')"), "the last view")
+    page.browser.back()
+    page.wait(lambda: page.run("location.hash") != "#set", "the view before")
+    here = "document.querySelector('.rx-app').dataset.page === location.hash.slice(1)"
+    page.wait(lambda: page.run(here), "address and view to agree")
+    page.wait(lambda: len(Ledger.open(path).entries()) == charges + 1, "one charge")
+    page.wait(lambda: Ledger.open(path).entries()[-1].state == "committed", "its end")
+    again = Page(page.browser, dashboard)  # the same address, in or after a draw
+    left = f"left {what_is_left(Ledger.open(path).remaining)}"
+    again.wait(lambda: again.text(".rx-bar-gauge").endswith(left), left)
+    assert "Traceback" not in dashboard.log() and page.browser.console_errors() == []

@@ -73,20 +73,6 @@ def test_psi_moves_over_the_stored_draws_and_every_count_follows(page):
     assert control.widget.layout.display == "none"
 
 
-def test_draws_stand_inside_exact_ranges_and_selected_ones_are_ringed(page):
-    page.state.selection = (int(np.argmin(page.rashomon_set.excess)),)
-    card = page.cards["ranges"]
-    title, _, names = _redrawn(card)
-    assert "can have either sign" in title and {"exact range", "selected draws"} <= set(names)
-    exact, inside = page.exact.coefficient_ranges(), page.rashomon_set.inside().coef
-    assert (inside >= exact["low_outer"].to_numpy() - 1e-9).all()
-    problem = page.exact.problem
-    page.cards["losses"].controls["threshold"].dial.value = 0.3
-    assert page.exact.problem is problem and page.exact.psi == 0.3
-    page.state.view = "release"
-    assert "released at ε = 4" in _redrawn(card)[1]
-
-
 def _column(page, name):
     column = next(c for c in page.models_panel.table.columns if c["name"] == name)
     return np.frombuffer(column["values"])
@@ -149,19 +135,6 @@ def test_stars_and_notes_are_kept_with_the_set(page):
     number, state.in_view = state.in_view, 0
     state.in_view = number
     assert table.starred == []
-
-
-def test_two_models_stand_side_by_side(page):
-    models, card = page.rashomon_set, page.cards["pair"]
-    page.state.selection = (2, 5)
-    labels = models.labels(page.rows)[[2, 5]]
-    assert f"({int((labels[0] != labels[1]).sum()):,} people)" in _redrawn(card)[0]
-    table = card.call.table()
-    assert np.allclose(table["difference"], table["draw 5"] - table["draw 2"])
-    page.state.selection = (2,)
-    assert "best model" in _redrawn(card)[2]
-    page.state.view = "release"  # which has no best model
-    assert "Select two models" in _redrawn(card)[1]
 
 
 def test_two_sets_are_compared(page):
