@@ -8,13 +8,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import expit, ndtri
 
-from rashomon_explorer.mechanisms.certificates.gibbs_laws import (
-    GibbsLaw,
-    convex_body,
-    gaussian_gibbs,
-    isoperimetry,
-    oscillation,
-)
+from rashomon_explorer.mechanisms.certificates import gibbs_laws
 from rashomon_explorer.mechanisms.certificates.localised import (
     _draws,
     excess_quantile,
@@ -51,46 +45,48 @@ def test_constants_that_every_price_is_made_of(constants, kinked):
 
 
 def test_the_law_s_own_numbers(kinked, ball):
-    law = GibbsLaw(kinked, ball, psi=0.1, beta=BETA, width=0.04)
+    law = gibbs_laws.GibbsLaw(kinked, ball, psi=0.1, beta=BETA, width=0.04)
     assert law.slope == pytest.approx(DELTA)
     assert law.lowered == exactly(0.1 + 3e-5 + 0.02)
-    # 2L₀/n + min(1, ω/s)·L, ω the priced oscillation
+    # 2L₀/n + min(1, ω/s)·L, ω the priced gibbs_laws.oscillation
     assert law.energy_slope == pytest.approx(DELTA + 0.03006 / 0.04 * 2.0)
 
 
 @pytest.mark.parametrize("draws", [1, 4])
 def test_bounded_range(kinked, ball, draws):
-    law = GibbsLaw(kinked, ball, psi=0.1, beta=BETA)
-    found, eta = oscillation(law, delta=0.0, n_draws=draws).guarantee, BETA * 0.03006
+    law = gibbs_laws.GibbsLaw(kinked, ball, psi=0.1, beta=BETA)
+    found, eta = gibbs_laws.oscillation(law, delta=0.0, n_draws=draws).guarantee, BETA * 0.03006
     assert found.pure_epsilon == exactly(draws * eta)
     assert found.rho == exactly(draws * eta**2 / 8)
 
 
 @pytest.mark.parametrize("draws", [1, 4])
 def test_convex_body(kinked, ball, draws):
-    bare = GibbsLaw(kinked, ball, psi=0.0, beta=BETA)
+    bare = gibbs_laws.GibbsLaw(kinked, ball, psi=0.0, beta=BETA)
     mu = math.sqrt(2 * BETA * DELTA * 3.0) + 2 * gaussian_of(BETA * 3e-5)
-    assert convex_body(bare, delta=1e-6, n_draws=draws).guarantee.mu == pytest.approx(
+    assert gibbs_laws.convex_body(bare, delta=1e-6, n_draws=draws).guarantee.mu == pytest.approx(
         math.sqrt(draws) * mu, rel=1e-9
     )
-    hard = GibbsLaw(kinked, ball, psi=0.1, beta=BETA)  # Δ_ψ = L
-    assert convex_body(hard, delta=1e-6).guarantee.mu == exactly(math.sqrt(2 * BETA * 2.0 * 3.0))
+    hard = gibbs_laws.GibbsLaw(kinked, ball, psi=0.1, beta=BETA)  # Δ_ψ = L
+    assert gibbs_laws.convex_body(hard, delta=1e-6).guarantee.mu == exactly(
+        math.sqrt(2 * BETA * 2.0 * 3.0)
+    )
 
 
 @pytest.mark.parametrize("draws", [1, 4])
 def test_gaussian_gibbs(kinked, ball, draws):
-    law = GibbsLaw(kinked, ball, psi=0.001, beta=BETA, width=0.002)
+    law = gibbs_laws.GibbsLaw(kinked, ball, psi=0.001, beta=BETA, width=0.002)
     mu = DELTA * math.sqrt(BETA / 0.5) + 2 * gaussian_of(BETA * (0.001 + 3e-5 + 0.001))
-    found = gaussian_gibbs(law, delta=1e-6, n_draws=draws).guarantee
+    found = gibbs_laws.gaussian_gibbs(law, delta=1e-6, n_draws=draws).guarantee
     assert found.mu == pytest.approx(math.sqrt(draws) * mu, rel=1e-9)
 
 
 @pytest.mark.parametrize("beta", [3.0, 60.0])  # βℓ below and above 1
 def test_isoperimetry(kinked, ball, beta):
-    law = GibbsLaw(kinked, ball, psi=0.1, beta=beta, width=0.04)
+    law = gibbs_laws.GibbsLaw(kinked, ball, psi=0.1, beta=beta, width=0.04)
     lifted, slope = 0.12003, DELTA + 0.03006 / 0.04 * 2.0
     c = 0.5 * beta * math.exp(-beta * lifted) if beta * lifted < 1 else 0.5 / (math.e * lifted)
-    found = isoperimetry(law, delta=1e-6, n_draws=4).guarantee
+    found = gibbs_laws.isoperimetry(law, delta=1e-6, n_draws=4).guarantee
     assert found.rho == pytest.approx(4 * (beta * slope) ** 2 / (2 * c), rel=1e-9)
 
 
@@ -152,7 +148,7 @@ def by_hand(psi, width, tau, failure, beta=BETA, p=3, m=0.5, diameter=3.0, price
     ("psi", "width"), [(0.0, 0.0), (0.01, 0.0), (0.01, 0.02)], ids=["bare", "hard", "smooth"]
 )
 def test_localised_sets_aside_the_failures_of_all_draws(kinked, ball, draws, psi, width):
-    law = GibbsLaw(kinked, ball, psi=psi, beta=BETA, width=width)
+    law = gibbs_laws.GibbsLaw(kinked, ball, psi=psi, beta=BETA, width=width)
     epsilon, eta = by_hand(psi, width, 3e-5, 1e-8)
     found = _draws(law, 1e-8, draws)
     assert found.approximate_delta == exactly(draws * 1e-8)
@@ -163,13 +159,13 @@ def test_localised_sets_aside_the_failures_of_all_draws(kinked, ball, draws, psi
 def test_localised_pays_for_the_minimum_where_draws_go_all_over_the_domain(ball):
     """There two draws are D apart, and the minimum's error comes on top of it."""
     rough = Constants(n=100, p=3, L=2.0, M=math.inf, m=0.5, osc=1.0)
-    law = GibbsLaw(rough, ball, psi=0.0, beta=2.0)
+    law = gibbs_laws.GibbsLaw(rough, ball, psi=0.0, beta=2.0)
     found = _draws(law, 1e-8, 2)
     assert found.rho == pytest.approx(2 * (2.0 * (DELTA * 3.0 + 1e-3)) ** 2 / 8, rel=1e-9)
 
 
 def test_localised_shares_of_delta_are_of_all_draws_together(constants, ball):
-    law = GibbsLaw(constants, ball, psi=0.01, beta=BETA)
+    law = gibbs_laws.GibbsLaw(constants, ball, psi=0.01, beta=BETA)
     one = localised(law, delta=1e-6, n_draws=1).guarantee
     assert one.approximate_delta == exactly(1e-6 * (1 - 1e-9))
     many = localised(law, delta=1e-6, n_draws=3).guarantee

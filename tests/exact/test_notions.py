@@ -14,35 +14,13 @@ from rashomon_explorer.mechanisms.bounds.hit_rate import (
     guaranteed_hit_rate,
 )
 from rashomon_explorer.privacy import approximate, bounded_range, compose, gdp, pure, zcdp
+from rashomon_explorer.privacy import conversions as c
+from rashomon_explorer.privacy import tradeoff as tr
 from rashomon_explorer.privacy.composition import (
     adaptive_epsilon,
     affordable_repeated_eta,
     rdp,
     repeated_bounded_range,
-)
-from rashomon_explorer.privacy.conversions import (
-    bounded_range_mu,
-    bounded_range_renyi,
-    gdp_delta,
-    gdp_epsilon,
-    gdp_mu,
-    pure_mu,
-    pure_renyi,
-    renyi_delta,
-    renyi_epsilon,
-    zcdp_delta,
-    zcdp_epsilon,
-    zcdp_rho,
-)
-from rashomon_explorer.privacy.tradeoff import (
-    Approximate,
-    BoundedRange,
-    Gaussian,
-    Laplace,
-    PoissonSampled,
-    RepeatedBoundedRange,
-    Subsampled,
-    compose_tradeoffs,
 )
 from tests.exact.conftest import exactly
 
@@ -81,8 +59,8 @@ class TestNotions:
 
     def test_what_a_delta_of_its_own_leaves(self):
         mixed = compose([approximate(0.5, 1e-6), gdp(1.0)])
-        assert mixed.epsilon(3e-6) == exactly(0.5 + gdp_epsilon(1.0, 2e-6))
-        assert mixed.delta(2.0) == exactly(1e-6 + gdp_delta(1.0, 1.5))
+        assert mixed.epsilon(3e-6) == exactly(0.5 + c.gdp_epsilon(1.0, 2e-6))
+        assert mixed.delta(2.0) == exactly(1e-6 + c.gdp_delta(1.0, 1.5))
 
     def test_renyi_curves_between_orders_lie_on_chords(self):
         curve = rdp([2.0, 4.0], [0.5, 1.2])
@@ -93,44 +71,44 @@ class TestNotions:
     def test_a_ledgers_rule(self):
         charges = [bounded_range(0.5), gdp(0.4), pure(0.3)]
         rho = 0.03125 + 0.08 + 0.045
-        assert adaptive_epsilon(charges, 1e-6) == exactly(zcdp_epsilon(rho, 1e-6))
+        assert adaptive_epsilon(charges, 1e-6) == exactly(c.zcdp_epsilon(rho, 1e-6))
         assert adaptive_epsilon([bounded_range(0.5), pure(0.3)], 1e-6) == exactly(0.8)
 
 
 class TestConversions:
     @pytest.mark.parametrize("rho", [0.01, 0.5, 4.0])
     def test_zcdp(self, rho):
-        epsilon = zcdp_epsilon(rho, 1e-6)
+        epsilon = c.zcdp_epsilon(rho, 1e-6)
         best = canonne(lambda a: a * rho, 1e-6)
         assert best - 1e-9 <= epsilon <= best + 1e-4
-        assert zcdp_delta(rho, epsilon) == pytest.approx(1e-6, rel=2e-3)
-        assert zcdp_rho(epsilon, 1e-6) == pytest.approx(rho, rel=1e-6)
+        assert c.zcdp_delta(rho, epsilon) == pytest.approx(1e-6, rel=2e-3)
+        assert c.zcdp_rho(epsilon, 1e-6) == pytest.approx(rho, rel=1e-6)
 
     @pytest.mark.parametrize("mu", [0.1, 1.0, 3.0])
     def test_gdp(self, mu):
-        assert gdp_delta(mu, 0.7) == pytest.approx(gaussian_delta(mu, 0.7), rel=1e-9)
-        assert gaussian_delta(mu, gdp_epsilon(mu, 1e-5)) == pytest.approx(1e-5, rel=1e-6)
-        assert gdp_mu(gdp_epsilon(mu, 1e-5), 1e-5) == pytest.approx(mu, rel=1e-6)
+        assert c.gdp_delta(mu, 0.7) == pytest.approx(gaussian_delta(mu, 0.7), rel=1e-9)
+        assert gaussian_delta(mu, c.gdp_epsilon(mu, 1e-5)) == pytest.approx(1e-5, rel=1e-6)
+        assert c.gdp_mu(c.gdp_epsilon(mu, 1e-5), 1e-5) == pytest.approx(mu, rel=1e-6)
 
     def test_pure_and_bounded_range_as_gaussians(self):
-        assert pure_mu(0.8) == pytest.approx(2 * norm.ppf(expit(0.8)), rel=1e-9)
-        assert bounded_range_mu(0.8) == pytest.approx(2 * norm.ppf(expit(0.4)), rel=1e-9)
-        assert pure_mu(1e-6) == pytest.approx(1e-6 * math.sqrt(math.pi / 2), rel=1e-9)
+        assert c.pure_mu(0.8) == pytest.approx(2 * norm.ppf(expit(0.8)), rel=1e-9)
+        assert c.bounded_range_mu(0.8) == pytest.approx(2 * norm.ppf(expit(0.4)), rel=1e-9)
+        assert c.pure_mu(1e-6) == pytest.approx(1e-6 * math.sqrt(math.pi / 2), rel=1e-9)
 
     def test_renyi(self):
         orders = np.array([2.0, 8.0, 32.0])
         parts = orders * 0.3 + (
             math.log(1e5) + orders * np.log(1 - 1 / orders) - np.log(orders - 1)
         ) / (orders - 1)
-        assert renyi_epsilon(orders, orders * 0.3, 1e-5) == exactly(parts.min())
+        assert c.renyi_epsilon(orders, orders * 0.3, 1e-5) == exactly(parts.min())
         deltas = np.exp((orders - 1) * (orders * 0.3 - 4.0)) * (1 - 1 / orders) ** orders
-        assert renyi_delta(orders, orders * 0.3, 4.0) == exactly((deltas / (orders - 1)).min())
+        assert c.renyi_delta(orders, orders * 0.3, 4.0) == exactly((deltas / (orders - 1)).min())
 
     @pytest.mark.parametrize("order", [1.5, 2.0, 7.0])
     def test_renyi_of_pure_and_of_bounded_range(self, order):
         a = 1 / (1 + math.exp(0.8))
         response = math.log(a**order * (1 - a) ** (1 - order) + (1 - a) ** order * a ** (1 - order))
-        assert pure_renyi(0.8, order) == pytest.approx(response / (order - 1), rel=1e-9)
+        assert c.pure_renyi(0.8, order) == pytest.approx(response / (order - 1), rel=1e-9)
 
         def pair(t):
             low, high = math.exp(t - 0.8), math.exp(t)
@@ -138,19 +116,21 @@ class TestConversions:
             return -math.log(q * high**order + (1 - q) * low**order) / (order - 1)
 
         worst = -minimize_scalar(pair, bounds=(1e-9, 0.8 - 1e-9), method="bounded").fun
-        assert bounded_range_renyi(0.8, order) == pytest.approx(worst, rel=1e-6)
+        assert c.bounded_range_renyi(0.8, order) == pytest.approx(worst, rel=1e-6)
 
 
 class TestCurves:
     @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.9])
     def test_profiles(self, epsilon):
         e = math.exp(epsilon)
-        assert Gaussian(1.2).delta(epsilon) == pytest.approx(gaussian_delta(1.2, epsilon))
-        assert Laplace(1.2).delta(epsilon) == exactly(-math.expm1((epsilon - 1.2) / 2))
-        two = Approximate(1.2, 1e-3).delta(epsilon)
+        assert tr.Gaussian(1.2).delta(epsilon) == pytest.approx(gaussian_delta(1.2, epsilon))
+        assert tr.Laplace(1.2).delta(epsilon) == exactly(-math.expm1((epsilon - 1.2) / 2))
+        two = tr.Approximate(1.2, 1e-3).delta(epsilon)
         assert two == exactly(1e-3 + (1 - 1e-3) * (math.exp(1.2) - e) / (math.exp(1.2) + 1))
         sampled = 0.1 * gaussian_delta(1.2, math.log1p(math.expm1(epsilon) / 0.1))
-        assert Subsampled(Gaussian(1.2), 0.1).delta(epsilon) == pytest.approx(sampled, rel=1e-6)
+        assert tr.Subsampled(tr.Gaussian(1.2), 0.1).delta(epsilon) == pytest.approx(
+            sampled, rel=1e-6
+        )
 
     @pytest.mark.parametrize("draws", [1, 6])
     @pytest.mark.parametrize("epsilon", [0.1, 0.9])
@@ -163,10 +143,10 @@ class TestCurves:
             loss = j * t + (draws - j) * (t - eta)
             gain = np.maximum(0, 1 - np.exp(epsilon - loss))
             best = max(best, float(binom.pmf(j, draws, q * math.exp(t)) @ gain))
-        found = RepeatedBoundedRange(eta, draws).delta(epsilon)
+        found = tr.RepeatedBoundedRange(eta, draws).delta(epsilon)
         assert best <= found <= best * (1 + 1e-4) + 1e-12
         if draws == 1:
-            assert BoundedRange(eta).delta(epsilon) == pytest.approx(best, rel=1e-4)
+            assert tr.BoundedRange(eta).delta(epsilon) == pytest.approx(best, rel=1e-4)
 
     def test_affordable_draws_spend_the_budget(self):
         eta = affordable_repeated_eta(4.0, 1e-6, 20)
@@ -174,7 +154,7 @@ class TestCurves:
         assert 4.0 * (1 - 1e-6) < spent <= 4.0
 
     def test_gaussians_compose_by_squares(self):
-        assert compose_tradeoffs([(Gaussian(1.0), 3), Gaussian(1.0)]) == Gaussian(2.0)
+        assert tr.compose_tradeoffs([(tr.Gaussian(1.0), 3), tr.Gaussian(1.0)]) == tr.Gaussian(2.0)
 
     def test_a_numerical_composition_is_above_the_truth_and_near(self):
         """Two Laplace mechanisms: the trade-off of one coordinate each, by double integration."""
@@ -182,11 +162,11 @@ class TestCurves:
         first, second = np.exp(-np.abs(x)) / 2, np.exp(-np.abs(x - 1)) / 2
         gains = np.maximum(0, np.outer(second, second) - math.e * np.outer(first, first))
         exact = gains.sum() * (x[1] - x[0]) ** 2
-        found = compose_tradeoffs([(Laplace(1.0), 2)]).delta(1.0)
+        found = tr.compose_tradeoffs([(tr.Laplace(1.0), 2)]).delta(1.0)
         assert exact * (1 - 1e-3) <= found <= exact * 1.01
 
     def test_poisson_samples(self):
-        one = PoissonSampled(2.0, 1.0)  # everyone: records at 1/2 and −1/2
+        one = tr.PoissonSampled(2.0, 1.0)  # everyone: records at 1/2 and −1/2
         assert one.delta(0.3) == pytest.approx(gaussian_delta(1.0, 0.3))
         assert one.rho == exactly(0.5)
 

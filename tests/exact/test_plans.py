@@ -7,24 +7,10 @@ from scipy.integrate import quad
 from scipy.stats import gamma
 
 from rashomon_explorer.mechanisms.bounds.hit_rate import guaranteed_hit_rate
-from rashomon_explorer.mechanisms.certificates.sensitivity import (
-    data_lipschitz,
-    data_slope,
-    local_constants,
-)
+from rashomon_explorer.mechanisms.certificates import sensitivity
+from rashomon_explorer.mechanisms.planning import pricing
 from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.mechanisms.planning.pricing import (
-    affordable_draws,
-    affordable_eta,
-    draws_guarantee,
-)
-from rashomon_explorer.papers.localisation import (
-    plan_iterated,
-    plan_perturbed,
-    plan_regularised,
-    solver_distance,
-    with_ridge,
-)
+from rashomon_explorer.papers import localisation
 from rashomon_explorer.privacy.conversions import zcdp_epsilon
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
@@ -48,16 +34,20 @@ ROWS = {"n": 1000, "p": 3, "psi": 0.02, "radius": 2.0, "row_norm": 1.5}
 
 class TestDraws:
     def test_price(self):
-        assert draws_guarantee(0.3, 4, ledger=True).rho == exactly(4 * 0.09 / 8)
-        assert draws_guarantee(0.3, 4, ledger=True).pure_epsilon == exactly(1.2)
-        assert draws_guarantee(0.3, 4).rho == exactly(4 * 0.09 / 8)
+        assert pricing.draws_guarantee(0.3, 4, ledger=True).rho == exactly(4 * 0.09 / 8)
+        assert pricing.draws_guarantee(0.3, 4, ledger=True).pure_epsilon == exactly(1.2)
+        assert pricing.draws_guarantee(0.3, 4).rho == exactly(4 * 0.09 / 8)
 
     def test_affordable(self):
-        assert affordable_eta(4.0, 0.0, 20) == exactly(0.2)
-        eta = affordable_eta(4.0, 1e-6, 20, ledger=True)
+        assert pricing.affordable_eta(4.0, 0.0, 20) == exactly(0.2)
+        eta = pricing.affordable_eta(4.0, 1e-6, 20, ledger=True)
         assert zcdp_epsilon(20 * eta**2 / 8, 1e-6) == pytest.approx(4.0, rel=1e-6)
-        assert affordable_draws(4.0, 0.0, 0.199) == 20 == affordable_draws(4.0, 0.0, 0.2)
-        assert affordable_draws(4.0, 0.0, 0.201) == 19
+        assert (
+            pricing.affordable_draws(4.0, 0.0, 0.199)
+            == 20
+            == pricing.affordable_draws(4.0, 0.0, 0.2)
+        )
+        assert pricing.affordable_draws(4.0, 0.0, 0.201) == 19
 
     @pytest.mark.parametrize("ledger", [False, True])
     def test_a_plan_charges_what_it_draws(self, ledger):
@@ -79,16 +69,20 @@ class TestDraws:
 
 class TestLocalisation:
     def test_constants(self, constants, ball):
-        assert data_lipschitz(constants, ball) == pytest.approx(2.0 - 0.5 * 1.5)
-        assert data_slope(constants, ball) == pytest.approx(2 * 1.25 / 100)
-        near = local_constants(constants, ball, 0.2)
+        assert sensitivity.data_lipschitz(constants, ball) == pytest.approx(2.0 - 0.5 * 1.5)
+        assert sensitivity.data_slope(constants, ball) == pytest.approx(2 * 1.25 / 100)
+        near = sensitivity.local_constants(constants, ball, 0.2)
         assert near.osc == pytest.approx(0.025 * 0.2)
         assert near.gap_tolerance == pytest.approx(1e-3 * 0.005)
-        assert local_constants(constants, ball, 1e-12).gap_tolerance == exactly(16 * 2.0**-52 * 7.0)
-        assert solver_distance(constants, ball) == pytest.approx(0.01 * 1.25 / (0.5 * 100))
+        assert sensitivity.local_constants(constants, ball, 1e-12).gap_tolerance == exactly(
+            16 * 2.0**-52 * 7.0
+        )
+        assert localisation.solver_distance(constants, ball) == pytest.approx(
+            0.01 * 1.25 / (0.5 * 100)
+        )
 
     def test_output_perturbation(self, constants, ball):
-        found = plan_perturbed(constants, ball, epsilon=6.0, failure=1e-4)
+        found = localisation.plan_perturbed(constants, ball, epsilon=6.0, failure=1e-4)
         error = 0.01 * 1.25 / 50
         scale = (2 * 1.25 / 50 + 2 * error) / 3.0
         assert found.noise_scale == pytest.approx(scale)
@@ -105,7 +99,7 @@ class TestLocalisation:
 
     def test_iterated(self, ball):
         many = Constants(n=10**6, p=3, L=2.0, M=1.5, m=0.5, osc=3e-6)
-        found = plan_iterated(many, ball, epsilon=3.0, failure=1e-4, n_stages=2)
+        found = localisation.plan_iterated(many, ball, epsilon=3.0, failure=1e-4, n_stages=2)
         first, second = found.stages
         assert (first.epsilon, second.epsilon) == (exactly(1.0), exactly(2.0))
         assert first.distance == math.inf
@@ -121,12 +115,12 @@ class TestLocalisation:
 
     def test_a_ridge_of_its_own(self, ball):
         plain = Constants(n=100, p=3, L=2.0, M=1.5, m=0.0, osc=0.03)
-        found = plan_regularised(plain, ball, epsilon=2.0)
+        found = localisation.plan_regularised(plain, ball, epsilon=2.0)
         assert found.ridge == exactly(2 * 2.0 / (1.5 * 10))
         assert found.beta == exactly(2.0 / (0.03 + 6e-8))
         fixed = found.ridge / 2 * 1.5**2 + 2 * 4.0 / (found.ridge * 100)
         assert found.statistical_bound == exactly(fixed)
         assert found.population_bound == exactly(3 / found.beta + 3e-8 + fixed)
         assert found.guarantee.rho == exactly(0.5)
-        ridged = with_ridge(plain, ball, 0.4)
+        ridged = localisation.with_ridge(plain, ball, 0.4)
         assert (ridged.L, ridged.M, ridged.m, ridged.osc) == (2.6, 1.9, 0.4, 0.03)

@@ -155,13 +155,6 @@ def test_no_draw_is_outside_and_ranges_grow_with_psi(loss):
     assert row["lower"] < narrow["lower"] < narrow["upper_attained"] < row["upper_attained"]
 
 
-def test_the_order_of_rows_says_nothing():
-    problem, order = a_problem("squared"), np.random.default_rng(0).permutation(40)
-    again = Problem(X[order], problem.targets[order], loss="squared")
-    tables = [model_class_reliance(one, psi=0.005) for one in (problem, again)]
-    pd.testing.assert_frame_equal(*tables, rtol=1e-7, atol=1e-9)
-
-
 def test_a_smaller_ellipsoid_is_caught():
     """Negative control: half the certified radius no longer holds the grid."""
     problem = a_problem("logistic", radius=20.0, intercept=False)
@@ -218,19 +211,6 @@ def test_the_majorant_touches_and_never_crosses():
 
     assert above(majorant(s)).min() > -1e-12
     assert above(0.99 * majorant(s)).min() < -1e-3  # negative control
-
-
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
-@pytest.mark.parametrize("radius", [0.7, 20.0])
-def test_segments_end_at_the_level_or_at_the_ball(loss, radius):
-    problem = a_problem(loss, radius=radius)
-    far = problem.minimum.theta[:, None] + np.random.default_rng(0).normal(size=(3, 40)) * 9
-    level = problem.minimum.value + 0.02
-    ends = project_to_level_set(problem, level, far)
-    assert (problem.value(ends) <= level).all()
-    assert (np.linalg.norm(ends, axis=0) <= radius * (1 + 1e-12)).all()
-    beyond = ends + 1e-6 * (far - ends)
-    assert ((problem.value(beyond) > level) | ~problem.domain.contains(beyond)).all()
 
 
 def test_quadratics_on_ellipses_against_their_rims():

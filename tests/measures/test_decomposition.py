@@ -196,15 +196,6 @@ def test_exact_draws_are_split_as_quadrature_says(line, chains):
     assert found.cross_check > 4 and "do not describe the same set" in str(found)
 
 
-def test_a_cold_law_has_no_noise_and_a_small_set_no_width(line):
-    labels, inside, _ = draws_on_the_line(line, 1e5, 0.01, 400, seed=3)
-    assert abs(decompose(labels, inside=inside).share_of_noise.value) < 0.01
-    labels, inside, _ = draws_on_the_line(line, 150.0, 1e-7, 300, seed=4)
-    reference, _, _ = draws_on_the_line(line, 150.0, 1e-7, 64, 5, HitAndRunSampler())
-    small = decompose(labels, inside=inside, reference=reference, reference_chains=32)
-    assert small.width.value < 0.005 and small.share_of_noise.low > 0.9
-
-
 @pytest.mark.parametrize(("hits", "n_draws"), [(7, 9), (0, 5), (40, 40), (3, 50)])
 def test_the_interval_of_a_hit_rate_is_that_of_clopper_and_pearson(hits, n_draws):
     found = hit_interval(hits, n_draws, 0.95)
@@ -413,48 +404,6 @@ def test_prices_start_at_the_one_paid_and_end_at_the_width(table, fit, models):
         noise_by_budget(models, table[0], 39.0)
 
 
-@pytest.mark.law
-def test_draws_of_a_small_budget_foretell_those_of_a_larger_one(table, fit):
-    foretold = noise_by_budget(fit(n_draws=400), table[0], 160.0, confidence=0.999).iloc[0]
-    larger = fit(n_draws=400, epsilon=160.0, random_state=5)
-    seen = decompose(larger, table[0], confidence=0.999)
-    for name in ("total", "noise"):
-        assert foretold[f"{name}_low"] < getattr(seen, name).high
-        assert getattr(seen, name).low < foretold[f"{name}_high"]
-
-
-def test_sets_that_cannot_answer_are_refused(table, fit, models):
-    X, released = table[0], models.release()
-    for split in (decompose, by_person, partial(noise_by_budget, epsilon=50)):
-        with pytest.raises(CuratorOnlyError, match="not available for a release"):
-            split(released, X)
-    others = from_predictions([[0.9, 0.2], [0.8, 0.6]], [1, 0], psi=0.5)
-    for call, message in (
-        (lambda: decompose(models), "X is required"),
-        (lambda: decompose(models, X, inside=[True] * 150), "inside is for arrays"),
-        (lambda: decompose(models.inside(), X), "must be all draws of a fit.*inside"),
-        (lambda: decompose(fit(mechanism="mala", n_draws=64), X), "got 'mala'"),
-        (lambda: decompose(models, X, reference=others), "reference must be a RashomonSet"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            call()
-
-
-OTHER_SETTINGS = {
-    "radius": ({"radius": 3.0}, r"its radius is 3, the draws' 4.*reference with radius=4.0"),
-    "two": ({"radius": 3.0, "ridge": 0.1}, "is 3.*; its ridge is 0.1.*radius=4.0, ridge=0.0"),
-    "row_norm": ({"row_norm": 2.0}, "its row_norm is 2, the draws' 1.*row_norm=1.0"),
-    "psi": ({"psi": 0.01}, "its psi is 0.01, the draws' 0.05.*psi=0.05"),
-}
-
-
-@pytest.mark.parametrize("case", OTHER_SETTINGS)
-def test_the_setting_in_which_a_reference_differs_is_named(table, fit, models, case):
-    changed, message = OTHER_SETTINGS[case]
-    with pytest.raises(ValueError, match=f"same Rashomon set: .*{message}"):
-        decompose(models, table[0], reference=fit(**CHAINS, **changed))
-
-
 @pytest.mark.parametrize(("apart", "same"), [(1e-10, True), (1e-8, False)])
 def test_of_the_least_loss_only_rounding_may_differ(apart, same):
     own, other = (
@@ -464,28 +413,51 @@ def test_of_the_least_loss_only_rounding_may_differ(apart, same):
         check_same_set(own, other)
 
 
+def test_of_an_exact_fit_only_the_draws_inside_are_a_reference(table, fit, models):
+    reference = fit(random_state=1)
+    found = decompose(models, table[0], reference=reference, measure="score_variance")
+    assert found.n_reference == round(reference.hit_rate * reference.n_draws) < 150
+
+
+def test_sets_and_references_that_cannot_answer_are_refused_by_what_differs(table, fit, models):
+    (X, y), released = table, models.release()
+    for split in (decompose, by_person, partial(noise_by_budget, epsilon=50)):
+        with pytest.raises(CuratorOnlyError, match="not available for a release"):
+            split(released, X)
+
+    def on(rows, labels):
+        return RashomonClassifier(**{**SETTINGS, **CHAINS}).fit(rows, labels).rashomon_set_
+
+    other = partial(fit, **CHAINS)
+    predictions = from_predictions([[0.9, 0.2], [0.8, 0.6]], [1, 0], psi=0.5)
+    turned = 1 - y.where(X["age"] < 0.4, 0)
+    for drawn, reference, words in (
+        (models.inside(), None, "must be all draws of a fit.*inside"),
+        (fit(mechanism="mala", n_draws=64), None, "got 'mala'"),
+        (models, predictions, "reference must be a RashomonSet"),
+        (models, other(radius=3.0), "its radius is 3, the draws' 4.*reference with radius=4.0"),
+        (models, other(radius=3.0, ridge=0.1), "its ridge is 0.1.*with radius=4.0, ridge=0.0"),
+        (models, other(row_norm=2.0), "its row_norm is 2, the draws' 1.*row_norm=1.0"),
+        (models, other(psi=0.01), "its psi is 0.01, the draws' 0.05.*psi=0.05"),
+        (models, on(X.iloc[:-1], y.iloc[:-1]), "its n is 399, the draws' 400.*Fit the ref"),
+        (models, on(X[["debt", "age"]], y), r"its columns are \('debt', 'age'\)"),
+        (models, on(X, turned), "its least is .*No setting differs"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            decompose(drawn, X, reference=reference)
+    unnamed = on(X.to_numpy(), y)
+    assert decompose(models, X, reference=unnamed).n_reference == 64
+    for call, words in (
+        (lambda: decompose(models), "X is required"),
+        (lambda: decompose(models, X, inside=[True] * 150), "inside is for arrays"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()
+
+
 def test_released_scales_of_a_reference_are_compared(models):
     one, other = (ColumnMap(np.zeros(2), np.full(2, spread), 1.0) for spread in (1.0, 1.5))
     check_same_set(replace(models, scale=one), replace(models, scale=one))
     for scale in (other, None):
         with pytest.raises(ValueError, match=r"its scale is .*Draw both with standardize=None"):
             check_same_set(replace(models, scale=one), replace(models, scale=scale))
-
-
-def test_other_rows_and_columns_of_a_reference_are_named(table, models):
-    X, y = table
-    for rows, labels, words in (
-        (X.iloc[:-1], y.iloc[:-1], r"its n is 399, the draws' 400.*Fit the reference to the r"),
-        (X[["debt", "age"]], y, r"its columns are \('debt', 'age'\)"),
-        (X, 1 - y.where(X["age"] < 0.4, 0), r"its least is .*No setting differs"),
-        (X.to_numpy(), y, ""),  # columns without names pass
-    ):
-        other = RashomonClassifier(**{**SETTINGS, **CHAINS}).fit(rows, labels).rashomon_set_
-        with pytest.raises(ValueError, match=words) if words else nullcontext():
-            assert decompose(models, X, reference=other).n_reference == 64
-
-
-def test_of_an_exact_fit_only_the_draws_inside_are_a_reference(table, fit, models):
-    reference = fit(random_state=1)
-    found = decompose(models, table[0], reference=reference, measure="score_variance")
-    assert found.n_reference == round(reference.hit_rate * reference.n_draws) < 150

@@ -1,8 +1,6 @@
 """The columns of one category are one feature, from the data to the figures, unless asked for."""
 
-import copy
 import json
-import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +14,6 @@ from rashomon_explorer import measures as m
 from rashomon_explorer.measures.reliance import switching_loss
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.release import Reliance
-from rashomon_explorer.sets import ReleasedSet
 from rashomon_explorer.sets.linear import checked_groups, groups_by_name
 from tests.release.cases import largest_changes, models_of
 
@@ -96,35 +93,6 @@ def test_the_columns_of_a_group_move_together(models, table):
     assert found == pytest.approx(switched - before[0])
     together, alone = (m.linear_shap(models, rows, features=f) for f in (None, "columns"))
     np.testing.assert_allclose(together[..., 1], alone[..., 1:].sum(axis=-1), atol=1e-12)
-
-
-def test_a_shift_of_all_levels_is_no_reliance_on_a_category(models, table):
-    """c on every level and −c on the intercept changes no prediction; one by one it looks like
-    reliance on the level that most rows have."""
-    shifted = models.coef.copy()
-    shifted[:, 1:4] += 3.0 * 1.5
-    shifted[:, 4] -= 3.0
-    other = replace(models, coef=shifted, row_norm=10.0)
-    same = replace(models, row_norm=10.0)
-    np.testing.assert_allclose(other.scores(table[0]), same.scores(table[0]), atol=1e-12)
-    found, moved = (m.model_reliance(one, *table) for one in (same, other))
-    pd.testing.assert_frame_equal(found, moved, atol=1e-10)
-    one_by_one = m.model_reliance(other, *table, features="columns")
-    assert (one_by_one["home=own"] > 3 * found["home"].abs() + 0.05).all()  # the artefact
-
-
-def test_groups_go_where_the_set_goes(models, tmp_path):
-    groups = dict(models.feature_groups)
-    models.save(tmp_path / "curator.npz")
-    models.release().save(tmp_path / "release.npz")
-    for same in (
-        *(pickle.loads(pickle.dumps(models)), copy.deepcopy(models), models[:3]),
-        *(models.inside(), models.release(), RashomonSet.load(tmp_path / "curator.npz")),
-        ReleasedSet.load(tmp_path / "release.npz"),
-    ):
-        assert dict(same.feature_groups) == groups
-    with pytest.raises(TypeError):
-        models.feature_groups["home"] = ()
 
 
 def test_a_file_without_groups_is_read_by_its_names(models, tmp_path):

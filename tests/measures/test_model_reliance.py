@@ -126,33 +126,6 @@ def test_fast_sums_are_those_over_pairs(loss, n, wide):
 FUNCTIONS = [getattr(pair_losses, name) for name in ("softplus", "slope", "curvature", "majorant")]
 
 
-@pytest.mark.parametrize("g", FUNCTIONS)
-@pytest.mark.parametrize("wide", [0.0, 0.5, 9.0])
-def test_interpolation_is_exact_to_rounding(g, wide):
-    rng = np.random.default_rng(1)
-    b, a = wide * rng.normal(size=300), rng.normal(size=300) - 2
-    alpha, beta = rng.normal(size=(300, 2)), rng.normal(size=(300, 3))
-    exact, kernel = g(b[:, None] + a), SoftplusKernel.of(b, a)
-    size = np.abs(alpha).T @ np.abs(exact) @ np.abs(beta)
-    assert (np.abs(kernel.between(g, alpha, beta) - alpha.T @ exact @ beta) < 1e-14 * size).all()
-    for got, axis in ((kernel.of_left(g), 1), (kernel.of_right(g), 0)):
-        expected = exact.sum(axis=axis)
-        assert np.abs(got - expected).max() < 1e-13 * expected.max()
-
-
-@pytest.mark.parametrize(("left", "right"), [(3, 2), (2, 0), (0, 2)])
-def test_sums_over_pairs_are_exact_whichever_side_is_wider(left, right):
-    """Also where nodes are many, so that polynomials are products of two."""
-    rng = np.random.default_rng(2)
-    b, a = np.append(rng.normal(size=400), 60.0), rng.normal(size=401) - 30
-    alpha, beta = rng.normal(size=(401, left)), rng.normal(size=(401, right))
-    exact, kernel = softplus(b[:, None] + a), SoftplusKernel.of(b, a)
-    assert SoftplusKernel.nodes(b, a) > 300
-    assert kernel.total(softplus) == pytest.approx(exact.sum(), rel=1e-12)
-    size, expected = np.abs(alpha).T @ exact @ np.abs(beta), alpha.T @ exact @ beta
-    assert (np.abs(kernel.between(softplus, alpha, beta) - expected) <= 1e-12 * size).all()
-
-
 def test_a_third_of_the_nodes_is_not_enough(monkeypatch):
     """Negative control: the degree is needed, not generous by accident."""
     b, a, degree = np.linspace(-9, 9, 300), np.zeros(300), pair_losses._degree
@@ -251,18 +224,6 @@ def test_conditional_reliance_by_hand(logistic):
         assert got.loc[draw, "both"] == pytest.approx(expected, abs=1e-12)
 
 
-def test_conditional_reliance_of_determined_and_of_orthogonal_features(sets, logistic):
-    rows = np.column_stack([X[:, :2], 0.5 * X[:, 0] - 0.3 * X[:, 1] + 0.1])
-    assert np.abs(m.conditional_reliance(logistic, rows, LABELS).to_numpy()).max() < 1e-12
-    assert m.model_reliance(logistic, rows, LABELS)["x0"].min() > 0.01
-    rows = np.linalg.qr(np.column_stack([np.ones(60), X]))[0][:, 1:]
-    plain, conditional = (
-        measure(sets["regression"], rows, TARGETS)
-        for measure in (m.model_reliance, m.conditional_reliance)
-    )
-    pd.testing.assert_frame_equal(plain, conditional, atol=1e-12)
-
-
 def test_reliance_within_strata_by_hand(logistic):
     strata = np.where(X[:, 1] > 0, "up", "down")
     got = m.reliance_within(logistic, X, LABELS, strata, form="ratio")
@@ -319,21 +280,6 @@ def test_shapley_values_add_up(sets, kind):
     every = np.abs(pooled).mean(axis=1)
     every = every.sum(axis=-1) if kind == "several" else every
     np.testing.assert_allclose(sizes, every, atol=1e-12)
-
-
-@pytest.mark.parametrize("measure", ["reliance", "conditional", "permutation", "shap"])
-def test_a_cloud_has_a_point_for_each_model(measure, logistic):
-    options = {"random_state": 0} if measure == "permutation" else {}
-    groups, order = {"a": [0], "bc": [1, 2]}, np.random.default_rng(0).permutation(60)
-    cloud, again = (
-        m.importance_cloud(
-            logistic, X[some], LABELS[some], measure=measure, features=groups, **options
-        )
-        for some in (slice(None), order)
-    )
-    assert (cloud.shape, list(cloud.columns)) == ((4, 2), ["a", "bc"])
-    if measure != "permutation":  # an order of rows says nothing
-        pd.testing.assert_frame_equal(cloud, again, atol=1e-12)
 
 
 def test_tradeoffs_are_rank_correlations():

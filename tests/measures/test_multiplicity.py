@@ -186,13 +186,6 @@ def _with(baseline):
     return {} if baseline is None else {"baseline": baseline}
 
 
-def test_disagreement_is_unbiased_for_the_chance_of_two_models():
-    """Over all samples of 3 from a population of 5 models the mean is the population's."""
-    population = np.random.default_rng(0).integers(0, 3, (5, 20))
-    samples = [disagreement(population[list(s)]) for s in itertools.combinations(range(5), 3)]
-    assert np.mean(samples) == pytest.approx(disagreement(population))
-
-
 @pytest.mark.parametrize(("ones", "models"), [(0, 9), (1, 8), (4, 8), (13, 101)])
 def test_two_classes_have_the_published_self_consistency(ones, models):
     labels = (np.arange(models) < ones).astype(int)[:, None]
@@ -246,11 +239,6 @@ def test_many_models_and_rows_go_through_many_blocks():
     assert discrepancy(labels) == (labels != labels[0]).mean(axis=1).max()
 
 
-def test_models_that_all_give_one_class_have_no_kappa():
-    assert math.isnan(multiplicity.cohen_kappa(np.zeros((4, 5), dtype=int)))
-    assert multiplicity.cohen_kappa([[0, 0], [0, 0], [0, 1]]) == 0.0
-
-
 def test_a_variance_far_from_zero_does_not_cancel():
     """A thousand models in many blocks, about 1e8: squares about 0 would lose every digit."""
     scores = 1e8 + np.random.default_rng(0).standard_normal((1000, 7))
@@ -259,13 +247,6 @@ def test_a_variance_far_from_zero_does_not_cancel():
     assert not np.allclose((scores**2).mean(0) - scores.mean(0) ** 2, expected, rtol=0.1)
     one = multiplicity.score_variance(scores[:1], ddof=0)
     assert (one == 0).all() and np.isnan(multiplicity.score_variance(scores[:1])).all()
-
-
-def test_regression_takes_a_tolerance_in_its_units():
-    prices = [[100.0, 250.0], [104.0, 250.0], [100.0, 280.0]]
-    assert multiplicity.delta_ambiguity(prices, tolerance=10.0) == 0.5
-    assert multiplicity.viable_prediction_range(prices).tolist() == [[100, 104], [250, 280]]
-    assert multiplicity.range_width(prices) == 17.0
 
 
 def test_decisions_need_a_lead_of_so_many_deviations():

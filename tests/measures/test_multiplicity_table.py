@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rashomon_explorer import RashomonClassifier, RashomonRegressor
+from rashomon_explorer import RashomonClassifier
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import multiplicity
 from rashomon_explorer.measures.multiplicity import MEASURES, multiplicity_table
@@ -92,13 +92,3 @@ def test_three_classes_have_every_measure():
     assert table["rashomon_capacity"] == pytest.approx(capacity, abs=1e-8)
     far = np.abs(scores - best).max(axis=2) >= 0.1
     assert table["delta_ambiguity"] == far.any(axis=0).mean()
-
-
-def test_a_regression_has_the_measures_of_scores():
-    model = RashomonRegressor(n_draws=5, epsilon=80.0, target_bounds=(0, 10), random_state=0)
-    found = model.fit(X, np.clip(5 + 8 * X[:, 0], 0, 10)).rashomon_set_
-    table = multiplicity_table(found, X, tolerance=0.5)
-    scored = {name for name, measure in MEASURES.items() if measure.of == "scores"}
-    assert set(table["measure"]) == scored
-    with pytest.raises(TypeError, match="ambiguity needs classes: for a regression use"):
-        multiplicity_table(found, X, measures=["ambiguity"])

@@ -15,9 +15,7 @@ from rashomon_explorer.exceptions import ClusterError
 from rashomon_explorer.measures.ranges.brackets import brackets
 from rashomon_explorer.measures.ranges.declared import set_problem
 from rashomon_explorer.measures.ranges.exact import score_directions
-from rashomon_explorer.measures.ranges.level_set import least_shifted_norm
 from rashomon_explorer.measures.ranges.people import people_ranges
-from rashomon_explorer.measures.ranges.search import _axes, furthest_point
 from rashomon_explorer.mechanisms.rejection.envelope import Shifted
 from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
@@ -64,21 +62,6 @@ def edge_of_set(problem, psi, angles=1001):
         inside = (problem.value(theta) <= best.value + psi) & problem.domain.contains(theta)
         low, high = np.where(inside, middle, low), np.where(inside, high, middle)
     return best.theta[:, None] + low * ray
-
-
-@pytest.mark.parametrize("radius", [np.inf, 2.0])
-def test_the_step_in_shared_axes_is_the_step_by_each_inverse(radius):
-    rng = np.random.default_rng(0)
-    root = rng.normal(size=(5, 5))
-    metric = _axes(root @ root.T, 0.0)
-    direction, theta, gradient = rng.normal(size=(3, 5, 7)) * [[[1]], [[0.2]], [[0.1]]]
-    room, stiff = rng.uniform(0.1, 3.0, 7), rng.uniform(1.0, 4.0, 7)
-    shared = metric.furthest(direction, theta, gradient, room, stiff, radius)
-    inverse = np.linalg.inv(root @ root.T) / stiff[:, None, None]
-    each = furthest_point(direction, theta, gradient, room, inverse, radius)
-    np.testing.assert_allclose(shared, each, rtol=1e-6, atol=1e-8)
-    if np.isfinite(radius):
-        assert (np.linalg.norm(shared, axis=0) > radius * (1 - 1e-9)).any()
 
 
 def widths(table):
@@ -236,22 +219,6 @@ def test_two_classes_of_softmax_are_logistic():
     np.testing.assert_array_equal(a, b)
 
 
-def test_a_person_decides_soon():
-    """Flips need fewer looks at the rows than ranges do."""
-    problem, looks = problem_of("logistic", n=300, p=4, radius=5.0), []
-
-    def counted(theta, evaluate=problem.value_and_gradient):
-        looks.append(theta.shape[1])
-        return evaluate(theta)
-
-    problem.value_and_gradient = counted
-    X, _ = rows(100, 4, seed=7)
-    m.exact_flips(problem, 0.01, X)
-    few = sum(looks)
-    m.exact_score_ranges(problem, 0.01, X)
-    assert few < 0.5 * (sum(looks) - few)
-
-
 def test_group_gap_is_the_range_of_the_difference_of_means(drawn):
     problem, coef = drawn
     X, _ = rows(90, 3, seed=8)
@@ -273,18 +240,6 @@ def test_rows_are_clipped_as_the_problem_clips_its_own_and_keep_their_names():
     assert list(m.exact_flips(several, 0.01, frame).index) == ["ann", "ann"]
     table = m.exact_score_ranges(several, 0.01, frame)
     assert table.index.tolist() == [("ann", 1), ("ann", 2)] * 2
-
-
-def test_a_tangent_bound_is_the_least_over_its_multipliers():
-    rng = np.random.default_rng(3)
-    a, g, price = rng.normal(size=(4, 50)), rng.normal(size=(4, 50)), rng.uniform(0, 3, 50)
-    grid = np.linspace(0, 30, 6_001)[:, None]
-    for radius in (0.3, 2.0):
-        length = np.linalg.norm(a[:, None] - grid * g[:, None], axis=0)
-        brute = (grid * price + radius * length).min(axis=0)
-        found = least_shifted_norm(a, g, price, radius)
-        assert (found <= brute + 1e-12).all()
-        np.testing.assert_allclose(found, brute, atol=5e-4)
 
 
 @pytest.fixture(scope="module")
