@@ -1,4 +1,4 @@
-"""The last state of noisy descent: its law in one dimension, its price, and its promise."""
+"""The last state of noisy descent: its law in one dimension, its cost, and its bound."""
 
 import math
 
@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from rashomon_explorer.mechanisms.langevin.accounting import (
-    last_batch_state_guarantee,
-    last_iterate_guarantee,
-)
+from rashomon_explorer.mechanisms.langevin import accounting
 from rashomon_explorer.mechanisms.langevin.plan import last_state_excess
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
@@ -24,15 +21,11 @@ def planned(n, radius, ridge, epsilon):
     return MECHANISMS["last_iterate"].offer(request)
 
 
-def neighbours(n, radius, ridge):
-    """Two tables that differ in the first record, which pulls the one way or the other."""
-    tables = []
-    for first in (1.0, -1.0):
-        y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
-        y[0] = first
-        kept = {"radius": radius, "ridge": ridge, "intercept": False}
-        tables.append(Problem(np.ones((n, 1)), y, **kept))
-    return tables
+def table(first, n, radius, ridge):
+    """Rows of 1 with labels in turn, of which the first pulls the one way or the other."""
+    y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+    y[0] = first
+    return Problem(np.ones((n, 1)), y, radius=radius, ridge=ridge, intercept=False)
 
 
 def last_law(problem, last, cells=400):
@@ -50,25 +43,22 @@ def last_law(problem, last, cells=400):
     return mass
 
 
-def told(laws, epsilon):
-    one, other = laws
-    return max(
-        np.maximum(a - math.exp(epsilon) * b, 0).sum() for a, b in [(one, other), (other, one)]
-    )
-
-
 @pytest.mark.parametrize(
     ("n", "radius", "ridge", "epsilon"),
     [(10, 1.0, 0.0, 2.0), (30, 0.5, 1.0, 4.0), (30, 1.0, 0.1, 4.0)],
 )
 def test_the_law_of_the_last_state_keeps_its_price(n, radius, ridge, epsilon):
     offer = planned(n, radius, ridge, epsilon)
-    last, mu = offer.plan.settings, offer.guarantee.mu
-    laws = [last_law(one, last) for one in neighbours(n, radius, offer.plan.ridge)]
-    for level in np.linspace(0.0, epsilon, 9):
-        assert told(laws, level) <= gdp_delta(mu, level) + 1e-9
+    mu, problems = offer.guarantee.mu, [table(y, n, radius, offer.plan.ridge) for y in (1.0, -1.0)]
+    laws = [last_law(one, offer.plan.settings) for one in problems]
+
+    def delta(level):
+        both = laws, laws[::-1]
+        return max(np.maximum(a - math.exp(level) * b, 0).sum() for a, b in both)
+
+    assert all(delta(e) <= gdp_delta(mu, e) + 1e-9 for e in np.linspace(0.0, epsilon, 9))
     if (n, ridge) != (30, 0.1):  # the control: at half of the price it is caught
-        assert told(laws, 0.5) > gdp_delta(mu / 2, 0.5)
+        assert delta(0.5) > gdp_delta(mu / 2, 0.5)
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.1])
@@ -76,7 +66,7 @@ def test_what_is_charged_is_the_certificate_of_the_chain_that_runs(ridge):
     offer = planned(50, 1.0, ridge, 2.0)
     last = offer.plan.settings
     sampler = LangevinSampler(last.step_size, last.n_steps, n_chains=1, shown="last")
-    target = GibbsTarget(neighbours(50, 1.0, offer.plan.ridge)[0], last.beta, psi=0.0)
+    target = GibbsTarget(table(1.0, 50, 1.0, offer.plan.ridge), last.beta, psi=0.0)
     assert sampler.certificate(target).mu == pytest.approx(offer.guarantee.mu, rel=1e-9)
     assert math.sqrt(2 * last.step_size) == pytest.approx(last.pace * last.noise)
     assert last.step_size * last.beta == pytest.approx(last.pace)
@@ -84,12 +74,10 @@ def test_what_is_charged_is_the_certificate_of_the_chain_that_runs(ridge):
 
 def test_a_plan_draws_from_that_law():
     offer = planned(10, 1.0, 0.0, 2.0)
-    problem, rng = neighbours(10, 1.0, offer.plan.ridge)[0], np.random.default_rng(0)
-    draws = [
-        MECHANISMS["last_iterate"].for_plan(offer.plan).draw(problem, rng)[0] for _ in range(600)
-    ]
-    law = last_law(problem, offer.plan.settings)
-    centres = np.linspace(-1, 1, 401)[1:] - 1 / 400
+    problem, rng = table(1.0, 10, 1.0, offer.plan.ridge), np.random.default_rng(0)
+    mechanism = MECHANISMS["last_iterate"].for_plan(offer.plan)
+    draws = [mechanism.draw(problem, rng)[0] for _ in range(600)]
+    law, centres = last_law(problem, offer.plan.settings), np.linspace(-1, 1, 401)[1:] - 1 / 400
     mean = float(law @ centres)
     spread = math.sqrt(float(law @ (centres - mean) ** 2))
     assert abs(np.mean(draws) - mean) < 4 * spread / math.sqrt(600)
@@ -110,25 +98,22 @@ def test_the_promise_by_hand():
     assert found == pytest.approx(min(by_hand), rel=1e-12)
 
 
-def test_quadratic_losses_keep_the_promise():
+@pytest.mark.parametrize("bend", [0.1, 0.5, 2.0])
+def test_quadratic_losses_keep_the_promise(bend):
     """½λθ² from a start D away, without an edge: mean and variance of every state are known."""
     pace, m, square, start = 0.5, 0.1, 0.02, 3.0
-    for bend in (0.1, 0.5, 2.0):
-        mean, spread = start, 0.0
-        for n_steps in range(1, 30):
-            mean, spread = (
-                (1 - pace * bend) * mean,
-                (1 - pace * bend) ** 2 * spread + pace**2 * square,
-            )
-            bound = last_state_excess(pace, m, square, n_steps, start=start, diameter=100.0)
-            assert bend / 2 * (mean**2 + spread) <= bound
+    mean, spread, shrink = start, 0.0, 1 - pace * bend
+    for n_steps in range(1, 30):
+        mean, spread = shrink * mean, shrink**2 * spread + pace**2 * square
+        bound = last_state_excess(pace, m, square, n_steps, start=start, diameter=100.0)
+        assert bend / 2 * (mean**2 + spread) <= bound
 
 
-def test_batches_in_turn_are_never_cheaper_for_as_many_steps():
-    for c in (0.3, 0.9, 0.99, 1.0):
-        for batches in (2, 5, 30):
-            for steps in (batches, 4 * batches, 300 * batches):
-                kept = {"beta": 1.0, "step_size": 0.5, "n_steps": steps, "contraction": c}
-                whole = last_iterate_guarantee(**kept, sensitivity=1.0)
-                cut = last_batch_state_guarantee(**kept, sensitivity=batches, n_batches=batches)
-                assert cut.mu >= whole.mu
+@pytest.mark.parametrize("c", [0.3, 0.9, 0.99, 1.0])
+@pytest.mark.parametrize("batches", [2, 5, 30])
+def test_batches_in_turn_are_never_cheaper_for_as_many_steps(c, batches):
+    for steps in (batches, 4 * batches, 300 * batches):
+        chain = {"beta": 1.0, "step_size": 0.5, "n_steps": steps, "contraction": c}
+        every = accounting.last_iterate_guarantee(**chain, sensitivity=1.0)
+        part = {"sensitivity": batches, "n_batches": batches}
+        assert accounting.last_batch_state_guarantee(**chain, **part).mu >= every.mu

@@ -1,21 +1,21 @@
-"""Objective perturbation: exact densities of neighbours, the inequality behind it, its promise."""
+"""Objective perturbation: exact laws and divergences of neighbours, within what is charged."""
 
 import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 from scipy.special import ndtr
 from scipy.stats import norm
 
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms.objective_perturbation.accounting import plan_perturbed_objective
-from rashomon_explorer.mechanisms.objective_perturbation.sampler import (
-    PerturbedObjectiveFunction,
-    distance_bound,
-    perturbed_minimiser,
-)
+from rashomon_explorer.mechanisms.objective_perturbation import accounting, sampler
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
+from rashomon_explorer.mechanisms.request import Request, cost_at_order
+from rashomon_explorer.privacy import tradeoff
 from rashomon_explorer.privacy.conversions import gdp_delta
+from rashomon_explorer.privacy.tradeoff.curves import from_dict
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses.kinked import HuberLoss, SmoothedHingeLoss
@@ -26,60 +26,71 @@ from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
 
 RADIUS = 3.0
+GRID = np.linspace(-RADIUS, RADIUS, 2401)
 HINGE = SmoothedHingeLoss(smoothing=0.5)
 
 
-def planned(loss, n, ridge, epsilon, delta, p=1, **changed):
-    constants = Constants.of(loss, n=n, p=p, domain=Ball(RADIUS), row_bound=1.0, ridge=ridge)
-    slope = loss.lipschitz(math.inf if loss.globally_lipschitz else RADIUS, 1.0)
-    asked = {"own": ridge, "monotone": loss.task == "classification"}
-    settings = {**asked, "epsilon": epsilon, "delta": delta, "row_slope": slope, **changed}
-    found = plan_perturbed_objective(constants, RADIUS, **settings)
-    assert found is not None
-    return found
+def planned(loss, n, ridge, epsilon, delta=0.0, p=1, radius=RADIUS, **changed):
+    known = Constants.of(loss, n=n, p=p, domain=Ball(radius), row_bound=1.0, ridge=ridge)
+    slope = loss.lipschitz(math.inf if loss.globally_lipschitz else radius, 1.0)
+    usual = {"own": ridge, "monotone": loss.task != "regression", "outputs": loss.outputs}
+    settings = {**usual, "epsilon": epsilon, "delta": delta, "row_slope": slope, **changed}
+    return accounting.plan_perturbed_objective(known, radius, **settings)
 
 
 class Law:
-    """Exact law of the minimiser over [−R, R]: a density inside, and atoms at the ends."""
+    """Exact law of the minimiser over [−R, R]: a density on GRID, and atoms at the ends."""
 
-    def __init__(self, loss, rows, targets, ridge, plan, grid):
-        self.problem = Problem(
-            rows, targets, loss=loss, radius=RADIUS, ridge=ridge, intercept=False
-        )
-        theta = grid[None]
-        gradient = self.problem.value_and_gradient(theta)[1][0]
-        bend = np.array([self.problem.hessian(one)[0, 0] for one in theta.T])
-        self.tilt = -gradient
+    def __init__(self, problem, plan):
+        gradient = problem.value_and_gradient(GRID[None])[1][0]
+        bend = np.array([problem.hessian(one)[0, 0] for one in GRID[:, None]])
+        tilt = -gradient
         if plan.gaussian:
-            self.log_density = norm.logpdf(self.tilt, scale=plan.scale) + np.log(bend)
-            below, above = ndtr(self.tilt[0] / plan.scale), ndtr(-self.tilt[-1] / plan.scale)
+            self.log_density = norm.logpdf(tilt, scale=plan.scale) + np.log(bend)
         else:
-            self.log_density = -np.abs(self.tilt) / plan.scale - math.log(2 * plan.scale)
-            self.log_density += np.log(bend)
-            below = _laplace(-self.tilt[-1] / plan.scale), _laplace(self.tilt[0] / plan.scale)
-            below, above = below[1], below[0]
-        # b ↦ θ falls: a large b leads to −R. The tilt at −R is the largest.
-        self.atoms = np.array([1 - below, 1 - above])
+            self.log_density = -np.abs(tilt) / plan.scale - math.log(2 * plan.scale) + np.log(bend)
+        # b ↦ θ falls: a large b leads to −R, where the tilt is the largest.
+        beyond = norm.logsf if plan.gaussian else _laplace_logsf
+        self.log_atoms = beyond(np.array([tilt[0], -tilt[-1]]) / plan.scale)
+
+    @property
+    def mass(self):
+        return np.trapezoid(np.exp(self.log_density), GRID) + np.exp(self.log_atoms).sum()
+
+    def delta(self, other, epsilon):
+        """∫(p − e^ε p')₊, atoms included."""
+        inside = np.maximum(np.exp(self.log_density) - np.exp(epsilon + other.log_density), 0)
+        ends = np.maximum(np.exp(self.log_atoms) - np.exp(epsilon + other.log_atoms), 0)
+        return float(np.trapezoid(inside, GRID) + ends.sum())
+
+    def apart(self, other):
+        """Largest |log p − log p'|."""
+        inside = np.abs(self.log_density - other.log_density).max()
+        return max(inside, np.abs(self.log_atoms - other.log_atoms).max())
+
+    def divergence(self, other, order):
+        """log(∫p^a p'^(1 − a))/(a − 1), atoms included."""
+        logs = order * self.log_density + (1 - order) * other.log_density
+        ends = order * self.log_atoms + (1 - order) * other.log_atoms
+        top = max(logs.max(), ends.max())
+        mass = np.trapezoid(np.exp(logs - top), GRID) + np.exp(ends - top).sum()
+        return (math.log(mass) + top) / (order - 1)
 
 
-def _laplace(x):
-    return 0.5 * math.exp(x) if x < 0 else 1 - 0.5 * math.exp(-x)
+def _laplace_logsf(x):
+    return np.where(x > 0, -np.abs(x) - math.log(2), np.log1p(-np.exp(-np.abs(x)) / 2))
 
 
-def delta_of(one, other, epsilon, grid):
-    """∫(p − e^ε p')₊, atoms included."""
-    inside = np.maximum(np.exp(one.log_density) - np.exp(epsilon + other.log_density), 0)
-    ends = np.maximum(one.atoms - math.exp(epsilon) * other.atoms, 0)
-    return float(np.trapezoid(inside, grid) + ends.sum())
-
-
-def neighbours(loss, n, ridge, plan, first, second, rest, grid):
+def laws(case, n, ridge, plan, loss=None):
     """Laws on a table that ends with one record, and with another."""
-    rows, targets = [rest[0]] * (n - 1), [rest[1]] * (n - 1)
-    return [
-        Law(loss, np.array([*rows, [x]]), np.array([*targets, y]), ridge, plan, grid)
-        for x, y in (first, second)
-    ]
+    usual, *ends, (row, target) = case
+    found = []
+    for x, y in ends:
+        rows, targets = np.array([row] * (n - 1) + [[x]]), np.array([target] * (n - 1) + [y])
+        settings = {"radius": RADIUS, "ridge": ridge, "intercept": False}
+        found.append(Law(Problem(rows, targets, loss=loss or usual, **settings), plan))
+        assert found[-1].mass == pytest.approx(1.0, abs=2e-3)
+    return found
 
 
 CASES = [
@@ -91,57 +102,58 @@ CASES = [
     (SquaredLoss(), (1.0, 1.0), (1.0, -1.0), ([0.0], 0.0)),
     (SquaredLoss(), (1.0, 1.0), (0.0, 0.0), ([0.0], 0.0)),
 ]
-
-
-@crossed(
-    {
-        "loss, first, second, rest": CASES,
-        "n, ridge": [(40, 0.2), (10, 0.4)],
-    }
-)
-def test_gaussian_noise_keeps_its_delta_exactly(loss, first, second, rest, n, ridge):
-    grid = np.linspace(-RADIUS, RADIUS, 2401)
-    for epsilon in (2.0, 4.0):
-        plan = planned(loss, n, ridge, epsilon, 1e-3)
-        one, other = neighbours(loss, n, ridge, plan, first, second, rest, grid)
-        mass = np.trapezoid(np.exp(one.log_density), grid) + one.atoms.sum()
-        assert mass == pytest.approx(1.0, abs=2e-3)
-        kept = 0.98 * epsilon
-        assert delta_of(one, other, kept, grid) <= 0.98e-3
-        assert delta_of(other, one, kept, grid) <= 0.98e-3
-
-
 CLIPPED = [
     (ClippedLogisticLoss(), (1.0, 1.0), (-1.0, 1.0), ([0.0], 1.0)),
     (ClippedLogisticLoss(), (1.0, 1.0), (1.0, -1.0), ([0.3], -1.0)),
     (HuberLoss(), (1.0, 1.0), (1.0, -1.0), ([0.0], 0.0)),
 ]
+SIZES = [(40, 0.2), (10, 0.4)]
 
 
-@pytest.mark.parametrize(("loss", "first", "second", "rest"), CASES + CLIPPED)
-def test_radial_noise_keeps_its_epsilon_exactly(loss, first, second, rest):
-    grid = np.linspace(-RADIUS, RADIUS, 2401)
-    plan = planned(loss, 10, 0.5, 2.0, 0.0)
-    one, other = neighbours(loss, 10, 0.5, plan, first, second, rest, grid)
-    apart = np.abs(one.log_density - other.log_density).max()
-    ends = np.abs(np.log(one.atoms) - np.log(other.atoms)).max()
-    assert max(apart, ends) <= 0.98 * 2.0
+@crossed({"case": CASES, "n, ridge": SIZES})
+def test_gaussian_noise_keeps_its_delta_exactly(case, n, ridge):
+    for epsilon in (2.0, 4.0):
+        one, other = laws(case, n, ridge, planned(case[0], n, ridge, epsilon, 1e-3))
+        assert max(one.delta(other, 0.98 * epsilon), other.delta(one, 0.98 * epsilon)) <= 0.98e-3
+
+
+@pytest.mark.parametrize("case", CASES + CLIPPED)
+def test_radial_noise_keeps_its_epsilon_exactly(case):
+    one, other = laws(case, 10, 0.5, planned(case[0], 10, 0.5, 2.0))
+    assert one.apart(other) <= 0.98 * 2.0
+
+
+@crossed({"case": CASES + CLIPPED, "n, ridge": SIZES})
+def test_a_minimisers_divergence_is_within_the_curve(case, n, ridge):
+    for price, order in ((0.5, 8.0), (2.0, 4.0)):
+        plan = planned(case[0], n, ridge, price, order=order)
+        one, other = laws(case, n, ridge, plan)
+        alone = replace(plan.curve, mu=0.0)  # the minimiser, without what hides the solver's error
+        assert plan.curve.renyi(order) <= price
+        for a in (1.2, 2.0, 5.0, 20.0, 80.0):
+            found = max(one.divergence(other, a), other.divergence(one, a))
+            assert found <= alone.renyi(a) + 1e-4
 
 
 def test_wrong_constants_are_seen_by_the_same_laws():
-    grid = np.linspace(-RADIUS, RADIUS, 2401)
-    first, second, rest = CASES[0][1:]
-    half = planned(HINGE, 40, 0.2, 2.0, 1e-3, row_slope=0.5)
-    one, other = neighbours(HINGE, 40, 0.2, half, first, second, rest, grid)
-    assert delta_of(one, other, 1.96, grid) > 1e-3
+    one, other = laws(CASES[0], 40, 0.2, planned(HINGE, 40, 0.2, 2.0, 1e-3, row_slope=0.5))
+    assert one.delta(other, 1.96) > 1e-3
+    for slope, share in ((1.0, (0.6, 1.0)), (0.5, (1.6, 4.0))):
+        plan = planned(HINGE, 400, 0.05, 0.5, order=8.0, row_slope=slope)
+        one, other = laws(CASES[0], 400, 0.05, plan)
+        assert share[0] < one.divergence(other, 8.0) / plan.curve.renyi(8.0) < share[1]
+    # Noise of clipped slopes hides clipped slopes alone.
+    one, other = laws(CLIPPED[-1], 10, 0.5, planned(HuberLoss(), 10, 0.5, 2.0), SquaredLoss())
+    assert one.apart(other) > 2.0
 
 
-def test_noise_of_clipped_slopes_hides_clipped_slopes_alone():
-    grid = np.linspace(-RADIUS, RADIUS, 2401)
-    loss, first, second, rest = CLIPPED[-1]
-    plan = planned(loss, 10, 0.5, 2.0, 0.0)
-    one, other = neighbours(SquaredLoss(), 10, 0.5, plan, first, second, rest, grid)
-    assert np.abs(one.log_density - other.log_density).max() > 2.0
+def test_noise_by_the_whole_price_leaves_the_determinant_unpaid():
+    """As in Appendix E of Bassily, Smith and Thakurta (2014): slope and determinant add up."""
+    case, plan = (HINGE, (-1.0, 1.0), (1.0, 1.0), ([1.0], 1.0)), planned(HINGE, 10, 0.4, 2.0)
+    printed = replace(plan, scale=2 / 10 / (0.98 * 2.0))
+    apart = [one.apart(other) for one, other in (laws(case, 10, 0.4, n) for n in (plan, printed))]
+    assert 0.99 * 0.98 * 2.0 < apart[0] <= 0.98 * 2.0
+    assert apart[1] == pytest.approx(0.98 * 2.0 + plan.determinant, rel=0.01)
 
 
 def test_the_determinant_of_several_scores_a_row_is_bounded_and_not_by_that_of_one():
@@ -149,48 +161,23 @@ def test_the_determinant_of_several_scores_a_row_is_bounded_and_not_by_that_of_o
     rng = np.random.default_rng(0)
     n, m, worst = 2, 0.025, 0.0
     for theta in (np.zeros(4), *rng.standard_normal((50, 4))):
-        row, beside = rng.standard_normal((2, 2))
-        bends = [
+        row, beside = (
             SoftmaxLoss(3).empirical(one[None] / np.linalg.norm(one), np.zeros(1)).hessian(theta)
-            for one in (row, beside)
-        ]
-        for others in (0.0, bends[1] / n):
+            for one in rng.standard_normal((2, 2))
+        )
+        for others in (0.0, beside / n):
             without = m * np.eye(4) + others
-            added = np.linalg.slogdet(without + bends[0] / n)[1]
-            worst = max(worst, added - np.linalg.slogdet(without)[1])
-    known = Constants.of(SoftmaxLoss(3), n=n, p=4, domain=Ball(1.0), row_bound=1.0, ridge=m)
-    asked = {"own": m, "monotone": True, "epsilon": 20.0, "delta": 0.0}
-    two = plan_perturbed_objective(known, 1.0, 2**0.5, **asked, outputs=2)
-    one = plan_perturbed_objective(known, 1.0, 2**0.5, **asked)
+            added = np.linalg.slogdet(without + row / n)[1] - np.linalg.slogdet(without)[1]
+            worst = max(worst, added)
+    one, two = (planned(SoftmaxLoss(3), n, m, 20.0, p=4, outputs=q) for q in (1, 2))
     assert one.determinant < worst <= two.determinant
     assert two.determinant == pytest.approx(2 * one.determinant)
 
 
-def test_noise_by_the_whole_price_leaves_the_determinant_unpaid():
-    """As in Appendix E of Bassily, Smith and Thakurta (2014): slope and determinant add up."""
-    grid = np.linspace(-RADIUS, RADIUS, 2401)
-    first, second, rest = (-1.0, 1.0), (1.0, 1.0), ([1.0], 1.0)
-    plan = planned(HINGE, 10, 0.4, 2.0, 0.0)
-    printed = replace(plan, scale=2 / 10 / (0.98 * 2.0))
-    apart = []
-    for noise in (plan, printed):
-        one, other = neighbours(HINGE, 10, 0.4, noise, first, second, rest, grid)
-        apart.append(np.abs(one.log_density - other.log_density).max())
-    assert 0.99 * 0.98 * 2.0 < apart[0] <= 0.98 * 2.0
-    assert apart[1] == pytest.approx(0.98 * 2.0 + plan.determinant, rel=0.01)
-
-
 def test_little_is_wasted_in_one_dimension():
     """Rows on whose slopes nothing is lost: a Gaussian mechanism of the planned noise."""
-    plan = planned(HINGE, 10_000, 0.05, 1.0, 1e-5)
-    ratio = 2 / 10_000 / plan.scale
-    spent = next(e for e in np.linspace(0, 2, 2001) if gdp_delta(ratio, e) <= 1e-5)
-    assert 0.9 < spent < 1.0
-
-
-def _first_bound(ratio, kept):
-    far = kept / ratio
-    return math.exp(ratio**2 / 2) * ndtr(ratio - far) - math.exp(kept) * ndtr(-far)
+    ratio = 2 / 10_000 / planned(HINGE, 10_000, 0.05, 1.0, 1e-5).scale
+    assert gdp_delta(ratio, 0.9) > 1e-5 > gdp_delta(ratio, 1.0)
 
 
 @pytest.mark.parametrize("correlation", [-1.0, -0.6, 0.0, 0.5, 0.9, 1.0])
@@ -200,65 +187,205 @@ def test_two_records_are_never_worse_than_one_of_twice_the_slope(correlation):
     weights = weights / weights.sum()
     x, z = np.meshgrid(points, points)
     y = correlation * x + math.sqrt(1 - correlation**2) * z
-    mass = np.outer(weights, weights)
-    ratio, kept = 0.8, 0.5
+    mass, ratio, remaining = np.outer(weights, weights), 0.8, 0.5
+    far = remaining / ratio
+    bound = math.exp(ratio**2 / 2) * ndtr(ratio - far) - math.exp(remaining) * ndtr(-far)
 
     def hockey(exponent):
-        return np.maximum(np.exp(ratio / 2 * exponent) - math.exp(kept), 0)
+        return np.maximum(np.exp(ratio / 2 * exponent) - math.exp(remaining), 0)
 
     for tails, part in ((1, lambda v: np.maximum(v, 0)), (2, np.abs)):
         both = float((mass * hockey(part(x) + part(y))).sum())
         once = float((weights * hockey(2 * part(points))).sum())
         assert both <= once * (1 + 0.01)
-        assert once == pytest.approx(tails * _first_bound(ratio, kept), rel=0.02)
+        assert once == pytest.approx(tails * bound, rel=0.02)
 
 
-def test_two_crossed_records_keep_the_delta_in_two_dimensions():
-    n, ridge, epsilon, delta = 12, 0.5, 2.0, 1e-2
-    plan = planned(LogisticLoss(), n, ridge, epsilon, delta, p=2)
-    axis = np.linspace(-RADIUS, RADIUS, 101)
-    theta = np.stack([part.ravel() for part in np.meshgrid(axis, axis)])
+def test_a_plan_spends_its_price_and_says_of_what():
+    plan = planned(LogisticLoss(), 400, 0.05, 0.5, order=20.0)
+    assert plan.gaussian and plan.curve.jump == plan.determinant
+    assert plan.curve.ratio == pytest.approx(2 / 400 / plan.scale)
+    assert plan.curve.mu == pytest.approx(2 * plan.solver / plan.blur)
+    assert 20.0 * plan.curve.mu**2 / 2 == pytest.approx(0.02 * 0.5)
+    assert 0.5 * (1 - 1e-6) <= plan.curve.renyi(20.0) <= 0.5
+
+
+@pytest.mark.parametrize(("monotone", "outputs"), [(True, 1), (False, 1), (False, 2), (False, 5)])
+def test_the_curve_is_the_integral_of_lengths(monotone, outputs):
+    """E e^((a − 1)ℓ), ℓ = J + u²/2 + u‖X‖ or u·X₊, by quadrature; and it composes."""
+    u, jump, order = 0.3, 0.02, 9.0
+    scale = 2 ** (outputs / 2 - 1) * math.gamma(outputs / 2)
+
+    def weighed(r):
+        return r ** (outputs - 1) * math.exp(-r * r / 2 + (order - 1) * u * r) / scale
+
+    mean = quad(weighed, 0, 40)[0]
+    mean = (1 + mean) / 2 if monotone else mean
+    expected = jump + u**2 / 2 + math.log(mean) / (order - 1)
+    curve = tradeoff.GaussianObjectivePerturbation(u, jump, monotone, outputs)
+    assert curve.renyi(order) == pytest.approx(expected, rel=1e-9)
+    three = replace(curve, draws=3, mu=0.4).renyi(order)
+    assert three == pytest.approx(3 * expected + order * 0.08, rel=1e-9)
+    both = tradeoff.compose_tradeoffs([(curve, 4), tradeoff.Gaussian(0.3)])
+    assert both.renyi(order) == pytest.approx(4 * expected + order * 0.09 / 2)
+    assert from_dict(both.to_dict()) == both
+    assert float(both.delta(both.epsilon(1e-6))) == pytest.approx(1e-6, rel=1e-9)
+    assert math.isinf(curve.rho) and curve.steady
+
+
+THREE, N, RIDGE, EPSILON, DELTA = SoftmaxLoss(3), 12, 0.5, 2.0, 1e-2
+AXIS = np.linspace(-3.5, 3.5, 121)
+PLANE = np.stack([part.ravel() for part in np.meshgrid(AXIS, AXIS)])
+CELL = (AXIS[1] - AXIS[0]) ** 2
+
+
+def softmax_bends(rows, _labels):
+    """Determinant of the Hessian, mean x²(diag π − ππᵀ) + ridge, at all models."""
+    entries = np.zeros((3, PLANE.shape[1]))
+    for row, count in zip(*np.unique(rows[:, 0], return_counts=True), strict=True):
+        scores = np.exp(row * PLANE)
+        first, second = scores / (1 + scores.sum(axis=0))
+        bent = first * (1 - first), second * (1 - second), first * second
+        entries += count / N * row**2 * np.array(bent)
+    return (entries[0] + RIDGE) * (entries[1] + RIDGE) - entries[2] ** 2
+
+
+def logistic_bends(rows, labels):
+    problem = Problem(rows, labels, radius=9.0, ridge=RIDGE, intercept=False)
+    return np.array([np.linalg.det(problem.hessian(one)) for one in PLANE.T])
+
+
+def largest_delta(loss, tables, scale):
+    """δ at what the perturbation may cost, the greater of both orders, by densities on a plane."""
+    bends = softmax_bends if loss is THREE else logistic_bends
     densities = []
-    for last in ([1.0, 0.0], [0.0, -1.0]):
-        rows = np.array([[0.0, 0.0]] * (n - 1) + [last])
-        problem = Problem(
-            rows, np.ones(n), loss="logistic", radius=9.0, ridge=ridge, intercept=False
-        )
-        tilt = problem.value_and_gradient(theta)[1]
-        bends = [np.linalg.det(problem.hessian(one)) for one in theta.T]
-        log_noise = norm.logpdf(tilt, scale=plan.scale).sum(axis=0)
-        densities.append(np.exp(log_noise) * np.array(bends))
-    cell = (axis[1] - axis[0]) ** 2
-    assert densities[0].sum() * cell == pytest.approx(1.0, abs=2e-3)
-    for one, other in (densities, densities[::-1]):
-        lost = np.maximum(one - math.exp(0.98 * epsilon) * other, 0).sum() * cell
-        assert lost <= 0.98 * delta
+    for rows, labels in tables:
+        problem = Problem(rows, labels, loss=loss, radius=9.0, ridge=RIDGE, intercept=False)
+        tilt = problem.value_and_gradient(PLANE)[1]
+        densities.append(np.exp(norm.logpdf(tilt, scale=scale).sum(axis=0)) * bends(rows, labels))
+        assert densities[-1].sum() * CELL == pytest.approx(1.0, abs=5e-3)
+    grown = math.exp(0.98 * EPSILON)
+    return max(np.maximum(a - grown * b, 0).sum() * CELL for a, b in (densities, densities[::-1]))
 
 
-def test_the_minimiser_is_as_near_as_is_said_and_no_nearer_is_an_error():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-0.5, 0.5, (300, 3))
-    y = np.where(X[:, 0] > 0, 1.0, -1.0)
-    problem = Problem(X, y, radius=2.0, ridge=0.05)
-    tilt = np.array([0.05, -0.02, 0.1, 0.03])
-    near = perturbed_minimiser(problem, tilt, 1e-6)
-    gradient = problem.value_and_gradient(near[:, None])[1][:, 0] + tilt
-    multiplier = max(0.0, -float(gradient @ near) / 4) if np.linalg.norm(near) > 1.99 else 0.0
-    assert np.abs(gradient + multiplier * near).max() < 1e-8
-    with pytest.raises(SamplerError, match="could not be certified"):
-        perturbed_minimiser(problem, tilt, 1e-18)
+def ends(beside, *last):
+    """Tables of one column that end with one record, and with another."""
+    tables = [np.array([beside] * (N - 1) + [one]) for one in last]
+    return [(table[:, :1], table[:, 1]) for table in tables]
+
+
+OPPOSITE = ends((0.0, 0.0), (1.0, 1.0), (1.0, 2.0))
+CROSSED = [
+    (np.array([[0.0, 0.0]] * (N - 1) + [row]), np.ones(N)) for row in ([1.0, 0.0], [0.0, -1.0])
+]
+
+
+@pytest.mark.parametrize(
+    ("loss", "tables"),
+    [
+        (THREE, OPPOSITE),
+        (THREE, ends((0.3, 1.0), (1.0, 0.0), (-1.0, 2.0))),
+        (LogisticLoss(), CROSSED),
+    ],
+)
+def test_the_law_of_neighbours_keeps_its_delta(loss, tables):
+    plan = planned(loss, N, RIDGE, EPSILON, DELTA, p=2, radius=9.0)
+    assert largest_delta(loss, tables, plan.scale) <= 0.98 * DELTA
+
+
+def test_too_little_noise_is_seen_by_the_same_laws():
+    """Half the slope is what two labels of one row pull apart; the rest is lost on the bound."""
+    half = planned(THREE, N, RIDGE, EPSILON, DELTA, p=2, radius=9.0, row_slope=2**0.5 / 4)
+    assert largest_delta(THREE, OPPOSITE, half.scale) > DELTA
+    rows = np.array([[1.0], [0.3]] + [[0.0]] * (N - 2))
+    problem = Problem(rows, np.zeros(N), loss=THREE, radius=9.0, ridge=RIDGE, intercept=False)
+    found = softmax_bends(rows, None)
+    for place in (0, 5_000, 13_000):
+        assert found[place] == pytest.approx(np.linalg.det(problem.hessian(PLANE[:, place])))
+
+
+def test_bounds_are_those_of_chi_laws():
+    rng, (ratio, remaining, jump) = np.random.default_rng(0), (0.7, 0.9, 0.1)
+    for q in (1, 2, 5):
+        near, far = (np.sqrt(rng.chisquare(degrees, 400_000)) for degrees in (q, 2 * q))
+        order = np.maximum(np.exp(jump + ratio * near) - np.exp(jump + remaining), 0).mean()
+        length = np.maximum(-np.expm1(remaining - ratio**2 / 2 - ratio * far), 0).mean()
+        assert accounting._by_order(ratio, remaining, jump, q) == pytest.approx(order, rel=0.02)
+        assert accounting._by_length(ratio, remaining, q) == pytest.approx(length, rel=0.02)
+
+
+def test_more_scores_tell_more_and_too_many_say_nothing():
+    delta = accounting.several_scores_delta
+    for ratio, remaining in ((0.2, 0.8), (0.5, 4.0), (1.5, 3.0)):
+        one = accounting.perturbed_delta(ratio, remaining, 0.05, tails=2)
+        assert one <= delta(ratio, remaining, 0.05, 1) <= 1.05 * one
+    found = [delta(0.3, 1.0, 0.0, q) for q in (1, 2, 8, 64)]
+    assert found == sorted(found)
+    assert delta(0.3, 1.0, 0.0, 65) == delta(30.0, 1.0, 0.0, 2) == 1.0
+
+
+@pytest.mark.parametrize("fall", [40.0, 3.0])
+def test_cells_that_are_left_out_would_change_no_digit(fall, monkeypatch):
+    """All cells give the same sum; the control leaves out some that count."""
+    grid = [(u, k, q) for u in (1e-4, 0.1, 1.5, 9.0) for k in (1e-3, 1.0, 30.0) for q in (2, 40)]
+    near = [accounting.several_scores_delta(u, k, 0.3, q) for u, k, q in grid]
+    monkeypatch.setattr(accounting, "_FALL", fall)
+    found = [accounting.several_scores_delta(u, k, 0.3, q) for u, k, q in grid]
+    assert np.isclose(found, near, rtol=1e-14, atol=0).all() == (fall == 40.0)
+
+
+def request_of(classes, **changed):
+    public = {"n": 5_000, "p": 15 * (classes - 1), "loss": SoftmaxLoss(classes), "radius": 4.0}
+    budget = {"psi": 0.0, "row_norm": 1.0, "ridge": 0.0, "epsilon": 1.0, "delta": 1e-5}
+    return Request(**{**public, **budget, "n_draws": 1, **changed})
+
+
+@pytest.mark.parametrize("classes", [3, 10])
+@pytest.mark.parametrize("ledger", [False, True])
+def test_one_model_of_several_classes_takes_gaussian_noise(classes, ledger):
+    """Its bound is well below that of pure noise, also in a ledger of an order."""
+    kind, request = MECHANISMS["objective_perturbation"], request_of(classes, ledger=ledger)
+    found, pure = kind.plan_for(request), kind.plan_for(replace(request, delta=0.0))
+    assert found.gaussian and kind.offer(request).applies and not pure.gaussian
+    assert found.excess_bound < 0.8 * pure.excess_bound
+    assert found.guarantee.epsilon(request.delta) <= request.epsilon
+    if ledger:  # the noise for its order spends the price
+        order, price = cost_at_order(request.epsilon, request.delta, True)
+        curve = found.guarantee.curve
+        assert curve.outputs == classes - 1 and found.guarantee.renyi(order) <= price
+        assert replace(curve, mu=0.0).renyi(order) == pytest.approx(0.98 * price, rel=1e-6)
+
+
+@pytest.mark.parametrize(("ledger", "n_draws"), [(False, 2), (True, 2), ("zcdp", 1), ("zcdp", 2)])
+def test_the_noise_of_several_models_of_three_classes_is_pure(ledger, n_draws):
+    """And is not offered where a ledger adds up zCDP, in which pure DP costs more."""
+    request = request_of(3, ledger=ledger, n_draws=n_draws)
+    kind = MECHANISMS["objective_perturbation"]
+    found = kind.plan_for(request)
+    share = found.guarantee.epsilon(0.0) / n_draws
+    assert not found.gaussian and share <= 1.0
+    jump = 2 * math.log1p(request.constants.M / (5_000 * found.tilt_ridge))
+    assert found.tilt == pytest.approx(2 * 2**0.5 / 5_000 / (0.98 * share - jump), rel=1e-8)
+    assert kind.offer(request).applies == (not ledger)
+    assert not ledger or "pure DP costs more in zCDP" in kind.offer(request).why
 
 
 @pytest.mark.parametrize("radius", [0.5, 20.0])  # on the sphere, and inside
-def test_the_distance_from_the_minimiser_is_bounded(radius):
+def test_the_minimiser_is_as_near_as_is_said_and_no_nearer_is_an_error(radius):
     rng = np.random.default_rng(0)
     X = rng.uniform(-0.5, 0.5, (50, 2))
     problem = Problem(X, np.where(X[:, 0] > 0, 1.0, -1.0), radius=radius, ridge=0.1)
-    objective = PerturbedObjectiveFunction(problem, np.array([0.3, -0.2, 0.1]))
-    best = perturbed_minimiser(problem, np.array([0.3, -0.2, 0.1]), 1e-5)
+    tilt = np.array([0.3, -0.2, 0.1])
+    objective = sampler.PerturbedObjectiveFunction(problem, tilt)
+    best = sampler.perturbed_minimiser(problem, tilt, 1e-6)
+    gradient = objective.value_and_gradient(best[:, None])[1][:, 0]
     assert (np.linalg.norm(best) > 0.999 * radius) == (radius == 0.5)
+    multiplier = -float(gradient @ best) / radius**2 if radius == 0.5 else 0.0
+    assert multiplier >= 0 and np.abs(gradient + multiplier * best).max() < 1e-7
     for size in (1e-3, 1e-2, 0.3):
         for _ in range(20):
             theta = problem.domain.project((best + size * rng.standard_normal(3))[:, None])[:, 0]
             off = np.linalg.norm(theta - best)
-            assert off <= distance_bound(objective, theta, radius, 0.1) + 1e-5
+            assert off <= sampler.distance_bound(objective, theta, radius, 0.1) + 1e-5
+    with pytest.raises(SamplerError, match="could not be certified"):
+        sampler.perturbed_minimiser(problem, tilt, 1e-18)
