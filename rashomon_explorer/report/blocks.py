@@ -1,11 +1,11 @@
 """Building blocks of a report."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -86,21 +86,11 @@ MOST_ROWS = 40
 """Maximum number of rows; longer tables are cut, with a note in the caption."""
 
 
-class Sheet(Protocol):
-    """Page on which blocks are rendered."""
-
-    interactive: bool
-
-    def next_id(self) -> str:
-        """Return a unique name for a figure."""
-        ...
-
-
 class Block:
     """Part of a section."""
 
-    def html(self, sheet: Sheet) -> Markup:
-        """Render the block with the macro of its class."""
+    def html(self, ids: Iterator[str] | None) -> Markup:
+        """Render the block with the macro of its class; without names figures are tables."""
         return render_block(type(self).__name__.lower(), self)
 
 
@@ -180,11 +170,11 @@ class Plot(Block):
         view = meta.get("view", "public") if isinstance(meta, dict) else "public"
         object.__setattr__(self, "view", view)
 
-    def html(self, sheet: Sheet) -> Markup:
+    def html(self, ids: Iterator[str] | None) -> Markup:
         """See `Block.html`."""
-        if not sheet.interactive:
+        if ids is None:
             return render_block("plot_as_table", self)
-        return render_block("plot", self, sheet.next_id())
+        return render_block("plot", self, next(ids))
 
     @property
     def height(self) -> int:
@@ -213,8 +203,10 @@ def registered_figures(material: Any, section: str) -> list[Plot]:
     ]
 
 
-def figure(material: Any, name: str, note: str = "", **arguments: Any) -> Plot:
-    """Figure of the registry with the table of its numbers.
+def figure(
+    material: Any, name: str, note: str = "", *, numbers: Table | None = None, **arguments: Any
+) -> Plot:
+    """Figure of the registry with the table of its numbers, or with another table of numbers.
 
     A curator's material has models, rows, targets and groups; that of a release has models only.
     """
@@ -228,8 +220,10 @@ def figure(material: Any, name: str, note: str = "", **arguments: Any) -> Plot:
         raise AssertionError(f"{name} is a curator figure and cannot be part of a release")
     else:
         plot = spec.release_plot or spec.plot
-    call = spec.call(known | arguments, plot=plot)
-    return Plot(call.figure(), f"{spec.label}.", Table(call.table(), spec.title, note))
+    measure = None if spec.result in arguments else spec.measure
+    call = spec.call(known | arguments, plot=plot, measure=measure)
+    table = numbers or Table(call.table(), spec.title, note)
+    return Plot(call.figure(), f"{spec.label}.", table)
 
 
 def _written(value: Any) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import count
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -59,15 +60,10 @@ class Page:
     edition: str
     # whether a script in the file draws the figures; otherwise there are only tables
     interactive: bool = True
-    figures: int = 0
-
-    def next_id(self) -> str:
-        """See `Sheet.next_id`."""
-        self.figures += 1
-        return f"figure-{self.figures}"
 
     def write(self, sections: Sequence[Section], material: Any) -> str:
         """Render all sections and return the document."""
+        ids = (f"figure-{k}" for k in count(1)) if self.interactive else None
         rendered: list[tuple[Section, list[Markup]]] = []
         left_out: dict[str, str] = {}
         suited = [one for one in sections if one.suits(getattr(material, "models", None))]
@@ -77,15 +73,10 @@ class Page:
             except Skip as error:
                 left_out[section.title] = str(error)
             else:
-                rendered.append((section, self._written(section, blocks)))
+                for block in blocks:
+                    self._check(section, block)
+                rendered.append((section, [block.html(ids) for block in blocks]))
         return self._document(rendered, left_out)
-
-    def _written(self, section: Section, blocks: Iterable[Block]) -> list[Markup]:
-        inside = []
-        for block in blocks:
-            self._check(section, block)
-            inside.append(block.html(self))
-        return inside
 
     def _check(self, section: Section, block: Block) -> None:
         """Refuse curator figures in a release, and unmarked figures in a curator's report."""
@@ -141,10 +132,11 @@ def refuse_existing(path: str | PathLike[str], overwrite: bool) -> Path:
     return target
 
 
-def write_text(target: Path, text: str, *, public: bool) -> None:
+def write_text(target: Path, text: str, *, public: bool) -> Path:
     """Write a report; one that is not public is readable only by its owner."""
     content = text.encode()
     replace_file(target, lambda file: file.write(content), mode=0o644 if public else 0o600)
+    return target
 
 
 _TITLE = "Rashomon set: "
@@ -281,8 +273,7 @@ def curator_report(
     _warn(models)
     named = title or f"{_TITLE}{models.n_draws:,} models, curator’s edition"
     html = Page(named, "curator", interactive).write(CURATOR, material)
-    write_text(place, html, public=False)
-    return place
+    return write_text(place, html, public=False)
 
 
 def release_report(
@@ -358,8 +349,7 @@ def release_report(
     _warn(models)
     named = title or f"{_TITLE}{models.n_draws:,} released models"
     html = Page(named, "release", interactive).write(RELEASE, material)
-    write_text(place, html, public=True)
-    return place
+    return write_text(place, html, public=True)
 
 
 def _warn(models: RashomonSet | PredictorSet | ReleasedSet | ReleasedTrees) -> None:

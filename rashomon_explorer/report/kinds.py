@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from rashomon_explorer._utils.formatting import hit_rate_text, rounded_down, rounded_up
+from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
 from rashomon_explorer.plots.guarantees import GTU, GuaranteeRow, list_guarantees
@@ -127,12 +128,8 @@ class Linear(ModelKind):
     def rows(self, material: Curator) -> Rows:
         """List the number of rows of the plan, and the share of clipped rows."""
         models: Any = material.models
-        drawn = "used for the draws; public"
         norm = f"to the declared norm {number(models.row_norm)}"
-        return [
-            ("Rows of the plan", f"{models.plan.n:,}", drawn),
-            ("Clipped rows", percent(models.clipped_share), norm),
-        ]
+        return [_plan_rows(models), ("Clipped rows", percent(models.clipped_share), norm)]
 
     def settings(self, material: PublicMaterial, models: Any) -> Rows:
         """List loss, threshold, temperature and domain."""
@@ -159,10 +156,7 @@ class Linear(ModelKind):
             {"promised": [_bound(row) for row in rows], "theorem": [row.theorem for row in rows]},
             index=pd.Index([row.name for row in rows], name="bound for exact draws"),
         )
-        return [
-            Table(frame, "Guarantees, known before a row is read", f"{GTU}."),
-            figure(material, "plan", planned=planned, draws=(), clicked=False),
-        ]
+        return _guarantee_blocks(material, planned, frame, f"{GTU}.")
 
     def estimator(self, material: PublicMaterial, models: Any, mechanism: str) -> list[str]:
         """Return Python lines with the estimator's settings, if an estimator made the draws."""
@@ -187,18 +181,20 @@ class Linear(ModelKind):
             settings |= {"radius": planned.radius, "ridge": planned.ridge}
         if name == "RashomonRegressor":
             settings["target_bounds"] = tuple(map(float, models.target_bounds))
-        written = [f"    {key}={_plain(value)!r}," for key, value in settings.items()]
-        return [
-            f"from rashomon_explorer import {name}",
-            "",
-            f"models = {name}(",
-            *written,
-            ").fit(X, y).rashomon_set_",
-        ]
+        return _python(name, settings)
 
 
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+def _python(name: str, settings: Mapping[str, Any], *others: str) -> list[str]:
+    """Python lines of a fit with these settings."""
+    plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in settings.items()}
+    return [
+        f"from rashomon_explorer import {name}",
+        "",
+        f"models = {name}(",
+        *(f"    {key}={value!r}," for key, value in plain.items()),
+        *others,
+        ").fit(X, y).rashomon_set_",
+    ]
 
 
 def _bound(row: GuaranteeRow) -> str:
@@ -256,70 +252,76 @@ class Trees(ModelKind):
     )
 
     def columns(self, material: Release) -> list[Block]:
-        """Describe rows, columns, and the questions on each column."""
-        models, planned = material.models, _plan(material.models)
-        facts: Rows = []
-        if planned is not None:
-            same = "public: neighbouring data sets have as many"
-            facts.append(("Rows", f"{planned.n:,}", same))
-            provenance = "declared before a row is read, independent of the rows"
-            facts.append(("Yes-or-no questions", f"{len(planned.questions):,}", provenance))
-        facts.append(("Classes", ", ".join(models.class_names), "public"))
-        return [Facts(facts), *_declared_columns(models, planned, material)]
+        """Describe the columns and the classes."""
+        models = material.models
+        facts: Rows = [("Classes", ", ".join(models.class_names), "public")]
+        return [Facts([*self._sizes(models), *facts]), *self._columns(models, material)]
+
+    def _sizes(self, models: Any) -> Rows:
+        return []
+
+    def _columns(self, models: Any, material: PublicMaterial) -> list[Block]:
+        names = models.models.feature_names
+        frame = declared(names, material.bounds)
+        for name, cells in self._questions(models).items():
+            frame.insert(0, name, cells)
+        return [Table(frame, "Columns and possible questions of trees")] if len(names) else []
+
+    def _questions(self, models: Any) -> dict[str, list[str]]:
+        return {}
+
+
+class PlannedTrees(Trees):
+    """Decision trees with the plan of their draws."""
+
+    def _sizes(self, models: Any) -> Rows:
+        planned = models.plan
+        same = "public: neighbouring data sets have as many"
+        provenance = "declared before a row is read, independent of the rows"
+        return [
+            ("Rows", f"{planned.n:,}", same),
+            ("Yes-or-no questions", f"{len(planned.questions):,}", provenance),
+        ]
+
+    def _questions(self, models: Any) -> dict[str, list[str]]:
+        cuts = _cuts(models.plan)
+        words = [_in_words(cuts.get(name)) for name in models.models.feature_names]
+        return {"possible questions": words} if cuts else {}
 
     def rows(self, material: Curator) -> Rows:
         """List the number of rows of the plan."""
-        planned = _plan(material.models)
-        if planned is None:
-            return []
-        return [("Rows of the plan", f"{planned.n:,}", "used for the draws; public")]
+        return [_plan_rows(material.models)]
 
     def reference(self, material: Curator) -> Any:
         """Return all trees of the class; None if they are too many or if the rows differ."""
         models: Any = material.models
-        planned = _plan(models)
-        if planned is None or material.X is None or material.y is None:
+        # Of chunked rows, disagreement_decomposition gets counted(rows) instead.
+        if material.X is None or material.y is None or isinstance(material.X, ChunkedRows):
             return None
-        if isinstance(
-            material.X, ChunkedRows
-        ):  # chunked rows: counted(rows) is passed to disagreement_decomposition instead
-            return None
-        return _counted(models, planned, material)
+        return _counted(models, models.plan, material)
 
     def settings(self, material: PublicMaterial, models: Any) -> Rows:
         """List class, loss, thresholds and temperature."""
-        planned = _plan(models)
-        if planned is None:
-            return []
+        planned = models.plan
         leaf = f" + {number(planned.leaf_penalty)} a leaf" if planned.leaf_penalty else ""
-        errors = (
-            "cost of errors, relative to the most expensive error on every row"
-            if planned.costs
-            else ""
-        )
-        facts: Rows = [
-            ("Trees that could be drawn", _size(planned), _class(planned)),
-            ("Loss", f"{errors or 'share of errors'}{leaf}", f"{planned.n:,} rows"),
-        ]
+        errors = "share of errors"
         if planned.costs:
-            costs = "; ".join(", ".join(map(str, row)) for row in planned.costs)
-            facts.append(("Costs of errors", costs, "true label by predicted label; public"))
+            errors = "cost of errors, relative to the most expensive error on every row"
+        costs = "; ".join(", ".join(map(str, row)) for row in planned.costs or ())
+        stated = ("Costs of errors", costs, "true label by predicted label; public")
+        law = number(planned.law_psi)
         return [
-            *facts,
+            ("Trees that could be drawn", _size(planned), _class(planned)),
+            ("Loss", f"{errors}{leaf}", f"{planned.n:,} rows"),
+            *([stated] if costs else []),
             ("Threshold ψ", number(planned.psi), "public"),
-            (
-                "Threshold of the law s",
-                number(planned.law_psi),
-                "public; trees below it are equally likely",
-            ),
+            ("Threshold of the law s", law, "public; trees below it are equally likely"),
             ("Inverse temperature β", number(planned.beta, 4), "public"),
         ]
 
     def mechanism(self, models: Any) -> Rows:
         """Describe the exponential mechanism, its bounded range, and adjacency."""
-        planned = _plan(models)
-        if planned is None:
-            return []
+        planned = models.plan
         moves = f"one record moves the loss of every tree by 1/{planned.n:,} at most: 2β/n"
         draws = plural(planned.n_draws, "independent draw")
         return [
@@ -331,19 +333,11 @@ class Trees(ModelKind):
 
     def guarantees(self, material: PublicMaterial, models: Any) -> list[Block]:
         """List guarantees from the number of trees, and the guarantee by privacy cost."""
-        planned = _plan(models)
-        if planned is None:
-            return []
-        return [
-            Table(_promised(planned), "Guarantees, known before a row is read", _PROOFS),
-            figure(material, "plan", planned=planned, draws=(), clicked=False),
-        ]
+        return _guarantee_blocks(material, models.plan, _promised(models.plan), _PROOFS)
 
     def estimator(self, material: PublicMaterial, models: Any, mechanism: str) -> list[str]:
-        """Return Python lines with the estimator's settings, if an estimator made the draws."""
-        planned = _plan(models)
-        if planned is None:
-            return super().estimator(material, models, mechanism)
+        """Return Python lines with the estimator's settings."""
+        planned = models.plan
         settings: dict[str, Any] = {
             "psi": planned.psi,
             "epsilon": planned.epsilon,
@@ -357,20 +351,20 @@ class Trees(ModelKind):
         }
         if planned.costs:
             settings["costs"] = [list(row) for row in planned.costs]
-        lines = [f"    {name}={value!r}," for name, value in settings.items()]
-        return [
-            "from rashomon_explorer import RashomonTreeClassifier",
-            "",
-            "models = RashomonTreeClassifier(",
-            *lines,
-            *_thresholds(planned, models),
-            ").fit(X, y).rashomon_set_",
-        ]
+        return _python("RashomonTreeClassifier", settings, *_thresholds(planned, models))
 
 
-def _plan(models: Any) -> TreePlan | None:
-    found = getattr(models, "plan", None)
-    return found if isinstance(found, TreePlan) else None
+def _plan_rows(models: Any) -> tuple[str, str, str]:
+    return ("Rows of the plan", f"{models.plan.n:,}", "used for the draws; public")
+
+
+def _guarantee_blocks(
+    material: PublicMaterial, planned: Plan | TreePlan, bounds: pd.DataFrame, proofs: str
+) -> list[Block]:
+    return [
+        Table(bounds, "Guarantees, known before a row is read", proofs),
+        figure(material, "plan", planned=planned, draws=(), clicked=False),
+    ]
 
 
 def _counted(models: Any, planned: TreePlan, material: Curator) -> CountedTrees | None:
@@ -401,17 +395,6 @@ def _cuts(planned: TreePlan) -> dict[str, list[float | None]]:
     return cuts
 
 
-def _declared_columns(
-    models: Any, planned: TreePlan | None, material: PublicMaterial
-) -> list[Block]:
-    names = models.models.feature_names
-    frame = declared(names, material.bounds)
-    if planned is not None and planned.questions:
-        cuts = _cuts(planned)
-        frame.insert(0, "possible questions", [_in_words(cuts.get(name)) for name in names])
-    return [Table(frame, "Columns and possible questions of trees")] if len(names) else []
-
-
 def _in_words(cuts: list[float | None] | None) -> str:
     if cuts is None:
         return "nothing"
@@ -440,15 +423,10 @@ def _class(planned: TreePlan) -> str:
 
 
 def _promised(planned: TreePlan) -> pd.DataFrame:
+    excess = f"≤ {rounded_up(planned.excess_bound)}"
     rows = {
-        "excess loss on average": (
-            f"≤ {rounded_up(planned.excess_bound)}",
-            "s + log T/β, plus the part beyond the cap",
-        ),
-        "ε of one draw": (
-            f"≤ {rounded_up(planned.eta)}",
-            "2β/n, plus rounding",
-        ),
+        "excess loss on average": (excess, "s + log T/β, plus the part beyond the cap"),
+        "ε of one draw": (f"≤ {rounded_up(planned.eta)}", "2β/n, plus rounding"),
     }
     if has_hit_rate(planned):
         hits = f"≥ {hit_rate_text(planned.hit_rate_bound).replace('%', ' %')}"
@@ -465,5 +443,5 @@ def model_kind(models: Any) -> ModelKind:
     if isinstance(models, RashomonSet | ReleasedSet):
         return Linear()
     if isinstance(getattr(models, "models", None), DecisionTrees):
-        return Trees()
+        return PlannedTrees() if isinstance(getattr(models, "plan", None), TreePlan) else Trees()
     return ModelKind()

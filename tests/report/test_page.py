@@ -143,13 +143,12 @@ def test_what_is_omitted_is_listed_and_a_bug_is_not_hidden(models: Any) -> None:
 
 
 def test_cells_are_written_for_people_escaped_and_cut() -> None:
-    page = Page("x", "curator")
     frame = pd.DataFrame([[True, 0.123456, float("nan"), float("inf"), 12345, "a<b"]])
-    cells = re.findall(r"<td[^>]*>(.*?)</td>", Table(frame, "Cells").html(page))
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", Table(frame, "Cells").html(None))
     assert cells == ["yes", "0.1235", "–", "∞", "12,345", "a&lt;b"]
-    text = Table(pd.DataFrame({"value": range(1000)}), "Many").html(page)
+    text = Table(pd.DataFrame({"value": range(1000)}), "Many").html(None)
     assert f"first {MOST_ROWS} of 1,000 rows" in text and text.count("<tr>") == MOST_ROWS + 1
-    assert "<b>x" not in Words("<b>x").html(page) and "<i>" not in Items({"<i>": "<i>"}).html(page)
+    assert "<b>x" not in Words("<b>x").html(None) and "<i>" not in Items({"<i>": "<i>"}).html(None)
 
 
 def test_a_cost_past_the_range_of_doubles_has_a_curve() -> None:

@@ -162,17 +162,13 @@ _RELEASE = {
 }
 
 
-def caveats_curator(material: Curator) -> list[Block]:
-    """List the caveats of the curator's edition."""
-    common = dict(_COMMON)
-    if material.models.complete:
-        common = {name: text for name, text in _COMMON.items() if name not in _OF_DRAWS}
-    return [Items({**common, **model_kind(material.models).caveats, **_CURATOR})]
-
-
-def caveats_release(material: Release) -> list[Block]:
-    """List the caveats of a release."""
-    return [Items({**_COMMON, **model_kind(material.models).caveats, **_RELEASE})]
+def caveats(material: Any) -> list[Block]:
+    """List the caveats of an edition."""
+    curator = isinstance(material, Curator)
+    exact = _OF_DRAWS if curator and material.models.complete else ()
+    common = {name: text for name, text in _COMMON.items() if name not in exact}
+    own = _CURATOR if curator else _RELEASE
+    return [Items({**common, **model_kind(material.models).caveats, **own})]
 
 
 def definitions_curator(material: Curator) -> list[Block]:
@@ -202,30 +198,22 @@ def definitions_release(material: Any) -> list[Block]:
     return [Items({name: TERMS[name] for name in model_kind(material.models).terms})]
 
 
-def reproduce_curator(material: Curator) -> list[Block]:
-    """Write the settings of the draws as Python, and the line that made this file."""
-    lines = model_kind(material.models).estimator(
-        material, material.models, getattr(material.models, "mechanism", "")
-    )
-    arguments = [name for name in ("X", "y") if getattr(material, name) is not None]
-    arguments += [f"{n}={n}" for n in ("groups", "problem") if getattr(material, n) is not None]
-    call = ", ".join(["models", '"report.html"', *arguments])
-    written = ["from rashomon_explorer.report import report", "", f"report({call})"]
-    return _code_blocks(material, [*lines, "", *written])
-
-
-def reproduce_release(material: Release) -> list[Block]:
-    """Write the settings of the draws as Python, from public numbers only."""
-    return _code_blocks(
-        material, model_kind(material.models).estimator(material, material.models, "")
-    )
-
-
-def _code_blocks(material: Any, lines: list[str]) -> list[Block]:
+def reproduce(material: Any) -> list[Block]:
+    """Write the settings of the draws as Python; for the curator also the line of this file."""
+    models, curator = material.models, isinstance(material, Curator)
+    mechanism = getattr(models, "mechanism", "") if curator else ""
+    lines = [f"# {WRITER}", *model_kind(models).estimator(material, models, mechanism)]
+    if curator:
+        known = [name for name in _INPUTS if getattr(material, name) is not None]
+        call = ", ".join(["models", '"report.html"', *(_INPUTS[name] for name in known)])
+        lines += ["", "from rashomon_explorer.report import report", "", f"report({call})"]
     noise = (
         "Without random_state the noise is new at every run, as privacy requires: the same "
         "settings give other draws with the same guarantees."
     )
-    if material.models.guarantee.seeded:
+    if models.guarantee.seeded:
         noise = "The draws used a known seed, which is not shown here; it reproduces them."
-    return [Code([f"# {WRITER}", *lines]), Words(noise, "note")]
+    return [Code(lines), Words(noise, "note")]
+
+
+_INPUTS = {"X": "X", "y": "y", "groups": "groups=groups", "problem": "problem=problem"}

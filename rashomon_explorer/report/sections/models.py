@@ -1,6 +1,5 @@
 """Sections on the data, the set and its models."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,11 +8,10 @@ import pandas as pd
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures import draws_in_range, exact_coefficient_ranges
 from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
-from rashomon_explorer.plots import plot_trees
 from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.plots.text import number, percent, plural
 from rashomon_explorer.privacy.audit import binomial_interval
-from rashomon_explorer.report.blocks import Block, Code, Facts, Plot, Table, Words, figure
+from rashomon_explorer.report.blocks import Block, Code, Facts, Table, Words, figure
 from rashomon_explorer.report.kinds import Rows, declared, model_kind
 from rashomon_explorer.report.material import AnySet, Curator, Release
 from rashomon_explorer.report.sections.document import Skip, need_linear
@@ -205,8 +203,7 @@ def coefficients_curator(material: Curator) -> list[Block]:
 
 def coefficients_release(material: Release) -> list[Block]:
     """Show coefficients of released draws."""
-    models: Any = material.models
-    if not models.n_draws:
+    if not material.models.n_draws:
         raise Skip("the release holds no models")
     return [figure(material, "coefficient_spread"), figure(material, "coefficients")]
 
@@ -220,9 +217,8 @@ def _exact(material: Curator, models: RashomonSet) -> Block:
     )
     if not models.hit_rate:
         return Table(exact, "Exact ranges of the coefficients; no draw lies in the set")
-    plot = figure(material, "exact_ranges", exact=exact)
-    table = Table(draws_in_range(models, exact), plot.table.caption)
-    return replace(plot, table=table)
+    numbers = Table(draws_in_range(models, exact), FIGURES["exact_ranges"].title)
+    return figure(material, "exact_ranges", exact=exact, numbers=numbers)
 
 
 _MOST_WRITTEN = 12
@@ -239,39 +235,27 @@ def no_trees(models: Any) -> bool:
     return not are_trees(models)
 
 
-def trees_curator(material: Curator) -> list[Block]:
-    """Show trees with their losses."""
-    models: Any = material.models
-    return _tree_blocks(material, pd.Series(models.losses, name="loss"))
-
-
-def trees_release(material: Release) -> list[Block]:
-    """Show released trees; all results are computed from the trees only."""
-    note = "The following is computed from these trees only; no row was read."
-    return [Words(note, "note"), *_tree_blocks(material, None)]
-
-
-def _tree_blocks(material: Any, losses: "pd.Series[float] | None") -> list[Block]:
+def trees_section(material: Any) -> list[Block]:
+    """Show trees, the curator's with their losses; a release is computed from the trees only."""
     models = material.models
     if not models.n_draws:
         raise Skip("the set holds no trees")
+    note = "The following is computed from these trees only; no row was read."
+    losses = models.losses if isinstance(material, Curator) else None
     return [
-        Plot(
-            plot_trees(models),
-            f"{FIGURES['trees'].label}.",
-            Table(_sizes(models, losses), _SIZES),
-        ),
+        *([] if losses is not None else [Words(note, "note")]),
+        figure(material, "trees", numbers=Table(_sizes(models, losses), _SIZES)),
         figure(material, "tree_use", _INTERVALS),
         figure(material, "rules"),
         *_written(models),
     ]
 
 
-def _sizes(models: Any, losses: "pd.Series[float] | None") -> pd.DataFrame:
+def _sizes(models: Any, losses: FloatArray | None) -> pd.DataFrame:
     firsts = [models.text(draw).splitlines()[0] for draw in range(models.n_draws)]
     table = pd.DataFrame({"leaves": models.complexity(), "first line": firsts})
-    if losses is not None and losses.notna().all():
-        table["loss"] = losses.to_numpy()
+    if losses is not None and not np.isnan(losses).any():
+        table["loss"] = losses
     return table.rename_axis("tree")
 
 

@@ -11,7 +11,6 @@ from rashomon_explorer.measures.decomposition import DisagreementDecomposition
 from rashomon_explorer.measures.fairness import FairnessAudit, fairness_audit
 from rashomon_explorer.measures.multiplicity import MEASURES, row_disagreement
 from rashomon_explorer.measures.multiplicity.measure import LOWER_BOUND
-from rashomon_explorer.plots import plot_decomposition, plot_fairness_range
 from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.problem.problem import Problem
@@ -177,14 +176,14 @@ def fairness_curator(material: Curator) -> list[Block]:
         ranges = audit.ranges(material.problem)
     except ValueError as error:  # a group without rows for a rate, only one group, or no losses
         raise document.Skip(str(error)) from error
-    spec = FIGURES["gaps"]
+    numbers = Table(ranges, FIGURES["gaps"].title)
     return [
         Words(
             f"Gaps between the groups of {material.groups.name}, over the models within ψ = "
             f"{number(material.models.psi)}, on the rows of this report. "
             f"{_WHOLE if material.models.complete else _SAMPLE}"
         ),
-        Plot(plot_fairness_range(audit), f"{spec.label}.", Table(ranges, spec.title)),
+        figure(material, "gaps", audit=audit, numbers=numbers),
         Table(_fairest(audit), "The fairest model by each gap, and its excess loss", _CHOSEN),
     ]
 
@@ -277,11 +276,8 @@ def width_curator(material: Curator) -> list[Block]:
         )
     except ValueError as error:  # too few hits, selected draws, or draws that are dependent
         raise document.Skip(str(error)) from error
-    spec = FIGURES["decomposition"]
-    return [
-        Words(str(found)),
-        Plot(plot_decomposition(found), f"{spec.label}.", Table(_estimates(found), spec.title)),
-    ]
+    numbers = Table(_estimates(found), FIGURES["decomposition"].title)
+    return [Words(str(found)), figure(material, "decomposition", found=found, numbers=numbers)]
 
 
 def _estimates(found: DisagreementDecomposition) -> pd.DataFrame:

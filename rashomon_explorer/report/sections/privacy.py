@@ -1,8 +1,6 @@
 """Sections on budget, guarantee, plan and released aggregates."""
 
 import math
-from collections.abc import Sequence
-from itertools import accumulate
 from typing import Any
 
 import pandas as pd
@@ -21,12 +19,12 @@ from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
-from rashomon_explorer.plots.budget import plot_tradeoff, tradeoff_table
+from rashomon_explorer.plots.budget import charges_table, plot_tradeoff, tradeoff_table
 from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.plots.prices import options_table
 from rashomon_explorer.plots.text import number
-from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, adaptive_epsilon
-from rashomon_explorer.privacy.composition import ledger_order, running_epsilon
+from rashomon_explorer.privacy import Guarantee, Ledger, adaptive_epsilon
+from rashomon_explorer.privacy.composition import ledger_order
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
 from rashomon_explorer.release import ReleasedAggregates
@@ -58,7 +56,7 @@ def privacy_release(material: Release) -> list[Block]:
         blocks.insert(
             1, _total_cost(adaptive_epsilon(every, delta, order=ledger_order(every)), delta)
         )
-    return blocks if material.ledger is None else [*blocks, _public_charges(material.ledger)]
+    return blocks if material.ledger is None else [*blocks, _charges(material.ledger, public=True)]
 
 
 def _total_cost(total: float, delta: float) -> Words:
@@ -109,49 +107,19 @@ def _planned_delta(models: AnySet | Paid) -> float:
     return float(models.guarantee.requested[1]) if models.guarantee.requested else 0.0
 
 
-def _charges(ledger: Ledger) -> Table:
+def _charges(ledger: Ledger, *, public: bool = False) -> Table:
+    """Ledger entries; for release those that count, without names, times and notes."""
     entries, budget = ledger.entries(), ledger.budget
-    frame = pd.DataFrame(
-        {
-            "when": [entry.when for entry in entries],
-            "who": [entry.who for entry in entries],
-            "what": [entry.note for entry in entries],
-            "state": [entry.state for entry in entries],
-            "ε in total": _totals(entries, budget, ledger.order),
-        },
-        index=pd.Index([entry.id for entry in entries], name="charge"),
-    )
-    return Table(frame, "Ledger: every charge against the data", _budget(budget))
-
-
-def _public_charges(ledger: Ledger) -> Table:
-    """Ledger entries that count, without names, times and notes, which are not for release."""
-    budget = ledger.budget
-    entries = [entry for entry in ledger.entries() if entry.counts]
-    frame = pd.DataFrame(
-        {
-            "notion": [entry.mechanism for entry in entries],
-            "ε in total": _totals(entries, budget, ledger.order),
-        },
-        index=pd.Index([entry.id for entry in entries], name="charge"),
-    )
-    return Table(frame, "Ledger: privacy budget spent on the data", _budget(budget))
-
-
-def _totals(
-    entries: Sequence[LedgerEntry], budget: Budget | None, order: float | None
-) -> list[str]:
-    """Total after each charge; voided charges add nothing."""
     delta = 0.0 if budget is None else budget[1]
-    charged = [entry for entry in entries if entry.counts]
-    running = running_epsilon(
-        [entry.guarantee for entry in charged],
-        delta,
-        order=order,
-        divergences=[entry.divergence for entry in charged],
-    )
-    counted = accumulate(int(entry.counts) for entry in entries)
-    return [rounded_up(running[count]) for count in counted]
+    if public:
+        entries = [entry for entry in entries if entry.counts]
+    frame = charges_table(entries, delta, order=ledger.order)
+    if public:
+        notions = {"notion": [entry.mechanism for entry in entries]}
+        totals = pd.DataFrame({**notions, "ε in total": frame["ε in total"]}, index=frame.index)
+        totals.attrs = frame.attrs
+        return Table(totals, "Ledger: privacy budget spent on the data", _budget(budget))
+    return Table(frame, "Ledger: every charge against the data", _budget(budget))
 
 
 def _budget(budget: Budget | None) -> str:
