@@ -1,6 +1,8 @@
 """Every mechanism of the registry: offers from public numbers, draws as planned, and their cost."""
 
 import math
+import subprocess
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -104,19 +106,14 @@ def test_draws_have_the_planned_number_and_excess_and_a_seed_repeats_them(name: 
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_traits_do_not_contradict_each_other(name: str) -> None:
+def test_traits_do_not_contradict_each_other_or_what_the_mechanism_runs(name: str) -> None:
     known, kind = mechanism_traits(name), MECHANISMS[name]
     assert kind.name == name and known.dependence_known
     assert known.independent == (known.n_chains == 0)
     assert not (known.planned_law and known.unplanned)
     assert not (known.curator_only and known.compared)
-
-
-@pytest.mark.parametrize("name", MECHANISMS)
-def test_plans_and_traits_tell_chains_and_paths_as_the_mechanism_runs_them(name: str) -> None:
-    kind = MECHANISMS[name]
     planned = kind.plan_for(asked(**NEEDED.get(name, {})))
-    assert getattr(kind.for_plan(planned), "n_chains", 0) == mechanism_traits(name).n_chains
+    assert getattr(kind.for_plan(planned), "n_chains", 0) == known.n_chains
     assert planned.along_path == name.startswith("langevin")
 
 
@@ -150,10 +147,40 @@ def test_losses_of_margins_are_drawn_or_declined_in_words(name: str, loss: str) 
     assert np.isfinite(drawn).all() and np.linalg.norm(drawn) <= request.radius * (1 + 1e-9)
 
 
-def test_a_mechanism_of_a_paper_is_not_compared_and_nothing_is_known_of_other_draws() -> None:
+_FITS = """
+import sys, numpy as np, warnings
+from rashomon_explorer import DPClassifier, RashomonClassifier
+warnings.simplefilter("ignore")
+X, y = np.tile([[0.5], [-0.5]], (500, 1)), [1, 0] * 500
+budget = {"epsilon": 8.0, "classes": [0, 1], "random_state": 0}
+for model in (DPClassifier(**budget), RashomonClassifier(**budget)):
+    model.fit(X, y)
+print(sorted(name for name in sys.modules if name.startswith("rashomon_explorer.papers")))
+"""
+
+
+def test_a_mechanism_of_a_paper_is_not_imported_and_nothing_is_known_of_other_draws() -> None:
+    command = [sys.executable, "-c", _FITS]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"  # fitted with auto
     assert MECHANISMS.named_only()
     assert not any(kind.traits.compared for kind in MECHANISMS.named_only().values())
     assert mechanism_traits("unknown") == mechanism_traits("stored predictions") == Traits()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"beta": 0.0}, "beta must be finite and > 0, got 0.0"),
+        ({"beta": np.inf}, "beta must be finite and > 0"),
+        ({"psi": -0.1}, "psi must be finite and >= 0, got -0.1"),
+    ],
+)
+def test_parameters_that_define_no_law_are_refused(wrong: dict[str, float], message: str) -> None:
+    problem = posed(asked(n=4), 0.0)
+    with pytest.raises(ValueError, match=message):
+        GibbsTarget(problem, **{"beta": 1.0, "psi": 0.1, **wrong})
+    assert GibbsTarget(problem, 1.0, 0.1).log_density(np.full((3, 1), 3.0))[0] == -np.inf
 
 
 @pytest.mark.parametrize("name", ONE_MODEL)

@@ -62,14 +62,18 @@ TINY = [
 ]
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize(
-    ("lipschitz", "p", "accuracy"), [(1.5, 1, 0.5), (4.0, 1, 1.5), (0.5, 2, 1.0), (1.0, 2, 2.0)]
-)
-def test_brute_force_conductance_is_above_the_bound(lipschitz, p, accuracy, seed):
-    mixing = Mixing(lipschitz, 2.0, p, accuracy)
-    assert mixing.cells_per_edge**p <= 12
-    assert conductance(walk_of(mixing, seed)) >= mixing.conductance
+@pytest.mark.parametrize("mixing", [*TINY, Mixing(4.0, 2.0, 1, 1.5), Mixing(1.0, 2.0, 2, 2.0)])
+def test_conductance_and_least_probability_are_above_their_bounds(mixing):
+    """By brute force; the steps are the integral of Morris and Peres, many more than needed."""
+    for seed in range(20):
+        walk = walk_of(mixing, seed)
+        assert np.log(walk.stationary.min()) >= mixing.log_least_probability
+        if walk.log_weight.size <= 12 and seed < 4:
+            assert conductance(walk) >= mixing.conductance
+    low = 4 * np.exp(mixing.log_least_probability)
+    x = np.geomspace(low, 4 / (1 - np.exp(-mixing.accuracy / 2)), 100_001)
+    integral = np.trapezoid(4 / (x * mixing.conductance**2), x)
+    assert mixing.steps == pytest.approx(1 + integral, rel=1e-4)
 
 
 @pytest.mark.parametrize("mixing", TINY)
@@ -79,33 +83,6 @@ def test_the_proved_steps_bring_every_start_within_half_the_accuracy(mixing):
     assert distance(after, walk.stationary) <= mixing.accuracy / 2
     few = np.linalg.matrix_power(walk.transition_matrix, 2 * mixing.cells_per_edge)
     assert distance(few, walk.stationary) > mixing.accuracy / 2
-
-
-@pytest.mark.parametrize("mixing", TINY)
-def test_the_steps_are_the_integral_of_morris_and_peres(mixing):
-    # Far more steps than needed are proved: only the integral itself can tell a wrong count.
-    low = 4 * np.exp(mixing.log_least_probability)
-    high = 4 / (1 - np.exp(-mixing.accuracy / 2))
-    x = np.geomspace(low, high, 100_001)
-    integral = np.trapezoid(4 / (x * mixing.conductance**2), x)
-    assert mixing.steps == pytest.approx(1 + integral, rel=1e-4)
-
-
-@pytest.mark.parametrize("mixing", TINY)
-def test_the_least_probability_is_above_its_bound(mixing):
-    for seed in range(20):
-        least = walk_of(mixing, seed).stationary.min()
-        assert np.log(least) >= mixing.log_least_probability
-
-
-def test_the_printed_least_probability_forgets_the_diagonal():
-    mixing = Mixing(lipschitz=15.0, edge=2.0, p=2, accuracy=1.0)
-    m = mixing.cells_per_edge
-    slope = 15.0 / np.sqrt(2)
-    log_weight = slope * cell_centres(2, m, 2.0).sum(axis=0).reshape(m, m)
-    least = np.log(CubeWalk(log_weight, 2.0).stationary.min())
-    assert least >= mixing.log_least_probability
-    assert least < -15.0 * 2.0 - 2 * np.log(m)  # e^{−ητ}/(τ/γ)^p, as printed
 
 
 @pytest.mark.parametrize("p", [1, 2])
@@ -137,17 +114,6 @@ def test_errors_of_evaluation_move_the_law_by_twice_their_size(mixing):
     worst = np.where(np.arange(walk.log_weight.size) == 0, error, -error)
     wrong = CubeWalk(walk.log_weight + worst.reshape(walk.log_weight.shape), mixing.edge)
     assert distance(wrong.stationary, walk.stationary) > 1.2 * error
-
-
-def test_errors_that_depend_on_the_path_break_the_bound():
-    error, m = 0.1, 20
-    matrix = np.zeros((m, m))
-    for cell in range(m - 1):  # a flat F, evaluated too high on the way up and too low down
-        matrix[cell, cell + 1] = 0.25
-        matrix[cell + 1, cell] = 0.25 * np.exp(-2 * error)
-    matrix += np.diag(1 - matrix.sum(axis=1))
-    law = np.linalg.matrix_power(matrix, 2**30)[0]
-    assert distance(law, np.full(m, 1 / m)) > 2 * error
 
 
 @pytest.mark.parametrize("p", [1, 2, 3])
@@ -208,14 +174,6 @@ def test_the_weights_are_lipschitz_and_concave_on_the_whole_cube(loss):
     assert np.hypot(*np.gradient(flat, step)).max() <= lipschitz
 
 
-def test_the_slope_on_the_cube_is_met_at_the_length_of_its_diagonal():
-    problem = Problem([[0.6, 0.8]], [-1.0], loss="squared", radius=2.0, intercept=False)
-    corner = np.array([[0.6, 0.8]]).T * 2.0 * np.sqrt(2.0)
-    slope = np.linalg.norm(problem.value_and_gradient(corner)[1])
-    assert slope == pytest.approx(lipschitz_on_cube(problem))
-    assert slope > problem.L * 1.2
-
-
 def one_parameter(beta, records, psi=0.0):
     X, y = zip(*records, strict=True)
     problem = Problem(np.array(X)[:, None], y, radius=1.0, intercept=False)
@@ -246,19 +204,6 @@ def test_the_laws_of_neighbours_are_as_close_as_certified(psi):
     if psi == 0.0:
         assert np.ptp(honest) > 0.8 * eta
         assert np.ptp(log_ratio(4 * beta)) > eta + 4 * accuracy
-
-
-@pytest.mark.law
-def test_draws_of_one_parameter_follow_the_walk():
-    target = one_parameter(2.0, [(0.5, 1.0), (-1.0, 1.0), (1.0, 1.0)])
-    sampler = GridWalkSampler(accuracy=2.0, n_chains=2000)
-    mixing, _ = sampler.mixing(target)
-    draws = collect(sampler, target, 2000, np.random.default_rng(0))
-    walk = cube_walk(target, mixing.cells_per_edge, 0.0)
-    cells = ((draws.coef[:, 0] + 1) / 2 * mixing.cells_per_edge).astype(int)
-    counts = np.bincount(cells, minlength=mixing.cells_per_edge)
-    assert chisquare(counts, walk.stationary * 2000).pvalue > LEVEL
-    assert draws.losses == pytest.approx(target.problem.value(draws.coef.T), abs=1e-5)
 
 
 FAR = GibbsTarget(small_problem(2), 10.0, 0.02)

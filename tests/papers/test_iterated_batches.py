@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from rashomon_explorer.mechanisms.certificates.sensitivity import local_constants
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.request import Request, batch_gap, generalisation_gap
 from rashomon_explorer.papers import localisation
@@ -84,17 +83,6 @@ def test_sizes_add_up_and_double(n):
         sizes = batch_sizes(n, k)
         assert sum(sizes) == n and len(sizes) == k and min(sizes) >= 1
         assert all(later == n // 2 ** (k - i) for i, later in enumerate(sizes) if i)
-
-
-def test_the_plan_by_hand():
-    first, second = PLANNED.stages
-    assert PLANNED.sizes == (2_000, 2_000)
-    part = of_fewer(KNOWN, 2_000)
-    assert part.osc == pytest.approx(2 * KNOWN.osc)
-    assert part.charged_oscillation * first.beta == pytest.approx(EPSILON)
-    local = local_constants(part, Ball(RADIUS), min(1.0, 2 * second.distance))
-    assert second.beta * local.charged_oscillation == pytest.approx(EPSILON)
-    assert PLANNED.stable == pytest.approx(2 / 2_000)
 
 
 def test_the_minimiser_of_the_law_is_rarely_lost():

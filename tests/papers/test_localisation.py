@@ -33,7 +33,6 @@ from rashomon_explorer.papers.localisation import (
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
-from rashomon_explorer.problem.minimisation import minimise_on
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
 from tests.mechanisms.samplers.laws import small_problem
@@ -194,13 +193,6 @@ def test_no_table_is_refused_for_a_kink(loss, n):
     assert local.minimum.gap <= local.constants.gap_tolerance
 
 
-def test_newton_steps_alone_would_be_caught():
-    """What refused before: minimise_on stops at a kink with a gap that depends on the rows."""
-    problem = ordinary("hinge", 60, np.random.default_rng(0))
-    found = minimise_on(problem, problem.domain, reached(problem)[1], problem.minimum.theta)
-    assert found.gap > reached(problem)[1]
-
-
 def test_no_smooth_table_is_refused():
     """Collinear, empty, huge and subnormal rows: the minimum is certified for all of them."""
     rng = np.random.default_rng(0)
@@ -212,21 +204,6 @@ def test_no_smooth_table_is_refused():
                 problem = Problem(X, y, loss=loss, ridge=ridge, radius=radius)
                 mechanism = localised(epsilon=8.0).mechanism(problem)
                 assert np.isfinite(mechanism.noisy_minimiser(problem, rng)).all()
-
-
-@pytest.mark.parametrize("loss", ["logistic", "hinge"])
-@pytest.mark.parametrize("one", [iterated(30.0, failure=1e-3, n_stages=3), localised(8.0)])
-@pytest.mark.parametrize("domain", [Ball(2.0), LENS], ids=lambda domain: type(domain).__name__)
-@pytest.mark.law
-def test_draws_keep_their_promises(one, domain, loss):
-    problem = posed(n=2000, domain=domain, loss=loss)
-    plan, rng = one.plan(problem), np.random.default_rng(0)
-    assert np.isfinite(plan.stages[-1].distance)
-    theta = np.column_stack([one.draw(problem, rng) for _ in range(30)])
-    excess = problem.value(theta) - problem.minimum.value
-    assert excess.mean() <= plan.excess_bound
-    assert (excess <= plan.excess_quantile + problem.minimum.gap).all()
-    assert domain.contains(theta * (1 - 1e-5)).all()
 
 
 @pytest.mark.law

@@ -75,16 +75,6 @@ def test_the_drift_is_the_gradient_of_the_energy():
         assert kernel.at(u).gradient.T @ axis == pytest.approx(rise / 2, abs=1e-11)
 
 
-def test_every_state_lies_in_the_domain_and_warming_up_yields_empty_batches():
-    target = GibbsTarget(small_problem(5, radius=1.0, scale=4.0), 50.0, 0.01)
-    batches = MalaSampler(n_chains=30, burn_in=40).batches(target, np.random.default_rng(0))
-    assert [next(batches).theta.shape for _ in range(5)] == [(5, 0)] * 5
-    for _ in range(20):
-        batch = next(batches)
-        assert target.problem.domain.contains(batch.theta).all()
-        assert batch.losses == pytest.approx(target.problem.value(batch.theta))
-
-
 @pytest.mark.parametrize("wrong", [{"n_chains": 0}, {"thin": 0}, {"burn_in": -1}])
 def test_settings_that_make_no_chain_are_refused(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):

@@ -5,7 +5,6 @@ import os
 
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.exceptions import FitError
@@ -119,9 +118,6 @@ def test_the_price_of_the_last_state_does_not_cover_the_trace():
 
 def entry(guarantee, state="started"):
     return LedgerEntry(7, "", "", "", {}, guarantee, state)
-
-
-NUMBERS = st.floats(1e-6, 1e3)
 
 
 def test_an_extension_counts_once_and_cannot_be_taken_back_after_looking(ledger):

@@ -60,24 +60,6 @@ def test_less_is_caught() -> None:
     assert delta(second, first, 0.5) > gdp_delta(0.9 * mu, 0.5)
 
 
-@pytest.mark.parametrize("expansion", [1.0, 1.1])
-def test_the_shifts_are_the_best_there_are(expansion: float) -> None:
-    """Of three steps from D apart: the least Σa² with z = 0 at the end, by least squares."""
-    shift, diameter, steps = 0.01, 1.0, 3
-    weights = expansion ** np.arange(steps)[::-1]
-    needed = expansion**steps * diameter + shift * weights.sum()
-    least = needed / np.linalg.norm(weights)  # Σ w_t·a_t = needed
-    spent = needed * weights / (weights**2).sum()
-    z = diameter
-    for a in spent:
-        z = expansion * z + shift - a
-    assert z == pytest.approx(0, abs=1e-12) and np.linalg.norm(spent) == pytest.approx(least)
-    found = rough_last_state_mu(
-        expansion=expansion, shift=shift, noise=1.0, diameter=diameter, n_steps=steps
-    )
-    assert found <= least and found == pytest.approx(math.sqrt(3) * shift)
-
-
 def test_it_stops_growing_and_a_network_or_a_hinge_never_gets_there() -> None:
     """Why no method is offered by it: the path is cheaper for as many steps as one takes."""
     slope, smooth, pace, n, diameter = 1.0, 10.0, 0.1, 1000, 10.0

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import kstest
 
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_lipschitz
 from rashomon_explorer.mechanisms.langevin import gradients
@@ -14,7 +13,6 @@ from rashomon_explorer.mechanisms.langevin.gradients import ClippedDrift, Column
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers.drifts import BatchDrift, GaussianDrift
-from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.losses.logistic import Softplus
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
@@ -269,15 +267,6 @@ def test_a_pass_of_batches_has_the_mean_of_the_full_gradient(size, psi, threshol
     np.testing.assert_allclose(mean, target.gradient(theta), rtol=1e-9)
 
 
-def test_the_chain_of_batches_finds_the_law():
-    problem = small_problem(1, "squared", radius=50.0, n=300)
-    target = GibbsTarget(problem, 50.0, 0.0)
-    states = path(target, step_size=2e-3, n_steps=1500, n_chains=2000, batch_size=100)[-1, 0]
-    deviation = 1 / np.sqrt(50.0 * float(problem.hessian(problem.minimum.theta)[0, 0]))
-    assert states.mean() == pytest.approx(problem.minimum.theta[0], abs=0.15 * deviation)
-    assert states.std() == pytest.approx(deviation, rel=0.1)
-
-
 def smoothed_energy(problem, psi, scale, places):
     """E max{L(θ + λξ), min L + ψ} − (min L + ψ) on a grid of one parameter, by quadrature."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(101)
@@ -299,23 +288,6 @@ def test_its_gradient_is_that_of_the_smoothed_threshold():
     hard = np.maximum(problem.value(places[None, :]) - problem.minimum.value - 0.05, 0)
     gap = np.abs(smoothed_energy(problem, 0.05, scale, places) - hard)
     assert gap.max() <= 0.05 + problem.M * scale**2 / 2  # near the threshold that it smooths
-
-
-@pytest.mark.law
-def test_chains_follow_the_law_of_the_smoothed_threshold():
-    problem, scale = small_problem(1, radius=4.0, n=24), 0.2
-    target = GibbsTarget(problem, 60.0, 0.02, GaussianThreshold(scale, n_samples=8))
-    start = tuple(problem.minimum.theta)  # no private path, and no burn-in
-    draws = path(target, step_size=1e-3, n_steps=500, n_chains=1000, start=start)[-1, 0]
-    places = np.linspace(-4, 4, 4001)
-
-    def distance(psi):
-        density = np.exp(-60.0 * smoothed_energy(problem, psi, scale, places))
-        cumulative = np.cumsum(density) / density.sum()
-        return kstest(draws, lambda x: np.interp(x, places, cumulative)).statistic
-
-    # Steps and Monte Carlo gradients have a bias of their own.
-    assert distance(0.02) < 0.07 < distance(0.04)
 
 
 SINGLE, LAST = {"precision": "single"}, {"shown": "last"}
@@ -348,10 +320,3 @@ def test_only_the_path_is_certified(sampler, posed, psi, threshold, message):
     ):
         with pytest.raises(ValueError, match=message):
             run(target)
-
-
-def test_paths_run_on_other_domains():
-    problem = lending_like(n=80, domain=Intersection(Ball(1.0), Ball(0.3)))
-    target = GibbsTarget(problem, 50.0, 0.01, "smooth")
-    states = path(target, step_size=1e-4, n_steps=40, n_chains=10)
-    assert np.linalg.norm(states, axis=1).max() <= 0.3 + 1e-12

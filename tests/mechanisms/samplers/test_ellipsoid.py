@@ -96,13 +96,6 @@ def test_no_neighbour_moves_hessian_gradient_or_minimiser_by_more_than_is_priced
     assert most[0] > (0.6 if name == "softmax" else 0.9) and most[1] > 0.5
 
 
-def test_orthogonal_rows_attain_the_hessians_sensitivity():
-    settings = {"loss": "squared", "intercept": False, "ridge": 0.1}
-    first, second = (Problem([row], [1.0], **settings) for row in ([1.0, 0.0], [0.0, 1.0]))
-    moved = np.linalg.norm(first.hessian(np.zeros(2)) - second.hessian(np.zeros(2)))
-    assert moved == pytest.approx(hessian_sensitivity(first.constants), rel=1e-9)
-
-
 def test_steps_are_gradient_descent_with_the_priced_noise():
     problem = some_rows()
     centre = by_gradients(problem.constants, 2.0, 0.5, 0.7)
@@ -211,17 +204,6 @@ def test_a_promised_hit_rate_is_kept(ridge):
     planned = exact_plan(problem, psi=0.15, epsilon=20.0, n_draws=5)
     found = rates(problem, planned, EllipsoidExactSampler, 6, 60)
     assert planned.has_hit_rate and found.mean() >= planned.hit_rate_bound
-
-
-@pytest.mark.parametrize(
-    ("ridge", "radius"), [(0.0, 4.0), (0.003, 4.0), (0.003, 1.0), (0.01, 12.0)]
-)
-@pytest.mark.law
-def test_hits_are_usual_where_nothing_is_promised(ridge, radius):
-    problem = simulated(ridge=ridge, radius=radius)
-    planned = planned_for(problem, epsilon=4.0, n_draws=100)
-    assert not planned.has_hit_rate
-    assert rates(problem, planned, EllipsoidSampler, 1, 100)[0] > 0.9
 
 
 def test_draws_are_made_of_what_was_released_alone():

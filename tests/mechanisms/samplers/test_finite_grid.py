@@ -189,12 +189,6 @@ def test_a_grid_that_cannot_be_made_says_why(problem, settings, message):
         draw(GibbsTarget(problem, 10.0, 0.0), 1, **settings)
 
 
-def test_the_spacing_an_error_names_is_accepted():
-    named = 2 * 2.0 / (1000**0.5 - 1)
-    sampler = FiniteGridSampler(spacing=float(f"{named * 1.01:.3g}"), most_points=1000)
-    assert sampler.points(2, Ball(2.0)).shape[1] <= 1000
-
-
 def test_evaluation_comes_in_short_empty_batches_and_counts_its_looks():
     target = GibbsTarget(small_problem(2, n=50_000), 10.0, 0.0)
     batches = FiniteGridSampler(spacing=0.2).batches(target, np.random.default_rng(0))

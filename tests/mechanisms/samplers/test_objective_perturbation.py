@@ -22,16 +22,13 @@ from rashomon_explorer.mechanisms.objective_perturbation.sampler import (
     SurrogateProblem,
 )
 from rashomon_explorer.mechanisms.planning.advice import explain
-from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
-from rashomon_explorer.mechanisms.request import Request, cost_at_order
+from rashomon_explorer.mechanisms.request import cost_at_order
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy.conversions import filter_order, gdp_delta, zcdp_rho
 from rashomon_explorer.problem.losses.logistic import ClippedLogisticLoss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
-from rashomon_explorer.rows import chunk_rows
 
 ROWS = {"n": 2_000, "p": 4, "psi": 0.02, "radius": 2.0, "row_norm": 1.0}
 
@@ -47,14 +44,10 @@ def table(n=2_000, d=3):
 def test_the_price_of_a_draw_is_that_of_slope_and_determinant(draws, most):
     """2S/(ns) + J for the minimiser and a fiftieth for what the solver is off, k times."""
     planned = plan_objective_perturbation(**ROWS, epsilon=3.0, n_draws=draws, most=most)
-    slope = min(most, 1.0)
-    bend = 0.25
-    jump = math.log1p(bend / (2_000 * planned.tilt_ridge))
+    jump = math.log1p(0.25 / (2_000 * planned.tilt_ridge))
     moved = 2 * planned.solver / planned.blur
-    each = 2 * slope / (2_000 * planned.tilt) + jump + moved
-    assert draws * each <= 3.0
-    assert draws * each == pytest.approx(3.0, rel=1e-6)
-    assert planned.guarantee.epsilon(0.0) <= 3.0
+    each = 2 * min(most, 1.0) / (2_000 * planned.tilt) + jump + moved
+    assert 3.0 * (1 - 1e-6) < draws * each <= 3.0 and planned.guarantee.epsilon(0.0) <= 3.0
     assert planned.eta * draws == pytest.approx(3.0, rel=1e-6)
 
 
@@ -235,25 +228,6 @@ def test_draws_come_on_odd_tables(name, epsilon):
     settings = {"mechanism": "objective_perturbation", "delta": 0.0, "random_state": 0}
     clf = RashomonClassifier(epsilon=epsilon, classes=[-1, 1], **settings)
     assert np.isfinite(clf.fit(X, y.astype(int)).encoded_coef_).all()
-
-
-def test_losses_with_kinks_have_none_and_other_plans_are_refused():
-    asked = Request(**ROWS, loss="hinge", ridge=0.0, epsilon=1.0, delta=0.0, n_draws=1)
-    assert "kinks" in MECHANISMS["objective_perturbation"].offer(asked).why
-    with pytest.raises(ValueError, match="clipped"):
-        plan_objective_perturbation(**{**ROWS, "p": 6}, loss=SoftmaxLoss(3), epsilon=1.0, most=0.5)
-    with pytest.raises(TypeError, match="plan_objective_perturbation"):
-        ObjectivePerturbationSampler(plan(**ROWS, epsilon=1.0))
-
-
-def test_rows_in_blocks_give_the_same_model():
-    X, y = table()
-    asked = {"delta": 0.0, "random_state": 0, "classes": [0, 1], "standardize": None, "n_draws": 1}
-    whole = RashomonClassifier(**asked).fit(X, (y > 0).astype(int))
-    blocks = replace(chunk_rows(X, (y > 0).astype(int)), rows=300)
-    parts = RashomonClassifier(**asked).fit(blocks)
-    assert parts.plan_.mechanism == "objective_perturbation"
-    np.testing.assert_allclose(parts.encoded_coef_, whole.encoded_coef_, atol=1e-4)
 
 
 @pytest.mark.parametrize("gaussian", [False, True])

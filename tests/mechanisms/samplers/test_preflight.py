@@ -58,25 +58,6 @@ def test_a_change_that_is_named_helps():
     assert preflight(_plan(100_000, 151, radius=radius)).likely
 
 
-@pytest.mark.parametrize("enough", [0.0, 0.5, 1.0, 2.0, 100.0])
-def test_the_mildest_change_that_helps_is_named_and_hopeless_kinds_cost_one_trial(
-    enough, monkeypatch
-):
-    tried, good = [], preflight(_plan(10_000, 2))
-
-    def trial(law, beta):
-        tried.append(law.radius)
-        return good if law.radius <= enough else replace(good, accepted=0.0)
-
-    monkeypatch.setattr(feasibility, "_tried", trial)
-    hard = feasibility.PublicLaw.of(_plan(100_000, 151))
-    laws = [replace(hard, radius=radius) for radius in (2.0, 1.0, 0.5)]
-    found = feasibility._mildest_that_answers(laws, 1.0)
-    assert found == next((law for law in laws if law.radius <= enough), None)
-    assert found is not None or tried == [0.5]
-    assert feasibility._mildest_that_answers([], 1.0) is None
-
-
 def test_the_prediction_is_a_function_of_public_numbers_alone():
     planned = _plan(3_000, 6)
     first = preflight(planned)

@@ -15,8 +15,8 @@ from rashomon_explorer.exceptions import EnvelopeError
 from rashomon_explorer.mechanisms.base import to_public_grid
 from rashomon_explorer.mechanisms.rejection import candidates, plane, proposals
 from rashomon_explorer.mechanisms.rejection import quadratic_minorant as bowls
-from rashomon_explorer.mechanisms.rejection.envelope import Envelope, Neighbourhood, Shifted, parts
-from rashomon_explorer.mechanisms.rejection.plane import LineLaw, Plane, PlaneProposal
+from rashomon_explorer.mechanisms.rejection.envelope import Envelope, Neighbourhood, Shifted
+from rashomon_explorer.mechanisms.rejection.plane import LineLaw, Plane
 from rashomon_explorer.mechanisms.rejection.proposals import (
     Face,
     FaceProposal,
@@ -160,21 +160,6 @@ def test_cut_normal_laws_and_their_masses(pull, precision, d, rest, radius):
     assert kstest(np.exp(inner - beside), "uniform").pvalue > LEVEL
 
 
-def test_the_mass_of_two_coordinates_by_quadrature():
-    law = CutNormal(np.array([3.0, -1.0]), np.array([10.0, 0.5]), 3, 0.5, 1.5)
-    side = np.linspace(-1.5, 1.5, 1201)
-    x, y = np.meshgrid(side, side)
-    used = x**2 + y**2
-    logs = Rest(3, 0.5, 1.5**2).log_weight(np.where(used < 1.5**2, used, 0.0))
-    density = (used < 1.5**2) * np.exp(logs - 3 * x + y - 5 * x**2 - 0.25 * y**2)
-    mass = density.sum() * (side[1] - side[0]) ** 2
-    t, _ = law.sample(200_000, np.random.default_rng(0))
-    assert np.log(t.shape[1] / 200_000) + law.log_mass == pytest.approx(np.log(mass), abs=0.02)
-    for axis, places in enumerate((x, y)):
-        mean = (density * places).sum() / density.sum()
-        assert t[axis].mean() == pytest.approx(mean, abs=0.01)
-
-
 @given(
     seed=st.integers(0, 2**32 - 1),
     loss=st.sampled_from(LOSSES),
@@ -294,16 +279,6 @@ def test_envelope_and_faces_stay_below_the_loss(seed, loss, name, p, size, beta,
         assert depth.max() <= face.deepest + rounding
 
 
-@pytest.mark.parametrize("truth", [(6.0, 0.2), (3.0, 5.0)])
-def test_a_face_places_models_at_their_depths(truth):
-    problem = small_problem(2, domain=LENS, truth=truth, n=300)
-    tangent = Envelope.of(GibbsTarget(problem, 1.0, 0.0)).tangent
-    face, depth = Face.of(problem, tangent), np.random.default_rng(0).standard_exponential(50)
-    assert is_steep(tangent)
-    linear = tangent.pull @ (face.place(depth) - problem.minimum.theta[:, None])
-    np.testing.assert_allclose(depth, linear + face.gap, atol=1e-9)
-
-
 @pytest.mark.parametrize("settings", [BALL, {"p": 2, **ON_BOTH}, {"p": 1}])
 @pytest.mark.parametrize("kind", ["uniform", "least", "padded", "face"])
 def test_the_law_does_not_depend_on_the_proposal(kind, settings, monkeypatch):
@@ -344,19 +319,6 @@ def test_masses_are_what_the_proposals_weigh(p, ridge, psi):
         log_mass = domain.log_volume_bound(p) + np.log(weights.mean()) - 20
         noise = weights.std() / weights.mean() / np.sqrt(weights.size)
         assert proposal.log_mass == pytest.approx(log_mass, abs=5 * noise + 0.01)
-
-
-@pytest.mark.parametrize("ridge", [0.0, 0.2])
-@pytest.mark.parametrize("loss", ["logistic", "hinge"])
-def test_no_tangent_leaves_much_less_mass_than_the_plane_that_is_found(loss, ridge):
-    target = GibbsTarget(small_problem(5, loss, ridge=ridge, scale=1.5), 40.0, 0.0)
-    found = PlaneProposal(target, plane.least_plane(target, ridge)).log_mass
-    tangents = target.problem.domain.uniform(5, 150, np.random.default_rng(0)).T * 0.8
-    masses = [
-        PlaneProposal(target, Plane.at(target.problem, theta, ridge), 128).log_mass
-        for theta in tangents
-    ]
-    assert found < min(masses) + 0.1
 
 
 def with_envelope(target):
@@ -413,25 +375,6 @@ def test_bowls_and_envelopes_are_made_where_they_pay():
     assert envelope_pays(GibbsTarget(small_problem(2, radius=4.0, n=500), 5000.0, 0.01))
     assert not envelope_pays(GibbsTarget(small_problem(30, n=200, scale=1.5), 20.0, 0.01))
     assert not envelope_pays(GibbsTarget(small_problem(2, "hinge", n=500), 5000.0, 0.01))
-
-
-def test_a_neighbourhood_projects_supports_and_measures():
-    near = Neighbourhood.of(Ball(1.0), np.array([0.6, 0.75]), distance=0.4)
-    middle, rng = near.middle[:, None], np.random.default_rng(0)
-    theta = near.project(rng.standard_normal((2, 500)) * 2)
-    assert near.contains(0.6 * (theta - middle) + middle).all()
-    assert (np.linalg.norm(theta - middle, axis=0) <= 0.4 + 1e-12).all()
-    direction = rng.standard_normal((2, 40))
-    assert (near.support(direction)[:, None] >= direction.T @ theta - 1e-12).all()
-    reached = np.einsum("ij,ij->j", near.extreme(direction), direction)
-    np.testing.assert_allclose(reached, near.support(direction), rtol=1e-7)
-    low, high = near.chord(np.repeat(middle, 40, axis=1), direction)
-    assert (low < 0).all() and near.contains(middle + direction * high * (1 - 1e-9)).all()
-    assert near.contains(near.uniform(2, 50, rng)).all()
-    assert np.linalg.norm(theta, axis=0).max() <= near.radius + 1e-12 and near.diameter == 0.8
-    assert [type(part) for part, _ in parts(near)] == [Ball, Ball]
-    with pytest.raises(ValueError, match="must be a model of the domain"):
-        Neighbourhood.of(Ball(1.0), np.array([1.2, 0.0]), distance=0.1)
 
 
 def test_a_small_number_below_zero_and_one_above_are_the_same_output():

@@ -136,22 +136,6 @@ def test_langevin_is_gradient_descent_with_one_row():
     assert tiny.mu == pytest.approx(exact.mu) == 0.25  # the limit of small steps
 
 
-@pytest.mark.parametrize("name", ["sgd_strongly_convex", "sgd_convex"])
-@pytest.mark.law
-def test_the_searched_tau_is_about_the_best(name):
-    settings, _ = CALLS[name]
-    settings = {**settings, "n_steps": 24}
-    best = theorem(name)(**settings).epsilon(1e-5)
-    others = [theorem(name)(**settings, tau=t).epsilon(1e-5) for t in range(1, 24, 7)]
-    assert best <= min(others) * 1.15
-
-
-def test_a_batch_of_all_rows_is_no_sampling():
-    whole = batch_theorems.sgd_composition(**STEP, n=50, batch_size=50, n_steps=30)
-    assert whole.curve is None
-    assert whole.mu == pytest.approx(theorems.gd_composition(**STEP, n=50, n_steps=30).mu)
-
-
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
