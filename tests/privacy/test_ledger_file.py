@@ -7,9 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -67,9 +65,7 @@ class TestOpening:
         assert path.is_dir() or (path.read_bytes() if content else b"") == before
         assert path.exists() == bool(content)
 
-    def test_an_empty_file_is_a_lost_ledger_and_gets_no_budget(
-        self, ledger: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_an_empty_file_is_a_lost_ledger_and_gets_no_budget(self, ledger, path, monkeypatch):
         monkeypatch.setattr(file, "_BETWEEN_LOOKS", 1e-4)
         ledger.reserve(pure(1.0))
         path.write_bytes(b"")
@@ -99,22 +95,6 @@ class TestOpening:
             with pytest.raises(LedgerError, match="is not the ledger that was opened there"):
                 ledger.reserve(pure(0.1))
             Ledger(ledger.path).reserve(pure(0.1))  # which brings it up to date
-
-    @pytest.mark.parametrize("call", [Ledger.spent, lambda one: one.reserve(pure(0.1))])
-    def test_a_ledger_that_is_moved_while_it_is_opened_is_missing(
-        self, ledger: Ledger, call, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        connect = file._connect
-
-        @contextmanager
-        def moved(path: Path) -> Iterator[sqlite3.Connection]:
-            with connect(path) as connection:
-                path.rename(path.with_name("moved.ledger"))
-                yield connection
-
-        monkeypatch.setattr(file, "_connect", moved)
-        with pytest.raises(LedgerError, match=r"there is no ledger at .*data\.ledger"):
-            call(ledger)
 
     def test_a_hard_link_is_refused_a_symbolic_one_is_not(self, ledger: Ledger, path: Path) -> None:
         other = path.with_name("other")
@@ -150,9 +130,7 @@ class TestCreating:
             ledger.reserve(pure(0.1))
         assert not path.exists()
 
-    def test_it_does_not_inherit_a_journal_and_leaves_no_file_if_it_fails(
-        self, path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_it_does_not_inherit_a_journal_and_leaves_no_file_if_it_fails(self, path, monkeypatch):
         journal = path.with_name(path.name + "-journal")
         journal.write_bytes(b"pages")
         with pytest.raises(LedgerError, match="belongs to a ledger that is no longer here"):

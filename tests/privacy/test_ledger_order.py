@@ -154,20 +154,6 @@ def test_so_does_one_from_before_the_order_was_settled(tmp_path: Path) -> None:
     ledger.check()
 
 
-def test_totals_are_the_same_however_they_are_added() -> None:
-    charges = [*CHARGES, rdp([ORDER], [0.1])]
-    total = Totals.from_charges(charges, ORDER)
-    counted = [(one, entered_at(one, ORDER), charges.count(one)) for one in dict.fromkeys(charges)]
-    assert Totals.from_counts(counted, leaks=False, order=ORDER) == total
-    assert Totals.from_dict(json.loads(json.dumps(total.to_dict()))) == total
-    left = total
-    for charge in charges[1:]:
-        left = left.minus(charge)
-    assert left == Totals.from_charges(charges[:1], ORDER)
-    assert total.epsilon(1e-6) == float(total.divergences) + conversion(ORDER, 1e-6)
-    assert total.epsilon(0.0) == math.inf
-
-
 def test_a_fit_is_planned_by_the_order_unless_a_charge_has_taken_delta(ledger: Ledger) -> None:
     assert ledger_rule(ledger, 1e-6) == ORDER
     ledger.reserve(approximate(0.1, 1e-7)).start()

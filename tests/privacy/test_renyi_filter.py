@@ -14,7 +14,7 @@ from rashomon_explorer.privacy.conversions import conversion, filter_order, zcdp
 from rashomon_explorer.privacy.guarantee import Guarantee, divergence
 from rashomon_explorer.privacy.notions import gdp, pure, zcdp
 from rashomon_explorer.privacy.tradeoff import GaussianObjectivePerturbation
-from tests.privacy.analysts import STEP, Bought, Menu, Shape, analyst, of_range, two_points
+from tests.privacy.analysts import STEP, Bought, Shape, analyst, of_range, two_points
 
 ULP = 1 + 1e-9
 
@@ -31,13 +31,7 @@ def largest_divergence(shapes: list[Shape], order: float) -> float:
     return math.log(max(moments)) / (order - 1)
 
 
-def used_share(
-    epsilon: float,
-    delta: float,
-    menu: Menu,
-    costs: list[Guarantee],
-    order: float,
-) -> float:
+def used_share(epsilon, delta, menu, costs, order):
     """Share of δ that an analyst gets through under a ledger's rule."""
 
     @cache
