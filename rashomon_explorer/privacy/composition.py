@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 
 from rashomon_explorer._utils.validation import check_count, check_delta, check_positive
 from rashomon_explorer.privacy import conversions
-from rashomon_explorer.privacy.guarantee import Divergence, Guarantee
+from rashomon_explorer.privacy.guarantee import Divergence, Guarantee, bounded_range_draws
 from rashomon_explorer.privacy.ledger.totals import Totals
 from rashomon_explorer.privacy.notions import bounded_range
 from rashomon_explorer.privacy.tradeoff.bounded_range import (
@@ -226,7 +226,7 @@ def grouped_distributions(parts: list[Guarantee], delta: float) -> float:
     draws: dict[float, int] = {}
     rest = []
     for part in parts:
-        found = _range(part)
+        found = bounded_range_draws(part)
         if found is None:
             rest.append(part)
         else:
@@ -271,18 +271,9 @@ def _finite(name: str, values: list[float]) -> float:
     return math.fsum(values)
 
 
-def _range(part: Guarantee) -> tuple[float, int] | None:
-    """Return η and the number of draws of a part of bounded range."""
-    if part.notion == "bounded_range" and math.isfinite(part.pure_epsilon):
-        return part.pure_epsilon, 1
-    if part.notion == "repeated_bounded_range" and isinstance(part.curve, RepeatedBoundedRange):
-        return part.curve.eta, part.curve.count
-    return None
-
-
 def _ranges(parts: list[Guarantee]) -> tuple[float, int]:
     """Largest η, which also bounds every smaller η, and the total number of draws."""
-    known = [_range(part) for part in parts]
+    known = [bounded_range_draws(part) for part in parts]
     ranges = [found for found in known if found is not None]
     if not ranges or len(ranges) < len(known):
         missing = len(known) - len(ranges)
@@ -292,7 +283,7 @@ def _ranges(parts: list[Guarantee]) -> tuple[float, int]:
 
 def _mu(part: Guarantee) -> float:
     bounds = [part.mu, conversions.pure_mu(part.pure_epsilon)]
-    ranges = _range(part)
+    ranges = bounded_range_draws(part)
     if ranges is not None:
         bounds.append(math.sqrt(ranges[1]) * conversions.bounded_range_mu(ranges[0]))
     return min(bounds)

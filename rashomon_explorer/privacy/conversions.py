@@ -1,7 +1,10 @@
 """Conversion of Gaussian, zero-concentrated and Rényi differential privacy to (epsilon, delta)."""
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,14 +34,18 @@ def gdp_delta(mu: float, epsilon: float) -> float:
         return 0.0
     if not math.isfinite(mu):
         return 1.0
-    near, far = epsilon / mu - mu / 2, epsilon / mu + mu / 2
     least = math.ulp(0.0)  # positive, because pure DP does not follow for any δ
-    if not math.isfinite(near):  # ε/μ is beyond the largest double
+    if not math.isfinite(epsilon / mu):  # beyond the largest double
         return least
-    shared = math.exp(-near * near / 2) / 2  # e^ε·φ(far) = φ(near)
-    below = shared * erfcx(far / math.sqrt(2))
-    above = shared * erfcx(near / math.sqrt(2)) if near > 0 else ndtr(-near)
-    return float(max(least, above - below))
+    return float(max(least, gaussian_profile(mu, epsilon, math.exp)))
+
+
+def gaussian_profile(mu: float, epsilon: Any, exp: Callable[[Any], Any]) -> Any:
+    """Return δ of :func:`gdp_delta` for a float or an array of ε, with its function exp."""
+    near, far = epsilon / mu - mu / 2, epsilon / mu + mu / 2
+    shared = exp(-near * near / 2) / 2  # e^ε·φ(far) = φ(near)
+    above = np.where(near > 0, shared * erfcx(np.maximum(near, 0.0) / math.sqrt(2)), ndtr(-near))
+    return above - shared * erfcx(far / math.sqrt(2))
 
 
 def gdp_epsilon(mu: float, delta: float) -> float:
@@ -124,13 +131,13 @@ def zcdp_epsilon(rho: float, delta: float, *, least: float = 1.0) -> float:
     return max(0.0, min(beyond, least * rho + conversion(least, delta)))
 
 
-def conversion(order: float, delta: float) -> float:
-    """Difference between the ε that one order α > 1 implies at δ > 0, and D_α.
+def conversion(order: Any, delta: float, xp: ModuleType = math) -> Any:
+    """Difference between the ε that an order α > 1 implies at δ > 0, and D_α; arrays with NumPy.
 
     [log(1/δ) + α log(1 − 1/α) − log(α − 1)]/(α − 1) (Canonne, Kamath and Steinke 2020).
     """
     excess = order - 1
-    return (-math.log(delta) - order * math.log1p(1 / excess) - math.log(excess)) / excess
+    return (-math.log(delta) - order * xp.log1p(1 / excess) - xp.log(excess)) / excess
 
 
 def filter_order(epsilon: float, delta: float) -> float | None:
@@ -190,8 +197,7 @@ def renyi_epsilon(orders: ArrayLike, divergences: ArrayLike, delta: float) -> fl
     orders, divergences = check_curve(orders, divergences)
     if delta == 0 or not orders.size:
         return math.inf
-    bounds = divergences + (_offset(orders) - math.log(delta)) / (orders - 1)
-    return max(0.0, float(bounds.min()))
+    return max(0.0, float((divergences + conversion(orders, delta, np)).min()))
 
 
 def renyi_delta(orders: ArrayLike, divergences: ArrayLike, epsilon: float) -> float:
@@ -202,7 +208,7 @@ def renyi_delta(orders: ArrayLike, divergences: ArrayLike, epsilon: float) -> fl
         return 0.0
     if not orders.size:
         return 1.0
-    exponents = (orders - 1) * (divergences - epsilon) + _offset(orders)
+    exponents = (orders - 1) * (divergences - epsilon + conversion(orders, 1.0, np))
     return math.exp(min(0.0, float(exponents.min())))
 
 
@@ -255,10 +261,6 @@ def check_curve(orders: ArrayLike, divergences: ArrayLike) -> tuple[FloatArray, 
     if not np.all(divergences >= 0):
         raise ValueError(f"divergences must be >= 0, got {divergences.tolist()!r}")
     return orders, divergences
-
-
-def _offset(orders: FloatArray) -> FloatArray:
-    return np.asarray(orders * np.log1p(-1 / orders) - np.log(orders - 1))
 
 
 def _rounding(excess: float, width: float) -> float:

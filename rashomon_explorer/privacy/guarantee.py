@@ -302,10 +302,10 @@ def divergence(guarantee: Guarantee, order: float) -> Divergence:
     steady = [order * guarantee.rho, conversions.pure_renyi(guarantee.pure_epsilon, order)]
     others = [math.inf]
     curve = guarantee.curve
-    if guarantee.notion == "bounded_range":
-        steady.append(conversions.bounded_range_renyi(guarantee.pure_epsilon, order))
-    if guarantee.notion == "repeated_bounded_range" and isinstance(curve, RepeatedBoundedRange):
-        steady.append(curve.count * conversions.bounded_range_renyi(curve.eta, order))
+    draws = bounded_range_draws(guarantee)
+    if draws is not None:
+        eta, count = draws
+        steady.append(count * conversions.bounded_range_renyi(eta, order))
     if curve is not None:
         (steady if curve.steady else others).append(curve.renyi(order))
     if guarantee.orders and order <= guarantee.orders[-1][0]:
@@ -316,6 +316,16 @@ def divergence(guarantee: Guarantee, order: float) -> Divergence:
     if min(steady) <= min(others):
         return Divergence(lost + min(steady))
     return Divergence(lost + min(others), steady=False)
+
+
+def bounded_range_draws(guarantee: Guarantee) -> tuple[float, int] | None:
+    """Return η and the number of draws of a guarantee of bounded range, or None."""
+    if guarantee.notion == "bounded_range" and math.isfinite(guarantee.pure_epsilon):
+        return guarantee.pure_epsilon, 1
+    curve = guarantee.curve
+    if guarantee.notion == "repeated_bounded_range" and isinstance(curve, RepeatedBoundedRange):
+        return curve.eta, curve.count
+    return None
 
 
 def guarantee_text(guarantee: Guarantee) -> str:

@@ -3,7 +3,6 @@
 import importlib
 import math
 import threading
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -33,14 +32,14 @@ _LOCK = threading.Lock()
 
 
 @dataclass(frozen=True)
-class SecureNoise(ABC):
+class SecureNoise:
     """Independent noise on each coordinate of a vector, exact on the multiples of a grid."""
 
     size: int
     sensitivity: float
     scale: float
     grid: float | None = None
-    norm: ClassVar[str]
+    order: ClassVar[int]  # p of the ℓ_p sensitivity and of the exponent of the distribution
     maker: ClassVar[str]
     theorem: ClassVar[str]
 
@@ -61,14 +60,14 @@ class SecureNoise(ABC):
             )
 
     @property
-    @abstractmethod
     def noise_cost(self) -> float:
-        """Allowed privacy cost of the noise, from ``sensitivity`` and ``scale``."""
+        """Allowed cost of the noise: ρ = Δ²/(2σ²) of Gaussian, ε = Δ/b of Laplace noise."""
+        return (self.sensitivity / self.scale) ** self.order / self.order
 
     @property
-    @abstractmethod
     def rounding(self) -> float:
         """r/grid: bound on the additional distance of two vectors by rounding, in grid steps."""
+        return math.sqrt(self.size) if self.order == 2 else float(self.size)
 
     @property
     def exponent(self) -> int:
@@ -98,7 +97,7 @@ class SecureNoise(ABC):
             f"noise is exact on the multiples of 2^{self.exponent} (OpenDP "
             f"{_opendp('mod').__version__}); {ROUNDED_BEFORE}"
         )
-        proved = zcdp(self.measured) if self.norm == "l2" else pure(self.measured)
+        proved = zcdp(self.measured) if self.order == 2 else pure(self.measured)
         return replace(proved, theorem=self.theorem, assumptions=(ADJACENCY, exact))
 
     def release(self, values: ArrayLike) -> FloatArray:
@@ -122,12 +121,11 @@ class SecureNoise(ABC):
         domains, metrics, measurements = map(_opendp, ("domains", "metrics", "measurements"))
         numbers = domains.atom_domain(T=float, nan=False)
         domain = domains.vector_domain(numbers, size=int(self.size))
-        metric = getattr(metrics, f"{self.norm}_distance")(T=float)
+        metric = getattr(metrics, f"l{self.order}_distance")(T=float)
         with _contributed():
             return getattr(measurements, self.maker)(domain, metric, scale, k=self.exponent)
 
 
-@dataclass(frozen=True)
 class SecureGaussian(SecureNoise):
     """Discrete Gaussian noise: Δ²/(2σ²)-zCDP for a vector of ℓ₂ sensitivity Δ; r = √size·grid."""
 
@@ -135,36 +133,15 @@ class SecureGaussian(SecureNoise):
     # divergence of order α is at most αs²/(2σ²) (Canonne, Kamath and Steinke 2020, Theorem 4);
     # independent coordinates add up. It is not Δ/σ-Gaussian DP: for the discrete distribution some
     # tests do better than for the normal one.
-    norm, maker, theorem = "l2", "make_gaussian", GAUSSIAN
-
-    @property
-    def noise_cost(self) -> float:
-        """Return ρ = Δ²/(2σ²)."""
-        return (self.sensitivity / self.scale) ** 2 / 2
-
-    @property
-    def rounding(self) -> float:
-        """Return √size."""
-        return math.sqrt(self.size)
+    order, maker, theorem = 2, "make_gaussian", GAUSSIAN
 
 
-@dataclass(frozen=True)
 class SecureLaplace(SecureNoise):
     """Discrete Laplace noise: Δ/b-DP for a vector of ℓ₁ sensitivity Δ; r = size·grid."""
 
     # P(z) ∝ exp(−|z|/b) on the grid (Ghosh, Roughgarden and Sundararajan 2012): a shift changes
     # every probability by a factor of at most e^{|shift|/b}.
-    norm, maker, theorem = "l1", "make_laplace", LAPLACE
-
-    @property
-    def noise_cost(self) -> float:
-        """Return ε = Δ/b."""
-        return self.sensitivity / self.scale
-
-    @property
-    def rounding(self) -> float:
-        """Return the size."""
-        return float(self.size)
+    order, maker, theorem = 1, "make_laplace", LAPLACE
 
 
 def _opendp(name: str) -> Any:
@@ -225,7 +202,8 @@ def secure_guarantee(guarantee: Guarantee) -> Guarantee:
 def exact_noise(size: int, sensitivity: Sensitivity, noise: Noise) -> SecureNoise:
     """Exact noise at no higher privacy cost than ``noise``."""
     exact = SecureGaussian if isinstance(noise, GaussianNoise) else SecureLaplace
-    return exact(size, getattr(sensitivity, exact.norm) * _HAIR, noise.scale)
+    moved = sensitivity.l2 if exact.order == 2 else sensitivity.l1
+    return exact(size, moved * _HAIR, noise.scale)
 
 
 def add_exactly(

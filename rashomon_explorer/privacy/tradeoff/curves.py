@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import erfcx, ndtr, ndtri
+from scipy.special import ndtr, ndtri
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.bisection import bisect
@@ -17,7 +17,7 @@ from rashomon_explorer._utils.validation import (
     check_nonnegative_or_infinite,
     check_share,
 )
-from rashomon_explorer.privacy.conversions import gdp_epsilon
+from rashomon_explorer.privacy.conversions import gaussian_profile, gdp_epsilon
 
 _NEGLIGIBLE = 1e-18  # δ below which an envelope needs no further line
 _LINES = 4001
@@ -317,13 +317,8 @@ class Gaussian(TradeOff):
             return np.zeros_like(epsilon)
         if not np.isfinite(self.mu):
             return np.ones_like(epsilon)
-        # As in gdp_delta: both terms share the factor φ(near), which avoids overflow.
-        near, far = epsilon / self.mu - self.mu / 2, epsilon / self.mu + self.mu / 2
         with np.errstate(under="ignore"):
-            shared = np.exp(-near * near / 2) / 2
-            scaled = shared * erfcx(np.maximum(near, 0.0) / np.sqrt(2))
-            above = np.where(near > 0, scaled, ndtr(-near))
-            return np.asarray(np.maximum(0.0, above - shared * erfcx(far / np.sqrt(2))))
+            return np.asarray(np.maximum(0.0, gaussian_profile(self.mu, epsilon, np.exp)))
 
     def epsilon(self, delta: float) -> float:
         """Least ε ≥ 0 with δ(ε) ≤ ``delta``; see :func:`gdp_epsilon`."""
