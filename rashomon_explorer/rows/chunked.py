@@ -14,7 +14,7 @@ from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.exceptions import MemoryLimitError
 from rashomon_explorer.rows import memory_budget
 from rashomon_explorer.rows.reduction import (
-    ChunkChecksums,
+    Checksums,
     Merge,
     ReadSettings,
     Step,
@@ -23,7 +23,7 @@ from rashomon_explorer.rows.reduction import (
     append_parts,
     branch_sum,
     branches,
-    chunk_digest,
+    chunk_checksum,
     concatenate_pieces,
     read_chunks,
 )
@@ -55,7 +55,7 @@ class ChunkedRows:
         By default threads of this process.
     rows : int
         Rows per chunk.
-    checksums : ChunkChecksums, optional
+    checksums : tuple of int, optional
         Checksums of the chunks: a chunk that has changed since they were computed is an error.
 
     Examples
@@ -73,7 +73,7 @@ class ChunkedRows:
     steps: tuple[Step, ...] = ()
     workers: Workers = field(default_factory=ThreadWorkers)
     rows: int = BLOCK_ROWS
-    checksums: ChunkChecksums | None = None
+    checksums: Checksums | None = None
 
     @property
     def n(self) -> int:
@@ -189,7 +189,7 @@ class ChunkedRows:
         return with_names(rows, self.source.names), targets
 
     def raw(
-        self, source: RowSource | None = None, checksums: ChunkChecksums | None = None
+        self, source: RowSource | None = None, checksums: Checksums | None = None
     ) -> ChunkedRows:
         """Return the untransformed rows of the source, or of another one, in the same chunks."""
         source = self.source if source is None else source
@@ -270,9 +270,7 @@ class ChunkedRows:
 
     def with_checksums(self) -> ChunkedRows:
         """Return the same table with checksums of its chunks; reads every row once."""
-        return replace(
-            self, checksums=ChunkChecksums(self.reduce(chunk_digest, merge=append_parts))
-        )
+        return replace(self, checksums=self.reduce(chunk_checksum, merge=append_parts))
 
     def check_room(self, columns: int | None = None, more: int = 0) -> None:
         """Raise an error if this process's memory limits leave too little for one thread's work.

@@ -1,10 +1,9 @@
 """Sums over chunks along a fixed tree, with checksums."""
 
-import hashlib
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -68,41 +67,13 @@ def append_parts(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...
     return one + other
 
 
-class Digest(NamedTuple):
-    """Checksum of one chunk."""
-
-    quick: int
-    strong: bytes
+Checksums = tuple[int, ...]
+"""Checksum of every chunk, in order; data-dependent, for the curator only."""
 
 
-@dataclass(frozen=True)
-class ChunkChecksums:
-    """Digests of all chunks, in order; data-dependent, for the curator only."""
-
-    digests: tuple[Digest, ...]
-
-    @property
-    def version(self) -> bytes:
-        """Digest of 32 bytes that identifies the rows as the sums read them."""
-        combined = hashlib.sha256()
-        for digest in self.digests:
-            combined.update(digest.strong)
-        return combined.digest()
-
-    def agrees(self, index: int, rows: FloatArray, targets: FloatArray) -> bool:
-        """Whether a chunk is unchanged; a change is missed with probability 2⁻³²."""
-        return self.digests[index].quick == _quick(rows, targets)
-
-
-def chunk_digest(rows: FloatArray, targets: FloatArray) -> tuple[Digest]:
-    """Bitwise digest of a chunk's rows and targets."""
-    strong = hashlib.sha256(rows.data)
-    strong.update(targets.data)
-    return (Digest(_quick(rows, targets), strong.digest()),)
-
-
-def _quick(rows: FloatArray, targets: FloatArray) -> int:
-    return zlib.crc32(targets.data, zlib.crc32(rows.data))
+def chunk_checksum(rows: FloatArray, targets: FloatArray) -> Checksums:
+    """Checksum of a chunk's rows and targets; a change keeps it with probability 2⁻³²."""
+    return (zlib.crc32(targets.data, zlib.crc32(rows.data)),)
 
 
 Step = Callable[[Any, Any], Piece]
@@ -116,7 +87,7 @@ class ReadSettings:
     steps: tuple[Step, ...]
     rows: int
     n: int
-    checksums: ChunkChecksums | None
+    checksums: Checksums | None
 
 
 def branch_sum(source: RowSource, what: Any, span: Span) -> list[Node]:
@@ -143,7 +114,7 @@ def read_chunks(
         except (ValueError, TypeError) as error:
             bad = first + _first_bad(settings.steps, rows, targets)
             raise DataError(f"{source.locate(bad)}: {error}") from error
-        if settings.checksums is not None and not settings.checksums.agrees(index, *chunk):
+        if settings.checksums and settings.checksums[index] != chunk_checksum(*chunk)[0]:
             raise RowsChangedError(
                 f"rows {first} to {first + len(chunk[0]) - 1}, from {source.locate(first)} on, "
                 "have changed since this fit first read them: prevent writes to them while it "
