@@ -146,21 +146,6 @@ def test_rows_and_labels_are_scikit_learn_s_own(name, function, arguments):
     np.testing.assert_array_equal(data.y.to_numpy(), y)
 
 
-@pytest.mark.parametrize(
-    ("name", "positive", "rest"),
-    [
-        ("breast_cancer", "malignant", "benign"),
-        ("wine", "class_1", "not class_1"),
-        ("digits", 8, "not 8"),
-    ],
-)
-def test_one_class_against_the_rest(name, positive, rest):
-    every, one = load_dataset(name), load_dataset(name, positive=positive)
-    assert one.classes == [rest, positive]
-    assert f"1 = {positive}" in one.DESCR
-    assert ((every.y == every.classes.index(positive)) == (one.y == 1)).all()
-
-
 # The published definitions, over tuples (a1, ..., a6), written apart from the package.
 PUBLISHED = {
     "monks1": (216, lambda a: a[0] == a[1] or a[4] == 1),

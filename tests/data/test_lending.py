@@ -76,11 +76,3 @@ def test_rows_fit_the_unit_ball_the_truth_radius_four_and_there_is_something_to_
     assert 0.4 < base_rate < 0.8
     assert roc_auc_score(lending.y, score) > 0.8
     assert ((score > 0) == lending.y).mean() > max(base_rate, 1 - base_rate) + 0.1
-
-
-def test_labels_are_calibrated(lending):
-    """Expected and observed repayments agree in every tenth of the true score."""
-    chance = 1 / (1 + np.exp(-with_intercept(lending.X) @ TRUE))
-    for part in np.array_split(np.argsort(chance), 10):
-        spread = np.sqrt((chance[part] * (1 - chance[part])).sum())
-        assert abs(lending.y.to_numpy()[part].sum() - chance[part].sum()) < 4.5 * spread
