@@ -18,7 +18,6 @@ from rashomon_explorer._utils.containers import (
     as_pandas,
     check_readable,
     column_labels,
-    is_readable,
 )
 from rashomon_explorer.data import Categorical, Numeric, TableSchema, YesNo
 from rashomon_explorer.rows import chunk_rows
@@ -159,7 +158,21 @@ def test_a_schema_is_proposed_for_every_frame(made):
     assert propose_schema(made(frame), target="good") == propose_schema(frame, target="good")
 
 
+class OwnFrame:
+    """A frame of a library that nobody here knows, which is not read by position."""
+
+    shape = (N, 2)
+
+    def __array__(self, *given, **options):
+        raise AssertionError("read by position")
+
+    def __dataframe__(self):
+        raise AssertionError("a value was read")
+
+
 def _unreadable(name):
+    if name == "a frame of an unknown library":
+        return OwnFrame()
     frame = FRAME[["income", "age"]]
     if name == "a generator":
         return (row for row in [[1.0]])
@@ -188,6 +201,7 @@ def _unreadable(name):
 
 
 UNREADABLE = {
+    "a frame of an unknown library": "give a NumPy array, a DataFrame of pandas or polars",
     "a generator": "give a NumPy array",
     "a mapping": "give a NumPy array",
     "a masked array": r"\.filled",
@@ -254,21 +268,3 @@ def test_dates_and_gaps_come_over_as_they_are():
         found = as_pandas(made(frame))
         assert found["day"].tolist()[::2] == days.tolist()[::2] and found["day"].isna().tolist()[1]
         assert found["count"].tolist()[::2] == [1, 3] and found["count"].isna().tolist()[1]
-
-
-class OwnFrame:
-    """A frame of a library that nobody here knows."""
-
-    shape = (N, 2)
-
-    def __array__(self, *given, **options):
-        raise AssertionError("read by position")
-
-    def __dataframe__(self):
-        raise AssertionError("a value was read")
-
-
-def test_a_frame_of_an_unknown_library_is_not_read_by_position():
-    assert not is_readable(OwnFrame())
-    with pytest.raises(TypeError, match="give a NumPy array, a DataFrame of pandas or polars"):
-        _model(schema=NUMBERS, classes=None).fit(OwnFrame(), GOOD)

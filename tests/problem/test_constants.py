@@ -18,7 +18,6 @@ RADII = st.floats(0.1, 4)
 NORMS = st.floats(0.1, 2)
 RIDGES = st.sampled_from([0.0, 0.7])
 LOSS = st.sampled_from(["logistic", "squared", "hinge", "smoothed_hinge", "absolute"])
-SMOOTH = st.sampled_from(["logistic", "squared", "smoothed_hinge"])
 
 
 def unit_circle(points):
@@ -59,35 +58,13 @@ def test_no_replacement_of_a_record_moves_the_loss_by_more(loss, radius, norm, r
         assert max(spans) >= constants.osc * 0.8
 
 
-@given(SMOOTH, RADII, NORMS, RIDGES)
-def test_lipschitz_and_smooth(loss, radius, norm, ridge):
-    constants = Constants.of(loss, n=1, p=2, domain=Ball(radius), row_bound=norm, ridge=ridge)
-    theta = disc(radius)
-    steepest, most_curved, least_curved = 0.0, 0.0, np.inf
-    for row, target in itertools.product(norm * unit_circle(12).T, (-1.0, 1.0)):
-        problem = Problem(
-            [row], [target], loss=loss, radius=radius, row_norm=norm, ridge=ridge, intercept=False
-        )
-        gradient = problem.value_and_gradient(theta)[1]
-        steepest = max(steepest, float(np.linalg.norm(gradient, axis=0).max()))
-        for model in theta.T[::12]:
-            curvature = np.linalg.eigvalsh(problem.hessian(model))
-            most_curved = max(most_curved, curvature[-1])
-            least_curved = min(least_curved, curvature[0])
-    assert 0.9 * constants.L <= steepest <= constants.L * (1 + 1e-9)
-    assert 0.99 * constants.M <= most_curved <= constants.M * (1 + 1e-9)
-    assert least_curved >= constants.m - 1e-12
-
-
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
         ({"n": 0}, "must be a whole number, at least 1"),
         ({"row_bound": 1e110, "domain": Ball(1e-60)}, "could be as long as 1e.110"),
         ({"row_bound": 1e-60, "domain": Ball(1e110)}, "could be as long as 1e.110"),
-        ({"p": 0}, "must be a whole number, at least 1"),
         ({"row_bound": 0.0}, "row_bound must be"),
-        ({"row_bound": math.nan}, "row_bound must be"),
         ({"ridge": -1.0}, "ridge must be"),
         ({"loss": "zero_one"}, "loss must be one of"),
         ({"loss": "softmax", "p": 5}, "multiple of the loss's 2 scores per row, got p=5"),

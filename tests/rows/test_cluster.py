@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import time
+from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
 from itertools import count
@@ -37,18 +38,26 @@ KILLS = 100
 THETA = np.array([[1.0], [-0.5], [0.2]])
 
 
+@contextmanager
+def _cluster(config=None, **options):
+    options = {"dashboard_address": None, "silence_logs": 50, **options}
+    with (
+        dask.config.set(config or {}, scheduler="threads"),  # put back: a dead client does not
+        distributed.LocalCluster(**options) as local,
+        distributed.Client(local) as client,
+    ):
+        yield client
+
+
+TWO = {"n_workers": 2, "threads_per_worker": 1}
+
+
 @pytest.fixture
 def cluster(tmp_path):
-    asked = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
-    quiet = {"dashboard_address": None, "silence_logs": 50}
     # A cluster looks for a worker this long after a death of it, and gives it up if it is just then
     # dead of a later one.
     patient = {"distributed.deploy.lost-worker-timeout": "1 day"}
-    with (
-        dask.config.set(patient, scheduler="threads"),  # put back: a dead client does not do it
-        distributed.LocalCluster(**asked, **quiet, local_directory=str(tmp_path)) as local,
-        distributed.Client(local) as client,
-    ):
+    with _cluster(patient, **TWO, processes=True, local_directory=str(tmp_path)) as client:
         yield client
 
 
@@ -100,14 +109,9 @@ def test_three_dead_workers_change_no_digit_and_a_dead_cluster_says_so(
 @pytest.fixture
 def threads():
     """Two workers that are threads of this process: its scheduler can be made to fail."""
-    asked = {"n_workers": 2, "threads_per_worker": 1, "processes": False}
-    asked["memory_limit"] = None  # nobody is paused, or set free, but by a test
-    quiet = {"dashboard_address": None, "silence_logs": 50}
-    with (
-        dask.config.set({"distributed.comm.timeouts.connect": "1s"}, scheduler="threads"),
-        distributed.LocalCluster(**asked, **quiet) as local,
-        distributed.Client(local) as client,
-    ):
+    # Without a limit of memory nobody is paused, or set free, but by a test.
+    soon = {"distributed.comm.timeouts.connect": "1s"}
+    with _cluster(soon, **TWO, processes=False, memory_limit=None) as client:
         yield client
 
 
@@ -149,12 +153,7 @@ def test_rows_take_no_way_on_which_dask_waits_for_the_dead(threads):
 def test_work_for_which_nobody_comes_ends_in_words(sent, tmp_path, monkeypatch):
     """Dask waits for ever: for somebody to send rows to, and for somebody to work on files."""
     monkeypatch.setattr("rashomon_explorer.rows.workers._PATIENCE_SECONDS", 0.2)
-    asked = {"n_workers": 0, "processes": False, "dashboard_address": None}
-    with (
-        dask.config.set(scheduler="threads"),
-        distributed.LocalCluster(**asked, silence_logs=50) as local,
-        distributed.Client(local) as client,
-    ):
+    with _cluster(n_workers=0, processes=False) as client:
         table = chunk_rows(X, Y, executor=client) if sent else _in_files(tmp_path / "r", client)
         with pytest.raises(ClusterError, match="has no worker"):
             table.reduce(counted)
@@ -227,21 +226,18 @@ def test_a_pass_ends_in_words_where_workers_start_again_and_again(threads, monke
 def test_a_full_disk_on_spill_changes_no_digit_and_no_charge(tmp_path):
     resource = pytest.importorskip("resource")
     ledger = Ledger.create(tmp_path / "clinic.ledger", epsilon=50.0, delta=1e-5)
-    asked = {"n_workers": 2, "processes": False, "dashboard_address": None}
-    asked |= {"memory_limit": 2**34, "local_directory": str(tmp_path), "silence_logs": 50}
+    options = {"n_workers": 2, "processes": False, "memory_limit": 2**34}
     want, allowed = _digest(chunk_rows(X, Y)), resource.getrlimit(resource.RLIMIT_FSIZE)
     for full in (False, True):
-        with (
-            dask.config.set(scheduler="threads"),
-            distributed.LocalCluster(**asked) as local,
-            distributed.Client(local) as client,
-        ):
+        with _cluster(**options, local_directory=str(tmp_path)) as client:
             table = chunk_rows(X, Y, executor=client)
             table.reduce(counted)  # rows are there
             if full:  # to a worker this is an OSError as of a disk without room
                 resource.setrlimit(resource.RLIMIT_FSIZE, (2**19, allowed[1]))
             try:
-                held = [worker.data for worker in local.workers.values() if worker.data.fast]
+                held = [
+                    worker.data for worker in client.cluster.workers.values() if worker.data.fast
+                ]
                 assert held and all((data.evict() == -1) == full for data in held)
                 charge = ledger.reserve(pure(0.1), note="sums", parameters={"n": len(X)})
                 assert charge.run(partial(_digest, table)) == want
