@@ -37,14 +37,14 @@ HERE = Path(__file__).parent
 HEAR_WARNINGS = {"test_warnings.py", "test_weakness.py", "test_preflight.py"}
 
 
+def _laws_alone(config: pytest.Config) -> bool:
+    return str(config.option.markexpr).strip() == "law"
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Properties are tried on more examples among the laws, see below."""
     if _laws_alone(config) and "HYPOTHESIS_PROFILE" not in os.environ:
         settings.load_profile("laws")
-
-
-def _laws_alone(config: pytest.Config) -> bool:
-    return str(config.option.markexpr).strip() == "law"
 
 
 ANNOUNCEMENT = "Rashomon Explorer is at "

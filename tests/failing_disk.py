@@ -14,20 +14,7 @@ CALLS = ("open", "close", "fsync", "link", "unlink", "replace", "mkdir", "chmod"
 
 
 class Gate:
-    """Counts the calls that change or flush files, and fails at one of them.
-
-    Parameters
-    ----------
-    at : int
-        The call that fails, from 1.
-    fail : callable
-        Raises or ends the process; is told the name of the call.
-
-    Attributes
-    ----------
-    calls : list of str
-        The calls so far.
-    """
+    """Counts the calls that change or flush files; `fail` is told the name of call `at`."""
 
     def __init__(self, at: int, fail: Callable[[str], object]) -> None:
         self.at = at

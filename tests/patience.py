@@ -28,27 +28,15 @@ _ONE_LOOK = 2.0
 
 @dataclass
 class Patience:
-    """How long to wait for the processes that this one has started.
+    """How long to wait for the processes that this one has started."""
 
-    Attributes
-    ----------
-    work : float
-        Seconds of processor time after which an answer is overdue.
-    idle : float
-        Seconds without progress after which none will come.
-    least : float
-        Share of a core below which a process only keeps itself alive.
-    ignored : str
-        Beginning of the names of processes whose work is no progress: a browser works whenever it
-        is looked at, so that a wait for a page would keep itself alive.
-    state : callable
-        Returns what changes when there is progress; None where that cannot be read.
-    """
-
-    work: float = 60.0
-    idle: float = 60.0
-    least: float = _NEXT_TO_NOTHING
+    work: float = 60.0  # seconds of processor time after which an answer is overdue
+    idle: float = 60.0  # seconds without progress after which none will come
+    least: float = _NEXT_TO_NOTHING  # share of a core below which a process only keeps itself alive
+    # Beginning of the names of processes whose work is no progress: a browser works whenever it is
+    # looked at, so that a wait for a page would keep itself alive.
     ignored: str = ""
+    # Returns what changes when there is progress; None where that cannot be read.
     state: Callable[[], Any] = lambda: None
     _used: dict[int, tuple[str, float]] = field(default_factory=dict)
     _by_name: dict[str, float] = field(default_factory=dict)

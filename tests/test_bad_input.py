@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.exceptions import DataError, LargeDeltaWarning, SamplerError
+from rashomon_explorer.exceptions import DataError, LargeDeltaWarning
 from rashomon_explorer.mechanisms.base import Sampler, collect
 from rashomon_explorer.mechanisms.certificates.catalogue import largest_beta
 from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_objective_perturbation
@@ -182,11 +182,6 @@ def test_target_bounds_need_a_width(bounds: Any) -> None:
         RashomonRegressor(target_bounds=bounds).fit(X, Y)
 
 
-def test_a_grid_says_how_few_columns_it_takes() -> None:
-    with pytest.raises(SamplerError, match=r"at most 3 parameters, got 8 .* use fewer columns"):
-        RashomonClassifier(mechanism="finite_grid").fit(X, THREE)
-
-
 @pytest.mark.parametrize(
     ("rows", "y", "setting", "message"),
     [
@@ -231,7 +226,6 @@ LAW: dict[str, Any] = {"n": 5000, "p": 4, "psi": 0.05, "radius": 4.0, "row_norm"
         ({"psi": None}, "psi must be finite and >= 0, got None"),
         ({"radius": "a"}, "radius must be finite and > 0, got 'a'"),
         ({"radius": 1e300}, "scores could reach 1.*e\\+300"),
-        ({"loss": "softmax", "p": 3}, "multiple of the loss's 2 scores per row"),
         # With a hit rate the search for a budget ends, too.
         ({"epsilon": 1e300, "hit_rate": 0.5}, r"epsilon must be from 1e-12 to 1e\+09, usually 0"),
     ],
@@ -239,6 +233,19 @@ LAW: dict[str, Any] = {"n": 5000, "p": 4, "psi": 0.05, "radius": 4.0, "row_norm"
 def test_a_plan_names_what_it_cannot_use(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         plan(**{**LAW, "epsilon": 1.0, **change})
+
+
+def test_targets_and_draws_without_a_law_are_refused() -> None:
+    target = partial(GibbsTarget, Problem(X, SIGNS))
+    for settings, message in (
+        ({"beta": "a", "psi": 0.1}, "beta must be finite and > 0, got 'a'"),
+        ({"beta": 1.0, "psi": None}, "psi must be finite and >= 0, got None"),
+        ({"beta": 1.0, "psi": 0.1, "threshold": 3}, "threshold must be one of"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            target(**settings)
+    with pytest.raises(ValueError, match="n_draws must be a whole number, at least 1"):
+        collect(ExactSampler(), target(1.0, 0.1), -1, RNG)
 
 
 @crossed(

@@ -17,10 +17,7 @@ from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.papers.localisation import (
-    plan_iterated,
-    plan_perturbed,
-)
+from rashomon_explorer.papers.localisation import plan_iterated, plan_perturbed
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
@@ -54,9 +51,8 @@ def linear(n, p):
 
 
 def mean_excess(problem, beta, n_draws=600):
-    draws = collect(
-        ExactSampler(), GibbsTarget(problem, beta, 0.0), n_draws, np.random.default_rng(0)
-    )
+    target = GibbsTarget(problem, beta, 0.0)
+    draws = collect(ExactSampler(), target, n_draws, np.random.default_rng(0))
     return float(np.mean(draws.losses)) - problem.minimum.value
 
 
@@ -129,10 +125,8 @@ def promised(make, n, p, **setting):
 # of the minimum counts.
 @pytest.mark.parametrize(
     ("make", "setting", "rows"),
-    [
-        pytest.param(plan_iterated, {"n_stages": 8}, 240_000, id="iterated"),
-        pytest.param(plan_perturbed, {}, 4_000, id="output_perturbation"),
-    ],
+    [(plan_iterated, {"n_stages": 8}, 240_000), (plan_perturbed, {}, 4_000)],
+    ids=["iterated", "output_perturbation"],
 )
 def test_localisation_promises_p_squared_over_n_squared(make, setting, rows):
     n, p = rows * 2 ** np.arange(5), 2048 * 2 ** np.arange(5)
@@ -144,14 +138,10 @@ def test_localisation_promises_p_squared_over_n_squared(make, setting, rows):
 
 
 @pytest.mark.parametrize(
-    "sampler",
-    [
-        iterated(epsilon=16.0, failure=1e-3, n_stages=5),
-        localised(epsilon=16.0, failure=1e-3),
-    ],
-    ids=lambda sampler: sampler.name,
+    ("make", "setting"), [(iterated, {"n_stages": 5}), (localised, {})], ids=["iterated", "once"]
 )
-def test_localisation_falls_as_n_squared(sampler):
+def test_localisation_falls_as_n_squared(make, setting):
+    sampler = make(epsilon=16.0, failure=1e-3, **setting)
     n, risks = 500 * 4 ** np.arange(3), []
     for k in n:
         problem, rng = axes(int(k), 2, ridge=1.0), np.random.default_rng(0)
@@ -176,15 +166,13 @@ def test_output_perturbation_pays_p_squared():
     risks, p = [], 64 * 2 ** np.arange(5)
     for k in p:
         ball = Ball(4.0)
-        constants = Constants.of(
-            "logistic", n=10**6, p=int(k), domain=ball, row_bound=1.0, ridge=1.0
-        )
+        rows = {"n": 10**6, "p": int(k), "row_bound": 1.0}
+        constants = Constants.of("logistic", **rows, domain=ball, ridge=1.0)
         bought = plan_perturbed(constants, ball, epsilon=4.0, failure=1e-2)
         (stage,) = bought.stages
         offsets = gamma.ppf((np.arange(9) + 0.5) / 9, k) * bought.noise_scale
-        risks.append(
-            np.mean([cut_gaussian_excess(k, stage.beta, c, stage.distance) for c in offsets])
-        )
+        cuts = [cut_gaussian_excess(k, stage.beta, c, stage.distance) for c in offsets]
+        risks.append(np.mean(cuts))
         assert risks[-1] <= bought.excess_bound
     assert slope(p, risks) == pytest.approx(2, abs=0.1)
 

@@ -2,19 +2,12 @@
 
 import math
 import re
+from html import unescape
 
 import numpy as np
 
+from rashomon_explorer.plots import text
 from rashomon_explorer.plots.guarantees import GuaranteeRow
-from rashomon_explorer.plots.text import (
-    at_least,
-    at_most,
-    cost_text,
-    number,
-    percent,
-    short_names,
-    what_is_left,
-)
 
 RNG = np.random.default_rng(0)
 SHARES = [
@@ -40,37 +33,41 @@ def _read(words):
 
 def test_a_share_is_rounded_to_the_side_that_is_true():
     for share in SHARES:
-        low, high = _read(at_least(share)), _read(at_most(share, share=True))
+        low, high = _read(text.at_least(share)), _read(text.at_most(share, share=True))
         assert low <= share * (1 + HAIR) and high >= share * (1 - HAIR), share
         assert high - low <= 0.0101, share
-        assert low - HAIR <= _read(percent(share)) <= high + HAIR, share
+        assert low - HAIR <= _read(text.percent(share)) <= high + HAIR, share
 
 
 def test_a_number_is_rounded_to_the_side_that_is_true():
     for value in VALUES:
-        low, high = _read(at_least(value, share=False)), _read(at_most(value))
+        low, high = _read(text.at_least(value, share=False)), _read(text.at_most(value))
         assert low <= value <= high, value
         assert high - low <= 0.0101 * value
-        left, paid = _read(what_is_left(value)), _read(cost_text(value))
+        left, paid = _read(text.what_is_left(value)), _read(text.cost_text(value))
         assert left <= value <= paid <= high and paid - max(left, low) <= 0.0101 * value
         if value < 1e-6:  # which is what rounding leaves of a budget that was spent whole
             assert left == 0
         else:
             assert low <= left and paid - left <= 0.00101 * value
-        assert len(re.sub(r"e.*|\D", "", number(value)).strip("0")) <= 3, value
+        assert len(re.sub(r"e.*|\D", "", text.number(value)).strip("0")) <= 3, value
 
 
 def test_negative_control_the_nearest_number_is_no_bound():
-    assert any(_read(percent(share)) > share for share in SHARES)
-    assert any(_read(number(value)) < value for value in VALUES)
+    assert any(_read(text.percent(share)) > share for share in SHARES)
+    assert any(_read(text.number(value)) < value for value in VALUES)
 
 
 def test_signs_infinities_and_hairs():
-    assert number(-1.2345, rounding="down") == "-1.24" and number(-1.2345, rounding="up") == "-1.23"
-    assert cost_text(math.inf) == "ε = ∞" and number(math.nan) == "unknown" == percent(math.nan)
-    assert what_is_left(8.0 - 7.3) == "0.7" and cost_text(0.1 + 0.2) == "ε = 0.3001"
-    assert cost_text(4.0, 1.2341e-6) == "ε = 4 at δ = 1.24e-6"
-    assert at_least(0.29) == "≥ 29%"  # 100 · 0.29 is below 29 in doubles
+    assert (
+        text.number(-1.2345, rounding="down") == "-1.24"
+        and text.number(-1.2345, rounding="up") == "-1.23"
+    )
+    assert text.cost_text(math.inf) == "ε = ∞"
+    assert text.number(math.nan) == text.percent(math.nan) == "unknown"
+    assert text.what_is_left(8.0 - 7.3) == "0.7" and text.cost_text(0.1 + 0.2) == "ε = 0.3001"
+    assert text.cost_text(4.0, 1.2341e-6) == "ε = 4 at δ = 1.24e-6"
+    assert text.at_least(0.29) == "≥ 29%"  # 100 · 0.29 is below 29 in doubles
 
 
 def test_promises_are_written_on_their_side():
@@ -82,10 +79,8 @@ def test_promises_are_written_on_their_side():
 
 def test_names_that_differ_still_differ_when_cut():
     names = [f"selection rate gap of draw {k} in group <{g}>" for k in range(20) for g in "ab"]
-    assert len(set(short_names(names))) == len(names)
-    assert all(
-        len(name.replace("&lt;", "<").replace("&gt;", ">")) <= 24 for name in short_names(names[:2])
-    )
+    assert len(set(text.short_names(names))) == len(names)
+    assert all(len(unescape(name)) <= 24 for name in text.short_names(names[:2]))
     tails = [f"a name that is long, {k}, and longer than is shown" for k in range(12)]
-    assert len(set(short_names(tails, 16))) == 12
-    assert short_names(["same", "same"]) == ["same", "same"]
+    assert len(set(text.short_names(tails, 16))) == 12
+    assert text.short_names(["same", "same"]) == ["same", "same"]

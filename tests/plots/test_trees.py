@@ -1,0 +1,99 @@
+"""Trees and the sunburst of their rules: what they show, and to whom."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rashomon_explorer import RashomonTreeClassifier, plots
+from rashomon_explorer.measures import permutation_importance
+from rashomon_explorer.plots import importance
+from rashomon_explorer.trees import CountedTrees
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, size=(300, 4))
+    return X, np.where(rng.random(300) < 0.9, X[:, 0] & X[:, 1], X[:, 2])
+
+
+@pytest.fixture(scope="module")
+def drawn(table):
+    return CountedTrees(*table, max_leaves=4).draw(40, psi=0.2, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def private(table):
+    settings = {"epsilon": 4.0, "n_draws": 6, "max_leaves": 3, "hit_rate": 0.0, "random_state": 0}
+    return RashomonTreeClassifier(**settings).fit(*table).rashomon_set_
+
+
+def test_every_leaf_of_every_chosen_tree_is_drawn_and_the_best_come_first(drawn):
+    figure = plots.plot_trees(drawn, [3, 5])
+    leaves = [trace for trace in figure.data if trace.mode == "markers+text"]
+    assert sum(len(trace.x) for trace in leaves) == drawn.complexity()[[3, 5]].sum()
+    questions = next(trace for trace in figure.data if trace.mode == "text")
+    assert len(questions.x) == drawn.complexity()[[3, 5]].sum() - 2
+    assert figure.layout.meta["view"] == "none"  # uniform draws: no guarantee
+    headings = [one.text for one in plots.plot_trees(drawn).layout.annotations]
+    assert len(headings) == 9
+    assert headings[0].startswith(f"<b>{int(np.argmin(drawn.losses))}</b>")
+
+
+def test_rules_are_counted_over_trees_and_a_search_greys_out_the_rest(drawn):
+    rules = plots.rules_table(drawn)
+
+    def ends(node):
+        below = [ends(one) for one in node["c"] if one["f"] != "_"]
+        return sum(one["f"] == "_" for one in node["c"]) + sum(below)
+
+    sunburst = plots.plot_rules(drawn).data[0]
+    assert rules["trees"].sum() == ends(drawn.to_timbertrek()["trie"]) == sum(sunburst.values)
+    assert set(sunburst.parents[1:]) <= set(sunburst.ids)
+    found = plots.rules_table(drawn, "X2")
+    assert len(found) and all("x2" in rule for rule in found.index)
+    for options in ({"search": "x2"}, {"highlight": [0]}):
+        figure = plots.plot_rules(drawn, **options)
+        assert len(set(figure.data[0].marker.colors[1:])) == 2
+        assert ("x2" in figure.layout.title.text) == ("search" in options)
+    assert plots.rules_table(drawn, "nothing of this name").empty
+
+
+def test_a_release_shows_no_loss(private):
+    assert plots.plot_trees(private).layout.meta["view"] == "curator"
+    released = private.release()
+    for figure in (plots.plot_trees(released), plots.plot_rules(released)):
+        assert figure.layout.meta["view"] == "release"
+        assert "loss" not in json.dumps(figure.to_dict(), default=str)
+    assert "least loss" not in plots.rules_table(released).columns
+
+
+def test_importance_of_trees_has_the_best_tree_beside_the_draws(table, drawn):
+    found = importance.importance_ranges(importance.importances(drawn, *table))
+    best = {"losses": np.array([drawn.least]), "names": ("best",)}
+    alone = replace(drawn, models=drawn.reference, **best)
+    expected = permutation_importance(alone, *table, random_state=0)[0]
+    assert found["best"].to_numpy() == pytest.approx(expected)
+    assert found.index.tolist() == ["x0", "x1", "x2", "x3"]
+    assert plots.plot_importance(drawn, *table).layout.meta["view"] == "none"
+
+
+def test_figures_of_one_family_say_where_the_other_goes(models, drawn, private, table):
+    released = private.release()
+    needed = "set of decision trees is needed"
+    for error, call, message in (
+        (TypeError, lambda: plots.plot_trees(models), needed),
+        (TypeError, lambda: plots.plot_rules(models), needed),
+        (TypeError, lambda: plots.rules_table(models), needed),
+        (ValueError, lambda: plots.plot_trees(drawn, range(10)), "at most 9 of 0 to 39"),
+        (TypeError, lambda: plots.plot_coefficient_spread(released), "plot_trees, plot_rules"),
+        (TypeError, lambda: plots.plot_importance(released, *table), "released trees to plot_tree"),
+        (ValueError, lambda: plots.plot_bounds(private), r"plot_costs\(plan\)"),
+        (ValueError, lambda: plots.plot_guarantee(private.plan), r"plot_costs\(plan\)"),
+        (AttributeError, lambda: released.coef, "and this set has other models"),
+        (AttributeError, lambda: released.anything, "no attribute 'anything'"),
+    ):
+        with pytest.raises(error, match=message):
+            call()
