@@ -59,11 +59,7 @@ def plan_noisy_moments(
 
 
 class Moments(OneModelMechanism):
-    """Minimiser of the quadratic loss with Gaussian noise on mean zzᵀ and mean yz.
-
-    As in Vu and Slavković 2009 and AdaSSP (Wang 2018), charged jointly for a replaced record
-    (docs/theory.md §15).
-    """
+    """Minimiser of a quadratic loss for noisy mean zzᵀ and mean yz (docs/theory.md §15)."""
 
     name: ClassVar[str] = "moments"
     summary: ClassVar[str] = "the minimiser for noisy moments"
@@ -98,10 +94,7 @@ class Moments(OneModelMechanism):
 
     @classmethod
     def looseness(cls, loss: Loss, *, compared: bool = False) -> float:
-        """Factor of its excess bound, which takes the noise at the farthest model of the ball.
-
-        If the best model is inside, the excess of a quadratic loss is of second order in the noise.
-        """
+        """Factor of its excess bound, which takes the noise at the farthest model of the ball."""
         return _LOOSE
 
     def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:

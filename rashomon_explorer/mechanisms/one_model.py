@@ -232,10 +232,7 @@ class LastIterate(DescentMechanism):
 
 
 class NoisyDescent(DescentMechanism):
-    """Weighted average of projected noisy gradient descent, all of which is charged.
-
-    Its steps are large (docs/theory §13) or small (§21), under the user's ridge or a larger one.
-    """
+    """Weighted average of projected noisy gradient descent (docs/theory.md §13, §21)."""
 
     name: ClassVar[str] = "noisy_descent"
     summary: ClassVar[str] = "the average of noisy gradient descent"
@@ -379,11 +376,7 @@ def plan_noisy_minimiser(
     epsilon: float,
     mu: float | None = None,
 ) -> NoisyMinimiser:
-    """Noise for ε-DP, or for μ-Gaussian DP if ``mu`` is given; reads no row.
-
-    The excess bound uses the slope min{L, zero_loss/R} at the sphere, or 0 if the minimiser is
-    inside the ball for every data set (own derivation, docs/theory.md §15).
-    """
+    """Noise for ε-DP, or for μ-Gaussian DP; reads no row (docs/theory.md §15)."""
     ball, p = Ball(radius), constants.p
     off = solver_distance(constants, ball)
     moved = data_slope(constants, ball) / constants.m + 2 * off

@@ -15,11 +15,7 @@ from rashomon_explorer.problem.thresholds import Threshold, get_threshold
 
 @dataclass(frozen=True)
 class GibbsTarget:
-    """Density proportional to exp(−β·energy(L(θ) − min L − ψ)) on the domain.
-
-    Uniform on the Rashomon set G = {θ : L(θ) ≤ min L + ψ} and decreasing outside it
-    (Definition 1.4 and Theorem 2.1 of Ganesh, Thakurta and Upadhyay, COLT 2023).
-    """
+    """Density ∝ exp(−β·energy(L(θ) − min L − ψ)) on the domain (Ganesh et al. 2023, §2)."""
 
     problem: Problem
     beta: float

@@ -24,11 +24,7 @@ def cyclic_composition(
     epochs: int,
     batches_per_epoch: int | None = None,
 ) -> Guarantee:
-    """Guarantee for all iterates of E passes over batches in a fixed order: μ = (L/(bσ))√E.
-
-    A record is in one batch and thus in E steps (Theorem 4.4 of Bok, Su and Altschuler 2024, called
-    "GDP Composition" in Table 1).
-    """
+    """All iterates of E passes over batches in a fixed order, μ = (L/(bσ))√E (Theorem 4.4)."""
     check_count(batch_size=batch_size, epochs=epochs)
     if batches_per_epoch is not None:
         check_count(batches_per_epoch=batches_per_epoch)
@@ -289,10 +285,7 @@ def _last_steps(
 
 
 def _limit(mu: float, rate: float) -> float:
-    """Approximate μ² of one of many sampled steps, 2q²(e^(μ²) Φ(3μ/2) + 3Φ(−μ/2) − 2), at most μ².
-
-    Corollary 4 of Dong, Roth and Su 2022: a limit, to be used in a search but not in a guarantee.
-    """
+    """About μ² of a sampled step, for a search (Corollary 4 of Dong, Roth and Su 2022)."""
     if mu > 5:
         return mu**2
     several = math.exp(mu * mu) * ndtr(1.5 * mu) + 3 * ndtr(-mu / 2) - 2

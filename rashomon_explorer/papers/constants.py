@@ -65,10 +65,7 @@ def printed_net_beta(constants: Constants, domain: Domain, epsilon: float) -> fl
 def printed_output_sigma(
     constants: Constants, domain: Domain, *, epsilon: float, delta: float
 ) -> float:
-    """σ = 2L√(log(1/δ))/(εmn): Appendix C of Bassily et al. 2014, too small for its (ε, δ).
-
-    Noise for the minimiser, which changes by at most 2L/(mn).
-    """
+    """σ = 2L√(log(1/δ))/(εmn): Appendix C of Bassily et al. 2014, too small for its (ε, δ)."""
     check_positive(epsilon=epsilon, m=constants.m)
     moved = 2 * data_lipschitz(constants, domain) / (constants.m * constants.n)
     return moved * math.sqrt(_log_inverse(delta)) / epsilon
@@ -97,11 +94,7 @@ def printed_bilevel_slope(
 
 
 def printed_constants(epsilon: float = 1.0, delta: float = 1e-5) -> tuple[Certificate, ...]:
-    """Table of printed constants: each is a certificate that cannot be charged, with its error.
-
-    ``title`` is the printed statement; ``why`` begins with "unsound" or "sound but loose" and
-    quantifies the error at (ε, δ).
-    """
+    """Certificates that cannot be charged: a printed statement each, and its error at (ε, δ)."""
     allowed = gdp_mu(epsilon, delta)
     log = _log_inverse(delta)
     budget = f"({epsilon:g}, {delta:g})"

@@ -54,10 +54,7 @@ class Mixing:
 
     @property
     def conductance(self) -> float:
-        """Lower bound γ/(4pτ)·e^{−ξ/2}, multiplied by e^{−6ζ} under errors (their Lemma B.9).
-
-        With γ = ξ/(2η√p) it is the printed ξ/(8ητp^{3/2}e^{ξ/2}) of Applegate and Kannan (1991).
-        """
+        """Lower bound γ/(4pτ)·e^{−ξ/2}, multiplied by e^{−6ζ} under errors (their Lemma B.9)."""
         return math.exp(-self.accuracy / 2 - 6 * self.error) / (4 * self.p * self.cells_per_edge)
 
     @property

@@ -95,10 +95,7 @@ def lmc(*, sensitivity: float, ridge: float, smoothness: float, step_size: float
 
 
 def exponential_mechanism_strongly_convex(*, sensitivity: float, ridge: float) -> Guarantee:
-    """Guarantee for one exact draw from e^(−F), F strongly convex: μ = S/√m.
-
-    Corollary 5.2 of Bok, Su and Altschuler 2024; tight for quadratic F.
-    """
+    """One exact draw from e^(−F), F strongly convex: μ = S/√m (Corollary 5.2)."""
     validation.check_nonnegative(sensitivity=sensitivity)
     validation.check_positive(ridge=ridge)
     return state(sensitivity / math.sqrt(ridge), "Corollary 5.2", _STRONG, _EXACT)
@@ -144,10 +141,7 @@ def _stationary(sensitivity: float, ridge: float, smoothness: float, step_size: 
 
 
 def gd_composition(*, sensitivity: float, n: int, sigma: float, n_steps: int) -> Guarantee:
-    """Guarantee for all iterates of X ← X − η(mean gradient + Z), Z ~ N(0, σ²): μ = (L/(nσ))√t.
-
-    Theorem 4.1 of Bok, Su and Altschuler 2024; tight, and no loss has to be convex.
-    """
+    """All iterates of X ← X − η(mean gradient + N(0, σ²)): μ = (L/(nσ))√t, tight (Theorem 4.1)."""
     validation.check_count(n=n, n_steps=n_steps)
     moved = shift(sensitivity=sensitivity, batch_size=n, sigma=sigma)
     # In units of the noise: steps of h = 1/2 have noise of standard deviation 1.
@@ -163,11 +157,7 @@ def gd_strongly_convex(
     n_steps: int,
     contraction: float,
 ) -> Guarantee:
-    """Guarantee for the last iterate, for strongly convex, smooth losses.
-
-    μ = √((1 − c^t)/(1 + c^t) · (1 + c)/(1 − c)) · L/(nσ), exact for η ≤ 2/(M + m) (Theorem 4.2 of
-    Bok, Su and Altschuler 2024).
-    """
+    """Last iterate: μ = √((1 − c^t)/(1 + c^t) · (1 + c)/(1 − c)) · L/(nσ) (Theorem 4.2)."""
     validation.check_count(n=n, n_steps=n_steps)
     check_contraction(contraction)
     moved = shift(sensitivity=sensitivity, batch_size=n, sigma=sigma)
@@ -223,11 +213,7 @@ def regularised_temperature(
 
 
 def gradient_norm_temperature(sensitivity: float, *, epsilon: float) -> float:
-    """Temperature k at which exp(−k‖∇Φ‖) is ε-DP: ε/(2Δ), Δ a bound on ‖∇Φ_Z − ∇Φ_Z'‖.
-
-    Norms differ by at most Δ. The printed value is ε/(2G) without n (Lowy and Liu, Appendix C.3);
-    with n it would cost 2ε even if gradients changed by 2G/n only, and they change by K/n.
-    """
+    """Temperature ε/(2Δ) of exp(−k‖∇Φ‖); Lowy and Liu (C.3) print ε/(2G), without n."""
     validation.check_positive(sensitivity=sensitivity, epsilon=epsilon)
     return epsilon / (2 * sensitivity)
 
@@ -323,11 +309,7 @@ def log_sobolev_constant(*, beta: float, m: float, psi: float = 0.0, width: floa
 
 
 def start_divergence(*, beta: float, L: float, diameter: float, psi: float = 0.0) -> float:
-    """Bound β·max(L·diameter − ψ, 0) on the KL divergence from a uniform start to the target.
-
-    Equation (8) of Ganesh, Thakurta and Upadhyay (2023) has 2βL·diameter, for which their Lemma D.5
-    would need a 4 instead of its 2.
-    """
+    """Bound β·max(L·diameter − ψ, 0) on the KL divergence of a uniform start from the target."""
     validation.check_positive(beta=beta, L=L, diameter=diameter)
     validation.check_nonnegative(psi=psi)
     return beta * max(L * diameter - psi, 0.0)

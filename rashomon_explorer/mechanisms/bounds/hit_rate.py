@@ -38,11 +38,7 @@ def guaranteed_hit_rate(p: int, beta: float, psi: float) -> float:
 
 
 def unthresholded_hit_rate(p: int, beta: float, psi: float) -> float:
-    """Lower bound on the probability that a draw at ψ = 0 lies within ψ, for convex losses.
-
-    β·excess of a draw from exp(−βL) is stochastically at most a Gamma(p) variable (docs/theory.md
-    §2), so the regularised incomplete gamma function P(p, βψ) is a lower bound.
-    """
+    """Lower bound P(p, βψ), of a Gamma law, on a hit by a draw at ψ = 0 (docs/theory.md §2)."""
     return float(gammainc(p, beta * psi))
 
 

@@ -52,12 +52,7 @@ class Certificate(ReprMixin):
 
 
 def for_ledger(certificate: Certificate) -> Certificate:
-    """Restrict a certificate to what a ledger composes: its pure ε and its ρ of zCDP, or nothing.
-
-    The D_a ≤ aρ that Gaussian DP, zCDP and bounded range imply hold under adaptive composition. A
-    filter cannot use μ or trade-off functions, and a guarantee with an outright δ has no D_a
-    (docs/ledger.md).
-    """
+    """Restrict a certificate to what a ledger composes: pure ε and ρ of zCDP (docs/ledger.md)."""
     guarantee = certificate.guarantee
     if guarantee is None:
         return certificate

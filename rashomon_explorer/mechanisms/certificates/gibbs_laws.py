@@ -107,12 +107,7 @@ class GibbsTheorem(Protocol):
 
 
 def oscillation(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate:
-    """η-bounded range with η = β·(osc + 2τ), for every ψ and every shape of the threshold.
-
-    If L_D − L_D' ∈ [a, b] on the domain, then so is the difference of the thresholded losses up
-    to the minimum's error τ on either side (docs/theory.md §1). It needs no convexity. One draw is
-    η-DP; k draws have the optimal composition for bounded range, at most kη²/8-zCDP.
-    """
+    """η-bounded range, η = β·(osc + 2τ), for every ψ, convex or not (docs/theory.md §1)."""
     check_count(n_draws=n_draws)
     eta = law.beta * law.constants.charged_oscillation
     why = f"holds for every ψ: η = β·osc = {eta:.4g} a draw ({law.in_words()})"

@@ -46,13 +46,7 @@ def expected_margin(p: int, steepness: float, share: float) -> float:
 
 
 def ellipsoid_hit_rate(p: int, beta: float, psi: float, excess: Callable[[float], float]) -> float:
-    """Lower bound on the probability that an exact draw on the ellipsoid lies in the set.
-
-    The centre is a model of the ellipsoid, so the least loss there exceeds the least by at most e,
-    the centre's excess. The law has its threshold at ψ − e or more above the least loss on the
-    ellipsoid, which is convex: given e, the bound is that of docs/theory.md §2 at ψ − e. It is
-    multiplied by 1 − q, q the probability that e exceeds its quantile, for the best of several q.
-    """
+    """Lower bound on the hit rate: that at ψ less the centre's excess (docs/theory.md §13)."""
     found = max((1 - q) * guaranteed_hit_rate(p, beta, psi - excess(q)) for q in _FAILURES)
     return found if found >= _LEAST_SAID else 0.0
 
@@ -116,12 +110,7 @@ def plan_ellipsoid_exact(
     share: float | None = None,
     ledger: bool = False,
 ) -> EllipsoidExactPlan:
-    """Choose a private ellipsoid, and the temperature of exact draws on it; reads no row.
-
-    Both are charged by ρ of zCDP. The share of the draws is the one with the largest guaranteed hit
-    rate, then with the largest ellipsoid (:func:`~rashomon_explorer.mechanisms.ellipsoid.exact_plan
-    .expected_margin`); docs/theory.md §13.
-    """
+    """Plan an ellipsoid and the temperature of draws on it, by ρ of zCDP (docs/theory.md §13)."""
     validation.check_nonnegative(psi=psi)
     validation.check_count(n_draws=n_draws)
     if margin is not None:

@@ -28,12 +28,7 @@ def third_derivative_bound(loss: Loss, row_bound: float) -> float | None:
 
 
 def proved_margin(*, psi: float, ridge: float, bend: float, excess: float) -> float:
-    """Largest a for which {½wᵀAw ≤ aψ} around the centre lies in the set; 0 if no a is known.
-
-    The excess there is at most e + ν·r + h(r) with r = √(2aψ). ν bounds the dual norm of the
-    gradient at the centre: above ν, a step against it would fall below the least loss (own
-    derivation, docs/theory.md §13). a is at most 1.
-    """
+    """Largest a ≤ 1 with {½wᵀAw ≤ aψ} around the centre in the set (docs/theory.md §13)."""
     if not (excess < psi and (ridge > 0 or bend == 0)):
         return 0.0
     curve = bend / math.sqrt(ridge) if bend else 0.0
@@ -143,12 +138,7 @@ def plan_ellipsoid(
     margin: float | None = None,
     ledger: bool = False,
 ) -> EllipsoidPlan:
-    """Choose centre, noise and size of a private ellipsoid for a total budget; reads no row.
-
-    Any number of draws has this one privacy cost. The shares of centre and Hessian minimise the sum
-    of two errors in units of the loss: the centre's excess, and the height that s adds to the
-    flattest models (docs/ellipsoid.md, docs/theory.md §13).
-    """
+    """Plan centre, noise and size of a private ellipsoid; reads no row (docs/theory.md §13)."""
     check_nonnegative(psi=psi)
     check_count(n_draws=n_draws)
     if margin is not None:

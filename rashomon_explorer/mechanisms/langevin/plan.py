@@ -290,12 +290,7 @@ class LastState:
 
 
 def plan_last_state(constants: Constants, radius: float, mu: float, zero_loss: float) -> LastState:
-    """Noisy descent with the least excess bound at the privacy cost mu; reads no row.
-
-    Steps are θ_j = Π(θ_{j−1} − η(∇L + σξ)) from 0, η ≤ 1/M, with σ such that the last of N states
-    is μ-GDP by Theorems 4.2 and 4.3 of Bok, Su and Altschuler (2024), c = 1 − ηm. Its expected
-    excess is at most :func:`last_state_excess` (docs/theory.md §17).
-    """
+    """Noisy descent from 0 with the least bound whose last state is μ-GDP (docs/theory.md §17)."""
     start, ball = furthest_start(constants, radius, zero_loss), Ball(radius)
     moved = data_slope(constants, ball)
 

@@ -47,11 +47,7 @@ def plan_sampled_descent(
     orders: tuple[tuple[float, float], ...] = (),
     start: float | None = None,
 ) -> SampledDescent:
-    """Descent with the smaller bound, on all rows or, if ``sampling`` is allowed, on sampled rows.
-
-    The average of θ_0, …, θ_{T−1} has the bound ‖θ_0 − θ*‖·√((L² + v)/T), v the gradient's variance
-    (docs/theory.md §18). All noisy sums are charged, sampled ones by :class:`PoissonSampled`.
-    """
+    """Descent on all or, if allowed, sampled rows: the smaller bound (docs/theory.md §18)."""
     if start is None:
         start = furthest_start(constants, radius, zero_loss)
     slope = data_lipschitz(constants, Ball(radius))

@@ -201,10 +201,7 @@ class _ByBoundedRange(ExactSampler):
 
 @dataclass(frozen=True)
 class UnthresholdedSampler(ExactSampler):
-    """Exact draws from exp(−βL), the exponential mechanism, for any ψ of the set.
-
-    β·excess is at most a Gamma(p) variable (docs/theory.md §2).
-    """
+    """Exact draws from exp(−βL), the exponential mechanism, for any ψ (docs/theory.md §2)."""
 
     name: ClassVar[str] = "unthresholded"
     summary: ClassVar[str] = "an exact draw at ψ = 0"

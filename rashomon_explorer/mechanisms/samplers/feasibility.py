@@ -159,11 +159,7 @@ def preflight(planned: Plan) -> Feasibility | None:
 
 
 def is_infeasible(planned: Plan) -> bool:
-    """Whether exact draws failed on all kinds of simulated rows; False if none can be tried.
-
-    :func:`preflight` reports the worst kind, this function the best. On the tables of
-    benchmarks/README.md, draws succeeded if and only if they succeeded on at least one kind.
-    """
+    """Whether exact draws failed on all kinds of simulated rows, not only on the worst."""
     worst = preflight(planned)
     if worst is None or worst.likely:
         return False
