@@ -10,15 +10,15 @@ from rashomon_explorer.mechanisms.langevin import accounting
 from rashomon_explorer.mechanisms.langevin.plan import last_state_excess
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy.conversions import gdp_delta
 from rashomon_explorer.problem.problem import Problem
+from tests.mechanisms.builders import request_of
 
 
 def planned(n, radius, ridge, epsilon):
-    request = Request(n, 1, 0.0, "logistic", radius, 1.0, ridge, epsilon, 1e-3, 1)
-    return MECHANISMS["last_iterate"].offer(request)
+    numbers = {"n": n, "radius": radius, "ridge": ridge, "epsilon": epsilon}
+    return MECHANISMS["last_iterate"].offer(request_of(**numbers, p=1, row_norm=1.0, delta=1e-3))
 
 
 def table(first, n, radius, ridge):

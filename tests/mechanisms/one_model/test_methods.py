@@ -1,7 +1,6 @@
 """What mechanisms of one model share: ridges, gaps to new rows, noise, bounds, an audit."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,20 +13,12 @@ from rashomon_explorer.mechanisms.langevin.accounting import plan_weighted_path
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import radial_noise
 from rashomon_explorer.mechanisms.planning.centres import Centre, average_weights, by_gradients
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.privacy.audit import monte_carlo
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
-from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
+from tests.mechanisms.builders import constants_of, request_of
 
-ROW_NORM, RADIUS, P = math.hypot(0.6, 1.0), 4.0, 5
-
-
-def request_of(**changed):
-    numbers = {"n": 300, "p": 3, "psi": 0.0, "loss": "logistic", "radius": 2.0, "ridge": 0.0}
-    budget = {"row_norm": ROW_NORM, "epsilon": 4.0, "delta": 1e-5, "n_draws": 1}
-    return request.Request(**{**numbers, **budget, **changed})
+ROW_NORM, RADIUS, P = 1.2, 4.0, 5
 
 
 def test_the_best_ridge_is_found_and_counted():
@@ -80,14 +71,10 @@ def test_a_noisy_minimisers_gap_is_that_of_the_distance_that_was_paid_for(monkey
     assert tolerance == m * one.plan_.settings.solver**2 / 2
 
 
-def constants_of(ridge, n=2_000, p=P):
-    return request_of(n=n, p=p, radius=RADIUS, row_norm=1.0, ridge=ridge).constants
-
-
 @crossed({"share": [0.5, 1 / 32], "bend": ["M", "m"]})
 def test_the_promise_holds_of_quadratic_losses_exactly(share, bend):
     """E L(θ_j) − L*, L = ½·bend·‖θ − θ*‖², ‖θ*‖ = 1, far from the sphere, weighted over states."""
-    known, noise = constants_of(0.1), 0.3
+    known, noise = constants_of(p=P, radius=RADIUS, ridge=0.1), 0.3
     pace, bend = share / known.M, getattr(known, bend)
     for n_steps in (20, 300):
         path = Centre("gradients", 1.0, noise, 0.0, step_size=pace, n_steps=n_steps)
@@ -102,7 +89,7 @@ def test_the_promise_holds_of_quadratic_losses_exactly(share, bend):
 
 
 def test_the_plan_is_the_promise_of_its_path():
-    known, mu = constants_of(0.1), 0.3
+    known, mu = constants_of(p=P, radius=RADIUS, ridge=0.1), 0.3
     path = plan_weighted_path(known, RADIUS, mu, 0.7)
     total = ((1 - path.step_size * known.m) ** -np.arange(1.0, path.n_steps + 1)).sum()
     share = path.step_size * known.M
@@ -112,7 +99,7 @@ def test_the_plan_is_the_promise_of_its_path():
     moved = data_slope(known, Ball(RADIUS))
     assert math.sqrt(path.n_steps) * moved / path.noise == pytest.approx(mu)  # Gaussian DP
     assert path.excess < 0.6 * by_gradients(known, RADIUS, mu, 0.7).excess
-    under = request_of(n=2_000, p=P, radius=RADIUS, row_norm=1.0, ridge=0.1)
+    under = request_of(p=P, radius=RADIUS, row_norm=1.0, ridge=0.1)
     offer = MECHANISMS["noisy_descent"].offer(under)
     paid = one_model.affordable_mu(under)
     assert offer.excess < by_gradients(known, RADIUS, paid, math.log(2)).excess
@@ -129,40 +116,8 @@ def test_noise_that_the_ball_stops_adds_no_more_than_is_counted():
 
 @pytest.mark.law
 def test_the_promise_falls_as_p_over_n_squared():
-    fits = [
-        plan_weighted_path(constants_of(0.5, n, p), RADIUS, 0.3, 0.7).excess
-        for n, p in ((10_000, 4), (40_000, 4), (40_000, 16))
-    ]
+    sizes = ({"n": 10_000, "p": 4}, {"n": 40_000, "p": 4}, {"n": 40_000, "p": 16})
+    known = [constants_of(**size, radius=RADIUS, ridge=0.5) for size in sizes]
+    fits = [plan_weighted_path(one, RADIUS, 0.3, 0.7).excess for one in known]
     assert math.log(fits[1] / fits[0]) / math.log(4) == pytest.approx(-2, abs=0.25)
     assert math.log(fits[2] / fits[1]) / math.log(4) == pytest.approx(1, abs=0.1)
-
-
-def audited(name, times):
-    """Audit on 100 rows with an intercept: draws at so many times the ε = 3 that is claimed."""
-    usual = {"n": 100, "p": 2, "row_norm": math.sqrt(2), "ridge": 0.1, "ledger": True}
-    loss = "squared" if name == "moments" else "logistic"
-    claimed = request_of(**usual, loss=loss, epsilon=3.0, delta=1e-2)
-    offer = MECHANISMS[name].offer(replace(claimed, epsilon=3.0 * times))
-    settings = {"loss": loss, "radius": 2.0, "row_norm": 1.0, "ridge": offer.plan.ridge}
-
-    def one(labels, rng):
-        target = GibbsTarget.of(Problem(np.ones((100, 1)), labels, **settings), offer.plan)
-        return next(MECHANISMS[name].for_plan(offer.plan).batches(target, rng)).theta[:, 0]
-
-    tables = [np.array([*[1.0, -1.0] * 49, 1.0, label]) for label in (1.0, -1.0)]
-    return monte_carlo(
-        one, *tables, claim=MECHANISMS[name].offer(claimed).guarantee, n_runs=400, delta=1e-2,
-        random_state=0, statistic=lambda outputs: outputs.sum(axis=1),
-    )  # fmt: skip
-
-
-# Long paths are audited exactly, each in its own file.
-CONTROLS = {"objective_perturbation", "localised_gaussian"}
-QUICK = [*sorted(CONTROLS), "moments", "noisy_descent", "output_perturbation"]
-
-
-@pytest.mark.law
-@pytest.mark.parametrize("name", QUICK)
-def test_no_claim_is_broken_with_an_intercept_and_a_tenth_of_the_price_is(name):
-    assert not audited(name, 1).broken
-    assert name not in CONTROLS or audited(name, 10).broken

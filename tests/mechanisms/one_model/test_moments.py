@@ -9,8 +9,8 @@ from rashomon_explorer import DPRegressor
 from rashomon_explorer.mechanisms import moments
 from rashomon_explorer.mechanisms.planning.options import cost
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.problem.problem import Problem
+from tests.mechanisms.builders import request_of
 
 
 def plan_of(n, p, mu, radius=3.0, row_bound=1.0):
@@ -106,9 +106,8 @@ def test_the_least_of_any_quadratic_on_a_ball(seed):
 @pytest.mark.parametrize("radius", [0.5, 4.0])
 def test_models_keep_the_promise(radius):
     """On a table whose loss is all in the corner that noise can hide, and on a flat one."""
-    offer = MECHANISMS["moments"].offer(
-        Request(400, 3, 0.0, "squared", radius, 1.0, 0.0, 2.0, 1e-5, 1)
-    )
+    request = request_of(n=400, loss="squared", radius=radius, row_norm=1.0)
+    offer = MECHANISMS["moments"].offer(request)
     mechanism, rng = MECHANISMS["moments"].for_plan(offer.plan), np.random.default_rng(0)
     for rows in (np.eye(3)[np.arange(400) % 3], np.tile([1.0, 0.0, 0.0], (400, 1))):
         posed = Problem(rows, np.full(400, 0.3), loss="squared", radius=radius, intercept=False)

@@ -1,7 +1,6 @@
 """Noisy subgradients of sampled rows: the law of one step, its cost, and its bound."""
 
 import math
-import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -12,20 +11,18 @@ from rashomon_explorer import DPClassifier
 from rashomon_explorer.mechanisms import one_model
 from rashomon_explorer.mechanisms.langevin.sampled_plan import SampledDescent, least_noise
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.mechanisms.request import Request
-from rashomon_explorer.privacy import Guarantee, Ledger, gdp
+from rashomon_explorer.privacy import Ledger, gdp
 from rashomon_explorer.privacy.conversions import filter_order, zcdp_rho
 from rashomon_explorer.privacy.tradeoff import PoissonSampled
 from rashomon_explorer.problem.problem import Problem
+from tests.mechanisms.builders import request_of
 
 BOUND, RATE, NOISE, ROWS = 1.3, 0.3, 0.8, 4
 STEP = SampledDescent(RATE, 10, 0.1, BOUND, NOISE, 1.0, gdp(1.0))
 
 
 def offer_of(**changed):
-    numbers = {"n": 2_000, "p": 3, "psi": 0.0, "loss": "hinge", "radius": 2.0, "row_norm": BOUND}
-    budget = {"ridge": 0.0, "epsilon": 2.0, "delta": 1e-5, "n_draws": 1}
-    return MECHANISMS["noisy_sgd"].offer(Request(**{**numbers, **budget, **changed}))
+    return MECHANISMS["noisy_sgd"].offer(request_of(loss="hinge", row_norm=BOUND, **changed))
 
 
 def step_law(first, rate=RATE):
@@ -152,13 +149,3 @@ def test_the_numbers_of_the_documentation(tmp_path):
     paths = ("last_iterate", "noisy_descent")
     assert [bound(20, 3, mechanism=one, ridge=0.1) for one in paths] == [0.006, 0.005]
     assert [bound(20, 2, mechanism=one) for one in paths] == [0.13, 0.05]
-
-
-def test_a_fit_is_kept_with_its_guarantee():
-    X = np.random.default_rng(0).uniform(-0.5, 0.5, (400, 2))
-    clf = DPClassifier(loss="hinge", mechanism="noisy_sgd", epsilon=8.0, delta=1e-5, radius=4.0)
-    clf.fit(X, (X[:, 0] > 0).astype(int))
-    assert clf.plan_.settings.rate < 1 and clf.score(X, X[:, 0] > 0) > 0.8
-    guarantee = pickle.loads(pickle.dumps(clf)).guarantee_
-    again = Guarantee.from_dict(guarantee.to_dict()).epsilon(1e-5)
-    assert again == clf.guarantee_.epsilon(1e-5) <= 8.0

@@ -11,7 +11,6 @@ from rashomon_explorer.mechanisms.penalties.landscape import (
     pair_sensitivity,
 )
 from rashomon_explorer.mechanisms.penalties.losses import MARGINS
-from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.privacy.audit import discrete
 from tests.mechanisms.penalties.made import corners, flipping, grid, made
 
@@ -106,20 +105,3 @@ def test_scores_move_by_all_that_is_charged_and_half_the_pairs_are_caught(share,
     pairs = pair_sensitivity(known, landscape.box.penalties(grid(landscape)).min(axis=0))
     first, second = (generalised_law(each, pairs * share) for each in (one, other))
     assert np.abs(first - second).max() / (EPSILON / 2) == pytest.approx(moved, rel=0.02)
-
-
-def test_the_grid_sampler_draws_from_this_law():
-    landscape = made("ridge", (0, 1), sizes=(8, 8)).landscape
-    sampler = FiniteGridSampler(spacing=landscape.domain.radius / 3)
-    points = sampler.points(landscape.p, landscape.domain)
-    target = PenaltyTarget(landscape, beta=80.0, psi=0.001)
-    values = landscape.value(points)
-    law = np.exp(-target.energy(values - values.min()))
-    counts = np.zeros(points.shape[1])
-    for batch in sampler.batches(target, np.random.default_rng(0)):
-        for theta in batch.theta.T:
-            counts[np.flatnonzero((points.T == theta).all(axis=1))[0]] += 1
-        if counts.sum() >= 10_000:
-            break
-    expected = law / law.sum() * counts.sum()
-    assert ((counts - expected) ** 2 / expected).sum() < 48 + 5 * np.sqrt(2 * 48)

@@ -123,17 +123,6 @@ def test_an_inner_error_moves_values_and_gradients_as_little_as_promised(kind, t
         assert np.linalg.norm(gap) <= known.inexactness * rough.error + 1e-9
 
 
-@KINDS
-def test_the_general_formulas_are_no_smaller(kind):
-    """What is proved for penalties is below what holds of any bilevel problem."""
-    known = PenaltyConstants(kind, 1.0, 0.1, 1.0, 1000, 1000)
-    general = known.general()
-    assert known.gradient_sensitivity <= general.gradient_sensitivity / 1000
-    assert known.slope <= general.slope
-    assert known.range <= general.range / 1000
-    assert known.inexactness / math.sqrt(0.1) <= general.inexactness * math.sqrt(10) * 10
-
-
 def test_general_constants_of_a_quadratic_problem_are_attained():
     """g = (μ/2)‖y − Ax − z‖², f = ½‖y − t‖²: everything has a closed form."""
     A, mu, n, rng = np.array([[1.0, 0.5], [0.0, 2.0]]), 2.0, 4, np.random.default_rng(0)

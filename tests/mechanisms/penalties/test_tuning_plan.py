@@ -67,12 +67,6 @@ def test_bounds_are_attained():
     assert apart.max() == pytest.approx(plan.from_uniform, rel=1e-4)
 
 
-@pytest.mark.parametrize(("n", "epsilon"), [(2, 1), (1, 2)])
-def test_rows_and_price_buy_the_same(n, epsilon):
-    one, other = planned(1.0), planned(float(epsilon), n=30_000 * n)
-    assert other.beta == pytest.approx(2 * one.beta, rel=1e-9)
-
-
 @pytest.mark.parametrize("n", [2, 3, 10, 101])
 @pytest.mark.parametrize("fraction", [0.01, 0.3, 0.5, 0.99])
 def test_a_split_leaves_rows_on_both_sides_evenly(n, fraction):

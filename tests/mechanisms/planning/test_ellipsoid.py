@@ -19,11 +19,11 @@ from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warn
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_guarantee_reason
 from rashomon_explorer.privacy import bounded_range, compose, gdp
 from rashomon_explorer.privacy.conversions import zcdp_epsilon
-from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses import get_loss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.sets.files import plan_from_values, plan_values
+from tests.mechanisms.builders import constants_of
 
 RADIUS, ZEROS = 4.0, 0.7
 ROWS = {"n": 50_000, "p": 40, "psi": 0.05, "radius": RADIUS, "row_norm": 1.4}
@@ -31,8 +31,8 @@ MANY = {**ROWS, "n": 200_000, "p": 20}
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
 
 
-def constants_of(loss="logistic", ridge=0.1, n=50_000, p=40):
-    return Constants.of(loss, n=n, p=p, domain=Ball(RADIUS), row_bound=1.4, ridge=ridge)
+def known_of(loss="logistic", ridge=0.1, n=50_000, p=40):
+    return constants_of(loss, n=n, p=p, radius=RADIUS, row_norm=1.4, ridge=ridge)
 
 
 def planned_ellipsoid(**changed):
@@ -85,13 +85,13 @@ def test_a_share_is_that_of_the_draws(share):
 
 def test_the_temperature_is_priced_on_the_whole_ball_with_the_minimums_error():
     """min L is that of the ball: where it lies, a record moves it by as much as the ball allows."""
-    known = constants_of(n=200_000, p=20, ridge=0.0)
+    known = known_of(n=200_000, p=20, ridge=0.0)
     assert two_stages().oscillation == known.osc + 2 * known.gap_tolerance
 
 
 @pytest.mark.parametrize("ridge", [0.01, 1.0])
 def test_noise_is_its_sensitivity_over_its_share(ridge):
-    planned, known = planned_ellipsoid(ridge=ridge), constants_of(ridge=ridge)
+    planned, known = planned_ellipsoid(ridge=ridge), known_of(ridge=ridge)
     centre, moved = planned.centre, data_slope(known, Ball(RADIUS))
     if centre.name == "gradients":
         expected = moved * math.sqrt(centre.n_steps) / centre.mu
@@ -107,7 +107,7 @@ def test_noise_is_its_sensitivity_over_its_share(ridge):
 @pytest.mark.parametrize("ridge", [0.0, 0.003])
 @pytest.mark.parametrize("mu", [0.05, 2.0])
 def test_accelerated_descent_is_a_langevin_path_with_its_price_and_its_bound(ridge, mu):
-    known = constants_of(ridge=ridge)
+    known = known_of(ridge=ridge)
     centre = centres.by_acceleration(known, RADIUS, mu, ZEROS)
     beta, moved = 2 / (centre.step_size * centre.noise**2), data_slope(known, Ball(RADIUS))
     steps = centre.n_steps
@@ -123,7 +123,7 @@ def test_accelerated_descent_is_a_langevin_path_with_its_price_and_its_bound(rid
 
 @pytest.mark.parametrize("ridge", [0.0, 0.01, 1.0])
 def test_descent_is_bounded_by_what_steps_start_and_noise_add_up_to(ridge):
-    known = constants_of(ridge=ridge, n=20_000, p=9)
+    known = known_of(ridge=ridge, n=20_000, p=9)
     centre = centres.by_gradients(known, RADIUS, 0.3, ZEROS)
     shrink = 1 - centre.step_size * known.m
     weights = sum(shrink**-j for j in range(1, centre.n_steps + 1))
@@ -139,7 +139,7 @@ def test_descent_is_bounded_by_what_steps_start_and_noise_add_up_to(ridge):
     [("logistic", 0.25), ("squared", 1.0), ("smoothed_hinge", 1.0), (SoftmaxLoss(4), 0.5)],
 )
 def test_the_hessian_moves_by_root_two_of_the_largest_row(loss, bend):
-    found = ellipsoid.hessian_sensitivity(constants_of(loss, ridge=0.3, p=42))
+    found = ellipsoid.hessian_sensitivity(known_of(loss, ridge=0.3, p=42))
     assert found == pytest.approx(math.sqrt(2) * bend * 1.4**2 / 50_000)
 
 
@@ -156,7 +156,7 @@ def test_the_lift_is_above_the_noises_largest_eigenvalue():
 
 @pytest.mark.parametrize("ridge", [0.0, 0.003, 0.3])
 def test_the_better_centre_is_taken(ridge):
-    known = constants_of(ridge=ridge)
+    known = known_of(ridge=ridge)
     every = [centres.by_gradients(known, RADIUS, 0.2, ZEROS)]
     if ridge:
         every.append(centres.by_output(known, RADIUS, 0.2, ZEROS))
@@ -169,19 +169,19 @@ def test_the_better_centre_is_taken(ridge):
 
 
 def test_the_minimiser_is_inside_for_every_table_where_the_ridge_alone_says_so():
-    assert centres.surely_inside(constants_of(ridge=0.1), RADIUS, math.log(2))
-    assert not centres.surely_inside(constants_of(ridge=0.08), RADIUS, math.log(2))
+    assert centres.surely_inside(known_of(ridge=0.1), RADIUS, math.log(2))
+    assert not centres.surely_inside(known_of(ridge=0.08), RADIUS, math.log(2))
 
 
 def test_a_large_ridge_needs_no_infinite_weight():
-    known = constants_of(ridge=1e4)
+    known = known_of(ridge=1e4)
     centre = centres.by_gradients(known, RADIUS, 0.2, ZEROS)
     assert centres.average_weights(centre, known).sum() == pytest.approx(1)
     assert math.isfinite(centre.excess)
 
 
 def test_a_centre_is_believed_no_further_than_its_bound_allows():
-    inside, outside = constants_of(ridge=0.2), constants_of(ridge=0.01)
+    inside, outside = known_of(ridge=0.2), known_of(ridge=0.01)
     for by in (centres.by_gradients, centres.by_output, centres.by_acceleration):
         centre = by(inside, RADIUS, 0.5, ZEROS)
         found = [centres.excess_quantile(centre, inside, q) for q in (0.1, 0.01)]
@@ -262,7 +262,7 @@ def test_a_hopeless_centre_is_said_before_anything_is_charged(plan, changes):
 
 @pytest.mark.parametrize("ridge", [0.0, 0.1])
 def test_the_hit_rate_on_an_ellipsoid_is_the_best_of_two_proofs(ridge):
-    planned, known = two_stages(ridge=ridge), constants_of(n=200_000, p=20, ridge=ridge)
+    planned, known = two_stages(ridge=ridge), known_of(n=200_000, p=20, ridge=ridge)
 
     def excess(q):
         return centres.excess_at_most(planned.centre, known, RADIUS, planned.zero_loss, q)

@@ -19,9 +19,8 @@ from rashomon_explorer.papers.batch_theorems import cyclic_strongly_convex
 from rashomon_explorer.papers.drifts import BatchDrift
 from rashomon_explorer.privacy.composition import adaptive_epsilon
 from rashomon_explorer.privacy.conversions import gdp_delta, gdp_mu
-from rashomon_explorer.problem.constants import Constants
-from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.problem import Problem
+from tests.mechanisms.builders import constants_of
 
 CHAIN = {"beta": 20.0, "sensitivity": 0.05, "step_size": 1e-2, "n_steps": 40}
 
@@ -42,21 +41,6 @@ def test_a_linear_chain_attains_the_contracted_bound(contraction, n_steps, shift
     exact = shift * powers.sum() / np.sqrt(2 * h * (powers**2).sum())
     chain = {"beta": 1.0, "sensitivity": shift / h, "step_size": h, "n_steps": n_steps}
     assert last(**chain, contraction=contraction).mu == pytest.approx(exact, rel=1e-9)
-
-
-def test_without_contraction_and_diameter_the_last_state_costs_the_path():
-    path = accounting.path_guarantee(**CHAIN, n_chains=3)
-    assert last(contraction=1.0, n_chains=3).mu == pytest.approx(path.mu)
-    assert last(n_chains=3).mu < path.mu
-
-
-def test_long_chains_cost_no_more_on_a_bounded_domain():
-    mus = [last(contraction=1.0, diameter=0.2, n_steps=n).mu for n in (10, 1000, 10**6, 10**9)]
-    assert mus[0] < mus[1] == pytest.approx(mus[2]) == pytest.approx(mus[3])
-    shift = 1e-2 * 20.0 * 0.05
-    assert mus[3] == pytest.approx(np.sqrt(4 * 0.2 * shift / 2e-2), rel=0.01)
-    strong = [last(n_steps=n).mu for n in (10, 1000, 10**6)]
-    assert strong[0] < strong[1] == pytest.approx(strong[2])
 
 
 def grid_chain(mean, deviation, radius, n_steps, cells=601):
@@ -218,9 +202,7 @@ def test_the_budget_is_kept_and_the_bound_is_the_theorems(n, p, psi, max_steps, 
     assert planned.guarantee.epsilon(public["delta"]) <= public["epsilon"]
     assert 1 <= planned.n_steps <= max_steps
     assert planned.eta == math.inf and planned.hit_rate_bound == 0.0
-    known = Constants.of(
-        "logistic", n=n, p=p, domain=Ball(public["radius"]), row_bound=public["row_norm"]
-    )
+    known = constants_of(n=n, p=p, radius=public["radius"], row_norm=public["row_norm"])
     law = {"p": p, "beta": planned.beta, "distance": public["radius"], "psi": psi}
     path = {"step_size": planned.step_size, "n_steps": planned.n_steps, "width": planned.width}
     bend = known.M + (known.L**2 / planned.width if planned.width else 0)
@@ -232,7 +214,7 @@ def test_the_budget_is_kept_and_the_bound_is_the_theorems(n, p, psi, max_steps, 
 def test_no_other_temperature_time_and_width_promise_much_more(psi, max_steps):
     n, p, radius, budget = 50_000, 11, 4.0, {"epsilon": 1.0, "delta": 1e-6}
     planned = plan_path(n, p, psi, radius=radius, row_norm=1.5, max_steps=max_steps, **budget)
-    constants = Constants.of("logistic", n=n, p=p, domain=Ball(radius), row_bound=1.5)
+    constants = constants_of(n=n, p=p, radius=radius, row_norm=1.5)
     best, mu = math.inf, gdp_mu(1.0, 1e-6)
     for width in [0.0] if psi == 0 else np.geomspace(1e-3, 10, 60):
         delta = gradient_sensitivity(constants, psi, width=width)

@@ -7,22 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.bounds import convex_law, hit_rate
 from rashomon_explorer.mechanisms.planning.advice import explain
 from rashomon_explorer.mechanisms.planning.options import pareto_table, plan_options
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.pricing import affordable_eta, draws_guarantee
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.mechanisms.request import ZCDP, Request
-from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
-from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.mechanisms.request import ZCDP
 from rashomon_explorer.privacy import adaptive_epsilon, compose, gdp, zcdp
 from rashomon_explorer.privacy.conversions import filter_order
-from rashomon_explorer.problem.constants import Constants
-from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses.squared import SquaredLoss
 from rashomon_explorer.problem.problem import Problem
+from tests.mechanisms.builders import request_of
 from tests.papers.by_hand import regularised
 
 EPSILONS = st.floats(-8, 3).map(lambda power: 10.0**power)
@@ -131,7 +127,7 @@ def test_the_words_of_a_plan_tell_its_numbers():
     assert words.startswith("1 exact draw costs ε = 1, at δ = 0, by the ledger's composition rule.")
     assert "At least 86 %" in words and "For 90 % it takes ε = 1.307" in words
     for name, kind in MECHANISMS.items():
-        offer = kind.offer(Request(**{**BUDGET, "n_draws": 1}, loss="logistic", ridge=0.1))
+        offer = kind.offer(request_of(**{**BUDGET, "n_draws": 1}, ridge=0.1))
         if offer.plan is not None and not kind.traits.curator_only:
             words = explain(offer.plan)
             assert "ε = 4" in words, name
@@ -154,10 +150,8 @@ def test_the_words_of_a_plan_tell_its_numbers():
     )
 )
 def test_the_numbers_of_a_plan_agree(public):
-    bought, (n, p, psi) = plan(**public), (public[name] for name in ("n", "p", "psi"))
-    constants = Constants.of(
-        public["loss"], n=n, p=p, domain=Ball(public["radius"]), row_bound=public["row_norm"]
-    )  # a ridge changes no cost
+    bought, p, psi = plan(**public), public["p"], public["psi"]
+    constants = request_of(**{**public, "ridge": 0.0}).constants  # a ridge changes no cost
     assert bought.oscillation == constants.charged_oscillation > constants.osc
     assert bought.beta * bought.oscillation == pytest.approx(bought.eta)
     spent = bought.guarantee.epsilon(public["delta"])
@@ -210,7 +204,7 @@ def test_options_are_those_of_the_registry_the_best_first():
     for option in plan_options(**BUDGET, ledger=True):
         if option.guarantee is not None:
             assert compose([option.guarantee]).epsilon(1e-6) <= 4.0 * (1 + 1e-12)
-    best = MECHANISMS["exact"].offer(Request(**BUDGET, loss="logistic", ridge=0.1, ledger=ZCDP))
+    best = MECHANISMS["exact"].offer(request_of(**BUDGET, ridge=0.1, ledger=ZCDP))
     assert best.why == "oscillation"
 
 
@@ -242,24 +236,11 @@ def problem_of(radius, ridge):
     return Problem(X, y, radius=radius, row_norm=1.0, ridge=ridge)
 
 
-@pytest.mark.parametrize("name", ["exact", "finite_grid", "unthresholded"])
-def test_exact_draws_keep_what_their_option_promises(name):
-    problem = problem_of(4.0, ridge=0.1)
-    sizes = {"n": 3000, "p": problem.p, "psi": 0.02, "radius": 4.0, "row_norm": problem.row_bound}
-    option = by_name(**sizes, ridge=0.1, epsilon=6.0, n_draws=2)[name]
-    target = GibbsTarget(problem, option.beta, 0.0 if name == "unthresholded" else 0.02)
-    draws = collect(ExactSampler(), target, 400, np.random.default_rng(3))
-    excess = draws.losses - problem.minimum.value
-    assert 0.1 < option.hit_rate <= np.mean(excess <= 0.02) + 3 * math.sqrt(0.25 / 400)
-    assert excess.mean() <= option.excess * 1.1
-
-
 ONE_BY_ONE = {"localised": (0.1, 5e-6), "iterated": (0.1, 6e-5), "regularised": (0.0, 0.049)}
 
 
 def one_request(**changed):
-    known = {**BUDGET, "n_draws": 1, "delta": 0.0, "loss": "logistic", "ridge": 0.1}
-    return Request(**{**known, **changed})
+    return request_of(**{**BUDGET, "n_draws": 1, "delta": 0.0, "ridge": 0.1, **changed})
 
 
 @pytest.mark.law
@@ -277,21 +258,6 @@ def test_models_drawn_one_by_one_keep_what_their_option_promises(name):
     excess = plain.value(theta) - plain.minimum.value
     assert 0.1 < option.hit_rate <= np.mean(excess <= psi) + 3 * math.sqrt(0.25 / 60)
     assert excess.mean() <= option.excess
-
-
-@pytest.mark.parametrize("n", [5_000, 1_000_000, 100_000_000])
-def test_iterated_draws_offer_themselves_where_a_second_stage_pays(n):
-    request = one_request(n=n, epsilon=0.2)
-    offer, plain = (MECHANISMS[name].offer(request) for name in ("iterated", "unthresholded"))
-    last = MECHANISMS["iterated"].plan_for(request).settings
-    assert offer.applies == (len(last.stages) > 1) == (n > 5_000)
-    if not offer.applies:
-        assert "unthresholded" in offer.why
-        return
-    assert offer.excess < plain.excess
-    # A stage may lose the minimiser: the bound is below that of the last law alone.
-    alone = hit_rate.unthresholded_hit_rate(11, last.beta, 0.02 - last.tolerance)
-    assert offer.hit_rate <= alone - last.failure
 
 
 @pytest.mark.parametrize("loss", ["logistic", "squared", "hinge", "smoothed_hinge", "absolute"])

@@ -2,21 +2,15 @@
 
 import math
 from dataclasses import replace
-from itertools import pairwise
 
-import numpy as np
 import pytest
 
 from rashomon_explorer.mechanisms.certificates import catalogue
-from rashomon_explorer.mechanisms.certificates.gibbs_laws import GibbsLaw
-from rashomon_explorer.privacy.conversions import bounded_range_mu
-from rashomon_explorer.privacy.tradeoff import BoundedRange, Gaussian
-from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
+from tests.mechanisms.builders import constants_of
 
 BALL = Ball(1.0)
-RIDGED = Constants.of("logistic", n=1000, p=3, domain=BALL, row_bound=1.0, ridge=0.5)
-PLAIN = Constants.of("logistic", n=1000, p=3, domain=BALL, row_bound=1.0)
+RIDGED, PLAIN = (constants_of(n=1000, ridge=ridge) for ridge in (0.5, 0.0))
 
 
 def certificates(constants=RIDGED, **changed):
@@ -55,27 +49,6 @@ def test_the_largest_beta_is_what_the_budget_allows(constants, psi, delta, n_dra
     for times, affordable in [(1.0, True), (1 + 1e-6, False)]:
         best = certificates(constants, beta=times * beta, **settings)[0]
         assert (best.epsilon(delta) <= 1.0) == affordable
-
-
-@pytest.mark.parametrize("name", catalogue.GIBBS)
-def test_costs_grow_with_the_temperature_and_the_draws(name):
-    def cost(beta, n_draws=1):
-        law = GibbsLaw(RIDGED, BALL, 0.01, beta, width=0.01)
-        return catalogue.GIBBS[name](law, delta=1e-6, n_draws=n_draws).epsilon(1e-6)
-
-    costs = [cost(beta) for beta in np.geomspace(1e-2, 1e6, 25)]
-    # Beyond doubles a certificate promises nothing, and so does every colder law.
-    assert all(low < high or low == high == math.inf for low, high in pairwise(costs))
-    assert cost(10.0, 2) > cost(10.0)
-
-
-@pytest.mark.parametrize("eta", [1e-3, 0.7, 5.0, 60.0])
-def test_bounded_range_is_gaussian_dp_and_touches_it(eta):
-    levels = np.append(np.linspace(0, 1, 2001), 1 / (1 + math.exp(eta / 2)))  # where they touch
-    mu = bounded_range_mu(eta)
-    assert (BoundedRange(eta)(levels) - Gaussian(mu)(levels)).min() >= -1e-12
-    assert (BoundedRange(eta)(levels) - Gaussian(0.99 * mu)(levels)).min() < 0
-    assert bounded_range_mu(5000.0) == math.inf
 
 
 @pytest.mark.parametrize(

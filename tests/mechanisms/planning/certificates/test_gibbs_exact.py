@@ -25,6 +25,7 @@ from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.thresholds import HardThreshold, SmoothThreshold
 from tests.crossing import crossed
+from tests.mechanisms.builders import constants_of
 
 # Losses of the rows x = 1 and x = −1 with y = 1, and of x = 0, which says nothing.
 LOSSES = {
@@ -37,10 +38,6 @@ SIZES = [(12, 1.0, 1.0), (3, 2.0, 0.2), (40, 0.5, 1e-3)]
 SHAPES = [(0.0, 0.0), (1e-3, 0.0), (0.1, 0.0), (0.1, 0.05)]  # ψ and width
 BETAS = [0.3, 3.0, 30.0]  # times 1/osc
 EPSILONS = [0.0, 0.1, 0.5, 2.0, 10.0]
-
-
-def constants_of(loss, n, radius, ridge):
-    return Constants.of(loss, n=n, p=1, domain=Ball(radius), row_bound=1.0, ridge=ridge)
 
 
 def masses(values, law, error=0.0):
@@ -85,7 +82,7 @@ def beaten(certificate, exact, epsilons):
 
 @crossed({"n, radius, ridge": SIZES, "loss": LOSSES})
 def test_no_neighbours_differ_by_more_than_any_certificate_says(loss, n, radius, ridge):
-    constants, applied = constants_of(loss, n, radius, ridge), set()
+    constants, applied = constants_of(loss, n=n, p=1, radius=radius, ridge=ridge), set()
     for (psi, width), times in itertools.product(SHAPES, BETAS):
         law = GibbsLaw(constants, Ball(radius), psi, times / constants.osc, width)
         exact = exactly(neighbours(loss, law))
@@ -115,25 +112,6 @@ def exact_beta(psi, epsilon=1.0, delta=1e-6):
         return math.log(worst([pair], epsilon) + 1e-300) - math.log(delta)
 
     return math.exp(brentq(surplus, math.log(500), math.log(2e5), rtol=1e-6))
-
-
-def beta_by(name, law):
-    """Largest β of one theorem at (1, 1e-6), by bisection."""
-
-    def cost(log_beta):
-        one = GIBBS[name](replace(law, beta=math.exp(log_beta)), delta=1e-6)
-        return min(one.epsilon(1e-6), 1e6) - 1
-
-    return math.exp(brentq(cost, -12.0, 13.0))
-
-
-def test_figures_at_a_wide_threshold():
-    """n = 1000, ψ = 0.1, (1, 1e-6): what the data allow, and what each theorem does."""
-    law, exact = line(), exact_beta(0.1)
-    assert exact == pytest.approx(2229, rel=1e-3)
-    assert beta_by("oscillation", law) == pytest.approx(500, rel=2e-3)
-    assert 0.97 * exact < beta_by("localised", law) < exact
-    assert 0.1 < beta_by("isoperimetry", replace(law, interior=True)) < 0.3
 
 
 @pytest.mark.parametrize(("psi", "share"), [(0.0, 0.99), (1e-4, 0.5), (1e-3, 0.75), (1e-2, 0.9)])
@@ -187,7 +165,7 @@ def test_half_the_radius_or_oscillation_is_caught(monkeypatch):
     monkeypatch.setattr(localised, "_quantile", lambda *args: quantile(*args) / 4)
     bold = GIBBS["localised"](law, delta=1e-6)
     assert beaten(bold, exactly([shifted(law)]), [bold.epsilon(1e-6)])
-    constants = constants_of("logistic", 3, 2.0, 0.2)
+    constants = constants_of(n=3, p=1, radius=2.0, ridge=0.2)
     law = GibbsLaw(constants, Ball(2.0), 0.1, 30 / constants.osc)
     halved = replace(law, constants=replace(constants, osc=constants.osc / 2))
     bold = GIBBS["oscillation"](halved, delta=0.0)
@@ -200,7 +178,7 @@ def test_half_the_radius_or_oscillation_is_caught(monkeypatch):
 )
 def test_half_the_gradient_is_caught(name, ridge, beta, epsilon, monkeypatch):
     """One row at either end: the laws sit at opposite ends of the domain."""
-    law = GibbsLaw(constants_of("absolute", 1, 1.0, ridge), Ball(1.0), 1e-6, beta)
+    law = GibbsLaw(constants_of("absolute", n=1, p=1, ridge=ridge), Ball(1.0), 1e-6, beta)
     exact, moved = exactly(neighbours("absolute", law)), gibbs_laws.gradient_sensitivity
     assert not beaten(GIBBS[name](law, delta=1e-6), exact, [epsilon])
     halved = lambda *args, **keys: moved(*args, **keys) / 2  # noqa: E731
@@ -221,7 +199,9 @@ def charged_share(loss, n, radius, ridge, budget):
     sizes = {"n": n, "p": 1, "radius": radius, "row_norm": 1.0, "ridge": ridge, "psi": 0.0}
     settings = {"epsilon": 1.0, "delta": 1e-6, "certificate": "best", "ledger": True}
     planned, order = plan(loss=loss, **sizes, **settings), filter_order(budget, 1e-6)
-    law = GibbsLaw(constants_of(loss, n, radius, ridge), Ball(radius), 0.0, planned.beta)
+    law = GibbsLaw(
+        constants_of(loss, n=n, p=1, radius=radius, ridge=ridge), Ball(radius), 0.0, planned.beta
+    )
     true = max(divergence_between(p, q, order) for p, q in neighbours(loss, law))
     entered = entered_at(planned.guarantee, order)
     assert planned.certificate == "gaussian_gibbs" and entered.steady

@@ -1,0 +1,16 @@
+"""Requests of mechanisms with usual public numbers, and the constants that follow from them."""
+
+from rashomon_explorer.mechanisms.request import Request
+
+USUAL = {
+    "n": 2_000, "p": 3, "psi": 0.0, "loss": "logistic", "radius": 2.0, "row_norm": 1.2,
+    "ridge": 0.0, "epsilon": 2.0, "delta": 1e-5, "n_draws": 1,
+}  # fmt: skip
+
+
+def request_of(**changed):
+    return Request(**{**USUAL, **changed})
+
+
+def constants_of(loss="logistic", **changed):
+    return request_of(**{"loss": loss, "radius": 1.0, "row_norm": 1.0, **changed}).constants
