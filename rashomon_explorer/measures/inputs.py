@@ -157,31 +157,18 @@ def added_sums(one: dict[Any, Any], other: dict[Any, Any]) -> dict[Any, Any]:
 
 def as_models_by_rows(values: ArrayLike, name: str) -> FloatArray:
     """Numbers of shape (n_models, n_rows), finite and not empty."""
-    array = _numbers(values, name, "(n_models, n_rows)")
+    array = _numbers(values, name)
     if array.ndim == 3:
         raise ValueError(
             f"{name} must have shape (n_models, n_rows), got {array.shape}: for several classes "
             f"select one, {name}[:, :, k]"
         )
-    if array.ndim != 2 or 0 in array.shape:
-        raise ValueError(
-            f"{name} must have shape (n_models, n_rows) with at least one of each, got "
-            f"{array.shape}"
-        )
-    _refuse_missing(array, name)
     return array
 
 
 def as_scores(values: ArrayLike) -> FloatArray:
     """Finite scores of shape (n_models, n_rows) or (n_models, n_rows, n_classes)."""
-    array = _numbers(values, "scores", "(n_models, n_rows) or (n_models, n_rows, n_classes)")
-    if array.ndim not in (2, 3) or 0 in array.shape:
-        raise ValueError(
-            "scores must have shape (n_models, n_rows) or (n_models, n_rows, n_classes) with at "
-            f"least one of each, got {array.shape}"
-        )
-    _refuse_missing(array, "scores")
-    return array
+    return _numbers(values, "scores", " or (n_models, n_rows, n_classes)")
 
 
 def as_probabilities(values: ArrayLike) -> FloatArray:
@@ -226,22 +213,25 @@ def need_set(models: object) -> None:
         )
 
 
-def _numbers(values: ArrayLike, name: str, shape: str) -> FloatArray:
+def _numbers(values: ArrayLike, name: str, also: str = "") -> FloatArray:
     if hasattr(type(values), "n_draws"):
         raise set_refused(values, "scores")
+    shape = f"(n_models, n_rows){also}"
     try:
-        return np.asarray(values, dtype=float)
+        array = np.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be numbers of shape {shape}: {error}") from error
-
-
-def _refuse_missing(array: FloatArray, name: str) -> None:
+    if array.ndim not in (2, 3) or 0 in array.shape:
+        raise ValueError(
+            f"{name} must have shape {shape} with at least one of each, got {array.shape}"
+        )
     # A sum is fast and finite only if all terms are; it may overflow, so then check each term.
     with np.errstate(over="ignore", invalid="ignore"):
         finite = all(np.isfinite(block.sum()) for block in model_batches(array))
     if not finite and not np.isfinite(array).all():
         model, row = (int(i) for i in np.argwhere(~np.isfinite(array))[0][:2])
         raise ValueError(f"{name} holds NaN or infinity for model {model}, row {row}")
+    return array
 
 
 def _model_index(baseline: object, n_models: int) -> int | None:

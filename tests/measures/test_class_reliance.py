@@ -1,5 +1,7 @@
 """Model class reliance against grids over the whole set, and what certifies it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -162,10 +164,9 @@ def test_a_smaller_ellipsoid_is_caught():
     models = LogisticClass.of(problem, 0.01, np.array([0]), ratio=False)
     theta = models.extreme(1).theta
     assert models._touching_bound(1, theta, best) >= best
-    smaller = models._outer
     centre = problem.minimum.theta[:, None]
-    models.__dict__["_outer"] = smaller.shifted(-0.75 * float(smaller(centre)[0]))
-    assert models._touching_bound(1, theta, best) < best
+    smaller = models.outer.shifted(-0.75 * float(models.outer(centre)[0]))
+    assert replace(models, outer=smaller)._touching_bound(1, theta, best) < best
 
 
 @pytest.mark.parametrize("columns", [[0], [1, 2], [0, 1, 2]])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -223,7 +223,7 @@ def decomposition_by_person(
     by_row = found.values.swapaxes(0, 1)
     parts = []
     for start, stop, _ in progress(model_steps(by_row, np.array([len(by_row)])), "decomposition"):
-        rows = RowUnits(found.values[:, start:stop], pair_measure, layout)
+        rows = kernels.RowUnits(found.values[:, start:stop], pair_measure, layout)
         exact = None if found.exact is None else found.exact[start:stop]
         parts.append(_table(found, rows, exact, confidence))
     table = pd.concat(parts, ignore_index=True)
@@ -233,52 +233,8 @@ def decomposition_by_person(
     return table
 
 
-@dataclass(frozen=True)
-class RowUnits:
-    """Pair sums of each row separately; otherwise as :class:`Units`."""
-
-    values: Any  # (n_models, n_rows[, n_classes])
-    measure: kernels.PairMeasure
-    layout: kernels.Layout
-    # cached sums, by the bytes of the weights: each is needed several times
-    known: dict[bytes, FloatArray] = field(default_factory=dict)
-
-    def pairs(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        """Count the pairs, (1 + n_units, 1)."""
-        return self.layout.pairs(first, second)[:, None]
-
-    def total(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        """Σ of k over pairs, for all units and without each, (1 + n_units, n_rows)."""
-        to_first, to_second = (self._known(weights) for weights in (first, second))
-        total = first @ to_second
-        without = total - first[:, None] * to_second - second[:, None] * to_first
-        return np.concatenate([total[None], without])
-
-    def _known(self, weights: FloatArray) -> FloatArray:
-        key = weights.tobytes()
-        if key not in self.known:
-            self.known[key] = self._towards(weights)
-        return self.known[key]
-
-    def _towards(self, weights: FloatArray) -> FloatArray:
-        """Σ of k from the models of each unit to those of others, (n_units, n_rows)."""
-        layout = self.layout
-        each = self.measure.towards(self.values, weights[layout.unit])
-        if len(each) == len(layout.sizes):
-            return each
-        result = np.zeros((len(layout.sizes), each.shape[1]))
-        for model, unit in enumerate(layout.unit):
-            result[unit] += each[model]
-        for chain in np.flatnonzero(layout.sizes > 1):
-            own = self.values[layout.unit == chain]
-            result[chain] -= self.measure.towards(own, np.full(len(own), weights[chain])).sum(
-                axis=0
-            )
-        return result
-
-
 def _table(
-    found: Inputs, rows: RowUnits, exact: FloatArray | None, confidence: float
+    found: Inputs, rows: kernels.RowUnits, exact: FloatArray | None, confidence: float
 ) -> pd.DataFrame:
     mixture = estimates.Mixture.from_units(rows, found.uniform, exact)
     total, width = mixture.total, mixture.width
@@ -348,13 +304,10 @@ def noise_by_budget(
     ----------
     models : RashomonSet
         All draws of a fit with the sampler ``"exact"``.
-    X : array-like of shape (n_rows, n_features)
     epsilon : float or array-like of shape (n_budgets,)
         Total privacy budgets for as many draws at the plan's δ, at least the one spent; may be ∞.
-    measure : {"disagreement", "score_variance"}, default="disagreement"
-    reference : RashomonSet, optional
+    X, measure, reference, confidence
         As for :func:`disagreement_decomposition`.
-    confidence : float, default=0.95
 
     Returns
     -------

@@ -170,10 +170,10 @@ class Inputs:
     values: Any  # prepared labels or scores, first of the draws, then of the reference
     inside: Mask  # (n_draws,)
     chains: NDArray[np.int_]  # chain of each reference model
-    uniform: bool  # whether draws inside are uniform on the Rashomon set
     most: float  # upper bound on the difference of two models on a row
-    guaranteed: bool  # whether the draws are known to carry a privacy guarantee
-    least_hit_rate: float  # guaranteed before the rows were read; 0 without a guarantee
+    uniform: bool = True  # whether draws inside are uniform on the Rashomon set
+    guaranteed: bool = False  # whether the draws are known to carry a privacy guarantee
+    least_hit_rate: float = 0.0  # guaranteed before the rows were read; 0 without a guarantee
     comparable: bool = True  # whether draws inside should have the reference's law
     exact: FloatArray | None = None  # (n_rows,): exact width of each row, for counted trees
     n_counted: int = 0  # number of counted trees
@@ -290,15 +290,12 @@ def _of_set(
     uniform = bool(law.uniform_on)
     hit = np.asarray(drawn.losses <= drawn.least + drawn.psi)
     _refuse_unknown_width(hit, n_counted + len(others), uniform, law, exact is not None)
-    every = np.concatenate([values, others]) if len(others) else values
-    return Inputs(
-        measure=measure,
-        values=measure.prepare(every),
-        inside=hit,
-        chains=_chains(len(others), chains, usual),
+    found = _prepared(measure, values, others, hit, _chains(len(others), chains, usual))
+    return replace(
+        found,
         uniform=uniform,
         # No bound is known here for the scores of a regression.
-        most=measure.most(every) if drawn.task == "classification" else float("inf"),
+        most=found.most if drawn.task == "classification" else math.inf,
         guaranteed=drawn.guarantee.holds,
         least_hit_rate=law.least_hit_rate,
         comparable=uniform or not isinstance(drawn, PredictorSet),
@@ -331,18 +328,20 @@ def _of_arrays(
             f"{', '.join(map(str, values.shape[1:]))}), got {others.shape}"
         )
     _refuse_unknown_width(hit, len(others), True, Law("arrays"))
+    found = _prepared(measure, values, others, hit, _chains(len(others), chains, len(others)))
+    return replace(found, assumed=ASSUMED)
+
+
+def _prepared(
+    measure: PairMeasure,
+    values: NDArray[Any],
+    others: NDArray[Any],
+    inside: Mask,
+    chains: NDArray[np.int_],
+) -> Inputs:
+    """Prepare independent draws that are uniform inside, and reference models."""
     every = np.concatenate([values, others]) if len(others) else values
-    return Inputs(
-        measure=measure,
-        values=measure.prepare(every),
-        inside=hit,
-        chains=_chains(len(others), chains, len(others)),
-        uniform=True,
-        most=measure.most(every),
-        guaranteed=False,
-        least_hit_rate=0.0,
-        assumed=ASSUMED,
-    )
+    return Inputs(measure, measure.prepare(every), inside, chains, measure.most(every))
 
 
 def _draws(models: CuratorSet) -> Any:

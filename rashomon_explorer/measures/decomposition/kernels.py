@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,33 +15,6 @@ if TYPE_CHECKING:
     from rashomon_explorer.sets import PredictorSet, RashomonSet
 
 _ROWS = 2**16  # rows per product: sums of ±1 in single precision are exact up to 2²⁴
-
-
-class PairMeasure(Protocol):
-    """A measure E k(f, f') of two independent models, with k their difference on a row."""
-
-    of: str
-    in_words: str
-
-    def prepare(self, values: ArrayLike) -> Any:
-        """Check labels or scores of all models together."""
-        ...
-
-    def most(self, values: ArrayLike) -> float:
-        """Upper bound on k; infinite if there is none."""
-        ...
-
-    def pair_sums(self, values: Any) -> FloatArray:
-        """Sum over the rows of a chunk for every pair of models, (n_models, n_models)."""
-        ...
-
-    def mean(self, sums: FloatArray, n_rows: int) -> FloatArray:
-        """Mean of k over all rows, from the sums."""
-        ...
-
-    def towards(self, values: Any, weights: FloatArray) -> FloatArray:
-        """Σ_j weights_j k(f_i, f_j) for each row, (n_models, n_rows)."""
-        ...
 
 
 class Disagreement:
@@ -122,6 +95,9 @@ class ScoreVariance:
         each = (weights.sum() * values**2 - 2 * values * mean + square) / 2
         return np.asarray(np.maximum(each.sum(axis=2) if each.ndim == 3 else each, 0))
 
+
+PairMeasure = Disagreement | ScoreVariance
+"""A measure E k(f, f') of two independent models, with k their difference on a row."""
 
 PAIR_MEASURES: dict[str, PairMeasure] = {
     "disagreement": Disagreement(),
@@ -258,23 +234,6 @@ class Layout:
         return without_each(np.outer(self.sizes, self.sizes), first, second)
 
 
-class PairSums(Protocol):
-    """Sums over pairs of models, as in :class:`Units`."""
-
-    @property
-    def layout(self) -> Layout:
-        """Return the units that the models form."""
-        ...
-
-    def pairs(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        """Count the pairs, for all units and without each."""
-        ...
-
-    def total(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        """Sum k over the pairs."""
-        ...
-
-
 @dataclass(frozen=True)
 class Units:
     """Pair sums of a measure that is averaged over rows."""
@@ -311,6 +270,54 @@ class Units:
     def total(self, first: FloatArray, second: FloatArray) -> FloatArray:
         """Σ of k over pairs, for all units and then without each unit, (1 + n_units,)."""
         return without_each(self.sums, first, second)
+
+
+@dataclass(frozen=True)
+class RowUnits:
+    """Pair sums of each row separately; otherwise as :class:`Units`."""
+
+    values: Any  # (n_models, n_rows[, n_classes])
+    measure: PairMeasure
+    layout: Layout
+    # cached sums, by the bytes of the weights: each is needed several times
+    known: dict[bytes, FloatArray] = field(default_factory=dict)
+
+    def pairs(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """Count the pairs, (1 + n_units, 1)."""
+        return self.layout.pairs(first, second)[:, None]
+
+    def total(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """Σ of k over pairs, for all units and without each, (1 + n_units, n_rows)."""
+        to_first, to_second = (self._known(weights) for weights in (first, second))
+        total = first @ to_second
+        without = total - first[:, None] * to_second - second[:, None] * to_first
+        return np.concatenate([total[None], without])
+
+    def _known(self, weights: FloatArray) -> FloatArray:
+        key = weights.tobytes()
+        if key not in self.known:
+            self.known[key] = self._towards(weights)
+        return self.known[key]
+
+    def _towards(self, weights: FloatArray) -> FloatArray:
+        """Σ of k from the models of each unit to those of others, (n_units, n_rows)."""
+        layout = self.layout
+        each = self.measure.towards(self.values, weights[layout.unit])
+        if len(each) == len(layout.sizes):
+            return each
+        result = np.zeros((len(layout.sizes), each.shape[1]))
+        for model, unit in enumerate(layout.unit):
+            result[unit] += each[model]
+        for chain in np.flatnonzero(layout.sizes > 1):
+            own = self.values[layout.unit == chain]
+            result[chain] -= self.measure.towards(own, np.full(len(own), weights[chain])).sum(
+                axis=0
+            )
+        return result
+
+
+PairSums = Units | RowUnits
+"""Sums over pairs of models, for all units and without each."""
 
 
 def without_each(matrix: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:

@@ -54,10 +54,8 @@ def fairness_frame(
     ----------
     labels : array-like of shape (n_rows,)
         One model's labels.
-    y : array-like of shape (n_rows,)
-    groups : array-like of shape (n_rows,), or table of shape (n_rows, n_attributes)
-    positive : label, optional
-        As in :func:`fairness_gaps`.
+    y, groups, positive
+        As for :func:`fairness_gaps`.
     **options
         Passed to MetricFrame: ``n_boot``, ``ci_quantiles`` and ``random_state`` (bootstrap).
 
@@ -225,8 +223,6 @@ class FairnessAudit(ReprMixin):
         ------
         ValueError
             If a draw lies outside the exact range: the problem has other rows or another ψ.
-        TypeError
-            If a problem is given and the models are not linear.
         """
         values, best = self.table[self.gaps], self.best[self.gaps]
         unfair, limit = self._unfairness(values), self._unfairness(best)
@@ -249,21 +245,13 @@ class FairnessAudit(ReprMixin):
 
         Parameters
         ----------
-        gap : str
-            One of ``gaps``.
-        by : str, optional
-            ``"accuracy"`` or ``"loss"``; by default accuracy, for a regression
-            ``"mean_absolute_error"``.
+        gap : one of ``gaps``
+        by : ``quality``, which is the default, or ``"loss"``
 
         Returns
         -------
         pandas.DataFrame
             Rows of ``table``, ordered from the best quality.
-
-        Raises
-        ------
-        ValueError
-            If a name is unknown.
         """
         column = self._column(gap)
         name = self.quality if by is None else by
@@ -283,22 +271,14 @@ class FairnessAudit(ReprMixin):
 
         Parameters
         ----------
-        gap : str
-            One of ``gaps``.
-        psi : float, optional
-            Largest excess loss, at most the audit's ψ, which is the default.
-        min_accuracy : float, optional
-            Smallest accuracy, for classification.
+        gap : one of ``gaps``
+        psi : largest excess loss, at most the audit's ψ, which is the default
+        min_accuracy : smallest accuracy, for classification
 
         Returns
         -------
         pandas.Series
             Its row of ``table``; ``name`` is its index in ``models``.
-
-        Raises
-        ------
-        ValueError
-            If a name or number is wrong, or no model remains.
         """
         unfair = _rounded(self._unfairness(self._column(gap)).dropna())
         table = self.table.loc[unfair.index]
@@ -319,23 +299,7 @@ class FairnessAudit(ReprMixin):
         return table.iloc[order[0]]
 
     def rates(self, rate: str) -> pd.DataFrame:
-        """Rate of every model inside ψ in every group.
-
-        Parameters
-        ----------
-        rate : str
-            A key of ``LABEL_RATES``, such as ``"selection_rate"``.
-
-        Returns
-        -------
-        pandas.DataFrame
-            One row per model, one column per group.
-
-        Raises
-        ------
-        ValueError
-            If there is no such rate, or the models are regressors.
-        """
+        """Rate (models inside ψ, groups) by its key in ``LABEL_RATES``, for classifiers."""
         check_names([rate], LABEL_RATES)
         self._need_classes()
         sizes, inside = self.task.sizes(rate), self.models[self.table.index]
@@ -344,23 +308,7 @@ class FairnessAudit(ReprMixin):
         return pd.DataFrame(np.concatenate(found), self.table.index, self.task.groups.index())
 
     def frame(self, model: int, **options: Any) -> MetricFrame:
-        """Fairlearn's MetricFrame of one model, by its index; see :func:`fairness_frame`.
-
-        Parameters
-        ----------
-        model : int
-        **options
-            Passed to MetricFrame, such as ``n_boot``.
-
-        Raises
-        ------
-        IndexError
-            If there is no such model.
-        ValueError
-            If the models are regressors.
-        ImportError
-            If fairlearn is not installed.
-        """
+        """Fairlearn's MetricFrame of one classifier, by its index; see :func:`fairness_frame`."""
         self._need_classes()
         predictor, task = self.models[model], self.task
         if isinstance(self.X, ChunkedRows):

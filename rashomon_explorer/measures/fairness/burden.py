@@ -41,14 +41,8 @@ def multiplicity_by_person_group(
 
     Parameters
     ----------
-    models : RashomonSet or PredictorSet
-        Only models inside the Rashomon set count.
-    X : array-like of shape (n_rows, n_features)
-        None for stored predictions.
-    groups : array-like of shape (n_rows,), or table of shape (n_rows, n_attributes)
-        For several attributes every combination that occurs is a group.
-    psi : float, optional
-        A threshold, at most the set's own, which is the default.
+    models, X, groups, psi
+        As for :func:`fairness_audit`.
     measures : sequence of str, optional
         Keys of ``MEASURES`` without a tolerance; by default ambiguity (people flipped by some
         model), discrepancy (most people flipped by one model), obscurity (mean share of models

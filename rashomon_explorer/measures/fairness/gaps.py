@@ -172,13 +172,10 @@ def group_rates(
 
     Parameters
     ----------
-    labels : array-like of shape (n_models, n_rows)
-    y : array-like of shape (n_rows,)
-    groups : array-like of shape (n_rows,), or table of shape (n_rows, n_attributes)
+    labels, y, groups, positive
+        As for :func:`fairness_gaps`.
     rate : str
         A key of ``LABEL_RATES``.
-    positive : label, optional
-        As in :func:`fairness_gaps`.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-# ruff: noqa: F403, F405  (type checkers alone read the star imports)
+# ruff: noqa: F403  (type checkers alone read the star imports)
 """Importance of features over almost equally good models.
 
 Results on private rows are for the curator, who may see the rows: they are not private.
@@ -32,23 +32,7 @@ _HOMES = {
     "tree_shap": "shap",
 }
 
-__all__ = [
-    "ImportanceDistribution",
-    "coefficient_spread",
-    "conditional_reliance",
-    "importance_cloud",
-    "importance_distribution",
-    "importance_spread",
-    "importance_tradeoffs",
-    "linear_shap",
-    "partial_dependence",
-    "partial_dependence_band",
-    "permutation_importance",
-    "reliance_within",
-    "rid",
-    "shap_importance",
-    "tree_shap",
-]
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:

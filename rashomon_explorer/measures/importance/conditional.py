@@ -181,14 +181,9 @@ def importance_cloud(
 
     Parameters
     ----------
-    models : RashomonSet, ReleasedSet, or a set of decision trees
-        ``"conditional"`` importance is not available for trees.
-    X : array-like of shape (n_rows, n_features)
-    y : array-like of shape (n_rows,)
+    models, X, y, features
+        As for :func:`model_reliance`; ``"conditional"`` importance is not available for trees.
     measure : {"reliance", "conditional", "permutation", "shap"}, default="reliance"
-    features : sequence, mapping or "columns", optional
-        Features or groups of them, see :func:`feature_groups`; by default each feature once,
-        with the columns of one category as one feature.
     **options
         Passed to the measure, such as ``form="ratio"`` or ``random_state=0``.
 

@@ -79,14 +79,8 @@ def permutation_importance(
 
     Parameters
     ----------
-    models : RashomonSet, ReleasedSet, or a set of decision trees
-    X : array-like of shape (n_rows, n_features)
-    y : array-like of shape (n_rows,)
-        Labels as in the fit (``models.classes``; 0, 1, … if the set does not store them), or
-        targets.
-    features : sequence, mapping or "columns", optional
-        Features or groups of them, see :func:`feature_groups`; by default each feature once,
-        with the columns of one category as one feature.
+    models, X, y, features
+        As for :func:`model_reliance`; a set, without problems.
     n_repeats : int, default=5
         Number of shuffles to average over.
     random_state : int, RandomState instance or None, default=None

@@ -260,12 +260,8 @@ def linear_shap(
     Parameters
     ----------
     models : RashomonSet or ReleasedSet
-    X : array-like of shape (n_rows, n_features)
-    background : array-like of shape (n_background, n_features), optional
-        By default ``X``.
-    features : sequence, mapping or "columns", optional
-        Features or groups of them, see :func:`feature_groups`; by default each feature once,
-        with the columns of one category as one feature.
+    X, background, features
+        As for :func:`tree_shap`.
 
     Returns
     -------

@@ -171,7 +171,8 @@ def capacity_bounds(scores: ArrayLike, *, tolerance: float = 1e-9) -> FloatArray
 
     Parameters
     ----------
-    scores : array-like of shape (n_models, n_rows) or (n_models, n_rows, n_classes)
+    scores
+        As for :func:`rashomon_capacity`.
     tolerance : float, default=1e-9
         Difference of the bounds, in bits, at which the search stops; ≥ 1e-12.
 

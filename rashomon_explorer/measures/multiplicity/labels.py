@@ -205,10 +205,8 @@ def obscurity(labels: ArrayLike, baseline: int | ArrayLike = 0) -> float:
 
     Parameters
     ----------
-    labels : array-like of shape (n_models, n_rows)
-        Class labels of any type.
-    baseline : int or array-like of shape (n_rows,), default=0
-        Reference model, by index or by its labels.
+    labels, baseline
+        As for :func:`ambiguity`.
 
     Returns
     -------
@@ -233,7 +231,6 @@ def disagreement(labels: ArrayLike) -> float:
     Parameters
     ----------
     labels : array-like of shape (n_models, n_rows)
-        Class labels of any type.
 
     Returns
     -------
@@ -254,7 +251,6 @@ def row_disagreement(labels: ArrayLike) -> FloatArray:
     Parameters
     ----------
     labels : array-like of shape (n_models, n_rows)
-        Class labels of any type.
 
     Returns
     -------
@@ -274,7 +270,6 @@ def self_consistency(labels: ArrayLike) -> FloatArray:
     Parameters
     ----------
     labels : array-like of shape (n_models, n_rows)
-        Class labels of any type.
 
     Returns
     -------

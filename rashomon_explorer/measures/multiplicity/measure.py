@@ -65,22 +65,7 @@ class Measure:
     def __call__(
         self, values: ArrayLike, *, baseline: int | ArrayLike = 0, **options: Any
     ) -> float:
-        """Measure of all models on all rows.
-
-        Parameters
-        ----------
-        values : array-like of shape (n_models, n_rows[, n_classes])
-            Labels or scores.
-        baseline : int or array-like, default=0
-            Reference model, by index or by its labels or scores.
-        **options
-            Those of the kernel, such as ``tolerance`` or ``kappa``.
-
-        Raises
-        ------
-        ValueError
-            If a shape or value is wrong.
-        """
+        """Measure of all models on all rows, from labels or scores (n_models, n_rows, …)."""
         predictions = PREPARE[self.of](values, baseline)
         sizes = np.array([len(predictions.values)])
         sums = self.kernel(predictions, model_steps(predictions.values, sizes), **options)

@@ -218,7 +218,6 @@ def cohen_kappa(labels: ArrayLike) -> float:
     Parameters
     ----------
     labels : array-like of shape (n_models, n_rows)
-        Class labels of any type.
 
     Returns
     -------
@@ -240,7 +239,6 @@ def pattern_count(labels: ArrayLike) -> int:
     Parameters
     ----------
     labels : array-like of shape (n_models, n_rows)
-        Class labels of any type.
 
     Returns
     -------
@@ -321,7 +319,6 @@ def pattern_diversity(labels: ArrayLike) -> float:
     Parameters
     ----------
     labels : array-like of shape (n_models, n_rows)
-        Class labels of any type.
 
     Returns
     -------

@@ -212,10 +212,8 @@ def delta_discrepancy(
 
     Parameters
     ----------
-    scores : array-like of shape (n_models, n_rows) or (n_models, n_rows, n_classes)
-    tolerance : float
-        Smallest change that is counted, > 0, in the units of the scores.
-    baseline : int or array-like of shape (n_rows[, n_classes]), default=0
+    scores, tolerance, baseline
+        As for :func:`delta_ambiguity`.
 
     Returns
     -------
@@ -232,10 +230,8 @@ def delta_obscurity(scores: ArrayLike, *, tolerance: float, baseline: int | Arra
 
     Parameters
     ----------
-    scores : array-like of shape (n_models, n_rows) or (n_models, n_rows, n_classes)
-    tolerance : float
-        Smallest change that is counted, > 0, in the units of the scores.
-    baseline : int or array-like of shape (n_rows[, n_classes]), default=0
+    scores, tolerance, baseline
+        As for :func:`delta_ambiguity`.
 
     Returns
     -------
@@ -330,9 +326,8 @@ def score_std(scores: ArrayLike, *, ddof: int = 1) -> FloatArray:
 
     Parameters
     ----------
-    scores : array-like of shape (n_models, n_rows) or (n_models, n_rows, n_classes)
-    ddof : {1, 0}, default=1
-        As in :func:`score_variance`.
+    scores, ddof
+        As for :func:`score_variance`.
 
     Returns
     -------

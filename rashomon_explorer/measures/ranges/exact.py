@@ -219,11 +219,10 @@ def exact_coefficient_ranges(
 
     Parameters
     ----------
-    problem : Problem or PenalisedProblem
-    psi : float
+    problem, psi, tolerance
+        As for :func:`exact_ranges`.
     feature_names : sequence of str, optional
         Without the intercept; by default x0, x1, … or those of the scikit-learn model.
-    tolerance : float, default=1e-6
 
     Returns
     -------
@@ -252,13 +251,10 @@ def exact_score_ranges(
 
     Parameters
     ----------
-    problem : Problem or PenalisedProblem
-    psi : float
+    problem, psi, tolerance, n_jobs, executor
+        As for :func:`exact_ranges`.
     X : array-like of shape (n_rows, n_features)
         Clipped to the problem's ``row_norm`` like its own rows.
-    tolerance : float, default=1e-6
-    n_jobs, executor : optional
-        As in :func:`exact_ranges`.
 
     Returns
     -------
@@ -285,11 +281,10 @@ def exact_group_gap(
 
     Parameters
     ----------
-    problem : Problem or PenalisedProblem
-    psi : float
+    problem, psi, tolerance
+        As for :func:`exact_ranges`.
     X : array-like of shape (n_rows, n_features)
     groups : array-like of shape (n_rows,)
-    tolerance : float, default=1e-6
 
     Returns
     -------

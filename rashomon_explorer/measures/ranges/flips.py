@@ -124,12 +124,8 @@ def exact_ambiguity(
 
     Parameters
     ----------
-    problem : Problem or PenalisedProblem
-    psi : float
-    X : array-like of shape (n_rows, n_features)
-    tolerance : float, default=1e-6
-    n_jobs, executor : optional
-        As in :func:`exact_ranges`.
+    problem, psi, X, tolerance, n_jobs, executor
+        As for :func:`exact_flips`.
 
     Returns
     -------

@@ -97,12 +97,10 @@ def proved_people(
 
     Parameters
     ----------
-    problem : Problem or PenalisedProblem
-    psi : float
-    X : array-like of shape (n_rows, n_features)
+    problem, psi, X, tolerance
+        As for :func:`people_ranges`; ``problem`` may also be a PenalisedProblem.
     target_bounds : (float, float), default=(-1, 1)
         Targets that a regression's scores −1 and 1 represent.
-    tolerance : float, default=0.001
 
     Returns
     -------

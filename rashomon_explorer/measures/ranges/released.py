@@ -74,10 +74,8 @@ def released_flips(models: Drawn, X: ArrayLike) -> pd.DataFrame:
 
     Parameters
     ----------
-    models : RashomonSet or ReleasedSet
-        Of ``mechanism="ellipsoid"`` and a classification.
-    X : array-like of shape (n_rows, n_features)
-        Public or synthetic rows, or the curator's.
+    models, X
+        As for :func:`released_ranges`, of a classification.
 
     Returns
     -------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -78,9 +79,8 @@ class SquareClass:
         """Greatest sign·(e_switch − e_orig), or sign·(e_switch/e_orig − 1), over the set."""
         theta, attained, bound = self._bracket(sign, self.problem.minimum.theta)
         if bound - attained > _CLOSED * (1 + abs(attained)):
-            theta = level_set.ascend_in_level_set(
-                self.problem, self.level, theta, lambda one: self._value_and_gradient(sign, one)
-            )
+            value = partial(self._value_and_gradient, sign)
+            theta = level_set.ascend_in_level_set(self.problem, self.level, theta, value)
             attained = self._value(sign, theta)
         return Extreme(theta, attained, max(attained, bound))
 

@@ -4,6 +4,7 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,14 +78,15 @@ class LastCallCache:
         return self._answer
 
 
+def at_model(function: Any, theta: FloatArray) -> tuple[float, FloatArray]:
+    """Value and gradient of a function of many models at a single one (p,)."""
+    value, gradient = function.value_and_gradient(theta[:, None])
+    return float(value[0]), gradient[:, 0]
+
+
 def model_loss(problem: Problem) -> LastCallCache:
     """Objective and gradient of a problem at a single model, with a cache."""
-
-    def look(theta: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient = problem.value_and_gradient(theta[:, None])
-        return float(value[0]), gradient[:, 0]
-
-    return LastCallCache(look)
+    return LastCallCache(partial(at_model, problem))
 
 
 def ascend_in_level_set(

@@ -1,7 +1,7 @@
 """Class reliance under logistic loss."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import cast
 
 import numpy as np
@@ -180,14 +180,17 @@ class LogisticClass:
     psi: float
     ratio: bool
     switched: SwitchedLogistic  # e_switch
-    around: "_Around"  # shared by all groups
+    # Of all groups of columns: the loss of one model, and an ellipsoid around the set.
+    loss: level_set.LastCallCache
+    outer: Quadratic
 
     @classmethod
     def of(cls, problem: Problem, psi: float, columns: Columns, *, ratio: bool) -> "LogisticClass":
         """Reliance on ``columns`` over {L ≤ min L + ψ}."""
         task = problem_task(problem, problem.minimum.theta[None])
         switched = SwitchedLogistic(task.rows, task.targets, columns)
-        return cls(problem, psi, ratio, switched, _Around(problem, psi))
+        loss, outer = level_set.model_loss(problem), outer_ellipsoid(problem, psi)
+        return cls(problem, psi, ratio, switched, loss, outer)
 
     def on(self, columns: Columns) -> "LogisticClass":
         """Reliance of the same models on other columns."""
@@ -204,7 +207,7 @@ class LogisticClass:
 
     def value_and_gradient(self, sign: int, theta: FloatArray) -> tuple[float, FloatArray]:
         """Value and gradient at one model (p,) of the objective of :meth:`extreme`."""
-        switched, its_slope = self._at(self.switched, theta)
+        switched, its_slope = level_set.at_model(self.switched, theta)
         original, slope = self._original(theta)
         rise, rise_slope = switched - original, its_slope - slope
         if not self.ratio:
@@ -212,27 +215,14 @@ class LogisticClass:
         share = rise / original
         return sign * share, sign * (rise_slope - share * slope) / original
 
-    @staticmethod
-    def _at(one: SwitchedLogistic, theta: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient = one.value_and_gradient(theta[:, None])
-        return float(value[0]), gradient[:, 0]
-
     def _original(self, theta: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient = self._loss(theta)
+        value, gradient = self.loss(theta)
         ridge = self.problem.ridge
         return value - ridge / 2 * float(theta @ theta), gradient - ridge * theta
 
-    @property
-    def _loss(self) -> level_set.LastCallCache:
-        return self.around.loss
-
     def _climb(self, sign: int, starts: list[FloatArray]) -> tuple[FloatArray, float]:
-        width = np.sqrt(np.diag(np.linalg.inv(self._outer.matrix)))
-
-        def function(theta: FloatArray) -> tuple[float, FloatArray]:
-            return self.value_and_gradient(sign, theta)
-
-        around = (function, width, self._loss)
+        width = np.sqrt(np.diag(np.linalg.inv(self.outer.matrix)))
+        around = (partial(self.value_and_gradient, sign), width, self.loss)
         found = [
             level_set.ascend_in_level_set(self.problem, self.level, one, *around) for one in starts
         ]
@@ -286,27 +276,23 @@ class LogisticClass:
     def _steps(self) -> list[FloatArray]:
         """Models at the ends of the set along the steepest rise and its reverse."""
         best = self.problem.minimum.theta
-        rise = self._at(self.switched, best)[1] - self._original(best)[1]
-        steepest = np.linalg.lstsq(self._outer.matrix, rise, rcond=None)[0]
+        rise = level_set.at_model(self.switched, best)[1] - self._original(best)[1]
+        steepest = np.linalg.lstsq(self.outer.matrix, rise, rcond=None)[0]
         size = self.problem.domain.diameter / max(float(np.linalg.norm(steepest)), 1e-300)
         both = best[:, None] + size * np.outer(steepest, (1.0, -1.0))
         return list(level_set.project_to_level_set(self.problem, self.level, both).T)
-
-    @cached_property
-    def _outer(self) -> Quadratic:
-        return self.around.ellipsoid
 
     def _touching_bound(self, sign: int, theta: FloatArray, attained: float) -> float:
         """Certified upper bound: the smallest over touching points, mixtures and constraints."""
         bounds = self._bounds(theta)
         if not self.ratio:
-            return min(bound.greatest(self._outer, sign, 1.0) for bound in bounds)
+            return min(bound.greatest(self.outer, sign, 1.0) for bound in bounds)
         start = max(attained, 0.0) if sign > 0 else min(attained, 1.0)
         # e_orig enters sign·rise − t·e_orig with the weight −(sign + t).
-        best = min(bounds, key=lambda bound: bound.greatest(self._outer, sign, 1 + sign * start))
+        best = min(bounds, key=lambda bound: bound.greatest(self.outer, sign, 1 + sign * start))
         low = high = start
         step = _CLOSED
-        while best.greatest(self._outer, sign, 1 + sign * high) > 0:
+        while best.greatest(self.outer, sign, 1 + sign * high) > 0:
             low, high, step = high, high + step, 4 * step
             if sign < 0 and high >= 1.0:
                 return 1.0  # losses are nonnegative
@@ -314,7 +300,7 @@ class LogisticClass:
                 return np.inf
 
         def closed(t: float) -> bool:
-            return best.greatest(self._outer, sign, 1 + sign * t) <= 0
+            return best.greatest(self.outer, sign, 1 + sign * t) <= 0
 
         return bisect(closed, high, low, halvings=_HALVINGS)
 
@@ -325,29 +311,13 @@ class LogisticClass:
         at_best = _Touching.of(self, best, ball)
         bounds = []
         for centre in (best, (best + theta) / 2, theta):
-            loss, slope = self._loss(centre)
+            loss, slope = self.loss(centre)
             behind = (1 / self.psi) * _tangent(centre, loss - self.level, slope)
             touching = at_best if centre is best else _Touching.of(self, centre, ball)
             for other in (behind, ball):
                 one = replace(touching, within=other)
                 bounds += [one.mixed(at_best, share) for share in _MIXTURES]
         return bounds
-
-
-@dataclass(frozen=True)
-class _Around:
-    """Quantities shared by all groups: the loss and the ellipsoid around the good models."""
-
-    problem: Problem
-    psi: float
-
-    @cached_property
-    def loss(self) -> level_set.LastCallCache:
-        return level_set.model_loss(self.problem)
-
-    @cached_property
-    def ellipsoid(self) -> Quadratic:
-        return outer_ellipsoid(self.problem, self.psi)
 
 
 @dataclass(frozen=True)
@@ -368,7 +338,7 @@ class _Touching:
             models.switched.weighted(centre, pair_losses.majorant) / 2,
             (rows * weights).T @ rows,
         )
-        values = models._at(models.switched, centre), models._original(centre)
+        values = level_set.at_model(models.switched, centre), models._original(centre)
         below = [_tangent(centre, value, slope) for value, slope in values]
         above = [
             low + _around(matrix, np.zeros(len(centre)), 0.0, centre)
