@@ -50,7 +50,6 @@ from rashomon_explorer.privacy.notions import computed_on, no_guarantee
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.rows import ChunkedRows, Step
-from rashomon_explorer.rows.steps import ScaleStep
 from rashomon_explorer.sets.linear import sphere_in_words
 
 USUAL_NORM = 1.0
@@ -388,35 +387,30 @@ class BasePrivateEstimator(BaseEstimator, Generic[PlanT]):
 
     def _check_table(self, table: TableAdapter) -> None:
         self._n_classes(table)
-        if not table.is_chunked:
-            self._coded(table)
+        self._warn_clipped_targets(table)
         share = table.longer_share(self._row_norm, self._target_step(table))
         if table.may_be_long:
             warn_clipped_rows(share, self._row_norm)
 
     def _problem(
         self, table: TableAdapter, loss: Loss, planned: Any, rng: np.random.Generator
-    ) -> tuple[Problem, ColumnMap | None, float]:
-        """Return the problem of linear models, the released map and the share of clipped rows."""
-        rows = table.chunks if table.is_chunked else table.values[0]
+    ) -> tuple[Problem, ColumnMap | None]:
+        """Return the problem of linear models, and the map that was released for it."""
+        self._warn_clipped_targets(table)
+        rows, targets = table.coded(self._target_step(table))
         scale = None if planned.columns is None else released_map(rows, planned.columns, rng)
-        declared: dict[str, Any] = {
-            "loss": loss,
-            "radius": planned.radius,
-            "row_norm": self._row_norm,
-            "ridge": planned.ridge,
-        }
-        if isinstance(rows, ChunkedRows):
-            coded = rows.then(self._target_step(table))
-            problem = Problem(coded if scale is None else coded.then(ScaleStep(scale)), **declared)
-            self._warn_clipped_targets(problem.data.targets_beyond)
-            if scale is not None:  # the problem has seen mapped rows only
-                return problem, scale, table.longer_share(self._row_norm)
-        else:
-            problem = Problem(rows, self._coded(table), **declared, scale=scale)
-        return problem, scale, problem.clipped_share
+        problem = Problem(
+            rows,
+            targets,
+            loss=loss,
+            radius=planned.radius,
+            row_norm=self._row_norm,
+            ridge=planned.ridge,
+            scale=scale,
+        )
+        return problem, scale
 
-    def _warn_clipped_targets(self, share: float) -> None:
+    def _warn_clipped_targets(self, table: TableAdapter) -> None:
         """Warn if more than 1 % of the targets exceed their bounds."""
 
     @property

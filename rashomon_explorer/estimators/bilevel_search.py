@@ -357,6 +357,7 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
 
     def _coded(self, table: TableAdapter) -> FloatArray:
         self._public(table)
+        self._inner._warn_clipped_targets(table)
         return self._inner._coded(table)
 
     def _check_table(self, table: TableAdapter) -> None:

@@ -14,13 +14,9 @@ from rashomon_explorer._utils.sklearn_compat import StrOptions
 from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.estimators.base import with_parameters
 from rashomon_explorer.estimators.rashomon import BaseDraws
-from rashomon_explorer.estimators.tables import TableAdapter
-from rashomon_explorer.mechanisms.base import Draws
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.select import GOALS
-from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.sets.scores import linear_scores
 
 
@@ -50,22 +46,6 @@ class BaseOneModel(BaseDraws):
 
     def _note(self, planned: Plan) -> str:
         return self._carrier(planned)
-
-    def _private(
-        self,
-        table: TableAdapter,
-        target: GibbsTarget,
-        planned: Plan,
-        guarantee: Guarantee,
-        draws: Draws,
-        public: dict[str, Any],
-        clipped: float,
-    ) -> dict[str, Any]:
-        """Return the model, its plan and guarantee; none is curator-only."""
-        theta = draws.coef[0].reshape(target.problem.loss.outputs, -1)
-        scale: ColumnMap | None = public["scale_"]
-        model = self._model(theta if scale is None else scale.original(theta))
-        return {"plan_": planned, "guarantee_": guarantee, **model}
 
     def _linear(self, theta: FloatArray, X: ArrayLike) -> FloatArray:
         """Scores (n_samples, outputs) of rows clipped to the declared norm."""

@@ -15,6 +15,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import tally
 from rashomon_explorer._utils.sklearn_compat import Interval, StrOptions
 from rashomon_explorer._utils.validation import accepts_table
+from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.estimators import base, feasibility
 from rashomon_explorer.estimators.tables import TableAdapter, a_number, predict_in_chunks
 from rashomon_explorer.exceptions import SamplerError
@@ -217,17 +218,15 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
     ) -> dict[str, Any]:
         """Read the rows, draw, and return the fitted attributes."""
         rng = self._generator()
-        problem, scale, clipped = self._problem(table, loss, planned, rng)
+        problem, scale = self._problem(table, loss, planned, rng)
         if table.may_be_long:
-            base.warn_clipped_rows(clipped, self._row_norm)
+            base.warn_clipped_rows(problem.clipped_share, self._row_norm)
         public = {**self._public(table), "scale_": scale}
-
         target = GibbsTarget.of(problem, planned)
 
         def attributes(draws: Draws) -> dict[str, Any]:
-            final_guarantee = base.stopped_guarantee(guarantee, len(draws.losses), planned.n_draws)
-            private = self._private(table, target, planned, final_guarantee, draws, public, clipped)
-            return {**public, **private}
+            made = base.stopped_guarantee(guarantee, len(draws.losses), planned.n_draws)
+            return {**public, **self._private(table, target, public, planned, made, draws)}
 
         reporter = base.DrawReporter(self, context, attributes)
         watched = sklearn_compat.has_callbacks(self)  # callbacks display progress themselves
@@ -246,14 +245,16 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         self,
         table: TableAdapter,
         target: GibbsTarget,
+        public: dict[str, Any],
         planned: Plan,
         guarantee: Guarantee,
         draws: Draws,
-        public: dict[str, Any],
-        clipped: float,
     ) -> dict[str, Any]:
-        """Fitted attributes that depend on the draws."""
-        raise TypeError(f"{type(self).__name__} must implement _private")
+        """Fitted attributes that depend on the draws: plan, guarantee and the (mean) model."""
+        theta = draws.coef.mean(axis=0).reshape(target.problem.loss.outputs, -1)
+        scale: ColumnMap | None = public["scale_"]
+        model = self._model(theta if scale is None else scale.original(theta))
+        return {"plan_": planned, "guarantee_": guarantee, **model}
 
     def _mechanism(self, planned: Plan, loss: Loss) -> Mechanism:
         n_features = planned.p // loss.outputs - 1
@@ -324,17 +325,18 @@ class BaseRashomon(BaseDraws):
     def _predictions(self, scores: FloatArray) -> NDArray[Any]:
         raise TypeError(f"{type(self).__name__} must implement _predictions")
 
-    def _rashomon_set(
+    def _private(
         self,
         table: TableAdapter,
         target: GibbsTarget,
+        public: dict[str, Any],
         planned: Plan,
         guarantee: Guarantee,
         draws: Draws,
-        public: dict[str, Any],
-        clipped: float,
-    ) -> RashomonSet:
-        problem, traits = target.problem, mechanism_traits(self._carrier(planned))
+    ) -> dict[str, Any]:
+        """Add the set of models."""
+        problem, mechanism = target.problem, self._carrier(planned)
+        traits = mechanism_traits(mechanism)
         models = RashomonSet(
             coef=draws.coef,
             feature_names=(*table.feature_names, "intercept"),
@@ -346,37 +348,18 @@ class BaseRashomon(BaseDraws):
             guarantee=guarantee,
             losses=draws.losses,
             minimum=problem.minimum,
-            clipped_share=clipped,
+            clipped_share=problem.clipped_share,
             acceptance=draws.acceptance,
-            mechanism=self._carrier(planned),
+            mechanism=mechanism,
             feature_groups=table.feature_groups,
             ellipsoid=draws.region,
             scale=public["scale_"],
             schema=table.schema,
         )
-        if not (traits.curator_only and traits.stays_inside):
-            return models
-        return replace(models, reaches_sphere=reaches_sphere(target, draws.coef))
-
-    def _private(
-        self,
-        table: TableAdapter,
-        target: GibbsTarget,
-        planned: Plan,
-        guarantee: Guarantee,
-        draws: Draws,
-        public: dict[str, Any],
-        clipped: float,
-    ) -> dict[str, Any]:
-        """Return the set of models, and the mean model."""
-        models = self._rashomon_set(table, target, planned, guarantee, draws, public, clipped)
-        mean = models.coef.mean(axis=0).reshape(models.outputs, -1)
-        return {
-            "rashomon_set_": models,
-            "guarantee_": models.guarantee,
-            "plan_": models.plan,
-            **self._model(mean if models.scale is None else models.scale.original(mean)),
-        }
+        if traits.curator_only and traits.stays_inside:
+            models = replace(models, reaches_sphere=reaches_sphere(target, draws.coef))
+        inherited = super()._private(table, target, public, planned, guarantee, draws)
+        return {**inherited, "rashomon_set_": models}
 
     def _hold(self, fitted: dict[str, Any]) -> None:
         if fitted["rashomon_set_"].reaches_sphere:

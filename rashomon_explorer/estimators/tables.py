@@ -216,10 +216,20 @@ class TableAdapter:
             rows, targets = step(rows, targets)
         return function(rows, targets)
 
+    def coded(self, step: Step) -> tuple[Any, Any]:
+        """Return the encoded rows and targets after a step; chunked rows contain their targets."""
+        if self._chunks is not None:
+            return self.chunks.then(step), None
+        return step(*self.values)
+
+    def share(self, count: Callable[[Any, Any], Any], *steps: Step) -> float:
+        """Share of the encoded rows that a reduction counts."""
+        (number,) = self.reduce(count, *steps)
+        return float(number[0]) / self.shape[0]
+
     def longer_share(self, row_norm: float, *steps: Step) -> float:
         """Share of the encoded rows that are longer than a norm."""
-        (longer,) = self.reduce(LongRowCount(row_norm), *steps)
-        return float(longer[0]) / self.shape[0]
+        return self.share(LongRowCount(row_norm), *steps)
 
     @property
     def leak(self) -> str:

@@ -139,7 +139,9 @@ class ClassCodes:
 
     def __call__(self, rows: FloatArray, labels: Any) -> tuple[FloatArray, FloatArray]:
         """Return the unchanged rows, and the codes (m,)."""
-        codes = class_codes(np.asarray(labels), self.classes)
+        labels = np.asarray(labels)
+        check_labels(labels)
+        codes = class_codes(labels, self.classes)
         return rows, 2 * codes - 1 if self.signed else codes
 
 
@@ -149,16 +151,17 @@ class UnitTargets:
 
     low: float
     high: float
-    margin: float
-    """Distance beyond the bounds to which targets are clipped, in half-widths."""
 
     def __call__(self, rows: FloatArray, targets: Any) -> tuple[FloatArray, FloatArray]:
-        """Return the unchanged rows, and the mapped targets (m,)."""
-        half = (self.high - self.low) / 2
-        beyond = self.margin * half
+        """Return the unchanged rows, and the clipped and mapped targets (m,)."""
         values = np.asarray(targets, dtype=np.float64)
-        clipped = np.clip(values, self.low - beyond, self.high + beyond)  # mapping may overflow
-        return rows, (clipped - (self.low + self.high) / 2) / half
+        clipped = np.clip(values, self.low, self.high)  # first: mapping may overflow
+        return rows, (clipped - (self.low + self.high) / 2) / ((self.high - self.low) / 2)
+
+    def beyond(self, rows: FloatArray, targets: Any) -> tuple[FloatArray]:
+        """Return the number (1,) of targets outside the bounds."""
+        values = np.asarray(targets, dtype=np.float64)
+        return (np.array([np.sum((values < self.low) | (values > self.high))], dtype=float),)
 
 
 @with_parameters
@@ -243,10 +246,6 @@ class ClassTargets(ClassifierMixin, BasePrivateEstimator[PlanT]):
         every = theta if len(theta) == 1 else np.vstack([np.zeros_like(theta[:1]), theta])
         return {"encoded_coef_": every[:, :-1], "encoded_intercept_": every[:, -1]}
 
-    def _coded(self, table: TableAdapter) -> FloatArray:
-        check_labels(table.values[1])
-        return super()._coded(table)
-
     def _assumptions(self) -> list[str]:
         return [LABELS_ARE_PUBLIC] if classes_found(self.classes, self._declared) else []
 
@@ -267,25 +266,18 @@ class BoundedTargets(RegressorMixin, BasePrivateEstimator[PlanT]):
     def _numeric(self) -> bool:
         return True
 
-    def _coded(self, table: TableAdapter) -> FloatArray:
-        low, high = self._target_bounds()
-        targets = table.values[1]
-        self._warn_clipped_targets(float(((targets < low) | (targets > high)).mean()))
-        return super()._coded(table)
-
     def _table(self, X: Any, y: Any) -> TableAdapter:
         self._target_bounds()  # raises before a value is read
         return super()._table(X, y)
 
     def _target_step(self, table: TableAdapter) -> UnitTargets:
-        # The problem of chunked rows counts the targets that it clips.
-        return UnitTargets(*self._target_bounds(), margin=float(table.is_chunked))
+        return UnitTargets(*self._target_bounds())
 
-    def _warn_clipped_targets(self, share: float) -> None:
+    def _warn_clipped_targets(self, table: TableAdapter) -> None:
         """Warn if more than 1 % of the targets exceed their bounds."""
         low, high = self._target_bounds()
         warn_if_clipped(
-            share,
+            table.share(UnitTargets(low, high).beyond),
             f"targets are outside target_bounds=({low:g}, {high:g})",
             "Declare the range that targets can have.",
         )

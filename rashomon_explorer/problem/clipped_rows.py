@@ -106,12 +106,19 @@ class ClippedChunks:
 
     @classmethod
     def of(
-        cls, table: ChunkedRows, loss: Loss, p: int, row_norm: float, intercept: bool
+        cls,
+        table: ChunkedRows,
+        loss: Loss,
+        p: int,
+        row_norm: float,
+        intercept: bool,
+        scale: ColumnMap | None = None,
     ) -> "ClippedChunks":
         """Check targets and clip rows, in two passes."""
         checked = table.then(_CheckTargets(loss))
         longer, far = checked.reduce(_Beyond(loss, LongRowCount(row_norm)))
-        clipped = cache_chunks(checked.then(ClipStep(row_norm, intercept)).with_checksums())
+        clip = ClipStep(row_norm, intercept, scale)
+        clipped = cache_chunks(checked.then(clip).with_checksums())
         return cls(clipped, p, float(longer[0]) / table.n, float(far[0]) / table.n)
 
     def some(self, which: Selection) -> "ClippedRows":

@@ -80,10 +80,11 @@ class ClipStep:
 
     row_norm: float
     intercept: bool
+    scale: ColumnMap | None = None  # map that is applied to the clipped rows
 
     def __call__(self, rows: FloatArray, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return rows (m, d + 1) or (m, d), and unchanged targets."""
-        clipped, _ = clip_features(rows, self.row_norm, self.intercept)
+        clipped, _ = clip_features(rows, self.row_norm, self.intercept, self.scale)
         return np.ascontiguousarray(clipped), targets
 
 
