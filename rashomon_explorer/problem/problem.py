@@ -49,9 +49,7 @@ class Problem(ReprMixin):
             table = chunks_with_targets(X, y)
             shape = table.n, next(table.chunks())[0].shape[1]
             self._declare(shape, loss, radius, row_norm, ridge, intercept, domain)
-            self.data = ClippedChunks.of(
-                table, self.loss, self.p, row_norm, intercept, scale
-            )
+            self.data = ClippedChunks.of(table, self.loss, self.p, row_norm, intercept, scale)
         else:
             features, targets = checked_arrays(X, y)
             self._declare(features.shape, loss, radius, row_norm, ridge, intercept, domain)
