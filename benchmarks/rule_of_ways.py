@@ -21,7 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.rule import scaled
 from benchmarks.simulated import KINDS, LARGE, SIZES, UNBALANCED, Table, of_classes, tables
 from rashomon_explorer import RashomonClassifier
-from rashomon_explorer.estimators.base import ENCODED_NORM
+from rashomon_explorer.data.encoder import ENCODED_NORM
 from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_objective_perturbation
 from rashomon_explorer.mechanisms.planning import registry as mechanisms
 from rashomon_explorer.mechanisms.planning.select import cached_plan

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from benchmarks import objective_perturbation
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.estimators.base import ENCODED_NORM
+from rashomon_explorer.data.encoder import ENCODED_NORM
 from rashomon_explorer.estimators.feasibility import is_tried
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.planning.plan import Plan

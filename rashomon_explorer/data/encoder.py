@@ -36,11 +36,17 @@ from rashomon_explorer.data.messages import quoted
 from rashomon_explorer.data.schema import TableSchema
 from rashomon_explorer.data.tables import cell_reader, feature_names, find_features
 
+USUAL_NORM = 1.0
+"""Default bound on ‖x‖, of an estimator without a schema and of the encoder before it."""
+
+ENCODED_NORM = 2.0
+"""Bound on ‖x‖ of an estimator that encodes rows itself; its constant 1 has a small cost then."""
+
 _MOST_NAMED = 3
 
 
 def encoded_rows(
-    schema: TableSchema, X: Any, row_norm: float = 1.0, *, quiet: bool = False
+    schema: TableSchema, X: Any, row_norm: float, *, quiet: bool = False
 ) -> FloatArray:
     """Encode a table so that a typical row has about the given norm."""
     read = read_features(schema, X, quiet=quiet)
@@ -113,7 +119,8 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
     schema : TableSchema, str, path or None, default=None
         The declaration, or its file. None treats every column as a number from −1 to 1.
     row_norm : float, default=1.0
-        Bound on the norm of a row, as ``row_norm`` of the estimator that follows.
+        Bound on the norm of a row, as ``row_norm`` of the estimator that follows, where ``"auto"``
+        is 1 too; an estimator with the ``schema`` itself encodes to 2.
 
     Attributes
     ----------
@@ -160,7 +167,7 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
         self,
         schema: TableSchema | str | os.PathLike[str] | None = None,
         *,
-        row_norm: float = 1.0,
+        row_norm: float = USUAL_NORM,
     ) -> None:
         self.schema = schema
         self.row_norm = row_norm

@@ -37,7 +37,7 @@ from rashomon_explorer._utils.taint import ONE_BY_ONE, find_leak
 from rashomon_explorer._utils.validation import accepts_table
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.cells import ColumnMap, warn_if_clipped
-from rashomon_explorer.data.encoder import warn_unconfirmed
+from rashomon_explorer.data.encoder import ENCODED_NORM, USUAL_NORM, warn_unconfirmed
 from rashomon_explorer.estimators import feasibility, pipelines
 from rashomon_explorer.estimators.docstrings import Kind, with_shared_docs
 from rashomon_explorer.estimators.tables import TableAdapter
@@ -51,12 +51,6 @@ from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.rows import ChunkedRows, Step
 from rashomon_explorer.sets.linear import sphere_in_words
-
-USUAL_NORM = 1.0
-"""Default bound on ‖x‖."""
-
-ENCODED_NORM = 2.0
-"""Typical norm of a schema-encoded row; the appended constant 1 then has a small cost."""
 
 
 class Drawn(Protocol):

@@ -42,56 +42,32 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
     mechanism : str, default="auto"
         A key of :data:`rashomon_explorer.mechanisms.MECHANISMS`, used even if its guarantee is
         weak, or ``"auto"``.
-    epsilon : float, default=1.0
-        Privacy cost ε of one fit.
-    delta : float, default=1e-6
-        δ of one fit; 0 requests pure DP.
+    {epsilon}
+    {delta}
     goal : {"rows", "population"}, default="rows"
         Whether the excess bound is on the given rows, or on new rows of the same distribution;
         the latter assumes that the rows are independent.
-    radius : float or "auto", default="auto"
-        Radius of the ball to which the guarantee refers, including the intercept; ``"auto"`` uses
-        public numbers (docs/planning.md).
-    row_norm : float or "auto", default="auto"
-        Declared bound on ‖x‖; longer rows are clipped, in ``fit`` and in ``predict``. Scale
-        features first with :class:`PublicBoundsScaler`. ``"auto"`` is 1, and 2 with a schema.
-    ridge : float or "auto", default="auto"
-        Coefficient of ½‖θ‖² in the loss. The mechanism may increase it, see ``plan_.ridge``.
-    standardize : {"auto", "private"} or None, default="auto"
-        ``"private"`` spends a tenth of the budget on noisy centres and spreads of the columns,
-        releases them, and fits the model to the mapped rows. Ball, ridge and guarantees then refer
-        to these. ``"auto"`` does so if this improves the plan (docs/choosing.md).
-    classes : array-like, default=None
-        Every label that may occur, as for :class:`RashomonClassifier`; needed with a ledger.
-    schema : TableSchema, str, path or None, default=None
-        Schema of the table, as for :class:`RashomonClassifier`.
-    ledger : str, path or Ledger, default=None
-        Privacy ledger, charged before the rows are read; every fit, also of a clone, charges
-        again. It must exist (:meth:`Ledger.create`).
-    random_state : int, RandomState instance or None, default=None
-        A seed makes a run reproducible. Privacy then holds only against those who cannot know
-        the seed; the guarantee states this.
+    {radius}
+    {row_norm}
+    {ridge}
+    {standardize}
+    {classes}
+    {schema}
+    {ledger}
+    {random_state}
 
     Attributes
     ----------
-    encoded_coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Coefficients; with three or more classes, one row for each, of which the first is 0. They
-        apply to encoded and clipped rows; ``coef_`` is absent because it would apply to raw rows.
-    encoded_intercept_ : ndarray of shape (1,) or (n_classes,)
-    classes_ : ndarray of shape (n_classes,)
-        Sorted class labels; for two classes, the second is the positive class.
-    guarantee_ : Guarantee
-        Privacy of the model, with the limitations stated in :class:`RashomonClassifier`.
+    {class_coefficients}
+    {classes_}
+    {guarantee_}
     plan_ : Plan
         Plan made before the rows were read: mechanism, reason, options, bounds.
     excess_bound_ : float
         Upper bound on the model's expected excess loss, as defined by ``goal``.
-    n_features_in_ : int
-        Number of feature columns of X, before encoding and without the target.
-    scale_ : ColumnMap or None
-        Released centres and spreads; ``encoded_coef_`` refers to the unscaled columns.
-    encoder_ : TableEncoder
-        Encoder of the rows; set only with a schema.
+    {n_features_in_}
+    {scale_}
+    {encoder_}
 
     Notes
     -----

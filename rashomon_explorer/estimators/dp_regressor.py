@@ -31,50 +31,30 @@ class DPRegressor(BoundedTargets[Plan], BaseOneModel):
         Half the mean squared error, or the mean absolute error.
     mechanism : str, default="auto"
         As for :class:`DPClassifier`.
-    epsilon : float, default=1.0
-        Privacy cost ε of one fit.
-    delta : float, default=1e-6
-        δ of one fit; 0 requests pure DP.
+    {epsilon}
+    {delta}
     goal : {"rows", "population"}, default="rows"
         As for :class:`DPClassifier`.
-    radius : float or "auto", default="auto"
-        Radius of the ball to which the guarantee refers, for mapped targets.
-    row_norm : float or "auto", default="auto"
-        Declared bound on ‖x‖; longer rows are clipped. ``"auto"`` is 1, and 2 with a schema.
-    ridge : float or "auto", default="auto"
-        Coefficient of ½‖θ‖² in the loss. The mechanism may increase it, see ``plan_.ridge``.
-    standardize : {"auto", "private"} or None, default="auto"
-        ``"private"`` spends a tenth of the budget on noisy centres and spreads of the columns,
-        releases them, and fits the model to the mapped rows. Ball, ridge and guarantees then refer
-        to these. ``"auto"`` does so if this improves the plan (docs/choosing.md).
-    target_bounds : tuple of float, default=(-1.0, 1.0)
-        Declared range of the target; never computed from the rows.
-    schema : TableSchema, str, path or None, default=None
-        As for :class:`RashomonRegressor`; its target's bounds are ``target_bounds``.
-    ledger : str, path or Ledger, default=None
-        Privacy ledger, charged before the rows are read; every fit charges again.
-    random_state : int, RandomState instance or None, default=None
-        A seed makes a run reproducible but not private.
+    {radius}
+    {row_norm}
+    {ridge}
+    {standardize}
+    {target_bounds}
+    {schema}
+    {ledger}
+    {random_state}
 
     Attributes
     ----------
-    encoded_coef_ : ndarray of shape (n_features,)
-        Coefficients in units of the target. They apply to encoded and clipped rows; ``coef_`` is
-        absent because it would apply to raw rows.
-    encoded_intercept_ : float
-        In units of the target.
-    guarantee_ : Guarantee
-        Privacy of the model, with the limitations stated in :class:`RashomonClassifier`.
+    {target_coefficients}
+    {guarantee_}
     plan_ : Plan
         Plan made before the rows were read: mechanism, reason, options, bounds.
     excess_bound_ : float
         Upper bound on the model's expected excess loss, as defined by ``goal``.
-    n_features_in_ : int
-        Number of feature columns of X, before encoding and without the target.
-    scale_ : ColumnMap or None
-        Released centres and spreads; ``encoded_coef_`` refers to the unscaled columns.
-    encoder_ : TableEncoder
-        Encoder of the rows; set only with a schema.
+    {n_features_in_}
+    {scale_}
+    {encoder_}
 
     Notes
     -----

@@ -190,19 +190,7 @@ class ClassTargets(ClassifierMixin, BasePrivateEstimator[PlanT]):
         Returns
         -------
         plan
-            The object that ``fit`` stores as ``plan_``: mechanism, reason, privacy cost and bounds.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range.
-        SamplerError
-            If no mechanism is applicable, or the named one is not.
-
-        Warns
-        -----
-        WeakGuaranteeWarning
-            If the plan has a weak guarantee; the message suggests changes.
+            What ``fit`` stores as ``plan_``; errors and warnings are those of any estimator.
         """
         return self._planned(n_samples, self._n_encoded(n_features), n_classes)
 

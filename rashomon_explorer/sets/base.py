@@ -399,15 +399,6 @@ class CuratorSet(ModelSet):
         ValueError
             If ``psi`` is negative, or larger than the ψ of a complete set: the set lacks models
             between the two.
-
-        Examples
-        --------
-        >>> from rashomon_explorer import RashomonClassifier
-        >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-        >>> estimator = RashomonClassifier(n_draws=5, epsilon=500.0, random_state=0)
-        >>> models = estimator.fit(X, y).rashomon_set_
-        >>> models.rethreshold(0.0).hit_rate, models.rethreshold(0.0).n_draws
-        (0.0, 5)
         """
         check_nonnegative_or_infinite(psi=psi)
         # A complete set at a smaller ψ is still complete up to the largest excess of its models.
@@ -438,15 +429,6 @@ class CuratorSet(ModelSet):
         ------
         ValueError
             If ``psi`` is negative or larger than the set's, or losses are not known.
-
-        Examples
-        --------
-        >>> from rashomon_explorer import RashomonClassifier
-        >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-        >>> estimator = RashomonClassifier(n_draws=5, epsilon=500.0, random_state=0)
-        >>> models = estimator.fit(X, y).rashomon_set_
-        >>> models.inside().hit_rate, models.inside().guarantee.holds
-        (1.0, False)
         """
         threshold = self.psi if psi is None else float(psi)
         if not 0 <= threshold <= self.psi:

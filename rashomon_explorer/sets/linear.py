@@ -253,14 +253,6 @@ class LinearSet(ModelSet):
         ------
         ValueError
             If a column is unknown or in two groups.
-
-        Examples
-        --------
-        >>> from rashomon_explorer import RashomonClassifier
-        >>> X, y = [[0.9, 0.0], [0.6, 0.1], [-0.7, 0.1], [-0.5, 0.0]] * 50, [1, 1, 0, 0] * 50
-        >>> models = RashomonClassifier(n_draws=5, epsilon=80.0).fit(X, y).rashomon_set_
-        >>> dict(models.with_groups({"both": ["x0", "x1"]}).feature_groups)
-        {'both': ('x0', 'x1')}
         """
         new_groups = checked_groups(groups, self.feature_names[:-1])
         return (
@@ -295,15 +287,6 @@ class LinearSet(ModelSet):
         ------
         IndexError
             If there is no such model.
-
-        Examples
-        --------
-        >>> from rashomon_explorer import RashomonClassifier
-        >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-        >>> models = RashomonClassifier(n_draws=5, epsilon=80.0).fit(X, y).rashomon_set_
-        >>> model = models.to_sklearn(2)
-        >>> bool(np.allclose(model.predict_proba([[7.0]])[0, 1], models.scores([[7.0]])[2, 0]))
-        True
         """
         # Local import: scikit-learn's linear models are slow to import.
         from rashomon_explorer.sets.sklearn_models import to_sklearn
@@ -388,16 +371,7 @@ class RashomonSet(LinearSet, CuratorSet):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Message if the radius binds at the best model, with a suggestion; data-dependent.
-
-        Examples
-        --------
-        >>> from rashomon_explorer import RashomonClassifier
-        >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 500, [1, 1, 0, 0] * 500
-        >>> fit = RashomonClassifier(n_draws=5, epsilon=80.0, random_state=0).fit(X, y)
-        >>> [note.split(":")[0] for note in fit.rashomon_set_.notes]
-        ['the radius binds']
-        """
+        """Message if the radius binds at the best model, with a suggestion; data-dependent."""
         radius = self.plan.radius
         if radius is not None and self.reaches_sphere:
             return (f"the radius binds: {sphere_in_words(radius)}",)
@@ -434,15 +408,6 @@ class RashomonSet(LinearSet, CuratorSet):
             If there are no draws, or their number is not a multiple of ``n_chains``.
         ImportError
             If ArviZ is not installed.
-
-        Examples
-        --------
-        >>> from rashomon_explorer import RashomonClassifier
-        >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-        >>> models = RashomonClassifier(n_draws=6, epsilon=80.0).fit(X, y).rashomon_set_
-        >>> tree = models.to_arviz()
-        >>> dict(tree["posterior"].sizes), tree.attrs["view"]
-        ({'chain': 1, 'draw': 6, 'parameter': 2}, 'curator: not private')
         """
         # Local import: pandas and xarray would double the package's import time.
         from rashomon_explorer.sets.diagnostics import to_data_tree
