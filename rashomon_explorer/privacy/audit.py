@@ -66,9 +66,6 @@ class Event:
         """Least μ that Gaussian DP allows: Φ⁻¹(1 − false_alarm) − Φ⁻¹(miss), at least 0."""
         return max(0.0, float(mus(self.false_alarm, self.miss)))
 
-    def __str__(self) -> str:
-        return f"score {'≥' if self.above else '≤'} {self.level:.4g}"
-
 
 def epsilons(false_alarm: FloatArray | float, miss: FloatArray | float, delta: float) -> FloatArray:
     """:meth:`Event.epsilon` of many events, negative for events that prove no bound."""

@@ -314,8 +314,12 @@ class Sum:
 
     method: str
     epsilon: float
-    applies: bool
-    why: str = ""
+    why: str = ""  # reason if the method does not apply
+
+    @property
+    def applies(self) -> bool:
+        """Whether the method gives a bound."""
+        return not self.why
 
 
 def composition_report(
@@ -397,16 +401,16 @@ def _sum(
     method: CompositionMethod, parts: list[Guarantee], delta: float, lost: float, adaptive: bool
 ) -> Sum:
     if delta < 0:
-        return Sum(method.name, math.inf, False, "the δ of the parts exceeds the total δ")
+        return Sum(method.name, math.inf, "the δ of the parts exceeds the total δ")
     if adaptive and not method.adaptive:
-        return Sum(method.name, math.inf, False, "a part may depend on what earlier ones returned")
+        return Sum(method.name, math.inf, "a part may depend on what earlier ones returned")
     try:
         epsilon = lost + method.epsilon(parts, delta)
     except DoesNotApply as refused:
-        return Sum(method.name, math.inf, False, str(refused))
+        return Sum(method.name, math.inf, str(refused))
     if not math.isfinite(epsilon):
-        return Sum(method.name, math.inf, False, f"the method gives no bound at δ = {delta:g}")
-    return Sum(method.name, epsilon, True)
+        return Sum(method.name, math.inf, f"the method gives no bound at δ = {delta:g}")
+    return Sum(method.name, epsilon)
 
 
 def compose(parts: Iterable[Guarantee]) -> Guarantee:

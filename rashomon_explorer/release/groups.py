@@ -85,11 +85,6 @@ class GroupGaps(Query):
         draw selected at random, with noise smaller by a factor of √k.
     positive : int, default=1
         Index of the positive class.
-
-    Examples
-    --------
-    >>> GroupGaps("true_positive").name, GroupGaps(over="mean").name
-    ('true_positive_gap', 'mean_selection_gap')
     """
 
     of: Of = "selection"

@@ -37,11 +37,6 @@ class Losses(query.DrawsQuery):
     Parameters
     ----------
     over : {"each", "mean", "largest", "least"}, default="each"
-
-    Examples
-    --------
-    >>> Losses("least").definition
-    'least over the draws of the mean loss over rows'
     """
 
     needs: ClassVar[tuple[str, ...]] = ("y",)
@@ -249,11 +244,6 @@ class Excess(ExcessQuery, query.DrawsQuery):
     radius, ridge : float
         As for the draws.
     over : {"mean", "largest", "least", "each"}, default="mean"
-
-    Examples
-    --------
-    >>> Excess(radius=4.0).name
-    'mean_excess'
     """
 
     over: query.Over = "mean"
@@ -304,11 +294,6 @@ class SoftHits(ExcessQuery):
         As for the draws.
     psi : float, optional
         ψ; by default that of the draws.
-
-    Examples
-    --------
-    >>> SoftHits(width=0.01, radius=4.0).name
-    'soft_hits'
     """
 
     width: float

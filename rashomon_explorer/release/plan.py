@@ -107,31 +107,25 @@ def release_costs(
     ledger: bool = True,
 ) -> tuple[tuple[QueryCost, ...], Guarantee]:
     """Noise of each query, and the joint guarantee of all queries."""
+    noises: list[Noise]
     if budget.standard_error is not None:
         if weights is not None:
             raise ValueError("weights divide a budget: omit them with standard_error")
         errors = _by_name("standard_error", queries, budget.standard_error)
         mus = [sens.l2 / error for sens, error in zip(sensitivities, errors, strict=True)]
         total = math.hypot(*mus)
-        gaussians = tuple(
-            QueryCost(GaussianNoise(noise_scale(error, 1.0)), _share(mu * mu, total * total))
-            for error, mu in zip(errors, mus, strict=True)
-        )
-        return gaussians, _gaussian(total)
+        noises = [GaussianNoise(noise_scale(error, 1.0)) for error in errors]
+        shares = [mu * mu / (total * total) if total else 0.0 for mu in mus]
+        return tuple(map(QueryCost, noises, shares)), _gaussian(total)
     shares = _shares(queries, weights)
+    each = list(zip(sensitivities, shares, strict=True))
     if budget.is_pure:
         epsilon = budget.epsilon or 0.0
-        laplaces = tuple(
-            QueryCost(LaplaceNoise(noise_scale(sens.l1, epsilon * share)), share)
-            for sens, share in zip(sensitivities, shares, strict=True)
-        )
-        return laplaces, _stated(pure(epsilon), _LAPLACE)
+        noises = [LaplaceNoise(noise_scale(sens.l1, epsilon * share)) for sens, share in each]
+        return tuple(map(QueryCost, noises, shares)), _stated(pure(epsilon), _LAPLACE)
     mu = budget.mu_total(ledger=ledger)
-    priced = tuple(
-        QueryCost(GaussianNoise(noise_scale(sens.l2, mu * math.sqrt(share))), share)
-        for sens, share in zip(sensitivities, shares, strict=True)
-    )
-    return priced, _gaussian(mu)
+    noises = [GaussianNoise(noise_scale(sens.l2, mu * math.sqrt(share))) for sens, share in each]
+    return tuple(map(QueryCost, noises, shares)), _gaussian(mu)
 
 
 def _gaussian(mu: float) -> Guarantee:
@@ -163,10 +157,6 @@ def _by_name(
         except ValueError as error:
             raise ValueError(f"{error} for {name}") from None
     return [float(by_name[name]) for name in names]
-
-
-def _share(part: float, total: float) -> float:
-    return part / total if total else 0.0
 
 
 _LEAST_SHARE = 2.0**-40  # relative to the largest term; means in doubles are right to about 2⁻⁵⁰

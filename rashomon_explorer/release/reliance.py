@@ -36,11 +36,6 @@ class Reliance(DrawsQuery):
     ----------
     over : {"mean", "largest", "least", "each"}, default="mean"
         Summary over the draws.
-
-    Examples
-    --------
-    >>> Reliance().definition
-    'for each feature, mean over the draws of e_switch − e_orig'
     """
 
     over: Over = "mean"
