@@ -33,12 +33,8 @@ BUDGETS = [
 
 
 def secure(**settings):
-    return release(
-        MODELS,
-        X,
-        Y,
-        **{"queries": ["losses", "ambiguity"], "ledger": None, "secure": True, **settings},
-    )
+    settings = {"queries": ["losses", "ambiguity"], "ledger": None, **settings}
+    return release(MODELS, X, Y, secure=True, **settings)
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=lambda budget: "-".join(budget))
@@ -65,15 +61,12 @@ def test_numbers_lie_on_a_grid_and_the_promise_is_what_is_proved(budget):
 
 def test_what_openDP_charges_adds_up_to_no_more_than_was_agreed():
     moved = [Sensitivity.from_widths([0.01] * 7), Sensitivity.from_widths([0.3, 0.004])]
-    mus, epsilons = [0.1, 0.2], [0.3, 0.7]
-    rho = sum(
-        exact_noise(7, one, GaussianNoise(noise_scale(one.l2, mu))).measured
-        for one, mu in zip(moved, mus, strict=True)
-    )
-    epsilon = sum(
-        exact_noise(7, one, LaplaceNoise(noise_scale(one.l1, price))).measured
-        for one, price in zip(moved, epsilons, strict=True)
-    )
+    scales = [(one.l2, mu) for one, mu in zip(moved, (0.1, 0.2), strict=True)]
+    noises = [GaussianNoise(noise_scale(*each)) for each in scales]
+    rho = sum(exact_noise(7, *each).measured for each in zip(moved, noises, strict=True))
+    scales = [(one.l1, epsilon) for one, epsilon in zip(moved, (0.3, 0.7), strict=True)]
+    noises = [LaplaceNoise(noise_scale(*each)) for each in scales]
+    epsilon = sum(exact_noise(7, *each).measured for each in zip(moved, noises, strict=True))
     assert 0 < 0.025 - rho < 1e-10 and 0 < 1.0 - epsilon < 1e-8
 
 
@@ -91,12 +84,21 @@ def test_the_noise_has_the_scale_that_error_bars_say(budget, law):
     assert stats.kstest(np.multiply(sizes, 2), law).pvalue < 1e-6  # half the scale is caught
 
 
-def test_a_ledger_is_charged_zCDP(tmp_path):
+def test_a_ledger_is_charged_zCDP_and_nothing_that_exact_noise_does_not_have(tmp_path, monkeypatch):
     ledger = Ledger.create(tmp_path / "ledger.sqlite", epsilon=2.0, delta=1e-6)
     secure(ledger=ledger, epsilon=1.0, delta=1e-6)
     (entry,) = ledger.entries()
     assert entry.guarantee.notion == "zcdp" and math.isinf(entry.guarantee.mu)
     assert ledger.spent(1e-6) <= 1.0 + 1e-9
+    with pytest.raises(ValueError, match="secure=True has no seed, got random_state=0"):
+        secure(ledger=ledger, epsilon=0.5, random_state=0)
+    with pytest.raises(ValueError, match=r"in Gaussian DP, got mu=0\.2: .* use rho=0\.02"):
+        secure(ledger=ledger, mu=0.2)
+    for name in [name for name in sys.modules if name.split(".")[0] == "opendp"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ImportError, match=r"pip install 'rashomon-explorer\[secure\]'"):
+        secure(ledger=ledger, rho=0.01)
+    assert len(ledger.entries()) == 1
 
 
 def test_what_no_record_moves_needs_no_noise():
@@ -107,26 +109,8 @@ def test_what_no_record_moves_needs_no_noise():
     assert values == [0.3] and noise.scale == 0
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"epsilon": 1.0, "random_state": 0}, "secure=True has no seed, got random_state=0"),
-        ({"mu": 0.2}, r"no guarantee in Gaussian DP, got mu=0\.2: .* use rho=0\.02"),
-    ],
-)
-def test_what_exact_noise_does_not_have_is_refused(settings, message, tmp_path):
-    ledger = Ledger.create(tmp_path / "ledger.sqlite", epsilon=2.0, delta=1e-6)
-    with pytest.raises(ValueError, match=message):
-        secure(ledger=ledger, **settings)
-    assert ledger.entries() == []
-
-
-pytest.importorskip("opendp", reason="secure noise needs the extra [secure]")
-
 LAWS = [SecureGaussian, SecureLaplace]
 MANY = 20_000
-# Cells as wide as this need no fine grid: the discrete law is far from the continuous one.
-COARSE = {"grid": 1.0, "scale": 0.6}
 
 
 def weight(law, z, scale):
@@ -138,16 +122,12 @@ def pmf(law, scale, shift=0, reach=60):
     return weight(law, z - shift, scale) / weight(law, z, scale).sum()
 
 
-def many(law, value=0.0, size=MANY, **settings):
-    """Independent values: coordinates of one vector, whose sensitivity hides the rounding."""
-    noise = law(size=size, sensitivity=1e9, **{**COARSE, **settings})
-    return noise, noise.release(np.full(size, value))
-
-
 class TestLaw:
     @pytest.mark.parametrize("law", LAWS)
     def test_probabilities_are_those_of_the_discrete_law(self, law):
-        noise, drawn = many(law)
+        # In cells as wide as this the discrete law is far from the continuous one.
+        noise = law(size=MANY, sensitivity=1e9, grid=1.0, scale=0.6)
+        drawn = noise.release(np.zeros(MANY))
         cells = np.arange(-2, 3)
         counts = [(drawn == cell).sum() for cell in cells]
         expected = MANY * pmf(law, noise.drawn_scale)[60 + cells]
@@ -275,14 +255,6 @@ class TestRefusals:
         for values in ([0.0], [[0.0, 1.0]], [0.0, math.nan], [0.0, math.inf]):
             with pytest.raises(ValueError, match=r"must have shape \(2,\)|values must be finite"):
                 noise.release(values)
-
-    def test_a_missing_OpenDP_is_named(self, monkeypatch):
-        noise = SecureGaussian(size=1, sensitivity=1.0, scale=1.0)
-        monkeypatch.setitem(sys.modules, "opendp", None)
-        for name in [name for name in sys.modules if name.startswith("opendp.")]:
-            monkeypatch.setitem(sys.modules, name, None)
-        with pytest.raises(ImportError, match=r"pip install 'rashomon-explorer\[secure\]'"):
-            noise.release([0.0])
 
     def test_OpenDP_is_left_as_it_was_found(self):
         import opendp.mod
