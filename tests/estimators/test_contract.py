@@ -20,7 +20,6 @@ from rashomon_explorer import (
     DPRegressor,
     Ledger,
     RashomonClassifier,
-    propose_schema,
 )
 from rashomon_explorer._utils.validation import MOST_EPSILON
 from rashomon_explorer.estimators.feasibility import LEAST_EPSILON
@@ -30,7 +29,6 @@ from rashomon_explorer.exceptions import (
     LargeDeltaWarning,
     LedgerError,
 )
-from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from tests.estimators.charged import CHUNKED, ESTIMATORS, N, public_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning")
@@ -148,19 +146,10 @@ class TestPlan:
         assert len(found) == warned
         if warned:
             assert "is at least 1/n=0.0033" in str(found[0].message)
-            assert "such as 1e-06, or 0" in str(found[0].message)
             assert found[0].filename == __file__
-
-    def test_a_fit_warns_of_it_too(self) -> None:
-        with pytest.warns(LargeDeltaWarning, match="the record of one person in 60"):
-            ESTIMATORS["RashomonClassifier"](delta=0.3).fit(X, Y)
-
-    def test_what_has_no_guarantee_has_no_delta_and_a_page_states_it_elsewhere(self) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             MORE["curator only"](delta=0.3).plan(300, 3)
-            with suppress_weak_warnings():
-                ESTIMATORS["RashomonClassifier"](delta=0.3).plan(300, 3)
 
     @every_setting
     def test_a_plan_takes_the_shape_of_a_table(self, name: str) -> None:
@@ -176,27 +165,16 @@ class TestPlan:
         model = MORE[name]()
         tables: list[Any] = [X, FRAME, X.tolist(), Unread()]
         assert {repr(model.plan(table)) for table in tables} == {repr(model.plan(N, 2))}
-
-    def test_numbers_of_numpy_are_numbers(self) -> None:
-        model = ESTIMATORS["RashomonClassifier"]()
-        assert model.plan(np.int64(300), np.int64(3)) == model.plan(300, 3)
-
-    @pytest.mark.parametrize(
-        ("given", "message"),
-        [
+        assert model.plan(np.int64(N), np.int64(2)) == model.plan(N, 2)
+        unknown = pytest.importorskip("dask.dataframe").from_pandas(FRAME, npartitions=2)
+        for wrong, message in (
             ((X, Y), r"reads no rows and no targets.*plan\(X\)"),
             ((Y,), "of this ndarray is not known, or not"),
             (("table.csv",), "of this str is not known"),
-        ],
-    )
-    def test_what_has_no_such_shape_is_refused(self, given: Any, message: str) -> None:
-        with pytest.raises(TypeError, match=message):
-            ESTIMATORS["RashomonClassifier"]().plan(*given)
-
-    def test_a_table_of_unknown_length_is_refused(self) -> None:
-        frame = pytest.importorskip("dask.dataframe").from_pandas(FRAME, npartitions=2)
-        with pytest.raises(TypeError, match="give a plan the two numbers"):
-            ESTIMATORS["RashomonClassifier"]().plan(frame)
+            ((unknown,), "give a plan the two numbers"),
+        ):
+            with pytest.raises(TypeError, match=message):
+                model.plan(*wrong)
 
 
 class TestFit:
@@ -277,13 +255,6 @@ class TestFit:
             with pytest.raises(ValueError, match=f"'{setting}' parameter"):
                 MORE[name](**{setting: value}).fit(X, Y)
 
-    @every
-    def test_without_a_ledger_the_curator_sees_the_reason(self, name: str) -> None:
-        for rows, reason in ((NAN, "Input X contains NaN"), (TEXT, "could not convert")):
-            with pytest.raises(ValueError, match=reason) as caught:
-                ESTIMATORS[name]().fit(rows, Y)
-            assert not isinstance(caught.value, FitError)
-
 
 class TestLedger:
     @every
@@ -354,22 +325,15 @@ class TestCheckRows:
         model.check_rows(X, Y)
         reasons = {"contains NaN.*schema=": NAN, "could not convert.*schema=": TEXT}
         for reason, rows in reasons.items():
-            with pytest.raises(ValueError, match=reason):
-                model.check_rows(rows, Y)
+            for look in (model.check_rows, MORE[name]().fit):  # without a ledger a fit says it too
+                with pytest.raises(ValueError, match=reason) as caught:
+                    look(rows, Y)
+                assert not isinstance(caught.value, FitError)
+        if name in CHUNKED and name != "RashomonTreeClassifier":
+            with pytest.warns(UserWarning, match="longer than row_norm=1"):
+                model.check_rows(100 * X, Y)
         if hasattr(model, "classes") and not isinstance(model, DPRegressor):
             if getattr(model, "estimator", "logistic") == "logistic":
                 with pytest.raises(ValueError, match="y holds 7, which is not among the declared"):
                     model.check_rows(X, np.where(np.arange(N) == 3, 7, Y))
         assert ledger.entries() == []
-
-    @pytest.mark.parametrize("name", sorted({*CHUNKED} - {"RashomonTreeClassifier"}))
-    def test_clipped_rows_are_reported(self, name: str) -> None:
-        with pytest.warns(UserWarning, match="longer than row_norm=1"):
-            ESTIMATORS[name]().check_rows(100 * X, Y)
-
-    def test_a_schema_admits_text(self) -> None:
-        table = pd.DataFrame({"age": [1.0, 2.0, 3.0, 4.0], "region": ["n", "s", "n", "s"]})
-        schema = propose_schema(table.assign(y=[0, 1, 0, 1]), target="y")
-        RashomonClassifier(schema=schema.confirm("age", "region", "y")).check_rows(
-            table, [0, 1, 0, 1]
-        )
