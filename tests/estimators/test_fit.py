@@ -86,12 +86,6 @@ class TestRegressor:
         strong = RashomonRegressor(epsilon=2000.0, psi=1e-4, n_draws=3, random_state=0)
         assert strong.fit(X, targets).score(X, targets) > 0.9
 
-    def test_only_the_place_within_the_bounds_counts(
-        self, regression: RashomonRegressor, X: FloatArray, targets: FloatArray
-    ) -> None:
-        plain = RashomonRegressor(**EASY, random_state=0).fit(X, targets)
-        assert np.allclose(plain.rashomon_set_.coef, regression.rashomon_set_.coef, atol=1e-5)
-
     def test_targets_beyond_the_bounds_are_clipped(
         self, X: FloatArray, targets: FloatArray
     ) -> None:
@@ -137,11 +131,3 @@ class TestBoth:
         assert np.array_equal(named.predict(frame), plain.predict(X))
         with pytest.raises(ValueError, match="feature names should match"):
             named.predict(frame[["debt", "age", "income"]])
-
-    def test_order_of_rows_changes_only_rounding(
-        self, kind: type[Estimator], X: FloatArray, labels: FloatArray
-    ) -> None:
-        order = np.random.default_rng(0).permutation(len(X))
-        one = kind(**EASY, random_state=0).fit(X, labels)
-        other = kind(**EASY, random_state=0).fit(X[order], labels[order])
-        assert np.allclose(one.rashomon_set_.coef, other.rashomon_set_.coef, atol=1e-4)

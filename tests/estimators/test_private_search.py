@@ -67,17 +67,6 @@ def test_every_mechanism_keeps_its_cost_and_finds_a_good_model(X, labels, mechan
     assert again.best_params_ == fitted.best_params_
 
 
-def test_a_record_is_on_one_side(X, labels):
-    """What scores fits nothing, and what is fitted scores nothing."""
-    search = trees(mechanism="every", epsilon=30.0)
-    held = validation_rows(len(X), search.val_fraction)
-    rows, other = X.copy(), labels.copy()
-    rows[held], other[held] = 0.4, 1 - other[held]
-    one, two = search.fit(X, labels), clone(search).fit(rows, other)
-    for left, right in zip(one.estimators_, two.estimators_, strict=True):
-        assert np.array_equal(left.predict_proba(X), right.predict_proba(X))
-
-
 @pytest.mark.parametrize("frame", [False, True])
 @pytest.mark.parametrize("bounds", [None, (0.0, 1.0)])
 def test_a_score_reads_the_scoring_rows_alone(frame, bounds):

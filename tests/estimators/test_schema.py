@@ -74,6 +74,10 @@ def test_a_table_is_fitted_as_it_is() -> None:
     assert fitted.guarantee_.holds
     assert not any("labels that occur" in one for one in fitted.guarantee_.assumptions)
     assert 0 < models.clipped_share < 1
+    assert fitted.plan_ == model().plan(400) == model().plan(*FRAME.shape)
+    assert model().constants(400).L == model().constants(400, 99).L
+    with pytest.raises(ValueError, match="n_features is required without a schema"):
+        RashomonRegressor().plan(400)
     for again in (FRAME.drop(columns=["repaid", "id"]), FRAME[[*reversed(FRAME.columns)]]):
         assert np.array_equal(fitted.predict_proba(again), fitted.predict_proba(FRAME))
 
@@ -91,17 +95,6 @@ def test_it_is_the_same_as_a_pipeline_of_encoder_and_estimator() -> None:
     assert np.array_equal(labels, alone.predict_each(FRAME))
     problem = declared_problem(alone, FRAME, FRAME["repaid"])
     assert problem.minimum.value == pytest.approx(alone.rashomon_set_.minimum.value)
-
-
-def test_a_plan_needs_no_number_of_columns() -> None:
-    fitted = model().fit(FRAME, FRAME["repaid"])
-    assert fitted.plan_ == model().plan(400) == model().plan(*FRAME.shape)
-    assert fitted.plan_.p == len(SCHEMA.encoded_names) + 1
-    assert model().constants(400).L == model().constants(400, 99).L
-    with pytest.raises(ValueError, match="n_features is required without a schema"):
-        RashomonRegressor().plan(400)
-    three = TableSchema([*FEATURES, Categorical("y", ["a", "b", "c"], role="target")])
-    assert model(schema=three).plan(400).p == 2 * (len(three.encoded_names) + 1)
 
 
 @quiet

@@ -12,7 +12,7 @@ from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import enough_draws, model_reliance
 from rashomon_explorer.measures.reliance import reliance_over_draws
 from rashomon_explorer.release import release
-from rashomon_explorer.release.catalogue import QUERIES, get_query
+from rashomon_explorer.release.catalogue import get_query
 from rashomon_explorer.release.losses import ClippedShare
 from rashomon_explorer.release.query import Rows
 from rashomon_explorer.release.run import _public
@@ -101,18 +101,6 @@ def _set(trees):
 
 
 class TestRelease:
-    def test_every_query_answers_or_is_refused_before_a_row_is_read(self, private, table):
-        X, y = table
-        columns = np.where(X[:, 2] == 1, "a", "b")
-        for name in QUERIES:
-            asked = {"queries": [name], "epsilon": 1e9, "ledger": None, "random_state": 0}
-            if name in ("clipped_share", "rashomon_capacity"):
-                with pytest.raises(ValueError, match=r"omit it|needs probabilities"):
-                    release(private, X, y, columns, categories=("a", "b"), **asked)
-                continue
-            answer = release(private, X, y, columns, categories=("a", "b"), **asked).table()
-            assert np.isfinite(answer["estimate"]).all(), name
-
     def test_exact_values_are_those_of_the_measures(self, private, table):
         X, y = table
         asked = {"epsilon": 1e9, "ledger": None, "random_state": 0}

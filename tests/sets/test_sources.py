@@ -68,15 +68,6 @@ def test_fitted_classifiers_are_scored_as_scikit_learn_scores_them(y: Any) -> No
     assert from_estimators([each[0].fit(table, y)], table, y).losses == pytest.approx(wanted[0])
 
 
-def test_models_that_know_labels_alone_are_counted_by_their_errors() -> None:
-    each = {"svm": LinearSVC().fit(X, TWO), "logistic": LogisticRegression().fit(X, TWO)}
-    models = from_estimators(each, X, TWO)
-    wanted = [1 - accuracy_score(TWO, model.predict(X)) for model in each.values()]
-    assert np.allclose(models.losses, wanted)
-    assert (models.names, models.loss) == (("svm", "logistic"), "zero_one")
-    assert set(models.scores(X)[0]) == {0.0, 1.0}
-
-
 def test_regressors_and_the_default_threshold_that_holds_them_all() -> None:
     each = [LinearRegression().fit(X, TARGETS), Ridge(50.0).fit(X, TARGETS)]
     each.append(DecisionTreeRegressor(max_depth=2, random_state=0).fit(X, TARGETS))
@@ -89,22 +80,22 @@ def test_regressors_and_the_default_threshold_that_holds_them_all() -> None:
         models.labels(X)
 
 
-def test_an_own_loss_is_given_codes_and_scores() -> None:
+def test_losses_of_labels_of_a_function_and_of_classes_that_a_model_lacks() -> None:
+    each = {"svm": LinearSVC().fit(X, TWO), "logistic": LOGISTIC}
+    models = from_estimators(each, X, TWO)  # one of them has no probabilities
+    wanted = [1 - accuracy_score(TWO, model.predict(X)) for model in each.values()]
+    assert np.allclose(models.losses, wanted) and set(models.scores(X)[0]) == {0.0, 1.0}
+    assert (models.names, models.loss) == (("svm", "logistic"), "zero_one")
+
     def brier(codes: Any, scores: Any) -> float:
         return float(np.mean((scores - codes) ** 2))
 
-    models = from_estimators(classifiers(), X, TWO, loss=brier)
-    assert models.loss == "brier"
-    chances = classifiers()[0].predict_proba(X)[:, 1]
-    assert models.losses[0] == pytest.approx(np.mean((chances - (TWO == "yes")) ** 2))
-
-
-def test_a_class_that_one_model_never_saw_has_probability_0() -> None:
+    models = from_estimators([LOGISTIC], X, TWO, loss=brier)
+    wanted = np.mean((LOGISTIC.predict_proba(X)[:, 1] - (TWO == "yes")) ** 2)
+    assert (models.loss, models.losses[0]) == ("brier", pytest.approx(wanted))
     partly = LogisticRegression().fit(X[THREE != "c"], THREE[THREE != "c"])
     models = from_estimators([*classifiers(THREE), partly], X, THREE)
     assert not models.scores(X)[-1][:, 2].any()
-    with pytest.raises(ValueError, match="y holds the class 'c', which is not in"):
-        from_estimators([partly], X, THREE)
 
 
 def test_coefficients_of_models_that_are_linear_and_only_of_those() -> None:
