@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, cast
 
 import numpy as np
 
@@ -215,10 +215,25 @@ class SavedAction(PaidAction[R]):
     ending: ClassVar[str]
     """Suffix of the files."""
 
+    plan_trait: ClassVar[str]
+    """Trait of the state that holds the plan, or why there is none."""
+
+    follows: ClassVar[tuple[str, ...]]
+    """Traits of the state with which the action is planned again."""
+
     def __init__(self, session: Session) -> None:
+        session.state.observe(lambda _: self.replan(), [*self.follows])
         super().__init__(session)
         self._unsaved: Exception | None = None
         self.state.observe(lambda _: self._show_last(), "data")
+
+    @abstractmethod
+    def plan(self) -> Any:
+        """Plan of the current settings, why there is none, or None; reads no row."""
+
+    @abstractmethod
+    def quote_of(self, plan: Any) -> Quote:
+        """Quote of a plan."""
 
     @abstractmethod
     def result(self, ledger: Path | None, adds: float) -> Callable[[], R]:
@@ -227,6 +242,22 @@ class SavedAction(PaidAction[R]):
     @abstractmethod
     def describe(self, result: R) -> str:
         """Describe a result for the receipt."""
+
+    def replan(self) -> None:
+        """Store the plan of the current settings, or why there is none."""
+        try:
+            with suppress_weak_warnings():
+                plan = self.plan()
+        except (SamplerError, ValueError) as error:
+            plan = str(error)
+        setattr(self.state, self.plan_trait, plan)
+
+    def planned(self) -> Quote:
+        """See `PaidAction.planned`."""
+        plan = getattr(self.state, self.plan_trait)
+        if plan is None or isinstance(plan, str):
+            return Quote(unavailable=plan or "")
+        return self.quote_of(plan)
 
     def work(self, ledger: Path | None, adds: float) -> Callable[[], R]:
         """See `PaidAction.work`."""
@@ -295,17 +326,11 @@ class SingleModel(SavedAction[PaidModel]):
     """One private model of the table on screen."""
 
     name, verb, doing = "one model", "Make one model", "Making one model"
-    kind, trait, ending = PaidModel, "one_model", ".model"
+    kind, trait, ending, plan_trait = PaidModel, "one_model", ".model", "one_plan"
+    follows = ("goal", "data", "view", *SETTINGS, *BUDGET)
 
-    def __init__(self, session: Session) -> None:
-        session.state.observe(lambda _: self.replan(), ["goal", "data", "view", *SETTINGS, *BUDGET])
-        super().__init__(session)
-
-    def planned(self) -> Quote:
-        """See `PaidAction.planned`."""
-        plan = self.state.one_plan
-        if not isinstance(plan, Plan):
-            return Quote(unavailable=plan or "")
+    def quote_of(self, plan: Plan) -> Quote:
+        """See `SavedAction.quote_of`."""
         excess, mechanism = escape(excess_text(plan)), plan.mechanism.replace("_", " ")
         return Quote(
             plan,
@@ -325,21 +350,15 @@ class SingleModel(SavedAction[PaidModel]):
         named |= {"ridge": state.ridge, "standardize": None}
         return _ESTIMATORS[data.task](**named, ledger=to_charge(ledger, state.planned_budget))
 
-    def replan(self) -> None:
-        """Plan if the goal is one model; reads no row."""
+    def plan(self) -> Plan | str | None:
+        """See `SavedAction.plan`; None unless the goal is one model."""
         state = self.state
         if state.goal != "one" or state.data is None:
-            state.one_plan = None
-            return
+            return None
         if state.unconfirmed_reason:
-            state.one_plan = state.unconfirmed_reason
-            return
+            return state.unconfirmed_reason
         path = None if state.account is None else state.account.path
-        try:
-            with suppress_weak_warnings():
-                state.one_plan = self.make_estimator(ledger=path).plan(*self.session.shape)
-        except (SamplerError, ValueError) as error:
-            state.one_plan = str(error)
+        return cast(Plan, self.make_estimator(ledger=path).plan(*self.session.shape))
 
     def result(self, ledger: Path | None, adds: float) -> Callable[[], PaidModel]:
         """See `SavedAction.result`."""
@@ -424,15 +443,6 @@ PENALTY_DRAWS = (1, 5, 20)
 """Numbers of draws on the page."""
 
 
-@dataclass(frozen=True)
-class TuningOffer:
-    """Unfitted search and its plan, or the reason why there is none; public."""
-
-    search: DPBilevelSearch | None = None
-    plan: TuningPlan | None = None
-    why_not: str = ""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Tuned(PaidResult):
     """Privately drawn penalties with their guarantee."""
@@ -447,20 +457,15 @@ class PenaltyTuning(SavedAction[Tuned]):
     """Private draws of a penalty for the table on screen."""
 
     name, verb, doing = "a penalty", "Draw a penalty", "Drawing a penalty"
-    kind, trait, ending = Tuned, "tuned", ".penalties"
+    kind, trait, ending, plan_trait = Tuned, "tuned", ".penalties", "tuning"
+    follows = ("data", "view", "account", "epsilon", "delta", "psi")
 
     def __init__(self, session: Session) -> None:
         self.bounds, self.n_draws = next(iter(PENALTY_BOUNDS)), PENALTY_DRAWS[0]
-        planned_by = ["data", "view", "account", "epsilon", "delta", "psi"]
-        session.state.observe(lambda _: self.replan(), planned_by)
         super().__init__(session)
 
-    def planned(self) -> Quote:
-        """See `PaidAction.planned`."""
-        offer = self.state.tuning
-        if offer is None or offer.plan is None:
-            return Quote(unavailable="" if offer is None else offer.why_not)
-        plan = offer.plan
+    def quote_of(self, plan: TuningPlan) -> Quote:
+        """See `SavedAction.quote_of`."""
         return Quote(
             plan,
             weakness=plan.weakness and f"{plan.weakness}. {plan.suggestion}",
@@ -487,23 +492,8 @@ class PenaltyTuning(SavedAction[Tuned]):
             **named,
         )
 
-    def replan(self) -> None:
-        """Plan the private search; reads no row."""
-        reason = self._unplanned()
-        if reason:
-            self.state.tuning = TuningOffer(why_not=reason)
-            return
-        try:
-            with suppress_weak_warnings():
-                search = self.make_search(ledger=self.state.account.path)
-                plan = search._planned(*self.session.rows.shape)
-        except (SamplerError, ValueError) as error:
-            self.state.tuning = TuningOffer(why_not=str(error))
-            return
-        assert isinstance(plan, TuningPlan)  # one penalty is drawn from a grid
-        self.state.tuning = TuningOffer(self.make_search(), plan)
-
-    def _unplanned(self) -> str:
+    def plan(self) -> TuningPlan | str:
+        """See `SavedAction.plan`."""
         state, data = self.state, self.state.data
         if data is None or state.account is None or self.session.rows is None:
             return "Choose a data set first."
@@ -511,8 +501,12 @@ class PenaltyTuning(SavedAction[Tuned]):
             return state.unconfirmed_reason
         if self.session.is_chunked:
             return _IN_MEMORY
-        several = data.classes is not None and len(data.classes) > 2
-        return "Private tuning needs a binary or numeric target." if several else ""
+        if data.classes is not None and len(data.classes) > 2:
+            return "Private tuning needs a binary or numeric target."
+        plan = self.make_search(ledger=state.account.path)._planned(*self.session.rows.shape)
+        assert isinstance(plan, TuningPlan)  # one penalty is drawn from a grid
+        state.search = self.make_search()
+        return plan
 
     def result(self, ledger: Path | None, adds: float) -> Callable[[], Tuned]:
         """See `SavedAction.result`."""

@@ -134,6 +134,7 @@ class ExplorerState(traitlets.HasTraits):
     one_plan = traitlets.Any(None, allow_none=True)
     one_model = traitlets.Any(None, allow_none=True)
     tuning = traitlets.Any(None, allow_none=True)
+    search = traitlets.Any(None, allow_none=True)
     tuned = traitlets.Any(None, allow_none=True)
     selection = traitlets.Tuple()
     people = traitlets.Tuple()

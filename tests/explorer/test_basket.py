@@ -50,15 +50,6 @@ def _unzipped(content):
     return {name: archive.read(name) for name in archive.namelist()}
 
 
-def test_every_aggregate_of_the_basket_can_be_had_or_says_why_not(page):
-    basket = page.aggregates.basket((), 0.5)
-    refused = {name for name in AGGREGATES if basket.why_not(name)}
-    assert refused == {name for name, one in AGGREGATES.items() if one.in_rows}
-    assert all("choose a column under Groups" in basket.why_not(name) for name in refused)
-    rows = {row["name"]: row for row in page.basket_panel.table.rows}
-    assert rows["group_sizes"]["why"] and not rows["ambiguity"]["why"]
-
-
 def test_chosen_models_leave_only_with_a_statement(page):
     panel = page.basket_panel
     page.state.selection = (1, 3)
@@ -105,6 +96,10 @@ def test_figures_are_made_of_what_leaves_alone(page, tmp_path):
         for one, values in zip(contents.purchases, paid, strict=True)
     )
     assert purchases == contents.purchases
+    bought = [one.released.guarantee for one in purchases]
+    alone = replace(contents, purchases=())
+    assert contents.guarantees == (*alone.guarantees, *bought) and contents.total > alone.total
+    assert alone.guarantees == (contents.models.guarantee,) and len(bought) == 1
     models = ReleasedSet.load(tmp_path / "models.npz")
     outside = replace(
         contents, models=models, purchases=purchases, schema=None, constants=None, account=None
@@ -144,14 +139,6 @@ def test_pictures_of_its_own_figures_are_in_the_bundle_and_no_others(page):
     assert set(files) - set(plain) == {f"figures/{name}" for name in drawn}
     assert files["figures/coefficients.png"] == PNG
     assert b"PNG for slides" in files["README.txt"] and b"PNG" not in plain["README.txt"]
-
-
-def test_the_total_of_a_bundle_counts_what_was_bought_with_it(page):
-    contents = page.aggregates.contents()
-    alone = replace(contents, purchases=())
-    bought = [one.released.guarantee for one in contents.purchases]
-    assert contents.guarantees == (*alone.guarantees, *bought) and len(bought) == 1
-    assert alone.guarantees == (contents.models.guarantee,) and contents.total > alone.total
 
 
 def _pressed(monkeypatch, finish, answers=(), prepare=None):
@@ -215,6 +202,10 @@ def test_groups_with_declared_levels_can_be_bought(explorer, table):
     explorer.draw()
     panel = explorer.basket_panel
     assert panel.group.value == "sex"
+    panel.group.value = "no groups"
+    refused = {row["name"] for row in panel.table.rows if row["why"]}
+    assert refused == {name for name, one in AGGREGATES.items() if one.in_rows}
+    panel.group.value = "sex"
     panel.table.ticked = {"group_sizes": 1.0, "mean_selection_gap": 2.0}
     panel.question.yes.click()
     (bought,) = explorer.state.paid

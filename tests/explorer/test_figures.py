@@ -131,9 +131,9 @@ def test_every_figure_keeps_the_contract(
             assert {round(float(np.float32(one)), 3) for one in shown} & drawn_numbers
     else:
         assert not figure["data"] or name in ("trees", "witness", "budget", "person")
-    card._table_button.value = card._code_button.value = True
-    assert "could not be made" not in card._table.value
-    card._table_button.value = card._code_button.value = False
+    card.table.button.value = card.code.button.value = True
+    assert "could not be made" not in card.table.region.value
+    card.table.button.value = card.code.button.value = False
 
 
 def test_every_figure_is_declared_in_full_and_every_word_defined() -> None:

@@ -137,7 +137,6 @@ ACTS: dict[str, Callable[[Visit], Any]] = {
         "dragged",
         {"x": 1.5, "y": 0.5, "curve": 1, "at": len(visit.alerts)},
     ),
-    # More keys than plans can follow.
     "hurry": lambda visit: [visit.set(epsilon=1.0 + step / 10) for step in (*range(20), 10)],
     "raise_budget": lambda visit: visit.set(budget_epsilon=50.0),
     "release": lambda visit: visit.set(view="release"),
@@ -145,9 +144,6 @@ ACTS: dict[str, Callable[[Visit], Any]] = {
     "pick": lambda visit: visit.set(selection=(1,)),
     "star": lambda visit: visit.page.models_panel.table.do("star", 1),
     "open_first": lambda visit: visit.attempt(visit.page.session.open_saved, 1),
-    "open_two": lambda visit: [
-        visit.attempt(visit.page.session.open_saved, number) for number in (1, 2, 1)
-    ],
     "delete": lambda visit: (
         visit.page.bar.sets.delete.click(),
         visit.page.bar.sets.sure.click(),
@@ -178,11 +174,8 @@ ORDERS: dict[str, str] = {
     "draw before there is data": "draw_by_shortcut stop save ask_price pay one_model 0",
     "draw twice at once": "load hold draw draw_by_shortcut on 1",
     "other data during a draw": "load hold draw load_another put_away on 1",
-    "a file during a draw": "load hold draw upload on upload 1",
     "settings moved during a draw": "load hold draw move_settings raise_budget on draw on 2",
     "stop, then draw at once": "load hold draw stop draw_by_shortcut on draw on 2",
-    "stop with nothing to stop": "load stop draw on stop stop 1",
-    "the release during a draw": "load hold draw release look_everywhere on curator 1",
     "what is paid, during a draw": "load draw on fill hold draw ask_price pay one_model save on 2",
     "closed in the middle of a draw": "load hold draw reload on reload 1",
     "reloaded, then compared": "load draw on draw on reload pick compare move_threshold on 2",
@@ -205,10 +198,7 @@ ORDERS: dict[str, str] = {
     "a draw and a drag at once": "load look_everywhere hold draw drag on drag 1",
     "yes to paying and to drawing at once": "load draw on fill ask_price hold draw pay on fill "
     "ask_price pay draw on 4",
-    "a bundle twice, then the release": "load draw on save save release on save curator on 1",
-    "other data and a draw at once": "load load_another draw_by_shortcut load on 1",
     "a table of one's own without a file": "load own_table draw save on 0",
-    "two kept sets at once": "load draw on draw on open_two pick save on 2",
     "threshold moved, then released": "load draw on move_threshold pick release move_threshold "
     "look_everywhere on curator on 1",
 }
@@ -224,7 +214,6 @@ ALERTS = {
     "spent elsewhere before yes": "remains",
     "learnt bounds": "nothing of this table can be released",
     "a table of one's own without a file": "choose a file",
-    "other data and a draw at once": "a draw is running",
 }
 
 SHARPEST = (

@@ -59,7 +59,7 @@ def _drawn(page):
         page.state.mechanism = "langevin"
     page.draw()
     for card in page.cards.values():
-        card._table_button.value = True
+        card.table.button.value = True
         card.redraw()
 
 

@@ -50,15 +50,11 @@ def test_what_was_shown_is_what_is_drawn_and_charged(cancer_page, cancer, path):
     page.draw()
     assert page.state.phase == "done" and page.rashomon_set.plan is shown
     ledger = Ledger.open(path)
-    assert ledger.budget == (8.0, 1e-6) and ledger.spent() == pytest.approx(4.0)
-    assert page.ledger.spent() == ledger.spent() == page.state.account.spent
+    assert page.ledger.spent() == ledger.spent() == page.state.account.spent == pytest.approx(4.0)
     assert page.guarantee.epsilon(1e-6) == pytest.approx(4.0) and not page.guarantee.reproducible
     assert page.estimator.predict(cancer.X).shape == cancer.y.shape
-    assert page.estimator[-1].rashomon_set_ is page.rashomon_set
     page.session.choose(load_dataset("monks1"))
     assert page.rashomon_set is None and page.estimator is None and page.state.account.spent == 0
-    page.session.choose(cancer)
-    assert page.state.account.spent == pytest.approx(4.0)
 
 
 def test_a_budget_chosen_before_the_first_draw_is_kept(cancer_page):
@@ -192,16 +188,11 @@ def test_what_cannot_be_done_now_is_refused(cancer_page, cancer):
 
 def test_a_failed_draw_keeps_settings_and_earlier_figures(cancer_page, monkeypatch):
     cancer_page.draw()
-    kept = cancer_page.rashomon_set
-
-    def fail(*_):
-        raise RuntimeError("the sampler is out of luck: use fewer columns")
-
-    monkeypatch.setattr(RashomonClassifier, "fit", fail)
-    cancer_page.state.epsilon = 1.0
+    kept, cancer_page.state.epsilon = cancer_page.rashomon_set, 1.0
+    monkeypatch.setattr(RashomonClassifier, "fit", lambda *_: 1 / 0)
     cancer_page.draw()
     assert cancer_page.state.phase == "failed" and cancer_page.rashomon_set is kept
-    assert cancer_page.state.alert.reason == "the sampler is out of luck: use fewer columns"
+    assert cancer_page.state.alert.reason == "division by zero"
     assert cancer_page.state.epsilon == 1.0
 
 

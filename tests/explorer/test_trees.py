@@ -32,10 +32,10 @@ WITNESS = "flips the label of the selected person"
 def drawn(tmp_path_factory):
     explorer = Explorer(load_dataset("lending"), home=tmp_path_factory.mktemp("home"))
     set_state(explorer, **AS_OPENED)
-    explorer.plan_panel.explanation.value = True
+    explorer.plan_panel.explanation.button.value = True
     assert isinstance(explorer.plan, TreePlan) and explorer.plan.most_leaves == 3
     assert "This will spend <b>ε = 4</b>" in explorer.draw_panel.price.value
-    assert "trees of at most 3 leaves" in explorer.plan_panel._words.value
+    assert "trees of at most 3 leaves" in explorer.plan_panel.explanation.region.value
     explorer.draw()
     return explorer
 

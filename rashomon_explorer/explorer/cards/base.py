@@ -19,7 +19,7 @@ from rashomon_explorer.explorer.background import run_in_thread
 from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.messages import LOGGER, drawn_with
 from rashomon_explorer.explorer.model_inputs import group_labels
-from rashomon_explorer.explorer.panels.card import hide_when_empty
+from rashomon_explorer.explorer.panels.card import ToggledRegion, column, region, row
 from rashomon_explorer.explorer.selection import taken
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import SETTINGS
@@ -152,39 +152,31 @@ class FigureCard:
         self.call = registry.FigureCall(go.Figure, is_message=True)
         self.cache = registry.MeasureCache()
         self._offering = False
-        terms = html.figure_terms(spec)
         hint = _plain(spec.definition) or f"What the numbers of “{spec.title}” are"
-        self._table_button = _toggle("Table", f"Show the numbers behind “{spec.title}”")
-        self._code_button = _toggle("Python", f"Show the Python line of “{spec.title}”")
-        self._meaning_button = _toggle("Definition", hint, disabled=False)
-        self._kinds, self._settings = ipywidgets.HTML(), ipywidgets.HTML()
-        self._kinds.add_class("rx-kinds")
-        self._settings.add_class("rx-drawn-with")
-        self._table, self._code, self._meaning = (ipywidgets.HTML() for _ in range(3))
-        self.facts = ipywidgets.HTML()
-        self.facts.add_class("rx-promises")
-        regions = (self._kinds, self._settings, self.facts, self._table, self._code, self._meaning)
-        for region in regions:
-            hide_when_empty(region)
-        buttons = [self._table_button, self._code_button]
-        buttons += [self._meaning_button] if spec.definition or terms else []
-        for button in buttons:
-            button.observe(lambda _: self._fill(), "value")
+        self.table = ToggledRegion(
+            "Table", f"Show the numbers behind “{spec.title}”", self._table_html
+        )
+        self.code = ToggledRegion(
+            "Python", f"Show the Python line of “{spec.title}”", self._code_html
+        )
+        self.meaning = ToggledRegion("Definition", hint, self._definition_html)
+        self._toggled = (self.table, self.code, self.meaning)
+        self.table.button.disabled = self.code.button.disabled = True
+        self._kinds, self._settings = region("rx-kinds"), region("rx-drawn-with")
+        self.facts = region("rx-promises")
         if {"models", "drawn"} & set(spec.needs):
             watched = ["rashomon_set", "drawn_settings", "data", *SETTINGS]
             self.state.observe(lambda _: self._date(), watched)
             self._date()
-        toggles = ipywidgets.HBox(buttons)
-        toggles.add_class("rx-asked")
-        column = [self._column_picker()] if "column" in spec.needs else []
+        defined = bool(spec.definition or html.figure_terms(spec))
+        buttons = [one.button for one in self._toggled if defined or one is not self.meaning]
+        groups = [self._column_picker()] if "column" in spec.needs else []
         self.controls = {label: make(self, label) for label, make in (controls or {}).items()}
         own = [getattr(control, "widget", control) for control in self.controls.values()]
-        bar = ipywidgets.HBox([self._kinds, self._settings, *column, *own, toggles])
-        bar.add_class("rx-bar")
-        below = [self._table, self._code, self._meaning]
-        self.widget = ipywidgets.VBox([self.view, self.facts, bar, *below])
-        self.widget.add_class("rx-card")
-        self.widget.add_class("rx-figure")
+        bar = [self._kinds, self._settings, *groups, *own, row(buttons, "rx-asked")]
+        below = [one.region for one in self._toggled]
+        parts = [self.view, self.facts, row(bar, "rx-bar"), *below]
+        self.widget = column(parts, "rx-card", "rx-figure")
         if spec.selects:
             _link_selection(self)
 
@@ -392,8 +384,8 @@ class FigureCard:
         words = self.session.sample_words if call.of_people and call.lines else ""
         title = str(figure.layout.title.text or "")
         self.view.show(registry.add_subtitle(figure, words) if words not in title else figure)
-        self._table_button.disabled = call.tabulate is None
-        self._code_button.disabled = not call.lines
+        self.table.button.disabled = call.tabulate is None
+        self.code.button.disabled = not call.lines
         self._fill()
 
     def _date(self) -> None:
@@ -402,18 +394,21 @@ class FigureCard:
         self._settings.value = f"drawn with {escape(words)}" if words else ""
 
     def _fill(self) -> None:
-        call, title = self.call, self.spec.title
+        for one in self._toggled:
+            one.refresh()
+        marks = self.call.marks() if callable(self.call.marks) else self.call.marks
+        self._kinds.value = html.marks_html(*(_BADGES[mark] for mark in marks))
+
+    def _table_html(self) -> str:
+        title = self.spec.title
         try:
-            shows_table = self._table_button.value and call.tabulate is not None
-            self._table.value = html.table_html(call.table(), title) if shows_table else ""
+            return "" if self.call.tabulate is None else html.table_html(self.call.table(), title)
         except Exception as error:
             LOGGER.error("the table of %s failed", title, exc_info=error)
-            self._table.value = f"<p>The table could not be made: {escape(str(error))}</p>"
-        coded = self._code_button.value and call.lines
-        self._code.value = html.code_block(call.lines) if coded else ""
-        self._meaning.value = self._definition_html() if self._meaning_button.value else ""
-        marks = call.marks() if callable(call.marks) else call.marks
-        self._kinds.value = html.marks_html(*(_BADGES[mark] for mark in marks))
+            return f"<p>The table could not be made: {escape(str(error))}</p>"
+
+    def _code_html(self) -> str:
+        return html.code_block(self.call.lines) if self.call.lines else ""
 
     def _definition_html(self) -> str:
         definition, terms = self.spec.definition, html.figure_terms(self.spec)
@@ -467,12 +462,6 @@ class FigureCard:
         self.state.observe(follow, ["data", "group_column", "view"])
         follow()
         return self.by
-
-
-def _toggle(text: str, hint: str, *, disabled: bool = True) -> ipywidgets.ToggleButton:
-    button = ipywidgets.ToggleButton(description=text, tooltip=hint, disabled=disabled)
-    button.add_class("rx-quiet")
-    return button
 
 
 def _plain(words: str) -> str:

@@ -135,19 +135,19 @@ def _quiet_audit(search: Any, X: Any, y: Any) -> Any:
 
 def penalties(card: FigureCard) -> FigureCall | str:
     """Pass validation loss of every penalty; in a release only the drawn penalties."""
-    state, result, offer = card.state, card.state.tuned, card.state.tuning
+    state, result, search = card.state, card.state.tuned, card.state.search
     if state.view == "release":
         if result is None:
             return "No penalty was drawn yet:<br>see <b>A penalty, privately</b>."
         known = {"drawn": result.penalties, "bounds": result.bounds, "promised": result.promised}
         call = {"plot": plot_drawn_penalties, "tabulate": drawn_table, "measure": None}
         return card.build(known, **call, marks=("paid",), is_message=True)
-    if offer is None or offer.search is None:
-        return "" if offer is None else escape(offer.why_not)
+    if state.tuning is None or isinstance(state.tuning, str):
+        return escape(state.tuning or "")
     rows = card.session.rows
     return card.build(
         {
-            "search": Argument("explorer.tuner.make_search()", lambda: offer.search, offer.search),
+            "search": Argument("explorer.tuner.make_search()", lambda: search, search),
             "X": Argument("explorer.rows", lambda: rows, rows),
             "y": Argument("explorer.data.y", lambda: state.data.y, state.data),
             "drawn": () if result is None else tuple(result.penalties),

@@ -1,6 +1,6 @@
 """Parts that the panels share, and the panels of alerts and of the selection."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from html import escape
 from typing import Any, ClassVar
 
@@ -67,18 +67,18 @@ def slider(
     return Slider(label=label, unit=unit, help=hint, low=low, high=high, value=value, **traits)
 
 
-class CodeToggle:
-    """Button that shows the Python code for a panel."""
+class ToggledRegion:
+    """Button that shows a region of HTML."""
 
-    def __init__(self, lines: Callable[[], Sequence[str]], title: str) -> None:
-        self.lines = lines
-        self.button = quiet_button("Python", f"Show the Python lines of “{title}”", toggles=True)
-        self.code = region()
+    def __init__(self, label: str, hint: str, find: Callable[[], str], *kinds: str) -> None:
+        self._find = find
+        self.button = quiet_button(label, hint, toggles=True)
+        self.region = region(*kinds)
         self.button.observe(lambda _: self.refresh(), "value")
 
     def refresh(self) -> None:
-        """Update the code if it is shown."""
-        self.code.value = code_block(self.lines()) if self.button.value else ""
+        """Update the region if it is shown."""
+        self.region.value = self._find() if self.button.value else ""
 
 
 class Panel:
@@ -90,7 +90,8 @@ class Panel:
 
     def __init__(self, state: ExplorerState, *children: ipywidgets.Widget, kind: str = "") -> None:
         self.state = state
-        self.code = CodeToggle(self.lines, self.title)
+        hint = f"Show the Python lines of “{self.title}”"
+        self.code = ToggledRegion("Python", hint, lambda: code_block(self.lines()))
         self.widget = self.frame(children)
         if kind:
             self.widget.add_class(kind)
@@ -102,7 +103,7 @@ class Panel:
         """Return the children in a frame."""
         heading = styled(ipywidgets.HTML(f"<h2>{escape(self.title)}</h2>"), "rx-heading")
         head = row([heading, self.code.button], "rx-head")
-        return column([head, *children, self.code.code], "rx-card")
+        return column([head, *children, self.code.region], "rx-card")
 
     def update(self) -> None:
         """Update the panel and its code from the state."""

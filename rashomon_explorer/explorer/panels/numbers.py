@@ -42,7 +42,7 @@ class NumbersPanel(Panel):
     def frame(self, children: Iterable[ipywidgets.Widget]) -> ipywidgets.Widget:
         """Return the numbers in one line, without a title."""
         top = row([*children, self.code.button], "rx-numbers-row")
-        return column([top, self.code.code], "rx-card")
+        return column([top, self.code.region], "rx-card")
 
     def lines(self) -> tuple[str, ...]:
         """Python that shows the same numbers."""

@@ -1,7 +1,6 @@
 """Panel of the plan and its alternatives."""
 
 import math
-from collections.abc import Callable
 from html import escape
 
 import ipywidgets
@@ -10,7 +9,7 @@ import pandas as pd
 from rashomon_explorer.explorer.account import draw_cost
 from rashomon_explorer.explorer.drawing import SetDraw
 from rashomon_explorer.explorer.html import fact
-from rashomon_explorer.explorer.panels.card import Panel, quiet_button, region, row, styled
+from rashomon_explorer.explorer.panels.card import Panel, ToggledRegion, row, styled
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.mechanisms.planning.advice import explain
 from rashomon_explorer.mechanisms.planning.plan import Plan
@@ -53,28 +52,6 @@ def _with_the_rest(state: ExplorerState) -> str:
     return f"; with all previous charges, at most {text.percent(success, 'up')}"
 
 
-class AlternativesButton:
-    """Button that lists the planner's candidates for the current plan, the best first."""
-
-    def __init__(self, plan: Callable[[], Plan | None]) -> None:
-        self.plan = plan
-        self.button = quiet_button(
-            "Alternatives",
-            "Guarantee of every mechanism at the same privacy cost, or why it does not apply",
-            toggles=True,
-        )
-        self.offers = region("rx-ways")
-        self.button.observe(lambda _: self.refresh(), "value")
-
-    def refresh(self) -> None:
-        """Update the candidates if they are shown."""
-        plan = self.plan() if self.button.value else None
-        if isinstance(plan, TreePlan):
-            self.offers.value = f'<p class="rx-note">{_TREES}</p>'
-            return
-        self.offers.value = "" if plan is None else _listed(options_table(plan))
-
-
 def _listed(offers: pd.DataFrame) -> str:
     if offers.empty:
         return '<p class="rx-note">The inputs of this plan are unknown.</p>'
@@ -103,14 +80,13 @@ class PlanPanel(Panel):
 
     def __init__(self, state: ExplorerState) -> None:
         self.facts = styled(ipywidgets.HTML(), "rx-plan")
-        self._words = region("rx-note")
-        self.explanation = quiet_button(
-            "Explanation", "What the plan guarantees, what limits it, and suggestions", toggles=True
-        )
-        self.explanation.observe(lambda _: self._explain(), "value")
-        self.alternatives = AlternativesButton(lambda: self.state.plan)
-        buttons = row([self.explanation, self.alternatives.button], "rx-asked-ways")
-        super().__init__(state, self.facts, buttons, self._words, self.alternatives.offers)
+        what = "What the plan guarantees, what limits it, and suggestions"
+        self.explanation = ToggledRegion("Explanation", what, self._explain, "rx-note")
+        every = "Guarantee of every mechanism at the same privacy cost, or why it does not apply"
+        self.alternatives = ToggledRegion("Alternatives", every, self._list, "rx-ways")
+        toggled = (self.explanation, self.alternatives)
+        buttons = row([one.button for one in toggled], "rx-asked-ways")
+        super().__init__(state, self.facts, buttons, *(one.region for one in toggled))
 
     def lines(self) -> tuple[str, ...]:
         """Python that shows the same numbers."""
@@ -128,7 +104,7 @@ class PlanPanel(Panel):
     def refresh(self) -> None:
         """Update the numbers."""
         plan = self.state.plan
-        self._explain()
+        self.explanation.refresh()
         self.alternatives.refresh()
         if plan is None:
             reason = self.state.no_plan or "Choose a data set to see its guarantees."
@@ -144,11 +120,17 @@ class PlanPanel(Panel):
         ]
         self.facts.value = f'<dl class="rx-facts">{"".join(rows)}</dl>{self._advice()}'
 
-    def _explain(self) -> None:
-        """Update the explanation if it is shown."""
-        plan = self.state.plan if self.explanation.value else None
+    def _explain(self) -> str:
+        plan = self.state.plan
         lines = [] if plan is None else [*explain(plan).splitlines(), *_feasibility_text(plan)]
-        self._words.value = "".join(f"<p>{escape(line)}</p>" for line in lines)
+        return "".join(f"<p>{escape(line)}</p>" for line in lines)
+
+    def _list(self) -> str:
+        """Candidates of the planner for the current plan, the best first."""
+        plan = self.state.plan
+        if isinstance(plan, TreePlan):
+            return f'<p class="rx-note">{_TREES}</p>'
+        return "" if plan is None else _listed(options_table(plan))
 
     def _price(self) -> list[str]:
         state, plan = self.state, self.state.plan
