@@ -193,27 +193,18 @@ def test_auto_takes_what_promises_most_and_says_why():
         PrivateSearch(TREES, GRID, epsilon=0.01).plan(100, 4)
 
 
-def test_a_ledger_is_charged_once_before_a_value_is_read(X, labels, tmp_path):
-    path = tmp_path / "l.sqlite"
-    ledger = Ledger.create(path, epsilon=10.0, delta=1e-5)
-    trees(ledger=path, epsilon=4.0, random_state=None).fit(X, labels)
-    (entry,) = ledger.entries()
-    assert entry.state == "committed" and entry.parameters["n_val"] == 36
-    assert "the fit returned: rows not finite or labels not declared make it fail" in str(
-        entry.guarantee
-    ) and "only the curator may see" not in str(entry.guarantee)
-    open_labels = PrivateSearch(RashomonTreeClassifier(thresholds=0.0), GRID, ledger=path)
-    with pytest.raises(ValueError, match="classes must be declared"):
-        open_labels.fit(X, labels)
-
-
-def test_estimators_of_several_kinds(X, labels, targets):
+def test_estimators_of_several_kinds_and_one_charge(X, labels, targets, tmp_path):
     others = [RashomonClassifier(n_draws=2, ridge=0.1, radius=2.0), DPClassifier(radius=2.0)]
     search = PrivateSearch(
         TREES, {"estimator": others}, mechanism="every", epsilon=20.0, random_state=0
     )
     fitted = search.fit(X, labels)
     assert [type(one) for one in fitted.estimators_] == [RashomonClassifier, DPClassifier]
+    ledger = Ledger.create(tmp_path / "l.sqlite", epsilon=30.0, delta=1e-5)
+    trees(ledger=ledger.path, epsilon=4.0, random_state=None).fit(X, labels)
+    (entry,) = ledger.entries()
+    assert entry.state == "committed" and entry.parameters["n_val"] == 36
+    assert "only the curator may see" not in str(entry.guarantee)
     assert "the labels that occur in y are public" in fitted.guarantee_.assumptions
     for one, planned in zip(fitted.estimators_, fitted.plan_.candidates, strict=True):
         assert one.guarantee_.rho == planned.guarantee.rho

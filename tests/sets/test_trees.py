@@ -42,37 +42,21 @@ def asks(column: int, rows: int, if_true: Any, if_false: Any) -> dict[str, Any]:
 
 
 # Tree 210 of TimberTrek's car demonstration, with its objective and accuracy.
+CHAIN = [
+    (14, 1728, ends("-", 576, 576)),
+    (9, 1152, ends("-", 384, 384)),
+    (2, 768, ends("+", 192, 164)),
+    (1, 576, ends("+", 192, 174)),
+    (5, 384, ends("+", 96, 72)),
+]
 PUBLISHED = asks(
-    14,
-    1728,
-    ends("-", 576, 576),
-    asks(
-        9,
-        1152,
-        ends("-", 384, 384),
-        asks(
-            2,
-            768,
-            ends("+", 192, 164),
-            asks(
-                1,
-                576,
-                ends("+", 192, 174),
-                asks(
-                    5,
-                    384,
-                    ends("+", 96, 72),
-                    asks(
-                        3,
-                        288,
-                        asks(0, 96, ends("+", 48, 36), ends("-", 48, 48)),
-                        asks(4, 192, ends("+", 96, 72), ends("-", 96, 96)),
-                    ),
-                ),
-            ),
-        ),
-    ),
+    3,
+    288,
+    asks(0, 96, ends("+", 48, 36), ends("-", 48, 48)),
+    asks(4, 192, ends("+", 96, 72), ends("-", 96, 96)),
 )
+for column, count, end in reversed(CHAIN):
+    PUBLISHED = asks(column, count, end, PUBLISHED)
 CAR = {"trie": {}, "featureMap": {}, "treeMap": {"210": [PUBLISHED, 0.19634, 0.93866]}}
 
 # The same kind of tree as TreeFARMS writes it into its trie, and what it prints there.
@@ -81,14 +65,9 @@ PRINTED = {
     "loss": 0.061342593282461166,
     "objective": 0.1963425874710083,
 }
-LAYERS = ["14", "-1 9", "-1 2", "-2 1", "-2 5", "-2 3", "0 4", "-2 -1 -2 -1"]
-
-
-def nested(layers: list[str], end: dict[str, float]) -> dict[str, Any]:
-    trie: Any = end
-    for layer in reversed(layers):
-        trie = {layer: trie}
-    return trie
+TRIE: Any = PRINTED
+for layer in reversed(["14", "-1 9", "-1 2", "-2 1", "-2 5", "-2 3", "0 4", "-2 -1 -2 -1"]):
+    TRIE = {layer: TRIE}
 
 
 def leaf_rows(tree: Any, rows: np.ndarray[Any, Any]) -> None:
@@ -112,23 +91,16 @@ def test_the_published_tree_sends_rows_where_timbertrek_printed() -> None:
     accuracy = from_timbertrek(CAR, criterion="zero_one")
     assert accuracy.losses[0] == pytest.approx(1 - 0.93866)
     assert round(0.19634 - accuracy.losses[0], 5) == 9 * 0.015
-
-
-def test_the_same_tree_from_treefarms_trie_predicts_the_same() -> None:
-    rows = car_table()
-    models = from_treefarms(nested(LAYERS, PRINTED))
-    assert models.complexity()[0] == round(PRINTED["complexity"] / 0.015)
-    assert np.array_equal(models.labels(rows), from_timbertrek(CAR).labels(rows))
-    assert models.losses[0] == PRINTED["objective"]
-    errors = from_treefarms(nested(LAYERS, PRINTED), criterion="loss")
-    # 106 errors of 1,728, as the leaves of the published tree add up.
-    assert errors.losses[0] == pytest.approx(106 / 1728, abs=1e-8)
-
-
-def test_branches_swapped_would_be_noticed() -> None:
-    swapped = json.loads(json.dumps(CAR))
+    swapped = json.loads(json.dumps(CAR))  # the control
     swapped["treeMap"]["210"][0]["c"].reverse()
-    assert from_timbertrek(swapped).labels(car_table()).sum() != 624
+    assert from_timbertrek(swapped).labels(rows).sum() != 624
+    same = from_treefarms(TRIE)
+    assert same.complexity()[0] == round(PRINTED["complexity"] / 0.015)
+    assert np.array_equal(same.labels(rows), models.labels(rows))
+    assert same.losses[0] == PRINTED["objective"]
+    # 106 errors of 1,728, as the leaves of the published tree add up.
+    errors = from_treefarms(TRIE, criterion="loss").losses[0]
+    assert errors == pytest.approx(106 / 1728, abs=1e-8)
 
 
 def test_three_forms_of_one_model_set() -> None:
