@@ -4,15 +4,17 @@ import json
 import math
 import re
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.privacy import approximate, bounded_range, compose, gdp, pure, zcdp
+from rashomon_explorer.privacy import best_attack, compose, pure, zcdp
 from rashomon_explorer.privacy.conversions import gdp_mu
 from rashomon_explorer.privacy.guarantee import Guarantee
-from rashomon_explorer.privacy.notions import no_guarantee
+from rashomon_explorer.privacy.notions import approximate, bounded_range, gdp, no_guarantee
 
 SMALL = st.floats(1e-6, 3.0)
 HAIR = 1e-11  # a double may lie a hair above the decimal it is printed as
@@ -143,3 +145,57 @@ def test_the_zcdp_of_many_pure_charges_bounds_an_attacker_too() -> None:
     assert all(proved >= zcdp_alone - 1e-12) and proved[1] > 0.6
     assert pure(8.0).tradeoff(0.05) < 0.01  # the control: ε alone
     assert pure(1.0).tradeoff(0.05) == pytest.approx(1 - math.e * 0.05, abs=1e-6)
+
+
+LEAST = math.exp(-2.0)
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "power"),
+    [
+        (pure(0.0), 0.05),
+        (pure(1.0), math.e * 0.05),  # false alarms multiply until misses bind
+        (pure(math.log(9)), 0.45),
+        (pure(math.log(99)), 1 - 0.95 / 99),
+        (gdp(1.3), norm.cdf(norm.ppf(0.05) + 1.3)),
+        (bounded_range(2.0), 1 - LEAST * 0.95 / (LEAST + 0.05 * (1 - LEAST))),
+        (approximate(1.0, 0.01), pytest.approx(math.e * 0.05 + 0.01, abs=1e-3)),
+        (no_guarantee("seen"), 1.0),
+    ],
+)
+def test_closed_forms(guarantee, power):
+    expected = pytest.approx(power, abs=1e-9) if isinstance(power, float) else power
+    assert best_attack(guarantee, 0.05) == expected
+    with pytest.raises(ValueError, match="false_alarms"):
+        best_attack(guarantee, 1.5)
+
+
+def test_the_best_notion_of_a_sum_counts():
+    twenty = compose([bounded_range(0.35)] * 20)
+    assert best_attack(twenty, 0.05) < best_attack(pure(twenty.pure_epsilon), 0.05) - 0.01
+    cost = twenty.epsilon(1e-6)
+    assert best_attack(twenty, 0.05) <= best_attack(approximate(cost, 1e-6), 0.05) + 5e-3
+
+
+def test_no_pair_of_bounded_range_is_distinguished_better():
+    """Two answers whose log ratios are t and t − 2; a test takes one and mixes the other in."""
+    found = 0.0
+    for shift in np.linspace(0.01, 1.99, 199):
+        q = (1 - math.exp(shift - 2)) / (math.exp(shift) - math.exp(shift - 2))
+        p = q * math.exp(shift)
+        share = min(1.0, 0.05 / q)
+        rest = max(0.0, (0.05 - q) / (1 - q))
+        found = max(found, p * share + (1 - p) * rest)
+    assert found <= best_attack(bounded_range(2.0), 0.05) + 1e-12
+    assert found == pytest.approx(best_attack(bounded_range(2.0), 0.05), abs=1e-3)
+
+
+def test_the_best_attack_on_randomised_response_does_as_well():
+    """Two answers, each true with probability e^ε/(1 + e^ε): a test is a mixture of four."""
+    true = math.exp(1.5) / (1 + math.exp(1.5))
+    first, second = np.meshgrid(*[np.linspace(0, 1, 201)] * 2)
+    alarms, power = first * (1 - true) + second * true, first * true + second * (1 - true)
+    best = power[alarms <= 0.05 + 1e-12].max()
+    assert best <= best_attack(pure(1.5), 0.05) + 1e-12
+    assert best == pytest.approx(best_attack(pure(1.5), 0.05), abs=5e-3)
+    assert best > best_attack(pure(0.75), 0.05)  # the control: half of the cost

@@ -16,13 +16,8 @@ from rashomon_explorer.mechanisms.request import ZCDP
 from rashomon_explorer.papers.batch_theorems import sgd_composition
 from rashomon_explorer.plots import plot_budget
 from rashomon_explorer.plots.budget import charges_table
-from rashomon_explorer.privacy import BudgetExceededError, Guarantee, Ledger, LedgerError
-from rashomon_explorer.privacy.composition import (
-    adaptive_epsilon,
-    compose,
-    rdp,
-    repeated_bounded_range,
-)
+from rashomon_explorer.privacy import BudgetExceededError, Guarantee, Ledger, LedgerError, compose
+from rashomon_explorer.privacy.composition import adaptive_epsilon, rdp, repeated_bounded_range
 from rashomon_explorer.privacy.conversions import conversion, filter_order, zcdp_epsilon, zcdp_rho
 from rashomon_explorer.privacy.guarantee import Divergence, divergence
 from rashomon_explorer.privacy.ledger.charge import remaining_divergence

@@ -136,6 +136,8 @@ def test_its_sums_are_those_of_compose_and_its_epsilon_is_less(eta, k, delta):
     assert draws.rho == pytest.approx(plain.rho)
     assert draws.epsilon(delta) <= plain.epsilon(delta) * (1 + 1e-12)
     assert draws.delta(draws.epsilon(delta)) <= delta
+    if draws.epsilon(delta) > 1e-6:
+        assert draws.curve.delta(draws.epsilon(delta) * (1 - 1e-6)) > delta * (1 - 1e-6)
     assert draws.epsilon(0.0) == draws.pure_epsilon
 
 

@@ -2,6 +2,8 @@
 
 import json
 import math
+import sqlite3
+from dataclasses import replace
 
 import mpmath
 import numpy as np
@@ -10,12 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from rashomon_explorer.privacy import rdp, tradeoff, zcdp
+from rashomon_explorer.privacy import Ledger, LedgerError, compose, rdp, tradeoff
 from rashomon_explorer.privacy.conversions import gdp_delta
 from rashomon_explorer.privacy.guarantee import Guarantee
-from rashomon_explorer.privacy.tradeoff import Approximate, BoundedRange, Gaussian, Laplace
-from rashomon_explorer.privacy.tradeoff.curves import Piecewise, from_dict, hull
-from rashomon_explorer.privacy.tradeoff.sampled import Subsampled
+from rashomon_explorer.privacy.notions import gdp, pure, zcdp
+from rashomon_explorer.privacy.tradeoff import GaussianObjectivePerturbation, curves
+from rashomon_explorer.privacy.tradeoff.bounded_range import BoundedRange
+from rashomon_explorer.privacy.tradeoff.composition import Composition, compose_tradeoffs
+from rashomon_explorer.privacy.tradeoff.curves import Approximate, Gaussian, Laplace, Piecewise
+from rashomon_explorer.privacy.tradeoff.sampled import PoissonSampled, Subsampled
 
 SIZES = st.floats(1e-3, 6.0)
 CLOSED = st.one_of(
@@ -49,7 +54,7 @@ def check(curve) -> None:
         assert np.all(np.diff(slopes) >= -1e-9 * np.maximum(1, np.abs(slopes[1:])))
     mirrored = 1 - np.exp(-EPSILONS) * (1 - delta)
     assert curve.delta(-EPSILONS) == pytest.approx(mirrored, rel=1e-9, abs=1e-11)
-    assert from_dict(json.loads(json.dumps(curve.to_dict()))) == curve
+    assert curves.from_dict(json.loads(json.dumps(curve.to_dict()))) == curve
 
 
 def check_inverse(curve, delta) -> None:
@@ -179,7 +184,7 @@ POISSON = {"sigma": 1.0, "rate": 0.1}
         (lambda: tradeoff.Composition(((Gaussian(1.0), 1),), -1.0), "grid must be > 0"),
         (lambda: tradeoff.Piecewise(((0.0, 1.0), (0.5, 0.6), (1.0, 0.0))), "below 1 - α"),
         (lambda: tradeoff.Piecewise(((0.0, 0.5), (0.4, 0.4), (0.5, 0.0))), "convex"),
-        (lambda: from_dict({"kind": "magic"}), "known trade-off"),
+        (lambda: curves.from_dict({"kind": "magic"}), "known trade-off"),
     ],
 )
 def test_parameters_out_of_range_are_refused(call, message):
@@ -213,7 +218,7 @@ def test_laplace_is_the_curve_of_two_laplace_distributions():
 def test_subsampling_is_the_hull_of_f_q_and_its_inverse(curve, rate):
     alpha = np.concatenate([[0.0], np.logspace(-9, 0, 500), np.linspace(0, 1, 500)])
     one_sided = rate * curve(alpha) + (1 - rate) * (1 - alpha)
-    built = hull(np.concatenate([alpha, one_sided]), np.concatenate([one_sided, alpha]))
+    built = curves.hull(np.concatenate([alpha, one_sided]), np.concatenate([one_sided, alpha]))
     claimed = Subsampled(curve, rate)
     for epsilon in (0.0, 0.1, 0.7, 2.0):
         # The hull of finitely many points is above the curve, so its δ is below.
@@ -243,3 +248,75 @@ def test_an_asymmetric_curve_its_inverse_and_its_symmetric_hull():
     assert np.all(both(ALPHAS) <= np.minimum(curve(ALPHAS), curve.inverse()(ALPHAS)) + 1e-12)
     assert both.inverse()(ALPHAS) == pytest.approx(both(ALPHAS))
     assert both.delta(0.5) == max(curve.delta(0.5), curve.inverse().delta(0.5))
+
+
+USUAL = PoissonSampled(1.0, 0.01, relation="add_or_remove")
+SAME = PoissonSampled(1.0, 0.01)
+BENT = Piecewise(((0.0, 0.9), (0.3, 0.2), (0.9, 0.0)), relation="add_or_remove")
+OTHERS = [
+    USUAL,
+    PoissonSampled(1.0, 0.01, 50, "add_or_remove"),
+    Subsampled(USUAL, 0.5),
+    Composition(((USUAL, 3),)),
+    compose_tradeoffs([(USUAL, 2), PoissonSampled(3.0, 1.0, relation="add_or_remove")]),
+    BENT,
+    BENT.inverse(),
+    BENT.symmetrised(),
+]
+
+
+@pytest.mark.parametrize("curve", OTHERS, ids=lambda curve: curve.kind)
+def test_a_guarantee_refuses_the_other_relation(curve) -> None:
+    assert curve.relation == "add_or_remove" and curve.symmetrised().relation == curve.relation
+    with pytest.raises(ValueError, match=r"one record replaced.*'add_or_remove'"):
+        Guarantee("tradeoff", "another accountant's", curve=curve)
+    back = curves.from_dict(json.loads(json.dumps(curve.to_dict())))
+    assert back == curve and back.relation == "add_or_remove"
+    assert "relation" not in Piecewise(((0.0, 0.9), (0.9, 0.0))).to_dict()
+
+
+def test_relations_do_not_mix() -> None:
+    for parts in ([USUAL, Gaussian(1.0)], [(USUAL, 2), (SAME, 3)], [Gaussian(0.0), USUAL]):
+        with pytest.raises(ValueError, match="different neighbour relations do not compose"):
+            compose_tradeoffs(parts)
+    with pytest.raises(ValueError, match="different neighbour relations"):
+        Composition(((USUAL, 1), (Gaussian(1.0), 1)))
+
+
+def test_a_refused_curve_is_below_the_cost_of_a_replacement() -> None:
+    """Why: the densities of a replaced record pass the other relation's curve."""
+    x = np.linspace(-12.0, 12.0, 200_001)
+    bell = np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
+    one, other = (bell * (0.99 + 0.01 * np.exp(s * x - 0.5)) for s in (1, -1))
+    true = np.trapezoid(np.maximum(0.0, one - np.exp(0.1) * other), x)
+    assert true > 1.2 * USUAL.delta(0.1)
+    assert true == pytest.approx(SAME.delta(0.1), rel=1e-6)
+
+
+def test_a_ledger_with_such_a_charge_in_its_file_is_refused(tmp_path) -> None:
+    path = tmp_path / "old.ledger"
+    ledger = Ledger.create(path, epsilon=4.0, delta=1e-5)
+    ledger.reserve(Guarantee("tradeoff", "steps", rho=0.01, curve=SAME), note="steps").start()
+    with sqlite3.connect(path) as file:
+        file.execute("DROP TRIGGER charges_keep")
+        file.execute(
+            "UPDATE charges SET guarantee = replace(guarantee, '\"replace\"', '\"add_or_remove\"')"
+        )
+    file.close()
+    with pytest.raises(LedgerError, match=r"charge 1 .*cannot be read.*'add_or_remove'"):
+        Ledger.open(path).entries()
+
+
+def test_every_part_of_a_composition_counts_once() -> None:
+    """A perturbed objective that has a μ besides was counted for the part beside it, too."""
+    curve = GaussianObjectivePerturbation(0.2, 0.01, monotone=True)
+    with_mu, bare = (Guarantee("tradeoff", "", mu=mu, curve=curve) for mu in (0.5, np.inf))
+    for one in (with_mu, bare):
+        both = compose([one, pure(5.0)])
+        assert both.curve is None and both.epsilon(1e-6) > 5.0
+        assert compose([one, gdp(0.3)]).curve == replace(curve, mu=0.3)
+    assert compose([with_mu, with_mu]).curve == replace(curve, draws=2)
+    poisson = Guarantee("tradeoff", "", mu=2.0, curve=SAME)
+    assert compose([poisson, bare]).curve == Composition(((SAME, 1), (bare.curve, 1)))
+    assert compose([poisson, gdp(0.5)]).curve == compose_tradeoffs([SAME, Gaussian(0.5)])
+    assert compose([gdp(0.5), gdp(0.5)]).curve is None

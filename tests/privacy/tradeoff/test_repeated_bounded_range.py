@@ -11,14 +11,10 @@ from hypothesis import strategies as st
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.privacy import bounded_range, compose
-from rashomon_explorer.privacy.conversions import zcdp_delta, zcdp_epsilon
-from rashomon_explorer.privacy.tradeoff import (
-    AdaptiveBoundedRange,
-    BoundedRange,
-    Gaussian,
-    RepeatedBoundedRange,
-)
+from rashomon_explorer.privacy.conversions import zcdp_epsilon
+from rashomon_explorer.privacy.tradeoff import AdaptiveBoundedRange, BoundedRange, Gaussian
 from rashomon_explorer.privacy.tradeoff import bounded_range as curves
+from rashomon_explorer.privacy.tradeoff.bounded_range import RepeatedBoundedRange
 from tests.privacy.analysts import adversary
 
 
@@ -98,19 +94,6 @@ def test_one_draw_is_the_closed_form_from_above(kind):
     found, exact = kind(1.0, 1).delta(epsilon), BoundedRange(1.0).delta(epsilon)
     assert np.all(found >= exact - 1e-17)
     assert found == pytest.approx(exact, abs=1e-11 if kind is RepeatedBoundedRange else 1e-4)
-
-
-@given(st.floats(1e-4, 5.0), st.integers(1, 300), st.floats(-12, -1))
-@settings(max_examples=60, deadline=None)
-def test_it_is_never_above_what_zcdp_and_pure_dp_prove(eta, count, power):
-    curve, delta, rho = RepeatedBoundedRange(eta, count), 10.0**power, count * eta**2 / 8
-    epsilon = curve.epsilon(delta)
-    assert epsilon <= min(zcdp_epsilon(rho, delta), count * eta)
-    assert curve.delta(epsilon) <= delta
-    if epsilon > 1e-6:
-        assert curve.delta(epsilon * (1 - 1e-6)) > delta * (1 - 1e-6)
-    half = 0.3 * count * eta
-    assert curve.delta(half) <= zcdp_delta(rho, half) * (1 + 1e-9)
 
 
 def test_many_small_ranges_are_gaussian():

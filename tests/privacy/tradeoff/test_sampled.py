@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from rashomon_explorer.privacy import Guarantee, Ledger
 from rashomon_explorer.privacy.conversions import filter_order, zcdp_rho
-from rashomon_explorer.privacy.tradeoff import Composition, Gaussian, Piecewise, PoissonSampled
-from rashomon_explorer.privacy.tradeoff.sampled import (
-    Subsampled,
-    _binomial_renyi,
-    batches_renyi,
-    poisson_renyi,
+from rashomon_explorer.privacy.tradeoff import (
+    Composition,
+    Gaussian,
+    Piecewise,
+    PoissonSampled,
+    sampled,
 )
+from rashomon_explorer.privacy.tradeoff.sampled import Subsampled, batches_renyi, poisson_renyi
 from tests.crossing import crossed
 
 
@@ -204,7 +205,7 @@ def test_a_step_beyond_the_largest_double_is_not_entered_as_one_on_all_rows(tmp_
 def test_where_steps_are_too_many_the_bound_is_of_the_other_kind(sigma, rate) -> None:
     for order in (3.0, 8.5, 40.0):
         found = poisson_renyi(sigma, rate, 1, -1, order)
-        assert _binomial_renyi(1 / sigma, rate, order) >= found * (1 - 1e-10)
+        assert sampled._binomial_renyi(1 / sigma, rate, order) >= found * (1 - 1e-10)
     far = 2e6 if sigma == 2.0 else 3e5
     entered = poisson_renyi(sigma, rate, 1, -1, far)
     limit = far / sigma**2 / 2 + math.log(rate)  # of the largest of the binomial terms
