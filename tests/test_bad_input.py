@@ -3,17 +3,13 @@
 import math
 import warnings
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
-from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import DataError, LargeDeltaWarning
-from rashomon_explorer.mechanisms.base import Sampler, collect
+from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.certificates.catalogue import largest_beta
 from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_objective_perturbation
 from rashomon_explorer.mechanisms.penalties import PenaltyConstants, plan_stationary
@@ -28,7 +24,6 @@ from rashomon_explorer.papers.mala import MalaSampler
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.release import plan_release, release
@@ -45,7 +40,7 @@ Y = (X[:, 0] > 0).astype(int)
 THREE = np.digitize(X[:, 0], [-0.15, 0.15])
 SIGNS = 2.0 * Y - 1
 
-TABLES: dict[str, FloatArray] = {
+TABLES = {
     "more columns than rows": RNG.uniform(-0.2, 0.2, (6, 12)),
     "one row of each class": X[[0, 1, 2]],
     "a single row": X[:1],
@@ -60,24 +55,24 @@ TABLES: dict[str, FloatArray] = {
     "true and false": X > 0,
     "whole numbers": np.round(X * 10).astype(np.int8),
 }
-KINDS: dict[str, tuple[type[Estimator], dict[str, Any]]] = {
+KINDS = {
     "two classes": (RashomonClassifier, {"classes": [0, 1]}),
     "three classes": (RashomonClassifier, {"classes": [0, 1, 2]}),
     "regression": (RashomonRegressor, {"target_bounds": (0, 2)}),
 }
 
 
-def fit(kind: str, rows: Any, y: Any, **settings: Any) -> Estimator:
+def fit(kind, rows, y, **settings):
     make, public = KINDS[kind]
-    common: dict[str, Any] = {"epsilon": 20.0, "n_draws": 4, "random_state": 0}
+    common = {"epsilon": 20.0, "n_draws": 4, "random_state": 0}
     return make(**{**common, **public, **settings}).fit(rows, y)
 
 
-def targets_for(kind: str, n: int) -> NDArray[np.int_]:
+def targets_for(kind, n):
     return np.arange(n) % (2 if kind == "two classes" else 3)
 
 
-def check_by_hand(model: Estimator, rows: FloatArray, loss: str | Loss, y: FloatArray) -> None:
+def check_by_hand(model, rows, loss, y):
     """Losses, minimum and hit rate of a set, from a problem posed anew."""
     models = model.rashomon_set_
     domain = {"radius": model.plan_.radius, "ridge": model.plan_.ridge}
@@ -89,12 +84,12 @@ def check_by_hand(model: Estimator, rows: FloatArray, loss: str | Loss, y: Float
 
 
 @crossed({"table": TABLES, "kind": KINDS})
-def test_odd_tables_simply_work(kind: str, table: str) -> None:
+def test_odd_tables_simply_work(kind, table):
     rows = TABLES[table]
     y = targets_for(kind, len(rows))
     model = fit(kind, rows, y)
-    loss: str | Loss = SoftmaxLoss(3) if kind == "three classes" else model._loss_of(None)
-    coded: FloatArray = {"two classes": 2.0 * y - 1, "three classes": 1.0 * y}.get(kind, y - 1.0)
+    loss = SoftmaxLoss(3) if kind == "three classes" else model._loss_of(None)
+    coded = {"two classes": 2.0 * y - 1, "three classes": 1.0 * y}.get(kind, y - 1.0)
     check_by_hand(model, np.asarray(rows, dtype=float), loss, coded)
     assert model.predict(rows).shape == (len(rows),)
     assert np.isfinite(model.decision_spread(rows)).all()
@@ -104,7 +99,7 @@ def test_odd_tables_simply_work(kind: str, table: str) -> None:
         assert np.isfinite(model.decision_function(rows)).all()
 
 
-EXTREME: list[dict[str, float]] = [
+EXTREME = [
     {"psi": 0.0},
     {"psi": 1e-300},
     {"psi": 1e300},
@@ -122,7 +117,7 @@ EXTREME: list[dict[str, float]] = [
 
 
 @crossed({"kind": KINDS, "setting": EXTREME})
-def test_extreme_settings_simply_work(kind: str, setting: dict[str, float]) -> None:
+def test_extreme_settings_simply_work(kind, setting):
     model = fit(kind, X, targets_for(kind, 60), **setting)
     models = model.rashomon_set_
     assert np.isfinite(models.losses).all()
@@ -146,9 +141,7 @@ def test_extreme_settings_simply_work(kind: str, setting: dict[str, float]) -> N
         (X, Y, {"random_state": -1}, "'random_state' parameter"),
     ],
 )
-def test_tables_and_settings_that_cannot_be_used_are_refused(
-    kind: str, rows: Any, y: Any, setting: dict[str, Any], message: str
-) -> None:
+def test_tables_and_settings_that_cannot_be_used_are_refused(kind, rows, y, setting, message):
     with pytest.raises(ValueError, match=message):
         fit(kind, rows, y, **setting)
 
@@ -161,12 +154,12 @@ def test_tables_and_settings_that_cannot_be_used_are_refused(
         (np.array([None, "a"])[Y], "."),
     ],
 )
-def test_labels_that_are_no_classes_are_refused(y: Any, message: str) -> None:
+def test_labels_that_are_no_classes_are_refused(y, message):
     with pytest.raises((ValueError, TypeError), match=message):
         RashomonClassifier().fit(X, y)
 
 
-def test_targets_beyond_every_bound_are_clipped() -> None:
+def test_targets_beyond_every_bound_are_clipped():
     one, other = (
         RashomonRegressor(target_bounds=(-1e-9, 1e-9), n_draws=3, random_state=0).fit(
             X, end * SIGNS
@@ -177,7 +170,7 @@ def test_targets_beyond_every_bound_are_clipped() -> None:
 
 
 @pytest.mark.parametrize("bounds", [(-1e308, 1e308), (0, 0), (1, 0), (0, math.nan), (0, 1, 2)])
-def test_target_bounds_need_a_width(bounds: Any) -> None:
+def test_target_bounds_need_a_width(bounds):
     with pytest.raises(ValueError, match="target_bounds must be"):
         RashomonRegressor(target_bounds=bounds).fit(X, Y)
 
@@ -201,21 +194,19 @@ def test_target_bounds_need_a_width(bounds: Any) -> None:
         (X, SIGNS, {"intercept": "no"}, "intercept must be True or False"),
     ],
 )
-def test_a_problem_refuses_tables_and_settings_by_name(
-    rows: Any, y: Any, setting: dict[str, Any], message: str
-) -> None:
+def test_a_problem_refuses_tables_and_settings_by_name(rows, y, setting, message):
     with pytest.raises(ValueError, match=message) as caught:
         Problem(rows, y, **setting)
     assert setting or caught.type is DataError
 
 
-def test_a_loss_is_computed_of_numbers_in_any_clothes() -> None:
+def test_a_loss_is_computed_of_numbers_in_any_clothes():
     plain = Problem(X, SIGNS).minimum.value
     assert Problem(X.tolist(), SIGNS.astype(int)).minimum.value == plain
     assert Problem(X.astype(object), SIGNS.astype(object)).minimum.value == plain
 
 
-LAW: dict[str, Any] = {"n": 5000, "p": 4, "psi": 0.05, "radius": 4.0, "row_norm": 1.5}
+LAW = {"n": 5000, "p": 4, "psi": 0.05, "radius": 4.0, "row_norm": 1.5}
 
 
 @pytest.mark.parametrize(
@@ -230,12 +221,12 @@ LAW: dict[str, Any] = {"n": 5000, "p": 4, "psi": 0.05, "radius": 4.0, "row_norm"
         ({"epsilon": 1e300, "hit_rate": 0.5}, r"epsilon must be from 1e-12 to 1e\+09, usually 0"),
     ],
 )
-def test_a_plan_names_what_it_cannot_use(change: dict[str, Any], message: str) -> None:
+def test_a_plan_names_what_it_cannot_use(change, message):
     with pytest.raises(ValueError, match=message):
         plan(**{**LAW, "epsilon": 1.0, **change})
 
 
-def test_targets_and_draws_without_a_law_are_refused() -> None:
+def test_targets_and_draws_without_a_law_are_refused():
     target = partial(GibbsTarget, Problem(X, SIGNS))
     for settings, message in (
         ({"beta": "a", "psi": 0.1}, "beta must be finite and > 0, got 'a'"),
@@ -254,9 +245,7 @@ def test_targets_and_draws_without_a_law_are_refused() -> None:
         "beta, psi": [(1e-6, 0.1), (1e6, 0.1), (20.0, 0.0), (20.0, 100.0)],
     }
 )
-def test_a_sampler_stays_in_the_ball_at_every_temperature(
-    sampler: Sampler, beta: float, psi: float
-) -> None:
+def test_a_sampler_stays_in_the_ball_at_every_temperature(sampler, beta, psi):
     target = GibbsTarget(Problem(X, SIGNS, radius=2.0), beta, psi)
     draws = collect(sampler, target, 3, np.random.default_rng(0))
     assert (np.linalg.norm(draws.coef, axis=1) <= 2.0 + 1e-5).all()
@@ -264,8 +253,8 @@ def test_a_sampler_stays_in_the_ball_at_every_temperature(
 
 
 @pytest.mark.parametrize("loss", ["logistic", "squared", SoftmaxLoss(4), "hinge", "absolute"])
-def test_constants_of_huge_scores_are_refused_and_of_large_ones_finite(loss: str | Loss) -> None:
-    settings: dict[str, Any] = {"n": 10, "p": 6, "row_bound": 1.0}
+def test_constants_of_huge_scores_are_refused_and_of_large_ones_finite(loss):
+    settings = {"n": 10, "p": 6, "row_bound": 1.0}
     large = Constants.of(loss, domain=Ball(1e99), **settings)
     assert all(math.isfinite(value) for value in (large.L, large.osc, large.m))
     with pytest.raises(ValueError, match="scores could reach"):
@@ -273,7 +262,7 @@ def test_constants_of_huge_scores_are_refused_and_of_large_ones_finite(loss: str
 
 
 PENALTIES = PenaltyConstants("logistic", 1.5, 0.5, 10.0, 20_000, 10_000)
-PLANNERS: dict[str, Any] = {
+PLANNERS = {
     "plan": partial(plan, **LAW),
     "plan for a ledger": partial(plan, **LAW, ledger=True),
     "plan_options": partial(plan_options, **LAW),
@@ -291,7 +280,7 @@ PLANNERS: dict[str, Any] = {
         psi=0.05,
     ),
 }
-ABSURD: dict[str, list[Any]] = {
+ABSURD = {
     "epsilon": [0, -1, 1e-300, 1e300, math.inf, math.nan, True, "a", 10**400],
     "delta": [-1, 1, math.nan, True, "a", None],
     "n_draws": [0, True, 2.5, -1, "a"],
@@ -300,15 +289,15 @@ ABSURD: dict[str, list[Any]] = {
 
 @pytest.mark.parametrize("name", PLANNERS)
 @pytest.mark.parametrize("setting", ABSURD)
-def test_every_planner_refuses_an_absurd_budget_by_name(name: str, setting: str) -> None:
-    good: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "n_draws": 3}
+def test_every_planner_refuses_an_absurd_budget_by_name(name, setting):
+    good = {"epsilon": 1.0, "delta": 1e-6, "n_draws": 3}
     for value in ABSURD[setting]:
         with pytest.raises(ValueError, match=f"^{setting} must be .*, got "):
             PLANNERS[name](**{**good, setting: value})
 
 
 @pytest.mark.parametrize("name", ["plan", "plan_options", "plan_objective_perturbation"])
-def test_a_planner_warns_once_of_a_delta_of_one_in_n(name: str) -> None:
+def test_a_planner_warns_once_of_a_delta_of_one_in_n(name):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         PLANNERS[name](epsilon=8.0, delta=1 / 5000)
@@ -320,7 +309,7 @@ def test_a_planner_warns_once_of_a_delta_of_one_in_n(name: str) -> None:
 
 
 @pytest.mark.parametrize("epsilon", [-1, *ABSURD["epsilon"][2:-1]])
-def test_an_absurd_budget_makes_no_ledger(epsilon: Any, tmp_path: Path) -> None:
+def test_an_absurd_budget_makes_no_ledger(epsilon, tmp_path):
     with pytest.raises(ValueError, match="epsilon must be "):
         Ledger.create(tmp_path / "a.ledger", epsilon=epsilon, delta=1e-6)
     assert not (tmp_path / "a.ledger").exists()
@@ -332,16 +321,14 @@ def test_an_absurd_budget_makes_no_ledger(epsilon: Any, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def drawn() -> Any:
+def drawn():
     return fit("two classes", X, Y, epsilon=80.0).rashomon_set_.release()
 
 
 @pytest.mark.parametrize("setting", ["epsilon", "standard_error", "rho", "mu"])
-def test_an_absurd_release_is_refused_before_it_is_charged(
-    drawn: Any, setting: str, tmp_path: Path
-) -> None:
+def test_an_absurd_release_is_refused_before_it_is_charged(drawn, setting, tmp_path):
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=5.0, delta=1e-6)
-    values: list[Any] = [0, -1, math.inf, math.nan, True, "a"]
+    values = [0, -1, math.inf, math.nan, True, "a"]
     for value in values + [1e-300, 1e300] * (setting == "epsilon"):
         settings = {"queries": ["ambiguity"], setting: value}
         with pytest.raises(ValueError, match=f"{setting} must be "):
@@ -351,8 +338,8 @@ def test_an_absurd_release_is_refused_before_it_is_charged(
     assert ledger.entries() == []
 
 
-def test_a_release_with_a_delta_of_one_in_n_warns(drawn: Any) -> None:
-    settings: dict[str, Any] = {"queries": ["ambiguity"], "epsilon": 1.0, "delta": 1 / 60}
+def test_a_release_with_a_delta_of_one_in_n_warns(drawn):
+    settings = {"queries": ["ambiguity"], "epsilon": 1.0, "delta": 1 / 60}
     with pytest.warns(LargeDeltaWarning, match="the record of one person in 60"):
         plan_release(drawn, 60, **settings)
     with pytest.warns(LargeDeltaWarning, match="the record of one person in 60"):

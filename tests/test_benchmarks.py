@@ -258,7 +258,7 @@ def test_tuning_is_measured_exactly_and_dearer_draws_are_nearer_the_best():
     assert len(tuning.lines({"tables": entries})) == len(entries)
 
 
-def test_one_model_is_measured_by_every_way_that_applies(tmp_path: Path) -> None:
+def test_one_model_is_measured_by_every_way_that_applies(tmp_path):
     found = one_model.measure(splits=1, methods=("auto", "langevin_average"))
     ways = {(way["way"], way["delta"]) for way in found["ways"]}
     assert {("auto", 1e-5), ("langevin_average", 1e-5), ("auto", 0.0)} <= ways

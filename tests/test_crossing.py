@@ -9,7 +9,7 @@ from tests.crossing import crossed
 AXES = {"loss": ["a", "b", "c", "d"], "beta, psi": [(1.0, 0.0), (2.0, 0.5)], "ridge": [0.0, 0.3, 9]}
 
 
-def test_every_combination_is_there_and_every_value_runs_always() -> None:
+def test_every_combination_is_there_and_every_value_runs_always():
     (names, cases) = crossed(AXES).args
     assert names == ["loss", "beta", "psi", "ridge"]
     every = {(a, *b, c) for a, b, c in itertools.product(*AXES.values())}
@@ -21,7 +21,7 @@ def test_every_combination_is_there_and_every_value_runs_always() -> None:
     assert len({case.id for case in cases}) == len(cases)
 
 
-def test_marks_and_names_of_single_values_stay() -> None:
+def test_marks_and_names_of_single_values_stay():
     named = pytest.param(7.0, id="seven", marks=pytest.mark.filterwarnings("ignore"))
     (_, cases) = crossed({"x": [named, 1.0], "y": [None, len]}).args
     assert [case.id for case in cases] == ["seven-None", "seven-len", "1.0-None", "1.0-len"]

@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "rashomon_explorer"
 SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 
 
-def silent(source: str) -> list[str]:
+def silent(source):
     """Returns that are types alone, and errors without the reason for them."""
     found = []
     for node in ast.walk(ast.parse(source)):
@@ -28,7 +28,7 @@ def silent(source: str) -> list[str]:
     return found
 
 
-def test_no_section_is_a_type_alone() -> None:
+def test_no_section_is_a_type_alone():
     found = {path.name: silent(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")}
     assert len(found) > 100 and {name: where for name, where in found.items() if where} == {}
 
@@ -36,7 +36,7 @@ def test_no_section_is_a_type_alone() -> None:
 @pytest.mark.parametrize(
     ("reason", "found"), [("", ["give: Returns", "give: Raises"]), ("\n        Why.", [])]
 )
-def test_a_section_without_words_is_noticed(reason: str, found: list[str]) -> None:
+def test_a_section_without_words_is_noticed(reason, found):
     sections = "Returns\n    -------\n    float{0}\n\n    Raises\n    ------\n    ValueError{0}"
     source = f'def give():\n    """Give it.\n\n    {sections}\n    """\n'
     assert silent(source.format(reason)) == found

@@ -29,12 +29,12 @@ PACKAGE = Path(measures.__file__).parents[1]
 MAP = (PACKAGE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
 
 
-def room(name: str) -> ModuleType:
+def room(name):
     return importlib.import_module(f"rashomon_explorer.{name}")
 
 
 @pytest.mark.parametrize("name", sorted(ROOMS))
-def test_a_room_shows_a_short_list_with_docstrings_and_the_rooms_below(name: str) -> None:
+def test_a_room_shows_a_short_list_with_docstrings_and_the_rooms_below(name):
     exported, shown = room(name).__all__, dir(room(name))
     assert sorted(shown) == sorted({*exported, *ROOMS[name]})
     assert len(exported) <= MOST.get(name, len(exported))
@@ -44,7 +44,7 @@ def test_a_room_shows_a_short_list_with_docstrings_and_the_rooms_below(name: str
             assert (found.__doc__ or "").strip(), one
 
 
-def test_a_measure_is_in_one_room_or_in_the_file_on_stopping() -> None:
+def test_a_measure_is_in_one_room_or_in_the_file_on_stopping():
     rooms = [room(f"measures.{one}") for one in sorted(ROOMS["measures"])]
     others = [room("measures.inputs"), room("measures.stopping")]
     for name in measures.__all__:
@@ -54,7 +54,7 @@ def test_a_measure_is_in_one_room_or_in_the_file_on_stopping() -> None:
         assert homes and all(getattr(one, name) is getattr(measures, name) for one in homes), name
 
 
-def test_every_file_that_the_map_names_is_there() -> None:
+def test_every_file_that_the_map_names_is_there():
     """In docs/architecture.md a name is from the top, or from a folder of the one before it."""
     named = re.findall(r"`([\w/]+(?:\.py|/))`", MAP)
     assert len(named) > 20
@@ -65,7 +65,7 @@ def test_every_file_that_the_map_names_is_there() -> None:
         here = found[0] if found[0].is_dir() else found[0].parent
 
 
-def test_the_walk_names_functions_that_are_there_in_at_most_nine_rooms() -> None:
+def test_the_walk_names_functions_that_are_there_in_at_most_nine_rooms():
     walk = re.findall(r"^\| \d+ \| `([\w/.]+)` \| `(\w+)` \|", MAP, re.MULTILINE)
     assert 0 < len(walk) <= 9
     for file, function in walk:

@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,7 @@ SOURCES = {
 }
 
 
-def exported_names(text: str) -> set[str]:
+def exported_names(text):
     """Names of a module's ``__all__``."""
     return {
         name
@@ -31,13 +30,13 @@ def exported_names(text: str) -> set[str]:
     }
 
 
-def public_classes(text: str) -> list[str]:
+def public_classes(text):
     """Public classes that a module defines."""
     nodes = ast.walk(ast.parse(text))
     return [n.name for n in nodes if isinstance(n, ast.ClassDef) and not n.name.startswith("_")]
 
 
-def modules_loaded(module: str) -> int:
+def modules_loaded(module):
     """Modules of the package that importing one loads, in a process of its own."""
     code = (
         f"import sys; import {module}; "
@@ -47,7 +46,7 @@ def modules_loaded(module: str) -> int:
     return int(done.stdout)
 
 
-def measured() -> dict[str, int]:
+def measured():
     """Figures of the project by the names of the budget."""
     rooms = [text for name, text in SOURCES.items() if name.endswith(".__init__")]
     pages = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "docs").rglob("*.rst")]
@@ -75,7 +74,7 @@ def measured() -> dict[str, int]:
     }
 
 
-def findings(figures: Mapping[str, int], budget: Mapping[str, int]) -> list[str]:
+def findings(figures, budget):
     """Figures above their budget, and budgets that may fall."""
     found = [f"{name} has no budget" for name in figures.keys() - budget.keys()]
     for name, limit in budget.items():
@@ -90,7 +89,7 @@ def findings(figures: Mapping[str, int], budget: Mapping[str, int]) -> list[str]
     return found
 
 
-def test_the_project_is_within_its_budget() -> None:
+def test_the_project_is_within_its_budget():
     assert findings(measured(), BUDGET) == []
 
 
@@ -103,16 +102,14 @@ def test_the_project_is_within_its_budget() -> None:
         (1, {}, "lines has no budget"),
     ],
 )
-def test_a_figure_beside_its_budget_is_reported(
-    figure: int, budget: dict[str, int], message: str
-) -> None:
+def test_a_figure_beside_its_budget_is_reported(figure, budget, message):
     found = findings({"lines": figure}, budget)
     assert len(found) == bool(message) and all(message in one for one in found)
     assert exported_names('__all__ = ["a", "b"]\nc = 1') == {"a", "b"}
     assert public_classes("class A:\n    class B: ...\nclass _C: ...") == ["A", "B"]
 
 
-def test_folders_hold_topics_that_are_named_by_words() -> None:
+def test_folders_hold_topics_that_are_named_by_words():
     """A folder has at least three modules or folders beside its ``__init__``."""
     topics = {
         folder: [*folder.glob("[!_]*.py"), *folder.glob("*/__init__.py")]

@@ -4,7 +4,6 @@ import ast
 import json
 import subprocess
 import sys
-from collections.abc import Collection, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -43,9 +42,9 @@ SOURCES = {
 
 
 @cache  # three tests read every module
-def _imported(source: str, package: str) -> tuple[str, ...]:
+def _imported(source, package):
     """Dotted names that a module of `package` imports anywhere, for type checkers too."""
-    found: list[str] = []
+    found = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
@@ -57,24 +56,24 @@ def _imported(source: str, package: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _rooms(source: str, package: str = PACKAGE.name) -> set[str]:
+def _rooms(source, package=PACKAGE.name):
     """Rooms of the package that a module imports; names of its door are of ``__init__``."""
     words = [name.split(".") for name in _imported(source, package)]
     rooms = {one[1] if one[1:] else "__init__" for one in words if one[0] == PACKAGE.name}
     return {room if room in FLOOR else "__init__" for room in rooms}
 
 
-def _arrows_back(source: str, room: str, package: str = PACKAGE.name) -> list[str]:
+def _arrows_back(source, room, package=PACKAGE.name):
     return sorted(to for to in _rooms(source, package) - {room} if FLOOR[to] >= FLOOR[room])
 
 
-def _files(source: str, package: str, files: Collection[str]) -> set[str]:
+def _files(source, package, files):
     """Those of `files` that a module imports; ``folder.name`` is of the folder if it is no file."""
     names = _imported(source, package)
     return {name if name in files else name.rpartition(".")[0] for name in names} & set(files)
 
 
-def _circles(sources: Mapping[str, str]) -> list[list[str]]:
+def _circles(sources):
     """Files that import each other."""
     named = {name.removesuffix(".__init__"): name for name in sources}
     arrows = {
@@ -90,9 +89,9 @@ def _circles(sources: Mapping[str, str]) -> list[list[str]]:
     return sorted(sorted(circle) for circle in circles)
 
 
-def _reached(start: str, arrows: Mapping[str, set[str]]) -> set[str]:
+def _reached(start, arrows):
     """Every file that one imports, directly or not."""
-    found: set[str] = set()
+    found = set()
     waiting = [start]
     while waiting:
         new = arrows[waiting.pop()] - found
@@ -101,20 +100,20 @@ def _reached(start: str, arrows: Mapping[str, set[str]]) -> set[str]:
     return found
 
 
-def test_imports_run_one_way() -> None:
+def test_imports_run_one_way():
     for name, source in SOURCES.items():
         room, package = name.split(".")[1], name.rpartition(".")[0]
         assert room in FLOOR, f"{room} has no floor: give it one here and in docs/architecture.md"
         assert _arrows_back(source, room, package) == [], name
 
 
-def test_nothing_imports_papers() -> None:
+def test_nothing_imports_papers():
     packages = {name: name.rpartition(".")[0] for name in SOURCES}
     asking = {name for name in SOURCES if "papers" in _rooms(SOURCES[name], packages[name])}
     assert {name.split(".")[1] for name in asking} == {"papers"}
 
 
-def test_no_files_import_each_other_in_a_circle() -> None:
+def test_no_files_import_each_other_in_a_circle():
     assert _circles(SOURCES) == []
 
 
@@ -130,7 +129,7 @@ def test_no_files_import_each_other_in_a_circle() -> None:
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from p.a import f",
     ],
 )
-def test_a_circle_of_files_is_caught(closing: str) -> None:
+def test_a_circle_of_files_is_caught(closing):
     sources = {"p.__init__": "", "p.a": "from p.b import g", "p.b": "from p.c import h"}
     assert _circles({**sources, "p.c": "import numpy"}) == []
     assert _circles({**sources, "p.c": closing}) == [["p.a", "p.b", "p.c"]]
@@ -152,7 +151,7 @@ def test_a_circle_of_files_is_caught(closing: str) -> None:
         ("from rashomon_explorer.measures import ambiguity", "estimators", "", ["measures"]),
     ],
 )
-def test_an_arrow_back_is_caught(source: str, room: str, package: str, expected: list[str]) -> None:
+def test_an_arrow_back_is_caught(source, room, package, expected):
     assert _arrows_back(source, room, package) == expected
 
 
@@ -180,7 +179,7 @@ _DEEP = [folder for folder in FOLDERS if folder.count(".") > 1]
     [[one for one in FOLDERS if one not in _DEEP], pytest.param(_DEEP, marks=pytest.mark.law)],
     ids=["rooms", "folders"],
 )
-def test_every_room_imports_alone(folders: list[str]) -> None:
+def test_every_room_imports_alone(folders):
     """With every name that it exports."""
     command = [sys.executable, "-c", _EACH_ALONE, *folders]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -212,7 +211,7 @@ _MODELS = {"problem", "mechanisms", "papers", "sets", "trees", "estimators", "sk
 _HEAVY = _PAGE - set(FLOOR) | {"voila", "jupyter_client", "anywidget", "scipy.stats"}
 
 
-def _loaded(code: str) -> set[str]:
+def _loaded(code):
     """Modules, rooms of the package and libraries that code loads in a process of its own."""
     code += "\nimport sys\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -235,11 +234,11 @@ def _loaded(code: str) -> set[str]:
     ],
     ids=["package", "measures", "measures of arrays", "privacy", "estimators", "set", "server"],
 )
-def test_a_room_loads_only_what_it_needs(code: str, refused: set[str]) -> None:
+def test_a_room_loads_only_what_it_needs(code, refused):
     assert _loaded(code) & refused == set()
 
 
-def test_a_room_that_is_loaded_is_seen() -> None:
+def test_a_room_that_is_loaded_is_seen():
     seen = _loaded("import rashomon_explorer.measures.reliance, ipywidgets, scipy.stats")
     assert {"measures", "sets", "numpy", "ipywidgets", "scipy.stats"} <= seen
 
@@ -248,7 +247,7 @@ NOTEBOOKS = sorted((ROOT / "apps").glob("*.ipynb"))
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
-def test_notebooks_are_short_and_saved_without_output(path: Path) -> None:
+def test_notebooks_are_short_and_saved_without_output(path):
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     assert len(cells) <= 3 or path.name != "explorer.ipynb"
     for cell in cells:

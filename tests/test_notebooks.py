@@ -3,7 +3,6 @@
 import ast
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,7 +17,7 @@ GUIDED = (
 )
 
 
-def _run(source: str, space: dict[str, Any]) -> object:
+def _run(source, space):
     """Run a cell; its last line's value is what the notebook would show."""
     tree = ast.parse(source)
     last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
@@ -29,11 +28,9 @@ def _run(source: str, space: dict[str, Any]) -> object:
 
 
 @pytest.mark.parametrize("name", GUIDED)
-def test_a_guided_notebook_runs_and_shows_something(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_guided_notebook_runs_and_shows_something(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    space: dict[str, Any] = {}
+    space = {}
     cells = json.loads((APPS / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
     sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     shown = [_run(source, space) for source in sources]
@@ -41,5 +38,5 @@ def test_a_guided_notebook_runs_and_shows_something(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_every_notebook_is_tested() -> None:
+def test_every_notebook_is_tested():
     assert {path.stem for path in APPS.glob("*.ipynb")} == {*GUIDED, "explorer"}

@@ -3,7 +3,6 @@
 import os
 import re
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,24 +27,24 @@ ELSEWHERE = re.compile(
 )
 
 
-def _conda() -> dict[str, SpecifierSet]:
+def _conda():
     text = (ROOT / "environment.yml").read_text(encoding="utf-8")
     section = text.split("dependencies:\n")[1].split("  - pip:\n")[0]
     asked = [Requirement(line.removeprefix("  - ")) for line in section.splitlines()]
     return {requirement.name: requirement.specifier for requirement in asked}
 
 
-def _pins() -> dict[str, str]:
+def _pins():
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pins = [line.split("==") for line in lines if not line.startswith("#")]
     return {canonicalize_name(name): version for name, version in pins}
 
 
-def _made_here(name: str) -> bool:
+def _made_here(name):
     return name in MADE_HERE or "_cache" in name or name.startswith(".venv")
 
 
-def _texts() -> Iterator[tuple[str, str]]:
+def _texts():
     for folder, folders, files in os.walk(ROOT):
         folders[:] = [name for name in folders if not _made_here(name)]
         for path in (Path(folder, name) for name in files if not _made_here(name)):
@@ -55,7 +54,7 @@ def _texts() -> Iterator[tuple[str, str]]:
                 continue
 
 
-def test_conda_and_pip_ask_for_the_same() -> None:
+def test_conda_and_pip_ask_for_the_same():
     conda = _conda()
     assert conda.pop("python") == SpecifierSet(PROJECT["requires-python"])
     assert conda.pop("pip") == SpecifierSet()
@@ -65,7 +64,7 @@ def test_conda_and_pip_ask_for_the_same() -> None:
     assert text.split("channels:\n")[1].split("dependencies:")[0] == "  - conda-forge\n"
 
 
-def test_every_direct_dependency_is_pinned_within_its_bounds() -> None:
+def test_every_direct_dependency_is_pinned_within_its_bounds():
     pins = _pins()
     for one in [*RUNTIME, *TEST]:
         assert pins[canonicalize_name(one.name)] in one.specifier, one.name
@@ -78,7 +77,7 @@ def test_every_direct_dependency_is_pinned_within_its_bounds() -> None:
         assert line.startswith("#") or re.fullmatch(r"[\w.-]+==[\w.+!]+", line), line
 
 
-def test_no_file_names_an_index_or_a_place_on_a_machine() -> None:
+def test_no_file_names_an_index_or_a_place_on_a_machine():
     assert [name for name, text in _texts() if ELSEWHERE.search(text)] == []
 
 
@@ -86,11 +85,11 @@ def test_no_file_names_an_index_or_a_place_on_a_machine() -> None:
     "words",
     [("see /root", "data"), ("pip --index-", "url x"), ("'/home", "me'"), ("pypi.org", "simple")],
 )
-def test_a_place_on_a_machine_is_seen(words: tuple[str, str]) -> None:
+def test_a_place_on_a_machine_is_seen(words):
     assert ELSEWHERE.search(("" if words[0].endswith("-") else "/").join(words))
 
 
-def test_every_dependency_is_argued_for_once() -> None:
+def test_every_dependency_is_argued_for_once():
     text = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
     to_run, to_test = text.split("## To test and build")
     for section, requirements in [(to_run, RUNTIME), (to_test, TEST)]:
@@ -100,7 +99,7 @@ def test_every_dependency_is_argued_for_once() -> None:
         assert all(argument.endswith(".") for _, argument in rows)
 
 
-def test_the_licence_is_bsd_3_clause() -> None:
+def test_the_licence_is_bsd_3_clause():
     text = (ROOT / "LICENSE").read_text(encoding="utf-8")
     assert PROJECT["license"] == "BSD-3-Clause"
     assert text.startswith("BSD 3-Clause License")
@@ -108,7 +107,7 @@ def test_the_licence_is_bsd_3_clause() -> None:
     assert text.count("\n1. ") == text.count("\n2. ") == text.count("\n3. ") == 1
 
 
-def test_the_commands_are_there_and_doctests_run_in_one_process_alone() -> None:
+def test_the_commands_are_there_and_doctests_run_in_one_process_alone():
     """Where no folder is named pytest takes those of its settings, whatever it is to ignore."""
     rules = (ROOT / "Makefile").read_text(encoding="utf-8")
     for target in ["help", "app", "test", "laws", "lint", "format", "clean"]:

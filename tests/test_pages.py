@@ -19,23 +19,19 @@ FRONT_PAGE = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("page", EXECUTED, ids=lambda page: page.stem)
-def test_pages_show_what_happens(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pages_show_what_happens(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # for the files that examples write
     outcome = doctest.testfile(str(page), module_relative=False, optionflags=TOLERANT)
     assert outcome.failed == 0
     assert page not in THEORY or len(page.read_text(encoding="utf-8").split()) <= MOST_WORDS
 
 
-def test_snippets_of_the_front_page_run_twice_from_an_empty_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_snippets_of_the_front_page_run_twice_from_an_empty_folder(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     snippets = re.findall(r"^```python\n(.*?)^```", FRONT_PAGE, flags=re.MULTILINE | re.DOTALL)
     assert len(snippets) >= 3
     for _ in range(2):
-        names: dict[str, object] = {}
+        names = {}
         for snippet in snippets:
             exec(snippet, names)
     printed = capsys.readouterr().out
@@ -43,7 +39,7 @@ def test_snippets_of_the_front_page_run_twice_from_an_empty_folder(
     assert printed.count("20 models") == 2
 
 
-def broken_links(page: Path) -> list[str]:
+def broken_links(page):
     """Relative links of a page whose file or anchor does not exist."""
     broken = []
     for file, anchor in LINK.findall(page.read_text(encoding="utf-8")):
@@ -53,33 +49,33 @@ def broken_links(page: Path) -> list[str]:
     return broken
 
 
-def anchors(page: Path) -> set[str]:
+def anchors(page):
     """Anchors that GitHub gives to the headings of a page."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
 
 
-def test_links_lead_somewhere() -> None:
+def test_links_lead_somewhere():
     pages = [ROOT / "README.md", *EXECUTED]
     assert {page.name: broken_links(page) for page in pages if broken_links(page)} == {}
 
 
-def test_a_broken_link_is_noticed(tmp_path: Path) -> None:
+def test_a_broken_link_is_noticed(tmp_path):
     (tmp_path / "b.md").write_text("## A title, here\n", encoding="utf-8")
     page = tmp_path / "a.md"
     page.write_text("[1](b.md#a-title-here) [2](b.md#other) [3](c.md)\n", encoding="utf-8")
     assert broken_links(page) == ["b.md#other", "c.md#"]
 
 
-def test_every_page_is_listed() -> None:
+def test_every_page_is_listed():
     listed = re.findall(r"\]\(([\w-]+\.md)\)", (DOCS / "README.md").read_text(encoding="utf-8"))
     assert sorted(listed) == sorted(page.name for page in PAGES if page.name != "README.md")
 
 
-def test_the_index_of_theory_has_every_page_and_every_cited_section() -> None:
+def test_the_index_of_theory_has_every_page_and_every_cited_section():
     """Docstrings, messages and stored guarantees cite sections of docs/theory.md by number."""
     index = (DOCS / "theory.md").read_text(encoding="utf-8")
-    sections: list[str] = []
+    sections = []
     for page in THEORY:
         assert f"(theory/{page.name})" in index
         sections += re.findall(r"^## (\d+)\. ", page.read_text("utf-8"), re.MULTILINE)
@@ -91,7 +87,7 @@ def test_the_index_of_theory_has_every_page_and_every_cited_section() -> None:
     assert len(cited) > 10 and cited <= set(sections)
 
 
-def test_what_the_notebook_imports_is_there() -> None:
+def test_what_the_notebook_imports_is_there():
     text = (ROOT / "apps" / "explorer.ipynb").read_text(encoding="utf-8")
     lines = re.findall(r"from rashomon_explorer[\w.]* import [\w, ]+", text)
     assert lines

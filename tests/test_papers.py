@@ -5,7 +5,6 @@ import importlib
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,17 +18,17 @@ ROWS = [
 
 
 @cache
-def named_in(file: str) -> set[str]:
+def named_in(file):
     tree = ast.parse((ROOT / "tests" / file).read_text(encoding="utf-8"))
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
 
-def found(name: str) -> Any:
+def found(name):
     """Object of a dotted name below the package: the longest module, and what is in it."""
     words = name.split(".")
     for cut in range(len(words), 0, -1):
         try:
-            known: Any = importlib.import_module(".".join(["rashomon_explorer", *words[:cut]]))
+            known = importlib.import_module(".".join(["rashomon_explorer", *words[:cut]]))
         except ModuleNotFoundError:
             continue
         for word in words[cut:]:
@@ -38,7 +37,7 @@ def found(name: str) -> Any:
     raise ModuleNotFoundError(name)
 
 
-def test_every_statement_has_code_and_a_test_or_a_reason() -> None:
+def test_every_statement_has_code_and_a_test_or_a_reason():
     assert len(re.findall(r"^## ", PAGE, re.MULTILINE)) == 6 and len(ROWS) > 90
     for statement, code, *tests in ROWS:
         if code.startswith("not here: "):
@@ -50,7 +49,7 @@ def test_every_statement_has_code_and_a_test_or_a_reason() -> None:
         assert cited and all(test in named_in(file) for file, test in cited), statement
 
 
-def test_a_name_that_is_gone_is_noticed() -> None:
+def test_a_name_that_is_gone_is_noticed():
     with pytest.raises(AttributeError):
         found("papers.instances.no_such_thing")
     assert "test_no_such_thing" not in named_in("test_papers.py")

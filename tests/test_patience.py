@@ -4,7 +4,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -17,10 +17,10 @@ Start = Callable[..., "subprocess.Popen[bytes]"]
 
 
 @pytest.fixture
-def start() -> Iterator[Start]:
-    processes: list[subprocess.Popen[bytes]] = []
+def start():
+    processes = []
 
-    def started(*command: str) -> "subprocess.Popen[bytes]":
+    def started(*command):
         processes.append(subprocess.Popen(command))
         return processes[-1]
 
@@ -30,7 +30,7 @@ def start() -> Iterator[Start]:
         process.wait()
 
 
-def test_work_is_waited_for_longer_than_idleness(start: Start, tmp_path: Path) -> None:
+def test_work_is_waited_for_longer_than_idleness(start, tmp_path):
     answer = tmp_path / "answer"
     start(sys.executable, "-c", WORK.format(1.5) + f"open({str(answer)!r}, 'w').write('here')")
     patience = Patience(work=60, idle=1)
@@ -52,9 +52,7 @@ SHELL = ("sh", "-c", "while :; do :; done")
     ],
     ids=["idle", "spinning", "ignored", "counted"],
 )
-def test_what_hangs_is_given_up(
-    command: tuple[str, ...], patience: dict[str, object], reason: str, start: Start
-) -> None:
+def test_what_hangs_is_given_up(command, patience, reason, start):
     name = psutil.Process(start(*command).pid).name()
     if patience.get("ignored") == "{name}":
         patience = {**patience, "ignored": name}
@@ -71,9 +69,7 @@ def test_what_hangs_is_given_up(
         (3600, [None] * 11, 20),  # what is too busy to answer is not idle: an hour counts as 2 s
     ],
 )
-def test_progress_and_long_looks(
-    second: int, states: list[int | None], idle: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_progress_and_long_looks(second, states, idle, monkeypatch):
     seconds, found = iter(range(0, 10**6, second)), iter(states)
     monkeypatch.setattr("tests.patience.time.monotonic", lambda: float(next(seconds)))
     patience = Patience(idle=idle, state=lambda: next(found))
@@ -82,7 +78,7 @@ def test_progress_and_long_looks(
     assert patience.spent() == f"nothing happened for {idle} s"
 
 
-def _wall_clocks(source: str) -> list[str]:
+def _wall_clocks(source):
     """Where `source` reads a clock that goes on while other work has the processor."""
     if not re.search(r"\btime\.|from time\b", source):
         return []
@@ -100,7 +96,7 @@ def _wall_clocks(source: str) -> list[str]:
     ]
 
 
-def test_no_test_reads_the_wall_clock() -> None:
+def test_no_test_reads_the_wall_clock():
     """Nor asserts how long anything took, which is for the machine to say."""
     tests = [path for path in Path(__file__).parent.rglob("*.py") if path.name != "patience.py"]
     found = {path.name: _wall_clocks(path.read_text(encoding="utf-8")) for path in tests}
@@ -115,5 +111,5 @@ def test_no_test_reads_the_wall_clock() -> None:
         ("import time\ntime.sleep(1)\ntime.process_time()", False),
     ],
 )
-def test_the_wall_clock_is_seen(source: str, seen: bool) -> None:
+def test_the_wall_clock_is_seen(source, seen):
     assert bool(_wall_clocks(source)) == seen

@@ -1,7 +1,6 @@
 """The shares of the laws are all of them, each in one, and stay as they are."""
 
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -11,18 +10,18 @@ IDS = [f"tests/a.py::test_it[{k}]" for k in range(400)]
 VISIT = [f"tests/browser/test_visit.py::test_step_{k}" for k in range(20)]
 
 
-def _of_share(share: str, names: list[str]) -> list[str]:
-    gone: list[Any] = []
+def _of_share(share, names):
+    gone = []
     hook = SimpleNamespace(pytest_deselected=lambda items: gone.extend(items))
-    config: Any = SimpleNamespace(getoption=lambda _: share, hook=hook)
+    config = SimpleNamespace(getoption=lambda _: share, hook=hook)
     browser = lambda name: lambda _: name.startswith("tests/browser/") or None  # noqa: E731
-    items: list[Any] = [SimpleNamespace(nodeid=n, get_closest_marker=browser(n)) for n in names]
+    items = [SimpleNamespace(nodeid=n, get_closest_marker=browser(n)) for n in names]
     shares.pytest_collection_modifyitems(config, items)
     assert len(items) + len(gone) == len(names)
     return [item.nodeid for item in items]
 
 
-def test_every_law_is_in_one_share_and_a_visit_stays_together() -> None:
+def test_every_law_is_in_one_share_and_a_visit_stays_together():
     parts = [_of_share(f"{k}/8", IDS) for k in range(1, 9)]
     assert sorted(name for part in parts for name in part) == sorted(IDS)
     assert all(25 <= len(part) <= 80 for part in parts)
@@ -30,22 +29,22 @@ def test_every_law_is_in_one_share_and_a_visit_stays_together() -> None:
     assert sorted(len(_of_share(f"{k}/8", VISIT)) for k in range(1, 9)) == [0] * 7 + [20]
 
 
-def test_a_law_stays_in_its_share_whatever_else_there_is() -> None:
+def test_a_law_stays_in_its_share_whatever_else_there_is():
     assert [shares.share_of(name, 40) for name in IDS[:4]] == [34, 18, 27, 14]
 
 
-def test_what_is_no_share_is_refused() -> None:
+def test_what_is_no_share_is_refused():
     for words in ("0/4", "5/4", "4", "a/b", "1/0", "-1/3", ""):
         with pytest.raises(pytest.UsageError, match="k/N"):
             shares.read(words)
 
 
 @pytest.mark.parametrize("failed", [0, 2])
-def test_the_end_says_how_to_repeat_it(failed: int) -> None:
-    lines: list[str] = []
+def test_the_end_says_how_to_repeat_it(failed):
+    lines = []
     stats = {"passed": [1] * 5, "failed": [1] * failed}
     reporter = SimpleNamespace(stats=stats, write_line=lambda line, **_: lines.append(line))
-    config: Any = SimpleNamespace(getoption=lambda _: "3/40")
+    config = SimpleNamespace(getoption=lambda _: "3/40")
     shares.pytest_terminal_summary(reporter, config)
     assert f"{5 + failed} laws" in lines[0] and "make laws SHARE=3/40" in lines[0]
     assert len(lines) == (2 if failed else 1)

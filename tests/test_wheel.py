@@ -4,10 +4,8 @@ import subprocess
 import sys
 import urllib.request
 import zipfile
-from collections.abc import Callable, Iterator
 from importlib.metadata import Distribution, distribution
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
@@ -22,7 +20,7 @@ _FIND = "from importlib.util import find_spec; print(find_spec('{name}'))"
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
     _run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ROOT)
     (path,) = folder.glob("*.whl")
@@ -30,7 +28,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def installed(wheel, tmp_path_factory):
     """The ``bin`` folder of a fresh environment that holds the wheel and what it asks for.
 
     What it asks for is linked from the environment of the tests, which pip has installed by the
@@ -47,9 +45,9 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "bin"
 
 
-def _dependencies(dependent: Distribution) -> list[Distribution]:
+def _dependencies(dependent):
     """What a distribution requires, and what that requires, and so on; not itself."""
-    found: dict[tuple[str, str], Distribution] = {}
+    found = {}
     waiting = list(_required(dependent, ""))
     while waiting:
         name, extra = waiting.pop()
@@ -59,7 +57,7 @@ def _dependencies(dependent: Distribution) -> list[Distribution]:
     return list({one.name: one for one in found.values()}.values())
 
 
-def _required(dependent: Distribution, extra: str) -> Iterator[tuple[str, str]]:
+def _required(dependent, extra):
     for line in dependent.requires or ():
         requirement = Requirement(line)
         if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
@@ -67,7 +65,7 @@ def _required(dependent: Distribution, extra: str) -> Iterator[tuple[str, str]]:
             yield from ((name, each) for each in ("", *requirement.extras))
 
 
-def _link(installed: Distribution, place: Path) -> None:
+def _link(installed, place):
     """Link the files of a distribution into another environment; a package's folder as one."""
     files = installed.files or ()
     for path in {file if file.parts[0] == ".." else PurePosixPath(file.parts[0]) for file in files}:
@@ -79,7 +77,7 @@ def _link(installed: Distribution, place: Path) -> None:
                 there.symlink_to(here)
 
 
-def test_the_wheel_holds_every_asset_and_nothing_of_the_tests(wheel: Path) -> None:
+def test_the_wheel_holds_every_asset_and_nothing_of_the_tests(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     prefix = "rashomon_explorer/_assets/"
     packed = {name.removeprefix(prefix) for name in names if name.startswith(prefix)}
@@ -93,7 +91,7 @@ def test_the_wheel_holds_every_asset_and_nothing_of_the_tests(wheel: Path) -> No
     assert not [name for name in names if "test" in name]
 
 
-def test_the_command_works_elsewhere(installed: Path, tmp_path: Path) -> None:
+def test_the_command_works_elsewhere(installed, tmp_path):
     listed = _run(installed / "rashomon-explorer", "datasets", cwd=tmp_path)
     assert "lending" in listed
     missing = _run(installed / "python", "-c", _FIND.format(name="hypothesis"))
@@ -102,9 +100,7 @@ def test_the_command_works_elsewhere(installed: Path, tmp_path: Path) -> None:
     assert Path(where.strip()).is_relative_to(installed.parent)
 
 
-def test_the_dashboard_starts_elsewhere(
-    installed: Path, tmp_path: Path, start_dashboard: Callable[..., Any]
-) -> None:
+def test_the_dashboard_starts_elsewhere(installed, tmp_path, start_dashboard):
     dashboard = start_dashboard(tmp_path / "home", program=[installed / "rashomon-explorer"])
     visitor = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
     with visitor.open(dashboard.url, timeout=LONG) as answer:
@@ -115,7 +111,7 @@ def test_the_dashboard_starts_elsewhere(
     assert dashboard.stop() == 0
 
 
-def _run(*command: str | Path, cwd: Path | None = None) -> str:
+def _run(*command, cwd=None):
     """Run `command` away from the checkout and return what it printed."""
     done = subprocess.run(
         [str(word) for word in command],

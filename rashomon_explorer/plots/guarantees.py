@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -272,66 +273,35 @@ def list_guarantees(
     crowded = "" if planned.law_psi is None else "for the law with the set's ψ, not for that at 0"
     inside = models.share_within(psi_of_set) if models else _MISSING
     excess = float(models.excess.mean()) if models else _MISSING
+    hits, mean = "Draws within ψ", "Mean excess loss"
+    sharp = "sharp for convex losses: theory"
+    by_paper = _MISSING if crowded else bounds.hit_probability_from_excess(p=p, beta=beta, psi=psi)
+    least, most = excess_law(planned).mean, bounds.expected_excess(p=p, beta=beta, psi=psi)
     return [
-        GuaranteeRow(
-            name="Draws within ψ",
-            theorem="sharp for convex losses: theory §2",
-            sense="≥",
-            bound=planned.hit_rate_bound,
-            measured=inside,
-            is_share=True,
-        ),
-        GuaranteeRow(
-            name="Draws within ψ, by the paper",
-            theorem="GTU Theorem D.6",
-            sense="≥",
-            bound=_MISSING
-            if crowded
-            else bounds.hit_probability_from_excess(p=p, beta=beta, psi=psi),
-            measured=inside,
-            is_share=True,
-            missing=crowded,
-        ),
-        GuaranteeRow(
-            name="Mean excess loss",
-            theorem="sharp for convex losses: theory §8",
-            sense="≤",
-            bound=excess_law(planned).mean,
-            measured=excess,
-        ),
-        GuaranteeRow(
-            name="Mean excess loss, by the paper",
-            theorem="p/β + ψ: GTU Theorem 2.4",
-            sense="≤",
-            bound=bounds.expected_excess(p=p, beta=beta, psi=psi),
-            measured=excess,
-        ),
+        GuaranteeRow(hits, f"{sharp} §2", "≥", planned.hit_rate_bound, inside, True),
+        GuaranteeRow(f"{hits}{_PAPERS}", "GTU Theorem D.6", "≥", by_paper, inside, True, crowded),
+        GuaranteeRow(mean, f"{sharp} §8", "≤", least, excess),
+        GuaranteeRow(f"{mean}{_PAPERS}", "p/β + ψ: GTU Theorem 2.4", "≤", most, excess),
         *(_on_new_rows(planned, constants) if constants is not None else []),
     ]
 
 
 def _on_new_rows(planned: Plan, known: Constants) -> list[GuaranteeRow]:
     """Bounds on stability and population risk, which need a ridge."""
-    stable = GuaranteeRow(
-        name="Change of a row's mean loss",
-        theorem="if one record is replaced: GTU Theorem 2.5",
-        sense="≤",
-        bound=_MISSING,
-        missing=_NO_RIDGE,
-    )
-    beyond = GuaranteeRow(
-        name="Mean excess loss on new rows",
-        theorem="of the same population: GTU Theorem 2.6",
-        sense="≤",
-        bound=_MISSING,
-        missing=_NO_RIDGE,
-    )
-    if not known.m > 0:
-        return [stable, beyond]
-    p, beta, psi = planned.p, planned.beta, planned.drawn_psi
-    moved = bounds.uniform_stability(L=known.L, m=known.m, n=known.n, psi=psi)
-    risk = bounds.population_risk(p=p, beta=beta, L=known.L, m=known.m, n=known.n, psi=psi)
-    return [replace(stable, bound=moved, missing=""), replace(beyond, bound=risk, missing="")]
+    moved = risk = _MISSING
+    if known.m > 0:
+        p, beta, psi = planned.p, planned.beta, planned.drawn_psi
+        constants: dict[str, Any] = {"L": known.L, "m": known.m, "n": known.n, "psi": psi}
+        moved = bounds.uniform_stability(**constants)
+        risk = bounds.population_risk(p=p, beta=beta, **constants)
+    stable, beyond = "Change of a row's mean loss", "Mean excess loss on new rows"
+    replaced = "if one record is replaced: GTU Theorem 2.5"
+    population = "of the same population: GTU Theorem 2.6"
+    missing = "" if known.m > 0 else _NO_RIDGE
+    return [
+        GuaranteeRow(stable, replaced, "≤", moved, missing=missing),
+        GuaranteeRow(beyond, population, "≤", risk, missing=missing),
+    ]
 
 
 def guarantees_table(given: Plan | RashomonSet, constants: Constants | None = None) -> pd.DataFrame:

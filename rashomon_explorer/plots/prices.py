@@ -2,9 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import pandas as pd
@@ -36,14 +35,15 @@ _DASHES = ("solid", "dash", "dashdot", "dot", "longdash")
 def guarantee_curves(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> pd.DataFrame:
     """Privacy costs and guarantees for several costs and numbers of draws."""
     counts = sorted({*draws, planned.n_draws})
-    if isinstance(planned, TreePlan):
-        return pd.concat([_of_trees(planned, count) for count in counts], ignore_index=True)
-    curve = _closed if _of_a_law(planned) else _one_by_one
-    return pd.concat([curve(planned, count) for count in counts], ignore_index=True)
+    curves = [
+        _closed(planned, count) if _of_a_law(planned) else _one_by_one(planned, count)
+        for count in counts
+    ]
+    return pd.concat(curves, ignore_index=True)
 
 
 def guarantee_at(planned: Plan | TreePlan, epsilon: float, n_draws: int) -> float:
-    """Guarantee at another privacy cost and number of draws, consistent with the curves."""
+    """Guarantee at another privacy cost and number of draws; NaN if infeasible or unknown."""
     if isinstance(planned, TreePlan):
         found = plan_at_epsilon(planned, epsilon, n_draws)
         return np.nan if found is None else _promise(found)
@@ -51,8 +51,18 @@ def guarantee_at(planned: Plan | TreePlan, epsilon: float, n_draws: int) -> floa
         prices = [_total(eta, n_draws, planned.ledger, planned.delta) for eta in _ETAS]
         eta = np.exp(np.interp(np.log(epsilon), np.log(prices), np.log(_ETAS)))
         return planned.hit_rate_at(float(eta))
-    guarantees = _at_prices(planned, [epsilon], n_draws)
-    return guarantees[0] if guarantees else np.nan
+    law = PublicLaw.of(planned)
+    if law is None or planned.mechanism not in MECHANISMS:
+        return np.nan
+    options = {name: getattr(planned, name) for name in ("psi", "delta", "ledger")}
+    request = Request(**{**vars(law), **options, "epsilon": epsilon, "n_draws": n_draws})
+    return _planned_promise(planned.mechanism, request)
+
+
+@lru_cache(maxsize=2048)  # independent of the plan's own cost
+def _planned_promise(mechanism: str, request: Request) -> float:
+    with suppress_weak_warnings():
+        return _promise(MECHANISMS[mechanism].plan_for(request))
 
 
 def draws_at(planned: Plan | TreePlan, epsilon: float, promise: float) -> int:
@@ -173,8 +183,9 @@ def _label(figure: go.Figure, curve: pd.DataFrame, words: str, *, last: bool) ->
     )
 
 
-def _of_a_law(planned: Plan) -> bool:
-    return planned.of_exact_draws and planned.centre_excess is None
+def _of_a_law(planned: Plan | TreePlan) -> TypeGuard[Plan]:
+    exact = isinstance(planned, Plan) and planned.of_exact_draws
+    return exact and planned.centre_excess is None
 
 
 def _closed(planned: Plan, count: int) -> pd.DataFrame:
@@ -190,34 +201,13 @@ def _total(eta: float, count: int, ledger: bool, delta: float) -> float:
     return priced(eta, count, ledger=ledger).epsilon(delta)
 
 
-def _of_trees(planned: TreePlan, count: int) -> pd.DataFrame:
-    prices = np.geomspace(LEAST_PRICE, MOST_PRICE, _TREES_PLANNED).tolist()
-    plans = [(one, plan_at_epsilon(planned, one, count)) for one in prices]
-    feasible = [(epsilon, found) for epsilon, found in plans if found is not None]
-    return _frame(count, [one for one, _ in feasible], [_promise(found) for _, found in feasible])
-
-
-def _one_by_one(planned: Plan, count: int) -> pd.DataFrame:
-    prices = np.geomspace(LEAST_PRICE, MOST_PRICE, _PLANNED).tolist()
-    guarantees = _at_prices(planned, prices, count)
-    return _frame(count, prices if guarantees else [], guarantees)
-
-
-def _at_prices(planned: Plan, prices: Sequence[float], count: int) -> list[float]:
-    """Guarantee at each privacy cost by new plans; empty for unknown mechanisms."""
-    law = PublicLaw.of(planned)
-    if law is None or planned.mechanism not in MECHANISMS:
-        return []
-    options = {name: getattr(planned, name) for name in ("psi", "delta", "ledger")}
-    one = Request(**{**vars(law), **options, "epsilon": LEAST_PRICE, "n_draws": count})
-    return _promises(planned.mechanism, one, tuple(prices))
-
-
-@lru_cache(maxsize=256)  # independent of the plan's own cost
-def _promises(mechanism: str, one: Request, prices: tuple[float, ...]) -> list[float]:
-    with suppress_weak_warnings():
-        plans = (MECHANISMS[mechanism].plan_for(replace(one, epsilon=cost)) for cost in prices)
-        return [_promise(planned) for planned in plans]
+def _one_by_one(planned: Plan | TreePlan, count: int) -> pd.DataFrame:
+    """Privacy costs and guarantees of new plans, without those that are infeasible."""
+    most = _TREES_PLANNED if isinstance(planned, TreePlan) else _PLANNED
+    prices = np.geomspace(LEAST_PRICE, MOST_PRICE, most)
+    found = np.array([guarantee_at(planned, float(cost), count) for cost in prices])
+    known = ~np.isnan(found)
+    return _frame(count, prices[known], found[known])
 
 
 def _frame(count: int, prices: ArrayLike, guarantees: ArrayLike) -> pd.DataFrame:

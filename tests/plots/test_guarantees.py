@@ -71,7 +71,9 @@ def test_the_band_of_chance_holds_the_steps_narrows_and_shows_a_broken_guarantee
         return float(np.max(np.subtract(upper, lower)))
 
     coef, losses = np.tile(models.coef, (1000, 1)), np.tile(models.losses, 1000)
-    assert width(replace(models, coef=coef, losses=losses)) < 0.2 < width(models)
+    expected = math.sqrt(2 * math.log(2 / 0.05) / 12_000)  # Dvoretzky, Kiefer and Wolfowitz
+    assert width(replace(models, coef=coef, losses=losses)) == pytest.approx(expected, rel=1e-3)
+    assert width(models) > 0.2
     worse = replace(models, losses=models.minimum.value + models.psi + np.full(12, 1.0))
     figure, far = plot_bounds(worse), models.psi + 0.5
     promised = bounds.convex_law(p=4, beta=models.beta, psi=models.psi).cdf(far)

@@ -5,8 +5,6 @@ import json
 import re
 from html import unescape
 from html.parser import HTMLParser
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,7 +22,7 @@ VOID = {"meta", "br", "hr", "img", "input", "link"}
 class Reader(HTMLParser):
     """Elements with their attributes, and whether every one is closed."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text):
         super().__init__()
         self.found: list[tuple[str, dict[str, str | None]]] = []
         self.open: list[str] = []
@@ -33,24 +31,24 @@ class Reader(HTMLParser):
         self.close()
         self.balanced = self.balanced and not self.open
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.found.append((tag, dict(attrs)))
         if tag not in VOID:
             self.open.append(tag)
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         self.balanced = self.balanced and bool(self.open) and self.open.pop() == tag
 
-    def all(self, tag: str) -> list[dict[str, str | None]]:
+    def all(self, tag):
         return [attrs for name, attrs in self.found if name == tag]
 
 
-def figures_of(text: str) -> list[dict[str, Any]]:
+def figures_of(text):
     pattern = r'<script type="application/json" data-figure="[^"]*">(.*?)</script>'
     return [json.loads(found) for found in re.findall(pattern, text, re.DOTALL)]
 
 
-def numbers_of(value: Any) -> list[float]:
+def numbers_of(value):
     """Every number of a figure, those in Plotly's packed arrays too."""
     if isinstance(value, dict):
         if "bdata" in value:
@@ -64,7 +62,7 @@ def numbers_of(value: Any) -> list[float]:
     return [float(value)] if isinstance(value, int | float) and not isinstance(value, bool) else []
 
 
-def traces_of(text: str, values: Any, least_digits: int = 4) -> list[float]:
+def traces_of(text, values, least_digits=4):
     """Values that stand in a report in any form in which one is written."""
     written = set(re.findall(r"\d+(?:\.\d+)?(?:e-?\d+)?", words_of(text)))
     shown = np.array([n for figure in figures_of(text) for n in numbers_of(figure)])
@@ -76,14 +74,14 @@ def traces_of(text: str, values: Any, least_digits: int = 4) -> list[float]:
     return found
 
 
-def words_of(text: str) -> str:
+def words_of(text):
     """What a reader sees, without scripts and styles."""
     bare = re.sub(r"<(script|style)\b.*?</\1>", " ", text, flags=re.DOTALL)
     return unescape(re.sub(r"<[^>]*>", " ", bare))
 
 
 @pytest.fixture(scope="session")
-def rows() -> tuple[pd.DataFrame, np.ndarray, pd.Series]:
+def rows():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.uniform(-0.5, 0.5, (240, 3)), columns=["age", "debt", "income"])
     y = (X["age"] + 0.5 * X["debt"] + 0.25 * rng.normal(size=240) > 0).to_numpy().astype(int)
@@ -91,48 +89,46 @@ def rows() -> tuple[pd.DataFrame, np.ndarray, pd.Series]:
 
 
 @pytest.fixture(scope="session")
-def fitted(rows: Any) -> RashomonClassifier:
+def fitted(rows):
     X, y, _ = rows
     settings = {"psi": 0.05, "epsilon": 120.0, "n_draws": 12, "radius": 4.0, "ridge": 0.01}
     return RashomonClassifier(**settings, random_state=0).fit(X, y)
 
 
 @pytest.fixture(scope="session")
-def models(fitted: RashomonClassifier) -> Any:
+def models(fitted):
     found = fitted.rashomon_set_
     assert 2 <= found.inside().n_draws < found.n_draws
     return found
 
 
 @pytest.fixture(scope="session")
-def problem(fitted: RashomonClassifier, rows: Any) -> Any:
+def problem(fitted, rows):
     return declared_problem(fitted, *rows[:2])
 
 
 @pytest.fixture(scope="session")
-def curator_text(
-    models: Any, rows: Any, problem: Any, tmp_path_factory: pytest.TempPathFactory
-) -> str:
+def curator_text(models, rows, problem, tmp_path_factory):
     X, y, groups = rows
     place = tmp_path_factory.mktemp("reports") / "card.html"
     return read(report(models, place, X, y, groups=groups, problem=problem))
 
 
 @pytest.fixture(scope="session")
-def release_text(models: Any, fitted: Any, rows: Any, tmp_path_factory: Any) -> str:
+def release_text(models, fitted, rows, tmp_path_factory):
     place = tmp_path_factory.mktemp("releases") / "card.html"
     constants = fitted.constants(*rows[0].shape)
     return read(report(models.release(), place, constants=constants, domain=Ball(fitted.radius)))
 
 
-TREES: dict[str, Any] = {
+TREES = {
     **{"psi": 0.1, "epsilon": 4.0, "n_draws": 6, "max_leaves": 3, "hit_rate": 0.5},
     **{"thresholds": {"age": [30.5, 40.5]}, "classes": [0, 1]},
 }
 
 
 @pytest.fixture(scope="session")
-def tree_rows() -> tuple[pd.DataFrame, np.ndarray]:
+def tree_rows():
     rng, n = np.random.default_rng(0), 601
     X = pd.DataFrame({"age": rng.uniform(18, 80, n), "owns": rng.integers(0, 2, n)})
     y = np.where(rng.random(n) < 0.85, (X["age"] > 40) & (X["owns"] == 1), rng.random(n) < 0.5)
@@ -140,21 +136,21 @@ def tree_rows() -> tuple[pd.DataFrame, np.ndarray]:
 
 
 @pytest.fixture(scope="session")
-def tree_models(tree_rows: Any) -> Any:
+def tree_models(tree_rows):
     return RashomonTreeClassifier(**TREES, random_state=0).fit(*tree_rows).rashomon_set_
 
 
 @pytest.fixture(scope="session")
-def tree_release(tree_models: Any, tmp_path_factory: Any) -> str:
+def tree_release(tree_models, tmp_path_factory):
     return read(report(tree_models.release(), tmp_path_factory.mktemp("releases") / "card.html"))
 
 
 @pytest.fixture(scope="session")
-def tree_curator(tree_models: Any, tree_rows: Any, tmp_path_factory: Any) -> str:
+def tree_curator(tree_models, tree_rows, tmp_path_factory):
     groups = pd.Series(np.where(tree_rows[0]["owns"] == 1, "o", "r"), name="home")
     place = tmp_path_factory.mktemp("reports") / "card.html"
     return read(report(tree_models, place, *tree_rows, groups=groups))
 
 
-def read(path: Path) -> str:
+def read(path):
     return path.read_text(encoding="utf-8")

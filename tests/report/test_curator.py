@@ -1,9 +1,7 @@
 """The curator's edition says what measures say, marks it, and says what it omits."""
 
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,9 +24,7 @@ from .conftest import figures_of, read, words_of
 BAND = "curator view: not private"
 
 
-def test_every_section_is_there_with_the_bands_of_its_figures(
-    curator_text: str, models: Any
-) -> None:
+def test_every_section_is_there_with_the_bands_of_its_figures(curator_text, models):
     for section in CURATOR:
         there = f'<section id="{section.key}" class="{section.view}"' in curator_text
         assert there == section.suits(models)
@@ -48,7 +44,7 @@ def test_every_section_is_there_with_the_bands_of_its_figures(
     assert "Multiplicity by region" in curator_text and "north" in curator_text
 
 
-def test_no_guarantee_is_said_on_every_figure(models: Any, rows: Any, tmp_path: Path) -> None:
+def test_no_guarantee_is_said_on_every_figure(models, rows, tmp_path):
     bare = replace(models, guarantee=no_guarantee("nobody paid"))
     text = read(report(bare, tmp_path / "c.html", *rows[:2]))
     marked = [figure for figure in figures_of(text) if BAND in str(figure)]
@@ -56,9 +52,7 @@ def test_no_guarantee_is_said_on_every_figure(models: Any, rows: Any, tmp_path: 
     assert "These models have no privacy guarantee" in words_of(text)
 
 
-def test_measures_stand_with_their_definitions_and_bounds(
-    curator_text: str, models: Any, rows: Any, problem: Any
-) -> None:
+def test_measures_stand_with_their_definitions_and_bounds(curator_text, models, rows, problem):
     table = multiplicity_table(models, rows[0]).set_index("measure")
     text = " ".join(words_of(curator_text).split())
     for name, row in table.iterrows():
@@ -73,7 +67,7 @@ def test_measures_stand_with_their_definitions_and_bounds(
 
 
 @pytest.mark.law
-def test_dependent_draws_get_no_interval(rows: Any, tmp_path: Path) -> None:
+def test_dependent_draws_get_no_interval(rows, tmp_path):
     X, y, _ = rows
     exact = RashomonClassifier(psi=0.05, epsilon=400.0, n_draws=4, random_state=0).fit(X, y)
     words = words_of(read(report(exact.rashomon_set_, tmp_path / "a.html")))
@@ -84,8 +78,8 @@ def test_dependent_draws_get_no_interval(rows: Any, tmp_path: Path) -> None:
 
 
 def test_people_are_of_the_set_however_many_rows_are_read_at_once(
-    models: Any, rows: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    models, rows, tmp_path, monkeypatch
+):
     X, y, _ = rows
     losses, coef = models.losses.copy(), models.coef.copy()
     losses[0], coef[0] = models.least + 2 * models.psi, [40.0, -40.0, 40.0, 0.0]  # far outside
@@ -99,7 +93,7 @@ def test_people_are_of_the_set_however_many_rows_are_read_at_once(
     assert read(report(wild, tmp_path / "b.html", X, y, interactive=False)) == once
 
 
-def test_when_no_draw_is_inside_it_says_whose_the_measures_are(rows: Any, tmp_path: Path) -> None:
+def test_when_no_draw_is_inside_it_says_whose_the_measures_are(rows, tmp_path):
     X, y, _ = rows
     clf = RashomonClassifier(epsilon=0.01, n_draws=3, random_state=0).fit(X, y)
     assert clf.rashomon_set_.hit_rate == 0
@@ -109,9 +103,7 @@ def test_when_no_draw_is_inside_it_says_whose_the_measures_are(rows: Any, tmp_pa
 
 
 @pytest.mark.parametrize("source", ["estimators", "predictions", "draws alone"])
-def test_what_a_set_does_not_have_is_omitted_with_a_reason(
-    source: str, models: Any, rows: Any, tmp_path: Path
-) -> None:
+def test_what_a_set_does_not_have_is_omitted_with_a_reason(source, models, rows, tmp_path):
     X, y, groups = rows
     trees = [DecisionTreeClassifier(max_depth=d, random_state=0).fit(X, y) for d in (1, 2, 3)]
     chances = np.array([tree.predict_proba(X)[:, 1] for tree in trees])
@@ -131,7 +123,7 @@ def test_what_a_set_does_not_have_is_omitted_with_a_reason(
     assert "Multiplicity of the Rashomon set" in text and "no privacy guarantee" in text
 
 
-def test_a_regression(rows: Any, tmp_path: Path) -> None:
+def test_a_regression(rows, tmp_path):
     X, _, groups = rows
     y = X["age"].to_numpy()
     clf = RashomonRegressor(epsilon=200.0, n_draws=8, random_state=0).fit(X, y)
@@ -152,24 +144,22 @@ def test_a_regression(rows: Any, tmp_path: Path) -> None:
         ({"rows": 3}, TypeError, "rows"),
     ],
 )
-def test_bad_input(
-    models: Any, tmp_path: Path, inputs: Any, error: type[Exception], message: str
-) -> None:
+def test_bad_input(models, tmp_path, inputs, error, message):
     with pytest.raises(error, match=message):
         report(models, tmp_path / "card.html", **inputs)
     assert not list(tmp_path.iterdir())
 
 
-def test_unknown_groups_are_refused(models: Any, rows: Any, tmp_path: Path) -> None:
+def test_unknown_groups_are_refused(models, rows, tmp_path):
     groups = pd.Series([None, *rows[2][1:]], name="region")
     with pytest.raises(ValueError, match="group"):
         report(models, tmp_path / "card.html", *rows[:2], groups=groups)
 
 
 @pytest.mark.parametrize("away", [0.0, 5e-3])
-def test_a_problem_with_another_least_loss_is_refused(away: float, problem: Any) -> None:
+def test_a_problem_with_another_least_loss_is_refused(away, problem):
     least = SimpleNamespace(value=problem.minimum.value + away, gap=problem.minimum.gap)
-    drawn: Any = SimpleNamespace(minimum=least)
+    drawn = SimpleNamespace(minimum=least)
     if away:
         with pytest.raises(ValueError, match=r"differs from that of the draws by 0\.005"):
             material._check_problem(drawn, problem)
@@ -177,9 +167,7 @@ def test_a_problem_with_another_least_loss_is_refused(away: float, problem: Any)
         material._check_problem(drawn, problem)
 
 
-def test_targets_and_groups_of_a_sample_are_those_of_its_rows(
-    models: Any, rows: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_targets_and_groups_of_a_sample_are_those_of_its_rows(models, rows, monkeypatch):
     monkeypatch.setattr(material, "PEOPLE", 50)
     X = rows[0].to_numpy()
     y, groups = (X[:, 0] > 0).astype(int), np.where(X[:, 1] > 0, "up", "down")

@@ -3,8 +3,6 @@
 import re
 import stat
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -24,12 +22,12 @@ ATTACK = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
 
 
 @pytest.fixture(params=["curator", "release"])
-def text(request: pytest.FixtureRequest) -> str:
-    found: str = request.getfixturevalue(f"{request.param}_text")
+def text(request):
+    found = request.getfixturevalue(f"{request.param}_text")
     return found
 
 
-def test_nothing_is_loaded_from_anywhere_and_the_page_forbids_it(text: str) -> None:
+def test_nothing_is_loaded_from_anywhere_and_the_page_forbids_it(text):
     page, loads = Reader(text), {"src", "href", "srcset", "data", "action", "poster", "background"}
     addresses = [value for _, attrs in page.found for name, value in attrs.items() if name in loads]
     assert addresses and all(str(value).startswith("#") for value in addresses)
@@ -41,7 +39,7 @@ def test_nothing_is_loaded_from_anywhere_and_the_page_forbids_it(text: str) -> N
     assert text.count("<script>") == 2 and len(text) < 6e6  # Plotly's own and the report's
 
 
-def test_it_is_well_formed_and_can_be_read_aloud(text: str) -> None:
+def test_it_is_well_formed_and_can_be_read_aloud(text):
     page = Reader(text)
     assert page.balanced
     ids = [attrs["id"] for _, attrs in page.found if "id" in attrs]
@@ -61,9 +59,7 @@ def test_it_is_well_formed_and_can_be_read_aloud(text: str) -> None:
 
 
 @pytest.mark.parametrize("edition", ["curator", "release"])
-def test_what_users_write_is_never_markup(
-    edition: str, models: Any, rows: Any, tmp_path: Path
-) -> None:
+def test_what_users_write_is_never_markup(edition, models, rows, tmp_path):
     X, y, groups = rows
     names = (ATTACK, *models.feature_names[1:])
     named = replace(models, feature_names=names, classes=(f"no{ATTACK}", f"yes{ATTACK}"))
@@ -83,9 +79,7 @@ def test_what_users_write_is_never_markup(
     assert "<script" not in shown and "<img" not in shown
 
 
-def test_equal_inputs_give_equal_bytes_and_without_scripts_there_are_tables(
-    models: Any, rows: Any, tmp_path: Path
-) -> None:
+def test_equal_inputs_give_equal_bytes_and_without_scripts_there_are_tables(models, rows, tmp_path):
     options = {"interactive": False, "date": "1 May 2026"}
     one, two = (read(report(models, tmp_path / k, *rows[:2], **options)) for k in ("1", "2"))
     assert one == two and "1 May 2026" in words_of(one)
@@ -93,9 +87,7 @@ def test_equal_inputs_give_equal_bytes_and_without_scripts_there_are_tables(
     assert Reader(one).balanced and "Losses of the draws" in one
 
 
-def test_nothing_is_overwritten_and_half_a_report_is_never_found(
-    models: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_overwritten_and_half_a_report_is_never_found(models, tmp_path, monkeypatch):
     place, released = tmp_path / "card.html", models.release()
     with pytest.raises(FileNotFoundError, match="is not a folder"):
         report(released, tmp_path / "nowhere" / "card.html")
@@ -107,7 +99,7 @@ def test_nothing_is_overwritten_and_half_a_report_is_never_found(
     assert read(place).startswith("<!DOCTYPE html>")
     place.unlink()
 
-    def broken(*args: object) -> None:
+    def broken(*args):
         raise OSError("disk full")
 
     monkeypatch.setattr("os.replace", broken)
@@ -116,7 +108,7 @@ def test_nothing_is_overwritten_and_half_a_report_is_never_found(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_curators_file_is_its_owners_alone(models: Any, tmp_path: Path) -> None:
+def test_a_curators_file_is_its_owners_alone(models, tmp_path):
     paths = [
         report(one, tmp_path / f"{place}.html", interactive=False)
         for place, one in enumerate((models, models.release()))
@@ -124,11 +116,11 @@ def test_a_curators_file_is_its_owners_alone(models: Any, tmp_path: Path) -> Non
     assert [stat.S_IMODE(path.stat().st_mode) for path in paths] == [0o600, 0o644]
 
 
-def test_what_is_omitted_is_listed_and_a_bug_is_not_hidden(models: Any) -> None:
-    def skips(material: Any) -> list[Any]:
+def test_what_is_omitted_is_listed_and_a_bug_is_not_hidden(models):
+    def skips(material):
         raise Skip("it <needs> rows")
 
-    def fails(material: Any) -> list[Any]:
+    def fails(material):
         raise ValueError("a bug")
 
     page = Page("x", "curator", interactive=False)
@@ -142,7 +134,7 @@ def test_what_is_omitted_is_listed_and_a_bug_is_not_hidden(models: Any) -> None:
         page.write([Section("x", "X", "curator", lambda material: [bare])], None)
 
 
-def test_cells_are_written_for_people_escaped_and_cut() -> None:
+def test_cells_are_written_for_people_escaped_and_cut():
     frame = pd.DataFrame([[True, 0.123456, float("nan"), float("inf"), 12345, "a<b"]])
     cells = re.findall(r"<td[^>]*>(.*?)</td>", Table(frame, "Cells").html(None))
     assert cells == ["yes", "0.1235", "–", "∞", "12,345", "a&lt;b"]
@@ -151,6 +143,6 @@ def test_cells_are_written_for_people_escaped_and_cut() -> None:
     assert "<b>x" not in Words("<b>x").html(None) and "<i>" not in Items({"<i>": "<i>"}).html(None)
 
 
-def test_a_cost_past_the_range_of_doubles_has_a_curve() -> None:
+def test_a_cost_past_the_range_of_doubles_has_a_curve():
     curve = tradeoff_table(pure(800.0))["misses at least"]
     assert curve.iloc[0] == 1.0 and (curve.iloc[1:] == 0.0).all()

@@ -2,9 +2,7 @@
 
 import inspect
 from dataclasses import fields, replace
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +16,7 @@ from rashomon_explorer.plots.text import number
 from rashomon_explorer.privacy import adaptive_epsilon, approximate, pure, zcdp
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.release import ReleasedAggregates, release
+from rashomon_explorer.release import release
 from rashomon_explorer.report import curator_report, release_report, report
 from rashomon_explorer.report.blocks import Plot, Table, plot_curves
 from rashomon_explorer.report.editions import Page
@@ -32,7 +30,7 @@ from .conftest import read, traces_of, words_of
 LOSS, LEAST, CLIPPED, ACCEPTED = SENTINELS = (0.73419258, 0.61827364, 0.41935827, 0.27183946)
 
 
-def _linear_changed(models: Any) -> Any:
+def _linear_changed(models):
     return replace(
         models,
         losses=np.full(models.n_draws, LOSS),
@@ -42,19 +40,19 @@ def _linear_changed(models: Any) -> Any:
     )
 
 
-def _trees_changed(models: Any) -> Any:
+def _trees_changed(models):
     leaf = DecisionTrees((Leaf(1),), 2, models.models.feature_names)
     return replace(models, losses=np.full(models.n_draws, LOSS), least=LEAST, reference=leaf)
 
 
 @pytest.fixture(scope="module", params=["linear", "trees"])
-def case(request: pytest.FixtureRequest, tmp_path_factory: Any) -> SimpleNamespace:
+def case(request, tmp_path_factory):
     """Draws, the same draws of another table behind them, and the reports of both editions."""
     models = request.getfixturevalue("models" if request.param == "linear" else "tree_models")
     other = (_linear_changed if request.param == "linear" else _trees_changed)(models)
     folder = tmp_path_factory.mktemp("reports")
 
-    def text(models: Any) -> str:
+    def text(models):
         return read(report(models, folder / "card.html", overwrite=True))
 
     return SimpleNamespace(
@@ -66,7 +64,7 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: Any) -> SimpleNamespa
     )
 
 
-def test_what_only_rows_tell_makes_no_byte_of_difference(case: Any, tmp_path: Path) -> None:
+def test_what_only_rows_tell_makes_no_byte_of_difference(case, tmp_path):
     assert case.public[0] == case.public[1]
     assert case.private[0] != case.private[1]
     assert traces_of(case.public[1], SENTINELS) == []
@@ -77,15 +75,13 @@ def test_what_only_rows_tell_makes_no_byte_of_difference(case: Any, tmp_path: Pa
     assert read(report(again, tmp_path / "again.html")) == case.public[0]
 
 
-def test_mechanism_and_narrowing_make_no_difference(models: Any, tmp_path: Path) -> None:
+def test_mechanism_and_narrowing_make_no_difference(models, tmp_path):
     one = read(report(models.release(), tmp_path / "one.html", interactive=False))
     other = replace(models, mechanism="other", narrowed=0.0123)
     assert read(report(other.release(), tmp_path / "other.html", interactive=False)) == one
 
 
-def test_no_number_of_the_rows_is_in_a_release(
-    release_text: str, curator_text: str, rows: Any, models: Any
-) -> None:
+def test_no_number_of_the_rows_is_in_a_release(release_text, curator_text, rows, models):
     X = rows[0].to_numpy()
     # With fewer digits, hundreds of numbers would meet by chance.
     private = [*X[:20].ravel().tolist(), *models.losses.tolist(), *models.best.tolist()]
@@ -94,14 +90,14 @@ def test_no_number_of_the_rows_is_in_a_release(
 
 
 def test_no_number_of_the_rows_is_in_a_release_of_trees(
-    tree_release: str, tree_curator: str, tree_rows: Any, tree_models: Any
-) -> None:
+    tree_release, tree_curator, tree_rows, tree_models
+):
     losses = [*tree_models.losses.tolist(), tree_models.least]
     assert traces_of(tree_release, tree_rows[0]["age"], 9) == []
     assert traces_of(tree_release, losses, 6) == [] != traces_of(tree_curator, losses, 6)
 
 
-def test_types_do_not_mix(case: Any, tmp_path: Path) -> None:
+def test_types_do_not_mix(case, tmp_path):
     path, released = tmp_path / "card.html", case.models.release()
     with pytest.raises(TypeError, match=r"call \.release\(\)"):
         release_report(case.models, path)
@@ -117,7 +113,7 @@ def test_types_do_not_mix(case: Any, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_there_is_no_argument_for_rows() -> None:
+def test_there_is_no_argument_for_rows():
     allowed = {"models", "aggregates", "constants", "domain", "ledger", "bounds", "target"}
     how = {"path", "title", "date", "interactive", "overwrite"}
     assert set(inspect.signature(release_report).parameters) == allowed | how
@@ -125,9 +121,7 @@ def test_there_is_no_argument_for_rows() -> None:
 
 
 @pytest.mark.law
-def test_both_editions_list_every_offer_of_the_planner(
-    release_text: str, curator_text: str, models: Any
-) -> None:
+def test_both_editions_list_every_offer_of_the_planner(release_text, curator_text, models):
     for text in (release_text, curator_text):
         assert "Alternative mechanisms" in words_of(text)
         assert all(offer.summary in words_of(text) for offer in plan_candidates(models.plan))
@@ -135,15 +129,13 @@ def test_both_editions_list_every_offer_of_the_planner(
 
 
 @pytest.fixture(scope="module")
-def value(models: Any, rows: Any) -> ReleasedAggregates:
+def value(models, rows):
     settings = {"queries": ["ambiguity"], "epsilon": 0.5, "ledger": None}
     return release(models.release(), *rows[:2], **settings)
 
 
-def test_aggregates_add_to_the_cost_or_are_refused(
-    models: Any, value: ReleasedAggregates, tmp_path: Path
-) -> None:
-    def words(models: Any, *aggregates: ReleasedAggregates) -> str:
+def test_aggregates_add_to_the_cost_or_are_refused(models, value, tmp_path):
+    def words(models, *aggregates):
         path = tmp_path / "c.html"
         options = {"interactive": False, "overwrite": True}
         return words_of(read(report(models.release(), path, aggregates=aggregates, **options)))
@@ -162,9 +154,7 @@ def test_aggregates_add_to_the_cost_or_are_refused(
         words(models, replace(value, guarantee=no_guarantee("nobody paid")))
 
 
-def test_aggregates_of_trees_add_to_the_cost(
-    tree_models: Any, tree_rows: Any, tmp_path: Path
-) -> None:
+def test_aggregates_of_trees_add_to_the_cost(tree_models, tree_rows, tmp_path):
     settings = {"queries": ["mean_accuracy"], "epsilon": 0.5, "ledger": None}
     value = release(tree_models, *tree_rows, **settings)
     options = {"aggregates": [value], "interactive": False}
@@ -172,9 +162,7 @@ def test_aggregates_of_trees_add_to_the_cost(
     assert "Draws and aggregates together: ε = " in words_of(read(path))
 
 
-def test_constants_of_another_problem_are_refused(
-    models: Any, tree_models: Any, fitted: Any, rows: Any, tmp_path: Path
-) -> None:
+def test_constants_of_another_problem_are_refused(models, tree_models, fitted, rows, tmp_path):
     n_rows, width = rows[0].shape
     ball, wrong = Ball(fitted.radius), fitted.constants(n_rows + 1, width)
     for released, options, message in (
@@ -186,7 +174,7 @@ def test_constants_of_another_problem_are_refused(
             report(released.release(), tmp_path / "c.html", **options)
 
 
-def test_a_curators_figure_cannot_get_into_a_release(models: Any) -> None:
+def test_a_curators_figure_cannot_get_into_a_release(models):
     frame = pd.DataFrame({"ambiguity": [0.1, 0.2]}, index=[0.0, 0.1])
     figure = plot_curves(frame, 0.1, guaranteed=True)
     stray = Section("x", "X", "public", lambda material: [Plot(figure, "", Table(frame, ""))])
@@ -194,14 +182,14 @@ def test_a_curators_figure_cannot_get_into_a_release(models: Any) -> None:
         Page("x", "release").write([*RELEASE[:1], stray], Release(models=models.release()))
 
 
-def test_a_known_seed_is_said_and_never_told(rows: Any, tmp_path: Path) -> None:
+def test_a_known_seed_is_said_and_never_told(rows, tmp_path):
     clf = RashomonClassifier(epsilon=5.0, n_draws=2, random_state=48151623).fit(*rows[:2])
     path = report(clf.rashomon_set_.release(), tmp_path / "card.html", interactive=False)
     assert "reproducible, not private" in words_of(read(path))
     assert "48151623" not in read(path)
 
 
-def test_a_ledgers_names_and_remarks_are_not_released(models: Any, tmp_path: Path) -> None:
+def test_a_ledgers_names_and_remarks_are_not_released(models, tmp_path):
     ledger = Ledger.create(tmp_path / "x.ledger", epsilon=9.0, delta=1e-6)
     ledger.reserve(pure(0.75), note="for the board’s eyes").start()
     ledger.reserve(pure(0.5), note="a mistake").void("wrong file")

@@ -2,8 +2,6 @@
 
 import re
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,9 +22,7 @@ from .conftest import TREES, Reader, figures_of, read, words_of
 @pytest.mark.parametrize(
     ("edition", "sections"), [("tree_release", RELEASE), ("tree_curator", CURATOR)]
 )
-def test_every_section_is_there_or_says_why_not(
-    edition: str, sections: Any, tree_models: Any, request: pytest.FixtureRequest
-) -> None:
+def test_every_section_is_there_or_says_why_not(edition, sections, tree_models, request):
     text = request.getfixturevalue(edition)
     reasons = words_of(text).split("Not in this report, and why")[1]
     for section in sections:
@@ -39,7 +35,7 @@ def test_every_section_is_there_or_says_why_not(
     assert Reader(text).balanced
 
 
-def test_class_questions_cost_and_guarantee_are_told(tree_release: str, tree_models: Any) -> None:
+def test_class_questions_cost_and_guarantee_are_told(tree_release, tree_models):
     words, planned = " ".join(words_of(tree_release).split()), tree_models.plan
     assert f"Trees that could be drawn {TreeClass(3, 3).size:,} at most 3 leaves" in words
     assert "age > 30.5, > 40.5" in words and "owns whether it is 1" in words
@@ -53,11 +49,9 @@ def test_class_questions_cost_and_guarantee_are_told(tree_release: str, tree_mod
     assert all("released at" in str(figure["layout"]["shapes"]) for figure in figures)
 
 
-def test_its_lines_make_such_trees_again(
-    tree_release: str, tree_models: Any, tree_rows: Any, tmp_path: Path
-) -> None:
+def test_its_lines_make_such_trees_again(tree_release, tree_models, tree_rows, tmp_path):
     code = re.findall(r"<pre[^>]*><code>(.*?)</code>", tree_release, re.DOTALL)[-1]
-    names: dict[str, Any] = {"X": tree_rows[0], "y": tree_rows[1]}
+    names = {"X": tree_rows[0], "y": tree_rows[1]}
     exec(code.replace("&#39;", "'"), names)
     assert names["models"].plan == tree_models.plan
     clf = RashomonTreeClassifier(**{**TREES, "costs": {1: 3}}).fit(*tree_rows)
@@ -66,16 +60,14 @@ def test_its_lines_make_such_trees_again(
     assert "0, 1; 3, 0" in text and "costs=[[0, 1], [3, 0]]" in text
 
 
-def test_a_file_without_a_plan_has_a_report(
-    tree_models: Any, tree_rows: Any, tmp_path: Path
-) -> None:
+def test_a_file_without_a_plan_has_a_report(tree_models, tree_rows, tmp_path):
     bare = replace(tree_models.release(), planned=None)
     with pytest.raises(AttributeError, match="stored no plan with trees"):
         _ = bare.plan
     words = words_of(read(report(bare, tmp_path / "c.html", interactive=False)))
     assert "no plan and no guarantee" in words and "were imported" in words
     tree_models.save(tmp_path / "a.npz")
-    again: Any = CuratorSet.load(tmp_path / "a.npz")
+    again = CuratorSet.load(tmp_path / "a.npz")
     assert again.plan == tree_models.plan and not again.uniform
     X = (tree_rows[0] > [40, 0]).astype(int)
     drawn = CountedTrees(X, tree_rows[1], max_leaves=3).draw(5, 0.05, random_state=0)
@@ -84,9 +76,7 @@ def test_a_file_without_a_plan_has_a_report(
         _ = drawn.plan
 
 
-def test_importance_and_width_are_measured_of_trees(
-    tree_curator: str, tree_models: Any, tree_rows: Any, tmp_path: Path
-) -> None:
+def test_importance_and_width_are_measured_of_trees(tree_curator, tree_models, tree_rows, tmp_path):
     words = words_of(tree_curator)
     assert "Permutation importance" in words and '<section id="width"' in tree_curator
     assert "independent draws from one distribution" in words
@@ -97,7 +87,7 @@ def test_importance_and_width_are_measured_of_trees(
     assert "only up to an excess loss of s" in words_of(text).split("Not in this report")[1]
 
 
-def test_counts_are_of_the_trees(tree_models: Any) -> None:
+def test_counts_are_of_the_trees(tree_models):
     table = tree_use_table(tree_models.release())
     texts = [tree_models.text(draw) for draw in range(tree_models.n_draws)]
     for words, row in table.iterrows():
