@@ -266,23 +266,28 @@ _NUMBERS: dict[str, tuple[str, str, Callable[[float], Guarantee]]] = {
 
 def _remaining_text(budget: Budget, spent: Totals, guarantee: Guarantee) -> str:
     """Largest costs of the same kind as a guarantee that the budget still allows, as text."""
-    lost, requested = guarantee.approximate_delta, guarantee.requested
+    delta, lost, requested = budget[1], guarantee.approximate_delta, guarantee.requested
 
     def text(kind: str) -> str:
         symbol, name, charge = _NUMBERS[kind]
-        return f"{symbol}={left_text(_largest_charge(budget, spent, charge))} of {name}"
+        most = _largest_charge(budget, spent, charge)
+        number = f"{symbol}={left_text(most)} of {name}"
+        if kind not in ("zcdp", "gdp") or not delta:
+            return number
+        # The ε to request of a release, which a ledger counts by its zCDP.
+        return f"{number} (ε={left_text(zcdp_epsilon(charge(most).rho, delta))} at δ={delta:g})"
 
     if lost:
         most = _largest_charge(budget, spent, lambda epsilon: approximate(epsilon, lost))
         return f"ε={left_text(most)} at δ={lost:g}"
     if requested is None and guarantee.notion in _NUMBERS:
         return text(guarantee.notion)
-    costs = [text("pure")] if math.isfinite(guarantee.pure_epsilon) or not budget[1] else []
-    if budget[1] and requested is not None and requested[1] > 0:
+    costs = [text("pure")] if math.isfinite(guarantee.pure_epsilon) or not delta else []
+    if delta and requested is not None and requested[1] > 0:
         # A plan for a ledger costs at most zCDP with the requested ε at the requested δ.
         most = zcdp_epsilon(_largest_charge(budget, spent, zcdp), requested[1])
         costs.append(f"ε={left_text(most)} at δ={requested[1]:g}")
-    elif budget[1]:
+    elif delta:
         costs.append(text("zcdp"))
     return " or ".join(costs)
 
