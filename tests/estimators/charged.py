@@ -7,15 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rashomon_explorer import (
-    DPBilevelSearch,
-    DPClassifier,
-    DPRegressor,
-    PrivateSearch,
-    RashomonClassifier,
-    RashomonRegressor,
-    RashomonTreeClassifier,
-)
+import rashomon_explorer as rx
 from rashomon_explorer.release import release
 
 N = 60
@@ -30,21 +22,21 @@ def public_rows() -> tuple[Any, Any]:
 
 TREES: dict[str, Any] = {"thresholds": 0.0, "n_draws": 1}
 CHUNKED: dict[str, Callable[..., Any]] = {
-    "RashomonClassifier": partial(RashomonClassifier, n_draws=1, **LABELS),
-    "RashomonRegressor": partial(RashomonRegressor, n_draws=1, epsilon=EPSILON),
-    "DPClassifier": partial(DPClassifier, mechanism="objective_perturbation", **LABELS),
-    "DPRegressor": partial(DPRegressor, epsilon=EPSILON),
-    "RashomonTreeClassifier": partial(RashomonTreeClassifier, max_leaves=2, **TREES, **LABELS),
+    "RashomonClassifier": partial(rx.RashomonClassifier, n_draws=1, **LABELS),
+    "RashomonRegressor": partial(rx.RashomonRegressor, n_draws=1, epsilon=EPSILON),
+    "DPClassifier": partial(rx.DPClassifier, mechanism="objective_perturbation", **LABELS),
+    "DPRegressor": partial(rx.DPRegressor, epsilon=EPSILON),
+    "RashomonTreeClassifier": partial(rx.RashomonTreeClassifier, max_leaves=2, **TREES, **LABELS),
 }
 ESTIMATORS: dict[str, Callable[..., Any]] = {
     **CHUNKED,
     "PrivateSearch": partial(
-        PrivateSearch,
-        RashomonTreeClassifier(classes=[0, 1], **TREES),
+        rx.PrivateSearch,
+        rx.RashomonTreeClassifier(classes=[0, 1], **TREES),
         {"max_leaves": [2, 3]},
         epsilon=EPSILON,
     ),
-    "DPBilevelSearch": partial(DPBilevelSearch, "logistic", bounds=(0.1, 10.0), **LABELS),
+    "DPBilevelSearch": partial(rx.DPBilevelSearch, "logistic", bounds=(0.1, 10.0), **LABELS),
 }
 
 
@@ -54,7 +46,7 @@ def _fits(make: Callable[..., Any]) -> Callable[[Any, Any, Any], Any]:
 
 @functools.cache
 def _models() -> Any:
-    return RashomonClassifier(classes=[0, 1], epsilon=20.0, n_draws=2).fit(*public_rows())
+    return rx.RashomonClassifier(classes=[0, 1], epsilon=20.0, n_draws=2).fit(*public_rows())
 
 
 def _release(ledger: Any, X: Any, y: Any) -> Any:

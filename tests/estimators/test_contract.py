@@ -15,20 +15,10 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from rashomon_explorer import (
-    DPBilevelSearch,
-    DPRegressor,
-    Ledger,
-    RashomonClassifier,
-)
+import rashomon_explorer as rx
+from rashomon_explorer import exceptions
 from rashomon_explorer._utils.validation import MOST_EPSILON
 from rashomon_explorer.estimators.feasibility import LEAST_EPSILON
-from rashomon_explorer.exceptions import (
-    BudgetExceededError,
-    FitError,
-    LargeDeltaWarning,
-    LedgerError,
-)
 from tests.estimators.charged import CHUNKED, ESTIMATORS, N, public_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning")
@@ -39,13 +29,13 @@ INFINITE = np.where(np.isnan(NAN), np.inf, NAN)
 TEXT = FRAME.astype(object).assign(debt="HIV")
 MORE: dict[str, Callable[..., Any]] = {
     **ESTIMATORS,
-    "named mechanism": lambda **k: RashomonClassifier(
+    "named mechanism": lambda **k: rx.RashomonClassifier(
         **{"mechanism": "exact", "n_draws": 2, "classes": [0, 1], **k}
     ),
-    "curator only": lambda **k: RashomonClassifier(
+    "curator only": lambda **k: rx.RashomonClassifier(
         **{"mechanism": "hit_and_run", "n_draws": 2, "classes": [0, 1], **k}
     ),
-    "search of ridge penalties": lambda **k: DPBilevelSearch(
+    "search of ridge penalties": lambda **k: rx.DPBilevelSearch(
         **{"bounds": (1e-3, 1.0), "epsilon": 4.0, **k}
     ),
 }
@@ -54,8 +44,8 @@ every_setting = pytest.mark.parametrize("name", MORE)
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
-    return Ledger.create(tmp_path / "data.ledger", epsilon=20.0, delta=1e-5)
+def ledger(tmp_path: Path) -> rx.Ledger:
+    return rx.Ledger.create(tmp_path / "data.ledger", epsilon=20.0, delta=1e-5)
 
 
 def _is_ours(module: str) -> bool:
@@ -70,9 +60,9 @@ class TestStructure:
 
     @every
     def test_a_fit_reaches_the_ledger_in_at_most_four_frames(
-        self, name: str, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+        self, name: str, ledger: rx.Ledger, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        reserve, frames = Ledger.reserve, []
+        reserve, frames = rx.Ledger.reserve, []
 
         def counted(*args: Any, **options: Any) -> Any:
             frame = sys._getframe(1)
@@ -82,7 +72,7 @@ class TestStructure:
                 frame = frame.f_back  # type: ignore[assignment]
             return reserve(*args, **options)
 
-        monkeypatch.setattr(Ledger, "reserve", counted)
+        monkeypatch.setattr(rx.Ledger, "reserve", counted)
         ESTIMATORS[name](ledger=ledger).fit(X, Y)
         assert 0 < len([*frames, "reserve"]) <= 4, frames
 
@@ -142,7 +132,7 @@ class TestPlan:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             model.plan(300, 3)
-        found = [one for one in caught if one.category is LargeDeltaWarning]
+        found = [one for one in caught if one.category is exceptions.LargeDeltaWarning]
         assert len(found) == warned
         if warned:
             assert "is at least 1/n=0.0033" in str(found[0].message)
@@ -259,7 +249,7 @@ class TestFit:
 class TestLedger:
     @every
     def test_every_fit_is_charged_and_committed_and_predicting_is_free(
-        self, name: str, ledger: Ledger
+        self, name: str, ledger: rx.Ledger
     ) -> None:
         model = ESTIMATORS[name](ledger=ledger.path, random_state=0).fit(X, Y)
         assert model.guarantee_.epsilon(1e-6) <= ledger.spent(1e-6) + 1e-9 <= 4.0 + 1e-8
@@ -275,17 +265,17 @@ class TestLedger:
     def test_a_refused_refit_leaves_ledger_and_models_as_they_were(
         self, name: str, tmp_path: Path
     ) -> None:
-        ledger = Ledger.create(tmp_path / "small.ledger", epsilon=4.1, delta=1e-5)
+        ledger = rx.Ledger.create(tmp_path / "small.ledger", epsilon=4.1, delta=1e-5)
         model = ESTIMATORS[name](ledger=ledger).fit(FRAME, Y)
         before = {**vars(model)}
-        with pytest.raises(BudgetExceededError, match="Nothing was drawn"):
+        with pytest.raises(exceptions.BudgetExceededError, match="Nothing was drawn"):
             model.fit(X, np.array(["a", "b"])[Y] if hasattr(model, "classes_") else Y)
         assert vars(model) == before
         assert len(ledger.entries()) == 1
 
     @every
     def test_every_failure_by_rows_is_one_error_and_leaves_the_models(
-        self, name: str, ledger: Ledger
+        self, name: str, ledger: rx.Ledger
     ) -> None:
         """NaN, infinity, text and ragged rows give the same message, and no other is chained."""
         model = ESTIMATORS[name](ledger=ledger, epsilon=0.9).fit(FRAME, Y)
@@ -295,7 +285,9 @@ class TestLedger:
         rows = {"NaN": NAN, "infinity": INFINITE, "HIV": TEXT, "inhomogeneous": ragged}
         bad = [*((detail, X, Y) for detail, X in rows.items()), ("HIV|nknown|convert", X, label)]
         for detail, X_bad, y_bad in bad:
-            with pytest.raises(FitError, match=r"cost stays spent.*check_rows") as caught:
+            with pytest.raises(
+                exceptions.FitError, match=r"cost stays spent.*check_rows"
+            ) as caught:
                 model.fit(X_bad, y_bad)
             error = caught.value
             texts.add((str(error), repr(error), error.args, error.__cause__, error.__context__))
@@ -308,10 +300,12 @@ class TestLedger:
     def test_a_path_without_a_ledger_is_refused_and_none_is_made(
         self, name: str, tmp_path: Path
     ) -> None:
-        with pytest.raises(LedgerError, match=r"no ledger at .*date\.ledger.*Ledger\.create"):
+        with pytest.raises(
+            exceptions.LedgerError, match=r"no ledger at .*date\.ledger.*Ledger\.create"
+        ):
             ESTIMATORS[name](ledger=str(tmp_path / "date.ledger")).fit(X, Y)
         (tmp_path / "text").write_text("not a ledger " * 100)
-        with pytest.raises(LedgerError):
+        with pytest.raises(exceptions.LedgerError):
             ESTIMATORS[name](ledger=tmp_path / "text").fit(X, Y)
         assert [one.name for one in tmp_path.iterdir()] == ["text"]
 
@@ -319,7 +313,7 @@ class TestLedger:
 class TestCheckRows:
     @every_setting
     def test_rows_that_fit_can_use_pass_and_others_are_named(
-        self, name: str, ledger: Ledger
+        self, name: str, ledger: rx.Ledger
     ) -> None:
         model = MORE[name](ledger=ledger)
         model.check_rows(X, Y)
@@ -328,11 +322,11 @@ class TestCheckRows:
             for look in (model.check_rows, MORE[name]().fit):  # without a ledger a fit says it too
                 with pytest.raises(ValueError, match=reason) as caught:
                     look(rows, Y)
-                assert not isinstance(caught.value, FitError)
+                assert not isinstance(caught.value, exceptions.FitError)
         if name in CHUNKED and name != "RashomonTreeClassifier":
             with pytest.warns(UserWarning, match="longer than row_norm=1"):
                 model.check_rows(100 * X, Y)
-        if hasattr(model, "classes") and not isinstance(model, DPRegressor):
+        if hasattr(model, "classes") and not isinstance(model, rx.DPRegressor):
             if getattr(model, "estimator", "logistic") == "logistic":
                 with pytest.raises(ValueError, match="y holds 7, which is not among the declared"):
                     model.check_rows(X, np.where(np.arange(N) == 3, 7, Y))

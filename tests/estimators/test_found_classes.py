@@ -4,14 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rashomon_explorer import (
-    DPBilevelSearch,
-    DPClassifier,
-    Ledger,
-    PrivateSearch,
-    RashomonClassifier,
-    RashomonTreeClassifier,
-)
+import rashomon_explorer as rx
 from rashomon_explorer.data import Categorical, Numeric, TableSchema
 from rashomon_explorer.exceptions import FitError
 
@@ -30,15 +23,15 @@ def _schema(learnt=(), classes=("ill", "ok")):
 
 
 def _search(schema, ledger=None, **classes):
-    within = DPClassifier(schema=schema, **classes)
-    return PrivateSearch(within, {"radius": [2.0, 4.0]}, epsilon=4.0, ledger=ledger)
+    within = rx.DPClassifier(schema=schema, **classes)
+    return rx.PrivateSearch(within, {"radius": [2.0, 4.0]}, epsilon=4.0, ledger=ledger)
 
 
 MAKES = {
-    "set": lambda **k: RashomonClassifier(n_draws=1, mechanism="langevin", epsilon=2.0, **k),
-    "one": lambda **k: DPClassifier(epsilon=2.0, **k),
-    "trees": lambda **k: RashomonTreeClassifier(n_draws=1, max_leaves=2, **k),
-    "penalty": lambda **k: DPBilevelSearch(
+    "set": lambda **k: rx.RashomonClassifier(n_draws=1, mechanism="langevin", epsilon=2.0, **k),
+    "one": lambda **k: rx.DPClassifier(epsilon=2.0, **k),
+    "trees": lambda **k: rx.RashomonTreeClassifier(n_draws=1, max_leaves=2, **k),
+    "penalty": lambda **k: rx.DPBilevelSearch(
         "logistic", bounds=(0.1, 10.0), epsilon=4.0, refit=None, **k
     ),
     "search": _search,
@@ -66,7 +59,7 @@ def test_the_assumption_is_stated_exactly_where_labels_were_found(make):
 
 @each
 def test_a_ledger_asks_for_declared_or_confirmed_labels_before_anything_is_charged(make, tmp_path):
-    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=50.0, delta=1e-6)
+    ledger = rx.Ledger.create(tmp_path / "a.ledger", epsilon=50.0, delta=1e-6)
     with pytest.raises(ValueError, match=r"schema\.confirm\('state'\)"):
         make(schema=_schema(["levels"]), ledger=ledger).fit(FRAME, LABELS)
     with pytest.raises(ValueError, match="classes must be declared"):

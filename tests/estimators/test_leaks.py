@@ -27,18 +27,7 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
-from rashomon_explorer import (
-    DPBilevelSearch,
-    DPClassifier,
-    Ledger,
-    PrivateSearch,
-    PublicBoundsScaler,
-    RashomonClassifier,
-    RashomonRegressor,
-    RashomonTreeClassifier,
-    load_csv,
-    privacy_leaks,
-)
+import rashomon_explorer as rx
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.taint import find_leak, mark
 from rashomon_explorer.exceptions import CuratorOnlyError, LedgerWarning, PrivacyLeakWarning
@@ -47,7 +36,7 @@ LEARNT = "bounds were computed from the rows"
 learns = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.PrivacyLeakWarning")
 
 
-def model(kind: Any = RashomonClassifier, **settings: Any) -> Any:
+def model(kind: Any = rx.RashomonClassifier, **settings: Any) -> Any:
     return kind(n_draws=2, random_state=0, **settings)
 
 
@@ -56,7 +45,7 @@ def test_one_record_moves_all_others_when_bounds_are_learnt() -> None:
     """Why there is no guarantee: the cost of a draw assumes that a record moves one row."""
     rows = np.linspace(-1, 1, 50)[:, None]
     other = np.vstack([rows[:-1], [[50.0]]])
-    declared, learning = PublicBoundsScaler().fit(rows), PublicBoundsScaler("learn")
+    declared, learning = rx.PublicBoundsScaler().fit(rows), rx.PublicBoundsScaler("learn")
     assert np.array_equal(declared.transform(rows)[:-1], declared.transform(other)[:-1])
     assert not declared.learnt_bounds_ and declared.guarantee_.epsilon(0.0) == 0.0
     assert find_leak(declared.transform(rows)) == ""
@@ -68,13 +57,13 @@ def test_one_record_moves_all_others_when_bounds_are_learnt() -> None:
 
 @learns
 @pytest.mark.parametrize("output", ["default", "pandas"])
-@pytest.mark.parametrize("kind", [RashomonClassifier, RashomonRegressor])
+@pytest.mark.parametrize("kind", [rx.RashomonClassifier, rx.RashomonRegressor])
 def test_a_pipeline_behind_learnt_bounds_has_no_guarantee(
     kind: Any, output: str, frame: pd.DataFrame, labels: FloatArray, tmp_path: Path
 ) -> None:
-    ledger = Ledger.create(tmp_path / "data.ledger", epsilon=100.0, delta=1e-6)
-    scaler = PublicBoundsScaler("learn").set_output(transform=output)
-    classes = {"classes": (0, 1)} if kind is RashomonClassifier else {}
+    ledger = rx.Ledger.create(tmp_path / "data.ledger", epsilon=100.0, delta=1e-6)
+    scaler = rx.PublicBoundsScaler("learn").set_output(transform=output)
+    classes = {"classes": (0, 1)} if kind is rx.RashomonClassifier else {}
     pipe = make_pipeline(scaler, model(kind, ledger=ledger, **classes))
     with pytest.warns(PrivacyLeakWarning, match="the ledger is not charged"):
         pipe.fit(frame, labels)
@@ -90,7 +79,7 @@ def test_a_pipeline_behind_learnt_bounds_has_no_guarantee(
 
 @learns
 def test_the_mark_outlives_what_people_do_with_rows(X: FloatArray, frame: pd.DataFrame) -> None:
-    scaler = PublicBoundsScaler("learn")
+    scaler = rx.PublicBoundsScaler("learn")
     rows = scaler.fit_transform(X)
     table = clone(scaler).set_output(transform="pandas").fit_transform(frame)
     for kept in (
@@ -99,8 +88,8 @@ def test_the_mark_outlives_what_people_do_with_rows(X: FloatArray, frame: pd.Dat
         *(np.split(rows, 2)[0], pickle.loads(pickle.dumps(rows)), train_test_split(rows)[0]),
         *(table.iloc[3:], table[["age"]], table.copy(), pickle.loads(pickle.dumps(table))),
         *(train_test_split(table)[0], 2 * table),
-        PublicBoundsScaler().fit_transform(rows),
-        PublicBoundsScaler().set_output(transform="pandas").fit_transform(table),
+        rx.PublicBoundsScaler().fit_transform(rows),
+        rx.PublicBoundsScaler().set_output(transform="pandas").fit_transform(table),
         pickle.loads(pickle.dumps(scaler.fit(X))).transform(X),
     ):
         assert find_leak(kept) == LEARNT
@@ -129,12 +118,12 @@ def test_a_last_step_that_fits_copies_knows_what_came_before(
     last: Any, X: FloatArray, labels: FloatArray
 ) -> None:
     """The normalizer changes the numbers, so that the pipeline alone can tell."""
-    for scaler, holds in ((PublicBoundsScaler("learn"), False), (PublicBoundsScaler(), True)):
+    for scaler, holds in ((rx.PublicBoundsScaler("learn"), False), (rx.PublicBoundsScaler(), True)):
         fitted = make_pipeline(scaler, Normalizer(), clone(last)).fit(X, labels)[-1]
         drawn = getattr(fitted, "best_estimator_", None) or fitted.estimators_[0]
         assert drawn.guarantee_.holds is holds
-    pipe = Pipeline([("scale", PublicBoundsScaler("learn")), ("draw", model())])
-    assert privacy_leaks(GridSearchCV(pipe, {"draw__psi": [0.01]})) == [
+    pipe = Pipeline([("scale", rx.PublicBoundsScaler("learn")), ("draw", model())])
+    assert rx.privacy_leaks(GridSearchCV(pipe, {"draw__psi": [0.01]})) == [
         "GridSearchCV: settings are chosen by scores on the rows",
         "estimator.scale: PublicBoundsScaler: bounds are computed from the rows",
     ]
@@ -144,12 +133,12 @@ def test_a_table_with_learnt_bounds_carries_them_along(tmp_path: Path) -> None:
     path = tmp_path / "loans.csv"
     path.write_text("age,owed\n" + "\n".join(f"{20 + k},{k * k % 7}" for k in range(60)))
     with pytest.warns(PrivacyLeakWarning):
-        data = load_csv(path, target="owed", task="regression", learn_bounds=True)
-    draw = model(RashomonRegressor, target_bounds=data.target_bounds)
+        data = rx.load_csv(path, target="owed", task="regression", learn_bounds=True)
+    draw = model(rx.RashomonRegressor, target_bounds=data.target_bounds)
     train, _, target, _ = train_test_split(data.X, data.y, random_state=0)
-    fitted = make_pipeline(PublicBoundsScaler(data.bounds), draw).fit(train, target)[-1]
+    fitted = make_pipeline(rx.PublicBoundsScaler(data.bounds), draw).fit(train, target)[-1]
     assert str(fitted.guarantee_) == f"no guarantee: {LEARNT}"
-    rows = PublicBoundsScaler([*data.bounds.values()]).fit_transform(train.to_numpy())
+    rows = rx.PublicBoundsScaler([*data.bounds.values()]).fit_transform(train.to_numpy())
     assert not draw.fit(rows, target).guarantee_.holds  # the targets were mapped by learnt bounds
     assert draw.fit(rows, target.to_numpy()).guarantee_.holds  # the mark was taken off by hand
 
@@ -159,7 +148,7 @@ def test_a_frame_that_can_carry_no_mark_is_refused(X: FloatArray) -> None:
     class Plain:
         """Stands for a frame of polars, which has no attributes."""
 
-    class Odd(PublicBoundsScaler):
+    class Odd(rx.PublicBoundsScaler):
         def transform(self, X: Any) -> Any:
             return Plain()
 
@@ -169,10 +158,10 @@ def test_a_frame_that_can_carry_no_mark_is_refused(X: FloatArray) -> None:
 
 
 REPEATS = r"may repeat a record within one fit: .* costs k times the ε"
-ONE = DPClassifier(classes=[0, 1])
+ONE = rx.DPClassifier(classes=[0, 1])
 
 
-class Oversampler(PublicBoundsScaler):
+class Oversampler(rx.PublicBoundsScaler):
     def fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:
         return X, y
 
@@ -182,23 +171,23 @@ class Resampling(Pipeline):
 
 
 def bagged(one: Any, **settings: Any) -> Any:
-    piped = make_pipeline(PublicBoundsScaler(), one)
+    piped = make_pipeline(rx.PublicBoundsScaler(), one)
     return BaggingClassifier(piped, n_estimators=2, **settings)
 
 
 @pytest.mark.parametrize(
     ("wrap", "one"),
     [
-        (bagged, RashomonClassifier(classes=[0, 1])),
+        (bagged, rx.RashomonClassifier(classes=[0, 1])),
         (partial(bagged, n_jobs=2), ONE),
-        (bagged, RashomonTreeClassifier(thresholds=0.0, classes=[0, 1])),
+        (bagged, rx.RashomonTreeClassifier(thresholds=0.0, classes=[0, 1])),
         (lambda one: Resampling([("more", Oversampler()), ("fit", one)]), ONE),
     ],
 )
 def test_repeated_records_are_warned_of_and_stated(
     wrap: Any, one: Any, X: FloatArray, labels: FloatArray, tmp_path: Path
 ) -> None:
-    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=9.0, delta=1e-6)
+    ledger = rx.Ledger.create(tmp_path / "a.ledger", epsilon=9.0, delta=1e-6)
     whole = wrap(clone(one).set_params(ledger=str(ledger.path)))
     with parallel_config("threading"), pytest.warns(LedgerWarning, match=REPEATS):
         whole.fit(X, labels)
@@ -220,7 +209,7 @@ def test_repeated_records_are_warned_of_and_stated(
 def test_rows_that_occur_once_or_cost_nothing_are_not_warned_of(
     charged: bool, settings: Any, stated: bool, X: FloatArray, labels: FloatArray, tmp_path: Path
 ) -> None:
-    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=9.0, delta=1e-6)
+    ledger = rx.Ledger.create(tmp_path / "a.ledger", epsilon=9.0, delta=1e-6)
     one = clone(ONE).set_params(ledger=str(ledger.path) if charged else None)
     whole = one if settings is None else BaggingClassifier(one, n_estimators=2, **settings)
     with warnings.catch_warnings():
@@ -235,14 +224,14 @@ class Mine(Normalizer):
 
 
 PUBLIC = [
-    DPBilevelSearch(bounds=(0.1, 1.0), mechanism="exponential"),
-    PrivateSearch(DPClassifier(), {"radius": [1.0]}, mechanism="every"),
-    RashomonClassifier(),
-    RashomonRegressor(mechanism="langevin"),
-    RashomonRegressor(mechanism="finite_grid"),
+    rx.DPBilevelSearch(bounds=(0.1, 1.0), mechanism="exponential"),
+    rx.PrivateSearch(rx.DPClassifier(), {"radius": [1.0]}, mechanism="every"),
+    rx.RashomonClassifier(),
+    rx.RashomonRegressor(mechanism="langevin"),
+    rx.RashomonRegressor(mechanism="finite_grid"),
     OrdinalEncoder(categories=[["a"]], handle_unknown="use_encoded_value", unknown_value=-1),
-    make_pipeline(PublicBoundsScaler({"age": (0, 1)}), Normalizer(), RashomonRegressor()),
-    make_pipeline("passthrough", FunctionTransformer(np.log1p), RashomonClassifier()),
+    make_pipeline(rx.PublicBoundsScaler({"age": (0, 1)}), Normalizer(), rx.RashomonRegressor()),
+    make_pipeline("passthrough", FunctionTransformer(np.log1p), rx.RashomonClassifier()),
     ColumnTransformer(
         [
             ("levels", OneHotEncoder(categories=[["a"]], handle_unknown="ignore"), ["kind"]),
@@ -250,14 +239,14 @@ PUBLIC = [
             ("dropped", "drop", make_column_selector("^id")),
             ("some", "passthrough", [True, False, False, False]),
         ],
-        remainder=PublicBoundsScaler((0, 1)),
+        remainder=rx.PublicBoundsScaler((0, 1)),
     ),
-    TransformedTargetRegressor(RashomonRegressor(), transformer=PublicBoundsScaler((0, 9))),
+    TransformedTargetRegressor(rx.RashomonRegressor(), transformer=rx.PublicBoundsScaler((0, 9))),
 ]
 
 LEAKY = [
-    (make_pipeline(StandardScaler(), RashomonClassifier()), "standardscaler: StandardScaler is"),
-    (PublicBoundsScaler("learn"), "PublicBoundsScaler: bounds are computed from the rows"),
+    (make_pipeline(StandardScaler(), rx.RashomonClassifier()), "standardscaler: StandardScaler is"),
+    (rx.PublicBoundsScaler("learn"), "PublicBoundsScaler: bounds are computed from the rows"),
     (FunctionTransformer(lambda X: X / X.max()), "sees all rows at once"),
     (FunctionTransformer(np.matmul), "sees all rows at once"),
     (
@@ -268,8 +257,8 @@ LEAKY = [
     (OneHotEncoder(categories=[["a"]]), "an undeclared level is revealed"),
     (OneHotEncoder(categories=[["a"]], handle_unknown="warn"), "handle_unknown='ignore'"),
     (OrdinalEncoder(categories=[["a"]]), "handle_unknown='use_encoded_value'"),
-    (RashomonClassifier(mechanism="hit_and_run"), "its sampler has no guarantee"),
-    (make_pipeline(RashomonRegressor(mechanism="mala")), "its sampler has no guarantee"),
+    (rx.RashomonClassifier(mechanism="hit_and_run"), "its sampler has no guarantee"),
+    (make_pipeline(rx.RashomonRegressor(mechanism="mala")), "its sampler has no guarantee"),
     (FunctionTransformer(np.log, kw_args={"where": [True, False]}), "sees all rows at once"),
     (FunctionTransformer(np.frompyfunc(sorted, 1, 1)), "sees all rows at once"),
     (
@@ -280,7 +269,7 @@ LEAKY = [
         ColumnTransformer([("c", "drop", make_column_selector("a", dtype_exclude="number"))]),
         "columns are chosen by dtype",
     ),
-    (Resampling([("draw", RashomonClassifier())]), "Resampling is not known"),
+    (Resampling([("draw", rx.RashomonClassifier())]), "Resampling is not known"),
     (TargetEncoder(), "TargetEncoder is not known"),
     (KBinsDiscretizer(), "KBinsDiscretizer is not known"),
     (SimpleImputer(strategy="constant"), "fills in, drops or indicates"),
@@ -290,18 +279,21 @@ LEAKY = [
         "columns are chosen by a function",
     ),
     (FeatureUnion([("u", make_pipeline(Mine()))]), "u.mine: Mine is not known"),
-    (TransformedTargetRegressor(RashomonRegressor(), func=np.log), "sees all targets at once"),
-    (TransformedTargetRegressor(RashomonRegressor(), transformer=StandardScaler()), "transformer:"),
+    (TransformedTargetRegressor(rx.RashomonRegressor(), func=np.log), "sees all targets at once"),
+    (
+        TransformedTargetRegressor(rx.RashomonRegressor(), transformer=StandardScaler()),
+        "transformer:",
+    ),
 ]
 
 
 @pytest.mark.parametrize("estimator", PUBLIC, ids=lambda e: type(e).__name__)
 def test_public_steps_are_not_named(estimator: Any) -> None:
-    assert privacy_leaks(estimator) == []
+    assert rx.privacy_leaks(estimator) == []
 
 
 @pytest.mark.parametrize(("estimator", "reason"), LEAKY, ids=lambda x: type(x).__name__)
 def test_each_step_that_may_learn_is_named(estimator: Any, reason: str) -> None:
-    (leak,) = privacy_leaks(estimator)
+    (leak,) = rx.privacy_leaks(estimator)
     assert reason in leak
-    assert privacy_leaks(make_pipeline(Mine(), RashomonClassifier()), public=[Mine]) == []
+    assert rx.privacy_leaks(make_pipeline(Mine(), rx.RashomonClassifier()), public=[Mine]) == []

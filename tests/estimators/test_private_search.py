@@ -9,25 +9,10 @@ import pytest
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from rashomon_explorer import (
-    DPBilevelSearch,
-    DPClassifier,
-    DPRegressor,
-    Ledger,
-    PrivateSearch,
-    PublicBoundsScaler,
-    RashomonClassifier,
-    RashomonTreeClassifier,
-    TableSchema,
-)
+import rashomon_explorer as rx
 from rashomon_explorer._utils.arrays import array_backend
 from rashomon_explorer.data import Categorical, Numeric
-from rashomon_explorer.estimators.private_search import (
-    Fits,
-    SearchRequest,
-    TrainValidationSplit,
-    planned_search,
-)
+from rashomon_explorer.estimators import private_search
 from rashomon_explorer.estimators.tables import TableAdapter
 from rashomon_explorer.exceptions import (
     PrivacyLeakWarning,
@@ -40,12 +25,12 @@ from rashomon_explorer.privacy import approximate, gdp, pure
 from rashomon_explorer.privacy.conversions import zcdp_rho
 
 pytestmark = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning")
-TREES = RashomonTreeClassifier(thresholds=0.0, n_draws=1, classes=[0, 1])
+TREES = rx.RashomonTreeClassifier(thresholds=0.0, n_draws=1, classes=[0, 1])
 GRID = {"max_leaves": [2, 3, 4]}
 
 
-def trees(**settings: Any) -> PrivateSearch:
-    return PrivateSearch(TREES, GRID, **{"epsilon": 8.0, "random_state": 0, **settings})
+def trees(**settings: Any) -> rx.PrivateSearch:
+    return rx.PrivateSearch(TREES, GRID, **{"epsilon": 8.0, "random_state": 0, **settings})
 
 
 @pytest.mark.parametrize("mechanism", ["every", "geometric", "logarithmic"])
@@ -75,8 +60,8 @@ def test_a_score_reads_the_scoring_rows_alone(frame, bounds):
     X = pd.DataFrame(rows, columns=["a", "b"]) if frame else rows
     scoring = np.isin(np.arange(12), [1, 4, 6, 11])
     numeric = bounds is not None
-    table = TableAdapter(DPRegressor(), X, y, numeric=numeric)
-    sides = TrainValidationSplit(table, scoring, bounds)
+    table = TableAdapter(rx.DPRegressor(), X, y, numeric=numeric)
+    sides = private_search.TrainValidationSplit(table, scoring, bounds)
     read = []
 
     class Model:
@@ -104,8 +89,8 @@ def test_one_row_moves_a_score_by_no_more_than_is_paid_for(X, labels, targets, k
     search: Any = trees(mechanism="every")
     y, wild = labels, [0, 1]
     if kind == "numbers":
-        model = DPRegressor(mechanism="output_perturbation", radius=1.0)
-        search = PrivateSearch(model, {"ridge": [0.1, 1.0]}, mechanism="every", random_state=0)
+        model = rx.DPRegressor(mechanism="output_perturbation", radius=1.0)
+        search = rx.PrivateSearch(model, {"ridge": [0.1, 1.0]}, mechanism="every", random_state=0)
         y, wild = targets, [-1e6, 1e6]
     candidates = search._candidates()
     planned = search._plan_search(*X.shape, candidates)
@@ -141,12 +126,12 @@ def test_noise_of_a_score_is_worth_the_price_of_a_run(X, labels, monkeypatch):
             return [5.0, -5.0, 0.0][len(self.scales) - 1]
 
     search = trees(mechanism="logarithmic", epsilon=4.0, delta=0.0)
-    monkeypatch.setattr(Fits, "_fitted", lambda self, one: one.max_leaves)
+    monkeypatch.setattr(private_search.Fits, "_fitted", lambda self, one: one.max_leaves)
     candidates = search._candidates()
     planned = search._plan_search(*X.shape, candidates)
     sides = type("Sides", (), {"loss": lambda self, model: 0.5})()
     spy = Spy()
-    place, best, _ = Fits(sides, candidates, planned, spy, seeded=True).best()
+    place, best, _ = private_search.Fits(sides, candidates, planned, spy, seeded=True).best()
     assert spy.scales == pytest.approx([1 / (36 * 2.0)] * 3)
     assert place == 1 and best == 3
 
@@ -158,8 +143,8 @@ def planned(kind, mechanism, delta, k=4):
     def plan_at(each):
         return tuple(Candidate({}, Plan(), kind(*each)) for _ in range(k))
 
-    request = SearchRequest(800, 200, epsilon=1.0, delta=delta, k=k)
-    return planned_search(request, plan_at, mechanism)
+    request = private_search.SearchRequest(800, 200, epsilon=1.0, delta=delta, k=k)
+    return private_search.planned_search(request, plan_at, mechanism)
 
 
 def test_costs_of_all_fits_add_up():
@@ -181,26 +166,26 @@ def test_costs_of_all_fits_add_up():
 
 
 def test_auto_takes_what_promises_most_and_says_why():
-    model = PrivateSearch(TREES, {"psi": [0.0] * 8}, epsilon=0.5, delta=0.0)
+    model = rx.PrivateSearch(TREES, {"psi": [0.0] * 8}, epsilon=0.5, delta=0.0)
     planned = model.plan(5_000, 4)
     assert {one.mechanism for one in planned.options} == {"every", "geometric", "logarithmic"}
     assert planned.selection_bound == min(one.selection_bound for one in planned.options)
     assert "the smallest bound of any selection mechanism" in planned.why
     assert planned.why in repr(planned) and "max" not in planned.best.in_words
-    few = PrivateSearch(TREES, {"psi": [0.0, 0.01]}, epsilon=0.5, delta=0.0).plan(5_000, 4)
+    few = rx.PrivateSearch(TREES, {"psi": [0.0, 0.01]}, epsilon=0.5, delta=0.0).plan(5_000, 4)
     assert few.mechanism == "every"
     with pytest.warns(WeakGuaranteeWarning, match="even for its best candidate"):
-        PrivateSearch(TREES, GRID, epsilon=0.01).plan(100, 4)
+        rx.PrivateSearch(TREES, GRID, epsilon=0.01).plan(100, 4)
 
 
 def test_estimators_of_several_kinds_and_one_charge(X, labels, targets, tmp_path):
-    others = [RashomonClassifier(n_draws=2, ridge=0.1, radius=2.0), DPClassifier(radius=2.0)]
-    search = PrivateSearch(
+    others = [rx.RashomonClassifier(n_draws=2, ridge=0.1, radius=2.0), rx.DPClassifier(radius=2.0)]
+    search = rx.PrivateSearch(
         TREES, {"estimator": others}, mechanism="every", epsilon=20.0, random_state=0
     )
     fitted = search.fit(X, labels)
-    assert [type(one) for one in fitted.estimators_] == [RashomonClassifier, DPClassifier]
-    ledger = Ledger.create(tmp_path / "l.sqlite", epsilon=30.0, delta=1e-5)
+    assert [type(one) for one in fitted.estimators_] == [rx.RashomonClassifier, rx.DPClassifier]
+    ledger = rx.Ledger.create(tmp_path / "l.sqlite", epsilon=30.0, delta=1e-5)
     trees(ledger=ledger.path, epsilon=4.0, random_state=None).fit(X, labels)
     (entry,) = ledger.entries()
     assert entry.state == "committed" and entry.parameters["n_val"] == 36
@@ -209,8 +194,8 @@ def test_estimators_of_several_kinds_and_one_charge(X, labels, targets, tmp_path
     for one, planned in zip(fitted.estimators_, fitted.plan_.candidates, strict=True):
         assert one.guarantee_.rho == planned.guarantee.rho
         assert one.guarantee_.pure_epsilon == planned.guarantee.pure_epsilon
-    ridges = DPBilevelSearch(bounds=(0.1, 10.0), epsilon=1.0)
-    search = PrivateSearch(ridges, {"refit_share": [0.3, 0.7]}, epsilon=9.0, random_state=0)
+    ridges = rx.DPBilevelSearch(bounds=(0.1, 10.0), epsilon=1.0)
+    search = rx.PrivateSearch(ridges, {"refit_share": [0.3, 0.7]}, epsilon=9.0, random_state=0)
     assert search.fit(X, targets).guarantee_.epsilon(1e-6) <= 9.0
 
 
@@ -219,35 +204,35 @@ def test_estimators_of_several_kinds_and_one_charge(X, labels, targets, tmp_path
     [
         (TREES, {"epsilon": [1.0]}, "which the search sets"),
         (TREES, {"nonsense": [1]}, "Invalid parameter"),
-        (TREES, {"estimator": [TREES, DPRegressor()]}, "all classifiers or all regressors"),
+        (TREES, {"estimator": [TREES, rx.DPRegressor()]}, "all classifiers or all regressors"),
         (clone(TREES).set_params(ledger="x"), GRID, "give it the ledger"),
-        (PrivateSearch(TREES, GRID), {}, "must be private estimators"),
-        (RashomonClassifier(mechanism="hit_and_run"), {"psi": [0.1]}, "curator only"),
-        (DPBilevelSearch(bounds=(0.1, 10.0)), {"refit": [None]}, "has no predict method"),
+        (rx.PrivateSearch(TREES, GRID), {}, "must be private estimators"),
+        (rx.RashomonClassifier(mechanism="hit_and_run"), {"psi": [0.1]}, "curator only"),
+        (rx.DPBilevelSearch(bounds=(0.1, 10.0)), {"refit": [None]}, "has no predict method"),
     ],
 )
 def test_bad_candidates_are_refused(estimator, grid, message):
     with pytest.raises((TypeError, ValueError), match=message):
-        PrivateSearch(estimator, grid, mechanism="every").plan(200, 3)
+        rx.PrivateSearch(estimator, grid, mechanism="every").plan(200, 3)
 
 
 def test_a_schema_and_pipelines(X, labels):
     frame = pd.DataFrame({"age": 40 + 30 * X[:, 0], "home": np.where(X[:, 1] > 0, "own", "rent")})
-    declared = TableSchema([Numeric("age", (0, 100)), Categorical("home", ["own", "rent"])])
-    model = RashomonTreeClassifier(schema=declared, n_draws=1, thresholds={"age": 50})
-    search = PrivateSearch(model, {"max_leaves": [2, 3]}, epsilon=30.0, random_state=0)
+    declared = rx.TableSchema([Numeric("age", (0, 100)), Categorical("home", ["own", "rent"])])
+    model = rx.RashomonTreeClassifier(schema=declared, n_draws=1, thresholds={"age": 50})
+    search = rx.PrivateSearch(model, {"max_leaves": [2, 3]}, epsilon=30.0, random_state=0)
     fitted = search.fit(frame, labels)
     assert fitted.guarantee_.epsilon(1e-6) <= 30.0 and fitted.predict(frame).shape == (120,)
     assert fitted.plan_.each == search.plan(120).each
     assert fitted.feature_names_in_.tolist() == ["age", "home"]
     with pytest.warns(PrivacyLeakWarning):
-        learnt = make_pipeline(PublicBoundsScaler("learn"), trees(mechanism="every"))
+        learnt = make_pipeline(rx.PublicBoundsScaler("learn"), trees(mechanism="every"))
         assert not learnt.fit(X, labels)[-1].guarantee_.holds
 
 
 @pytest.mark.parametrize("mechanism", ["auto", "geometric"])
 def test_candidates_without_a_guarantee_are_refused_with_the_reason(X, labels, mechanism):
-    search = PrivateSearch(DPClassifier(), {"radius": [1.0, 2.0]}, mechanism=mechanism)
+    search = rx.PrivateSearch(rx.DPClassifier(), {"radius": [1.0, 2.0]}, mechanism=mechanism)
     with (
         array_backend("array_api_strict", dtype="float32"),
         pytest.raises(ValueError, match=r"a search cannot account for it: .*single precision"),

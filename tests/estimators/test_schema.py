@@ -12,16 +12,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 
-from rashomon_explorer import (
-    Ledger,
-    RashomonClassifier,
-    RashomonRegressor,
-    TableEncoder,
-    TableSchema,
-    load_csv,
-    privacy_leaks,
-    propose_schema,
-)
+import rashomon_explorer as rx
 from rashomon_explorer.data import Categorical, IgnoredColumn, Numeric, YesNo
 from rashomon_explorer.exceptions import (
     FitError,
@@ -34,8 +25,8 @@ FEATURES = [
     Numeric("age", (18, 100), typical=(20, 70), missing="indicator"),
     Categorical("home", ["own", "rent", "free"]),
 ]
-SCHEMA = TableSchema([IgnoredColumn("id"), *FEATURES, YesNo("repaid", role="target")])
-NUMBERS = TableSchema([IgnoredColumn("id"), *FEATURES, Numeric("owed", (0, 10), role="target")])
+SCHEMA = rx.TableSchema([IgnoredColumn("id"), *FEATURES, YesNo("repaid", role="target")])
+NUMBERS = rx.TableSchema([IgnoredColumn("id"), *FEATURES, Numeric("owed", (0, 10), role="target")])
 quiet = pytest.mark.filterwarnings(
     "ignore::rashomon_explorer.exceptions.UndeclaredValueWarning",
     "ignore::rashomon_explorer.exceptions.RowsClippedWarning",
@@ -58,7 +49,7 @@ FRAME = frame_of().drop(columns="owed")
 
 def model(**settings: Any) -> Any:
     given = {"schema": SCHEMA, "n_draws": 3, "epsilon": 40.0, "random_state": 0}
-    return RashomonClassifier(**{**given, **settings})
+    return rx.RashomonClassifier(**{**given, **settings})
 
 
 def test_a_table_is_fitted_as_it_is() -> None:
@@ -77,7 +68,7 @@ def test_a_table_is_fitted_as_it_is() -> None:
     assert fitted.plan_ == model().plan(400) == model().plan(*FRAME.shape)
     assert model().constants(400).L == model().constants(400, 99).L
     with pytest.raises(ValueError, match="n_features is required without a schema"):
-        RashomonRegressor().plan(400)
+        rx.RashomonRegressor().plan(400)
     for again in (FRAME.drop(columns=["repaid", "id"]), FRAME[[*reversed(FRAME.columns)]]):
         assert np.array_equal(fitted.predict_proba(again), fitted.predict_proba(FRAME))
 
@@ -85,10 +76,10 @@ def test_a_table_is_fitted_as_it_is() -> None:
 def test_it_is_the_same_as_a_pipeline_of_encoder_and_estimator() -> None:
     alone = model().fit(FRAME, FRAME["repaid"])
     bare = model(schema=None, row_norm=2.0, classes=["no", "yes"])
-    pipe = make_pipeline(TableEncoder(SCHEMA, row_norm=2.0), bare)
+    pipe = make_pipeline(rx.TableEncoder(SCHEMA, row_norm=2.0), bare)
     pipe.fit(FRAME, FRAME["repaid"])
     np.testing.assert_allclose(alone.rashomon_set_.coef, pipe[-1].rashomon_set_.coef, atol=1e-5)
-    assert privacy_leaks(pipe) == [] == privacy_leaks(model())
+    assert rx.privacy_leaks(pipe) == [] == rx.privacy_leaks(model())
     rows = pipe[0].transform(FRAME)
     pd.testing.assert_frame_equal(rows, alone.encoder_.transform(FRAME))
     labels = alone.classes_[alone.rashomon_set_.labels(rows)]
@@ -100,7 +91,7 @@ def test_it_is_the_same_as_a_pipeline_of_encoder_and_estimator() -> None:
 @quiet
 def test_no_row_is_refused_after_a_charge(tmp_path: Path) -> None:
     """Unknown levels, text, infinity and missing values are read as the schema says."""
-    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=100.0, delta=1e-6)
+    ledger = rx.Ledger.create(tmp_path / "a.ledger", epsilon=100.0, delta=1e-6)
     odd = FRAME.astype({"age": object, "home": object})
     odd.loc[:5, "age"] = ["x", np.inf, None, -1e300, "?", "12"]
     odd.loc[:2, "home"] = ["tent", None, 7]
@@ -110,7 +101,7 @@ def test_no_row_is_refused_after_a_charge(tmp_path: Path) -> None:
 
 
 def test_what_is_refused_by_declaration_is_refused_after_the_charge(tmp_path: Path) -> None:
-    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=100.0, delta=1e-6)
+    ledger = rx.Ledger.create(tmp_path / "a.ledger", epsilon=100.0, delta=1e-6)
     strict = SCHEMA.declare("home", unknown="refuse")
     odd = FRAME.copy()
     odd.loc[3, "home"] = "tent"
@@ -123,14 +114,14 @@ def test_what_is_refused_by_declaration_is_refused_after_the_charge(tmp_path: Pa
         model(ledger=ledger).fit(FRAME, label)
     assert "declared classes ['no', 'yes']" in caught.value.detail
     assert [entry.state for entry in ledger.entries()] == ["started"] * 2
-    (leak,) = privacy_leaks(make_pipeline(TableEncoder(strict), RashomonClassifier()))
+    (leak,) = rx.privacy_leaks(make_pipeline(rx.TableEncoder(strict), rx.RashomonClassifier()))
     assert "what it refuses in 'home' is revealed" in leak
-    assert privacy_leaks(model(schema=strict)) == []
+    assert rx.privacy_leaks(model(schema=strict)) == []
 
 
 def test_an_unconfirmed_schema_has_no_guarantee_and_charges_nothing(tmp_path: Path) -> None:
-    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=100.0, delta=1e-6)
-    learnt = propose_schema(FRAME, target="repaid", ignore=["id"])
+    ledger = rx.Ledger.create(tmp_path / "a.ledger", epsilon=100.0, delta=1e-6)
+    learnt = rx.propose_schema(FRAME, target="repaid", ignore=["id"])
     with pytest.warns(PrivacyLeakWarning) as caught:
         fitted = model(schema=learnt, ledger=ledger).fit(FRAME, FRAME["repaid"])
     said = [str(one.message) for one in caught]
@@ -138,15 +129,15 @@ def test_an_unconfirmed_schema_has_no_guarantee_and_charges_nothing(tmp_path: Pa
     assert any("the ledger is not charged" in one for one in said)
     assert all(one.filename == __file__ for one in caught)
     assert not fitted.guarantee_.holds and ledger.entries() == []
-    assert privacy_leaks(model(schema=learnt)) == [f"RashomonClassifier: {learnt.leak}"]
-    pipe = make_pipeline(TableEncoder(learnt), model(schema=None))
-    assert privacy_leaks(pipe) == [f"tableencoder: TableEncoder: {learnt.leak}"]
+    assert rx.privacy_leaks(model(schema=learnt)) == [f"RashomonClassifier: {learnt.leak}"]
+    pipe = make_pipeline(rx.TableEncoder(learnt), model(schema=None))
+    assert rx.privacy_leaks(pipe) == [f"tableencoder: TableEncoder: {learnt.leak}"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
         assert not pipe.fit(FRAME, FRAME["repaid"])[-1].guarantee_.holds
-        rows = TableEncoder(learnt).fit_transform(FRAME)
+        rows = rx.TableEncoder(learnt).fit_transform(FRAME)
         plain = pd.DataFrame(rows.to_numpy().copy(), columns=rows.columns)
-        declared = TableSchema([Numeric(name, (-1, 1)) for name in rows])
+        declared = rx.TableSchema([Numeric(name, (-1, 1)) for name in rows])
         for schema, table in ((None, rows), (None, plain), (declared, rows), (declared, plain)):
             assert not model(schema=schema).fit(table, FRAME["repaid"]).guarantee_.holds
     # The same numbers behind a schema that a person confirmed are not taken for learnt ones.
@@ -171,16 +162,19 @@ def test_regressions_take_the_bounds_of_their_target() -> None:
     frame = frame_of()
     table = frame.drop(columns="repaid")
     asked = {"schema": NUMBERS, "epsilon": 1e3, "n_draws": 3, "random_state": 0}
-    fitted = RashomonRegressor(**asked).fit(table, table["owed"])
+    fitted = rx.RashomonRegressor(**asked).fit(table, table["owed"])
     assert fitted.rashomon_set_.target_bounds == (0.0, 10.0)
     assert fitted.score(table, table["owed"]) > 0.2
-    same = RashomonRegressor(**asked, target_bounds=(0, 10)).fit(table, table["owed"])
+    same = rx.RashomonRegressor(**asked, target_bounds=(0, 10)).fit(table, table["owed"])
     assert np.array_equal(same.rashomon_set_.coef, fitted.rashomon_set_.coef)
     assert declared_problem(fitted, table, table["owed"]).n == 400
-    regressor, classifier = RashomonRegressor(schema=NUMBERS), RashomonClassifier(schema=NUMBERS)
+    regressor, classifier = (
+        rx.RashomonRegressor(schema=NUMBERS),
+        rx.RashomonClassifier(schema=NUMBERS),
+    )
     for wrong, message in (
         (regressor.set_params(target_bounds=(0, 9)), "leave target_bounds out"),
-        (RashomonRegressor(schema=SCHEMA), "draw with RashomonClassifier"),
+        (rx.RashomonRegressor(schema=SCHEMA), "draw with RashomonClassifier"),
         (classifier, r"'owed' is a number: draw with RashomonRegressor"),
         (model(classes=[0, 1]), "leave classes out"),
     ):
@@ -189,7 +183,7 @@ def test_regressions_take_the_bounds_of_their_target() -> None:
 
 
 def test_labels_are_compared_as_levels_are() -> None:
-    coded = TableSchema([*FEATURES, YesNo("repaid", (0, 1), role="target")])
+    coded = rx.TableSchema([*FEATURES, YesNo("repaid", (0, 1), role="target")])
     frame = FRAME.drop(columns="id").assign(repaid=(FRAME["repaid"] == "yes").astype(int))
     for y in (frame["repaid"], frame["repaid"].astype(str), frame["repaid"].astype(float).tolist()):
         fitted = model(schema=coded).fit(frame, y)
@@ -197,7 +191,7 @@ def test_labels_are_compared_as_levels_are() -> None:
         assert fitted.score(frame, frame["repaid"]) > 0.8
     turned = model(schema=coded, classes=[1, 0]).fit(frame, frame["repaid"])
     assert turned.classes_.tolist() == [0, 1]
-    found = TableSchema([*FEATURES, IgnoredColumn("repaid", role="target")])
+    found = rx.TableSchema([*FEATURES, IgnoredColumn("repaid", role="target")])
     fitted = model(schema=found).fit(frame, frame["repaid"])
     assert any("labels that occur" in one for one in fitted.guarantee_.assumptions)
 
@@ -212,7 +206,7 @@ def test_scikit_learns_tools_and_a_file_of_the_schema_are_accepted(tmp_path: Pat
     path, table = tmp_path / "loans.json", tmp_path / "loans.csv"
     SCHEMA.save(path)
     FRAME.to_csv(table, index=False)
-    data = load_csv(table, schema=path)
+    data = rx.load_csv(table, schema=path)
     again = model(schema=path).fit(data.frame, data.frame["repaid"])
     assert np.array_equal(again.rashomon_set_.coef, fitted.rashomon_set_.coef)
     bare = fitted.set_params(schema=None).fit(np.zeros((40, 2)) + 0.1, [0, 1] * 20)

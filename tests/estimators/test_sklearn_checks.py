@@ -16,16 +16,7 @@ from sklearn.utils.estimator_checks import (
     parametrize_with_checks,
 )
 
-from rashomon_explorer import (
-    DPBilevelSearch,
-    DPClassifier,
-    DPRegressor,
-    PrivateSearch,
-    PublicBoundsScaler,
-    RashomonClassifier,
-    RashomonRegressor,
-    RashomonTreeClassifier,
-)
+import rashomon_explorer as rx
 
 # The checks feed rows of any length, which is what the warning is about.
 pytestmark = [
@@ -38,26 +29,26 @@ pytestmark = [
 Check = Callable[..., None]
 
 ESTIMATORS = [
-    DPClassifier(),
-    DPRegressor(),
-    RashomonClassifier(),
-    RashomonRegressor(),
-    RashomonTreeClassifier(thresholds=0.0, max_leaves=3),
-    PrivateSearch(RashomonTreeClassifier(thresholds=0.0, max_leaves=3), {"psi": [0.0, 0.05]}),
-    DPBilevelSearch(bounds=(0.1, 10.0)),
-    DPBilevelSearch("logistic", bounds=(0.1, 10.0)),
-    PublicBoundsScaler(),
+    rx.DPClassifier(),
+    rx.DPRegressor(),
+    rx.RashomonClassifier(),
+    rx.RashomonRegressor(),
+    rx.RashomonTreeClassifier(thresholds=0.0, max_leaves=3),
+    rx.PrivateSearch(rx.RashomonTreeClassifier(thresholds=0.0, max_leaves=3), {"psi": [0.0, 0.05]}),
+    rx.DPBilevelSearch(bounds=(0.1, 10.0)),
+    rx.DPBilevelSearch("logistic", bounds=(0.1, 10.0)),
+    rx.PublicBoundsScaler(),
 ]
 OTHER_SETTINGS = [
-    RashomonClassifier(mechanism="hit_and_run", random_state=0),
-    RashomonRegressor(mechanism="hit_and_run", random_state=0),
-    PublicBoundsScaler("learn"),
-    DPBilevelSearch(bounds=(0.1, 10.0), refit=None),
+    rx.RashomonClassifier(mechanism="hit_and_run", random_state=0),
+    rx.RashomonRegressor(mechanism="hit_and_run", random_state=0),
+    rx.PublicBoundsScaler("learn"),
+    rx.DPBilevelSearch(bounds=(0.1, 10.0), refit=None),
 ]
 METHODS_OF_ONE_MODEL = [
-    DPRegressor(mechanism="localised_gaussian"),
-    DPClassifier(loss="hinge", mechanism="localised_gaussian", ridge=0.1),
-    DPClassifier(mechanism="langevin_average", ridge=0.1),
+    rx.DPRegressor(mechanism="localised_gaussian"),
+    rx.DPClassifier(loss="hinge", mechanism="localised_gaussian", ridge=0.1),
+    rx.DPClassifier(mechanism="langevin_average", ridge=0.1),
 ]
 
 
@@ -66,7 +57,7 @@ def test_array_api_checks_are_on() -> None:
 
 
 def test_several_classes_are_checked_too() -> None:
-    tags = get_tags(RashomonClassifier())
+    tags = get_tags(rx.RashomonClassifier())
     assert tags.classifier_tags.multi_class
 
 
@@ -100,4 +91,4 @@ def test_further_checks(estimator: BaseEstimator, check: Check) -> None:
     ],
 )
 def test_further_checks_of_the_scaler(check: Check) -> None:
-    check("PublicBoundsScaler", PublicBoundsScaler())
+    check("PublicBoundsScaler", rx.PublicBoundsScaler())

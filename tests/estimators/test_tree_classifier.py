@@ -11,14 +11,9 @@ from rashomon_explorer import (
     Ledger,
     RashomonTreeClassifier,
     TableSchema,
+    exceptions,
 )
 from rashomon_explorer.data import Categorical, Numeric, Ordered, YesNo
-from rashomon_explorer.exceptions import (
-    CuratorOnlyError,
-    DataError,
-    FitError,
-    WeakGuaranteeWarning,
-)
 from rashomon_explorer.mechanisms.planning.options import LEAST_HITS
 from rashomon_explorer.mechanisms.planning.trees import coldest, energy_cap, plan_trees
 from rashomon_explorer.sets import ReleasedTrees
@@ -70,7 +65,7 @@ class TestPrice:
     def test_auto_draws_as_many_trees_as_are_guaranteed_to_hit(self, n, draws):
         made = RashomonTreeClassifier(max_leaves=3, delta=0.0, epsilon=0.2)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", WeakGuaranteeWarning)
+            warnings.simplefilter("ignore", exceptions.WeakGuaranteeWarning)
             bought = made.plan(n, 10)
             more = made.set_params(n_draws=2 * draws).plan(n, 10)
         assert bought.n_draws == draws
@@ -104,7 +99,7 @@ class TestPromise:
         assert bought.hit_rate(0.05) == bought.hit_rate_bound < bought.hit_rate(0.1)
 
     def test_a_weak_plan_says_what_would_do(self):
-        with pytest.warns(WeakGuaranteeWarning, match=r"ε = .* would guarantee 90 %"):
+        with pytest.warns(exceptions.WeakGuaranteeWarning, match=r"ε = .* would guarantee 90 %"):
             weak = RashomonTreeClassifier(n_draws=1, delta=0.0).plan(200, 10)
         wanted = RashomonTreeClassifier(n_draws=1, delta=0.0, hit_rate=0.5)
         with warnings.catch_warnings():
@@ -176,7 +171,9 @@ class TestLedger:
         model = RashomonTreeClassifier(classes=[0, 1], max_leaves=2, ledger=book, **settings)
         with pytest.raises(ValueError, match=message):
             model.fit(*table)
-        with pytest.raises(DataError, match="10 leaves on 60 features"):  # too large to be counted
+        with pytest.raises(
+            exceptions.DataError, match="10 leaves on 60 features"
+        ):  # too large to be counted
             large = RashomonTreeClassifier(ledger=book, classes=[0, 1], max_leaves=10)
             large.fit(TrapArray(5000, 60), TrapArray(5000))
         assert book.entries() == []
@@ -184,10 +181,12 @@ class TestLedger:
     def test_what_rows_cause_says_nothing_after_the_charge(self, book, table):
         X, y = table
         model = RashomonTreeClassifier(ledger=book, classes=[0, 1], max_leaves=3)
-        with pytest.raises(FitError) as caught:
+        with pytest.raises(exceptions.FitError) as caught:
             model.fit(X * 7.0, y)
         assert "0 and 1" not in str(caught.value) and "0 and 1" in caught.value.detail
-        with pytest.raises(DataError, match=r"column 'x0' has values other than 0 and 1.*thres"):
+        with pytest.raises(
+            exceptions.DataError, match=r"column 'x0' has values other than 0 and 1.*thres"
+        ):
             model.set_params(ledger=None).fit(X + 0.5, y)
 
 
@@ -238,7 +237,7 @@ def test_only_privately_drawn_trees_are_released(fitted, table, tmp_path):
     y = np.array(["a", "b", "c"])[X[:, 0] + X[:, 1]]
     assert three.fit(X, y).predict_proba(X).shape == (N, 3) and three.score(X, y) > 0.9
     for name in ("losses", "excess", "hit_rate", "least", "best_scores", "inside"):
-        with pytest.raises(CuratorOnlyError):
+        with pytest.raises(exceptions.CuratorOnlyError):
             getattr(released, name)
     released.save(tmp_path / "a.npz")
     again = ReleasedTrees.load(tmp_path / "a.npz")
@@ -250,7 +249,7 @@ def test_only_privately_drawn_trees_are_released(fitted, table, tmp_path):
         lambda: models.filter(lambda m: m.losses < 1, reads_rows=False),
         lambda: models.stored(X).release(),
     ):
-        with pytest.raises(CuratorOnlyError):
+        with pytest.raises(exceptions.CuratorOnlyError):
             private()
     assert models.filter(lambda m: m.complexity() < 4, reads_rows=False).guarantee.holds
 

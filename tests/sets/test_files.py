@@ -11,18 +11,10 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from rashomon_explorer import sets
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.mechanisms.langevin.plan import plan_path
 from rashomon_explorer.privacy import bounded_range
-from rashomon_explorer.sets import (
-    PredictorSet,
-    RashomonSet,
-    ReleasedSet,
-    files,
-    from_estimators,
-    from_predictions,
-    from_treefarms,
-)
 from tests.sets.made import make
 
 STUMP = {"feature": 0, "true": {"prediction": 1}, "false": {"prediction": 0}}
@@ -46,8 +38,8 @@ SETS = {
 def test_linear_draws_come_back_exactly(name: str, tmp_path: Path) -> None:
     models, path = SETS[name], tmp_path / "ein Satz ψ.npz"
     models.save(path)
-    twin = RashomonSet.load(path)
-    assert type(twin) is RashomonSet
+    twin = sets.RashomonSet.load(path)
+    assert type(twin) is sets.RashomonSet
     for field in models.__dataclass_fields__:
         one, other = getattr(models, field), getattr(twin, field)
         if field == "minimum":
@@ -83,27 +75,29 @@ def test_curators_and_released_files_are_apart(tmp_path: Path) -> None:
     models = make(guarantee=bounded_range(0.1).with_seed())
     models.save(tmp_path / "set.npz")
     models.release().save(tmp_path / "release.npz")
-    public = ReleasedSet.load(tmp_path / "release.npz")
+    public = sets.ReleasedSet.load(tmp_path / "release.npz")
     assert public.guarantee == models.guarantee and public.guarantee.reproducible
     assert np.array_equal(public.scores([[1.0, 2.0]]), models.scores([[1.0, 2.0]]))
     assert (tmp_path / "set.npz").stat().st_mode & 0o077 == 0
     assert (tmp_path / "release.npz").stat().st_mode & 0o044 == 0o044
     with pytest.raises(DataError, match=r"holds a ReleasedSet: read it with ReleasedSet.load"):
-        RashomonSet.load(tmp_path / "release.npz")
+        sets.RashomonSet.load(tmp_path / "release.npz")
     with pytest.raises(DataError, match=r"holds a RashomonSet: read it with RashomonSet.load"):
-        ReleasedSet.load(tmp_path / "set.npz")
+        sets.ReleasedSet.load(tmp_path / "set.npz")
 
 
 def test_predictions_and_trees_come_back(tmp_path: Path) -> None:
     chances = np.random.default_rng(0).dirichlet([1.0, 1.0, 1.0], size=(4, 6))
     rows = np.arange(12.0).reshape(6, 2)
-    stored = from_predictions(chances, list("abcabc"), X=rows, names=["α", "β", "γ", "δ"], psi=0.7)
-    trees = from_treefarms([STUMP, {"prediction": 1}], losses=[0.1, 0.3])
-    unknown = from_predictions([[0.1, 0.9]])
+    stored = sets.from_predictions(
+        chances, list("abcabc"), X=rows, names=["α", "β", "γ", "δ"], psi=0.7
+    )
+    trees = sets.from_treefarms([STUMP, {"prediction": 1}], losses=[0.1, 0.3])
+    unknown = sets.from_predictions([[0.1, 0.9]])
     for models, given in ((stored, rows), (trees, [[0], [1]]), (unknown, None)):
         models.save(tmp_path / "set.npz", overwrite=True)
-        twin = RashomonSet.load(tmp_path / "set.npz")
-        assert isinstance(twin, PredictorSet)
+        twin = sets.RashomonSet.load(tmp_path / "set.npz")
+        assert isinstance(twin, sets.PredictorSet)
         assert np.array_equal(twin.scores(given), models.scores(given))
         assert np.array_equal(twin.best_scores(given), models.best_scores(given))
         assert np.array_equal(twin.losses, models.losses, equal_nan=True)
@@ -113,12 +107,14 @@ def test_predictions_and_trees_come_back(tmp_path: Path) -> None:
 
 def test_fitted_models_are_not_written_but_what_they_predict_is(tmp_path: Path) -> None:
     rows, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]
-    models = from_estimators([LogisticRegression().fit(rows, y)], rows, y)
+    models = sets.from_estimators([LogisticRegression().fit(rows, y)], rows, y)
     with pytest.raises(TypeError, match=r"only by pickle, which runs code .* stored\(X\).save"):
         models.save(tmp_path / "set.npz")
     assert not list(tmp_path.iterdir())
     models.stored(rows).save(tmp_path / "set.npz")
-    assert np.array_equal(RashomonSet.load(tmp_path / "set.npz").scores(rows), models.scores(rows))
+    assert np.array_equal(
+        sets.RashomonSet.load(tmp_path / "set.npz").scores(rows), models.scores(rows)
+    )
 
 
 def test_a_file_is_not_replaced_unasked_and_a_failure_leaves_the_old_one(
@@ -159,22 +155,22 @@ def test_a_file_is_not_replaced_unasked_and_a_failure_leaves_the_old_one(
 def test_a_damaged_file_is_refused(change: dict[str, Any], message: str, tmp_path: Path) -> None:
     rewrite(tmp_path, **change)
     with pytest.raises(DataError, match=message):
-        RashomonSet.load(tmp_path / "set.npz")
+        sets.RashomonSet.load(tmp_path / "set.npz")
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "other.npz"
     path.write_bytes(b"coef,losses\n1,2\n")
     with pytest.raises(DataError, match="not an npz archive"):
-        RashomonSet.load(path)
+        sets.RashomonSet.load(path)
     np.savez(path, coef=np.ones(3))
     with pytest.raises(DataError, match="no readable header"):
-        RashomonSet.load(path)
+        sets.RashomonSet.load(path)
     np.savez(path, header=np.array([{"code": "runs"}], dtype=object))  # a pickle
     with pytest.raises(DataError, match="damaged"):
-        RashomonSet.load(path)
+        sets.RashomonSet.load(path)
     with pytest.raises(FileNotFoundError):
-        RashomonSet.load(tmp_path / "none.npz")
+        sets.RashomonSet.load(tmp_path / "none.npz")
 
 
 @pytest.fixture
@@ -193,9 +189,9 @@ def test_a_small_file_that_would_fill_the_memory_is_refused_unread(
     with monkeypatch.context() as unread:
         unread.setattr(np, "load", lambda *_, **__: pytest.fail("it was read"))
         with pytest.raises(DataError, match="compressed or expands beyond its own size"):
-            ReleasedSet.load(path)
-    monkeypatch.setattr(files, "_expands", lambda _: False)  # the control
-    assert ReleasedSet.load(path).n_draws == 400_000
+            sets.ReleasedSet.load(path)
+    monkeypatch.setattr(sets.files, "_expands", lambda _: False)  # the control
+    assert sets.ReleasedSet.load(path).n_draws == 400_000
 
 
 def test_entries_that_share_their_bytes_are_refused(path: Path) -> None:
@@ -211,7 +207,7 @@ def test_entries_that_share_their_bytes_are_refused(path: Path) -> None:
     with zipfile.ZipFile(path) as archive:
         assert sum(one.file_size for one in archive.infolist()) > path.stat().st_size
     with pytest.raises(DataError, match="expands beyond its own size"):
-        ReleasedSet.load(path)
+        sets.ReleasedSet.load(path)
 
 
 def test_an_array_that_claims_to_be_larger_than_its_entry_is_refused(path: Path) -> None:
@@ -222,7 +218,7 @@ def test_an_array_that_claims_to_be_larger_than_its_entry_is_refused(path: Path)
         claimed = f"'shape': ({rows}, 3), }}".encode()
         path.write_bytes(raw.replace(shape, claimed.ljust(len(shape))))
         with pytest.raises(DataError, match="damaged"):
-            ReleasedSet.load(path)
+            sets.ReleasedSet.load(path)
 
 
 def contents(path: Path) -> dict[str, bytes]:

@@ -14,21 +14,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from rashomon_explorer import RashomonClassifier, plots
+from rashomon_explorer import RashomonClassifier, plots, sets
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import bounded_range
 from rashomon_explorer.problem.problem import Problem
-from rashomon_explorer.sets import (
-    CuratorSet,
-    PredictorSet,
-    RashomonSet,
-    from_draws,
-    from_estimators,
-    from_predictions,
-)
 
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(60, 3))
@@ -50,9 +42,9 @@ def classifiers(y: Any = TWO) -> list[Any]:
 @pytest.mark.parametrize("y", [TWO, THREE])
 def test_fitted_classifiers_are_scored_as_scikit_learn_scores_them(y: Any) -> None:
     each = classifiers(y)
-    models = from_estimators(each, X, y, psi=0.2)
-    assert isinstance(models, PredictorSet)
-    assert isinstance(models, CuratorSet)
+    models = sets.from_estimators(each, X, y, psi=0.2)
+    assert isinstance(models, sets.PredictorSet)
+    assert isinstance(models, sets.CuratorSet)
     wanted = [log_loss(y, model.predict_proba(X)) for model in each]
     assert np.allclose(models.losses, wanted, rtol=1e-12)
     assert models.least == models.losses.min()
@@ -65,13 +57,15 @@ def test_fitted_classifiers_are_scored_as_scikit_learn_scores_them(y: Any) -> No
     assert np.array_equal(models.best_scores(X), models.scores(X)[best])
     assert models.class_names == (("no", "yes") if y is TWO else ("a", "b", "c"))
     table = pd.DataFrame(X, columns=["age", "debt", "income"])
-    assert from_estimators([each[0].fit(table, y)], table, y).losses == pytest.approx(wanted[0])
+    assert sets.from_estimators([each[0].fit(table, y)], table, y).losses == pytest.approx(
+        wanted[0]
+    )
 
 
 def test_regressors_and_the_default_threshold_that_holds_them_all() -> None:
     each = [LinearRegression().fit(X, TARGETS), Ridge(50.0).fit(X, TARGETS)]
     each.append(DecisionTreeRegressor(max_depth=2, random_state=0).fit(X, TARGETS))
-    models = from_estimators(each, X, TARGETS)
+    models = sets.from_estimators(each, X, TARGETS)
     wanted = [mean_squared_error(TARGETS, model.predict(X)) / 2 for model in each]
     assert np.allclose(models.losses, wanted)
     assert (models.task, models.hit_rate) == ("regression", 1.0)
@@ -82,7 +76,7 @@ def test_regressors_and_the_default_threshold_that_holds_them_all() -> None:
 
 def test_losses_of_labels_of_a_function_and_of_classes_that_a_model_lacks() -> None:
     each = {"svm": LinearSVC().fit(X, TWO), "logistic": LOGISTIC}
-    models = from_estimators(each, X, TWO)  # one of them has no probabilities
+    models = sets.from_estimators(each, X, TWO)  # one of them has no probabilities
     wanted = [1 - accuracy_score(TWO, model.predict(X)) for model in each.values()]
     assert np.allclose(models.losses, wanted) and set(models.scores(X)[0]) == {0.0, 1.0}
     assert (models.names, models.loss) == (("svm", "logistic"), "zero_one")
@@ -90,27 +84,27 @@ def test_losses_of_labels_of_a_function_and_of_classes_that_a_model_lacks() -> N
     def brier(codes: Any, scores: Any) -> float:
         return float(np.mean((scores - codes) ** 2))
 
-    models = from_estimators([LOGISTIC], X, TWO, loss=brier)
+    models = sets.from_estimators([LOGISTIC], X, TWO, loss=brier)
     wanted = np.mean((LOGISTIC.predict_proba(X)[:, 1] - (TWO == "yes")) ** 2)
     assert (models.loss, models.losses[0]) == ("brier", pytest.approx(wanted))
     partly = LogisticRegression().fit(X[THREE != "c"], THREE[THREE != "c"])
-    models = from_estimators([*classifiers(THREE), partly], X, THREE)
+    models = sets.from_estimators([*classifiers(THREE), partly], X, THREE)
     assert not models.scores(X)[-1][:, 2].any()
 
 
 def test_coefficients_of_models_that_are_linear_and_only_of_those() -> None:
     each = classifiers()
-    models = from_estimators(each[:2], X, TWO)
+    models = sets.from_estimators(each[:2], X, TWO)
     assert models.coef.shape == (2, 4)
     assert np.allclose(models.coef[0], [*each[0].coef_[0], each[0].intercept_[0]])
     assert models.nearest(models.coef[1]).names == ("model 1",)
     for others in (each[:3], each[3:]):
         with pytest.raises(AttributeError, match="coef: only linear models of one shape"):
-            from_estimators(others, X, TWO).coef  # noqa: B018
-    trees = from_estimators(each[2:4], X, TWO)
+            sets.from_estimators(others, X, TWO).coef  # noqa: B018
+    trees = sets.from_estimators(each[2:4], X, TWO)
     assert trees.complexity().tolist() == [3, each[3].get_n_leaves()]
     with pytest.raises(TypeError, match="size of a RandomForestClassifier"):
-        from_estimators(each[4:], X, TWO).simplest()
+        sets.from_estimators(each[4:], X, TWO).simplest()
 
 
 class Strange:
@@ -133,7 +127,7 @@ LOGISTIC = LogisticRegression().fit(X, TWO)
 
 
 def test_nothing_is_claimed_that_others_models_do_not_have() -> None:
-    models = from_estimators(classifiers(), X, TWO)
+    models = sets.from_estimators(classifiers(), X, TWO)
     assert str(models.guarantee) == "no guarantee: these models were not drawn privately"
     with pytest.raises(CuratorOnlyError, match="cannot be released: no guarantee"):
         models.release()
@@ -145,12 +139,12 @@ def test_nothing_is_claimed_that_others_models_do_not_have() -> None:
 
 
 def test_selections_keep_names_and_the_best_of_the_source() -> None:
-    models = from_estimators(classifiers(), X, TWO, psi=0.2)
+    models = sets.from_estimators(classifiers(), X, TWO, psi=0.2)
     kept = models.inside()
     assert np.array_equal(kept.losses, models.losses[models.excess <= 0.2])
     assert (kept.least, kept.psi) == (models.least, 0.2)
     assert models.inside(0.0).names == (f"model {models.losses.argmin()}",)
-    twice = from_estimators([*classifiers()[:2], classifiers()[0]], X, TWO)
+    twice = sets.from_estimators([*classifiers()[:2], classifiers()[0]], X, TWO)
     assert twice.dedupe(X, by="scores").names == ("model 0", "model 1")
     assert models[1].names == ("model 1",)
     assert models[[]].scores(X).shape == (0, 60)
@@ -162,45 +156,45 @@ PREDICTED = np.array([[0.9, 0.2, 0.6], [0.8, 0.1, 0.4]])
 
 
 def test_predictions_by_hand() -> None:
-    models = from_predictions(PREDICTED, ["b", "a", "b"])
+    models = sets.from_predictions(PREDICTED, ["b", "a", "b"])
     assert np.allclose(models.losses, -np.log([[0.9, 0.8, 0.6], [0.8, 0.9, 0.4]]).mean(axis=1))
     assert models.labels().tolist() == [[1, 0, 1], [1, 0, 0]]
     assert models.classes == ("a", "b")
-    two = from_predictions(np.stack([1 - PREDICTED, PREDICTED], axis=2), [1, 0, 1])
+    two = sets.from_predictions(np.stack([1 - PREDICTED, PREDICTED], axis=2), [1, 0, 1])
     assert np.allclose(two.scores(), PREDICTED)
-    three = from_predictions([["x", "y"], ["z", "z"]], ["x", "z"], kind="labels")
+    three = sets.from_predictions([["x", "y"], ["z", "z"]], ["x", "z"], kind="labels")
     assert three.scores().tolist() == [[[1, 0, 0], [0, 1, 0]], [[0, 0, 1], [0, 0, 1]]]
     assert three.losses.tolist() == [0.5, 0.5]
-    targets = from_predictions([[1.0, 3.0], [2.0, 2.0]], [1.0, 2.0], kind="targets")
+    targets = sets.from_predictions([[1.0, 3.0], [2.0, 2.0]], [1.0, 2.0], kind="targets")
     assert targets.losses.tolist() == [0.25, 0.25]
 
 
 def test_rows_are_known_again_or_refused() -> None:
     rows = np.arange(6.0).reshape(3, 2)
-    known = from_predictions(PREDICTED, X=rows)
+    known = sets.from_predictions(PREDICTED, X=rows)
     assert np.array_equal(known.scores(rows), known.scores())
     assert np.array_equal(known.scores(pd.DataFrame(rows)), known.scores())
     with pytest.raises(ValueError, match="stored for 3 rows, and X holds other rows than those"):
         known.scores(rows[::-1])
     with pytest.raises(ValueError, match="rows, which were not stored with the set"):
-        from_predictions(PREDICTED).scores(rows)
+        sets.from_predictions(PREDICTED).scores(rows)
     with pytest.raises(TypeError, match="do not determine how simple"):
         known.simplest()
 
 
 def test_without_losses_what_needs_them_says_so() -> None:
-    models = from_predictions(PREDICTED)
+    models = sets.from_predictions(PREDICTED)
     assert math.isinf(models.psi)
     assert len(models.dedupe()) == 2
     for ask in (lambda: models.excess, lambda: models.hit_rate, models.inside):
         with pytest.raises(ValueError, match="losses of these models are not known"):
             ask()
-    given = from_predictions(PREDICTED, losses=[0.3, 0.1], psi=0.1)
+    given = sets.from_predictions(PREDICTED, losses=[0.3, 0.1], psi=0.1)
     assert given.hit_rate == 0.5
     for losses in ([0.1, 0.3], [1 / 3, 0.1 + 0.2], [1e-17, 1e17], [0.7, 0.1]):  # by default all
-        assert from_predictions(PREDICTED, losses=losses).hit_rate == 1.0
+        assert sets.from_predictions(PREDICTED, losses=losses).hit_rate == 1.0
     # A sure mistake costs much, not infinity.
-    assert 30 < from_predictions([[0.0], [0.5]], [1], classes=(0, 1)).losses[0] < 50
+    assert 30 < sets.from_predictions([[0.0], [0.5]], [1], classes=(0, 1)).losses[0] < 50
     assert np.array_equal(given.best_scores(), PREDICTED[1])
 
 
@@ -212,43 +206,45 @@ def test_draws_of_a_sampler_are_the_set_that_an_estimator_makes() -> None:
         ROWS, TWO
     )
     wanted = fitted.rashomon_set_
-    made = from_draws(Problem(ROWS, SIGNS, radius=3.0), wanted.coef, 0.05, classes=("no", "yes"))
+    made = sets.from_draws(
+        Problem(ROWS, SIGNS, radius=3.0), wanted.coef, 0.05, classes=("no", "yes")
+    )
     assert np.allclose(made.losses, wanted.losses, atol=1e-5)  # theirs are of unrounded draws
     assert np.array_equal(made.scores(X), wanted.scores(X))
     assert made.minimum.value == wanted.minimum.value
     assert made.class_names == wanted.class_names
     assert str(made.guarantee) == "no guarantee: it is not known how these models were drawn"
-    assert type(made) is RashomonSet
+    assert type(made) is sets.RashomonSet
 
 
 def test_uniform_draws_and_a_certificate_of_the_samplers_own() -> None:
     problem = Problem(ROWS, SIGNS, radius=3.0)
     target = GibbsTarget(problem, beta=50.0, psi=0.05)
     drawn = collect(HitAndRunSampler(), target, 5, np.random.default_rng(0))
-    models = from_draws(problem, drawn, 0.05, mechanism="hit_and_run")
+    models = sets.from_draws(problem, drawn, 0.05, mechanism="hit_and_run")
     assert (models.hit_rate, models.mechanism) == (1.0, "hit_and_run")
     assert models.acceptance == drawn.acceptance
     assert models.inside(0.02).hit_rate in (1.0, pytest.approx(math.nan, nan_ok=True))
     with pytest.raises(ValueError, match="these models have no guarantee"):
         plots.plot_bounds(models)
-    paid = from_draws(problem, drawn, 0.05, guarantee=bounded_range(0.5))
+    paid = sets.from_draws(problem, drawn, 0.05, guarantee=bounded_range(0.5))
     assert paid.release().guarantee.epsilon(0.0) == 0.5
 
 
 def test_a_problem_without_an_intercept_gets_one_of_0() -> None:
     problem = Problem(ROWS, SIGNS, radius=3.0, intercept=False)
-    models = from_draws(problem, [[1.0, 2.0, 3.0]], 0.05)
+    models = sets.from_draws(problem, [[1.0, 2.0, 3.0]], 0.05)
     assert models.coef.tolist() == [[1.0, 2.0, 3.0, 0.0]]
     assert models.best.shape == (4,)
     assert models.losses[0] == problem.value(np.array([[1.0], [2.0], [3.0]]))[0]
 
 
-def of_models(models: Any, **settings: Any) -> PredictorSet:
-    return from_estimators(models, **{"X": X, "y": TWO, **settings})
+def of_models(models: Any, **settings: Any) -> sets.PredictorSet:
+    return sets.from_estimators(models, **{"X": X, "y": TWO, **settings})
 
 
-def of_draws(draws: Any, **settings: Any) -> RashomonSet:
-    return from_draws(Problem(ROWS, SIGNS), draws, **{"psi": 0.1, **settings})
+def of_draws(draws: Any, **settings: Any) -> sets.RashomonSet:
+    return sets.from_draws(Problem(ROWS, SIGNS), draws, **{"psi": 0.1, **settings})
 
 
 SOURCES: dict[Any, list[tuple[Any, dict[str, Any], str]]] = {
@@ -268,7 +264,7 @@ SOURCES: dict[Any, list[tuple[Any, dict[str, Any], str]]] = {
         ([LOGISTIC], {"psi": -0.1}, "psi must be >= 0, got -0.1"),
         ([LOGISTIC], {"names": ["one", "two"]}, "names must hold one for each of 1 models"),
     ],
-    from_predictions: [
+    sets.from_predictions: [
         (np.empty((0, 3)), {}, "none of them 0"),
         ([["a", "b"]], {}, "probabilities must be numbers"),
         ([[0.1, 1.2]], {}, "from 0 to 1; for labels or targets write kind='labels'"),
@@ -303,7 +299,7 @@ def test_bad_sources_are_refused(source: Any, given: Any, settings: Any, message
 
 
 def test_a_repr_states_the_type_the_cost_and_what_is_for_the_curator() -> None:
-    models = from_predictions([[0.9, 0.2], [0.4, 0.3]], [1, 0], psi=0.5)
+    models = sets.from_predictions([[0.9, 0.2], [0.4, 0.3]], [1, 0], psi=0.5)
     assert repr(models).startswith("PredictorSet: 2 models") and "no guarantee" in repr(models)
     drawn = RashomonClassifier(n_draws=4, delta=0.0, random_state=0).fit(X / 9, TWO).rashomon_set_
     assert "ε = 1" in repr(drawn) and "curator" in repr(drawn)
