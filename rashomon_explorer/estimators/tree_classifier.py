@@ -19,9 +19,8 @@ from rashomon_explorer.estimators.feasibility import N_DRAWS, check_budget
 from rashomon_explorer.estimators.tables import TableAdapter, a_label, chances, predict_in_chunks
 from rashomon_explorer.estimators.targets import ClassCodes, ClassTargets
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms.planning.advice import warn_if_weak_trees
 from rashomon_explorer.mechanisms.planning.options import AUTO, LEAST_HITS, MOST_DRAWS
-from rashomon_explorer.mechanisms.planning.suggestions import warn_large_delta
+from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak, warn_large_delta
 from rashomon_explorer.mechanisms.planning.trees import TreePlan, plan_trees
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.rows import ChunkedRows
@@ -253,7 +252,7 @@ default=None
             if planned.hit_rate_bound >= LEAST_HITS:
                 break
         if self.hit_rate > 0:  # 0 requests no guaranteed hit rate
-            warn_if_weak_trees(planned)
+            warn_if_weak(planned, "this plan")
         warn_large_delta(self.delta, n)
         return planned
 

@@ -26,7 +26,6 @@ from rashomon_explorer.explorer.streamed_table import (
     table_shape,
     tree_rows,
 )
-from rashomon_explorer.mechanisms.planning.plan import PublicLaw
 from rashomon_explorer.plots.text import plural
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.constants import Constants
@@ -105,7 +104,7 @@ class Session(SavedSets):
             refuse_other_columns(models, self.rows)
         state = self.state
         planned = getattr(models, "plan", None) if isinstance(models, RashomonSet) else None
-        law = None if planned is None else PublicLaw.of(planned)
+        law = None if planned is None else planned.law
         self._drawn = None if law is None else law.constants
         with state.hold_trait_notifications():
             state.rashomon_set = models

@@ -23,7 +23,6 @@ from rashomon_explorer.explorer.dataset import DatasetController, linear_estimat
 from rashomon_explorer.explorer.family import spent_delta
 from rashomon_explorer.explorer.state import ExplorerState, Favourites
 from rashomon_explorer.explorer.streamed_table import table_shape, tree_rows
-from rashomon_explorer.mechanisms.planning.plan import PublicLaw
 from rashomon_explorer.plots.text import cost_text, plural
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.sets import CuratorSet, RashomonSet
@@ -337,7 +336,7 @@ class SavedSets(DatasetController):
 
     def _constants_with(self, settings: dict[str, Any], models: RashomonSet) -> Constants | None:
         if not settings:  # without a note, only the constants of the plan are known
-            law = None if models.plan is None else PublicLaw.of(models.plan)
+            law = None if models.plan is None else models.plan.law
             return None if law is None else law.constants
         known = linear_estimator(self.state)
         own = {k: v for k, v in settings.items() if k in known.get_params()}

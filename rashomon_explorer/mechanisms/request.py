@@ -60,6 +60,11 @@ class Request:
         return {**numbers, "ledger": bool(self.ledger)}
 
     @property
+    def loss_function(self) -> Loss:
+        """The loss, also if it was named."""
+        return get_loss(self.loss)
+
+    @property
     def domain(self) -> Ball:
         """Ball of the models."""
         return Ball(self.radius)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeGuard
 
@@ -11,9 +12,8 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.bisection import bisect
-from rashomon_explorer.mechanisms.planning.advice import plan_at_epsilon
 from rashomon_explorer.mechanisms.planning.options import plan_candidates
-from rashomon_explorer.mechanisms.planning.plan import Plan, PublicLaw
+from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.pricing import draws_guarantee as priced
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
@@ -45,17 +45,15 @@ def guarantee_curves(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> 
 def guarantee_at(planned: Plan | TreePlan, epsilon: float, n_draws: int) -> float:
     """Guarantee at another privacy cost and number of draws; NaN if infeasible or unknown."""
     if isinstance(planned, TreePlan):
-        found = plan_at_epsilon(planned, epsilon, n_draws)
+        found = planned.at_epsilon(epsilon, n_draws)
         return np.nan if found is None else _promise(found)
     if _of_a_law(planned):
         prices = [_total(eta, n_draws, planned.ledger, planned.delta) for eta in _ETAS]
         eta = np.exp(np.interp(np.log(epsilon), np.log(prices), np.log(_ETAS)))
         return planned.hit_rate_at(float(eta))
-    law = PublicLaw.of(planned)
-    if law is None or planned.mechanism not in MECHANISMS:
+    if planned.law is None or planned.mechanism not in MECHANISMS:
         return np.nan
-    options = {name: getattr(planned, name) for name in ("psi", "delta", "ledger")}
-    request = Request(**{**vars(law), **options, "epsilon": epsilon, "n_draws": n_draws})
+    request = replace(planned.law, psi=planned.psi, epsilon=epsilon, n_draws=n_draws)
     return _planned_promise(planned.mechanism, request)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from rashomon_explorer import RashomonTreeClassifier
 from rashomon_explorer._utils.formatting import hit_rate_text, rounded_up
-from rashomon_explorer.mechanisms.planning.advice import explain_trees
+from rashomon_explorer.mechanisms.planning.advice import explain
 from rashomon_explorer.plots import plot_tree_use
 from rashomon_explorer.plots.trees import tree_use_table
 from rashomon_explorer.report import report
@@ -42,7 +42,7 @@ def test_class_questions_cost_and_guarantee_are_told(tree_release, tree_models):
     assert f"One draw bounded range η = {rounded_up(planned.eta)}" in words
     assert "Adjacency one record is replaced" in words
     assert f"≥ {hit_rate_text(planned.hit_rate_bound).replace('%', ' %')}" in words
-    assert all(sentence in words for sentence in explain_trees(planned))
+    assert all(sentence in words for sentence in explain(planned).splitlines())
     (section,) = [one for one in tree_release.split("<section ") if one.startswith('id="trees"')]
     figures = figures_of(section)
     assert len(figures) == 3

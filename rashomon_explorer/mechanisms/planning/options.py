@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rashomon_explorer._utils import validation
 from rashomon_explorer.mechanisms.base import Mechanism
-from rashomon_explorer.mechanisms.planning.plan import Plan, PublicLaw
+from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.planning.suggestions import (
     suppress_weak_warnings,
@@ -234,12 +234,9 @@ def plan_options(
 
 def plan_candidates(planned: Plan) -> tuple[Offer, ...]:
     """Options of all mechanisms for the budget of a plan, the best first; reads no row."""
-    law = PublicLaw.of(planned)
-    if law is None:
+    if planned.law is None:
         return ()
-    names = ("psi", "epsilon", "delta", "n_draws", "ledger")
-    settings = {**vars(law), **{name: getattr(planned, name) for name in names}}
-    return tuple(sorted(_offers(Request(**settings)), key=_rank))
+    return tuple(sorted(_offers(replace(planned.law, psi=planned.psi)), key=_rank))
 
 
 def pareto_table(

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from rashomon_explorer._utils.formatting import Fact, ReprMixin, hit_rate_text, rounded_up
 from rashomon_explorer.mechanisms.bounds.hit_rate import guaranteed_hit_rate, unthresholded_hit_rate
-from rashomon_explorer.mechanisms.planning.pricing import CostTable, draws_guarantee
+from rashomon_explorer.mechanisms.planning.pricing import draws_guarantee
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_guarantee_reason
 from rashomon_explorer.mechanisms.request import Offer, Request, stable_gap
 from rashomon_explorer.privacy.guarantee import Guarantee, epsilon_delta_text
-from rashomon_explorer.problem.constants import Constants
-from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses import Loss, get_loss
+from rashomon_explorer.problem.losses import get_loss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.thresholds import Threshold, get_threshold
+
+_SAME = 1e-12  # relative tolerance for equal oscillations of a plan and of its law
 
 
 @dataclass(frozen=True, repr=False)
@@ -113,6 +113,29 @@ class Plan(ReprMixin):
         return self.psi if self.law_psi is None else self.law_psi
 
     @property
+    def law(self) -> Request | None:
+        """Public numbers of the law that is drawn from; None if the plan does not record them."""
+        if self.radius is None or self.row_bound is None:
+            return None
+        several = self.loss == "softmax"
+        law = Request(
+            n=self.n,
+            p=self.p,
+            psi=self.drawn_psi,
+            loss=SoftmaxLoss(self.outputs + 1) if several else get_loss(self.loss),
+            radius=self.radius,
+            row_norm=self.row_bound,
+            ridge=self.ridge,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            n_draws=self.n_draws,
+            ledger=self.ledger,
+        )
+        # The name of a loss with parameters does not identify it.
+        oscillation = law.constants.charged_oscillation
+        return law if math.isclose(oscillation, self.oscillation, rel_tol=_SAME) else None
+
+    @property
     def centre_excess(self) -> float | None:
         """Excess bound of the model around which all draws lie; None if there is none."""
         return None
@@ -130,11 +153,7 @@ class Plan(ReprMixin):
     @property
     def generalisation_gap(self) -> float:
         """Bound on the expected loss on new rows above that on the given rows."""
-        law = PublicLaw.of(self)
-        if law is None:
-            return math.inf
-        request = Request(**vars(law), epsilon=self.epsilon, delta=self.delta, n_draws=self.n_draws)
-        return stable_gap(request, *self._stability)
+        return math.inf if self.law is None else stable_gap(self.law, *self._stability)
 
     @property
     def _stability(self) -> tuple[float, float]:
@@ -191,90 +210,23 @@ class Plan(ReprMixin):
         return bound(self.p, eta / self.oscillation, self.psi)
 
     def _title(self) -> str:
-        return f"{type(self).__name__}: {_draws(self)} on {self.n:,} rows, p = {self.p}"
+        kind = f"{'chain' if self.along_path else 'draw'}{'' if self.n_draws == 1 else 's'}"
+        title = f"{type(self).__name__}: {self.n_draws:,} {kind}"
+        return f"{title} on {self.n:,} rows, p = {self.p}"
 
     def _facts(self) -> list[Fact]:
         hits = f"≥ {hit_rate_text(self.hit_rate_bound)} within ψ = {self.psi:g}"
+        rule = ", by the ledger's composition rule" if self.ledger else ""
         facts = [
             ("hit rate", hits if has_hit_rate(self) else "none can be guaranteed"),
             ("excess loss", f"≤ {rounded_up(self.excess_bound)} on average"),
-            ("privacy cost", f"{epsilon_delta_text(self.epsilon, self.delta)}, by {_rule(self)}"),
+            (
+                "privacy cost",
+                f"{epsilon_delta_text(self.epsilon, self.delta)}, by {self.certificate}{rule}",
+            ),
             ("law", f"{self.loss} loss, β = {self.beta:,.0f}"),
         ]
         facts += [] if self.columns is None else [self.columns.fact]
-        reasons = [("chosen", f"{self.mechanism}: {self.why}")] if self.why else []
-        return (
-            facts
-            + reasons
-            + [("warning", weak_guarantee_reason(self))] * bool(weak_guarantee_reason(self))
-        )
-
-
-def _draws(planned: Plan) -> str:
-    kind = "chain" if planned.along_path else "draw"
-    return f"{planned.n_draws:,} {kind}{'' if planned.n_draws == 1 else 's'}"
-
-
-def _rule(planned: Plan) -> str:
-    rule = ", by the ledger's composition rule" if planned.ledger else ""
-    return f"{planned.certificate}{rule}"
-
-
-_SAME = 1e-12  # relative tolerance for equal oscillations of a plan and of a law
-
-
-@dataclass(frozen=True)
-class PublicLaw:
-    """Public parameters of the law of a plan, without its budget."""
-
-    loss: Loss
-    # n, p: rows and parameters
-    n: int
-    p: int
-    # psi, radius, row_norm, ridge: as in :func:`rashomon_explorer.mechanisms.planning.plan`
-    psi: float
-    radius: float
-    row_norm: float
-    ridge: float
-
-    @classmethod
-    def of(cls, planned: Plan) -> PublicLaw | None:
-        """Law of a plan; None if the plan does not record all of its parameters."""
-        if planned.radius is None or planned.row_bound is None:
-            return None
-        several = planned.loss == "softmax"
-        law = cls(
-            loss=SoftmaxLoss(planned.outputs + 1) if several else get_loss(planned.loss),
-            n=planned.n,
-            p=planned.p,
-            psi=planned.drawn_psi,
-            radius=planned.radius,
-            row_norm=planned.row_bound,
-            ridge=planned.ridge,
-        )
-        # The name of a loss with parameters does not identify it.
-        oscillation = law.constants.charged_oscillation
-        return law if abs(oscillation - planned.oscillation) <= _SAME * oscillation else None
-
-    @property
-    def constants(self) -> Constants:
-        """Public constants of the law."""
-        return Constants.of(
-            self.loss,
-            n=self.n,
-            p=self.p,
-            domain=Ball(self.radius),
-            row_bound=self.row_norm,
-            ridge=self.ridge,
-        )
-
-    def cost_table(self, planned: Plan) -> CostTable:
-        """Privacy costs of exact draws by the best certificate, composed as in the plan."""
-        return CostTable(
-            self.constants, Ball(self.radius), self.psi, planned.delta, planned.ledger, best=True
-        )
-
-    def wider(self, factor: float, name: str) -> PublicLaw:
-        """Return the law with one number multiplied by a factor; ``n`` is rounded up."""
-        value = factor * getattr(self, name)
-        return replace(self, **{name: math.ceil(value) if name == "n" else value})
+        facts += [("chosen", f"{self.mechanism}: {self.why}")] if self.why else []
+        weak = weak_guarantee_reason(self)
+        return [*facts, *([("warning", weak)] if weak else [])]

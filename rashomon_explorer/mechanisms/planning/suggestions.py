@@ -13,10 +13,15 @@ from rashomon_explorer.mechanisms.bounds.hit_rate import (
     beta_for_hit_rate,
     beta_for_unthresholded_hit_rate,
 )
-from rashomon_explorer.mechanisms.planning.plan import Plan, PublicLaw
-from rashomon_explorer.mechanisms.planning.pricing import affordable_draws, draws_guarantee
+from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.pricing import (
+    CostTable,
+    affordable_draws,
+    draws_guarantee,
+)
 from rashomon_explorer.mechanisms.planning.trees import TreePlan, tree_improvement_messages
 from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
+from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.privacy.conversions import gdp_epsilon
 
 # A larger factor on the inverse temperature needs unrealistically many rows or a huge budget.
@@ -90,7 +95,7 @@ def next_improvement(planned: Plan | TreePlan, *, ridge: bool = False) -> Improv
     if target is None or not 0 < planned.beta < math.inf:
         return None
     guarantee, beta = target
-    law = PublicLaw.of(planned)
+    law = planned.law
     if not beta < _BEYOND * planned.beta:
         return None
     if planned.by_bounded_range:
@@ -147,8 +152,8 @@ def _next_target(planned: Plan) -> tuple[str, float] | None:
     return f"{100 * rate:.0f} %", cold_enough(planned.p, planned.psi, rate)
 
 
-def _by_range(planned: Plan, beta: float, law: PublicLaw | None) -> list[Suggestion]:
-    colder = beta / planned.beta
+def _by_range(planned: Plan, beta: float, law: Request | None) -> list[Suggestion]:
+    colder, least = beta / planned.beta, planned.eta / beta
     eta = planned.eta * colder
     cost = draws_guarantee(eta, planned.n_draws, ledger=planned.ledger).epsilon(planned.delta)
     fewer = affordable_draws(planned.epsilon, planned.delta, eta, ledger=planned.ledger)
@@ -156,41 +161,48 @@ def _by_range(planned: Plan, beta: float, law: PublicLaw | None) -> list[Suggest
     suggestions += _wider(planned, colder)
     if law is not None:
         suggestions += _smaller(
-            law,
-            lambda k: (
-                law.wider(1 / k, "radius").constants.charged_oscillation * beta <= planned.eta
-            ),
+            law, lambda k: _scaled(law, 1 / k, "radius").constants.charged_oscillation <= least
         )
     return suggestions
 
 
-def _by_search(planned: Plan, beta: float, law: PublicLaw) -> list[Suggestion]:
-    def affords(changed: PublicLaw) -> bool:
+def _by_search(planned: Plan, beta: float, law: Request) -> list[Suggestion]:
+    def affords(changed: Request) -> bool:
         colder = beta * law.psi / changed.psi if law.psi else beta
-        guarantee = changed.cost_table(planned).guarantee(colder, planned.n_draws)[1]
+        guarantee = _cost_table(changed).guarantee(colder, planned.n_draws)[1]
         return guarantee.epsilon(planned.delta) <= planned.epsilon
 
-    prices = law.cost_table(planned)
+    prices = _cost_table(law)
     cost = prices.guarantee(beta, planned.n_draws)[1].epsilon(planned.delta)
     suggestions = _costs(planned, cost, prices.most_draws(planned.epsilon, beta))
-    rows = _least_factor(lambda k: affords(law.wider(k, "n")))
+    rows = _least_factor(lambda k: affords(_scaled(law, k, "n")))
     suggestions += [] if rows is None else [_rows(law.n * rows)]
-    width = _least_factor(lambda k: affords(law.wider(k, "psi"))) if law.psi else None
+    width = _least_factor(lambda k: affords(_scaled(law, k, "psi"))) if law.psi else None
     if planned.law_psi == 0:  # its privacy cost does not depend on the threshold of the set
         width = beta / planned.beta
     suggestions += [] if width is None else _wider(planned, width)
-    return suggestions + _smaller(law, lambda k: affords(law.wider(1 / k, "radius")))
+    return suggestions + _smaller(law, lambda k: affords(_scaled(law, 1 / k, "radius")))
 
 
-def _by_ridge(planned: Plan, beta: float, law: PublicLaw) -> list[Suggestion]:
+def _cost_table(law: Request) -> CostTable:
+    """Privacy costs of exact draws by the best certificate."""
+    return CostTable(law.constants, law.domain, law.psi, law.delta, bool(law.ledger), best=True)
+
+
+def _scaled(law: Request, factor: float, name: str) -> Request:
+    """Multiply one number of a law by a factor; ``n`` is rounded up."""
+    value = factor * getattr(law, name)
+    return replace(law, **{name: math.ceil(value) if name == "n" else value})
+
+
+def _by_ridge(planned: Plan, beta: float, law: Request) -> list[Suggestion]:
     """Find the smallest round ridge that suffices, from the largest downwards."""
     if planned.ledger or planned.delta == 0:
         return []
     found = None
     for ridge in _RIDGES:
-        guarantee = (
-            replace(law, ridge=ridge).cost_table(planned).guarantee(beta, planned.n_draws)[1]
-        )
+        prices = _cost_table(replace(law, ridge=ridge))
+        guarantee = prices.guarantee(beta, planned.n_draws)[1]
         if ridge <= law.ridge or guarantee.epsilon(planned.delta) > planned.epsilon:
             break
         found = ridge
@@ -217,7 +229,7 @@ def _wider(planned: Plan, factor: float) -> list[Suggestion]:
     return [Suggestion(f"ψ = {text}", "psi", float(text))] if useful else []
 
 
-def _smaller(law: PublicLaw, affords: Callable[[float], bool]) -> list[Suggestion]:
+def _smaller(law: Request, affords: Callable[[float], bool]) -> list[Suggestion]:
     """Suggest a radius that suffices, unless the ball becomes too small."""
     factor = _least_factor(affords, _SMALLER)
     return [] if factor is None else [_radius(law.radius / factor)]

@@ -1,11 +1,15 @@
 """Plans of draws from a class of sparse trees, from public numbers only."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.formatting import Fact, ReprMixin, hit_rate_text, rounded_up
+from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.planning.pricing import affordable_eta, draws_guarantee
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_guarantee_reason
 from rashomon_explorer.privacy.guarantee import Guarantee, epsilon_delta_text
@@ -74,6 +78,17 @@ class TreePlan(ReprMixin):
         """Guaranteed hit rate of a draw for another ψ."""
         validation.check_nonnegative(psi=psi)
         return _promise(self.log_size, self.beta, psi - self.law_psi)
+
+    def at_epsilon(self, epsilon: float, n_draws: int) -> TreePlan | None:
+        """Plan of draws from the same class at another cost; None if none is possible."""
+        same = ("log_size", "most_leaves", "n_labels", "psi", "leaf_penalty", "delta", "ledger")
+        public: dict[str, Any] = {name: getattr(self, name) for name in same}
+        public |= {"max_depth": self.max_depth, "questions": self.questions, "costs": self.costs}
+        public |= {"epsilon": epsilon, "n_draws": n_draws, "hit_rate": self.asked_hit_rate}
+        try:
+            return plan_trees(self.n, **public)
+        except (SamplerError, ValueError):
+            return None
 
     def _title(self) -> str:
         draws = f"{self.n_draws:,} draw{'' if self.n_draws == 1 else 's'}"
@@ -164,11 +179,16 @@ def energy_cap(log_size: float) -> float:
 
 
 def tree_improvement_messages(planned: TreePlan) -> list[str]:
-    """Suggest the ε that guarantees a hit rate of 90 %; empty if the plan guarantees it."""
-    epsilon = _epsilon_for(planned, _WORTH)
-    if planned.hit_rate_bound >= _WORTH - 1e-6 or not epsilon < math.inf:
-        return []
-    return [f"ε = {rounded_up(epsilon)} would guarantee 90 %."]
+    """Suggest the ε that guarantees a hit rate of 90 %, and for a weak plan other changes."""
+    messages, epsilon = [], _epsilon_for(planned, _WORTH)
+    if planned.hit_rate_bound < _WORTH - 1e-6 and epsilon < math.inf:
+        messages.append(f"ε = {rounded_up(epsilon)} would guarantee 90 %.")
+    if weak_guarantee_reason(planned):
+        messages.append(
+            "More rows, a larger ε, fewer draws, fewer leaves or features, or a larger ψ "
+            "guarantee more."
+        )
+    return messages
 
 
 def _epsilon_for(planned: TreePlan, hit_rate: float) -> float:

@@ -15,8 +15,9 @@ from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.ellipsoid.exact_plan import EllipsoidExactPlan
 from rashomon_explorer.mechanisms.ellipsoid.sampler import EllipsoidSampler
-from rashomon_explorer.mechanisms.planning.plan import Plan, PublicLaw
+from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.rejection.candidates import Candidates
+from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.samplers.exponential import patience_for
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.losses import Loss
@@ -57,15 +58,15 @@ KINDS: tuple[Columns, ...] = (signs, categories, short_categories)
 """Kinds of simulated rows that are tried."""
 
 
-def simulated(law: PublicLaw, columns: Columns) -> Problem:
+def simulated(law: Request, columns: Columns) -> Problem:
     """Make a table of a law's public shape, the same for all users."""
     rng = generator([SEED])
-    n, width = min(law.n, _MOST_ROWS), law.p // law.loss.outputs
+    n, width = min(law.n, _MOST_ROWS), law.p // law.loss_function.outputs
     with_intercept = law.row_norm > 1 and width > 1  # the last entry of every row is a constant 1
     n_columns = width - with_intercept
     features = columns(n, n_columns, rng)
     rows = features * math.sqrt(law.row_norm**2 - with_intercept)
-    targets = _targets(law.loss, features / np.linalg.norm(features[0]), rng)
+    targets = _targets(law.loss_function, features / np.linalg.norm(features[0]), rng)
     return Problem(
         np.column_stack([rows, np.ones(n)]) if with_intercept else rows,
         targets,
@@ -150,7 +151,7 @@ class Feasibility(ReprMixin):
 
 def preflight(planned: Plan) -> Feasibility | None:
     """Try the exact sampler briefly on simulated rows of a plan's public shape."""
-    law = None if planned.along_path else PublicLaw.of(planned)
+    law = None if planned.along_path else planned.law
     if law is None or not 0 < planned.beta < math.inf:
         return None
     two_stages = isinstance(planned, EllipsoidExactPlan)
@@ -163,7 +164,7 @@ def is_infeasible(planned: Plan) -> bool:
     worst = preflight(planned)
     if worst is None or worst.likely:
         return False
-    law = PublicLaw.of(planned)
+    law = planned.law
     if law is None or isinstance(planned, EllipsoidExactPlan):
         return True
     found = (_tried_on(law, float(planned.beta), columns) for columns in KINDS)
@@ -172,15 +173,15 @@ def is_infeasible(planned: Plan) -> bool:
 
 def feasibility_suggestions(planned: Plan) -> str:
     """Suggest single changes that make exact draws succeed on simulated rows, with numbers."""
-    law, found = PublicLaw.of(planned), preflight(planned)
+    law, found = planned.law, preflight(planned)
     if law is None or found is None or found.likely:
         return ""
     if isinstance(planned, EllipsoidExactPlan):
         return 'mechanism="ellipsoid" never gives up.'
     # β·osc determines the cost of a draw: a smaller ball has a larger β at the same cost.
     eta = float(planned.beta) * law.constants.charged_oscillation
-    columns = [replace(law, p=(k + 1) * law.loss.outputs) for k in _FEWER_COLUMNS]
-    tried: list[tuple[str, list[PublicLaw]]] = [
+    columns = [replace(law, p=(k + 1) * law.loss_function.outputs) for k in _FEWER_COLUMNS]
+    tried: list[tuple[str, list[Request]]] = [
         ("radius", [replace(law, radius=law.radius / k) for k in _SMALLER_RADII]),
         ("columns", [one for one in columns if one.p < law.p]),
         ("psi", [replace(law, psi=law.psi * k) for k in _LARGER_PSI if law.psi > 0]),
@@ -198,25 +199,25 @@ def feasibility_suggestions(planned: Plan) -> str:
     return f"On simulated rows draws succeed at the same privacy cost with {listed}{flat}."
 
 
-def _changed(name: str, law: PublicLaw) -> str:
+def _changed(name: str, law: Request) -> str:
     if name == "columns":
-        return f"{law.p // law.loss.outputs - 1} columns"
+        return f"{law.p // law.loss_function.outputs - 1} columns"
     return f"{name} = {getattr(law, name):g}"
 
 
-def _mildest_that_answers(laws: Sequence[PublicLaw], eta: float) -> PublicLaw | None:
+def _mildest_that_answers(laws: Sequence[Request], eta: float) -> Request | None:
     """First law, from mild to strong, with successful draws; None if the strongest fails."""
     if not laws or not _answers(laws[-1], eta):
         return None
     return next(law for law in laws if _answers(law, eta))
 
 
-def _answers(law: PublicLaw, eta: float) -> bool:
+def _answers(law: Request, eta: float) -> bool:
     found = _tried(law, eta / law.constants.charged_oscillation)
     return found is not None and found.likely
 
 
-def _tried(law: PublicLaw, beta: float) -> Feasibility | None:
+def _tried(law: Request, beta: float) -> Feasibility | None:
     """Try all kinds of tables until one fails, and return the worst result."""
     worst: Feasibility | None = None
     for columns in KINDS:
@@ -231,7 +232,7 @@ def _tried(law: PublicLaw, beta: float) -> Feasibility | None:
 
 
 @lru_cache(maxsize=256)
-def _tried_on(law: PublicLaw, beta: float, columns: Columns) -> Feasibility | None:
+def _tried_on(law: Request, beta: float, columns: Columns) -> Feasibility | None:
     problem = simulated(law, columns)
     try:
         target = GibbsTarget(problem, beta, law.psi)
@@ -265,7 +266,7 @@ def _tried_on(law: PublicLaw, beta: float, columns: Columns) -> Feasibility | No
 @lru_cache(maxsize=64)
 def _on_ellipsoid(planned: EllipsoidExactPlan) -> Feasibility | None:
     """Try both stages: release an ellipsoid, and estimate the acceptance rate on it."""
-    law = PublicLaw.of(planned)
+    law = planned.law
     assert law is not None
     problem, rng = simulated(law, signs), generator([SEED])
     target = GibbsTarget(problem, planned.beta, planned.psi)

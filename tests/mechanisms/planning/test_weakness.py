@@ -10,7 +10,6 @@ import pytest
 from rashomon_explorer.exceptions import WeakGuaranteeWarning
 from rashomon_explorer.mechanisms.langevin.plan import plan_path
 from rashomon_explorer.mechanisms.planning import suggestions
-from rashomon_explorer.mechanisms.planning.advice import warn_if_weak_trees
 from rashomon_explorer.mechanisms.planning.options import plan_options
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
@@ -145,7 +144,7 @@ def test_suggestions_for_draws_at_psi_zero_are_enough_and_hardly_more(ridge, psi
 
 def test_the_cost_that_a_weak_plan_of_trees_names_is_about_the_least_that_suffices():
     public = {"n": 6907, "log_size": 14.6, "most_leaves": 5, "psi": 0.02, "hit_rate": 0.9}
-    (warning,) = heard(warn_if_weak_trees, plan_trees(epsilon=0.05, **public))
+    (warning,) = heard(suggestions.warn_if_weak, plan_trees(epsilon=0.05, **public), "this plan")
     cost = float(re.search(r"ε = ([\d.]+)", str(warning.message))[1])
     assert plan_trees(epsilon=1.001 * cost, **public).hit_rate_bound >= 0.899
     assert plan_trees(epsilon=0.9 * cost, **public).hit_rate(0.02) < 0.9

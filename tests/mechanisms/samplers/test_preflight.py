@@ -68,7 +68,7 @@ def test_the_prediction_is_a_function_of_public_numbers_alone():
 
 def test_the_simulated_rows_are_within_the_declared_bounds_and_levels_depend_on_each_other():
     for loss, columns in product(("logistic", "squared"), feasibility.KINDS):
-        law = feasibility.PublicLaw.of(_plan(500, 6, loss=loss))
+        law = _plan(500, 6, loss=loss).law
         problem = feasibility.simulated(law, columns)
         assert np.linalg.norm(problem.rows, axis=1).max() <= law.row_norm * (1 + 1e-9)
         assert problem.clipped_share == 0
@@ -86,7 +86,7 @@ def test_the_worst_table_counts():
     settings = {"mechanism": "unthresholded", "psi": 0.0, "epsilon": 4.0, "delta": 0.0}
     clf = RashomonClassifier(n_draws=1, row_norm=2.0, radius=16.0, **settings)
     planned = clf.plan(20_990, 21)
-    law = feasibility.PublicLaw.of(planned)
+    law = planned.law
     kind = feasibility._tried_on(law, float(planned.beta), feasibility.signs)
     assert kind.sure and not preflight(planned).sure
 
