@@ -109,7 +109,14 @@ def test_every_rule_of_unknown_and_missing_levels():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Numeric("x", (1, 0)), "bounds of column 'x' must have low < high"),
+        *(
+            (lambda pair=pair: Numeric("x", pair), f"bounds of column 'x' must {words}")
+            for pair, words in (
+                *(((1, 0), "have low < high, got (1, 0)"), ((1, 1), "have low < high, got (1, 1)")),
+                *(((0, np.inf), "be finite numbers"), ((np.nan, 1), "be finite numbers, got (nan")),
+                *((one, "be two numbers") for one in ((0, 1, 2), 5, ("low", "high"), None, "01")),
+            )
+        ),
         (lambda: Numeric("x", (0, 1), typical=(0, 2)), "typical range of column 'x' must lie wit"),
         (lambda: Numeric("x", (0, 1e300), typical=(0, 1e-9)), "exceed 1e+100 times the half-width"),
         (lambda: Numeric("x", (0, 1), fill=3), "fill of column 'x' must be a number within its"),
