@@ -66,7 +66,7 @@ def _only(monkeypatch, *limits):
 def test_threads_are_begun_where_each_has_room_and_words_name_the_limit_and_what_suffices(
     monkeypatch,
 ):
-    for left, most in ((0, 1), (200 * MIB, 1), (400 * MIB, 2), (900 * MIB, 4), (2**40, 4)):
+    for left, most in ((0, 1), (345 * MIB, 1), (347 * MIB, 2), (691 * MIB, 3), (2**40, 4)):
         _only(monkeypatch, MemoryLimit("ulimit -v", left + 5, 5, own=True))
         assert threads_within(4, MIB) == most
     _only(monkeypatch, MemoryLimit("ulimit -v", 700 * MIB, 690 * MIB, own=True))

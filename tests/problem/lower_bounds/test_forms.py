@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from rashomon_explorer.problem.losses.kinked import ClippedSlope
 from rashomon_explorer.problem.lower_bounds import quartic as half_square
-from rashomon_explorer.problem.lower_bounds.clipped_slope import minorant
+from rashomon_explorer.problem.lower_bounds.clipped_slope import blurred_slope, minorant
 from rashomon_explorer.problem.lower_bounds.quartic import QuarticForm, half_square_minorant
 from rashomon_explorer.problem.lower_bounds.smooth import (
     FourthMoment,
@@ -185,6 +185,17 @@ def test_its_mean_is_near_the_half_squares_and_above_simpler_bounds(place):
     assert true - 0.056 <= mean <= true
     if place > 0:
         assert mean >= max(0.0, 0.5 - 3 / (32 * place**2)) - 1e-6
+
+
+def test_blurred_slopes_are_means_over_normal_arguments():
+    shape = ClippedSlope(-0.5, 1.0, smoothing=0.8)
+    a, scale = np.array([-0.7, 0.1, 0.9, 2.0]), np.array([0.3, 0.1, 0.5, 1.0])
+    nodes, step = np.linspace(-9, 9, 20_001), 1e-5
+    weights = norm.pdf(nodes) / norm.pdf(nodes).sum()
+    slope, curvature = blurred_slope(shape, a, scale)
+    np.testing.assert_allclose(slope, weights @ shape.slope(a + scale * nodes[:, None]), atol=1e-6)
+    above, below = (blurred_slope(shape, a + move, scale)[0] for move in (step, -step))
+    np.testing.assert_allclose(curvature, (above - below) / (2 * step), atol=1e-6)
 
 
 @given(
