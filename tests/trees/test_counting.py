@@ -1,6 +1,7 @@
 """Counts, best trees and draws against every tree of a small class written out."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -178,11 +179,13 @@ def test_leaves_are_shared_as_many_trees_share_them(monkeypatch):
     assert {k: found[k] * sum(same.values()) for k in same} == {k: same[k] * total for k in same}
 
 
-def test_the_law_of_cells_is_the_thresholded_gibbs_law():
+@pytest.mark.parametrize("cap", [None, 2.0, 11.0])
+def test_the_law_of_cells_is_the_thresholded_gibbs_law(cap):
     """Exact masses, class floor included, against the definition in doubles."""
     known = listing((3, 4, None, 2, False), 7, 0.02)
     counted, cells = known.counted, known.cells
     energy = CappedEnergy.of(counted.trees, counted.n, beta=30.0, psi=0.1, leaf_penalty=0.02)
+    energy = energy if cap is None else replace(energy, cap=cap)
     within = energy.limits(counted.least, counted.trees.most_leaves)
     histograms = counted.counted_within(within).by_leaves()
     law = gibbs(histograms, counted.trees, energy, counted.least)
