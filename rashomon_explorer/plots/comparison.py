@@ -11,20 +11,9 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import FloatArray, likeliest
+from rashomon_explorer.plots import text
 from rashomon_explorer.plots.marks import MOST_FEATURES, add_bars, add_marks, lay_out_rows, row_axis
 from rashomon_explorer.plots.registry import BOTH, LINEAR, FigureSpec
-from rashomon_explorer.plots.text import (
-    cost_text,
-    counted,
-    empty_set_figure,
-    join_notes,
-    models_band,
-    number,
-    percent,
-    plural,
-    short_name,
-    short_names,
-)
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, GREY, SKY, new_figure
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
 
@@ -73,7 +62,7 @@ def plot_pair(
     note = f"{cut}largest differences first"
     both = zip((first, second), thetas, strict=True)
     metrics = [_metrics(models, draw, theta, X, y) for draw, theta in both]
-    known = [f"{name}: {text}" for name, text in zip(names, metrics, strict=True) if text]
+    known = [f"{name}: {metric}" for name, metric in zip(names, metrics, strict=True) if metric]
     figure = new_figure(_finding(models, thetas, X, table), " · ".join([*known, note]))
     rows = np.arange(len(figure_rows))
     for place, (low, high) in enumerate(figure_rows.iloc[:, :2].to_numpy()):
@@ -87,10 +76,10 @@ def plot_pair(
         add_marks(figure, values, rows, column, words, marker=look, hovertext=hover)
     figure.update_layout(
         xaxis={"title": "coefficient, per scaled unit", "zeroline": True},
-        yaxis=row_axis(short_names(figure_rows.index)),
+        yaxis=row_axis(text.short_names(figure_rows.index)),
         height=max(360, 150 + 22 * len(figure_rows)),
     )
-    return models_band(figure, models)
+    return text.models_band(figure, models)
 
 
 def pair_table(
@@ -125,13 +114,14 @@ def _finding(
     models: Any, thetas: tuple[FloatArray, FloatArray], X: Any, table: pd.DataFrame
 ) -> str:
     if X is None:
-        return f"The largest difference is in {short_name(str(table.index[0]))}"
+        return f"The largest difference is in {text.short_name(str(table.index[0]))}"
     one, other = models._scores(np.stack(thetas), X)
     if models.task == "regression":
-        return f"Their predictions differ by {number(float(np.abs(one - other).mean()))} on average"
+        apart = text.number(float(np.abs(one - other).mean()))
+        return f"Their predictions differ by {apart} on average"
     differ = likeliest(np.stack([one, other]))
     count = int((differ[0] != differ[1]).sum())
-    share = percent(count / max(1, differ.shape[1]))
+    share = text.percent(count / max(1, differ.shape[1]))
     people = "1 person" if count == 1 else f"{count:,} people"
     return f"Their labels differ for {share} of the people ({people})"
 
@@ -140,7 +130,7 @@ def _metrics(models: Any, draw: int | None, theta: FloatArray, X: Any, y: Any) -
     if isinstance(models, ReleasedSet):
         return ""
     above = 0.0 if draw is None else float(models.excess[draw])
-    parts = [f"excess loss {number(above)}"]
+    parts = [f"excess loss {text.number(above)}"]
     if X is not None and y is not None and models.task == "classification":
         labels = likeliest(models._scores(theta[None, :], X))[0]
         named = np.asarray(models.classes)[labels] if models.classes else labels
@@ -166,7 +156,7 @@ def two_sets_table(
     index = pd.Index(first.parameter_names, name="coefficient")
     parts, ends = {}, []
     for name, models in zip(names, (first, second), strict=True):
-        coef = np.asarray(counted(models).models.coef, dtype=float)
+        coef = np.asarray(text.counted(models).models.coef, dtype=float)
         if not len(coef):
             raise ValueError(f"no draw of {name} lies inside ψ: there is nothing to compare")
         ends.append((coef.min(axis=0), coef.max(axis=0)))
@@ -208,8 +198,8 @@ def plot_two_sets(
     if isinstance(first, ReleasedSet) != isinstance(second, ReleasedSet):
         raise TypeError("compare two curator sets or two releases, not one of each")
     for models in (first, second):
-        if counted(models).is_empty:
-            return empty_set_figure(_TITLE, models)
+        if text.counted(models).is_empty:
+            return text.empty_set_figure(_TITLE, models)
     table = two_sets_table(first, second, names)
     widths = [table[f"high of {name}"] - table[f"low of {name}"] for name in names]
     order = np.argsort(-np.maximum(widths[0], widths[1]), kind="stable")[:MOST_FEATURES][::-1]
@@ -220,7 +210,7 @@ def plot_two_sets(
     ):
         low, high = ordered[f"low of {name}"], ordered[f"high of {name}"]
         hover = [
-            f"<b>{escape(str(row))}</b><br>{escape(name)}: {number(a)} to {number(b)}"
+            f"<b>{escape(str(row))}</b><br>{escape(name)}: {text.number(a)} to {text.number(b)}"
             for row, a, b in zip(ordered.index, low, high, strict=True)
         ]
         look = {"y": rows + shift, "width": 0.3, "marker": {"color": colour}, "name": name}
@@ -229,8 +219,8 @@ def plot_two_sets(
         marker = {"symbol": symbol, "size": 7, "color": "white", "line": line}
         add_marks(figure, mean, rows + shift, f"mean of {name}", "mean: %{x:.4g}", marker=marker)
     axis = {"title": "coefficient, per scaled unit", "zeroline": True}
-    lay_out_rows(figure, short_names(ordered.index), max(360, 160 + 26 * len(ordered)), **axis)
-    return models_band(figure, first)
+    lay_out_rows(figure, text.short_names(ordered.index), max(360, 160 + 26 * len(ordered)), **axis)
+    return text.models_band(figure, first)
 
 
 def _two_sets_finding(widths: list[pd.Series], names: tuple[str, str]) -> str:
@@ -245,15 +235,15 @@ def _two_sets_finding(widths: list[pd.Series], names: tuple[str, str]) -> str:
 def _note(table: pd.DataFrame, sets: tuple[Any, Any], names: tuple[str, str]) -> str:
     parts = [f"{name}: {_set_text(models)}" for name, models in zip(names, sets, strict=True)]
     cut = f"{MOST_FEATURES} widest of {len(table)}" if len(table) > MOST_FEATURES else ""
-    overlap = f"ranges overlap by {percent(float(table['overlap'].mean()))} on average"
-    return join_notes(*parts, overlap, cut)
+    overlap = f"ranges overlap by {text.percent(float(table['overlap'].mean()))} on average"
+    return text.join_notes(*parts, overlap, cut)
 
 
 def _set_text(models: Any) -> str:
     holds = models.guarantee.holds
-    cost = cost_text(models.guarantee.epsilon(models.plan.delta)) if holds else "no guarantee"
+    cost = text.cost_text(models.guarantee.epsilon(models.plan.delta)) if holds else "no guarantee"
     if isinstance(models, ReleasedSet):
-        return f"{plural(models.n_draws, 'draw')}, {cost}"
+        return f"{text.plural(models.n_draws, 'draw')}, {cost}"
     inside = f"{round(models.hit_rate * models.n_draws):,} of {models.n_draws:,} inside ψ"
     return f"{inside}, {cost}"
 

@@ -18,35 +18,8 @@ from rashomon_explorer.measures.importance import ImportanceDistribution, import
 from rashomon_explorer.measures.inputs import COLUMNS, Features
 from rashomon_explorer.measures.ranges import set_problem
 from rashomon_explorer.measures.reliance.tree_reliance import held_trees
-from rashomon_explorer.plots import theme
-from rashomon_explorer.plots.marks import (
-    MANY,
-    best_in_rows,
-    excess_dots,
-    lay_out_rows,
-    loss_colours,
-    nested_bars,
-    range_bars,
-    ring,
-)
+from rashomon_explorer.plots import marks, text, theme
 from rashomon_explorer.plots.registry import LINEAR, FigureSpec
-from rashomon_explorer.plots.text import (
-    Counted,
-    counted,
-    edges,
-    empty_set_figure,
-    join_notes,
-    models_band,
-    need_curator,
-    need_inside,
-    number,
-    percent,
-    plural,
-    sample_rows,
-    short_name,
-    short_names,
-    subsample_points,
-)
 from rashomon_explorer.sets import RashomonSet
 from rashomon_explorer.trees.private import counted_like
 
@@ -103,23 +76,23 @@ def plot_importance_cloud(
     ValueError
         If fewer than two features are shown, or as for :func:`importance_cloud`.
     """
-    models = need_curator(models, "plot_importance_cloud")
-    counts = counted(models)
+    models = text.need_curator(models, "plot_importance_cloud")
+    counts = text.counted(models)
     if counts.is_empty:
-        return empty_set_figure(_CLOUD, models)
+        return text.empty_set_figure(_CLOUD, models)
     cloud = model_importances(counts.models, X, y, measure=measure, features=features)
     if cloud.shape[1] < 2:
         raise ValueError(f"a cloud needs at least two features, got {list(cloud.columns)}")
     columns = cloud.columns
     if features is None or features == COLUMNS:
         columns = pd.Index(widest(cloud)[:MOST_IN_CLOUD])
-    positions, note = subsample_points(len(cloud))
+    positions, note = text.subsample_points(len(cloud))
     cut = "" if len(columns) == cloud.shape[1] else f"{len(columns)} widest of {cloud.shape[1]}"
-    text = join_notes(counts.words, _UNITS.get(measure, measure), cut, note)
-    figure = theme.new_figure(_CLOUD, text, height=480)
+    words = text.join_notes(counts.words, _UNITS.get(measure, measure), cut, note)
+    figure = theme.new_figure(_CLOUD, words, height=480)
     figure.add_trace(_matrix(counts, cloud[columns].iloc[positions], positions, highlight))
     figure.update_layout(dragmode="select", showlegend=False)
-    return models_band(figure, models)
+    return text.models_band(figure, models)
 
 
 def plot_importance_distribution(distribution: ImportanceDistribution) -> go.Figure:
@@ -139,13 +112,13 @@ def plot_importance_distribution(distribution: ImportanceDistribution) -> go.Fig
     mean = distribution.mean()
     names = mean.sort_values(ascending=False, kind="stable").index[:_MOST_CURVES]
     cut = f"{len(names)} most important of {len(mean)}" if len(names) < len(mean) else ""
-    note = plural(distribution.n_bootstraps, "resampled table")
-    figure = theme.new_figure(_most_important(distribution), join_notes(note, cut))
+    note = text.plural(distribution.n_bootstraps, "resampled table")
+    figure = theme.new_figure(_most_important(distribution), text.join_notes(note, cut))
     columns = [distribution.features.index(name) for name in names]
     every = np.concatenate(distribution.samples)[:, columns]
     grid = np.linspace(every.min(), every.max(), _STEPS)
     shares = distribution.cdf(grid)
-    for name, label, colour in zip(names, short_names(names), theme.CATEGORIES, strict=False):
+    for name, label, colour in zip(names, text.short_names(names), theme.CATEGORIES, strict=False):
         figure.add_scatter(
             x=grid.astype(np.float32),
             y=shares[name].to_numpy(np.float32),
@@ -168,8 +141,8 @@ def _most_important(distribution: ImportanceDistribution) -> str:
     firsts = [sample.argmax(axis=1) for sample in distribution.samples]
     shares = np.mean([np.bincount(one, minlength=count) / len(one) for one in firsts], axis=0)
     first = int(shares.argmax())
-    name = short_name(distribution.features[first])
-    return f"{name} is the most important in {percent(float(shares[first]))} of good models"
+    name = text.short_name(distribution.features[first])
+    return f"{name} is the most important in {text.percent(float(shares[first]))} of good models"
 
 
 def plot_class_reliance(
@@ -204,19 +177,19 @@ def plot_class_reliance(
     dots = "dots: draws, whose range is a lower bound" if draws is not None else ""
     figure = theme.new_figure(
         _reliance_finding(table),
-        join_notes(plural(len(table), "feature"), dots, note),
+        text.join_notes(text.plural(len(table), "feature"), dots, note),
     )
     bars = [
         ("lower", "upper", theme.SKY, 0.30, "no model exceeds"),
         ("lower_attained", "upper_attained", theme.BLUE, 0.52, "some model attains"),
     ]
     hover = [_limits(str(name), row) for name, row in ordered.iterrows()]
-    nested_bars(figure, ordered, bars, hover)
+    marks.nested_bars(figure, ordered, bars, hover)
     if draws is not None:
         figure.add_trace(_draws(draws[list(ordered.index)]))
-    best_in_rows(figure, ordered["best"])
-    names, height = short_names(ordered.index), max(360, 150 + 24 * len(ordered))
-    lay_out_rows(figure, names, height, title="model reliance", zeroline=True)
+    marks.best_in_rows(figure, ordered["best"])
+    names, height = text.short_names(ordered.index), max(360, 150 + 24 * len(ordered))
+    marks.lay_out_rows(figure, names, height, title="model reliance", zeroline=True)
     return theme.curator_band(figure)
 
 
@@ -228,7 +201,7 @@ def _reliance_finding(table: pd.DataFrame) -> str:
     if ignored == len(table):
         others = "it" if ignored == 1 else f"any of these {ignored}"
     parts = [
-        f"every good model uses {plural(needed, 'feature')}" if needed else "",
+        f"every good model uses {text.plural(needed, 'feature')}" if needed else "",
         f"some good model ignores {others}" if ignored else "",
     ]
     words = "; ".join(filter(None, parts)) or "it is not proved whether a feature can be ignored"
@@ -236,7 +209,7 @@ def _reliance_finding(table: pd.DataFrame) -> str:
 
 
 def _matrix(
-    counts: Counted, cloud: pd.DataFrame, positions: np.ndarray, highlight: Sequence[int]
+    counts: text.Counted, cloud: pd.DataFrame, positions: np.ndarray, highlight: Sequence[int]
 ) -> go.Splom:
     models, draws = counts.models, counts.places[positions]
     selected = np.isin(draws, np.asarray(highlight, dtype=int))
@@ -245,7 +218,7 @@ def _matrix(
         name="draw",
         dimensions=[
             {"label": label, "values": cloud[name].to_numpy(np.float32)}
-            for name, label in zip(cloud, short_names(cloud), strict=True)
+            for name, label in zip(cloud, text.short_names(cloud), strict=True)
         ],
         customdata=draws,
         diagonal={"visible": False},
@@ -253,17 +226,17 @@ def _matrix(
         marker={
             "size": np.where(selected, 10, 5),
             "showscale": True,
-            **loss_colours(excess, max(float(excess.max(initial=0.0)), float(models.psi))),
-            "line": edges(selected, 2.5, 0.5),
+            **marks.loss_colours(excess, max(float(excess.max(initial=0.0)), float(models.psi))),
+            "line": text.edges(selected, 2.5, 0.5),
         },
-        text=[number(float(value)) for value in excess],
+        text=[text.number(float(value)) for value in excess],
         hovertemplate="draw %{customdata}<br>%{x:.4g}, %{y:.4g}<br>excess loss %{text}"
         "<extra></extra>",
     )
 
 
 def _draws(values: pd.DataFrame) -> go.Scatter:
-    positions, _ = subsample_points(len(values))
+    positions, _ = text.subsample_points(len(values))
     points = values.iloc[positions].to_numpy(np.float32)
     # Vertical jitter with fixed positions, because dots on one line would hide their number.
     apart = np.random.default_rng(0).uniform(-0.18, 0.18, points.shape)
@@ -278,14 +251,15 @@ def _draws(values: pd.DataFrame) -> go.Scatter:
 
 
 def _limits(name: str, row: pd.Series) -> str:
-    text = (
-        f"<b>{escape(name)}</b><br>attained: {number(row['lower_attained'])} to "
-        f"{number(row['upper_attained'])}<br>no model beyond "
-        f"{number(row['lower'], rounding='down')} or {number(row['upper'], rounding='up')}"
+    words = (
+        f"<b>{escape(name)}</b><br>attained: {text.number(row['lower_attained'])} to "
+        f"{text.number(row['upper_attained'])}<br>no model beyond "
+        f"{text.number(row['lower'], rounding='down')} or "
+        f"{text.number(row['upper'], rounding='up')}"
     )
     if "shortfall" not in row or not np.isfinite(row["shortfall"]):
-        return text
-    return f"{text}<br>the draws miss {100 * row['shortfall']:.0f} % of the attained width"
+        return words
+    return f"{words}<br>the draws miss {100 * row['shortfall']:.0f} % of the attained width"
 
 
 _TITLE = "Importance of two features, one dot per model"
@@ -328,10 +302,10 @@ def plot_importance_pair(
     ValueError
         If the cloud has only one feature, or not one row per model.
     """
-    models = need_curator(models, "plot_importance_pair")
-    counts = counted(models)
+    models = text.need_curator(models, "plot_importance_pair")
+    counts = text.counted(models)
     if counts.is_empty:
-        return empty_set_figure(_TITLE, models)
+        return text.empty_set_figure(_TITLE, models)
     if len(cloud) != models.n_draws or cloud.shape[1] < 2:
         raise ValueError(
             f"cloud must have two features or more for each of {models.n_draws} models, got shape "
@@ -340,18 +314,18 @@ def plot_importance_pair(
     wide = widest(cloud)
     first, second = x or wide[0], y or wide[1]
     pair = cloud.iloc[counts.places][[first, second]]
-    positions, note = subsample_points(len(pair))
-    text = join_notes(counts.words, _correlation(pair), note)
-    figure = theme.new_figure(_finding(pair, first, second), text)
+    positions, note = text.subsample_points(len(pair))
+    words = text.join_notes(counts.words, _correlation(pair), note)
+    figure = theme.new_figure(_finding(pair, first, second), words)
     figure.add_trace(_dots(pair.iloc[positions], counts, positions, highlight))
     figure.update_layout(
-        xaxis={"title": f"importance of {short_name(first)}", "zeroline": True},
-        yaxis={"title": f"importance of {short_name(second)}", "zeroline": True},
+        xaxis={"title": f"importance of {text.short_name(first)}", "zeroline": True},
+        yaxis={"title": f"importance of {text.short_name(second)}", "zeroline": True},
         showlegend=False,
         dragmode="select",
         uirevision=f"{first},{second}",
     )
-    return models_band(figure, models)
+    return text.models_band(figure, models)
 
 
 def model_importances(
@@ -381,11 +355,11 @@ def _rank(pair: pd.DataFrame) -> float:
 
 def _correlation(pair: pd.DataFrame) -> str:
     rank = _rank(pair)
-    return "" if np.isnan(rank) else f"rank correlation {number(rank, 2)}"
+    return "" if np.isnan(rank) else f"rank correlation {text.number(rank, 2)}"
 
 
 def _finding(pair: pd.DataFrame, first: str, second: str) -> str:
-    names, rank = (short_name(first), short_name(second)), _rank(pair)
+    names, rank = (text.short_name(first), text.short_name(second)), _rank(pair)
     if np.isnan(rank):
         return _TITLE
     if rank <= _TRADED:
@@ -396,20 +370,20 @@ def _finding(pair: pd.DataFrame, first: str, second: str) -> str:
 
 
 def _dots(
-    pair: pd.DataFrame, counts: Counted, positions: np.ndarray, highlight: Sequence[int]
+    pair: pd.DataFrame, counts: text.Counted, positions: np.ndarray, highlight: Sequence[int]
 ) -> go.Scatter | go.Scattergl:
     draws = counts.places[positions]
     selected = np.isin(draws, np.asarray(highlight, dtype=int))
     excess = np.asarray(counts.models.excess, dtype=np.float32)[positions]
-    many, psi = len(positions) > MANY, float(counts.models.psi)
+    many, psi = len(positions) > marks.MANY, float(counts.models.psi)
     top = max(float(excess.max(initial=0.0)), psi if np.isfinite(psi) else 0.0)
     marker = {
         "size": np.where(selected, 12, 5 if many else 8),
         "opacity": np.where(selected.any() & ~selected, _FADED, 1.0),
-        "line": edges(selected, 3, 0.8),
+        "line": text.edges(selected, 3, 0.8),
     }
     x, y = (pair.iloc[:, column].to_numpy(np.float32) for column in (0, 1))
-    return excess_dots(x, y, draws, excess, top, "%{x:.4g}, %{y:.4g}", **marker)
+    return marks.excess_dots(x, y, draws, excess, top, "%{x:.4g}, %{y:.4g}", **marker)
 
 
 MOST_ROWS = 2_000
@@ -427,11 +401,11 @@ def importances(
     max_rows: int = MOST_ROWS,
 ) -> pd.DataFrame:
     """Permutation importance of every feature for every model inside ψ and the best one."""
-    inside = need_inside(counted(models), models)
+    inside = text.need_inside(text.counted(models), models)
     trees = held_trees(inside)
     X = np.asarray(X, dtype=float) if trees is None else trees.rows(X)
     y = np.asarray(y)
-    rows = sample_rows(len(X), max_rows)
+    rows = text.sample_rows(len(X), max_rows)
     found = importance_cloud(
         _with_best(inside),
         X[rows],
@@ -506,31 +480,33 @@ def plot_importance(
     TypeError
         If given a `ReleasedSet`, because importances are computed from private rows.
     """
-    models = need_curator(models, "plot_importance")
-    if counted(models).is_empty:
-        return empty_set_figure(_IMPORTANCES_TITLE, models)
+    models = text.need_curator(models, "plot_importance")
+    if text.counted(models).is_empty:
+        return text.empty_set_figure(_IMPORTANCES_TITLE, models)
     found = importances(models, X, y, features=features, max_rows=max_rows)
     return importance_figure(models, found, highlight)
 
 
 def importance_figure(models: Any, found: pd.DataFrame, highlight: Sequence[int] = ()) -> go.Figure:
     """Plot the result of :func:`importances` for the models inside ψ, at least one."""
-    counts, table = counted(models), importance_ranges(found)
+    counts, table = text.counted(models), importance_ranges(found)
     title = _importances_finding(found.iloc[:-1])
     unit = "loss increase when shuffled"
-    figure = range_bars(table, title, unit, counts.words, found.attrs["rows"], over=counts.span)
-    ring(figure, table, found.to_numpy()[counts.highlighted(highlight)])
-    return models_band(figure, models)
+    figure = marks.range_bars(
+        table, title, unit, counts.words, found.attrs["rows"], over=counts.span
+    )
+    marks.ring(figure, table, found.to_numpy()[counts.highlighted(highlight)])
+    return text.models_band(figure, models)
 
 
 def _importances_finding(values: pd.DataFrame) -> str:
     """State the most important feature and the share of models that agree."""
     firsts = values.idxmax(axis=1).value_counts()
-    name = short_name(str(firsts.index[0]))
+    name = text.short_name(str(firsts.index[0]))
     if len(firsts) == 1:
         return f"Every model relies most on {name}"
     share, others = firsts.iloc[0] / len(values), len(firsts) - 1
-    return f"{percent(share)} of models rely most on {name}, the rest on {others} other" + (
+    return f"{text.percent(share)} of models rely most on {name}, the rest on {others} other" + (
         "s" if others > 1 else ""
     )
 
@@ -553,7 +529,7 @@ RESAMPLED_TABLES, MODELS_OF_A_TABLE = 8, 48
 
 def resampled_importance(models: Any, X: Any, y: Any) -> ImportanceDistribution:
     """Rashomon importance distribution of resampled tables, on at most 1,000 of the rows."""
-    places = sample_rows(len(X), RESAMPLED_ROWS)
+    places = text.sample_rows(len(X), RESAMPLED_ROWS)
     X, y = (one.iloc[places] if hasattr(one, "iloc") else np.asarray(one)[places] for one in (X, y))
     options: dict[str, Any] = {
         "psi": models.psi,
