@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binomtest
 from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -11,6 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 from rashomon_explorer import measures, plots
 from rashomon_explorer.plots import decomposition, importance
 from rashomon_explorer.plots.coefficients import coefficients_table, default_axes
+from rashomon_explorer.plots.fairness import wilson
 from rashomon_explorer.plots.people import multiplicity, people_table
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.release import release
@@ -290,6 +292,16 @@ def test_ratios_and_regressors_have_figures_of_fairness_too(models, regression, 
     figure = plots.plot_frontier(errors, "mean_absolute_error_difference")
     assert figure.layout.yaxis.title.text == "mean absolute error"
     assert "points" not in title_of(figure)
+
+
+@pytest.mark.parametrize(("count", "n"), [(0, 5), (3, 12), (90, 100)])
+def test_groups_have_intervals_of_wilson(count, n):
+    expected = binomtest(count, n).proportion_ci(method="wilson")
+    assert wilson(count / n, n) == pytest.approx((expected.low, expected.high), abs=1e-4)
+    table = pd.DataFrame({"rows": [n, n], "ambiguity": count / n}, index=["all rows", "a"])
+    (bar,) = plots.plot_burden(table).data
+    assert bar.x[0] + bar.error_x.array[0] == pytest.approx(expected.high, abs=1e-4)
+    assert bar.x[0] - bar.error_x.arrayminus[0] == pytest.approx(expected.low, abs=1e-4)
 
 
 LABELS = [[0, place % 5 == 0] for place in range(40)] + [[0, 1], [1, 0]] * 10

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import gamma
 
+from rashomon_explorer import plots
 from rashomon_explorer.estimators import RashomonClassifier
 from rashomon_explorer.measures.decomposition import noise_by_budget
 from rashomon_explorer.mechanisms import bounds
@@ -15,14 +16,6 @@ from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.request import Request
-from rashomon_explorer.plots import (
-    guarantees_table,
-    list_guarantees,
-    plot_bounds,
-    plot_budget,
-    plot_costs,
-    plot_guarantee,
-)
 from rashomon_explorer.plots.budget import budget_bar
 from rashomon_explorer.plots.guarantees import excess_table
 from rashomon_explorer.plots.prices import draws_at, guarantee_at, guarantee_curves
@@ -44,7 +37,10 @@ def _share_at(trace, place):
 @pytest.mark.parametrize("kind", ["models", "regression"])
 def test_measured_and_guaranteed_stand_where_they_are(kind, request):
     models = request.getfixturevalue(kind)
-    figure, law = plot_bounds(models), bounds.convex_law(p=4, beta=models.beta, psi=models.psi)
+    figure, law = (
+        plots.plot_bounds(models),
+        bounds.convex_law(p=4, beta=models.beta, psi=models.psi),
+    )
     draws = trace_of(figure, "draws")
     for place in np.quantile(models.excess, [0.2, 0.6]) * (1 + 1e-4):
         assert _share_at(draws, place) == pytest.approx(np.mean(models.excess <= place))
@@ -63,7 +59,7 @@ def test_measured_and_guaranteed_stand_where_they_are(kind, request):
 
 def test_the_band_of_chance_holds_the_steps_narrows_and_shows_a_broken_guarantee(models):
     def width(models):
-        figure = plot_bounds(models)
+        figure = plots.plot_bounds(models)
         upper, lower = trace_of(figure, "upper").y, trace_of(figure, "chance, 95 %").y
         steps = trace_of(figure, "draws").y
         assert np.all(np.asarray(lower) <= steps) and np.all(np.asarray(upper) >= steps)
@@ -75,7 +71,7 @@ def test_the_band_of_chance_holds_the_steps_narrows_and_shows_a_broken_guarantee
     assert width(replace(models, coef=coef, losses=losses)) == pytest.approx(expected, rel=1e-3)
     assert width(models) > 0.2
     worse = replace(models, losses=models.minimum.value + models.psi + np.full(12, 1.0))
-    figure, far = plot_bounds(worse), models.psi + 0.5
+    figure, far = plots.plot_bounds(worse), models.psi + 0.5
     promised = bounds.convex_law(p=4, beta=models.beta, psi=models.psi).cdf(far)
     assert _share_at(trace_of(figure, "upper"), far) < promised
     assert "in the set 0%" in title_of(figure)
@@ -90,23 +86,23 @@ def test_the_band_of_chance_holds_the_steps_narrows_and_shows_a_broken_guarantee
     ],
 )
 def test_draws_without_this_guarantee_say_why(models, mechanism, words):
-    assert words in title_of(plot_bounds(replace(models, mechanism=mechanism)))
-    assert words not in title_of(plot_bounds(models))
+    assert words in title_of(plots.plot_bounds(replace(models, mechanism=mechanism)))
+    assert words not in title_of(plots.plot_bounds(models))
 
 
 def test_no_draws_leave_the_guarantee(models):
-    figure = plot_bounds(replace(models, coef=models.coef[:0], losses=models.losses[:0]))
+    figure = plots.plot_bounds(replace(models, coef=models.coef[:0], losses=models.losses[:0]))
     names = {"guaranteed, at least", "a quadratic loss", "guaranteed"}
     assert {trace.name for trace in figure.data} == names
     assert "no draws · guaranteed ≥" in title_of(figure)
-    planned = plot_guarantee(PLANNED)
+    planned = plots.plot_guarantee(PLANNED)
     assert {trace.name for trace in planned.data} == names
     assert planned.layout.meta["view"] == "plan"
     assert planned.layout.legend.y == 1.0  # not below the axis, where a low card has no room
 
 
 def test_a_plan_has_bounds_and_a_set_has_measured_values_too(models):
-    rows = list_guarantees(PLANNED, KNOWN)
+    rows = plots.list_guarantees(PLANNED, KNOWN)
     law = {"p": 6, "beta": PLANNED.beta, "psi": PLANNED.psi}
     assert rows[0].bound == PLANNED.hit_rate_bound
     assert rows[1].bound == bounds.hit_probability_from_excess(**law) <= rows[0].bound
@@ -115,8 +111,8 @@ def test_a_plan_has_bounds_and_a_set_has_measured_values_too(models):
     assert rows[5].bound == pytest.approx(rows[3].bound + rows[4].bound)
     assert all(math.isnan(row.measured) and row.found == "–" for row in rows)
     assert all("heor" in row.theorem for row in rows)
-    assert guarantees_table(PLANNED, KNOWN)["bound"].notna().all()
-    rows = list_guarantees(models)
+    assert plots.guarantees_table(PLANNED, KNOWN)["bound"].notna().all()
+    rows = plots.list_guarantees(models)
     assert len(rows) == 4
     assert rows[0].measured == rows[1].measured == models.hit_rate
     assert rows[2].measured == rows[3].measured == models.excess.mean()
@@ -128,7 +124,7 @@ def test_a_plan_has_bounds_and_a_set_has_measured_values_too(models):
 
 def test_without_strong_convexity_stability_says_what_it_needs():
     flat = RashomonClassifier(epsilon=4.0, ridge=0.0, mechanism="exact")
-    rows = list_guarantees(flat.plan(100, 2), flat.constants(100, 2))
+    rows = plots.list_guarantees(flat.plan(100, 2), flat.constants(100, 2))
     assert [row.promised for row in rows[4:]] == ["needs ridge > 0"] * 2
 
 
@@ -145,27 +141,28 @@ def test_guarantees_of_draws_at_psi_zero_are_those_of_their_gamma_law(models):
     public = {name: value for name, value in ROWS.items() if name != "loss"}
     known = Constants.of("logistic", **public, domain=Ball(4.0), row_bound=1.5)
     rows, same = (
-        {one.name: one for one in list_guarantees(planned, known)} for planned in (crowded, plain)
+        {one.name: one for one in plots.list_guarantees(planned, known)}
+        for planned in (crowded, plain)
     )
     within = gamma(crowded.p).cdf(crowded.beta * crowded.psi)
     assert rows["Draws within ψ"].bound == pytest.approx(within)
     assert rows["Draws within ψ, by the paper"].missing
     for name in ("Mean excess loss", "Mean excess loss, by the paper"):
         assert rows[name].bound == same[name].bound
-    marks = trace_of(plot_guarantee(crowded), "guaranteed")
+    marks = trace_of(plots.plot_guarantee(crowded), "guaranteed")
     assert (marks.x[0], marks.y[0]) == (crowded.psi, pytest.approx(within))
     table = excess_table(crowded)["guaranteed, at least"]
     assert table.loc[crowded.psi] == pytest.approx(within)
     drawn = replace(models, plan=replace(models.plan, law_psi=0.0), mechanism="unthresholded")
     with pytest.raises(ValueError, match="mechanism='exact'"):
         noise_by_budget(drawn, np.zeros((2, 3)), 50.0)
-    assert "not of" not in title_of(plot_bounds(drawn))
+    assert "not of" not in title_of(plots.plot_bounds(drawn))
 
 
 @pytest.mark.parametrize(
     "name", ["langevin", "langevin_average", "langevin_clipped", "ellipsoid", "ellipsoid_exact"]
 )
-@pytest.mark.parametrize("show", [list_guarantees, plot_guarantee])
+@pytest.mark.parametrize("show", [plots.list_guarantees, plots.plot_guarantee])
 def test_no_theorem_of_exact_draws_is_quoted_for_others(name, show):
     with pytest.raises(ValueError, match=r"guarantees of exact draws.*explain\(plan\)"):
         show(_planned_for(name))
@@ -197,7 +194,7 @@ def test_the_curves_hold_the_same_guarantees_and_the_plan_stands_on_its_own(plan
     for row in guarantee_curves(planned, (5, 50)).iloc[::9].itertuples():
         found = guarantee_at(planned, row.epsilon, row.n_draws)
         assert found == pytest.approx(row.promise, abs=1e-6)
-    figure = plot_costs(planned)
+    figure = plots.plot_costs(planned)
     handle = figure.layout.meta["handle"]
     point, curve = figure.data[handle["trace"]], figure.data[handle["own"]]
     assert (point.name, curve.name) == ("this plan", "20 draws")
@@ -230,7 +227,7 @@ def test_the_bar_of_a_ledger_composes_charges_and_names_what_exceeds_it(tmp_path
     with Ledger.create(tmp_path / "a.ledger", epsilon=8.0, delta=1e-6) as ledger:
         for _ in range(3):
             ledger.reserve(bounded_range(eta=0.8)).commit()
-        figure = plot_budget(ledger, drawn)
+        figure = plots.plot_budget(ledger, drawn)
         spent = [trace for trace in figure.data if trace.name == "spent"]
         assert len(spent) == 3
         assert spent[-1].base[0] + spent[-1].x[0] == pytest.approx(ledger.spent())
@@ -245,4 +242,4 @@ def test_the_bar_of_a_ledger_composes_charges_and_names_what_exceeds_it(tmp_path
     end = bar.base[0] + bar.x[0]
     assert end == pytest.approx(compose(parts).epsilon(1e-6)) and end < 30 * 0.3 - 1
     with Ledger.create(tmp_path / "b.ledger") as ledger:
-        assert plot_budget(ledger).layout.annotations[0].text == "This ledger has no budget."
+        assert plots.plot_budget(ledger).layout.annotations[0].text == "This ledger has no budget."
