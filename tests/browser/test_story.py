@@ -77,58 +77,39 @@ def test_the_plan_is_dragged_and_settings_and_promise_follow(page: Page) -> None
     page.see("plan")
     place = (By.CSS_SELECTOR, f"{_HANDLE}[aria-valuetext]")
     handle = page.wait(lambda: page.browser.find_elements(*place), "the handle")[0]
-    before, told = page.text(".rx-lead dd"), handle.get_attribute("aria-valuetext")
+    before = page.text(".rx-lead dd")
+
+    def settings() -> tuple[float, int]:
+        sliders = (page.slider(label) for label in ("Privacy cost", "Draws"))
+        price, draws = (one.get_attribute("aria-valuetext").split()[0] for one in sliders)
+        return float(price), int(draws)
+
+    def agree() -> bool:
+        price, draws = settings()
+        return handle.get_attribute("aria-valuetext").startswith(f"ε = {price:g} for {draws} draw")
+
     drag = ActionChains(page.browser).move_to_element(handle).click_and_hold()
     drag.move_by_offset(20, -8).move_by_offset(20, -8).release().perform()
-    page.wait(lambda: _planned(page) != told, "the plan to follow")
-    page.wait(lambda: float(_price(page)) > 6.0, "the end of the way, not a step of it")
-    _agrees(page)
+    page.wait(lambda: settings()[0] > 6.0, "the end of the way, not a step of it")
+    page.wait(agree, "sliders and figure to agree")
     assert page.text(".rx-lead dd") != before
-    draws = _draws(page)
+    draws = settings()[1]
     page.press(handle, Keys.ARROW_UP)
-    page.wait(lambda: _draws(page) < draws, "the curve above")
-    _agrees(page)
-    _centred(page)
+    page.wait(lambda: settings()[1] < draws, "the curve above")
+    page.wait(agree, "sliders and figure to agree")
+    page.wait(lambda: page.run(_APART) < 3, "the handle to lie on the plan's own dot")
     page.type_number("Privacy cost", "4")
     page.type_number("Draws", "20")
     page.wait(lambda: page.text(".rx-lead dd") == before, "the plan to come back")
 
 
-def _planned(page: Page) -> str:
-    said = "document.querySelector(arguments[0]).getAttribute('aria-valuetext')"
-    return str(page.run(said, _HANDLE))
-
-
-def _price(page: Page) -> str:
-    told = page.slider("Privacy cost").get_attribute("aria-valuetext") or ""
-    return told.removesuffix(" in total")
-
-
-def _draws(page: Page) -> int:
-    told = page.slider("Draws").get_attribute("aria-valuetext") or ""
-    return int(told.removesuffix(" models"))
-
-
-def _agrees(page: Page) -> None:
-    """Wait until sliders and figure speak of the same plan."""
-
-    def same() -> bool:
-        bought = f"ε = {_price(page)} for {_draws(page)} draw"
-        return _planned(page).startswith(bought)
-
-    page.wait(same, "sliders and figure to agree")
-
-
-def _centred(page: Page) -> None:
-    """See that the handle lies on the plan's own dot."""
-    apart = """(() => {
-      const [plot, handle] = ['.scatterlayer .trace:last-child .point', '.rx-handle'].map((part) =>
-        document.querySelector(`.rx-plot:has([data-figure='plan']) ${part}`));
-      const middle = (box) => [box.left + box.width / 2, box.top + box.height / 2];
-      const [here, there] = [plot, handle].map((one) => middle(one.getBoundingClientRect()));
-      return Math.hypot(here[0] - there[0], here[1] - there[1]);
-    })()"""
-    page.wait(lambda: page.run(apart) < 3, "the handle to lie on its dot")
+_APART = """(() => {
+  const [plot, handle] = ['.scatterlayer .trace:last-child .point', '.rx-handle'].map((part) =>
+    document.querySelector(`.rx-plot:has([data-figure='plan']) ${part}`));
+  const middle = (box) => [box.left + box.width / 2, box.top + box.height / 2];
+  const [here, there] = [plot, handle].map((one) => middle(one.getBoundingClientRect()));
+  return Math.hypot(here[0] - there[0], here[1] - there[1]);
+})()"""
 
 
 def _promises(page: Page) -> str:
@@ -212,7 +193,8 @@ def test_presses_faster_than_views_and_draws_end_at_the_last(page: Page, dashboa
     path = dashboard.home / "lending.ledger"
     charges = len(Ledger.open(path).entries())
     # In one turn of the browser: the page hears of the second when the first is on its way.
-    page.run("[...document.querySelectorAll('.rx-draw')].map((one) => (one.click(), one.click()))")
+    draw = "[...document.querySelectorAll('.rx-draw')].find((b) => b.textContent.match(/^Draw 20/))"
+    page.run(f"((button) => (button.click(), button.click()))({draw})")
     for _ in range(3):
         page.run(f"{[f'#{view}' for view in (*PAGES, 'set')]}.map((one) => location.hash = one)")
     page.wait(lambda: page.run(f"({_FILLED})('set')"), "the last view")

@@ -48,6 +48,7 @@ def test_every_number_of_the_panels_is_a_line_of_python(cancer_page):
     assert text.what_is_left(8.0 - page.ledger.spent() - adds) in facts
     assert f"<b>{text.cost_text(adds)}</b>" in page.draw_panel.price.value
     gauge = page.budget_panel.gauge.value
+    assert 'role="meter"' in gauge and 'aria-valuenow="4"' in gauge
     assert f"planned <b>{text.cost_text(adds).removeprefix('ε = ')}</b>" in gauge
     n_draws, epsilon, hit_rate, minimum, worst, clipped = (
         _evaluate([line], page) for line in page.numbers_panel.lines()

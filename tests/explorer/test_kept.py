@@ -69,16 +69,15 @@ def test_a_new_page_shows_the_last_set_again_and_charges_nothing(home, cancer):
     assert picker.choice.label.startswith("Draw 1 · 2 models · ε = ")
 
 
-def test_a_note_holds_public_numbers_and_one_that_is_damaged_hides_no_other(home):
+def test_a_note_is_public_a_damaged_one_hides_no_other_and_other_columns_are_refused(
+    home, monkeypatch
+):
     sets = home[0] / "breast_cancer.sets"
     said = (sets / "0001.json").read_text().replace('"loss": "logistic"', "")
     assert not [one for one in ("loss", "hit", "excess", "minimum") if one in said]
     (sets / "0007.json").write_text("{")
     assert [kept.number for kept in SetStore(home[0] / "breast_cancer.ledger").all()] == [1, 2]
     (sets / "0007.json").unlink()
-
-
-def test_other_columns_are_refused_in_words(home, monkeypatch):
     session = home[1].session
     monkeypatch.setattr(session, "_encoded", session._encoded.iloc[:, 1:])
     with pytest.raises(ValueError, match="other columns than the current table"):

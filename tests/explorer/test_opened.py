@@ -15,7 +15,7 @@ from rashomon_explorer.data import load_dataset
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.measures import exact_ambiguity, exact_coefficient_ranges, penalised_problem
-from rashomon_explorer.sets import from_estimators, from_predictions
+from rashomon_explorer.sets import from_predictions
 
 
 @pytest.fixture(scope="module")
@@ -68,33 +68,21 @@ def test_a_fitted_linear_model_shows_its_exact_set_and_flips_at_once(rows, tmp_p
     assert _failed(ridge) == [] and "people" not in _title(ridge, "exact")  # no flips
 
 
-@pytest.mark.law
-def test_a_list_of_fitted_models_is_a_set(rows, tmp_path):
+def test_a_list_of_fitted_models_is_a_set_and_sets_are_shown_without_rows(rows, tmp_path):
     X, y = rows
     models = [LogisticRegression().fit(X, y), DecisionTreeClassifier(max_depth=3).fit(X, y)]
     explorer = Explorer(models, data=(X, y), home=tmp_path)
     assert explorer.state.alert is None and _failed(explorer) == []
     assert explorer.rashomon_set.n_draws == 2 and not explorer.guarantee.holds
-    assert "Inside ψ" in explorer.numbers_panel.facts.value
     assert explorer.cards["people"].view.figure["data"]
     told = str(explorer.cards["coefficients"].view.figure["layout"]).replace("<br>", " ")
     assert "no common coefficients" in told
-    explorer.state.selection = (1,)
-    assert "have no common coefficients" in explorer.selection_panel.table.value
     explorer.state.view = "release"
     assert _failed(explorer) == []
-
-
-@pytest.mark.law
-def test_a_predictor_set_is_shown_with_and_without_rows(rows, tmp_path):
-    X, y = rows
-    models = from_estimators([LogisticRegression(C=c).fit(X, y) for c in (0.1, 1.0)], X, y)
-    for data in (None, (X, y)):
-        explorer = Explorer(models, data=data, home=tmp_path)
-        assert explorer.rashomon_set is models and _failed(explorer) == []
-        assert bool(explorer.cards["people"].view.figure["data"]) == (data is not None)
-    stored = from_predictions([[0, 1], [1, 1]])
-    assert _failed(Explorer(stored, home=tmp_path)) == []
+    for alone in (explorer.rashomon_set, from_predictions([[0, 1], [1, 1]])):
+        shown = Explorer(alone, home=tmp_path)
+        assert shown.rashomon_set is alone and _failed(shown) == []
+        assert not shown.cards["people"].view.figure["data"]
 
 
 def test_a_rashomon_set_is_shown_with_the_data_it_was_drawn_from(cancer, tmp_path):

@@ -53,6 +53,8 @@ def test_a_row_of_the_table_a_dot_and_a_group_are_one_selection(loans):
     assert table.note == f"{int((loans.data.frame['sex'] == 'f').sum())} of 200 people"
     state.pick_nothing()
     assert loans.people_headline.group.value == "everyone" and table.picked == []
+    state.rashomon_set = loans.rashomon_set[[int(np.argmin(loans.rashomon_set.excess))]]
+    assert "needs at least two draws within ψ" in loans.people_headline.find()
 
 
 def test_every_column_tells_groups_apart_the_sensitive_one_first(loans):

@@ -121,20 +121,6 @@ def test_a_dictionary_is_taken_over_from_the_box_or_a_file(panel, explorer):
     assert "age" in explorer.state.alert.reason and _row(panel, "age")["high"] == "90"
 
 
-def test_a_bundled_set_shows_its_declaration_which_can_be_changed(explorer, cancer):
-    explorer.data_panel.name.value = "breast_cancer"
-    panel = explorer.data_panel.schema
-    assert panel.file.layout.display == "none"
-    assert len(panel.form.rows) == 31 and "To be confirmed" not in panel.notes.value
-    panel.form.do("mean radius", "role", "ignore")
-    panel.use.click()
-    assert explorer.state.alert is None and explorer.data.X.shape[1] == 29
-    assert explorer.data.name == "breast_cancer"
-    assert _row(panel, "mean radius")["role"] == "ignore"
-    explorer.data_panel.name.value = OWN_FILE
-    assert panel.table is None and panel._details.layout.display == "none"
-
-
 def test_three_classes_are_told_apart_or_one_from_the_rest(explorer):
     explorer.data_panel.name.value = OWN_FILE
     panel = explorer.data_panel.schema

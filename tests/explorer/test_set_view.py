@@ -68,6 +68,12 @@ def test_psi_moves_over_the_stored_draws_and_every_count_follows(page):
     page.state.inside_only = False
     assert len(_numbers(_dots(page, "coefficients")["x"])) == 12
     assert "◆" in cloud.view.figure["layout"]["title"]["text"]
+    best = int(np.argmin(models.excess))
+    page.state.selection = (best,)
+    for name in ("coefficients", "losses"):  # what is not selected fades
+        dots = _dots(page, name)
+        seen = _numbers(dots["marker"]["opacity"]) > 0.5
+        assert _numbers(dots["customdata"])[seen].tolist() == [best]
     assert control.widget.layout.display is None
     page.state.view = "release"
     assert control.widget.layout.display == "none"

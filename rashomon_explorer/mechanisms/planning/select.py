@@ -215,8 +215,8 @@ def _why(candidate: MechanismCandidate, goal: str) -> str:
     success = success if candidate.may_give_up else "it never gives up"
     if not is_about_one(candidate.plan) and offer.hit_rate >= WEAK_HIT_RATE:
         around = candidate.plan.centre_excess is not None
-        crowded = "on a released ellipsoid" if around else "concentrated near the best model"
-        where = "uniformly" if offer.uniform else crowded
+        concentrated = "on a released ellipsoid" if around else "concentrated near the best model"
+        where = "uniformly" if offer.uniform else concentrated
         hits = f"at least {hit_rate_text(offer.hit_rate)} of the draws lie in the set, {where}"
         return f"{hits}; {success}"
     if not is_about_one(candidate.plan) and candidate.around_the_set:
