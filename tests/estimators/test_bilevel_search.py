@@ -127,6 +127,11 @@ def test_at_a_huge_price_it_is_ordinary_tuning() -> None:
         ((np.clip(whole[held_out] @ fit(~held_out, k), -1, 1) - y[held_out]) ** 2).mean()
         for k in grid
     ]
+    landscape = asked._landscape(whole, y, fitted.plan_)
+    points = FiniteGridSampler(spacing=fitted.plan_.spacing).points(landscape.p, landscape.domain)
+    penalties = landscape.box.group_penalties(points)[0]
+    np.testing.assert_allclose(penalties, grid)
+    np.testing.assert_allclose(landscape.value(points), np.array(losses) / 2, rtol=1e-6)
     best = grid[int(np.argmin(losses))]
     assert fitted.best_params_["penalty"] == pytest.approx(best, rel=1e-9)
     every = np.ones(300, dtype=bool)

@@ -114,7 +114,10 @@ def test_three_classes_and_losses_of_margins(X):
     ("goal", "reason"), [("rows", "lowest expected loss; it never gives up"), ("population", "new")]
 )
 def test_auto_selects_the_least_expected_loss_and_states_the_reason(goal, reason):
-    planned = classifier(goal=goal, radius=4.0).plan(5_000, 3)
+    model = classifier(goal=goal, radius=4.0)
+    planned = model.plan_ = model.plan(5_000, 3)
+    bounds = {"rows": planned.excess_bound, "population": planned.population_bound}
+    assert model.excess_bound_ == bounds[goal] and len({*bounds.values()}) == 2
     costs = {one.name: cost(one.name, one.plan, goal) for one in planned.options if one.applies}
     assert costs[planned.mechanism] == min(costs.values())
     assert reason in planned.why and planned.why in repr(planned)
