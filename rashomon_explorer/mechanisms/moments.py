@@ -12,7 +12,7 @@ from rashomon_explorer._utils.validation import check_count, check_positive
 from rashomon_explorer.mechanisms.one_model import OneModelMechanism, OneModelPlan, affordable_mu
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.privacy import gdp
-from rashomon_explorer.problem.losses import Loss, get_loss
+from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.squared import SquaredLoss
 from rashomon_explorer.problem.problem import Problem
 
@@ -67,14 +67,14 @@ class Moments(OneModelMechanism):
     @classmethod
     def unsuited(cls, request: Request) -> str:
         """Decline other losses, and pure DP."""
-        if not isinstance(get_loss(request.loss), SquaredLoss):
+        if not isinstance(request.loss_function, SquaredLoss):
             return "needs squared loss: two moments do not determine another"
         return super().unsuited(request) if request.delta > 0 else "needs delta > 0"
 
     @classmethod
     def plan_for(cls, request: Request) -> OneModelPlan:
         """Noise of both moments for the budget."""
-        loss, mu = get_loss(request.loss), affordable_mu(request)
+        loss, mu = request.loss_function, affordable_mu(request)
         assert isinstance(loss, SquaredLoss)
         planned = plan_noisy_moments(
             request.n,

@@ -43,7 +43,7 @@ from rashomon_explorer.privacy import Guarantee, gdp, pure
 from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses import get_loss, zero_model_loss
+from rashomon_explorer.problem.losses import zero_model_loss
 from rashomon_explorer.problem.problem import Problem
 
 _SAFE = 1 - 1e-9  # of μ: keeps the charge within the budget despite rounding
@@ -106,29 +106,21 @@ class OneModelMechanism(Mechanism):
         **others: Any,
     ) -> OneModelPlan:
         """Plan with these settings and bounds, for the rows or, with ``gap``, for new rows."""
-        loss, ridge = get_loss(request.loss), request.ridge if ridge is None else ridge
-        within = max(0.0, 1 - excess / request.psi) if request.psi else 0.0
+        ridge = request.ridge if ridge is None else ridge
         known: dict[str, Any] = {
-            **{name: getattr(request, name) for name in ("n", "p", "psi", "epsilon", "delta")},
+            **request.plan_fields,
+            "n_draws": 1,
             "beta": math.inf,
-            "hit_rate_bound": within,
+            "hit_rate_bound": max(0.0, 1 - excess / request.psi) if request.psi else 0.0,
             "generalisation_gap": min(gap, stable_gap(request, 0.0)),
+            "ridge": float(ridge),
         }
         return OneModelPlan(
             **(known | others),
-            loss=loss.name,
-            n_draws=1,
             eta=math.inf,
-            oscillation=request.constants.charged_oscillation,
             excess_bound=excess,
             guarantee=replace(guarantee, requested=(request.epsilon, request.delta)),
             certificate=proof,
-            ledger=bool(request.ledger),
-            radius=float(request.radius),
-            row_bound=float(request.row_norm),
-            ridge=float(ridge),
-            outputs=loss.outputs,
-            zero_loss=zero_model_loss(loss),
             law_psi=0.0,
             mechanism=cls.name,
             own_ridge=added(request, ridge),
@@ -209,7 +201,7 @@ class LastIterate(DescentMechanism):
     @classmethod
     def plan_for(cls, request: Request) -> OneModelPlan:
         """Descent under the best ridge."""
-        mu, zeros = affordable_mu(request), zero_model_loss(get_loss(request.loss))
+        mu, zeros = affordable_mu(request), zero_model_loss(request.loss_function)
         ridge, planned, excess = under_best_ridge(
             request, lambda one: plan_last_state(one.constants, one.radius, mu, zeros), every=3
         )
@@ -240,7 +232,7 @@ class NoisyDescent(DescentMechanism):
     @classmethod
     def plan_for(cls, request: Request) -> OneModelPlan:
         """Descent under the best ridge."""
-        mu, zeros = affordable_mu(request), zero_model_loss(get_loss(request.loss))
+        mu, zeros = affordable_mu(request), zero_model_loss(request.loss_function)
         ridge, planned, excess = under_best_ridge(
             request, lambda one: plan_weighted_path(one.constants, one.radius, mu, zeros), every=3
         )
@@ -288,7 +280,7 @@ class NoisySGD(OneModelMechanism):
         planned = sampled_plan.plan_sampled_descent(
             request.constants,
             request.radius,
-            zero_model_loss(get_loss(request.loss)),
+            zero_model_loss(request.loss_function),
             epsilon=request.epsilon,
             delta=request.delta,
             mu=affordable_mu(request),
@@ -405,7 +397,7 @@ class OutputPerturbation(OneModelMechanism):
     def plan_for(cls, request: Request) -> OneModelPlan:
         """Noise with the smaller bound, of pure or Gaussian DP, under the best ridge."""
         costs = [None, affordable_mu(request)] if request.delta > 0 else [None]
-        zeros = zero_model_loss(get_loss(request.loss))
+        zeros = zero_model_loss(request.loss_function)
 
         def planned(one: Request) -> NoisyMinimiser:
             known, epsilon = (one.constants, one.radius, zeros), one.epsilon
@@ -447,7 +439,7 @@ class LocalisedGaussian(OneModelMechanism):
     @classmethod
     def plan_for(cls, request: Request) -> OneModelPlan:
         """Both phases under the best ridge."""
-        mu, zeros = affordable_mu(request), zero_model_loss(get_loss(request.loss))
+        mu, zeros = affordable_mu(request), zero_model_loss(request.loss_function)
         ridge, planned, excess = under_best_ridge(
             request,
             lambda one: sampled_plan.plan_localised_descent(one.constants, one.radius, mu, zeros),

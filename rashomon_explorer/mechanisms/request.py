@@ -13,7 +13,7 @@ from rashomon_explorer.privacy.conversions import filter_order, zcdp_rho
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses import Loss, get_loss
+from rashomon_explorer.problem.losses import Loss, get_loss, zero_model_loss
 
 ZCDP = "zcdp"
 """Marks a ledger that composes pure DP and zCDP only."""
@@ -63,6 +63,23 @@ class Request:
     def loss_function(self) -> Loss:
         """The loss, also if it was named."""
         return get_loss(self.loss)
+
+    @property
+    def plan_fields(self) -> dict[str, Any]:
+        """Fields of a plan for this request, except those that its mechanism chooses."""
+        loss = self.loss_function
+        return {
+            **{name: getattr(self, name) for name in ("n", "p", "psi", "epsilon", "delta")},
+            "n_draws": self.n_draws,
+            "loss": loss.name,
+            "oscillation": self.constants.charged_oscillation,
+            "ledger": bool(self.ledger),
+            "radius": float(self.radius),
+            "row_bound": float(self.row_norm),
+            "ridge": float(self.ridge),
+            "outputs": loss.outputs,
+            "zero_loss": zero_model_loss(loss),
+        }
 
     @property
     def domain(self) -> Ball:
@@ -167,7 +184,7 @@ def batch_gap(request: Request, size: int, reach: float) -> float:
     For rows sampled from a table without replacement, it holds with the table's mean in place of
     the risk (Hoeffding 1963: no convex function of their sum has a larger mean).
     """
-    outputs = get_loss(request.loss).outputs
+    outputs = request.loss_function.outputs
     several = math.sqrt(2 * outputs) if outputs > 1 else 1.0
     slope = data_lipschitz(request.constants, request.domain)
     return 2 * several * slope * reach / math.sqrt(size)

@@ -11,17 +11,21 @@ from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.formatting import Fact
 from rashomon_explorer.mechanisms.bounds.hit_rate import guaranteed_hit_rate
-from rashomon_explorer.mechanisms.ellipsoid.plan import EllipsoidPlan, ellipsoid_for
+from rashomon_explorer.mechanisms.ellipsoid.plan import (
+    EllipsoidPlan,
+    check_has_hessian,
+    ellipsoid_for,
+)
 from rashomon_explorer.mechanisms.planning.centres import excess_at_most
 from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak
 from rashomon_explorer.mechanisms.planning.weakness import WEAK_HIT_RATE
+from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.privacy.composition import compose
 from rashomon_explorer.privacy.conversions import zcdp_rho
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.notions import zcdp
 from rashomon_explorer.problem.constants import Constants
-from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses import Loss, get_loss
+from rashomon_explorer.problem.losses import Loss
 
 WIDEST = 4.0
 """Largest margin a, for an ellipsoid with twice the axes of the Rashomon set."""
@@ -117,27 +121,14 @@ def plan_ellipsoid_exact(
         validation.check_positive(margin=margin)
     if share is not None:
         validation.check_inner_share(share=share)
-    kind = get_loss(loss)
-    constants = Constants.of(kind, n=n, p=p, domain=Ball(radius), row_bound=row_norm, ridge=ridge)
-    if not math.isfinite(constants.M):
-        raise ValueError(f"{kind.name} loss has kinks, and no Hessian: smooth it")
+    request = Request(n, p, psi, loss, radius, row_norm, ridge, epsilon, delta, n_draws, ledger)
+    check_has_hessian(request)
     rho = _SAFE * zcdp_rho(epsilon, delta)
 
     def plan_at(part: float) -> EllipsoidExactPlan:
-        first = ellipsoid_for(
-            math.sqrt(2 * (1 - part) * rho),
-            constants,
-            kind,
-            psi=psi,
-            radius=radius,
-            row_norm=row_norm,
-            epsilon=epsilon,
-            delta=delta,
-            n_draws=n_draws,
-            margin=None,
-            ledger=ledger,
-        )
-        return _with_draws(first, math.sqrt(8 * part * rho / n_draws), constants, margin)
+        first = ellipsoid_for(request, math.sqrt(2 * (1 - part) * rho), margin=None)
+        draw_eta = math.sqrt(8 * part * rho / n_draws)
+        return _with_draws(first, draw_eta, request.constants, margin)
 
     planned = max(map(plan_at, _SHARES if share is None else (share,)), key=_ranking)
     warn_if_weak(planned, "this plan")

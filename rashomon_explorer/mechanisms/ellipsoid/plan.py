@@ -11,12 +11,12 @@ from rashomon_explorer._utils.validation import check_count, check_nonnegative, 
 from rashomon_explorer.mechanisms.planning import centres
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak
+from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.notions import gdp
 from rashomon_explorer.problem.constants import Constants
-from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses import Loss, get_loss, zero_model_loss
+from rashomon_explorer.problem.losses import Loss, zero_model_loss
 
 _WIDEST = 1.0
 
@@ -143,68 +143,36 @@ def plan_ellipsoid(
     check_count(n_draws=n_draws)
     if margin is not None:
         check_share(margin=margin)
-    kind = get_loss(loss)
-    constants = Constants.of(kind, n=n, p=p, domain=Ball(radius), row_bound=row_norm, ridge=ridge)
-    if not math.isfinite(constants.M):
-        raise ValueError(f"{kind.name} loss has kinks, and no Hessian: smooth it")
+    request = Request(n, p, psi, loss, radius, row_norm, ridge, epsilon, delta, n_draws, ledger)
+    check_has_hessian(request)
     mu = _SAFE * (math.sqrt(2 * zcdp_rho(epsilon, delta)) if ledger else gdp_mu(epsilon, delta))
-    planned = ellipsoid_for(
-        mu,
-        constants,
-        kind,
-        psi=psi,
-        radius=radius,
-        row_norm=row_norm,
-        epsilon=epsilon,
-        delta=delta,
-        n_draws=n_draws,
-        margin=margin,
-        ledger=ledger,
-    )
+    planned = ellipsoid_for(request, mu, margin)
     warn_if_weak(planned, "this plan")
     return planned
 
 
-def ellipsoid_for(
-    mu: float,
-    constants: Constants,
-    kind: Loss,
-    *,
-    psi: float,
-    radius: float,
-    row_norm: float,
-    epsilon: float,
-    delta: float,
-    n_draws: int,
-    margin: float | None,
-    ledger: bool,
-) -> EllipsoidPlan:
+def check_has_hessian(request: Request) -> None:
+    """Raise an error if the loss has kinks."""
+    if not math.isfinite(request.constants.M):
+        raise ValueError(f"{request.loss_function.name} loss has kinks, and no Hessian: smooth it")
+
+
+def ellipsoid_for(request: Request, mu: float, margin: float | None) -> EllipsoidPlan:
     """Plan of an ellipsoid at μ-GDP, without checks and warnings."""
-    centre, hessian_mu = _shared(constants, psi, radius, mu, zero_model_loss(kind))
-    proved = _proved(constants, kind, psi, radius, row_norm, centre)
+    constants, psi = request.constants, request.psi
+    zero_loss = zero_model_loss(request.loss_function)
+    centre, hessian_mu = _shared(constants, psi, request.radius, mu, zero_loss)
+    proved = _proved(request, centre)
     size = _margin(psi, centre, proved) if margin is None else float(margin)
-    guaranteed = 0 < size <= proved
+    guarantee = ellipsoid_guarantee(centre, hessian_mu)
     return EllipsoidPlan(
-        n=constants.n,
-        p=constants.p,
-        psi=psi,
-        loss=kind.name,
-        epsilon=epsilon,
-        delta=delta,
-        n_draws=n_draws,
+        **request.plan_fields,
         eta=math.inf,
         beta=math.inf,
-        oscillation=constants.charged_oscillation,
-        hit_rate_bound=WANTED if guaranteed else 0.0,
+        hit_rate_bound=WANTED if 0 < size <= proved else 0.0,
         excess_bound=math.inf,
-        guarantee=replace(ellipsoid_guarantee(centre, hessian_mu), requested=(epsilon, delta)),
+        guarantee=replace(guarantee, requested=(request.epsilon, request.delta)),
         certificate="ellipsoid",
-        ledger=ledger,
-        radius=float(radius),
-        row_bound=float(row_norm),
-        ridge=constants.m,
-        outputs=kind.outputs,
-        zero_loss=zero_model_loss(kind),
         centre=centre,
         hessian_mu=hessian_mu,
         hessian_noise=hessian_sensitivity(constants) / hessian_mu,
@@ -256,24 +224,15 @@ def _shared(
     return centre, rest
 
 
-def _proved(
-    constants: Constants,
-    loss: Loss,
-    psi: float,
-    radius: float,
-    row_norm: float,
-    centre: centres.Centre,
-) -> float:
+def _proved(request: Request, centre: centres.Centre) -> float:
     """Largest proved margin; 0 if there is none."""
-    bend = third_derivative_bound(loss, row_norm)
-    if (
-        bend is None
-        or psi == 0
-        or not centres.surely_inside(constants, radius, zero_model_loss(loss))
-    ):
+    constants, loss = request.constants, request.loss_function
+    bend = third_derivative_bound(loss, request.row_norm)
+    inside = centres.surely_inside(constants, request.radius, zero_model_loss(loss))
+    if bend is None or request.psi == 0 or not inside:
         return 0.0
     excess = centres.excess_quantile(centre, constants, (1 - WANTED) / 2)
-    return proved_margin(psi=psi, ridge=constants.m, bend=bend, excess=excess)
+    return proved_margin(psi=request.psi, ridge=constants.m, bend=bend, excess=excess)
 
 
 def _margin(psi: float, centre: centres.Centre, proved: float) -> float:

@@ -16,11 +16,12 @@ from rashomon_explorer.mechanisms.langevin.accounting import last_iterate_guaran
 from rashomon_explorer.mechanisms.planning.centres import furthest_start
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings, warn_if_weak
+from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses import MOST_PULL, Loss, clipped, get_loss, zero_model_loss
+from rashomon_explorer.problem.losses import MOST_PULL, Loss, clipped, get_loss
 from rashomon_explorer.problem.thresholds import NoThreshold, SmoothThreshold, Threshold
 
 _WIDTHS = range(-3, 12)  # candidates for the width: powers of 2, times ψ
@@ -120,7 +121,8 @@ def plan_path(
     ):
         raise ValueError(f"width must be finite, and > 0 exactly if psi is, got {width!r}")
     loss = get_loss(loss)
-    constants = Constants.of(loss, n=n, p=p, domain=Ball(radius), row_bound=row_norm, ridge=ridge)
+    request = Request(n, p, psi, loss, radius, row_norm, ridge, epsilon, delta, n_draws, ledger)
+    constants = request.constants
     if not math.isfinite(constants.M):
         raise ValueError(f"{loss.name} loss has kinks, and no largest stable step: smooth it")
     mu = math.sqrt(2 * zcdp_rho(epsilon, delta)) if ledger else gdp_mu(epsilon, delta)
@@ -130,16 +132,9 @@ def plan_path(
         key=lambda path: path.excess,
     )
     planned = PathPlan(
-        n=n,
-        p=p,
-        psi=psi,
-        loss=loss.name,
-        epsilon=epsilon,
-        delta=delta,
-        n_draws=n_draws,
+        **request.plan_fields,
         eta=math.inf,
         beta=path.beta,
-        oscillation=constants.charged_oscillation,
         hit_rate_bound=0.0,
         excess_bound=path.excess,
         guarantee=replace(
@@ -157,12 +152,6 @@ def plan_path(
         step_size=path.step_size,
         n_steps=path.n_steps,
         certificate="path",
-        ledger=ledger,
-        radius=float(radius),
-        row_bound=float(row_norm),
-        ridge=float(ridge),
-        outputs=loss.outputs,
-        zero_loss=zero_model_loss(loss),
     )
     warn_if_weak(planned, "this plan")
     return planned

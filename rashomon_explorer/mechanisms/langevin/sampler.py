@@ -29,7 +29,7 @@ from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.notions import computed_on
-from rashomon_explorer.problem.losses import clipped, get_loss
+from rashomon_explorer.problem.losses import clipped
 
 _SECONDS_BETWEEN_RESTS = 5e-3
 _PUBLIC_START = "the model at which the chains start is public, or was released before"
@@ -491,7 +491,7 @@ class LangevinClipped(PlannedPath):
     @classmethod
     def unsuited(cls, request: Request) -> str:
         """Decline losses without a clipped form."""
-        if clipped(get_loss(request.loss)) is None:
+        if clipped(request.loss_function) is None:
             return "needs logistic or squared loss"
         return super().unsuited(request)
 
