@@ -134,6 +134,12 @@ def test_the_same_rows_under_another_name_go_on_with_their_budget(explorer, tabl
     again.session.choose(load_csv(copy, **LOANS))
     assert "charged to loans.ledger before. That budget is separate from copy.ledger" in told.value
     assert again.ledger.path.name == "copy.ledger"
+    again.state.epsilon = left / 4
+    again.draw()
+    third = copy.rename(table.with_name("third.csv"))
+    again.session.choose(load_csv(third, **LOANS))
+    # the one with the least left
+    assert again.ledger.path == explorer.ledger.path and again.state.account.left == left
     again.session.forget()
     assert told.value == ""
 
