@@ -15,7 +15,7 @@ from rashomon_explorer.exceptions import ClusterError
 from rashomon_explorer.measures.ranges.brackets import brackets
 from rashomon_explorer.measures.ranges.declared import set_problem
 from rashomon_explorer.measures.ranges.exact import score_directions
-from rashomon_explorer.measures.ranges.people import people_ranges
+from rashomon_explorer.measures.ranges.people import people_ranges, proved_people
 from rashomon_explorer.mechanisms.rejection.envelope import Shifted
 from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
@@ -190,6 +190,8 @@ def test_flips_are_the_signs_of_the_score_ranges(drawn):
     np.testing.assert_array_equal(flips["flips"], crosses)
     share = m.exact_ambiguity(problem, 0.02, X)
     assert share == (crosses.mean(), crosses.mean())
+    loose = m.exact_flips(problem, 0.02, X, tolerance=9.0)  # undecided people are no flips
+    assert (loose["flips"] <= crosses).all() and not loose["decided"].all()
     labels = (np.column_stack([X, np.ones(200)]) @ coef.T > 0).T.astype(int)
     assert m.ambiguity(labels, flips["label"].to_numpy()) <= share.lower
     zero = m.exact_flips(problem_of("logistic"), 0.05, [[0.0, 0.0]])  # a tie of all models
@@ -350,6 +352,8 @@ def test_draws_lie_inside_what_is_proved_of_people_and_flips_agree(fitted):
     np.testing.assert_allclose(found["best"], best)  # in the units of the target
     assert (found["exact_low"] <= found["drawn_low"] + 1e-9).all()
     assert (found["exact_high"] >= found["drawn_high"] - 1e-9).all()
+    proved = proved_people(problem, models.psi, few, target_bounds=models.target_bounds)
+    np.testing.assert_allclose(proved["best"], best)
     if models.task == "regression":
         assert "flips" not in found and "drawn_flips" not in found
         return

@@ -30,6 +30,15 @@ def test_one_parameter_against_quadrature(radius):
     assert found.value == pytest.approx(exact, rel=0.05)
 
 
+@pytest.mark.parametrize("radius", [6.0, 1.0])
+def test_three_parameters_against_plain_rejection(radius):
+    posed = problem(3, radius)
+    uniform = posed.domain.uniform(3, 30_000, np.random.default_rng(1))
+    plain = rashomon_ratio(posed.value(uniform) - posed.minimum.value, 0.03, confidence=0.999)
+    found = linear_rashomon_ratio(posed, 0.03, confidence=0.999, random_state=1)
+    assert plain.log_low <= found.log_high and found.log_low <= plain.log_high
+
+
 def test_a_quadratic_has_its_ellipsoid():
     """Squared loss in ten dimensions: vol(G) = π⁵ (2ψ)⁵/Γ(6)/√det H, far below any hit rate."""
     rows = RNG.standard_normal((500, 10)) / 10
