@@ -18,63 +18,43 @@ if TYPE_CHECKING:
     from rashomon_explorer.measures.reliance import *
     from rashomon_explorer.measures.stopping import ConfidenceSequence, enough_draws
 
-# Home of each name: it is imported on first use, so that measures of arrays load no mechanisms.
-_HOMES = {
-    "ConfidenceSequence": "stopping",
-    "ambiguity": "multiplicity.labels",
-    "by_group": "multiplicity.table",
-    "coefficient_spread": "importance.profiles",
-    "conditional_reliance": "importance.conditional",
-    "decide_or_abstain": "multiplicity.scores",
-    "declared_problem": "ranges.declared",
-    "decomposition_by_person": "decomposition.decomposition",
-    "disagreement": "multiplicity.labels",
-    "disagreement_decomposition": "decomposition.decomposition",
-    "discrepancy": "multiplicity.labels",
-    "draws_in_range": "ranges.people",
-    "enough_draws": "stopping",
-    "exact_ambiguity": "ranges.flips",
-    "exact_coefficient_ranges": "ranges.exact",
-    "exact_flips": "ranges.flips",
-    "exact_group_gap": "ranges.exact",
-    "exact_ranges": "ranges.exact",
-    "exact_score_ranges": "ranges.exact",
-    "fairness_audit": "fairness.audit",
-    "fairness_frame": "fairness.audit",
-    "fairness_gaps": "fairness.gaps",
-    "feature_groups": "inputs",
-    "flip_psi": "ranges.flips",
-    "frontier": "fairness.gaps",
-    "group_rates": "fairness.gaps",
-    "importance_cloud": "importance.conditional",
-    "importance_distribution": "importance.distribution",
-    "importance_spread": "importance.profiles",
-    "importance_tradeoffs": "importance.conditional",
-    "linear_rashomon_ratio": "multiplicity.ratio",
-    "linear_shap": "importance.shap",
-    "model_class_reliance": "reliance.class_reliance",
-    "model_reliance": "reliance.set_reliance",
-    "multiplicity_by_person_group": "fairness.burden",
-    "multiplicity_curve": "multiplicity.table",
-    "multiplicity_table": "multiplicity.table",
-    "noise_by_budget": "decomposition.decomposition",
-    "partial_dependence_band": "importance.profiles",
-    "penalised_problem": "ranges.penalised",
-    "permutation_importance": "importance.permutation",
-    "rashomon_capacity": "multiplicity.capacity",
-    "rashomon_ratio": "multiplicity.ratio",
-    "relative_psi": "ranges.exact",
-    "reliance_within": "importance.conditional",
-    "rid": "importance.distribution",
-    "score_gaps": "fairness.gaps",
-    "shap_importance": "importance.shap",
-    "tree_shap": "importance.shap",
-    "viable_prediction_range": "multiplicity.scores",
+# Names of each module: it is imported on first use, so that measures of arrays load no mechanisms.
+_NAMES = {
+    "decomposition.decomposition": (
+        "decomposition_by_person disagreement_decomposition noise_by_budget"
+    ),
+    "fairness.audit": "fairness_audit fairness_frame",
+    "fairness.burden": "multiplicity_by_person_group",
+    "fairness.gaps": "fairness_gaps frontier group_rates score_gaps",
+    "importance.conditional": (
+        "conditional_reliance importance_cloud importance_tradeoffs reliance_within"
+    ),
+    "importance.distribution": "importance_distribution rid",
+    "importance.permutation": "permutation_importance",
+    "importance.profiles": "coefficient_spread importance_spread partial_dependence_band",
+    "importance.shap": "linear_shap shap_importance tree_shap",
+    "inputs": "feature_groups",
+    "multiplicity.capacity": "rashomon_capacity",
+    "multiplicity.labels": "ambiguity disagreement discrepancy",
+    "multiplicity.ratio": "linear_rashomon_ratio rashomon_ratio",
+    "multiplicity.scores": "decide_or_abstain viable_prediction_range",
+    "multiplicity.table": "by_group multiplicity_curve multiplicity_table",
+    "ranges.declared": "declared_problem",
+    "ranges.exact": (
+        "exact_coefficient_ranges exact_group_gap exact_ranges exact_score_ranges relative_psi"
+    ),
+    "ranges.flips": "exact_ambiguity exact_flips flip_psi",
+    "ranges.penalised": "penalised_problem",
+    "ranges.people": "draws_in_range",
+    "reliance.class_reliance": "model_class_reliance",
+    "reliance.set_reliance": "model_reliance",
+    "stopping": "ConfidenceSequence enough_draws",
 }
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 _ROOMS = ("decomposition", "fairness", "importance", "multiplicity", "ranges", "reliance")
 
-__all__ = list(_HOMES)
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:

@@ -14,25 +14,16 @@ if TYPE_CHECKING:
     from rashomon_explorer.measures.importance.profiles import *
     from rashomon_explorer.measures.importance.shap import *
 
-_HOMES = {
-    "ImportanceDistribution": "distribution",
-    "coefficient_spread": "profiles",
-    "conditional_reliance": "conditional",
-    "importance_cloud": "conditional",
-    "importance_distribution": "distribution",
-    "importance_spread": "profiles",
-    "importance_tradeoffs": "conditional",
-    "linear_shap": "shap",
-    "partial_dependence": "profiles",
-    "partial_dependence_band": "profiles",
-    "permutation_importance": "permutation",
-    "reliance_within": "conditional",
-    "rid": "distribution",
-    "shap_importance": "shap",
-    "tree_shap": "shap",
+_NAMES = {
+    "conditional": "conditional_reliance importance_cloud importance_tradeoffs reliance_within",
+    "distribution": "ImportanceDistribution importance_distribution rid",
+    "permutation": "permutation_importance",
+    "profiles": "coefficient_spread importance_spread partial_dependence partial_dependence_band",
+    "shap": "linear_shap shap_importance tree_shap",
 }
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
-__all__ = list(_HOMES)
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:

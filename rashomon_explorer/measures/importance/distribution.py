@@ -163,8 +163,7 @@ def rid(
     psi : float
         Rashomon threshold, > 0.
     features : sequence, mapping or "columns", optional
-        Features or groups of them, see :func:`feature_groups`; by default each feature once,
-        with the columns of one category as one feature.
+        By default each feature once; see :func:`feature_groups`.
     feature_names : sequence of str, optional
         By default the columns of a DataFrame, or x0, x1, ….
     form : {"difference", "ratio"}, default="difference"

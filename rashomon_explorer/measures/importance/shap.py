@@ -57,8 +57,7 @@ def tree_shap(
     background : array-like of shape (n_background, n_features), optional
         By default ``X``.
     features : sequence, mapping or "columns", optional
-        Features or groups of them, see :func:`feature_groups`; by default each feature once,
-        with the columns of one category as one feature. Omitted features are players too.
+        By default each feature once; see :func:`feature_groups`. Omitted features are players too.
 
     Returns
     -------

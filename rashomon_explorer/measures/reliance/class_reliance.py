@@ -173,8 +173,7 @@ def model_class_reliance(
     psi : float, optional
         Rashomon threshold, > 0; by default the estimator's.
     features : sequence, mapping or "columns", optional
-        Features or groups of them, see :func:`feature_groups`; by default each feature once,
-        with the columns of one category as one feature.
+        By default each feature once; see :func:`feature_groups`.
     feature_names : sequence of str, optional
         By default the estimator's, or x0, x1, ….
     form : {"difference", "ratio"}, default="difference"

@@ -171,8 +171,7 @@ def model_reliance(
     y : array-like of shape (n_rows,), optional
         Labels as in the fit, or targets.
     features : sequence, mapping or "columns", optional
-        Features or groups of them, see :func:`feature_groups`; by default each feature once,
-        with the columns of one category as one feature.
+        By default each feature once; see :func:`feature_groups`.
     form : {"difference", "ratio"}, default="difference"
     loss : str, optional
         By default that of the link: half the squared error in squared units of the target,
