@@ -17,7 +17,7 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import (
-    PlanGuarantee,
+    BasePlan,
     has_hit_rate,
     weak_guarantee_reason,
 )
@@ -58,13 +58,13 @@ def number(value: float, digits: int = 3, rounding: Rounding = "nearest") -> str
     return f"{rounded:,.{digits + 3}f}".rstrip("0").rstrip(".")
 
 
-def guaranteed_hits(planned: PlanGuarantee) -> str:
+def guaranteed_hits(planned: BasePlan) -> str:
     """Text of the hit rate that a plan guarantees; ``"none"`` if none is proved."""
     unproved = planned.centre_excess is not None and not planned.hit_rate_bound
     return "none" if unproved else at_least(planned.hit_rate_bound)
 
 
-def guaranteed(planned: PlanGuarantee) -> str:
+def guaranteed(planned: BasePlan) -> str:
     """Text of the guarantee for draws: a hit rate, or an excess if there is no hit rate."""
     if has_hit_rate(planned):
         return f"guaranteed {guaranteed_hits(planned)}"

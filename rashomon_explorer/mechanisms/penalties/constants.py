@@ -321,31 +321,6 @@ class PenaltyConstants(ReprMixin):
         """Range charged for a draw: s + 4·τ, where inner errors give |Φ̃ − Φ| ≤ τ."""
         return self.range + 4 * self.whitened_gradient_bound * self.tolerance
 
-    def general(self) -> BilevelConstants:
-        """Constants of the same problem for the general formulas, with records on both sides.
-
-        Examples
-        --------
-        >>> known = PenaltyConstants("ridge", 1.0, 0.1, 10.0, 1000, 1000)
-        >>> known.gradient_sensitivity < known.general().gradient_sensitivity / 1000
-        True
-        """
-        steep, root = self.loss.smoothness(self.row_bound), self.fit_norm
-        return BilevelConstants(
-            mu=self.low,
-            f_y=self.outer_slope,
-            g_y=self.inner_slope,
-            f_yy=steep,
-            g_xy=self.high * root,
-            g_yy=steep + self.high,
-            g_xy_x=self.high * root,
-            g_yy_x=self.high,
-            g_xy_y=self.high,
-            g_yy_y=THIRD[self.estimator] * self.row_bound**3,
-            diameter_x=math.log(self.high / self.low),
-            diameter_y=2 * root,
-        )
-
     @property
     def whitened_gradient_bound(self) -> float:
         """v: bound on ‖Λ^(−½)∇F‖."""

@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from rashomon_explorer._utils.formatting import Fact, ReprMixin, hit_rate_text, rounded_up
+from rashomon_explorer._utils.formatting import Fact, hit_rate_text, rounded_up
 from rashomon_explorer.mechanisms.bounds.hit_rate import guaranteed_hit_rate, unthresholded_hit_rate
 from rashomon_explorer.mechanisms.planning.pricing import draws_guarantee
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
-from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_guarantee_reason
+from rashomon_explorer.mechanisms.planning.weakness import (
+    BasePlan,
+    has_hit_rate,
+    weak_guarantee_reason,
+)
 from rashomon_explorer.mechanisms.request import Offer, Request, stable_gap
-from rashomon_explorer.privacy.guarantee import Guarantee, epsilon_delta_text
+from rashomon_explorer.privacy.guarantee import epsilon_delta_text
 from rashomon_explorer.problem.losses import get_loss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.thresholds import Threshold, get_threshold
@@ -19,8 +23,8 @@ from rashomon_explorer.problem.thresholds import Threshold, get_threshold
 _SAME = 1e-12  # relative tolerance for equal oscillations of a plan and of its law
 
 
-@dataclass(frozen=True, repr=False)
-class Plan(ReprMixin):
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Plan(BasePlan):
     """Parameters and guarantees of draws for a privacy budget, from public numbers.
 
     Parameters
@@ -76,31 +80,20 @@ class Plan(ReprMixin):
         Options that were compared, the best first; not saved to files.
     """
 
-    n: int
     p: int
-    psi: float
     loss: str
-    epsilon: float
-    delta: float
-    n_draws: int
-    eta: float
-    beta: float
     oscillation: float
-    hit_rate_bound: float
-    excess_bound: float
-    guarantee: Guarantee
-    certificate: str = field(default="oscillation", kw_only=True)
-    ledger: bool = field(default=False, kw_only=True)
-    radius: float | None = field(default=None, kw_only=True)
-    row_bound: float | None = field(default=None, kw_only=True)
-    ridge: float = field(default=0.0, kw_only=True)
-    outputs: int = field(default=1, kw_only=True)
-    zero_loss: float | None = field(default=None, kw_only=True)
-    law_psi: float | None = field(default=None, kw_only=True)
-    columns: ColumnsPlan | None = field(default=None, kw_only=True)
-    mechanism: str = field(default="", kw_only=True, compare=False)
-    why: str = field(default="", kw_only=True, compare=False)
-    options: tuple[Offer, ...] = field(default=(), kw_only=True, repr=False, compare=False)
+    certificate: str = "oscillation"
+    radius: float | None = None
+    row_bound: float | None = None
+    ridge: float = 0.0
+    outputs: int = 1
+    zero_loss: float | None = None
+    law_psi: float | None = None
+    columns: ColumnsPlan | None = None
+    mechanism: str = field(default="", compare=False)
+    why: str = field(default="", compare=False)
+    options: tuple[Offer, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def threshold(self) -> Threshold:
@@ -134,16 +127,6 @@ class Plan(ReprMixin):
         # The name of a loss with parameters does not identify it.
         oscillation = law.constants.charged_oscillation
         return law if math.isclose(oscillation, self.oscillation, rel_tol=_SAME) else None
-
-    @property
-    def centre_excess(self) -> float | None:
-        """Excess bound of the model around which all draws lie; None if there is none."""
-        return None
-
-    @property
-    def weighed_excess(self) -> float:
-        """Bound on the expected excess by which the rule compares this plan with others."""
-        return self.excess_bound if self.centre_excess is None else self.centre_excess
 
     @property
     def population_bound(self) -> float:

@@ -8,51 +8,34 @@ from dataclasses import dataclass
 from typing import Any
 
 from rashomon_explorer._utils import validation
-from rashomon_explorer._utils.formatting import Fact, ReprMixin, hit_rate_text, rounded_up
+from rashomon_explorer._utils.formatting import Fact, hit_rate_text, rounded_up
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.planning.pricing import affordable_eta, draws_guarantee
-from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_guarantee_reason
-from rashomon_explorer.privacy.guarantee import Guarantee, epsilon_delta_text
+from rashomon_explorer.mechanisms.planning.weakness import (
+    BasePlan,
+    has_hit_rate,
+    weak_guarantee_reason,
+)
+from rashomon_explorer.privacy.guarantee import epsilon_delta_text
 
 _WEIGHTS = 2.0**-38  # relative error of a weight: 40 bits, and that of the exponential
 _ENERGY = 2.0**-50  # error of an energy, relative to β times the largest loss
 _WORTH = 0.9
 
 
-@dataclass(frozen=True, repr=False)
-class TreePlan(ReprMixin):
+@dataclass(frozen=True, repr=False, kw_only=True)
+class TreePlan(BasePlan):
     """Plan of draws of sparse trees: privacy cost and guarantees, from public numbers only."""
 
-    n: int
     log_size: float
     most_leaves: int
     n_labels: int
-    psi: float
     leaf_penalty: float
-    epsilon: float
-    delta: float
-    n_draws: int
-    eta: float
-    beta: float
     law_psi: float
-    hit_rate_bound: float
-    excess_bound: float
-    guarantee: Guarantee
-    ledger: bool = False
     max_depth: int | None = None
     questions: tuple[tuple[str, float | None], ...] = ()
     asked_hit_rate: float = _WORTH
     costs: tuple[tuple[int, ...], ...] = ()
-
-    @property
-    def by_excess(self) -> bool:
-        """False: a hit rate is guaranteed, not only an excess bound."""
-        return False
-
-    @property
-    def centre_excess(self) -> float | None:
-        """None: draws are not around a centre."""
-        return None
 
     @property
     def of_exact_draws(self) -> bool:
@@ -63,11 +46,6 @@ class TreePlan(ReprMixin):
     def mechanism(self) -> str:
         """Name of the mechanism that carries out the plan."""
         return "counted_trees"
-
-    @property
-    def weighed_excess(self) -> float:
-        """Bound on the expected excess loss; the loss is not clipped."""
-        return self.excess_bound
 
     @property
     def zero_loss(self) -> float | None:
