@@ -244,6 +244,7 @@ def test_what_zcdp_and_renyi_prove_is_below_the_truth():
 def test_an_asymmetric_curve_its_inverse_and_its_symmetric_hull():
     curve = Piecewise(((0.0, 0.9), (0.1, 0.3), (0.8, 0.0)))
     assert curve.inverse().inverse()(ALPHAS) == pytest.approx(curve(ALPHAS))
+    assert float(curve.inverse()(0.3)) == pytest.approx(0.1)
     both = curve.symmetrised()
     assert np.all(both(ALPHAS) <= np.minimum(curve(ALPHAS), curve.inverse()(ALPHAS)) + 1e-12)
     assert both.inverse()(ALPHAS) == pytest.approx(both(ALPHAS))
