@@ -93,14 +93,6 @@ def plot_rules(
     ------
     TypeError
         If the set contains no trees.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.trees import CountedTrees
-    >>> counted = CountedTrees([[1, 0], [1, 1], [0, 1]], ["b", "b", "a"], max_leaves=2)
-    >>> figure = plot_rules(counted.draw(4, psi=0.0, random_state=0))
-    >>> list(figure.data[0].labels)
-    ['4 trees', 'x0']
     """
     trie, losses = _trie(models), _losses(models)
     known = {path: place for path, place in trie.items() if path}

@@ -256,13 +256,6 @@ def plot_tree_use(models: PredictorSet | ReleasedTrees) -> go.Figure:
     ------
     TypeError
         If the set contains no trees.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.trees import CountedTrees
-    >>> counted = CountedTrees([[1, 0], [1, 1], [0, 1]], ["b", "b", "a"], max_leaves=2)
-    >>> plot_tree_use(counted.draw(4, psi=0.0, random_state=0)).layout.title.text.split("<br>")[0]
-    '100% of the trees ask “x0”'
     """
     table = tree_use_table(models)
     figure_rows = table.iloc[:_MOST].iloc[::-1]

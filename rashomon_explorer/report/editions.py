@@ -252,18 +252,6 @@ def curator_report(
         If ``models`` is a release.
     ValueError
         If lengths differ, the rows do not fit the models, or ``problem`` is not that of the draws.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from rashomon_explorer import RashomonClassifier
-    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-    >>> asked = {"mechanism": "exact", "radius": 4.0, "n_draws": 9, "epsilon": 50.0}
-    >>> models = RashomonClassifier(**asked, random_state=0).fit(X, y).rashomon_set_
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = curator_report(models, folder + "/card.html", X, y, interactive=False)
-    ...     "computed from private rows" in path.read_text(encoding="utf-8")
-    True
     """
     place = refuse_existing(path, overwrite)
     public = {"ledger": ledger, "bounds": bounds, "target": target, "title": title, "date": date}
@@ -330,18 +318,6 @@ def release_report(
         If ``models`` is not a release, or an aggregate is not a `ReleasedAggregates`.
     CuratorOnlyError
         If an aggregate's guarantee does not hold.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from rashomon_explorer import RashomonClassifier
-    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-    >>> asked = {"mechanism": "exact", "radius": 4.0, "n_draws": 9, "epsilon": 50.0}
-    >>> models = RashomonClassifier(**asked).fit(X, y).rashomon_set_
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = release_report(models.release(), folder + "/card.html", interactive=False)
-    ...     "computed without private rows" in path.read_text(encoding="utf-8")
-    True
     """
     place = refuse_existing(path, overwrite)
     public = {"ledger": ledger, "bounds": bounds, "target": target, "title": title, "date": date}
