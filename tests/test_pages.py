@@ -1,6 +1,8 @@
 """Python, links and cited sections of the pages in docs/, benchmarks/ and README.md are right."""
 
+import ast
 import doctest
+import json
 import re
 from pathlib import Path
 
@@ -87,8 +89,30 @@ def test_the_index_of_theory_has_every_page_and_every_cited_section():
     assert len(cited) > 10 and cited <= set(sections)
 
 
-def test_what_the_notebook_imports_is_there():
-    text = (ROOT / "apps" / "explorer.ipynb").read_text(encoding="utf-8")
-    lines = re.findall(r"from rashomon_explorer[\w.]* import [\w, ]+", text)
-    assert lines
-    exec("\n".join(lines), {})
+NOTEBOOKS = sorted((ROOT / "apps").glob("*.ipynb"))
+
+
+def _shown(source, space):
+    """Run a cell; its last line's value is what the notebook would show."""
+    tree = ast.parse(source)
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, "cell", "exec"), space)
+    if last is not None:
+        return eval(compile(ast.Expression(last.value), "cell", "eval"), space)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_short_and_a_guided_one_runs(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    assert all(len(source.splitlines()) <= 10 for source in sources)
+    assert not any(cell.get("outputs") or cell.get("execution_count") for cell in cells)
+    if path.stem == "explorer":
+        lines = re.findall(r"from rashomon_explorer[\w.]* import [\w, ]+", "".join(sources))
+        assert lines and len(cells) <= 3
+        exec("\n".join(lines), {})
+        return
+    space = {}
+    assert sum(_shown(source, space) is not None for source in sources) >= 2
+    assert list(tmp_path.iterdir()) == []
