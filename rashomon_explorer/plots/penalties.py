@@ -7,6 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rashomon_explorer.estimators.tuning_audit import TuningAudit, audit_tuning
+from rashomon_explorer.plots.marks import add_marks
 from rashomon_explorer.plots.registry import BOTH, FigureSpec
 from rashomon_explorer.plots.text import number, percent, plural
 from rashomon_explorer.plots.theme import BLUE, GREEN, GREY, VERMILLION, add_band, new_figure
@@ -68,21 +69,19 @@ def plot_penalties(found: TuningAudit, drawn: Sequence[float] = ()) -> go.Figure
         x=found.penalties, y=found.law, name="probability of a draw", yaxis="y2",
         marker={"color": BLUE, "opacity": 0.35}, hovertemplate="%{x:.3g}: %{y:.2f}<extra></extra>",
     )  # fmt: skip
-    figure.add_scatter(
-        x=found.penalties, y=found.losses, mode="lines+markers", name="validation loss",
-        line={"color": GREY}, hovertemplate="%{x:.3g}: loss %{y:.4f}<extra></extra>",
-        marker={"color": [GREEN if good else GREY for good in found.good], "size": 7},
-    )  # fmt: skip
+    dots = {"color": [GREEN if good else GREY for good in found.good], "size": 7}
+    look = {"mode": "lines+markers", "line": {"color": GREY}, "marker": dots}
+    hover = "%{x:.3g}: loss %{y:.4f}"
+    add_marks(figure, found.penalties, found.losses, "validation loss", hover, **look)
     ends = [float(found.losses.min()), float(found.losses.max())]
-    for name, place, dash, written in (
+    for name, place, dash, words in (
         ("selected by held-out rows", found.plain, "dot", ["held-out rows", ""]),
         ("selected by RidgeCV", found.ridge_cv, "dash", ["", "RidgeCV"]),
     ):
-        figure.add_scatter(
-            x=[place, place], y=ends, mode="lines+text", name=f"{name} {number(place)}",
-            text=written, textposition="middle right", textfont={"color": VERMILLION},
-            line={"color": VERMILLION, "dash": dash}, hoverinfo="name",
-        )  # fmt: skip
+        look = {"mode": "lines+text", "line": {"color": VERMILLION, "dash": dash}, "text": words}
+        look |= {"textposition": "middle right", "textfont": {"color": VERMILLION}}
+        title = f"{name} {number(place)}"
+        add_marks(figure, [place, place], ends, title, hoverinfo="name", **look)
     if len(drawn):
         _add_draws(figure, drawn, ends[0])
     figure.update_layout(
@@ -132,12 +131,9 @@ def _headline(found: TuningAudit) -> str:
 
 
 def _add_draws(figure: go.Figure, drawn: Sequence[float], height: float) -> None:
-    figure.add_scatter(
-        x=list(drawn), y=[height] * len(drawn), mode="markers", name="private draws",
-        showlegend=False,
-        marker={"color": BLUE, "size": 13, "symbol": "diamond"},
-        hovertemplate="drawn: %{x:.3g}<extra></extra>",
-    )  # fmt: skip
+    marker, hover = {"color": BLUE, "size": 13, "symbol": "diamond"}, "drawn: %{x:.3g}"
+    look = {"marker": marker, "showlegend": False}
+    add_marks(figure, list(drawn), [height] * len(drawn), "private draws", hover, **look)
 
 
 FIGURES = (

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.mechanisms.planning.plan import Plan
@@ -137,8 +137,7 @@ def curator_material(
         groups = read_column(X, groups) if isinstance(groups, str) else groups
     targets = None if y is None else np.asarray(y)
     split = None if groups is None else _named(groups)
-    n_rows = X.n if isinstance(X, ChunkedRows) else len(X) if X is not None else None
-    _check_lengths(n_rows, targets, split)
+    _check_lengths(Curator(models=models, X=X, y=targets, groups=split))
     if problem is not None:
         _check_problem(models, problem)
         public |= {"constants": problem.constants, "domain": problem.domain}
@@ -185,19 +184,15 @@ def _named(groups: ArrayLike) -> "pd.Series[Any]":
     return values.reset_index(drop=True).rename(str(values.name or "group"))
 
 
-def _check_lengths(
-    rows: int | None, y: NDArray[Any] | None, groups: "pd.Series[Any] | None"
-) -> None:
-    counts = {"X": rows, "y": None if y is None else len(y), "groups": _count(groups)}
-    lengths = {name: count for name, count in counts.items() if count is not None}
+def _check_lengths(material: Curator) -> None:
+    y, columns = material.y, {"y": material.y, "groups": material.groups}
+    lengths = {name: len(column) for name, column in columns.items() if column is not None}
+    if material.n_rows is not None:
+        lengths = {"X": material.n_rows, **lengths}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"X, y and groups must have the same number of rows, got {lengths}")
     if y is not None and y.ndim != 1:
         raise ValueError(f"y must have shape (n_rows,), got {y.shape}")
-
-
-def _count(groups: "pd.Series[Any] | None") -> int | None:
-    return None if groups is None else len(groups)
 
 
 def _check_constants(constants: Constants, planned: Plan) -> None:

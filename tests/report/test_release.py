@@ -17,7 +17,7 @@ from rashomon_explorer.privacy import adaptive_epsilon, approximate, pure, zcdp
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.release import release
-from rashomon_explorer.report import curator_report, release_report, report
+from rashomon_explorer.report import blocks, curator_report, release_report, report
 from rashomon_explorer.report.blocks import Plot, Table, plot_curves
 from rashomon_explorer.report.editions import Page
 from rashomon_explorer.report.material import Release
@@ -178,6 +178,8 @@ def test_a_curators_figure_cannot_get_into_a_release(models):
     frame = pd.DataFrame({"ambiguity": [0.1, 0.2]}, index=[0.0, 0.1])
     figure = plot_curves(frame, 0.1, guaranteed=True)
     stray = Section("x", "X", "public", lambda material: [Plot(figure, "", Table(frame, ""))])
+    with pytest.raises(AssertionError, match="losses is a curator figure"):
+        blocks.figure(Release(models=models.release()), "losses")
     with pytest.raises(AssertionError, match="curator figure"):
         Page("x", "release").write([*RELEASE[:1], stray], Release(models=models.release()))
 
