@@ -1,4 +1,4 @@
-# ruff: noqa: F401, F403  (type checkers alone read the star imports)
+# ruff: noqa: F403  (type checkers alone read the star imports)
 """Measures of a set of models: the most used functions.
 
 The subpackages ``multiplicity`` (with the registry ``MEASURES``), ``importance``, ``reliance``,
@@ -54,7 +54,58 @@ _HOMES = {name: module for module, names in _NAMES.items() for name in names.spl
 
 _ROOMS = ("decomposition", "fairness", "importance", "multiplicity", "ranges", "reliance")
 
-__all__ = sorted(_HOMES)
+__all__ = [
+    "ConfidenceSequence",
+    "ambiguity",
+    "by_group",
+    "coefficient_spread",
+    "conditional_reliance",
+    "decide_or_abstain",
+    "declared_problem",
+    "decomposition_by_person",
+    "disagreement",
+    "disagreement_decomposition",
+    "discrepancy",
+    "draws_in_range",
+    "enough_draws",
+    "exact_ambiguity",
+    "exact_coefficient_ranges",
+    "exact_flips",
+    "exact_group_gap",
+    "exact_ranges",
+    "exact_score_ranges",
+    "fairness_audit",
+    "fairness_frame",
+    "fairness_gaps",
+    "feature_groups",
+    "flip_psi",
+    "frontier",
+    "group_rates",
+    "importance_cloud",
+    "importance_distribution",
+    "importance_spread",
+    "importance_tradeoffs",
+    "linear_rashomon_ratio",
+    "linear_shap",
+    "model_class_reliance",
+    "model_reliance",
+    "multiplicity_by_person_group",
+    "multiplicity_curve",
+    "multiplicity_table",
+    "noise_by_budget",
+    "partial_dependence_band",
+    "penalised_problem",
+    "permutation_importance",
+    "rashomon_capacity",
+    "rashomon_ratio",
+    "relative_psi",
+    "reliance_within",
+    "rid",
+    "score_gaps",
+    "shap_importance",
+    "tree_shap",
+    "viable_prediction_range",
+]
 
 
 def __getattr__(name: str) -> Any:

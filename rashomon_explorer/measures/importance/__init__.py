@@ -23,7 +23,23 @@ _NAMES = {
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
-__all__ = sorted(_HOMES)
+__all__ = [
+    "ImportanceDistribution",
+    "coefficient_spread",
+    "conditional_reliance",
+    "importance_cloud",
+    "importance_distribution",
+    "importance_spread",
+    "importance_tradeoffs",
+    "linear_shap",
+    "partial_dependence",
+    "partial_dependence_band",
+    "permutation_importance",
+    "reliance_within",
+    "rid",
+    "shap_importance",
+    "tree_shap",
+]
 
 
 def __getattr__(name: str) -> Any:
