@@ -1,4 +1,4 @@
-# ruff: noqa: F403  (type checkers alone read the star imports)
+# ruff: noqa: F403, F405  (type checkers alone read the star imports)
 """Importance of features over almost equally good models.
 
 Results on private rows are for the curator, who may see the rows: they are not private.
