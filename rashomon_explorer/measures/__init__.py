@@ -1,4 +1,4 @@
-# ruff: noqa: F401, F403, F405  (type checkers alone read the star imports)
+# ruff: noqa: F403, F405  (type checkers alone read the star imports)
 """Measures of a set of models: the most used functions.
 
 The subpackages ``multiplicity`` (with the registry ``MEASURES``), ``importance``, ``reliance``,
