@@ -125,10 +125,7 @@ def test_estimators_pass_patience_on_and_say_it(tmp_path):
     for words in ("never give up", "only the curator may see"):
         assert any(words in one for one in stated.assumptions)
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=9.0, delta=1e-6)
-    stated = RashomonRegressor(**exact, ledger=ledger).fit(X, y - 0.5).guarantee_
-    assert any("for all rows" in one for one in stated.assumptions)
-    assert any(one.endswith("make it fail") for one in stated.assumptions)
+    RashomonRegressor(**exact, ledger=ledger).fit(X, y - 0.5)
     (entry,) = ledger.entries()
-    assert entry.guarantee == stated and entry.parameters["patience"] == 5_000_000
-    with pytest.raises(ValueError, match="'patience' parameter"):
-        RashomonRegressor(patience=0).fit(X, y)
+    assert entry.parameters["patience"] == 5_000_000
+    assert any("for all rows" in one for one in entry.guarantee.assumptions)
