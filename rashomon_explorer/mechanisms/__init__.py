@@ -23,7 +23,25 @@ _HOMES = {
     "plan_path": "langevin.plan",
 }
 
-__all__ = [*_HOMES]
+__all__ = [
+    "MECHANISMS",
+    "ExactSampler",
+    "FiniteGridSampler",
+    "HitAndRunSampler",
+    "LangevinAverageSampler",
+    "LangevinSampler",
+    "Plan",
+    "best_certificate",
+    "explain",
+    "gibbs_certificates",
+    "guaranteed_hit_rate",
+    "largest_beta",
+    "pareto_table",
+    "path_certificates",
+    "plan",
+    "plan_options",
+    "plan_path",
+]
 
 
 def __getattr__(name: str) -> Any:
