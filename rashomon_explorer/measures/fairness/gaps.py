@@ -134,12 +134,10 @@ def score_gaps(
         Probabilities of one class, or predicted targets.
     y : array-like of shape (n_rows,)
         Targets; for probabilities 1 for their class and 0 otherwise.
-    groups : array-like of shape (n_rows,), or table of shape (n_rows, n_attributes)
     metrics : sequence of str
         Keys of ``SCORE_GAPS``.
-    agg : {"difference", "ratio"}, default="difference"
-        ``"ratio"`` is not available for values that may be negative.
-    method : {"between_groups", "to_overall"}, default="between_groups"
+    groups, agg, method
+        As for :func:`fairness_gaps`; ``agg="ratio"`` not for values that may be negative.
     n_bins : int, default=10
 
     Returns

@@ -421,17 +421,13 @@ def multiplicity_curve(
 
     Parameters
     ----------
-    measure : str or callable
-        A key of ``MEASURES``, or a function of labels or scores, called once for each ψ.
-    values : array-like of shape (n_models, n_rows[, n_classes])
-        Labels or scores, as the measure asks for.
+    measure, values, **options
+        As for :func:`by_group`; a function is called once for each ψ. A baseline given by its
+        index is the same model for every ψ, even if it lies outside the set.
     excess : array-like of shape (n_models,)
         Excess loss of each model. It depends on private rows, so the curve is the curator's.
     psi : array-like of shape (n_psi,)
         Thresholds in any order, up to the ψ that the models were drawn with.
-    **options
-        Options of the measure: ``baseline``, ``tolerance``, ``kappa``. A baseline given by its
-        index is the same model for every ψ, even if it lies outside the set.
 
     Returns
     -------
