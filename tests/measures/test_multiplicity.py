@@ -3,6 +3,7 @@
 import itertools
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
+from rashomon_explorer import RashomonClassifier
+from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import multiplicity
 from rashomon_explorer.measures.multiplicity import MEASURES, ambiguity, disagreement, discrepancy
+from rashomon_explorer.measures.multiplicity.table import multiplicity_table
 
 LABELS = arrays(
     np.int_, array_shapes(min_dims=2, max_dims=2, max_side=7), elements=st.integers(0, 2)
@@ -273,3 +277,87 @@ def test_an_array_is_three_calls_from_its_ambiguity():
     ambiguity(labels)
     sys.setprofile(None)
     assert max(depths) == 3
+
+
+# The table of measures over a Rashomon set.
+ROWS = RNG.uniform(-0.5, 0.5, (80, 3))
+TARGETS = (ROWS[:, 0] + 0.3 * RNG.standard_normal(80) > 0).astype(int)
+
+
+@pytest.fixture(scope="module")
+def models():
+    settings = {"epsilon": 160.0, "psi": 0.05, "radius": 4.0, "mechanism": "exact"}
+    explorer = RashomonClassifier(n_draws=30, **settings, random_state=0)
+    found = explorer.fit(ROWS, TARGETS).rashomon_set_
+    assert 0.2 < found.hit_rate < 0.9
+    return found
+
+
+def test_the_table_counts_draws_inside_only(models):
+    inside = models.losses <= models.minimum.value + models.psi
+    labels, best = models.labels(ROWS), (models.best_scores(ROWS) > 0.5).astype(int)
+    table = multiplicity_table(models, ROWS, tolerance=0.1).set_index("measure")["value"]
+    assert table["ambiguity"] == multiplicity.ambiguity(labels[inside], best)
+    assert table["disagreement"] == pytest.approx(multiplicity.disagreement(labels[inside]))
+    width = multiplicity.range_width(models.scores(ROWS)[inside])
+    assert table["range_width"] == pytest.approx(width)
+    everyone = multiplicity_table(models, ROWS, tolerance=0.1, inside_only=False)
+    every = everyone.set_index("measure")["value"]
+    assert every["disagreement"] == pytest.approx(multiplicity.disagreement(labels))
+    assert every["disagreement"] > table["disagreement"]  # the mechanism's noise, not the set's
+    assert every["range_width"] > table["range_width"]
+    assert set(table.index) == set(MEASURES)
+
+
+def test_the_table_by_threshold_and_group(models):
+    groups = pd.Categorical(np.where(ROWS[:, 1] > 0, "a", "b"), categories=["a", "b", "c"])
+    table = multiplicity_table(
+        models, ROWS, psi=[0.05, 0.04], groups=groups, measures=["obscurity", "range_width"]
+    )
+    assert len(table) == 2 * 4 * 2
+    assert table.loc[table["group"] == "c", "value"].isna().all()
+    best = (models.best_scores(ROWS) > 0.5).astype(int)
+    one = table.query("psi == 0.04 and group == 'a' and measure == 'obscurity'").iloc[0]
+    chosen = models.labels(ROWS)[models.excess <= 0.04][:, groups == "a"]
+    assert one["value"] == pytest.approx((chosen != best[groups == "a"]).mean())
+    assert (one["models"], one["rows"]) == (len(chosen), (groups == "a").sum())
+    kinds = dict(zip(table["measure"], table["sampled"], strict=True))
+    assert kinds == {"obscurity": "estimate", "range_width": "lower bound"}
+    assert table.attrs["view"] == "Curator: computed from private rows, not private"
+
+
+def test_a_draw_on_the_very_edge_is_inside(models):
+    """(L* + ψ) − L* may round to more than ψ: the sampler's comparison decides."""
+    edge = models.minimum.value + models.psi
+    two = replace(models, coef=models.coef[:2], losses=np.full(2, edge))
+    assert multiplicity_table(two, ROWS, measures=["pattern_count"])["models"].tolist() == [2]
+    beyond = replace(two, losses=np.full(2, np.nextafter(edge, 1.0)))
+    with pytest.raises(ValueError, match="none of the 2 draws lies in the Rashomon set"):
+        multiplicity_table(beyond, ROWS, measures=["pattern_count"])
+
+
+def test_a_release_does_not_know_which_draws_are_inside(models):
+    released = models.release()
+    with pytest.raises(CuratorOnlyError, match="use inside_only=False"):
+        multiplicity_table(released, ROWS)
+    table = multiplicity_table(released, ROWS, inside_only=False, measures=["disagreement"])
+    assert table["value"][0] == pytest.approx(multiplicity.disagreement(models.labels(ROWS)))
+    assert table["sampled"].tolist() == ["all draws"]
+    assert "outside the Rashomon set included" in table.attrs["view"]
+    assert math.isnan(table["psi"][0])
+
+
+def test_three_classes_have_every_measure():
+    y = np.digitize(ROWS[:, 0], [-0.15, 0.15])
+    found = RashomonClassifier(n_draws=4, epsilon=400.0, psi=0.05, random_state=0).fit(ROWS, y)
+    models = found.rashomon_set_
+    table = multiplicity_table(models, ROWS[:30], tolerance=0.1).set_index("measure")["value"]
+    inside = models.inside()
+    rows = ROWS[:30]
+    labels, scores, best = inside.labels(rows), inside.scores(rows), models.best_scores(rows)
+    assert len(inside) > 1
+    assert table["ambiguity"] == multiplicity.ambiguity(labels, best.argmax(axis=1))
+    capacity = multiplicity.rashomon_capacity(scores).mean()
+    assert table["rashomon_capacity"] == pytest.approx(capacity, abs=1e-8)
+    far = np.abs(scores - best).max(axis=2) >= 0.1
+    assert table["delta_ambiguity"] == far.any(axis=0).mean()
