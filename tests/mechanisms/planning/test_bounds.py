@@ -8,7 +8,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.special import gammaincc, gammaln, ndtr
-from scipy.stats import beta as beta_law
 from scipy.stats import gamma, kstest
 
 from rashomon_explorer.mechanisms import bounds
@@ -111,18 +110,6 @@ def test_far_out_the_law_does_not_underflow(twice_shape, psi):
     slope = np.diff(np.log(1 - one.cdf(places))) / np.diff(places)
     assert np.all(slope > -1e3)  # e^{a−1} lets it fall a little slower than exp(−βe)
     assert np.all(slope < -1e3 * (1 - twice_shape / 2 / 600))
-
-
-def test_closed_forms_of_the_law():
-    places = np.linspace(0, 0.2, 30)
-    law = bounds.convex_law(p=3, beta=100.0)
-    np.testing.assert_allclose(law.cdf(places), gamma(3, scale=0.01).cdf(places), atol=1e-14)
-    assert law.mean == pytest.approx(0.03)
-    assert quadratic_law(p=3, beta=100.0).mean == pytest.approx(0.015)
-    # On the set P(e ≤ t | e ≤ ψ) = (t/ψ)^{p/2}: uniform points of an ellipsoid.
-    law, places = quadratic_law(p=5, beta=30.0, psi=0.4), np.linspace(0, 0.4, 20)
-    inside = law.cdf(places) / law.hit_rate
-    np.testing.assert_allclose(inside, beta_law(2.5, 1).cdf(places / 0.4), atol=1e-12)
 
 
 @pytest.mark.parametrize(("psi", "width"), [(0.0, 0.0), (0.2, 0.0), (0.2, 0.1)])

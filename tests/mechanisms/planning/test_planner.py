@@ -1,4 +1,4 @@
-"""Plans spend their budget, all of it and never more; options are sorted, and form a front."""
+"""Plans spend their budget, all of it and never more; options; and the rule for open settings."""
 
 import math
 
@@ -7,14 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks import rule as simulation
+from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
 from rashomon_explorer.mechanisms.bounds import convex_law, hit_rate
+from rashomon_explorer.mechanisms.langevin.plan import plan_path
+from rashomon_explorer.mechanisms.planning import options
 from rashomon_explorer.mechanisms.planning.advice import explain
-from rashomon_explorer.mechanisms.planning.options import pareto_table, plan_options
+from rashomon_explorer.mechanisms.planning.options import pareto_table, plan_options, resolve_auto
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.pricing import affordable_eta, draws_guarantee
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.request import ZCDP
-from rashomon_explorer.privacy import adaptive_epsilon, compose, gdp, zcdp
+from rashomon_explorer.privacy import adaptive_epsilon, compose
 from rashomon_explorer.privacy.conversions import filter_order
 from rashomon_explorer.problem.losses.squared import SquaredLoss
 from rashomon_explorer.problem.problem import Problem
@@ -181,12 +185,6 @@ def test_a_delta_too_small_for_doubles_buys_nothing(delta, loss, psi):
         assert bought.beta == pytest.approx(plan(**public).beta)
 
 
-def test_approximate_notions_have_a_delta_at_every_epsilon():
-    for one in (gdp(mu=1e-3), zcdp(rho=1e-6), gdp(mu=1e-300)):
-        assert 0 < one.delta(60.0) < 1e-300
-        assert one.epsilon(0.0) == math.inf
-
-
 def by_name(**changed):
     return {option.name: option for option in plan_options(**{**BUDGET, **changed})}
 
@@ -229,52 +227,156 @@ def test_the_front_is_what_no_other_row_beats():
     assert not table[(table.option == "finite_grid") & (table.n_draws > 1)].front.any()
 
 
-def problem_of(radius, ridge):
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(3000, 3)) / 3
-    y = np.where(X[:, 0] + 0.3 * rng.normal(size=3000) > 0, 1, -1)
-    return Problem(X, y, radius=radius, row_norm=1.0, ridge=ridge)
-
-
-ONE_BY_ONE = {"localised": (0.1, 5e-6), "iterated": (0.1, 6e-5), "regularised": (0.0, 0.049)}
-
-
-def one_request(**changed):
-    return request_of(**{**BUDGET, "n_draws": 1, "delta": 0.0, "ridge": 0.1, **changed})
-
-
-@pytest.mark.law
-@pytest.mark.parametrize("name", ONE_BY_ONE)
-def test_models_drawn_one_by_one_keep_what_their_option_promises(name):
-    """At a ψ that about every other draw reaches, so that the rate could be missed."""
-    ridge, psi = ONE_BY_ONE[name]
-    plain, kind = problem_of(2.0, ridge), MECHANISMS[name]
-    sizes = {"n": plain.n, "p": plain.p, "row_norm": plain.row_bound, "radius": 2.0}
-    option = kind.offer(one_request(**sizes, psi=psi, epsilon=30.0, ridge=ridge))
-    assert option.guarantee.pure_epsilon == pytest.approx(30.0)
-    problem, rng = problem_of(2.0, option.plan.ridge), np.random.default_rng(0)
-    mechanism = kind.for_plan(option.plan)
-    theta = np.column_stack([mechanism.draw(problem, rng) for _ in range(60)])
-    excess = plain.value(theta) - plain.minimum.value
-    assert 0.1 < option.hit_rate <= np.mean(excess <= psi) + 3 * math.sqrt(0.25 / 60)
-    assert excess.mean() <= option.excess
-
-
 @pytest.mark.parametrize("loss", ["logistic", "squared", "hinge", "smoothed_hinge", "absolute"])
 @pytest.mark.parametrize("ridge", [0.0, 0.1])
 def test_one_model_at_a_time_is_offered_with_or_without_a_ridge(loss, ridge):
-    offers = [MECHANISMS[name].offer(one_request(loss=loss, ridge=ridge)) for name in ONE_BY_ONE]
+    names, pure = ("localised", "iterated", "regularised"), {"n_draws": 1, "delta": 0.0}
+    request = request_of(**{**BUDGET, **pure, "loss": loss, "ridge": ridge})
+    offers = [MECHANISMS[name].offer(request) for name in names]
     assert [one.applies for one in offers] == [True, ridge > 0, ridge == 0]
     assert ridge == 0 or "ridge = 0" in offers[-1].why
 
 
 def test_a_ridge_s_own_cost_is_in_its_promise():
     """Negative control: under a large ridge draws keep the promise, and not that without ½mR²."""
-    problem = problem_of(2.0, ridge=0.0)
-    one = regularised(epsilon=30.0, ridge=2.0)
-    bought, rng = one.plan(problem), np.random.default_rng(0)
+    one, rng = regularised(epsilon=30.0, ridge=2.0), np.random.default_rng(3)
+    X = rng.normal(size=(3000, 3)) / 3
+    y = np.where(X[:, 0] + 0.3 * rng.normal(size=3000) > 0, 1, -1)
+    problem = Problem(X, y, radius=2.0, row_norm=1.0)
+    bought = one.plan(problem)
     theta = np.column_stack([one.draw(problem, rng) for _ in range(8)])
     excess = problem.value(theta) - problem.minimum.value
     assert bought.p / bought.beta < excess.mean() <= bought.excess_bound
     assert bought.hit_rate(excess.min() / 2) == 0.0
     assert hit_rate.unthresholded_hit_rate(bought.p, bought.beta, excess.min() / 2) > 0.5
+
+
+RULE_ROWS = {"n": 4_000, "p": 21, "psi": 0.02, "row_norm": 1.5}
+RULE_FEW = {**RULE_ROWS, "n": 400, "psi": 0.0, "epsilon": 1.0}
+TWO = pytest.mark.parametrize("mechanism", ["exact", "langevin"])
+
+
+def excess_of(mechanism, **settings):
+    planned = MECHANISMS[mechanism].plan_for(resolve_auto(mechanism, **settings))
+    return planned.excess_bound + planned.ridge * planned.radius**2 / 2
+
+
+@TWO
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_the_radius_has_the_least_bound_and_worth_of_a_larger_ball(mechanism, epsilon):
+    delta, worth, make = (1e-6, 30, plan_path) if mechanism == "langevin" else (0.0, 6, plan)
+    numbers = {**RULE_FEW, "epsilon": epsilon, "delta": delta}
+    best = resolve_auto(mechanism, **numbers)
+    radii = options.RADII
+    costs = [make(**numbers, radius=R).excess_bound + worth * math.log(2) / R for R in radii]
+    assert best.radius == radii[int(np.argmin(costs))]
+    assert best.ridge == 0.0 and 1 < best.radius < 32
+
+
+def test_a_ball_is_made_smaller_where_that_guarantees_several_hits():
+    settings = {"p": 11, "psi": 0.02, "row_norm": 1.5, "epsilon": 4.0}
+    few, some, many = (resolve_auto("exact", n=n, **settings) for n in (5_000, 70_000, 10**7))
+    hits = [plan(**one.numbers).hit_rate_bound >= options.LEAST_HITS for one in (few, some, many)]
+    assert hits == [False, True, True]
+    assert [one.n_draws for one in (few, some, many)] == [1, 5, options.MOST_DRAWS]
+    assert few.radius > 8 > some.radius >= 4 and many.radius > 8
+    wider = {**some.numbers, "radius": some.radius * 1.5}
+    assert plan(**wider).hit_rate_bound < options.LEAST_HITS
+
+
+def test_more_rows_and_budget_allow_a_larger_ball_and_more_parameters_a_smaller_one():
+    def radius(mechanism="langevin", **changed):
+        settings = {**RULE_FEW, "epsilon": 0.5, "delta": 1e-6, **changed}
+        return resolve_auto(mechanism, **settings).radius
+
+    assert radius(n=100) < radius() < radius(n=4_000)
+    assert radius(epsilon=0.1) < radius() < radius(epsilon=4.0)
+    assert radius(p=200) < radius() < radius(p=2)
+    assert radius("exact", loss="squared") < radius("exact")  # a regression needs the length
+
+
+def test_draws_around_a_centre_are_weighed_by_the_centre_and_cost_nothing_more():
+    settings = {**RULE_ROWS, "epsilon": 4.0, "delta": 1e-6, "ridge": 0.0}
+    many, few = (resolve_auto("ellipsoid", **{**settings, "n": n}) for n in (200_000, 2_000))
+    assert many.n_draws == options.MOST_DRAWS and few.n_draws == 1
+    around = MECHANISMS["ellipsoid"].plan_for(many)
+    assert around.centre_excess <= RULE_ROWS["psi"] and options.guarantees_the_set(around)
+    assert around.weighed_excess == around.centre_excess
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"radius": 3.0, "ridge": 0.2, "n_draws": 7},
+        {"psi": 0.0, "n": 10**7, "epsilon": 9.0, "n_draws": "auto"},  # without width, one draw
+        # A ridge helps only where a certificate may use it.
+        {"radius": 4.0, "n_draws": 1, "delta": 0.0},
+        {"radius": 4.0, "n_draws": 1, "delta": 1e-6, "ledger": True},
+    ],
+)
+def test_declared_settings_stay_and_others_are_plain_where_nothing_is_gained(settings):
+    found = resolve_auto("exact", **{**RULE_ROWS, "epsilon": 1.0, **settings})
+    expected = {"ridge": 0.0, **settings, **({"n_draws": 1} if "psi" in settings else {})}
+    assert {name: getattr(found, name) for name in expected} == expected
+
+
+@pytest.mark.parametrize(("n", "epsilon"), [(4_000, 1.0), (10**6, 1.0), (10**6, 2.0)])
+def test_there_are_as_many_draws_as_are_guaranteed_to_hit(n, epsilon):
+    found = resolve_auto("exact", **{**RULE_ROWS, "n": n}, epsilon=epsilon, radius=4.0)
+    least, bound = options.LEAST_HITS, plan(**found.numbers).hit_rate_bound
+    if found.n_draws > 1:
+        assert bound >= least
+    if found.n_draws < options.MOST_DRAWS:
+        more = {**found.numbers, "n_draws": math.ceil(found.n_draws * 2.5)}
+        assert plan(**more).hit_rate_bound < least
+    assert (found.n_draws == 1) == (n == 4_000)
+
+
+def test_a_ridge_is_chosen_with_what_it_biases():
+    settings = {**RULE_FEW, "n": 700, "p": 101, "delta": 1e-6, "radius": 4.0, "n_draws": 1}
+    ridge = resolve_auto("exact", **settings).ridge
+    # The shares were tried at radius 1: they hold at others nearly.
+    others = [excess_of("exact", **settings, ridge=one) for one in (0.0, 10 * ridge)]
+    assert ridge > 0 and excess_of("exact", **settings) < min(others)
+
+
+@TWO
+def test_of_two_balls_the_rule_expects_less_of_its_own(mechanism):
+    settings = {**RULE_FEW, "delta": 1e-6, "n_draws": 1, "ridge": 0.0}
+
+    def cost(**fixed):
+        request = resolve_auto(mechanism, **settings, **fixed)
+        return options.cost(mechanism, MECHANISMS[mechanism].plan_for(request))
+
+    assert cost() == pytest.approx(min(cost(radius=R) for R in options.RADII))
+
+
+def test_estimators_plan_by_the_rule_before_a_row_is_read(tmp_path):
+    X = np.random.default_rng(0).uniform(-0.5, 0.5, (600, 3))
+    y = (X[:, 0] > 0).astype(int)
+    ledger = Ledger.create(tmp_path / "rule.ledger", epsilon=20.0, delta=1e-6)
+    settings = {"epsilon": 8.0, "delta": 0.0, "classes": [0, 1], "ledger": ledger}
+    clf = RashomonClassifier(**settings, random_state=0)
+    planned = clf.plan(600, 3)
+    clf.fit(X, y)
+    assert clf.plan_ is planned
+    found = resolve_auto("exact", n=600, p=4, psi=0.02, row_norm=2**0.5, epsilon=8.0, ledger=True)
+    assert (planned.radius, planned.n_draws) == (found.radius, found.n_draws)
+    assert ledger.entries()[0].parameters["radius"] == planned.radius
+    assert clf.constants(600, 3).charged_oscillation == pytest.approx(planned.oscillation)
+    # A regression by its own loss.
+    found = RashomonRegressor(mechanism="langevin", psi=0.0, n_draws=1).plan(5_000, 4)
+    numbers = {"n": 5_000, "p": 5, "psi": 0.0, "row_norm": 2**0.5, "epsilon": 1.0, "delta": 1e-6}
+    assert found.radius == resolve_auto("langevin", **numbers, loss="squared").radius
+
+
+@pytest.mark.law
+def test_the_simulation_behind_the_rule_runs(monkeypatch):
+    small = {"BUDGETS": (4.0,), "_REPEATS": 1, "_CHAIN_STEPS": 20, "COUNTS": (1, 2)}
+    for name, value in small.items():
+        monkeypatch.setattr(simulation, name, value)
+    measured = simulation.measure(((150, 3),))
+    assert {entry["way"] for entry in measured["worth"]} == {"exact", "langevin"}
+    for entry in measured["worth"]:
+        assert entry["best in hindsight"] <= entry["worth 6"]
+    assert len(measured["draws"]) == 2
