@@ -47,6 +47,7 @@ lower: $(VENV)/.test
 	@nice -n 5 env $(PYTEST) -m "not law" tests $(patsubst %,--ignore=%,$(WAITING) $(UPPER))
 
 laws: $(VENV)/.test  ## Run the slow laws only, or a share of them (SHARE=3/40)
+	@echo "Share $(SHARE) of the laws, whose seeds are fixed; the same again: make laws SHARE=$(SHARE)"
 	@$(PYTEST) -n $(LAW_WORKERS) --dist loadfile -p tests.shares --share $(SHARE) -m law $(TESTS)
 
 bench: $(VENV)/.app  ## Measure the samplers, and what a budget buys, beside their peers: benchmarks/results

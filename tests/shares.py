@@ -7,11 +7,8 @@ steps of one visit, so the file's name says it for all of them.
 
 import re
 from hashlib import sha256
-from typing import Any
 
 import pytest
-
-RAN = ("passed", "failed", "error", "xfailed", "xpassed")
 
 
 def read(words: str) -> tuple[int, int]:
@@ -45,17 +42,3 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if others:
         config.hook.pytest_deselected(items=others)
     items[:] = chosen
-
-
-def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Say what was run, and how to run it again."""
-    share, stats = config.getoption("--share"), terminalreporter.stats
-    ran = sum(len(stats.get(kind, ())) for kind in RAN)
-    again = f"make laws SHARE={share}"
-    terminalreporter.write_line(f"Share {share} of the laws: {ran} laws; the same again: {again}")
-    if stats.get("failed") or stats.get("error"):
-        terminalreporter.write_line(
-            "A law that failed is no matter of luck, its seed is fixed. Alone it runs with\n"
-            "make laws TESTS='its name above', beside no other test.",
-            red=True,
-        )

@@ -37,14 +37,3 @@ def test_what_is_no_share_is_refused():
     for words in ("0/4", "5/4", "4", "a/b", "1/0", "-1/3", ""):
         with pytest.raises(pytest.UsageError, match="k/N"):
             shares.read(words)
-
-
-@pytest.mark.parametrize("failed", [0, 2])
-def test_the_end_says_how_to_repeat_it(failed):
-    lines = []
-    stats = {"passed": [1] * 5, "failed": [1] * failed}
-    reporter = SimpleNamespace(stats=stats, write_line=lambda line, **_: lines.append(line))
-    config = SimpleNamespace(getoption=lambda _: "3/40")
-    shares.pytest_terminal_summary(reporter, config)
-    assert f"{5 + failed} laws" in lines[0] and "make laws SHARE=3/40" in lines[0]
-    assert len(lines) == (2 if failed else 1)
