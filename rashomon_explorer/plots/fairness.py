@@ -194,8 +194,8 @@ def _columns_of_dots(figure: go.Figure, values: pd.DataFrame, highlight: Sequenc
     ):
         if len(part):
             each = np.repeat(part.index.to_numpy(), values.shape[1])
-            shown, hover = part.to_numpy(np.float32), "draw %{customdata}: %{x:.4g}"
-            row_dots(figure, shown, name, size, size / 5, colour, hover, customdata=each)
+            dots, hover = part.to_numpy(np.float32), "draw %{customdata}: %{x:.4g}"
+            row_dots(figure, dots, name, size, size / 5, colour, hover, customdata=each)
 
 
 def _metric(column: str) -> str:
@@ -319,15 +319,15 @@ def wilson(share: float, count: int) -> tuple[float, float]:
 
 def _burden_bars(
     figure: go.Figure,
-    shown: pd.DataFrame,
+    table: pd.DataFrame,
     measure: str,
     exact: pd.Series | None,
     share: bool,
     highlight: Sequence[str],
 ) -> None:
-    rows, value = np.arange(len(shown)), shown[measure].to_numpy(float)
-    named = [str(name) for name in shown.index]
-    full = np.isin(named, list(highlight)) if len(highlight) else np.ones(len(shown), bool)
+    rows, value = np.arange(len(table)), table[measure].to_numpy(float)
+    named = [str(name) for name in table.index]
+    full = np.isin(named, list(highlight)) if len(highlight) else np.ones(len(table), bool)
     if exact is not None and measure == "ambiguity":
         figure.add_bar(
             orientation="h",
@@ -340,7 +340,7 @@ def _burden_bars(
         )
     error = None
     if share:
-        ends = np.array([wilson(v, int(n)) for v, n in zip(value, shown["rows"], strict=True)])
+        ends = np.array([wilson(v, int(n)) for v, n in zip(value, table["rows"], strict=True)])
         error = whiskers(value, np.minimum(ends[:, 0], value), np.maximum(ends[:, 1], value), 1.5)
     figure.add_bar(
         orientation="h",

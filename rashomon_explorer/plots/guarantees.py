@@ -233,13 +233,13 @@ class GuaranteeRow:
 
 
 def list_guarantees(
-    given: Plan | RashomonSet, constants: Constants | None = None
+    source: Plan | RashomonSet, constants: Constants | None = None
 ) -> list[GuaranteeRow]:
     """List the bounds proved for exact draws of a plan, with measured values of a set.
 
     Parameters
     ----------
-    given : Plan or RashomonSet
+    source : Plan or RashomonSet
         For a plan measured values are missing; those of a set are from private rows (curator).
     constants : Constants, optional
         Public constants, from an estimator's ``constants``, which the bounds on stability and
@@ -264,9 +264,8 @@ def list_guarantees(
     ≤ 4.58 Change of a row's mean loss
     ≤ 4.61 Mean excess loss on new rows
     """
-    text.need_as_drawn(given, "list_guarantees")
-    models = given if isinstance(given, RashomonSet) and given.n_draws else None
-    planned = given.plan if isinstance(given, RashomonSet) else given
+    text.need_as_drawn(source, "list_guarantees")
+    models, planned = _parts(source)
     text.need_exact_draws(planned, "list_guarantees")
     p, beta, psi = planned.p, planned.beta, planned.drawn_psi
     psi_of_set = planned.psi  # the ψ of the guarantee; the set may use another threshold
@@ -284,6 +283,13 @@ def list_guarantees(
         GuaranteeRow(f"{mean}{_PAPERS}", "p/β + ψ: GTU Theorem 2.4", "≤", most, excess),
         *(_on_new_rows(planned, constants) if constants is not None else []),
     ]
+
+
+def _parts(source: Plan | RashomonSet) -> tuple[RashomonSet | None, Plan]:
+    """Set with draws, if there is one, and the plan."""
+    if isinstance(source, RashomonSet):
+        return source if source.n_draws else None, source.plan
+    return None, source
 
 
 def _on_new_rows(planned: Plan, known: Constants) -> list[GuaranteeRow]:
@@ -304,12 +310,14 @@ def _on_new_rows(planned: Plan, known: Constants) -> list[GuaranteeRow]:
     ]
 
 
-def guarantees_table(given: Plan | RashomonSet, constants: Constants | None = None) -> pd.DataFrame:
+def guarantees_table(
+    source: Plan | RashomonSet, constants: Constants | None = None
+) -> pd.DataFrame:
     """Tabulate :func:`list_guarantees`.
 
     Parameters
     ----------
-    given : Plan or RashomonSet
+    source : Plan or RashomonSet
         As for :func:`list_guarantees`.
     constants : Constants, optional
         As for :func:`list_guarantees`.
@@ -319,7 +327,7 @@ def guarantees_table(given: Plan | RashomonSet, constants: Constants | None = No
     DataFrame
         One row per guarantee: bound, measured and theorem.
     """
-    rows = list_guarantees(given, constants)
+    rows = list_guarantees(source, constants)
     return pd.DataFrame(
         {
             "bound": [row.bound for row in rows],
@@ -330,11 +338,10 @@ def guarantees_table(given: Plan | RashomonSet, constants: Constants | None = No
     )
 
 
-def excess_table(given: Plan | RashomonSet) -> pd.DataFrame:
+def excess_table(source: Plan | RashomonSet) -> pd.DataFrame:
     """Tabulate excess losses and the guaranteed share of draws with at most each of them."""
-    text.need_as_drawn(given, "excess_table")
-    models = given if isinstance(given, RashomonSet) and given.n_draws else None
-    planned = given.plan if isinstance(given, RashomonSet) else given
+    text.need_as_drawn(source, "excess_table")
+    models, planned = _parts(source)
     law = excess_law(planned)
     places = np.unique([*np.linspace(0, 4 * law.mean, 13), planned.psi])
     shares = {"guaranteed, at least": law.cdf(places)}

@@ -105,14 +105,14 @@ def add_bars(
 
 def nested_bars(
     figure: go.Figure,
-    shown: pd.DataFrame,
+    table: pd.DataFrame,
     bars: Sequence[tuple[str, str, str, float, str]],
     hover: Sequence[str],
 ) -> None:
     """Add horizontal bars on top of each other; those named first are at the bottom."""
     for low, high, colour, width, name in bars:
         look = {"width": width, "name": name, "marker": {"color": colour}}
-        add_bars(figure, shown[low], shown[high], hover, **look)
+        add_bars(figure, table[low], table[high], hover, **look)
 
 
 def row_dots(

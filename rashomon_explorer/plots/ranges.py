@@ -194,19 +194,19 @@ def _note(table: pd.DataFrame, inside: Mask) -> str:
     return f"{cut} · {draws} · they miss {short:.0f} % of a range on average (inner bounds)"
 
 
-def _bars(figure: go.Figure, shown: pd.DataFrame) -> None:
+def _bars(figure: go.Figure, table: pd.DataFrame) -> None:
     hover = [
         f"<b>{escape(str(name))}</b><br>exact: {text.number(row['exact_low'])} to "
         f"{text.number(row['exact_high'])}<br>draws: {text.number(row['draw_low'])} to "
         f"{text.number(row['draw_high'])} (inner bounds)<br>not reached: "
         f"{100 * row['shortfall']:.0f} %"
-        for name, row in shown.iterrows()
+        for name, row in table.iterrows()
     ]
     bars = [
         ("exact_low", "exact_high", SKY, 0.34, "exact range"),
         ("draw_low", "draw_high", BLUE, 0.16, "reached by draws"),
     ]
-    nested_bars(figure, shown, bars, hover)
+    nested_bars(figure, table, bars, hover)
 
 
 def _dots(figure: go.Figure, values: FloatArray, *, faded: bool) -> None:
@@ -223,8 +223,8 @@ def _dots(figure: go.Figure, values: FloatArray, *, faded: bool) -> None:
     row_dots(figure, values, "draw", 4, 0.8, BLUE, "draw: %{x:.4g}", opacity=opacity)
 
 
-def _axes(figure: go.Figure, shown: pd.DataFrame, unit: str) -> None:
-    names, height = text.short_names(shown.index), max(360, 150 + 24 * len(shown))
+def _axes(figure: go.Figure, table: pd.DataFrame, unit: str) -> None:
+    names, height = text.short_names(table.index), max(360, 150 + 24 * len(table))
     lay_out_rows(figure, names, height, title=unit, zeroline=True, zerolinewidth=1.5)
 
 

@@ -227,41 +227,41 @@ MOST_POINTS = 20_000
 """Maximum number of points; larger sets are subsampled at random, which the figure states."""
 
 
-def need_curator(given: object, plot: str) -> RashomonSet:
-    """Return `given` if it is a curator's set; otherwise raise a TypeError with a suggestion."""
-    if isinstance(given, CuratorSet):
-        return cast(RashomonSet, given)
+def need_curator(models: object, plot: str) -> RashomonSet:
+    """Return `models` if it is a curator's set; otherwise raise a TypeError with a suggestion."""
+    if isinstance(models, CuratorSet):
+        return cast(RashomonSet, models)
     raise TypeError(
         f"{plot} shows values computed from private rows and needs a RashomonSet, got "
-        f"{type(given).__name__}; a ReleasedSet goes to plot_coefficients or "
+        f"{type(models).__name__}; a ReleasedSet goes to plot_coefficients or "
         "plot_coefficient_spread, and released trees to plot_trees, plot_rules or plot_tree_use"
     )
 
 
-def need_linear(given: object, plot: str) -> Any:
-    """Return `given` if it is a set of linear models, a curator's or released."""
-    if isinstance(given, RashomonSet | ReleasedSet):
-        return given
+def need_linear(models: object, plot: str) -> Any:
+    """Return `models` if it is a set of linear models, a curator's or released."""
+    if isinstance(models, RashomonSet | ReleasedSet):
+        return models
     raise TypeError(
-        f"{plot} needs linear models, a RashomonSet or a ReleasedSet, got {type(given).__name__}; "
+        f"{plot} needs linear models, a RashomonSet or a ReleasedSet, got {type(models).__name__}; "
         "trees go to plot_trees, plot_rules or plot_tree_use"
     )
 
 
-def need_as_drawn(given: object, plot: str) -> None:
+def need_as_drawn(models: object, plot: str) -> None:
     """Raise a ValueError for models without a guarantee: selected draws and imported models."""
-    if not isinstance(given, CuratorSet):
+    if not isinstance(models, CuratorSet):
         return
-    planned: Any = getattr(given, "plan", None)
+    planned: Any = getattr(models, "plan", None)
     if isinstance(planned, TreePlan):
         need_exact_draws(planned, plot)
-    if not isinstance(given, RashomonSet) or math.isnan(given.plan.beta):
+    if not isinstance(models, RashomonSet) or math.isnan(models.plan.beta):
         raise ValueError(f"{plot} needs draws of an estimator: these models have no guarantee")
-    need_exact_draws(given.plan, plot)
-    if not given.as_drawn:
+    need_exact_draws(models.plan, plot)
+    if not models.as_drawn:
         raise ValueError(
             f"{plot} compares draws with the guarantee for all draws, and some were selected "
-            f"({'; '.join(given.steps)}): pass the set before selection"
+            f"({'; '.join(models.steps)}): pass the set before selection"
         )
 
 

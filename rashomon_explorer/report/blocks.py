@@ -211,7 +211,7 @@ def figure(
     A curator's material has models, rows, targets and groups; that of a release has models only.
     """
     spec = FIGURES[name]
-    known = {"models": material.models, "released": material.models, "given": material.models}
+    known = {"models": material.models, "released": material.models, "source": material.models}
     plot = spec.plot
     if isinstance(material, Curator):
         known |= {"X": material.X, "groups": material.groups}

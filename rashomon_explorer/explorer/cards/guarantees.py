@@ -49,7 +49,7 @@ def bounds(card: FigureCard) -> FigureCall | str:
         "from rashomon_explorer.plots import list_guarantees",
         f"list_guarantees({source.line}, explorer.constants)",
     )
-    arguments = {"planned": source, "models": source, "given": source}
+    arguments = {"planned": source, "models": source, "source": source}
     return card.build(arguments, plot=plot, before=before)
 
 
