@@ -1,5 +1,7 @@
 """What figures show: marks stand where the measures say, and titles state the finding."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,8 +14,10 @@ from sklearn.tree import DecisionTreeClassifier
 from rashomon_explorer import measures, plots
 from rashomon_explorer.plots import decomposition, importance
 from rashomon_explorer.plots.coefficients import coefficients_table, default_axes
+from rashomon_explorer.plots.comparison import two_sets_table
 from rashomon_explorer.plots.fairness import wilson
 from rashomon_explorer.plots.people import multiplicity, people_table
+from rashomon_explorer.plots.person import flip_kinds
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.release import release
 from rashomon_explorer.sets import from_estimators
@@ -160,6 +164,20 @@ def test_importance_of_several_classes_is_the_rise_of_the_cross_entropy(several,
     np.testing.assert_allclose(got[:, 1], loss[0] - loss[1], atol=1e-12)
     with pytest.raises(ValueError, match=r"labels \['low', 'mid', 'top'\] of the models, got 0"):
         measures.permutation_importance(models, X, own)
+
+
+def test_a_flip_in_a_draw_counts_before_a_proved_one():
+    table = pd.DataFrame({"drawn_flips": [0.2, 0, 0, 0], "flips": ["yes", "yes", "no", "unknown"]})
+    assert [kind.split()[0] for kind in flip_kinds(table)] == ["a", "some", "no", "unknown"]
+
+
+def test_two_sets_overlap_by_the_share_of_their_union(models):
+    shifted = replace(models, coef=models.coef + 100.0)
+    assert (two_sets_table(models, shifted)["overlap"] == 0).all()
+    np.testing.assert_allclose(two_sets_table(models, models)["overlap"], 1.0)
+    coef = models.inside().coef
+    half = replace(models, coef=models.coef + np.ptp(coef, axis=0) / 2)
+    np.testing.assert_allclose(two_sets_table(models, half)["overlap"], 1 / 3)
 
 
 def test_the_cloud_is_the_measured_one_and_cut_in_words(models, rows, monkeypatch):

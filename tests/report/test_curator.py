@@ -15,7 +15,9 @@ from rashomon_explorer.measures.multiplicity import MEASURES
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.report import material, report
+from rashomon_explorer.report.blocks import Plot
 from rashomon_explorer.report.sections import CURATOR
+from rashomon_explorer.report.sections.people import multiplicity_curator
 from rashomon_explorer.rows import chunk_rows
 from rashomon_explorer.sets import from_estimators, from_predictions
 
@@ -64,6 +66,13 @@ def test_measures_stand_with_their_definitions_and_bounds(curator_text, models, 
     written = hit_rate_text(models.plan.hit_rate_bound)
     assert f"≥ {written.replace('%', ' %')}" in text
     assert float(written.removesuffix("%")) <= 100 * models.plan.hit_rate_bound
+
+
+def test_curves_run_from_the_best_draw_to_the_threshold(models, rows):
+    blocks = multiplicity_curator(material.curator_material(models, *rows, None))
+    (plot,) = (block for block in blocks if isinstance(block, Plot))
+    thresholds = plot.table.frame.index
+    assert (thresholds[0], thresholds[-1]) == pytest.approx((models.excess.min(), models.psi))
 
 
 @pytest.mark.law
