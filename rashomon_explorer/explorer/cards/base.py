@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from html import escape, unescape
 from typing import Any
 
@@ -163,7 +163,6 @@ class FigureCard:
         self._toggled = (self.table, self.code, self.meaning)
         self.table.button.disabled = self.code.button.disabled = True
         self._kinds, self._settings = region("rx-kinds"), region("rx-drawn-with")
-        self.facts = region("rx-promises")
         if {"models", "drawn"} & set(spec.needs):
             watched = ["rashomon_set", "drawn_settings", "data", *SETTINGS]
             self.state.observe(lambda _: self._date(), watched)
@@ -175,10 +174,17 @@ class FigureCard:
         own = [getattr(control, "widget", control) for control in self.controls.values()]
         bar = [self._kinds, self._settings, *groups, *own, row(buttons, "rx-asked")]
         below = [one.region for one in self._toggled]
-        parts = [self.view, self.facts, row(bar, "rx-bar"), *below]
+        parts = [self.view, row(bar, "rx-bar"), *below]
         self.widget = column(parts, "rx-card", "rx-figure")
         if spec.selects:
             _link_selection(self)
+
+    @cached_property
+    def facts(self) -> ipywidgets.HTML:
+        """Region of HTML below the figure."""
+        view, *others = self.widget.children
+        self.widget.children = (view, facts := region("rx-promises"), *others)
+        return facts
 
     @property
     def is_visible(self) -> bool:
