@@ -99,17 +99,7 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
 
     @predict_in_chunks(decisions)
     def decision_function(self, X: ArrayLike) -> FloatArray:
-        """Score of the positive class, or of each class: log odds for logistic loss.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), or (n_samples, n_classes) with three or more classes
-            Scores, linear in the clipped rows.
-        """
+        """Score of the positive class, or of each class: log odds for logistic loss."""
         check_is_fitted(self)
         scores = self._linear(
             np.column_stack(
@@ -126,17 +116,7 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
 
     @predict_in_chunks(a_label)
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Most likely class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels of the same type as those passed to ``fit``.
-        """
+        """Most likely class."""
         scores = self.decision_function(X)
         codes = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)
         return np.asarray(self.classes_[codes])
@@ -144,17 +124,7 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
     @available_if(_has_probabilities)
     @predict_in_chunks(chances)
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Probability of each class; for logistic loss only.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
+        """Probability of each class; for logistic loss only."""
         scores = self.decision_function(X)
         if scores.ndim == 2:
             return np.asarray(softmax(scores, axis=1))

@@ -86,17 +86,7 @@ class DPRegressor(BoundedTargets[Plan], BaseOneModel):
 
     @predict_in_chunks(a_number)
     def predict(self, X: ArrayLike) -> FloatArray:
-        """Predicted target.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            In the units of the target.
-        """
+        """Predicted target."""
         check_is_fitted(self)
         return np.asarray(
             self._linear(np.append(self.encoded_coef_, self.encoded_intercept_)[None], X)[:, 0]

@@ -79,17 +79,7 @@ class RashomonRegressor(BoundedTargets[Plan], BaseRashomon):
 
     @predict_in_chunks(a_number)
     def predict(self, X: ArrayLike) -> FloatArray:
-        """Predicted target, averaged over the draws.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            In the units of the target.
-        """
+        """Predicted target, averaged over the draws."""
         return np.asarray(self._scores(X).mean(axis=0))
 
     def _loss_of(self, n_classes: int | None) -> Loss:

@@ -167,17 +167,7 @@ class PublicBoundsScaler(CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, B
         return f" (most often in {', '.join(worst)})" if worst else ""
 
     def inverse_transform(self, X: ArrayLike) -> FloatArray:
-        """Map back to declared units.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-            In the units of the bounds; clipped values stay clipped.
-        """
+        """Map back to declared units."""
         check_is_fitted(self)
         X = np.asarray(X, dtype=float)
         return np.asarray(X * np.sqrt(X.shape[1]) * self.half_width_ + self.middle_)

@@ -311,9 +311,6 @@ default=None
         context = sklearn_compat.callback_context(self, planned.n_draws)
         names = "n beta eta psi law_psi leaf_penalty epsilon delta n_draws".split()
 
-        def draw(guarantee: Guarantee) -> dict[str, Any]:
-            return self._drawn(table, questions, trees, planned, guarantee, context)
-
         return base.PlannedFit(
             self._guarantee(planned),
             note=f"{type(self).__name__}, {planned.n_draws} draws, ψ={planned.psi:g}",

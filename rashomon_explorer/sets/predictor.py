@@ -35,13 +35,7 @@ class PredictorModels(ModelSet):
 
     @property
     def plan(self) -> TreePlan:
-        """Plan of private draws of trees: tree class, questions, privacy cost and guarantees.
-
-        Raises
-        ------
-        AttributeError
-            If the models come from elsewhere, or were not drawn privately.
-        """
+        """Plan of private draws of trees: tree class, questions, privacy cost and guarantees."""
         if self.planned is None:
             raise AttributeError("plan")
         return self.planned
@@ -194,45 +188,14 @@ class ReleasedTrees(PredictorModels):
     mechanism: ClassVar[str] = "exact"  # independent draws from the planned distribution
 
     def encode(self, X: Any) -> FloatArray:
-        """Encode a raw table as rows for the trees.
-
-        Parameters
-        ----------
-        X : DataFrame of pandas or polars, Arrow table, or array-like of shape (n_rows, n_columns)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_features)
-            Without a schema the unchanged rows.
-
-        Raises
-        ------
-        DataError, ValueError
-            If the table does not match the schema or the trees' columns.
-        """
+        """Encode a raw table as rows for the trees."""
         if self.schema is not None:
             return scoring.unit_rows(self.schema, X)
         names = self.models.feature_names
         return self.models.rows(scoring.named_rows(X, names) if names else X)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Majority vote of the trees for each row of a raw table; the first class on a tie.
-
-        Parameters
-        ----------
-        X : DataFrame of pandas or polars, Arrow table, or array-like of shape (n_rows, n_columns)
-            Table as for the classifier's ``predict``.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Class labels.
-
-        Raises
-        ------
-        DataError, ValueError
-            If the table does not match the schema or the trees' columns.
-        """
+        """Majority vote of the trees for each row of a raw table; the first class on a tie."""
         return scoring.mean_prediction(self, self.scores(self.encode(X)))
 
 
@@ -322,13 +285,7 @@ class PredictorSet(PredictorModels, CuratorSet):
 
     @property
     def coef(self) -> FloatArray:
-        """Coefficients (n_draws, n_parameters), the intercept last, of linear models.
-
-        Raises
-        ------
-        AttributeError
-            If the models are not all linear and of one shape.
-        """
+        """Coefficients (n_draws, n_parameters), the intercept last, of linear models."""
         if not isinstance(self.models, fitted.FittedModels):
             raise AttributeError(f"{self.models.kind} have no coefficients")
         return self.models.coef

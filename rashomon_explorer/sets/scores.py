@@ -119,16 +119,6 @@ def linear_scores(
     """θ·(x, 1) of models (k, outputs·(n_features + 1)) for rows clipped to ``row_norm``.
 
     With a ``scale``, rows are mapped by it. Returns shape (k, n_rows, outputs).
-
-    Raises
-    ------
-    ValueError
-        If the rows are not finite or their number of columns does not match the models.
-
-    Examples
-    --------
-    >>> linear_scores(np.array([[2.0, 0.5]]), [[0.25], [10.0]], row_norm=1.0).tolist()
-    [[[1.0], [2.5]]]
     """
     rows = np.asarray(X, dtype=float)
     width = coef.shape[1] // outputs
