@@ -43,7 +43,6 @@ from rashomon_explorer.privacy import Guarantee, gdp, pure
 from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses import zero_model_loss
 from rashomon_explorer.problem.problem import Problem
 
 _SAFE = 1 - 1e-9  # of μ: keeps the charge within the budget despite rounding
@@ -201,7 +200,7 @@ class LastIterate(DescentMechanism):
     @classmethod
     def plan_for(cls, request: Request) -> OneModelPlan:
         """Descent under the best ridge."""
-        mu, zeros = affordable_mu(request), zero_model_loss(request.loss_function)
+        mu, zeros = affordable_mu(request), request.zero_loss
         ridge, planned, excess = under_best_ridge(
             request, lambda one: plan_last_state(one.constants, one.radius, mu, zeros), every=3
         )
@@ -232,7 +231,7 @@ class NoisyDescent(DescentMechanism):
     @classmethod
     def plan_for(cls, request: Request) -> OneModelPlan:
         """Descent under the best ridge."""
-        mu, zeros = affordable_mu(request), zero_model_loss(request.loss_function)
+        mu, zeros = affordable_mu(request), request.zero_loss
         ridge, planned, excess = under_best_ridge(
             request, lambda one: plan_weighted_path(one.constants, one.radius, mu, zeros), every=3
         )
@@ -280,7 +279,7 @@ class NoisySGD(OneModelMechanism):
         planned = sampled_plan.plan_sampled_descent(
             request.constants,
             request.radius,
-            zero_model_loss(request.loss_function),
+            request.zero_loss,
             epsilon=request.epsilon,
             delta=request.delta,
             mu=affordable_mu(request),
@@ -397,7 +396,7 @@ class OutputPerturbation(OneModelMechanism):
     def plan_for(cls, request: Request) -> OneModelPlan:
         """Noise with the smaller bound, of pure or Gaussian DP, under the best ridge."""
         costs = [None, affordable_mu(request)] if request.delta > 0 else [None]
-        zeros = zero_model_loss(request.loss_function)
+        zeros = request.zero_loss
 
         def planned(one: Request) -> NoisyMinimiser:
             known, epsilon = (one.constants, one.radius, zeros), one.epsilon
@@ -439,7 +438,7 @@ class LocalisedGaussian(OneModelMechanism):
     @classmethod
     def plan_for(cls, request: Request) -> OneModelPlan:
         """Both phases under the best ridge."""
-        mu, zeros = affordable_mu(request), zero_model_loss(request.loss_function)
+        mu, zeros = affordable_mu(request), request.zero_loss
         ridge, planned, excess = under_best_ridge(
             request,
             lambda one: sampled_plan.plan_localised_descent(one.constants, one.radius, mu, zeros),

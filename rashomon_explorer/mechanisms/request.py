@@ -65,6 +65,11 @@ class Request:
         return get_loss(self.loss)
 
     @property
+    def zero_loss(self) -> float:
+        """Upper bound on the loss of the model of zeros."""
+        return zero_model_loss(self.loss_function)
+
+    @property
     def plan_fields(self) -> dict[str, Any]:
         """Fields of a plan for this request, except those that its mechanism chooses."""
         loss = self.loss_function
@@ -78,7 +83,7 @@ class Request:
             "row_bound": float(self.row_norm),
             "ridge": float(self.ridge),
             "outputs": loss.outputs,
-            "zero_loss": zero_model_loss(loss),
+            "zero_loss": self.zero_loss,
         }
 
     @property

@@ -16,6 +16,7 @@ from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, mechanism
 from rashomon_explorer.mechanisms.planning.select import select
 from rashomon_explorer.mechanisms.request import Request, cost_at_order
 from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.problem.losses import get_loss, zero_model_loss
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
 
@@ -26,6 +27,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "iterated": {"n": 4_000, "ridge": 1.0, "radius": 4.0},
     "iterated_batches": {"n": 30_000, "ridge": 1.0, "radius": 4.0, "epsilon": 1.0},
     "finite_grid": {"p": 2},
+    "regularised": {"ridge": 0.0},  # it chooses the ridge itself
 }
 SLOW = {"iterated", "localised", "finite_grid", "langevin"}
 FIELDS = set(Request.__dataclass_fields__)
@@ -78,6 +80,27 @@ def test_an_offer_keeps_to_the_budget_or_declines_in_words(
         assert cost is not None and math.isfinite(cost)
     assert 0 <= offer.hit_rate <= 1 and offer.excess > 0
     assert plan.excess_bound <= plan.population_bound
+
+
+@pytest.mark.parametrize("ledger", [False, True])
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_plan_states_the_request_that_it_was_made_for(name: str, ledger: bool) -> None:
+    request = asked(**{"ridge": 0.25, "ledger": ledger, **NEEDED.get(name, {})})
+    plan, loss = MECHANISMS[name].plan_for(request), get_loss(request.loss)
+    for field in ("n", "p", "psi", "epsilon", "delta", "n_draws", "radius"):
+        assert getattr(plan, field) == getattr(request, field), field
+    assert plan.ridge - getattr(plan, "own_ridge", 0.0) == pytest.approx(request.ridge)
+    assert (plan.ledger, plan.row_bound) == (bool(request.ledger), ROW_NORM)
+    assert (plan.loss, plan.outputs, plan.zero_loss) == (loss.name, 1, zero_model_loss(loss))
+    assert plan.oscillation == request.constants.charged_oscillation
+
+
+def test_the_gap_of_a_noisy_minimiser_counts_the_solvers_error_on_both_sides() -> None:
+    """L₀ times 2L₀/(mn) + 2·error, for models that move by the bracket."""
+    plan = MECHANISMS["output_perturbation"].plan_for(asked(ridge=1.0))
+    steepest = ROW_NORM / (1 + math.exp(-2 * ROW_NORM))
+    moved = 2 * steepest / (plan.ridge * 600) + 2 * plan.settings.solver
+    assert plan.generalisation_gap == pytest.approx(steepest * moved, rel=1e-12)
 
 
 @pytest.mark.parametrize(

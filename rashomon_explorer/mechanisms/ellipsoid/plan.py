@@ -16,7 +16,7 @@ from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.notions import gdp
 from rashomon_explorer.problem.constants import Constants
-from rashomon_explorer.problem.losses import Loss, zero_model_loss
+from rashomon_explorer.problem.losses import Loss
 
 _WIDEST = 1.0
 
@@ -160,8 +160,7 @@ def check_has_hessian(request: Request) -> None:
 def ellipsoid_for(request: Request, mu: float, margin: float | None) -> EllipsoidPlan:
     """Plan of an ellipsoid at μ-GDP, without checks and warnings."""
     constants, psi = request.constants, request.psi
-    zero_loss = zero_model_loss(request.loss_function)
-    centre, hessian_mu = _shared(constants, psi, request.radius, mu, zero_loss)
+    centre, hessian_mu = _shared(constants, psi, request.radius, mu, request.zero_loss)
     proved = _proved(request, centre)
     size = _margin(psi, centre, proved) if margin is None else float(margin)
     guarantee = ellipsoid_guarantee(centre, hessian_mu)
@@ -226,9 +225,9 @@ def _shared(
 
 def _proved(request: Request, centre: centres.Centre) -> float:
     """Largest proved margin; 0 if there is none."""
-    constants, loss = request.constants, request.loss_function
-    bend = third_derivative_bound(loss, request.row_norm)
-    inside = centres.surely_inside(constants, request.radius, zero_model_loss(loss))
+    constants = request.constants
+    bend = third_derivative_bound(request.loss_function, request.row_norm)
+    inside = centres.surely_inside(constants, request.radius, request.zero_loss)
     if bend is None or request.psi == 0 or not inside:
         return 0.0
     excess = centres.excess_quantile(centre, constants, (1 - WANTED) / 2)

@@ -21,7 +21,7 @@ from rashomon_explorer.problem.problem import Problem
 BUDGETS = [(1.0, 1e-6), (1.0, 0.0)]
 
 
-def _moved(paid: ColumnsPlan, one: np.ndarray, other: np.ndarray) -> float:
+def _moved(paid, one, other):
     """How far the computed moments of two tables are apart, in the norm of their noise."""
     apart = (exact_moments(one, paid) - exact_moments(other, paid)).ravel()
     return float(np.linalg.norm(apart) if paid.gaussian else np.abs(apart).sum())
@@ -29,15 +29,13 @@ def _moved(paid: ColumnsPlan, one: np.ndarray, other: np.ndarray) -> float:
 
 @pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
 @pytest.mark.parametrize("d", [1, 2, 5])
-def test_no_record_moves_the_moments_further_than_is_paid_for(
-    epsilon: float, delta: float, d: int
-) -> None:
+def test_no_record_moves_the_moments_further_than_is_paid_for(epsilon, delta, d):
     """Searched over both records, longer ones than allowed included; attained from d = 2 on."""
     n, rng = 3, np.random.default_rng(d)
     paid = ColumnsPlan(n, d, 2.0, epsilon, delta)
     rest = rng.standard_normal((n - 1, d))
 
-    def away(both: np.ndarray) -> float:
+    def away(both):
         one, other = both.reshape(2, 1, d)
         return -_moved(paid, np.vstack([rest, one]), np.vstack([rest, other]))
 
@@ -48,7 +46,7 @@ def test_no_record_moves_the_moments_further_than_is_paid_for(
         assert most > 0.999 * paid.sensitivity
 
 
-def test_the_control_is_caught() -> None:
+def test_the_control_is_caught():
     """Means and mean squares as if one record moved them by the length of a row alone."""
     paid = ColumnsPlan(1, 2, 1.0, 1.0, 1e-6)
     u, w = np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])
@@ -56,7 +54,7 @@ def test_the_control_is_caught() -> None:
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
-def test_what_is_paid_is_the_worst_neighbours_tradeoff(epsilon: float, delta: float) -> None:
+def test_what_is_paid_is_the_worst_neighbours_tradeoff(epsilon, delta):
     """Exact densities: the log ratio at every output, or the shift in deviations."""
     paid = ColumnsPlan(50, 4, 1.0, epsilon, delta)
     if paid.gaussian:
@@ -71,7 +69,7 @@ def test_what_is_paid_is_the_worst_neighbours_tradeoff(epsilon: float, delta: fl
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (4.0, 1e-4)])
-def test_with_half_of_delta_a_fifth_of_epsilon_pays(epsilon: float, delta: float) -> None:
+def test_with_half_of_delta_a_fifth_of_epsilon_pays(epsilon, delta):
     """The Gaussian's curve at half of δ; with draws beside it ε and δ add up to what was asked."""
     paid = ColumnsPlan(50, 4, 1.0, epsilon, delta, halved=True)
     assert gdp_delta(paid.sensitivity / paid.noise, epsilon / 5) == pytest.approx(delta / 2)
@@ -83,7 +81,7 @@ def test_with_half_of_delta_a_fifth_of_epsilon_pays(epsilon: float, delta: float
 
 
 @pytest.mark.parametrize("delta", [1e-6, 1e-4])
-def test_beside_what_takes_all_of_delta_columns_are_pure(delta: float) -> None:
+def test_beside_what_takes_all_of_delta_columns_are_pure(delta):
     """They leave δ whole, and their price adds to that of draws that spend all of it."""
     paid = ColumnsPlan(50, 4, 1.0, 1.0, delta, pure=True)
     alone = ColumnsPlan(50, 4, 1.0, 1.0, 0.0)
@@ -95,7 +93,7 @@ def test_beside_what_takes_all_of_delta_columns_are_pure(delta: float) -> None:
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
-def test_noise_has_the_law_that_is_planned_on_the_public_grid(epsilon: float, delta: float) -> None:
+def test_noise_has_the_law_that_is_planned_on_the_public_grid(epsilon, delta):
     paid = ColumnsPlan(100, 400, 1.0, epsilon, delta)
     noisy = noisy_moments(np.zeros((100, 400)), paid, generator(3))
     np.testing.assert_array_equal(noisy * 2**20, np.round(noisy * 2**20))
@@ -105,7 +103,7 @@ def test_noise_has_the_law_that_is_planned_on_the_public_grid(epsilon: float, de
     assert kstest(both, lambda x: law.cdf(2 * x)).pvalue < 1e-6  # half the noise is seen
 
 
-def test_columns_are_standardised_with_much_budget_and_scaled_alike_where_all_is_noise() -> None:
+def test_columns_are_standardised_with_much_budget_and_scaled_alike_where_all_is_noise():
     rng = np.random.default_rng(0)
     rows = np.array([0.2, -0.1, 0.0]) + np.array([0.1, 0.05, 0.2]) * rng.standard_normal((4000, 3))
     found = released_map(rows, ColumnsPlan(4000, 3, 2.0, 1e4, 0.0), generator(1))
@@ -116,7 +114,7 @@ def test_columns_are_standardised_with_much_budget_and_scaled_alike_where_all_is
     assert np.abs(noise.centre).max() < 0.5
 
 
-def test_models_in_both_units_score_alike_and_no_mapped_row_is_longer_than_declared() -> None:
+def test_models_in_both_units_score_alike_and_no_mapped_row_is_longer_than_declared():
     rng = np.random.default_rng(0)
     rows = 0.1 * rng.standard_normal((200, 3))
     scale = released_map(rows, ColumnsPlan(200, 3, 5.0, 100.0, 1e-6), generator(1))
@@ -131,7 +129,7 @@ def test_models_in_both_units_score_alike_and_no_mapped_row_is_longer_than_decla
     assert norms.max() <= 5 * (1 + 1e-12) and (norms > 4.95).any()
 
 
-def test_rows_are_mapped_block_by_block_as_one_by_one() -> None:
+def test_rows_are_mapped_block_by_block_as_one_by_one():
     """Also where a table is longer than a block, and what was longer before is what is counted."""
     X = np.random.default_rng(0).standard_normal((9_000, 3)) * 0.7
     scale = ColumnMap(np.array([0.1, 0.0, -0.2]), np.array([0.5, 1.0, 2.0]), row_norm=1.0)
