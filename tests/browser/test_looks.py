@@ -47,7 +47,7 @@ def test_a_figure_is_saved_as_a_picture_without_leaving_the_page(page: Page) -> 
 
 def test_text_has_contrast_in_the_light(page: Page) -> None:
     assert page.run("document.body.dataset.jpThemeLight") == "true"
-    page.draw_inside("monks1")
+    page.draw_inside("wine")
     page.check_contrast()
 
 

@@ -57,7 +57,7 @@ _TREES = """[...document.querySelectorAll('.rx-step-line')]
 def page(browser: Any, dashboard: Any) -> Any:
     """One visit for the tests below, in their order."""
     visit = Page(browser, dashboard, "theme=light")
-    visit.data("wine")  # a table of its own, so that nobody else spends its budget
+    visit.data("diabetes")  # a table of its own, so that nobody else spends its budget
     screen = {"width": PHONE[0], "height": PHONE[1], "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
     visit.wait(lambda: visit.run("innerWidth") == PHONE[0], "the size")
@@ -124,7 +124,6 @@ def test_views_of_trees_are_two_screens_at_most(page: Page) -> None:
     page.choose("Models", "sparse trees")
     page.wait(lambda: page.run(_TREES), "trees to be chosen")
     page.shown(".rx-step-line button[aria-expanded=true]")[0].click()
-    page.wait(lambda: page.traces("tree_sizes"), "the trees to be counted")
     _fits(page)
     page.draw()
     page.drawn()
