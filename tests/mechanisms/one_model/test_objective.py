@@ -373,6 +373,8 @@ def test_the_minimiser_is_as_near_as_is_said_and_no_nearer_is_an_error(radius):
     assert (np.linalg.norm(best) > 0.999 * radius) == (radius == 0.5)
     multiplier = -float(gradient @ best) / radius**2 if radius == 0.5 else 0.0
     assert multiplier >= 0 and np.abs(gradient + multiplier * best).max() < 1e-7
+    inside = math.sqrt(multiplier * radius**2 * 5e-10 / 0.1)  # what λ adds just off the sphere
+    assert sampler.distance_bound(objective, best * (1 - 5e-10), radius, 0.1) >= 0.9 * inside
     for size in (1e-3, 1e-2, 0.3):
         for _ in range(20):
             theta = problem.domain.project((best + size * rng.standard_normal(3))[:, None])[:, 0]

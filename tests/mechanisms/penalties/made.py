@@ -19,7 +19,6 @@ class Made:
     train: tuple[np.ndarray, np.ndarray]
     val: tuple[np.ndarray, np.ndarray]
     box: PenaltyBox
-    row_bound: float = 1.0
     margin_bound: float | None = None
 
     @property
@@ -30,8 +29,8 @@ class Made:
     @property
     def constants(self) -> PenaltyConstants:
         sides = len(self.train[1]), len(self.val[1])
-        bounds = self.row_bound, self.box.low, self.box.high
-        return PenaltyConstants(self.estimator, *bounds, *sides, self.margin_bound)
+        bounds = self.box.low, self.box.high
+        return PenaltyConstants(self.estimator, 1.0, *bounds, *sides, self.margin_bound)
 
     def neighbours(self, records: list[tuple[np.ndarray, float]]) -> Iterator["Made"]:
         """Replace the first record of either side by each of ``records``."""

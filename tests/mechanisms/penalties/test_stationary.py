@@ -145,6 +145,8 @@ def test_the_promise_of_a_walk_holds_of_a_wave_in_a_box(noise, start):
         smoothness=1.0, drop=drop, n_steps=steps, noise=noise**2, bias=0.0, slope=0.3
     )
     assert np.mean(sizes) <= bound
+    by_hand = {"smoothness": 1, "drop": 1, "n_steps": 4, "noise": 0.5, "bias": 0.25, "slope": 9}
+    assert walk_bound(**by_hand) == pytest.approx(math.sqrt(1 + 3 + 9))
 
 
 def slope(places, values):

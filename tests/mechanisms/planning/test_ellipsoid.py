@@ -154,16 +154,16 @@ def test_the_lift_is_above_the_noises_largest_eigenvalue():
     assert edge <= planned.lift == pytest.approx(edge, rel=1e-3)
 
 
-@pytest.mark.parametrize("ridge", [0.0, 0.003, 0.3])
-def test_the_better_centre_is_taken(ridge):
+@pytest.mark.parametrize(("mu", "ridge"), [(0.2, 0.0), (0.2, 0.003), (0.2, 0.3), (0.05, 0.005)])
+def test_the_better_centre_is_taken(mu, ridge):
     known = known_of(ridge=ridge)
-    every = [centres.by_gradients(known, RADIUS, 0.2, ZEROS)]
+    every = [centres.by_gradients(known, RADIUS, mu, ZEROS)]
     if ridge:
-        every.append(centres.by_output(known, RADIUS, 0.2, ZEROS))
+        every.append(centres.by_output(known, RADIUS, mu, ZEROS))
     if not centres.surely_inside(known, RADIUS, ZEROS):
-        quicker = centres.by_acceleration(known, RADIUS, 0.2, ZEROS)
+        quicker = centres.by_acceleration(known, RADIUS, mu, ZEROS)
         every += [quicker] * (quicker.excess <= 0.9 * every[0].excess)
-    best = centres.best_centre(known, RADIUS, 0.2, ZEROS)
+    best = centres.best_centre(known, RADIUS, mu, ZEROS)
     assert best.excess == min(one.excess for one in every)
     assert ridge or best.name == "accelerated"
 
@@ -308,8 +308,7 @@ def test_nine_in_ten_draws_hit_on_the_ellipsoid_of_a_quadratic_loss(p, steep, sh
 
 
 def test_a_plan_of_two_stages_is_kept_in_files():
-    planned = two_stages()
-    assert plan_from_values(plan_values(planned)) == planned
+    assert plan_from_values(plan_values(two_stages())) == two_stages()
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,6 @@ def test_extremes_of_the_last_state():
     assert last(contraction=0.0).mu == pytest.approx(1e-2 * 20 * 0.05 / math.sqrt(2e-2))
     assert last(contraction=1 - 1e-15).mu == pytest.approx(last(contraction=1.0).mu)
     assert last(sensitivity=0.0, diameter=1.0).mu == 0
-    assert last(contraction=1.0, diameter=1e-9, n_steps=5).mu > 0
 
 
 SHIFT = 2.0  # s = hβΔ with h = ½, and σ = 1
