@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor, report
-from rashomon_explorer.exceptions import BudgetExceededError, WeakGuaranteeWarning
+from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
+from rashomon_explorer.exceptions import BudgetExceededError
 from rashomon_explorer.measures import ranges
-from rashomon_explorer.mechanisms.planning.select import select
 from rashomon_explorer.problem.problem import Problem
 
 RNG = np.random.default_rng(0)
@@ -55,11 +54,6 @@ def test_a_ledger_is_charged_once_for_all_draws(mechanism: str, count: int, tmp_
         clone(clf).fit(X, Y)
 
 
-def test_a_small_table_is_warned_of_before_its_charge() -> None:
-    with pytest.warns(WeakGuaranteeWarning, match="centre of all draws"):
-        RashomonClassifier(mechanism="ellipsoid", **SETTINGS).fit(X[:200], Y[:200])
-
-
 def test_ranges_hold_all_draws_and_are_near_the_exact_ones(every: Any) -> None:
     models = every["ellipsoid"].rashomon_set_.release()
     table = ranges.released_ranges(models)
@@ -88,20 +82,3 @@ def test_three_classes_have_ranges_and_other_draws_have_none() -> None:
     models = RashomonClassifier(epsilon=50.0, n_draws=3).fit(X[:200], Y[:200]).rashomon_set_
     with pytest.raises(ValueError, match="no ellipsoid was released"):
         ranges.released_ranges(models)
-
-
-def test_reports_state_what_each_ellipsoid_guarantees(every: Any, tmp_path: Path) -> None:
-    for mechanism, free in (("ellipsoid", True), ("ellipsoid_exact", False)):
-        path = tmp_path / f"{mechanism}.html"
-        report.release_report(every[mechanism].rashomon_set_.release(), path)
-        text = path.read_text(encoding="utf-8")
-        assert ("cost no more" in text) == free and ("exactly the thresholded law" in text) != free
-
-
-def test_exact_draws_are_compared_and_not_selected_before_those_that_always_succeed() -> None:
-    rows = {"n": 48_842, "p": 92, "psi": 0.02, "loss": "logistic", "ridge": 0.003}
-    budget = {"radius": 8.0, "row_norm": 2**0.5, "epsilon": 1.0, "delta": 1e-6}
-    planned = select(**rows, **budget, n_draws=20)
-    names = [offer.name for offer in planned.options]
-    assert planned.mechanism == "ellipsoid"
-    assert names.index("ellipsoid") < names.index("ellipsoid_exact")

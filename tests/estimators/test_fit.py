@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.special import expit, logit
 
@@ -50,24 +49,6 @@ class TestClassifier:
         assert np.array_equal(np.append(fitted.encoded_coef_[0], fitted.encoded_intercept_), mean)
         row = np.array([[0.6, 0.0, 0.8]])  # long rows are clipped as in the fit
         assert np.allclose(fitted.predict_proba(row), fitted.predict_proba(1000 * row))
-
-    @pytest.mark.parametrize("names", [("no", "yes"), (False, True), (-7, 3)])
-    def test_any_two_labels(
-        self, X: FloatArray, labels: FloatArray, names: tuple[Any, Any]
-    ) -> None:
-        named = np.array(names)[labels]
-        plain = RashomonClassifier(**EASY, random_state=0).fit(X, labels)
-        model = RashomonClassifier(**EASY, random_state=0).fit(X, named)
-        assert list(model.classes_) == list(names)
-        assert np.array_equal(model.rashomon_set_.coef, plain.rashomon_set_.coef)
-        assert np.array_equal(model.predict(X), np.array(names)[plain.predict(X)])
-        assert np.array_equal(model.predict_each(X), np.array(names)[plain.predict_each(X)])
-
-    def test_learns_what_there_is_to_learn(self, X: FloatArray, labels: FloatArray) -> None:
-        good = RashomonClassifier(epsilon=500.0, n_draws=3, random_state=0).fit(X, labels)
-        assert good.score(X, labels) > 0.85
-        flipped = RashomonClassifier(epsilon=500.0, n_draws=3, random_state=0).fit(X, 1 - labels)
-        assert flipped.score(X, labels) < 0.15
 
 
 class TestRegressor:
@@ -120,14 +101,3 @@ class TestBoth:
         assert len({tuple(c) for c in coef}) == 40
         assert (np.linalg.norm(coef, axis=1) <= model.plan_.radius + 4e-6).all()
         assert np.array_equal(coef * 2**20, np.round(coef * 2**20))
-
-    def test_a_frame_gives_the_same_draws_and_its_names(
-        self, kind: type[Estimator], X: FloatArray, frame: pd.DataFrame, labels: FloatArray
-    ) -> None:
-        plain, named = (kind(**EASY, random_state=0).fit(rows, labels) for rows in (X, frame))
-        assert np.array_equal(plain.rashomon_set_.coef, named.rashomon_set_.coef)
-        assert named.rashomon_set_.feature_names == ("age", "income", "debt", "intercept")
-        assert plain.rashomon_set_.feature_names == ("x0", "x1", "x2", "intercept")
-        assert np.array_equal(named.predict(frame), plain.predict(X))
-        with pytest.raises(ValueError, match="feature names should match"):
-            named.predict(frame[["debt", "age", "income"]])

@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 import pytest
 from sklearn.base import BaseEstimator
-from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import (
     check_dataframe_column_names_consistency,
     check_param_validation,
@@ -54,11 +53,6 @@ METHODS_OF_ONE_MODEL = [
 
 def test_array_api_checks_are_on() -> None:
     assert os.environ["SCIPY_ARRAY_API"] == "1"
-
-
-def test_several_classes_are_checked_too() -> None:
-    tags = get_tags(rx.RashomonClassifier())
-    assert tags.classifier_tags.multi_class
 
 
 @parametrize_with_checks(ESTIMATORS)

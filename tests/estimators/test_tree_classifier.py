@@ -10,10 +10,8 @@ import pytest
 from rashomon_explorer import (
     Ledger,
     RashomonTreeClassifier,
-    TableSchema,
     exceptions,
 )
-from rashomon_explorer.data import Categorical, Numeric, Ordered, YesNo
 from rashomon_explorer.mechanisms.planning.options import LEAST_HITS
 from rashomon_explorer.mechanisms.planning.trees import coldest, energy_cap, plan_trees
 from rashomon_explorer.sets import ReleasedTrees
@@ -201,31 +199,6 @@ class TestQuestions:
         assert fitted.plan(N, 2).log_size == fitted.plan_.log_size
         assert fitted.score(frame, y) == 1
         assert fitted.rashomon_set_.scores(frame).shape == (1, N)
-
-    def test_a_schema_makes_the_questions(self):
-        schema = TableSchema(
-            [
-                Numeric("age", (0, 120), typical=(20, 60)),
-                Categorical("home", ["own", "rent", "free"]),
-                Ordered("grade", ["low", "mid", "high"], missing="indicator"),
-                YesNo("married"),
-                YesNo("repaid", role="target"),
-            ]
-        )
-        rng = np.random.default_rng(0)
-        frame = pd.DataFrame({"age": rng.uniform(20, 60, N)})
-        for name, levels in (("home", "own rent free"), ("grade", "low mid high")):
-            frame[name] = rng.choice(levels.split(), N)
-        frame["married"] = rng.choice(["no", "yes"], N)
-        y = np.where(frame["home"] == "own", "yes", "no")
-        asked = RashomonTreeClassifier(schema=schema, max_leaves=3, n_draws=3, epsilon=9.0)
-        fitted = asked.fit(frame, y)
-        assert fitted.questions_[:4] == ("age > 30", "age > 40", "age > 50", "home=own")
-        assert len(fitted.questions_) == 3 + 3 + 3 + 1
-        assert asked.plan(N).log_size == fitted.plan_.log_size
-        assert fitted.score(frame, y) > 0.95
-        encoded = fitted.encoder_.transform(frame)
-        assert (fitted.rashomon_set_.labels(encoded) == (fitted.predict_each(frame) == "yes")).all()
 
 
 def test_only_privately_drawn_trees_are_released(fitted, table, tmp_path):

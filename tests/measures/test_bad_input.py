@@ -23,6 +23,7 @@ X = RNG.uniform(-0.4, 0.4, (40, 2))
 Y = np.where(X[:, 0] > 0.1 * RNG.normal(size=40), 1.0, -1.0)
 PROBLEM = Problem(X, Y, intercept=False)
 SQUARED = Problem(X, np.clip(X[:, 0] + 0.1 * Y, -1, 1), loss="squared")
+EXACT = Problem(X, X[:, 0], loss="squared")
 CUT = Problem(X, Y, domain=Intersection(Ball(10.0), Ball(9.0)))
 SET = from_predictions([[0.9, 0.2], [0.4, 0.3]], [1, 0], psi=0.5)
 MODEL = LogisticRegression().fit(X, Y)
@@ -160,6 +161,7 @@ RELIANCE = [
     (lambda: CLASS(), "psi is required"),
     (lambda: CLASS(psi=NAN), "psi must be finite and > 0, got nan"),
     (lambda: CLASS(psi=0.01, form="gap"), "form must be one of"),
+    (lambda: m.model_class_reliance(EXACT, psi=0.1, form="ratio"), "these rows with zero loss"),
     (lambda: CLASS(psi=0.01, feature_names=["age"]), "feature_names must hold 2 names, got 1"),
     (lambda: CLASS(psi=0.01, draws=[[1.0]]), r"coef must have shape \(n_models, 3\), got"),
     (lambda: CLASS(psi=0.01, draws=[[9.0] * 3]), "none of the 1 draws lies in the Rashomon set"),

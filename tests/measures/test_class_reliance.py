@@ -234,13 +234,6 @@ def test_quadratics_on_ellipses_against_their_rims():
         assert both.bound <= values[ball(theta) <= 0].min(initial=np.inf) + 1e-9
 
 
-def test_a_ratio_to_no_loss_is_refused():
-    problem = Problem(X, X[:, 0], loss="squared")
-    with pytest.raises(ValueError, match="fits these rows with zero loss"):
-        model_class_reliance(problem, psi=0.01, form="ratio")
-    assert model_class_reliance(problem, psi=0.01)["upper"].gt(0).all()
-
-
 @pytest.mark.parametrize("options", [{"radius": 20.0}, {"radius": 0.7}, {"ridge": 0.02}])
 def test_the_outer_ellipsoid_holds_the_set_and_is_not_idle(options):
     problem = a_problem("logistic", intercept=False, **options)

@@ -123,9 +123,6 @@ def test_fast_sums_are_those_over_pairs(loss, n, wide):
     assert found == pytest.approx(expected, rel=1e-13, abs=1e-13)
 
 
-FUNCTIONS = [getattr(pair_losses, name) for name in ("softplus", "slope", "curvature", "majorant")]
-
-
 def test_a_third_of_the_nodes_is_not_enough(monkeypatch):
     """Negative control: the degree is needed, not generous by accident."""
     b, a, degree = np.linspace(-9, 9, 300), np.zeros(300), pair_losses._degree

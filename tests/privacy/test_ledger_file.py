@@ -217,6 +217,9 @@ class TestContent:
             f"REPLACE {into}",
             "DELETE FROM charges",
             "UPDATE charges SET id = id + 9",
+            "UPDATE charges SET guarantee = '{}'",
+            "UPDATE charges SET leaks = 1",
+            "UPDATE charges SET state = 'voided'",
             "UPDATE OR REPLACE charges SET state = 'reserved' WHERE state = 'started'",
             "INSERT OR REPLACE INTO budget VALUES (1, 9.0, 0.0)",
             "UPDATE budget SET epsilon = 9.0",
@@ -234,6 +237,9 @@ class TestContent:
                 connection.execute(change, row if "?" in change else ())
         with pytest.raises(sqlite3.IntegrityError):
             connection.execute("INSERT INTO identity VALUES (2, 'x')")
+        ledger.reserve(gdp(0.1)).void()
+        with pytest.raises(sqlite3.IntegrityError):
+            connection.execute("UPDATE charges SET state = 'started' WHERE state = 'voided'")
         connection.close()
         ledger.check()
 

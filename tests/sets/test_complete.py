@@ -5,10 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from rashomon_explorer import RashomonSet, plots
+from rashomon_explorer import RashomonSet
 from rashomon_explorer.measures import fairness_audit, multiplicity_table
 from rashomon_explorer.measures.multiplicity.table import FROM_LABELS
-from rashomon_explorer.report import report
 from rashomon_explorer.sets import from_predictions, from_timbertrek, from_treefarms
 from tests.sets.made import make
 
@@ -104,13 +103,3 @@ def test_spreads_of_certain_scores_are_said_to_be_of_labels(trees):
     # A regression whose targets happen to be 0 and 1 predicts no labels.
     numbers = from_predictions(trees.scores(X), Y.astype(float), kind="targets")
     assert set(multiplicity_table(numbers)["note"]) == {""}
-
-
-def test_figures_and_report_say_that_the_set_is_whole_and_scores_are_labels(trees, tmp_path):
-    title = plots.plot_people(trees, X).layout.title.text
-    assert "of the whole set: 6 models" in title and "scores are labels" in title
-    whole = report(trees, tmp_path / "whole.html", X, Y, interactive=False).read_text()
-    assert "The set is complete: its values are exact." in whole and "may exist" not in whole
-    assert "lower bound" not in whole
-    part = report(trees[:5], tmp_path / "part.html", X, Y, interactive=False).read_text()
-    assert "lower bound" in part and "The set is complete" not in part

@@ -296,11 +296,3 @@ REFUSED = [(source, *case) for source, cases in SOURCES.items() for case in case
 def test_bad_sources_are_refused(source: Any, given: Any, settings: Any, message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
         source(given, **settings)
-
-
-def test_a_repr_states_the_type_the_cost_and_what_is_for_the_curator() -> None:
-    models = sets.from_predictions([[0.9, 0.2], [0.4, 0.3]], [1, 0], psi=0.5)
-    assert repr(models).startswith("PredictorSet: 2 models") and "no guarantee" in repr(models)
-    drawn = RashomonClassifier(n_draws=4, delta=0.0, random_state=0).fit(X / 9, TWO).rashomon_set_
-    assert "ε = 1" in repr(drawn) and "curator" in repr(drawn)
-    assert "curator" not in repr(drawn.release())
