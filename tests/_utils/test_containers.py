@@ -170,54 +170,41 @@ class OwnFrame:
         raise AssertionError("a value was read")
 
 
-def _unreadable(name):
-    if name == "a frame of an unknown library":
-        return OwnFrame()
-    frame = FRAME[["income", "age"]]
-    if name == "a generator":
-        return (row for row in [[1.0]])
-    if name == "a mapping":
-        return {"income": INCOME, "age": AGE}
-    if name == "a masked array":
-        return np.ma.masked_invalid(frame.to_numpy())
-    if name == "a lazy frame of narwhals":
-        return pytest.importorskip("narwhals").from_native(_arrow(frame)).lazy()
-    if name == "a reader":
-        return _arrow(frame).to_reader()
-    if name == "a data set":
-        pytest.importorskip("pyarrow")
-        from pyarrow import dataset
+TWO = FRAME[["income", "age"]]
 
-        return dataset.dataset(_arrow(frame))
-    if name == "a data set of xarray":
-        return pytest.importorskip("xarray").Dataset({"age": ("row", AGE)})
-    if name == "an array that is not computed":
-        pytest.importorskip("dask.array")
-        return _xarray(frame).chunk({"row": 50})
-    if name == "a lazy frame":
-        return _polars(frame).lazy()
-    duckdb = pytest.importorskip("duckdb")
-    return duckdb.sql("select income, age from frame")
+
+def _of(library, make):
+    return lambda: make(pytest.importorskip(library))
 
 
 UNREADABLE = {
-    "a frame of an unknown library": "give a NumPy array, a DataFrame of pandas or polars",
-    "a generator": "give a NumPy array",
-    "a mapping": "give a NumPy array",
-    "a masked array": r"\.filled",
-    "a lazy frame": r"\.collect",
-    "a lazy frame of narwhals": r"\.collect",
-    "a reader": r"\.read_all",
-    "a data set": r"\.to_table",
-    "a data set of xarray": r"\.to_dataframe",
-    "an array that is not computed": r"its Dask array, \.data",
-    "a relation": r"use \.df\(\)",
+    "a frame of an unknown library": (OwnFrame, "give a NumPy array, a DataFrame of pandas or pol"),
+    "a generator": (lambda: (row for row in [[1.0]]), "give a NumPy array"),
+    "a mapping": (lambda: {"income": INCOME, "age": AGE}, "give a NumPy array"),
+    "a masked array": (lambda: np.ma.masked_invalid(TWO.to_numpy()), r"\.filled"),
+    "a lazy frame": (lambda: _polars(TWO).lazy(), r"\.collect"),
+    "a lazy frame of narwhals": (lambda: _narwhals_of_arrow(TWO).lazy(), r"\.collect"),
+    "a reader": (lambda: _arrow(TWO).to_reader(), r"\.read_all"),
+    "a data set": (_of("pyarrow.dataset", lambda lib: lib.dataset(_arrow(TWO))), r"\.to_table"),
+    "a data set of xarray": (
+        _of("xarray", lambda lib: lib.Dataset({"age": ("row", AGE)})),
+        r"\.to_dataframe",
+    ),
+    "an array that is not computed": (
+        _of("dask.array", lambda lib: _xarray(TWO).chunk({"row": 50})),
+        r"its Dask array, \.data",
+    ),
+    "a relation": (
+        _of("duckdb", lambda lib: lib.sql("select income, age from TWO")),
+        r"use \.df\(\)",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
 def test_what_cannot_be_read_is_refused_before_a_charge(name, tmp_path):
-    X, said = _unreadable(name), UNREADABLE[name]
+    make, said = UNREADABLE[name]
+    X = make()
     ledger = Ledger.create(tmp_path / "table.ledger", epsilon=100.0, delta=1e-6)
     models = [
         _model(ledger=ledger),

@@ -29,12 +29,16 @@ def without_links(monkeypatch):
     monkeypatch.setattr(os, "link", refused)
 
 
-def test_a_new_file_is_its_owners_alone_and_leaves_nothing_beside_it(tmp_path):
+@pytest.mark.parametrize("linked", [True, False])
+def test_a_new_file_is_its_owners_alone_and_leaves_nothing_beside_it(tmp_path, linked, request):
+    if not linked:  # a file system without hard links does as well
+        request.getfixturevalue("without_links")
     assert [_write(tmp_path, b"one"), _write(tmp_path, b"two")] == [1, 2]
     assert _write(tmp_path, b"three", first=2) == 3
     assert _contents(tmp_path) == [b"one", b"two", b"three"]
     assert len(os.listdir(tmp_path)) == 3
     assert stat.S_IMODE((tmp_path / "0002.txt").stat().st_mode) == 0o600
+    assert quarantine_file(tmp_path / "0001.txt").read_bytes() == b"one"
 
 
 def test_writers_in_lock_step_get_a_number_each(tmp_path, monkeypatch):
@@ -49,14 +53,6 @@ def test_writers_in_lock_step_get_a_number_each(tmp_path, monkeypatch):
     with ThreadPoolExecutor(2) as pool:
         assert sorted(pool.map(_write, [tmp_path] * 2, [b"one", b"two"])) == [1, 2]
     assert sorted(_contents(tmp_path)) == [b"one", b"two"]
-
-
-@pytest.mark.usefixtures("without_links")
-def test_a_file_system_without_hard_links_does_as_well(tmp_path):
-    assert [_write(tmp_path, b"one"), _write(tmp_path, b"two")] == [1, 2]
-    assert _contents(tmp_path) == [b"one", b"two"] and len(os.listdir(tmp_path)) == 2
-    assert stat.S_IMODE((tmp_path / "0001.txt").stat().st_mode) == 0o600
-    assert quarantine_file(tmp_path / "0001.txt").read_bytes() == b"one"
 
 
 @pytest.mark.usefixtures("without_links")

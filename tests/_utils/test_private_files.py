@@ -28,18 +28,6 @@ def rights(path):
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_new_file_is_its_owners_whatever_the_umask(tmp_path, umask):
-    create_private(tmp_path / "created")
-    assert rights(tmp_path / "created") == 0o600
-
-
-def test_the_umask_alone_does_not_do_it(tmp_path):
-    before = os.umask(0o022)
-    (tmp_path / "plain").write_text("words")
-    os.umask(before)
-    assert rights(tmp_path / "plain") == 0o644
-
-
 @pytest.mark.parametrize("before", [0o755, 0o775], ids=oct)
 def test_an_existing_file_or_folder_becomes_its_owners(tmp_path, before):
     path, folder = tmp_path / "log", tmp_path / "sets"
@@ -62,17 +50,17 @@ def test_a_file_of_another_account_is_left_alone(tmp_path, monkeypatch):
     assert not tighten(tmp_path / "missing")
 
 
-def test_a_ledger_and_its_journal_are_the_owners(tmp_path, umask):
+def test_a_new_file_a_ledger_and_its_journal_are_the_owners_whatever_the_umask(tmp_path, umask):
+    create_private(tmp_path / "created")
+    assert rights(tmp_path / "created") == 0o600
+    (tmp_path / "plain").write_text("words")  # control: the umask alone does not do it
+    assert rights(tmp_path / "plain") == 0o666 & ~umask
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=1.0)
     ledger.reserve(pure(0.1))
     TableRegistry(tmp_path).note("a.ledger", [[1.0]])
     assert rights(ledger.path) == rights(tmp_path / NAME) == 0o600
     assert journal_rights(ledger.path) == 0o600
-
-
-def test_sqlite_gives_a_journal_the_rights_of_its_file(tmp_path):
-    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=1.0)
-    ledger.path.chmod(0o644)
+    ledger.path.chmod(0o644)  # control: SQLite gives a journal the rights of its file
     assert journal_rights(ledger.path) == 0o644
 
 

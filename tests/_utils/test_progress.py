@@ -2,7 +2,6 @@
 
 import io
 import sys
-from types import SimpleNamespace
 
 import pytest
 from sklearn.base import clone
@@ -41,13 +40,6 @@ def test_a_terminal_sees_what_is_done_and_other_streams_stay_quiet(
     assert "sampling" not in text
     with pytest.raises(ZeroDivisionError):
         [1 / one for one in progress([1, 0], "dividing")]
-
-
-def test_a_kernel_is_a_notebook_and_a_plain_shell_is_not(monkeypatch):
-    for shell, expected in ((SimpleNamespace(kernel=None), True), (SimpleNamespace(), False)):
-        ipython = SimpleNamespace(get_ipython=lambda shell=shell: shell)
-        monkeypatch.setitem(sys.modules, "IPython", ipython)
-        assert module._in_notebook() is expected
 
 
 class Watcher:
