@@ -4,16 +4,7 @@ import pytest
 
 from rashomon_explorer.data import load_dataset
 
-OFFLINE = (
-    "lending",
-    "breast_cancer",
-    "diabetes",
-    "wine",
-    "digits",
-    "monks1",
-    "monks2",
-    "monks3",
-)
+OFFLINE = ("lending", "breast_cancer", "diabetes", "wine", "digits", "monks1", "monks2", "monks3")
 
 
 @pytest.fixture(scope="session", params=OFFLINE)

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rashomon_explorer.data.bunch import declared_schema, make_bunch
-from rashomon_explorer.data.messages import quoted, suggestion
 from rashomon_explorer.exceptions import DataError
 
 # Small tables with one value outside on purpose: that this is said has tests of its own.
@@ -169,9 +168,3 @@ DOUBT = "target column 't' has {}: pass target_bounds="
 def test_what_does_not_fit_together_is_refused_by_name(frame, declared, message):
     with pytest.raises(DataError, match=re.escape(message)):
         bunch(frame, **declared)
-
-
-def test_names_are_suggested_only_when_close_and_long_lists_are_cut():
-    assert suggestion("lendng", ["lending", "wine"]) == " (did you mean 'lending'?)"
-    assert suggestion("zzz", ["lending", "wine"]) == ""
-    assert quoted(range(5), limit=3) == "0, 1, 2 and 2 more"

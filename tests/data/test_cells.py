@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from rashomon_explorer.data.cells import (
     MISSING,
-    as_text,
     level_codes,
     refuse_missing_text,
     to_numbers,
@@ -24,19 +23,6 @@ def test_numbers_survive_being_spelt(numbers):
     text = pd.Series([f" {number!r} " for number in numbers], name="x")
     np.testing.assert_allclose(to_numbers(text, row_place), numbers, rtol=1e-15)
     np.testing.assert_array_equal(to_numbers(pd.Series(numbers, name="x"), row_place), numbers)
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        pd.Series([True, False]),
-        pd.Series([1, 0], dtype="Int64"),
-        pd.Series(["1", "0"], dtype="category"),
-        pd.Series([1, 0], dtype="category"),
-    ],
-)
-def test_any_kind_of_column_gives_floats(values):
-    assert to_numbers(values, row_place).tolist() == [1.0, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -66,8 +52,3 @@ def test_levels_are_compared_by_text_and_a_missing_one_is_refused_unless_declare
 def test_every_word_for_missing_is_refused(word):
     with pytest.raises(DataError, match="column 'sex' has no value at row 2"):
         refuse_missing_text(pd.Series(["f", word], name="sex"), row_place)
-
-
-def test_text_is_stripped_and_missing_is_empty():
-    assert as_text(pd.Series([" a ", None, "b"])).tolist() == ["a", "", "b"]
-    assert as_text(pd.Series([1.5, 2.0, np.nan])).tolist() == ["1.5", "2", ""]

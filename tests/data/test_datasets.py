@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from sklearn import datasets as sklearn_datasets
 
-from rashomon_explorer.data import LOADERS, list_datasets, load_csv, load_dataset
+from rashomon_explorer.data import LOADERS, list_datasets, load_dataset
 from rashomon_explorer.data.catalog import read_catalog
 from rashomon_explorer.data.messages import check_bounds
 from rashomon_explorer.exceptions import DataError
@@ -119,15 +119,6 @@ def test_loads_are_independent_copies():
 def test_a_name_or_class_that_is_not_there_is_refused(name, positive, message):
     with pytest.raises(DataError, match=message):
         load_dataset(name, positive=positive)
-
-
-def test_a_data_set_written_to_csv_and_declared_alike_loads_alike():
-    data = load_dataset("wine")
-    text = data.X.assign(cultivar=data.y.map(dict(enumerate(data.classes)))).to_csv(index=False)
-    own = load_csv(text.encode(), target="cultivar", bounds=data.bounds, name="wine")
-    assert (own.y == data.y).all()
-    assert own.classes == data.classes and own.bounds == data.bounds
-    assert abs(own.X - data.X).max().max() < 1e-9
 
 
 @pytest.mark.parametrize(

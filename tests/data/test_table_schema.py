@@ -196,10 +196,7 @@ def test_only_what_a_person_says_is_confirmed():
     [
         ([Numeric("a", (0, 1)), Numeric("a", (0, 2))], "column 'a' occurs 2 times"),
         ([YesNo("a", role="target"), YesNo("b", role="target")], "can be the target, got 'a', 'b'"),
-        (
-            [Categorical("a", ["x", "y"]), Numeric("a=x", (0, 1))],
-            "column 'a=x' occurs 2 times",
-        ),
+        ([Categorical("a", ["x", "y"]), Numeric("a=x", (0, 1))], "column 'a=x' occurs 2 times"),
         (["a"], "columns must be declared columns, got 'a'"),
         ({"a": {"kind": "anything"}}, "pass a dict to from_dict"),
     ],

@@ -133,10 +133,7 @@ def test_the_projection_on_an_intersection_agrees_with_a_general_solver(domain):
     centre = np.array(domain.body.centre)
     inequalities = [
         {"type": "ineq", "fun": lambda x: domain.ball.radius**2 - x @ x},
-        {
-            "type": "ineq",
-            "fun": lambda x: domain.body.body.radius**2 - (x + centre) @ (x + centre),
-        },
+        {"type": "ineq", "fun": lambda x: domain.body.body.radius**2 - (x + centre) @ (x + centre)},
     ]
     for point, nearest in zip(theta.T, domain.project(theta).T, strict=True):
         found = minimize(

@@ -65,13 +65,7 @@ def by_slsqp(problem):
     return found.fun
 
 
-@crossed(
-    {
-        "loss": sorted(set(LOSSES) - set(KINKED)),
-        "domain": DOMAINS,
-        "ridge": [0.0, 0.05],
-    }
-)
+@crossed({"loss": sorted(set(LOSSES) - set(KINKED)), "domain": DOMAINS, "ridge": [0.0, 0.05]})
 def test_smooth_minima_agree_with_a_general_solver(loss, domain, ridge):
     problem = make_problem(loss, domain, ridge=ridge)
     assert problem.minimum.value == pytest.approx(by_slsqp(problem), abs=1e-7)
@@ -110,13 +104,7 @@ def test_minima_with_kinks_agree_with_a_linear_programme(loss):
     assert minimum.gap <= problem.constants.gap_tolerance == 1e-3 * problem.osc
 
 
-@crossed(
-    {
-        "loss": KINKED,
-        "domain": DOMAINS,
-        "ridge": [0.0, 0.3],
-    }
-)
+@crossed({"loss": KINKED, "domain": DOMAINS, "ridge": [0.0, 0.3]})
 def test_every_dual_point_is_a_lower_bound(loss, domain, ridge):
     """Also the poor ones, far from the minimum: what they leave open is in their gap."""
     problem = make_problem(loss, domain, ridge=ridge)
@@ -138,12 +126,7 @@ ANY = given(
 )
 
 
-@crossed(
-    {
-        "loss": sorted(LOSSES),
-        "domain": DOMAINS,
-    }
-)
+@crossed({"loss": sorted(LOSSES), "domain": DOMAINS})
 @ANY
 @settings(max_examples=3)
 def test_no_model_of_the_domain_lies_below_the_minimum_by_more_than_the_gap(

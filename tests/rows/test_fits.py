@@ -253,15 +253,20 @@ def test_nothing_is_spent_on_what_is_refused_before_a_row_is_read(tmp_path):
 def test_a_bad_row_costs_the_charge_and_its_place_is_for_the_curator(tmp_path):
     ledger, bad, labels = _ledger(tmp_path), 0.3 * X, LABELS.copy()
     bad[599, 2], labels[300] = np.inf, 2
-    model = rx.RashomonClassifier(**FIT, ledger=ledger)
-    for table, said in (
-        (chunked(bad, LABELS), "row 599: NaN or infinity"),
-        (chunked(0.3 * X, labels), "row 300: y holds 2"),
+    odd, thresholds = NUMBERS.copy(), {0: [30, 40, 60]}
+    odd[500, 1] = 0.5  # which is no answer of a tree's question
+    model = rx.RashomonClassifier(**{**FIT, "epsilon": 20.0}, ledger=ledger)
+    trees = rx.RashomonTreeClassifier(**TREES, thresholds=thresholds, ledger=ledger)
+    for one, table, said in (
+        (model, chunked(bad, LABELS), "row 599: NaN or infinity"),
+        (model, chunked(0.3 * X, labels), "row 300: y holds 2"),
+        (trees, chunked(odd, PAID), "row 500: column 'x1' has values other than 0 and 1"),
     ):
         with pytest.raises(FitError) as caught:
-            model.fit(table)
+            one.fit(table)
         assert said in caught.value.detail and said not in str(caught.value)
-    assert [entry.state for entry in ledger.entries()] == ["started"] * 2
+    trees.fit(chunked(NUMBERS, PAID))
+    assert [entry.state for entry in ledger.entries()] == ["started"] * 3 + ["committed"]
     with pytest.raises(DataError, match="row 300: y holds 2"):  # for who may look, before a charge
         rx.RashomonClassifier(classes=[0, 1]).check_rows(chunk_rows(0.3 * X, labels))
     pytest.importorskip("pyarrow")
@@ -356,16 +361,3 @@ def test_merging_in_whatever_order_is_merging_all(workers):
         np.testing.assert_array_equal(getattr(found, name), getattr(want, name))
     turned = merged(*reversed(parts[:2]))  # a control: the order of the rows is kept
     assert (turned.place != merged(*parts[:2]).place).any()
-
-
-def test_a_bad_answer_of_a_tree_s_rows_is_named_for_the_curator(tmp_path):
-    odd, own = NUMBERS.copy(), {**TREES, "thresholds": {0: [30, 40, 60]}}
-    odd[500, 1] = 0.5  # which is no answer
-    with pytest.raises(DataError, match="row 500: column 'x1' has values other than 0 and 1"):
-        rx.RashomonTreeClassifier(**own).fit(chunked(odd, PAID))
-    ledger = _ledger(tmp_path)
-    clf = rx.RashomonTreeClassifier(**own, ledger=ledger).fit(chunked(NUMBERS, PAID))
-    with pytest.raises(FitError) as caught:
-        clf.fit(chunked(odd, PAID))
-    assert "row 500" in caught.value.detail
-    assert [entry.state for entry in ledger.entries()] == ["committed", "started"]

@@ -192,8 +192,7 @@ def _in_a_process(kind, folder, more, *control):
     alone = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(asked, capture_output=True, text=True, check=False, env=alone)
     assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout)
-    return found
+    return json.loads(done.stdout)
 
 
 _needs_limits = pytest.mark.skipif(

@@ -41,12 +41,7 @@ class OwnLoss(LogisticLoss):
 LOSSES = [SmoothedHingeLoss(), SmoothedHingeLoss(0.3), SoftmaxLoss(3), OwnLoss()]
 
 
-@crossed(
-    {
-        "radius": [0.5, 4.0],
-        "loss": LOSSES,
-    }
-)
+@crossed({"radius": [0.5, 4.0], "loss": LOSSES})
 @pytest.mark.law
 def test_draws_have_the_law_of_plain_rejection(loss, radius):
     target = target_of(loss, radius)
@@ -90,10 +85,7 @@ def test_a_spoiled_shifted_bound_is_caught(monkeypatch):
     monkeypatch.setattr(ShiftedBound, "at", lambda self, points: 1.2 * honest(self, points))
     with pytest.raises(EnvelopeError, match="below its certified bound"):
         collect(
-            ExactSampler(),
-            hinge_target(2, 3.0, 1.0, 150.0, 0.02),
-            2000,
-            np.random.default_rng(0),
+            ExactSampler(), hinge_target(2, 3.0, 1.0, 150.0, 0.02), 2000, np.random.default_rng(0)
         )
 
 
