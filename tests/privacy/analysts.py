@@ -1,5 +1,6 @@
 """An analyst who picks each mechanism after seeing what the earlier ones gave, exactly."""
 
+import itertools
 import math
 from collections.abc import Callable
 from functools import cache
@@ -67,3 +68,22 @@ def adversary(eta: float, count: int, epsilon: float, steps: int = 10) -> float:
     """Largest δ(ε) of ``count`` η-bounded-range pairs, each picked after the earlier outcomes."""
     step = eta / steps
     return analyst(epsilon, lambda bought: bought[0] <= count, [of_range(steps, step)], step=step)
+
+
+def any_pair(rng, eta, points):
+    """Two distributions whose log ratios lie in an interval of width η."""
+    second = rng.dirichlet(np.full(points, rng.choice([0.2, 1.0])))
+    ratio = eta * rng.random(points) ** rng.choice([0.2, 1.0, 5.0])
+    if rng.random() < 0.5:
+        ratio = eta * (ratio > ratio.mean())  # the corners of the family
+    ratio -= math.log((second * np.exp(ratio)).sum())
+    return second * np.exp(ratio), second
+
+
+def product_delta(pairs, epsilon):
+    """δ(ε) of independent pairs, by brute force over all outcomes."""
+    first, second = (
+        np.array([math.prod(masses) for masses in itertools.product(*laws)])
+        for laws in zip(*pairs, strict=True)
+    )
+    return float(np.maximum(first - math.exp(epsilon) * second, 0).sum())

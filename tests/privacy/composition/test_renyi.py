@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rashomon_explorer.privacy import adaptive_epsilon, affordable_repeated_eta, bounded_range
+from rashomon_explorer.privacy import (
+    adaptive_epsilon,
+    affordable_repeated_eta,
+    bounded_range,
+    composition_report,
+)
 from rashomon_explorer.privacy.composition import compose, rdp, repeated_bounded_range
 from rashomon_explorer.privacy.conversions import bounded_range_renyi, pure_renyi, zcdp_rho
 from rashomon_explorer.privacy.guarantee import Guarantee
@@ -118,9 +123,19 @@ def test_json_has_orders_only_if_there_are_any(pairs):
         (lambda: rdp([], []), "finite at one or more orders"),
         (lambda: pure(1.0).renyi(math.nan), "order must be > 1"),
         (lambda: Guarantee("rdp", "made up", orders=((3.0, 1.0), (2.0, 1.0))), "must increase"),
+        (lambda: repeated_bounded_range(-0.1, 3), r"eta must be >= 0, got -0\.1"),
+        (lambda: repeated_bounded_range(0.1, 2.5), "k must be a whole number, at least 1"),
+        (lambda: affordable_repeated_eta(0.0, 1e-6, 3), "epsilon must be finite and > 0"),
+        (lambda: affordable_repeated_eta(1.0, math.nan, 3), "delta must be in"),
+        (lambda: affordable_repeated_eta(1.0, 1e-6, True), "k must be a whole number"),
+        (
+            lambda: composition_report([pure(1.0)], 0.1, methods=["magic"]),
+            "methods must be a subset",
+        ),
+        (lambda: composition_report([pure(1.0)], 0.1, methods=[]), "methods must be a subset"),
     ],
 )
-def test_invalid_curves_are_refused(call, message):
+def test_what_is_no_curve_and_no_budget_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
@@ -182,18 +197,3 @@ def test_without_delta_the_budget_is_shared_out_and_ten_thousand_draws_are_plann
     eta = affordable_repeated_eta(4.0, 1e-6, 10_000)
     assert repeated_bounded_range(eta, 10_000).epsilon(1e-6) <= 4.0
     assert eta > 1.06 * math.sqrt(8 * zcdp_rho(4.0, 1e-6) / 10_000)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: repeated_bounded_range(-0.1, 3), r"eta must be >= 0, got -0\.1"),
-        (lambda: repeated_bounded_range(0.1, 2.5), "k must be a whole number, at least 1"),
-        (lambda: affordable_repeated_eta(0.0, 1e-6, 3), "epsilon must be finite and > 0"),
-        (lambda: affordable_repeated_eta(1.0, math.nan, 3), "delta must be in"),
-        (lambda: affordable_repeated_eta(1.0, 1e-6, True), "k must be a whole number"),
-    ],
-)
-def test_numbers_out_of_range_are_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

@@ -1,6 +1,5 @@
 """Every sum side by side: each true, the least counted, and a reason where there is none."""
 
-import builtins
 import math
 import re
 from pathlib import Path
@@ -22,6 +21,7 @@ from rashomon_explorer.privacy.notions import (
     zcdp,
 )
 from rashomon_explorer.privacy.tradeoff import Approximate, BoundedRange, Gaussian
+from tests.privacy.analysts import any_pair, product_delta
 
 DELTA = 1e-6
 QUICK = ["as stated", "pure", "zCDP", "GDP", "RDP"]
@@ -36,18 +36,6 @@ PARTS = st.one_of(
 
 def by_name(parts, **options):
     return {row.method: row for row in composition_report(parts, DELTA, **options)}
-
-
-def truth_of_independent_pairs(etas, epsilon, rng):
-    """δ(ε) of one two-valued pair for each η, by brute force over all outcomes."""
-    first, second = np.ones(1), np.ones(1)
-    for eta in etas:
-        t = eta * rng.random()
-        high = math.expm1(t - eta) / math.expm1(-eta)
-        laws = np.array([high, 1 - high])
-        first = np.outer(first, laws).ravel()
-        second = np.outer(second, laws * np.exp([-t, eta - t])).ravel()
-    return float(np.maximum(first - math.exp(epsilon) * second, 0).sum())
 
 
 def test_the_least_comes_first_and_is_the_answer():
@@ -78,7 +66,8 @@ def test_no_sum_is_below_the_truth_and_half_the_costs_are_caught(etas, share, de
     parts = [bounded_range(share * eta) for eta in etas]
     for row in composition_report(parts, delta, adaptive=False):
         if row.applies:
-            reached = [truth_of_independent_pairs(etas, row.epsilon, rng) for _ in range(200)]
+            tries = ([any_pair(rng, eta, 2) for eta in etas] for _ in range(200))
+            reached = [product_delta(pairs, row.epsilon) for pairs in tries]
             assert (max(reached) <= delta * (1 + 1e-9)) == (share == 1), row.method
 
 
@@ -129,26 +118,6 @@ def test_parts_with_a_delta_of_their_own_and_without_a_guarantee():
     assert least_epsilon([pure(1.0), no_guarantee("chain")], DELTA) == math.inf
     assert least_epsilon([zcdp(0.1)], 0.0) == math.inf
     assert least_epsilon([pure(1.0)] * 2, 0.0) == 2.0
-
-
-def test_without_dp_accounting_the_rest_still_counts(monkeypatch):
-    real = builtins.__import__
-
-    def missing(name, *rest):
-        if name.startswith("dp_accounting"):
-            raise ImportError(name)
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", missing)
-    rows = by_name([pure(0.1)] * 30)
-    assert "rashomon-explorer[accounting]" in rows["PLD"].why
-    assert rows["zCDP"].applies and by_name([gdp(1.0)] * 2)["PLD"].applies
-
-
-def test_unknown_methods_are_refused():
-    for names in (["magic"], []):
-        with pytest.raises(ValueError, match="methods must be a subset"):
-            composition_report([pure(1.0)], 0.1, methods=names)
 
 
 def test_the_figures_in_the_documentation_are_true():

@@ -284,16 +284,6 @@ def test_relations_do_not_mix() -> None:
         Composition(((USUAL, 1), (Gaussian(1.0), 1)))
 
 
-def test_a_refused_curve_is_below_the_cost_of_a_replacement() -> None:
-    """Why: the densities of a replaced record pass the other relation's curve."""
-    x = np.linspace(-12.0, 12.0, 200_001)
-    bell = np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
-    one, other = (bell * (0.99 + 0.01 * np.exp(s * x - 0.5)) for s in (1, -1))
-    true = np.trapezoid(np.maximum(0.0, one - np.exp(0.1) * other), x)
-    assert true > 1.2 * USUAL.delta(0.1)
-    assert true == pytest.approx(SAME.delta(0.1), rel=1e-6)
-
-
 def test_a_ledger_with_such_a_charge_in_its_file_is_refused(tmp_path) -> None:
     path = tmp_path / "old.ledger"
     ledger = Ledger.create(path, epsilon=4.0, delta=1e-5)

@@ -1,6 +1,5 @@
 """Draws of bounded range, independent or adaptive: above every analyst, below what zCDP proves."""
 
-import itertools
 import math
 
 import mpmath
@@ -9,13 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.privacy import bounded_range, compose
 from rashomon_explorer.privacy.conversions import zcdp_epsilon
 from rashomon_explorer.privacy.tradeoff import AdaptiveBoundedRange, BoundedRange, Gaussian
 from rashomon_explorer.privacy.tradeoff import bounded_range as curves
 from rashomon_explorer.privacy.tradeoff.bounded_range import RepeatedBoundedRange
-from tests.privacy.analysts import adversary
+from tests.privacy.analysts import adversary, any_pair, product_delta
 
 
 def coins(eta, count, t, epsilon):
@@ -31,25 +29,6 @@ def coins(eta, count, t, epsilon):
             mass = mpmath.binomial(count, lower) * low**lower * (1 - low) ** (count - lower)
             terms.append(mass * (1 - mpmath.exp(epsilon - loss)))
         return float(mpmath.fsum(terms))
-
-
-def any_pair(rng, eta, points):
-    """Two distributions whose log ratios lie in an interval of width η."""
-    second = rng.dirichlet(np.full(points, rng.choice([0.2, 1.0])))
-    ratio = eta * rng.random(points) ** rng.choice([0.2, 1.0, 5.0])
-    if rng.random() < 0.5:
-        ratio = eta * (ratio > ratio.mean())  # the corners of the family
-    ratio -= math.log((second * np.exp(ratio)).sum())
-    return second * np.exp(ratio), second
-
-
-def product_delta(pairs, epsilon):
-    """δ(ε) of independent pairs, by brute force over all outcomes."""
-    first, second = (
-        np.array([math.prod(masses) for masses in itertools.product(*laws)])
-        for laws in zip(*pairs, strict=True)
-    )
-    return float(np.maximum(first - math.exp(epsilon) * second, 0).sum())
 
 
 @pytest.mark.parametrize(
@@ -162,49 +141,6 @@ def test_the_adaptive_curve_lies_between_independent_draws_and_the_plain_sums(et
         if eta <= 3:
             assert epsilon < zcdp_epsilon(count * eta**2 / 8, delta)
     assert curve.epsilon(1e-6) == pytest.approx(fixed.epsilon(1e-6), rel=0.02)
-
-
-ORDERS = np.concatenate([1 + np.geomspace(1e-3, 1, 20), np.geomspace(2.1, 200, 40)])
-
-
-def two_point(eta: float, t: float) -> float:
-    """P(log ratio = t) of the pair whose log ratios are t and t − η, both of mass 1."""
-    return (math.exp(eta) - math.exp(t)) / math.expm1(eta)
-
-
-def renyi(p: FloatArray, q: FloatArray, order: float) -> float:
-    terms = np.where(p > 0, order * np.log(np.maximum(p, 1e-300)) - (order - 1) * np.log(q), -1e9)
-    top = terms.max()
-    return float((top + np.log(np.exp(terms - top).sum())) / (order - 1))
-
-
-def worst_excess(eta: float, rho: float) -> float:
-    """Largest D_α(P‖Q) − αρ over η-bounded-range pairs of two and of many points."""
-    rng = np.random.default_rng(0)
-    pairs = []
-    for share in np.linspace(0.01, 0.99, 25):
-        p = two_point(eta, share * eta)
-        ratio = np.array([share * eta, (share - 1) * eta])
-        pairs.append((np.array([p, 1 - p]), ratio))
-    for _ in range(20):  # any ratios within η, shifted so that Q sums to one
-        p = rng.dirichlet(np.ones(6) * rng.choice([0.1, 1.0]))
-        raw = eta * rng.random(6)
-        pairs.append((p, raw + math.log((p * np.exp(-raw)).sum())))
-    return max(renyi(p, p * np.exp(-r), a) - a * rho for p, r in pairs for a in ORDERS)
-
-
-@pytest.mark.parametrize("eta", [0.05, 0.5, 2.0, 6.0])
-def test_no_pair_has_more_renyi_divergence(eta: float) -> None:
-    assert worst_excess(eta, bounded_range(eta).rho) <= 1e-9
-    # The controls: half of the range, and a tenth less of ρ for a small one.
-    assert worst_excess(eta, bounded_range(eta / 2).rho) > 0
-    assert eta > 0.5 or worst_excess(eta, 0.9 * bounded_range(eta).rho) > 0
-
-
-def test_one_step_of_the_adversary_is_the_best_pair() -> None:
-    eta, epsilon = 1.0, 0.2
-    best = max(two_point(eta, t) * -math.expm1(epsilon - t) for t in np.linspace(epsilon, eta, 999))
-    assert adversary(eta, 1, epsilon, steps=200) == pytest.approx(best, rel=1e-4)
 
 
 @pytest.mark.parametrize(("eta", "k"), [(0.1, 40), (1.0, 5), (1.0, 1), (3.0, 3)])
