@@ -146,19 +146,6 @@ def test_tables_and_settings_that_cannot_be_used_are_refused(kind, rows, y, sett
         fit(kind, rows, y, **setting)
 
 
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        (np.zeros(60), r"one class, 0.0: two classes are needed.*classes=\[...\]"),
-        (X[:, 0], "continuous"),
-        (np.array([None, "a"])[Y], "."),
-    ],
-)
-def test_labels_that_are_no_classes_are_refused(y, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        RashomonClassifier().fit(X, y)
-
-
 def test_targets_beyond_every_bound_are_clipped():
     one, other = (
         RashomonRegressor(target_bounds=(-1e-9, 1e-9), n_draws=3, random_state=0).fit(
@@ -169,74 +156,73 @@ def test_targets_beyond_every_bound_are_clipped():
     assert np.array_equal(one.rashomon_set_.coef, other.rashomon_set_.coef)
 
 
-@pytest.mark.parametrize("bounds", [(-1e308, 1e308), (0, 0), (1, 0), (0, math.nan), (0, 1, 2)])
-def test_target_bounds_need_a_width(bounds):
-    with pytest.raises(ValueError, match="target_bounds must be"):
-        RashomonRegressor(target_bounds=bounds).fit(X, Y)
+LAW = {"n": 5000, "p": 4, "psi": 0.05, "radius": 4.0, "row_norm": 1.5}
+
+
+def classifier(y):
+    return RashomonClassifier().fit(X, y)
+
+
+def target(beta=1.0, psi=0.1, **settings):
+    return GibbsTarget(Problem(X, SIGNS), beta, psi, **settings)
+
+
+def planned(**change):
+    return plan(**{**LAW, "epsilon": 1.0, **change})
 
 
 @pytest.mark.parametrize(
-    ("rows", "y", "setting", "message"),
+    ("call", "message"),
     [
-        ([["a"], ["b"]], [1, -1], {}, "X must hold numbers: .*'a'.*Encode text"),
-        (X + 1j, SIGNS, {}, "X must hold numbers: got complex128"),
-        (np.array([["2020-01-01"]], dtype="M8[D]"), [1], {}, "X must hold numbers: got datetime64"),
-        (X, ["no"] * 60, {}, "y must hold numbers"),
-        (None, None, {}, "X must be a table with rows and columns"),
-        ([[None], [1.0]], [1, -1], {}, r"X holds NaN or infinity at \(0, 0\)"),
-        (X, SIGNS[:, None], {}, r"y must hold one target per row, got shape \(60, 1\)"),
-        (X, Y == 1, {}, "labels must be −1 or \\+1"),
-        (X, SIGNS, {"row_norm": None}, "row_norm must be finite and > 0, got None"),
-        (X, SIGNS, {"ridge": "a"}, "ridge must be finite and >= 0, got 'a'"),
-        (X, SIGNS, {"radius": 1e300}, "scores could reach 1.4.*e\\+300"),
-        (X, SIGNS, {"loss": None}, "loss must be one of"),
-        (X, SIGNS, {"domain": "ball"}, "domain must be a set of models"),
-        (X, SIGNS, {"intercept": "no"}, "intercept must be True or False"),
+        (lambda: classifier(Y * 0.0), r"one class, 0.0: two classes are needed.*classes=\[...\]"),
+        (lambda: classifier(X[:, 0]), "continuous"),
+        *(
+            (lambda b=b: RashomonRegressor(target_bounds=b).fit(X, Y), "target_bounds must be")
+            for b in ((-1e308, 1e308), (0, 0), (1, 0), (0, math.nan), (0, 1, 2))
+        ),
+        (lambda: Problem([["a"], ["b"]], [1, -1]), "X must hold numbers: .*'a'.*Encode text"),
+        (lambda: Problem(X + 1j, SIGNS), "X must hold numbers: got complex128"),
+        (lambda: Problem(np.array([["2020-01-01"]], "M8[D]"), [1]), "numbers: got datetime64"),
+        (lambda: Problem(X, ["no"] * 60), "y must hold numbers"),
+        (lambda: Problem(None, None), "X must be a table with rows and columns"),
+        (lambda: Problem([[None], [1.0]], [1, -1]), r"X holds NaN or infinity at \(0, 0\)"),
+        (lambda: Problem(X, SIGNS[:, None]), r"y must hold one target per row, got shape \(60, 1"),
+        (lambda: Problem(X, Y == 1), "labels must be −1 or \\+1"),
+        (lambda: Problem(X, SIGNS, row_norm=None), "row_norm must be finite and > 0, got None"),
+        (lambda: Problem(X, SIGNS, ridge="a"), "ridge must be finite and >= 0, got 'a'"),
+        (lambda: Problem(X, SIGNS, radius=1e300), "scores could reach 1.4.*e\\+300"),
+        (lambda: Problem(X, SIGNS, loss=None), "loss must be one of"),
+        (lambda: Problem(X, SIGNS, domain="ball"), "domain must be a set of models"),
+        (lambda: Problem(X, SIGNS, intercept="no"), "intercept must be True or False"),
+        (lambda: planned(n=1.5), "n must be a whole number, at least 1, got 1.5"),
+        (lambda: planned(p=None), "p must be a whole number"),
+        (lambda: planned(psi=None), "psi must be finite and >= 0, got None"),
+        (lambda: planned(radius="a"), "radius must be finite and > 0, got 'a'"),
+        (lambda: planned(radius=1e300), "scores could reach 1.*e\\+300"),
+        # With a hit rate the search for a budget ends, too.
+        (lambda: planned(epsilon=1e300, hit_rate=0.5), r"epsilon must be from 1e-12 to 1e\+09"),
+        (lambda: target(beta="a"), "beta must be finite and > 0, got 'a'"),
+        (lambda: target(psi=None), "psi must be finite and >= 0, got None"),
+        (lambda: target(threshold=3), "threshold must be one of"),
+        (lambda: collect(ExactSampler(), target(), -1, RNG), "n_draws must be a whole number"),
     ],
 )
-def test_a_problem_refuses_tables_and_settings_by_name(rows, y, setting, message):
-    with pytest.raises(ValueError, match=message) as caught:
-        Problem(rows, y, **setting)
-    assert setting or caught.type is DataError
+def test_what_cannot_be_used_is_refused_by_name(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_rows_that_are_no_numbers_are_an_error_of_the_data():
+    with pytest.raises(DataError):
+        Problem([["a"], ["b"]], [1, -1])
+    with pytest.raises((ValueError, TypeError)):
+        classifier(np.array([None, "a"])[Y])
 
 
 def test_a_loss_is_computed_of_numbers_in_any_clothes():
     plain = Problem(X, SIGNS).minimum.value
     assert Problem(X.tolist(), SIGNS.astype(int)).minimum.value == plain
     assert Problem(X.astype(object), SIGNS.astype(object)).minimum.value == plain
-
-
-LAW = {"n": 5000, "p": 4, "psi": 0.05, "radius": 4.0, "row_norm": 1.5}
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"n": 1.5}, "n must be a whole number, at least 1, got 1.5"),
-        ({"p": None}, "p must be a whole number"),
-        ({"psi": None}, "psi must be finite and >= 0, got None"),
-        ({"radius": "a"}, "radius must be finite and > 0, got 'a'"),
-        ({"radius": 1e300}, "scores could reach 1.*e\\+300"),
-        # With a hit rate the search for a budget ends, too.
-        ({"epsilon": 1e300, "hit_rate": 0.5}, r"epsilon must be from 1e-12 to 1e\+09, usually 0"),
-    ],
-)
-def test_a_plan_names_what_it_cannot_use(change, message):
-    with pytest.raises(ValueError, match=message):
-        plan(**{**LAW, "epsilon": 1.0, **change})
-
-
-def test_targets_and_draws_without_a_law_are_refused():
-    target = partial(GibbsTarget, Problem(X, SIGNS))
-    for settings, message in (
-        ({"beta": "a", "psi": 0.1}, "beta must be finite and > 0, got 'a'"),
-        ({"beta": 1.0, "psi": None}, "psi must be finite and >= 0, got None"),
-        ({"beta": 1.0, "psi": 0.1, "threshold": 3}, "threshold must be one of"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            target(**settings)
-    with pytest.raises(ValueError, match="n_draws must be a whole number, at least 1"):
-        collect(ExactSampler(), target(1.0, 0.1), -1, RNG)
 
 
 @crossed(
@@ -310,9 +296,13 @@ def test_a_planner_warns_once_of_a_delta_of_one_in_n(name):
 
 @pytest.mark.parametrize("epsilon", [-1, *ABSURD["epsilon"][2:-1]])
 def test_an_absurd_budget_makes_no_ledger(epsilon, tmp_path):
-    with pytest.raises(ValueError, match="epsilon must be "):
-        Ledger.create(tmp_path / "a.ledger", epsilon=epsilon, delta=1e-6)
-    assert not (tmp_path / "a.ledger").exists()
+    path = tmp_path / "a.ledger"
+    for budget in ({"epsilon": epsilon}, {"delta": 1e-6}, {"epsilon": 1.0, "delta": 1.0}):
+        with pytest.raises(ValueError, match=r"epsilon must be |both epsilon|delta must be"):
+            Ledger.create(path, **budget)
+        with pytest.raises(TypeError, match=r"create a new one with Ledger\.create\(path"):
+            Ledger.open(path, **budget)
+        assert not path.exists()
     ledger = Ledger.create(tmp_path / "b.ledger")
     with pytest.raises(ValueError, match="epsilon must be "):
         ledger.set_budget(epsilon)

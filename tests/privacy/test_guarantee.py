@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.privacy import best_attack, compose, pure, zcdp
+from rashomon_explorer.privacy import best_attack, compose, pure, rdp, zcdp
 from rashomon_explorer.privacy.conversions import gdp_mu
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.notions import approximate, bounded_range, gdp, no_guarantee
@@ -73,9 +73,14 @@ def test_the_least_and_the_largest_cost() -> None:
         assert compose([notion(1e-200)] * 3).epsilon(1e-9) > 0 or notion is gdp
 
 
-@given(COMPOSED, st.booleans())
+ORDERS = st.dictionaries(st.floats(1.001, 500), st.floats(0, 50), min_size=1, max_size=9)
+CURVES = ORDERS.map(lambda known: rdp([*known], [*known.values()]))
+
+
+@given(COMPOSED | CURVES, st.booleans())
 def test_json_round_trip(total: Guarantee, seeded: bool) -> None:
     total = total.with_seed() if seeded else total
+    assert ("orders" in total.to_dict()) == bool(total.orders) and "curve" not in total.to_dict()
     assert Guarantee.from_dict(json.loads(json.dumps(total.to_dict(), allow_nan=False))) == total
 
 

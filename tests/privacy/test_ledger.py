@@ -19,7 +19,9 @@ from sklearn.base import clone
 from rashomon_explorer import RashomonClassifier
 from rashomon_explorer.mechanisms.planning.pricing import affordable_eta
 from rashomon_explorer.privacy import BudgetExceededError, Guarantee, Ledger, LedgerError, compose
-from rashomon_explorer.privacy.conversions import zcdp_rho
+from rashomon_explorer.privacy.conversions import zcdp_epsilon, zcdp_rho
+from rashomon_explorer.privacy.ledger.charge import LedgerEntry, incremental_charge
+from rashomon_explorer.privacy.ledger.totals import ExactSum, Totals
 from rashomon_explorer.privacy.notions import (
     approximate,
     bounded_range,
@@ -28,6 +30,7 @@ from rashomon_explorer.privacy.notions import (
     pure,
     zcdp,
 )
+from tests.exact.conftest import exactly
 
 
 @pytest.fixture
@@ -118,23 +121,15 @@ class TestBudget:
         ledger.set_budget(epsilon=1.0)  # below what was spent
         assert ledger.remaining == 0.0 and not ledger.can_afford(pure(0.0))
 
-    @pytest.mark.parametrize(
-        ("budget", "message"),
-        [
-            ({"delta": 1e-6}, "both epsilon and delta"),
-            ({"epsilon": -1.0}, "epsilon must be"),
-            ({"epsilon": math.nan}, "epsilon must be"),
-            ({"epsilon": math.inf}, "epsilon must be finite"),
-            ({"epsilon": 1.0, "delta": 1.0}, "delta must be"),
-            ({"epsilon": 1.0, "delta": math.nan}, "delta must be"),
-        ],
-    )
-    def test_a_bad_budget_creates_no_file(self, path: Path, budget, message: str) -> None:
-        with pytest.raises(ValueError, match=message):
-            Ledger.create(path, **budget)
-        with pytest.raises(TypeError, match=r"create a new one with Ledger\.create\(path"):
-            Ledger.open(path, **budget)
-        assert not path.exists()
+    def test_it_is_spent_to_its_end_and_not_past_it(self, path: Path) -> None:
+        ledger = Ledger.create(path, epsilon=1.0)
+        ledger.reserve(pure(0.75)).commit()
+        assert (ledger.spent(), ledger.remaining) == (0.75, 0.25)
+        for more in (0.25 + 2e-9, 0.251, 1.0):
+            with pytest.raises(BudgetExceededError):
+                ledger.reserve(pure(more))
+            assert not ledger.can_afford(pure(more))
+        ledger.reserve(pure(0.25 + 5e-10))  # a plan that spends all must not fail by an ulp
 
     def test_a_budget_is_set_once(self, path: Path) -> None:
         ledger = Ledger.create(path, epsilon=1.0, delta=1e-6)
@@ -186,10 +181,20 @@ def test_a_charge_is_written_before_and_closed_after(path: Path) -> None:
         step()
         states.append(ledger.entries()[0].state)
     assert states == ["reserved", "started", "started", *["committed"] * 3]
+    started = ledger.reserve(pure(0.5))
+    started.start()
+    voided = ledger.reserve(pure(0.5))
+    voided.void()
+    for over, state in ((started, "started"), (charge, "committed"), (voided, "voided")):
+        with pytest.raises(LedgerError, match=f"was {state} and cannot become voided"):
+            over.void()
+    with pytest.raises(LedgerError):
+        voided.start()
+    assert ledger.spent() == 1.0
     for parameters in ({"rows": object()}, None):
         with pytest.raises(TypeError):
             ledger.reserve(0.3 if parameters is None else pure(0.1), parameters=parameters)
-    assert len(ledger.entries()) == 1
+    assert len(ledger.entries()) == 3
 
 
 @pytest.mark.parametrize(
@@ -266,3 +271,51 @@ def test_the_file_has_what_was_declared_and_no_row(path: Path) -> None:
         *("renyi_order", "divergences"),
     }
     connection.close()
+
+
+RHO = {"bounded_range": 0.25 / 8, "gdp": 0.16 / 2, "zcdp": 0.1}
+
+
+def test_totals() -> None:
+    total = Totals.from_charges([bounded_range(0.5), gdp(0.4), zcdp(0.1)])
+    assert total.live == 3 and total.leaks is False
+    assert float(total.sums["rho"]) == exactly(sum(RHO.values()))
+    assert total.epsilon(1e-6) == exactly(zcdp_epsilon(sum(RHO.values()), 1e-6))
+    assert Totals.from_charges([bounded_range(0.5), pure(0.25)]).epsilon(0.0) == 0.75
+    assert total.minus(gdp(0.4)).epsilon(1e-6) == exactly(zcdp_epsilon(RHO["zcdp"] + 0.03125, 1e-6))
+    assert Totals.from_charges([gdp(0.4)]).minus(gdp(0.4)).epsilon(0.0) == 0.0
+
+
+def test_totals_that_delta_pays_for() -> None:
+    total = Totals.from_charges([approximate(0.5, 1e-6), approximate(0.25, 2e-6)])
+    assert total.leaks and total.epsilon(3e-6) == 0.75
+    assert total.epsilon(2.9e-6) == math.inf
+    assert total.plus(pure(0.5)).epsilon(3e-6) == 1.25
+    assert total.plus(gdp(0.5)).epsilon(3e-6) == math.inf  # its own δ is spent
+    late = Totals.from_charges([gdp(0.5), approximate(0.5, 1e-6)])
+    assert late.leaks is False and late.epsilon(0.1) == math.inf
+
+
+def test_exact_sums() -> None:
+    total = ExactSum().plus(0.1).plus(math.inf).plus(0.2)
+    assert float(total) == math.inf and float(total.plus(math.inf, -1)) == 0.1 + 0.2
+    assert float(total.plus(math.inf, -1).plus(0.1, -1)) == 0.2
+
+
+def entry(guarantee, state="started"):
+    return LedgerEntry(1, "", "", "", {}, guarantee, state)
+
+
+def test_rests() -> None:
+    assert incremental_charge(gdp(1.0), entry(gdp(0.6))).mu == exactly(0.8)
+    assert incremental_charge(gdp(1.0), entry(gdp(0.6))).rho == exactly(0.5 - 0.18)
+    assert incremental_charge(pure(1.0), entry(pure(0.25))).pure_epsilon == 0.75
+    assert incremental_charge(gdp(0.5), entry(gdp(0.6))).mu == 0.0
+    for whole, part in ((1.0, 0.1), (0.3, 0.1), (0.7, 0.2)):
+        rest = incremental_charge(pure(whole), entry(pure(part)))
+        assert math.fsum([part, rest.pure_epsilon]) >= whole
+        both = incremental_charge(gdp(whole), entry(gdp(part)))
+        assert part**2 + both.mu**2 >= whole**2 * (1 - 1e-15)
+    for state in ("reserved", "committed", "voided"):
+        with pytest.raises(LedgerError):
+            incremental_charge(gdp(1.0), entry(gdp(0.6), state))

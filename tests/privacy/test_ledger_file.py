@@ -208,18 +208,21 @@ class TestContent:
     def test_nothing_that_counts_can_be_changed(self, ledger: Ledger, path: Path) -> None:
         for _ in range(2):
             ledger.reserve(gdp(0.1)).start()
+        ledger.reserve(gdp(0.1)).void()
         connection = sqlite3.connect(path, isolation_level=None)
-        (row, _) = connection.execute("SELECT * FROM charges").fetchall()
+        (row, *_) = connection.execute("SELECT * FROM charges").fetchall()
         into = f"INTO charges VALUES ({', '.join('?' * len(row))})"
 
         changes = [
             f"INSERT OR REPLACE {into}",
             f"REPLACE {into}",
-            "DELETE FROM charges",
-            "UPDATE charges SET id = id + 9",
-            "UPDATE charges SET guarantee = '{}'",
-            "UPDATE charges SET leaks = 1",
-            "UPDATE charges SET state = 'voided'",
+            "DELETE FROM charges WHERE id = 1",
+            "UPDATE charges SET id = 9 WHERE id = 1",
+            "UPDATE charges SET guarantee = '{}' WHERE id = 1",
+            "UPDATE charges SET leaks = 1 WHERE id = 1",
+            "UPDATE charges SET state = 'voided' WHERE id = 1",
+            "UPDATE charges SET state = 'reserved' WHERE id = 1",
+            "UPDATE charges SET state = 'started' WHERE id = 3",
             "UPDATE OR REPLACE charges SET state = 'reserved' WHERE state = 'started'",
             "INSERT OR REPLACE INTO budget VALUES (1, 9.0, 0.0)",
             "UPDATE budget SET epsilon = 9.0",

@@ -124,6 +124,9 @@ def test_an_extension_brings_the_sum_to_the_whole(ledger: Ledger) -> None:
     charge.start()
     ledger.reserve(whole, extends=charge).start()
     assert ledger.totals.divergences.finite >= Fraction(entered_at(whole, ORDER).value)
+    assert float(ledger.totals.sums["rho"]) == pytest.approx(whole.rho, rel=1e-12)
+    with pytest.raises(LedgerError, match="was extended by charge 2"):
+        ledger.reserve(gdp(2.0), extends=charge)
     by_rho = entered_at(part, ORDER).value + ORDER * (whole.rho - part.rho)
     assert by_rho < 0.99 * entered_at(whole, ORDER).value
     ledger.check()

@@ -1,6 +1,5 @@
 """Rényi curves, and independent draws as one guarantee: above every pair, added up, converted."""
 
-import json
 import math
 
 import numpy as np
@@ -102,15 +101,6 @@ def test_curves_add_up_at_the_orders_that_are_known():
     assert not compose([one, no_guarantee("chain")]).holds
 
 
-@given(st.lists(st.tuples(st.floats(1.001, 500), st.floats(0, 50)), min_size=1, max_size=9))
-@settings(max_examples=40)
-def test_json_has_orders_only_if_there_are_any(pairs):
-    table = dict(pairs)
-    part = rdp(list(table), list(table.values()))
-    assert Guarantee.from_dict(json.loads(json.dumps(part.to_dict(), allow_nan=False))) == part
-    assert {"orders", "curve"}.isdisjoint(pure(1.0).to_dict())
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -128,11 +118,8 @@ def test_json_has_orders_only_if_there_are_any(pairs):
         (lambda: affordable_repeated_eta(0.0, 1e-6, 3), "epsilon must be finite and > 0"),
         (lambda: affordable_repeated_eta(1.0, math.nan, 3), "delta must be in"),
         (lambda: affordable_repeated_eta(1.0, 1e-6, True), "k must be a whole number"),
-        (
-            lambda: composition_report([pure(1.0)], 0.1, methods=["magic"]),
-            "methods must be a subset",
-        ),
-        (lambda: composition_report([pure(1.0)], 0.1, methods=[]), "methods must be a subset"),
+        (lambda: composition_report([], 0.1, methods=["magic"]), "methods must be a subset"),
+        (lambda: composition_report([], 0.1, methods=[]), "methods must be a subset"),
     ],
 )
 def test_what_is_no_curve_and_no_budget_is_refused(call, message):
@@ -169,10 +156,8 @@ def test_a_ledger_and_other_mechanisms_count_its_sums_only():
     assert with_noise.epsilon(1e-6) == pytest.approx(zcdp(draws.rho + 0.125).epsilon(1e-6))
 
 
-def test_its_text_and_its_trade_off():
+def test_its_trade_off():
     draws = repeated_bounded_range(0.3, 7)
-    assert "with a sharper trade-off" in str(draws)
-    assert "number was fixed beforehand" in str(draws)
     alpha = np.linspace(0, 1, 41)
     assert np.all(draws.tradeoff(alpha) >= zcdp(draws.rho).tradeoff(alpha) - 1e-12)
     nothing = repeated_bounded_range(math.inf, 3)
