@@ -95,19 +95,12 @@ def test_predictions_are_those_of_the_coefficients(X, labels, targets):
     np.testing.assert_allclose(found, best, atol=1e-3)
 
 
-def test_three_classes_and_losses_of_margins(X):
-    three, fixed = np.digitize(X[:, 0], [-0.15, 0.15]), {"radius": 4.0, "random_state": 0}
-    model = DPClassifier(epsilon=300.0, classes=[0, 1, 2], **fixed).fit(X, three)
-    assert model.encoded_coef_.shape == (3, 3) and not model.encoded_coef_[0].any()
-    assert model.predict_proba(X).sum(axis=1) == pytest.approx(np.ones(120))
-    assert model.score(X, three) > 0.6
-    hinge = classifier(loss="hinge", epsilon=10.0, **fixed).fit(X, X[:, 0] > 0)
+def test_losses_of_margins_have_no_probabilities_and_are_binary(X):
+    fixed: dict[str, Any] = {"loss": "hinge", "radius": 4.0, "random_state": 0}
+    hinge = classifier(epsilon=10.0, **fixed).fit(X, X[:, 0] > 0)
     assert hinge.score(X, X[:, 0] > 0) > 0.6 and not hasattr(hinge, "predict_proba")
     with pytest.raises(ValueError, match="Only binary classification is supported by loss='hinge'"):
-        DPClassifier(loss="hinge", classes=[0, 1, 2]).fit(X, three)
-    noisy = X[:, 0] + 0.1 * np.random.default_rng(0).standard_normal(120)
-    absolute = DPRegressor(loss="absolute", epsilon=5.0, **fixed).fit(X, noisy)
-    assert absolute.predict(X).shape == (120,)
+        DPClassifier(**fixed, classes=[0, 1, 2]).fit(X, np.digitize(X[:, 0], [-0.15, 0.15]))
 
 
 @pytest.mark.parametrize(
@@ -131,11 +124,3 @@ def test_a_pickle_holds_nothing_of_the_rows_but_the_model(X, labels):
     ours, theirs = vars(pickle.loads(pickle.dumps(one))), vars(other)
     differing = {key for key in ours if repr(ours[key]) != repr(theirs[key])}
     assert differing == {"encoded_coef_", "encoded_intercept_"}
-
-
-@pytest.mark.parametrize(("epsilon", "delta"), [(1e-4, 0.0), (1e3, 1e-12), (1e-4, 0.5)])
-def test_odd_settings_work(X, labels, epsilon, delta):
-    model = classifier(epsilon=epsilon, delta=delta, radius=np.float32(2.0)).fit(X, labels)
-    assert np.isfinite(model.encoded_coef_).all()
-    assert model.guarantee_.epsilon(delta) <= epsilon * (1 + 1e-9)
-    assert model.plan_ == classifier(epsilon=epsilon, delta=delta, radius=2.0).plan(*X.shape)

@@ -27,6 +27,7 @@ EXACT = Problem(X, X[:, 0], loss="squared")
 CUT = Problem(X, Y, domain=Intersection(Ball(10.0), Ball(9.0)))
 SET = from_predictions([[0.9, 0.2], [0.4, 0.3]], [1, 0], psi=0.5)
 MODEL = LogisticRegression().fit(X, Y)
+FITTED = lambda model, y: m.penalised_problem(model.fit(X, y), X, y)  # noqa: E731
 SPLIT = partial(m.disagreement_decomposition, [[0, 1], [1, 1], [0, 0], [1, 0]])
 MASK = [True, True, True, False]
 GAPS = partial(m.fairness_gaps, [[1, 0, 1, 0]], [1, 0, 1, 0])
@@ -192,6 +193,9 @@ RANGES = [
     (lambda: m.penalised_problem(MODEL, X, Y[1:]), "one target per row"),
     (lambda: m.penalised_problem(MODEL, X * NAN, Y), "without NaN"),
     (lambda: m.penalised_problem(MODEL, [["old"]] * 40, Y), "must hold numbers"),
+    (lambda: FITTED(LogisticRegression(), np.arange(40) % 3), "two classes are needed, got 3"),
+    (lambda: FITTED(LogisticRegression(class_weight="balanced"), Y), "class weights"),
+    (lambda: FITTED(Ridge(positive=True, solver="lbfgs"), Y), "positive=False"),
 ]
 DECOMPOSITION = [
     (lambda: SPLIT(), "inside must be True or False for each of the 4 draws"),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rashomon_explorer import RashomonClassifier, RashomonSet, load_csv, plots
+from rashomon_explorer import RashomonClassifier, RashomonSet, load_csv
 from rashomon_explorer import measures as m
 from rashomon_explorer.measures.reliance import switching_loss
 from rashomon_explorer.problem.problem import Problem
@@ -55,9 +55,7 @@ def test_names_give_groups_of_two_or_more_columns_that_are_columns(names):
     assert list(m.feature_groups("columns", names)) == names
 
 
-def test_importances_and_figures_take_categories_together_and_columns_on_request(
-    models, data, table
-):
+def test_importances_take_categories_together_and_columns_on_request(models, data, table):
     assert dict(models.feature_groups) == data.feature_groups == groups_by_name(NAMES)
     for measure in ("reliance", "conditional", "permutation", "shap"):
         assert list(m.importance_cloud(models, *table, measure=measure)) == ["age", "home"]
@@ -68,11 +66,6 @@ def test_importances_and_figures_take_categories_together_and_columns_on_request
     assert list(ranges.index) == ["home"]
     found = m.rid(Problem, table[0], 2 * table[1] - 1, psi=0.05, n_bootstraps=1, n_models=4)
     assert list(found.features) == ["age", "home"]
-    for features, names in ((None, ["age", "home"]), ("columns", NAMES)):
-        figure = plots.plot_importance(models, *table, features=features)
-        assert set(figure.layout.yaxis.ticktext) == set(names)
-    cloud = plots.plot_importance_cloud(models, *table)
-    assert {dimension.label for dimension in cloud.data[0].dimensions} == {"age", "home"}
 
 
 def test_the_columns_of_a_group_move_together(models, table):

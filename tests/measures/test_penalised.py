@@ -246,20 +246,6 @@ def test_other_rows_orders_and_unfinished_fits_are_refused():
             m.penalised_problem(model, table, targets)
 
 
-REFUSED = {
-    "several classes": (LogisticRegression(), np.arange(400) % 3, "two classes are needed, got 3"),
-    "weights": (LogisticRegression(class_weight="balanced"), Y, "class weights"),
-    "alphas": (Ridge(positive=True, solver="lbfgs"), Y, "positive=False"),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_other_objectives_are_refused(case):
-    model, y, words = REFUSED[case]
-    with pytest.raises(ValueError, match=words):
-        m.penalised_problem(model.fit(X, y), X, y)
-
-
 def test_objectives_without_a_unique_minimum_are_refused_and_steep_ones_are_not():
     def unpenalised(rows, y):
         model = LogisticRegression(C=np.inf, max_iter=1000).fit(rows, y)
