@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.feature_selection import SelectFromModel
 
 from rashomon_explorer import DPBilevelSearch, DPClassifier, DPRegressor
 from rashomon_explorer import RashomonClassifier as Classifier
@@ -109,10 +108,3 @@ def test_one_model_of_a_set_shows_them_where_it_clips_nothing(kind: type[Any]) -
         np.testing.assert_allclose(believed, _scores(model, rows), atol=1e-12)
         model.row_norm_ = 0.4
         model = model.fit(ROWS, LABELS)  # scikit-learn's own, which clips nothing
-
-
-def test_selection_by_coefficients_names_them() -> None:
-    chosen = SelectFromModel(DPClassifier(**ONE), importance_getter="encoded_coef_")
-    assert chosen.fit(ROWS, LABELS).get_support().shape == (3,)
-    with pytest.raises((AttributeError, ValueError)):
-        SelectFromModel(DPClassifier(**ONE, schema=SCHEMA)).fit(TABLE, LABELS).get_support()

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rashomon_explorer import DPClassifier, RashomonClassifier, RashomonRegressor
+from rashomon_explorer import RashomonClassifier
 from rashomon_explorer.exceptions import RowsClippedWarning
 from rashomon_explorer.measures.ranges import declared_problem
 from rashomon_explorer.mechanisms.planning import scaling
@@ -119,16 +119,6 @@ def test_a_set_carries_its_map(tmp_path: Path) -> None:
     np.testing.assert_allclose(one, models.scores(X)[1], rtol=1e-9)
     problem = declared_problem(fitted, X, Y)
     np.testing.assert_allclose(problem.value(models.coef.T), models.losses, atol=1e-5)
-
-
-def test_coefficients_are_of_the_columns_as_they_were() -> None:
-    one = DPClassifier(row_norm=2.0, classes=["no", "yes"], random_state=0, delta=1e-6).fit(X, Y)
-    assert one.plan_.columns is not None and one.score(X, Y) > 0.7
-    inside = np.linalg.norm((X - one.scale_.centre) / one.scale_.spread, axis=1) <= 2.0
-    linear = X @ one.encoded_coef_[0] + one.encoded_intercept_
-    np.testing.assert_allclose(one.decision_function(X)[inside], linear[inside])
-    regressor = RashomonRegressor(row_norm=2.0, random_state=0).fit(X, 10 * X[:, 0] - 3)
-    assert regressor.scale_ is not None and np.isfinite(regressor.predict(X)).all()
 
 
 def test_mapped_rows_that_are_clipped_are_not_reported() -> None:

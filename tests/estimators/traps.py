@@ -8,45 +8,37 @@ import pandas as pd
 LOOKS: list[str] = []
 
 
-class Trap:
-    """Raises at whatever could show a value; shape, names and types are public."""
+def _look(name: str) -> Any:
+    LOOKS.append(name)
+    raise AssertionError(f"{name} was read")
 
-    open_to: frozenset[str] = frozenset({"shape", "__class__", "attrs"})
 
-    def __getattribute__(self, name: str) -> Any:
-        if name in type(self).open_to:
-            return object.__getattribute__(self, name)
-        LOOKS.append(name)
-        raise AssertionError(f"{name} was read")
+def _boom(*args: object, **options: object) -> Any:
+    return _look("a value")
 
-    def _boom(self, *args: object, **options: object) -> Any:
-        LOOKS.append("special method")
-        raise AssertionError("a value was read")
+
+class TrapArray:
+    """Like an array: raises at whatever could show a value; its shape and type are public."""
 
     __array__ = __getitem__ = __iter__ = __len__ = __bool__ = __eq__ = _boom  # type: ignore[assignment]
     __repr__ = __str__ = __reduce__ = __copy__ = __deepcopy__ = _boom
     __array_ufunc__ = __array_function__ = __array_interface__ = _boom
     __hash__ = None  # type: ignore[assignment]
 
-
-class TrapArray(Trap):
-    """Like an array."""
-
     def __init__(self, *shape: int) -> None:
         self.shape = shape
+
+    def __getattribute__(self, name: str) -> Any:
+        public = name in ("shape", "__class__", "attrs")
+        return object.__getattribute__(self, name) if public else _look(name)
 
 
 class SubArray(np.ndarray):
     """A true array that raises when numpy or anybody reads it."""
 
-    def _boom(self, *args: object, **options: object) -> Any:
-        LOOKS.append("special method")
-        raise AssertionError("a value was read")
-
     __array__ = __getitem__ = __iter__ = __len__ = __bool__ = __array_ufunc__ = _boom  # type: ignore[assignment]
     __array_function__ = __repr__ = __str__ = astype = copy = view = tolist = _boom  # type: ignore[assignment]
-    dtype = property(_boom)  # type: ignore[assignment]
-    flags = property(_boom)  # type: ignore[assignment]
+    dtype = flags = property(_boom)  # type: ignore[assignment]
 
 
 class _TrapPandas:
@@ -55,22 +47,14 @@ class _TrapPandas:
         "__array__ __getitem__ __len__ __iter__ __dataframe__ astype copy isna apply describe "
         "to_dict empty".split()
     )
+    __array__ = __getitem__ = __iter__ = _boom
 
     def __getattribute__(self, name: str) -> Any:
-        if name in _TrapPandas.names:
-            LOOKS.append(name)
-            raise AssertionError(f"{name} was read")
-        return super().__getattribute__(name)
+        return _look(name) if name in _TrapPandas.names else super().__getattribute__(name)
 
 
 class TrapFrame(_TrapPandas, pd.DataFrame):
     """A DataFrame whose values raise."""
-
-    def __array__(self, *args: Any, **options: Any) -> Any:
-        LOOKS.append("__array__")
-        raise AssertionError("a value was read")
-
-    __getitem__ = __iter__ = __array__  # type: ignore[assignment]
 
 
 class TrapSeries(_TrapPandas, pd.Series):
@@ -78,16 +62,8 @@ class TrapSeries(_TrapPandas, pd.Series):
 
     shape = (40,)  # pandas' own looks at the values
 
-    def __array__(self, *args: Any, **options: Any) -> Any:
-        LOOKS.append("__array__")
-        raise AssertionError("a value was read")
-
-    __getitem__ = __iter__ = __array__  # type: ignore[assignment]
-
 
 class TrapList(list[Any]):
     """A list of rows: its own length and that of the first row may be known."""
 
-    def __iter__(self) -> Any:
-        LOOKS.append("__iter__")
-        raise AssertionError("a value was read")
+    __iter__ = _boom
