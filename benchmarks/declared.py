@@ -48,7 +48,7 @@ def loaders() -> dict[str, Callable[[], Declared]]:
 
 def encoded(schema: TableSchema, frame: pd.DataFrame) -> FloatArray:
     """Rows as a schema encodes them: typical ones have norm about 1, longer ones are clipped."""
-    return clip_rows(encoded_rows(schema, frame), 1.0)[0]
+    return clip_rows(encoded_rows(schema, frame, 1.0), 1.0)[0]
 
 
 def _own(name: str) -> Declared:

@@ -6,10 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rashomon_explorer.release.catalogue import get_queries
 from rashomon_explorer.release.noise import GaussianNoise, LaplaceNoise, on_grid
-from rashomon_explorer.release.plan import Budget, release_costs
-from rashomon_explorer.release.query import Sensitivity
 from rashomon_explorer.release.statistic import Gap, Measured, RateStatistic
 
 RUNS = 4_000
@@ -51,15 +48,17 @@ def test_no_interval_shrinks_to_a_point_at_the_end_of_the_range():
 
 @pytest.mark.parametrize("noise", [GaussianNoise(4.0), LaplaceNoise(4.0)], ids=lambda n: n.law)
 @pytest.mark.parametrize(("size", "rate"), [(400, 0.3), (30, 0.9), (5, 0.2), (0, 0.5)])
-def test_intervals_of_rates_cover_also_in_tiny_groups(noise, size, rate):
-    def make(rng):
+def test_intervals_of_rates_and_of_gaps_cover_also_in_tiny_groups(noise, size, rate):
+    def one(rng, size, rate):
         excess, rows = np.array([(rate - 0.5) * size, size]) + noise.draw(rng, 2)
         return RateStatistic("rate", excess, rows, noise, noise, n_rows=1000)
 
-    share = _covered(rate, make)
+    share = _covered(rate, lambda rng: one(rng, size, rate))
     assert share >= 0.9 - SLACK
     if size == 400 and isinstance(noise, GaussianNoise):
         assert share <= 0.9 + SLACK
+        gap = _covered(0.15, lambda rng: Gap("gap", (one(rng, 200, rate), one(rng, 60, 0.45))))
+        assert gap >= 0.9
 
 
 def test_a_group_that_noise_hides_is_not_known():
@@ -71,23 +70,6 @@ def test_a_group_that_noise_hides_is_not_known():
     gap = Gap("gap", (rate, RateStatistic("many", 0.0, 800.0, noise, noise, n_rows=1000)))
     assert math.isnan(gap.estimate) and "few" in gap.note
     assert gap.interval()[0] == 0.0
-
-
-def test_intervals_of_gaps_cover():
-    noise, rates, sizes = GaussianNoise(4.0), (0.3, 0.45), (200, 60)
-
-    def make(rng):
-        return Gap(
-            "gap",
-            tuple(
-                RateStatistic(
-                    "rate", *(np.array([(r - 0.5) * n, n]) + noise.draw(rng, 2)), noise, noise, 500
-                )
-                for r, n in zip(rates, sizes, strict=True)
-            ),
-        )
-
-    assert _covered(0.15, make) >= 0.9
 
 
 def test_standard_error_of_a_rate_is_what_simulation_says():
@@ -107,26 +89,3 @@ def test_rows_error_is_binomial_for_shares_and_an_upper_bound_for_other_means():
     mean = Measured("mean", terms.mean(), GaussianNoise(1e-9), 0.0, 1.0, n_mean=100)
     assert terms.std() / 10 < mean.rows_error
     assert math.isnan(Measured("max", 0.2, GaussianNoise(0.1), 0.0, 1.0).rows_error)
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({}, "exactly one"),
-        ({"epsilon": 1.0, "rho": 1.0}, "exactly one"),
-        ({"epsilon": -1.0}, "epsilon must be finite and > 0"),
-        ({"mu": math.inf}, "mu must be finite"),
-        ({"epsilon": 1.0, "delta": 1.0}, "delta must be in"),
-        ({"mu": 1.0, "delta": 1e-6}, "delta belongs to epsilon"),
-    ],
-)
-def test_invalid_budgets_are_refused(settings, words):
-    with pytest.raises(ValueError, match=words):
-        Budget(**settings)
-
-
-@pytest.mark.parametrize("weights", [{"ambiguity": 1.0}, {"ambiguity": 1.0, "losses": 0.0}])
-def test_weights_are_positive_and_of_the_queries(weights):
-    queries, moved = get_queries(("ambiguity", "losses")), [Sensitivity(0.01, 0.01)] * 2
-    with pytest.raises(ValueError, match="weights must"):
-        release_costs(queries, moved, Budget(mu=1.0), weights)

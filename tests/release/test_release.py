@@ -108,18 +108,14 @@ def test_a_private_baseline_is_excluded_by_the_assumptions():
 def test_a_seed_makes_it_reproducible_and_laplace_noise_is_pure():
     pure = _released(delta=0.0)
     assert pure.guarantee.pure_epsilon == 1.0 and pure.cost_text == "ε = 1"
-    assert "Laplace" in pure.to_dict()["answers"][0]["noise"]
     first, second, third = (_released(random_state=seed) for seed in (1, 1, 2))
     assert str(first) == str(second) != str(third)
     assert first.guarantee.reproducible and not _released().guarantee.reproducible
 
 
-def test_a_release_reads_as_text_and_json():
+def test_the_json_of_a_release_has_estimates_alone():
     released = _released()
-    plain = json.loads(json.dumps(released.to_dict(), allow_nan=False))
-    assert plain["n_rows"] == N and len(plain["answers"]) == len(EVERYTHING)
-    assert "noisy" not in json.dumps(plain)
-    assert "ambiguity" in str(released) and "GDP" in str(released)
+    assert "noisy" not in json.dumps(released.to_dict(), allow_nan=False)
     groups = np.where(np.arange(N) < 2, "rare", GROUPS)
     rare = _released(["mean_selection_gap"], groups=groups, categories=("a", "b", "rare"))
     assert json.loads(json.dumps(rare.to_dict()))["answers"][0]["values"][2]["estimate"] is None
@@ -160,6 +156,13 @@ def test_frames_series_and_text_labels_are_taken():
     ("settings", "words"),
     [
         ({"epsilon": None}, "give exactly one of"),
+        ({"rho": 1.0}, "give exactly one of"),
+        ({"epsilon": None, "mu": 1.0}, "delta belongs to epsilon"),
+        ({"delta": 1.0}, "delta must be in"),
+        *(
+            ({"queries": ["ambiguity", "losses"], "weights": weights}, "weights must")
+            for weights in ({"ambiguity": 1.0}, {"ambiguity": 1.0, "losses": 0.0})
+        ),
         ({"y": Y[:-1]}, "y must have one entry"),
         ({"queries": ["ambiguity", "ambiguity"]}, "name each query once"),
         ({"queries": ["ambiguty"]}, "a query must be one of"),
