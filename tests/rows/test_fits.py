@@ -236,12 +236,6 @@ def test_nothing_is_spent_on_what_is_refused_before_a_row_is_read(tmp_path):
         (rx.RashomonClassifier(**own), (unlabelled,), "no targets to fit"),
         (rx.DPClassifier(ledger=ledger), (table,), "are not read to find the classes"),
         (trees, (table,), "are not read to find the classes"),
-        (rx.DPBilevelSearch(classes=[0, 1], ledger=ledger), (table, None), "needs whole tables"),
-        (
-            rx.PrivateSearch(rx.DPClassifier(classes=[0, 1]), {"radius": [1.0]}, ledger=ledger),
-            (table, None),
-            "PrivateSearch needs whole tables",
-        ),
     ):
         with pytest.raises((ValueError, TypeError), match=message):
             model.fit(*rows)

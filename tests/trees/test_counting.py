@@ -2,11 +2,13 @@
 
 from collections import Counter
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from rashomon_explorer.trees import TreeClass, counting
+from rashomon_explorer.trees import law as trees_law
 from rashomon_explorer.trees.law import (
     CappedEnergy,
     CellLaw,
@@ -95,17 +97,12 @@ def every_draw(run, monkeypatch):
 
     Each choice is uniform among so many; the probability of a path is one over their product.
     """
-    from fractions import Fraction
-
-    import rashomon_explorer.trees.counting as walk
-    import rashomon_explorer.trees.law as uniform
-
     law = Counter()
     waiting = [()]
     while waiting:
         given = waiting.pop()
         known = Known(given)
-        for room in (uniform, walk):
+        for room in (trees_law, counting):
             monkeypatch.setattr(
                 room, "uniform_below", lambda total, rng, known=known: known.below(total)
             )
@@ -165,13 +162,11 @@ def test_any_tree_of_the_class_is_exactly_uniform(monkeypatch):
 
 def test_leaves_are_shared_as_many_trees_share_them(monkeypatch):
     """Of four leaves three on one side, or two on both: every outcome of that one choice."""
-    import rashomon_explorer.trees.law as uniform
-
     found, total = Counter(), 1
     while sum(found.values()) < total:
         known = Known([0, sum(found.values())])
         monkeypatch.setattr(
-            uniform, "uniform_below", lambda total, rng, known=known: known.below(total)
+            trees_law, "uniform_below", lambda total, rng, known=known: known.below(total)
         )
         found[leaves_of(any_tree(TreeClass(3, 4), None, leaves=4).if_true)] += 1
         total = known.asked[1]

@@ -5,17 +5,7 @@ import pytest
 
 from rashomon_explorer.trees import best_with_parity, parity_front
 from rashomon_explorer.trees.fronts import Fronts
-from tests.trees.listed import leaves_of, listing
-
-TWO = [[0, 2], [5, 0]]
-CLASSES = [
-    ((2, 4, None, 2, False), None),
-    ((3, 4, None, 2, True), None),
-    ((3, 5, 2, 2, False), None),
-    ((3, 3, None, 3, False), None),
-    ((1, 3, None, 2, False), None),
-    ((3, 4, None, 2, True), TWO),
-]
+from tests.trees.listed import CLASSES, leaves_of, listing
 
 
 @pytest.mark.parametrize(("shape", "costs"), CLASSES, ids=str)
