@@ -38,6 +38,7 @@ SCHEMA = TableSchema(
         YesNo("good", (0, 1), role="target"),
     ]
 )
+TWO = FRAME[["income", "age"]]
 NUMBERS = TableSchema([SCHEMA["age"], SCHEMA["income"], SCHEMA["good"]])
 
 pytestmark = pytest.mark.filterwarnings(
@@ -114,15 +115,22 @@ def test_a_schema_finds_columns_by_name_in_every_frame(made, columns):
 
 
 @pytest.mark.parametrize("made", CONTAINERS)
-def test_without_a_schema_names_are_remembered(made):
+def test_without_a_schema_names_are_remembered_targets_read_and_a_schema_proposed(made):
     frame = (FRAME[["income", "age"]] - [500, 50]) / [1000, 100]
+    table = made(pd.DataFrame({"good": GOOD, "other": GOOD}))
+    y = table.loc[:, "good"] if made is _xarray else table["good"]
     plain = _model().fit(frame, GOOD)
-    for given in ((made(frame), GOOD), (chunk_rows(made(frame), GOOD), None)):
+    for given in ((made(frame), GOOD), (chunk_rows(made(frame), GOOD), None), (frame, y)):
         found = _model().fit(*given)
         assert found.feature_names_in_.tolist() == ["income", "age"]
         np.testing.assert_allclose(_chances(found, made(frame)), _chances(plain, frame), rtol=1e-9)
         with pytest.raises(ValueError, match="same order"):
             found.predict(made(frame[["age", "income"]]))
+    assert _model().fit(chunk_rows(frame, y)).score(frame, GOOD) > 0.8
+    named = _model(schema=NUMBERS, classes=None).fit(TWO, y)
+    assert named.classes_.tolist() == [0, 1]
+    numbers = FRAME[["income", "good", "age"]].astype(float)
+    assert propose_schema(made(numbers), target="good") == propose_schema(numbers, target="good")
 
 
 @pytest.mark.parametrize("made", CONTAINERS[:-1])
@@ -140,24 +148,6 @@ def test_a_target_is_chosen_among_a_frames_columns(made):
     np.testing.assert_allclose(_chances(fitted, made(FRAME)), _chances(whole, FRAME), rtol=1e-9)
 
 
-@pytest.mark.parametrize("made", CONTAINERS)
-def test_targets_come_in_every_column(made):
-    frame = (FRAME[["income", "age"]] - [500, 50]) / [1000, 100]
-    table = made(pd.DataFrame({"good": GOOD, "other": GOOD}))
-    y = table.loc[:, "good"] if made is _xarray else table["good"]
-    plain = _model().fit(frame, GOOD)
-    np.testing.assert_array_equal(_chances(_model().fit(frame, y), frame), _chances(plain, frame))
-    assert _model().fit(chunk_rows(frame, y)).score(frame, GOOD) > 0.8
-    named = _model(schema=NUMBERS, classes=None).fit(FRAME[["income", "age"]], y)
-    assert named.classes_.tolist() == [0, 1]
-
-
-@pytest.mark.parametrize("made", CONTAINERS)
-def test_a_schema_is_proposed_for_every_frame(made):
-    frame = FRAME[["income", "good", "age"]].astype(float)
-    assert propose_schema(made(frame), target="good") == propose_schema(frame, target="good")
-
-
 class OwnFrame:
     """A frame of a library that nobody here knows, which is not read by position."""
 
@@ -168,9 +158,6 @@ class OwnFrame:
 
     def __dataframe__(self):
         raise AssertionError("a value was read")
-
-
-TWO = FRAME[["income", "age"]]
 
 
 def _of(library, make):

@@ -23,7 +23,6 @@ from rashomon_explorer.problem.lower_bounds.quadratic import Where, bowl_under
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.rows import chunk_rows
 from rashomon_explorer.rows.workers import ThreadWorkers
-from rashomon_explorer.trees.rows import MergedRows, merged
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -339,19 +338,3 @@ def test_trees_of_chunks_are_counted_and_drawn_as_those_of_the_table(rows, own):
     assert drawn[0].models.trees == drawn[1].models.trees
     np.testing.assert_array_equal(drawn[0].losses, drawn[1].losses)
     np.testing.assert_array_equal(clf.predict(chunk_rows(rows, labelled=False)), clf.predict(rows))
-
-
-@pytest.mark.parametrize("workers", [1, 3, 8])
-def test_merging_in_whatever_order_is_merging_all(workers):
-    table, codes = RNG.integers(0, 2, (400, 6)), RNG.integers(0, 3, 400)
-    want = MergedRows.of(table, codes, 3)
-    cuts = np.sort(RNG.choice(np.arange(1, 400), workers, replace=False))
-    pieces = zip(np.split(table, cuts), np.split(codes, cuts), strict=True)
-    parts = [MergedRows.of(rows, labels, 3) for rows, labels in pieces]
-    found = parts[-1]
-    for part in reversed(parts[:-1]):
-        found = merged(part, found)
-    for name in ("patterns", "counts", "place"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(want, name))
-    turned = merged(*reversed(parts[:2]))  # a control: the order of the rows is kept
-    assert (turned.place != merged(*parts[:2]).place).any()
