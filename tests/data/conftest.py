@@ -3,8 +3,9 @@
 import pytest
 
 from rashomon_explorer.data import load_dataset
+from rashomon_explorer.data.catalog import read_catalog
 
-OFFLINE = ("lending", "breast_cancer", "diabetes", "wine", "digits", "monks1", "monks2", "monks3")
+OFFLINE = [name for name, entry in read_catalog().items() if entry.loader != "openml"]
 
 
 @pytest.fixture(scope="session", params=OFFLINE)

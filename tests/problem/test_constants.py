@@ -36,20 +36,11 @@ def test_no_replacement_of_a_record_moves_the_loss_by_more(loss, radius, norm, r
     rows = np.hstack([norm * unit_circle(12), 0.5 * norm * unit_circle(4)]).T
     labelled = get_loss(loss).task == "classification"
     targets = (-1.0, 1.0) if labelled else (-1.0, 0.2, 1.0)
-    filler = [(rows[0], 1.0)] * (n - 1)
-    values = []
-    for row, target in itertools.product(rows, targets):
-        members = [*filler, (row, target)]
-        problem = Problem(
-            [r for r, _ in members],
-            [t for _, t in members],
-            loss=loss,
-            radius=radius,
-            row_norm=norm,
-            ridge=ridge,
-            intercept=False,
-        )
-        values.append(problem.value(theta))
+    own = {"loss": loss, "radius": radius, "row_norm": norm, "ridge": ridge, "intercept": False}
+    values = [
+        Problem([*[rows[0]] * (n - 1), row], [*[1.0] * (n - 1), target], **own).value(theta)
+        for row, target in itertools.product(rows, targets)
+    ]
     spans = [float(np.ptp(a - b)) for a, b in itertools.combinations(values, 2)]
     assert max(spans) <= constants.osc * (1 + 1e-9)
     if labelled or radius * norm <= 1:
