@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import gamma, kstest
+from scipy.stats import gamma
 
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.bounds.hit_rate import unthresholded_hit_rate
@@ -75,8 +75,6 @@ def test_prices_add_up_and_sets_shrink(n, p, ridge, epsilon, stages):
         local = local_constants(constants, domain, min(8.0, 2 * stage.distance))
         assert stage.beta * local.charged_oscillation <= stage.epsilon * (1 + 1e-12)
         assert local.osc <= constants.osc
-    best = plan_iterated(constants, domain, epsilon=epsilon)
-    assert best.excess_bound <= plan.excess_bound * (1 + 1e-12)
 
 
 def test_the_number_of_stages_grows_with_the_rows_and_one_is_the_plain_mechanism():
@@ -226,16 +224,6 @@ def test_a_stage_rarely_loses_sight_of_the_minimiser():
     batch = next(iter(ExactSampler().batches(target, np.random.default_rng(0))))
     strays = np.linalg.norm(batch.theta - problem.minimum.theta[:, None], axis=0)
     assert (strays <= second.distance).mean() >= 1 - failure
-
-
-def test_noise_has_gamma_lengths_and_uniform_directions():
-    problem, rng = posed(p=3, domain=Ball(50.0), n=100), np.random.default_rng(0)
-    mechanism = localised(epsilon=8.0).mechanism(problem)
-    noise = np.array([mechanism.noisy_minimiser(problem, rng) for _ in range(1000)])
-    noise -= problem.minimum.theta
-    length = np.linalg.norm(noise, axis=1)
-    assert kstest(length / mechanism.settings.noise_scale, gamma(3).cdf).pvalue > 1e-3
-    assert kstest(noise[:, 0] / length, "uniform", args=(-1, 2)).pvalue > 1e-3
 
 
 @given(

@@ -1,6 +1,5 @@
 """Last states of steps that expand or jump: exact laws in one dimension, and what is too little."""
 
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -8,25 +7,16 @@ import pytest
 
 from rashomon_explorer.papers.instances import rough_last_state_mu
 from rashomon_explorer.privacy.conversions import gdp_delta
+from tests.mechanisms import chains
 
 EPSILONS = (0.0, 0.5, 1.0, 2.0)
 
 
-def last_law(step: Callable[[np.ndarray], np.ndarray], n_steps: int, noise: float) -> np.ndarray:
-    """Law on a fine grid of [−½, ½], ends included, of noisy projected steps from 0."""
-    from scipy.special import ndtr
-
+def laws(step: Callable[[np.ndarray], np.ndarray], shift: float, noise: float, n_steps: int):
+    """Laws of the last states on [−½, ½] of noisy projected steps from 0, a shift apart."""
     places = np.linspace(-0.5, 0.5, 401)
-    edges = np.concatenate([[-np.inf], (places[1:] + places[:-1]) / 2, [np.inf]])
-    kernel = np.diff(ndtr((edges[None, :] - step(places)[:, None]) / noise), axis=1)
-    law = (places == 0).astype(float)
-    for _ in range(n_steps):
-        law = law @ kernel
-    return law
-
-
-def delta(first: np.ndarray, second: np.ndarray, epsilon: float) -> float:
-    return float(np.maximum(first - math.exp(epsilon) * second, 0).sum())
+    ends = step(places) + shift / 2, step(places) - shift / 2
+    return [chains.last_law(places, one, noise, n_steps) for one in ends]
 
 
 CASES = {
@@ -41,23 +31,19 @@ CASES = {
 def test_exact_laws_of_neighbours_are_within_the_price(case: str, n_steps: int) -> None:
     step, how = CASES[case]
     shift, noise = 0.04, 0.2
-    first = last_law(lambda x: step(x) - shift / 2, n_steps, noise)
-    second = last_law(lambda x: step(x) + shift / 2, n_steps, noise)
+    pair = laws(step, shift, noise, n_steps)
     mu = rough_last_state_mu(**how, shift=shift, noise=noise, diameter=1.0, n_steps=n_steps)
     for epsilon in EPSILONS:
         most = gdp_delta(mu, epsilon) if mu else 0.0
-        assert delta(second, first, epsilon) <= most + 1e-6
-        assert delta(first, second, epsilon) <= most + 1e-6
+        assert chains.delta(*pair, epsilon) <= most + 1e-6
 
 
 def test_less_is_caught() -> None:
     """Negative control: one step as if its shift were a tenth less."""
     shift, noise = 0.04, 0.05
-    first = last_law(lambda x: x - shift / 2, 1, noise)
-    second = last_law(lambda x: x + shift / 2, 1, noise)
+    found = chains.delta(*laws(lambda x: x, shift, noise, 1), 0.5)
     mu = rough_last_state_mu(expansion=1.0, shift=shift, noise=noise, diameter=1.0, n_steps=1)
-    assert delta(second, first, 0.5) <= gdp_delta(mu, 0.5) + 1e-4
-    assert delta(second, first, 0.5) > gdp_delta(0.9 * mu, 0.5)
+    assert gdp_delta(0.9 * mu, 0.5) < found <= gdp_delta(mu, 0.5) + 1e-4
 
 
 def test_it_stops_growing_and_a_network_or_a_hinge_never_gets_there() -> None:

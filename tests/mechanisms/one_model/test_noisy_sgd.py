@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
 from scipy.stats import kstest, norm
 
 from rashomon_explorer import DPClassifier
@@ -20,6 +19,7 @@ from rashomon_explorer.privacy import Ledger, gdp
 from rashomon_explorer.privacy.conversions import filter_order, gdp_delta, zcdp_rho
 from rashomon_explorer.privacy.tradeoff import PoissonSampled
 from rashomon_explorer.problem.problem import Problem
+from tests.mechanisms import chains
 from tests.mechanisms.builders import request_of
 
 BOUND, RATE, NOISE, ROWS = 1.3, 0.3, 0.8, 4
@@ -51,9 +51,8 @@ def test_a_step_has_its_law(first, rate):
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
 def test_these_two_are_the_pair_that_is_paid_for_and_the_usual_relation_is_passed(epsilon):
     """δ of both tables' laws, by their masses on small cells."""
-    one, other = (np.diff(step_law(first)(np.linspace(-12, 12, 4001))) for first in (1.0, -1.0))
-    pairs = (one, other), (other, one)
-    found = max(np.maximum(a - math.exp(epsilon) * b, 0).sum() for a, b in pairs)
+    pair = [np.diff(step_law(first)(np.linspace(-12, 12, 4001))) for first in (1.0, -1.0)]
+    found = chains.delta(*pair, epsilon)
     paid = PoissonSampled(NOISE, RATE).delta(epsilon)
     assert 0.99 * paid < found <= paid + 1e-12
     assert found > PoissonSampled(NOISE, RATE, relation="add_or_remove").delta(epsilon)
@@ -168,19 +167,11 @@ def table(first, n, radius, ridge):
     return Problem(np.ones((n, 1)), y, radius=radius, ridge=ridge, intercept=False)
 
 
-def last_law(problem, last, cells=400):
-    """Masses of the last state on cells of the interval, whose ends hold what was projected."""
-    edges = np.linspace(-problem.domain.radius, problem.domain.radius, cells + 1)
-    models = (edges[1:] + edges[:-1]) / 2
-    models[0], models[-1] = edges[0], edges[-1]
-    means = models - last.pace * problem.value_and_gradient(models[None])[1][0]
-    below = ndtr((edges[None, 1:-1] - means[:, None]) / (last.pace * last.noise))
-    step = np.diff(below, axis=1, prepend=0, append=1)
-    mass = np.zeros(cells)
-    mass[cells // 2 - 1 : cells // 2 + 1] = 0.5
-    for _ in range(last.n_steps):
-        mass = mass @ step
-    return mass
+def last_law(problem, last):
+    """Places on the interval, and masses of the last state."""
+    places = np.linspace(-problem.domain.radius, problem.domain.radius, 401)
+    means = places - last.pace * problem.value_and_gradient(places[None])[1][0]
+    return places, chains.last_law(places, means, last.pace * last.noise, last.n_steps)
 
 
 @pytest.mark.parametrize(
@@ -190,15 +181,12 @@ def last_law(problem, last, cells=400):
 def test_the_law_of_the_last_state_keeps_its_price(n, radius, ridge, epsilon):
     offer = planned(n, radius, ridge, epsilon)
     mu, problems = offer.guarantee.mu, [table(y, n, radius, offer.plan.ridge) for y in (1.0, -1.0)]
-    laws = [last_law(one, offer.plan.settings) for one in problems]
-
-    def delta(level):
-        both = laws, laws[::-1]
-        return max(np.maximum(a - math.exp(level) * b, 0).sum() for a, b in both)
-
-    assert all(delta(e) <= gdp_delta(mu, e) + 1e-9 for e in np.linspace(0.0, epsilon, 9))
+    laws = [last_law(one, offer.plan.settings)[1] for one in problems]
+    assert all(
+        chains.delta(*laws, e) <= gdp_delta(mu, e) + 1e-9 for e in np.linspace(0.0, epsilon, 9)
+    )
     if (n, ridge) != (30, 0.1):  # the control: at half of the price it is caught
-        assert delta(0.5) > gdp_delta(mu / 2, 0.5)
+        assert chains.delta(*laws, 0.5) > gdp_delta(mu / 2, 0.5)
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.1])
@@ -217,9 +205,9 @@ def test_a_plan_draws_from_that_law():
     problem, rng = table(1.0, 10, 1.0, offer.plan.ridge), np.random.default_rng(0)
     mechanism = MECHANISMS["last_iterate"].for_plan(offer.plan)
     draws = [mechanism.draw(problem, rng)[0] for _ in range(600)]
-    law, centres = last_law(problem, offer.plan.settings), np.linspace(-1, 1, 401)[1:] - 1 / 400
-    mean = float(law @ centres)
-    spread = math.sqrt(float(law @ (centres - mean) ** 2))
+    places, law = last_law(problem, offer.plan.settings)
+    mean = float(law @ places)
+    spread = math.sqrt(float(law @ (places - mean) ** 2))
     assert abs(np.mean(draws) - mean) < 4 * spread / math.sqrt(600)
     assert np.std(draws) == pytest.approx(spread, rel=0.1)
 

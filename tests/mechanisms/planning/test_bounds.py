@@ -146,12 +146,7 @@ def test_the_forms_of_a_bound_stand_in_order(p, beta, psi, width):
     # Below the bound that replaces φ_s by v − s/2 it would be of no use.
     coarse = 1 / (1 + math.exp(min(700.0, beta * width / 2)) * (1 / hard - 1)) if hard else 0.0
     assert smooth >= coarse * (1 - 1e-9)
-    for function in (bounds.hit_probability, bounds.hit_probability_from_excess):
-        claimed = function(p=p, beta=beta, psi=psi)
-        assert function(p=p, beta=2 * beta, psi=psi) >= claimed - 1e-9
-        assert function(p=p, beta=beta, psi=2 * psi) >= claimed - 1e-9
-        assert function(p=p + 1, beta=beta, psi=psi) <= claimed + 1e-9
-        assert function(p=p, beta=beta, psi=0.0) == 0
+    assert bounds.hit_probability(p=p, beta=beta, psi=0.0) == 0
 
 
 @pytest.mark.parametrize(("p", "x"), [(1, 30.0), (5, 200.0), (20, 3000.0)])

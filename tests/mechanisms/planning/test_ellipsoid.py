@@ -22,7 +22,6 @@ from rashomon_explorer.privacy.conversions import zcdp_epsilon
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses import get_loss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
-from rashomon_explorer.sets.files import plan_from_values, plan_values
 from tests.mechanisms.builders import constants_of
 
 RADIUS, ZEROS = 4.0, 0.7
@@ -145,11 +144,6 @@ def test_the_hessian_moves_by_root_two_of_the_largest_row(loss, bend):
 
 def test_the_lift_is_above_the_noises_largest_eigenvalue():
     planned = planned_ellipsoid(n=20_000, p=80, psi=0.02, ridge=0.01)
-    rng, largest = np.random.default_rng(0), []
-    for _ in range(300):
-        noise = rng.standard_normal((80, 80))
-        largest.append(np.linalg.eigvalsh(planned.hessian_noise * (noise + noise.T) / 2)[-1])
-    assert np.mean(np.array(largest) <= planned.lift) >= 0.95
     edge = planned.hessian_noise * (math.sqrt(2 * 80) + math.sqrt(-2 * math.log(0.05)))
     assert edge <= planned.lift == pytest.approx(edge, rel=1e-3)
 
@@ -305,10 +299,6 @@ def test_nine_in_ten_draws_hit_on_the_ellipsoid_of_a_quadratic_loss(p, steep, sh
     assert hits >= 0.899 and accepted >= 0.0499
     larger = shares(1.02 * margin)
     assert margin == exact_plan.WIDEST or larger[0] < 0.9 or larger[1] < 0.05
-
-
-def test_a_plan_of_two_stages_is_kept_in_files():
-    assert plan_from_values(plan_values(two_stages())) == two_stages()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import norm
 
 from rashomon_explorer.mechanisms.bounds import accelerated_path_excess
 from rashomon_explorer.mechanisms.certificates.sensitivity import gradient_sensitivity
@@ -20,6 +19,7 @@ from rashomon_explorer.papers.drifts import BatchDrift
 from rashomon_explorer.privacy.composition import adaptive_epsilon
 from rashomon_explorer.privacy.conversions import gdp_delta, gdp_mu
 from rashomon_explorer.problem.problem import Problem
+from tests.mechanisms import chains
 from tests.mechanisms.builders import constants_of
 
 CHAIN = {"beta": 20.0, "sensitivity": 0.05, "step_size": 1e-2, "n_steps": 40}
@@ -43,30 +43,17 @@ def test_a_linear_chain_attains_the_contracted_bound(contraction, n_steps, shift
     assert last(**chain, contraction=contraction).mu == pytest.approx(exact, rel=1e-9)
 
 
-def grid_chain(mean, deviation, radius, n_steps, cells=601):
-    """Exact law of θ ← clip(θ + mean + deviation·ξ) from 0, on a grid with atoms at the ends."""
-    edges = np.linspace(-radius, radius, cells + 1)
-    centres = (edges[1:] + edges[:-1]) / 2
-    places = np.concatenate([[-radius], centres, [radius]])
-    cuts = np.concatenate([[-np.inf], edges, [np.inf]])
-    moves = np.diff(norm.cdf((cuts[None, :] - places[:, None] - mean) / deviation), axis=1)
-    law = np.zeros(len(places))
-    law[len(places) // 2] = 1.0
-    for _ in range(n_steps):
-        law = law @ moves
-    return law
-
-
 @pytest.mark.parametrize("n_steps", [5, 40, 300])
 def test_a_projected_chain_keeps_the_bound_of_a_bounded_domain(n_steps):
     """Linear losses of slope ±Δ/2 on an interval: nothing contracts but the ends."""
     radius, h, beta, sensitivity = 0.5, 1e-2, 10.0, 1.0
     shift, deviation = h * beta * sensitivity, math.sqrt(2 * h)
-    one, other = (grid_chain(s * shift / 2, deviation, radius, n_steps) for s in (1, -1))
+    places = np.linspace(-radius, radius, 603)
+    laws = [chains.last_law(places, places + s * shift / 2, deviation, n_steps) for s in (1, -1)]
     chain = {"beta": beta, "step_size": h, "n_steps": n_steps, "contraction": 1.0}
     claimed = last(**chain, sensitivity=sensitivity, diameter=2 * radius)
     halved = last(**chain, sensitivity=sensitivity / 4, diameter=radius / 2)
-    deltas = {e: np.maximum(one - np.exp(e) * other, 0).sum() for e in (0.0, 0.3, 1.0, 2.0)}
+    deltas = {e: chains.delta(*laws, e) for e in (0.0, 0.3, 1.0, 2.0)}
     assert all(exact <= claimed.delta(e) + 1e-9 for e, exact in deltas.items())
     assert any(exact > halved.delta(e) for e, exact in deltas.items())
 

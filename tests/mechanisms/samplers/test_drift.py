@@ -91,22 +91,6 @@ def test_no_loss_exceeds_its_bound(seed, loss):
     assert (problem.value(other) <= slack.upper(other)).all()
 
 
-@given(seed=st.integers(0, 2**32 - 1), count=st.integers(1, 700))
-@settings(max_examples=25)
-def test_what_comes_out_for_a_model_knows_nothing_of_the_others(seed, count):
-    rng = np.random.default_rng(seed)
-    problem = lending_like(n=int(rng.integers(1, 3000)), p=int(rng.integers(1, 30)))
-    theta = problem.domain.project(rng.standard_normal((problem.p, count)))
-    some = rng.permutation(count)[: max(1, count // 3)]
-    known = problem.value_and_gradient(theta)
-    for dtype, tolerance in ((np.float32, 3e-6), (np.float64, 1e-13)):
-        columns = Columns(problem.evaluator(dtype).value_and_gradient, problem.n)
-        every, few = (columns.value_and_gradient(theta[:, k], k) for k in (np.arange(count), some))
-        for whole, part, exact in zip(every, few, known, strict=True):
-            np.testing.assert_array_equal(part, whole[..., some])
-            np.testing.assert_allclose(whole, exact, atol=tolerance)
-
-
 def test_a_number_alone_decides_the_place_and_few_models_take_few_groups():
     """A product that rounds every column of a group in another way, as some libraries do."""
     sizes = []

@@ -123,17 +123,6 @@ def test_draws_have_the_law_of_quadrature(sampler, settings, law):
     assert drawn == pytest.approx(hit, abs=4 * np.sqrt(0.25 / 3000))
 
 
-CORNERS = [
-    ({}, 0.01, 0.0),  # hardly any loss
-    ({"loss": "hinge"}, 0.01, 0.0),
-    ({}, 3000.0, 0.0),  # next to the minimum
-    ({"loss": "hinge"}, 40.0, 0.5),  # nearly uniform
-    ({"radius": 0.3}, 2e4, 0.001),  # a minimum on the sphere
-    ({"loss": "absolute", "radius": 0.3}, 10.0, 0.0),
-    ({"radius": 30.0}, 40.0, 0.0),  # a sphere far away
-]
-
-
 @pytest.mark.parametrize("middle", [(0.5, 0.1), pytest.param((0.3, -0.6), marks=pytest.mark.law)])
 @pytest.mark.parametrize(
     ("sampler", "domain"),

@@ -1,10 +1,7 @@
 """Certificates of last iterates against chains whose laws are known exactly."""
 
-import math
-
 import numpy as np
 import pytest
-from scipy.stats import norm
 
 from rashomon_explorer.papers.batch_theorems import (
     cyclic_convex,
@@ -12,41 +9,28 @@ from rashomon_explorer.papers.batch_theorems import (
     sgd_convex,
     sgd_strongly_convex,
 )
-from rashomon_explorer.papers.theorems import (
-    exponential_mechanism_convex,
-)
+from rashomon_explorer.papers.theorems import exponential_mechanism_convex
+from tests.mechanisms import chains
 
 EPSILONS = (0.0, 0.1, 0.3, 1.0, 2.0)
 
 
-def laws(step, deviation, radius, steps, *, cells=401, rates=(1.0,)):
+def law_of(step, deviation, radius, steps, rates=(1.0,)):
     """Exact law of X ← clip(Σ rates_j N(step_j(X), deviation²)) from 0, with atoms at the ends."""
-    edges = np.linspace(-radius, radius, cells + 1)
-    places = np.concatenate([[-radius], (edges[1:] + edges[:-1]) / 2, [radius]])
-    cuts = np.concatenate([[-np.inf], edges, [np.inf]])
-    law = np.zeros(len(places))
-    law[len(places) // 2] = 1.0
-    moves: dict[int, np.ndarray] = {}
+    places = np.linspace(-radius, radius, 403)
+    law, moves = (places == 0).astype(float), {}
     for turn in range(steps):
-        kinds = step(turn)
-        key = hash(tuple(kinds))
-        if key not in moves:
-            moves[key] = sum(
-                rate
-                * np.diff(norm.cdf((cuts[None, :] - (c * places + m)[:, None]) / deviation), axis=1)
-                for rate, (c, m) in zip(rates, kinds, strict=True)
-            )
-        law = law @ moves[key]
+        kinds = tuple(step(turn))
+        if kinds not in moves:
+            kernels = [chains.kernel(places, c * places + m, deviation) for c, m in kinds]
+            moves[kinds] = np.tensordot(rates, kernels, 1)
+        law = law @ moves[kinds]
     return law
 
 
 def worst(one, other, claimed):
     """Largest excess of the exact δ over the claimed one, both ways."""
-    return max(
-        np.maximum(a - math.exp(epsilon) * b, 0).sum() - claimed.delta(epsilon)
-        for epsilon in EPSILONS
-        for a, b in ((one, other), (other, one))
-    )
+    return max(chains.delta(one, other, e) - claimed.delta(e) for e in EPSILONS)
 
 
 @pytest.mark.parametrize("place", [0, 2])
@@ -58,7 +42,7 @@ def test_projected_chains_on_batches_in_turn_keep_theorem_4_6(place):
         return [(1.0, sign * eta * sensitivity / 2 if turn % batches == place else 0.0)]
 
     pair = [
-        laws(lambda turn, s=s: step(turn, s), eta * sigma, radius, batches * epochs)
+        law_of(lambda turn, s=s: step(turn, s), eta * sigma, radius, batches * epochs)
         for s in (1, -1)
     ]
     settings = {"batch_size": 1, "batches_per_epoch": batches, "epochs": epochs, "sigma": sigma}
@@ -79,7 +63,7 @@ def test_sampled_chains_keep_theorems_4_8_to_4_10(steps):
     settings = {"n": 4, "batch_size": 1, "n_steps": steps, "sensitivity": sensitivity}
     for factor in (c, 1.0):
         pair = [
-            laws(
+            law_of(
                 lambda _, s=s, f=factor: [(f, s * eta * sensitivity / 2), (f, 0.0)],
                 eta * sigma,
                 radius,

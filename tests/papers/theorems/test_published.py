@@ -46,15 +46,6 @@ def test_a_convex_body_tells_less_than_its_range_from_ld_677_on():
     assert apart(0.676) > 0 > apart(0.677)
 
 
-@given(st.floats(0.0, 0.9999), st.integers(1, 50), st.integers(1, 300))
-def test_the_renyi_is_never_below_the_sharper_one(contraction, batches, epochs):
-    settings = {"contraction": contraction, "batches_per_epoch": batches, "epochs": epochs}
-    older = batch_theorems.cyclic_strongly_convex_renyi(**MNIST, **settings)
-    sharper = batch_theorems.cyclic_strongly_convex(**MNIST, **settings)
-    assert older.rho >= sharper.rho * (1 - 1e-12)
-    assert older.mu == math.inf and older.epsilon(1e-5) >= sharper.epsilon(1e-5)
-
-
 def theorem(name):
     return getattr(theorems, name, None) or getattr(batch_theorems, name)
 
