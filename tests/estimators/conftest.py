@@ -1,9 +1,13 @@
 """Small rows within the declared bounds."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import NDArray
+
+from rashomon_explorer import Ledger
 
 
 @pytest.fixture(scope="session")
@@ -25,3 +29,8 @@ def targets(X: NDArray[np.float64]) -> NDArray[np.float64]:
 @pytest.fixture(scope="session")
 def frame(X: NDArray[np.float64]) -> pd.DataFrame:
     return pd.DataFrame(X, columns=["age", "income", "debt"])
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger.create(tmp_path / "data.ledger", epsilon=100.0, delta=1e-6)

@@ -23,7 +23,6 @@ from rashomon_explorer.rows.source import RowSource
 from tests.estimators.charged import CHARGED, IN_CHUNKS, N, public_rows
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning",
     "ignore::rashomon_explorer.exceptions.RowsClippedWarning",
     "ignore:The inplace keyword",  # in Dask's own calls of pandas
 )

@@ -25,8 +25,7 @@ from rashomon_explorer.privacy.audit import discrete
 from rashomon_explorer.problem.constants import row_bound
 
 BOUNDS = (0.1, 10.0)
-quietly = pytest.mark.filterwarnings(
-    "ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning",
+pytestmark = pytest.mark.filterwarnings(
     "ignore:more than 1 % of the:rashomon_explorer.exceptions.RowsClippedWarning",
     "ignore::rashomon_explorer.exceptions.PrivacyLeakWarning",
 )
@@ -47,7 +46,6 @@ def search(kind: str = "ridge", **options: Any) -> DPBilevelSearch:
     return DPBilevelSearch(kind, **{"bounds": BOUNDS, "row_norm": 1.0, **options})
 
 
-@quietly
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("n_draws", [1, 7])
 @pytest.mark.parametrize("refit", ["dp", None])
@@ -70,7 +68,6 @@ def test_the_price_is_never_more_than_was_asked(
         assert planned.eta == 0.7
 
 
-@quietly
 def test_nothing_unpaid_is_kept() -> None:
     """A list of what a fit may leave: no score, no loss, no fit that was not drawn."""
     X, y = rows()
@@ -90,7 +87,6 @@ def test_nothing_unpaid_is_kept() -> None:
     assert "a model has a privacy cost of its own" in str(refused.value.__cause__)
 
 
-@quietly
 @pytest.mark.parametrize(
     ("options", "names"),
     [
@@ -108,7 +104,6 @@ def test_penalties_are_named_and_lie_on_the_public_grid(options: Any, names: lis
     assert (fitted.rashomon_set_.penalties >= BOUNDS[0] * (1 - 1e-12)).all()
 
 
-@quietly
 def test_at_a_huge_price_it_is_ordinary_tuning() -> None:
     """The penalty of least validation loss on the public split, and the fit with it."""
     X, y = rows(300)
@@ -140,7 +135,6 @@ def test_at_a_huge_price_it_is_ordinary_tuning() -> None:
     )
 
 
-@quietly
 @pytest.mark.parametrize(
     ("n", "bounds", "taken", "why"),
     [
@@ -156,7 +150,6 @@ def test_the_mechanism_is_chosen_by_public_numbers_and_says_why(
     assert planned.mechanism == taken and why in planned.why and "chosen" in repr(planned)
 
 
-@quietly
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
@@ -197,7 +190,6 @@ def test_a_weak_plan_warns_and_what_it_suggests_suffices(mechanism: str) -> None
     assert enough.excess_within(0.9) <= enough.constants.zero_loss / 2 * (1 + 1e-9)
 
 
-@quietly
 def test_targets_and_labels_come_back_as_declared() -> None:
     X, y = rows(300)
     numbers = search(target_bounds=(0.0, 200.0), epsilon=1e6, random_state=0)
@@ -240,7 +232,6 @@ def law(asked: DPBilevelSearch, X: np.ndarray, y: np.ndarray) -> np.ndarray:
     return -planned.target(landscape, sampler).energy(values - values.min())
 
 
-@quietly
 @pytest.mark.parametrize("mechanism", ["exponential", "generalised"])
 @pytest.mark.parametrize("kind", ["ridge", "logistic"])
 def test_no_record_of_either_side_changes_the_draw_by_more_than_its_price(
@@ -258,7 +249,6 @@ def test_no_record_of_either_side_changes_the_draw_by_more_than_its_price(
             assert 0 < audit.range <= 2.0 and audit.epsilon(0.0) <= 2.0
 
 
-@quietly
 @pytest.mark.parametrize("mechanism", ["hypergradient", "warm_hypergradient", "gradient_norm"])
 def test_mechanisms_by_gradients_are_fitted_priced_and_keep_what_is_paid(
     mechanism: str, tmp_path: Path
@@ -283,7 +273,6 @@ def test_mechanisms_by_gradients_are_fitted_priced_and_keep_what_is_paid(
         assert all(row in drawn.walks[k] for k, row in enumerate(drawn.penalties))
 
 
-@quietly
 def test_five_penalties_are_walked_to_by_public_numbers() -> None:
     asked = search("logistic", penalty="feature", bounds=(1.0, 10.0), refit=None)
     planned = asked.plan(200_000, 5)

@@ -30,7 +30,6 @@ SEVERAL = {**ONE, "epsilon": 80.0, "n_draws": 4}
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::rashomon_explorer.exceptions.RowsClippedWarning",
-    "ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning",
 )
 MODELS: dict[str, tuple[Any, Any]] = {
     "set": (Classifier(**SEVERAL), ROWS),

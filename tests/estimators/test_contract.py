@@ -20,7 +20,6 @@ from rashomon_explorer._utils.validation import MOST_EPSILON
 from rashomon_explorer.estimators.feasibility import LEAST_EPSILON
 from tests.estimators.charged import CHUNKED, ESTIMATORS, N, public_rows
 
-pytestmark = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning")
 X, Y = public_rows()
 FRAME = pd.DataFrame(X, columns=["age", "debt"])
 NAN = np.where(X == X[5, 1], np.nan, X)

@@ -1,14 +1,11 @@
 """Ellipsoids from a table to a release: one privacy cost, and what follows from it."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
-from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
-from rashomon_explorer.exceptions import BudgetExceededError
+from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.measures import ranges
 from rashomon_explorer.problem.problem import Problem
 
@@ -38,20 +35,6 @@ def test_draws_lie_in_the_released_ellipsoid_and_hit(mechanism: str, every: Any)
     assert reg.rashomon_set_.hit_rate > 0.9
     with pytest.raises(TypeError, match="released_ranges"):
         ranges.released_flips(reg.rashomon_set_, X[:4])
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "count"), [("ellipsoid", 1), ("ellipsoid", 500), ("ellipsoid_exact", 20)]
-)
-def test_a_ledger_is_charged_once_for_all_draws(mechanism: str, count: int, tmp_path: Path) -> None:
-    ledger = Ledger.create(tmp_path / "table.ledger", epsilon=1.0, delta=1e-6)
-    settings = {**SETTINGS, "n_draws": count, "classes": [0, 1], "mechanism": mechanism}
-    clf = RashomonClassifier(**settings, ledger=ledger.path).fit(X, Y)
-    (entry,) = ledger.entries()
-    assert 0.99 < ledger.spent() <= 1.0 and entry.parameters["sampler"] == mechanism
-    assert ("beta" in entry.parameters) == (mechanism == "ellipsoid_exact")
-    with pytest.raises(BudgetExceededError):
-        clone(clf).fit(X, Y)
 
 
 def test_ranges_hold_all_draws_and_are_near_the_exact_ones(every: Any) -> None:

@@ -13,9 +13,7 @@ N = 400
 FRAME = pd.DataFrame({"age": np.random.default_rng(0).uniform(18, 90, N)})
 LABELS = np.where(FRAME["age"] > 50, "ill", "ok")
 AGE = Numeric("age", (18, 90))
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning", "ignore::UserWarning"
-)
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
 def _schema(learnt=(), classes=("ill", "ok")):
@@ -58,8 +56,7 @@ def test_the_assumption_is_stated_exactly_where_labels_were_found(make):
 
 
 @each
-def test_a_ledger_asks_for_declared_or_confirmed_labels_before_anything_is_charged(make, tmp_path):
-    ledger = rx.Ledger.create(tmp_path / "a.ledger", epsilon=50.0, delta=1e-6)
+def test_a_ledger_asks_for_declared_or_confirmed_labels_before_anything_is_charged(make, ledger):
     with pytest.raises(ValueError, match=r"schema\.confirm\('state'\)"):
         make(schema=_schema(["levels"]), ledger=ledger).fit(FRAME, LABELS)
     with pytest.raises(ValueError, match="classes must be declared"):

@@ -1,7 +1,6 @@
 """The mark of learnt bounds, in every container that rows go through before a fit."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -117,9 +116,8 @@ def test_declared_rows_are_not_taken_for_learnt_ones() -> None:
     assert of(rows).guarantee_.holds
 
 
-def test_a_ledger_is_charged_before_numbers_are_looked_at(tmp_path: Path) -> None:
+def test_a_ledger_is_charged_before_numbers_are_looked_at(ledger: Ledger) -> None:
     rows = np.array(scaled())
-    ledger = Ledger.create(tmp_path / "data.ledger", epsilon=10.0, delta=1e-6)
     with pytest.warns(PrivacyLeakWarning, match="a given ledger is charged already"):
         fitted = model(ledger=ledger).fit(rows, Y)
     assert not fitted.guarantee_.holds and len(ledger.entries()) == 1

@@ -59,9 +59,8 @@ def test_one_record_moves_all_others_when_bounds_are_learnt() -> None:
 @pytest.mark.parametrize("output", ["default", "pandas"])
 @pytest.mark.parametrize("kind", [rx.RashomonClassifier, rx.RashomonRegressor])
 def test_a_pipeline_behind_learnt_bounds_has_no_guarantee(
-    kind: Any, output: str, frame: pd.DataFrame, labels: FloatArray, tmp_path: Path
+    kind: Any, output: str, frame: pd.DataFrame, labels: FloatArray, ledger: rx.Ledger
 ) -> None:
-    ledger = rx.Ledger.create(tmp_path / "data.ledger", epsilon=100.0, delta=1e-6)
     scaler = rx.PublicBoundsScaler("learn").set_output(transform=output)
     classes = {"classes": (0, 1)} if kind is rx.RashomonClassifier else {}
     pipe = make_pipeline(scaler, model(kind, ledger=ledger, **classes))
@@ -185,9 +184,8 @@ def bagged(one: Any, **settings: Any) -> Any:
     ],
 )
 def test_repeated_records_are_warned_of_and_stated(
-    wrap: Any, one: Any, X: FloatArray, labels: FloatArray, tmp_path: Path
+    wrap: Any, one: Any, X: FloatArray, labels: FloatArray, ledger: rx.Ledger
 ) -> None:
-    ledger = rx.Ledger.create(tmp_path / "a.ledger", epsilon=9.0, delta=1e-6)
     whole = wrap(clone(one).set_params(ledger=str(ledger.path)))
     with parallel_config("threading"), pytest.warns(LedgerWarning, match=REPEATS):
         whole.fit(X, labels)
@@ -207,9 +205,8 @@ def test_repeated_records_are_warned_of_and_stated(
     ],
 )
 def test_rows_that_occur_once_or_cost_nothing_are_not_warned_of(
-    charged: bool, settings: Any, stated: bool, X: FloatArray, labels: FloatArray, tmp_path: Path
+    charged: bool, settings: Any, stated: bool, X: FloatArray, labels: FloatArray, ledger: rx.Ledger
 ) -> None:
-    ledger = rx.Ledger.create(tmp_path / "a.ledger", epsilon=9.0, delta=1e-6)
     one = clone(ONE).set_params(ledger=str(ledger.path) if charged else None)
     whole = one if settings is None else BaggingClassifier(one, n_estimators=2, **settings)
     with warnings.catch_warnings():

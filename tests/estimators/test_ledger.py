@@ -9,7 +9,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from rashomon_explorer import Ledger, RashomonClassifier
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.exceptions import BudgetExceededError, FitError, LedgerWarning, SamplerError
+from rashomon_explorer.exceptions import BudgetExceededError, FitError, SamplerError
 from rashomon_explorer.mechanisms.base import Batch
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
@@ -35,15 +35,6 @@ def test_a_sampler_that_fails_leaves_its_charge_spent(
         classifier(ledger, mechanism="exact").fit(X, labels)
     assert caught.value.detail == "SamplerError: out of luck"
     assert [entry.state for entry in ledger.entries()] == ["started"]
-
-
-def test_draws_for_the_curator_are_not_charged(
-    X: FloatArray, labels: FloatArray, tmp_path: Path
-) -> None:
-    ledger = Ledger.create(tmp_path / "data.ledger", epsilon=1e-9)
-    with pytest.warns(LedgerWarning, match="curator only: .* the ledger is not charged"):
-        classifier(ledger, mechanism="hit_and_run").fit(X, labels)
-    assert ledger.entries() == []
 
 
 def test_searches_charge_every_fit_of_every_worker_until_the_budget_ends(

@@ -8,14 +8,13 @@ import pytest
 from sklearn.base import clone
 
 import rashomon_explorer as rx
-from rashomon_explorer import DPClassifier, DPRegressor, Ledger
+from rashomon_explorer import DPClassifier, DPRegressor
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.planning.options import cost
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
 
-pytestmark = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning")
 CLASSES = [0, 1]
 ONE_MODEL = [name for name, kind in MECHANISMS.items() if kind.traits.one_model]
 
@@ -49,13 +48,12 @@ SAME = {"epsilon": [0.1, 1.0, 8.0], "delta": [0.0, 1e-6], "charged": [False, Tru
 
 @crossed({**SAME, "kind": ["two", "three", "numbers"], "standardize": ["auto", "private", None]})
 def test_it_is_the_model_of_a_set_with_one_draw(
-    X, labels, targets, kind, epsilon, delta, charged, standardize, tmp_path
+    X, labels, targets, kind, epsilon, delta, charged, standardize, ledger
 ):
     """Bit by bit: both are one planner and one fit."""
     known: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "standardize": standardize}
     known |= {"random_state": 3}
     if charged:
-        ledger = Ledger.create(tmp_path / "l.sqlite", epsilon=50.0, delta=1e-5)
         known["ledger"] = ledger
     pair: tuple[Any, Any] = DPClassifier, rx.RashomonClassifier
     y = labels if kind == "two" else np.digitize(X[:, 0], [-0.15, 0.15])

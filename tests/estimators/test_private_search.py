@@ -24,7 +24,6 @@ from rashomon_explorer.mechanisms.selection import Candidate
 from rashomon_explorer.privacy import approximate, gdp, pure
 from rashomon_explorer.privacy.conversions import zcdp_rho
 
-pytestmark = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning")
 TREES = rx.RashomonTreeClassifier(thresholds=0.0, n_draws=1, classes=[0, 1])
 GRID = {"max_leaves": [2, 3, 4]}
 
@@ -178,14 +177,13 @@ def test_auto_takes_what_promises_most_and_says_why():
         rx.PrivateSearch(TREES, GRID, epsilon=0.01).plan(100, 4)
 
 
-def test_estimators_of_several_kinds_and_one_charge(X, labels, targets, tmp_path):
+def test_estimators_of_several_kinds_and_one_charge(X, labels, targets, ledger):
     others = [rx.RashomonClassifier(n_draws=2, ridge=0.1, radius=2.0), rx.DPClassifier(radius=2.0)]
     search = rx.PrivateSearch(
         TREES, {"estimator": others}, mechanism="every", epsilon=20.0, random_state=0
     )
     fitted = search.fit(X, labels)
     assert [type(one) for one in fitted.estimators_] == [rx.RashomonClassifier, rx.DPClassifier]
-    ledger = rx.Ledger.create(tmp_path / "l.sqlite", epsilon=30.0, delta=1e-5)
     trees(ledger=ledger.path, epsilon=4.0, random_state=None).fit(X, labels)
     (entry,) = ledger.entries()
     assert entry.state == "committed" and entry.parameters["n_val"] == 36

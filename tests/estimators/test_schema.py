@@ -87,9 +87,8 @@ def test_it_is_the_same_as_a_pipeline_of_encoder_and_estimator() -> None:
 
 
 @quiet
-def test_no_row_is_refused_after_a_charge(tmp_path: Path) -> None:
+def test_no_row_is_refused_after_a_charge(ledger: rx.Ledger) -> None:
     """Unknown levels, text, infinity and missing values are read as the schema says."""
-    ledger = rx.Ledger.create(tmp_path / "a.ledger", epsilon=100.0, delta=1e-6)
     odd = FRAME.astype({"age": object, "home": object})
     odd.loc[:5, "age"] = ["x", np.inf, None, -1e300, "?", "12"]
     odd.loc[:2, "home"] = ["tent", None, 7]
@@ -98,8 +97,7 @@ def test_no_row_is_refused_after_a_charge(tmp_path: Path) -> None:
     assert np.isfinite(fitted.predict_proba(odd)).all()
 
 
-def test_what_is_refused_by_declaration_is_refused_after_the_charge(tmp_path: Path) -> None:
-    ledger = rx.Ledger.create(tmp_path / "a.ledger", epsilon=100.0, delta=1e-6)
+def test_what_is_refused_by_declaration_is_refused_after_the_charge(ledger: rx.Ledger) -> None:
     strict = SCHEMA.declare("home", unknown="refuse")
     odd = FRAME.copy()
     odd.loc[3, "home"] = "tent"
@@ -117,8 +115,7 @@ def test_what_is_refused_by_declaration_is_refused_after_the_charge(tmp_path: Pa
     assert rx.privacy_leaks(model(schema=strict)) == []
 
 
-def test_an_unconfirmed_schema_has_no_guarantee_and_charges_nothing(tmp_path: Path) -> None:
-    ledger = rx.Ledger.create(tmp_path / "a.ledger", epsilon=100.0, delta=1e-6)
+def test_an_unconfirmed_schema_has_no_guarantee_and_charges_nothing(ledger: rx.Ledger) -> None:
     learnt = rx.propose_schema(FRAME, target="repaid", ignore=["id"])
     with pytest.warns(PrivacyLeakWarning) as caught:
         fitted = model(schema=learnt, ledger=ledger).fit(FRAME, FRAME["repaid"])

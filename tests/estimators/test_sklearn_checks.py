@@ -23,7 +23,6 @@ pytestmark = [
         "ignore:more than 1 % of the:rashomon_explorer.exceptions.RowsClippedWarning"
     ),
     pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.PrivacyLeakWarning"),
-    pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning"),
 ]
 Check = Callable[..., None]
 

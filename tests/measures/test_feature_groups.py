@@ -1,6 +1,5 @@
 """The columns of one category are one feature, from the data to the figures, unless asked for."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +15,7 @@ from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.release import Reliance
 from rashomon_explorer.sets.linear import checked_groups, groups_by_name
 from tests.release.cases import largest_changes, models_of
+from tests.sets.made import rewrite_header
 
 NAMES = ["age", "home=own", "home=rent", "home=none"]
 HOMES = ["own", "rent", "none"]
@@ -91,13 +91,8 @@ def test_the_columns_of_a_group_move_together(models, table):
 def test_a_file_without_groups_is_read_by_its_names(models, tmp_path):
     models.with_groups({}).save(tmp_path / "none.npz")
     assert dict(RashomonSet.load(tmp_path / "none.npz").feature_groups) == {}
-    with np.load(tmp_path / "none.npz") as archive:
-        arrays = {name: archive[name] for name in archive.files}
-    header = json.loads(arrays["header"].tobytes())
-    del header["feature_groups"]
-    arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    np.savez(tmp_path / "old.npz", **arrays)
-    assert list(RashomonSet.load(tmp_path / "old.npz").feature_groups) == ["home"]
+    rewrite_header(tmp_path / "none.npz", "feature_groups")
+    assert list(RashomonSet.load(tmp_path / "none.npz").feature_groups) == ["home"]
 
 
 def test_explicit_groups_come_before_names(models, table):

@@ -1,5 +1,7 @@
 """A small set that the tests know by heart."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,3 +28,12 @@ def make(**changes: Any) -> RashomonSet:
         "mechanism": "exact",
     }
     return RashomonSet(**{**values, **changes})
+
+
+def rewrite_header(path: Path, *without: str, **changes: Any) -> None:
+    """Write the header as an older version or another program would have."""
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    header = {**json.loads(arrays.pop("header").tobytes()), **changes}
+    written = json.dumps({name: header[name] for name in header if name not in without})
+    np.savez(path, **arrays, header=np.frombuffer(written.encode(), dtype=np.uint8))

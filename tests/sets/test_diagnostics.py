@@ -3,7 +3,6 @@
 import sys
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 
 import arviz_stats
 import numpy as np
@@ -14,8 +13,6 @@ from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
 from rashomon_explorer.sets.diagnostics import effective_size, to_data_tree
 from tests.mechanisms.samplers.laws import small_problem, uniform_target
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def autoregression(rho, shape, seed=0):
@@ -37,9 +34,8 @@ def models():
     rng = np.random.default_rng(0)
     X = rng.uniform(-0.5, 0.5, (200, 2))
     y = (X[:, 0] + 0.3 * rng.standard_normal(200) > 0).astype(int)
-    return RashomonClassifier(
-        psi=0.05, epsilon=20.0, n_draws=12, mechanism="exact", random_state=0
-    ).fit(X, y)
+    settings = {"psi": 0.05, "epsilon": 20.0, "n_draws": 12, "mechanism": "exact"}
+    return RashomonClassifier(**settings, random_state=0).fit(X, y).rashomon_set_
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
@@ -71,21 +67,20 @@ def test_a_single_chain_is_cut_in_two_and_a_constant_has_no_size():
 )
 def test_bad_chains_are_refused(models, call, message):
     with pytest.raises(ValueError, match=message):
-        call(models.rashomon_set_)
+        call(models)
 
 
 def test_a_set_goes_to_arviz_and_its_functions_read_it(models):
-    given = models.rashomon_set_
-    tree = given.to_arviz()
-    np.testing.assert_array_equal(tree["posterior"]["coef"].values[0], given.coef)
-    np.testing.assert_array_equal(tree["sample_stats"]["loss"].values[0], given.losses)
-    assert list(tree["posterior"]["parameter"].values) == list(given.feature_names)
+    tree = models.to_arviz()
+    np.testing.assert_array_equal(tree["posterior"]["coef"].values[0], models.coef)
+    np.testing.assert_array_equal(tree["sample_stats"]["loss"].values[0], models.losses)
+    assert list(tree["posterior"]["parameter"].values) == list(models.feature_names)
     assert tree.attrs["view"] == "curator: not private"
-    assert tree.attrs["psi"] == given.psi
-    assert tree.attrs["beta"] == given.beta
+    assert tree.attrs["psi"] == models.psi
+    assert tree.attrs["beta"] == models.beta
     assert tree.attrs["mechanism"] == "exact"
-    assert tree.attrs["guarantee"] == str(given.guarantee)
-    chains = given.to_arviz(n_chains=3)
+    assert tree.attrs["guarantee"] == str(models.guarantee)
+    chains = models.to_arviz(n_chains=3)
     assert chains["posterior"]["coef"].values.shape == (3, 4, 3)
     assert np.isfinite(arviz_stats.rhat(chains)["coef"].values).all()
 
@@ -96,9 +91,7 @@ def test_chains_of_a_sampler_are_told_apart(models):
     draws = collect(sampler, target, 40, np.random.default_rng(0))
     stepped = sampler.batches(target, np.random.default_rng(0))
     batches = list(islice((batch for batch in stepped if len(batch.losses)), 10))
-    given = replace(
-        models.rashomon_set_, coef=draws.coef, losses=draws.losses, feature_names=("x", "y")
-    )
+    given = replace(models, coef=draws.coef, losses=draws.losses, feature_names=("x", "y"))
     tree = given.to_arviz(n_chains=4)
     for chain in range(4):
         visited = np.array([batch.theta[:, chain] for batch in batches])
@@ -114,4 +107,4 @@ def test_without_arviz_the_error_says_what_to_install(monkeypatch, models):
     with pytest.raises(ImportError, match=r"pip install 'rashomon-explorer\[diagnostics\]'"):
         effective_size(np.arange(20.0).reshape(2, 10))
     with pytest.raises(ImportError, match=r"pip install 'rashomon-explorer\[diagnostics\]'"):
-        models.rashomon_set_.to_arviz()
+        models.to_arviz()

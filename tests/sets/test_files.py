@@ -15,7 +15,7 @@ from rashomon_explorer import sets
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.mechanisms.langevin.plan import plan_path
 from rashomon_explorer.privacy import bounded_range
-from tests.sets.made import make
+from tests.sets.made import make, rewrite_header
 
 STUMP = {"feature": 0, "true": {"prediction": 1}, "false": {"prediction": 0}}
 PATH_PLAN = plan_path(
@@ -155,7 +155,8 @@ def test_a_file_is_not_replaced_unasked_and_a_failure_leaves_the_old_one(
     ],
 )
 def test_a_damaged_file_is_refused(change: dict[str, Any], message: str, tmp_path: Path) -> None:
-    rewrite(tmp_path, **change)
+    make().save(tmp_path / "set.npz")
+    rewrite_header(tmp_path / "set.npz", **change)
     with pytest.raises(DataError, match=message):
         sets.RashomonSet.load(tmp_path / "set.npz")
 
@@ -231,13 +232,3 @@ def contents(path: Path) -> dict[str, bytes]:
 def header(path: Path) -> dict[str, Any]:
     with np.load(path) as archive:
         return json.loads(archive["header"].tobytes())
-
-
-def rewrite(folder: Path, **changes: Any) -> None:
-    """Save a set and change its header."""
-    path = folder / "set.npz"
-    make().save(path)
-    with np.load(path) as archive:
-        arrays = dict(archive)
-    written = json.dumps({**header(path), **changes}).encode()
-    np.savez(path, **{**arrays, "header": np.frombuffer(written, dtype=np.uint8)})

@@ -1,6 +1,5 @@
 """A released set predicts on the raw table, as the estimator does, and refuses other encodings."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from rashomon_explorer.exceptions import DataError, PrivacyLeakWarning
 from rashomon_explorer.rows import chunk_rows
 from rashomon_explorer.sets import RashomonSet
 from rashomon_explorer.sets.scores import released_schema
+from tests.sets.made import rewrite_header
 
 LOW, HIGH = 18.0625, 61.4375  # bounds of the sensitive column, read off the rows
 SCHEMA = TableSchema(
@@ -133,11 +133,7 @@ def test_a_schema_that_nobody_confirmed_is_not_released() -> None:
 def test_files_of_older_versions_open_and_refuse_a_raw_table(fitted: Any, tmp_path: Path) -> None:
     path, released = tmp_path / "old.npz", fitted.rashomon_set_.release()
     released.save(path)
-    with np.load(path) as archive:  # as a version without schemas wrote it
-        arrays = dict(archive)
-    header = json.loads(arrays.pop("header").tobytes())
-    del header["schema"]
-    np.savez(path, **arrays, header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8))
+    rewrite_header(path, "schema")
     old = type(released).load(path)
     assert old.schema is None
     with pytest.raises(DataError, match="has no schema"):
