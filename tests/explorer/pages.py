@@ -1,6 +1,9 @@
 """Presses, small paid results, and pages of chunked rows that tests of the explorer share."""
 
+import io
 import re
+import zipfile
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -31,6 +34,28 @@ def press(panel: Any) -> None:
     panel.button.click()
     if panel.question.open:
         panel.question.yes.click()
+
+
+def evaluated(lines: Sequence[str], page: Explorer) -> Any:
+    """Value of the last line of Python, after the others."""
+    space: dict[str, Any] = {"explorer": page}
+    *before, last = lines
+    exec("\n".join(before), space)
+    return eval(last, space)
+
+
+def redrawn(card: Any) -> tuple[str, str, int]:
+    """Title, words and number of traces of a figure."""
+    card.redraw()
+    layout = card.view.figure["layout"]
+    words = " ".join(one["text"] for one in layout.get("annotations", ()))
+    return layout["title"]["text"], words.replace("<br>", " "), len(card.view.figure["data"])
+
+
+def unzipped(content: bytes) -> dict[str, bytes]:
+    """Files of an archive by name."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
 
 
 def price_on(button: Any) -> str:

@@ -2,12 +2,11 @@
 
 import asyncio
 import errno
-import io
 import json
 import time
-import zipfile
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -24,7 +23,7 @@ from rashomon_explorer.plots import plot_losses
 from rashomon_explorer.plots.text import cost_text
 from rashomon_explorer.release.released import from_released_values, released_values
 from rashomon_explorer.sets import ReleasedSet
-from tests.explorer.pages import set_state
+from tests.explorer.pages import set_state, unzipped
 
 PNG, SVG = b"\x89PNG\r\n\x1a\n...", b"<svg class='main-svg'></svg>"
 
@@ -43,11 +42,6 @@ def page(tmp_path_factory, cancer):
 def _release(page, *names):
     page.basket_panel.table.ticked = dict.fromkeys(names, 1.0)
     page.basket_panel.question.yes.click()
-
-
-def _unzipped(content):
-    archive = zipfile.ZipFile(io.BytesIO(content))
-    return {name: archive.read(name) for name in archive.namelist()}
 
 
 def test_chosen_models_leave_only_with_a_statement(page):
@@ -70,7 +64,7 @@ def test_chosen_models_leave_only_with_a_statement(page):
 
 @pytest.mark.law
 def test_the_bundle_is_used_without_the_page(page, tmp_path):
-    files, models = _unzipped(page.take_panel.bundle.fetch().content), page.rashomon_set
+    files, models = unzipped(page.take_panel.bundle.fetch().content), page.rashomon_set
     plain, rows = json.loads(files["models.json"]), page.rows.head(50)
     assert np.allclose(score.scores(plain, rows), models.scores(rows), atol=1e-12)
     (tmp_path / "models.npz").write_bytes(files["models.npz"])
@@ -88,7 +82,7 @@ def test_the_bundle_is_used_without_the_page(page, tmp_path):
 def test_figures_are_made_of_what_leaves_alone(page, tmp_path):
     """Figures can be made again from the files of models and aggregates: they tell nothing more."""
     contents = page.aggregates.contents()
-    files = _unzipped(bundle.bundle(contents))
+    files = unzipped(bundle.bundle(contents))
     (tmp_path / "models.npz").write_bytes(files["models.npz"])
     paid = [json.loads(json.dumps(released_values(one.released))) for one in contents.purchases]
     purchases = tuple(
@@ -116,7 +110,7 @@ def test_the_same_contents_give_the_same_bytes(page, cancer, monkeypatch):
     monkeypatch.setattr("time.localtime", lambda *_: time.struct_time((2031, *[1] * 8)))
     again = Explorer(data=cancer, home=page.session.home)
     again.session.replan()
-    files, others = _unzipped(first), _unzipped(bundle.bundle(again.aggregates.contents()))
+    files, others = unzipped(first), unzipped(bundle.bundle(again.aggregates.contents()))
     assert [name for name in files if files[name] != others.get(name)] == []
     pages = [files[name] for name in files if name.startswith("figures/") and name[-4:] == "html"]
     assert len(pages) == 3 and all(b'<div id="' in one for one in pages)
@@ -134,8 +128,8 @@ def test_pictures_of_its_own_figures_are_in_the_bundle_and_no_others(page):
     drawn = {"coefficients.png": PNG, "coefficients.svg": SVG, "one_record.png": PNG}
     others = {"losses.png": PNG, "../coefficients.png": PNG, "coefficients.exe": b"MZ"}
     others["one_record.svg"] = b"<script>"
-    files = _unzipped(bundle.bundle(contents, {**drawn, **others}))
-    plain = _unzipped(bundle.bundle(contents))
+    files = unzipped(bundle.bundle(contents, {**drawn, **others}))
+    plain = unzipped(bundle.bundle(contents))
     assert set(files) - set(plain) == {f"figures/{name}" for name in drawn}
     assert files["figures/coefficients.png"] == PNG
     assert b"PNG for slides" in files["README.txt"] and b"PNG" not in plain["README.txt"]
@@ -167,24 +161,20 @@ def _pressed(monkeypatch, finish, answers=(), prepare=None):
     return sent, failed
 
 
-def test_the_browser_draws_before_the_file_is_made(monkeypatch):
-    answers = [("one.png", PNG), ("one.svg", memoryview(SVG)), ("", b"")]
+@pytest.mark.parametrize(
+    "answers", [[], [("one.png", PNG)], [("one.png", PNG), ("one.svg", memoryview(SVG)), ("", b"")]]
+)
+def test_the_browser_draws_first_and_the_file_goes_with_the_pictures_that_came(
+    answers, monkeypatch
+):
+    for name in ("_BEGUN", "_BETWEEN"):
+        monkeypatch.setattr(f"rashomon_explorer.explorer.widgets.files.{name}", 0.01)
     (told, handed), failed = _pressed(
         monkeypatch, lambda drawn: FileInTransit("a", b"|".join(drawn.values())), answers
     )
     assert told[0]["type"] == "draw" and list(told[0]["figures"]) == ["one"] and not failed
     json.dumps(told[0])  # what is sent is plain
-    assert handed[1] == [PNG + b"|" + SVG]
-
-
-@pytest.mark.parametrize("answers", [[], [("one.png", PNG)]])
-def test_without_an_answer_the_file_goes_with_the_pictures_that_came(answers, monkeypatch):
-    for name in ("_BEGUN", "_BETWEEN"):
-        monkeypatch.setattr(f"rashomon_explorer.explorer.widgets.files.{name}", 0.01)
-    (_, handed), _ = _pressed(
-        monkeypatch, lambda drawn: FileInTransit("a", b"".join(drawn.values())), answers
-    )
-    assert handed[1] == [b"".join(content for _, content in answers)]
+    assert handed[1] == [b"|".join(bytes(content) for name, content in answers if name)]
 
 
 def test_a_file_that_cannot_be_made_is_reported_and_a_script_makes_it_at_once(monkeypatch):
@@ -228,9 +218,7 @@ def test_what_rows_cause_is_one_error_and_stays_spent(page):
 
 
 def test_what_cannot_be_kept_is_shown_reported_and_written_later(page, cancer, monkeypatch):
-    def no_space(*_args, **_named):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
+    no_space = Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
     before, charges = page.state.paid, len(page.ledger.entries())
     with monkeypatch.context() as patch:
         patch.setattr("rashomon_explorer._utils.files.write_new_file", no_space)
@@ -249,9 +237,7 @@ def test_what_cannot_be_kept_is_shown_reported_and_written_later(page, cancer, m
 
 
 def test_purchases_that_cannot_be_read_now_are_there_when_the_set_is_opened_next(page, monkeypatch):
-    def away(_path):
-        raise OSError(errno.EMFILE, "Too many open files")
-
+    away = Mock(side_effect=OSError(errno.EMFILE, "Too many open files"))
     number, bought = page.state.in_view, page.state.paid
     with monkeypatch.context() as patch:
         patch.setattr(Path, "read_bytes", away)

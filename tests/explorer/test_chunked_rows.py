@@ -18,8 +18,6 @@ from rashomon_explorer.exceptions import DataError, RowsChangedError
 from rashomon_explorer.explorer import Explorer, answers, inputs, streamed_table
 from rashomon_explorer.explorer.model_inputs import grouping_rule
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.explorer.table.editor import TableEditor
-from rashomon_explorer.explorer.table.files import chunked_dataset
 from rashomon_explorer.measures import (
     exact_coefficient_ranges,
     fairness_audit,
@@ -209,28 +207,6 @@ def test_without_a_declaration_one_is_proposed_and_nothing_is_charged(tmp_path):
     explorer.single.receive(explorer.single.order()())
     assert explorer.state.one_model is not None and explorer.state.one_plan.n == N
     assert explorer.ledger.entries()[0].parameters["n"] == N
-
-
-@pytest.mark.parametrize("kind", ["array", "mapped", "dask"])
-def test_arrays_of_every_kind_are_taken(kind, tmp_path):
-    rng = np.random.default_rng(1)
-    X = rng.uniform(-1, 1, size=(900, 2))
-    y = (X[:, 0] + rng.normal(0, 0.5, 900) > 0).astype(int)
-    known = X, y
-    if kind == "dask":
-        da = pytest.importorskip("dask.array")
-        known = da.from_array(X, chunks=(300, 2)), da.from_array(y, chunks=300)
-    elif kind == "mapped":
-        np.save(tmp_path / "x.npy", X)
-        known = np.load(tmp_path / "x.npy", mmap_mode="r"), y
-    schema = TableSchema([*NUMBERS, YesNo("target", (0, 1), role="target")])
-    data = chunked_dataset(replace(chunk_rows(*known), rows=BLOCK), schema, "ours")
-    assert data.name == "ours" and streamed_table.table_shape(data) == (900, 2)
-    frame = pd.DataFrame(X, columns=["x0", "x1"]).assign(target=y)
-    _, held = streamed_table.encoded(TableEditor("x", frame, schema).data())
-    read = list(data.whole.encoded().chunks())
-    np.testing.assert_array_equal(np.concatenate([rows for rows, _ in read]), held)
-    np.testing.assert_array_equal(np.concatenate([codes for _, codes in read]), y)
 
 
 @pytest.mark.law

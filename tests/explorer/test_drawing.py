@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rashomon_explorer.estimators import PublicBoundsScaler, RashomonClassifier
-from rashomon_explorer.exceptions import BudgetExceededError, SamplerError
+from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.explorer import Explorer, drawing
 from rashomon_explorer.explorer.drawing import DrawJob
 from tests.explorer.pages import press
@@ -142,11 +142,14 @@ def test_the_page_goes_on_while_draws_are_foretold(visit):
             press(panel)
             assert page.state.phase == "foretelling" and page.state.busy
             assert panel.button.disabled and not panel.stop.disabled
+            dials = page.model_panel.dials.values()
+            assert page.data_panel.name.disabled and all(dial.disabled for dial in dials)
             assert "Nothing is charged yet" in panel.status.html
             assert "reserved" not in panel.price.value and not panel.progress.value
             assert page.ledger is None
             await page.wait_until_idle()
         assert page.state.alert is None and page.state.phase == "done"
+        assert not panel.button.disabled and panel.stop.disabled
         assert page.rashomon_set.n_draws == 20 and len(page.ledger.entries()) == 1
 
     visit(scenario, trial)
@@ -203,19 +206,3 @@ def test_what_is_foretold_reaches_the_alert_and_is_told_once(visit):
         assert page.rashomon_set.n_draws == 20
 
     visit(scenario, trial)
-
-
-@pytest.mark.law
-def test_where_nothing_is_tried_errors_are_raised_at_once(visit, tmp_path):
-    async def scenario(page):
-        page.state.epsilon = 9.0
-        with pytest.raises(BudgetExceededError):
-            page.draw()
-        few = Explorer(home=tmp_path)
-        few.draw()
-        assert few.state.phase == "reserved"
-        few.stop()
-        await few.wait_until_idle()
-        few.widget.close()
-
-    visit(scenario)

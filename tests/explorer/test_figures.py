@@ -27,7 +27,7 @@ from rashomon_explorer.plots.registry import BOTH, CURATOR, FigureSpec
 from rashomon_explorer.plots.theme import curator_band, new_figure, templates
 from rashomon_explorer.report import report
 from rashomon_explorer.sets import CuratorSet
-from tests.explorer.pages import PEOPLE, chunked_page, drawn, held_page
+from tests.explorer.pages import PEOPLE, chunked_page, drawn, evaluated, held_page
 from tests.report.conftest import numbers_of
 
 SITUATIONS = ("no data", "no draws", "empty set", "one model", "many models", "trees", "chunked")
@@ -74,13 +74,6 @@ def view(request: pytest.FixtureRequest, page: Explorer) -> str:
 SHOWN = [name for name in FIGURES if name != "exact"]
 
 
-def _evaluated(lines: tuple[str, ...], page: Explorer) -> Any:
-    *before, last = lines
-    space: dict[str, Any] = {"explorer": page}
-    exec("\n".join(before), space)
-    return eval(last, space)
-
-
 def _sizes(values: Any, within: str = "layout") -> Iterator[float]:
     """Sizes of the letters that a layout asks for, at any depth."""
     for name, value in values.items() if isinstance(values, dict) else enumerate(values):
@@ -115,7 +108,7 @@ def test_every_figure_keeps_the_contract(
     if card.lines:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyLeakWarning)
-            made = _evaluated(card.lines, page)
+            made = evaluated(card.lines, page)
         assert isinstance(made, go.Figure)
         names = [one.get("name") for one in figure["data"]]
         if name == "trees":  # the page names classes by the table's labels, the set by their codes

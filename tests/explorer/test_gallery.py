@@ -12,7 +12,6 @@ from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.views import FRAMES_A_SECOND, Renderer
 from rashomon_explorer.explorer.widgets.plotly_view import PlotlyView
 from rashomon_explorer.plots import plot_coefficients
-from rashomon_explorer.plots.text import edges
 
 
 @pytest.fixture(scope="module")
@@ -80,11 +79,6 @@ def test_a_brush_measures_nothing_again(loans, monkeypatch):
     for card in cards:
         card.redraw()
     assert sorted(measured) == ["importances", "profiles"]  # gaps are between all groups
-
-
-def test_five_thousand_dots_are_numbers_and_no_names():
-    drawn = edges(np.arange(5_000) % 7 == 0, 3, 0.8)
-    assert drawn["color"].dtype == np.float32 and drawn["width"].shape == (5_000,)
 
 
 class Card:

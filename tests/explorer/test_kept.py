@@ -3,6 +3,7 @@
 import errno
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -33,10 +34,7 @@ def _numbers(page):
 @contextmanager
 def _unread():
     """No file can be read for a while."""
-
-    def away(*_args, **_named):
-        raise OSError(errno.EMFILE, "Too many open files")
-
+    away = Mock(side_effect=OSError(errno.EMFILE, "Too many open files"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Path, "read_bytes", away)
         patch.setattr("rashomon_explorer.explorer.set_store.load", away)
@@ -157,9 +155,7 @@ def test_of_two_first_draws_at_once_the_later_opens_the_ledger_of_the_other(
         create(path, epsilon=5.0, delta=1e-6).close()  # the other page, with a budget of its own
         return create(path, **budget)
 
-    def refused(*_args, **_budget):
-        raise LedgerError("cannot create the ledger")
-
+    refused = Mock(side_effect=LedgerError("cannot create the ledger"))
     page = _opened(tmp_path, cancer)
     with monkeypatch.context() as patch:  # where there is no other, it is an error still
         patch.setattr(Ledger, "create", refused)

@@ -10,6 +10,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -114,9 +115,7 @@ def test_a_set_is_listed_by_its_models_whatever_became_of_its_note(sets, note):
 
 
 def test_where_the_note_cannot_be_written_the_set_is_kept(sets, monkeypatch):
-    def refused(*_args, **_named):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
+    refused = Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
     monkeypatch.setattr("rashomon_explorer.explorer.set_store.files.replace_file", refused)
     assert sets.keep(MODELS, {"psi": 0.1}).settings == {"psi": 0.1}
     assert [one.number for one in sets.all()] == [1]
@@ -193,11 +192,7 @@ def test_an_error_that_passes_is_no_damage(purchases, monkeypatch):
 def test_what_cannot_be_read_now_is_told_and_there_again(sets, purchases, monkeypatch):
     sets.keep(MODELS, {})
     purchases.add(BOUGHT)
-    errors = []
-
-    def away(*_args):
-        raise OSError(errno.EIO, "Input/output error")
-
+    errors, away = [], Mock(side_effect=OSError(errno.EIO, "Input/output error"))
     with monkeypatch.context() as patch:
         patch.setattr(os, "listdir", away)
         assert sets.all(errors.append) == purchases.all(errors.append) == ()
@@ -233,10 +228,7 @@ def test_only_what_is_no_json_is_put_aside_under_a_name_of_its_own(purchases):
 def test_what_cannot_be_put_aside_stays(tmp_path, monkeypatch, caplog):
     place = tmp_path / "0001.model"
     place.write_text("{")
-
-    def refused(_path):
-        raise OSError(errno.EROFS, "Read-only file system")
-
+    refused = Mock(side_effect=OSError(errno.EROFS, "Read-only file system"))
     monkeypatch.setattr("rashomon_explorer.explorer.set_store.files.quarantine_file", refused)
     assert read_file(place, json.loads) is None and place.exists()
     assert "could not be renamed" in caplog.text

@@ -1,10 +1,9 @@
 """One model, or a penalty, instead of a set: results, bundles, and what tuning would tell."""
 
 import errno
-import io
 import json
-import zipfile
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ from rashomon_explorer.explorer.dataset import BY_THE_RULE
 from rashomon_explorer.explorer.export import bundle, score
 from rashomon_explorer.explorer.paid import Tuned, paid_model
 from rashomon_explorer.privacy import pure
-from tests.explorer.pages import set_state
+from tests.explorer.pages import set_state, unzipped
 
 
 @pytest.mark.parametrize("name", ["breast_cancer", "wine", "diabetes"])
@@ -46,10 +45,9 @@ def test_the_newest_model_that_can_be_read_is_shown_and_its_bundle_stands_alone(
     assert page.state.page == "release" and made.mechanism == page.state.one_plan.mechanism
     assert made.why in shown and page.session.rows.columns[0] in shown
     assert {name for name, _ in made.others} >= {"unthresholded", "output_perturbation"}
-    archive = zipfile.ZipFile(io.BytesIO(page.one_panel.bundle.fetch().content))
-    assert json.loads(archive.read("model.json"))["columns"] == list(page.rows.columns)
-    assert b"objective_perturbation" in archive.read("README.txt")
-    assert "schema.toml" in archive.namelist()
+    files = unzipped(page.one_panel.bundle.fetch().content)
+    assert json.loads(files["model.json"])["columns"] == list(page.rows.columns)
+    assert b"objective_perturbation" in files["README.txt"] and "schema.toml" in files
     page.state.goal = "set"
     assert page.state.one_plan is None and page.draw_panel.widget.layout.display is None
 
@@ -65,9 +63,7 @@ def test_the_newest_model_that_can_be_read_is_shown_and_its_bundle_stands_alone(
         session.choose(page.data)
         return again.state.one_model
 
-    def away(_path):
-        raise OSError(errno.EIO, "Input/output error")
-
+    away = Mock(side_effect=OSError(errno.EIO, "Input/output error"))
     assert reopened() == made and (folder / "0008.model").exists()
     with monkeypatch.context() as patch:
         patch.setattr(Path, "read_bytes", away)

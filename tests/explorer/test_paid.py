@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from typing import Any, NamedTuple
+from unittest.mock import Mock
 
 import pytest
 
@@ -136,9 +137,7 @@ def test_a_result_that_cannot_be_saved_is_shown_and_reported(page, action, monke
     class Unforeseen(Exception):
         """An error of saving that nobody thought of; a full disk is one too."""
 
-    def broken(*_args, **_named):
-        raise Unforeseen("No space left on device")
-
+    broken = Mock(side_effect=Unforeseen("No space left on device"))
     panel, charges = action.panel(page), len(_charges(page))
     with monkeypatch.context() as patch:
         patch.setattr("rashomon_explorer._utils.files.write_new_file", broken)

@@ -1,10 +1,8 @@
 """In the release nothing that was computed from private rows is in what the page sends."""
 
-import io
 import json
 import pickle
 import re
-import zipfile
 
 import ipywidgets
 import numpy as np
@@ -19,7 +17,7 @@ from rashomon_explorer.explorer.messages import report
 from rashomon_explorer.explorer.panels.data import OWN_FILE
 from rashomon_explorer.explorer.table.editor import TableEditor
 from rashomon_explorer.plots.text import number
-from tests.explorer.pages import set_state
+from tests.explorer.pages import set_state, unzipped
 
 EVERYTHING_IS_SENT = True
 SENTINEL, WORD = 61.728394, "quetzal-in-a-cell"
@@ -166,12 +164,8 @@ def _confirmed(home, rare):
     table = TableEditor.proposed("loans", _neighbour(hidden))
     for column, role in ROLES.items():
         table = table.edited(column, "role", role)
-    for end, value in {
-        "low": "18",
-        "high": "110",
-        "typical_low": "20",
-        "typical_high": "80",
-    }.items():
+    ends = {"low": "18", "high": "110", "typical_low": "20", "typical_high": "80"}
+    for end, value in ends.items():
         table = table.edited("age", end, value)
     home.mkdir()
     page = Explorer(data=table.confirmed("age", "home", "state").data(), home=home)
@@ -187,8 +181,7 @@ def test_columns_that_no_model_sees_leave_by_their_names_alone_until_they_are_co
     files = []
     for page in pages:
         contents = page.aggregates.contents()
-        with zipfile.ZipFile(io.BytesIO(bundle(contents))) as archive:
-            files.append({name: archive.read(name) for name in archive.namelist()})
+        files.append(unzipped(bundle(contents)))
         assert page.aggregates.groups == {}
         with pytest.raises(ValueError, match="needs groups"):
             page.aggregates.basket(("group_sizes",), 0.5, group="sex").plan  # noqa: B018

@@ -1,5 +1,7 @@
 """The declaration of a table on the page: proposed, marked, corrected, confirmed, saved."""
 
+from unittest.mock import Mock
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -136,10 +138,7 @@ def test_three_classes_are_told_apart_or_one_from_the_rest(explorer):
 
 
 def test_what_is_no_table_is_refused_in_words(panel, explorer, monkeypatch):
-    def missing(_):
-        raise ImportError("no pyarrow")
-
-    monkeypatch.setattr(pd, "read_parquet", missing)
+    monkeypatch.setattr(pd, "read_parquet", Mock(side_effect=ImportError("no pyarrow")))
     for name, content, told in (
         ("picture.csv", b"\x89PNG\xff\xfe", "is not UTF-8 text"),
         ("one.csv", b"age\n1\n", "expected a target and at least one feature"),

@@ -1,5 +1,7 @@
 """What the buttons do, without a page: plans, draws, ledgers, and estimators fitted elsewhere."""
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
@@ -222,17 +224,6 @@ def test_a_fitted_pipeline_is_shown_and_draws_nothing_where_its_ledger_was_lost(
     assert not ledger.path.exists()
 
 
-def test_a_fitted_classifier_is_shown_without_its_rows(cancer, tmp_path):
-    rows = PublicBoundsScaler(cancer.bounds).fit_transform(cancer.X)
-    classifier = RashomonClassifier(n_draws=7, mechanism="exact").fit(rows, cancer.y)
-    explorer = Explorer(classifier, home=tmp_path)
-    drawn = {trace["name"] for trace in explorer.cards["losses"].view.figure["data"]}
-    assert drawn == {"draws", "draw", "best model"}
-    words = explorer.cards["people"].view.figure["layout"]["annotations"][0]["text"]
-    assert "Explorer(models, data=data)" in words.replace("<br>", " ")
-    assert explorer.draw_panel.button.disabled
-
-
 @pytest.mark.law
 def test_what_takes_a_table_as_it_is_is_shown_with_and_without_its_rows(cancer, tmp_path):
     schema = TableSchema([Numeric(name, cancer.bounds[name]) for name in cancer.X])
@@ -249,11 +240,8 @@ def test_every_draw_is_shown_though_the_ledger_cannot_be_read_on_the_way(cancer_
     job, state = cancer_page.drawing.prepare(), cancer_page.state
     job.run()
     state.rashomon_set, state.n_drawn = job.latest[:19], 19
-
-    def fail():
-        raise OSError("the disk is away")
-
-    monkeypatch.setattr(cancer_page.session, "refresh_account", fail)
+    away = Mock(side_effect=OSError("the disk is away"))
+    monkeypatch.setattr(cancer_page.session, "refresh_account", away)
     while cancer_page.drawing.pump():
         pass
     assert state.phase == "done" and state.alert.reason == "the disk is away"
@@ -261,13 +249,9 @@ def test_every_draw_is_shown_though_the_ledger_cannot_be_read_on_the_way(cancer_
 
 
 def test_the_watcher_says_once_that_the_ledger_fails_and_goes_on(cancer_page, monkeypatch):
-    state = cancer_page.state
-
-    def refresh():
-        raise OSError("locked")
-
+    state, locked = cancer_page.state, Mock(side_effect=OSError("locked"))
     with monkeypatch.context() as patch:
-        patch.setattr(cancer_page.session, "refresh_account", refresh)
+        patch.setattr(cancer_page.session, "refresh_account", locked)
         told = cancer_page._look(None)
         assert state.alert.reason == "locked"
         state.alert = None  # dismissed: the same failure is not said again

@@ -1,32 +1,17 @@
 """The view Set: ψ moved over stored draws, models selected, kept and compared."""
 
-import base64
 import stat
 
 import numpy as np
 import pytest
 
 from rashomon_explorer.explorer import Explorer
-from tests.explorer.pages import set_state
-
-
-def _numbers(sent):
-    """An array as the browser is sent it."""
-    if isinstance(sent, dict):
-        return np.frombuffer(base64.b64decode(sent["bdata"]), sent["dtype"])
-    return np.asarray(sent)
+from tests.explorer.pages import redrawn, set_state
+from tests.report.conftest import numbers_of
 
 
 def _dots(page, card):
     return next(t for t in page.cards[card].view.figure["data"] if t["name"] == "draw")
-
-
-def _redrawn(card):
-    """Title, layout as text, and names of the traces of a figure."""
-    card.redraw()
-    figure = card.view.figure
-    names = [trace.get("name") for trace in figure["data"]]
-    return figure["layout"]["title"]["text"], str(figure["layout"]), names
 
 
 @pytest.fixture(scope="module")
@@ -66,14 +51,14 @@ def test_psi_moves_over_the_stored_draws_and_every_count_follows(page):
     cloud = page.cards["coefficients"]
     assert "outside ψ hidden" in cloud.view.figure["layout"]["title"]["text"]
     page.state.inside_only = False
-    assert len(_numbers(_dots(page, "coefficients")["x"])) == 12
+    assert len(numbers_of(_dots(page, "coefficients")["x"])) == 12
     assert "◆" in cloud.view.figure["layout"]["title"]["text"]
     best = int(np.argmin(models.excess))
     page.state.selection = (best,)
     for name in ("coefficients", "losses"):  # what is not selected fades
         dots = _dots(page, name)
-        seen = _numbers(dots["marker"]["opacity"]) > 0.5
-        assert _numbers(dots["customdata"])[seen].tolist() == [best]
+        seen = np.array(numbers_of(dots["marker"]["opacity"])) > 0.5
+        assert np.array(numbers_of(dots["customdata"]))[seen].tolist() == [best]
     assert control.widget.layout.display is None
     page.state.view = "release"
     assert control.widget.layout.display == "none"
@@ -145,10 +130,10 @@ def test_stars_and_notes_are_kept_with_the_set(page):
 
 def test_two_sets_are_compared(page):
     card, first, store = page.cards["sets"], page.rashomon_set, page.session.set_store
-    assert "With two sets" in _redrawn(card)[1]
+    assert "With two sets" in redrawn(card)[1]
     other = store.keep(first[[0, 1, 2]], page.state.drawn_settings)
     page.state.kept = store.all()
-    title = _redrawn(card)[0]
+    title = redrawn(card)[0]
     assert card.controls["compare with"].value == other.number
     assert "times as wide as draw 2" in title or "about as wide" in title
     assert card.call.table()["overlap"].between(0, 1).all()

@@ -1,9 +1,7 @@
 """The page with sparse trees: settings, draws, figures, exact results, and what leaves."""
 
-import io
 import json
 import math
-import zipfile
 from dataclasses import replace
 from html import unescape
 
@@ -22,7 +20,7 @@ from rashomon_explorer.plots.text import cost_text
 from rashomon_explorer.plots.tree_answers import plot_tree_guarantee, tree_guarantee_table
 from rashomon_explorer.sets import PredictorSet, ReleasedTrees
 from rashomon_explorer.trees import TreeClass
-from tests.explorer.pages import price_on, set_state
+from tests.explorer.pages import price_on, redrawn, set_state, unzipped
 
 AS_OPENED = {"family": "trees", "max_leaves": 3, "max_depth": None, "leaf_penalty": 0.005}
 AS_OPENED |= {"n_draws": 8, "goal": "set", "view": "curator", "page": "plan", "group_column": ""}
@@ -51,14 +49,6 @@ def page(drawn):
     set_state(drawn, **AS_OPENED)
     drawn.state.pick_nothing()
     assert drawn.state.alert is None
-
-
-def _redrawn(card):
-    """Title, words and number of traces of a figure."""
-    card.redraw()
-    layout = card.view.figure["layout"]
-    words = " ".join(one["text"] for one in layout.get("annotations", ()))
-    return layout["title"]["text"], words.replace("<br>", " "), len(card.view.figure["data"])
 
 
 def _offered(page):
@@ -132,7 +122,7 @@ def test_what_is_true_of_all_trees_is_shown_exactly(page):
     assert drawn.least == pytest.approx(answers.counted.least)  # the class that draws come from
     page.state.people = (5,)
     for name in ("tree_sizes", "tree_flips", "tree_questions", "witness"):
-        assert _redrawn(page.cards[name])[2] > 0, name
+        assert redrawn(page.cards[name])[2] > 0, name
     both = answers.flipping(5)
     labels = both.labels(page.rows.iloc[[5]])[:, 0]
     assert labels[0] != labels[1]
@@ -147,16 +137,16 @@ def test_what_is_true_of_all_trees_is_shown_exactly(page):
         figure = witness.next_call().figure()
         assert "loses" in figure.layout.title.text
     page.state.view = "release"
-    assert "not part of the release" in _redrawn(witness)[1]
+    assert "not part of the release" in redrawn(witness)[1]
     page.state.view, page.state.people = "curator", ()
     witness.controls["the best that"].value = WITNESS
-    assert "Select a person" in _redrawn(witness)[1]
+    assert "Select a person" in redrawn(witness)[1]
 
 
 def test_what_equal_rates_cost_is_exact_and_chosen_as_the_rest_is(page):
     card, answers = page.cards["tree_parity"], page.tree_answers
     page.state.group_column = "group"
-    title, _, _ = _redrawn(card)
+    title, _, _ = redrawn(card)
     names = [one["name"] for one in card.view.figure["data"]]
     assert names == ["drawn trees", "least loss", "best tree", "least gap"]
     assert "exact: no tree does better" in title and "exact" in card._kinds.value
@@ -186,7 +176,7 @@ def test_a_front_of_draws_does_not_pass_for_exact(page, monkeypatch):
     page.state.group_column = "group"
     page.cards["witness"].controls["the best that"].value = "differs least between groups"
     for name in ("tree_parity", "witness"):
-        assert "of 2,000" in _redrawn(page.cards[name])[0]
+        assert "of 2,000" in redrawn(page.cards[name])[0]
         kinds = page.cards[name]._kinds.value
         assert "sampled" in kinds and "exact</" not in kinds
     page.tree_answers._results._results.clear()
@@ -213,9 +203,9 @@ def test_rules_are_searched_and_questions_can_be_read(page):
     rules.controls["search"].value = "no such question"
     assert "0 places" in rules.next_call().figure().layout.title.text
     rules.controls["search"].value, rules.controls["starred only"].value = "", True
-    assert "No tree has a star" in _redrawn(rules)[1]
+    assert "No tree has a star" in redrawn(rules)[1]
     page.state.favourites = page.state.favourites.toggled(2)
-    assert _redrawn(rules)[2] > 0
+    assert redrawn(rules)[2] > 0
     rules.controls["starred only"].value = False
     schema = TableSchema([YesNo("sex", ("f", "m"))])
     assert names_in_words(["sex", "age"], schema) == ("sex=m", "age")
@@ -224,7 +214,7 @@ def test_rules_are_searched_and_questions_can_be_read(page):
     asked = [text for trace in figure.data if trace.mode == "text" for text in trace.text]
     assert asked and all(text.count("<br>") == 1 for text in asked)
     assert max(len(line) for text in asked for line in unescape(text).split("<br>")) <= 15
-    assert "These models are trees" in _redrawn(page.cards["coefficients"])[1]
+    assert "These models are trees" in redrawn(page.cards["coefficients"])[1]
 
 
 def _bought(page):
@@ -256,8 +246,7 @@ def test_the_bundle_of_trees_is_used_without_the_page(page, tmp_path):
     _bought(page)
     content, models = page.take_panel.bundle.fetch().content, page.rashomon_set
     assert page.take_panel.bundle.fetch().content == content
-    archive = zipfile.ZipFile(io.BytesIO(content))
-    files = {name: archive.read(name) for name in archive.namelist()}
+    files = unzipped(content)
     plain = json.loads(files["trees.json"])
     assert "losses" not in plain and "loss 0." not in files["figures/trees.html"].decode()
     own = TableSchema.from_toml(files["schema.toml"].decode()).declare("repaid", role="ignore")
@@ -276,20 +265,6 @@ def test_the_bundle_of_trees_is_used_without_the_page(page, tmp_path):
     assert json.loads(files["aggregates.json"])[0]["answers"][0]["query"] == "ambiguity"
     assert {"figures/rules.html", "figures/one_record.json", "definitions.json"} <= set(files)
     assert b"ambiguity" in files["report.html"] and b"income_index" in files["report.html"]
-
-
-def test_controls_are_those_of_the_family(page):
-    panel, goal = page.model_panel, page.goal_panel.goal
-
-    def hidden():
-        return {name for name, dial in panel.dials.items() if dial.layout.display == "none"}
-
-    assert hidden() == set()
-    assert panel.loss.layout.display == goal.layout.display == "none"  # one model is linear
-    page.state.family = "linear"
-    assert hidden() == {"max_leaves", "max_depth", "leaf_penalty"}
-    assert panel.questions.widget.layout.display == "none"
-    assert panel.loss.layout.display is goal.layout.display is None
 
 
 def test_depth_narrows_the_class_and_its_end_means_any(page):
@@ -311,7 +286,7 @@ def test_the_size_of_the_class_is_said_and_whether_it_can_be_counted(page):
     state.max_leaves = 8
     assert "cannot be counted here" in size.value and "they fit" in state.no_plan
     assert page.draw_panel.button.disabled
-    assert "No valid plan" in _redrawn(page.cards["promise"])[1]
+    assert "No valid plan" in redrawn(page.cards["promise"])[1]
     state.max_leaves = 5
     assert "can be counted here, in at most" in size.value and not state.no_plan
 

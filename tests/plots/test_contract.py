@@ -20,8 +20,6 @@ from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.plots.importance import importance_table
 from rashomon_explorer.plots.people import multiplicity, people_table
 from rashomon_explorer.plots.registry import FigureSpec
-from rashomon_explorer.plots.text import weak_guarantee_note
-from rashomon_explorer.plots.theme import empty_figure
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.sets import from_predictions
@@ -183,22 +181,6 @@ def test_more_points_than_can_be_drawn_are_subsampled_in_words(models, monkeypat
     draws = trace_of(figure, "draw").customdata
     assert len(draws) == 5
     np.testing.assert_array_equal(draws, trace_of(again, "draw").customdata)
-
-
-def test_bands_and_words_fit_a_narrow_figure(models):
-    weak = replace(models, plan=replace(models.plan, hit_rate_bound=1e-41))
-    assert weak_guarantee_note(weak.plan) == "guaranteed hit rate ≥ 0%: weak guarantee"
-    figure = plots.plot_losses(weak)
-    band = next(shape for shape in figure.layout.shapes if shape.name == "band")
-    lines = band.label.text.split("<br>")
-    assert lines == ["curator view: not private", weak_guarantee_note(weak.plan)]
-    assert max(map(len, lines)) <= 42 and band.y1 - band.y0 >= 15 * len(lines)
-    words = "Every set that was drawn from this table is kept.<br>Press <b>Draw</b> to see one."
-    assert empty_figure("Sets", words).layout.annotations[0].text.split("<br>") == [
-        "Every set that was drawn",
-        "from this table is kept.",
-        "Press <b>Draw</b> to see one.",
-    ]
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "figures.md"

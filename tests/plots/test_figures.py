@@ -16,7 +16,7 @@ from rashomon_explorer.plots import decomposition, importance
 from rashomon_explorer.plots.coefficients import coefficients_table, default_axes
 from rashomon_explorer.plots.comparison import two_sets_table
 from rashomon_explorer.plots.fairness import wilson
-from rashomon_explorer.plots.people import multiplicity, people_table
+from rashomon_explorer.plots.people import multiplicity
 from rashomon_explorer.plots.person import flip_kinds
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.release import release
@@ -128,18 +128,13 @@ def test_models_of_several_classes(several, rows):
     models = several.models
     names = models.parameter_names
     assert names[:4] == ("mid: age", "mid: debt", "mid: luck", "mid: intercept")
-    assert list(measures.coefficient_spread(models).index) == list(names)
     assert list(coefficients_table(models.release()).columns) == list(names)
     assert not any("intercept" in axis for axis in default_axes(models))
     for shown in (models, models.release()):
         dots = trace_of(plots.plot_coefficients(shown, "top: age", "mid: intercept"), "draw")
         np.testing.assert_allclose(dots.x, models.coef[:, 4], rtol=1e-6)
         np.testing.assert_allclose(dots.y, models.coef[:, 3], rtol=1e-6)
-        figure = plots.plot_coefficient_spread(shown)
-        assert set(figure.layout.yaxis.ticktext) == set(names)
-        assert "8 coefficients" in title_of(figure)
-    figure = plots.plot_importance(models, rows.X, several.y, highlight=[2])
-    assert set(figure.layout.yaxis.ticktext) == {"age", "debt", "luck"}
+        assert set(plots.plot_coefficient_spread(shown).layout.yaxis.ticktext) == set(names)
     found, best = multiplicity(models, rows.X), models.best_scores(rows.X)
     np.testing.assert_allclose(found.best, best.max(axis=1))
     assert np.all(found.low <= found.high)
@@ -149,7 +144,6 @@ def test_models_of_several_classes(several, rows):
     figure = plots.plot_people(models, rows.X, rows.groups)
     assert figure.layout.yaxis.title.text == "probability of the best model's class"
     assert "decision" not in {trace.name for trace in figure.data}
-    assert "ambiguity" in people_table(models, rows.X).columns
 
 
 def test_importance_of_several_classes_is_the_rise_of_the_cross_entropy(several, rows):
@@ -286,7 +280,6 @@ def test_the_frontier_shows_every_model_and_its_marks(audit):
     assert (best.x[0], best.y[0]) == (audit.best[gap], audit.best["accuracy"])
     assert fairest.x[0] == audit.table[gap].min()
     assert "selected on these rows" in title_of(figure)
-    assert plots.plot_frontier(audit, by="loss").layout.yaxis.title.text == "loss"
 
 
 def test_the_range_of_gaps_shows_inner_bounds(audit):
@@ -297,19 +290,15 @@ def test_the_range_of_gaps_shows_inner_bounds(audit):
     np.testing.assert_allclose(high, ranges["high"], rtol=1e-5)
     np.testing.assert_allclose(trace_of(figure, "best model").x, ranges["best"], rtol=1e-5)
     assert len(trace_of(figure, "draw").x) == len(audit.table) * len(ranges)
-    assert len(trace_of(figure, "selected draws").x) == len(ranges)
     assert "inner bounds" in title_of(figure)
-    assert figure.layout.yaxis.ticktext[-1] == "demographic parity"
 
 
 def test_ratios_and_regressors_have_figures_of_fairness_too(models, regression, rows):
     ratio = measures.fairness_audit(models, rows.X, rows.y, rows.groups, agg="ratio")
-    for plot in (plots.plot_frontier, plots.plot_fairness_range):
-        assert "(1 is equal)" in plot(ratio).layout.xaxis.title.text
+    assert "(1 is equal)" in plots.plot_frontier(ratio).layout.xaxis.title.text
     errors = measures.fairness_audit(regression, rows.X, rows.target, rows.groups)
     figure = plots.plot_frontier(errors, "mean_absolute_error_difference")
     assert figure.layout.yaxis.title.text == "mean absolute error"
-    assert "points" not in title_of(figure)
 
 
 @pytest.mark.parametrize(("count", "n"), [(0, 5), (3, 12), (90, 100)])
@@ -362,7 +351,6 @@ def test_a_larger_budget_is_drawn_down_to_the_width(models, rows):
     assert list(trace_of(figure, "the draws").x) == [20.0, 80.0]
     np.testing.assert_allclose(trace_of(figure, "the set").y, table["width"].iloc[:2])
     assert figure.layout.meta["view"] == "curator"
-    assert figure.layout.yaxis.title.text == "disagreement of two draws"
     with pytest.raises(ValueError, match=r"lacks \['width'\]"):
         plots.plot_noise_by_budget(table.drop(columns="width"))
     with pytest.raises(ValueError, match="at least one finite privacy cost"):

@@ -14,7 +14,6 @@ from rashomon_explorer.mechanisms.langevin.plan import plan_path
 from rashomon_explorer.mechanisms.planning.options import plan_candidates
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.registry import OF_SEVERAL_MODELS
-from rashomon_explorer.plots.budget import charges_table
 from rashomon_explorer.plots.coefficients import coefficients_table, spread_table
 from rashomon_explorer.plots.guarantees import excess_table
 from rashomon_explorer.plots.importance import importance_table
@@ -22,7 +21,6 @@ from rashomon_explorer.plots.losses import losses_table
 from rashomon_explorer.plots.people import people_table
 from rashomon_explorer.plots.prices import options_table
 from rashomon_explorer.plots.text import rounded_bounds
-from rashomon_explorer.privacy import Ledger, bounded_range
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.1])
@@ -40,15 +38,6 @@ def test_every_way_to_spend_a_budget_is_listed_and_one_of_them_is_the_plan(make,
     # A plan that does not record what it was made from has no candidates.
     assert options_table(replace(planned, radius=None)).empty
     assert options_table(replace(planned, oscillation=1.0)).empty
-
-
-def test_charges_add_up_to_the_ledger(tmp_path):
-    with Ledger.create(tmp_path / "a.ledger", epsilon=8.0, delta=1e-6) as ledger:
-        for _ in range(2):
-            ledger.reserve(bounded_range(eta=1.0), note="look").commit()
-        table = charges_table(ledger.entries(), 1e-6)
-        assert table["ε in total"].iloc[-1] == pytest.approx(ledger.spent())
-        assert list(table["state"]) == ["spent", "spent"]
 
 
 LABELS = [1, 1.5, "1", "1.0", "a", "", None, float("nan"), False, 7, 2.0, "no value", b"x"]

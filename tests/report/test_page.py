@@ -3,6 +3,7 @@
 import re
 import stat
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pandas as pd
 import pytest
@@ -98,11 +99,7 @@ def test_nothing_is_overwritten_and_half_a_report_is_never_found(models, tmp_pat
     report(released, place, overwrite=True, interactive=False)
     assert read(place).startswith("<!DOCTYPE html>")
     place.unlink()
-
-    def broken(*args):
-        raise OSError("disk full")
-
-    monkeypatch.setattr("os.replace", broken)
+    monkeypatch.setattr("os.replace", Mock(side_effect=OSError("disk full")))
     with pytest.raises(OSError, match="disk full"):
         report(released, place)
     assert not list(tmp_path.iterdir())

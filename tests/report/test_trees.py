@@ -38,7 +38,6 @@ def test_every_section_is_there_or_says_why_not(edition, sections, tree_models, 
 def test_class_questions_cost_and_guarantee_are_told(tree_release, tree_models):
     words, planned = " ".join(words_of(tree_release).split()), tree_models.plan
     assert f"Trees that could be drawn {TreeClass(3, 3).size:,} at most 3 leaves" in words
-    assert "age > 30.5, > 40.5" in words and "owns whether it is 1" in words
     assert f"One draw bounded range η = {rounded_up(planned.eta)}" in words
     assert "Adjacency one record is replaced" in words
     assert f"≥ {hit_rate_text(planned.hit_rate_bound).replace('%', ' %')}" in words

@@ -1,6 +1,7 @@
-"""The container and the proxies of docs/team.md, as far as they can be tried without either."""
+"""The container and the proxies of docs/team.md without either, and the scripts that are sent."""
 
 import json
+import re
 import shlex
 import signal
 import sys
@@ -11,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from voila.paths import collect_static_paths
 
 from rashomon_explorer.cli import _parser
-from rashomon_explorer.server.pages import packed_files, packed_plotly
+from rashomon_explorer.server.pages import joined_parts, packed_files, packed_plotly
 from rashomon_explorer.server.proxied import proxied_dashboard
 from rashomon_explorer.server.serving import TOKEN_VARIABLE, take_token
 from tests.patience import until
@@ -111,3 +113,32 @@ def test_behind_a_proxy_the_secret_opens_and_the_folder_is_kept(
     assert running.stop() == 0
     assert running.log() == told
     assert not [kernel for kernel in kernels if kernel.is_running()]
+
+
+STRICT = '"use strict";push([[7,8],{7:(e)=>{e.seven=1}}]);//# sourceMappingURL=7.map'
+
+
+def _put(folder: Path, files: dict[str, str]) -> Path:
+    folder.mkdir()
+    for name, code in files.items():
+        (folder / name).write_text(code)
+    return folder
+
+
+def test_parts_are_those_that_the_first_script_names(tmp_path: Path) -> None:
+    """Once each; what has no file is shared between bundles, and what is not named waits."""
+    main = "Promise.all([r.e(7),r.e(9),x.e(7)]),x.e(11)"
+    own = _put(tmp_path / "own", {"voila.js": main, "11.voila.js": "own()"})
+    codes = {7: STRICT, 9: "nine()", 10: "ten()", 11: "base()"}
+    base = _put(tmp_path / "base", {f"{name}.voila.js": code for name, code in codes.items()})
+    joined = joined_parts([own, base]).decode()
+    assert joined == f"(()=>{{{STRICT}\n}})();\n(()=>{{nine()\n}})();\n(()=>{{own()\n}})();\n"
+    assert joined_parts([base]) == b"" == joined_parts([])
+
+
+def test_the_installed_scripts_are_of_the_kind_that_is_known() -> None:
+    """Fails where Voilà builds its scripts in another way: pages ask for sixty files then."""
+    folders = collect_static_paths(["voila", "nbconvert"], "lab")
+    joined = joined_parts(folders)
+    assert len(re.findall(rb"\n\}\)\(\);\n", joined)) > 40
+    assert len(re.findall(rb"webpackChunk_JUPYTERLAB_CORE_OUTPUT\|\|\[\]\)\.push", joined)) > 40
