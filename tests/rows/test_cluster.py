@@ -35,6 +35,7 @@ RNG = np.random.default_rng(5)
 X = RNG.normal(size=(70_000, 2)) * 0.3
 Y = np.where(X[:, 0] > 0.1 * RNG.normal(size=len(X)), 1.0, -1.0)
 KILLS = 100
+EXACT = {"mechanism": "exact", "epsilon": 1.0, "n_draws": 2, "radius": 2.0, "classes": [-1, 1]}
 THETA = np.array([[1.0], [-0.5], [0.2]])
 
 
@@ -294,8 +295,7 @@ def _digest(table):
 @pytest.mark.law
 def test_kills_during_fits_leave_one_charge_each_and_the_same_draws(cluster, tmp_path):
     ledger = Ledger.create(tmp_path / "clinic.ledger", epsilon=50.0, delta=1e-5)
-    asked = {"mechanism": "exact", "epsilon": 1.0, "n_draws": 2, "radius": 2.0}
-    asked |= {"classes": [-1, 1], "random_state": 0, "ledger": ledger}
+    asked = {**EXACT, "random_state": 0, "ledger": ledger}
     want = RashomonClassifier(**asked).fit(chunk_rows(X, Y)).rashomon_set_.coef
     cluster.run(os.chdir, "/")  # a worker stands in another folder
     done = Event()
@@ -325,7 +325,6 @@ def test_a_lost_scheduler_leaves_a_charge_that_is_started_and_says_why(
 ):
     """Before the first pass over the rows, and in the midst of them."""
     ledger = Ledger.create(tmp_path / "clinic.ledger", epsilon=50.0, delta=1e-5)
-    asked = {"mechanism": "exact", "epsilon": 1.0, "n_draws": 2, "radius": 2.0}
     gather, left = threads.gather, [passes]
 
     def lose(*given, **named):
@@ -336,9 +335,7 @@ def test_a_lost_scheduler_leaves_a_charge_that_is_started_and_says_why(
 
     monkeypatch.setattr(threads, "gather", lose)
     with pytest.raises(FitError) as caught:
-        RashomonClassifier(**asked, classes=[-1, 1], ledger=ledger).fit(
-            chunk_rows(X, Y, executor=threads)
-        )
+        RashomonClassifier(**EXACT, ledger=ledger).fit(chunk_rows(X, Y, executor=threads))
     assert "ClusterError: the connection to the Dask scheduler at inproc://" in caught.value.detail
     assert "workers were lost" not in caught.value.detail
     assert [entry.state for entry in ledger.entries()] == ["started"]

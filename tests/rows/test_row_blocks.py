@@ -28,6 +28,7 @@ N, D, BLOCK = 1_037, 3, 64
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(N, D)) * 10.0 ** RNG.integers(-6, 7, size=(N, 1))
 Y = RNG.normal(size=N)
+FRAME = pd.DataFrame(X, columns=list("abc")).assign(label=Y)
 
 
 def _sums(rows, targets):
@@ -42,13 +43,11 @@ def _bits(table):
     return [total.tobytes() for total in table.reduce(_sums)]
 
 
-def in_parquet(folder, group=100):
-    pq = pytest.importorskip("pyarrow.parquet")
-    pa = pytest.importorskip("pyarrow")
-    frame = pd.DataFrame(X, columns=list("abc")).assign(label=Y)
-    for number, low in enumerate(range(0, N, 400)):
-        part = pa.Table.from_pandas(frame.iloc[low : low + 400], preserve_index=False)
-        pq.write_table(part, folder / f"part-{number}.parquet", row_group_size=group)
+def in_parquet(folder, rows=400):
+    pytest.importorskip("pyarrow")
+    for number, low in enumerate(range(0, N, rows)):
+        part = FRAME.iloc[low : low + rows]
+        part.to_parquet(folder / f"part-{number}.parquet", index=False, row_group_size=100)
     return folder
 
 
@@ -66,8 +65,7 @@ def of_dask_array(folder):
 
 def of_dask_frame(folder):
     dd = pytest.importorskip("dask.dataframe")
-    frame = dd.from_pandas(pd.DataFrame(X, columns=list("abc")).assign(label=Y), npartitions=7)
-    return chunk_rows(frame, target="label")
+    return chunk_rows(dd.from_pandas(FRAME, npartitions=7), target="label")
 
 
 SOURCES = {
@@ -122,12 +120,9 @@ def test_kept_blocks_are_those_that_were_made(monkeypatch):
 
 
 def test_a_bad_row_of_a_late_block_is_named_by_file_row_group_and_row(tmp_path):
-    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    folder = in_parquet(tmp_path)
-    frame = pd.DataFrame(X[800:], columns=list("abc")).assign(label=Y[800:])
+    folder, frame = in_parquet(tmp_path), FRAME[800:].reset_index(drop=True)
     frame.loc[150, "b"] = np.nan
-    whole = pa.Table.from_pandas(frame, preserve_index=False)
-    pq.write_table(whole, folder / "part-2.parquet", row_group_size=100)
+    frame.to_parquet(folder / "part-2.parquet", index=False, row_group_size=100)
     table = small(chunk_rows(folder, target="label")).then(NumericStep())
     with pytest.raises(DataError, match=r"part-2.parquet, row group 1, row 50 of it \(row 950"):
         table.reduce(_sums)
@@ -262,11 +257,7 @@ def test_folders_that_say_two_things_are_refused_in_words(tmp_path):
 def test_a_dask_frame_of_parquet_gives_x_and_y_in_the_same_partitions(tmp_path):
     """Dask's optimiser joins other files for one column than for many."""
     dd = pytest.importorskip("dask.dataframe")
-    pytest.importorskip("pyarrow")
-    frame = pd.DataFrame(X, columns=list("abc")).assign(label=Y)
-    for number, low in enumerate(range(0, N, 130)):
-        frame.iloc[low : low + 130].to_parquet(tmp_path / f"part-{number}.parquet", index=False)
-    lazy = dd.read_parquet(tmp_path)
+    lazy = dd.read_parquet(in_parquet(tmp_path, rows=130))
     want = _bits(small(chunk_rows(X, Y)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(

@@ -38,28 +38,15 @@ def problem_of(kind, seed, p=3, n=40, radius=2.0, width=1.0, ridge=0.0, domain=N
     X = rows_of(kind, n, p, rng)
     noise = rng.exponential(0.5) if noise is None else noise
     y = np.where(X[:, -1] + noise * rng.standard_normal(n) > 0, 1, -1)
-    return Problem(
-        X,
-        y,
-        loss=SmoothedHingeLoss(width),
-        radius=radius,
-        ridge=ridge,
-        intercept=False,
-        domain=domain,
-    )
+    own = {"radius": radius, "ridge": ridge, "intercept": False, "domain": domain}
+    return Problem(X, y, loss=SmoothedHingeLoss(width), **own)
 
 
 def shifted(problem, beta, level):
     envelope = Envelope.of(GibbsTarget(problem, beta, 0.0))
     whiten = envelope.vectors / np.sqrt(envelope.curvature + envelope.least_pad)
-    known = Minimised(
-        envelope.centre,
-        problem.minimum.value,
-        problem.ridge,
-        envelope.tangent,
-        envelope.least_pad,
-        whiten,
-    )
+    least, pad = problem.minimum.value, envelope.least_pad
+    known = Minimised(envelope.centre, least, problem.ridge, envelope.tangent, pad, whiten)
     return ShiftedBound.of(envelope.bound.expansion, known, level), envelope
 
 
