@@ -245,12 +245,3 @@ def test_the_numbers_of_the_documentation_on_sampled_steps(sampled, tmp_path: Pa
     noise, cost = least_noise(1.0, 1e-6, orders=((order, order * zcdp_rho(1.0, 1e-6)),))
     assert least_noise(1.0, 1e-6, orders=((22.014, 0.53616),))[0] == pytest.approx(50.7, rel=1e-3)
     assert noise < 50.8 and round(ledger.epsilon_after(cost), 1) == 1.9
-    curve = GaussianObjectivePerturbation(0.2, 0.01, monotone=True)
-    for counted in (
-        Guarantee("tradeoff", "a curve alone", curve=curve),
-        rdp([4.0, 8.0, 16.0], [0.2, 0.4, 0.8]),
-    ):  # at an order they count, without one they do not
-        assert adaptive_epsilon([counted], 1e-6) == math.inf
-        assert adaptive_epsilon([counted], 1e-6, order=order) < 2.2
-    own_mu = Guarantee("gdp", "a mu alone", mu=0.1)
-    assert adaptive_epsilon([own_mu], 1e-6, order=order) == math.inf

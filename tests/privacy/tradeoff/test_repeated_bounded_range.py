@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rashomon_explorer.privacy import bounded_range, compose
 from rashomon_explorer.privacy.conversions import zcdp_epsilon
 from rashomon_explorer.privacy.tradeoff import AdaptiveBoundedRange, BoundedRange, Gaussian
 from rashomon_explorer.privacy.tradeoff import bounded_range as curves
@@ -141,17 +140,3 @@ def test_the_adaptive_curve_lies_between_independent_draws_and_the_plain_sums(et
         if eta <= 3:
             assert epsilon < zcdp_epsilon(count * eta**2 / 8, delta)
     assert curve.epsilon(1e-6) == pytest.approx(fixed.epsilon(1e-6), rel=0.02)
-
-
-@pytest.mark.parametrize(("eta", "k"), [(0.1, 40), (1.0, 5), (1.0, 1), (3.0, 3)])
-def test_composition_covers_the_adaptive_adversary_and_of_half_the_range_does_not(eta, k) -> None:
-    claimed, half = compose([bounded_range(eta)] * k), compose([bounded_range(eta / 2)] * k)
-    caught = False
-    for share in np.linspace(0.0, 1.0, 11):
-        epsilon = share * k * eta
-        delta = adversary(eta, k, epsilon)
-        assert delta <= claimed.delta(epsilon) * (1 + 1e-9) + 1e-15
-        if 0 < delta < 1:
-            assert epsilon <= claimed.epsilon(delta) * (1 + 1e-9) + 1e-12
-        caught = caught or delta > half.delta(epsilon)
-    assert caught
