@@ -20,5 +20,5 @@ def last_law(places, means, deviation, n_steps):
 
 def delta(one, other, epsilon):
     """Exact δ(ε) of two laws of masses, the larger of both directions."""
-    both = (one, other), (other, one)
-    return max(float(np.maximum(p - math.exp(epsilon) * q, 0).sum()) for p, q in both)
+    both, scale = ((one, other), (other, one)), math.exp(min(epsilon, 700.0))
+    return max(float(np.maximum(p - scale * q, 0).sum()) for p, q in both)

@@ -111,16 +111,12 @@ def test_output_perturbation_has_its_bound_and_beats_the_iterated_mechanism(n, p
 
 
 @pytest.mark.parametrize("n", [100, 10_000])
-def test_the_ridge_has_the_least_bound_and_its_closed_form(n):
+def test_the_ridge_has_the_least_bound(n):
     constants, ball = public(n, 4, 0.0, "smoothed_hinge", radius=2.0)
     plan = plan_regularised(constants, ball, epsilon=1.0)
-    assert plan.ridge == pytest.approx(2 / (2 * math.sqrt(n)))
-    assert plan.statistical_bound == pytest.approx(2 * 2 / math.sqrt(n))
     for factor in (0.5, 0.9, 1.1, 2.0):
         other = plan_regularised(constants, ball, epsilon=1.0, ridge=factor * plan.ridge)
         assert other.population_bound > plan.population_bound and other.beta == plan.beta
-    assert plan.beta * constants.charged_oscillation == pytest.approx(1.0)
-    assert plan.guarantee.epsilon(0.0) == 1.0
     far = plan_regularised(constants, ball, epsilon=1e9)  # without privacy only this is left
     assert far.population_bound == pytest.approx(plan.statistical_bound, rel=1e-4)
 

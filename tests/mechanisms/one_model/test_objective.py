@@ -193,15 +193,6 @@ def test_two_records_are_never_worse_than_one_of_twice_the_slope(correlation):
         assert once == pytest.approx(tails * bound, rel=0.02)
 
 
-def test_a_plan_spends_its_price_and_says_of_what():
-    plan = planned(LogisticLoss(), 400, 0.05, 0.5, order=20.0)
-    assert plan.gaussian and plan.curve.jump == plan.determinant
-    assert plan.curve.ratio == pytest.approx(2 / 400 / plan.scale)
-    assert plan.curve.mu == pytest.approx(2 * plan.solver / plan.blur)
-    assert 20.0 * plan.curve.mu**2 / 2 == pytest.approx(0.02 * 0.5)
-    assert 0.5 * (1 - 1e-6) <= plan.curve.renyi(20.0) <= 0.5
-
-
 @pytest.mark.parametrize(("monotone", "outputs"), [(True, 1), (False, 1), (False, 2), (False, 5)])
 def test_the_curve_is_the_integral_of_lengths(monotone, outputs):
     """E e^((a − 1)ℓ), ℓ = J + u²/2 + u‖X‖ or u·X₊, by quadrature; and it composes."""

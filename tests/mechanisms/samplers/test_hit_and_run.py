@@ -22,7 +22,10 @@ def walk(target, n_draws, seed=0):
 
 def test_on_an_ellipsoid_the_radius_and_direction_are_uniform():
     problem = small_problem(4, "squared", radius=40.0, n=400)
-    draws = walk(GibbsTarget(problem, beta=1.0, psi=0.02), 4000)
+    target = GibbsTarget(problem, beta=1.0, psi=0.02)
+    first = next(HitAndRunSampler(n_chains=4).batches(target, np.random.default_rng(0)))
+    assert first.theta.shape == (4, 0)  # while it warms up, so that Stop is heard
+    draws = walk(target, 4000)
     share = (draws.losses - problem.minimum.value) / 0.02
     assert share.max() <= 1
     assert kstest(share ** (4 / 2), "uniform").pvalue > 1e-3
@@ -34,16 +37,6 @@ def test_two_parameter_parity_with_quadrature(radius, scale):
     problem = small_problem(2, radius=radius, scale=scale)
     draws = walk(GibbsTarget(problem, beta=1.0, psi=0.02), 3000)
     assert agreement(draws.coef, uniform_target(problem, 0.02)) > LEVEL
-
-
-def test_every_state_lies_in_the_set_and_in_the_ball_and_warming_up_yields_empty_batches():
-    problem = small_problem(5, radius=1.0, scale=4.0)
-    target = GibbsTarget(problem, beta=1.0, psi=0.01)
-    sampler = HitAndRunSampler(n_chains=4, burn_in=40)
-    assert next(sampler.batches(target, np.random.default_rng(0))).theta.shape == (5, 0)
-    draws = walk(target, 500)
-    assert (problem.value(draws.coef.T) - problem.minimum.value <= 0.01 + 1e-5).all()
-    assert np.linalg.norm(draws.coef, axis=1).max() <= 1.0 + 1e-5
 
 
 @pytest.mark.parametrize("radius", [0.5, 2.0, 3.0, 4.0, 12.0])

@@ -123,15 +123,6 @@ def test_a_fit_warns_before_it_charges(monkeypatch):
         beforehand.check_feasibility(_plan(500, 18), "exact", "auto")
 
 
-def test_the_warning_comes_before_the_rows_are_read(monkeypatch):
-    def stop(planned, sampler, patience):
-        raise InterruptedError("asked before anything was read")
-
-    monkeypatch.setattr(beforehand, "check_feasibility", stop)
-    with pytest.raises(InterruptedError):
-        RashomonClassifier(classes=[0, 1], mechanism="exact").fit([[np.nan]] * 4, [0, 1, 0, 1])
-
-
 def test_a_hopeless_fit_is_refused_before_it_charges(tmp_path, monkeypatch):
     """Control: who says how patient to be is warned."""
     foretold(monkeypatch, accepted=0.0)

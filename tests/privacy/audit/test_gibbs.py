@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.special import logsumexp, ndtr
+from scipy.special import logsumexp
 
 from rashomon_explorer.mechanisms.langevin.gradients import drift_for
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
@@ -18,6 +18,7 @@ from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.problem.thresholds import SmoothThreshold
 from tests.crossing import crossed
+from tests.mechanisms import chains
 from tests.papers.by_hand import regularised
 
 from .mechanisms import problem_of
@@ -273,7 +274,6 @@ def test_output_perturbation(bold, within):
     assert found_in(law).within(plan.guarantee, deltas=[0.0]) == within
 
 
-CELLS = 601
 KINDS = {
     "ridge": ({"loss": "smoothed_hinge", "ridge": 0.3, "radius": 1.5}, 0.0, "hard"),
     "smooth": ({"loss": "logistic", "radius": 1.5}, 0.02, SmoothThreshold(0.3)),
@@ -285,15 +285,10 @@ NEIGHBOURS = ((1.0, 1.0),) * 4, ((-1.0, 1.0), *((1.0, 1.0),) * 3)
 def last_state(target, step, n_steps):
     """Law of the last state from 0, with atoms at both ends of the interval."""
     radius = target.problem.domain.radius
-    edges = np.linspace(-radius, radius, CELLS + 1)
-    places = np.concatenate([[-radius], (edges[1:] + edges[:-1]) / 2, [radius]])
+    places = np.linspace(-radius, radius, 603)
     drift = drift_for(target, batch_size=None, precision="double", lazy=False)
     means = places - step * drift.run(np.random.default_rng(0))(places[None, :])[0]
-    cuts = np.concatenate([[-np.inf], edges, [np.inf]])
-    moves = np.diff(ndtr((cuts - means[:, None]) / np.sqrt(2 * step)), axis=1)
-    law = np.zeros(len(places))
-    law[len(places) // 2] = 1.0
-    law = law @ np.linalg.matrix_power(moves, n_steps)
+    law = chains.last_law(places, means, np.sqrt(2 * step), n_steps)
     return np.log(np.maximum(law, 1e-300))
 
 

@@ -56,8 +56,8 @@ def test_within_its_claim_and_beyond_a_bolder_one(name, kind):
 
 
 # Mechanisms whose own tests compute their divergence in closed form or by sums over a grid: in
-# mechanisms/one_model/ test_moments, test_divergence, test_last_iterate, test_noisy_sgd and
-# test_localised_gaussian, and in papers/test_iterated_batches.
+# mechanisms/one_model/ test_methods, test_divergence and test_noisy_sgd, and in
+# papers/test_iterated_batches.
 EXACT = {
     *("moments", "noisy_descent", "last_iterate", "noisy_sgd", "localised_gaussian"),
     *("output_perturbation", "iterated_batches"),

@@ -3,7 +3,7 @@
 import itertools
 import math
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 import pytest
@@ -25,6 +25,7 @@ from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.thresholds import HardThreshold, SmoothThreshold
 from tests.crossing import crossed
+from tests.mechanisms import chains
 from tests.mechanisms.builders import constants_of
 
 # Losses of the rows x = 1 and x = −1 with y = 1, and of x = 0, which says nothing.
@@ -62,16 +63,10 @@ def neighbours(loss, law):
                 yield tuple(masses(losses, law, error) for losses, error in tables)
 
 
-def worst(pairs, epsilon):
-    """Exact δ(ε) of the worst pair, the larger of both directions."""
-    scale = math.exp(min(epsilon, 700.0))
-    both = [pair for p, q in pairs for pair in ((p, q), (q, p))]
-    return max(float(np.maximum(p - scale * q, 0).sum()) for p, q in both)
-
-
 def exactly(pairs):
     """The worst exact δ of the pairs as a function of ε, which many certificates are held to."""
-    return cache(partial(worst, list(pairs)))
+    pairs = list(pairs)
+    return cache(lambda epsilon: max(chains.delta(*pair, epsilon) for pair in pairs))
 
 
 def beaten(certificate, exact, epsilons):
@@ -109,7 +104,7 @@ def shifted(law, points=40_001, span=1.0):
 def exact_beta(psi, epsilon=1.0, delta=1e-6):
     def surplus(log_beta):
         pair = shifted(line(psi, math.exp(log_beta)))
-        return math.log(worst([pair], epsilon) + 1e-300) - math.log(delta)
+        return math.log(chains.delta(*pair, epsilon) + 1e-300) - math.log(delta)
 
     return math.exp(brentq(surplus, math.log(500), math.log(2e5), rtol=1e-6))
 
