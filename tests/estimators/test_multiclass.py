@@ -82,16 +82,8 @@ def test_the_plan_counts_a_model_for_each_class_but_one() -> None:
     assert model.plan(100, 4, n_classes=4).p == 15
     asked = {"epsilon": 4.0, "radius": 4.0, "ridge": 0.0, "n_draws": 20, "mechanism": "exact"}
     declared = RashomonClassifier(**asked, classes=["a", "b", "c"])
-    bought = plan(
-        *(100, 10, 0.02),
-        loss=SoftmaxLoss(3),
-        radius=4.0,
-        row_norm=2**0.5,
-        epsilon=4.0,
-        delta=1e-6,
-        n_draws=20,
-    )
-    assert declared.plan(100, 4) == bought
+    known = {"loss": SoftmaxLoss(3), "radius": 4.0, "row_norm": 2**0.5, "n_draws": 20}
+    assert declared.plan(100, 4) == plan(100, 10, 0.02, **known, epsilon=4.0, delta=1e-6)
     assert declared.constants(100, 4).p == 10
     with pytest.raises(TypeError):
         RashomonRegressor().plan(100, 4, n_classes=3)  # type: ignore[call-arg]
@@ -125,11 +117,8 @@ class TestDeclaredClasses:
             ([], "labels of one kind|at least two"),
             ([0, 1, 1], "each named once"),
             (["a", 1], "labels of one kind"),
-            ([None, "a"], "labels of one kind"),
-            ([[0, 1]], "labels of one kind"),
             ([0.0, np.nan], "labels of one kind"),
             ("ab", "'classes' parameter"),
-            (3, "'classes' parameter"),
         ],
     )
     def test_bad_declarations_are_refused(
