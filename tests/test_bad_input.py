@@ -26,10 +26,7 @@ from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
-from rashomon_explorer.release import plan_release, release
 from tests.crossing import crossed
-
-Estimator = RashomonClassifier | RashomonRegressor
 
 # Rows that no scaler has seen are what these tests are about.
 pytestmark = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.RowsClippedWarning")
@@ -37,7 +34,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.Ro
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-0.5, 0.5, (60, 3))
 Y = (X[:, 0] > 0).astype(int)
-THREE = np.digitize(X[:, 0], [-0.15, 0.15])
 SIGNS = 2.0 * Y - 1
 
 TABLES = {
@@ -303,29 +299,3 @@ def test_an_absurd_budget_makes_no_ledger(epsilon, tmp_path):
         ledger.set_budget(epsilon)
     assert ledger.budget is None
     assert Ledger.create(tmp_path / "c.ledger", epsilon=0, delta=0.0).remaining == 0
-
-
-@pytest.fixture(scope="module")
-def drawn():
-    return fit("two classes", X, Y, epsilon=80.0).rashomon_set_.release()
-
-
-@pytest.mark.parametrize("setting", ["epsilon", "standard_error", "rho", "mu"])
-def test_an_absurd_release_is_refused_before_it_is_charged(drawn, setting, tmp_path):
-    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=5.0, delta=1e-6)
-    values = [0, -1, math.inf, math.nan, True, "a"]
-    for value in values + [1e-300, 1e300] * (setting == "epsilon"):
-        settings = {"queries": ["ambiguity"], setting: value}
-        with pytest.raises(ValueError, match=f"{setting} must be "):
-            release(drawn, X, ledger=ledger, **settings)
-        with pytest.raises(ValueError, match=f"{setting} must be "):
-            plan_release(drawn, 60, **settings)
-    assert ledger.entries() == []
-
-
-def test_a_release_with_a_delta_of_one_in_n_warns(drawn):
-    settings = {"queries": ["ambiguity"], "epsilon": 1.0, "delta": 1 / 60}
-    with pytest.warns(LargeDeltaWarning, match="the record of one person in 60"):
-        plan_release(drawn, 60, **settings)
-    with pytest.warns(LargeDeltaWarning, match="the record of one person in 60"):
-        release(drawn, X, ledger=None, **settings)

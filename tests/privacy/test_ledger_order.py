@@ -21,7 +21,7 @@ from rashomon_explorer.privacy.composition import adaptive_epsilon, rdp, repeate
 from rashomon_explorer.privacy.conversions import conversion, filter_order, zcdp_epsilon, zcdp_rho
 from rashomon_explorer.privacy.guarantee import Divergence, divergence
 from rashomon_explorer.privacy.ledger.charge import remaining_divergence
-from rashomon_explorer.privacy.ledger.totals import Totals, entered_at
+from rashomon_explorer.privacy.ledger.totals import entered_at
 from rashomon_explorer.privacy.notions import approximate, bounded_range, gdp, pure, zcdp
 from rashomon_explorer.privacy.tradeoff import GaussianObjectivePerturbation
 
@@ -105,16 +105,6 @@ def test_a_charge_without_a_divergence_there_is_refused(tmp_path: Path, ledger: 
         with pytest.raises(BudgetExceededError, match="ε=inf"):
             closed.reserve(charge)
         assert closed.entries() == []
-
-
-def test_delta_covers_one_rule_alone(ledger: Ledger) -> None:
-    ledger.reserve(CURVE).start()
-    with pytest.raises(LedgerError, match="begins with one"):
-        ledger.reserve(approximate(0.1, 1e-7))
-    assert divergence(approximate(0.1, 1e-7), ORDER).value == math.inf
-    leaks = Totals.from_charges([approximate(0.1, 1e-7)], ORDER)
-    assert leaks.plus(CURVE).epsilon(1e-6) == math.inf
-    assert leaks.plus(pure(0.5)).epsilon(1e-6) == 0.6
 
 
 def test_an_extension_brings_the_sum_to_the_whole(ledger: Ledger) -> None:

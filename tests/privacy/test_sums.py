@@ -79,7 +79,7 @@ def test_no_sum_is_below_the_truth_and_half_the_costs_are_caught(etas, share, de
 
 
 @given(st.lists(PARTS, min_size=1, max_size=4), PARTS, st.randoms())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_sums_are_monotone_free_of_order_and_not_above_plain_composition(parts, new, shuffled):
     before = {r.method: r.epsilon for r in composition_report(parts, DELTA, methods=QUICK[1:])}
     more = [new, *parts]
@@ -269,7 +269,6 @@ DELTAS = st.floats(-12, -0.3).map(lambda power: 10.0**power)
 
 
 @given(st.floats(1e-3, 4.0), st.integers(1, 100), DELTAS)
-@settings(max_examples=50, deadline=None)
 def test_its_sums_are_those_of_compose_and_its_epsilon_is_less(eta, k, delta):
     draws, plain = repeated_bounded_range(eta, k), compose([bounded_range(eta)] * k)
     assert draws.pure_epsilon == pytest.approx(plain.pure_epsilon)
@@ -303,7 +302,6 @@ def test_its_trade_off():
 
 
 @given(st.floats(0.01, 50.0), DELTAS, st.integers(1, 200))
-@settings(max_examples=60, deadline=None)
 def test_a_budget_is_used_up_and_never_passed(epsilon, delta, k):
     eta = affordable_repeated_eta(epsilon, delta, k)
     assert repeated_bounded_range(eta, k).epsilon(delta) <= epsilon

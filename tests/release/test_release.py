@@ -10,7 +10,12 @@ import pytest
 
 from rashomon_explorer import Ledger, PublicBoundsScaler, RashomonClassifier
 from rashomon_explorer._utils.taint import ONE_BY_ONE, mark
-from rashomon_explorer.exceptions import CuratorOnlyError, FitError, PrivacyLeakWarning
+from rashomon_explorer.exceptions import (
+    CuratorOnlyError,
+    FitError,
+    LargeDeltaWarning,
+    PrivacyLeakWarning,
+)
 from rashomon_explorer.measures import ambiguity
 from rashomon_explorer.measures.multiplicity import score_std
 from rashomon_explorer.release import Excess, GroupGaps, Losses, SoftHits, plan_release, release
@@ -163,6 +168,19 @@ def test_frames_series_and_text_labels_are_taken():
         ({"epsilon": None, "mu": 1.0}, "delta belongs to epsilon"),
         ({"delta": 1.0}, "delta must be in"),
         *(
+            ({"epsilon": None, "delta": 0.0, name: value}, f"{name} must be ")
+            for name in ("epsilon", "standard_error", "rho", "mu")
+            for value in (
+                0,
+                -1,
+                np.inf,
+                np.nan,
+                True,
+                "a",
+                *((1e-300, 1e300) * (name == "epsilon")),
+            )
+        ),
+        *(
             ({"queries": ["ambiguity", "losses"], "weights": weights}, "weights must")
             for weights in ({"ambiguity": 1.0}, {"ambiguity": 1.0, "losses": 0.0})
         ),
@@ -193,6 +211,12 @@ def test_public_errors_read_nothing_and_cost_nothing(settings, words, tmp_path):
     with pytest.raises(ValueError, match=words):
         _released(**{"X": Unreadable(), "ledger": ledger, **settings})
     assert ledger.entries() == []
+
+
+def test_a_delta_of_one_in_n_warns():
+    for call in (_released, lambda **budget: plan_release(MODELS, N, EVERYTHING, **budget)):
+        with pytest.warns(LargeDeltaWarning, match=f"the record of one person in {N}"):
+            call(epsilon=1.0, delta=1 / N)
 
 
 def test_a_plan_says_beforehand_what_the_release_will_have():

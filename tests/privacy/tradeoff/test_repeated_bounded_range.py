@@ -5,7 +5,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rashomon_explorer.privacy.conversions import zcdp_epsilon
@@ -47,7 +47,6 @@ def test_the_maximum_over_t_is_found_exactly(eta, count, epsilon):
         assert found <= best * (1 + 1e-8)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.integers(0, 10**6), st.floats(0.05, 4.0), st.integers(1, 4), st.floats(0, 1), st.booleans()
 )
@@ -83,7 +82,6 @@ def test_many_small_ranges_are_gaussian():
 
 
 @given(st.floats(0.01, 2.0), st.integers(1, 60), st.floats(0, 1), st.floats(1, 2))
-@settings(max_examples=60, deadline=None)
 def test_more_draws_wider_ranges_and_smaller_epsilon_cost_more(eta, count, share, factor):
     epsilon = share * count * eta
     least = float(RepeatedBoundedRange(eta, count).delta(epsilon)) * (1 - 1e-9)

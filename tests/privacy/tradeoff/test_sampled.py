@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rashomon_explorer.privacy import Guarantee, Ledger, adaptive_epsilon, compose
@@ -58,7 +58,6 @@ def test_one_step_is_the_integral_of_both_orders(rate, sigma, epsilon):
     st.floats(0.0, 3.0),
     st.tuples(*[st.floats(-1, 1)] * 4),
 )
-@settings(max_examples=60)
 def test_no_two_records_in_the_plane_tell_more(sigma, rate, epsilon, places):
     """Brute force on a grid of the plane: any records of norm 1 or less, not only opposite ones."""
     first, second = np.array(places[:2]), np.array(places[2:])
