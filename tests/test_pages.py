@@ -1,10 +1,12 @@
-"""Python, links and cited sections of the pages in docs/, benchmarks/ and README.md are right."""
+"""What pages in docs/ and benchmarks/ and README.md show, link, cite and name is right."""
 
 import ast
 import doctest
 import json
 import re
+from functools import cache
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 
@@ -116,3 +118,36 @@ def test_a_notebook_is_short_and_a_guided_one_runs(path, tmp_path, monkeypatch):
     space = {}
     assert sum(_shown(source, space) is not None for source in sources) >= 2
     assert list(tmp_path.iterdir()) == []
+
+
+PAPERS = (DOCS / "papers.md").read_text(encoding="utf-8")
+ROWS = [
+    [cell.strip() for cell in line.strip().strip("|").split("|")]
+    for line in PAPERS.splitlines()
+    if line.startswith("| ") and not line.startswith("| statement")
+]
+
+
+@cache
+def named_in(file):
+    tree = ast.parse((ROOT / "tests" / file).read_text(encoding="utf-8"))
+    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+
+
+def test_every_statement_of_papers_has_code_and_a_test_or_a_reason():
+    assert len(re.findall(r"^## ", PAPERS, re.MULTILINE)) == 6 and len(ROWS) > 90
+    for statement, code, *tests in ROWS:
+        if code.startswith("not here: "):
+            assert len(code) > 20 and not any(tests), statement
+            continue
+        named = re.findall(r"`([\w.]+\.\w+)`", code)
+        assert statement and named, statement
+        assert all(resolve_name(f"rashomon_explorer.{name}") is not None for name in named)
+        cited = re.findall(r"`([\w/]+\.py)::(\w+)`", tests[0])
+        assert cited and all(test in named_in(file) for file, test in cited), statement
+
+
+def test_a_name_that_is_gone_is_noticed():
+    with pytest.raises(AttributeError):
+        resolve_name("rashomon_explorer.papers.instances.no_such_thing")
+    assert "test_no_such_thing" not in named_in("test_pages.py")

@@ -33,11 +33,8 @@ def page(drawn):
 
 
 def test_psi_moves_over_the_stored_draws_and_every_count_follows(page):
-    models, control, losses = (
-        page.rashomon_set,
-        page.cards["losses"].controls["threshold"],
-        page.cards["losses"],
-    )
+    models, losses = page.rashomon_set, page.cards["losses"]
+    control = losses.controls["threshold"]
     middle, spent = float(sorted(models.excess)[5]) * (1 + 1e-9), page.ledger.spent()
     control.dial.value = middle
     now = page.rashomon_set

@@ -167,9 +167,8 @@ def test_models_of_unknown_loss_all_count_and_a_selection_is_not_called_all_draw
 
 def test_names_in_a_figure_are_no_markup(models):
     renamed = replace(models, feature_names=("<b>age</b>", *models.feature_names[1:]))
-    assert (
-        "<b>" not in plots.plot_coefficients(renamed, "<b>age</b>", "debt").layout.xaxis.title.text
-    )
+    figure = plots.plot_coefficients(renamed, "<b>age</b>", "debt")
+    assert "<b>" not in figure.layout.xaxis.title.text
     names = plots.plot_coefficient_spread(renamed).layout.yaxis.ticktext
     assert not any("<b>" in name for name in names)
 

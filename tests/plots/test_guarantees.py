@@ -37,10 +37,8 @@ def _share_at(trace, place):
 @pytest.mark.parametrize("kind", ["models", "regression"])
 def test_measured_and_guaranteed_stand_where_they_are(kind, request):
     models = request.getfixturevalue(kind)
-    figure, law = (
-        plots.plot_bounds(models),
-        bounds.convex_law(p=4, beta=models.beta, psi=models.psi),
-    )
+    figure = plots.plot_bounds(models)
+    law = bounds.convex_law(p=4, beta=models.beta, psi=models.psi)
     draws = trace_of(figure, "draws")
     for place in np.quantile(models.excess, [0.2, 0.6]) * (1 + 1e-4):
         assert _share_at(draws, place) == pytest.approx(np.mean(models.excess <= place))
