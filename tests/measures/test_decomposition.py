@@ -216,8 +216,10 @@ def test_without_a_miss_the_interval_holds_what_the_hit_rate_leaves_open():
     assert found.within_between.tolist() == [found.total.value, 0, 0]
     numbers = decompose(10 * values, measure="score_variance", inside=inside)
     assert numbers.noise.high == np.inf
-    same = decompose([[1, 0]] * 40, inside=[True, False] * 20)
+    alike = {"inside": [True, False] * 20}
+    same = decompose([[1, 0]] * 40, **alike)
     assert np.isnan(same.share_of_noise.value) and "nothing to decompose" in str(same)
+    assert set(by_person([[1, 0]] * 40, **alike)["verdict"]) == {"no disagreement"}
 
 
 def draw(rng, n_draws, hit_rate):
