@@ -170,16 +170,9 @@ def test_frames_series_and_text_labels_are_taken():
         *(
             ({"epsilon": None, "delta": 0.0, name: value}, f"{name} must be ")
             for name in ("epsilon", "standard_error", "rho", "mu")
-            for value in (
-                0,
-                -1,
-                np.inf,
-                np.nan,
-                True,
-                "a",
-                *((1e-300, 1e300) * (name == "epsilon")),
-            )
+            for value in (0, -1, np.inf, np.nan, True, "a")
         ),
+        *(({"epsilon": value}, "epsilon must be ") for value in (1e-300, 1e300)),
         *(
             ({"queries": ["ambiguity", "losses"], "weights": weights}, "weights must")
             for weights in ({"ambiguity": 1.0}, {"ambiguity": 1.0, "losses": 0.0})
@@ -214,9 +207,11 @@ def test_public_errors_read_nothing_and_cost_nothing(settings, words, tmp_path):
 
 
 def test_a_delta_of_one_in_n_warns():
-    for call in (_released, lambda **budget: plan_release(MODELS, N, EVERYTHING, **budget)):
-        with pytest.warns(LargeDeltaWarning, match=f"the record of one person in {N}"):
-            call(epsilon=1.0, delta=1 / N)
+    settings = {"queries": ["ambiguity"], "epsilon": 1.0, "delta": 1 / N}
+    with pytest.warns(LargeDeltaWarning, match="the record of one person in 4,000"):
+        _released(**settings)
+    with pytest.warns(LargeDeltaWarning, match="the record of one person in 4,000"):
+        plan_release(MODELS, N, **settings)
 
 
 def test_a_plan_says_beforehand_what_the_release_will_have():
