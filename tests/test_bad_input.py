@@ -192,7 +192,11 @@ def planned(**change):
         (lambda: planned(radius=1e300), "scores could reach 1.*e\\+300"),
         # With a hit rate the search for a budget ends, too.
         (lambda: planned(epsilon=1e300, hit_rate=0.5), r"epsilon must be from 1e-12 to 1e\+09"),
-        (lambda: target(beta="a"), "beta must be finite and > 0, got 'a'"),
+        *(
+            (lambda b=b: target(beta=b), f"beta must be finite and > 0, got {b!r}")
+            for b in ("a", 0.0, math.inf)
+        ),
+        (lambda: target(psi=-0.1), "psi must be finite and >= 0, got -0.1"),
         (lambda: target(psi=None), "psi must be finite and >= 0, got None"),
         (lambda: target(threshold=3), "threshold must be one of"),
         (lambda: collect(ExactSampler(), target(), -1, RNG), "n_draws must be a whole number"),
