@@ -9,18 +9,10 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.utils import Bunch
 
-from rashomon_explorer.data import cells
+from rashomon_explorer.data import cells, messages
 from rashomon_explorer.data.column import Column, IgnoredColumn
 from rashomon_explorer.data.columns import Categorical, Levelled, Numeric
 from rashomon_explorer.data.encoder import warn_undeclared_cells
-from rashomon_explorer.data.messages import (
-    Bounds,
-    Place,
-    check_among,
-    quoted,
-    row_place,
-    suggestion,
-)
 from rashomon_explorer.data.schema import TableSchema, labels_unconfirmed
 from rashomon_explorer.data.tables import find_by_name
 from rashomon_explorer.exceptions import DataError
@@ -33,9 +25,9 @@ MAX_CLASSES = 20
 def declared_schema(
     target: str,
     sensitive: Sequence[str] = (),
-    bounds: Mapping[str, Bounds] | None = None,
+    bounds: Mapping[str, messages.Bounds] | None = None,
     categories: Mapping[str, Sequence[Any]] | None = None,
-    target_bounds: Bounds | None = None,
+    target_bounds: messages.Bounds | None = None,
     classes: Sequence[Any] | None = None,
 ) -> TableSchema:
     """Return the schema of the columns that a loader's arguments name; it refuses missing cells."""
@@ -59,7 +51,9 @@ def declared_schema(
     return TableSchema([*columns, *(IgnoredColumn(name, role="sensitive") for name in plain)])
 
 
-def _target_column(name: str, bounds: Bounds | None, classes: Sequence[Any] | None) -> Column:
+def _target_column(
+    name: str, bounds: messages.Bounds | None, classes: Sequence[Any] | None
+) -> Column:
     if bounds is not None and classes is not None:
         raise DataError(
             f"classes are for classification, but target {name!r} is regressed on: take out "
@@ -78,7 +72,7 @@ def check_columns(schema: TableSchema, columns: Sequence[str]) -> None:
         if column.role != "ignore" and column.name not in columns:
             raise DataError(
                 f"the table lacks {column.name!r}, which is declared as {column.role}"
-                f"{suggestion(column.name, columns)}; it has {quoted(columns)}"
+                f"{messages.suggestion(column.name, columns)}; it has {messages.quoted(columns)}"
             )
 
 
@@ -86,7 +80,7 @@ def infer_task(labels: pd.Series, schema: TableSchema, task: str | None) -> str:
     """Task as given, else from the declared target, else from labels that determine it."""
     declared = "classification" if schema.classes else "regression" if schema.target_bounds else ""
     if task is not None:
-        check_among(task, TASKS, "task")
+        messages.check_among(task, TASKS, "task")
         if declared and task != declared:
             raise DataError(
                 f"task={task!r}, but target {labels.name!r} is declared for {declared}: take out "
@@ -108,7 +102,7 @@ def infer_task(labels: pd.Series, schema: TableSchema, task: str | None) -> str:
 
 
 def encode_classes(
-    labels: pd.Series, classes: Sequence[Any], positive: Any, place: Place
+    labels: pd.Series, classes: Sequence[Any], positive: Any, place: messages.Place
 ) -> tuple[npt.NDArray[np.int64], list[Any]]:
     """Code class labels as 0, 1, ...; or the positive class as 1 and all others as 0."""
     codes = cells.level_codes(labels, classes, place).astype(np.int64)
@@ -118,7 +112,7 @@ def encode_classes(
     if not found:
         raise DataError(
             f"positive={positive!r} is not a class of target column {labels.name!r}; "
-            f"the classes are {quoted(classes)}"
+            f"the classes are {messages.quoted(classes)}"
         )
     one = classes[found[0]]
     others = [label for label in classes if label != one]
@@ -126,7 +120,7 @@ def encode_classes(
     return (codes == found[0]).astype(np.int64), [rest, one]
 
 
-def labels_that_occur(labels: pd.Series, place: Place) -> list[Any]:
+def labels_that_occur(labels: pd.Series, place: messages.Place) -> list[Any]:
     """Distinct labels in sorted order; they are data-dependent."""
     cells.refuse_missing_text(labels, place)
     found = sorted({_label(value) for value in labels.unique()})
@@ -136,7 +130,7 @@ def labels_that_occur(labels: pd.Series, place: Place) -> list[Any]:
 
 
 def encode_numbers(
-    labels: pd.Series, bounds: Bounds | None, place: Place
+    labels: pd.Series, bounds: messages.Bounds | None, place: messages.Place
 ) -> npt.NDArray[np.float64]:
     """Clip a regression target to its declared bounds."""
     if bounds is None:
@@ -176,7 +170,7 @@ def make_bunch(
     name: str,
     description: str,
     source: str,
-    place: Place = row_place,
+    place: messages.Place = messages.row_place,
 ) -> Bunch:
     """Check a raw table against its schema and encode it."""
     if schema.target is None:
@@ -223,11 +217,11 @@ def make_bunch(
 
 
 def _features(
-    frame: pd.DataFrame, schema: TableSchema, place: Place
-) -> tuple[pd.DataFrame, dict[str, Bounds]]:
+    frame: pd.DataFrame, schema: TableSchema, place: messages.Place
+) -> tuple[pd.DataFrame, dict[str, messages.Bounds]]:
     """Encode numbers and levels in their own units, in the schema's order."""
     parts: list[pd.DataFrame] = []
-    bounds: dict[str, Bounds] = {}
+    bounds: dict[str, messages.Bounds] = {}
     undeclared = {}
     for column in schema.features:
         _refuse_strictly(column, frame[column.name], place)
@@ -241,7 +235,7 @@ def _features(
     return pd.concat(parts, axis=1), bounds
 
 
-def _refuse_strictly(column: Column, values: pd.Series, place: Place) -> None:
+def _refuse_strictly(column: Column, values: pd.Series, place: messages.Place) -> None:
     """Raise an error that locates a refused cell; the curator, who may see the rows, reads it."""
     if isinstance(column, Levelled) and column.unknown == "refuse":
         cells.level_codes(values, column.levels, place)
@@ -251,7 +245,7 @@ def _refuse_strictly(column: Column, values: pd.Series, place: Place) -> None:
         cells.refuse_missing_text(values, place)
 
 
-def _sensitive(frame: pd.DataFrame, schema: TableSchema, place: Place) -> pd.DataFrame:
+def _sensitive(frame: pd.DataFrame, schema: TableSchema, place: messages.Place) -> pd.DataFrame:
     """Return sensitive columns unchanged, or as text if levels are declared."""
     columns: dict[str, pd.Series] = {}
     for column in schema.columns:

@@ -13,14 +13,7 @@ import pandas as pd
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.validation import is_finite
-from rashomon_explorer.data.cells import (
-    ColumnSample,
-    Reading,
-    as_text,
-    cell_text,
-    indicators,
-    read_numbers,
-)
+from rashomon_explorer.data import cells
 from rashomon_explorer.data.column import NO_VALUE, Column, IgnoredColumn
 from rashomon_explorer.data.messages import Bounds, Level, check_among, check_bounds, quoted
 from rashomon_explorer.exceptions import DataError
@@ -56,7 +49,7 @@ class Levelled(Column):
             if texts.count(text) > 1:
                 raise DataError(f"levels of {self._called} name {text!r} twice: keep one")
         check_among(self.unknown, self.unknown_rules, f"unknown of {self._called}")
-        if self.fill is not None and cell_text(self.fill) not in texts:
+        if self.fill is not None and cells.cell_text(self.fill) not in texts:
             raise DataError(
                 f"fill of {self._called} must be one of its levels {quoted(self.levels)}, got "
                 f"{self.fill!r}"
@@ -65,7 +58,7 @@ class Levelled(Column):
     @property
     def texts(self) -> list[str]:
         """Levels as text, as used in comparisons."""
-        return [cell_text(level) for level in self.levels]
+        return [cells.cell_text(level) for level in self.levels]
 
     @property
     def tokens(self) -> frozenset[str]:
@@ -81,33 +74,33 @@ class Levelled(Column):
         return quoted(self.levels, limit=_MOST_SHOWN)
 
     @classmethod
-    def propose(cls, sample: ColumnSample) -> Column | None:
+    def propose(cls, sample: cells.ColumnSample) -> Column | None:
         """Distinct values as levels, unless the column holds dates or row numbers."""
         if sample.has_dates or sample.numbers_rows or len(sample.levels) not in cls.n_proposed:
             return None
         learnt = ("kind", "levels", "missing")
         return cls(sample.name, sample.levels, learnt=learnt, **sample.settings)
 
-    def read(self, cells: pd.Series) -> Reading:
+    def read(self, column: pd.Series) -> cells.Reading:
         """Parse level codes; NaN for unknown values, and for missing ones without a fill."""
-        text = as_text(cells)
+        text = cells.as_text(column)
         codes, words = pd.factorize(text)
         place = {level: float(code) for code, level in enumerate(self.texts)}
         absent = np.array([word in self.tokens for word in words], dtype=bool)[codes]
         values = np.array([place.get(word, np.nan) for word in words], dtype=float)[codes]
         unknown = np.isnan(values) & ~absent
         if self.fill is not None:
-            values[absent] = place[cell_text(self.fill)]
+            values[absent] = place[cells.cell_text(self.fill)]
         undeclared = unknown | absent if self.missing == "unexpected" else unknown
-        return Reading(values, absent, np.zeros(len(values), dtype=bool), undeclared)
+        return cells.Reading(values, absent, np.zeros(len(values), dtype=bool), undeclared)
 
-    def refused(self, reading: Reading) -> bool:
+    def refused(self, reading: cells.Reading) -> bool:
         """Whether the declaration refuses any of the cells."""
         return super().refused(reading) or (
             self.unknown == "refuse" and bool(self.unknown_in(reading).any())
         )
 
-    def unknown_in(self, reading: Reading) -> Mask:
+    def unknown_in(self, reading: cells.Reading) -> Mask:
         """Mask of the values that are not among the levels."""
         return reading.undeclared & ~reading.missing
 
@@ -163,16 +156,16 @@ class Categorical(Levelled):
         """Range 0 to 1 for each column."""
         return ((0.0, 1.0),) * len(self.encoded_names)
 
-    def in_units(self, reading: Reading) -> FloatArray:
+    def in_units(self, reading: cells.Reading) -> FloatArray:
         """0/1 columns with at most one 1 per row."""
         places = reading.values.copy()
         if self.unknown == "other":
             places[self.unknown_in(reading)] = len(self.levels)
         if self.missing == "indicator":
             places[reading.missing] = len(self.encoded_names) - 1
-        return indicators(places, len(self.encoded_names))
+        return cells.indicators(places, len(self.encoded_names))
 
-    def in_unit_size(self, reading: Reading) -> FloatArray:
+    def in_unit_size(self, reading: cells.Reading) -> FloatArray:
         """Vertices of a simplex centred at 0, at distance 1 from it."""
         table = self.in_units(reading)
         many = table.shape[1]
@@ -299,7 +292,7 @@ class Numeric(Column):
         return self.bounds
 
     @classmethod
-    def propose(cls, sample: ColumnSample) -> Column | None:
+    def propose(cls, sample: cells.ColumnSample) -> Column | None:
         """Minimum and maximum as bounds, and the middle nine tenths as typical range."""
         if sample.coded or not sample.has_numbers or sample.numbers_rows:
             return None
@@ -314,20 +307,20 @@ class Numeric(Column):
         """The typical range, or the bounds if none is declared."""
         return self.bounds if self.typical is None else self.typical
 
-    def read(self, cells: pd.Series) -> Reading:
+    def read(self, values: pd.Series) -> cells.Reading:
         """Parse numbers, clip them to the bounds and fill in missing values."""
-        numbers, strange = read_numbers(cells, self.tokens)
+        numbers, strange = cells.read_numbers(values, self.tokens)
         missing = np.isnan(numbers)
         middle = sum(self.usual) / 2 if self.fill is None else float(self.fill)
         clipped = np.clip(np.where(missing, middle, numbers), *self.bounds)
         undeclared = missing if self.missing == "unexpected" else strange
-        return Reading(clipped, missing, ~missing & (clipped != numbers), undeclared)
+        return cells.Reading(clipped, missing, ~missing & (clipped != numbers), undeclared)
 
-    def in_units(self, reading: Reading) -> FloatArray:
+    def in_units(self, reading: cells.Reading) -> FloatArray:
         """Unscaled numbers, and the missing-value indicator if declared."""
         return self.with_indicator(reading.values, reading)
 
-    def in_unit_size(self, reading: Reading) -> FloatArray:
+    def in_unit_size(self, reading: cells.Reading) -> FloatArray:
         """Numbers scaled by the typical range, and the missing-value indicator if declared."""
         low, high = self.usual
         middle, half = low / 2 + high / 2, high / 2 - low / 2
@@ -387,14 +380,14 @@ class Ordered(Levelled):
         """Range of the level indices."""
         return 0.0, len(self.levels) - 1.0
 
-    def in_units(self, reading: Reading) -> FloatArray:
+    def in_units(self, reading: cells.Reading) -> FloatArray:
         """Return the levels as indices from 0, and the missing-value indicator if declared."""
         middle = (len(self.levels) - 1) / 2
         return self.with_indicator(
             np.where(np.isnan(reading.values), middle, reading.values), reading
         )
 
-    def in_unit_size(self, reading: Reading) -> FloatArray:
+    def in_unit_size(self, reading: cells.Reading) -> FloatArray:
         """Scores, and the missing-value indicator if declared."""
         last = len(self.levels) - 1
         scores = math.sqrt(3 * last / (last + 2)) * (2 * reading.values / last - 1)

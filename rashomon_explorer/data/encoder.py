@@ -22,14 +22,7 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.containers import check_readable, column_labels, host_values, is_frame
 from rashomon_explorer._utils.sklearn_compat import Interval, fit_context, input_names
 from rashomon_explorer._utils.taint import CarriesLeaks
-from rashomon_explorer.data.cells import (
-    WORTH_A_WORD,
-    Reading,
-    as_text,
-    clip_rows,
-    read_numbers,
-    warn_if_clipped,
-)
+from rashomon_explorer.data import cells
 from rashomon_explorer.data.column import Column
 from rashomon_explorer.data.columns import Levelled, Numeric
 from rashomon_explorer.data.messages import quoted
@@ -56,12 +49,12 @@ def encoded_rows(
 
 def read_features(
     schema: TableSchema, X: Any, *, quiet: bool = False
-) -> list[tuple[Column, Reading]]:
+) -> list[tuple[Column, cells.Reading]]:
     """Parse every feature; raise for refused cells, and warn of undeclared ones unless quiet."""
-    places, cells = find_features(schema, X), cell_reader(X)
-    read: list[tuple[Column, Reading]] = []
+    places, reader = find_features(schema, X), cell_reader(X)
+    read: list[tuple[Column, cells.Reading]] = []
     for column, place in zip(schema.features, places, strict=True):
-        reading = column.read(cells(column, place))
+        reading = column.read(reader(column, place))
         if column.refused(reading):
             raise exceptions.DataError(
                 f"column {column.name!r} holds a value that its declaration does not allow "
@@ -70,7 +63,7 @@ def read_features(
         read.append((column, reading))
     if not quiet:
         outside = {column.name: reading.outside for column, reading in read}
-        warn_if_clipped(
+        cells.warn_if_clipped(
             _share(outside),
             f"rows hold a value outside its declared bounds{_most_often(outside)}",
             "If values outside the bounds are possible, declare wider bounds.",
@@ -86,7 +79,7 @@ def _rules(column: Any) -> str:
 
 def warn_undeclared_cells(masks: Mapping[str, Mask]) -> None:
     """Warn the curator if more than 1 % of the rows contain undeclared values."""
-    if _share(masks) > WORTH_A_WORD:
+    if _share(masks) > cells.WORTH_A_WORD:
         warnings.warn(
             "more than 1 % of the rows hold a value that the schema does not declare, or none "
             f"where one is expected{_most_often(masks)}, and were handled by its rules. Declare "
@@ -239,7 +232,7 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
             (for the curator).
         """
         rows = self._numbers(X, reset=False) if self.schema is None else X
-        return clip_rows(encoded_rows(self.schema_, rows, self.row_norm), self.row_norm)[0]
+        return cells.clip_rows(encoded_rows(self.schema_, rows, self.row_norm), self.row_norm)[0]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the encoded columns: ``"age"``, ``"age=(missing)"``, ``"home=own"``.
@@ -320,10 +313,10 @@ _RAW = (
 
 def check_cell_kinds(schema: TableSchema, X: Any) -> None:
     """Raise if a table is encoded differently from the schema's declaration."""
-    cells = cell_reader(X)
+    reader = cell_reader(X)
     places = find_features(schema, X)
     for column, place in zip(schema.features, places, strict=True):
-        found = _foreign(column, cells(column, place), named=is_frame(X))
+        found = _foreign(column, reader(column, place), named=is_frame(X))
         if found:
             raise exceptions.DataError(
                 f"column {column.name!r} holds {found}, and the schema declares "
@@ -331,13 +324,13 @@ def check_cell_kinds(schema: TableSchema, X: Any) -> None:
             )
 
 
-def _foreign(column: Column, cells: pd.Series, *, named: bool) -> str:
+def _foreign(column: Column, values: pd.Series, *, named: bool) -> str:
     """Name what a column holds instead of the declared values; empty if it holds those."""
-    text = as_text(cells)
+    text = cells.as_text(values)
     present = ~text.isin(column.tokens).to_numpy(dtype=bool)
     if not present.any():
         return ""
-    reading = column.read(cells)
+    reading = column.read(values)
     if not isinstance(column, Levelled):
         if reading.undeclared[present].all():
             return "no such value"
@@ -352,4 +345,4 @@ def _foreign(column: Column, cells: pd.Series, *, named: bool) -> str:
 
 
 def _are_numbers(text: pd.Series) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    return ~read_numbers(text.astype(object), frozenset())[1]
+    return ~cells.read_numbers(text.astype(object), frozenset())[1]

@@ -31,21 +31,9 @@ from rashomon_explorer.mechanisms.penalties import (
     PenaltyLandscape,
     drawn_where_level,
 )
-from rashomon_explorer.mechanisms.penalties.landscape import (
-    LOWEST,
-    MEAN,
-    PenaltyBox,
-    column_groups,
-    first_draws,
-)
+from rashomon_explorer.mechanisms.penalties import landscape as landscapes
+from rashomon_explorer.mechanisms.penalties import mechanisms as penalty_mechanisms
 from rashomon_explorer.mechanisms.penalties.losses import MARGINS, InnerProblem, OuterLoss
-from rashomon_explorer.mechanisms.penalties.mechanisms import (
-    NAMES,
-    Offered,
-    offered,
-    plan_mechanism,
-    warn_if_nearly_uniform,
-)
 from rashomon_explorer.mechanisms.penalties.penalty_set import PenaltySet, validation_rows
 from rashomon_explorer.mechanisms.penalties.plan import PenaltyPlan, TuningPlan
 from rashomon_explorer.mechanisms.penalties.stationary import StationaryPlan
@@ -203,7 +191,7 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
         "margin_bound": [Interval(Real, 0, None, closed="neither"), None],
         "n_draws": [N_DRAWS, StrOptions({AUTO})],
         "psi": [Interval(Real, 0, None, closed="left")],
-        "mechanism": [StrOptions({"auto", *NAMES})],
+        "mechanism": [StrOptions({"auto", *penalty_mechanisms.NAMES})],
         "refit": [StrOptions({"dp"}), None],
         "refit_share": [Interval(Real, 0, 1, closed="neither")],
         "row_norm": [Interval(Real, 0, None, closed="neither"), StrOptions({AUTO})],
@@ -219,10 +207,12 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
         sides = n_samples - held_out, held_out
         return PenaltyConstants(self.estimator, norm_bound, *self._bounds(), *sides, self._clip)
 
-    def mechanisms(self, n_samples: int, n_features: int | None = None) -> tuple[Offered, ...]:
+    def mechanisms(
+        self, n_samples: int, n_features: int | None = None
+    ) -> tuple[penalty_mechanisms.Offered, ...]:
         """Return each mechanism's guarantee for a table shape, or why it does not apply."""
         known, box, options = self._planning_inputs(n_samples, self._n_encoded(n_features))
-        return offered(known, box.d, **options)
+        return penalty_mechanisms.offered(known, box.d, **options)
 
     @available_if(_refits)
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -293,13 +283,15 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
     ) -> PenaltyPlan:
         known, box, options = self._planning_inputs(n_samples, n_features)
         warn_large_delta(self.delta, n_samples)
-        planned = plan_mechanism(known, box.d, mechanism=self.mechanism, **options)
-        warn_if_nearly_uniform(planned)
+        planned = penalty_mechanisms.plan_mechanism(
+            known, box.d, mechanism=self.mechanism, **options
+        )
+        penalty_mechanisms.warn_if_nearly_uniform(planned)
         return planned
 
     def _planning_inputs(
         self, n_samples: int, n_features: int
-    ) -> tuple[PenaltyConstants, PenaltyBox, dict[str, Any]]:
+    ) -> tuple[PenaltyConstants, landscapes.PenaltyBox, dict[str, Any]]:
         """Constants, penalties and budget from which every mechanism is planned."""
         check_budget(self)
         known, box = self.constants(n_samples), self._box(n_features)
@@ -311,8 +303,10 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
         options["n_draws"] = 1 if self.n_draws == AUTO else self.n_draws
         return known, box, {**options, "refit": refit, "ledger": self.ledger is not None}
 
-    def _box(self, n_features: int) -> PenaltyBox:
-        return PenaltyBox(column_groups(self.penalty, n_features, self.groups), *self._bounds())
+    def _box(self, n_features: int) -> landscapes.PenaltyBox:
+        return landscapes.PenaltyBox(
+            landscapes.column_groups(self.penalty, n_features, self.groups), *self._bounds()
+        )
 
     def _bounds(self) -> tuple[float, float]:
         if self.bounds is None:
@@ -413,12 +407,12 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
             planned.constants.tolerance,
         )
 
-    def _posed_box(self, n_features: int, planned: PenaltyPlan) -> PenaltyBox:
+    def _posed_box(self, n_features: int, planned: PenaltyPlan) -> landscapes.PenaltyBox:
         """Return the box with grouped columns; for gradients, the intercept has their mean."""
         box = self._box(n_features)
         if isinstance(planned, TuningPlan):
             return box
-        groups = (MEAN if group == LOWEST else group for group in box.groups)
+        groups = (landscapes.MEAN if group == landscapes.LOWEST else group for group in box.groups)
         return replace(box, groups=tuple(groups))
 
     def _fit_summary(self) -> list[str]:
@@ -435,7 +429,9 @@ def _points(
         return penalties(drawn), None if walks is None else np.swapaxes(penalties(walks), 1, 2)
     assert isinstance(planned, TuningPlan)
     sampler = FiniteGridSampler(spacing=planned.spacing)
-    drawn = first_draws(sampler, planned.target(landscape, sampler), planned.n_draws, rng)
+    drawn = landscapes.first_draws(
+        sampler, planned.target(landscape, sampler), planned.n_draws, rng
+    )
     return penalties(drawn), None
 
 

@@ -26,13 +26,8 @@ from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.sets import PredictorSet
 from rashomon_explorer.trees import CountedTrees, TreeClass, tree_class
+from rashomon_explorer.trees import questions as tree_questions
 from rashomon_explorer.trees.private import DrawnTrees, gibbs_draws
-from rashomon_explorer.trees.questions import (
-    ThresholdQuestions,
-    array_questions,
-    merged_chunks,
-    schema_questions,
-)
 
 _LEAVES = 5  # default
 _DRAWS = (MOST_DRAWS, 10, 5, 1)  # numbers of draws that "auto" compares
@@ -226,7 +221,7 @@ default=None
         return self._plan_class(n_samples, self._class_of(count, n_classes, n_samples))
 
     def _plan_class(
-        self, n: int, trees: TreeClass, questions: ThresholdQuestions | None = None
+        self, n: int, trees: TreeClass, questions: tree_questions.ThresholdQuestions | None = None
     ) -> TreePlan:
         check_budget(self)
         trees.check_memory(n)
@@ -256,10 +251,12 @@ default=None
         warn_large_delta(self.delta, n)
         return planned
 
-    def _questions(self, names: Sequence[str]) -> ThresholdQuestions:
+    def _questions(self, names: Sequence[str]) -> tree_questions.ThresholdQuestions:
         if self.schema is not None:
-            return schema_questions(TableSchema.from_schema_or_path(self.schema), self.thresholds)
-        return array_questions(names, self.thresholds)
+            return tree_questions.schema_questions(
+                TableSchema.from_schema_or_path(self.schema), self.thresholds
+            )
+        return tree_questions.array_questions(names, self.thresholds)
 
     def _cost_matrix(self, classes: NDArray[Any]) -> IntArray | None:
         return tree_class.cost_matrix(self.costs, np.asarray(classes).tolist())
@@ -279,12 +276,15 @@ default=None
         self._answers(table, self._questions(table.feature_names), classes)
 
     def _answers(
-        self, table: TableAdapter, questions: ThresholdQuestions, classes: NDArray[Any]
+        self,
+        table: TableAdapter,
+        questions: tree_questions.ThresholdQuestions,
+        classes: NDArray[Any],
     ) -> tuple[Any, IntArray | None]:
         """Read answers to the questions and label codes, the inputs of ``CountedTrees``."""
         if table.is_chunked:
             coded = table.chunks.then(self._target_step(table))
-            return merged_chunks(coded, questions, len(classes)), None
+            return tree_questions.merged_chunks(coded, questions, len(classes)), None
         return questions.answers(table.values[0]), self._coded(table).astype(int)
 
     def _target_step(self, table: TableAdapter) -> ClassCodes:
@@ -329,7 +329,7 @@ default=None
     def _drawn(
         self,
         table: TableAdapter,
-        questions: ThresholdQuestions,
+        questions: tree_questions.ThresholdQuestions,
         trees: TreeClass,
         planned: TreePlan,
         guarantee: Guarantee,

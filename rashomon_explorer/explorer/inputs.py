@@ -11,20 +11,19 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from rashomon_explorer import sets
+from rashomon_explorer import estimators, sets
 from rashomon_explorer.data import TableSchema
-from rashomon_explorer.estimators import (
-    RashomonClassifier,
-    RashomonRegressor,
-    RashomonTreeClassifier,
-)
 from rashomon_explorer.explorer.model_inputs import ExternalModel
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.table.files import chunked_dataset
 from rashomon_explorer.rows import ChunkedRows, chunk_rows
 from rashomon_explorer.rows.dask import is_dask
 
-_OURS = (RashomonClassifier, RashomonRegressor, RashomonTreeClassifier)
+_OURS = (
+    estimators.RashomonClassifier,
+    estimators.RashomonRegressor,
+    estimators.RashomonTreeClassifier,
+)
 _LINEAR = (LogisticRegression, Ridge, LinearRegression)
 _KNOWN = (
     "a data set (Bunch), chunked rows (chunk_rows(...)), a fitted RashomonClassifier, "

@@ -9,19 +9,10 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from rashomon_explorer.estimators import (
-    RashomonClassifier,
-    RashomonRegressor,
-    RashomonTreeClassifier,
-)
+from rashomon_explorer import estimators
+from rashomon_explorer.explorer import streamed_table
 from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.explorer.streamed_table import (
-    IN_UNITS,
-    MOST_LEVELS,
-    Grouping,
-    streamed_table,
-)
 from rashomon_explorer.measures import exact_ambiguity, exact_coefficient_ranges, penalised_problem
 from rashomon_explorer.rows import ChunkedRows
 
@@ -35,25 +26,25 @@ def group_columns(data: Any) -> tuple[str, ...]:
     others = [str(name) for name in data.frame.columns if str(name) not in (*first, target)]
     levels = {name: _column(data, name).nunique(dropna=False) for name in [*first, *others]}
     others = [name for name in others if not _names_people(data, name, levels[name])]
-    others.sort(key=lambda name: levels[name] > MOST_LEVELS)
+    others.sort(key=lambda name: levels[name] > streamed_table.MOST_LEVELS)
     return tuple(name for name in [*first, *others] if levels[name] > 1)
 
 
 def _names_people(data: Any, name: str, levels: int) -> bool:
     """Whether a text column has more levels than half the number of rows and than `MOST_LEVELS`."""
     text = not pd.api.types.is_numeric_dtype(_column(data, name))
-    return text and levels > max(MOST_LEVELS, len(data.frame) // 2)
+    return text and levels > max(streamed_table.MOST_LEVELS, len(data.frame) // 2)
 
 
 def group_labels(data: Any, column: str) -> pd.Series:
     """Group of each person by a column, as text; categories in the groups' order."""
     values = _column(data, column)
-    return Grouping.from_values(values)(values).rename(column)
+    return streamed_table.Grouping.from_values(values)(values).rename(column)
 
 
-def grouping_rule(data: Any, column: str) -> Grouping:
+def grouping_rule(data: Any, column: str) -> streamed_table.Grouping:
     """Rule that maps values of a column to groups."""
-    return Grouping.from_values(_column(data, column))
+    return streamed_table.Grouping.from_values(_column(data, column))
 
 
 def _column(data: Any, name: str) -> pd.Series:
@@ -96,12 +87,12 @@ class ModelInputs:
     @property
     def chunks(self) -> ChunkedRows | None:
         """All rows and targets in the encoding of the models; None for a table in memory."""
-        stream = streamed_table(self.state.data)
+        stream = streamed_table.streamed_table(self.state.data)
         if stream is None:
             return None
         behind = self._behind
         if behind is None and trees_in(self.state.rashomon_set) is not None:
-            behind = IN_UNITS
+            behind = streamed_table.IN_UNITS
         return stream.encoded(behind, labels=not self._of_codes)
 
     @property
@@ -121,23 +112,25 @@ class ModelInputs:
     @property
     def is_chunked(self) -> bool:
         """Whether the table is chunked, so that its rows are not in memory."""
-        return streamed_table(self.state.data) is not None
+        return streamed_table.streamed_table(self.state.data) is not None
 
     @property
     def sample_words(self) -> str:
         """Describe the sample of people in a chunked table; empty if all people are shown."""
-        stream = streamed_table(self.state.data)
+        stream = streamed_table.streamed_table(self.state.data)
         return "" if stream is None else stream.words
 
     @property
     def shape(self) -> tuple[int, int]:
         """Number of all rows, in memory or chunked, and of encoded columns."""
-        stream = streamed_table(self.state.data)
+        stream = streamed_table.streamed_table(self.state.data)
         n, columns = self.rows.shape
         return (int(n) if stream is None else stream.n), int(columns)
 
 
-Ours = RashomonClassifier | RashomonRegressor | RashomonTreeClassifier
+Ours = (
+    estimators.RashomonClassifier | estimators.RashomonRegressor | estimators.RashomonTreeClassifier
+)
 
 
 def check_fitted_estimator(shown: Any) -> Ours:

@@ -9,6 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import Bunch
 
 from rashomon_explorer.exceptions import LedgerError
+from rashomon_explorer.explorer import streamed_table
 from rashomon_explorer.explorer.background import batch_updates
 from rashomon_explorer.explorer.dataset import other_charged_ledgers, public_constants
 from rashomon_explorer.explorer.family import of_trees
@@ -16,16 +17,6 @@ from rashomon_explorer.explorer.messages import LEDGER_READ, report, same_rows
 from rashomon_explorer.explorer.model_inputs import ExternalModel, check_fitted_estimator
 from rashomon_explorer.explorer.set_store import SavedSets
 from rashomon_explorer.explorer.state import LINEAR, SETTINGS, TREES
-from rashomon_explorer.explorer.streamed_table import (
-    StreamedTable,
-    encoded_rows,
-    encoder_as_fitted,
-    refuse_other_columns,
-    rows_as_fitted,
-    streamed_table,
-    table_shape,
-    tree_rows,
-)
 from rashomon_explorer.plots.text import plural
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.constants import Constants
@@ -60,8 +51,16 @@ class Session(SavedSets):
         """Show the set of a fitted estimator."""
         last = check_fitted_estimator(estimator)
         if data is not None:
-            behind = None if streamed_table(data) is None else encoder_as_fitted(estimator, data)
-            rows = rows_as_fitted(estimator, data) if behind is None else encoded_rows(behind, data)
+            behind = (
+                None
+                if streamed_table.streamed_table(data) is None
+                else streamed_table.encoder_as_fitted(estimator, data)
+            )
+            rows = (
+                streamed_table.rows_as_fitted(estimator, data)
+                if behind is None
+                else streamed_table.encoded_rows(behind, data)
+            )
             self.choose(data)
             self.rows, self._behind = rows, behind
         known = last.get_params(deep=False)
@@ -81,7 +80,7 @@ class Session(SavedSets):
         if known["ledger"] is not None:
             self._ledger_path = Path(getattr(known["ledger"], "path", known["ledger"])).absolute()
             self._known.add(self._ledger_path)
-            if data is not None and streamed_table(data) is None:
+            if data is not None and streamed_table.streamed_table(data) is None:
                 others = other_charged_ledgers(
                     self._ledger_path, lambda: data.X, lambda: self._encoded
                 )
@@ -101,7 +100,7 @@ class Session(SavedSets):
             self.rows = rows
         else:
             self.choose(data)
-            refuse_other_columns(models, self.rows)
+            streamed_table.refuse_other_columns(models, self.rows)
         state = self.state
         planned = getattr(models, "plan", None) if isinstance(models, RashomonSet) else None
         law = None if planned is None else planned.law
@@ -128,10 +127,10 @@ class Session(SavedSets):
     def inputs_of_draw(self, estimator: Any) -> tuple[Any, Any]:
         """Rows and targets of a draw; the rows on screen follow in the same encoding."""
         data, trees = self.state.data, of_trees(self.state)
-        self._drawn = public_constants(estimator, *table_shape(data))
+        self._drawn = public_constants(estimator, *streamed_table.table_shape(data))
         # Trees use the table's own columns.
-        self.rows, self._behind = (tree_rows(data) if trees else self._encoded), None
-        stream = streamed_table(data)
+        self.rows, self._behind = (streamed_table.tree_rows(data) if trees else self._encoded), None
+        stream = streamed_table.streamed_table(data)
         if stream is not None:
             return partial(_validated_chunks, stream, trees), None
         return data.frame if trees else self._encoded, data.y
@@ -143,7 +142,9 @@ class Session(SavedSets):
         self._keep()
 
 
-def _validated_chunks(stream: StreamedTable, trees: bool, watch: Step) -> ChunkedRows:
+def _validated_chunks(
+    stream: streamed_table.StreamedTable, trees: bool, watch: Step
+) -> ChunkedRows:
     """Check every row before anything is charged; raise an error that names an invalid row."""
     rows = stream.encoded(watch=watch)
     return stream.labelled if trees else rows

@@ -11,33 +11,17 @@ import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
+from rashomon_explorer.mechanisms import request as requests
 from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, solver_distance
-from rashomon_explorer.mechanisms.ellipsoid.sampler import (
-    CERTIFIED,
-    descent,
-    refined,
-    released_centre,
-)
+from rashomon_explorer.mechanisms.ellipsoid import sampler
 from rashomon_explorer.mechanisms.langevin import sampled_plan
 from rashomon_explorer.mechanisms.langevin.accounting import plan_weighted_path
 from rashomon_explorer.mechanisms.langevin.plan import LastState, plan_last_state
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import ROUNDING, radial_noise
-from rashomon_explorer.mechanisms.planning.centres import (
-    Centre,
-    average_weights,
-    surely_inside,
-)
+from rashomon_explorer.mechanisms.planning import centres
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.request import (
-    Request,
-    added,
-    best_ridged,
-    cost_at_order,
-    own_cost,
-    stable_gap,
-)
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee, gdp, pure
 from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
@@ -87,14 +71,14 @@ class OneModelMechanism(Mechanism):
     settings: Any
 
     @classmethod
-    def unsuited(cls, request: Request) -> str:
+    def unsuited(cls, request: requests.Request) -> str:
         """Decline several draws."""
         return "releases one model" if request.n_draws > 1 else ""
 
     @classmethod
     def plan_with(
         cls,
-        request: Request,
+        request: requests.Request,
         settings: Any,
         *,
         proof: str,
@@ -111,7 +95,7 @@ class OneModelMechanism(Mechanism):
             "n_draws": 1,
             "beta": math.inf,
             "hit_rate_bound": max(0.0, 1 - excess / request.psi) if request.psi else 0.0,
-            "generalisation_gap": min(gap, stable_gap(request, 0.0)),
+            "generalisation_gap": min(gap, requests.stable_gap(request, 0.0)),
             "ridge": float(ridge),
         }
         return OneModelPlan(
@@ -122,7 +106,7 @@ class OneModelMechanism(Mechanism):
             certificate=proof,
             law_psi=0.0,
             mechanism=cls.name,
-            own_ridge=added(request, ridge),
+            own_ridge=requests.added(request, ridge),
             settings=settings,
         )
 
@@ -149,7 +133,7 @@ class OneModelMechanism(Mechanism):
         raise NotImplementedError
 
 
-def affordable_mu(request: Request) -> float:
+def affordable_mu(request: requests.Request) -> float:
     """Gaussian DP within a request's budget, by a ledger's composition if there is one."""
     if request.ledger:
         return _SAFE * math.sqrt(2 * zcdp_rho(request.epsilon, request.delta))
@@ -157,8 +141,8 @@ def affordable_mu(request: Request) -> float:
 
 
 def under_best_ridge(
-    request: Request,
-    planned: Callable[[Request], Any],
+    request: requests.Request,
+    planned: Callable[[requests.Request], Any],
     every: int = 1,
     *,
     required: bool = False,
@@ -166,14 +150,14 @@ def under_best_ridge(
 ) -> tuple[float, Any, float]:
     """Best ridge, the plan under it, and its excess bound with the added ridge's effect."""
 
-    def made(tried: Request) -> tuple[float, Any]:
+    def made(tried: requests.Request) -> tuple[float, Any]:
         if required and tried.ridge == 0:
             return math.inf, None
         found = planned(tried)
-        return bound(found) + own_cost(request, tried.ridge), found
+        return bound(found) + requests.own_cost(request, tried.ridge), found
 
-    ridge, best = best_ridged(request, made, every)
-    return ridge, best, bound(best) + own_cost(request, ridge)
+    ridge, best = requests.best_ridged(request, made, every)
+    return ridge, best, bound(best) + requests.own_cost(request, ridge)
 
 
 class DescentMechanism(OneModelMechanism):
@@ -182,7 +166,7 @@ class DescentMechanism(OneModelMechanism):
     traits: ClassVar[Traits] = replace(OneModelMechanism.traits, looseness=30.0)
 
     @classmethod
-    def unsuited(cls, request: Request) -> str:
+    def unsuited(cls, request: requests.Request) -> str:
         """Decline pure DP, and losses with kinks."""
         if not request.delta > 0:
             return "needs delta > 0"
@@ -198,7 +182,7 @@ class LastIterate(DescentMechanism):
     summary: ClassVar[str] = "the last state of noisy gradient descent"
 
     @classmethod
-    def plan_for(cls, request: Request) -> OneModelPlan:
+    def plan_for(cls, request: requests.Request) -> OneModelPlan:
         """Descent under the best ridge."""
         mu, zeros = affordable_mu(request), request.zero_loss
         ridge, planned, excess = under_best_ridge(
@@ -229,7 +213,7 @@ class NoisyDescent(DescentMechanism):
     summary: ClassVar[str] = "the average of noisy gradient descent"
 
     @classmethod
-    def plan_for(cls, request: Request) -> OneModelPlan:
+    def plan_for(cls, request: requests.Request) -> OneModelPlan:
         """Descent under the best ridge."""
         mu, zeros = affordable_mu(request), request.zero_loss
         ridge, planned, excess = under_best_ridge(
@@ -246,7 +230,7 @@ class NoisyDescent(DescentMechanism):
 
     def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
         """See :class:`OneModelMechanism`."""
-        *_, last = released_centre(problem, self.settings, rng)
+        *_, last = sampler.released_centre(problem, self.settings, rng)
         assert last is not None  # the centre is the last item
         return last.theta
 
@@ -264,7 +248,7 @@ class NoisySGD(OneModelMechanism):
     traits: ClassVar[Traits] = DescentMechanism.traits
 
     @classmethod
-    def unsuited(cls, request: Request) -> str:
+    def unsuited(cls, request: requests.Request) -> str:
         """Decline pure DP, and losses without kinks."""
         if not request.delta > 0:
             return "needs delta > 0"
@@ -273,7 +257,7 @@ class NoisySGD(OneModelMechanism):
         return super().unsuited(request)
 
     @classmethod
-    def plan_for(cls, request: Request) -> OneModelPlan:
+    def plan_for(cls, request: requests.Request) -> OneModelPlan:
         """Descent with the smaller bound, on all rows or on sampled ones."""
         unsampled = unsampled_because(request)
         planned = sampled_plan.plan_sampled_descent(
@@ -315,7 +299,7 @@ def average_of_steps(
     return mean
 
 
-def unsampled_because(request: Request) -> str:
+def unsampled_because(request: requests.Request) -> str:
     """Reason why every step uses all rows; empty if rows may be sampled."""
     if request.in_chunks:
         return _IN_CHUNKS
@@ -324,10 +308,10 @@ def unsampled_because(request: Request) -> str:
     return "" if find_spec("dp_accounting") else _EXTRA
 
 
-def _orders(request: Request) -> tuple[tuple[float, float], ...]:
+def _orders(request: requests.Request) -> tuple[tuple[float, float], ...]:
     """Rényi budgets (order, D) that sampled steps must meet: a ledger's, and that of (ε, δ)."""
     at = request.cost_at_order
-    own = cost_at_order(request.epsilon, request.delta, True)
+    own = requests.cost_at_order(request.epsilon, request.delta, True)
     return () if at is None or own is None else tuple({at, own})
 
 
@@ -377,7 +361,7 @@ def plan_noisy_minimiser(
     else:
         scale = moved / mu
         square, outward = p * scale**2, scale / math.sqrt(2 * math.pi)
-    inside = surely_inside(constants, radius, zero_loss)
+    inside = centres.surely_inside(constants, radius, zero_loss)
     slope = 0.0 if inside else min(constants.L, zero_loss / radius)
     steep = constants.L * (math.sqrt(square) + off)
     both = square + off**2
@@ -393,12 +377,12 @@ class OutputPerturbation(OneModelMechanism):
     summary: ClassVar[str] = "the minimiser plus noise"
 
     @classmethod
-    def plan_for(cls, request: Request) -> OneModelPlan:
+    def plan_for(cls, request: requests.Request) -> OneModelPlan:
         """Noise with the smaller bound, of pure or Gaussian DP, under the best ridge."""
         costs = [None, affordable_mu(request)] if request.delta > 0 else [None]
         zeros = request.zero_loss
 
-        def planned(one: Request) -> NoisyMinimiser:
+        def planned(one: requests.Request) -> NoisyMinimiser:
             known, epsilon = (one.constants, one.radius, zeros), one.epsilon
             both = [plan_noisy_minimiser(*known, epsilon=epsilon, mu=mu) for mu in costs]
             return min(both, key=lambda one: one.excess)
@@ -411,10 +395,10 @@ class OutputPerturbation(OneModelMechanism):
             request,
             best,
             proof=proof,
-            guarantee=replace(guarantee, assumptions=(*guarantee.assumptions, CERTIFIED)),
+            guarantee=replace(guarantee, assumptions=(*guarantee.assumptions, sampler.CERTIFIED)),
             excess=excess,
             ridge=ridge,
-            gap=stable_gap(request, ridge, 2 * best.solver),
+            gap=requests.stable_gap(request, ridge, 2 * best.solver),
         )
 
     def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
@@ -431,12 +415,12 @@ class LocalisedGaussian(OneModelMechanism):
     traits: ClassVar[Traits] = DescentMechanism.traits
 
     @classmethod
-    def unsuited(cls, request: Request) -> str:
+    def unsuited(cls, request: requests.Request) -> str:
         """Decline pure DP."""
         return super().unsuited(request) if request.delta > 0 else "needs delta > 0"
 
     @classmethod
-    def plan_for(cls, request: Request) -> OneModelPlan:
+    def plan_for(cls, request: requests.Request) -> OneModelPlan:
         """Both phases under the best ridge."""
         mu, zeros = affordable_mu(request), request.zero_loss
         ridge, planned, excess = under_best_ridge(
@@ -449,7 +433,7 @@ class LocalisedGaussian(OneModelMechanism):
             request,
             planned,
             proof=f"Gaussian DP of the minimiser and of every state of {steps} steps",
-            guarantee=replace(guarantee, assumptions=(*guarantee.assumptions, CERTIFIED)),
+            guarantee=replace(guarantee, assumptions=(*guarantee.assumptions, sampler.CERTIFIED)),
             excess=excess,
             ridge=ridge,
         )
@@ -458,11 +442,13 @@ class LocalisedGaussian(OneModelMechanism):
         """See :class:`OneModelMechanism`."""
         planned: sampled_plan.LocalisedDescent = self.settings
         start = noisy_minimiser(problem, planned.solver, planned.scale, rng, gaussian=True)
-        if not isinstance(planned.then, Centre):
+        if not isinstance(planned.then, centres.Centre):
             return average_of_steps(problem, planned.then, start, rng)
         mean = np.zeros(problem.p)
-        weights = average_weights(planned.then, problem.constants)
-        for weight, ahead in zip(weights, descent(problem, planned.then, rng, start), strict=True):
+        weights = centres.average_weights(planned.then, problem.constants)
+        for weight, ahead in zip(
+            weights, sampler.descent(problem, planned.then, rng, start), strict=True
+        ):
             mean += weight * problem.domain.project(ahead[:, None])[:, 0]
         return mean
 
@@ -471,6 +457,6 @@ def noisy_minimiser(
     problem: Problem, solver: float, scale: float, rng: np.random.Generator, *, gaussian: bool
 ) -> FloatArray:
     """Minimiser (p,), certified to a distance, plus noise; projected onto the ball."""
-    known = refined(problem, problem.minimum, problem.m * solver**2 / 2)
+    known = sampler.refined(problem, problem.minimum, problem.m * solver**2 / 2)
     noise = radial_noise(problem.p, scale, rng, gaussian=gaussian)
     return np.asarray(problem.domain.project((known.theta + noise)[:, None])[:, 0])

@@ -12,20 +12,12 @@ from scipy.special import gammainccinv
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer._utils.validation import check_inner_share, check_positive
+from rashomon_explorer.mechanisms import one_model
 from rashomon_explorer.mechanisms.base import Traits
 from rashomon_explorer.mechanisms.bounds.hit_rate import unthresholded_hit_rate
-from rashomon_explorer.mechanisms.certificates.sensitivity import (
-    data_lipschitz,
-    local_constants,
-    solver_distance,
-)
+from rashomon_explorer.mechanisms.certificates import sensitivity
 from rashomon_explorer.mechanisms.ellipsoid.sampler import refined
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import radial_noise
-from rashomon_explorer.mechanisms.one_model import (
-    OneModelMechanism,
-    OneModelPlan,
-    under_best_ridge,
-)
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.rejection.envelope import Neighbourhood, round_into_domain
 from rashomon_explorer.mechanisms.request import Request, batch_gap, own_cost
@@ -74,7 +66,7 @@ class LocalisationPlan:
     ) -> Self:
         """Plan of stages, each of which but a first one on all models may lose the minimiser."""
         last = min(domain.diameter, 2 * stages[-1].distance)
-        tolerance = local_constants(constants, domain, last).gap_tolerance
+        tolerance = sensitivity.local_constants(constants, domain, last).gap_tolerance
         worst = constants.L * domain.diameter
         found = constants.p / stages[-1].beta + tolerance
         losses = len(stages) - (not noise[1])
@@ -124,8 +116,8 @@ def plan_perturbed(
 ) -> LocalisationPlan:
     """Plan of output perturbation followed by an exponential mechanism nearby; reads no row."""
     check_localised(constants, epsilon, failure)
-    moved = 2 * data_lipschitz(constants, domain) / (constants.m * constants.n)
-    error = solver_distance(constants, domain)
+    moved = 2 * sensitivity.data_lipschitz(constants, domain) / (constants.m * constants.n)
+    error = sensitivity.solver_distance(constants, domain)
     scale = (moved + 2 * error) / (epsilon / 2)
 
     def one(failure: float) -> LocalisationPlan:
@@ -143,7 +135,7 @@ def planned_stages(
     quantile = _gamma_quantile(constants.p, failure)
     distance, stages = start, []
     for price in prices:
-        local = local_constants(constants, domain, min(domain.diameter, 2 * distance))
+        local = sensitivity.local_constants(constants, domain, min(domain.diameter, 2 * distance))
         beta = price / local.charged_oscillation
         stages.append(Stage(price, beta, distance if 2 * distance < domain.diameter else math.inf))
         distance = math.sqrt(2 * (quantile / beta + local.gap_tolerance) / constants.m)
@@ -323,12 +315,15 @@ def of_fewer(constants: Constants, n: int) -> Constants:
 def _tried_batches(
     constants: Constants, domain: Domain, epsilon: float, n_stages: int, failure: float
 ) -> DisjointPlan:
-    quantile, slope = _gamma_quantile(constants.p, failure), data_lipschitz(constants, domain)
+    quantile, slope = (
+        _gamma_quantile(constants.p, failure),
+        sensitivity.data_lipschitz(constants, domain),
+    )
     distance, stages, sizes = math.inf, [], batch_sizes(constants.n, n_stages)
     for size in sizes:
         part = of_fewer(constants, size)
         near = min(distance, domain.diameter)
-        local = local_constants(part, domain, min(domain.diameter, 2 * near))
+        local = sensitivity.local_constants(part, domain, min(domain.diameter, 2 * near))
         beta = epsilon / local.charged_oscillation
         stage_distance = distance if 2 * distance < domain.diameter else math.inf
         stages.append(Stage(epsilon, beta, stage_distance))
@@ -372,7 +367,7 @@ class LocalProblem(Problem):
     """A problem on a neighbourhood: the same rows, a smaller domain and smaller constants."""
 
     def __init__(self, problem: Problem, domain: Neighbourhood) -> None:
-        constants = local_constants(problem.constants, problem.domain, domain.diameter)
+        constants = sensitivity.local_constants(problem.constants, problem.domain, domain.diameter)
         self._pose_again(problem, domain=domain, ridge=problem.ridge, constants=constants)
         self._wide, self._near = problem, domain
 
@@ -418,11 +413,11 @@ def first_draw(target: GibbsTarget, sampler: ExactSampler, rng: np.random.Genera
 
 
 @dataclass(frozen=True)
-class ExactOneModel(OneModelMechanism):
+class ExactOneModel(one_model.OneModelMechanism):
     """Base of mechanisms whose model is an exact draw; whether it succeeds is not covered."""
 
     traits: ClassVar[Traits] = replace(
-        OneModelMechanism.traits, may_give_up=True, compared=False, looseness=6.0
+        one_model.OneModelMechanism.traits, may_give_up=True, compared=False, looseness=6.0
     )
 
     sampler: ExactSampler = field(default_factory=ExactSampler)
@@ -432,7 +427,7 @@ class ExactOneModel(OneModelMechanism):
         cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
     ) -> Self:
         """Mechanism set up for a plan, with the caller's patience."""
-        assert isinstance(plan, OneModelPlan)
+        assert isinstance(plan, one_model.OneModelPlan)
         return cls(plan.settings, ExactSampler(patience))
 
     def guarantee(self, plan: Plan) -> Guarantee:
@@ -456,10 +451,10 @@ class StagedMechanism(ExactOneModel):
     def best_stages(cls, request: Request) -> tuple[float, LocalisationPlan, float]:
         """Best positive ridge, the stages under it, and their bound with the ridge's effect."""
         bound = attrgetter("excess_bound")
-        return under_best_ridge(request, cls.stages_for, required=True, bound=bound)
+        return one_model.under_best_ridge(request, cls.stages_for, required=True, bound=bound)
 
     @classmethod
-    def plan_for(cls, request: Request) -> OneModelPlan:
+    def plan_for(cls, request: Request) -> one_model.OneModelPlan:
         """Stages under the best ridge."""
         ridge, planned, excess = cls.best_stages(request)
         own, unrestricted = own_cost(request, ridge), math.isinf(planned.stages[0].distance)
@@ -501,7 +496,7 @@ class Localised(StagedMechanism):
 
     def noisy_minimiser(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
         """Minimiser plus noise of density ∝ exp(−‖z‖/σ), projected onto the domain; (p,)."""
-        near = solver_distance(problem.constants, problem.domain)
+        near = sensitivity.solver_distance(problem.constants, problem.domain)
         known = refined(problem, problem.minimum, problem.m * near**2 / 2)
         noise = radial_noise(problem.p, self.settings.noise_scale, rng)
         return round_into_domain(problem.domain, known.theta + noise)
@@ -561,7 +556,7 @@ class IteratedBatches(ExactOneModel):
         return why
 
     @classmethod
-    def plan_for(cls, request: Request) -> OneModelPlan:
+    def plan_for(cls, request: Request) -> one_model.OneModelPlan:
         """Batches under the best ridge, for new rows."""
         ridge, planned, unseen = _best_batches(request)
         excess = planned.fitted + own_cost(request, ridge)
@@ -584,7 +579,7 @@ class IteratedBatches(ExactOneModel):
 
 def _best_batches(request: Request) -> tuple[float, DisjointPlan, float]:
     """Best positive ridge for new rows, the batches under it, and their bound on the risk."""
-    return under_best_ridge(
+    return one_model.under_best_ridge(
         request,
         lambda one: plan_disjoint(one.constants, one.domain, epsilon=one.epsilon),
         every=3,
@@ -620,7 +615,7 @@ class Regularised(ExactOneModel):
         return super().unsuited(request)
 
     @classmethod
-    def plan_for(cls, request: Request) -> OneModelPlan:
+    def plan_for(cls, request: Request) -> one_model.OneModelPlan:
         """See :func:`plan_regularised`."""
         planned = plan_regularised(request.constants, request.domain, epsilon=request.epsilon)
         return cls.plan_with(

@@ -11,15 +11,7 @@ import plotly.graph_objects as go
 
 from rashomon_explorer._utils.arrays import Mask
 from rashomon_explorer.measures import coefficient_spread
-from rashomon_explorer.plots import text
-from rashomon_explorer.plots.marks import (
-    MANY,
-    add_marks,
-    excess_dots,
-    mark_best,
-    range_bars,
-    ring,
-)
+from rashomon_explorer.plots import marks, text
 from rashomon_explorer.plots.registry import BOTH, LINEAR, FigureSpec
 from rashomon_explorer.plots.theme import BLUE, add_band, new_figure
 from rashomon_explorer.release import ReleasedAggregates
@@ -90,7 +82,7 @@ def plot_coefficients(
     if inside is not None:
         x_best, y_best = [models.best[first]], [models.best[second]]
         line = {"line": {"color": "white", "width": 1}}
-        mark_best(figure, x_best, y_best, "<br>%{x:.3f}, %{y:.3f}", 13, marker=line)
+        marks.mark_best(figure, x_best, y_best, "<br>%{x:.3f}, %{y:.3f}", 13, marker=line)
     return text.models_band(figure, models)
 
 
@@ -155,7 +147,7 @@ def _dots(
     """One dot for each draw; a curator's show their excess loss, and diamonds lie outside ψ."""
     coef = np.asarray(models.coef, dtype=np.float32)[draws]
     x, y = (coef[:, axis].copy() for axis in axes)
-    many, hover = len(draws) > MANY, "%{x:.3f}, %{y:.3f}"
+    many, hover = len(draws) > marks.MANY, "%{x:.3f}, %{y:.3f}"
     marker = {
         "size": np.where(selected, 13, 5 if many else 9),
         "opacity": text.opacities(selected) if selected.any() else 1.0,
@@ -165,7 +157,7 @@ def _dots(
         excess = np.asarray(models.excess, dtype=np.float32)
         top = max(float(excess.max(initial=0.0)), models.psi)
         symbol = np.where(inside[draws], "circle", "diamond")
-        return excess_dots(x, y, draws, excess[draws], top, hover, symbol=symbol, **marker)
+        return marks.excess_dots(x, y, draws, excess[draws], top, hover, symbol=symbol, **marker)
     return (go.Scattergl if many else go.Scatter)(
         x=x,
         y=y,
@@ -207,8 +199,8 @@ def plot_coefficient_spread(
     if counts.is_empty:
         return text.empty_set_figure(_TITLE, models)
     table, unit = coefficient_spread(counts.models), "coefficient, per scaled unit"
-    figure = range_bars(table, _TITLE, unit, counts.words, of="coefficient", over=counts.span)
-    ring(figure, table, np.asarray(counts.models.coef)[counts.highlighted(highlight)])
+    figure = marks.range_bars(table, _TITLE, unit, counts.words, of="coefficient", over=counts.span)
+    marks.ring(figure, table, np.asarray(counts.models.coef)[counts.highlighted(highlight)])
     return text.models_band(figure, models)
 
 
@@ -301,7 +293,7 @@ def _add_strip(figure: go.Figure, row: int, answer: Answer, confidence: float) -
         "array": [high - x for x, (_, high) in zip(at, ends, strict=True)],
         "arrayminus": [x - low for x, (low, _) in zip(at, ends, strict=True)],
     }
-    add_marks(
+    marks.add_marks(
         figure,
         at,
         list(range(len(statistics))),

@@ -10,16 +10,7 @@ import plotly.graph_objects as go
 
 from rashomon_explorer.measures import fairness_audit, multiplicity_by_person_group
 from rashomon_explorer.measures.fairness import FairnessAudit
-from rashomon_explorer.plots import text, theme
-from rashomon_explorer.plots.marks import (
-    add_bars,
-    add_marks,
-    best_in_rows,
-    excess_dots,
-    lay_out_rows,
-    row_dots,
-    whiskers,
-)
+from rashomon_explorer.plots import marks, text, theme
 from rashomon_explorer.plots.registry import FigureSpec
 
 _MOST_DOTS = 4_000
@@ -70,7 +61,7 @@ def plot_frontier(
     steps = line.iloc[::-1]  # from the least unfair on: the quality that a gap of at most x allows
     look = {"mode": "lines", "line": {"shape": "hv", "color": theme.GREY, "width": 1.6}}
     x, y = steps[gap].to_numpy(np.float32), steps[by].to_numpy(np.float32)
-    add_marks(figure, x, y, "frontier", **look)
+    marks.add_marks(figure, x, y, "frontier", **look)
     for name, model, symbol, colour in (
         ("best model", audit.best, "x", theme.BEST_MODEL),
         ("least unfair", fairest, "diamond", theme.GREEN),
@@ -78,7 +69,7 @@ def plot_frontier(
         edge = {"line": {"color": "white", "width": 1}}
         marker = {"symbol": symbol, "size": 13, "color": colour, **edge}
         hover = f"{name}<br>%{{x:.4f}}, %{{y:.4f}}"
-        add_marks(figure, [model[gap]], [model[by]], name, hover, marker=marker)
+        marks.add_marks(figure, [model[gap]], [model[by]], name, hover, marker=marker)
     equal = 1 if gap.endswith("_ratio") else 0
     figure.update_layout(
         xaxis={
@@ -122,12 +113,12 @@ def plot_fairness_range(audit: FairnessAudit, *, highlight: Sequence[int] = ()) 
     )
     _bars(figure, ranges)
     _columns_of_dots(figure, audit.table[ranges.index], highlight)
-    best_in_rows(figure, ranges["best"], 10)
+    marks.best_in_rows(figure, ranges["best"], 10)
     equal = "ratio between groups (1 is equal)"
     unequal = "gap between groups (0 is equal)"
     axis = {"title": equal if audit.task.agg == "ratio" else unequal, "zeroline": True}
     names = [_metric(name) for name in ranges.index]
-    lay_out_rows(figure, names, max(320, 170 + 34 * len(ranges)), **axis)
+    marks.lay_out_rows(figure, names, max(320, 170 + 34 * len(ranges)), **axis)
     return text.models_band(figure, audit.models)
 
 
@@ -166,7 +157,7 @@ def _dots(
     x, y = table[gap].to_numpy(np.float32), table[by].to_numpy(np.float32)
     hover = f"{_words(gap)} %{{x:.4f}}<br>{_words(by)} %{{y:.4f}}"
     marker = {"size": np.where(selected, 12, 7), "line": text.edges(selected, 3, 0.6)}
-    dots = excess_dots(x, y, table.index.to_numpy(), excess, top or 1.0, hover, **marker)
+    dots = marks.excess_dots(x, y, table.index.to_numpy(), excess, top or 1.0, hover, **marker)
     return dots.update(showlegend=False)
 
 
@@ -181,7 +172,7 @@ def _bars(figure: go.Figure, ranges: pd.DataFrame) -> None:
     ]
     look = {"color": theme.SKY, "opacity": 0.55}
     name = "range over the models"
-    add_bars(figure, ranges["low"], ranges["high"], hover, width=0.42, marker=look, name=name)
+    marks.add_bars(figure, ranges["low"], ranges["high"], hover, width=0.42, marker=look, name=name)
 
 
 def _columns_of_dots(figure: go.Figure, values: pd.DataFrame, highlight: Sequence[int]) -> None:
@@ -195,7 +186,7 @@ def _columns_of_dots(figure: go.Figure, values: pd.DataFrame, highlight: Sequenc
         if len(part):
             each = np.repeat(part.index.to_numpy(), values.shape[1])
             dots, hover = part.to_numpy(np.float32), "draw %{customdata}: %{x:.4g}"
-            row_dots(figure, dots, name, size, size / 5, colour, hover, customdata=each)
+            marks.row_dots(figure, dots, name, size, size / 5, colour, hover, customdata=each)
 
 
 def _metric(column: str) -> str:
@@ -283,7 +274,7 @@ def plot_burden(
         "rangemode": "tozero",
     }
     height = max(320, 150 + 26 * len(figure_rows))
-    lay_out_rows(figure, [f"{name} ({int(size):,})" for name, size in names], height, **axis)
+    marks.lay_out_rows(figure, [f"{name} ({int(size):,})" for name, size in names], height, **axis)
     return theme.curator_band(figure, guaranteed=guaranteed)
 
 
@@ -341,7 +332,9 @@ def _burden_bars(
     error = None
     if share:
         ends = np.array([wilson(v, int(n)) for v, n in zip(value, table["rows"], strict=True)])
-        error = whiskers(value, np.minimum(ends[:, 0], value), np.maximum(ends[:, 1], value), 1.5)
+        error = marks.whiskers(
+            value, np.minimum(ends[:, 0], value), np.maximum(ends[:, 1], value), 1.5
+        )
     figure.add_bar(
         orientation="h",
         y=rows,

@@ -13,16 +13,8 @@ import plotly.graph_objects as go
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.measures import draws_in_range
-from rashomon_explorer.plots import text
+from rashomon_explorer.plots import marks, text
 from rashomon_explorer.plots.coefficients import plot_coefficient_spread
-from rashomon_explorer.plots.marks import (
-    MOST_FEATURES,
-    best_in_rows,
-    lay_out_rows,
-    nested_bars,
-    row_dots,
-    widest,
-)
 from rashomon_explorer.plots.registry import BOTH, LINEAR, FigureSpec, add_subtitle
 from rashomon_explorer.plots.theme import BLUE, PURPLE, SKY, curator_band, new_figure
 from rashomon_explorer.sets import RashomonSet
@@ -65,8 +57,8 @@ def plot_exact_ranges(exact: pd.DataFrame, *, note: str = "") -> go.Figure:
     missing = [name for name in _COLUMNS if name not in exact]
     if missing:
         raise ValueError(f"exact must have the columns of measures.exact_ranges, lacks {missing}")
-    figure_rows = exact.iloc[widest(exact, "low_outer", "high_outer")]
-    cut = f"{MOST_FEATURES} widest of {len(exact)}" if len(figure_rows) < len(exact) else ""
+    figure_rows = exact.iloc[marks.widest(exact, "low_outer", "high_outer")]
+    cut = f"{marks.MOST_FEATURES} widest of {len(exact)}" if len(figure_rows) < len(exact) else ""
     figure = new_figure(
         _either_sign(exact),
         text.join_notes(cut, "exact, no draws", note),
@@ -80,8 +72,8 @@ def plot_exact_ranges(exact: pd.DataFrame, *, note: str = "") -> go.Figure:
         ("low_outer", "high_outer", SKY, 0.34, "proved outer bound"),
         ("low", "high", BLUE, 0.22, "reached by a model of the set"),
     ]
-    nested_bars(figure, figure_rows, bars, hover)
-    best_in_rows(figure, figure_rows["best"])
+    marks.nested_bars(figure, figure_rows, bars, hover)
+    marks.best_in_rows(figure, figure_rows["best"])
     _axes(figure, figure_rows, "coefficient")
     return curator_band(figure)
 
@@ -140,7 +132,7 @@ def plot_ranges(
     else:
         drawn = np.asarray(values, dtype=float)
         table = draws_in_range(drawn, exact, inside=inside)
-    order = widest(table, "exact_low", "exact_high")
+    order = marks.widest(table, "exact_low", "exact_high")
     ordered, limits = table.iloc[order], exact.iloc[order]
     signed = values is None and {"low", "high"} <= set(exact)
     title = _either_sign(exact) if signed else "Exact ranges and ranges over draws"
@@ -150,8 +142,8 @@ def plot_ranges(
     _dots(figure, drawn[inside][:, order], faded=bool(selected.any()))
     if selected.any():  # on top, with rings as in every figure
         ringed, hover = drawn[inside][selected][:, order], "selected draw: %{x:.4g}"
-        row_dots(figure, ringed, "selected draws", 8, 2.5, PURPLE, hover)
-    best_in_rows(figure, limits["best"])
+        marks.row_dots(figure, ringed, "selected draws", 8, 2.5, PURPLE, hover)
+    marks.best_in_rows(figure, limits["best"])
     _axes(figure, ordered, unit)
     return text.models_band(figure, models)
 
@@ -185,8 +177,8 @@ def plot_compact_ranges(
 def _note(table: pd.DataFrame, inside: Mask) -> str:
     count = len(table)
     cut = (
-        f"{MOST_FEATURES} widest of {count}"
-        if count > MOST_FEATURES
+        f"{marks.MOST_FEATURES} widest of {count}"
+        if count > marks.MOST_FEATURES
         else text.plural(count, "range")
     )
     short = 100 * float(table["shortfall"].mean())
@@ -206,7 +198,7 @@ def _bars(figure: go.Figure, table: pd.DataFrame) -> None:
         ("exact_low", "exact_high", SKY, 0.34, "exact range"),
         ("draw_low", "draw_high", BLUE, 0.16, "reached by draws"),
     ]
-    nested_bars(figure, table, bars, hover)
+    marks.nested_bars(figure, table, bars, hover)
 
 
 def _dots(figure: go.Figure, values: FloatArray, *, faded: bool) -> None:
@@ -220,12 +212,12 @@ def _dots(figure: go.Figure, values: FloatArray, *, faded: bool) -> None:
     ends = np.concatenate([values.argmin(axis=0), values.argmax(axis=0)])
     values = values[np.concatenate([some, np.setdiff1d(ends, some)])]
     opacity = text.FADED if faded else 1.0
-    row_dots(figure, values, "draw", 4, 0.8, BLUE, "draw: %{x:.4g}", opacity=opacity)
+    marks.row_dots(figure, values, "draw", 4, 0.8, BLUE, "draw: %{x:.4g}", opacity=opacity)
 
 
 def _axes(figure: go.Figure, table: pd.DataFrame, unit: str) -> None:
     names, height = text.short_names(table.index), max(360, 150 + 24 * len(table))
-    lay_out_rows(figure, names, height, title=unit, zeroline=True, zerolinewidth=1.5)
+    marks.lay_out_rows(figure, names, height, title=unit, zeroline=True, zerolinewidth=1.5)
 
 
 _DEFINITION = (

@@ -14,13 +14,9 @@ from numpy.typing import NDArray
 
 from rashomon_explorer._utils import formatting
 from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer.mechanisms.planning import weakness
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
-from rashomon_explorer.mechanisms.planning.weakness import (
-    BasePlan,
-    has_hit_rate,
-    weak_guarantee_reason,
-)
 from rashomon_explorer.plots.theme import PURPLE, View, add_band, curator_band, empty_figure
 from rashomon_explorer.sets import CuratorSet, RashomonSet, ReleasedSet, ReleasedTrees
 
@@ -58,15 +54,15 @@ def number(value: float, digits: int = 3, rounding: Rounding = "nearest") -> str
     return f"{rounded:,.{digits + 3}f}".rstrip("0").rstrip(".")
 
 
-def guaranteed_hits(planned: BasePlan) -> str:
+def guaranteed_hits(planned: weakness.BasePlan) -> str:
     """Text of the hit rate that a plan guarantees; ``"none"`` if none is proved."""
     unproved = planned.centre_excess is not None and not planned.hit_rate_bound
     return "none" if unproved else at_least(planned.hit_rate_bound)
 
 
-def guaranteed(planned: BasePlan) -> str:
+def guaranteed(planned: weakness.BasePlan) -> str:
     """Text of the guarantee for draws: a hit rate, or an excess if there is no hit rate."""
-    if has_hit_rate(planned):
+    if weakness.has_hit_rate(planned):
         return f"guaranteed {guaranteed_hits(planned)}"
     excess = getattr(planned, "weighed_excess", planned.excess_bound)
     of = " of their centre" if planned.centre_excess is not None else ""
@@ -205,7 +201,7 @@ def of_all_draws(released: Any) -> str:
     """Text for a release: all draws count, because only the curator knows which lie inside ψ."""
     if not released.as_drawn:
         return f"of {plural(released.n_draws, 'selected draw')}, inside ψ or not"
-    if has_hit_rate(released.plan):
+    if weakness.has_hit_rate(released.plan):
         guarantee = f"guaranteed hit rate {guaranteed_hits(released.plan)}"
     else:
         guarantee = guaranteed(released.plan)
@@ -322,9 +318,13 @@ def weak_guarantee_note(models: Any) -> str:
     """Short warning about a weak guarantee; empty if the guarantee is not weak."""
     planned = models if isinstance(models, Plan | TreePlan) else getattr(models, "plan", None)
     filtered = planned is not models and not getattr(models, "as_drawn", True)
-    if not isinstance(planned, Plan | TreePlan) or filtered or not weak_guarantee_reason(planned):
+    if (
+        not isinstance(planned, Plan | TreePlan)
+        or filtered
+        or not weakness.weak_guarantee_reason(planned)
+    ):
         return ""
-    if has_hit_rate(planned):
+    if weakness.has_hit_rate(planned):
         bound = formatting.hit_rate_text(planned.hit_rate_bound)
         return f"guaranteed hit rate ≥ {bound}: weak guarantee"
     return f"guaranteed excess {at_most(planned.weighed_excess)}: weak guarantee"

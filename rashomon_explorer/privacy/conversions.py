@@ -11,13 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.special import erfcx, expit, ndtr, ndtri
 
+from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.bisection import bisect
-from rashomon_explorer._utils.validation import (
-    check_delta,
-    check_nonnegative_or_infinite,
-    check_positive,
-)
 
 _SAFE = 1e-12  # relative to ε: a root has a relative error of about 1e-15 and must not end below
 
@@ -29,7 +25,7 @@ def gdp_delta(mu: float, epsilon: float) -> float:
     mechanism attains it. Both terms share the factor exp(−a²/2), a = ε/μ − μ/2, which avoids
     overflow.
     """
-    check_nonnegative_or_infinite(mu=mu, epsilon=epsilon)
+    validation.check_nonnegative_or_infinite(mu=mu, epsilon=epsilon)
     if mu == 0 or epsilon == math.inf:
         return 0.0
     if not math.isfinite(mu):
@@ -50,8 +46,8 @@ def gaussian_profile(mu: float, epsilon: Any, exp: Callable[[Any], Any]) -> Any:
 
 def gdp_epsilon(mu: float, delta: float) -> float:
     """Least ε such that μ-GDP implies (ε, δ)-DP; see :func:`gdp_delta`."""
-    check_nonnegative_or_infinite(mu=mu)
-    check_delta(delta)
+    validation.check_nonnegative_or_infinite(mu=mu)
+    validation.check_delta(delta)
     if mu == 0:
         return 0.0
     if delta == 0 or not math.isfinite(mu):
@@ -66,7 +62,7 @@ def gdp_epsilon(mu: float, delta: float) -> float:
 
 def gdp_mu(epsilon: float, delta: float) -> float:
     """Largest μ such that μ-GDP implies (ε, δ)-DP."""
-    check_positive(epsilon=epsilon)
+    validation.check_positive(epsilon=epsilon)
     if not 0 < delta < 1:
         raise ValueError(f"delta must be in (0, 1) for Gaussian noise, got {delta!r}")
     return _mu(epsilon, delta)
@@ -86,7 +82,7 @@ def _mu(epsilon: float, delta: float) -> float:
 
 def pure_mu(epsilon: float) -> float:
     """Least μ such that ε-DP implies μ-GDP, 2 Φ⁻¹(e^ε/(1 + e^ε))."""
-    check_nonnegative_or_infinite(epsilon=epsilon)
+    validation.check_nonnegative_or_infinite(epsilon=epsilon)
     if epsilon < 1e-4:  # the tangent is an upper bound; the closed form has no digits here
         return epsilon * math.sqrt(math.pi / 2) * (1 + _SAFE)
     return float(-2 * ndtri(expit(-epsilon)) * (1 + _SAFE))
@@ -99,7 +95,7 @@ def bounded_range_mu(eta: float) -> float:
     is largest at α = β, because Φ⁻¹ of the logistic function is odd, and concave above 0
     (docs/composition.md).
     """
-    check_nonnegative_or_infinite(eta=eta)
+    validation.check_nonnegative_or_infinite(eta=eta)
     return pure_mu(eta / 2)
 
 
@@ -117,8 +113,8 @@ def zcdp_epsilon(rho: float, delta: float, *, least: float = 1.0) -> float:
     min over α > 1 of αρ + [log(1/δ) + α log(1 − 1/α) − log(α − 1)]/(α − 1)
     (Canonne, Kamath and Steinke 2020, Corollary 13).
     """
-    check_nonnegative_or_infinite(rho=rho)
-    check_delta(delta)
+    validation.check_nonnegative_or_infinite(rho=rho)
+    validation.check_delta(delta)
     if rho == 0:
         return 0.0
     if delta == 0 or not math.isfinite(rho):
@@ -151,7 +147,7 @@ def filter_order(epsilon: float, delta: float) -> float | None:
 
 def zcdp_delta(rho: float, epsilon: float) -> float:
     """Least δ such that ρ-zCDP implies (ε, δ)-DP; see :func:`zcdp_epsilon`."""
-    check_nonnegative_or_infinite(rho=rho, epsilon=epsilon)
+    validation.check_nonnegative_or_infinite(rho=rho, epsilon=epsilon)
     if rho == 0 or epsilon == math.inf:
         return 0.0
     if not math.isfinite(rho):
@@ -164,7 +160,7 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
 
 def zcdp_rho(epsilon: float, delta: float) -> float:
     """Largest ρ such that ρ-zCDP implies (ε, δ)-DP by :func:`zcdp_epsilon`."""
-    check_positive(epsilon=epsilon)
+    validation.check_positive(epsilon=epsilon)
     if not 0 < delta < 1:
         raise ValueError(f"delta must be in (0, 1) for a path, got {delta!r}")
     return _rho(epsilon, delta)
@@ -193,7 +189,7 @@ def renyi_epsilon(orders: ArrayLike, divergences: ArrayLike, delta: float) -> fl
     min over orders a of D_a + [log(1/δ) + a log(1 − 1/a) − log(a − 1)]/(a − 1) (Canonne, Kamath
     and Steinke 2020, Proposition 12).
     """
-    check_delta(delta)
+    validation.check_delta(delta)
     orders, divergences = check_curve(orders, divergences)
     if delta == 0 or not orders.size:
         return math.inf
@@ -202,7 +198,7 @@ def renyi_epsilon(orders: ArrayLike, divergences: ArrayLike, delta: float) -> fl
 
 def renyi_delta(orders: ArrayLike, divergences: ArrayLike, epsilon: float) -> float:
     """Least δ such that a Rényi curve implies (ε, δ)-DP; see :func:`renyi_epsilon`."""
-    check_nonnegative_or_infinite(epsilon=epsilon)
+    validation.check_nonnegative_or_infinite(epsilon=epsilon)
     orders, divergences = check_curve(orders, divergences)
     if epsilon == math.inf:
         return 0.0

@@ -10,12 +10,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.formatting import Fact, ReprMixin, rounded_up
-from rashomon_explorer._utils.validation import (
-    check_delta,
-    check_nonnegative_or_infinite,
-    check_share,
-)
 from rashomon_explorer.privacy import conversions
 from rashomon_explorer.privacy.tradeoff.bounded_range import BoundedRange, RepeatedBoundedRange
 from rashomon_explorer.privacy.tradeoff.curves import (
@@ -107,13 +103,13 @@ class Guarantee(ReprMixin):
 
     def __post_init__(self) -> None:
         """Reject negative numbers, which would refund budget, and NaN, which passes comparisons."""
-        check_nonnegative_or_infinite(
+        validation.check_nonnegative_or_infinite(
             pure_epsilon=self.pure_epsilon,
             rho=self.rho,
             mu=self.mu,
             approximate_epsilon=self.approximate_epsilon,
         )
-        check_share(approximate_delta=self.approximate_delta)
+        validation.check_share(approximate_delta=self.approximate_delta)
         if self.curve is not None and self.curve.relation != self.relation:
             raise ValueError(
                 f"curve must be for neighbours by {self.relation!r} (one record replaced), got "
@@ -142,7 +138,7 @@ class Guarantee(ReprMixin):
 
     def epsilon(self, delta: float) -> float:
         """Least proved ε such that (ε, δ)-DP holds at δ in [0, 1); infinity if no notion holds."""
-        check_delta(delta)
+        validation.check_delta(delta)
         rest = delta - self.approximate_delta
         if rest < 0:
             return math.inf
@@ -159,7 +155,7 @@ class Guarantee(ReprMixin):
 
     def delta(self, epsilon: float) -> float:
         """Least proved δ such that (ε, δ)-DP holds at ε ≥ 0; 1 if no notion holds."""
-        check_nonnegative_or_infinite(epsilon=epsilon)
+        validation.check_nonnegative_or_infinite(epsilon=epsilon)
         rest = epsilon - self.approximate_epsilon
         if rest < 0:
             return 1.0
@@ -189,16 +185,16 @@ class Guarantee(ReprMixin):
         levels = type_one_errors(alpha)
         if not self.holds:
             return np.zeros_like(levels)[()]
-        curves: list[TradeOff] = [self.curve] if self.curve is not None else []
+        parts: list[TradeOff] = [self.curve] if self.curve is not None else []
         if math.isfinite(self.mu):
-            curves.append(Gaussian(self.mu))
+            parts.append(Gaussian(self.mu))
         apart = bool(self.approximate_epsilon or self.approximate_delta)
         # If zCDP also holds, as for many composed draws, a pure ε by itself is a weak bound.
-        bounds = [envelope(levels, *self._pairs)] if apart or not curves else []
+        bounds = [envelope(levels, *self._pairs)] if apart or not parts else []
         if math.isfinite(self.pure_epsilon):
-            curves.append(Approximate(self.pure_epsilon))
+            parts.append(Approximate(self.pure_epsilon))
         if not apart:
-            bounds += [curve(levels) for curve in curves]
+            bounds += [curve(levels) for curve in parts]
         return np.asarray(np.max(bounds, axis=0))[()]
 
     @cached_property
@@ -390,7 +386,7 @@ def best_attack(guarantee: Guarantee, false_alarms: float) -> float:
     >>> round(best_attack(pure(1.0), 0.05), 4), round(best_attack(gdp(1.0), 0.05), 4)
     (0.1359, 0.2595)
     """
-    check_share(false_alarms=false_alarms)
+    validation.check_share(false_alarms=false_alarms)
     if not guarantee.holds:
         return 1.0
     proved = [float(np.asarray(guarantee.tradeoff(false_alarms)))]

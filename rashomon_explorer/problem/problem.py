@@ -7,13 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rashomon_explorer._utils.arrays import (
-    ArrayBackend,
-    FloatArray,
-    backend_for,
-    is_foreign,
-    to_host,
-)
+from rashomon_explorer._utils import arrays as array_api
 from rashomon_explorer._utils.formatting import Fact, ReprMixin
 from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.problem.clipped_rows import ClippedChunks, ClippedRows, checked_arrays
@@ -42,7 +36,7 @@ class Problem(ReprMixin):
         ridge: float = 0.0,
         intercept: bool = True,
         domain: Domain | None = None,
-        arrays: ArrayBackend | None = None,
+        arrays: array_api.ArrayBackend | None = None,
         scale: ColumnMap | None = None,
     ) -> None:
         if isinstance(X, ChunkedRows):
@@ -53,7 +47,7 @@ class Problem(ReprMixin):
         else:
             features, targets = checked_arrays(X, y)
             self._declare(features.shape, loss, radius, row_norm, ridge, intercept, domain)
-            arrays = backend_for(X) if arrays is None else arrays
+            arrays = array_api.backend_for(X) if arrays is None else arrays
             self.data = ClippedRows.of(
                 features, targets, self.loss, row_norm, intercept, scale, arrays
             )
@@ -99,7 +93,7 @@ class Problem(ReprMixin):
         self._objective = MinimisedObjective(problem._objective.loss, ridge)
 
     @property
-    def arrays(self) -> ArrayBackend:
+    def arrays(self) -> array_api.ArrayBackend:
         """Library and device of the rows."""
         return self.data.arrays
 
@@ -149,12 +143,12 @@ class Problem(ReprMixin):
         return self.constants.osc
 
     @property
-    def rows(self) -> FloatArray:
+    def rows(self) -> array_api.FloatArray:
         """Clipped rows (n, p), or (n, p/outputs), including the constant (for the curator)."""
         return self.data.rows()
 
     @property
-    def targets(self) -> FloatArray:
+    def targets(self) -> array_api.FloatArray:
         """Targets (n,) as given (for the curator)."""
         return self.data.targets
 
@@ -166,19 +160,21 @@ class Problem(ReprMixin):
         objective = self._objective if exact else self.on_host
         return minimise(objective, self.domain, self.constants.gap_tolerance)
 
-    def value(self, theta: FloatArray) -> FloatArray:
+    def value(self, theta: array_api.FloatArray) -> array_api.FloatArray:
         """Objective (K,) of each column of ``theta`` of shape (p, K)."""
         return self._objective.value(self._checked(theta))
 
-    def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def value_and_gradient(
+        self, theta: array_api.FloatArray
+    ) -> tuple[array_api.FloatArray, array_api.FloatArray]:
         """Objective (K,) and gradient (p, K) of each column of ``theta`` of shape (p, K)."""
         return self._objective.value_and_gradient(self._checked(theta))
 
-    def hessian(self, theta: FloatArray) -> FloatArray:
+    def hessian(self, theta: array_api.FloatArray) -> array_api.FloatArray:
         """Hessian (p, p) at one model of shape (p,)."""
         return self._objective.hessian(theta)
 
-    def curvature_bound(self) -> FloatArray | None:
+    def curvature_bound(self) -> array_api.FloatArray | None:
         """Matrix (p, p) that dominates every Hessian; None for a loss with kinks (curator)."""
         bound = self._objective.loss.curvature_bound()
         return None if bound is None else bound + self.ridge * np.eye(self.p)
@@ -227,9 +223,9 @@ class Problem(ReprMixin):
             ("osc", f"{self.osc:.4g}"),
         ]
 
-    def _checked(self, theta: FloatArray) -> FloatArray:
-        if self.arrays.on_host or not is_foreign(theta):
-            theta = np.asarray(to_host(theta), dtype=float)
+    def _checked(self, theta: array_api.FloatArray) -> array_api.FloatArray:
+        if self.arrays.on_host or not array_api.is_foreign(theta):
+            theta = np.asarray(array_api.to_host(theta), dtype=float)
         if theta.ndim != 2 or theta.shape[0] != self.p:
             raise ValueError(
                 f"theta must hold one model per column, shape ({self.p}, K), got {theta.shape}"
@@ -237,7 +233,7 @@ class Problem(ReprMixin):
         return theta
 
 
-def add_intercept(rows: FloatArray) -> FloatArray:
+def add_intercept(rows: array_api.FloatArray) -> array_api.FloatArray:
     """Rows with a constant 1 as the last column."""
     design = np.empty((len(rows), rows.shape[1] + 1))
     design[:, :-1] = rows

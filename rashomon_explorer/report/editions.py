@@ -27,13 +27,7 @@ from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.release import ReleasedAggregates
-from rashomon_explorer.report.blocks import (
-    Block,
-    Plot,
-    json_for_script,
-    registered_figures,
-    render_page,
-)
+from rashomon_explorer.report import blocks
 from rashomon_explorer.report.material import Bounds, curator_material, release_material
 from rashomon_explorer.report.sections import CURATOR, RELEASE
 from rashomon_explorer.report.sections.document import Section, Skip
@@ -69,18 +63,21 @@ class Page:
         suited = [one for one in sections if one.suits(getattr(material, "models", None))]
         for section in progress(suited, "report"):
             try:
-                blocks = [*section.make(material), *registered_figures(material, section.key)]
+                content = [
+                    *section.make(material),
+                    *blocks.registered_figures(material, section.key),
+                ]
             except Skip as error:
                 left_out[section.title] = str(error)
             else:
-                for block in blocks:
+                for block in content:
                     self._check(section, block)
-                rendered.append((section, [block.html(ids) for block in blocks]))
+                rendered.append((section, [block.html(ids) for block in content]))
         return self._document(rendered, left_out)
 
-    def _check(self, section: Section, block: Block) -> None:
+    def _check(self, section: Section, block: blocks.Block) -> None:
         """Refuse curator figures in a release, and unmarked figures in a curator's report."""
-        view = getattr(block, "view", None) if isinstance(block, Plot) else None
+        view = getattr(block, "view", None) if isinstance(block, blocks.Plot) else None
         private = view in _CURATOR_VIEWS or section.view in ("curator", "internal")
         if self.edition == "release" and private:
             raise AssertionError(f"{section.key} shows a curator figure in a release")
@@ -91,7 +88,7 @@ class Page:
         self, rendered: Sequence[tuple[Section, list[Markup]]], left_out: dict[str, str]
     ) -> str:
         scripts = [get_plotlyjs(), _shipped("report.js")] if self.interactive else []
-        return render_page(
+        return blocks.render_page(
             title=self.title,
             edition=self.edition,
             banner=BANNERS[self.edition],
@@ -100,7 +97,7 @@ class Page:
             left_out=left_out,
             policy=Markup(_policy(scripts)),
             style=Markup(_shipped("report.css")),
-            looks=Markup(json_for_script(templates())),
+            looks=Markup(blocks.json_for_script(templates())),
             scripts=[Markup(script) for script in scripts],
         )
 

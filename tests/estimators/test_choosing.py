@@ -90,8 +90,8 @@ def test_mechanisms_that_may_give_up_are_excluded_where_simulated_draws_fail(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     message = "Draws did not come: use less."
-    monkeypatch.setattr(select, "infeasibility_message", lambda planned: message)
-    monkeypatch.setattr(select, "is_hopeless", lambda planned: True)
+    monkeypatch.setattr(select.feasibility, "infeasibility_message", lambda planned: message)
+    monkeypatch.setattr(select.feasibility, "is_hopeless", lambda planned: True)
     select._best.cache_clear()
     assert not mechanism_traits(planned(epsilon=3.99).mechanism).may_give_up
     for name in ("objective_perturbation", "output_perturbation"):

@@ -118,7 +118,7 @@ def test_the_same_contents_give_the_same_bytes(page, cancer, monkeypatch):
 
 def test_a_figure_of_private_rows_may_not_leave(page, monkeypatch):
     curator = plot_losses(page.rashomon_set)
-    monkeypatch.setattr(bundle, "plot_tradeoff", lambda *_: curator)
+    monkeypatch.setattr(bundle.plots, "plot_tradeoff", lambda *_: curator)
     with pytest.raises(CuratorOnlyError, match="one_record reads private rows"):
         page.take_panel.bundle.fetch()
 

@@ -12,6 +12,7 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
+from rashomon_explorer import plots
 from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.explorer.export import score, score_trees
@@ -21,15 +22,6 @@ from rashomon_explorer.explorer.html import DEFINITIONS
 from rashomon_explorer.explorer.paid import PaidModel
 from rashomon_explorer.measures.multiplicity.catalogue import TERMS
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
-from rashomon_explorer.plots import (
-    plot_coefficient_spread,
-    plot_guarantee,
-    plot_released,
-    plot_rules,
-    plot_tradeoff,
-    plot_tree_use,
-    plot_trees,
-)
 from rashomon_explorer.plots.budget import attack_in_words
 from rashomon_explorer.plots.text import cost_text, number, plural, what_is_left
 from rashomon_explorer.plots.theme import templates
@@ -62,9 +54,9 @@ def _readable_trees(contents: Contents) -> ReleasedTrees:
 def _tree_figures(contents: Contents) -> dict[str, go.Figure]:
     models = _readable_trees(contents)
     return {
-        "trees": plot_trees(models),
-        "rules": plot_rules(models),
-        "questions": plot_tree_use(models),
+        "trees": plots.plot_trees(models),
+        "rules": plots.plot_rules(models),
+        "questions": plots.plot_tree_use(models),
     }
 
 
@@ -195,8 +187,8 @@ def _zipped(files: Iterable[tuple[str, File]]) -> bytes:
 
 
 def _files(contents: Contents, pictures: Mapping[str, bytes]) -> Iterator[tuple[str, File]]:
-    plots = figures(contents)
-    drawn = {name: content for name, content in pictures.items() if _is_one(name, content, plots)}
+    charts = figures(contents)
+    drawn = {name: content for name, content in pictures.items() if _is_one(name, content, charts)}
     yield "README.txt", readme(contents, pictures=bool(drawn))
     own = _TREE_FILES if contents.of_trees else _LINEAR_FILES
     for name, make in {**own, **_COMMON_FILES}.items():
@@ -206,38 +198,38 @@ def _files(contents: Contents, pictures: Mapping[str, bytes]) -> Iterator[tuple[
     if contents.of_trees:
         yield from _dot_files(contents).items()
     yield _SCRIPT, get_plotlyjs()
-    for name, figure in plots.items():
+    for name, figure in charts.items():
         yield f"figures/{name}.html", _page(name, figure)
         yield f"figures/{name}.json", figure.to_json()
     for name, content in sorted(drawn.items()):
         yield f"figures/{name}", content
 
 
-def _is_one(name: str, content: bytes, plots: Mapping[str, go.Figure]) -> bool:
+def _is_one(name: str, content: bytes, charts: Mapping[str, go.Figure]) -> bool:
     """Whether a file is a picture of a figure in the bundle."""
     figure, _, kind = name.rpartition(".")
     return (
-        figure in plots and kind in _BUNDLE_PICTURES and content.startswith(_BUNDLE_PICTURES[kind])
+        figure in charts and kind in _BUNDLE_PICTURES and content.startswith(_BUNDLE_PICTURES[kind])
     )
 
 
 def figures(contents: Contents) -> dict[str, go.Figure]:
     """Return the releasable figures, by name."""
-    plots = _tree_figures(contents) if contents.of_trees else _linear_figures(contents.linear)
-    plots["one_record"] = plot_tradeoff(contents.models.guarantee, "these models")
+    charts = _tree_figures(contents) if contents.of_trees else _linear_figures(contents.linear)
+    charts["one_record"] = plots.plot_tradeoff(contents.models.guarantee, "these models")
     for place, one in enumerate(contents.purchases, 1):
-        plots[f"aggregates_{place}"] = plot_released(one.released)
-    for name, figure in plots.items():
+        charts[f"aggregates_{place}"] = plots.plot_released(one.released)
+    for name, figure in charts.items():
         if (figure.layout.meta or {}).get("view") not in _LEAVES:
             raise CuratorOnlyError(f"the figure {name} reads private rows and cannot be exported")
-    return plots
+    return charts
 
 
 def _linear_figures(models: ReleasedSet) -> dict[str, go.Figure]:
-    plots = {"coefficients": plot_coefficient_spread(models)}
+    charts = {"coefficients": plots.plot_coefficient_spread(models)}
     if models.as_drawn and models.plan.of_exact_draws:
-        plots["promise"] = plot_guarantee(models.plan)
-    return plots
+        charts["promise"] = plots.plot_guarantee(models.plan)
+    return charts
 
 
 def _page(name: str, figure: go.Figure) -> str:

@@ -14,15 +14,7 @@ from rashomon_explorer.explorer.account import Account
 from rashomon_explorer.explorer.family import spent_delta
 from rashomon_explorer.explorer.html import table_html
 from rashomon_explorer.explorer.messages import error_boundary, report
-from rashomon_explorer.explorer.panels.card import (
-    Panel,
-    display,
-    quiet_button,
-    region,
-    row,
-    slider,
-    styled,
-)
+from rashomon_explorer.explorer.panels import card
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.widgets.controls import Fold, ThemeSwitch
@@ -32,7 +24,7 @@ from rashomon_explorer.plots.text import cost_text, number, plural, what_is_left
 from rashomon_explorer.sets import RashomonSet
 
 
-class BudgetGauge(Panel):
+class BudgetGauge(card.Panel):
     """Live gauge of the ledger; the budget can be changed until the first draw."""
 
     title = "Budget"
@@ -40,12 +32,12 @@ class BudgetGauge(Panel):
 
     def __init__(self, state: ExplorerState) -> None:
         fixed, (epsilon, delta) = "Fixed at the first draw of this data set.", state.planned_budget
-        self.epsilon = slider("Budget ε", "for ever", fixed, (0.1, 100.0), epsilon, "log")
-        self.delta = slider("Budget δ", "for ever", "", (1e-12, 1e-3), delta, "log", "zero")
+        self.epsilon = card.slider("Budget ε", "for ever", fixed, (0.1, 100.0), epsilon, "log")
+        self.delta = card.slider("Budget δ", "for ever", "", (1e-12, 1e-3), delta, "log", "zero")
         traitlets.link((self.epsilon, "value"), (state, "budget_epsilon"))
         traitlets.link((self.delta, "value"), (state, "budget_delta"))
-        self.gauge = styled(ipywidgets.HTML(), "rx-gauge")
-        self.same_rows = region()
+        self.gauge = card.styled(ipywidgets.HTML(), "rx-gauge")
+        self.same_rows = card.region()
         super().__init__(state, self.same_rows, self.gauge, self.epsilon, self.delta)
 
     def lines(self) -> tuple[str, ...]:
@@ -64,7 +56,7 @@ class BudgetGauge(Panel):
         account = self.state.account
         fixed = account is not None and account.exists
         for dial in (self.epsilon, self.delta):
-            display(dial, account is not None and not fixed)
+            card.display(dial, account is not None and not fixed)
         warning = escape(self.state.same_rows) if self.state.view == "curator" else ""
         self.same_rows.value = warning and f'<p class="rx-band rx-none" role="alert">{warning}</p>'
         where = "" if account is None else _where(account.path.name, fixed)
@@ -124,17 +116,17 @@ class SetPicker:
         self.session = session
         self.state = session.state
         self.choice = ipywidgets.Dropdown(description="Set in view", options=[("", _OTHER)])
-        styled(self.choice, "rx-unlabelled")
-        self.delete = quiet_button(
+        card.styled(self.choice, "rx-unlabelled")
+        self.delete = card.quiet_button(
             "✕", "Delete the set in view from this machine, after a confirmation"
         )
-        self.sure = quiet_button("Delete permanently", "Its privacy cost stays spent")
+        self.sure = card.quiet_button("Delete permanently", "Its privacy cost stays spent")
         self._telling = False
         self.choice.observe(error_boundary(self.state, "Opening the set", self._on_choice), "value")
         self.delete.on_click(lambda _: self._ask(not self._asking))
         self.sure.on_click(error_boundary(self.state, "Deleting the set", self._delete))
         self.state.observe(lambda _: self.refresh(), ["kept", "in_view", "rashomon_set", "phase"])
-        self.widget = row([self.choice, self.delete, self.sure], "rx-sets")
+        self.widget = card.row([self.choice, self.delete, self.sure], "rx-sets")
         self.refresh()
 
     @property
@@ -142,7 +134,7 @@ class SetPicker:
         return self.sure.layout.display is None
 
     def _ask(self, asking: bool) -> None:
-        display(self.sure, asking)
+        card.display(self.sure, asking)
 
     def refresh(self) -> None:
         """Update the list of sets."""
@@ -155,7 +147,7 @@ class SetPicker:
         self.choice.value = in_view
         self._telling = False
         self.choice.disabled = state.busy or len(self.choice.options) < 2
-        display(self.delete, bool(state.in_view) and not state.busy)
+        card.display(self.delete, bool(state.in_view) and not state.busy)
         self._ask(False)
 
     def _on_choice(self, _change: object) -> None:
@@ -196,16 +188,16 @@ class TopBar:
 
     def __init__(self, session: Session, who: ipywidgets.Widget, saver: ipywidgets.Widget) -> None:
         self.state = state = session.state
-        brand = styled(ipywidgets.HTML(_BRAND), "rx-brand")
+        brand = card.styled(ipywidgets.HTML(_BRAND), "rx-brand")
         self.data = ipywidgets.Button(tooltip="Choose or describe the data set")
         self.data.on_click(lambda _: setattr(state, "page", "data"))
-        self.gauge = styled(ipywidgets.HTML(), "rx-bar-gauge")
+        self.gauge = card.styled(ipywidgets.HTML(), "rx-bar-gauge")
         self.sets = SetPicker(session)
         self.theme = ThemeSwitch()
-        styled(self.data, "rx-bar-data")
+        card.styled(self.data, "rx-bar-data")
         menu = Fold(label="Sets, theme and Save", of=".rx-topbar", marks=["☰", "✕"])
         parts = [brand, self.data, self.gauge, menu, self.sets.widget, who, self.theme, saver]
-        self.widget = row(parts, "rx-topbar")
+        self.widget = card.row(parts, "rx-topbar")
         state.observe(lambda _: self.refresh(), ["data", "account", "plan", "phase", "mechanism"])
         self.refresh()
 
@@ -219,7 +211,7 @@ class TopBar:
 _HINT = "The ledger as JSON, without data-dependent values and times of day"
 
 
-class LedgerPanel(Panel):
+class LedgerPanel(card.Panel):
     """Charges of this table's ledger: time, purpose and privacy cost."""
 
     title = "All charges"
@@ -227,10 +219,10 @@ class LedgerPanel(Panel):
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.charges = styled(ipywidgets.HTML(), "rx-charges")
+        self.charges = card.styled(ipywidgets.HTML(), "rx-charges")
         failed = partial(report, session.state, "Exporting the ledger")
         self.export = Download("Export the ledger", _HINT, self._export, failed)
-        super().__init__(session.state, row([self.export], "rx-take"), self.charges)
+        super().__init__(session.state, card.row([self.export], "rx-take"), self.charges)
 
     def lines(self) -> tuple[str, ...]:
         """Python that shows the same."""

@@ -15,13 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import Fact, ReprMixin
+from rashomon_explorer.measures.fairness import rates
 from rashomon_explorer.measures.fairness.gaps import check_names, frontier
-from rashomon_explorer.measures.fairness.rates import (
-    LABEL_RATES,
-    Groups,
-    GroupsLike,
-    LabelOutcomes,
-)
 from rashomon_explorer.measures.fairness.task import QUALITY, FairnessTask, need_curator
 from rashomon_explorer.measures.inputs import sum_chunks
 from rashomon_explorer.measures.multiplicity.table import CURATOR
@@ -39,7 +34,7 @@ if TYPE_CHECKING:
 def fairness_frame(
     labels: ArrayLike,
     y: ArrayLike,
-    groups: GroupsLike,
+    groups: rates.GroupsLike,
     *,
     positive: Any = None,
     **options: Any,
@@ -80,8 +75,8 @@ def fairness_frame(
     one = np.asarray(labels)
     if one.ndim != 1:
         raise ValueError(f"labels must be of one model, shape (n_rows,), got {one.shape}")
-    outcomes = LabelOutcomes.from_labels(one[None, :], y, positive)
-    found = Groups.from_attributes(groups, len(one))
+    outcomes = rates.LabelOutcomes.from_labels(one[None, :], y, positive)
+    found = rates.Groups.from_attributes(groups, len(one))
     fairlearn = _fairlearn()
     return fairlearn.MetricFrame(
         metrics=_metrics(fairlearn, outcomes.positive),
@@ -93,9 +88,11 @@ def fairness_frame(
 
 
 def _metrics(fairlearn: ModuleType, positive: int) -> dict[str, Any]:
-    named = {name: getattr(fairlearn, name, None) for name in LABEL_RATES}
-    rates = {name: partial(_of_positive, rate, positive) for name, rate in named.items() if rate}
-    return {"count": fairlearn.count, **rates, "accuracy_score": _accuracy}
+    named = {name: getattr(fairlearn, name, None) for name in rates.LABEL_RATES}
+    positive_rates = {
+        name: partial(_of_positive, rate, positive) for name, rate in named.items() if rate
+    }
+    return {"count": fairlearn.count, **positive_rates, "accuracy_score": _accuracy}
 
 
 def _of_positive(rate: Any, positive: int, y_true: Any, y_pred: Any) -> float:
@@ -300,11 +297,11 @@ class FairnessAudit(ReprMixin):
 
     def rates(self, rate: str) -> pd.DataFrame:
         """Rate (models inside ψ, groups) by its key in ``LABEL_RATES``, for classifiers."""
-        check_names([rate], LABEL_RATES)
+        check_names([rate], rates.LABEL_RATES)
         self._need_classes()
         sizes, inside = self.task.sizes(rate), self.models[self.table.index]
         parts = task_sums(self.task, self.X, inside, (rate,))
-        found = [LABEL_RATES[rate].value(sums[rate, False], sizes) for sums in parts]
+        found = [rates.LABEL_RATES[rate].value(sums[rate, False], sizes) for sums in parts]
         return pd.DataFrame(np.concatenate(found), self.table.index, self.task.groups.index())
 
     def frame(self, model: int, **options: Any) -> MetricFrame:
@@ -359,7 +356,7 @@ def fairness_audit(
     models: CuratorSet,
     X: Any,
     y: ArrayLike | None,
-    groups: GroupsLike | str,
+    groups: rates.GroupsLike | str,
     *,
     metrics: Sequence[str] | None = None,
     psi: float | None = None,
@@ -473,7 +470,7 @@ def task_sums(
 
 def _chunk_sums(
     task: FairnessTask,
-    rates: tuple[str, ...],
+    named_rates: tuple[str, ...],
     models: Any,
     best: Any,
     rows: FloatArray,
@@ -484,7 +481,7 @@ def _chunk_sums(
     if best is not None:
         scores = np.concatenate([scores, np.asarray(best.best_scores(rows))[None]])
     truth = np.ascontiguousarray(columns["truth"])
-    return task.sums(rates, scores, truth, columns["group"])
+    return task.sums(named_rates, scores, truth, columns["group"])
 
 
 def _first_labels(models: Any, rows: FloatArray) -> NDArray[np.int_]:

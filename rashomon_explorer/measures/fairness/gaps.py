@@ -10,30 +10,20 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
-from rashomon_explorer.measures.fairness.rates import (
-    LABEL_RATES,
-    SCORE_RATES,
-    Codes,
-    Groups,
-    GroupsLike,
-    LabelOutcomes,
-    Outcomes,
-    Rate,
-    ScoreOutcomes,
-)
+from rashomon_explorer.measures.fairness import rates
 
 LABEL_GAPS: Mapping[str, tuple[str, ...]] = {
     "demographic_parity": ("selection_rate",),
     "equal_opportunity": ("true_positive_rate",),
     "equalized_odds": ("true_positive_rate", "false_positive_rate"),
-    **{name: (name,) for name in LABEL_RATES},
+    **{name: (name,) for name in rates.LABEL_RATES},
 }
 """Rates of which each gap is computed; of two rates the worse gap counts."""
 
-SCORE_GAPS: Mapping[str, tuple[str, ...]] = {name: (name,) for name in SCORE_RATES}
+SCORE_GAPS: Mapping[str, tuple[str, ...]] = {name: (name,) for name in rates.SCORE_RATES}
 
 GAPS = {**LABEL_GAPS, **SCORE_GAPS}
-RATES = {**LABEL_RATES, **SCORE_RATES}
+RATES = {**rates.LABEL_RATES, **rates.SCORE_RATES}
 
 USUAL_LABEL_GAPS = ("demographic_parity", "equal_opportunity", "equalized_odds", "accuracy_score")
 USUAL_SCORE_GAPS = ("calibration_in_the_large", "expected_calibration_error")
@@ -42,7 +32,7 @@ USUAL_SCORE_GAPS = ("calibration_in_the_large", "expected_calibration_error")
 def fairness_gaps(
     labels: ArrayLike,
     y: ArrayLike,
-    groups: GroupsLike,
+    groups: rates.GroupsLike,
     metrics: Sequence[str] = USUAL_LABEL_GAPS,
     *,
     positive: Any = None,
@@ -101,15 +91,15 @@ def fairness_gaps(
     """
     check_kinds(agg, method)
     names = check_names(metrics, LABEL_GAPS)
-    outcomes = LabelOutcomes.from_labels(labels, y, positive)
-    found = Groups.from_attributes(groups, len(outcomes.truth))
+    outcomes = rates.LabelOutcomes.from_labels(labels, y, positive)
+    found = rates.Groups.from_attributes(groups, len(outcomes.truth))
     return _gaps(outcomes, found, names, agg, method)
 
 
 def score_gaps(
     scores: ArrayLike,
     y: ArrayLike,
-    groups: GroupsLike,
+    groups: rates.GroupsLike,
     metrics: Sequence[str] = USUAL_SCORE_GAPS,
     *,
     agg: str = "difference",
@@ -158,13 +148,13 @@ def score_gaps(
     """
     check_kinds(agg, method)
     names = check_names(metrics, SCORE_GAPS)
-    outcomes = ScoreOutcomes.from_scores(scores, y, n_bins)
-    found = Groups.from_attributes(groups, len(outcomes.truth))
+    outcomes = rates.ScoreOutcomes.from_scores(scores, y, n_bins)
+    found = rates.Groups.from_attributes(groups, len(outcomes.truth))
     return _gaps(outcomes, found, names, agg, method)
 
 
 def group_rates(
-    labels: ArrayLike, y: ArrayLike, groups: GroupsLike, rate: str, *, positive: Any = None
+    labels: ArrayLike, y: ArrayLike, groups: rates.GroupsLike, rate: str, *, positive: Any = None
 ) -> pd.DataFrame:
     """Rate of every model in every group.
 
@@ -180,10 +170,10 @@ def group_rates(
     pandas.DataFrame
         One row per model, one column per group.
     """
-    check_names([rate], LABEL_RATES)
-    outcomes = LabelOutcomes.from_labels(labels, y, positive)
-    found = Groups.from_attributes(groups, len(outcomes.truth))
-    known = LABEL_RATES[rate]
+    check_names([rate], rates.LABEL_RATES)
+    outcomes = rates.LabelOutcomes.from_labels(labels, y, positive)
+    found = rates.Groups.from_attributes(groups, len(outcomes.truth))
+    known = rates.LABEL_RATES[rate]
     sizes = known.sizes(rate, outcomes, found)
     sums = known.chunk_sums(outcomes, found.codes, len(found.names))
     table = pd.DataFrame(known.value(sums, sizes), columns=found.index())
@@ -195,12 +185,14 @@ Sums = dict[tuple[str, bool], Any]
 
 
 def rate_sums(
-    rates: Iterable[str], outcomes: Outcomes, codes: Codes, n_groups: int, method: str
+    names: Iterable[str], outcomes: rates.Outcomes, codes: rates.Codes, n_groups: int, method: str
 ) -> Sums:
     """Sum each rate over the rows of a chunk."""
-    known: Mapping[str, Rate] = LABEL_RATES if isinstance(outcomes, LabelOutcomes) else SCORE_RATES
+    known: Mapping[str, rates.Rate] = (
+        rates.LABEL_RATES if isinstance(outcomes, rates.LabelOutcomes) else rates.SCORE_RATES
+    )
     sums: Sums = {}
-    for rate in rates:
+    for rate in names:
         sums[rate, False] = known[rate].chunk_sums(outcomes, codes, n_groups)
         if method == "to_overall":
             sums[rate, True] = known[rate].chunk_sums(outcomes, np.zeros_like(codes), 1)
@@ -228,12 +220,12 @@ def gap_table(
 
 
 def _gaps(
-    outcomes: Outcomes, groups: Groups, names: Sequence[str], agg: str, method: str
+    outcomes: rates.Outcomes, groups: rates.Groups, names: Sequence[str], agg: str, method: str
 ) -> pd.DataFrame:
     """Gaps of models whose rows are in memory."""
-    rates = _unique(rate for name in names for rate in GAPS[name])
-    sizes = {rate: RATES[rate].sizes(rate, outcomes, groups) for rate in rates}
-    sums = rate_sums(rates, outcomes, groups.codes, len(groups.names), method)
+    needed = _unique(rate for name in names for rate in GAPS[name])
+    sizes = {rate: RATES[rate].sizes(rate, outcomes, groups) for rate in needed}
+    sums = rate_sums(needed, outcomes, groups.codes, len(groups.names), method)
     return gap_table(names, sums, sizes, agg, method)
 
 

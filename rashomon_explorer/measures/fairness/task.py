@@ -11,15 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.fairness import gaps
-from rashomon_explorer.measures.fairness.rates import (
-    LABEL_RATES,
-    SCORE_RATES,
-    Codes,
-    Groups,
-    GroupsLike,
-    LabelOutcomes,
-    ScoreOutcomes,
-)
+from rashomon_explorer.measures.fairness import rates as rate_terms
 
 _USUAL = {
     "classification": (*gaps.USUAL_LABEL_GAPS, *gaps.USUAL_SCORE_GAPS),
@@ -35,7 +27,7 @@ class FairnessTask:
 
     task: str
     truth: NDArray[Any]  # (n_rows,): codes of classes, or targets
-    groups: Groups
+    groups: rate_terms.Groups
     positive: int  # code of the positive class; unused for a regression
     metrics: tuple[str, ...]
     agg: str
@@ -49,7 +41,7 @@ class FairnessTask:
         cls,
         models: Any,
         y: ArrayLike,
-        groups: GroupsLike,
+        groups: rate_terms.GroupsLike,
         metrics: Sequence[str] | None,
         positive: Any,
         *,
@@ -71,7 +63,7 @@ class FairnessTask:
             truth, code = class_codes(targets, classes, "y"), _code(positive, classes)
         elif positive is not None:
             raise ValueError(f"positive must be None for a regression, got {positive!r}")
-        found = Groups.from_attributes(groups, len(truth))
+        found = rate_terms.Groups.from_attributes(groups, len(truth))
         task = cls(models.task, truth, found, code, names, agg, method, n_bins)
         if metrics is not None:
             return task
@@ -98,11 +90,11 @@ class FairnessTask:
     def sizes(self, rate: str) -> IntArray:
         """Count the rows (n_groups,) of a rate; raise if a group has none."""
         truth = (self.truth == self.positive).astype(np.uint8)
-        empty = LabelOutcomes(np.empty((0, len(truth)), np.uint8), truth, 1)
+        empty = rate_terms.LabelOutcomes(np.empty((0, len(truth)), np.uint8), truth, 1)
         return gaps.RATES[rate].sizes(rate, empty, self.groups)
 
     def sums(
-        self, rates: Iterable[str], scores: FloatArray, truth: NDArray[Any], codes: Codes
+        self, names: Iterable[str], scores: FloatArray, truth: NDArray[Any], codes: rate_terms.Codes
     ) -> dict[Any, Any]:
         """Sum quality and rates over a chunk of scores (n_models, n_rows[, n_classes])."""
         if scores.shape[1] != len(truth):
@@ -110,16 +102,16 @@ class FairnessTask:
                 f"y must hold one target for each of {scores.shape[1]} rows, got {len(truth)}"
             )
         shape = len(self.groups.names), self.method
-        labelled = [rate for rate in rates if rate in LABEL_RATES]
-        others = [rate for rate in rates if rate not in LABEL_RATES]
+        labelled = [rate for rate in names if rate in rate_terms.LABEL_RATES]
+        others = [rate for rate in names if rate not in rate_terms.LABEL_RATES]
         if self.task == "regression":
-            scored = ScoreOutcomes.from_scores(scores, truth, self.n_bins)
+            scored = rate_terms.ScoreOutcomes.from_scores(scores, truth, self.n_bins)
             quality = np.abs(scores - truth).sum(axis=1)
             return {_QUALITY: quality, **gaps.rate_sums(others, scored, codes, *shape)}
-        labels = LabelOutcomes.from_scores(scores, truth, self.positive)
+        labels = rate_terms.LabelOutcomes.from_scores(scores, truth, self.positive)
         own = scores[:, :, self.positive] if scores.ndim == 3 else scores
         own = 1 - own if scores.ndim == 2 and self.positive != 1 else own
-        scored = ScoreOutcomes.from_scores(own, labels.is_positive, self.n_bins)
+        scored = rate_terms.ScoreOutcomes.from_scores(own, labels.is_positive, self.n_bins)
         return {
             _QUALITY: np.count_nonzero(labels.values == labels.truth, axis=1),
             **gaps.rate_sums(labelled, labels, codes, *shape),
@@ -153,7 +145,9 @@ def _metrics(models: Any, metrics: Sequence[str] | None, agg: str) -> tuple[str,
     known = {**gaps.SCORE_GAPS, **(gaps.LABEL_GAPS if models.task == "classification" else {})}
     if metrics is not None:
         return tuple(gaps.check_names(metrics, known))
-    no_ratio = [name for name, rate in SCORE_RATES.items() if rate.signed and agg == "ratio"]
+    no_ratio = [
+        name for name, rate in rate_terms.SCORE_RATES.items() if rate.signed and agg == "ratio"
+    ]
     no_chance = gaps.USUAL_SCORE_GAPS if getattr(models, "link", None) == "sign" else ()
     return tuple(
         name for name in _USUAL[models.task] if name not in no_ratio and name not in no_chance

@@ -16,18 +16,10 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.measures.inputs import Features, feature_groups, need_linear, sum_rows
 from rashomon_explorer.measures.reliance.tree_reliance import column_names, held_trees
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
-from rashomon_explorer.sets.models.trees import (
-    RELATIONS,
-    DecisionTrees,
-    Leaf,
-    Node,
-    Split,
-    tree_columns,
-    tree_questions,
-)
+from rashomon_explorer.sets.models import trees
 
 _BITS = 62  # bits of an integer that codes answers
-Path = tuple[tuple[Split, bool], ...]
+Path = tuple[tuple[trees.Split, bool], ...]
 Question = tuple[int, str, float]
 
 
@@ -80,17 +72,17 @@ def tree_shap(
     >>> tree_shap(models, X[:2]).round(2).tolist()
     [[[-0.5, 0.0], [0.5, 0.0]]]
     """
-    trees = held_trees(models)
-    if trees is None:
+    forest = held_trees(models)
+    if forest is None:
         raise TypeError(
             f"tree_shap needs a set of decision trees, got {type(models).__name__}: linear_shap is "
             "for linear models"
         )
-    rows = _nonempty(trees.rows(X), "X")
-    others = rows if background is None else _nonempty(trees.rows(background), "background")
-    groups = players(features, column_names(trees, rows))
-    outputs = 1 if trees.n_classes == 2 else trees.n_classes
-    size = len(trees) * len(rows) * len(groups) * outputs
+    rows = _nonempty(forest.rows(X), "X")
+    others = rows if background is None else _nonempty(forest.rows(background), "background")
+    groups = players(features, column_names(forest, rows))
+    outputs = 1 if forest.n_classes == 2 else forest.n_classes
+    size = len(forest) * len(rows) * len(groups) * outputs
     if size > _MOST_VALUES:
         raise ValueError(
             f"{size:,} Shapley values are more than {_MOST_VALUES:,}: pass fewer rows or trees, or "
@@ -98,15 +90,17 @@ def tree_shap(
         )
     return np.stack(
         _of_each_tree(
-            trees, lambda tree: tree_shap_values(tree, rows, others, groups, trees.n_classes)
+            forest, lambda tree: tree_shap_values(tree, rows, others, groups, forest.n_classes)
         )
     )
 
 
-def _of_each_tree(trees: DecisionTrees, compute: Callable[[Node], FloatArray]) -> list[FloatArray]:
+def _of_each_tree(
+    forest: trees.DecisionTrees, compute: Callable[[trees.Node], FloatArray]
+) -> list[FloatArray]:
     """Compute an array of each tree; many draws are equal trees, which are computed once."""
-    known = {tree: compute(tree) for tree in dict.fromkeys(trees.trees)}
-    return [known[tree] for tree in trees.trees]
+    known = {tree: compute(tree) for tree in dict.fromkeys(forest.trees)}
+    return [known[tree] for tree in forest.trees]
 
 
 def players(features: Features, names: Sequence[str]) -> dict[str, NDArray[np.intp]]:
@@ -124,7 +118,7 @@ def players(features: Features, names: Sequence[str]) -> dict[str, NDArray[np.in
 
 
 def tree_shap_values(
-    tree: Node,
+    tree: trees.Node,
     rows: FloatArray,
     others: FloatArray,
     groups: Mapping[str, NDArray[np.intp]],
@@ -133,7 +127,7 @@ def tree_shap_values(
     """Shapley values (n_rows, groups[, classes]) of one tree."""
     player = {int(column): place for place, own in enumerate(groups.values()) for column in own}
     n_groups = len(groups)
-    for column in sorted(tree_columns(tree) - set(player)):
+    for column in sorted(trees.tree_columns(tree) - set(player)):
         player[column] = len(player) + n_groups  # not in any group, but a player
     # Rows with equal answers to the tree's questions are merged: the cost no longer depends on n.
     own_patterns, place, _ = _patterns(tree, rows)
@@ -154,7 +148,7 @@ class _Patterns:
     answers: Mask
     column: dict[Question, int]
 
-    def meets(self, questions: list[list[tuple[Split, bool]]]) -> Mask:
+    def meets(self, questions: list[list[tuple[trees.Split, bool]]]) -> Mask:
         """Whether patterns answer all questions of each player as on a path, (U, players)."""
         found = np.ones((len(self.answers), len(questions)), dtype=bool)
         for player, own in enumerate(questions):
@@ -163,12 +157,12 @@ class _Patterns:
         return found
 
 
-def _patterns(tree: Node, rows: FloatArray) -> tuple[_Patterns, NDArray[np.intp], FloatArray]:
+def _patterns(tree: trees.Node, rows: FloatArray) -> tuple[_Patterns, NDArray[np.intp], FloatArray]:
     """Distinct answers of rows to a tree's questions, each row's index, and the counts."""
-    questions = list(dict.fromkeys(split.question for split in tree_questions(tree)))
+    questions = list(dict.fromkeys(split.question for split in trees.tree_questions(tree)))
     answers = np.empty((len(rows), len(questions)), dtype=bool)
     for bit, (column, relation, reference) in enumerate(questions):
-        answers[:, bit] = RELATIONS[relation](rows[:, column], reference)
+        answers[:, bit] = trees.RELATIONS[relation](rows[:, column], reference)
     different, place = _distinct(answers)
     counts = np.bincount(place, minlength=len(different))
     columns = {question: bit for bit, question in enumerate(questions)}
@@ -194,7 +188,7 @@ def _of_leaf(
     player: dict[int, int],
 ) -> tuple[list[int], FloatArray]:
     """Players of a path, and their contributions (U, players) to reaching the leaf."""
-    by_player: dict[int, list[tuple[Split, bool]]] = {}
+    by_player: dict[int, list[tuple[trees.Split, bool]]] = {}
     for split, yes in path:
         by_player.setdefault(player[split.feature], []).append((split, yes))
     own, questions = list(by_player), list(by_player.values())
@@ -223,8 +217,8 @@ def _weights(most: int) -> FloatArray:
     return table
 
 
-def _paths(node: Node, path: Path) -> list[tuple[Path, Leaf]]:
-    if isinstance(node, Leaf):
+def _paths(node: trees.Node, path: Path) -> list[tuple[Path, trees.Leaf]]:
+    if isinstance(node, trees.Leaf):
         return [(path, node)]
     yes = _paths(node.if_true, (*path, (node, True)))
     return yes + _paths(node.if_false, (*path, (node, False)))
@@ -324,17 +318,17 @@ def shap_importance(
     pandas.DataFrame
         One row per draw, one column per group.
     """
-    if (trees := held_trees(models)) is not None:
-        rows = trees.rows(X)
-        others = rows if background is None else trees.rows(background)
-        groups = players(features, column_names(trees, rows))
+    if (forest := held_trees(models)) is not None:
+        rows = forest.rows(X)
+        others = rows if background is None else forest.rows(background)
+        groups = players(features, column_names(forest, rows))
 
-        def mean_size(tree: Node) -> FloatArray:
-            values = tree_shap_values(tree, rows, others, groups, trees.n_classes)
+        def mean_size(tree: trees.Node) -> FloatArray:
+            values = tree_shap_values(tree, rows, others, groups, forest.n_classes)
             mean = np.abs(values).mean(axis=0)
             return np.asarray(mean if mean.ndim == 1 else mean.sum(axis=1))
 
-        table = pd.DataFrame(_of_each_tree(trees, mean_size), columns=list(groups))
+        table = pd.DataFrame(_of_each_tree(forest, mean_size), columns=list(groups))
         return table.rename_axis(index="model", columns="feature")
     need_linear(models)
     groups = feature_groups(features, models.feature_names[:-1], models.feature_groups)

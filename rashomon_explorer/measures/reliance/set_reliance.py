@@ -14,12 +14,8 @@ from numpy.typing import ArrayLike
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer.measures.inputs import Columns, Features, LinearTask, feature_groups
+from rashomon_explorer.measures.ranges import penalised
 from rashomon_explorer.measures.ranges.declared import declared_problem
-from rashomon_explorer.measures.ranges.penalised import (
-    ConvexProblem,
-    PenalisedProblem,
-    penalised_problem,
-)
 from rashomon_explorer.measures.reliance.level_set import SquareMoments, moment_sums
 from rashomon_explorer.measures.reliance.pair_losses import row_losses, switched_mean
 from rashomon_explorer.measures.reliance.tree_reliance import TreeTask, held_trees
@@ -41,8 +37,12 @@ def reliance_task(
         return trees, trees.names, None
     source = getattr(models_or_problem, "rashomon_set_", models_or_problem)
     if hasattr(source, "fit"):  # an estimator; sets have predict, but not fit
-        source, X, y = penalised_problem(source, _needed(X, "X"), _needed(y, "y")), None, None
-    if not isinstance(source, Problem | PenalisedProblem):
+        source, X, y = (
+            penalised.penalised_problem(source, _needed(X, "X"), _needed(y, "y")),
+            None,
+            None,
+        )
+    if not isinstance(source, Problem | penalised.PenalisedProblem):
         task = LinearTask.from_models(source, _needed(X, "X"), _needed(y, "y"), loss)
         return task, source.feature_names[:-1], source.feature_groups
     refuse_rows(X, y)
@@ -54,7 +54,7 @@ def reliance_task(
 _KNOWN = ("squared", "absolute", "logistic", "hinge", "softmax")
 
 
-def problem_task(problem: ConvexProblem, coef: ArrayLike) -> LinearTask:
+def problem_task(problem: penalised.ConvexProblem, coef: ArrayLike) -> LinearTask:
     """Task of models with a problem's rows, targets and loss, without its ridge."""
     models = np.asarray(coef, dtype=float)
     if models.ndim != 2 or models.shape[1] != problem.p or not len(models):
@@ -92,9 +92,9 @@ def class_problem(
     return problem, models.psi if psi is None else psi, names, groups
 
 
-def default_names(problem: ConvexProblem) -> list[str]:
+def default_names(problem: penalised.ConvexProblem) -> list[str]:
     """Names of a problem's features, without the intercept."""
-    if isinstance(problem, PenalisedProblem):
+    if isinstance(problem, penalised.PenalisedProblem):
         return list(problem.feature_names)
     width = problem.p // problem.loss.outputs - problem.intercept
     return [f"x{j}" for j in range(width)]
@@ -110,7 +110,7 @@ def refuse_rows(X: object, y: object) -> None:
 
 
 def _route(source: Any) -> str:
-    if isinstance(source, PenalisedProblem) or hasattr(source, "fit"):
+    if isinstance(source, penalised.PenalisedProblem) or hasattr(source, "fit"):
         return (
             "its intercept is not penalised, so its models are unbounded. Use model_reliance "
             "for its best model, exact_ranges(penalised_problem(model, X, y), psi) "

@@ -5,12 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from rashomon_explorer._utils.validation import check_count, check_nonnegative, check_positive
+from rashomon_explorer.mechanisms.certificates import sensitivity
 from rashomon_explorer.mechanisms.certificates.base import Certificate, refused
-from rashomon_explorer.mechanisms.certificates.sensitivity import (
-    data_lipschitz,
-    data_slope,
-    gradient_sensitivity,
-)
 from rashomon_explorer.privacy.composition import repeated_bounded_range
 from rashomon_explorer.privacy.conversions import bounded_range_mu
 from rashomon_explorer.privacy.guarantee import ADJACENCY
@@ -59,17 +55,17 @@ class GibbsLaw:
     def __post_init__(self) -> None:
         check_nonnegative(psi=self.psi, width=self.width)
         check_positive(beta=self.beta)
-        data_lipschitz(self.constants, self.domain)
+        sensitivity.data_lipschitz(self.constants, self.domain)
 
     @property
     def slope(self) -> float:
         """Δ = 2L₀/n, Lipschitz constant of L_D − L_D'; the ridge cancels and is not in L₀."""
-        return data_slope(self.constants, self.domain)
+        return sensitivity.data_slope(self.constants, self.domain)
 
     @property
     def energy_slope(self) -> float:
         """Δ_ψ, Lipschitz constant of the difference of the thresholded losses."""
-        return gradient_sensitivity(
+        return sensitivity.gradient_sensitivity(
             self.constants,
             self.psi,
             width=self.width,

@@ -11,11 +11,7 @@ from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.formatting import Fact
 from rashomon_explorer.mechanisms.bounds.hit_rate import guaranteed_hit_rate
-from rashomon_explorer.mechanisms.ellipsoid.plan import (
-    EllipsoidPlan,
-    check_has_hessian,
-    ellipsoid_for,
-)
+from rashomon_explorer.mechanisms.ellipsoid import plan
 from rashomon_explorer.mechanisms.planning.centres import excess_at_most
 from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak
 from rashomon_explorer.mechanisms.planning.weakness import WEAK_HIT_RATE
@@ -76,7 +72,7 @@ _LEAST = 0.5  # of ψ, if nothing is proved
 
 
 @dataclass(frozen=True, repr=False)
-class EllipsoidExactPlan(EllipsoidPlan):
+class EllipsoidExactPlan(plan.EllipsoidPlan):
     """Plan of exact draws on a private ellipsoid, from public numbers."""
 
     draw_eta: float
@@ -122,11 +118,11 @@ def plan_ellipsoid_exact(
     if share is not None:
         validation.check_inner_share(share=share)
     request = Request(n, p, psi, loss, radius, row_norm, ridge, epsilon, delta, n_draws, ledger)
-    check_has_hessian(request)
+    plan.check_has_hessian(request)
     rho = _SAFE * zcdp_rho(epsilon, delta)
 
     def plan_at(part: float) -> EllipsoidExactPlan:
-        first = ellipsoid_for(request, math.sqrt(2 * (1 - part) * rho), margin=None)
+        first = plan.ellipsoid_for(request, math.sqrt(2 * (1 - part) * rho), margin=None)
         draw_eta = math.sqrt(8 * part * rho / n_draws)
         return _with_draws(first, draw_eta, request.constants, margin)
 
@@ -146,7 +142,7 @@ def two_stages(first: Guarantee, draw_eta: float, n_draws: int) -> Guarantee:
 
 
 def _with_draws(
-    first: EllipsoidPlan, draw_eta: float, constants: Constants, margin: float | None
+    first: plan.EllipsoidPlan, draw_eta: float, constants: Constants, margin: float | None
 ) -> EllipsoidExactPlan:
     """Plan of draws on an ellipsoid, with a new size, because few draws lie beyond the set."""
     beta = draw_eta / first.oscillation
@@ -166,7 +162,7 @@ def _with_draws(
     return EllipsoidExactPlan(**{**settings, **changed})
 
 
-def _size(first: EllipsoidPlan, beta: float, proved: float) -> float:
+def _size(first: plan.EllipsoidPlan, beta: float, proved: float) -> float:
     if first.psi == 0 or proved:
         return first.margin
     share = first.centre.excess / (_LIKELY * first.psi)

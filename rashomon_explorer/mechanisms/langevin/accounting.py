@@ -5,11 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rashomon_explorer._utils.validation import (
-    check_count,
-    check_nonnegative_or_infinite,
-    check_positive,
-)
+from rashomon_explorer._utils import validation
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope
 from rashomon_explorer.mechanisms.planning.centres import Centre, by_gradients, furthest_start
 from rashomon_explorer.privacy.conversions import gdp_mu
@@ -23,7 +19,7 @@ def path_guarantee(
     *, beta: float, sensitivity: float, step_size: float, n_steps: int, n_chains: int = 1
 ) -> Guarantee:
     """Guarantee of all iterates of noisy gradient chains θ ← Π(θ − hβg(θ) + √(2h) ξ)."""
-    check_nonnegative_or_infinite(
+    validation.check_nonnegative_or_infinite(
         beta=beta,
         sensitivity=sensitivity,
         step_size=step_size,
@@ -52,7 +48,7 @@ def last_iterate_guarantee(
     With s = hβΔ, μ² = k·S/(2h) for S = s²·(1 − c^N)/(1 + c^N)·(1 + c)/(1 − c) (Theorem 4.2 of Bok,
     Su and Altschuler 2024), or the least S = (D + τs)²/τ over τ ≤ N, on a domain of diameter D.
     """
-    check_nonnegative_or_infinite(
+    validation.check_nonnegative_or_infinite(
         beta=beta,
         sensitivity=sensitivity,
         step_size=step_size,
@@ -86,7 +82,7 @@ def affordable_time(
     *, epsilon: float, delta: float, beta: float, sensitivity: float, n_chains: int = 1
 ) -> float:
     """Longest time t = Nh that ``n_chains`` paths may run within (ε, δ)."""
-    check_positive(beta=beta, sensitivity=sensitivity, n_chains=n_chains)
+    validation.check_positive(beta=beta, sensitivity=sensitivity, n_chains=n_chains)
     # Slightly less, so that the charge for this time does not exceed the budget by an ulp.
     return 2 * gdp_mu(epsilon, delta) ** 2 / (n_chains * (beta * sensitivity) ** 2) * (1 - 1e-12)
 
@@ -136,7 +132,7 @@ def last_batch_state_guarantee(
     μ² = k·(s² + S)/(2h), s = hβΔ, with S = s²·:func:`earlier_epochs` (Theorem 4.5 of Bok, Su and
     Altschuler 2024, for any N and c = 1 too) or (D + js)²/(jl) on diameter D, any j < ⌈N/l⌉.
     """
-    check_nonnegative_or_infinite(
+    validation.check_nonnegative_or_infinite(
         beta=beta,
         sensitivity=sensitivity,
         step_size=step_size,
@@ -145,7 +141,7 @@ def last_batch_state_guarantee(
         diameter=diameter,
         n_chains=n_chains,
     )
-    check_count(n_batches=n_batches)
+    validation.check_count(n_batches=n_batches)
     if contraction > 1:
         raise ValueError(f"contraction must be at most 1, got {contraction!r}")
     shift, visits = step_size * beta * sensitivity, math.ceil(n_steps / n_batches)

@@ -10,14 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer._utils.arrays import (
-    NUMPY,
-    ArrayBackend,
-    FloatArray,
-    Mask,
-    is_foreign,
-    to_host,
-)
+from rashomon_explorer._utils import arrays as array_api
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, gradient_sensitivity
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem import thresholds
@@ -36,7 +29,7 @@ __all__ = ["drift_for"]
 class Gradient(Protocol):
     """Gradient of β·energy along one run; it may keep a state between steps."""
 
-    def __call__(self, theta: FloatArray) -> FloatArray:
+    def __call__(self, theta: array_api.FloatArray) -> array_api.FloatArray:
         """Gradient (p, K) at the states (p, K) of the K chains; called once per step."""
         ...
 
@@ -53,7 +46,7 @@ class Drift:
         return self.target.problem.p
 
     @property
-    def arrays(self) -> ArrayBackend:
+    def arrays(self) -> array_api.ArrayBackend:
         """Array backend of states and gradients: that of the rows."""
         return self.target.problem.arrays
 
@@ -89,15 +82,17 @@ class Drift:
         """Gradient for one run; ``rng`` is for noise that does not depend on records."""
         raise NotImplementedError
 
-    def project(self, theta: FloatArray) -> FloatArray:
+    def project(self, theta: array_api.FloatArray) -> array_api.FloatArray:
         """Nearest points of the domain; any domain but the ball projects on the host."""
         domain = self.target.problem.domain
-        if is_foreign(theta) and not isinstance(domain, Ball):
-            nearest: FloatArray = self.arrays.put(domain.project(to_host(theta)))
+        if array_api.is_foreign(theta) and not isinstance(domain, Ball):
+            nearest: array_api.FloatArray = self.arrays.put(
+                domain.project(array_api.to_host(theta))
+            )
             return nearest
         return domain.project(theta)
 
-    def value(self, theta: FloatArray) -> FloatArray:
+    def value(self, theta: array_api.FloatArray) -> array_api.FloatArray:
         """Losses over all rows (curator)."""
         return self.target.problem.value(theta)
 
@@ -119,7 +114,9 @@ class Columns:
 
     def __init__(
         self,
-        value_and_gradient: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
+        value_and_gradient: Callable[
+            [array_api.FloatArray], tuple[array_api.FloatArray, array_api.FloatArray]
+        ],
         n_rows: int,
     ) -> None:
         self._evaluate = value_and_gradient
@@ -127,7 +124,7 @@ class Columns:
 
     def value_and_gradient(
         self, theta: NDArray[Any], numbers: NDArray[np.integer[Any]] | None = None
-    ) -> tuple[FloatArray, FloatArray]:
+    ) -> tuple[array_api.FloatArray, array_api.FloatArray]:
         """Losses (K,) and gradients (p, K) of the columns of ``theta`` (p, K)."""
         p, count = theta.shape
         group, place = self._places(np.arange(count) if numbers is None else numbers)
@@ -211,12 +208,12 @@ def _check_range(problem: Problem) -> None:
 class Slack:
     """Upper bounds on losses, from each chain's last evaluation."""
 
-    def __init__(self, curvature: FloatArray, slope_error: float = 0.0) -> None:
+    def __init__(self, curvature: array_api.FloatArray, slope_error: float = 0.0) -> None:
         self._curvature = curvature
         self._slope_error = slope_error
         self._value = np.empty(0)
 
-    def upper(self, theta: FloatArray) -> FloatArray:
+    def upper(self, theta: array_api.FloatArray) -> array_api.FloatArray:
         """Upper bounds (K,) on the losses of the chains' states (p, K)."""
         if not len(self._value):
             return np.full(theta.shape[1], np.inf)
@@ -229,10 +226,10 @@ class Slack:
 
     def note(
         self,
-        evaluated: Mask,
-        theta: FloatArray,
-        value: FloatArray,
-        gradient: FloatArray,
+        evaluated: array_api.Mask,
+        theta: array_api.FloatArray,
+        value: array_api.FloatArray,
+        gradient: array_api.FloatArray,
     ) -> None:
         """Store the chains that were evaluated at ``theta`` (p, K)."""
         if not len(self._value):
@@ -309,14 +306,14 @@ class FullDrift(Drift):
         slack = Slack(curvature, self._rounding.slope if self._rounding else 0.0)
         return lambda theta: self._lazily(theta, slack)
 
-    def _unthresholded(self, theta: FloatArray) -> FloatArray:
+    def _unthresholded(self, theta: array_api.FloatArray) -> array_api.FloatArray:
         return self.beta * self._columns.value_and_gradient(theta)[1]
 
-    def _thresholded(self, theta: FloatArray) -> FloatArray:
+    def _thresholded(self, theta: array_api.FloatArray) -> array_api.FloatArray:
         value, gradient = self._columns.value_and_gradient(theta)
         return self._weighted(value, gradient)
 
-    def _lazily(self, theta: FloatArray, slack: Slack) -> FloatArray:
+    def _lazily(self, theta: array_api.FloatArray, slack: Slack) -> array_api.FloatArray:
         # Chains that are skipped have a computed loss below the edge, for any rounding.
         look = slack.upper(theta) >= self._edge - self._error(self._edge)
         drift = np.zeros_like(theta)
@@ -328,7 +325,9 @@ class FullDrift(Drift):
             drift[:, look] = self._weighted(value, gradient)
         return drift
 
-    def _weighted(self, value: FloatArray, gradient: FloatArray) -> FloatArray:
+    def _weighted(
+        self, value: array_api.FloatArray, gradient: array_api.FloatArray
+    ) -> array_api.FloatArray:
         return gradient * (self.beta * self.target.shape.slope(value - self._edge))
 
     @property
@@ -350,7 +349,7 @@ class FullDrift(Drift):
     def _rounding(self) -> SinglePrecision | None:
         return SinglePrecision.of(self.target.problem) if self.precision == "single" else None
 
-    def _error(self, value: FloatArray | float) -> FloatArray | float:
+    def _error(self, value: array_api.FloatArray | float) -> array_api.FloatArray | float:
         """Upper bound on the rounding error of a computed loss."""
         share, cell = _DOUBLE_ERROR, _DOUBLE_ERROR
         if self._rounding:
@@ -391,9 +390,9 @@ class ClippedDrift(Drift):
         )
 
     @property
-    def arrays(self) -> ArrayBackend:
+    def arrays(self) -> array_api.ArrayBackend:
         """The host; a clipped loss has no device version."""
-        return NUMPY
+        return array_api.NUMPY
 
     @property
     def largest_step(self) -> float:
@@ -409,7 +408,9 @@ class ClippedDrift(Drift):
         pace = step_size * self.beta
         return max(abs(1 - pace * self.constants.m), abs(1 - pace * self.constants.M))
 
-    def run(self, rng: np.random.Generator) -> Callable[[FloatArray], FloatArray]:
+    def run(
+        self, rng: np.random.Generator
+    ) -> Callable[[array_api.FloatArray], array_api.FloatArray]:
         """Return the gradient, which keeps no state."""
         problem = self.target.problem
         risk = problem.of_loss(self.followed)

@@ -4,11 +4,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from rashomon_explorer.mechanisms.certificates.sensitivity import (
-    data_lipschitz,
-    data_slope,
-    solver_distance,
-)
+from rashomon_explorer.mechanisms.certificates import sensitivity
 from rashomon_explorer.mechanisms.planning.centres import Centre, by_gradients, furthest_start
 from rashomon_explorer.privacy import Guarantee, gdp
 from rashomon_explorer.privacy.conversions import gdp_mu
@@ -50,7 +46,7 @@ def plan_sampled_descent(
     """Descent on all or, if allowed, sampled rows: the smaller bound (docs/theory.md §18)."""
     if start is None:
         start = furthest_start(constants, radius, zero_loss)
-    slope = data_lipschitz(constants, Ball(radius))
+    slope = sensitivity.data_lipschitz(constants, Ball(radius))
     plain = _promised(constants, slope, start, _ALL, 2 * math.sqrt(_ALL[1]) / mu * _SAFE)
     full_batch = SampledDescent(*plain, gdp(2 * math.sqrt(_ALL[1]) / plain[4]))
     if not sampling:
@@ -149,8 +145,8 @@ def _tried(
         math.sqrt(share) * mu * _LOCALISED_DESCENT_SAFE,
         math.sqrt(1 - share) * mu * _LOCALISED_DESCENT_SAFE,
     )
-    off = solver_distance(constants, ball)
-    scale = (data_slope(constants, ball) / constants.m + 2 * off) / first
+    off = sensitivity.solver_distance(constants, ball)
+    scale = (sensitivity.data_slope(constants, ball) / constants.m + 2 * off) / first
     start = min(math.sqrt(constants.p * scale**2 + off**2), 2 * radius)
     then: Centre | SampledDescent
     if math.isfinite(constants.M):

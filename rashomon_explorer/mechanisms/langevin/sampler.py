@@ -436,12 +436,12 @@ class PlannedPath(Mechanism):
         return gradients.drift_for(target, batch_size=None, precision="double", lazy=True)
 
 
-def _check_stable(drift: gradients.Drift, plan: PathPlan) -> None:
+def _check_stable(drift: gradients.Drift, planned: PathPlan) -> None:
     smoothness = 2 / (drift.beta * drift.largest_step)
-    reached = drift.beta * plan.step_size * plan.n_steps
-    if not accelerated_share(smoothness, reached, plan.n_steps) < 1:
+    reached = drift.beta * planned.step_size * planned.n_steps
+    if not accelerated_share(smoothness, reached, planned.n_steps) < 1:
         raise ValueError(
-            f"{plan.n_steps} steps of {plan.step_size:.3g} are too few for the chains to be "
+            f"{planned.n_steps} steps of {planned.step_size:.3g} are too few for the chains to be "
             "stable on this target: plan for its own n, p, loss, radius and row_norm"
         )
 

@@ -5,12 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.formatting import Fact, ReprMixin
-from rashomon_explorer._utils.validation import (
-    check_count,
-    check_nonnegative_or_infinite,
-    check_positive,
-)
 from rashomon_explorer.mechanisms.penalties.losses import MARGINS, PULL, THIRD
 from rashomon_explorer.problem.losses import zero_model_loss
 from rashomon_explorer.problem.losses.logistic import LogisticLoss
@@ -71,8 +67,10 @@ class BilevelConstants(ReprMixin):
 
     def __post_init__(self) -> None:
         """Check the ranges of the constants."""
-        check_positive(mu=self.mu)
-        check_nonnegative_or_infinite(**{k: v for k, v in vars(self).items() if k != "mu"})
+        validation.check_positive(mu=self.mu)
+        validation.check_nonnegative_or_infinite(
+            **{k: v for k, v in vars(self).items() if k != "mu"}
+        )
 
     @property
     def stability(self) -> float:
@@ -181,8 +179,8 @@ class PenaltyConstants(ReprMixin):
         """Check the settings."""
         if self.estimator not in MARGINS:
             raise ValueError(f"estimator must be one of {[*MARGINS]}, got {self.estimator!r}")
-        check_positive(row_bound=self.row_bound, low=self.low, high=self.high)
-        check_count(n_train=self.n_train, n_val=self.n_val)
+        validation.check_positive(row_bound=self.row_bound, low=self.low, high=self.high)
+        validation.check_count(n_train=self.n_train, n_val=self.n_val)
 
     @property
     def loss(self) -> SquaredLoss | LogisticLoss:

@@ -12,11 +12,7 @@ from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.validation import check_nonnegative, check_positive
 from rashomon_explorer.mechanisms.penalties.constants import PenaltyConstants
 from rashomon_explorer.mechanisms.penalties.losses import InnerProblem, OuterLoss, Solved
-from rashomon_explorer.mechanisms.samplers.finite_grid import (
-    FiniteGridSampler,
-    GridTarget,
-    Landscape,
-)
+from rashomon_explorer.mechanisms.samplers import finite_grid
 
 LOWEST = -1
 """Group of a column that has the lowest of the chosen penalties, such as the intercept's."""
@@ -204,7 +200,7 @@ class PenaltyLandscape:
 class PenaltyTarget:
     """Law ∝ exp(−β·max(Φ − min Φ − ψ, 0)) of penalties, for a sampler on a grid."""
 
-    problem: Landscape
+    problem: finite_grid.Landscape
     beta: float
     psi: float = 0.0
 
@@ -218,7 +214,10 @@ class PenaltyTarget:
 
 
 def first_draws(
-    sampler: FiniteGridSampler, target: GridTarget, n_draws: int, rng: np.random.Generator
+    sampler: finite_grid.FiniteGridSampler,
+    target: finite_grid.GridTarget,
+    n_draws: int,
+    rng: np.random.Generator,
 ) -> FloatArray:
     """First ``n_draws`` points (d, n_draws) of a sampler."""
     drawn = np.empty((target.problem.p, 0))

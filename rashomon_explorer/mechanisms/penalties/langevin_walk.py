@@ -6,26 +6,23 @@ import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
+from rashomon_explorer.mechanisms.penalties import landscape as landscapes
 from rashomon_explorer.mechanisms.penalties.constants import PenaltyConstants
-from rashomon_explorer.mechanisms.penalties.landscape import (
-    Cube,
-    PenaltyLandscape,
-    PenaltyTarget,
-    first_draws,
-)
 from rashomon_explorer.mechanisms.penalties.plan import MOST_PENALTIES
 from rashomon_explorer.mechanisms.penalties.stationary import StationaryPlan
 from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler, Landscape
 
 
-def gradient_mapping(landscape: PenaltyLandscape, x: FloatArray, tolerance: float) -> FloatArray:
+def gradient_mapping(
+    landscape: landscapes.PenaltyLandscape, x: FloatArray, tolerance: float
+) -> FloatArray:
     """Return x − P(x − ∇Φ(x)) (d,): ∇Φ inside the box, 0 where no descent stays in it."""
     reach = landscape.domain.radius
     return np.asarray(x - np.clip(x - landscape.gradient(x, tolerance), -reach, reach))
 
 
 def known_at(
-    known: PenaltyConstants, landscape: PenaltyLandscape, x: FloatArray
+    known: PenaltyConstants, landscape: landscapes.PenaltyLandscape, x: FloatArray
 ) -> PenaltyConstants:
     """Constants at one point, with its lowest penalty in place of the lower bound."""
     lowest = float(landscape.box.penalties(x[:, None]).min())
@@ -33,7 +30,7 @@ def known_at(
 
 
 def walk(
-    landscape: PenaltyLandscape,
+    landscape: landscapes.PenaltyLandscape,
     planned: StationaryPlan,
     start: FloatArray,
     rng: np.random.Generator,
@@ -58,7 +55,7 @@ def walk(
 class _DerivedLandscape:
     """A function on the cube of another landscape."""
 
-    landscape: PenaltyLandscape
+    landscape: landscapes.PenaltyLandscape
 
     @property
     def p(self) -> int:
@@ -71,7 +68,7 @@ class _DerivedLandscape:
         return self.landscape.n
 
     @property
-    def domain(self) -> Cube:
+    def domain(self) -> landscapes.Cube:
         """Domain of the log penalties."""
         return self.landscape.domain
 
@@ -104,7 +101,7 @@ class SharedPenalty(_DerivedLandscape):
 
 
 def drawn_where_level(
-    landscape: PenaltyLandscape, planned: StationaryPlan, rng: np.random.Generator
+    landscape: landscapes.PenaltyLandscape, planned: StationaryPlan, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray | None]:
     """Draw log penalties (d, n_draws) as planned, with all states (n_draws, d, T), also charged.
 
@@ -122,7 +119,7 @@ def drawn_where_level(
 
 
 def _starts(
-    landscape: PenaltyLandscape, planned: StationaryPlan, rng: np.random.Generator
+    landscape: landscapes.PenaltyLandscape, planned: StationaryPlan, rng: np.random.Generator
 ) -> FloatArray:
     """Log penalties (d, n_draws) where walks start: the middle of the bounds, or private draws."""
     if not planned.eta:
@@ -135,4 +132,6 @@ def _starts(
 
 def _drawn(sizes: Landscape, planned: StationaryPlan, rng: np.random.Generator) -> FloatArray:
     sampler = FiniteGridSampler(spacing=planned.spacing)
-    return first_draws(sampler, PenaltyTarget(sizes, planned.beta), planned.n_draws, rng)
+    return landscapes.first_draws(
+        sampler, landscapes.PenaltyTarget(sizes, planned.beta), planned.n_draws, rng
+    )

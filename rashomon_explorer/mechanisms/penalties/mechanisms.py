@@ -6,17 +6,12 @@ from typing import Any
 
 from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer.exceptions import SamplerError, WeakGuaranteeWarning, warn_stacklevel
-from rashomon_explorer.mechanisms.penalties import plan
+from rashomon_explorer.mechanisms.penalties import plan, stationary
 from rashomon_explorer.mechanisms.penalties.constants import PenaltyConstants
-from rashomon_explorer.mechanisms.penalties.stationary import (
-    STATIONARY,
-    StationaryPlan,
-    plan_stationary,
-)
 from rashomon_explorer.mechanisms.planning.suggestions import weak_warnings_suppressed
 from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 
-NAMES = (*plan.MECHANISMS, *STATIONARY, "regularised")
+NAMES = (*plan.MECHANISMS, *stationary.STATIONARY, "regularised")
 """All mechanisms of the paper by name; the last one is refused with a reason."""
 
 
@@ -42,8 +37,8 @@ def plan_mechanism(
             "the regularised mechanism is private only where the validation loss is convex on "
             "every table, and in log penalties it is not: use mechanism='auto'"
         )
-    if mechanism in STATIONARY:
-        return plan_stationary(constants, d, mechanism, **options)
+    if mechanism in stationary.STATIONARY:
+        return stationary.plan_stationary(constants, d, mechanism, **options)
     many = d > plan.MOST_PENALTIES and options["delta"] > 0 and not options.get("psi")
     if mechanism == "auto" and many:
         return _walked(constants, d, options)
@@ -70,13 +65,18 @@ def _offer(constants: PenaltyConstants, d: int, name: str, options: dict[str, An
         return Offered(name, why_not=str(error))
     if isinstance(planned, plan.TuningPlan):
         return Offered(name, excess=planned.excess_bound, why_not=planned.weakness)
-    assert isinstance(planned, StationaryPlan)
+    assert isinstance(planned, stationary.StationaryPlan)
     return Offered(name, gradient=planned.gradient_bound, why_not=planned.weakness)
 
 
-def _walked(constants: PenaltyConstants, d: int, options: dict[str, Any]) -> StationaryPlan:
+def _walked(
+    constants: PenaltyConstants, d: int, options: dict[str, Any]
+) -> stationary.StationaryPlan:
     """Plan the walk from a private start, or from the middle if only that has a useful bound."""
-    cold, warm = (plan_stationary(constants, d, name, **options) for name in STATIONARY[:2])
+    cold, warm = (
+        stationary.plan_stationary(constants, d, name, **options)
+        for name in stationary.STATIONARY[:2]
+    )
     best = cold if warm.weakness else warm
     if best.weakness:
         raise SamplerError(

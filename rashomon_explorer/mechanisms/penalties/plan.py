@@ -10,13 +10,8 @@ from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.formatting import Fact, ReprMixin, hit_rate_text, rounded_up
 from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.penalties import landscape as landscapes
 from rashomon_explorer.mechanisms.penalties.constants import PenaltyConstants
-from rashomon_explorer.mechanisms.penalties.landscape import (
-    GeneralisedTarget,
-    PenaltyLandscape,
-    PenaltyTarget,
-    pair_sensitivity,
-)
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.pricing import affordable_eta, draws_guarantee
 from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
@@ -178,14 +173,16 @@ class TuningPlan(PenaltyPlan):
         return self.excess_within(SURE)
 
     def target(
-        self, landscape: PenaltyLandscape, sampler: FiniteGridSampler
-    ) -> PenaltyTarget | GeneralisedTarget:
+        self, landscape: landscapes.PenaltyLandscape, sampler: FiniteGridSampler
+    ) -> landscapes.PenaltyTarget | landscapes.GeneralisedTarget:
         """Law of a draw, for a sampler on the plan's grid."""
         if self.mechanism == "exponential":
-            return PenaltyTarget(landscape, self.beta, self.psi)
+            return landscapes.PenaltyTarget(landscape, self.beta, self.psi)
         points = sampler.points(landscape.p, landscape.domain)
-        pairs = pair_sensitivity(self.constants, landscape.box.penalties(points).min(axis=0))
-        return GeneralisedTarget(landscape, self.eta, pairs, self.psi)
+        pairs = landscapes.pair_sensitivity(
+            self.constants, landscape.box.penalties(points).min(axis=0)
+        )
+        return landscapes.GeneralisedTarget(landscape, self.eta, pairs, self.psi)
 
     def _bounds(self) -> list[Fact]:
         known = self.constants
@@ -210,7 +207,7 @@ def grid_points(constants: PenaltyConstants, d: int, spacing: float) -> int:
 
 
 def _least_pair(known: PenaltyConstants) -> float:
-    return float(pair_sensitivity(known, np.array([known.high]))[0, 0])
+    return float(landscapes.pair_sensitivity(known, np.array([known.high]))[0, 0])
 
 
 MOST_PENALTIES = 3
@@ -286,7 +283,7 @@ def _mean_pair(planned: TuningPlan) -> float:
     """Mean of Δ over all pairs of different points of one penalty's grid."""
     known = planned.constants
     lowest = np.geomspace(known.low, known.high, 33)
-    pairs = pair_sensitivity(known, lowest)
+    pairs = landscapes.pair_sensitivity(known, lowest)
     return float(pairs[~np.eye(len(pairs), dtype=bool)].mean())
 
 

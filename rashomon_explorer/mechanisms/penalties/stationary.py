@@ -9,14 +9,8 @@ from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.formatting import Fact, rounded_up
 from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.penalties import plan
 from rashomon_explorer.mechanisms.penalties.constants import PenaltyConstants
-from rashomon_explorer.mechanisms.penalties.plan import (
-    MOST_PENALTIES,
-    PenaltyPlan,
-    grid_points,
-    log_spacing,
-    plan_tuning,
-)
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.pricing import affordable_eta, draws_guarantee
 from rashomon_explorer.privacy import Guarantee, adaptive_epsilon, approximate, compose, gdp
@@ -65,7 +59,7 @@ def walk_bound(
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class StationaryPlan(PenaltyPlan):
+class StationaryPlan(plan.PenaltyPlan):
     """Plan of penalties where the validation loss is nearly flat, by a walk or from a grid."""
 
     mu: float = 0.0
@@ -85,8 +79,8 @@ class StationaryPlan(PenaltyPlan):
     @property
     def n_points(self) -> int:
         """Number of grid points: of all penalties, or of one shared penalty of a walk's start."""
-        few = self.d if self.on_grid or self.d <= MOST_PENALTIES else 1
-        return grid_points(self.constants, few, self.spacing) if self.eta else 1
+        few = self.d if self.on_grid or self.d <= plan.MOST_PENALTIES else 1
+        return plan.grid_points(self.constants, few, self.spacing) if self.eta else 1
 
     @property
     def noise(self) -> float:
@@ -104,7 +98,7 @@ class StationaryPlan(PenaltyPlan):
         """Δ₀: bound on the excess of a walk's start over the least validation loss."""
         known = self.constants
         width = math.log(known.high / known.low)
-        if self.mechanism == "warm_hypergradient" and self.d <= MOST_PENALTIES:
+        if self.mechanism == "warm_hypergradient" and self.d <= plan.MOST_PENALTIES:
             between = known.slope * self.spacing / 2 * math.sqrt(self.d)
             return min(self.start_excess + between, known.loss_range)
         middle = replace(known, low=math.sqrt(known.low * known.high))
@@ -225,13 +219,13 @@ def plan_stationary(
         raise ValueError(f"psi must be 0 for mechanism={mechanism!r}, got {psi!r}")
     on_grid, warm = mechanism == "gradient_norm", mechanism == "warm_hypergradient"
     if on_grid:  # raises the errors of every grid
-        plan_tuning(constants, d, epsilon=epsilon, spacing=spacing)
+        plan.plan_tuning(constants, d, epsilon=epsilon, spacing=spacing)
     elif delta == 0:
         raise SamplerError(
             f"mechanism={mechanism!r} adds Gaussian noise, which is not pure DP: delta must be "
             "> 0, for example 1e-6"
         )
-    apart = log_spacing(constants, d if on_grid or d <= MOST_PENALTIES else 1, spacing)
+    apart = plan.log_spacing(constants, d if on_grid or d <= plan.MOST_PENALTIES else 1, spacing)
     known, left = replace(constants, margin_bound=None), _left(epsilon, delta, refit)
     budget = _Budget(epsilon, delta, n_draws, refit, ledger)
 

@@ -7,13 +7,9 @@ from dataclasses import dataclass, field
 
 from rashomon_explorer._utils.formatting import Fact, hit_rate_text, rounded_up
 from rashomon_explorer.mechanisms.bounds.hit_rate import guaranteed_hit_rate, unthresholded_hit_rate
+from rashomon_explorer.mechanisms.planning import weakness
 from rashomon_explorer.mechanisms.planning.pricing import draws_guarantee
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
-from rashomon_explorer.mechanisms.planning.weakness import (
-    BasePlan,
-    has_hit_rate,
-    weak_guarantee_reason,
-)
 from rashomon_explorer.mechanisms.request import Offer, Request, stable_gap
 from rashomon_explorer.privacy.guarantee import epsilon_delta_text
 from rashomon_explorer.problem.losses import get_loss
@@ -24,7 +20,7 @@ _SAME = 1e-12  # relative tolerance for equal oscillations of a plan and of its 
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class Plan(BasePlan):
+class Plan(weakness.BasePlan):
     """Parameters and guarantees of draws for a privacy budget, from public numbers.
 
     Parameters
@@ -201,7 +197,7 @@ class Plan(BasePlan):
         hits = f"≥ {hit_rate_text(self.hit_rate_bound)} within ψ = {self.psi:g}"
         rule = ", by the ledger's composition rule" if self.ledger else ""
         facts = [
-            ("hit rate", hits if has_hit_rate(self) else "none can be guaranteed"),
+            ("hit rate", hits if weakness.has_hit_rate(self) else "none can be guaranteed"),
             ("excess loss", f"≤ {rounded_up(self.excess_bound)} on average"),
             (
                 "privacy cost",
@@ -211,5 +207,5 @@ class Plan(BasePlan):
         ]
         facts += [] if self.columns is None else [self.columns.fact]
         facts += [("chosen", f"{self.mechanism}: {self.why}")] if self.why else []
-        weak = weak_guarantee_reason(self)
+        weak = weakness.weak_guarantee_reason(self)
         return [*facts, *([("warning", weak)] if weak else [])]

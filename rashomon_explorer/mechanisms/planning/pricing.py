@@ -7,16 +7,8 @@ from functools import lru_cache
 
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.validation import check_count, check_delta, check_positive
-from rashomon_explorer.mechanisms.certificates.catalogue import (
-    best_certificate,
-    gibbs_certificates,
-    largest_beta,
-)
-from rashomon_explorer.privacy.composition import (
-    affordable_repeated_eta,
-    compose,
-    repeated_bounded_range,
-)
+from rashomon_explorer.mechanisms.certificates import catalogue
+from rashomon_explorer.privacy import composition
 from rashomon_explorer.privacy.conversions import zcdp_epsilon, zcdp_rho
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.notions import bounded_range
@@ -30,8 +22,8 @@ _HAIR = 1e-13
 def draws_guarantee(eta: float, n_draws: int, *, ledger: bool = False) -> Guarantee:
     """Guarantee of independent draws of one law, each of bounded range η."""
     if ledger:
-        return compose([bounded_range(eta)] * n_draws)
-    return repeated_bounded_range(eta, n_draws)
+        return composition.compose([bounded_range(eta)] * n_draws)
+    return composition.repeated_bounded_range(eta, n_draws)
 
 
 def affordable_eta(epsilon: float, delta: float, n_draws: int, *, ledger: bool = False) -> float:
@@ -40,7 +32,7 @@ def affordable_eta(epsilon: float, delta: float, n_draws: int, *, ledger: bool =
     check_count(n_draws=n_draws)
     check_delta(delta)
     if not ledger:
-        return affordable_repeated_eta(epsilon, delta, int(n_draws))
+        return composition.affordable_repeated_eta(epsilon, delta, int(n_draws))
     return _affordable_adaptively(epsilon, delta, int(n_draws))
 
 
@@ -84,7 +76,7 @@ class CostTable:
         )
         if not self.best:
             return "oscillation", plain
-        every = gibbs_certificates(
+        every = catalogue.gibbs_certificates(
             self.constants,
             self.domain,
             psi=self.psi,
@@ -93,7 +85,7 @@ class CostTable:
             n_draws=n_draws,
             ledger=self.ledger,
         )
-        found = best_certificate(every, self.delta)
+        found = catalogue.best_certificate(every, self.delta)
         if found.guarantee is None or found.epsilon(self.delta) >= plain.epsilon(self.delta):
             return "oscillation", plain
         return found.name, found.guarantee
@@ -117,7 +109,7 @@ def _coldest(prices: CostTable, epsilon: float, n_draws: int) -> float:
         beta *= 1 - _HAIR
     if not prices.best:
         return beta
-    found, _ = largest_beta(
+    found, _ = catalogue.largest_beta(
         prices.constants,
         prices.domain,
         psi=prices.psi,

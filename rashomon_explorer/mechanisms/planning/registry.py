@@ -4,11 +4,7 @@ from rashomon_explorer._utils.lazy import LazyRegistry
 from rashomon_explorer.mechanisms import one_model
 from rashomon_explorer.mechanisms.base import Mechanism, Traits
 from rashomon_explorer.mechanisms.ellipsoid.sampler import EllipsoidExactSampler, EllipsoidSampler
-from rashomon_explorer.mechanisms.langevin.sampler import (
-    LangevinAverageSampler,
-    LangevinClipped,
-    PlannedPath,
-)
+from rashomon_explorer.mechanisms.langevin import sampler
 from rashomon_explorer.mechanisms.moments import Moments
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import ObjectivePerturbationSampler
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler, UnthresholdedSampler
@@ -22,10 +18,10 @@ _PAPERS = "rashomon_explorer.papers"
 _SEVERAL: dict[str, type[Mechanism] | str] = {
     "exact": ExactSampler,
     "unthresholded": UnthresholdedSampler,
-    "langevin_average": LangevinAverageSampler,
-    "langevin_clipped": LangevinClipped,
+    "langevin_average": sampler.LangevinAverageSampler,
+    "langevin_clipped": sampler.LangevinClipped,
     "objective_perturbation": ObjectivePerturbationSampler,
-    "langevin": PlannedPath,
+    "langevin": sampler.PlannedPath,
     "finite_grid": FiniteGridSampler,
     "hit_and_run": HitAndRunSampler,
     "mala": f"{_PAPERS}.mala:MalaSampler",

@@ -20,11 +20,7 @@ from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan, with_scal
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.planning.weakness import WEAK_HIT_RATE
 from rashomon_explorer.mechanisms.request import Offer, Request
-from rashomon_explorer.mechanisms.samplers.feasibility import (
-    infeasibility_message,
-    is_hopeless,
-    is_likely,
-)
+from rashomon_explorer.mechanisms.samplers import feasibility
 from rashomon_explorer.privacy import Guarantee, adaptive_epsilon
 
 GOALS = ("rows", "population")
@@ -88,12 +84,14 @@ class MechanismCandidate:
     @property
     def hopeless(self) -> bool:
         """Whether its draws fail on simulated rows."""
-        return self.may_give_up and is_hopeless(self.plan)
+        return self.may_give_up and feasibility.is_hopeless(self.plan)
 
     @property
     def why_not(self) -> str:
         """Reason why the candidate is not selected."""
-        return infeasibility_message(self.plan) if self.offer.applies else self.offer.why
+        return (
+            feasibility.infeasibility_message(self.plan) if self.offer.applies else self.offer.why
+        )
 
 
 def select(*, mechanism: str = AUTO, goal: str = "rows", **settings: Any) -> Plan:
@@ -140,11 +138,11 @@ def _named(name: str, **settings: Any) -> Plan:
         }
     planned = cached_plan(name, **settings)
     assert planned.radius is not None  # every mechanism states the ball of its plan
-    if settings["radius"] != AUTO or not traits.may_give_up or is_likely(planned):
+    if settings["radius"] != AUTO or not traits.may_give_up or feasibility.is_likely(planned):
         return planned
     for radius in (R for R in _SMALLER if R < planned.radius):
         smaller = cached_plan(name, **{**settings, "radius": radius})
-        if is_likely(smaller):
+        if feasibility.is_likely(smaller):
             why = (
                 f"in the default ball, of radius {planned.radius:.4g}, draws are expected to "
                 f"fail: this is the largest of a few smaller balls in which they are not"

@@ -13,12 +13,8 @@ from rashomon_explorer.mechanisms.bounds.hit_rate import (
     beta_for_hit_rate,
     beta_for_unthresholded_hit_rate,
 )
+from rashomon_explorer.mechanisms.planning import pricing
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.pricing import (
-    CostTable,
-    affordable_draws,
-    draws_guarantee,
-)
 from rashomon_explorer.mechanisms.planning.trees import TreePlan, tree_improvement_messages
 from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.mechanisms.request import Request
@@ -155,8 +151,10 @@ def _next_target(planned: Plan) -> tuple[str, float] | None:
 def _by_range(planned: Plan, beta: float, law: Request | None) -> list[Suggestion]:
     colder, least = beta / planned.beta, planned.eta / beta
     eta = planned.eta * colder
-    cost = draws_guarantee(eta, planned.n_draws, ledger=planned.ledger).epsilon(planned.delta)
-    fewer = affordable_draws(planned.epsilon, planned.delta, eta, ledger=planned.ledger)
+    cost = pricing.draws_guarantee(eta, planned.n_draws, ledger=planned.ledger).epsilon(
+        planned.delta
+    )
+    fewer = pricing.affordable_draws(planned.epsilon, planned.delta, eta, ledger=planned.ledger)
     suggestions = [*_costs(planned, cost, fewer), _rows(planned.n * colder)]
     suggestions += _wider(planned, colder)
     if law is not None:
@@ -184,9 +182,11 @@ def _by_search(planned: Plan, beta: float, law: Request) -> list[Suggestion]:
     return suggestions + _smaller(law, lambda k: affords(_scaled(law, 1 / k, "radius")))
 
 
-def _cost_table(law: Request) -> CostTable:
+def _cost_table(law: Request) -> pricing.CostTable:
     """Privacy costs of exact draws by the best certificate."""
-    return CostTable(law.constants, law.domain, law.psi, law.delta, bool(law.ledger), best=True)
+    return pricing.CostTable(
+        law.constants, law.domain, law.psi, law.delta, bool(law.ledger), best=True
+    )
 
 
 def _scaled(law: Request, factor: float, name: str) -> Request:

@@ -10,12 +10,8 @@ from typing import Any
 from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.formatting import Fact, hit_rate_text, rounded_up
 from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.planning import weakness
 from rashomon_explorer.mechanisms.planning.pricing import affordable_eta, draws_guarantee
-from rashomon_explorer.mechanisms.planning.weakness import (
-    BasePlan,
-    has_hit_rate,
-    weak_guarantee_reason,
-)
 from rashomon_explorer.privacy.guarantee import epsilon_delta_text
 
 _WEIGHTS = 2.0**-38  # relative error of a weight: 40 bits, and that of the exponential
@@ -24,7 +20,7 @@ _WORTH = 0.9
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class TreePlan(BasePlan):
+class TreePlan(weakness.BasePlan):
     """Plan of draws of sparse trees: privacy cost and guarantees, from public numbers only."""
 
     log_size: float
@@ -74,9 +70,9 @@ class TreePlan(BasePlan):
 
     def _facts(self) -> list[Fact]:
         hits = f"≥ {hit_rate_text(self.hit_rate_bound)} within ψ = {self.psi:g}"
-        weak = weak_guarantee_reason(self)
+        weak = weakness.weak_guarantee_reason(self)
         return [
-            ("hit rate", hits if has_hit_rate(self) else "none can be guaranteed"),
+            ("hit rate", hits if weakness.has_hit_rate(self) else "none can be guaranteed"),
             ("excess loss", f"≤ {rounded_up(self.excess_bound)} on average"),
             ("privacy cost", epsilon_delta_text(self.epsilon, self.delta)),
             ("law", f"share of errors, β = {self.beta:,.0f}, threshold {self.law_psi:.4g}"),
@@ -161,7 +157,7 @@ def tree_improvement_messages(planned: TreePlan) -> list[str]:
     messages, epsilon = [], _epsilon_for(planned, _WORTH)
     if planned.hit_rate_bound < _WORTH - 1e-6 and epsilon < math.inf:
         messages.append(f"ε = {rounded_up(epsilon)} would guarantee 90 %.")
-    if weak_guarantee_reason(planned):
+    if weakness.weak_guarantee_reason(planned):
         messages.append(
             "More rows, a larger ε, fewer draws, fewer leaves or features, or a larger ψ "
             "guarantee more."

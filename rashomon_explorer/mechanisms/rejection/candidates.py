@@ -10,14 +10,9 @@ import numpy as np
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.exceptions import EnvelopeError
+from rashomon_explorer.mechanisms.rejection import proposals
 from rashomon_explorer.mechanisms.rejection.envelope import Envelope, Tangent
 from rashomon_explorer.mechanisms.rejection.plane import plane_proposals
-from rashomon_explorer.mechanisms.rejection.proposals import (
-    Proposal,
-    RadialProposal,
-    UniformProposal,
-    tightest_proposal,
-)
 from rashomon_explorer.mechanisms.rejection.quadratic_minorant import SAMPLE, least_bowl
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.losses.chunked import loss_kind
@@ -47,8 +42,8 @@ class Candidates:
         under = plane_proposals(target)
         # With the uniform law among them the mass is at most the domain's volume, for all rows: a
         # public bound on how often a proposal is kept (docs/theory.md §3).
-        proposals: list[Proposal] = [*under, UniformProposal(target)]
-        self._proposal = min(proposals, key=lambda one: one.log_mass)
+        candidates: list[proposals.Proposal] = [*under, proposals.UniformProposal(target)]
+        self._proposal = min(candidates, key=lambda one: one.log_mass)
         self._floors: list[Floor] = [plane.floor for plane in under]
         self._sharper: Floor | None = None
         accepted_share = acceptance_share(target, self._proposal)
@@ -61,19 +56,19 @@ class Candidates:
         self._theta = np.empty((target.problem.p, 0))
         self._floor = np.empty(0)
 
-    def _add(self, proposal: Proposal, floor: Floor) -> None:
+    def _add(self, proposal: proposals.Proposal, floor: Floor) -> None:
         """Thin by one more floor, and propose from the law below it if that has less mass."""
         self._floors.append(floor)
         self._proposal = min([self._proposal, proposal], key=lambda one: one.log_mass)
 
     def _add_envelopes(self, envelope: Envelope) -> None:
-        found = tightest_proposal(self._target, envelope)
+        found = proposals.tightest_proposal(self._target, envelope)
         self._add(found, partial(envelope.floor, pad=found.pad))
         self._sharper = envelope.sharper_floor
         shifted = _shifted(self._target, envelope)
         if shifted is not None:
             pad = shifted.least_pad
-            radial = RadialProposal(self._target, shifted, pad)
+            radial = proposals.RadialProposal(self._target, shifted, pad)
             self._add(radial, partial(shifted.floor, pad=pad))
             self._sharper = shifted.sharper_floor
 
@@ -102,7 +97,7 @@ class Candidates:
         self._floor = np.concatenate([self._floor, floor])
 
 
-def acceptance_share(target: GibbsTarget, proposal: Proposal) -> float:
+def acceptance_share(target: GibbsTarget, proposal: proposals.Proposal) -> float:
     """Share of a proposal's models that the loss keeps, estimated on a few discarded ones."""
     rng, accepted, proposed = generator(0), 0.0, 0
     while proposed < _PILOT and accepted < _SURE:

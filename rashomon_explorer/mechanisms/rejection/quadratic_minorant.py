@@ -10,13 +10,8 @@ from scipy.special import xlogy
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer.exceptions import EnvelopeError
+from rashomon_explorer.mechanisms.rejection import plane
 from rashomon_explorer.mechanisms.rejection.envelope import ball_around
-from rashomon_explorer.mechanisms.rejection.plane import (
-    Plane,
-    cut_chi_square,
-    log_ball_volume,
-    log_chi_square_below,
-)
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.losses.base import EmpiricalLoss
 from rashomon_explorer.problem.lower_bounds.quadratic import Bowl, Where, bowl_under
@@ -41,9 +36,9 @@ class Rest:
         """Log of ∫ exp(−½·precision·‖s‖²) ds, ‖s‖² ≤ square − used: concave in ``used`` (K,)."""
         room = np.maximum(self.square - used, 0.0)
         if not self.precision:
-            return np.asarray(xlogy(self.d / 2, room) + log_ball_volume(self.d))
+            return np.asarray(xlogy(self.d / 2, room) + plane.log_ball_volume(self.d))
         log_total = self.d / 2 * math.log(2 * math.pi / self.precision)
-        return log_total + log_chi_square_below(self.d, self.precision * room)
+        return log_total + plane.log_chi_square_below(self.d, self.precision * room)
 
     def steepness(self, used: FloatArray) -> FloatArray:
         """Minus twice the derivative (K,) of ``log_weight``, for ``used`` (K,) below ``square``."""
@@ -52,7 +47,7 @@ class Rest:
             return np.asarray(self.d / room)
         a, y = self.d / 2, self.precision * room
         log_density = (a - 1) * np.log(y / 2) - y / 2 - math.lgamma(a) - math.log(2)
-        below = log_chi_square_below(self.d, y)
+        below = plane.log_chi_square_below(self.d, y)
         return np.asarray(2 * self.precision * np.exp(log_density - below))
 
     def lengths(self, used: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -60,7 +55,7 @@ class Rest:
         room = np.maximum(self.square - used, 0.0)
         if not self.precision:
             return np.asarray(np.sqrt(room) * rng.random(len(room)) ** (1 / self.d))
-        values = cut_chi_square(self.d, self.precision * room, rng) / self.precision
+        values = plane.cut_chi_square(self.d, self.precision * room, rng) / self.precision
         return np.sqrt(np.minimum(values, room))
 
 
@@ -264,7 +259,7 @@ def _least_constant(shape: Threshold, psi: float, highest: float, share: float) 
     return share * (psi + high) - below
 
 
-def least_bowl(target: GibbsTarget, plane: Plane) -> BowlProposal:
+def least_bowl(target: GibbsTarget, plane: plane.Plane) -> BowlProposal:
     """Proposal under a bowl with nearly the least mass."""
     problem = target.problem
     risk = problem.evaluator().loss

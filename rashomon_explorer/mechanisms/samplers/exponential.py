@@ -11,11 +11,7 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer.exceptions import EnvelopeError, SamplerError
 from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits
-from rashomon_explorer.mechanisms.bounds.hit_rate import (
-    giving_up_probability,
-    least_acceptance,
-    unthresholded_hit_rate,
-)
+from rashomon_explorer.mechanisms.bounds import hit_rate
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.rejection.candidates import MOST_AHEAD, Candidates, accept
@@ -122,9 +118,9 @@ class ExactSampler(Mechanism):
             return 0.0
         if self.spread is None:
             return 1.0
-        acceptance = least_acceptance(plan.p, plan.beta, plan.drawn_psi, self.spread)
+        acceptance = hit_rate.least_acceptance(plan.p, plan.beta, plan.drawn_psi, self.spread)
         judged = self._patience(plan.p) - MOST_AHEAD
-        return giving_up_probability(acceptance, max(0, judged), plan.n_draws)
+        return hit_rate.giving_up_probability(acceptance, max(0, judged), plan.n_draws)
 
     def _patience(self, p: int) -> int:
         """Rejected proposals in a row that are allowed; only for a sampler that gives up."""
@@ -213,7 +209,7 @@ class UnthresholdedSampler(ExactSampler):
     def plan_for(cls, request: Request) -> Plan:
         """Plan at ψ = 0, with the hit rate in the set at ψ."""
         planned = super().plan_for(replace(request, psi=0.0))
-        within = unthresholded_hit_rate(request.p, planned.beta, request.psi)
+        within = hit_rate.unthresholded_hit_rate(request.p, planned.beta, request.psi)
         return replace(planned, psi=request.psi, law_psi=0.0, hit_rate_bound=within)
 
     @classmethod

@@ -11,13 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.formatting import Fact, left_text, rounded_up
-from rashomon_explorer._utils.validation import (
-    check_delta,
-    check_epsilon,
-    check_nonnegative_or_infinite,
-)
 from rashomon_explorer.exceptions import BudgetExceededError, LedgerError
 from rashomon_explorer.privacy.conversions import filter_order, zcdp_epsilon
 from rashomon_explorer.privacy.guarantee import (
@@ -26,17 +22,8 @@ from rashomon_explorer.privacy.guarantee import (
     Guarantee,
     epsilon_delta_text,
 )
-from rashomon_explorer.privacy.ledger import file
+from rashomon_explorer.privacy.ledger import file, totals
 from rashomon_explorer.privacy.ledger.charge import LedgerEntry
-from rashomon_explorer.privacy.ledger.totals import (
-    Totals,
-    entered_at,
-    read_divergence,
-    read_order,
-    takes_delta,
-    write_divergence,
-    write_order,
-)
 from rashomon_explorer.privacy.notions import approximate, bounded_range, gdp, pure, zcdp
 
 _CHANGES = {
@@ -48,14 +35,14 @@ _CHANGES = {
 
 def insert_charge(
     connection: sqlite3.Connection,
-    totals: Totals,
+    sums: totals.Totals,
     guarantee: Guarantee,
     entered: Divergence | None,
     note: str,
     parameters: dict[str, Any],
 ) -> int:
     """Write a reservation and the new totals; return its number."""
-    totals = totals.plus(guarantee, entered)
+    sums = sums.plus(guarantee, entered)
     cursor = connection.execute(
         "INSERT INTO charges (reserved_at, who, note, parameters, guarantee, leaks) "
         "VALUES (?, ?, ?, ?, ?, ?)",
@@ -65,25 +52,25 @@ def insert_charge(
             note,
             json.dumps(parameters),
             json.dumps(guarantee.to_dict()),
-            totals.leaks,
+            sums.leaks,
         ),
     )
     number = int(cursor.lastrowid or 0)
     if entered is not None:
-        write_divergence(connection, number, entered)
-    file.write_totals(connection, totals)
+        totals.write_divergence(connection, number, entered)
+    file.write_totals(connection, sums)
     return number
 
 
 def settle_order(connection: sqlite3.Connection, order: float) -> None:
     """Fix the order at which divergences, including those of earlier charges, add up."""
-    write_order(connection, order)
+    totals.write_order(connection, order)
     entries = read_entries(connection)
     parts = {entry.extends for entry in entries} - {None}
     for entry in entries:
         alone = entry.extends is None and entry.id not in parts
         price = entry.guarantee if alone else zcdp(entry.guarantee.rho)
-        write_divergence(connection, entry.id, entered_at(price, order))
+        totals.write_divergence(connection, entry.id, totals.entered_at(price, order))
     file.write_totals(connection, sum_entries(connection))
 
 
@@ -102,7 +89,7 @@ def mark(connection: sqlite3.Connection, number: int, state: str, why: str) -> N
         {"now": _now(), "who": _who(), "why": why, "id": number},
     )
     if state == "voided":
-        entered = read_divergence(connection, number)
+        entered = totals.read_divergence(connection, number)
         file.write_totals(connection, file.read_totals(connection).minus(entry.guarantee, entered))
 
 
@@ -145,19 +132,19 @@ def read_leaks(connection: sqlite3.Connection) -> bool | None:
     return found[0] if found else None
 
 
-def sum_entries(connection: sqlite3.Connection) -> Totals:
+def sum_entries(connection: sqlite3.Connection) -> totals.Totals:
     """Recompute the totals from all charges that count, in the caller's transaction."""
     rows = connection.execute(
         "SELECT min(id), guarantee, value, steady, count(*) FROM charges "
         "LEFT JOIN divergences ON charge = id WHERE state <> 'voided' "
         "GROUP BY guarantee, value, steady ORDER BY 1"
     )
-    order = read_order(connection)
+    order = totals.read_order(connection)
     counted = [
         (file.read_guarantee(number, text), _divergence(order, value, steady), count)
         for number, text, value, steady, count in rows
     ]
-    return Totals.from_counts(counted, read_leaks(connection), order)
+    return totals.Totals.from_counts(counted, read_leaks(connection), order)
 
 
 def _divergence(order: float | None, value: float | None, steady: int | None) -> Divergence | None:
@@ -167,15 +154,15 @@ def _divergence(order: float | None, value: float | None, steady: int | None) ->
     return Divergence(math.inf if value is None else value, bool(steady))
 
 
-def checked_totals(connection: sqlite3.Connection, path: Path) -> Totals:
+def checked_totals(connection: sqlite3.Connection, path: Path) -> totals.Totals:
     """Return the totals after checking that they equal the sum of the charges."""
-    totals = file.read_totals(connection)
-    if totals != sum_entries(connection):
+    spent = file.read_totals(connection)
+    if spent != sum_entries(connection):
         raise LedgerError(
             f"the totals of the ledger {path} are not the sum of its charges: another program "
             f"changed the file; restore a trusted copy"
         )
-    return totals
+    return spent
 
 
 def _entry(row: tuple[Any, ...]) -> LedgerEntry:
@@ -207,13 +194,13 @@ def checked_budget(epsilon: float | None, delta: float | None) -> Budget | None:
         if delta is not None:
             raise ValueError("a budget needs both epsilon and delta")
         return None
-    check_nonnegative_or_infinite(epsilon=epsilon)
+    validation.check_nonnegative_or_infinite(epsilon=epsilon)
     if not math.isfinite(epsilon):
         raise ValueError("epsilon must be finite; omit it for a ledger that only records")
     if epsilon != 0:  # 0 allows no charge
-        check_epsilon(epsilon)
+        validation.check_epsilon(epsilon)
     delta = 0.0 if delta is None else delta
-    check_delta(delta)
+    validation.check_delta(delta)
     return float(epsilon), float(delta)
 
 
@@ -238,11 +225,11 @@ def ledger_delta(budget: Budget | None) -> float:
 
 
 def refuse_past(
-    budget: Budget, spent: Totals, guarantee: Guarantee, entered: Divergence | None = None
+    budget: Budget, spent: totals.Totals, guarantee: Guarantee, entered: Divergence | None = None
 ) -> None:
     """Raise a BudgetExceededError if a charge exceeds the budget; state what remains."""
     epsilon, delta = budget
-    if takes_delta(guarantee) and spent.live and not spent.leaks:
+    if totals.takes_delta(guarantee) and spent.live and not spent.leaks:
         raise LedgerError(
             "this (ε, δ) charge comes after charges without δ, and the ledger's δ already covers "
             "their composition: record (ε, δ) charges in a ledger that begins with one"
@@ -264,7 +251,7 @@ _NUMBERS: dict[str, tuple[str, str, Callable[[float], Guarantee]]] = {
 }
 
 
-def _remaining_text(budget: Budget, spent: Totals, guarantee: Guarantee) -> str:
+def _remaining_text(budget: Budget, spent: totals.Totals, guarantee: Guarantee) -> str:
     """Largest costs of the same kind as a guarantee that the budget still allows, as text."""
     delta, lost, requested = budget[1], guarantee.approximate_delta, guarantee.requested
 
@@ -292,7 +279,9 @@ def _remaining_text(budget: Budget, spent: Totals, guarantee: Guarantee) -> str:
     return " or ".join(costs)
 
 
-def _largest_charge(budget: Budget, spent: Totals, charge: Callable[[float], Guarantee]) -> float:
+def _largest_charge(
+    budget: Budget, spent: totals.Totals, charge: Callable[[float], Guarantee]
+) -> float:
     """Largest number whose charge the budget allows; 0 if there is none."""
 
     def allowed(number: float) -> bool:
@@ -309,12 +298,12 @@ def within(epsilon: float, budget: Budget) -> bool:
     return epsilon <= budget[0] * (1 + ROUNDING)
 
 
-def ledger_facts(budget: Budget | None, totals: Totals) -> list[Fact]:
+def ledger_facts(budget: Budget | None, sums: totals.Totals) -> list[Fact]:
     """Budget, spent and remaining ε for the ledger's repr."""
-    charges = ("charges", f"{totals.live:,}")
+    charges = ("charges", f"{sums.live:,}")
     if budget is None:
         return [("budget", "none: all charges are accepted"), charges]
-    spent = totals.epsilon(budget[1])
+    spent = sums.epsilon(budget[1])
     return [
         ("budget", epsilon_delta_text(*budget)),
         ("spent", f"ε = {rounded_up(spent)}"),
@@ -325,14 +314,14 @@ def ledger_facts(budget: Budget | None, totals: Totals) -> list[Fact]:
 
 def as_text(connection: sqlite3.Connection) -> str:
     """Export budget, spent and remaining ε and all entries as JSON, in one transaction."""
-    budget, totals = file.read_budget(connection), file.read_totals(connection)
-    spent = totals.epsilon(ledger_delta(budget))
+    budget, sums = file.read_budget(connection), file.read_totals(connection)
+    spent = sums.epsilon(ledger_delta(budget))
     left = math.inf if budget is None else max(0.0, budget[0] - spent)
     plain = {
         "format": "rashomon-explorer ledger",
         "version": file.SCHEMA_VERSION,
         "budget": None if budget is None else {"epsilon": budget[0], "delta": budget[1]},
-        "order": totals.order,
+        "order": sums.order,
         "spent": "inf" if spent == math.inf else spent,
         "remaining": "inf" if left == math.inf else left,
         "entries": [entry.to_dict() for entry in read_entries(connection)],

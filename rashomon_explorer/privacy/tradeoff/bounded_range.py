@@ -10,12 +10,8 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import betainc
 
+from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer._utils.validation import (
-    check_count,
-    check_delta,
-    check_nonnegative_or_infinite,
-)
 from rashomon_explorer.privacy.conversions import zcdp_epsilon
 from rashomon_explorer.privacy.tradeoff.curves import TradeOff, envelope, type_one_errors
 
@@ -47,7 +43,7 @@ class BoundedRange(TradeOff):
     kind: ClassVar[str] = "bounded_range"
 
     def __post_init__(self) -> None:
-        check_nonnegative_or_infinite(eta=self.eta)
+        validation.check_nonnegative_or_infinite(eta=self.eta)
 
     def _profile(self, epsilon: FloatArray) -> FloatArray:
         if self.eta == 0:
@@ -104,8 +100,8 @@ class AdaptiveBoundedRange(TradeOff):
     kind: ClassVar[str] = "adaptive_bounded_range"
 
     def __post_init__(self) -> None:
-        check_nonnegative_or_infinite(eta=self.eta)
-        check_count(count=self.count)
+        validation.check_nonnegative_or_infinite(eta=self.eta)
+        validation.check_count(count=self.count)
         if self.count > _MOST:
             raise ValueError(f"count must be at most {_MOST}, got {self.count!r}")
         if not self.eta * self.count <= _WIDEST:
@@ -198,8 +194,8 @@ class RepeatedBoundedRange(TradeOff):
     kind: ClassVar[str] = "repeated_bounded_range"
 
     def __post_init__(self) -> None:
-        check_nonnegative_or_infinite(eta=self.eta)
-        check_count(count=self.count)
+        validation.check_nonnegative_or_infinite(eta=self.eta)
+        validation.check_count(count=self.count)
 
     def _profile(self, epsilon: FloatArray) -> FloatArray:
         flat = [self._largest(float(e)) for e in np.ravel(epsilon)]
@@ -207,7 +203,7 @@ class RepeatedBoundedRange(TradeOff):
 
     def epsilon(self, delta: float) -> float:
         """Upper bound on the least ε ≥ 0 with δ(ε) ≤ ``delta``; kη at ``delta`` = 0."""
-        check_delta(delta)
+        validation.check_delta(delta)
         top = self.count * self.eta
         if delta == 0 or not math.isfinite(top):
             return top

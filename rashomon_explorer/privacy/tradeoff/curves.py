@@ -10,13 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
+from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.bisection import bisect
-from rashomon_explorer._utils.validation import (
-    check_delta,
-    check_nonnegative_or_infinite,
-    check_share,
-)
 from rashomon_explorer.privacy.conversions import gaussian_profile, gdp_epsilon
 
 _NEGLIGIBLE = 1e-18  # δ below which an envelope needs no further line
@@ -66,7 +62,7 @@ class TradeOff(ABC):
 
     def epsilon(self, delta: float) -> float:
         """Upper bound on the least ε ≥ 0 with δ(ε) ≤ ``delta``; infinity if there is none."""
-        check_delta(delta)
+        validation.check_delta(delta)
         if self.delta(0.0) <= delta:
             return 0.0
         low, high = 0.0, 1.0
@@ -207,8 +203,8 @@ class Approximate(TradeOff):
     kind: ClassVar[str] = "approximate"
 
     def __post_init__(self) -> None:
-        check_nonnegative_or_infinite(at=self.at)
-        check_share(slack=self.slack)
+        validation.check_nonnegative_or_infinite(at=self.at)
+        validation.check_share(slack=self.slack)
 
     def _profile(self, epsilon: FloatArray) -> FloatArray:
         # The corners of f are (0, 1 − δ), (a, a) and (1 − δ, 0). Only the first two count here:
@@ -262,7 +258,7 @@ class Laplace(TradeOff):
     kind: ClassVar[str] = "laplace"
 
     def __post_init__(self) -> None:
-        check_nonnegative_or_infinite(shift=self.shift)
+        validation.check_nonnegative_or_infinite(shift=self.shift)
 
     def _profile(self, epsilon: FloatArray) -> FloatArray:
         return -np.expm1(np.minimum(0.0, (epsilon - self.shift) / 2))
@@ -278,7 +274,7 @@ class Laplace(TradeOff):
 
     def epsilon(self, delta: float) -> float:
         """Return ε = θ + 2 log(1 − δ), at least 0."""
-        check_delta(delta)
+        validation.check_delta(delta)
         epsilon = self.shift + 2 * math.log1p(-delta)
         return min(self.shift, max(0.0, epsilon * (1 + 1e-15)))  # above the rounding error
 
@@ -310,7 +306,7 @@ class Gaussian(TradeOff):
     kind: ClassVar[str] = "gaussian"
 
     def __post_init__(self) -> None:
-        check_nonnegative_or_infinite(mu=self.mu)
+        validation.check_nonnegative_or_infinite(mu=self.mu)
 
     def _profile(self, epsilon: FloatArray) -> FloatArray:
         if self.mu == 0:
@@ -322,7 +318,7 @@ class Gaussian(TradeOff):
 
     def epsilon(self, delta: float) -> float:
         """Least ε ≥ 0 with δ(ε) ≤ ``delta``; see :func:`gdp_epsilon`."""
-        check_delta(delta)
+        validation.check_delta(delta)
         return gdp_epsilon(self.mu, delta)
 
     def __call__(self, alpha: ArrayLike) -> FloatArray:

@@ -11,14 +11,8 @@ from scipy.special import gammaln, log_ndtr, logsumexp
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_count, check_positive, check_share
+from rashomon_explorer.privacy.tradeoff import curves
 from rashomon_explorer.privacy.tradeoff.composition import Composition
-from rashomon_explorer.privacy.tradeoff.curves import (
-    REPLACE,
-    Gaussian,
-    TradeOff,
-    check_order,
-    check_relation,
-)
 
 _NOTHING = 80.0  # −log of the bound on each error of the integral
 _MOST_NODES = 2**20
@@ -30,7 +24,7 @@ _SMALL = 5e-3
 
 def poisson_renyi(sigma: float, rate: float, first: int, second: int, order: float) -> float:
     """Bound on D_a of (1 − q)N(0, 1) + qN(±m, 1) and its neighbour, m = 1/σ, by trapezoid sums."""
-    check_order(order)
+    curves.check_order(order)
     excess, m = order - 1, 1 / sigma
     most = order * ((first - second) * m) ** 2 / 2
     strip = 1 / math.hypot(1.0, math.sqrt(order) * m / 2)
@@ -56,7 +50,7 @@ def batches_renyi(mu: float, rate: float, order: float) -> float:
     x > μ/2 (docs/theory.md §4). The product of the last two factors is convex in x and φ decreases.
     The mass of a cell times the mean of both ends is therefore an upper bound.
     """
-    check_order(order)
+    curves.check_order(order)
     excess = order - 1
     high = order * mu + math.sqrt(order * excess * mu**2 + 2 * _NOTHING)
     x = mu / 2 + (high - mu / 2) * (np.arange(_CELLS + 1) / _CELLS)
@@ -148,7 +142,7 @@ _HUGE = 18.0  # above it arcsinh(e^x) equals x + log 2 in double precision
 
 
 @dataclass(frozen=True)
-class PoissonSampled(TradeOff):
+class PoissonSampled(curves.TradeOff):
     """Sums with Gaussian noise over rows that are sampled with probability q, anew each time.
 
     With m = 1/σ, the worst neighbours of one such sum are
@@ -187,14 +181,14 @@ class PoissonSampled(TradeOff):
     sigma: float
     rate: float
     steps: int = 1
-    relation: str = REPLACE
+    relation: str = curves.REPLACE
     kind: ClassVar[str] = "poisson"
 
     def __post_init__(self) -> None:
         check_positive(sigma=self.sigma)
         check_share(rate=self.rate)
         check_count(steps=self.steps)
-        check_relation(self.relation)
+        curves.check_relation(self.relation)
 
     def _profile(self, epsilon: FloatArray) -> FloatArray:
         if self.rate == 0:
@@ -202,11 +196,13 @@ class PoissonSampled(TradeOff):
         return np.asarray(np.max([curve.delta(epsilon) for curve in self._directions], axis=0))
 
     @cached_property
-    def _directions(self) -> list[TradeOff]:
-        curves: list[TradeOff] = [_Direction(self, *pair) for pair in _PAIRS[self.relation]]
+    def _directions(self) -> list[curves.TradeOff]:
+        directions: list[curves.TradeOff] = [
+            _Direction(self, *pair) for pair in _PAIRS[self.relation]
+        ]
         if self.steps == 1:
-            return curves
-        return [Composition(((curve, self.steps),), _GRID) for curve in curves]
+            return directions
+        return [Composition(((curve, self.steps),), _GRID) for curve in directions]
 
     def renyi(self, order: float) -> float:
         """Bound on D_a: a multiple of one step, as the neighbours are worst for any divergence."""
@@ -228,7 +224,7 @@ class PoissonSampled(TradeOff):
 
 
 @dataclass(frozen=True)
-class _Direction(TradeOff):
+class _Direction(curves.TradeOff):
     """One step and one order of the neighbours; the density ratio of first to second increases."""
 
     of: PoissonSampled
@@ -256,7 +252,7 @@ class _Direction(TradeOff):
         """Neighbour relation of the curve of both orders."""
         return self.of.relation
 
-    def inverse(self) -> TradeOff:
+    def inverse(self) -> curves.TradeOff:
         """Swap the two distributions, and left and right, so that the ratio increases again."""
         return _Direction(self.of, -self.second, -self.first)
 
@@ -290,7 +286,7 @@ def _log_share(epsilon: FloatArray, rate: float) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class Subsampled(TradeOff):
+class Subsampled(curves.TradeOff):
     """C_q(f) = min{f_q, f_q⁻¹}**, f_q = q f + (1 − q) Id, for batches of fixed size q n.
 
     Dong, Roth and Su 2022, Definition 6; Definition 4.7 of Bok et al. 2024. The dual of a minimum
@@ -312,7 +308,7 @@ class Subsampled(TradeOff):
     0.1995
     """
 
-    of: TradeOff
+    of: curves.TradeOff
     rate: float
     kind: ClassVar[str] = "subsampled"
 
@@ -332,7 +328,7 @@ class Subsampled(TradeOff):
         """Bound on D_a for a Gaussian mechanism on batches; the bound of f for other mechanisms."""
         if self.rate == 0:
             return 0.0
-        if not isinstance(self.of, Gaussian) or self.of.mu in (0.0, math.inf):
+        if not isinstance(self.of, curves.Gaussian) or self.of.mu in (0.0, math.inf):
             return self.of.renyi(order)
         return batches_renyi(self.of.mu, self.rate, order)
 
@@ -344,7 +340,9 @@ class Subsampled(TradeOff):
     @property
     def steady(self) -> bool:
         """Whether D_a/a decreases: only without sampling, as rare losses weigh more with order."""
-        return self.of.steady and (self.rate in (0.0, 1.0) or not isinstance(self.of, Gaussian))
+        return self.of.steady and (
+            self.rate in (0.0, 1.0) or not isinstance(self.of, curves.Gaussian)
+        )
 
     @property
     def rho(self) -> float:

@@ -8,17 +8,12 @@ import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_positive
-from rashomon_explorer.problem.losses.scores import (
-    BinaryLoss,
-    RegressionLoss,
-    ScoreFunction,
-    ScoreRisk,
-)
+from rashomon_explorer.problem.losses import scores
 from rashomon_explorer.problem.losses.tables import HostRows
 
 
 @dataclass(frozen=True)
-class ClippedSlope(ScoreFunction):
+class ClippedSlope(scores.ScoreFunction):
     """The convex function f(a) = max_{low ≤ α ≤ high} αa − ½·smoothing·α²."""
 
     # low, high: smallest and largest slope, low ≤ 0 ≤ high
@@ -63,7 +58,7 @@ class ClippedSlope(ScoreFunction):
 
 
 @dataclass(frozen=True)
-class ClippedSlopeRisk(ScoreRisk):
+class ClippedSlopeRisk(scores.ScoreRisk):
     """Mean of f(z_i·θ + offset_i) for one :class:`ClippedSlope` f."""
 
     function: ClippedSlope
@@ -93,12 +88,12 @@ class ClippedSlopeRisk(ScoreRisk):
 
 
 @dataclass(frozen=True)
-class AbsoluteLoss(RegressionLoss):
+class AbsoluteLoss(scores.RegressionLoss):
     """Absolute error of a linear score, for targets in [−target_bound, target_bound]."""
 
     tau: float = 0.5
     name: ClassVar[str] = "absolute"
-    risk: ClassVar[type[ScoreRisk]] = ClippedSlopeRisk
+    risk: ClassVar[type[scores.ScoreRisk]] = ClippedSlopeRisk
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -116,11 +111,11 @@ class AbsoluteLoss(RegressionLoss):
 
 
 @dataclass(frozen=True)
-class HingeLoss(BinaryLoss):
+class HingeLoss(scores.BinaryLoss):
     """Hinge loss of a linear score, for labels in {−1, +1}: convex with a kink at margin 1."""
 
     name: ClassVar[str] = "hinge"
-    risk: ClassVar[type[ScoreRisk]] = ClippedSlopeRisk
+    risk: ClassVar[type[scores.ScoreRisk]] = ClippedSlopeRisk
     shift: ClassVar[float] = 1.0
 
     @property
@@ -134,12 +129,12 @@ class HingeLoss(BinaryLoss):
 
 
 @dataclass(frozen=True)
-class SmoothedHingeLoss(BinaryLoss):
+class SmoothedHingeLoss(scores.BinaryLoss):
     """Huberised hinge loss of the margin v = y z·θ, for labels in {−1, +1}."""
 
     smoothing: float = 1.0
     name: ClassVar[str] = "smoothed_hinge"
-    risk: ClassVar[type[ScoreRisk]] = ClippedSlopeRisk
+    risk: ClassVar[type[scores.ScoreRisk]] = ClippedSlopeRisk
     shift: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
@@ -160,7 +155,7 @@ class SmoothedHingeLoss(BinaryLoss):
 
 
 @dataclass(frozen=True)
-class HuberLoss(RegressionLoss):
+class HuberLoss(scores.RegressionLoss):
     """Half the squared error of a linear score with slope clipped to ``most``; clips targets.
 
     ½r² for |r| ≤ most, and most·|r| − ½most² beyond: never above the squared loss (Huber 1964).

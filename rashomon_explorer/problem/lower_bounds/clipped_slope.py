@@ -9,15 +9,11 @@ from scipy.special import ndtr
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.problem.losses.kinked import ClippedSlope, ClippedSlopeRisk
+from rashomon_explorer.problem.lower_bounds import smooth
 from rashomon_explorer.problem.lower_bounds.quartic import (
     ExpandableRisk,
     QuarticForm,
     half_square_minorant,
-)
-from rashomon_explorer.problem.lower_bounds.smooth import (
-    LARGEST_SPECTRUM,
-    ExcessBound,
-    FourthMoment,
 )
 
 _LEAST_SCALE = 1e-9  # times the smoothing: a row of zeros has scale 0
@@ -112,7 +108,7 @@ class ClippedSlopeTerm:
 
     dropped: FloatArray  # (p, p): D = Σ w b_i b_iᵀ over the omitted rows
     # Q(u) = Σ w (b_i·u)⁴/(32 t_i²) over the others; None for more than 64 parameters
-    fourth: FourthMoment | None
+    fourth: smooth.FourthMoment | None
     # largest_dropped, largest_fourth: upper bounds of uᵀDu and Q(u) over unit vectors
     largest_dropped: float
     largest_fourth: float
@@ -131,7 +127,7 @@ class ClippedSlopeTerm:
 
 
 @dataclass(frozen=True)
-class ClippedSlopeBound(ExcessBound):
+class ClippedSlopeBound(smooth.ExcessBound):
     """Lower bound of the excess from rows on the parabola and their distance to its ends."""
 
     parts: tuple[ClippedSlopeTerm, ...]  # one per limit
@@ -183,22 +179,24 @@ def clipped_slope_bound(
     inside = room > 0
     rows = risk.rows[inside] @ whiten
     bound = ClippedSlopeBound.of(rows, room[inside], 1 / (risk.n * risk.function.smoothing))
-    if risk.p > LARGEST_SPECTRUM:
+    if risk.p > smooth.LARGEST_SPECTRUM:
         return bound
     return replace(
         bound, expansion=ClippedSlopeExpansion(risk.rows, risk.offsets[:, 0], risk.function)
     )
 
 
-def _tails(rows: FloatArray, weights: FloatArray, bins: NDArray[np.intp]) -> list[FourthMoment]:
+def _tails(
+    rows: FloatArray, weights: FloatArray, bins: NDArray[np.intp]
+) -> list[smooth.FourthMoment]:
     """Fourth moments of the rows of bin ≥ cut, for every cut; empty for many parameters."""
-    if rows.shape[1] > LARGEST_SPECTRUM:
+    if rows.shape[1] > smooth.LARGEST_SPECTRUM:
         return []
-    tails: list[FourthMoment] = []
+    tails: list[smooth.FourthMoment] = []
     for cut in reversed(range(len(_CUTS))):
-        own = FourthMoment.of(rows[bins == cut], weights[bins == cut])
+        own = smooth.FourthMoment.of(rows[bins == cut], weights[bins == cut])
         gram = own.gram + tails[-1].gram if tails else own.gram
-        tails.append(FourthMoment(gram, own.p))
+        tails.append(smooth.FourthMoment(gram, own.p))
     return tails[::-1]
 
 

@@ -288,7 +288,7 @@ def test_the_law_does_not_depend_on_the_proposal(kind, settings, monkeypatch):
     made = UniformProposal(target) if kind == "uniform" else RadialProposal(target, envelope, pad)
     if kind == "face" and is_steep(envelope.tangent):
         made = FaceProposal(target, envelope, Face.of(target.problem, envelope.tangent), pad)
-    monkeypatch.setattr(candidates, "tightest_proposal", lambda *_: made)
+    monkeypatch.setattr(candidates.proposals, "tightest_proposal", lambda *_: made)
     monkeypatch.setattr(candidates, "envelope_pays", lambda *_: True)
     assert agreement(draws.exact(target, 2000), target) > LEVEL
 

@@ -174,10 +174,10 @@ def test_half_the_radius_or_oscillation_is_caught(monkeypatch):
 def test_half_the_gradient_is_caught(name, ridge, beta, epsilon, monkeypatch):
     """One row at either end: the laws sit at opposite ends of the domain."""
     law = GibbsLaw(constants_of("absolute", n=1, p=1, ridge=ridge), Ball(1.0), 1e-6, beta)
-    exact, moved = exactly(neighbours("absolute", law)), gibbs_laws.gradient_sensitivity
+    exact, moved = exactly(neighbours("absolute", law)), gibbs_laws.sensitivity.gradient_sensitivity
     assert not beaten(GIBBS[name](law, delta=1e-6), exact, [epsilon])
     halved = lambda *args, **keys: moved(*args, **keys) / 2  # noqa: E731
-    monkeypatch.setattr(gibbs_laws, "gradient_sensitivity", halved)
+    monkeypatch.setattr(gibbs_laws.sensitivity, "gradient_sensitivity", halved)
     assert beaten(GIBBS[name](law, delta=1e-6), exact, [epsilon])
 
 
@@ -215,8 +215,8 @@ def test_a_ledger_is_charged_the_divergence_of_the_law_that_runs(loss, n, radius
 
 def test_half_the_slope_would_be_entered_for_less_than_the_law_tells(monkeypatch):
     """Negative control."""
-    slope = gibbs_laws.data_slope
-    monkeypatch.setattr(gibbs_laws, "data_slope", lambda *args: slope(*args) / 2)
+    slope = gibbs_laws.sensitivity.data_slope
+    monkeypatch.setattr(gibbs_laws.sensitivity, "data_slope", lambda *args: slope(*args) / 2)
     assert charged_share("absolute", 400, 1.0, 1.0, 1.0) > 2.0
 
 
