@@ -165,24 +165,14 @@ def test_a_deleted_number_stays_taken_where_the_disk_was_full_at_first(sets, mon
     assert sets.all() == () and sets.keep(MODELS, {}).number == 2
 
 
-def _away(monkeypatch, *names):
-    """Let no file of these names be read."""
-    read = Path.read_bytes
-
-    def refused(path):
-        if path.name in names:
-            raise OSError(errno.EMFILE, "Too many open files")
-        return read(path)
-
-    monkeypatch.setattr(Path, "read_bytes", refused)
-
-
 def test_an_error_that_passes_is_no_damage(purchases, monkeypatch):
     for adds in (1.0, 2.0, 3.0):
         purchases.add(replace(BOUGHT, adds=adds))
-    errors = []
+    errors, read = [], Path.read_bytes
+    away = Mock(side_effect=OSError(errno.EMFILE, "Too many open files"))
+    one_away = lambda path: (away if path.name == "0001-0002.paid" else read)(path)  # noqa: E731
     with monkeypatch.context() as patch:
-        _away(patch, "0001-0002.paid")
+        patch.setattr(Path, "read_bytes", one_away)
         assert [one.adds for one in purchases.all(errors.append)] == [1.0, 3.0]
         assert [error.errno for error in errors] == [errno.EMFILE]
         purchases.add(replace(BOUGHT, adds=4.0))

@@ -24,8 +24,7 @@ ATTACK = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
 
 @pytest.fixture(params=["curator", "release"])
 def text(request):
-    found = request.getfixturevalue(f"{request.param}_text")
-    return found
+    return request.getfixturevalue(f"{request.param}_text")
 
 
 def test_nothing_is_loaded_from_anywhere_and_the_page_forbids_it(text):
