@@ -4,6 +4,7 @@ import math
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.losses import get_loss, zero_model_loss
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
+from tests.mechanisms.builders import request_of
 
 ROW_NORM = math.hypot(0.6, 1.0)
 NEEDED: dict[str, dict[str, Any]] = {
@@ -34,10 +36,7 @@ FIELDS = set(Request.__dataclass_fields__)
 ONE_MODEL = [name for name, kind in MECHANISMS.items() if kind.traits.one_model]
 
 
-def asked(**changed: Any) -> Request:
-    numbers = {"n": 600, "p": 3, "psi": 0.1, "loss": "logistic", "radius": 2.0, "ridge": 0.0}
-    budget = {"row_norm": ROW_NORM, "epsilon": 8.0, "delta": 1e-5, "n_draws": 1}
-    return Request(**{**numbers, **budget, **changed})
+asked = partial(request_of, n=600, psi=0.1, row_norm=ROW_NORM, epsilon=8.0)
 
 
 def posed(request: Request, ridge: float, seed: int = 0) -> Problem:

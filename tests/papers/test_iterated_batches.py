@@ -7,13 +7,14 @@ import pytest
 from scipy.special import logsumexp
 
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.mechanisms.request import Request, batch_gap, generalisation_gap
+from rashomon_explorer.mechanisms.request import batch_gap, generalisation_gap
 from rashomon_explorer.papers import localisation
 from rashomon_explorer.papers.localisation import batch_sizes, of_fewer, plan_disjoint
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
 from rashomon_explorer.problem.problem import Problem
+from tests.mechanisms.builders import request_of
 
 LOSS, RADIUS, RIDGE, ROWS, EPSILON = SmoothedHingeLoss(smoothing=0.5), 0.5, 1.0, 4_000, 2.0
 KNOWN = Constants.of(LOSS, n=ROWS, p=1, domain=Ball(RADIUS), row_bound=1.0, ridge=RIDGE)
@@ -100,24 +101,17 @@ def test_the_minimiser_of_the_law_is_rarely_lost():
     assert max(strays) < near < 12 * np.mean(strays)
 
 
-def asked(**changed):
-    numbers = {"n": 100_000, "p": 5, "psi": 0.0, "loss": "logistic", "radius": 4.0}
-    budget = {"row_norm": 1.0, "ridge": 1.0, "epsilon": 1.0, "delta": 0.0, "n_draws": 1}
-    return Request(**{**numbers, **budget, **changed})
-
-
 def test_new_rows_are_promised_more_than_by_draws_from_all_rows():
-    offer = MECHANISMS["iterated_batches"].offer(asked())
-    assert offer.guarantee.pure_epsilon == 1.0 and MECHANISMS["iterated_batches"].traits.may_give_up
+    numbers = {"n": 100_000, "p": 5, "radius": 4.0, "row_norm": 1.0, "epsilon": 1.0, "delta": 0.0}
+    request, kind = request_of(**numbers, ridge=1.0), MECHANISMS["iterated_batches"]
+    offer = kind.offer(request)
+    assert offer.guarantee.pure_epsilon == 1.0 and kind.traits.may_give_up
+    bound = offer.plan.population_bound
     for other in ("unthresholded", "iterated", "localised"):
-        assert (
-            offer.plan.population_bound < MECHANISMS[other].offer(asked()).plan.population_bound / 5
-        )
-    assert offer.excess > offer.plan.population_bound  # of the rows less is known than of new ones
-    assert (
-        "see unthresholded" in MECHANISMS["iterated_batches"].offer(asked(n=2_000, ridge=0.0)).why
-    )
-    assert batch_gap(asked(), 100_000, 4.0) == generalisation_gap(asked())
+        assert bound < MECHANISMS[other].offer(request).plan.population_bound / 5
+    assert offer.excess > bound  # of the rows less is known than of new ones
+    assert "see unthresholded" in kind.offer(request_of(**{**numbers, "n": 2_000})).why
+    assert batch_gap(request, 100_000, 4.0) == generalisation_gap(request)
 
 
 @pytest.mark.parametrize(("epsilon", "by_n", "by_p"), [(1e-3, -1.9, 1.5), (1.0, -1.5, 1.0)])
