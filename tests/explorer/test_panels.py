@@ -13,9 +13,11 @@ from sklearn.utils import Bunch
 
 from rashomon_explorer.data import catalog
 from rashomon_explorer.explorer import Explorer
+from rashomon_explorer.explorer.panels.budget import BudgetGauge
 from rashomon_explorer.explorer.panels.card import SelectionChip
 from rashomon_explorer.explorer.panels.data import OPENML
-from rashomon_explorer.explorer.panels.settings import MECHANISM_LABELS
+from rashomon_explorer.explorer.panels.plan import PlanPanel
+from rashomon_explorer.explorer.panels.settings import MECHANISM_LABELS, ModelPanel
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.widgets.controls import Slider
 from rashomon_explorer.mechanisms.planning.options import AUTO
@@ -199,3 +201,9 @@ def test_the_chip_counts_what_is_selected_and_clears_it():
     chip.clear.click()
     assert (state.selection, state.people, state.groups) == ((), (), ())
     assert chip.widget.layout.display == "none"
+
+
+def test_panels_work_alone_in_a_cell():
+    state = ExplorerState()
+    for panel in (ModelPanel, PlanPanel, BudgetGauge):
+        assert panel(state).widget is not None
