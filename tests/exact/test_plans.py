@@ -77,7 +77,7 @@ class TestLocalisation:
         assert sensitivity.local_constants(constants, ball, 1e-12).gap_tolerance == exactly(
             16 * 2.0**-52 * 7.0
         )
-        assert localisation.solver_distance(constants, ball) == pytest.approx(
+        assert sensitivity.solver_distance(constants, ball) == pytest.approx(
             0.01 * 1.25 / (0.5 * 100)
         )
 

@@ -14,7 +14,7 @@ from scipy.stats import gamma
 
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.bounds.hit_rate import unthresholded_hit_rate
-from rashomon_explorer.mechanisms.certificates.sensitivity import data_lipschitz, local_constants
+from rashomon_explorer.mechanisms.certificates import sensitivity
 from rashomon_explorer.mechanisms.rejection.envelope import (
     Neighbourhood,
     Shifted,
@@ -67,12 +67,14 @@ def test_prices_add_up_and_sets_shrink(n, p, ridge, epsilon, stages):
     assert plan.guarantee.epsilon(0.0) <= epsilon
     for before, stage in zip(plan.stages, plan.stages[1:], strict=False):
         assert stage.epsilon == pytest.approx(2 * before.epsilon)
-        gap = local_constants(constants, domain, min(8.0, 2 * before.distance)).gap_tolerance
+        gap = sensitivity.local_constants(
+            constants, domain, min(8.0, 2 * before.distance)
+        ).gap_tolerance
         quantile = gamma.isf(plan.failure, p)
         radius = math.sqrt(2 * (quantile / before.beta + gap) / constants.m)
         assert stage.distance == pytest.approx(radius if 2 * radius < 8 else math.inf)
     for stage in plan.stages:
-        local = local_constants(constants, domain, min(8.0, 2 * stage.distance))
+        local = sensitivity.local_constants(constants, domain, min(8.0, 2 * stage.distance))
         assert stage.beta * local.charged_oscillation <= stage.epsilon * (1 + 1e-12)
         assert local.osc <= constants.osc
 
@@ -165,7 +167,7 @@ def ordinary(kind, n, rng):
 
 def reached(problem):
     """Distance that the solver must reach, and the gap that proves it."""
-    near = localisation.solver_distance(problem.constants, problem.domain)
+    near = sensitivity.solver_distance(problem.constants, problem.domain)
     return near, problem.m * near**2 / 2
 
 
@@ -176,7 +178,7 @@ def test_no_table_is_refused_for_a_kink(loss, n):
     problems = [ordinary(loss, n, rng) for _ in range(8)]
     (plan,) = {sampler.plan(problem) for problem in problems}
     near, tolerance = reached(problems[0])
-    moved = 2 * data_lipschitz(problems[0].constants, problems[0].domain) / (0.5 * n)
+    moved = 2 * sensitivity.data_lipschitz(problems[0].constants, problems[0].domain) / (0.5 * n)
     assert plan.noise_scale == pytest.approx((moved + 2 * near) / 4.0)  # the accuracy is paid for
     for problem in problems:
         assert np.isfinite(sampler.mechanism(problem).noisy_minimiser(problem, rng)).all()
