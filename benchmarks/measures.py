@@ -41,10 +41,7 @@ def measure(seconds: float) -> list[dict[str, Any]]:
 def _table(labels: Any, scores: Any) -> object:
     """Tabulate all measures of models whose labels and scores are known."""
     models = SimpleNamespace(
-        task="classification",
-        n_draws=MODELS,
-        labels=lambda X: labels,
-        scores=lambda X: scores,
+        task="classification", n_draws=MODELS, labels=lambda X: labels, scores=lambda X: scores
     )
     return measures.multiplicity_table(models, tolerance=TOLERANCE, inside_only=False)
 

@@ -13,7 +13,6 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -37,11 +36,11 @@ HERE = Path(__file__).parent
 HEAR_WARNINGS = {"test_warnings.py", "test_weakness.py", "test_preflight.py"}
 
 
-def _laws_alone(config: pytest.Config) -> bool:
+def _laws_alone(config):
     return str(config.option.markexpr).strip() == "law"
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure(config):
     """Properties are tried on more examples among the laws, see below."""
     if _laws_alone(config) and "HYPOTHESIS_PROFILE" not in os.environ:
         settings.load_profile("laws")
@@ -53,7 +52,7 @@ ANNOUNCEMENT = "Rashomon Explorer is at "
 class RunningDashboard:
     """The command's process, its address and the folder it was started in."""
 
-    def __init__(self, home: Path, command: Sequence[str], environment: Mapping[str, str]) -> None:
+    def __init__(self, home, command, environment):
         home.mkdir(parents=True, exist_ok=True)
         self.home = home
         self._log = home.with_suffix(".log")
@@ -68,39 +67,39 @@ class RunningDashboard:
             )
 
     @property
-    def url(self) -> str:
+    def url(self):
         """The address it printed, waited for."""
         self.wait()
         return self.log().split(ANNOUNCEMENT)[1].splitlines()[0]
 
-    def at(self, query: str) -> str:
+    def at(self, query):
         """The address with a query of one's own added to its token."""
         return f"{self.url}&{query}"
 
     @property
-    def token(self) -> str:
+    def token(self):
         return urlsplit(self.url).query.removeprefix("token=")
 
     @property
-    def port(self) -> int:
+    def port(self):
         port = urlsplit(self.url).port
         assert port is not None
         return port
 
-    def log(self) -> str:
+    def log(self):
         """What the process and its kernels have printed so far."""
         return self._log.read_text()
 
-    def kernels(self) -> list[psutil.Process]:
+    def kernels(self):
         """The kernels now running, the preheated one included."""
         children = psutil.Process(self.process.pid).children(recursive=True)
         return [child for child in children if _is_kernel(child)]
 
-    def wait(self) -> None:
+    def wait(self):
         """Return once the command has said where it is, and fail with its log if it does not."""
         until(self._announced, "the dashboard to start", self.log)
 
-    def stop(self) -> int:
+    def stop(self):
         """Interrupt it as Ctrl-C does and return its exit status."""
         self.process.send_signal(signal.SIGINT)
         try:
@@ -110,23 +109,20 @@ class RunningDashboard:
                 os.killpg(self.process.pid, signal.SIGKILL)
         return self.process.wait()
 
-    def _announced(self) -> bool:
+    def _announced(self):
         if self.process.poll() is not None:
             pytest.fail(f"the dashboard did not start:\n{self.log()}", pytrace=False)
         return ANNOUNCEMENT in self.log() and self.log().endswith("\n")
 
 
 @pytest.fixture(scope="session")
-def start_dashboard() -> Iterator[Callable[..., RunningDashboard]]:
+def start_dashboard():
     """Start the command in a folder of its own, without opening a browser unless asked to."""
     started = []
 
     def start(
-        home: Path,
-        *arguments: str,
-        program: Sequence[str] = (sys.executable, "-m", "rashomon_explorer"),
-        environment: Mapping[str, str] | None = None,
-    ) -> RunningDashboard:
+        home, *arguments, program=(sys.executable, "-m", "rashomon_explorer"), environment=None
+    ):
         words = arguments or ("--no-browser", "--port", str(free_port()))
         started.append(RunningDashboard(home, [*program, *words], environment or {}))
         return started[-1]
@@ -138,23 +134,21 @@ def start_dashboard() -> Iterator[Callable[..., RunningDashboard]]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collect_file() -> Generator[None, list[Any], list[Any]]:
+def pytest_collect_file():
     """Look for doctests in the package alone: tests have none."""
     found = yield
     return [one for one in found if type(one).__name__ != "DoctestModule"]
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report(
-    collector: pytest.Collector,
-) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+def pytest_make_collect_report(collector):
     """Plans that a module makes when it is imported are of small tables, too."""
     with suppress_weak_warnings():
         return (yield)
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config, items):
     """Mark every property as a law too where laws alone run, and silence warnings of weak plans.
 
     The plans of tests are of small tables, which no budget suits; doctests keep the warning.
@@ -171,13 +165,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(quiet, append=False)
 
 
-def free_port() -> int:
+def free_port():
     """A port nobody listens on."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return int(server.getsockname()[1])
 
 
-def _is_kernel(process: psutil.Process) -> bool:
+def _is_kernel(process):
     try:
         return "ipykernel_launcher" in process.cmdline()
     except psutil.NoSuchProcess:

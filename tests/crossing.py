@@ -1,13 +1,12 @@
 """Tests of all combinations of a few settings: each setting in the fast suite, the rest as laws."""
 
 import itertools
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
 
-def crossed(axes: Mapping[str, Sequence[Any]]) -> pytest.MarkDecorator:
+def crossed(axes):
     """Parametrise a test by every combination of the axes.
 
     As many combinations as the longest axis has values are run always, the k-th value of each with
@@ -31,7 +30,7 @@ def crossed(axes: Mapping[str, Sequence[Any]]) -> pytest.MarkDecorator:
     )
 
 
-def _joined(parts: Sequence[Any], sizes: Sequence[int], *, law: bool) -> Any:
+def _joined(parts, sizes, *, law):
     """One set of parameters out of a value or a tuple or ``pytest.param`` of each axis."""
     values: list[Any] = []
     marks: list[Any] = [pytest.mark.law] if law else []
@@ -44,7 +43,7 @@ def _joined(parts: Sequence[Any], sizes: Sequence[int], *, law: bool) -> Any:
     return pytest.param(*values, marks=marks, id="-".join(words))
 
 
-def _word(value: Any) -> str:
+def _word(value):
     """As pytest names a value, or its type."""
     plain = value is None or isinstance(value, str | int | float | bool)
     return str(value) if plain else getattr(value, "__name__", type(value).__name__)

@@ -47,14 +47,14 @@ class Patience:
     _began: float = 0.0
     _state: Any = None
 
-    def start(self) -> None:
+    def start(self):
         """Count from now on."""
         self._used, self._by_name = processor_seconds(), {}
         self._done = self._mark = self._still = 0.0
         self._began = self._looked = time.monotonic()
         self._state = None
 
-    def spent(self) -> str | None:
+    def spent(self):
         """Say why there is no sense in waiting on, if there is none."""
         now, state = time.monotonic(), self.state()
         self._count_work()
@@ -69,14 +69,14 @@ class Patience:
             return f"nothing happened for {self.idle:g} s"
         return f"{self.work:g} s of work brought no answer" if self._done > self.work else None
 
-    def seen(self) -> str:
+    def seen(self):
         """Say how long the wait was, and which processes have worked."""
         worked = sorted(self._by_name.items(), key=lambda one: -one[1])
         told = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in worked if seconds > 0)
         waited = time.monotonic() - self._began
         return f"{waited:.0f} s, in which worked: {told or 'no process'}"
 
-    def _count_work(self) -> None:
+    def _count_work(self):
         used = processor_seconds()
         for pid, (name, seconds) in used.items():
             more = max(0.0, seconds - self._used.get(pid, (name, 0.0))[1])
@@ -86,12 +86,7 @@ class Patience:
         self._used = used
 
 
-def until(
-    condition: Callable[[], T],
-    what: str,
-    story: Callable[[], Any] = lambda: "",
-    patience: Patience | None = None,
-) -> T:
+def until(condition, what, story=lambda: "", patience=None):
     """Wait for `condition` to return something true and return that; fail with `story` if not.
 
     It is looked at less and less often: what is looked at works, too.
@@ -110,7 +105,7 @@ def until(
     return result
 
 
-def processor_time(call: Callable[[], Any], times: int = 3) -> float:
+def processor_time(call, times=3):
     """Seconds that a processor needs for a call, other work aside: the least of a few."""
     needed = []
     for _ in range(times):
@@ -120,7 +115,7 @@ def processor_time(call: Callable[[], Any], times: int = 3) -> float:
     return min(needed)
 
 
-def processor_seconds() -> dict[int, tuple[str, float]]:
+def processor_seconds():
     """Name and processor time of each process that descends from this one."""
     used = {}
     for process in psutil.Process(os.getpid()).children(recursive=True):

@@ -11,7 +11,7 @@ from hashlib import sha256
 import pytest
 
 
-def read(words: str) -> tuple[int, int]:
+def read(words):
     """``"3/40"`` is the third of forty shares."""
     found = re.fullmatch(r"(\d+)/(\d+)", words)
     share, shares = map(int, found.groups()) if found else (0, 0)
@@ -20,17 +20,17 @@ def read(words: str) -> tuple[int, int]:
     return share, shares
 
 
-def share_of(nodeid: str, shares: int) -> int:
+def share_of(nodeid, shares):
     """In which of the shares, counted from one, a test is."""
     return int.from_bytes(sha256(nodeid.encode()).digest()[:8], "big") % shares + 1
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser):
     parser.addoption("--share", metavar="k/N", default="1/1", help="run the k-th of N shares")
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config, items):
     """Keep one share of what the marks have left."""
     share, shares = read(config.getoption("--share"))
     chosen: list[pytest.Item] = []

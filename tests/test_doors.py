@@ -10,14 +10,7 @@ import pytest
 from rashomon_explorer import measures
 
 ROOMS = {
-    "measures": {
-        "decomposition",
-        "fairness",
-        "importance",
-        "multiplicity",
-        "ranges",
-        "reliance",
-    },
+    "measures": {"decomposition", "fairness", "importance", "multiplicity", "ranges", "reliance"},
     "mechanisms": set(),
     "privacy": {"audit", "composition", "ledger", "tradeoff"},
     "problem.losses": set(),

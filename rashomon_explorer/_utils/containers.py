@@ -16,11 +16,7 @@ _FRAMES = {
     "narwhals": ("DataFrame",),
     "xarray": ("DataArray",),
 }
-_COLUMNS = {
-    "polars": ("Series",),
-    "pyarrow": ("Array", "ChunkedArray"),
-    "narwhals": ("Series",),
-}
+_COLUMNS = {"polars": ("Series",), "pyarrow": ("Array", "ChunkedArray"), "narwhals": ("Series",)}
 _NAMED = {name: (*kinds, *_COLUMNS.get(name, ())) for name, kinds in _FRAMES.items()}
 _KNOWN = (*_FRAMES, "duckdb", "_duckdb")
 _REMEDY = {

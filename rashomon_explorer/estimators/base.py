@@ -109,8 +109,7 @@ class DrawReporter(Generic[Draws]):
         task, self._task = self._open(), None
         return bool(
             task.call_on_fit_task_end(
-                estimator=self._estimator,
-                reconstruction_attributes=lambda: self._attributes(draws),
+                estimator=self._estimator, reconstruction_attributes=lambda: self._attributes(draws)
             )
         )
 

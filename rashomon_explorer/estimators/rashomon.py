@@ -107,11 +107,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         return USUAL_PATIENCE if isinstance(self.patience, str) else self.patience
 
     def _planned(
-        self,
-        n_samples: int,
-        n_features: int,
-        n_classes: int | None = None,
-        in_chunks: bool = False,
+        self, n_samples: int, n_features: int, n_classes: int | None = None, in_chunks: bool = False
     ) -> Plan:
         loss = self._loss_of(n_classes)
         planned = self._plan_with_scaling(n_samples, n_features, loss, in_chunks)

@@ -336,11 +336,7 @@ default=None
         context: sklearn_compat.CallbackContext,
     ) -> dict[str, Any]:
         """Read the rows, count the trees, draw, and return the fitted attributes."""
-        public = {
-            **self._public(table),
-            "tree_class_": trees,
-            "questions_": questions.in_words,
-        }
+        public = {**self._public(table), "tree_class_": trees, "questions_": questions.in_words}
         classes = public["classes_"]
         counted = CountedTrees(
             *self._answers(table, questions, classes),

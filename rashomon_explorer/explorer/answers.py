@@ -87,8 +87,7 @@ class ExactAnswers:
     def coefficient_ranges(self) -> pd.DataFrame:
         """Exact range of every coefficient over the set."""
         return self._find(
-            ("coefficients", self.psi),
-            lambda: exact_coefficient_ranges(self.problem, self.psi),
+            ("coefficients", self.psi), lambda: exact_coefficient_ranges(self.problem, self.psi)
         )
 
     def people(self, places: NDArray[np.intp]) -> pd.DataFrame:

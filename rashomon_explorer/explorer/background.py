@@ -124,10 +124,7 @@ class BackgroundTask:
         return mark
 
     async def _run(
-        self,
-        number: int,
-        work: Callable[[], Coroutine[Any, Any, T]],
-        show: Callable[[T], object],
+        self, number: int, work: Callable[[], Coroutine[Any, Any, T]], show: Callable[[T], object]
     ) -> None:
         try:
             result = await work()

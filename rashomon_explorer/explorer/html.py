@@ -57,15 +57,11 @@ DEFINITIONS: Mapping[str, FigureDefinition] = {
         "explorer.ledger.spent()",
     ),
     "remaining": FigureDefinition(
-        "remaining privacy budget",
-        "budget − total, rounded down",
-        "explorer.ledger.remaining",
+        "remaining privacy budget", "budget − total, rounded down", "explorer.ledger.remaining"
     ),
     "guarantee": FigureDefinition("proved bound on what the models reveal about one record"),
     "psi": FigureDefinition(
-        "largest excess loss of a good model",
-        TERMS["Rashomon set"],
-        f"{_SET}.psi",
+        "largest excess loss of a good model", TERMS["Rashomon set"], f"{_SET}.psi"
     ),
     "hit rate": FigureDefinition(
         "share of the draws that lie within ψ of the best model, measured on the rows",
@@ -97,9 +93,7 @@ DEFINITIONS: Mapping[str, FigureDefinition] = {
         f"{_SET}.clipped_share",
     ),
     "inverse temperature": FigureDefinition(
-        "how strongly low losses are preferred; grows with ε",
-        TERMS["Draw"],
-        "explorer.plan.beta",
+        "how strongly low losses are preferred; grows with ε", TERMS["Draw"], "explorer.plan.beta"
     ),
     "expected excess loss": FigureDefinition(
         "upper bound on the expected excess loss of a draw",
@@ -258,9 +252,7 @@ SAMPLED = ProvenanceBadge(
     "Computed from the drawn models: the range over the whole set is at least as wide.",
 )
 PAID = ProvenanceBadge(
-    "✓ε",
-    "paid",
-    "Computed from released results only: it may be shown to others.",
+    "✓ε", "paid", "Computed from released results only: it may be shown to others."
 )
 MARKS = (EXACT, SAMPLED, PAID)
 

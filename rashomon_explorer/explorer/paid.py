@@ -432,11 +432,7 @@ _IN_MEMORY = (
     "sample, explorer.chunks.sample(50_000).to_memory()."
 )
 
-PENALTY_BOUNDS = {
-    "0.1 to 10": (0.1, 10.0),
-    "0.01 to 1": (0.01, 1.0),
-    "0.001 to 10": (0.001, 10.0),
-}
+PENALTY_BOUNDS = {"0.1 to 10": (0.1, 10.0), "0.01 to 1": (0.01, 1.0), "0.001 to 10": (0.001, 10.0)}
 """Public penalty ranges on the page; scikit-learn's alpha is n times such a penalty."""
 
 PENALTY_DRAWS = (1, 5, 20)

@@ -79,11 +79,7 @@ class NumberedFiles:
 
 
 def read_file(
-    path: Path,
-    parse: Callable[[str], T],
-    failed: Failed = log_unread,
-    *,
-    quarantine: bool = True,
+    path: Path, parse: Callable[[str], T], failed: Failed = log_unread, *, quarantine: bool = True
 ) -> T | None:
     """Parse a JSON file; return None if it is missing or unusable."""
     try:

@@ -456,9 +456,7 @@ COLUMNS = "columns"
 
 
 def feature_groups(
-    features: Features,
-    names: Sequence[str],
-    groups: Mapping[str, Sequence[str]] | None = None,
+    features: Features, names: Sequence[str], groups: Mapping[str, Sequence[str]] | None = None
 ) -> dict[str, Columns]:
     """Return the column indices of each selected feature by name.
 

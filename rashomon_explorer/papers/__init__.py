@@ -11,13 +11,7 @@ _HOMES = {
     "Regularised": "localisation",
 }
 
-__all__ = [
-    "GridWalkSampler",
-    "Iterated",
-    "MalaSampler",
-    "MeteredLangevin",
-    "Regularised",
-]
+__all__ = ["GridWalkSampler", "Iterated", "MalaSampler", "MeteredLangevin", "Regularised"]
 
 
 def __getattr__(name: str) -> Any:

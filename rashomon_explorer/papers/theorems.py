@@ -150,12 +150,7 @@ def gd_composition(*, sensitivity: float, n: int, sigma: float, n_steps: int) ->
 
 
 def gd_strongly_convex(
-    *,
-    sensitivity: float,
-    n: int,
-    sigma: float,
-    n_steps: int,
-    contraction: float,
+    *, sensitivity: float, n: int, sigma: float, n_steps: int, contraction: float
 ) -> Guarantee:
     """Last iterate: μ = √((1 − c^t)/(1 + c^t) · (1 + c)/(1 − c)) · L/(nσ) (Theorem 4.2)."""
     validation.check_count(n=n, n_steps=n_steps)

@@ -181,12 +181,7 @@ def _note(found: DisagreementDecomposition) -> str:
 
 
 def _bar(
-    figure: go.Figure,
-    table: pd.DataFrame,
-    name: str,
-    base: FloatArray,
-    colour: str,
-    label: str,
+    figure: go.Figure, table: pd.DataFrame, name: str, base: FloatArray, colour: str, label: str
 ) -> None:
     value = table[name].to_numpy()
     low, high = (table[f"{name}_{end}"].to_numpy() for end in ("low", "high"))

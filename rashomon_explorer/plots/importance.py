@@ -176,8 +176,7 @@ def plot_class_reliance(
     ordered = table.iloc[::-1]
     dots = "dots: draws, whose range is a lower bound" if draws is not None else ""
     figure = theme.new_figure(
-        _reliance_finding(table),
-        text.join_notes(text.plural(len(table), "feature"), dots, note),
+        _reliance_finding(table), text.join_notes(text.plural(len(table), "feature"), dots, note)
     )
     bars = [
         ("lower", "upper", theme.SKY, 0.30, "no model exceeds"),

@@ -40,11 +40,7 @@ def tuning_in_words(found: TuningAudit) -> str:
 def penalties_table(found: TuningAudit) -> pd.DataFrame:
     """Tabulate validation loss and probability of a private draw over the grid: not private."""
     index = pd.Index(found.penalties.round(6), name="penalty")
-    columns = {
-        "validation loss": found.losses,
-        "within ψ": found.good,
-        "probability": found.law,
-    }
+    columns = {"validation loss": found.losses, "within ψ": found.good, "probability": found.law}
     return pd.DataFrame(columns, index=index)
 
 

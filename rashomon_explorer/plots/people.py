@@ -140,11 +140,7 @@ def _people(found: Multiplicity) -> str:
 
 
 def plot_people(
-    models: RashomonSet,
-    X: ArrayLike,
-    groups: ArrayLike | None = None,
-    *,
-    group_name: str = "group",
+    models: RashomonSet, X: ArrayLike, groups: ArrayLike | None = None, *, group_name: str = "group"
 ) -> go.Figure:
     """Plot the range of the models' predictions for each person.
 
@@ -248,10 +244,7 @@ def _add_band(figure: go.Figure, found: Multiplicity, span: str) -> None:
 
 
 def _add_widths(
-    figure: go.Figure,
-    found: Multiplicity,
-    split: list[tuple[str, Mask]],
-    group_name: str,
+    figure: go.Figure, found: Multiplicity, split: list[tuple[str, Mask]], group_name: str
 ) -> None:
     end = float(found.width.max(initial=0.0)) or 1.0
     edges = np.linspace(0, end, 21)

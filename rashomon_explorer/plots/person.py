@@ -314,10 +314,7 @@ def _answers(
     # Fixed horizontal jitter, because dots on one line would hide their number.
     apart = np.random.default_rng(0).uniform(-0.55, 0.55, len(answers))
     ringed = np.isin(np.arange(len(answers)), selected)
-    line = {
-        "color": np.where(ringed, theme.PURPLE, "white"),
-        "width": np.where(ringed, 3, 0.6),
-    }
+    line = {"color": np.where(ringed, theme.PURPLE, "white"), "width": np.where(ringed, 3, 0.6)}
     marker = {
         "size": np.where(ringed, 12, 6),
         "color": theme.BLUE,

@@ -59,10 +59,7 @@ def plot_exact_ranges(exact: pd.DataFrame, *, note: str = "") -> go.Figure:
         raise ValueError(f"exact must have the columns of measures.exact_ranges, lacks {missing}")
     figure_rows = exact.iloc[marks.widest(exact, "low_outer", "high_outer")]
     cut = f"{marks.MOST_FEATURES} widest of {len(exact)}" if len(figure_rows) < len(exact) else ""
-    figure = new_figure(
-        _either_sign(exact),
-        text.join_notes(cut, "exact, no draws", note),
-    )
+    figure = new_figure(_either_sign(exact), text.join_notes(cut, "exact, no draws", note))
     hover = [
         f"<b>{escape(str(name))}</b><br>exact: {text.number(row['low_outer'])} to "
         f"{text.number(row['high_outer'])}<br>best: {text.number(row['best'])}"

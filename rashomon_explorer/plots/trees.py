@@ -141,11 +141,7 @@ class _Drawing:
     leaves: list[tuple[float, float, int, str]] = field(default_factory=list)
 
     def tree(
-        self,
-        tree: Node,
-        names: Sequence[str],
-        classes: Sequence[Any],
-        corner: tuple[float, float],
+        self, tree: Node, names: Sequence[str], classes: Sequence[Any], corner: tuple[float, float]
     ) -> None:
         """Lay out a tree in the unit square at a corner, with one step down per question."""
         wide, deep = _size(tree)

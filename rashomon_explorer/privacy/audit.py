@@ -249,11 +249,7 @@ def _margins(claim: Claim, false: FloatArray, miss: FloatArray) -> FloatArray:
 
 
 def _outputs(
-    mechanism: Callable[..., Any],
-    data: Any,
-    n_runs: int,
-    rng: np.random.Generator,
-    batched: bool,
+    mechanism: Callable[..., Any], data: Any, n_runs: int, rng: np.random.Generator, batched: bool
 ) -> FloatArray:
     if batched:
         found = np.asarray(mechanism(data, rng, n_runs), dtype=float)

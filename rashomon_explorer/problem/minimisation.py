@@ -15,11 +15,7 @@ from rashomon_explorer.problem.losses.base import EmpiricalLoss
 from rashomon_explorer.problem.losses.chunked import ChunkedRisk, is_kinked
 from rashomon_explorer.problem.losses.kinked import ClippedSlopeRisk
 
-__all__ = [
-    "MinimisedObjective",
-    "Minimum",
-    "minimise",
-]
+__all__ = ["MinimisedObjective", "Minimum", "minimise"]
 
 ROUNDING = 8 * float(np.finfo(float).eps)
 

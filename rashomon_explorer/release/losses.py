@@ -132,12 +132,7 @@ def _softmax(public: query.PublicShape) -> tuple[FloatArray, FloatArray]:
     return np.logaddexp(0.0, others - widest), np.logaddexp(0.0, others + widest)
 
 
-_RANGES = {
-    "logistic": _logistic,
-    "sign": _zero_one,
-    "identity": _half_square,
-    "softmax": _softmax,
-}
+_RANGES = {"logistic": _logistic, "sign": _zero_one, "identity": _half_square, "softmax": _softmax}
 
 
 def _differences(public: query.PublicShape) -> FloatArray:

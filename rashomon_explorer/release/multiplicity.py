@@ -220,9 +220,7 @@ RELEASABLE: dict[str, Releasable] = {
         _share, "mean over rows of the share of draws {tolerance} or more from {baseline}'s score"
     ),
     "delta_discrepancy": Releasable(
-        _share,
-        "largest share of rows one draw scores {tolerance} or more off {baseline}",
-        True,
+        _share, "largest share of rows one draw scores {tolerance} or more off {baseline}", True
     ),
     "range_width": Releasable(
         _width, "mean over rows of the width of the range of the draws' predictions"

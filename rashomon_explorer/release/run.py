@@ -20,10 +20,7 @@ from rashomon_explorer._utils.validation import public_shape
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.reliance.tree_reliance import held_trees
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.suggestions import (
-    suppress_weak_warnings,
-    warn_if_weak,
-)
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings, warn_if_weak
 from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger
 from rashomon_explorer.privacy.ledger.charge import failure_assumption

@@ -94,13 +94,7 @@ _ESTIMATORS = {
 class Linear(ModelKind):
     """Draws with coefficients."""
 
-    terms = (
-        "Rashomon set",
-        "Draw",
-        "(ε, δ)-DP",
-        "Bounded range",
-        "Trade-off",
-    )
+    terms = ("Rashomon set", "Draw", "(ε, δ)-DP", "Bounded range", "Trade-off")
     arithmetic = (
         "Proved for real numbers. Draws are rounded to a public grid; docs/floating-point.md "
         "lists what floating point and timing leave unprotected."

@@ -123,10 +123,7 @@ class ParquetRows(RowSource):
 
     @classmethod
     def of(
-        cls,
-        path: str | os.PathLike[str],
-        target: str | None,
-        columns: Sequence[str] | None = None,
+        cls, path: str | os.PathLike[str], target: str | None, columns: Sequence[str] | None = None
     ) -> "ParquetRows":
         """Read the footers of a file or folder."""
         folder = ParquetFolder.of(Path(path).absolute())

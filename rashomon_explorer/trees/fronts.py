@@ -28,12 +28,7 @@ class Fronts(TreeBuilder):
     """Fronts below every set that a tree within ψ can reach, computed on demand."""
 
     def __init__(
-        self,
-        counted: CountedTrees,
-        weights: NDArray[np.int64],
-        label: int,
-        psi: float,
-        most: int,
+        self, counted: CountedTrees, weights: NDArray[np.int64], label: int, psi: float, most: int
     ) -> None:
         super().__init__(counted.levels, counted.trees)
         self._label = label

@@ -265,11 +265,7 @@ def allowances(levels: list[Level], least: LeastErrors, limits: NDArray[Any]) ->
 
 
 def _hand_down(
-    allowed: NDArray[Any],
-    room: NDArray[Any],
-    to: IntArray,
-    other: IntArray,
-    least_other: IntArray,
+    allowed: NDArray[Any], room: NDArray[Any], to: IntArray, other: IntArray, least_other: IntArray
 ) -> None:
     """Raise a branch's allowance to its set's, less the least errors of the other branch."""
     node, feature = np.nonzero((to >= 0) & (room >= 0)[:, None])

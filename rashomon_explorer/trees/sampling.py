@@ -187,12 +187,7 @@ class _Growing:
         self.no[ids] = self._grow(ids, no, np.full(len(ids), b), errors - first)
 
     def _unreached(
-        self,
-        level: int,
-        share: tuple[int, int],
-        places: IntArray,
-        errors: IntArray,
-        ids: IntArray,
+        self, level: int, share: tuple[int, int], places: IntArray, errors: IntArray, ids: IntArray
     ) -> None:
         """Draw splits that cut nothing: the rows are on one side, and any subtree on the other."""
         a, b = share

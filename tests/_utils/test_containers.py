@@ -14,11 +14,7 @@ from rashomon_explorer import (
     RashomonTreeClassifier,
     propose_schema,
 )
-from rashomon_explorer._utils.containers import (
-    as_pandas,
-    check_readable,
-    column_labels,
-)
+from rashomon_explorer._utils.containers import as_pandas, check_readable, column_labels
 from rashomon_explorer.data import Categorical, Numeric, TableSchema, YesNo
 from rashomon_explorer.rows import chunk_rows
 from rashomon_explorer.rows.dask import is_dask

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from rashomon_explorer import RashomonClassifier
+from rashomon_explorer._utils.formatting import as_html
 from rashomon_explorer.privacy import Guarantee, Ledger, bounded_range, compose
 
 RNG = np.random.default_rng(0)
@@ -51,3 +52,7 @@ def test_a_ledger_that_is_gone_says_so_in_its_repr(tmp_path, lost):
     if lost == "empty":
         ledger.path.touch()
     assert "unreadable" in repr(ledger)
+
+
+def test_markup_stays_text():
+    assert "<b>" not in as_html("<b>", [("<i>", "<script>")])

@@ -8,8 +8,6 @@ selenium's own: ``.until``, ``.requests``, ``.outside_hosts`` and ``.console_err
 import json
 import shutil
 import threading
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -56,7 +54,7 @@ class Browser(Chrome):
     _commands = 0
     _hung = ""
 
-    def __init__(self, profile: Path) -> None:
+    def __init__(self, profile):
         options = ChromeOptions()
         options.binary_location = _program("chromium")
         for flag in [*FLAGS, f"--user-data-dir={profile}"]:
@@ -71,7 +69,7 @@ class Browser(Chrome):
         self.get("about:blank")
         self.requests()
 
-    def execute(self, driver_command: str, params: Any = None) -> Any:
+    def execute(self, driver_command, params=None):
         """Send a command; fail where nothing has happened for a while and no answer came."""
         self._commands += 1
         self._command = self._commands, driver_command
@@ -84,7 +82,7 @@ class Browser(Chrome):
         finally:
             self._command = None
 
-    def _watch_commands(self) -> None:
+    def _watch_commands(self):
         """End a browser that is asked something and neither answers nor works."""
         patience, watched = Patience(idle=IDLE, least=_KERNELS), None
         while not self._closed.wait(1.0):
@@ -100,16 +98,16 @@ class Browser(Chrome):
                     one.kill()
                 return
 
-    def quit(self) -> None:
+    def quit(self):
         """End it, and whoever watches it."""
         self._closed.set()
         super().quit()
 
-    def until(self, condition: Callable[[], T], what: str) -> T:
+    def until(self, condition, what):
         """Wait for `condition` to return something true and return that."""
         problem: list[Any] = ["it stayed false"]
 
-        def tried() -> T | None:
+        def tried():
             try:
                 return condition()
             except WebDriverException as error:
@@ -119,13 +117,13 @@ class Browser(Chrome):
         patience = Patience(idle=IDLE, least=_KERNELS, ignored=_BROWSER, state=self._state)
         return until(tried, what, lambda: f"{problem[0]}; {self._says()}", patience)
 
-    def _state(self) -> Any:
+    def _state(self):
         try:
             return self.execute_script(_STATE)
         except WebDriverException:
             return None
 
-    def _says(self) -> str:
+    def _says(self):
         """What stands on the page, for whoever reads of a wait that failed."""
         try:
             said = self.execute_script(_SAYS)
@@ -133,7 +131,7 @@ class Browser(Chrome):
             return f"the page cannot be asked: {error.msg}"
         return f"the page says {said}"
 
-    def requests(self) -> list[str]:
+    def requests(self):
         """Addresses requested, web sockets included, since the last call."""
         addresses = []
         for entry in self.get_log("performance"):
@@ -144,25 +142,25 @@ class Browser(Chrome):
                 addresses.append(message["params"]["url"])
         return addresses
 
-    def outside_hosts(self) -> set[str]:
+    def outside_hosts(self):
         """Hosts other than this machine asked for since the last call of `requests` or this."""
         hosts = {urlsplit(address).hostname for address in self.requests()}
         return {host for host in hosts if host not in (None, "", "127.0.0.1", "localhost")}
 
-    def console_errors(self) -> list[str]:
+    def console_errors(self):
         """What the page logged as severe since the last call."""
         return [e["message"] for e in self.get_log("browser") if e["level"] == "SEVERE"]
 
 
 @pytest.fixture(scope="session")
-def dashboard(start_dashboard: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def dashboard(start_dashboard, tmp_path_factory):
     running = start_dashboard(tmp_path_factory.mktemp("dashboard"))
     running.wait()
     return running
 
 
 @pytest.fixture(scope="session")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+def browser(tmp_path_factory):
     chromium = Browser(tmp_path_factory.mktemp("profile"))
     try:
         yield chromium
@@ -170,7 +168,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         chromium.quit()
 
 
-def _program(name: str) -> str:
+def _program(name):
     path = shutil.which(name)
     assert path is not None, f"{name} is missing: apt-get install chromium chromium-driver"
     return path

@@ -1,12 +1,9 @@
 """The dashboard's page as the tests speak of it."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.remote.webelement import WebElement
 
 from rashomon_explorer.explorer.panels.data import DataPanel
 from rashomon_explorer.plots.figures import FIGURES as SPECS
@@ -97,13 +94,13 @@ return poor;
 class Page:
     """One visit."""
 
-    def __init__(self, browser: Any, dashboard: Any, query: str = "") -> None:
+    def __init__(self, browser, dashboard, query=""):
         self.browser = browser
         browser.get("about:blank")  # an address that differs by its # alone is no new visit
         browser.get(dashboard.at(query) if query else dashboard.url)
         self.wait(lambda: self.traces("plan"), "the first view")
 
-    def go(self, view: str) -> None:
+    def go(self, view):
         """Turn to a view by its link."""
         self.wait(lambda: self.run(_LINK, view), f"the link to {view}")
         if self.run("document.querySelector('.rx-app').dataset.page") != view:
@@ -114,7 +111,7 @@ class Page:
         filled = "document.querySelector(`.rx-view-${arguments[0]} .rx-slot > *`)"
         self.wait(lambda: self.run(f"Boolean({filled})", view), f"what stands in {view}")
 
-    def open(self, step: str) -> None:
+    def open(self, step):
         """Open a line of the rail."""
         lines = ".rx-step-line button"
         button = self.wait(
@@ -123,63 +120,63 @@ class Page:
         if button.get_attribute("aria-expanded") == "false":
             button.click()
 
-    def wait(self, condition: Any, what: str) -> Any:
+    def wait(self, condition, what):
         return self.browser.until(condition, what)
 
-    def kernel(self, dashboard: Any) -> Any:
+    def kernel(self, dashboard):
         """The process behind this page; others are kept ready for the next visits."""
         script = "document.getElementById('jupyter-config-data').textContent"
         known = json.loads(self.run(script))["kernelId"]
         return next(one for one in dashboard.kernels() if known in " ".join(one.cmdline()))
 
-    def traces(self, figure: str) -> dict[str, int]:
+    def traces(self, figure):
         """Points of every trace that the browser has drawn, by the trace's name."""
         self.see(figure)
         return self.browser.execute_script(_TRACES, figure) or {}
 
-    def see(self, figure: str) -> None:
+    def see(self, figure):
         """Bring a figure into sight."""
         self.go(_VIEWS[figure])
         if not self._sees(figure):
             self.run(_PICK, _VIEWS[figure], _CALLED[figure])
             self.wait(lambda: self.run(_UNFOLD, figure) or self._sees(figure), figure)
 
-    def _sees(self, figure: str) -> bool:
+    def _sees(self, figure):
         place = f".rx-plot-area[data-figure='{figure}']"
         return bool(self.run("document.querySelector(arguments[0])?.offsetWidth", place))
 
-    def run(self, expression: str, *arguments: Any) -> Any:
+    def run(self, expression, *arguments):
         return self.browser.execute_script(f"return {expression}", *arguments)
 
-    def words(self, figure: str) -> str:
+    def words(self, figure):
         """All text inside a figure."""
         self.see(figure)
         return self.text(f".rx-plot:has([data-figure='{figure}'])")
 
-    def text(self, selector: str) -> str:
+    def text(self, selector):
         return self.run("(document.querySelector(arguments[0]) ?? {}).textContent ?? ''", selector)
 
     @property
-    def status(self) -> str:
+    def status(self):
         return self.text(".rx-status")
 
     @property
-    def alert(self) -> str:
+    def alert(self):
         """All alerts that say something."""
         said = "[...document.querySelectorAll('[role=alert]')].map((n) => n.textContent)"
         return self.run(f"{said}.filter(Boolean).join(' ')")
 
-    def shown(self, selector: str) -> list[WebElement]:
+    def shown(self, selector):
         found = self.browser.find_elements(By.CSS_SELECTOR, selector)
         return [element for element in found if element.is_displayed()]
 
-    def button(self, words: str) -> WebElement:
+    def button(self, words):
         return self.wait(
             lambda: next((b for b in self.shown("button") if b.text.startswith(words)), None),
             f"a button that says {words!r}",
         )
 
-    def choose(self, label: str, option: str) -> None:
+    def choose(self, label, option):
         """Pick the option that starts with these words in the list of that name.
 
         A list that was opened just now is shown when the program has answered.
@@ -187,7 +184,7 @@ class Page:
         chosen = f"the list {label!r} to offer {option!r}"
         self.wait(lambda: self._chosen(label, option), chosen)
 
-    def _chosen(self, label: str, option: str) -> bool:
+    def _chosen(self, label, option):
         for box in self.shown(".widget-dropdown"):
             if box.find_element(By.CSS_SELECTOR, "label").text == label:
                 for choice in box.find_elements(By.CSS_SELECTOR, "option"):
@@ -196,7 +193,7 @@ class Page:
                         return True
         return False
 
-    def slider(self, label: str) -> WebElement:
+    def slider(self, label):
         if label.startswith("Budget"):
             self.go("plan")
         else:
@@ -205,34 +202,34 @@ class Page:
         self.wait(lambda: len(self.shown(place)) == 1, f"one slider called {label!r}")
         return self.shown(place)[0]
 
-    def press(self, element: WebElement, key: str, times: int = 1) -> None:
+    def press(self, element, key, times=1):
         """Use the keyboard only."""
         self.browser.execute_script("arguments[0].focus()", element)
         element.send_keys(key * times)
 
-    def type_number(self, label: str, number: str) -> None:
+    def type_number(self, label, number):
         slider = self.slider(label)
         box = slider.parent.execute_script(
             "return arguments[0].parentElement.querySelector('input[type=text]')", slider
         )
         self.replace(box, number)
 
-    def replace(self, box: WebElement, text: str) -> None:
+    def replace(self, box, text):
         """Type over what a box holds."""
         box.send_keys(Keys.CONTROL, "a")
         box.send_keys(text, Keys.TAB)
 
-    def _data_panel(self) -> None:
+    def _data_panel(self):
         self.go("data")
         self.run(_PICK, "data", DataPanel.title)
         self.wait(lambda: self.shown(".rx-view-data .rx-schema"), "the data panel")
 
-    def data(self, name: str) -> None:
+    def data(self, name):
         self._data_panel()
         self.choose("Data set", name)
         self.wait(lambda: f"{name}:" in self.status, f"{name} to be loaded")
 
-    def upload(self, path: Path) -> None:
+    def upload(self, path):
         self._data_panel()
         self.choose("Data set", "your own table")
         # Not the dictionary's, which stands there until the table before has gone.
@@ -240,7 +237,7 @@ class Page:
         self.wait(lambda: self.shown(own), "the file input")[0].send_keys(str(path))
         self.wait(lambda: path.name in self.status or self.alert, "the file to be read")
 
-    def declare(self, dictionary: str) -> None:
+    def declare(self, dictionary):
         """Paste a data dictionary for an uploaded table, confirm the rest and use the table."""
         self.wait(lambda: self.shown(".rx-form tbody tr"), "the form")
         box = self.shown(".rx-dictionary textarea")[0]
@@ -254,7 +251,7 @@ class Page:
         )
         self.button("Use this table").click()
 
-    def draw(self) -> None:
+    def draw(self):
         """Press Draw, and yes where the page asks whether so little is worth the price."""
         self.wait(lambda: self.button("Draw ").is_enabled(), "a button that draws")
         before = self.status, self.alert
@@ -264,11 +261,11 @@ class Page:
         for answer in self.shown(".rx-ask button")[:1]:
             answer.click()
 
-    def drawn(self) -> str:
+    def drawn(self):
         self.wait(lambda: self.status.startswith("Drew"), "the draw to end")
         return self.status
 
-    def draw_inside(self, data: str) -> None:
+    def draw_inside(self, data):
         """Draw from a data set so that some draws are in the set and every figure has something."""
         self.data(data)  # a budget is set once, so that each test draws from its own
         # Settings at which about half of the draws of so few rows are in the set.
@@ -282,7 +279,7 @@ class Page:
         self.drawn()
         self.wait(lambda: self.traces("people").get("best model", 0) > 0, "the figures")
 
-    def check_contrast(self) -> None:
+    def check_contrast(self):
         """Fail where ink and ground are closer than 4.5 : 1; a grey word is the control."""
         assert self.browser.execute_script(_CONTRAST) == [] and self.alert == ""
         note = "document.querySelector('.rx-note').style.color"

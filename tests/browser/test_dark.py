@@ -1,8 +1,6 @@
 """One visit in the dark: words can be read, a file of one's own, Stop, and a program that ends."""
 
 import signal
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,20 +12,20 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def page(browser: Any, dashboard: Any) -> Page:
+def page(browser, dashboard):
     """One visit for the tests below, in their order: the last one ends its program."""
     return Page(browser, dashboard, "theme=dark")
 
 
-def test_text_has_contrast_in_the_dark(page: Page) -> None:
+def test_text_has_contrast_in_the_dark(page):
     assert page.run("document.body.dataset.jpThemeLight") == "false"
     page.draw_inside("breast_cancer")
     page.check_contrast()
 
 
 def test_a_bad_table_is_explained_then_the_good_one_is_declared_row_by_row(
-    page: Page, dashboard: Any, tmp_path: Path
-) -> None:
+    page, dashboard, tmp_path
+):
     bad = tmp_path / "bad.csv"
     bad.write_text("age,income,repaid\n20,1000,yes\n30,no\n40,3000,yes\n")
     page.upload(bad)
@@ -54,9 +52,7 @@ def test_a_bad_table_is_explained_then_the_good_one_is_declared_row_by_row(
     assert (dashboard.home / "good.ledger").is_file()
 
 
-def test_stop_keeps_what_was_drawn_and_what_was_spent(
-    page: Page, dashboard: Any, tmp_path: Path
-) -> None:
+def test_stop_keeps_what_was_drawn_and_what_was_spent(page, dashboard, tmp_path):
     names, rng = [f"x{k}" for k in range(30)], np.random.default_rng(0)
     rows = [
         ",".join([*(f"{value:.3f}" for value in rng.uniform(-1, 1, 30)), word])
@@ -91,7 +87,7 @@ def test_stop_keeps_what_was_drawn_and_what_was_spent(
     page.wait(lambda: page.text(".rx-spent-value") == "49", "what was spent")
 
 
-def test_a_page_says_that_its_program_is_silent(page: Page, dashboard: Any) -> None:
+def test_a_page_says_that_its_program_is_silent(page, dashboard):
     page.wait(lambda: page.text(".rx-kernel-lost") == "", "the program to answer")
     page.browser.execute_script(_HURRIED)
     kernel = page.kernel(dashboard)

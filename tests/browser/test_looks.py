@@ -1,7 +1,5 @@
 """In the light, wide and narrow: the page stays readable. In the dark: `test_dark.py`."""
 
-from typing import Any
-
 import pytest
 
 from tests.browser.pages import FIGURES, Page
@@ -10,12 +8,12 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def page(browser: Any, dashboard: Any) -> Page:
+def page(browser, dashboard):
     """One visit for the tests below."""
     return Page(browser, dashboard, "theme=light")
 
 
-def test_no_button_sends_a_figure_anywhere(page: Page) -> None:
+def test_no_button_sends_a_figure_anywhere(page):
     for figure in FIGURES:
         page.see(figure)
         titles = page.wait(lambda at=figure: page.browser.execute_script(_BUTTONS, at), figure)
@@ -28,7 +26,7 @@ return gd._context?.modeBarButtons.flat();
 """
 
 
-def test_a_figure_is_saved_as_a_picture_without_leaving_the_page(page: Page) -> None:
+def test_a_figure_is_saved_as_a_picture_without_leaving_the_page(page):
     page.see("losses")  # without numbers there is no picture
     save = "document.querySelector('[data-figure=losses]').closest('.rx-figure')"
     save = f"{save}.querySelector('.rx-png')"
@@ -45,13 +43,13 @@ def test_a_figure_is_saved_as_a_picture_without_leaving_the_page(page: Page) -> 
     assert page.browser.outside_hosts() == set()
 
 
-def test_text_has_contrast_in_the_light(page: Page) -> None:
+def test_text_has_contrast_in_the_light(page):
     assert page.run("document.body.dataset.jpThemeLight") == "true"
     page.draw_inside("wine")
     page.check_contrast()
 
 
-def test_figures_follow_a_theme_that_changes_under_them(page: Page) -> None:
+def test_figures_follow_a_theme_that_changes_under_them(page):
     before = page.run("location.hash")
     page.run("document.querySelector('.rx-skip').click()")  # the first tab leads to Draw
     there = "document.activeElement.closest('.rx-draw-card')?.querySelector('.rx-draw') != null"
@@ -70,7 +68,7 @@ _TOO_WIDE = """[...document.querySelectorAll('.rx-app, .rx-card, .rx-plot-area, 
   .map((n) => n.className)"""
 
 
-def test_nothing_scrolls_sideways_on_a_phone(page: Page) -> None:
+def test_nothing_scrolls_sideways_on_a_phone(page):
     size = page.browser.get_window_size()
     try:
         page.browser.set_window_size(420, 900)

@@ -1,7 +1,5 @@
 """On a phone each view is at most two screens high, and fingers and eyes find all of it."""
 
-from typing import Any
-
 import pytest
 
 from rashomon_explorer.explorer.state import PAGES
@@ -54,7 +52,7 @@ _TREES = """[...document.querySelectorAll('.rx-step-line')]
 
 
 @pytest.fixture(scope="module")
-def page(browser: Any, dashboard: Any) -> Any:
+def page(browser, dashboard):
     """One visit for the tests below, in their order."""
     visit = Page(browser, dashboard, "theme=light")
     visit.data("diabetes")  # a table of its own, so that nobody else spends its budget
@@ -65,7 +63,7 @@ def page(browser: Any, dashboard: Any) -> Any:
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def _fits(page: Page) -> None:
+def _fits(page):
     for view in PAGES:
         page.go(view)
         page.wait(lambda: page.run(_HEIGHT) <= 2 * PHONE[1], f"{view} to be two screens at most")
@@ -75,7 +73,7 @@ def _fits(page: Page) -> None:
         assert draw["y"] + draw["height"] <= PHONE[1] and draw["height"] >= 44
 
 
-def test_each_view_is_two_screens_at_most_and_draw_is_within_ten_tabs(page: Page) -> None:
+def test_each_view_is_two_screens_at_most_and_draw_is_within_ten_tabs(page):
     _fits(page)
     tops = "[...document.querySelectorAll('.rx-topbar, .rx-tabs a')].map((n) => n.offsetTop)"
     assert len(set(page.run(tops)[1:])) == 1  # one line
@@ -89,7 +87,7 @@ def test_each_view_is_two_screens_at_most_and_draw_is_within_ten_tabs(page: Page
     _fits(page)
 
 
-def test_what_has_no_room_opens_and_closes(page: Page) -> None:
+def test_what_has_no_room_opens_and_closes(page):
     page.go("plan")
     menu = page.shown(".rx-topbar .rx-fold button")[0]
     assert not page.shown(".rx-topbar .rx-saver button")
@@ -112,13 +110,13 @@ def test_what_has_no_room_opens_and_closes(page: Page) -> None:
 
 
 @pytest.mark.law
-def test_every_figure_has_room(page: Page) -> None:
+def test_every_figure_has_room(page):
     for figure in FIGURES:
         _has_room(page, figure)
 
 
 @pytest.mark.law
-def test_views_of_trees_are_two_screens_at_most(page: Page) -> None:
+def test_views_of_trees_are_two_screens_at_most(page):
     page.data("monks2")
     page.open("Model")
     page.choose("Models", "sparse trees")
@@ -136,7 +134,7 @@ def test_views_of_trees_are_two_screens_at_most(page: Page) -> None:
     assert page.alert == "" and page.browser.console_errors() == []
 
 
-def _has_room(page: Page, figure: str) -> None:
+def _has_room(page, figure):
     """See that its view stays two screens high, unless somebody opened a line for it."""
     page.see(figure)
     line = page.shown(f".rx-folds:has([data-figure='{figure}']) > .rx-fold button")

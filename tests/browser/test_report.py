@@ -1,9 +1,5 @@
 """Reports in a real browser that has no network: figures drawn, nothing asked for, no errors."""
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -16,7 +12,7 @@ DRAWN = "return document.body.dataset.figures"
 
 
 @pytest.fixture(scope="module")
-def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def reports(tmp_path_factory):
     rng = np.random.default_rng(0)
     X = rng.uniform(-0.5, 0.5, (300, 3))
     y = (X[:, 0] + 0.2 * rng.normal(size=300) > 0).astype(int)
@@ -30,7 +26,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture
-def offline(browser: Any) -> Iterator[Any]:
+def offline(browser):
     browser.get("about:blank")  # what another page still sends as it closes is sent by now
     browser.execute_cdp_cmd("Network.enable", {})
     cut = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
@@ -44,9 +40,7 @@ def offline(browser: Any) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("edition", ["curator", "release"])
-def test_a_report_is_whole_without_a_network(
-    edition: str, reports: dict[str, Path], offline: Any
-) -> None:
+def test_a_report_is_whole_without_a_network(edition, reports, offline):
     offline.requests()
     offline.console_errors()
     offline.get(reports[edition].as_uri())
@@ -68,7 +62,7 @@ def test_a_report_is_whole_without_a_network(
     assert any("Content Security Policy" in line for line in offline.console_errors())
 
 
-def test_a_report_fits_a_telephone_in_the_dark(reports: dict[str, Path], browser: Any) -> None:
+def test_a_report_fits_a_telephone_in_the_dark(reports, browser):
     size = {"width": 420, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     dark = [{"name": "prefers-color-scheme", "value": "dark"}]
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)

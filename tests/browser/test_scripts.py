@@ -2,7 +2,6 @@
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -36,14 +35,14 @@ const [own, ours, done] = arguments;
 """
 
 
-def _told(browser: Any, script: str, *arguments: Any) -> Any:
+def _told(browser, script, *arguments):
     browser.get("about:blank")
     told = browser.execute_async_script(script, *arguments)
     assert not isinstance(told, dict) or told.get("error") is None
     return told
 
 
-def test_a_figure_finds_its_kinds_of_traces_when_it_is_drawn(browser: Any) -> None:
+def test_a_figure_finds_its_kinds_of_traces_when_it_is_drawn(browser):
     own = Path(str(find_spec("plotly").origin)).parent  # type: ignore[union-attr]
     own = own / "package_data" / "plotly.min.js"
     told = _told(browser, _LIBRARY, own.read_text(encoding="utf-8"), plotly_module().decode())
@@ -90,7 +89,7 @@ const [code, state, messages, done] = arguments;
 _STATE = ("label", "name", "templates", "plotly_version", "config")
 
 
-def _shown(counts: list[int]) -> tuple[dict[str, Any], list[dict[str, Any]], list[Any]]:
+def _shown(counts):
     """Return the state a page begins with, what it is sent then, and what it should draw."""
     view, got, whole = PlotlyView(), [], []
     view._send = lambda message, buffers=None: got.append(message)
@@ -102,7 +101,7 @@ def _shown(counts: list[int]) -> tuple[dict[str, Any], list[dict[str, Any]], lis
     return {**{name: getattr(view, name) for name in _STATE}, **got[0]["state"]}, got[1:], whole
 
 
-def test_pieces_make_the_figure_and_one_that_was_missed_is_asked_for(browser: Any) -> None:
+def test_pieces_make_the_figure_and_one_that_was_missed_is_asked_for(browser):
     state, messages, whole = _shown([500, 510, 600, 900])
     assert [message["method"] for message in messages] == ["custom"] * 3
     told = _told(browser, _PIECES, PlotlyView._esm, state, messages)
@@ -148,9 +147,7 @@ const [code, state, slow, done] = arguments;
 
 
 @pytest.mark.parametrize("slow", ["", "first"])
-def test_figures_take_turns_and_a_slow_one_holds_the_others_no_longer_than_a_moment(
-    browser: Any, slow: str
-) -> None:
+def test_figures_take_turns_and_a_slow_one_holds_the_others_no_longer_than_a_moment(browser, slow):
     """In any order: the browser loads the three modules in whichever it likes."""
     view = PlotlyView(go.Figure(go.Scatter(y=[1, 2])))
     state = {name: getattr(view, name) for name in ("figure", "rev", *_STATE)}

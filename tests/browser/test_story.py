@@ -3,9 +3,7 @@
 import os
 import time
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -28,13 +26,13 @@ _NAMELESS = """[...document.querySelectorAll('.rx-app :is(input, select, textare
 
 
 @pytest.fixture(scope="module")
-def page(browser: Any, dashboard: Any) -> Iterator[Page]:
+def page(browser, dashboard):
     browser.requests()
     browser.console_errors()
     yield Page(browser, dashboard)
 
 
-def test_first_visit_shows_the_story_and_asks_nobody_else(page: Page) -> None:
+def test_first_visit_shows_the_story_and_asks_nobody_else(page):
     steps = [element.text for element in page.shown(".rx-step-line button, .rx-rail h2")]
     assert steps == ["Data", "Model", "Plan", "Draw"]
     assert page.run("location.hash") == "#plan"
@@ -55,7 +53,7 @@ def test_first_visit_shows_the_story_and_asks_nobody_else(page: Page) -> None:
     assert page.browser.console_errors() == []
 
 
-def test_plan_moves_with_the_keyboard(page: Page) -> None:
+def test_plan_moves_with_the_keyboard(page):
     slider = page.slider("Privacy cost")
     before = page.text(".rx-lead dd")
     page.press(slider, Keys.ARROW_RIGHT, 4)
@@ -73,18 +71,18 @@ def test_plan_moves_with_the_keyboard(page: Page) -> None:
 _HANDLE = ".rx-plot:has([data-figure='plan']) .rx-handle"
 
 
-def test_the_plan_is_dragged_and_settings_and_promise_follow(page: Page) -> None:
+def test_the_plan_is_dragged_and_settings_and_promise_follow(page):
     page.see("plan")
     place = (By.CSS_SELECTOR, f"{_HANDLE}[aria-valuetext]")
     handle = page.wait(lambda: page.browser.find_elements(*place), "the handle")[0]
     before = page.text(".rx-lead dd")
 
-    def settings() -> tuple[float, int]:
+    def settings():
         sliders = (page.slider(label) for label in ("Privacy cost", "Draws"))
         price, draws = (one.get_attribute("aria-valuetext").split()[0] for one in sliders)
         return float(price), int(draws)
 
-    def agree() -> bool:
+    def agree():
         price, draws = settings()
         return handle.get_attribute("aria-valuetext").startswith(f"ε = {price:g} for {draws} draw")
 
@@ -112,17 +110,17 @@ _APART = """(() => {
 })()"""
 
 
-def _promises(page: Page) -> str:
+def _promises(page):
     page.see("promise")
     return page.text(PROMISED)
 
 
-def _measured(page: Page) -> str:
+def _measured(page):
     page.see("bounds")
     return page.text(".rx-view-set .rx-promises")
 
 
-def test_draw_fills_every_figure_and_shows_what_was_spent(page: Page, dashboard: Any) -> None:
+def test_draw_fills_every_figure_and_shows_what_was_spent(page, dashboard):
     page.draw()
     receipt = page.drawn()
     page.wait(lambda: page.traces("losses").get("draw") == 20, "20 losses")
@@ -146,7 +144,7 @@ def test_draw_fills_every_figure_and_shows_what_was_spent(page: Page, dashboard:
         page.browser.save_screenshot(str(Path(__file__).parents[2] / "docs" / "dashboard.png"))
 
 
-def test_a_saved_bundle_holds_its_figures_as_pictures(page: Page, tmp_path: Path) -> None:
+def test_a_saved_bundle_holds_its_figures_as_pictures(page, tmp_path):
     to = {"behavior": "allow", "downloadPath": str(tmp_path)}
     page.browser.execute_cdp_cmd("Browser.setDownloadBehavior", to)
     page.button("Save").click()
@@ -159,7 +157,7 @@ def test_a_saved_bundle_holds_its_figures_as_pictures(page: Page, tmp_path: Path
             assert drawn.tag.endswith("svg") and "<path" in picture
 
 
-def test_every_figure_has_its_table_and_its_python(page: Page) -> None:
+def test_every_figure_has_its_table_and_its_python(page):
     for figure in sorted(set(FIGURES) - {"aggregates"}):  # nothing was bought
         page.see(figure)
         card = f"document.querySelector('[data-figure={figure}]').closest('.rx-figure')"
@@ -172,7 +170,7 @@ def test_every_figure_has_its_table_and_its_python(page: Page) -> None:
     assert "plot_losses(explorer.rashomon_set)" in page.text(".rx-view-set .rx-figure .rx-code")
 
 
-def test_clicking_a_draw_compares_it_with_the_best(page: Page) -> None:
+def test_clicking_a_draw_compares_it_with_the_best(page):
     page.see("coefficients")
     page.run(
         "document.querySelector('[data-figure=coefficients]').emit('plotly_click',"
@@ -189,7 +187,7 @@ _FILLED = """PAGE => document.querySelector('.rx-app').dataset.page === PAGE
   && document.querySelector(`.rx-view-${PAGE}`).childElementCount > 0"""
 
 
-def test_presses_faster_than_views_and_draws_end_at_the_last(page: Page, dashboard: Any) -> None:
+def test_presses_faster_than_views_and_draws_end_at_the_last(page, dashboard):
     path = dashboard.home / "lending.ledger"
     charges = len(Ledger.open(path).entries())
     # In one turn of the browser: the page hears of the second when the first is on its way.

@@ -6,12 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rashomon_explorer.data.cells import (
-    MISSING,
-    level_codes,
-    refuse_missing_text,
-    to_numbers,
-)
+from rashomon_explorer.data.cells import MISSING, level_codes, refuse_missing_text, to_numbers
 from rashomon_explorer.data.messages import row_place
 from rashomon_explorer.exceptions import DataError
 

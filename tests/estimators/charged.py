@@ -15,7 +15,7 @@ EPSILON = 4.0
 LABELS: dict[str, Any] = {"classes": [0, 1], "epsilon": EPSILON}
 
 
-def public_rows() -> tuple[Any, Any]:
+def public_rows():
     X = np.random.default_rng(0).uniform(-0.5, 0.5, (N, 2))
     return X, (X[:, 0] > 0).astype(np.int64)
 
@@ -40,16 +40,16 @@ ESTIMATORS: dict[str, Callable[..., Any]] = {
 }
 
 
-def _fits(make: Callable[..., Any]) -> Callable[[Any, Any, Any], Any]:
+def _fits(make):
     return lambda ledger, X, y: make(ledger=ledger).fit(X, y)
 
 
 @functools.cache
-def _models() -> Any:
+def _models():
     return rx.RashomonClassifier(classes=[0, 1], epsilon=20.0, n_draws=2).fit(*public_rows())
 
 
-def _release(ledger: Any, X: Any, y: Any) -> Any:
+def _release(ledger, X, y):
     asked: dict[str, Any] = {"queries": ["losses"], "epsilon": EPSILON}
     return release(_models().rashomon_set_, X, y, **asked, ledger=ledger)
 

@@ -30,10 +30,10 @@ _mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
 class Protected:
     """Arrays in pages of their own."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self._pages: list[tuple[int, int]] = []
 
-    def hold(self, values: Any) -> Any:
+    def hold(self, values):
         pages = mmap.mmap(-1, max(values.nbytes, 1))
         held = np.frombuffer(pages, dtype=values.dtype).reshape(-1)[: values.size]
         held = held.reshape(values.shape)
@@ -41,7 +41,7 @@ class Protected:
         self._pages.append((held.ctypes.data, len(pages)))
         return held
 
-    def protect(self, how: int) -> None:
+    def protect(self, how):
         for address, length in self._pages:
             if _mprotect(address, length, how):
                 raise OSError(ctypes.get_errno(), "mprotect")
@@ -54,7 +54,7 @@ SOURCES: dict[str, Callable[[Any, Any], tuple[Any, Any]]] = {
 }
 
 
-def main(folder: Path) -> None:
+def main(folder):
     warnings.simplefilter("ignore")
     start = Charge.start
     for kind, source in SOURCES.items():
@@ -62,7 +62,7 @@ def main(folder: Path) -> None:
             memory = Protected()
             X, y = source(*map(memory.hold, public_rows()))
 
-            def opened(charge: Charge, memory: Protected = memory) -> None:
+            def opened(charge, memory=memory):
                 start(charge)
                 memory.protect(PROT_READ)
 

@@ -8,7 +8,7 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,17 +32,17 @@ ROOT = Path(__file__).resolve().parents[2]
 class Gate:
     """Whether a charge was started, what is to be done then, and who came too early."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.open = False
         self.early: list[str] = []
         self.at_start: list[Callable[[], object]] = []
 
-    def start(self) -> None:
+    def start(self):
         self.open = True
         while self.at_start:
             self.at_start.pop()()
 
-    def pass_(self, what: str) -> None:
+    def pass_(self, what):
         if not self.open:
             self.early.append(what)
             raise AssertionError(f"{what} was read before a charge was started: HIV")
@@ -52,10 +52,10 @@ GATE = Gate()
 
 
 @pytest.fixture(autouse=True)
-def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+def gate(monkeypatch):
     start = Charge.start
 
-    def started(charge: Charge) -> None:
+    def started(charge):
         start(charge)
         GATE.start()
 
@@ -64,7 +64,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
     yield GATE
 
 
-def _frame() -> pd.DataFrame:
+def _frame():
     X, y = public_rows()
     return pd.DataFrame(X, columns=["a", "b"]).assign(y=y)
 
@@ -74,19 +74,19 @@ class GatedSource(RowSource):
 
     shape, names, may_change, labelled = (N, 2), None, True, True  # type: ignore[assignment]
 
-    def pieces(self, low: int, high: int) -> Any:
+    def pieces(self, low, high):
         GATE.pass_("pieces")
         X, y = public_rows()
         yield X[low:high], y[low:high]
 
 
-def _gated(part: Any) -> Any:
+def _gated(part):
     if len(part):
         GATE.pass_("a partition")
     return part
 
 
-def spoilt_parquet(folder: Path) -> Path:
+def spoilt_parquet(folder):
     """Files whose pages are noise until the charge; their footers are good."""
     pytest.importorskip("pyarrow")
     folder.mkdir()
@@ -100,23 +100,23 @@ def spoilt_parquet(folder: Path) -> Path:
     return folder
 
 
-def dask_frame() -> Any:
+def dask_frame():
     dd = pytest.importorskip("dask.dataframe")
     frame = dd.from_pandas(_frame(), npartitions=3)
     return frame.map_partitions(_gated, meta=frame._meta)
 
 
-def of_dask_frame(folder: Path) -> tuple[Any, Any]:
+def of_dask_frame(folder):
     return chunk_rows(dask_frame(), target="y", lengths=[N // 3] * 3), None
 
 
-def of_dask_array(folder: Path) -> tuple[Any, Any]:
+def of_dask_array(folder):
     da = pytest.importorskip("dask.array")
     X, y = (da.from_array(values, chunks=(20, *values.shape[1:])) for values in public_rows())
     return X.map_blocks(_gated, dtype=X.dtype), y.map_blocks(_gated, dtype=y.dtype)
 
 
-def of_dask_parquet(folder: Path) -> tuple[Any, Any]:
+def of_dask_parquet(folder):
     dd = pytest.importorskip("dask.dataframe")
     frame = dd.read_parquet(spoilt_parquet(folder / "rows"))
     return frame[["a", "b"]], frame["y"]
@@ -134,8 +134,8 @@ CHUNKED: dict[str, Callable[[Path], tuple[Any, Any]]] = {
 @pytest.mark.parametrize("kind", CHUNKED)
 @pytest.mark.parametrize("name", IN_CHUNKS)
 def test_an_exhausted_ledger_refuses_without_a_look_and_rows_are_read_under_a_charge(
-    name: str, kind: str, gate: Gate, tmp_path: Path
-) -> None:
+    name, kind, gate, tmp_path
+):
     spent = Ledger.create(tmp_path / "spent.ledger", epsilon=1.0, delta=1e-5)
     spent.reserve(pure(1.0))
     X, y = CHUNKED[kind](tmp_path)
@@ -151,9 +151,7 @@ def test_an_exhausted_ledger_refuses_without_a_look_and_rows_are_read_under_a_ch
 
 @pytest.mark.parametrize("name", ["PrivateSearch", "DPBilevelSearch"])
 @pytest.mark.parametrize("kind", CHUNKED)
-def test_who_takes_no_chunks_refuses_them_without_a_look(
-    name: str, kind: str, gate: Gate, tmp_path: Path
-) -> None:
+def test_who_takes_no_chunks_refuses_them_without_a_look(name, kind, gate, tmp_path):
     ledger = Ledger.create(tmp_path / "data.ledger", epsilon=9.0, delta=1e-5)
     X, y = CHUNKED[kind](tmp_path)
     with pytest.raises(TypeError, match="Nothing was read or charged"):
@@ -164,8 +162,8 @@ def test_who_takes_no_chunks_refuses_them_without_a_look(
 @pytest.mark.parametrize("name", CHARGED)
 @pytest.mark.parametrize("form", ["X and y", "y alone", "filtered", "by an index"])
 def test_dask_partitions_of_unknown_lengths_are_refused_without_a_computation(
-    name: str, form: str, gate: Gate, tmp_path: Path
-) -> None:
+    name, form, gate, tmp_path
+):
     """Counting them would compute the rows, and show their errors, for nothing."""
     frame = dask_frame()
     if form == "filtered":
@@ -184,9 +182,7 @@ def test_dask_partitions_of_unknown_lengths_are_refused_without_a_computation(
         assert gate.early == [] and len(ledger.entries()) == before
 
 
-def test_opening_a_dask_frame_computes_nothing_and_counting_it_is_a_step_of_its_own(
-    gate: Gate,
-) -> None:
+def test_opening_a_dask_frame_computes_nothing_and_counting_it_is_a_step_of_its_own(gate):
     """Negative control: the same partitions do raise for who counts them, or fits uncharged."""
     frame = dask_frame()
     rows = chunk_rows(frame, target="y")
@@ -206,7 +202,7 @@ FITS += [f"{name} of chunked arrays" for name in IN_CHUNKS]
 
 
 @pytest.fixture(scope="module")
-def protected(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def protected(tmp_path_factory):
     if not sys.platform.startswith("linux"):
         pytest.skip("memory is protected by the C library of Linux")
     program = [sys.executable, "-m", "tests.estimators.protected_memory"]
@@ -217,9 +213,7 @@ def protected(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.mark.parametrize("fit", FITS)
-def test_no_code_in_any_language_reads_protected_memory_before_the_charge(
-    fit: str, protected: Any
-) -> None:
+def test_no_code_in_any_language_reads_protected_memory_before_the_charge(fit, protected):
     lines = [json.loads(line) for line in protected.stdout.splitlines()]
     found = [line for line in lines if line.get("fit") == fit]
     assert found == [{"fit": fit, "refused": 1, "states": ["committed"]}], (
@@ -227,6 +221,6 @@ def test_no_code_in_any_language_reads_protected_memory_before_the_charge(
     )
 
 
-def test_protected_memory_ends_who_reads_it(protected: Any) -> None:
+def test_protected_memory_ends_who_reads_it(protected):
     """Negative control, after the last fit."""
     assert protected.returncode == -signal.SIGSEGV

@@ -1,8 +1,6 @@
 """DPBilevelSearch: scikit-learn's rules, the order of charge and look, and nothing unpaid."""
 
 import warnings
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,10 +10,7 @@ from scipy.optimize import minimize
 from rashomon_explorer import DPBilevelSearch, Ledger
 from rashomon_explorer.data import Categorical, Numeric, TableSchema
 from rashomon_explorer.estimators.bilevel_search import refit_plan, refitted
-from rashomon_explorer.exceptions import (
-    SamplerError,
-    WeakGuaranteeWarning,
-)
+from rashomon_explorer.exceptions import SamplerError, WeakGuaranteeWarning
 from rashomon_explorer.mechanisms.penalties import PenaltyConstants
 from rashomon_explorer.mechanisms.penalties.penalty_set import validation_rows
 from rashomon_explorer.mechanisms.planning.pricing import draws_guarantee
@@ -31,18 +26,18 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
-def rows(n: int = 400, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def rows(n=400, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3)) / 2
     return X, np.clip(X[:, 0] - X[:, 1] / 2 + rng.normal(size=n) / 5, -1, 1)
 
 
-def wide_rows(n: int) -> tuple[np.ndarray, np.ndarray]:
+def wide_rows(n):
     X, y = rows(n)
     return np.column_stack([X, X[:, ::-1] / 2])[:, :5] / 2, y
 
 
-def search(kind: str = "ridge", **options: Any) -> DPBilevelSearch:
+def search(kind="ridge", **options):
     return DPBilevelSearch(kind, **{"bounds": BOUNDS, "row_norm": 1.0, **options})
 
 
@@ -50,9 +45,7 @@ def search(kind: str = "ridge", **options: Any) -> DPBilevelSearch:
 @pytest.mark.parametrize("n_draws", [1, 7])
 @pytest.mark.parametrize("refit", ["dp", None])
 @pytest.mark.parametrize("charged", [True, False])
-def test_the_price_is_never_more_than_was_asked(
-    delta: float, n_draws: int, refit: str | None, charged: bool, tmp_path: Path
-) -> None:
+def test_the_price_is_never_more_than_was_asked(delta, n_draws, refit, charged, tmp_path):
     ledger = Ledger.create(tmp_path / "a.ledger") if charged else None
     asked = search(delta=delta, n_draws=n_draws, refit=refit, ledger=ledger, epsilon=0.7)
     planned = asked.plan(1000, 3)
@@ -68,7 +61,7 @@ def test_the_price_is_never_more_than_was_asked(
         assert planned.eta == 0.7
 
 
-def test_nothing_unpaid_is_kept() -> None:
+def test_nothing_unpaid_is_kept():
     """A list of what a fit may leave: no score, no loss, no fit that was not drawn."""
     X, y = rows()
     fitted = search(n_draws=3).fit(X, y)
@@ -95,7 +88,7 @@ def test_nothing_unpaid_is_kept() -> None:
         ({"penalty": "feature"}, ["x0", "x1", "x2"]),
     ],
 )
-def test_penalties_are_named_and_lie_on_the_public_grid(options: Any, names: list[str]) -> None:
+def test_penalties_are_named_and_lie_on_the_public_grid(options, names):
     X, y = rows(60)
     fitted = search(**options, n_draws=2, refit=None).fit(X, y)
     assert [*fitted.best_params_] == names
@@ -104,7 +97,7 @@ def test_penalties_are_named_and_lie_on_the_public_grid(options: Any, names: lis
     assert (fitted.rashomon_set_.penalties >= BOUNDS[0] * (1 - 1e-12)).all()
 
 
-def test_at_a_huge_price_it_is_ordinary_tuning() -> None:
+def test_at_a_huge_price_it_is_ordinary_tuning():
     """The penalty of least validation loss on the public split, and the fit with it."""
     X, y = rows(300)
     X = X / np.maximum(1, np.linalg.norm(X, axis=1))[:, None]
@@ -113,7 +106,7 @@ def test_at_a_huge_price_it_is_ordinary_tuning() -> None:
     held_out = validation_rows(300, 0.3)
     whole = np.column_stack([X, np.ones(300)])
 
-    def fit(side: np.ndarray, penalty: float) -> np.ndarray:
+    def fit(side, penalty):
         Z, scale = whole[side], np.diag([penalty] * 4)
         return np.linalg.solve(Z.T @ Z / side.sum() + scale, Z.T @ y[side] / side.sum())
 
@@ -143,9 +136,7 @@ def test_at_a_huge_price_it_is_ordinary_tuning() -> None:
         (40, (0.5, 1.0), "exponential", "most pairs of penalties by about the maximum"),
     ],
 )
-def test_the_mechanism_is_chosen_by_public_numbers_and_says_why(
-    n: int, bounds: tuple[float, float], taken: str, why: str
-) -> None:
+def test_the_mechanism_is_chosen_by_public_numbers_and_says_why(n, bounds, taken, why):
     planned = search("logistic", bounds=bounds, refit=None).plan(n, 3)
     assert planned.mechanism == taken and why in planned.why and "chosen" in repr(planned)
 
@@ -165,9 +156,7 @@ def test_the_mechanism_is_chosen_by_public_numbers_and_says_why(
         ({"kind": "logistic", "classes": [0, 1, 2]}, "Only binary classification"),
     ],
 )
-def test_bad_settings_are_refused_before_a_charge(
-    options: Any, reason: str, tmp_path: Path
-) -> None:
+def test_bad_settings_are_refused_before_a_charge(options, reason, tmp_path):
     ledger = Ledger.create(tmp_path / "data.ledger", epsilon=1.0, delta=1e-6)
     with pytest.raises((ValueError, SamplerError), match=reason):
         search(**options, ledger=ledger).fit(*rows(30))
@@ -177,7 +166,7 @@ def test_bad_settings_are_refused_before_a_charge(
 
 
 @pytest.mark.parametrize("mechanism", ["exponential", "generalised"])
-def test_a_weak_plan_warns_and_what_it_suggests_suffices(mechanism: str) -> None:
+def test_a_weak_plan_warns_and_what_it_suggests_suffices(mechanism):
     named = {"refit": None, "mechanism": mechanism, "delta": 0.0}
     with pytest.warns(WeakGuaranteeWarning, match="Use about .* times the rows"):
         weak = search(**named, epsilon=0.1).plan(300, 3)
@@ -190,7 +179,7 @@ def test_a_weak_plan_warns_and_what_it_suggests_suffices(mechanism: str) -> None
     assert enough.excess_within(0.9) <= enough.constants.zero_loss / 2 * (1 + 1e-9)
 
 
-def test_targets_and_labels_come_back_as_declared() -> None:
+def test_targets_and_labels_come_back_as_declared():
     X, y = rows(300)
     numbers = search(target_bounds=(0.0, 200.0), epsilon=1e6, random_state=0)
     found = numbers.fit(X, 100 + 100 * y).predict(X)
@@ -203,7 +192,7 @@ def test_targets_and_labels_come_back_as_declared() -> None:
     assert fitted.predict_proba(frame).shape == (60, 2)
 
 
-def test_a_refit_with_a_budget_without_end_is_the_penalised_minimum() -> None:
+def test_a_refit_with_a_budget_without_end_is_the_penalised_minimum():
     """A model of the rows as they are, however its penalties scale the columns."""
     rng = np.random.default_rng(0)
     design = np.column_stack([rng.uniform(-0.7, 0.7, (900, 2)), np.ones(900)])
@@ -212,7 +201,7 @@ def test_a_refit_with_a_budget_without_end_is_the_penalised_minimum() -> None:
     known = PenaltyConstants("logistic", 1.5, 0.05, 1.0, 600, 300)
     planned = refit_plan(known, 3, 1.0, epsilon=1e6, delta=0.0)
 
-    def energy(theta: np.ndarray) -> float:
+    def energy(theta):
         losses = np.logaddexp(0, -targets * (design @ theta))
         return float(losses.mean() + penalties @ theta**2 / 2)
 
@@ -222,7 +211,7 @@ def test_a_refit_with_a_budget_without_end_is_the_penalised_minimum() -> None:
     assert np.abs(best - best / np.sqrt(0.05 / penalties)).max() > 0.1, "scales that do not matter"
 
 
-def law(asked: DPBilevelSearch, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+def law(asked, X, y):
     """Log weights of the grid's points, exactly as a fit draws them."""
     planned = asked.plan(*X.shape)
     whole = np.column_stack([X, np.ones(len(X))])
@@ -234,9 +223,7 @@ def law(asked: DPBilevelSearch, X: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("mechanism", ["exponential", "generalised"])
 @pytest.mark.parametrize("kind", ["ridge", "logistic"])
-def test_no_record_of_either_side_changes_the_draw_by_more_than_its_price(
-    kind: str, mechanism: str
-) -> None:
+def test_no_record_of_either_side_changes_the_draw_by_more_than_its_price(kind, mechanism):
     X, y = rows(8, seed=5)
     X, y = X / np.linalg.norm(X, axis=1)[:, None], np.sign(y)
     asked = search(kind, epsilon=2.0, delta=0.0, refit=None, mechanism=mechanism)
@@ -250,9 +237,7 @@ def test_no_record_of_either_side_changes_the_draw_by_more_than_its_price(
 
 
 @pytest.mark.parametrize("mechanism", ["hypergradient", "warm_hypergradient", "gradient_norm"])
-def test_mechanisms_by_gradients_are_fitted_priced_and_keep_what_is_paid(
-    mechanism: str, tmp_path: Path
-) -> None:
+def test_mechanisms_by_gradients_are_fitted_priced_and_keep_what_is_paid(mechanism, tmp_path):
     X, y = wide_rows(300)
     groups = [[0, 1, 2], [3, 4]]
     asked = search(
@@ -273,7 +258,7 @@ def test_mechanisms_by_gradients_are_fitted_priced_and_keep_what_is_paid(
         assert all(row in drawn.walks[k] for k, row in enumerate(drawn.penalties))
 
 
-def test_five_penalties_are_walked_to_by_public_numbers() -> None:
+def test_five_penalties_are_walked_to_by_public_numbers():
     asked = search("logistic", penalty="feature", bounds=(1.0, 10.0), refit=None)
     planned = asked.plan(200_000, 5)
     assert planned.mechanism == "warm_hypergradient"

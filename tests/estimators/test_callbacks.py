@@ -1,16 +1,12 @@
 """Progress and Stop through scikit-learn's callbacks."""
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator
 
 from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
-from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import FitError
 from rashomon_explorer.mechanisms.base import Batch
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
@@ -20,33 +16,31 @@ from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 class Watcher:
     """Remembers what it is told, and asks to stop when told to."""
 
-    def __init__(self, stop_at: int | None = None, task: str = "draw") -> None:
+    def __init__(self, stop_at=None, task="draw"):
         self.stop_at, self.task = stop_at, task
         self.seen: list[tuple[str, Any]] = []
         self.begun: list[str] = []
 
-    def setup(self, estimator: BaseEstimator, context: Any) -> None: ...
+    def setup(self, estimator, context): ...
 
-    def teardown(self, estimator: BaseEstimator, context: Any) -> None:
+    def teardown(self, estimator, context):
         self.torn_down = True
 
-    def on_fit_task_begin(self, estimator: BaseEstimator, context: Any) -> None:
+    def on_fit_task_begin(self, estimator, context):
         self.begun.append(context.task_name)
 
-    def on_fit_task_end(
-        self, estimator: BaseEstimator, context: Any, *, fitted_estimator: Any
-    ) -> bool:
+    def on_fit_task_end(self, estimator, context, *, fitted_estimator):
         self.seen.append((context.task_name, fitted_estimator))
         return self.stop_at is not None and self.count(self.task) >= self.stop_at
 
-    def count(self, task: str) -> int:
+    def count(self, task):
         return sum(name == task for name, _ in self.seen)
 
 
 class Refusing(ExactSampler):
     """Every second batch is empty, the first two as well."""
 
-    def batches(self, *args: Any) -> Iterator[Batch]:
+    def batches(self, *args):
         for number, batch in enumerate(super().batches(*args)):
             empty = Batch(batch.theta[:, :0], batch.losses[:0], batch.evaluated)
             yield empty
@@ -54,11 +48,11 @@ class Refusing(ExactSampler):
 
 
 @pytest.fixture(params=[RashomonClassifier, RashomonRegressor])
-def make(request: pytest.FixtureRequest, X: FloatArray, labels: FloatArray) -> Any:
+def make(request, X, labels):
     """Fit either estimator with a callback."""
     classes = {"classes": (0, 1)} if request.param is RashomonClassifier else {}
 
-    def fit(watcher: Watcher | None = None, **settings: Any) -> Any:
+    def fit(watcher=None, **settings):
         known = {"epsilon": 20.0, "n_draws": 4, "random_state": 0, **classes, **settings}
         model = request.param(**known)
         return (model if watcher is None else model.set_callbacks(watcher)).fit(X, labels)
@@ -67,11 +61,11 @@ def make(request: pytest.FixtureRequest, X: FloatArray, labels: FloatArray) -> A
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
+def ledger(tmp_path):
     return Ledger.create(tmp_path / "data.ledger")
 
 
-def test_every_draw_is_reported_with_a_usable_estimator(make: Any, X: FloatArray) -> None:
+def test_every_draw_is_reported_with_a_usable_estimator(make, X):
     watcher = Watcher()
     model = make(watcher)
     assert np.array_equal(make().rashomon_set_.coef, model.rashomon_set_.coef)
@@ -88,9 +82,7 @@ def test_every_draw_is_reported_with_a_usable_estimator(make: Any, X: FloatArray
     assert watcher.torn_down
 
 
-def test_a_stop_keeps_the_draws_so_far_and_costs_the_whole(
-    make: Any, ledger: Ledger, tmp_path: Path
-) -> None:
+def test_a_stop_keeps_the_draws_so_far_and_costs_the_whole(make, ledger, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     other = Ledger.create(tmp_path / "elsewhere" / "other.ledger")
     settings: dict[str, Any] = {"n_draws": 20, "epsilon": 2.0}
@@ -106,9 +98,7 @@ def test_a_stop_keeps_the_draws_so_far_and_costs_the_whole(
     assert ledger.spent(1e-6) == pytest.approx(2.0)
 
 
-def test_refused_proposals_are_reported_without_a_model(
-    make: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refused_proposals_are_reported_without_a_model(make, monkeypatch):
     monkeypatch.setitem(MECHANISMS, "exact", Refusing)
     watcher = Watcher()
     model = make(watcher, mechanism="exact")
@@ -123,10 +113,10 @@ def test_refused_proposals_are_reported_without_a_model(
 
 
 def test_a_stop_before_the_first_draw_or_a_broken_callback_costs_the_whole(
-    make: Any, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    make, ledger, monkeypatch
+):
     class Broken(Watcher):
-        def on_fit_task_end(self, *args: Any, fitted_estimator: Any) -> bool:
+        def on_fit_task_end(self, *args, fitted_estimator):
             raise RuntimeError("the screen fell over")
 
     monkeypatch.setitem(MECHANISMS, "exact", Refusing)
@@ -145,13 +135,11 @@ def test_a_stop_before_the_first_draw_or_a_broken_callback_costs_the_whole(
 class ByLoss(Watcher):
     """Stops at the first draw whose loss, computed from private rows, is small."""
 
-    def on_fit_task_end(
-        self, estimator: BaseEstimator, context: Any, *, fitted_estimator: Any
-    ) -> bool:
+    def on_fit_task_end(self, estimator, context, *, fitted_estimator):
         return context.task_name == "draw" and fitted_estimator.rashomon_set_.losses[-1] <= 0.62
 
 
-def test_a_stop_by_losses_tells_them_which_the_guarantee_takes_for_excluded() -> None:
+def test_a_stop_by_losses_tells_them_which_the_guarantee_takes_for_excluded():
     """The control for the assumption: neighbours at ε < 0.5 are told apart by the number kept."""
     rows, stopped = np.full((4, 1), 0.5), []
     for labels in ([1, 1, 1, 0], [1, 1, 0, 0]):

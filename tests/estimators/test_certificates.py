@@ -16,7 +16,7 @@ X = RNG.normal(size=(2000, 2)) / 4
 Y = (X[:, 0] + 0.2 * RNG.normal(size=2000) > 0).astype(int)
 
 
-def test_a_grid_claims_its_range_whatever_paid_for_the_plan() -> None:
+def test_a_grid_claims_its_range_whatever_paid_for_the_plan():
     grid = RashomonClassifier(**SETTINGS, mechanism="finite_grid").fit(X, Y)
     assert grid.guarantee_.pure_epsilon == pytest.approx(4 * grid.plan_.eta)
     sizes = {"radius": 4.0, "row_norm": 1.0, "ridge": 0.2}

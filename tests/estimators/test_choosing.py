@@ -1,8 +1,6 @@
 """What ``mechanism="auto"`` selects: an answer, or a refusal before anything is charged."""
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -28,11 +26,11 @@ X = RNG.uniform(-0.5, 0.5, (2_000, 3))
 Y = (X[:, 0] + 0.2 * RNG.standard_normal(2_000) > 0).astype(int)
 
 
-def planned(**changed: Any) -> Any:
+def planned(**changed):
     return select.select(**{**LENDING, **BUDGET, "n_draws": 3, **changed})
 
 
-def test_public_numbers_decide_and_the_reason_is_stated() -> None:
+def test_public_numbers_decide_and_the_reason_is_stated():
     several, one = planned(), planned(n_draws=1)
     assert several.mechanism == "exact" and "uniformly" in several.why
     assert several.hit_rate_bound >= 0.5
@@ -45,7 +43,7 @@ def test_public_numbers_decide_and_the_reason_is_stated() -> None:
 
 
 @crossed({"draws": [20, 1, 3, 200], "epsilon": [4.0, 0.1, 1.0, 16.0]})
-def test_no_other_mechanism_guarantees_more(draws: int, epsilon: float) -> None:
+def test_no_other_mechanism_guarantees_more(draws, epsilon):
     best = planned(n_draws=draws, epsilon=epsilon)
     others = [offer for offer in best.options if offer.applies]
     if draws > 1 and best.hit_rate_bound >= 0.5 and best.mechanism == "exact":
@@ -64,9 +62,7 @@ def test_no_other_mechanism_guarantees_more(draws: int, epsilon: float) -> None:
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 @pytest.mark.parametrize(("n", "p"), [(400, 31), (40_000, 11)])
 @pytest.mark.law
-def test_each_mechanism_is_completed_by_the_rule_before_they_are_compared(
-    n: int, p: int, epsilon: float
-) -> None:
+def test_each_mechanism_is_completed_by_the_rule_before_they_are_compared(n, p, epsilon):
     open_ = {"radius": "auto", "ridge": "auto", "n_draws": "auto"}
     settings = {**LENDING, "n": n, "p": p, **BUDGET, "epsilon": epsilon, **open_}
     best = select.select(**settings)
@@ -86,9 +82,7 @@ def test_each_mechanism_is_completed_by_the_rule_before_they_are_compared(
         assert best.n_draws in (5, 10, 20) and options.guarantees_the_set(best)
 
 
-def test_mechanisms_that_may_give_up_are_excluded_where_simulated_draws_fail(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_mechanisms_that_may_give_up_are_excluded_where_simulated_draws_fail(monkeypatch, tmp_path):
     message = "Draws did not come: use less."
     monkeypatch.setattr(select.feasibility, "infeasibility_message", lambda planned: message)
     monkeypatch.setattr(select.feasibility, "is_hopeless", lambda planned: True)
@@ -106,9 +100,7 @@ def test_mechanisms_that_may_give_up_are_excluded_where_simulated_draws_fail(
 
 
 @pytest.mark.parametrize("name", ["unthresholded", "langevin_average"])
-def test_draws_at_psi_zero_are_of_the_law_at_psi_zero_and_keep_the_psi_of_the_set(
-    name: str,
-) -> None:
+def test_draws_at_psi_zero_are_of_the_law_at_psi_zero_and_keep_the_psi_of_the_set(name):
     settings = {"epsilon": 20.0, "n_draws": 4, "random_state": 0}
     model = RashomonClassifier(mechanism=name, psi=0.05, **settings).fit(X, Y)
     assert model.rashomon_set_.psi == model.plan_.psi == 0.05
@@ -120,9 +112,7 @@ def test_draws_at_psi_zero_are_of_the_law_at_psi_zero_and_keep_the_psi_of_the_se
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize(("n", "p"), [(40, 3), (400, 31), (34_000, 91)])
-def test_one_model_is_never_drawn_by_a_mechanism_that_may_give_up(
-    n: int, p: int, classes: int
-) -> None:
+def test_one_model_is_never_drawn_by_a_mechanism_that_may_give_up(n, p, classes):
     """Nor is anything simulated for it: pure DP has a mechanism that always succeeds."""
     loss = "logistic" if classes == 2 else SoftmaxLoss(classes)
     for epsilon in (0.01, 1.0, 20.0):
@@ -144,12 +134,12 @@ def test_one_model_is_never_drawn_by_a_mechanism_that_may_give_up(
         ((5_000, 3), {"radius": 32.0, "row_norm": 1.5}, False),
     ],
 )
-def test_exact_draws_are_tried_on_simulated_rows(shape: Any, settings: Any, hopeless: bool) -> None:
+def test_exact_draws_are_tried_on_simulated_rows(shape, settings, hopeless):
     with suppress_weak_warnings():
         assert is_hopeless(plan(*shape, 0.02, epsilon=20.0, **settings)) is hopeless
 
 
-def test_giving_up_on_draws_at_psi_zero_is_as_likely_as_of_that_law() -> None:
+def test_giving_up_on_draws_at_psi_zero_is_as_likely_as_of_that_law():
     rows = {"n": 50_000, "p": 4, "loss": "logistic", "ridge": 0.0, **BUDGET, "n_draws": 5}
     known = MECHANISMS["unthresholded"](patience=200_000, spread=0.5)
     crowded = MECHANISMS["unthresholded"].plan_for(Request(psi=0.5, **rows))
@@ -159,7 +149,7 @@ def test_giving_up_on_draws_at_psi_zero_is_as_likely_as_of_that_law() -> None:
 
 
 @pytest.mark.parametrize("psi", [0.005, 0.02])
-def test_the_hit_rate_of_draws_at_psi_zero_is_a_gamma_law(psi: float) -> None:
+def test_the_hit_rate_of_draws_at_psi_zero_is_a_gamma_law(psi):
     request = Request(**{**LENDING, "psi": psi}, **BUDGET, n_draws=3)
     exact = MECHANISMS["unthresholded"].plan_for(request)
     assert exact.hit_rate_bound == pytest.approx(gamma(exact.p).cdf(exact.beta * psi), rel=1e-9)
@@ -169,9 +159,7 @@ def test_the_hit_rate_of_draws_at_psi_zero_is_a_gamma_law(psi: float) -> None:
 
 
 @crossed({"epsilon": [0.1, 100.0], "delta": [0.0, 1e-6], "n_draws": [1, 300], "n": [200, 10**6]})
-def test_uniform_draws_of_the_set_have_a_ball_of_their_own(
-    epsilon: float, delta: float, n_draws: int, n: int
-) -> None:
+def test_uniform_draws_of_the_set_have_a_ball_of_their_own(epsilon, delta, n_draws, n):
     budget = {"epsilon": epsilon, "delta": delta, "n_draws": n_draws, "mechanism": "hit_and_run"}
     shape = {"n": n, "p": 25, "psi": 0.02, "loss": "logistic", **OPEN, **budget}
     found = select.select(**shape)
@@ -180,7 +168,7 @@ def test_uniform_draws_of_the_set_have_a_ball_of_their_own(
     assert (declared.radius, declared.ridge) == (3.0, 0.25)
 
 
-def test_no_named_mechanism_adds_a_ridge_though_the_rule_would() -> None:
+def test_no_named_mechanism_adds_a_ridge_though_the_rule_would():
     shape = {"n": 6_000, "p": 24, "psi": 0.02, "loss": "logistic", **OPEN}
     budget = {"epsilon": 1.0, "delta": 1e-6, "n_draws": 20}
     for mechanism in (name for name, kind in MECHANISMS.items() if not kind.traits.one_model):

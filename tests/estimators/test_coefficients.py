@@ -10,7 +10,6 @@ import pytest
 from rashomon_explorer import DPBilevelSearch, DPClassifier, DPRegressor
 from rashomon_explorer import RashomonClassifier as Classifier
 from rashomon_explorer import RashomonRegressor as Regressor
-from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.data import Numeric, TableSchema, YesNo
 from rashomon_explorer.data.cells import clip_rows
 
@@ -18,19 +17,13 @@ RNG = np.random.default_rng(0)
 ROWS = RNG.uniform(-1, 1, (300, 3)) * 0.5
 LABELS = (ROWS[:, 0] + 0.3 * RNG.standard_normal(300) > 0).astype(int)
 TABLE = pd.DataFrame(ROWS * [10, 100, 1000] + [50, 500, 0], columns=["age", "income", "debt"])
-COLUMNS = [
-    Numeric("age", (40, 60)),
-    Numeric("income", (400, 600)),
-    Numeric("debt", (-1000, 1000)),
-]
+COLUMNS = [Numeric("age", (40, 60)), Numeric("income", (400, 600)), Numeric("debt", (-1000, 1000))]
 SCHEMA = TableSchema([*COLUMNS, YesNo("good", (0, 1), role="target")])
 NUMBERS = TableSchema([*COLUMNS, Numeric("good", (0, 1), role="target")])
 ONE: dict[str, Any] = {"epsilon": 20.0, "random_state": 0, "radius": 4.0}
 SEVERAL = {**ONE, "epsilon": 80.0, "n_draws": 4}
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::rashomon_explorer.exceptions.RowsClippedWarning",
-)
+pytestmark = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.RowsClippedWarning")
 MODELS: dict[str, tuple[Any, Any]] = {
     "set": (Classifier(**SEVERAL), ROWS),
     "one draw": (Classifier(**SEVERAL | {"n_draws": 1}), ROWS),
@@ -46,18 +39,18 @@ MODELS: dict[str, tuple[Any, Any]] = {
 NOT_LINEAR = ("set", "clipped set", "set of a schema")  # log odds of a mean probability
 
 
-def _scores(model: Any, X: Any) -> FloatArray:
+def _scores(model, X):
     score = getattr(model, "decision_function", model.predict)
     return np.asarray(score(X))
 
 
 @pytest.fixture(scope="module", params=MODELS)
-def case(request: pytest.FixtureRequest) -> tuple[str, Any, Any]:
+def case(request):
     model, X = MODELS[request.param]
     return request.param, model.fit(X, LABELS), X
 
 
-def test_encoded_coefficients_are_the_decision_function(case: tuple[str, Any, Any]) -> None:
+def test_encoded_coefficients_are_the_decision_function(case):
     """As SHAP's LinearExplainer has it: φ = coef·(x − mean), which adds up to the score."""
     name, model, X = case
     for missing in ("coef_", "intercept_"):
@@ -83,7 +76,7 @@ def test_encoded_coefficients_are_the_decision_function(case: tuple[str, Any, An
 
 @pytest.mark.law  # shap is compiled when it is imported
 @pytest.mark.parametrize("name", ["set", "model of a schema", "model of targets"])
-def test_shap_explains_what_is_predicted_or_refuses(name: str) -> None:
+def test_shap_explains_what_is_predicted_or_refuses(name):
     shap = pytest.importorskip("shap")
     model, X = MODELS[name]
     model.fit(X, LABELS)
@@ -97,7 +90,7 @@ def test_shap_explains_what_is_predicted_or_refuses(name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [Classifier, Regressor])
-def test_one_model_of_a_set_shows_them_where_it_clips_nothing(kind: type[Any]) -> None:
+def test_one_model_of_a_set_shows_them_where_it_clips_nothing(kind):
     models = kind(epsilon=80.0, n_draws=2, row_norm=0.4, random_state=0).fit(ROWS, LABELS)
     model = models.rashomon_set_.to_sklearn(0)
     assert not hasattr(model, "coef_") and not hasattr(model, "intercept_")

@@ -6,7 +6,6 @@ import pickle
 import re
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,12 +41,12 @@ every_setting = pytest.mark.parametrize("name", MORE)
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> rx.Ledger:
+def ledger(tmp_path):
     return rx.Ledger.create(tmp_path / "data.ledger", epsilon=20.0, delta=1e-5)
 
 
 class TestStructure:
-    def test_a_parameter_has_one_default(self) -> None:
+    def test_a_parameter_has_one_default(self):
         """The losses differ by task; a search selects one penalty, at ψ = 0 as for one model."""
         by_task = {"loss", "estimator"}
         own = {"DPBilevelSearch": {"psi"}}
@@ -60,7 +59,7 @@ class TestStructure:
         assert differing == {}
 
     @every
-    def test_every_parameter_is_documented_with_its_default(self, name: str) -> None:
+    def test_every_parameter_is_documented_with_its_default(self, name):
         kind = type(ESTIMATORS[name]())
         text = re.sub(r"\\\n\s*", "", kind.__doc__ or "")
         for parameter in inspect.signature(kind).parameters.values():
@@ -76,9 +75,7 @@ class TestPlan:
         [0, -1.0, math.inf, math.nan, 1e-300, 1e-10, 1e10, 10**400, "1", None, True],
         ids=lambda value: str(value)[:8],
     )
-    def test_an_absurd_epsilon_is_refused_with_one_message_by_plan_and_fit(
-        self, name: str, epsilon: Any
-    ) -> None:
+    def test_an_absurd_epsilon_is_refused_with_one_message_by_plan_and_fit(self, name, epsilon):
         model = MORE[name](epsilon=epsilon)
         messages = set()
         for act in (lambda: model.plan(N, 2), lambda: model.fit(X, Y)):
@@ -92,13 +89,13 @@ class TestPlan:
 
     @pytest.mark.parametrize("name", sorted({*MORE} - {"PrivateSearch"}))
     @pytest.mark.parametrize("epsilon", [LEAST_EPSILON, MOST_EPSILON])
-    def test_the_ends_of_the_range_can_be_planned(self, name: str, epsilon: float) -> None:
+    def test_the_ends_of_the_range_can_be_planned(self, name, epsilon):
         made = MORE[name](epsilon=epsilon, **({"mechanism": "auto"} if "DPC" in name else {}))
         assert made.plan(300, 3).guarantee.epsilon(1e-6) <= epsilon * (1 + 1e-9)
 
     @pytest.mark.parametrize("name", sorted({*MORE} - {"curator only"}))
     @pytest.mark.parametrize(("delta", "warned"), [(0.3, 1), (1 / 300, 1), (1 / 301, 0), (1e-9, 0)])
-    def test_a_delta_of_one_in_n_or_more_warns(self, name: str, delta: float, warned: int) -> None:
+    def test_a_delta_of_one_in_n_or_more_warns(self, name, delta, warned):
         model = MORE[name](delta=delta)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -113,14 +110,14 @@ class TestPlan:
             MORE["curator only"](delta=0.3).plan(300, 3)
 
     @every_setting
-    def test_a_plan_takes_the_shape_of_a_table(self, name: str) -> None:
+    def test_a_plan_takes_the_shape_of_a_table(self, name):
         class Unread:
             shape = (N, 2)
 
-            def __len__(self) -> int:
+            def __len__(self):
                 return N
 
-            def __getattr__(self, attribute: str) -> Any:
+            def __getattr__(self, attribute):
                 raise AssertionError(f"{attribute} was read")
 
         model = MORE[name]()
@@ -140,7 +137,7 @@ class TestPlan:
 
 class TestFit:
     @every_setting
-    def test_it_keeps_the_plan_the_settings_and_the_rows(self, name: str) -> None:
+    def test_it_keeps_the_plan_the_settings_and_the_rows(self, name):
         model, rows = MORE[name](), X.copy()
         before, settings = model.plan(*X.shape), model.get_params()
         assert model.fit(rows, Y) is model
@@ -152,9 +149,7 @@ class TestFit:
         assert np.array_equal(rows, X)
 
     @every_setting
-    def test_a_seed_repeats_as_a_pickle_does_and_guarantee_and_repr_state_it(
-        self, name: str
-    ) -> None:
+    def test_a_seed_repeats_as_a_pickle_does_and_guarantee_and_repr_state_it(self, name):
         one, again = (MORE[name](random_state=3).fit(X, Y) for _ in range(2))
         twin = pickle.loads(pickle.dumps(one))
         assert one.guarantee_.reproducible and twin.guarantee_ == one.guarantee_
@@ -169,7 +164,7 @@ class TestFit:
         assert "known seed" not in repr(other)
 
     @every
-    def test_a_second_fit_leaves_nothing_of_the_first(self, name: str) -> None:
+    def test_a_second_fit_leaves_nothing_of_the_first(self, name):
         model = ESTIMATORS[name](random_state=0).fit(FRAME, Y)
         assert model.feature_names_in_.tolist() == ["age", "debt"]
         with pytest.raises(ValueError, match="feature names should match"):
@@ -180,7 +175,7 @@ class TestFit:
 
     @every
     @pytest.mark.parametrize("weights", ["sample_weight", "class_weight"])
-    def test_weights_are_refused_with_the_reason(self, name: str, weights: str) -> None:
+    def test_weights_are_refused_with_the_reason(self, name, weights):
         with pytest.raises(TypeError, match=f"{weights} is not supported: the privacy cost"):
             ESTIMATORS[name]().fit(X, Y, **{weights: np.ones(N)})
         with pytest.raises(TypeError, match="class_weight is not supported"):
@@ -204,9 +199,7 @@ class TestFit:
             ("random_state", ["dice"]),
         ],
     )
-    def test_bad_settings_are_refused_by_name(
-        self, name: str, setting: str, wrong: list[Any]
-    ) -> None:
+    def test_bad_settings_are_refused_by_name(self, name, setting, wrong):
         if setting not in MORE[name]().get_params(deep=False):
             return
         for value in wrong:
@@ -216,9 +209,7 @@ class TestFit:
 
 class TestLedger:
     @every
-    def test_every_fit_is_charged_and_committed_and_predicting_is_free(
-        self, name: str, ledger: rx.Ledger
-    ) -> None:
+    def test_every_fit_is_charged_and_committed_and_predicting_is_free(self, name, ledger):
         model = ESTIMATORS[name](ledger=ledger.path, random_state=0).fit(X, Y)
         assert model.guarantee_.epsilon(1e-6) <= ledger.spent(1e-6) + 1e-9 <= 4.0 + 1e-8
         clone(model).set_params(ledger=ledger).fit(X, Y)
@@ -230,9 +221,7 @@ class TestLedger:
         assert entries[0].parameters["epsilon"] == 4.0
 
     @every
-    def test_a_refused_refit_leaves_ledger_and_models_as_they_were(
-        self, name: str, tmp_path: Path
-    ) -> None:
+    def test_a_refused_refit_leaves_ledger_and_models_as_they_were(self, name, tmp_path):
         ledger = rx.Ledger.create(tmp_path / "small.ledger", epsilon=4.1, delta=1e-5)
         model = ESTIMATORS[name](ledger=ledger).fit(FRAME, Y)
         before = {**vars(model)}
@@ -242,9 +231,7 @@ class TestLedger:
         assert len(ledger.entries()) == 1
 
     @every
-    def test_every_failure_by_rows_is_one_error_and_leaves_the_models(
-        self, name: str, ledger: rx.Ledger
-    ) -> None:
+    def test_every_failure_by_rows_is_one_error_and_leaves_the_models(self, name, ledger):
         """NaN, infinity, text and ragged rows give the same message, and no other is chained."""
         model = ESTIMATORS[name](ledger=ledger, epsilon=0.9).fit(FRAME, Y)
         before, texts = {**vars(model)}, set()
@@ -265,9 +252,7 @@ class TestLedger:
         assert vars(model) == before
 
     @every
-    def test_a_path_without_a_ledger_is_refused_and_none_is_made(
-        self, name: str, tmp_path: Path
-    ) -> None:
+    def test_a_path_without_a_ledger_is_refused_and_none_is_made(self, name, tmp_path):
         with pytest.raises(
             exceptions.LedgerError, match=r"no ledger at .*date\.ledger.*Ledger\.create"
         ):
@@ -280,9 +265,7 @@ class TestLedger:
 
 class TestCheckRows:
     @every_setting
-    def test_rows_that_fit_can_use_pass_and_others_are_named(
-        self, name: str, ledger: rx.Ledger
-    ) -> None:
+    def test_rows_that_fit_can_use_pass_and_others_are_named(self, name, ledger):
         model = MORE[name](ledger=ledger)
         model.check_rows(X, Y)
         reasons = {"contains NaN.*schema=": NAN, "could not convert.*schema=": TEXT}

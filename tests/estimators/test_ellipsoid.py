@@ -18,13 +18,13 @@ MECHANISMS = ["ellipsoid", "ellipsoid_exact"]
 
 
 @pytest.fixture(scope="module")
-def every() -> dict[str, Any]:
+def every():
     models = (RashomonClassifier(mechanism=m, **SETTINGS, random_state=0) for m in MECHANISMS)
     return {model.mechanism: model.fit(X, Y) for model in models}
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_draws_lie_in_the_released_ellipsoid_and_hit(mechanism: str, every: Any) -> None:
+def test_draws_lie_in_the_released_ellipsoid_and_hit(mechanism, every):
     fitted = every[mechanism]
     models = fitted.rashomon_set_
     assert 0.99 < fitted.guarantee_.epsilon(1e-6) <= 1.0 and models.hit_rate > 0.9
@@ -37,7 +37,7 @@ def test_draws_lie_in_the_released_ellipsoid_and_hit(mechanism: str, every: Any)
         ranges.released_flips(reg.rashomon_set_, X[:4])
 
 
-def test_ranges_hold_all_draws_and_are_near_the_exact_ones(every: Any) -> None:
+def test_ranges_hold_all_draws_and_are_near_the_exact_ones(every):
     models = every["ellipsoid"].rashomon_set_.release()
     table = ranges.released_ranges(models)
     assert list(table.index) == [*models.feature_names]
@@ -57,7 +57,7 @@ def test_ranges_hold_all_draws_and_are_near_the_exact_ones(every: Any) -> None:
     assert "not private" in private.attrs["view"]
 
 
-def test_three_classes_have_ranges_and_other_draws_have_none() -> None:
+def test_three_classes_have_ranges_and_other_draws_have_none():
     three = RashomonClassifier(mechanism="ellipsoid", **SETTINGS, epsilon=4.0)
     models = three.fit(X, np.digitize(SCORE, [-0.5, 0.5])).rashomon_set_
     assert models.hit_rate > 0.9 and ranges.released_ranges(models, X[:4]).shape == (8, 3)

@@ -7,7 +7,6 @@ import pytest
 from scipy.special import expit, logit
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
-from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import RowsClippedWarning
 
 Estimator = RashomonClassifier | RashomonRegressor
@@ -17,25 +16,23 @@ EASY: dict[str, Any] = {"epsilon": 40.0, "n_draws": 5}
 
 
 @pytest.fixture
-def fitted(X: FloatArray, labels: FloatArray) -> RashomonClassifier:
+def fitted(X, labels):
     return RashomonClassifier(**EASY, random_state=0).fit(X, labels)
 
 
 @pytest.fixture
-def regression(X: FloatArray, targets: FloatArray) -> RashomonRegressor:
+def regression(X, targets):
     model = RashomonRegressor(**EASY, target_bounds=(-20, 80), random_state=0)
     return model.fit(X, 30 + 50 * targets)
 
 
-def probabilities(model: RashomonClassifier, rows: FloatArray) -> FloatArray:
+def probabilities(model, rows):
     coef = model.rashomon_set_.coef
     return np.array([[expit(c[:-1] @ x + c[-1]) for x in rows] for c in coef])
 
 
 class TestClassifier:
-    def test_probability_is_the_mean_over_draws(
-        self, fitted: RashomonClassifier, X: FloatArray
-    ) -> None:
+    def test_probability_is_the_mean_over_draws(self, fitted, X):
         each = probabilities(fitted, X)
         proba = fitted.predict_proba(X)
         assert np.allclose(proba[:, 1], each.mean(axis=0))
@@ -52,9 +49,7 @@ class TestClassifier:
 
 
 class TestRegressor:
-    def test_prediction_is_the_mean_over_draws_and_linear(
-        self, regression: RashomonRegressor, X: FloatArray
-    ) -> None:
+    def test_prediction_is_the_mean_over_draws_and_linear(self, regression, X):
         coef = regression.rashomon_set_.coef
         each = np.array([[30 + 50 * (c[:-1] @ x + c[-1]) for x in X] for c in coef])
         assert np.allclose(regression.predict_each(X), each)
@@ -67,9 +62,7 @@ class TestRegressor:
         strong = RashomonRegressor(epsilon=2000.0, psi=1e-4, n_draws=3, random_state=0)
         assert strong.fit(X, targets).score(X, targets) > 0.9
 
-    def test_targets_beyond_the_bounds_are_clipped(
-        self, X: FloatArray, targets: FloatArray
-    ) -> None:
+    def test_targets_beyond_the_bounds_are_clipped(self, X, targets):
         wild = targets.copy()
         wild[:5], held = 1e6, targets.copy()
         held[:5] = 1.0
@@ -81,9 +74,7 @@ class TestRegressor:
 
 @pytest.mark.parametrize("kind", KINDS)
 class TestBoth:
-    def test_without_a_seed_every_fit_differs_whatever_numpy_was_told(
-        self, kind: type[Estimator], X: FloatArray, labels: FloatArray
-    ) -> None:
+    def test_without_a_seed_every_fit_differs_whatever_numpy_was_told(self, kind, X, labels):
         fits = []
         for _ in range(2):
             np.random.seed(0)
@@ -93,9 +84,7 @@ class TestBoth:
         fits += [kind(**EASY, random_state=shared).fit(X, labels) for _ in range(2)]
         assert len({model.rashomon_set_.coef.tobytes() for model in fits}) == 4
 
-    def test_draws_are_distinct_and_lie_in_the_ball_on_the_public_grid(
-        self, kind: type[Estimator], X: FloatArray, labels: FloatArray
-    ) -> None:
+    def test_draws_are_distinct_and_lie_in_the_ball_on_the_public_grid(self, kind, X, labels):
         model = kind(epsilon=40.0, n_draws=40, random_state=0).fit(X, labels)
         coef = model.rashomon_set_.coef
         assert len({tuple(c) for c in coef}) == 40

@@ -12,9 +12,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import Normalizer, StandardScaler
 
-from rashomon_explorer import Ledger, PublicBoundsScaler, RashomonClassifier
+from rashomon_explorer import PublicBoundsScaler, RashomonClassifier
 from rashomon_explorer._utils import taint as leak_memory
-from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.taint import ONE_BY_ONE, recall, remember
 from rashomon_explorer.exceptions import PrivacyLeakWarning
 
@@ -31,34 +30,34 @@ FRAME = pd.DataFrame(X, columns=list("abc"))
 
 
 @pytest.fixture(autouse=True)
-def nothing_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+def nothing_remembered(monkeypatch):
     for name in ("_LEARNT", "_DECLARED"):
         fresh: Any = type(leak_memory._LEARNT)(maxlen=16)
         monkeypatch.setattr(leak_memory, name, fresh)
 
 
-def model(**settings: Any) -> Any:
+def model(**settings):
     return RashomonClassifier(n_draws=1, random_state=0, classes=[0, 1], **settings)
 
 
-def learns() -> PublicBoundsScaler:
+def learns():
     return PublicBoundsScaler("learn")
 
 
-def joined() -> Any:
+def joined():
     return make_column_transformer((learns(), ["a", "b"]), remainder="passthrough")
 
 
-def under_pandas() -> Any:
+def under_pandas():
     with sklearn.config_context(transform_output="pandas"):
         return make_pipeline(joined(), model()).fit(FRAME, Y)[-1]
 
 
-def of(rows: Any, y: Any = Y) -> Any:
+def of(rows, y=Y):
     return model().fit(rows, y)
 
 
-def scaled() -> FloatArray:
+def scaled():
     return np.asarray(learns().fit_transform(X))
 
 
@@ -86,19 +85,19 @@ ROUTES: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_no_route_takes_the_mark_off(route: str) -> None:
+def test_no_route_takes_the_mark_off(route):
     guarantee = ROUTES[route]().guarantee_
     assert str(guarantee) == f"no guarantee: {LEARNT}"
 
 
-def test_frames_of_polars_are_known_again() -> None:
+def test_frames_of_polars_are_known_again():
     polars = pytest.importorskip("polars")
     rows = learns().set_output(transform="polars").fit_transform(FRAME)
     assert isinstance(rows, polars.DataFrame)
     assert not of(rows).guarantee_.holds
 
 
-def test_declared_rows_are_not_taken_for_learnt_ones() -> None:
+def test_declared_rows_are_not_taken_for_learnt_ones():
     """0/1 columns, and bounds that were guessed as they are, scale to the same numbers."""
     table = np.column_stack([X[:, 0] > 0, RNG.integers(18, 91, 200), X[:, 1]]).astype(float)
     table[:2, 1], table[:2, 2] = (18, 90), (-40, 40)
@@ -116,7 +115,7 @@ def test_declared_rows_are_not_taken_for_learnt_ones() -> None:
     assert of(rows).guarantee_.holds
 
 
-def test_a_ledger_is_charged_before_numbers_are_looked_at(ledger: Ledger) -> None:
+def test_a_ledger_is_charged_before_numbers_are_looked_at(ledger):
     rows = np.array(scaled())
     with pytest.warns(PrivacyLeakWarning, match="a given ledger is charged already"):
         fitted = model(ledger=ledger).fit(rows, Y)
@@ -128,7 +127,7 @@ def test_a_ledger_is_charged_before_numbers_are_looked_at(ledger: Ledger) -> Non
     assert len(ledger.entries()) == 1
 
 
-def test_what_is_kept_is_bounded_and_parts_of_large_tables_are_found() -> None:
+def test_what_is_kept_is_bounded_and_parts_of_large_tables_are_found():
     table = np.random.default_rng(1).normal(size=(150_000, 4))
     remember(table, "learnt")
     (trace,) = leak_memory._LEARNT
@@ -141,7 +140,7 @@ def test_what_is_kept_is_bounded_and_parts_of_large_tables_are_found() -> None:
     assert recall([["text"]]) == recall(np.empty((0, 2))) == recall([1.0]) == ""
 
 
-def test_every_guarantee_assumes_that_rows_were_prepared_one_by_one() -> None:
+def test_every_guarantee_assumes_that_rows_were_prepared_one_by_one():
     assert ONE_BY_ONE in of(X / 100).guarantee_.assumptions
     pipe = make_pipeline(StandardScaler(), PublicBoundsScaler(), model()).fit(X, Y)
     stated = next(line for line in pipe[-1].guarantee_.assumptions if ONE_BY_ONE in line)

@@ -3,8 +3,6 @@
 import pickle
 import warnings
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,7 +26,6 @@ from sklearn.preprocessing import (
 )
 
 import rashomon_explorer as rx
-from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.taint import find_leak, mark
 from rashomon_explorer.exceptions import CuratorOnlyError, LedgerWarning, PrivacyLeakWarning
 
@@ -36,12 +33,12 @@ LEARNT = "bounds were computed from the rows"
 learns = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.PrivacyLeakWarning")
 
 
-def model(kind: Any = rx.RashomonClassifier, **settings: Any) -> Any:
+def model(kind=rx.RashomonClassifier, **settings):
     return kind(n_draws=2, random_state=0, **settings)
 
 
 @pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.RowsClippedWarning")
-def test_one_record_moves_all_others_when_bounds_are_learnt() -> None:
+def test_one_record_moves_all_others_when_bounds_are_learnt():
     """Why there is no guarantee: the cost of a draw assumes that a record moves one row."""
     rows = np.linspace(-1, 1, 50)[:, None]
     other = np.vstack([rows[:-1], [[50.0]]])
@@ -58,9 +55,7 @@ def test_one_record_moves_all_others_when_bounds_are_learnt() -> None:
 @learns
 @pytest.mark.parametrize("output", ["default", "pandas"])
 @pytest.mark.parametrize("kind", [rx.RashomonClassifier, rx.RashomonRegressor])
-def test_a_pipeline_behind_learnt_bounds_has_no_guarantee(
-    kind: Any, output: str, frame: pd.DataFrame, labels: FloatArray, ledger: rx.Ledger
-) -> None:
+def test_a_pipeline_behind_learnt_bounds_has_no_guarantee(kind, output, frame, labels, ledger):
     scaler = rx.PublicBoundsScaler("learn").set_output(transform=output)
     classes = {"classes": (0, 1)} if kind is rx.RashomonClassifier else {}
     pipe = make_pipeline(scaler, model(kind, ledger=ledger, **classes))
@@ -77,7 +72,7 @@ def test_a_pipeline_behind_learnt_bounds_has_no_guarantee(
 
 
 @learns
-def test_the_mark_outlives_what_people_do_with_rows(X: FloatArray, frame: pd.DataFrame) -> None:
+def test_the_mark_outlives_what_people_do_with_rows(X, frame):
     scaler = rx.PublicBoundsScaler("learn")
     rows = scaler.fit_transform(X)
     table = clone(scaler).set_output(transform="pandas").fit_transform(frame)
@@ -113,9 +108,7 @@ def test_the_mark_outlives_what_people_do_with_rows(X: FloatArray, frame: pd.Dat
         BaggingClassifier(model(), n_estimators=1),
     ],
 )
-def test_a_last_step_that_fits_copies_knows_what_came_before(
-    last: Any, X: FloatArray, labels: FloatArray
-) -> None:
+def test_a_last_step_that_fits_copies_knows_what_came_before(last, X, labels):
     """The normalizer changes the numbers, so that the pipeline alone can tell."""
     for scaler, holds in ((rx.PublicBoundsScaler("learn"), False), (rx.PublicBoundsScaler(), True)):
         fitted = make_pipeline(scaler, Normalizer(), clone(last)).fit(X, labels)[-1]
@@ -128,7 +121,7 @@ def test_a_last_step_that_fits_copies_knows_what_came_before(
     ]
 
 
-def test_a_table_with_learnt_bounds_carries_them_along(tmp_path: Path) -> None:
+def test_a_table_with_learnt_bounds_carries_them_along(tmp_path):
     path = tmp_path / "loans.csv"
     path.write_text("age,owed\n" + "\n".join(f"{20 + k},{k * k % 7}" for k in range(60)))
     with pytest.warns(PrivacyLeakWarning):
@@ -143,12 +136,12 @@ def test_a_table_with_learnt_bounds_carries_them_along(tmp_path: Path) -> None:
 
 
 @learns
-def test_a_frame_that_can_carry_no_mark_is_refused(X: FloatArray) -> None:
+def test_a_frame_that_can_carry_no_mark_is_refused(X):
     class Plain:
         """Stands for a frame of polars, which has no attributes."""
 
     class Odd(rx.PublicBoundsScaler):
-        def transform(self, X: Any) -> Any:
+        def transform(self, X):
             return Plain()
 
     assert isinstance(Odd((-1, 1)).fit(X).transform(X), Plain)
@@ -161,7 +154,7 @@ ONE = rx.DPClassifier(classes=[0, 1])
 
 
 class Oversampler(rx.PublicBoundsScaler):
-    def fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:
+    def fit_resample(self, X, y):
         return X, y
 
 
@@ -169,7 +162,7 @@ class Resampling(Pipeline):
     """Stands for the pipeline of imbalanced-learn, whose steps drop and invent rows."""
 
 
-def bagged(one: Any, **settings: Any) -> Any:
+def bagged(one, **settings):
     piped = make_pipeline(rx.PublicBoundsScaler(), one)
     return BaggingClassifier(piped, n_estimators=2, **settings)
 
@@ -183,9 +176,7 @@ def bagged(one: Any, **settings: Any) -> Any:
         (lambda one: Resampling([("more", Oversampler()), ("fit", one)]), ONE),
     ],
 )
-def test_repeated_records_are_warned_of_and_stated(
-    wrap: Any, one: Any, X: FloatArray, labels: FloatArray, ledger: rx.Ledger
-) -> None:
+def test_repeated_records_are_warned_of_and_stated(wrap, one, X, labels, ledger):
     whole = wrap(clone(one).set_params(ledger=str(ledger.path)))
     with parallel_config("threading"), pytest.warns(LedgerWarning, match=REPEATS):
         whole.fit(X, labels)
@@ -205,8 +196,8 @@ def test_repeated_records_are_warned_of_and_stated(
     ],
 )
 def test_rows_that_occur_once_or_cost_nothing_are_not_warned_of(
-    charged: bool, settings: Any, stated: bool, X: FloatArray, labels: FloatArray, ledger: rx.Ledger
-) -> None:
+    charged, settings, stated, X, labels, ledger
+):
     one = clone(ONE).set_params(ledger=str(ledger.path) if charged else None)
     whole = one if settings is None else BaggingClassifier(one, n_estimators=2, **settings)
     with warnings.catch_warnings():
@@ -285,12 +276,12 @@ LEAKY = [
 
 
 @pytest.mark.parametrize("estimator", PUBLIC, ids=lambda e: type(e).__name__)
-def test_public_steps_are_not_named(estimator: Any) -> None:
+def test_public_steps_are_not_named(estimator):
     assert rx.privacy_leaks(estimator) == []
 
 
 @pytest.mark.parametrize(("estimator", "reason"), LEAKY, ids=lambda x: type(x).__name__)
-def test_each_step_that_may_learn_is_named(estimator: Any, reason: str) -> None:
+def test_each_step_that_may_learn_is_named(estimator, reason):
     (leak,) = rx.privacy_leaks(estimator)
     assert reason in leak
     assert rx.privacy_leaks(make_pipeline(Mine(), rx.RashomonClassifier()), public=[Mine]) == []

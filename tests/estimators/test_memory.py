@@ -1,7 +1,6 @@
 """Memory of a fit beside the rows that it is given."""
 
 import tracemalloc
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +23,7 @@ Y = (X[:, 0] > 0).astype(int)
     ],
     ids=["objective perturbation", "ellipsoid", "gradients"],
 )
-def test_a_fit_holds_the_rows_once_more_and_not_twice(settings: Any) -> None:
+def test_a_fit_holds_the_rows_once_more_and_not_twice(settings):
     fixed = {"epsilon": 0.1, "radius": 2.0, "ridge": 0.01, "n_draws": 1, "row_norm": 2.0}
     model = RashomonClassifier(**fixed, random_state=0, **settings)
     model.fit(X[:1500], Y[:1500])  # what is loaded the first time
@@ -39,7 +38,7 @@ def test_a_fit_holds_the_rows_once_more_and_not_twice(settings: Any) -> None:
 
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "smoothed_hinge"])
-def test_rows_with_labels_folded_in_are_seen_as_they_were(loss: str) -> None:
+def test_rows_with_labels_folded_in_are_seen_as_they_were(loss):
     rows, y = X[:300].copy(), 2.0 * Y[:300] - 1
     problem, theta = Problem(rows, y, loss=loss, row_norm=2.0), np.linspace(-1, 1, 41)[:, None]
     np.testing.assert_array_equal(rows, X[:300])

@@ -1,15 +1,12 @@
 """Three or more classes: softmax models, by hand and by law."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.special import softmax
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
-from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
@@ -19,21 +16,21 @@ EASY: dict[str, Any] = {"epsilon": 60.0, "n_draws": 6, "random_state": 0}
 
 
 @pytest.fixture(scope="module")
-def rows() -> FloatArray:
+def rows():
     return np.random.default_rng(2).uniform(-0.55, 0.55, (240, 2))
 
 
 @pytest.fixture(scope="module")
-def codes(rows: FloatArray) -> NDArray[np.int_]:
+def codes(rows):
     return np.digitize(rows @ [1.0, 0.3], [-0.2, 0.2])
 
 
 @pytest.fixture(scope="module")
-def fitted(rows: FloatArray, codes: NDArray[np.int_]) -> RashomonClassifier:
+def fitted(rows, codes):
     return RashomonClassifier(**EASY).fit(rows, NAMES[codes])
 
 
-def probabilities(model: RashomonClassifier, X: FloatArray) -> FloatArray:
+def probabilities(model, X):
     """Of every draw, by hand: class 0 has the score 0."""
     each = []
     for theta in model.rashomon_set_.coef:
@@ -43,9 +40,7 @@ def probabilities(model: RashomonClassifier, X: FloatArray) -> FloatArray:
     return np.array(each)
 
 
-def test_predictions_are_means_over_the_draws(
-    fitted: RashomonClassifier, rows: FloatArray, codes: NDArray[np.int_]
-) -> None:
+def test_predictions_are_means_over_the_draws(fitted, rows, codes):
     each = probabilities(fitted, rows)
     proba = fitted.predict_proba(rows)
     assert np.allclose(proba, each.mean(axis=0))
@@ -64,18 +59,13 @@ def test_predictions_are_means_over_the_draws(
 
 
 @pytest.mark.parametrize("kind", [np.asarray, lambda c: c.astype(float) - 5, NAMES.take])
-def test_labels_are_names_only(
-    fitted: RashomonClassifier,
-    rows: FloatArray,
-    codes: NDArray[np.int_],
-    kind: Callable[[Any], Any],
-) -> None:
+def test_labels_are_names_only(fitted, rows, codes, kind):
     model = RashomonClassifier(**EASY).fit(rows, kind(codes))
     assert np.array_equal(model.rashomon_set_.coef, fitted.rashomon_set_.coef)
     assert np.array_equal(model.predict(rows), kind(np.searchsorted(NAMES, fitted.predict(rows))))
 
 
-def test_the_plan_counts_a_model_for_each_class_but_one() -> None:
+def test_the_plan_counts_a_model_for_each_class_but_one():
     model = RashomonClassifier(epsilon=4.0)
     assert model.plan(100, 4).p == 5
     assert model.plan(100, 4, n_classes=2) == model.plan(100, 4)
@@ -92,9 +82,7 @@ def test_the_plan_counts_a_model_for_each_class_but_one() -> None:
 
 
 class TestDeclaredClasses:
-    def test_a_declared_class_may_lack_rows(
-        self, rows: FloatArray, codes: NDArray[np.int_]
-    ) -> None:
+    def test_a_declared_class_may_lack_rows(self, rows, codes):
         model = RashomonClassifier(**EASY, classes=["low", "mid", "none", "top"])
         model.fit(rows, NAMES[codes])
         assert list(model.classes_) == ["low", "mid", "none", "top"]
@@ -121,8 +109,6 @@ class TestDeclaredClasses:
             ("ab", "'classes' parameter"),
         ],
     )
-    def test_bad_declarations_are_refused(
-        self, rows: FloatArray, codes: NDArray[np.int_], classes: Any, message: str
-    ) -> None:
+    def test_bad_declarations_are_refused(self, rows, codes, classes, message):
         with pytest.raises(ValueError, match=message):
             RashomonClassifier(classes=classes).fit(rows, codes)

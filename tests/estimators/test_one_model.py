@@ -19,7 +19,7 @@ CLASSES = [0, 1]
 ONE_MODEL = [name for name, kind in MECHANISMS.items() if kind.traits.one_model]
 
 
-def classifier(**settings: Any) -> DPClassifier:
+def classifier(**settings):
     return DPClassifier(**{"epsilon": 8.0, "random_state": 0, "classes": CLASSES, **settings})
 
 

@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ X = np.random.default_rng(0).uniform(-0.5, 0.5, (40, 2))
 Y = (X[:, 0] > 0).astype(int)
 
 
-def frame(*names: str) -> Any:
+def frame(*names):
     return TrapFrame(X, columns=names or ["age", "debt"])
 
 
@@ -51,13 +50,13 @@ every_kind = pytest.mark.parametrize("kind", ESTIMATORS.values(), ids=ESTIMATORS
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
+def ledger(tmp_path):
     return Ledger.create(tmp_path / "data.ledger", epsilon=1.0, delta=1e-6)
 
 
 @pytest.mark.filterwarnings("ignore:A column-vector y")
 @pytest.mark.parametrize("name", KINDS)
-def test_no_trap_springs_before_the_charge_has_started(name: str, tmp_path: Path) -> None:
+def test_no_trap_springs_before_the_charge_has_started(name, tmp_path):
     """An exhausted ledger refuses without a look; the first look comes under a started charge."""
     for number, (trap, make) in enumerate(TRAPS.items()):
         if name in SCHEMAS and "called leak" in trap:
@@ -79,14 +78,12 @@ def test_no_trap_springs_before_the_charge_has_started(name: str, tmp_path: Path
 
 @every_kind
 @pytest.mark.parametrize("name", ["values", "leak"])
-def test_what_the_rows_carry_is_looked_at_under_a_started_charge(
-    kind: Callable[..., Any], name: str, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_rows_carry_is_looked_at_under_a_started_charge(kind, name, ledger, monkeypatch):
     """Neither a value nor what an array was made with is read before the cost is spent."""
     states: list[list[str]] = []
     look = getattr(TableAdapter, name)
 
-    def read(table: TableAdapter) -> Any:
+    def read(table):
         states.append([entry.state for entry in ledger.entries()])
         return look.func(table) if name == "values" else look.fget(table)
 
@@ -110,7 +107,7 @@ SHAPES: list[tuple[tuple[int, ...], tuple[int, ...] | None, str]] = [
 
 
 @every_kind
-def test_shapes_alone_are_refused_for_nothing(kind: Callable[..., Any], ledger: Ledger) -> None:
+def test_shapes_alone_are_refused_for_nothing(kind, ledger):
     for rows, targets, message in SHAPES:
         LOOKS.clear()
         with pytest.raises(ValueError, match=message) as caught:
@@ -120,7 +117,7 @@ def test_shapes_alone_are_refused_for_nothing(kind: Callable[..., Any], ledger: 
         assert LOOKS == [] and ledger.entries() == []
 
 
-def test_parameters_and_columns_alone_are_refused_for_nothing(ledger: Ledger) -> None:
+def test_parameters_and_columns_alone_are_refused_for_nothing(ledger):
     wide, y = TrapArray(40, 4), TrapArray(40)
     LOOKS.clear()
     for model, rows, error, message in (
@@ -138,9 +135,9 @@ def test_parameters_and_columns_alone_are_refused_for_nothing(ledger: Ledger) ->
 
 
 @pytest.mark.parametrize("name", ["X", "y"])
-def test_what_cannot_be_measured_is_not_converted_under_a_ledger(name: str, ledger: Ledger) -> None:
+def test_what_cannot_be_measured_is_not_converted_under_a_ledger(name, ledger):
     class Opaque:
-        def __array__(self, *args: Any, **options: Any) -> Any:
+        def __array__(self, *args, **options):
             LOOKS.append("__array__")
             return X if name == "X" else Y
 
@@ -153,10 +150,8 @@ def test_what_cannot_be_measured_is_not_converted_under_a_ledger(name: str, ledg
     assert model.set_params(ledger=None, epsilon=20.0).fit(**table).n_features_in_ == 2
 
 
-def test_memory_that_runs_out_is_not_the_rows(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*args: object, **options: object) -> None:
+def test_memory_that_runs_out_is_not_the_rows(ledger, monkeypatch):
+    def full(*args, **options):
         raise MemoryError
 
     monkeypatch.setattr("rashomon_explorer.estimators.base.Problem", full)

@@ -14,11 +14,7 @@ from rashomon_explorer._utils.arrays import array_backend
 from rashomon_explorer.data import Categorical, Numeric
 from rashomon_explorer.estimators import private_search
 from rashomon_explorer.estimators.tables import TableAdapter
-from rashomon_explorer.exceptions import (
-    PrivacyLeakWarning,
-    SamplerError,
-    WeakGuaranteeWarning,
-)
+from rashomon_explorer.exceptions import PrivacyLeakWarning, SamplerError, WeakGuaranteeWarning
 from rashomon_explorer.mechanisms.penalties.penalty_set import validation_rows
 from rashomon_explorer.mechanisms.selection import Candidate
 from rashomon_explorer.privacy import approximate, gdp, pure
@@ -28,7 +24,7 @@ TREES = rx.RashomonTreeClassifier(thresholds=0.0, n_draws=1, classes=[0, 1])
 GRID = {"max_leaves": [2, 3, 4]}
 
 
-def trees(**settings: Any) -> rx.PrivateSearch:
+def trees(**settings):
     return rx.PrivateSearch(TREES, GRID, **{"epsilon": 8.0, "random_state": 0, **settings})
 
 

@@ -1,7 +1,6 @@
 """The scaler maps declared ranges into the unit ball and learns nothing."""
 
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from rashomon_explorer import PublicBoundsScaler
-from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.data.cells import clip_rows
 from rashomon_explorer.exceptions import RowsClippedWarning
 
@@ -24,14 +22,14 @@ RANGES = st.tuples(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6)).map(lambda r: (r[
 
 @clips
 @given(ROWS, RANGES)
-def test_every_row_lies_in_the_unit_ball(rows: FloatArray, bounds: tuple[float, float]) -> None:
+def test_every_row_lies_in_the_unit_ball(rows, bounds):
     scaled = PublicBoundsScaler(bounds).fit_transform(rows)
     assert (np.linalg.norm(scaled, axis=1) <= 1 + 1e-12).all()
     clipped = PublicBoundsScaler(bounds).fit_transform(np.clip(rows, *bounds))
     assert np.allclose(scaled, clipped, atol=1e-9)
 
 
-def test_corners_are_not_taken_for_rows_that_are_too_long() -> None:
+def test_corners_are_not_taken_for_rows_that_are_too_long():
     """Rows of 0/1 features all lie on the sphere: rounding must not report them as clipped."""
     for p in range(1, 60):
         corners = np.random.default_rng(p).integers(0, 2, (40, p)).astype(float)
@@ -40,12 +38,12 @@ def test_corners_are_not_taken_for_rows_that_are_too_long() -> None:
 
 
 @given(ROWS)
-def test_rows_within_their_range_come_back(rows: FloatArray) -> None:
+def test_rows_within_their_range_come_back(rows):
     scaler = PublicBoundsScaler((-1e9, 1e9)).fit(rows)
     assert np.allclose(scaler.inverse_transform(scaler.transform(rows)), rows, rtol=1e-9, atol=1e-3)
 
 
-def test_ranges_by_name_follow_the_columns() -> None:
+def test_ranges_by_name_follow_the_columns():
     frame = pd.DataFrame({"debt": [0.0, 10.0], "age": [20.0, 60.0]})
     bounds = {"age": (20, 60), "debt": (0, 10), "unused": (0, 1)}
     scaled = PublicBoundsScaler(bounds).fit_transform(frame)
@@ -57,7 +55,7 @@ def test_ranges_by_name_follow_the_columns() -> None:
     assert type(scaler.set_output(transform="default").fit_transform(frame)) is np.ndarray
 
 
-def test_missing_values_pass_and_are_refused_after_the_charge() -> None:
+def test_missing_values_pass_and_are_refused_after_the_charge():
     rows = np.array([[np.nan, 2.0], [np.inf, 0.5], [0.5, -1.0]])
     scaled = PublicBoundsScaler((-2, 2)).fit_transform(rows)
     assert np.isnan(scaled[0, 0]) and np.isinf(scaled[1, 0])
@@ -66,7 +64,7 @@ def test_missing_values_pass_and_are_refused_after_the_charge() -> None:
         PublicBoundsScaler("learn").fit(rows)
 
 
-def test_clipping_names_the_columns_it_is_about() -> None:
+def test_clipping_names_the_columns_it_is_about():
     few = np.zeros((200, 2))
     few[:2] = 5.0
     PublicBoundsScaler((-1, 1)).fit_transform(few)  # one row in a hundred is not reported
@@ -99,6 +97,6 @@ FRAME = pd.DataFrame({"age": [1.0, 2.0], "debt": [1.0, 1.0]})
         ("guess", FRAME, "'bounds' parameter"),
     ],
 )
-def test_bad_ranges_are_refused(bounds: Any, rows: Any, message: str) -> None:
+def test_bad_ranges_are_refused(bounds, rows, message):
     with pytest.raises(ValueError, match=message):
         PublicBoundsScaler(bounds).fit(rows)

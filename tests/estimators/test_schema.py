@@ -1,8 +1,6 @@
 """Estimators that take a table as it is, by its schema: order, price, and the same draws."""
 
 import warnings
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,10 +11,7 @@ from sklearn.utils import get_tags
 
 import rashomon_explorer as rx
 from rashomon_explorer.data import Categorical, IgnoredColumn, Numeric, YesNo
-from rashomon_explorer.exceptions import (
-    FitError,
-    PrivacyLeakWarning,
-)
+from rashomon_explorer.exceptions import FitError, PrivacyLeakWarning
 from rashomon_explorer.measures import declared_problem
 
 FEATURES = [
@@ -31,7 +26,7 @@ quiet = pytest.mark.filterwarnings(
 )
 
 
-def frame_of(n: int = 400, seed: int = 0) -> pd.DataFrame:
+def frame_of(n=400, seed=0):
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame({"id": [f"c{i}" for i in range(n)]})
     frame["age"] = rng.integers(18, 90, n).astype(float)
@@ -45,12 +40,12 @@ def frame_of(n: int = 400, seed: int = 0) -> pd.DataFrame:
 FRAME = frame_of().drop(columns="owed")
 
 
-def model(**settings: Any) -> Any:
+def model(**settings):
     given = {"schema": SCHEMA, "n_draws": 3, "epsilon": 40.0, "random_state": 0}
     return rx.RashomonClassifier(**{**given, **settings})
 
 
-def test_a_table_is_fitted_as_it_is() -> None:
+def test_a_table_is_fitted_as_it_is():
     fitted = model().fit(FRAME, FRAME["repaid"])
     assert fitted.score(FRAME, FRAME["repaid"]) > 0.8
     models = fitted.rashomon_set_
@@ -71,7 +66,7 @@ def test_a_table_is_fitted_as_it_is() -> None:
         assert np.array_equal(fitted.predict_proba(again), fitted.predict_proba(FRAME))
 
 
-def test_it_is_the_same_as_a_pipeline_of_encoder_and_estimator() -> None:
+def test_it_is_the_same_as_a_pipeline_of_encoder_and_estimator():
     alone = model().fit(FRAME, FRAME["repaid"])
     bare = model(schema=None, row_norm=2.0, classes=["no", "yes"])
     pipe = make_pipeline(rx.TableEncoder(SCHEMA, row_norm=2.0), bare)
@@ -87,7 +82,7 @@ def test_it_is_the_same_as_a_pipeline_of_encoder_and_estimator() -> None:
 
 
 @quiet
-def test_no_row_is_refused_after_a_charge(ledger: rx.Ledger) -> None:
+def test_no_row_is_refused_after_a_charge(ledger):
     """Unknown levels, text, infinity and missing values are read as the schema says."""
     odd = FRAME.astype({"age": object, "home": object})
     odd.loc[:5, "age"] = ["x", np.inf, None, -1e300, "?", "12"]
@@ -97,7 +92,7 @@ def test_no_row_is_refused_after_a_charge(ledger: rx.Ledger) -> None:
     assert np.isfinite(fitted.predict_proba(odd)).all()
 
 
-def test_what_is_refused_by_declaration_is_refused_after_the_charge(ledger: rx.Ledger) -> None:
+def test_what_is_refused_by_declaration_is_refused_after_the_charge(ledger):
     strict = SCHEMA.declare("home", unknown="refuse")
     odd = FRAME.copy()
     odd.loc[3, "home"] = "tent"
@@ -115,7 +110,7 @@ def test_what_is_refused_by_declaration_is_refused_after_the_charge(ledger: rx.L
     assert rx.privacy_leaks(model(schema=strict)) == []
 
 
-def test_an_unconfirmed_schema_has_no_guarantee_and_charges_nothing(ledger: rx.Ledger) -> None:
+def test_an_unconfirmed_schema_has_no_guarantee_and_charges_nothing(ledger):
     learnt = rx.propose_schema(FRAME, target="repaid", ignore=["id"])
     with pytest.warns(PrivacyLeakWarning) as caught:
         fitted = model(schema=learnt, ledger=ledger).fit(FRAME, FRAME["repaid"])
@@ -143,7 +138,7 @@ def test_an_unconfirmed_schema_has_no_guarantee_and_charges_nothing(ledger: rx.L
     assert fitted.guarantee_.holds and len(ledger.entries()) == 1
 
 
-def test_regressions_take_the_bounds_of_their_target() -> None:
+def test_regressions_take_the_bounds_of_their_target():
     frame = frame_of()
     table = frame.drop(columns="repaid")
     asked = {"schema": NUMBERS, "epsilon": 1e3, "n_draws": 3, "random_state": 0}
@@ -167,7 +162,7 @@ def test_regressions_take_the_bounds_of_their_target() -> None:
             wrong.fit(table if wrong.schema is NUMBERS else FRAME, np.zeros(400))
 
 
-def test_labels_are_compared_as_levels_are() -> None:
+def test_labels_are_compared_as_levels_are():
     coded = rx.TableSchema([*FEATURES, YesNo("repaid", (0, 1), role="target")])
     frame = FRAME.drop(columns="id").assign(repaid=(FRAME["repaid"] == "yes").astype(int))
     for y in (frame["repaid"], frame["repaid"].astype(str), frame["repaid"].astype(float).tolist()):
@@ -179,7 +174,7 @@ def test_labels_are_compared_as_levels_are() -> None:
 
 
 @quiet
-def test_scikit_learns_tools_and_a_file_of_the_schema_are_accepted(tmp_path: Path) -> None:
+def test_scikit_learns_tools_and_a_file_of_the_schema_are_accepted(tmp_path):
     fitted = model().fit(FRAME, FRAME["repaid"])
     assert cross_val_score(model(), FRAME, FRAME["repaid"], cv=2).mean() > 0.7
     for schema in (SCHEMA, None):

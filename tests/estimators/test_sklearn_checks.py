@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable
 
 import pytest
-from sklearn.base import BaseEstimator
 from sklearn.utils.estimator_checks import (
     check_dataframe_column_names_consistency,
     check_param_validation,
@@ -50,18 +49,18 @@ METHODS_OF_ONE_MODEL = [
 ]
 
 
-def test_array_api_checks_are_on() -> None:
+def test_array_api_checks_are_on():
     assert os.environ["SCIPY_ARRAY_API"] == "1"
 
 
 @parametrize_with_checks(ESTIMATORS)
-def test_scikit_learn_accepts_it(estimator: BaseEstimator, check: Check) -> None:
+def test_scikit_learn_accepts_it(estimator, check):
     check(estimator)
 
 
 @pytest.mark.law
 @parametrize_with_checks([*OTHER_SETTINGS, *METHODS_OF_ONE_MODEL])
-def test_scikit_learn_accepts_other_settings(estimator: BaseEstimator, check: Check) -> None:
+def test_scikit_learn_accepts_other_settings(estimator, check):
     check(estimator)
 
 
@@ -69,7 +68,7 @@ def test_scikit_learn_accepts_other_settings(estimator: BaseEstimator, check: Ch
 @pytest.mark.parametrize(
     "check", [check_param_validation, check_dataframe_column_names_consistency]
 )
-def test_further_checks(estimator: BaseEstimator, check: Check) -> None:
+def test_further_checks(estimator, check):
     check(type(estimator).__name__, estimator)
 
 
@@ -83,5 +82,5 @@ def test_further_checks(estimator: BaseEstimator, check: Check) -> None:
         check_transformer_get_feature_names_out_pandas,
     ],
 )
-def test_further_checks_of_the_scaler(check: Check) -> None:
+def test_further_checks_of_the_scaler(check):
     check("PublicBoundsScaler", rx.PublicBoundsScaler())

@@ -26,12 +26,12 @@ _FORBIDDEN = re.compile(
 )
 
 
-def _private_names(source: str) -> list[str]:
+def _private_names(source):
     """Private modules and names of scikit-learn, and its callbacks, that a module uses."""
     return _FORBIDDEN.findall(source)
 
 
-def test_one_module_alone_uses_what_scikit_learn_may_change() -> None:
+def test_one_module_alone_uses_what_scikit_learn_may_change():
     used = {
         str(path.relative_to(PACKAGE)): names
         for path in sorted(PACKAGE.rglob("*.py"))
@@ -109,7 +109,7 @@ print("fitted")
 
 
 @pytest.mark.parametrize("found", ["absent", pytest.param("changed", marks=pytest.mark.law)])
-def test_estimators_fit_and_stop_without_scikit_learns_callbacks(found: str) -> None:
+def test_estimators_fit_and_stop_without_scikit_learns_callbacks(found):
     script = _STUB.format(found=_FOUND[found]) + _FIT
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, cwd=PACKAGE.parent

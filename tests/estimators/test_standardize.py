@@ -1,8 +1,6 @@
 """Private centres and spreads beside the draws: one cost, and models that carry the map."""
 
 import warnings
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,18 +23,18 @@ Y = np.where(INNER @ np.array([2, -1, 1, 0, 0, 0]) + RNG.logistic(size=N) > 0, "
 X = 0.3 + INNER * np.array([0.02, 0.02, 0.05, 0.1, 0.02, 0.05])
 
 
-def classifier(**settings: Any) -> RashomonClassifier:
+def classifier(**settings):
     known = {"epsilon": 1.0, "classes": ["no", "yes"], "random_state": 0, "row_norm": 2.0}
     return RashomonClassifier(**{**known, **settings})
 
 
 @pytest.fixture(scope="module")
-def fitted() -> RashomonClassifier:
+def fitted():
     return classifier().fit(X, Y)
 
 
 @pytest.mark.law
-def test_auto_pays_for_them_and_wins(fitted: RashomonClassifier) -> None:
+def test_auto_pays_for_them_and_wins(fitted):
     plain = classifier(standardize=None).fit(X, Y)
     assert plain.scale_ is None and plain.plan_.columns is None
     assert fitted.plan_.columns is not None and fitted.rashomon_set_.scale is fitted.scale_
@@ -44,7 +42,7 @@ def test_auto_pays_for_them_and_wins(fitted: RashomonClassifier) -> None:
     assert "private centres" in str(fitted.plan_)
 
 
-def test_auto_leaves_sets_named_mechanisms_and_few_rows_alone() -> None:
+def test_auto_leaves_sets_named_mechanisms_and_few_rows_alone():
     assert classifier(n_draws=20).plan(N, D).columns is None
     assert classifier(mechanism="langevin_average").plan(N, D).columns is None
     assert classifier().plan(400, D).columns is None
@@ -58,7 +56,7 @@ def test_auto_leaves_sets_named_mechanisms_and_few_rows_alone() -> None:
 @pytest.mark.parametrize(
     ("mechanism", "delta"), [("exact", 1e-6), ("exact", 0.0), ("langevin_average", 1e-6)]
 )
-def test_both_parts_together_cost_what_was_requested(mechanism: str, delta: float) -> None:
+def test_both_parts_together_cost_what_was_requested(mechanism, delta):
     settings = {"mechanism": mechanism, "delta": delta, "radius": 2.0}
     planned = classifier(standardize="private", **settings).plan(N, 2)
     assert 0.98 < planned.guarantee.epsilon(delta) <= 1.0
@@ -72,16 +70,14 @@ def test_both_parts_together_cost_what_was_requested(mechanism: str, delta: floa
         assert both >= 1.0
 
 
-def test_a_grid_of_models_pays_for_both() -> None:
+def test_a_grid_of_models_pays_for_both():
     grid = {"mechanism": "finite_grid", "radius": 2.0, "delta": 0.0}
     planned = classifier(standardize="private", **grid).plan(N, 1)
     stated = MECHANISMS["finite_grid"].for_plan(planned).guarantee(planned)
     assert stated.epsilon(0.0) == pytest.approx(1.0) and scaling.STATED in stated.assumptions
 
 
-def test_the_guarantee_states_both_parts_and_is_one_charge(
-    fitted: RashomonClassifier, tmp_path: Path
-) -> None:
+def test_the_guarantee_states_both_parts_and_is_one_charge(fitted, tmp_path):
     guarantee, paid = fitted.guarantee_, fitted.plan_.columns
     assert scaling.STATED in guarantee.assumptions and guarantee.requested == (1.0, 1e-6)
     alone = classifier(standardize=None, epsilon=paid.left).plan(N, D).guarantee
@@ -96,7 +92,7 @@ def test_the_guarantee_states_both_parts_and_is_one_charge(
 
 
 @pytest.mark.parametrize("d", [2, 90])
-def test_delta_is_halved_beside_objective_perturbation_of_either_noise(d: int) -> None:
+def test_delta_is_halved_beside_objective_perturbation_of_either_noise(d):
     planned = classifier(delta=1e-6, n_draws=1).plan(6_000, d)
     assert planned.mechanism == "objective_perturbation" and planned.gaussian == (d == 90)
     assert planned.columns.halved and planned.delta == 1e-6
@@ -104,7 +100,7 @@ def test_delta_is_halved_beside_objective_perturbation_of_either_noise(d: int) -
     assert (planned.guarantee.epsilon(0.9e-6) > 1) == planned.gaussian
 
 
-def test_a_set_carries_its_map(tmp_path: Path) -> None:
+def test_a_set_carries_its_map(tmp_path):
     settings = {"mechanism": "ellipsoid", "n_draws": 5, "radius": 4.0}
     fitted = classifier(standardize="private", **settings).fit(X, Y)
     models = fitted.rashomon_set_
@@ -121,7 +117,7 @@ def test_a_set_carries_its_map(tmp_path: Path) -> None:
     np.testing.assert_allclose(problem.value(models.coef.T), models.losses, atol=1e-5)
 
 
-def test_mapped_rows_that_are_clipped_are_not_reported() -> None:
+def test_mapped_rows_that_are_clipped_are_not_reported():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         classifier().fit(X, Y)

@@ -7,11 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rashomon_explorer import (
-    Ledger,
-    RashomonTreeClassifier,
-    exceptions,
-)
+from rashomon_explorer import Ledger, RashomonTreeClassifier, exceptions
 from rashomon_explorer.mechanisms.planning.options import LEAST_HITS
 from rashomon_explorer.mechanisms.planning.trees import coldest, energy_cap, plan_trees
 from rashomon_explorer.sets import ReleasedTrees

@@ -8,7 +8,6 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from rashomon_explorer import PublicBoundsScaler, RashomonClassifier, RashomonRegressor
-from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import RowsClippedWarning, WeakGuaranteeWarning
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 
@@ -18,9 +17,7 @@ NARROW = PublicBoundsScaler([(-0.01, 0.01)] * 3)
 
 @pytest.mark.parametrize("kind", [RashomonClassifier, RashomonRegressor])
 @pytest.mark.parametrize(("long", "count"), [(2, 0), (3, 1)])
-def test_more_than_a_hundredth_of_clipped_rows_is_reported(
-    kind: Any, X: FloatArray, labels: FloatArray, long: int, count: int
-) -> None:
+def test_more_than_a_hundredth_of_clipped_rows_is_reported(kind, X, labels, long, count):
     rows = np.vstack([X, X])[:200]
     rows[:long] = 3.0
     with warnings.catch_warnings(record=True) as caught:
@@ -34,15 +31,13 @@ def test_more_than_a_hundredth_of_clipped_rows_is_reported(
     [RashomonClassifier(**STRONG), make_pipeline(NARROW, RashomonClassifier(**STRONG))],
     ids=["alone", "behind a scaler"],
 )
-def test_a_warning_points_to_the_line_that_fits(
-    model: Any, X: FloatArray, labels: FloatArray
-) -> None:
+def test_a_warning_points_to_the_line_that_fits(model, X, labels):
     with pytest.warns(RowsClippedWarning) as caught:
         model.fit(10 * X, labels)
     assert {one.filename for one in caught} == {__file__}
 
 
-def test_a_cached_plan_warns_again() -> None:
+def test_a_cached_plan_warns_again():
     weak = RashomonClassifier(epsilon=0.01)
     with suppress_weak_warnings():
         planned = weak.plan(200, 8)

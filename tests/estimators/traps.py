@@ -8,12 +8,12 @@ import pandas as pd
 LOOKS: list[str] = []
 
 
-def _look(name: str) -> Any:
+def _look(name):
     LOOKS.append(name)
     raise AssertionError(f"{name} was read")
 
 
-def _boom(*args: object, **options: object) -> Any:
+def _boom(*args, **options):
     return _look("a value")
 
 
@@ -25,10 +25,10 @@ class TrapArray:
     __array_ufunc__ = __array_function__ = __array_interface__ = _boom
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, *shape: int) -> None:
+    def __init__(self, *shape):
         self.shape = shape
 
-    def __getattribute__(self, name: str) -> Any:
+    def __getattribute__(self, name):
         public = name in ("shape", "__class__", "attrs")
         return object.__getattribute__(self, name) if public else _look(name)
 
@@ -49,7 +49,7 @@ class _TrapPandas:
     )
     __array__ = __getitem__ = __iter__ = _boom
 
-    def __getattribute__(self, name: str) -> Any:
+    def __getattribute__(self, name):
         return _look(name) if name in _TrapPandas.names else super().__getattribute__(name)
 
 

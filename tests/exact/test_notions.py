@@ -9,10 +9,7 @@ from scipy.special import expit
 from scipy.stats import binom, norm
 
 from rashomon_explorer.mechanisms.bounds import expected_excess
-from rashomon_explorer.mechanisms.bounds.hit_rate import (
-    beta_for_hit_rate,
-    guaranteed_hit_rate,
-)
+from rashomon_explorer.mechanisms.bounds.hit_rate import beta_for_hit_rate, guaranteed_hit_rate
 from rashomon_explorer.privacy import approximate, bounded_range, compose, gdp, pure, zcdp
 from rashomon_explorer.privacy import conversions as c
 from rashomon_explorer.privacy import tradeoff as tr

@@ -40,10 +40,7 @@ def both(widths):
 
 class TestShares:
     @pytest.mark.parametrize(
-        "name",
-        [
-            *("ambiguity", "obscurity", "discrepancy", "any_pair_discrepancy", "abstention"),
-        ],
+        "name", [*("ambiguity", "obscurity", "discrepancy", "any_pair_discrepancy", "abstention")]
     )
     def test_a_share_of_rows_moves_by_one_row(self, name):
         assert moved(get_query(name)) == both([1 / N])

@@ -52,11 +52,7 @@ def test_batches_drawn_anew():
     wide = 2 * math.sqrt(2) * 0.4
     start = wide * (0.5**4 - 0.5**6) / 0.5
     assert found.mu == exactly(math.sqrt(start**2 + wide**2 + 3 * 0.8**2))
-    parts = [
-        Gaussian(start),
-        Subsampled(Gaussian(wide), 0.1),
-        (Subsampled(Gaussian(0.8), 0.1), 3),
-    ]
+    parts = [Gaussian(start), Subsampled(Gaussian(wide), 0.1), (Subsampled(Gaussian(0.8), 0.1), 3)]
     assert found.epsilon(1e-5) == pytest.approx(compose_tradeoffs(parts).epsilon(1e-5), rel=1e-6)
     convex = b.sgd_convex(**sampled, **DOMAIN, n_steps=6, tau=3)
     start = math.sqrt(2 / 3) * 1.0 / (0.5 * 0.5)

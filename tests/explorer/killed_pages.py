@@ -20,21 +20,21 @@ MODELS = five_models()
 BOUGHT = purchase(MODELS)
 
 
-def _sets(ledger: Path) -> list[tuple[int, int]]:
+def _sets(ledger):
     """Every listed set with the number of models that its file holds."""
     sets = SetStore(ledger)
     return [(one.number, sets.open(one.number).n_draws) for one in sets.all()]
 
 
-def _paid(ledger: Path) -> list[Any]:
+def _paid(ledger):
     return [one.released for one in Purchases(SetStore(ledger).purchases_path(1)).all()]
 
 
-def _files(ledger: Path) -> NumberedFiles:
+def _files(ledger):
     return NumberedFiles(ledger.with_suffix(".sets"), "", ".model")
 
 
-def _models(ledger: Path) -> list[str]:
+def _models(ledger):
     return [path.read_text() for path in _files(ledger).paths()]
 
 
@@ -47,7 +47,7 @@ KEEPING: dict[str, Act] = {
 }
 
 
-def _killed_at(at: int, act: Callable[[], object]) -> bool:
+def _killed_at(at, act):
     """Do it in a process that is killed at a call; whether it got that far."""
     child = os.fork()
     if child == 0:
@@ -57,7 +57,7 @@ def _killed_at(at: int, act: Callable[[], object]) -> bool:
     return os.waitpid(child, 0)[1] != 0
 
 
-def _keep_and_kill(keep: Callable[[Path], object], there: Callable[[Path], list[Any]]) -> int:
+def _keep_and_kill(keep, there):
     """Kill at the first call, at the second, …, until nothing is left to be killed at."""
     at, died = 0, True
     while died:
@@ -77,7 +77,7 @@ def _keep_and_kill(keep: Callable[[Path], object], there: Callable[[Path], list[
     return at - 1
 
 
-def _delete_and_kill() -> int:
+def _delete_and_kill():
     """Kill while a set is deleted: it is there whole or gone, and its number is not given again."""
     at, died = 0, True
     while died:

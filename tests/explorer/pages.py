@@ -3,10 +3,8 @@
 import io
 import re
 import zipfile
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,19 +22,19 @@ from rashomon_explorer.rows import chunk_rows
 X, Y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
 
 
-def set_state(page: Explorer, /, **settings: Any) -> None:
+def set_state(page, /, **settings):
     for name, value in settings.items():
         setattr(page.state, name, value)
 
 
-def press(panel: Any) -> None:
+def press(panel):
     """Press the button of a paid action, and yes where it asks."""
     panel.button.click()
     if panel.question.open:
         panel.question.yes.click()
 
 
-def evaluated(lines: Sequence[str], page: Explorer) -> Any:
+def evaluated(lines, page):
     """Value of the last line of Python, after the others."""
     space: dict[str, Any] = {"explorer": page}
     *before, last = lines
@@ -44,7 +42,7 @@ def evaluated(lines: Sequence[str], page: Explorer) -> Any:
     return eval(last, space)
 
 
-def redrawn(card: Any) -> tuple[str, str, int]:
+def redrawn(card):
     """Title, words and number of traces of a figure."""
     card.redraw()
     layout = card.view.figure["layout"]
@@ -52,24 +50,24 @@ def redrawn(card: Any) -> tuple[str, str, int]:
     return layout["title"]["text"], words.replace("<br>", " "), len(card.view.figure["data"])
 
 
-def unzipped(content: bytes) -> dict[str, bytes]:
+def unzipped(content):
     """Files of an archive by name."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def price_on(button: Any) -> str:
+def price_on(button):
     """The cost that a button shows: "Draw 20 models (ε = 4)"."""
     found = re.search(r"\((ε = .*)\)$", button.description)
     assert found, button.description
     return found[1]
 
 
-def five_models() -> Any:
+def five_models():
     return RashomonClassifier(n_draws=5, epsilon=500.0, random_state=0).fit(X, Y).rashomon_set_
 
 
-def purchase(models: Any) -> Purchase:
+def purchase(models):
     """One aggregate of them."""
     asked = {"queries": ["ambiguity"], "epsilon": 1.0, "ledger": None, "random_state": 0}
     return Purchase(release(models.release(), X, Y, **asked), datetime(2026, 11, 23, 12, 30), 0.5)
@@ -87,7 +85,7 @@ SCHEMA = tables.TableSchema(
 )
 
 
-def loans_table() -> pd.DataFrame:
+def loans_table():
     rng = np.random.default_rng(3)
     age, debt = rng.integers(18, 91, N), rng.uniform(0, 1, N).round(3)
     frame = pd.DataFrame({"age": age, "debt": np.where(rng.random(N) < 0.05, np.nan, debt)})
@@ -97,7 +95,7 @@ def loans_table() -> pd.DataFrame:
     return frame
 
 
-def in_files(folder: Path, frame: pd.DataFrame) -> Path:
+def in_files(folder, frame):
     pytest.importorskip("pyarrow")
     folder.mkdir(exist_ok=True)
     for number, low in enumerate(range(0, len(frame), 1_000)):
@@ -106,21 +104,21 @@ def in_files(folder: Path, frame: pd.DataFrame) -> Path:
     return folder
 
 
-def chunked(folder: Path) -> Any:
+def chunked(folder):
     return replace(chunk_rows(folder, target="repaid"), rows=BLOCK)
 
 
-def drawn(page: Explorer) -> Explorer:
+def drawn(page):
     set_state(page, psi=0.3, n_draws=6, mechanism="exact", epsilon=6.0, radius=2.0)
     page.draw()
     return page
 
 
-def chunked_page(home: Path, frame: pd.DataFrame | None = None, **options: Any) -> Explorer:
+def chunked_page(home, frame=None, **options):
     """A page of a folder of Parquet files."""
     folder = in_files(home / "loans", loans_table() if frame is None else frame)
     return Explorer(chunked(folder), home=home, **{"schema": SCHEMA, **options})
 
 
-def held_page(home: Path) -> Explorer:
+def held_page(home):
     return Explorer(data=TableEditor("held", loans_table(), SCHEMA).data(), home=home)

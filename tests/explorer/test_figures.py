@@ -4,10 +4,8 @@ import json
 import re
 import sys
 import warnings
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -35,7 +33,7 @@ SUMMARIES = {"people", "person", "budget", "importance_distribution", "decomposi
 """Figures whose tables summarise what is drawn: they have other numbers."""
 
 
-def _opened(situation: str, home: Path) -> Explorer:
+def _opened(situation, home):
     if situation == "no data":
         page = Explorer(home=home)
         page.session.forget()
@@ -56,7 +54,7 @@ def _opened(situation: str, home: Path) -> Explorer:
 
 
 @pytest.fixture(scope="module", params=SITUATIONS)
-def page(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[Explorer]:
+def page(request, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(app, "FIRST_DATA", "")
         patch.setattr(streamed, "PEOPLE", PEOPLE)
@@ -66,7 +64,7 @@ def page(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[Expl
 
 
 @pytest.fixture(scope="module", params=["curator", "release"])
-def view(request: pytest.FixtureRequest, page: Explorer) -> str:
+def view(request, page):
     page.state.view = request.param
     return str(request.param)
 
@@ -74,7 +72,7 @@ def view(request: pytest.FixtureRequest, page: Explorer) -> str:
 SHOWN = [name for name in FIGURES if name != "exact"]
 
 
-def _sizes(values: Any, within: str = "layout") -> Iterator[float]:
+def _sizes(values, within="layout"):
     """Sizes of the letters that a layout asks for, at any depth."""
     for name, value in values.items() if isinstance(values, dict) else enumerate(values):
         if isinstance(value, dict | list | tuple):
@@ -84,9 +82,7 @@ def _sizes(values: Any, within: str = "layout") -> Iterator[float]:
 
 
 @pytest.mark.parametrize("name", SHOWN)
-def test_every_figure_keeps_the_contract(
-    page: Explorer, name: str, view: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_every_figure_keeps_the_contract(page, name, view, caplog):
     card, spec = page.cards[name], FIGURES[name]
     card.redraw()
     figure = card.view.figure
@@ -129,7 +125,7 @@ def test_every_figure_keeps_the_contract(
     card.table.button.value = card.code.button.value = False
 
 
-def test_every_figure_is_declared_in_full_and_every_word_defined() -> None:
+def test_every_figure_is_declared_in_full_and_every_word_defined():
     known = {name for plan in VIEWS for slot in plan.slots for name in slot}
     for name, spec in FIGURES.items():
         assert spec.definition or spec.terms, name
@@ -143,7 +139,7 @@ def test_every_figure_is_declared_in_full_and_every_word_defined() -> None:
     assert '<abbr class="rx-term" title="loss of a model above' in told and "<b>" not in told
 
 
-def test_every_row_is_counted_once_within_the_declared_bounds() -> None:
+def test_every_row_is_counted_once_within_the_declared_bounds():
     cells = pd.Series([-5.0, 0.0, 50.0, 120.0, 900.0, np.nan])
     table = column_table(cells, Numeric("age", (0, 120)))
     assert table["rows"].sum() == 5 and table["rows"].iloc[[0, -1]].tolist() == [2, 2]
@@ -155,9 +151,7 @@ def test_every_row_is_counted_once_within_the_declared_bounds() -> None:
 
 
 @pytest.mark.parametrize("name", ["importance", "people", "importance_cloud", "profile"])
-def test_a_figure_is_of_the_people_who_were_selected_when_it_was_started(
-    loans: Explorer, name: str
-) -> None:
+def test_a_figure_is_of_the_people_who_were_selected_when_it_was_started(loans, name):
     """It is computed in another thread, while the selection may change."""
     card = loans.cards[name]
     whole = card.next_call()
@@ -170,7 +164,7 @@ def test_a_figure_is_of_the_people_who_were_selected_when_it_was_started(
     assert card.next_call().figure().to_json() == expected  # nor is the cache of the other people
 
 
-def test_the_documented_figure_is_on_page_and_report(tmp_path: Path) -> None:
+def test_the_documented_figure_is_on_page_and_report(tmp_path):
     """The measure and figure of docs/architecture.md, registered by their own lines."""
     text = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text(encoding="utf-8")
     (example,) = (one for one in re.findall(r"```python\n(.*?)```", text, re.S) if "votes" in one)
@@ -200,12 +194,10 @@ def test_the_documented_figure_is_on_page_and_report(tmp_path: Path) -> None:
         FIGURES.pop("votes", None)
 
 
-def test_a_slider_is_at_most_eight_calls_from_its_figure(
-    loans: Explorer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slider_is_at_most_eight_calls_from_its_figure(loans, monkeypatch):
     depths = []
 
-    def plot(models: Any, highlight: Any = ()) -> go.Figure:
+    def plot(models, highlight=()):
         frame, depth = sys._getframe(), 0
         while frame is not None:
             depth += "rashomon_explorer" in frame.f_code.co_filename

@@ -144,10 +144,7 @@ ACTS: dict[str, Callable[[Visit], Any]] = {
     "pick": lambda visit: visit.set(selection=(1,)),
     "star": lambda visit: visit.page.models_panel.table.do("star", 1),
     "open_first": lambda visit: visit.attempt(visit.page.session.open_saved, 1),
-    "delete": lambda visit: (
-        visit.page.bar.sets.delete.click(),
-        visit.page.bar.sets.sure.click(),
-    ),
+    "delete": lambda visit: (visit.page.bar.sets.delete.click(), visit.page.bar.sets.sure.click()),
     "delete_elsewhere": lambda visit: [
         visit.page.session.set_store.delete(kept.number) for kept in visit.page.state.kept
     ],
@@ -263,8 +260,7 @@ def do(tables, tmp_path, monkeypatch, caplog):
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [pytest.param(one, marks=() if one in SHARPEST else pytest.mark.law) for one in ORDERS],
+    "wrong", [pytest.param(one, marks=() if one in SHARPEST else pytest.mark.law) for one in ORDERS]
 )
 def test_in_the_wrong_order_page_and_ledger_stay_right(wrong, do):
     *acts, charges = ORDERS[wrong].split()

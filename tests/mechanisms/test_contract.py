@@ -39,7 +39,7 @@ ONE_MODEL = [name for name, kind in MECHANISMS.items() if kind.traits.one_model]
 asked = partial(request_of, n=600, psi=0.1, row_norm=ROW_NORM, epsilon=8.0)
 
 
-def posed(request: Request, ridge: float, seed: int = 0) -> Problem:
+def posed(request, ridge, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.uniform(-0.4, 0.4, (request.n, request.p - 1))
     y = np.where(X[:, 0] + 0.2 * rng.standard_normal(request.n) > 0, 1.0, -1.0)
@@ -56,9 +56,7 @@ def posed(request: Request, ridge: float, seed: int = 0) -> Problem:
         "loss": ["logistic", "squared", "hinge", "smoothed_hinge", "absolute"],
     }
 )
-def test_an_offer_keeps_to_the_budget_or_declines_in_words(
-    name: str, delta: float, ledger: bool | str, n_draws: int, loss: str
-) -> None:
+def test_an_offer_keeps_to_the_budget_or_declines_in_words(name, delta, ledger, n_draws, loss):
     request = asked(n=3_000, delta=delta, ledger=ledger, n_draws=n_draws, loss=loss)
     offer, traits = MECHANISMS[name].offer(request), mechanism_traits(name)
     assert offer.name == name and offer.why and offer.summary
@@ -83,7 +81,7 @@ def test_an_offer_keeps_to_the_budget_or_declines_in_words(
 
 @pytest.mark.parametrize("ledger", [False, True])
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_a_plan_states_the_request_that_it_was_made_for(name: str, ledger: bool) -> None:
+def test_a_plan_states_the_request_that_it_was_made_for(name, ledger):
     request = asked(**{"ridge": 0.25, "ledger": ledger, **NEEDED.get(name, {})})
     plan, loss = MECHANISMS[name].plan_for(request), get_loss(request.loss)
     for field in ("n", "p", "psi", "epsilon", "delta", "n_draws", "radius"):
@@ -94,7 +92,7 @@ def test_a_plan_states_the_request_that_it_was_made_for(name: str, ledger: bool)
     assert plan.oscillation == request.constants.charged_oscillation
 
 
-def test_the_gap_of_a_noisy_minimiser_counts_the_solvers_error_on_both_sides() -> None:
+def test_the_gap_of_a_noisy_minimiser_counts_the_solvers_error_on_both_sides():
     """L₀ times 2L₀/(mn) + 2·error, for models that move by the bracket."""
     plan = MECHANISMS["output_perturbation"].plan_for(asked(ridge=1.0))
     steepest = ROW_NORM / (1 + math.exp(-2 * ROW_NORM))
@@ -105,7 +103,7 @@ def test_the_gap_of_a_noisy_minimiser_counts_the_solvers_error_on_both_sides() -
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.law][: name in SLOW]) for name in MECHANISMS]
 )
-def test_draws_have_the_planned_number_and_excess_and_a_seed_repeats_them(name: str) -> None:
+def test_draws_have_the_planned_number_and_excess_and_a_seed_repeats_them(name):
     kind = MECHANISMS[name]
     many = 1 if kind.traits.one_model else 3
     request = asked(**{"n_draws": many, **NEEDED.get(name, {})})
@@ -128,7 +126,7 @@ def test_draws_have_the_planned_number_and_excess_and_a_seed_repeats_them(name: 
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_traits_do_not_contradict_each_other_or_what_the_mechanism_runs(name: str) -> None:
+def test_traits_do_not_contradict_each_other_or_what_the_mechanism_runs(name):
     known, kind = mechanism_traits(name), MECHANISMS[name]
     assert kind.name == name and known.dependence_known
     assert known.independent == (known.n_chains == 0)
@@ -140,7 +138,7 @@ def test_traits_do_not_contradict_each_other_or_what_the_mechanism_runs(name: st
 
 
 @pytest.mark.parametrize("name", sorted(set(MECHANISMS) - set(ONE_MODEL)))
-def test_draws_stay_inside_exactly_where_the_mechanism_says_so(name: str) -> None:
+def test_draws_stay_inside_exactly_where_the_mechanism_says_so(name):
     # At ε = 1 on 40 rows the law is nearly flat: what may leave the set does.
     request = asked(n=40, p=2, psi=0.05, radius=1.0, epsilon=1.0, n_draws=40)
     plan, problem = MECHANISMS[name].plan_for(request), posed(request, 0.0)
@@ -155,7 +153,7 @@ def test_draws_stay_inside_exactly_where_the_mechanism_says_so(name: str) -> Non
 
 @pytest.mark.parametrize("loss", ["hinge", "smoothed_hinge"])
 @pytest.mark.parametrize("name", sorted(set(ONE_MODEL) - SLOW))
-def test_losses_of_margins_are_drawn_or_declined_in_words(name: str, loss: str) -> None:
+def test_losses_of_margins_are_drawn_or_declined_in_words(name, loss):
     request = asked(**{**NEEDED.get(name, {}), "loss": loss})
     offer = MECHANISMS[name].offer(request)
     if offer.plan is None:
@@ -181,7 +179,7 @@ print(sorted(name for name in sys.modules if name.startswith("rashomon_explorer.
 """
 
 
-def test_a_mechanism_of_a_paper_is_not_imported_and_nothing_is_known_of_other_draws() -> None:
+def test_a_mechanism_of_a_paper_is_not_imported_and_nothing_is_known_of_other_draws():
     command = [sys.executable, "-c", _FITS]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"  # fitted with auto
@@ -190,13 +188,13 @@ def test_a_mechanism_of_a_paper_is_not_imported_and_nothing_is_known_of_other_dr
     assert mechanism_traits("unknown") == mechanism_traits("stored predictions") == Traits()
 
 
-def test_a_target_has_no_mass_outside_its_domain() -> None:
+def test_a_target_has_no_mass_outside_its_domain():
     target = GibbsTarget(posed(asked(n=4), 0.0), 1.0, 0.1)
     assert target.log_density(np.full((3, 1), 3.0))[0] == -np.inf
 
 
 @pytest.mark.parametrize("name", ONE_MODEL)
-def test_more_rows_guarantee_more_and_a_ledger_no_more_than_without(name: str) -> None:
+def test_more_rows_guarantee_more_and_a_ledger_no_more_than_without(name):
     known = {"n": 4_000, **NEEDED.get(name, {}), "ledger": False}
     more = {**known, "n": 25 * known["n"]}
     few, many = (MECHANISMS[name].offer(asked(**numbers)) for numbers in (known, more))
@@ -207,9 +205,7 @@ def test_more_rows_guarantee_more_and_a_ledger_no_more_than_without(name: str) -
 
 @pytest.mark.parametrize("name", sorted(set(MECHANISMS) - {"noisy_sgd"} - SLOW))
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
-def test_a_fit_charges_its_guarantee_once_or_is_refused_before(
-    name: str, delta: float, tmp_path: Any
-) -> None:
+def test_a_fit_charges_its_guarantee_once_or_is_refused_before(name, delta, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.uniform(-0.5, 0.5, (4_000, 2))
     ledger = Ledger.create(tmp_path / "l.sqlite", epsilon=20.0, delta=1e-5)

@@ -22,7 +22,7 @@ EPSILON = 1.3
 RECORDS = list(itertools.product([0.0, 1.0], repeat=3))  # what one row says of three models
 
 
-def losses_of_neighbours() -> list[tuple[np.ndarray, np.ndarray]]:
+def losses_of_neighbours():
     """Mean losses on two rows, and on two of which one is another."""
     pairs = itertools.product(RECORDS[::3], RECORDS, RECORDS)
     return [
@@ -30,19 +30,19 @@ def losses_of_neighbours() -> list[tuple[np.ndarray, np.ndarray]]:
     ]
 
 
-def worst(pick, pairs) -> float:
+def worst(pick, pairs):
     found = [discrete(np.log(pick.law(a)), np.log(pick.law(b))).epsilon(0.0) for a, b in pairs]
     return max(found)
 
 
 @pytest.mark.parametrize("kind", PICKS.values(), ids=lambda kind: kind.name)
-def test_no_neighbour_passes_the_price_and_half_of_the_sensitivity_is_caught(kind) -> None:
+def test_no_neighbour_passes_the_price_and_half_of_the_sensitivity_is_caught(kind):
     pairs = losses_of_neighbours()
     assert worst(kind(EPSILON, 1 / 2), pairs) <= EPSILON * (1 + 1e-12)
     assert worst(kind(EPSILON, 1 / 4), pairs) > EPSILON * 1.05
 
 
-def test_the_exponential_pick_is_of_bounded_range_and_uses_all_of_it() -> None:
+def test_the_exponential_pick_is_of_bounded_range_and_uses_all_of_it():
     pick = Exponential(EPSILON, 1 / 2)
     ranges = [
         discrete(np.log(pick.law(a)), np.log(pick.law(b))).range for a, b in losses_of_neighbours()
@@ -52,7 +52,7 @@ def test_the_exponential_pick_is_of_bounded_range_and_uses_all_of_it() -> None:
     assert PermuteAndFlip(EPSILON, 1 / 2).guarantee.rho == pytest.approx(EPSILON**2 / 2)
 
 
-def test_permute_and_flip_is_what_its_name_says() -> None:
+def test_permute_and_flip_is_what_its_name_says():
     pick, losses = PermuteAndFlip(EPSILON, 0.5), np.array([0.3, 0.0, 0.9, 0.1])
     taken = np.exp(-EPSILON * losses)
     told = np.zeros(4)
@@ -65,7 +65,7 @@ def test_permute_and_flip_is_what_its_name_says() -> None:
 
 
 @pytest.mark.parametrize("kind", PICKS.values(), ids=lambda kind: kind.name)
-def test_draws_follow_the_law_and_lose_no_more_than_promised(kind) -> None:
+def test_draws_follow_the_law_and_lose_no_more_than_promised(kind):
     rng, losses = np.random.default_rng(0), np.array([0.0, 0.2, 0.5])
     pick = kind(2.0, 0.25)
     drawn = np.bincount([pick.draw(losses, rng) for _ in range(4000)], minlength=3) / 4000
@@ -75,7 +75,7 @@ def test_draws_follow_the_law_and_lose_no_more_than_promised(kind) -> None:
 
 
 @pytest.mark.parametrize("shape", [0, 1])
-def test_the_law_of_the_best_is_that_of_the_number_of_runs(shape: int) -> None:
+def test_the_law_of_the_best_is_that_of_the_number_of_runs(shape):
     runs, own = Runs(shape, 0.2), np.array([0.1, 0.6, 0.3])
     count = np.arange(1, 400)
     mass = 0.2 * 0.8 ** (count - 1) if shape else 0.8**count / (count * -math.log(0.2))
@@ -88,7 +88,7 @@ def test_the_law_of_the_best_is_that_of_the_number_of_runs(shape: int) -> None:
     assert Runs.of_mean(shape, 7.0).mean == pytest.approx(7.0)
 
 
-def extremes(own: float) -> list[tuple[np.ndarray, np.ndarray]]:
+def extremes(own):
     """Two laws of one run on three outcomes, the best first, that ``own`` keeps apart."""
     pairs = []
     for q, c in itertools.product([1e-6, 1e-3, 0.2], [1e-9, 1e-4, 0.05, 0.3]):
@@ -102,7 +102,7 @@ def extremes(own: float) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 @pytest.mark.parametrize(("shape", "factor"), [(0, 2), (1, 3)])
-def test_the_best_of_a_random_number_costs_its_factor_and_no_less(shape: int, factor: int) -> None:
+def test_the_best_of_a_random_number_costs_its_factor_and_no_less(shape, factor):
     """Tight where the best outcome is rare and runs are many; (factor − 0.2)ε₀ would be a lie."""
     own, seen = 0.4, 0.0
     for gamma in [0.3, 1e-3, 1e-7]:
@@ -115,7 +115,7 @@ def test_the_best_of_a_random_number_costs_its_factor_and_no_less(shape: int, fa
     assert seen > (factor - 0.2) * own
 
 
-def test_a_number_of_runs_that_is_fixed_has_no_such_price() -> None:
+def test_a_number_of_runs_that_is_fixed_has_no_such_price():
     """Negative control: the best of 50 of what costs .4 costs more than three times .4."""
     best = [1 - (1 - c) ** 50 for c in (1e-4, 1e-4 * math.exp(-0.4))]
     many = [(1 - c) ** 50 for c in (0.05, 0.05 * math.exp(0.4))]
@@ -124,12 +124,12 @@ def test_a_number_of_runs_that_is_fixed_has_no_such_price() -> None:
     assert math.log((1 - 0.2) ** 50 / (1 - 0.2 * math.exp(0.4)) ** 50) > 3 * 0.4
 
 
-def test_two_sides_are_the_dearer_and_not_the_sum() -> None:
+def test_two_sides_are_the_dearer_and_not_the_sum():
     """An answer about a bit of one side, or 1 always, picked by a bit of the other."""
     own, pick = 0.5, PermuteAndFlip(0.9, 1.0)
     flip = np.array([[1, math.exp(-own)], [math.exp(-own), 1]]) / (1 + math.exp(-own))
 
-    def law(fitted: int, scored: int) -> np.ndarray:
+    def law(fitted, scored):
         told = [
             flip[fitted, a] * pick.law([float(a != scored), float(scored != 1)]) for a in (0, 1)
         ]
@@ -147,7 +147,7 @@ def test_two_sides_are_the_dearer_and_not_the_sum() -> None:
     assert "the split is by place, and public" in both.assumptions
 
 
-def test_noise_of_scores_moves_the_choice_by_what_is_promised() -> None:
+def test_noise_of_scores_moves_the_choice_by_what_is_promised():
     rng, runs = np.random.default_rng(0), Runs(1, 1 / 20)
     lost = []
     for _ in range(400):

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.mechanisms.certificates.paths import diffusion_guarantee
 from rashomon_explorer.mechanisms.certificates.sensitivity import gradient_sensitivity
 from rashomon_explorer.mechanisms.langevin.accounting import path_guarantee
@@ -29,13 +28,13 @@ EPSILON, DELTA = 1.0, 1e-5
 CLAIM = approximate(EPSILON, DELTA)
 
 
-def normals(shift: float) -> audit.ExactAudit:
+def normals(shift):
     """Audit of unit noise on values that lie ``shift`` apart."""
     laws = [lambda x, mean=mean: -((x[0] - mean) ** 2) / 2 for mean in (0.0, shift)]
     return audit.exact(*laws, box=[(-12.0, 12.0 + shift)])
 
 
-def test_lemma_3_1_is_caught() -> None:
+def test_lemma_3_1_is_caught():
     """N steps on linear losses: their sum is normal, and one record shifts it by Nhβ·Δ."""
     slope, h, steps = 2e-3, 1e-2, 300
     beta = printed_path_beta(EPSILON, DELTA, slope, h * steps)
@@ -51,20 +50,20 @@ def test_lemma_3_1_is_caught() -> None:
     assert halved.epsilon(DELTA) < EPSILON
 
 
-def test_equation_34_is_sound_and_loose() -> None:
+def test_equation_34_is_sound_and_loose():
     beta = printed_diffusion_beta(1.0, 1e-5, lipschitz=1.0, n=1000, time=3.0)
     path = path_guarantee(beta=beta, sensitivity=2e-3, step_size=1e-2, n_steps=300)
     assert path.epsilon(1e-5) == pytest.approx(0.52, abs=0.01)
     assert gdp_mu(1.0, 1e-5) / path.mu == pytest.approx(1.82, abs=0.01)
 
 
-def test_equation_9_is_caught() -> None:
+def test_equation_9_is_caught():
     """ℓ = 0.005θ² ± θ: at the edge only one of two neighbours' gradients is not 0."""
     n, psi, radius = 1000, 2e-4, 0.5
     constants = Constants(n=n, p=1, L=1 + 0.01 * radius, M=0.01, m=0.01, osc=4 * radius / n)
     theta = np.linspace(-radius, radius, 200_001)
 
-    def gradient(plus: int) -> FloatArray:
+    def gradient(plus):
         tilt = (2 * plus - n) / n
         loss = 0.005 * theta**2 + tilt * theta
         return (0.01 * theta + tilt) * (loss > loss.min() + psi)
@@ -81,8 +80,8 @@ def test_equation_9_is_caught() -> None:
         assert found.within(claim) == holds
 
 
-def test_equation_4_fails_for_bent_losses() -> None:
-    def ends(condition: float) -> tuple[float, float]:
+def test_equation_4_fails_for_bent_losses():
+    def ends(condition):
         bent = Constants(n=100, p=1, L=1.0, M=1.0, m=1 / condition, osc=0.04)
         psi = (bent.L / bent.n) ** 2 * math.sqrt(condition)  # where it is tightest
         return printed_mean_loss(bent, psi, beta=1.0)
@@ -91,21 +90,21 @@ def test_equation_4_fails_for_bent_losses() -> None:
     assert ends(1e4)[0] > 2 * ends(1e4)[1]
 
 
-def test_lemma_i2_is_sound_and_loose() -> None:
+def test_lemma_i2_is_sound_and_loose():
     numbers = {"beta": 50.0, "sensitivity": 0.02, "m": 0.5}
     for time in (1e-3, 0.05, 10.0):
         ours = diffusion_guarantee(**numbers, time=time).rho
         assert ours < printed_last_iterate_rho(**numbers, time=time) <= 2 * ours * (1 + 1e-12)
 
 
-def test_algorithm_8_is_caught() -> None:
+def test_algorithm_8_is_caught():
     """Linear losses, all rows on one side, one record turned: twice the ε it claims."""
     ball, n = Ball(1.0), 1000
     constants = Constants.of("absolute", n=n, p=1, domain=ball, row_bound=1.0)
     theta = np.linspace(-1, 1, n + 1)
     beta = printed_net_beta(constants, ball, epsilon=EPSILON)
 
-    def net(beta: float) -> audit.ExactAudit:
+    def net(beta):
         turned = ((n - 1) * (1 - theta) + (1 + theta)) / n
         return audit.discrete(-beta * (1 - theta), -beta * turned)
 
@@ -115,7 +114,7 @@ def test_algorithm_8_is_caught() -> None:
     assert net(beta / 2).within(bounded_range(eta=EPSILON))
 
 
-def test_output_noise_of_appendix_c_is_caught() -> None:
+def test_output_noise_of_appendix_c_is_caught():
     """ℓ = ½θ² ± θ: the minimiser moves by 2L/(mn), with L = 1."""
     n = 1000
     bent = Constants(n=n, p=1, L=2.0, M=1.0, m=1.0, osc=4 / n)
@@ -125,12 +124,12 @@ def test_output_noise_of_appendix_c_is_caught() -> None:
     assert float(found.delta(EPSILON)) == pytest.approx(4.3e-5, rel=0.02)
 
 
-def test_objective_perturbation_of_appendix_e_is_caught() -> None:
+def test_objective_perturbation_of_appendix_e_is_caught():
     """Fifty rows of slope −1, and a Huber row against one more of slope −1."""
 
-    def objective(rate: float, ridge: float) -> audit.ExactAudit:
+    def objective(rate, ridge):
         def law(slope, curvature):
-            def log_density(theta: FloatArray) -> FloatArray:
+            def log_density(theta):
                 noise = 50 - slope(theta[0]) - ridge * theta[0]  # what makes θ the minimiser
                 return np.asarray(-rate * np.abs(noise) + np.log(curvature(theta[0]) + ridge))
 
@@ -149,7 +148,7 @@ def test_objective_perturbation_of_appendix_e_is_caught() -> None:
     assert sound.within(pure(epsilon=EPSILON)) and sound.max_log_ratio > 0.95 * EPSILON
 
 
-def test_the_table_cannot_be_charged() -> None:
+def test_the_table_cannot_be_charged():
     table = printed_constants()
     assert len({row.name for row in table}) == len(table)
     for row in table:

@@ -19,7 +19,7 @@ EXACT = {
 
 
 @pytest.fixture(scope="session")
-def rows() -> Bunch:
+def rows():
     rng = np.random.default_rng(3)
     X = pd.DataFrame(rng.uniform(-0.5, 0.5, (300, 3)), columns=["age", "debt", "luck"])
     score = 4 * X["age"] - 3 * X["debt"] + rng.normal(scale=0.5, size=300)

@@ -19,7 +19,6 @@ from rashomon_explorer.plots.coefficients import spread_table
 from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.plots.importance import importance_table
 from rashomon_explorer.plots.people import multiplicity, people_table
-from rashomon_explorer.plots.registry import FigureSpec
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.sets import from_predictions
@@ -185,20 +184,20 @@ def test_more_points_than_can_be_drawn_are_subsampled_in_words(models, monkeypat
 PAGE = Path(__file__).parents[2] / "docs" / "figures.md"
 
 
-def _call(function: object, inner: str = "", result: str = "") -> str:
+def _call(function, inner="", result=""):
     parameters = inspect.signature(function).parameters.values()  # type: ignore[arg-type]
     names = [one.name for one in parameters if one.default is one.empty and one.kind != 4]
     written = ", ".join(inner if name == result else name for name in names)
     return f"{function.__name__}({written})"  # type: ignore[attr-defined]
 
 
-def _row(spec: FigureSpec) -> str:
+def _row(spec):
     inner = "" if spec.measure is None else _call(spec.measure)
     line = _call(spec.code) if spec.code else _call(spec.plot, inner, spec.result)
     public = "yes" if "release" in spec.audience else "no"
     return f"| {spec.title} | `{line}` | {public} |"
 
 
-def test_the_page_lists_every_figure() -> None:
+def test_the_page_lists_every_figure():
     rows = "\n".join(map(_row, FIGURES.values()))
     assert rows in PAGE.read_text(encoding="utf-8"), f"write these rows into {PAGE}:\n{rows}"

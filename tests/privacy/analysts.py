@@ -2,11 +2,9 @@
 
 import itertools
 import math
-from collections.abc import Callable
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 Shape = tuple[tuple[float, int], ...]  # probability and privacy loss, in steps, of each outcome
 Menu = list[list[Shape]]
@@ -15,26 +13,19 @@ Bought = tuple[int, ...]  # how often each item of the menu
 STEP = 0.1  # of privacy losses, unless another is passed
 
 
-def two_points(up: int, down: int, step: float = STEP) -> Shape:
+def two_points(up, down, step=STEP):
     """Pair of laws whose loss is ``up`` or −``down``."""
     low = math.exp(down * step)
     p = (low - 1) / (low - math.exp(-up * step))
     return ((p, up), (1 - p, -down))
 
 
-def of_range(size: int, step: float = STEP) -> list[Shape]:
+def of_range(size, step=STEP):
     """Every pair of this bounded range, on the grid."""
     return [two_points(up, size - up, step) for up in range(size)]
 
 
-def analyst(
-    epsilon: float,
-    admitted: Callable[[Bought], bool],
-    menu: Menu,
-    *,
-    leak: float = 0.0,
-    step: float = STEP,
-) -> float:
+def analyst(epsilon, admitted, menu, *, leak=0.0, step=STEP):
     """Largest δ(ε) of an analyst who sees every loss and buys what the rule admits.
 
     By backward induction: at every step the analyst stops, or buys one item of the menu, a pair of
@@ -44,7 +35,7 @@ def analyst(
     reach = [max(abs(loss) for shape in item for _, loss in shape) for item in menu]
 
     @cache
-    def value(bought: Bought) -> NDArray[np.float64]:
+    def value(bought):
         far = sum(count * size for count, size in zip(bought, reach, strict=False))
         loss = np.arange(-far, far + 1) * step
         best = np.maximum(0.0, -np.expm1(np.minimum(0.0, epsilon - loss)))
@@ -64,7 +55,7 @@ def analyst(
     return float(value((0,) * (len(menu) + (leak > 0)))[0])
 
 
-def adversary(eta: float, count: int, epsilon: float, steps: int = 10) -> float:
+def adversary(eta, count, epsilon, steps=10):
     """Largest δ(ε) of ``count`` η-bounded-range pairs, each picked after the earlier outcomes."""
     step = eta / steps
     return analyst(epsilon, lambda bought: bought[0] <= count, [of_range(steps, step)], step=step)

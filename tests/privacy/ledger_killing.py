@@ -16,7 +16,7 @@ from rashomon_explorer.privacy import BudgetExceededError, Ledger, bounded_range
 PRICES = [pure(0.001), bounded_range(0.002), zcdp(1e-6)]
 
 
-def run(path: str, workers: int, kills: int, seed: int) -> dict[str, object]:
+def run(path, workers, kills, seed):
     """Let `workers` charge at once, kill and replace one `kills` times, then let the rest end."""
     chance = random.Random(seed)
     ledger = Ledger(path)
@@ -43,7 +43,7 @@ def run(path: str, workers: int, kills: int, seed: int) -> dict[str, object]:
     return {"words": words, "most": most, "budget": budget, "hit": hit}
 
 
-def fork(ledger: Ledger, seed: float) -> tuple[int, int]:
+def fork(ledger, seed):
     """Start a worker; return its number and the pipe on which it acknowledges."""
     receive, send = os.pipe()
     pid = os.fork()
@@ -58,7 +58,7 @@ def fork(ledger: Ledger, seed: float) -> tuple[int, int]:
         os._exit(0)
 
 
-def work(ledger: Ledger, chance: random.Random, send: int) -> None:
+def work(ledger, chance, send):
     """Charge until the budget is spent; say what is asked of the ledger and acknowledged by it."""
     while True:
         price = chance.randrange(len(PRICES))
@@ -83,7 +83,7 @@ def work(ledger: Ledger, chance: random.Random, send: int) -> None:
             os.write(send, b"%s %d .\n" % (after, charge.id))
 
 
-def words_of(pid: int, pipe: int) -> str:
+def words_of(pid, pipe):
     """Return all that a worker said until it ended; a word that the kill cut off was not said."""
     with open(pipe, encoding="ascii") as stream:
         text = stream.read()

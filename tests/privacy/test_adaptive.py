@@ -18,20 +18,18 @@ from rashomon_explorer.privacy.conversions import conversion, filter_order, zcdp
 from rashomon_explorer.privacy.guarantee import Guarantee, divergence
 from rashomon_explorer.privacy.notions import approximate, bounded_range, gdp, pure, zcdp
 from rashomon_explorer.privacy.tradeoff import GaussianObjectivePerturbation
-from tests.privacy.analysts import STEP, Bought, Menu, Shape, analyst, of_range, two_points
+from tests.privacy.analysts import STEP, analyst, of_range, two_points
 
 Rule = Callable[[list[Guarantee], float], float]
 
 ULP = 1 + 1e-9
 
 
-def used_share(
-    rule: Rule, epsilon: float, delta: float, menu: Menu, costs: list[Guarantee], leak: float = 0.0
-) -> float:
+def used_share(rule, epsilon, delta, menu, costs, leak=0.0):
     """Share of δ that an analyst of a menu uses; above 1 the rule is unsound."""
 
     @cache  # there are many ways to one purchase
-    def admitted(bought: Bought) -> bool:
+    def admitted(bought):
         parts = [one for one, k in zip(costs, bought, strict=False) for _ in range(k)]
         if leak:
             # Bought first, if at all: the order that is best for the analyst under either rule.
@@ -41,15 +39,15 @@ def used_share(
     return analyst(epsilon, admitted, menu, leak=leak) / delta
 
 
-def at_order(order: float) -> Rule:
+def at_order(order):
     return partial(adaptive_epsilon, order=order)
 
 
-def plain_composition(parts: list[Guarantee], delta: float) -> float:
+def plain_composition(parts, delta):
     return compose(parts).epsilon(delta)
 
 
-def after_a_leak(parts: list[Guarantee], delta: float) -> float:
+def after_a_leak(parts, delta):
     # One leak of probability 0 stands for the first charge, which settles what δ covers.
     return adaptive_epsilon([approximate(0.0, 1e-300), *parts], delta)
 
@@ -67,13 +65,13 @@ def after_a_leak(parts: list[Guarantee], delta: float) -> float:
         (plain_composition, True, 1.0, math.inf),
     ],
 )
-def test_what_an_analyst_uses_of_delta(rule, leaks, least, most, epsilon, delta, menu) -> None:
+def test_what_an_analyst_uses_of_delta(rule, leaks, least, most, epsilon, delta, menu):
     items, costs = [of_range(size) for size in menu], [bounded_range(s * STEP) for s in menu]
     used = used_share(rule, epsilon, delta, items, costs, delta / 2 if leaks else 0.0)
     assert least < used <= most
 
 
-def test_a_rule_with_half_the_costs_is_caught() -> None:
+def test_a_rule_with_half_the_costs_is_caught():
     menu, half = [of_range(5), of_range(10)], [bounded_range(s * STEP / 2) for s in (5, 10)]
     assert used_share(adaptive_epsilon, 3.0, 1e-3, menu, half) > 1
 
@@ -84,12 +82,12 @@ PARTS = st.one_of(
 
 
 @given(st.lists(PARTS, max_size=5), st.floats(1e-9, 0.1))
-def test_without_leaks_it_is_plain_composition(parts: list[Guarantee], delta: float) -> None:
+def test_without_leaks_it_is_plain_composition(parts, delta):
     assert adaptive_epsilon(parts, delta) == compose(parts).epsilon(delta)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 8.0])
-def test_what_a_ledger_of_gaussian_dp_would_gain_and_lose(epsilon: float) -> None:
+def test_what_a_ledger_of_gaussian_dp_would_gain_and_lose(epsilon):
     """The percentages of docs/ledger-proofs.md, for a hundred draws, and for paths."""
     rho = conversions.zcdp_rho(epsilon, 1e-6)
     mu = 10 * 2 * ndtri(1 / (1 + math.exp(-math.sqrt(8 * rho) / 10 / 2)))
@@ -103,11 +101,11 @@ def test_the_first_charge_settles_the_order():
     assert ledger_order([]) is None
 
 
-def swapped(shape: Shape) -> Shape:
+def swapped(shape):
     return tuple((p * math.exp(-loss * STEP), -loss) for p, loss in shape)
 
 
-def largest_divergence(shapes: list[Shape], order: float) -> float:
+def largest_divergence(shapes, order):
     """Largest D_a of some pairs, by its definition."""
     moments = (
         sum(p * math.exp((order - 1) * loss * STEP) for p, loss in shape) for shape in shapes
@@ -120,7 +118,7 @@ BOTH_WAYS = [RARE, swapped(RARE)]
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(2.0, 1e-3), (2.0, 1e-2), (1.0, 5e-2)])
-def test_divergences_at_the_budgets_order_are_a_sound_stopping_rule(epsilon, delta) -> None:
+def test_divergences_at_the_budgets_order_are_a_sound_stopping_rule(epsilon, delta):
     order = filter_order(epsilon, delta)
     menu = [of_range(3), BOTH_WAYS]
     cost = largest_divergence(BOTH_WAYS, order)
@@ -132,13 +130,13 @@ def test_divergences_at_the_budgets_order_are_a_sound_stopping_rule(epsilon, del
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(2.0, 1e-2), (1.0, 5e-2)])
-def test_a_composed_loss_distribution_is_no_stopping_rule(epsilon, delta) -> None:
+def test_a_composed_loss_distribution_is_no_stopping_rule(epsilon, delta):
     """Why a curve is not counted by itself: whoever looks passes a sum that is exact for others."""
     order = filter_order(epsilon, delta)
     menu = [BOTH_WAYS, [two_points(4, 4)]]
 
     @cache
-    def fixed(bought: Bought) -> float:
+    def fixed(bought):
         """δ of so many, chosen beforehand, in the worst of all ways."""
         ways = (combinations_with_replacement(*part) for part in zip(menu, bought, strict=True))
         return max(_delta(epsilon, [one for part in way for one in part]) for way in product(*ways))
@@ -149,7 +147,7 @@ def test_a_composed_loss_distribution_is_no_stopping_rule(epsilon, delta) -> Non
     assert 0.5 < used_share(at_order(order), epsilon, delta, menu, costs) <= 1
 
 
-def _delta(epsilon: float, shapes: list[Shape]) -> float:
+def _delta(epsilon, shapes):
     law = {0: 1.0}
     for shape in shapes:
         after: dict[int, float] = {}
@@ -183,7 +181,7 @@ def test_the_order_admits_what_zcdp_admits_and_of_zcdp_alone_the_same(budget, ch
     assert adaptive_epsilon(over, delta, order=order) > epsilon
 
 
-def test_one_order_admits_what_zcdp_does_not() -> None:
+def test_one_order_admits_what_zcdp_does_not():
     order = filter_order(1.0, 1e-6)
     most = 1.0 - conversion(order, 1e-6)
     for charge in (rdp([order], [most]), Guarantee("tradeoff", "", curve=curve_of(most, order))):
@@ -193,7 +191,7 @@ def test_one_order_admits_what_zcdp_does_not() -> None:
         assert adaptive_epsilon(more, 1e-6, order=order) > 1.001
 
 
-def curve_of(most: float, order: float) -> GaussianObjectivePerturbation:
+def curve_of(most, order):
     low, high = 0.0, 1.0
     for _ in range(60):
         ratio = (low + high) / 2
@@ -202,7 +200,7 @@ def curve_of(most: float, order: float) -> GaussianObjectivePerturbation:
     return GaussianObjectivePerturbation(low, 0.01, monotone=True)
 
 
-def test_steady_divergences_divided_by_their_order_decrease() -> None:
+def test_steady_divergences_divided_by_their_order_decrease():
     """D_b ≤ (b/a)·D_a at larger orders, by which a total stays a guarantee away from its order."""
     kinds = [
         GaussianObjectivePerturbation(ratio, jump, monotone, outputs, draws, mu).renyi
@@ -220,7 +218,7 @@ def test_steady_divergences_divided_by_their_order_decrease() -> None:
         assert divergence(charge, 5.0).steady
 
 
-def test_divergences_known_at_some_orders_are_not_steady() -> None:
+def test_divergences_known_at_some_orders_are_not_steady():
     """The control: the rare pair's D_a/a rises, and the total of a smaller ρ would be too low."""
     rises = [largest_divergence(BOTH_WAYS, order) / order for order in (2.0, 6.0)]
     assert rises[1] > 1.3 * rises[0]
@@ -236,7 +234,7 @@ def test_divergences_known_at_some_orders_are_not_steady() -> None:
     assert _delta(taken_for_steady, [RARE] * 3) > 5 * delta
 
 
-def test_totals_use_no_smaller_order() -> None:
+def test_totals_use_no_smaller_order():
     """Of a charge that is steady from its order on, nothing is known below."""
     far = zcdp_epsilon(0.5, 1e-3, least=50.0)
     assert far == pytest.approx(50 * 0.5 + conversion(50.0, 1e-3))
@@ -248,7 +246,7 @@ def test_totals_use_no_smaller_order() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 8.0])
-def test_curves_of_a_budgets_shares_fit_into_it(epsilon: float) -> None:
+def test_curves_of_a_budgets_shares_fit_into_it(epsilon):
     for count in (1, 2, 4):
         share, order = filter_order(epsilon / count, 1e-6), filter_order(epsilon, 1e-6)
         most = epsilon / count - conversion(share, 1e-6)

@@ -38,7 +38,7 @@ COMPOSED = st.lists(PARTS, max_size=6).map(compose)
 
 
 @given(COMPOSED, DELTAS, st.floats(1, 50), st.floats(0, 20))
-def test_epsilon_and_delta_fall_and_invert_each_other(total, delta, factor, other) -> None:
+def test_epsilon_and_delta_fall_and_invert_each_other(total, delta, factor, other):
     epsilon = total.epsilon(delta)
     assert total.epsilon(delta / factor) >= epsilon
     assert 1 >= total.delta(other) >= total.delta(other * factor) >= 0
@@ -49,7 +49,7 @@ def test_epsilon_and_delta_fall_and_invert_each_other(total, delta, factor, othe
 
 
 @given(st.lists(PARTS, min_size=2, max_size=6), DELTAS)
-def test_one_more_part_never_costs_less(parts, delta) -> None:
+def test_one_more_part_never_costs_less(parts, delta):
     """The order and the grouping of the parts do not matter."""
     epsilon = compose(parts).epsilon(delta)
     assert epsilon >= compose(parts[:-1]).epsilon(delta)
@@ -66,14 +66,14 @@ def test_one_more_part_never_costs_less(parts, delta) -> None:
         [zcdp(0.1), Guarantee("pure", "pure alone", pure_epsilon=1.0)],  # no common notion
     ],
 )
-def test_compositions_without_a_guarantee(parts) -> None:
+def test_compositions_without_a_guarantee(parts):
     total = compose(parts)
     assert not total.holds and total.notion == "none"
     assert total.epsilon(0.999) == math.inf and total.delta(100.0) == 1.0
     assert str(total).startswith("no guarantee") and parts[1].theorem in str(total)
 
 
-def test_the_least_and_the_largest_cost() -> None:
+def test_the_least_and_the_largest_cost():
     assert compose([]).epsilon(0.0) == compose([]).delta(0.0) == 0.0 and compose([]).holds
     assert compose([part := bounded_range(0.3)]) is part
     assert pure(1e200).epsilon(0.0) == 1e200 and pure(10**200).rho == math.inf
@@ -87,13 +87,13 @@ CURVES = ORDERS.map(lambda known: rdp([*known], [*known.values()]))
 
 
 @given(COMPOSED | CURVES, st.booleans())
-def test_json_round_trip(total: Guarantee, seeded: bool) -> None:
+def test_json_round_trip(total, seeded):
     total = total.with_seed() if seeded else total
     assert ("orders" in total.to_dict()) == bool(total.orders) and "curve" not in total.to_dict()
     assert Guarantee.from_dict(json.loads(json.dumps(total.to_dict(), allow_nan=False))) == total
 
 
-def test_a_seed_is_named_and_inherited() -> None:
+def test_a_seed_is_named_and_inherited():
     seeded = compose([pure(1.0), pure(1.0).with_seed()])
     assert seeded.reproducible and "reproducible, not private" in str(seeded)
     assert not pure(1.0).reproducible and "not private" not in str(pure(1.0))
@@ -101,7 +101,7 @@ def test_a_seed_is_named_and_inherited() -> None:
 
 
 @given(COMPOSED)
-def test_every_printed_number_is_true(total: Guarantee) -> None:
+def test_every_printed_number_is_true(total):
     text = str(total)
     pair = re.match(r"\((\S+), (\S+)\)-DP(?: with (\S+)-zCDP)?", text)
     if pair:
@@ -151,12 +151,12 @@ BEYOND = "got a whole number beyond the largest double"
             ("approximate_delta", math.nan))),
     ],
 )  # fmt: skip
-def test_numbers_out_of_range_are_refused(call, message) -> None:
+def test_numbers_out_of_range_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
 
-def test_the_zcdp_of_many_pure_charges_bounds_an_attacker_too() -> None:
+def test_the_zcdp_of_many_pure_charges_bounds_an_attacker_too():
     """Pure ε alone lets an attacker of 20 charges win for sure; their zCDP does not."""
     many = Guarantee("composition", "twenty draws", pure_epsilon=8.0, rho=0.4)
     levels = [0.01, 0.05, 0.2]
@@ -237,7 +237,7 @@ def test_epsilon_and_delta_invert_each_other_never_end_below_and_are_monotone(no
 
 @each_notion
 @given(st.floats(0.01, 30.0), st.floats(-14, -0.4))
-def test_the_largest_number_fits_the_budget(notion: str, epsilon: float, power: float) -> None:
+def test_the_largest_number_fits_the_budget(notion, epsilon, power):
     epsilon_at, _, largest, *_ = NOTIONS[notion]
     number = largest(epsilon, 10.0**power)
     assert epsilon_at(number, 10.0**power) <= epsilon
@@ -246,7 +246,7 @@ def test_the_largest_number_fits_the_budget(notion: str, epsilon: float, power: 
 
 @pytest.mark.parametrize("rho", [1e-8, 1.0, 1e300])
 @pytest.mark.parametrize("delta", [5e-324, 1e-6, 1 - 1e-12])
-def test_extremes_are_finite(rho: float, delta: float) -> None:
+def test_extremes_are_finite(rho, delta):
     assert 0 <= zcdp_epsilon(rho, delta) < math.inf
     assert 0 <= zcdp_delta(rho, 1 / rho) <= 1
 
@@ -271,10 +271,10 @@ def test_extremes_are_finite(rho: float, delta: float) -> None:
         (gdp_delta(0.2681, 1.0), pytest.approx(1e-5, rel=5e-3)),
     ],
 )
-def test_edges(found: float, value: object) -> None:
+def test_edges(found, value):
     assert found == value
 
 
-def test_delta_of_a_large_mu_falls() -> None:
+def test_delta_of_a_large_mu_falls():
     deltas = [gdp_delta(80.0, epsilon) for epsilon in np.linspace(0, 6000, 400)]
     assert all(later <= earlier for earlier, later in pairwise(deltas))

@@ -9,7 +9,6 @@ import re
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -34,12 +33,12 @@ from tests.exact.conftest import exactly
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     return tmp_path / "data.ledger"
 
 
 class TestBudget:
-    def test_a_charge_past_the_budget_leaves_nothing_written(self, path: Path) -> None:
+    def test_a_charge_past_the_budget_leaves_nothing_written(self, path):
         ledger = Ledger.create(path, epsilon=1.0, delta=0.0)
         ledger.reserve(pure(0.7)).commit()
         before = path.read_bytes()
@@ -62,8 +61,8 @@ class TestBudget:
         ],
     )
     def test_the_remainder_is_of_the_kind_of_cost_that_was_refused(
-        self, path: Path, symbol: str, name: str, charge
-    ) -> None:
+        self, path, symbol, name, charge
+    ):
         """At ε = 8.8 of 20 spent, the difference of 11.15 is more than any pure cost that fits."""
         ledger = Ledger.create(path, epsilon=20.0, delta=1e-6)
         ledger.reserve(zcdp(1.25))
@@ -74,7 +73,7 @@ class TestBudget:
         assert not ledger.can_afford(charge(float(number) * 1.002))
         ledger.reserve(charge(float(number)))
 
-    def test_the_remainder_of_a_delta(self, path: Path) -> None:
+    def test_the_remainder_of_a_delta(self, path):
         ledger = Ledger.create(path, epsilon=2.0, delta=1e-6)
         ledger.reserve(approximate(1.25, 6e-7))
         for lost, left in ((4e-7, "0.75"), (5e-7, "0")):
@@ -93,7 +92,7 @@ class TestBudget:
         plans.reserve(compose([bounded_range(affordable_eta(epsilon, 1e-6, 50, ledger=True))] * 50))
         assert plans.spent() == pytest.approx(epsilon)
 
-    def test_charges_that_no_budget_covers(self, path: Path) -> None:
+    def test_charges_that_no_budget_covers(self, path):
         for name, epsilon, delta, charge in (
             ("a", 1e9, 0.5, no_guarantee("chain")),
             ("b", 100.0, 0.0, zcdp(0.01)),  # which needs a δ
@@ -117,7 +116,7 @@ class TestBudget:
         ledger.set_budget(epsilon=1.0)  # below what was spent
         assert ledger.remaining == 0.0 and not ledger.can_afford(pure(0.0))
 
-    def test_it_is_spent_to_its_end_and_not_past_it(self, path: Path) -> None:
+    def test_it_is_spent_to_its_end_and_not_past_it(self, path):
         ledger = Ledger.create(path, epsilon=1.0)
         ledger.reserve(pure(0.75)).commit()
         assert (ledger.spent(), ledger.remaining) == (0.75, 0.25)
@@ -127,7 +126,7 @@ class TestBudget:
             assert not ledger.can_afford(pure(more))
         ledger.reserve(pure(0.25 + 5e-10))  # a plan that spends all must not fail by an ulp
 
-    def test_a_budget_is_set_once(self, path: Path) -> None:
+    def test_a_budget_is_set_once(self, path):
         ledger = Ledger.create(path, epsilon=1.0, delta=1e-6)
         for other in ({"epsilon": 2.0, "delta": 1e-6}, {"epsilon": 1.0}):
             with pytest.raises(LedgerError, match="a budget is set once"):
@@ -165,7 +164,7 @@ def test_forecast_and_refusal_agree(tmp_path_factory, charges, eps, delta):
             assert ledger.remaining == max(0.0, eps - after)
 
 
-def test_a_charge_is_written_before_and_closed_after(path: Path) -> None:
+def test_a_charge_is_written_before_and_closed_after(path):
     ledger = Ledger.create(path)
     charge = ledger.reserve(pure(0.5), note="naïve Σ ψ ≤ β 🜚 'quote\"; --", parameters={"n": 7})
     (entry,) = Ledger(path).entries()
@@ -202,7 +201,7 @@ def test_a_charge_is_written_before_and_closed_after(path: Path) -> None:
         lambda ledger: clone(RashomonClassifier(ledger=ledger)).get_params()["ledger"],
     ],
 )
-def test_copies_share_the_budget(tmp_path: Path, monkeypatch, duplicate) -> None:
+def test_copies_share_the_budget(tmp_path, monkeypatch, duplicate):
     """A relative path survives a change of folder, and an odd name is a name."""
     (tmp_path / "other").mkdir()
     monkeypatch.chdir(tmp_path)
@@ -213,10 +212,10 @@ def test_copies_share_the_budget(tmp_path: Path, monkeypatch, duplicate) -> None
     assert Ledger(str(ledger.path)).spent() == 0.75
 
 
-def test_threads_cannot_spend_the_same_budget(path: Path) -> None:
+def test_threads_cannot_spend_the_same_budget(path):
     ledger = Ledger.create(path, epsilon=1.0)
 
-    def spend(_: int) -> bool:
+    def spend(_):
         try:
             ledger.reserve(pure(0.1)).commit()
         except BudgetExceededError:
@@ -228,7 +227,7 @@ def test_threads_cannot_spend_the_same_budget(path: Path) -> None:
     assert {entry.state for entry in ledger.entries()} == {"committed"}
 
 
-def test_an_export_has_nothing_that_rows_decide(path: Path) -> None:
+def test_an_export_has_nothing_that_rows_decide(path):
     ledger = Ledger.create(path, epsilon=2.0)
     charges = [ledger.reserve(pure(0.5), note="fit") for _ in range(3)]
     charges[0].start()
@@ -242,7 +241,7 @@ def test_an_export_has_nothing_that_rows_decide(path: Path) -> None:
     assert [entry["voided_when"] for entry in entries] == [None, None, entries[2]["when"]]
 
 
-def test_the_file_has_what_was_declared_and_no_row(path: Path) -> None:
+def test_the_file_has_what_was_declared_and_no_row(path):
     rows = [[0.123456789, -0.3], [-0.1, 0.987654321], [0.1, 0.2], [-0.1, 0.1]] * 5
     ledger, labels = Ledger.create(path), ["secret-a", "secret-b"]
     model = RashomonClassifier(
@@ -269,7 +268,7 @@ def test_the_file_has_what_was_declared_and_no_row(path: Path) -> None:
     connection.close()
 
 
-def test_totals() -> None:
+def test_totals():
     total = Totals.from_charges([bounded_range(0.5), gdp(0.4), zcdp(0.1)])
     assert total.live == 3 and total.leaks is False
     assert float(total.sums["rho"]) == exactly(0.03125 + 0.08 + 0.1)
@@ -279,7 +278,7 @@ def test_totals() -> None:
     assert Totals.from_charges([gdp(0.4)]).minus(gdp(0.4)).epsilon(0.0) == 0.0
 
 
-def test_totals_that_delta_pays_for() -> None:
+def test_totals_that_delta_pays_for():
     total = Totals.from_charges([approximate(0.5, 1e-6), approximate(0.25, 2e-6)])
     assert total.leaks and total.epsilon(3e-6) == 0.75
     assert total.epsilon(2.9e-6) == math.inf
@@ -289,7 +288,7 @@ def test_totals_that_delta_pays_for() -> None:
     assert late.leaks is False and late.epsilon(0.1) == math.inf
 
 
-def test_exact_sums() -> None:
+def test_exact_sums():
     total = ExactSum().plus(0.1).plus(math.inf).plus(0.2)
     assert float(total) == math.inf and float(total.plus(math.inf, -1)) == 0.1 + 0.2
     assert float(total.plus(math.inf, -1).plus(0.1, -1)) == 0.2
@@ -299,7 +298,7 @@ def entry(guarantee, state="started"):
     return LedgerEntry(1, "", "", "", {}, guarantee, state)
 
 
-def test_rests() -> None:
+def test_rests():
     assert incremental_charge(gdp(1.0), entry(gdp(0.6))).mu == exactly(0.8)
     assert incremental_charge(gdp(1.0), entry(gdp(0.6))).rho == exactly(0.5 - 0.18)
     assert incremental_charge(pure(1.0), entry(pure(0.25))).pure_epsilon == 0.75

@@ -3,9 +3,7 @@
 import os
 import pickle
 import sqlite3
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,18 +24,18 @@ ANOTHER = r"is not the ledger that was opened there.*Restore that file; or.*open
 
 
 @pytest.fixture
-def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
+def ledger(tmp_path, monkeypatch):
     monkeypatch.setattr(file, "_LOCK_SECONDS", 0.05)
     return Ledger.create(tmp_path / "data.ledger", epsilon=50.0, delta=1e-6)
 
 
 @pytest.fixture
-def other(tmp_path: Path) -> Ledger:
+def other(tmp_path):
     return Ledger.create(tmp_path / "other.ledger", epsilon=9.0)
 
 
 @contextmanager
-def locked(ledger: Ledger) -> Iterator[None]:
+def locked(ledger):
     """Another program holds the ledger's lock."""
     connection = sqlite3.connect(ledger.path, isolation_level=None)
     connection.execute("BEGIN EXCLUSIVE")
@@ -46,12 +44,12 @@ def locked(ledger: Ledger) -> Iterator[None]:
 
 
 @contextmanager
-def locked_after_work(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def locked_after_work(ledger, monkeypatch):
     """Another program holds the ledger from the moment at which the work on rows has ended."""
     connection = sqlite3.connect(ledger.path, isolation_level=None)
     with monkeypatch.context() as patch:
 
-        def run(work: Callable[[], object]) -> object:
+        def run(work):
             result = work()
             connection.execute("BEGIN EXCLUSIVE")
             return result
@@ -62,7 +60,7 @@ def locked_after_work(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 
 class TestVoid:
-    def test_a_voided_charge_stays_and_does_not_count(self, ledger: Ledger) -> None:
+    def test_a_voided_charge_stays_and_does_not_count(self, ledger):
         ledger.reserve(pure(0.1)).commit()
         ledger.reserve(pure(49.9), note="too much").void("chose another ψ")
         counted, voided = ledger.entries()
@@ -73,7 +71,7 @@ class TestVoid:
         assert ledger.spent() == 0.1 and ledger.can_afford(pure(49.9))
         ledger.check()
 
-    def test_another_process_cannot_void(self, ledger: Ledger, monkeypatch) -> None:
+    def test_another_process_cannot_void(self, ledger, monkeypatch):
         charge = ledger.reserve(pure(0.5))
         with pytest.raises(TypeError, match="cannot be pickled"):
             pickle.dumps(charge)
@@ -82,7 +80,7 @@ class TestVoid:
             charge.void()
         assert ledger.spent() == 0.5
 
-    def test_voids_do_not_move_delta_after_something_was_seen(self, ledger: Ledger) -> None:
+    def test_voids_do_not_move_delta_after_something_was_seen(self, ledger):
         first = ledger.reserve(approximate(0.1, 1e-8))
         second = ledger.reserve(bounded_range(0.1))
         first.void()
@@ -94,7 +92,7 @@ class TestVoid:
             ledger.reserve(approximate(0.1, 1e-8))
         ledger.check()
 
-    def test_the_running_totals_are_the_sum_of_the_entries(self, tmp_path: Path) -> None:
+    def test_the_running_totals_are_the_sum_of_the_entries(self, tmp_path):
         ledger = Ledger.create(tmp_path / "records.ledger")
         prices = [pure(0.1), bounded_range(1 / 3), zcdp(1e-9), pure(1e12), no_guarantee("chain")]
         for k in range(15):
@@ -109,7 +107,7 @@ class TestVoid:
 
 
 class TestCommit:
-    def test_a_result_returns_if_its_end_cannot_be_written(self, ledger, monkeypatch) -> None:
+    def test_a_result_returns_if_its_end_cannot_be_written(self, ledger, monkeypatch):
         charge = ledger.reserve(pure(0.5))
         with (
             locked_after_work(ledger, monkeypatch),
@@ -126,10 +124,10 @@ class TestCommit:
     def test_a_result_returns_whatever_became_of_the_file(self, ledger, other, loss, monkeypatch):
         charge = ledger.reserve(pure(0.5))
 
-        def fail() -> None:
+        def fail():
             raise OSError(5, "Input/output error")
 
-        def work() -> str:
+        def work():
             if loss == "missing":
                 ledger.path.unlink()
             elif loss == "another":
@@ -145,7 +143,7 @@ class TestCommit:
         if loss == "another":
             assert Ledger(ledger.path).entries() == []  # nothing was written into it
 
-    def test_nothing_runs_if_the_start_cannot_be_written(self, ledger: Ledger) -> None:
+    def test_nothing_runs_if_the_start_cannot_be_written(self, ledger):
         charge, runs = ledger.reserve(pure(0.5)), []
         with locked(ledger), pytest.raises(LedgerError):
             charge.run(lambda: runs.append(1))
@@ -170,7 +168,7 @@ class TestCommit:
             ledger.reserve(pure(0.8), extends=another)
         assert ledger.spent() == pytest.approx(1.3)
 
-    def test_a_fit_and_a_release_are_returned(self, ledger: Ledger, monkeypatch) -> None:
+    def test_a_fit_and_a_release_are_returned(self, ledger, monkeypatch):
         one = DPClassifier(classes=[0, 1], epsilon=1.0, ledger=ledger)
         several = RashomonClassifier(classes=[0, 1], n_draws=2, epsilon=20.0, ledger=ledger)
         for estimator in (one, several):
@@ -183,7 +181,7 @@ class TestCommit:
         assert released.charge == 3 and len(released.statistics) == 1
         assert {entry.state for entry in ledger.entries()} == {"started"}
 
-    def test_chains_show_their_last_state_only_once_that_is_written(self, ledger: Ledger) -> None:
+    def test_chains_show_their_last_state_only_once_that_is_written(self, ledger):
         problem = Problem([[0.5], [-0.5]] * 50, [1, -1] * 50, ridge=1.0)
         sampler = LangevinSampler(step_size=0.5, n_steps=20, n_chains=1, shown="last")
         target = GibbsTarget(problem, beta=1.0, psi=0.0)
@@ -212,7 +210,7 @@ class TestAnotherFile:
             Ledger.export,
         ],
     )
-    def test_an_open_ledger_notices_it(self, ledger: Ledger, other: Ledger, call) -> None:
+    def test_an_open_ledger_notices_it(self, ledger, other, call):
         other.path.replace(ledger.path)
         before = ledger.path.read_bytes()
         with pytest.raises(LedgerError, match=ANOTHER):
@@ -220,7 +218,7 @@ class TestAnotherFile:
         assert ledger.path.read_bytes() == before
 
     @pytest.mark.parametrize("step", [Charge.start, Charge.commit, Charge.void])
-    def test_a_charge_marks_no_other_ledger_s(self, ledger, other, step) -> None:
+    def test_a_charge_marks_no_other_ledger_s(self, ledger, other, step):
         charge = ledger.reserve(pure(0.1))
         other.reserve(pure(0.7))  # of the same number
         own = ledger.path.rename(ledger.path.with_name("own.ledger"))
@@ -233,7 +231,7 @@ class TestAnotherFile:
         step(charge)
         assert ledger.entries()[0].state != "reserved"
 
-    def test_a_charge_extends_none_of_another_file(self, ledger: Ledger, other: Ledger) -> None:
+    def test_a_charge_extends_none_of_another_file(self, ledger, other):
         charge = ledger.reserve(pure(0.5))
         charge.start()
         other.reserve(pure(0.5)).start()
@@ -243,7 +241,7 @@ class TestAnotherFile:
             anew.reserve(pure(0.8), extends=charge)
         assert anew.spent() == 0.5
 
-    def test_a_moved_ledger_is_the_same(self, ledger: Ledger, tmp_path: Path) -> None:
+    def test_a_moved_ledger_is_the_same(self, ledger, tmp_path):
         """Only the path is another: it goes on there, and so does a copy that is restored."""
         ledger.reserve(pure(0.25)).commit()
         backup = ledger.path.read_bytes()

@@ -20,7 +20,7 @@ LEDGERS = 8
 RANK = ["reserved", "started", "committed"]
 
 
-def kill(ledger: Ledger, workers: int, kills: int, seed: int) -> dict[str, Any]:
+def kill(ledger, workers, kills, seed):
     """Run the script, which ends without an error, and check the ledger against its answer."""
     # A script finds what is installed first, which need not be what is tested.
     place = {**os.environ, "PYTHONPATH": str(Path(rashomon_explorer.__file__).parents[1])}
@@ -35,7 +35,7 @@ def kill(ledger: Ledger, workers: int, kills: int, seed: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("workers", "kills"), [(1, 8), (3, 6)])
-def test_kill_9_at_a_random_moment_loses_nothing(tmp_path: Path, workers: int, kills: int) -> None:
+def test_kill_9_at_a_random_moment_loses_nothing(tmp_path, workers, kills):
     ledger = Ledger.create(tmp_path / "data.ledger", epsilon=100.0, delta=1e-6)
     assert kill(ledger, workers, kills, seed=kills)["words"]
     assert ledger.remaining > 0  # or the kills would have met idle processes
@@ -43,10 +43,10 @@ def test_kill_9_at_a_random_moment_loses_nothing(tmp_path: Path, workers: int, k
 
 @pytest.mark.law
 @pytest.mark.timeout(1200)  # a machine that is busy otherwise takes its time
-def test_a_thousand_kills_lose_nothing_whatever_they_interrupt(tmp_path: Path) -> None:
+def test_a_thousand_kills_lose_nothing_whatever_they_interrupt(tmp_path):
     """Several ledgers at once, because most of the time goes into waiting for the disk."""
 
-    def run(k: int) -> Counter[str]:
+    def run(k):
         ledger = Ledger.create(tmp_path / f"{k}.ledger", epsilon=100.0, delta=1e-6)
         answer = kill(ledger, 2, 1000 // LEDGERS, seed=k)
         assert ledger.remaining > 0
@@ -62,14 +62,14 @@ def test_a_thousand_kills_lose_nothing_whatever_they_interrupt(tmp_path: Path) -
     ("workers", "kills", "epsilon"),
     [(4, 0, 0.01), (4, 6, 0.01), pytest.param(8, 100, 0.1, marks=pytest.mark.law)],
 )
-def test_a_race_ends_at_the_budget(tmp_path: Path, workers, kills, epsilon) -> None:
+def test_a_race_ends_at_the_budget(tmp_path, workers, kills, epsilon):
     ledger = Ledger.create(tmp_path / "data.ledger", epsilon=epsilon, delta=1e-6)
     kill(ledger, workers, kills, seed=workers)
     kill(ledger, workers, 0, seed=workers + 1)
     assert ledger.remaining < 0.002
 
 
-def _check(ledger: Ledger, answer: dict[str, Any]) -> None:
+def _check(ledger, answer):
     ledger.check()
     entries = {entry.id: entry for entry in ledger.entries()}
     assert list(entries) == list(range(1, len(entries) + 1))

@@ -22,16 +22,16 @@ from tests.patience import LONG
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     return tmp_path / "data.ledger"
 
 
 @pytest.fixture
-def ledger(path: Path) -> Ledger:
+def ledger(path):
     return Ledger.create(path, epsilon=1.0, delta=1e-6)
 
 
-def tamper(path: Path, statement: str, *values: object) -> None:
+def tamper(path, statement, *values):
     """Change the file without its triggers."""
     connection = sqlite3.connect(path)
     triggers = connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")
@@ -52,7 +52,7 @@ class TestOpening:
             ("", r"create the ledger with Ledger\.create"),
         ],
     )
-    def test_what_is_no_ledger_stays_as_it_is(self, path: Path, content: str, message: str) -> None:
+    def test_what_is_no_ledger_stays_as_it_is(self, path, content, message):
         if content == "text":
             path.write_text("epsilon,delta\n1,2\n" * 100)
         elif content == "database":
@@ -83,7 +83,7 @@ class TestOpening:
             Ledger.create(path, epsilon=1.0)
         assert path.read_bytes() == b""
 
-    def test_a_newer_schema_and_a_file_without_its_name_are_refused(self, ledger, path) -> None:
+    def test_a_newer_schema_and_a_file_without_its_name_are_refused(self, ledger, path):
         tamper(path, "DELETE FROM identity")
         for call in (partial(Ledger, path), ledger.spent):
             with pytest.raises(LedgerError, match=r"lost its identifier|is not the ledger that"):
@@ -92,14 +92,14 @@ class TestOpening:
         with pytest.raises(LedgerError, match="schema 99"):
             Ledger.open(path)
 
-    def test_a_file_of_an_older_version_is_another_ledger_s(self, ledger: Ledger) -> None:
+    def test_a_file_of_an_older_version_is_another_ledger_s(self, ledger):
         shutil.copy(Path(__file__).with_name("ledger-version-3.sqlite"), ledger.path)
         for _ in range(2):
             with pytest.raises(LedgerError, match="is not the ledger that was opened there"):
                 ledger.reserve(pure(0.1))
             Ledger(ledger.path).reserve(pure(0.1))  # which brings it up to date
 
-    def test_a_hard_link_is_refused_a_symbolic_one_is_not(self, ledger: Ledger, path: Path) -> None:
+    def test_a_hard_link_is_refused_a_symbolic_one_is_not(self, ledger, path):
         other = path.with_name("other")
         other.symlink_to(path)
         Ledger(other).reserve(pure(0.25))
@@ -116,7 +116,7 @@ class TestOpening:
 
 
 class TestCreating:
-    def test_it_overwrites_nothing(self, ledger: Ledger, path: Path, tmp_path: Path) -> None:
+    def test_it_overwrites_nothing(self, ledger, path, tmp_path):
         ledger.reserve(pure(0.7))
         before = path.read_bytes()
         with pytest.raises(LedgerError, match=r"does not overwrite it: open it with Ledger\.open"):
@@ -140,7 +140,7 @@ class TestCreating:
             Ledger.create(path, epsilon=1.0)
         journal.unlink()
 
-        def full(*_: object) -> None:
+        def full(*_):
             raise sqlite3.OperationalError("database or disk is full")
 
         monkeypatch.setattr(file, "create", full)
@@ -148,8 +148,8 @@ class TestCreating:
             Ledger.create(path, epsilon=1.0)
         assert not path.exists()
 
-    def test_only_one_of_several_at_once_succeeds(self, path: Path) -> None:
-        def create(epsilon: float) -> float:
+    def test_only_one_of_several_at_once_succeeds(self, path):
+        def create(epsilon):
             try:
                 Ledger.create(path, epsilon=epsilon)
             except LedgerError:
@@ -161,17 +161,17 @@ class TestCreating:
             created = sum(pool.map(create, [1.0, 2.0, 4.0, 8.0]))
         assert Ledger(path).budget == (created, 0.0) and created in (1, 2, 4, 8)
 
-    def test_every_connection_flushes_to_the_disk(self, path: Path, monkeypatch) -> None:
+    def test_every_connection_flushes_to_the_disk(self, path, monkeypatch):
         expected = {"synchronous": 3, "fullfsync": 1, "secure_delete": 1, "journal_mode": "delete"}
         found: list[dict[str, object]] = []
         create = file.create
 
-        def read_pragmas(connection: sqlite3.Connection) -> None:
+        def read_pragmas(connection):
             found.append(
                 {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in expected}
             )
 
-        def watched(connection: sqlite3.Connection, budget: tuple[float, float] | None) -> None:
+        def watched(connection, budget):
             read_pragmas(connection)
             create(connection, budget)
 
@@ -182,7 +182,7 @@ class TestCreating:
                 read_pragmas(connection)
         assert found == [expected] * 3
 
-    def test_a_crash_before_commit_leaves_no_charge_and_no_lock(self, ledger, path) -> None:
+    def test_a_crash_before_commit_leaves_no_charge_and_no_lock(self, ledger, path):
         code = """
 import os, sqlite3, sys
 from rashomon_explorer.privacy import Ledger, pure
@@ -204,11 +204,11 @@ Ledger(sys.argv[1]).reserve(pure(0.75))
 
 
 class TestContent:
-    def test_names_are_random(self, ledger: Ledger, path: Path) -> None:
+    def test_names_are_random(self, ledger, path):
         other = Ledger.create(path.with_name("other"))
         assert ledger.reserve(pure(0.1)).identity != other.reserve(pure(0.1)).identity
 
-    def test_nothing_that_counts_can_be_changed(self, ledger: Ledger, path: Path) -> None:
+    def test_nothing_that_counts_can_be_changed(self, ledger, path):
         for _ in range(2):
             ledger.reserve(gdp(0.1)).start()
         ledger.reserve(gdp(0.1)).void()
@@ -255,7 +255,7 @@ class TestContent:
             '{"notion": "pure", "theorem": "", "colour": "red", "assumptions": []}',
         ],
     )
-    def test_an_unreadable_charge_is_named(self, ledger, path: Path, guarantee: str) -> None:
+    def test_an_unreadable_charge_is_named(self, ledger, path, guarantee):
         ledger.reserve(pure(0.5))
         tamper(path, "UPDATE charges SET guarantee = ?", guarantee)
         for call in (ledger.entries, ledger.check, ledger.export):
@@ -263,7 +263,7 @@ class TestContent:
                 call()
 
     @pytest.mark.parametrize("value", ["NULL", "'much'", "-1.0", "1e400 - 1e400"])
-    def test_an_invalid_budget_is_refused(self, ledger: Ledger, path: Path, value: str) -> None:
+    def test_an_invalid_budget_is_refused(self, ledger, path, value):
         tamper(path, f"UPDATE budget SET epsilon = {value}")
         with pytest.raises(LedgerError, match="another program changed the file"):
             ledger.reserve(pure(0.1))
@@ -276,7 +276,7 @@ class TestContent:
             "DELETE FROM divergences",
         ],
     )
-    def test_a_changed_charge_is_noticed(self, ledger: Ledger, path: Path, change: str) -> None:
+    def test_a_changed_charge_is_noticed(self, ledger, path, change):
         for mu in (0.02, 0.03):
             ledger.reserve(gdp(mu))
         spent = ledger.spent()
@@ -287,7 +287,7 @@ class TestContent:
                 step()
 
     @pytest.mark.parametrize("budget", [{}, {"epsilon": 1.0, "delta": 1e-6}])
-    def test_edited_totals_allow_nothing(self, tmp_path: Path, budget: dict[str, float]) -> None:
+    def test_edited_totals_allow_nothing(self, tmp_path, budget):
         ledger = Ledger.create(tmp_path / "own.ledger", **budget)
         ledger.reserve(pure(0.9))
         true = ledger.totals.to_dict()
@@ -326,12 +326,12 @@ every_version = pytest.mark.parametrize("version", PRINTED)
 
 
 @pytest.fixture
-def old(tmp_path: Path, version: int) -> Path:
+def old(tmp_path, version):
     source = Path(__file__).with_name(f"ledger-version-{version}.sqlite")
     return Path(shutil.copy(source, tmp_path / "old.ledger"))
 
 
-def _tables(path: Path) -> list[tuple[object, ...]]:
+def _tables(path):
     connection = sqlite3.connect(path)
     rows = [
         row
@@ -343,7 +343,7 @@ def _tables(path: Path) -> list[tuple[object, ...]]:
 
 
 @every_version
-def test_a_migrated_ledger_says_what_it_said(old: Path, version: int) -> None:
+def test_a_migrated_ledger_says_what_it_said(old, version):
     before = _tables(old) if version > 2 else None
     ledger = Ledger(old)
     assert before is None or _tables(old) == before
@@ -371,7 +371,7 @@ def test_a_migrated_ledger_says_what_it_said(old: Path, version: int) -> None:
 
 
 @every_version
-def test_several_may_migrate_at_once_to_one_name(old: Path, version: int) -> None:
+def test_several_may_migrate_at_once_to_one_name(old, version):
     with ThreadPoolExecutor(4) as pool:
         spent = list(pool.map(lambda _: Ledger.open(old).spent(), range(8)))
         charges = list(pool.map(lambda _: Ledger.open(old).reserve(pure(0.001)), range(4)))
@@ -386,7 +386,7 @@ def test_several_may_migrate_at_once_to_one_name(old: Path, version: int) -> Non
         (2, "UPDATE charges SET started_at = '' WHERE id = 3", "no such column"),
     ],
 )
-def test_older_code_cannot_write_into_it(old: Path, statement: str, message: str) -> None:
+def test_older_code_cannot_write_into_it(old, statement, message):
     Ledger(old)
     connection = sqlite3.connect(old)
     with pytest.raises(sqlite3.OperationalError, match=message):
@@ -395,7 +395,7 @@ def test_older_code_cannot_write_into_it(old: Path, statement: str, message: str
 
 
 @pytest.mark.parametrize("version", [1])
-def test_a_migration_that_fails_changes_nothing(old: Path) -> None:
+def test_a_migration_that_fails_changes_nothing(old):
     connection = sqlite3.connect(old)
     connection.execute("UPDATE entries SET guarantee = '{' WHERE id = 5")
     connection.commit()
@@ -407,7 +407,7 @@ def test_a_migration_that_fails_changes_nothing(old: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [2])
-def test_version_2_goes_on_without_the_times_at_which_rows_were_read(old: Path) -> None:
+def test_version_2_goes_on_without_the_times_at_which_rows_were_read(old):
     assert b"2031-01-02" in old.read_bytes() and b"2031-06-07" in old.read_bytes()
     entries = Ledger(old).entries()
     assert b"2031" not in old.read_bytes()
@@ -416,7 +416,7 @@ def test_version_2_goes_on_without_the_times_at_which_rows_were_read(old: Path) 
 
 
 @every_version
-def test_no_time_after_the_reservation_is_stored(old: Path) -> None:
+def test_no_time_after_the_reservation_is_stored(old):
     ledger = Ledger(old)
     for step in ("start", "commit"):
         charge = ledger.reserve(pure(0.01))
@@ -428,7 +428,7 @@ def test_no_time_after_the_reservation_is_stored(old: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [4])
-def test_version_4_keeps_its_rule(old: Path, tmp_path: Path) -> None:
+def test_version_4_keeps_its_rule(old, tmp_path):
     ledger = Ledger(old)
     assert all("divergence" not in entry.to_dict() for entry in ledger.entries())
     charge = Guarantee(

@@ -5,7 +5,6 @@ import math
 import re
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
@@ -33,15 +32,15 @@ CHARGES = [bounded_range(0.3), CURVE, gdp(0.2), pure(0.1), zcdp(0.01), CURVE]
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
+def ledger(tmp_path):
     return Ledger.create(tmp_path / "a.ledger", epsilon=4.0, delta=1e-6)
 
 
-def total_divergence(charges: list[Guarantee]) -> Fraction:
+def total_divergence(charges):
     return sum((Fraction(entered_at(one, ORDER).value) for one in charges), Fraction(0))
 
 
-def test_the_order_is_settled_with_the_budget(tmp_path: Path) -> None:
+def test_the_order_is_settled_with_the_budget(tmp_path):
     assert Ledger.create(tmp_path / "b", epsilon=4.0).order is None
     later = Ledger.create(tmp_path / "c")
     assert later.order is None
@@ -55,7 +54,7 @@ def test_the_order_is_settled_with_the_budget(tmp_path: Path) -> None:
     later.check()
 
 
-def test_every_number_of_a_ledger_is_of_the_same_sum(ledger: Ledger) -> None:
+def test_every_number_of_a_ledger_is_of_the_same_sum(ledger):
     for place, charge in enumerate(CHARGES, 1):
         assert ledger.epsilon_after(charge) == adaptive_epsilon(CHARGES[:place], 1e-6, order=ORDER)
         ledger.reserve(charge).start()
@@ -77,7 +76,7 @@ def test_every_number_of_a_ledger_is_of_the_same_sum(ledger: Ledger) -> None:
     assert table["ε in total"].iloc[-1] == ledger.spent()
 
 
-def test_the_budget_is_spent_to_its_end_and_not_past_it(ledger: Ledger) -> None:
+def test_the_budget_is_spent_to_its_end_and_not_past_it(ledger):
     most = 4.0 - conversion(ORDER, 1e-6)
     half = rdp([ORDER], [most / 2])
     ledger.reserve(half).start()
@@ -87,7 +86,7 @@ def test_the_budget_is_spent_to_its_end_and_not_past_it(ledger: Ledger) -> None:
     assert not ledger.can_afford(zcdp(1e-6)) and not ledger.can_afford(pure(0.01))
 
 
-def test_a_voided_charge_gives_back_what_it_was_entered_at(ledger: Ledger) -> None:
+def test_a_voided_charge_gives_back_what_it_was_entered_at(ledger):
     before = ledger.totals
     charge = ledger.reserve(CURVE)
     ledger.reserve(rdp([ORDER], [0.1])).start()
@@ -97,7 +96,7 @@ def test_a_voided_charge_gives_back_what_it_was_entered_at(ledger: Ledger) -> No
     ledger.check()
 
 
-def test_a_charge_without_a_divergence_there_is_refused(tmp_path: Path, ledger: Ledger) -> None:
+def test_a_charge_without_a_divergence_there_is_refused(tmp_path, ledger):
     zcdp_only = Ledger.create(tmp_path / "b.ledger", epsilon=4.0)
     # The second is known at a smaller order alone.
     for closed, charge in ((zcdp_only, CURVE), (ledger, rdp([2.0], [0.1]))):
@@ -107,7 +106,7 @@ def test_a_charge_without_a_divergence_there_is_refused(tmp_path: Path, ledger: 
         assert closed.entries() == []
 
 
-def test_an_extension_brings_the_sum_to_the_whole(ledger: Ledger) -> None:
+def test_an_extension_brings_the_sum_to_the_whole(ledger):
     """Of an exact draw less is entered than αρ: the rest by ρ alone would be too little."""
     part, whole = bounded_range(1.0), gdp(0.7)
     charge = ledger.reserve(part)
@@ -128,7 +127,7 @@ def test_an_extension_brings_the_sum_to_the_whole(ledger: Ledger) -> None:
     assert remaining_divergence(Divergence(math.inf), Divergence(1.0)).value == math.inf
 
 
-def test_so_does_one_from_before_the_order_was_settled(tmp_path: Path) -> None:
+def test_so_does_one_from_before_the_order_was_settled(tmp_path):
     """Two pure halves are not a whole at any order: ε²/4 and ε²/4 make half of ε²."""
     ledger = Ledger.create(tmp_path / "b.ledger")
     charge = ledger.reserve(pure(0.3))
@@ -142,7 +141,7 @@ def test_so_does_one_from_before_the_order_was_settled(tmp_path: Path) -> None:
     ledger.check()
 
 
-def test_a_fit_is_planned_by_the_order_unless_a_charge_has_taken_delta(ledger: Ledger) -> None:
+def test_a_fit_is_planned_by_the_order_unless_a_charge_has_taken_delta(ledger):
     assert ledger_rule(ledger, 1e-6) == ORDER
     ledger.reserve(approximate(0.1, 1e-7)).start()
     assert ledger_rule(ledger, 1e-6) == ZCDP
@@ -159,7 +158,7 @@ def sampled():
 @pytest.mark.parametrize(
     "budget", [{"epsilon": 500.0}, {}, {"epsilon": 2.0, "delta": 1e-6}], ids=str
 )
-def test_only_the_rule_by_name_charges_much_more_than_the_curve(sampled, budget, tmp_path) -> None:
+def test_only_the_rule_by_name_charges_much_more_than_the_curve(sampled, budget, tmp_path):
     """At the order of ε = 2 sampled batches tell nearly as much as all rows would."""
     ledger = Ledger.create(tmp_path / "a.ledger", **budget)
     for charge in (sampled, compose([sampled, gdp(0.1)])):
@@ -184,7 +183,7 @@ def test_only_the_rule_by_name_charges_much_more_than_the_curve(sampled, budget,
         assert ledger.spent(1e-6) == pytest.approx(zcdp(sampled.rho).epsilon(1e-6))
 
 
-def test_a_small_divergence_is_what_is_charged(sampled, tmp_path: Path) -> None:
+def test_a_small_divergence_is_what_is_charged(sampled, tmp_path):
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=4.0, delta=1e-6)
     entered = sampled.renyi(ledger.order)
     assert entered < 0.1 * (4.0 - conversion(ledger.order, 1e-6))
@@ -198,7 +197,7 @@ def test_a_small_divergence_is_what_is_charged(sampled, tmp_path: Path) -> None:
     ledger.check()
 
 
-def test_guarantees_that_the_rule_covers_pass(tmp_path: Path) -> None:
+def test_guarantees_that_the_rule_covers_pass(tmp_path):
     """The control: the rule is within a tenth or so of the exact cost of what it counts."""
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=1e6, delta=1e-6)
     for scale in (1e-4, 0.05, 1.0, 5.0):
@@ -213,7 +212,7 @@ def test_guarantees_that_the_rule_covers_pass(tmp_path: Path) -> None:
     ("kind", "epsilon", "budget"),
     [(RashomonClassifier, 1.0, (8.0, 1e-6)), (DPClassifier, 4.0, (100.0, 1e-3))],
 )
-def test_a_fit_is_charged_its_request_in_any_ledger(kind, epsilon, budget, tmp_path) -> None:
+def test_a_fit_is_charged_its_request_in_any_ledger(kind, epsilon, budget, tmp_path):
     """Its own curve says much less at the ledger's δ; without a request it is still refused."""
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=budget[0], delta=budget[1])
     request = {"epsilon": epsilon, "delta": 1e-6, "row_norm": 2.0, "ledger": ledger}
@@ -227,7 +226,7 @@ def test_a_fit_is_charged_its_request_in_any_ledger(kind, epsilon, budget, tmp_p
         assert ledger.can_afford(replace(planned.guarantee, requested=requested)) == allowed
 
 
-def test_the_numbers_of_the_documentation_on_sampled_steps(sampled, tmp_path: Path) -> None:
+def test_the_numbers_of_the_documentation_on_sampled_steps(sampled, tmp_path):
     """docs/ledger-proofs.md, docs/composition.md and docs/one-model.md."""
     order = filter_order(4.0, 1e-6)
     assert round(sampled.renyi(order), 2) == 0.11 and round(order * zcdp_rho(4.0, 1e-6), 1) == 2.2

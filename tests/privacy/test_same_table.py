@@ -4,7 +4,6 @@ import os
 import sqlite3
 import stat
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -30,7 +29,7 @@ LABELS = (ROWS[:, 0] > 0).astype(int)
 
 
 @given(CELLS, CELLS)
-def test_two_fingerprints_agree_just_when_the_rows_do(one: list, other: list) -> None:
+def test_two_fingerprints_agree_just_when_the_rows_do(one, other):
     same = sorted(one) == sorted(other)
     assert (fingerprint(one, KEY) == fingerprint(other, KEY)) == same
     assert fingerprint(one[::-1], KEY) == fingerprint(one, KEY)
@@ -39,7 +38,7 @@ def test_two_fingerprints_agree_just_when_the_rows_do(one: list, other: list) ->
     assert fingerprint(one, b"l" * 32) != fingerprint(one, KEY)
 
 
-def test_a_fingerprint_is_of_values_and_not_of_their_types() -> None:
+def test_a_fingerprint_is_of_values_and_not_of_their_types():
     frame = pd.DataFrame(ROWS, columns=["age", "debt"])
     for same in (frame.sample(frac=1, random_state=0), ROWS.tolist(), np.asfortranarray(ROWS)):
         assert fingerprint(same, KEY) == fingerprint(ROWS, KEY)
@@ -54,11 +53,11 @@ def test_a_fingerprint_is_of_values_and_not_of_their_types() -> None:
 
 
 @pytest.fixture
-def ledgers(tmp_path: Path) -> list[Ledger]:
+def ledgers(tmp_path):
     return [Ledger.create(tmp_path / name) for name in ("a.ledger", "b.ledger")]
 
 
-def test_the_second_ledger_of_a_table_is_named_in_a_warning(ledgers, tmp_path: Path) -> None:
+def test_the_second_ledger_of_a_table_is_named_in_a_warning(ledgers, tmp_path):
     first, second = ledgers
     model = RashomonClassifier(n_draws=2, classes=[0, 1], ledger=first)
     for _ in range(2):
@@ -79,7 +78,7 @@ def test_the_second_ledger_of_a_table_is_named_in_a_warning(ledgers, tmp_path: P
         release(models, ROWS[1:], LABELS[1:], ledger=second, **settings)
 
 
-def test_the_registry_is_the_owners_and_in_no_ledger(ledgers, tmp_path: Path) -> None:
+def test_the_registry_is_the_owners_and_in_no_ledger(ledgers, tmp_path):
     ledger, registry = ledgers[0], tmp_path / NAME
     RashomonClassifier(n_draws=2, classes=[0, 1], ledger=ledger).fit(ROWS, LABELS)
     assert stat.S_IMODE(registry.stat().st_mode) == 0o600
@@ -99,7 +98,7 @@ def test_the_registry_is_the_owners_and_in_no_ledger(ledgers, tmp_path: Path) ->
     connection.close()
 
 
-def test_no_row_is_read_for_it_before_the_charge_was_started(tmp_path: Path) -> None:
+def test_no_row_is_read_for_it_before_the_charge_was_started(tmp_path):
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=1e-9)
     with pytest.raises(RuntimeError, match="budget"):
         RashomonClassifier(n_draws=2, classes=[0, 1], ledger=ledger).fit(ROWS, LABELS)
@@ -107,7 +106,7 @@ def test_no_row_is_read_for_it_before_the_charge_was_started(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("content", [b"garbage " * 200, None])
-def test_a_folder_without_a_registry_breaks_no_fit(content, ledgers, tmp_path: Path) -> None:
+def test_a_folder_without_a_registry_breaks_no_fit(content, ledgers, tmp_path):
     if content is None:
         (tmp_path / NAME).mkdir()
     else:
@@ -117,7 +116,7 @@ def test_a_folder_without_a_registry_breaks_no_fit(content, ledgers, tmp_path: P
     assert [entry.state for entry in ledgers[0].entries()] == ["committed"]
 
 
-def test_links_lead_to_the_one_ledger(tmp_path: Path) -> None:
+def test_links_lead_to_the_one_ledger(tmp_path):
     real = tmp_path / "real"
     real.mkdir()
     Ledger.create(real / "a.ledger")
@@ -126,8 +125,8 @@ def test_links_lead_to_the_one_ledger(tmp_path: Path) -> None:
     assert not (tmp_path / NAME).exists()
 
 
-def test_of_ledgers_noted_at_once_all_but_the_first_know_the_others(tmp_path: Path) -> None:
-    def note(name: str) -> tuple[str, ...]:
+def test_of_ledgers_noted_at_once_all_but_the_first_know_the_others(tmp_path):
+    def note(name):
         return TableRegistry(tmp_path).note(name, ROWS)
 
     with ThreadPoolExecutor(8) as pool:

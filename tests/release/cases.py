@@ -7,7 +7,7 @@ import numpy as np
 
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.privacy import pure
-from rashomon_explorer.release.query import PublicShape, Query, Rows
+from rashomon_explorer.release.query import PublicShape, Rows
 from rashomon_explorer.sets import ReleasedSet
 
 B = 1.5
@@ -62,7 +62,7 @@ class Change:
     l2: float = 0.0
 
 
-def largest_changes(queries: list[Query], models, n_rows, n_rests=1, seed=2) -> dict[str, Change]:
+def largest_changes(queries, models, n_rows, n_rests=1, seed=2):
     """Replace one record by every other, for some choices of the remaining ones."""
     records = records_of(models)
     public = PublicShape(models, n_rows, True, True, CATEGORIES)

@@ -261,8 +261,7 @@ def test_a_dask_frame_of_parquet_gives_x_and_y_in_the_same_partitions(tmp_path):
     want = _bits(small(chunk_rows(X, Y)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "rashomon_explorer.rows.dask.count_partitions",
-            lambda data: pytest.fail("counted"),
+            "rashomon_explorer.rows.dask.count_partitions", lambda data: pytest.fail("counted")
         )
         for table in (
             chunk_rows(lazy, target="label"),

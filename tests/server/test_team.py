@@ -9,9 +9,7 @@ import time
 import tomllib
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Any
 
-import pytest
 from voila.paths import collect_static_paths
 
 from rashomon_explorer.cli import _parser
@@ -29,11 +27,11 @@ LINES = [
 ]
 
 
-def _said(word: str) -> list[str]:
+def _said(word):
     return [rest for name, rest in LINES if name == word]
 
 
-def test_the_container_is_given_what_the_wheel_is_made_of() -> None:
+def test_the_container_is_given_what_the_wheel_is_made_of():
     copied = {name for words in _said("COPY") for name in shlex.split(words)[:-1]}
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     assert copied == {line[1:] for line in ignored if line.startswith("!")}
@@ -43,7 +41,7 @@ def test_the_container_is_given_what_the_wheel_is_made_of() -> None:
     assert all((ROOT / name).exists() for name in copied)
 
 
-def test_the_container_starts_what_the_command_understands_and_not_as_root() -> None:
+def test_the_container_starts_what_the_command_understands_and_not_as_root():
     program, *words = json.loads(_said("ENTRYPOINT")[0])
     options = _parser().parse_args(words)
     assert program == "rashomon-explorer"
@@ -55,14 +53,14 @@ def test_the_container_starts_what_the_command_understands_and_not_as_root() -> 
     assert names.index("USER") < names.index("ENTRYPOINT")
 
 
-def test_a_token_of_ones_own_is_taken_out_of_sight(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_of_ones_own_is_taken_out_of_sight(monkeypatch):
     monkeypatch.setenv(TOKEN_VARIABLE, "mine")
     assert take_token() == ("mine", False)
     token, new = take_token()
     assert new and len(token) == 32 and token != take_token()[0]
 
 
-def test_a_jupyter_server_finds_the_dashboard_and_shares_a_secret_with_it() -> None:
+def test_a_jupyter_server_finds_the_dashboard_and_shares_a_secret_with_it():
     points = PROJECT["project"]["entry-points"]["jupyter_serverproxy_servers"]
     place = EntryPoint("rashomon-explorer", points["rashomon-explorer"], "")
     assert place.load() is proxied_dashboard
@@ -77,9 +75,7 @@ def test_a_jupyter_server_finds_the_dashboard_and_shares_a_secret_with_it() -> N
     assert token not in " ".join(first["command"])
 
 
-def test_behind_a_proxy_the_secret_opens_and_the_folder_is_kept(
-    start_dashboard: Any, tmp_path: Path
-) -> None:
+def test_behind_a_proxy_the_secret_opens_and_the_folder_is_kept(start_dashboard, tmp_path):
     """No home folder is needed there, and two interrupts are no worse than one."""
     from tests.server.test_cli import _get
 
@@ -118,14 +114,14 @@ def test_behind_a_proxy_the_secret_opens_and_the_folder_is_kept(
 STRICT = '"use strict";push([[7,8],{7:(e)=>{e.seven=1}}]);//# sourceMappingURL=7.map'
 
 
-def _put(folder: Path, files: dict[str, str]) -> Path:
+def _put(folder, files):
     folder.mkdir()
     for name, code in files.items():
         (folder / name).write_text(code)
     return folder
 
 
-def test_parts_are_those_that_the_first_script_names(tmp_path: Path) -> None:
+def test_parts_are_those_that_the_first_script_names(tmp_path):
     """Once each; what has no file is shared between bundles, and what is not named waits."""
     main = "Promise.all([r.e(7),r.e(9),x.e(7)]),x.e(11)"
     own = _put(tmp_path / "own", {"voila.js": main, "11.voila.js": "own()"})
@@ -136,7 +132,7 @@ def test_parts_are_those_that_the_first_script_names(tmp_path: Path) -> None:
     assert joined_parts([base]) == b"" == joined_parts([])
 
 
-def test_the_installed_scripts_are_of_the_kind_that_is_known() -> None:
+def test_the_installed_scripts_are_of_the_kind_that_is_known():
     """Fails where Voilà builds its scripts in another way: pages ask for sixty files then."""
     folders = collect_static_paths(["voila", "nbconvert"], "lab")
     joined = joined_parts(folders)

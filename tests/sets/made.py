@@ -1,7 +1,6 @@
 """A small set that the tests know by heart."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from rashomon_explorer.sets import RashomonSet
 PLANNED = plan(50, 3, 0.1, radius=2.0, row_norm=1.5, epsilon=1.0, n_draws=4)
 
 
-def make(**changes: Any) -> RashomonSet:
+def make(**changes):
     values: dict[str, Any] = {
         "coef": np.array([[1.0, 2.0, 0.5], [0.0, -1.0, 0.0], [3.0, 0.0, -1.0], [0.0, 0.0, 0.0]]),
         "feature_names": ("age", "income", "intercept"),
@@ -30,7 +29,7 @@ def make(**changes: Any) -> RashomonSet:
     return RashomonSet(**{**values, **changes})
 
 
-def rewrite_header(path: Path, *without: str, **changes: Any) -> None:
+def rewrite_header(path, *without, **changes):
     """Write the header as an older version or another program would have."""
     with np.load(path) as archive:
         arrays = dict(archive)

@@ -4,8 +4,6 @@ import json
 import math
 import zipfile
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -35,7 +33,7 @@ SETS = {
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_linear_draws_come_back_exactly(name: str, tmp_path: Path) -> None:
+def test_linear_draws_come_back_exactly(name, tmp_path):
     models, path = SETS[name], tmp_path / "ein Satz ψ.npz"
     models.save(path)
     twin = sets.RashomonSet.load(path)
@@ -52,7 +50,7 @@ def test_linear_draws_come_back_exactly(name: str, tmp_path: Path) -> None:
             assert one == other or (one != one and other != other), field
 
 
-def test_a_releases_file_holds_nothing_that_only_the_curator_knows(tmp_path: Path) -> None:
+def test_a_releases_file_holds_nothing_that_only_the_curator_knows(tmp_path):
     losses = np.array([0.4512345678, 0.5, 0.512345, 0.8])
     models = make(losses=losses, clipped_share=0.123456789, acceptance=0.987654321)
     models.save(tmp_path / "set.npz")
@@ -73,7 +71,7 @@ def test_a_releases_file_holds_nothing_that_only_the_curator_knows(tmp_path: Pat
     assert [secret in curators for secret in secrets] == [True, True, True, False, True, True]
 
 
-def test_curators_and_released_files_are_apart(tmp_path: Path) -> None:
+def test_curators_and_released_files_are_apart(tmp_path):
     models = make(guarantee=bounded_range(0.1).with_seed())
     models.save(tmp_path / "set.npz")
     models.release().save(tmp_path / "release.npz")
@@ -88,7 +86,7 @@ def test_curators_and_released_files_are_apart(tmp_path: Path) -> None:
         sets.ReleasedSet.load(tmp_path / "set.npz")
 
 
-def test_predictions_and_trees_come_back(tmp_path: Path) -> None:
+def test_predictions_and_trees_come_back(tmp_path):
     chances = np.random.default_rng(0).dirichlet([1.0, 1.0, 1.0], size=(4, 6))
     rows = np.arange(12.0).reshape(6, 2)
     stored = sets.from_predictions(
@@ -107,7 +105,7 @@ def test_predictions_and_trees_come_back(tmp_path: Path) -> None:
             assert getattr(twin, field) == getattr(models, field)
 
 
-def test_fitted_models_are_not_written_but_what_they_predict_is(tmp_path: Path) -> None:
+def test_fitted_models_are_not_written_but_what_they_predict_is(tmp_path):
     rows, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]
     models = sets.from_estimators([LogisticRegression().fit(rows, y)], rows, y)
     with pytest.raises(TypeError, match=r"only by pickle, which runs code .* stored\(X\).save"):
@@ -119,9 +117,7 @@ def test_fitted_models_are_not_written_but_what_they_predict_is(tmp_path: Path) 
     )
 
 
-def test_a_file_is_not_replaced_unasked_and_a_failure_leaves_the_old_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_is_not_replaced_unasked_and_a_failure_leaves_the_old_one(tmp_path, monkeypatch):
     path = tmp_path / "set.npz"
     make().save(path)
     with pytest.raises(FileExistsError, match="overwrite=True"):
@@ -131,7 +127,7 @@ def test_a_file_is_not_replaced_unasked_and_a_failure_leaves_the_old_one(
     with pytest.raises(TypeError, match="cannot be written to JSON"):
         make(classes=((0, 1), (1, 0))).save(path, overwrite=True)
 
-    def fail(file: Any, **arrays: Any) -> None:
+    def fail(file, **arrays):
         file.write(b"half")
         raise OSError("disk full")
 
@@ -154,14 +150,14 @@ def test_a_file_is_not_replaced_unasked_and_a_failure_leaves_the_old_one(
         ({"plan": {}}, "is damaged: KeyError"),
     ],
 )
-def test_a_damaged_file_is_refused(change: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_a_damaged_file_is_refused(change, message, tmp_path):
     make().save(tmp_path / "set.npz")
     rewrite_header(tmp_path / "set.npz", **change)
     with pytest.raises(DataError, match=message):
         sets.RashomonSet.load(tmp_path / "set.npz")
 
 
-def test_other_files_are_refused(tmp_path: Path) -> None:
+def test_other_files_are_refused(tmp_path):
     path = tmp_path / "other.npz"
     path.write_bytes(b"coef,losses\n1,2\n")
     with pytest.raises(DataError, match="not an npz archive"):
@@ -177,14 +173,12 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     make().release().save(tmp_path / "release.npz")
     return tmp_path / "release.npz"
 
 
-def test_a_small_file_that_would_fill_the_memory_is_refused_unread(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_small_file_that_would_fill_the_memory_is_refused_unread(path, monkeypatch):
     with np.load(path) as archive:
         arrays = dict(archive)
     np.savez_compressed(path, **{**arrays, "coef": np.zeros((400_000, 3))})
@@ -197,7 +191,7 @@ def test_a_small_file_that_would_fill_the_memory_is_refused_unread(
     assert sets.ReleasedSet.load(path).n_draws == 400_000
 
 
-def test_entries_that_share_their_bytes_are_refused(path: Path) -> None:
+def test_entries_that_share_their_bytes_are_refused(path):
     raw = path.read_bytes()
     start = raw.index(b"PK\x01\x02")  # the table of contents, whose lines are said five times
     end = raw.rindex(b"PK\x05\x06")
@@ -213,7 +207,7 @@ def test_entries_that_share_their_bytes_are_refused(path: Path) -> None:
         sets.ReleasedSet.load(path)
 
 
-def test_an_array_that_claims_to_be_larger_than_its_entry_is_refused(path: Path) -> None:
+def test_an_array_that_claims_to_be_larger_than_its_entry_is_refused(path):
     raw = path.read_bytes()
     shape = b"'shape': (4, 3), }" + b" " * 20
     assert raw.count(shape) == 1
@@ -224,11 +218,11 @@ def test_an_array_that_claims_to_be_larger_than_its_entry_is_refused(path: Path)
             sets.ReleasedSet.load(path)
 
 
-def contents(path: Path) -> dict[str, bytes]:
+def contents(path):
     with zipfile.ZipFile(path) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def header(path: Path) -> dict[str, Any]:
+def header(path):
     with np.load(path) as archive:
         return json.loads(archive["header"].tobytes())

@@ -4,9 +4,7 @@ import copy
 import dataclasses
 import math
 import pickle
-from collections.abc import Callable, Iterator
 from dataclasses import FrozenInstanceError, replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -33,9 +31,7 @@ COPIES = [lambda m: m, lambda m: pickle.loads(pickle.dumps(m)), copy.copy, copy.
 
 
 @pytest.mark.parametrize("copied", COPIES)
-def test_a_set_and_its_copies_say_the_same_and_cannot_be_changed(
-    copied: Callable[[Any], Any],
-) -> None:
+def test_a_set_and_its_copies_say_the_same_and_cannot_be_changed(copied):
     rows, coef = np.random.default_rng(0).normal(size=(5, 2)), make().coef.copy()
     predictions = from_predictions([[0.9, 0.2], [0.4, 0.6]], [1, 0], X=rows[:2], psi=0.5)
     original = make(coef=coef)
@@ -54,7 +50,7 @@ def test_a_set_and_its_copies_say_the_same_and_cannot_be_changed(
 
 
 @pytest.mark.parametrize("value", [0.1, 0.3, 0.7, 1e-3, 12345.678])
-def test_draws_on_the_very_edge_are_hits(value: float) -> None:
+def test_draws_on_the_very_edge_are_hits(value):
     edge = replace(make().minimum, value=value)
     models = make(coef=np.zeros((1, 3)), losses=[value + PLANNED.psi], minimum=edge)
     assert models.hit_rate == 1.0
@@ -62,7 +58,7 @@ def test_draws_on_the_very_edge_are_hits(value: float) -> None:
     assert np.allclose(make().excess, [0.05, 0.1, 0.1, 0.4])
 
 
-def test_scores_by_hand() -> None:
+def test_scores_by_hand():
     models = make()
     rows = [[0.6, 0.8], [3.0, 4.0], [0.0, 0.0], [0.1, -0.2]]
     short = [[0.6, 0.8], [0.6, 0.8], [0.0, 0.0], [0.1, -0.2]]
@@ -80,7 +76,7 @@ def test_scores_by_hand() -> None:
         targets.labels(rows)
 
 
-def test_several_classes_by_hand() -> None:
+def test_several_classes_by_hand():
     coef = np.array([[1.0, 2.0, 0.5, 0.0, -1.0, 0.25]])
     models = make(coef=coef, losses=np.array([0.5]), link="softmax", classes=("a", "b", "c"))
     rows = [[0.6, 0.8], [-3.0, -4.0], [0.1, -0.2]]
@@ -117,13 +113,13 @@ def test_several_classes_by_hand() -> None:
         ({}, [[1.0]], r"X must have shape \(n_rows, 2\), got"),
     ],
 )
-def test_bad_parts_and_rows_are_refused(change: dict[str, Any], rows: Any, message: str) -> None:
+def test_bad_parts_and_rows_are_refused(change, rows, message):
     with pytest.raises(ValueError, match=message):
         make(**change).scores(rows)
 
 
 @pytest.mark.parametrize("name", CURATOR_ONLY)
-def test_a_release_refuses_what_the_curator_knows(name: str) -> None:
+def test_a_release_refuses_what_the_curator_knows(name):
     assert hasattr(make(), name)
     public = make().release()
     with pytest.raises(CuratorOnlyError, match=f"{name} is computed from private rows"):
@@ -131,7 +127,7 @@ def test_a_release_refuses_what_the_curator_knows(name: str) -> None:
     assert not hasattr(public, name)
 
 
-def test_every_attribute_of_the_curators_set_is_either_public_or_refused() -> None:
+def test_every_attribute_of_the_curators_set_is_either_public_or_refused():
     """A new field has to be put on one side or the other."""
     public = make().release()
     with pytest.raises(AttributeError, match="no attribute 'coeff'"):
@@ -142,7 +138,7 @@ def test_every_attribute_of_the_curators_set_is_either_public_or_refused() -> No
     assert curators - {"release", "mechanism", *SOURCES} == set(CURATOR_ONLY)
 
 
-def reachable(thing: Any) -> Iterator[Any]:
+def reachable(thing):
     """Everything an object holds, arrays' bases included."""
     yield thing
     if isinstance(thing, np.ndarray):
@@ -159,7 +155,7 @@ def reachable(thing: Any) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("kind", [RashomonClassifier, RashomonRegressor])
-def test_nothing_private_is_reachable_from_a_release(kind: type) -> None:
+def test_nothing_private_is_reachable_from_a_release(kind):
     rng = np.random.default_rng(0)
     rows = rng.uniform(-0.5, 0.5, (40, 3))
     asked = {"n_draws": 5, "epsilon": 20.0, "mechanism": "exact", "random_state": 0}

@@ -1,6 +1,5 @@
 """A released set predicts on the raw table, as the estimator does, and refuses other encodings."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,7 @@ SCHEMA = TableSchema(
 FEATURES = ["age", "home", "school", "income"]
 
 
-def table(n: int = 300) -> pd.DataFrame:
+def table(n=300):
     rng = np.random.default_rng(0)
     age, income = rng.uniform(18, 90, n), rng.uniform(0, 100_000, n)
     income[rng.random(n) < 0.1] = np.nan
@@ -48,7 +47,7 @@ STRONG: dict[str, Any] = {"epsilon": 300.0, "n_draws": 7}
 
 
 @pytest.fixture(scope="module", params=["classifier", "regressor", "trees"])
-def fitted(request: pytest.FixtureRequest) -> Any:
+def fitted(request):
     if request.param == "classifier":
         return RashomonClassifier(**STRONG, schema=SCHEMA).fit(FRAME, FRAME["repaid"])
     if request.param == "trees":
@@ -59,7 +58,7 @@ def fitted(request: pytest.FixtureRequest) -> Any:
     return model.fit(FRAME, FRAME["age"])
 
 
-def test_a_release_predicts_on_the_raw_table_as_the_estimator(fitted: Any, tmp_path: Path) -> None:
+def test_a_release_predicts_on_the_raw_table_as_the_estimator(fitted, tmp_path):
     expected = fitted.predict(FRAME)
     released = fitted.rashomon_set_.release()
     released.save(tmp_path / "set.npz")
@@ -92,7 +91,7 @@ WRONG = {
 }
 
 
-def test_a_table_encoded_otherwise_is_refused(fitted: Any) -> None:
+def test_a_table_encoded_otherwise_is_refused(fitted):
     released = fitted.rashomon_set_.release()
     for case, rows in WRONG.items():
         refused = pytest.raises((DataError, ValueError), match=r"declares|does not declare|lacks")
@@ -107,7 +106,7 @@ def test_a_table_encoded_otherwise_is_refused(fitted: Any) -> None:
         assert released.predict(strange) == expected
 
 
-def test_nothing_that_was_read_off_the_rows_is_in_the_file(fitted: Any, tmp_path: Path) -> None:
+def test_nothing_that_was_read_off_the_rows_is_in_the_file(fitted, tmp_path):
     released = fitted.rashomon_set_.release()
     released.save(tmp_path / "set.npz")
     content = (tmp_path / "set.npz").read_bytes()
@@ -121,7 +120,7 @@ def test_nothing_that_was_read_off_the_rows_is_in_the_file(fitted: Any, tmp_path
     assert curators.release().schema == released.schema
 
 
-def test_a_schema_that_nobody_confirmed_is_not_released() -> None:
+def test_a_schema_that_nobody_confirmed_is_not_released():
     learnt = TableSchema([Numeric("age", (18, 90), learnt=["bounds"])])
     with pytest.warns(PrivacyLeakWarning):
         fit = RashomonClassifier(schema=learnt, n_draws=3).fit(FRAME[["age"]], FRAME["repaid"])
@@ -130,7 +129,7 @@ def test_a_schema_that_nobody_confirmed_is_not_released() -> None:
     assert released_schema(learnt.confirm("age"), ("age",)) == learnt.confirm("age")
 
 
-def test_files_of_older_versions_open_and_refuse_a_raw_table(fitted: Any, tmp_path: Path) -> None:
+def test_files_of_older_versions_open_and_refuse_a_raw_table(fitted, tmp_path):
     path, released = tmp_path / "old.npz", fitted.rashomon_set_.release()
     released.save(path)
     rewrite_header(path, "schema")
@@ -149,7 +148,7 @@ def test_files_of_older_versions_open_and_refuse_a_raw_table(fitted: Any, tmp_pa
     [RashomonClassifier(**STRONG), RashomonTreeClassifier(**STRONG, thresholds=0.0)],
     ids=["linear", "trees"],
 )
-def test_without_a_schema_columns_are_compared_by_name(model: Any) -> None:
+def test_without_a_schema_columns_are_compared_by_name(model):
     X = pd.DataFrame(np.random.default_rng(0).uniform(-0.5, 0.5, (200, 2)), columns=["b", "a"])
     released = model.fit(X, X["b"] > 0).rashomon_set_.release()
     for same in (X, X.to_numpy()):
@@ -164,7 +163,7 @@ def test_without_a_schema_columns_are_compared_by_name(model: Any) -> None:
         released.predict(X.assign(c=1.0).to_numpy())
 
 
-def test_raw_numbers_are_refused_where_encoded_rows_are_expected() -> None:
+def test_raw_numbers_are_refused_where_encoded_rows_are_expected():
     schema = TableSchema([Numeric("age", (18, 90)), Numeric("income", (0, 100_000))])
     X = FRAME[["age", "income"]].fillna(0)
     clf = RashomonClassifier(schema=schema, **STRONG).fit(X, FRAME["repaid"])
@@ -176,7 +175,7 @@ def test_raw_numbers_are_refused_where_encoded_rows_are_expected() -> None:
     np.testing.assert_array_equal(released.scores(encoded), released.scores(released.encode(X)))
 
 
-def test_three_classes_of_chunked_rows_carry_their_schema() -> None:
+def test_three_classes_of_chunked_rows_carry_their_schema():
     schema, X = TableSchema([SCHEMA["age"], SCHEMA["home"]]), FRAME[["age", "home"]]
     clf = RashomonClassifier(schema=schema, classes=["none", "high", "college"], epsilon=900.0)
     released = clf.fit(chunk_rows(X, FRAME["school"])).rashomon_set_.release()

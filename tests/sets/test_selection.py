@@ -17,7 +17,7 @@ from tests.sets.made import PLANNED, make
 ROWS = [[0.6, 0.8], [-0.6, 0.2], [0.1, -0.2]]
 
 
-def test_a_set_is_a_sequence_of_sets() -> None:
+def test_a_set_is_a_sequence_of_sets():
     models = make()
     assert len(models) == 4
     assert [float(one.coef[0, 0]) for one in models] == [1.0, 0.0, 3.0, 0.0]
@@ -31,7 +31,7 @@ def test_a_set_is_a_sequence_of_sets() -> None:
     assert models[[]].scores(ROWS).shape == (0, 3)
 
 
-def test_inside_keeps_the_hits_and_a_smaller_threshold_keeps_fewer() -> None:
+def test_inside_keeps_the_hits_and_a_smaller_threshold_keeps_fewer():
     models = make()
     assert models.inside().losses.tolist() == [0.45, 0.5]
     assert models.inside().psi == models.psi == 0.1
@@ -47,7 +47,7 @@ def test_inside_keeps_the_hits_and_a_smaller_threshold_keeps_fewer() -> None:
         models.inside(-0.1)
 
 
-def test_two_criteria() -> None:
+def test_two_criteria():
     models = make()
     second = [0.3, 0.1, 0.0, 0.0]
     assert models.intersect(second, 0.2).losses.tolist() == [0.5]
@@ -56,7 +56,7 @@ def test_two_criteria() -> None:
     assert "recall within 0.2" in models.intersect(second, 0.2, name="recall").steps[0]
 
 
-def test_nearest_by_distance_and_by_direction() -> None:
+def test_nearest_by_distance_and_by_direction():
     models = make()
     goal = [0.1, -0.1, 0.0]
     distances = np.linalg.norm(models.coef - goal, axis=1)
@@ -90,12 +90,12 @@ def test_nearest_by_distance_and_by_direction() -> None:
         (lambda m: m.filter(lambda _: True), "a mask must hold True or False"),
     ],
 )
-def test_bad_choices_are_refused_in_words(call: Callable[[RashomonSet], Any], message: str) -> None:
+def test_bad_choices_are_refused_in_words(call, message):
     with pytest.raises((IndexError, TypeError, ValueError), match=message):
         call(make())
 
 
-def test_the_simplest_has_the_fewest_coefficients_and_ties_keep_their_order() -> None:
+def test_the_simplest_has_the_fewest_coefficients_and_ties_keep_their_order():
     models = make()
     assert models.complexity().tolist() == [2, 1, 1, 0]
     assert models.simplest(3).losses.tolist() == [0.8, 0.5, 0.5 + 1e-9]
@@ -106,7 +106,7 @@ def test_the_simplest_has_the_fewest_coefficients_and_ties_keep_their_order() ->
     assert softmax.complexity().tolist() == [2]
 
 
-def test_one_model_of_each_pattern() -> None:
+def test_one_model_of_each_pattern():
     coef = np.array([[1.0, 0.0, 0.0], [2.0, 0.0, 0.0], [-1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
     models = make(coef=coef)
     assert np.array_equal(models.dedupe(ROWS).coef, coef[[0, 2]])
@@ -116,7 +116,7 @@ def test_one_model_of_each_pattern() -> None:
     assert np.array_equal(targets.dedupe(ROWS).coef, coef[[0, 1, 2]])
 
 
-def test_a_step_is_written_down_and_travels_with_copies() -> None:
+def test_a_step_is_written_down_and_travels_with_copies():
     models = make().inside().simplest()
     assert models.steps == ("inside ψ = 0.1, 2 of 4", "the simplest (tol=0), 1 of 2")
     assert pickle.loads(pickle.dumps(models)).steps == models.steps
@@ -124,7 +124,7 @@ def test_a_step_is_written_down_and_travels_with_copies() -> None:
     assert not models.as_drawn
 
 
-def test_a_pickle_from_before_there_were_steps_can_be_read() -> None:
+def test_a_pickle_from_before_there_were_steps_can_be_read():
     state = {k: v for k, v in make().__dict__.items() if k not in ("steps", "narrowed")}
     old = RashomonSet.__new__(RashomonSet)
     old.__setstate__(state)
@@ -155,7 +155,7 @@ PUBLIC: list[Callable[[Any], Any]] = [
 
 
 @pytest.mark.parametrize("choose", PRIVATE)
-def test_what_may_have_read_rows_has_no_guarantee(choose: Any) -> None:
+def test_what_may_have_read_rows_has_no_guarantee(choose):
     chosen = choose(make())
     assert not chosen.guarantee.holds
     assert "may have read private rows" in str(chosen.guarantee)
@@ -167,7 +167,7 @@ def test_what_may_have_read_rows_has_no_guarantee(choose: Any) -> None:
 
 
 @pytest.mark.parametrize("choose", PUBLIC)
-def test_what_looks_at_models_alone_keeps_the_guarantee_and_states_it(choose: Any) -> None:
+def test_what_looks_at_models_alone_keeps_the_guarantee_and_states_it(choose):
     chosen = choose(make())
     assert chosen.guarantee.epsilon(0.0) == PLANNED.guarantee.epsilon(0.0)
     assert "without regard to private rows" in chosen.guarantee.assumptions[-1]
@@ -178,7 +178,7 @@ def test_what_looks_at_models_alone_keeps_the_guarantee_and_states_it(choose: An
     assert public.steps
 
 
-def test_no_selection_adds_a_guarantee_or_shows_a_loss_to_a_public_rule() -> None:
+def test_no_selection_adds_a_guarantee_or_shows_a_loss_to_a_public_rule():
     unproved = make(guarantee=no_guarantee("bounds were learnt"))
     assert str(unproved.sample(2).guarantee) == "no guarantee: bounds were learnt"
     with pytest.raises(CuratorOnlyError, match="losses is computed from private rows"):
@@ -192,7 +192,7 @@ def test_no_selection_adds_a_guarantee_or_shows_a_loss_to_a_public_rule() -> Non
             select()
 
 
-def test_promises_are_shown_of_all_draws_alone() -> None:
+def test_promises_are_shown_of_all_draws_alone():
     from rashomon_explorer import plots
 
     models = make()

@@ -6,16 +6,14 @@ from them, and the largest log-ratio of an outcome's probabilities is what the c
 """
 
 import math
-from collections.abc import Callable
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
 
 from rashomon_explorer.privacy import bounded_range, compose
 from rashomon_explorer.problem.problem import Problem
-from rashomon_explorer.sets import RashomonSet, from_draws
+from rashomon_explorer.sets import from_draws
 
 MODELS = np.array([[-2.0, 0.0], [-0.5, 0.5], [0.5, 0.0], [2.0, -0.5]])
 PUBLIC_ROWS = [[0.3], [-0.8]]
@@ -24,7 +22,7 @@ NEIGHBOUR = [-1, -1, 1, -1]
 BETA, PSI = 0.2, 0.2
 
 
-def outcomes(targets: list[int], choose: Callable[[RashomonSet], Any]) -> dict[bytes, float]:
+def outcomes(targets, choose):
     """Exact probability of everything that a choice from two draws can leave."""
     problem = Problem(X, targets, radius=3.0)
     weights = np.exp(-BETA * problem.value(MODELS.T))
@@ -39,13 +37,13 @@ def outcomes(targets: list[int], choose: Callable[[RashomonSet], Any]) -> dict[b
     return found
 
 
-def eta() -> float:
+def eta():
     """Exact bounded range of one draw: how far one record moves the differences of losses."""
     one, other = (Problem(X, targets, radius=3.0).value(MODELS.T) for targets in (Y, NEIGHBOUR))
     return float(BETA * np.ptp(one - other))
 
 
-def revealed(choose: Callable[[RashomonSet], Any]) -> float:
+def revealed(choose):
     here, there = outcomes(Y, choose), outcomes(NEIGHBOUR, choose)
     if here.keys() != there.keys():
         return math.inf
@@ -63,7 +61,7 @@ def revealed(choose: Callable[[RashomonSet], Any]) -> float:
         lambda m: m.filter(lambda s: s.coef[:, 0] > 0, reads_rows=False),
     ],
 )
-def test_choices_that_keep_the_guarantee_keep_its_number(choose: Any) -> None:
+def test_choices_that_keep_the_guarantee_keep_its_number(choose):
     problem = Problem(X, Y, radius=3.0)
     kept = choose(
         from_draws(problem, MODELS[:2], PSI, guarantee=compose([bounded_range(eta())] * 2))
@@ -81,6 +79,6 @@ def test_choices_that_keep_the_guarantee_keep_its_number(choose: Any) -> None:
         lambda m: m.filter(lambda s: s.excess < 0.3),
     ],
 )
-def test_choices_by_private_rows_reveal_more_than_was_paid_for(choose: Any) -> None:
+def test_choices_by_private_rows_reveal_more_than_was_paid_for(choose):
     """The control: were the guarantee kept here, it would be false."""
     assert revealed(choose) > 2 * eta() * (1 + 1e-9)

@@ -28,7 +28,7 @@ LINKS: dict[str, tuple[dict[str, Any], type]] = {
 
 
 @pytest.mark.parametrize("name", LINKS)
-def test_every_link_predicts_the_same(name: str) -> None:
+def test_every_link_predicts_the_same(name):
     settings, kind = LINKS[name]
     models = make(**settings)
     for draw in (0, 3, -1):
@@ -47,7 +47,7 @@ def test_every_link_predicts_the_same(name: str) -> None:
             np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-15)
 
 
-def test_without_the_clipping_step_long_rows_would_be_predicted_otherwise() -> None:
+def test_without_the_clipping_step_long_rows_would_be_predicted_otherwise():
     models = make()
     model = models.to_sklearn(0)
     plain = LogisticRegression()
@@ -58,7 +58,7 @@ def test_without_the_clipping_step_long_rows_would_be_predicted_otherwise() -> N
     assert np.allclose(plain.predict_proba(short)[:, 1], models.scores(short)[0])
 
 
-def test_it_is_a_scikit_learn_model_of_its_own() -> None:
+def test_it_is_a_scikit_learn_model_of_its_own():
     models = make()
     model = models.to_sklearn(0)
     twin = pickle.loads(pickle.dumps(model))
@@ -77,7 +77,7 @@ def test_it_is_a_scikit_learn_model_of_its_own() -> None:
     assert not hasattr(unnamed, "feature_names_in_")
 
 
-def test_other_models_are_returned_and_bad_places_refused() -> None:
+def test_other_models_are_returned_and_bad_places_refused():
     for draw, error in ((4, IndexError), (1.0, TypeError), (True, TypeError)):
         with pytest.raises(error):
             make().to_sklearn(draw)  # type: ignore[arg-type]

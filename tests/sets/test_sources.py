@@ -29,7 +29,7 @@ THREE = np.array(["a", "b", "c"])[np.digitize(X[:, 0] + 0.3 * RNG.normal(size=60
 TARGETS = X @ [1.0, -2.0, 0.5] + 0.1 * RNG.normal(size=60)
 
 
-def classifiers(y: Any = TWO) -> list[Any]:
+def classifiers(y=TWO):
     return [
         LogisticRegression().fit(X, y),
         LogisticRegression(C=0.01).fit(X, y),
@@ -40,7 +40,7 @@ def classifiers(y: Any = TWO) -> list[Any]:
 
 
 @pytest.mark.parametrize("y", [TWO, THREE])
-def test_fitted_classifiers_are_scored_as_scikit_learn_scores_them(y: Any) -> None:
+def test_fitted_classifiers_are_scored_as_scikit_learn_scores_them(y):
     each = classifiers(y)
     models = sets.from_estimators(each, X, y, psi=0.2)
     assert isinstance(models, sets.PredictorSet)
@@ -62,7 +62,7 @@ def test_fitted_classifiers_are_scored_as_scikit_learn_scores_them(y: Any) -> No
     )
 
 
-def test_regressors_and_the_default_threshold_that_holds_them_all() -> None:
+def test_regressors_and_the_default_threshold_that_holds_them_all():
     each = [LinearRegression().fit(X, TARGETS), Ridge(50.0).fit(X, TARGETS)]
     each.append(DecisionTreeRegressor(max_depth=2, random_state=0).fit(X, TARGETS))
     models = sets.from_estimators(each, X, TARGETS)
@@ -74,14 +74,14 @@ def test_regressors_and_the_default_threshold_that_holds_them_all() -> None:
         models.labels(X)
 
 
-def test_losses_of_labels_of_a_function_and_of_classes_that_a_model_lacks() -> None:
+def test_losses_of_labels_of_a_function_and_of_classes_that_a_model_lacks():
     each = {"svm": LinearSVC().fit(X, TWO), "logistic": LOGISTIC}
     models = sets.from_estimators(each, X, TWO)  # one of them has no probabilities
     wanted = [1 - accuracy_score(TWO, model.predict(X)) for model in each.values()]
     assert np.allclose(models.losses, wanted) and set(models.scores(X)[0]) == {0.0, 1.0}
     assert (models.names, models.loss) == (("svm", "logistic"), "zero_one")
 
-    def brier(codes: Any, scores: Any) -> float:
+    def brier(codes, scores):
         return float(np.mean((scores - codes) ** 2))
 
     models = sets.from_estimators([LOGISTIC], X, TWO, loss=brier)
@@ -92,7 +92,7 @@ def test_losses_of_labels_of_a_function_and_of_classes_that_a_model_lacks() -> N
     assert not models.scores(X)[-1][:, 2].any()
 
 
-def test_coefficients_of_models_that_are_linear_and_only_of_those() -> None:
+def test_coefficients_of_models_that_are_linear_and_only_of_those():
     each = classifiers()
     models = sets.from_estimators(each[:2], X, TWO)
     assert models.coef.shape == (2, 4)
@@ -112,13 +112,13 @@ class Strange:
 
     classes_ = np.array(["no", "yes"])
 
-    def __init__(self, value: float, rows: int = 60) -> None:
+    def __init__(self, value, rows=60):
         self.value, self.rows = value, rows
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X):
         return np.array(["no"] * len(X))
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X):
         return np.tile([1 - self.value, self.value], (self.rows, 1))
 
 
@@ -126,7 +126,7 @@ FOREST = RandomForestClassifier(3, random_state=0).fit(X, TWO)
 LOGISTIC = LogisticRegression().fit(X, TWO)
 
 
-def test_nothing_is_claimed_that_others_models_do_not_have() -> None:
+def test_nothing_is_claimed_that_others_models_do_not_have():
     models = sets.from_estimators(classifiers(), X, TWO)
     assert str(models.guarantee) == "no guarantee: these models were not drawn privately"
     with pytest.raises(CuratorOnlyError, match="cannot be released: no guarantee"):
@@ -138,7 +138,7 @@ def test_nothing_is_claimed_that_others_models_do_not_have() -> None:
     assert not hasattr(models, "margins")
 
 
-def test_selections_keep_names_and_the_best_of_the_source() -> None:
+def test_selections_keep_names_and_the_best_of_the_source():
     models = sets.from_estimators(classifiers(), X, TWO, psi=0.2)
     kept = models.inside()
     assert np.array_equal(kept.losses, models.losses[models.excess <= 0.2])
@@ -155,7 +155,7 @@ def test_selections_keep_names_and_the_best_of_the_source() -> None:
 PREDICTED = np.array([[0.9, 0.2, 0.6], [0.8, 0.1, 0.4]])
 
 
-def test_predictions_by_hand() -> None:
+def test_predictions_by_hand():
     models = sets.from_predictions(PREDICTED, ["b", "a", "b"])
     assert np.allclose(models.losses, -np.log([[0.9, 0.8, 0.6], [0.8, 0.9, 0.4]]).mean(axis=1))
     assert models.labels().tolist() == [[1, 0, 1], [1, 0, 0]]
@@ -169,7 +169,7 @@ def test_predictions_by_hand() -> None:
     assert targets.losses.tolist() == [0.25, 0.25]
 
 
-def test_rows_are_known_again_or_refused() -> None:
+def test_rows_are_known_again_or_refused():
     rows = np.arange(6.0).reshape(3, 2)
     known = sets.from_predictions(PREDICTED, X=rows)
     assert np.array_equal(known.scores(rows), known.scores())
@@ -182,7 +182,7 @@ def test_rows_are_known_again_or_refused() -> None:
         known.simplest()
 
 
-def test_without_losses_what_needs_them_says_so() -> None:
+def test_without_losses_what_needs_them_says_so():
     models = sets.from_predictions(PREDICTED)
     assert math.isinf(models.psi)
     assert len(models.dedupe()) == 2
@@ -201,7 +201,7 @@ def test_without_losses_what_needs_them_says_so() -> None:
 ROWS, SIGNS = X / 5, np.where(TWO == "yes", 1, -1)
 
 
-def test_draws_of_a_sampler_are_the_set_that_an_estimator_makes() -> None:
+def test_draws_of_a_sampler_are_the_set_that_an_estimator_makes():
     fitted = RashomonClassifier(psi=0.05, epsilon=50.0, n_draws=4, radius=3.0, random_state=0).fit(
         ROWS, TWO
     )
@@ -217,7 +217,7 @@ def test_draws_of_a_sampler_are_the_set_that_an_estimator_makes() -> None:
     assert type(made) is sets.RashomonSet
 
 
-def test_uniform_draws_and_a_certificate_of_the_samplers_own() -> None:
+def test_uniform_draws_and_a_certificate_of_the_samplers_own():
     problem = Problem(ROWS, SIGNS, radius=3.0)
     target = GibbsTarget(problem, beta=50.0, psi=0.05)
     drawn = collect(HitAndRunSampler(), target, 5, np.random.default_rng(0))
@@ -231,7 +231,7 @@ def test_uniform_draws_and_a_certificate_of_the_samplers_own() -> None:
     assert paid.release().guarantee.epsilon(0.0) == 0.5
 
 
-def test_a_problem_without_an_intercept_gets_one_of_0() -> None:
+def test_a_problem_without_an_intercept_gets_one_of_0():
     problem = Problem(ROWS, SIGNS, radius=3.0, intercept=False)
     models = sets.from_draws(problem, [[1.0, 2.0, 3.0]], 0.05)
     assert models.coef.tolist() == [[1.0, 2.0, 3.0, 0.0]]
@@ -239,11 +239,11 @@ def test_a_problem_without_an_intercept_gets_one_of_0() -> None:
     assert models.losses[0] == problem.value(np.array([[1.0], [2.0], [3.0]]))[0]
 
 
-def of_models(models: Any, **settings: Any) -> sets.PredictorSet:
+def of_models(models, **settings):
     return sets.from_estimators(models, **{"X": X, "y": TWO, **settings})
 
 
-def of_draws(draws: Any, **settings: Any) -> sets.RashomonSet:
+def of_draws(draws, **settings):
     return sets.from_draws(Problem(ROWS, SIGNS), draws, **{"psi": 0.1, **settings})
 
 
@@ -293,6 +293,6 @@ REFUSED = [(source, *case) for source, cases in SOURCES.items() for case in case
 
 
 @pytest.mark.parametrize(("source", "given", "settings", "message"), REFUSED)
-def test_bad_sources_are_refused(source: Any, given: Any, settings: Any, message: str) -> None:
+def test_bad_sources_are_refused(source, given, settings, message):
     with pytest.raises((TypeError, ValueError), match=message):
         source(given, **settings)

@@ -8,7 +8,6 @@ node, and how many leaves a tree has (its complexity over the price of a leaf, 0
 
 import json
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,18 +25,18 @@ from rashomon_explorer.trees import CountedTrees
 LEVELS = (4, 4, 4, 3, 3, 3)
 
 
-def car_table() -> np.ndarray[Any, Any]:
+def car_table():
     rows = np.array(list(product(*(range(count) for count in LEVELS))))
     return np.column_stack(
         [rows[:, place] == level for place, n in enumerate(LEVELS) for level in range(n - 1)]
     ).astype(float)
 
 
-def ends(sign: str, rows: int, right: int) -> dict[str, Any]:
+def ends(sign, rows, right):
     return {"f": [sign, rows, right]}
 
 
-def asks(column: int, rows: int, if_true: Any, if_false: Any) -> dict[str, Any]:
+def asks(column, rows, if_true, if_false):
     return {"f": [str(column), rows, -1], "c": [if_true, if_false]}
 
 
@@ -70,7 +69,7 @@ for layer in reversed(["14", "-1 9", "-1 2", "-2 1", "-2 5", "-2 3", "0 4", "-2 
     TRIE = {layer: TRIE}
 
 
-def leaf_rows(tree: Any, rows: np.ndarray[Any, Any]) -> None:
+def leaf_rows(tree, rows):
     """Every node of the published tree is reached by as many rows as it prints."""
     assert len(rows) == tree["f"][1]
     if "c" in tree:
@@ -79,7 +78,7 @@ def leaf_rows(tree: Any, rows: np.ndarray[Any, Any]) -> None:
         leaf_rows(tree["c"][1], rows[~answer])
 
 
-def test_the_published_tree_sends_rows_where_timbertrek_printed() -> None:
+def test_the_published_tree_sends_rows_where_timbertrek_printed():
     rows = car_table()
     assert rows.shape == (1728, 15)
     leaf_rows(PUBLISHED, rows)  # the table is theirs
@@ -103,7 +102,7 @@ def test_the_published_tree_sends_rows_where_timbertrek_printed() -> None:
     assert errors == pytest.approx(106 / 1728, abs=1e-8)
 
 
-def test_three_forms_of_one_model_set() -> None:
+def test_three_forms_of_one_model_set():
     """All pairs of what two stored branches stand for, against the trees written out."""
     leaf = {"count": 1, "terminal": True, "mapping": {}}
     storage = [
@@ -133,7 +132,7 @@ def test_three_forms_of_one_model_set() -> None:
         from_list.inside()
 
 
-def test_thresholds_names_words_and_files(tmp_path: Path) -> None:
+def test_thresholds_names_words_and_files(tmp_path):
     age = {
         "feature": "age",
         "relation": "<=",
@@ -152,7 +151,7 @@ def test_thresholds_names_words_and_files(tmp_path: Path) -> None:
         models.labels(turned[["age"]])
 
 
-def test_several_classes_and_a_lone_leaf() -> None:
+def test_several_classes_and_a_lone_leaf():
     trie = {"-3": {"objective": 0.5}, "0": {"-1 -2": {"objective": 0.4}}}
     models = from_treefarms(trie, psi=0.05)
     assert models.classes == (0, 1, 2)
@@ -185,7 +184,7 @@ STUMP = [{"feature": 2, "true": {"prediction": 1}, "false": {"prediction": 0}}]
         (STUMP, {"y": [0]}, "give both X and y"),
     ],
 )
-def test_bad_sources_are_refused(source: Any, settings: dict[str, Any], message: str) -> None:
+def test_bad_sources_are_refused(source, settings, message):
     with pytest.raises((DataError, ValueError), match=message):
         from_treefarms(source, **settings)
 
@@ -199,9 +198,7 @@ def test_bad_sources_are_refused(source: Any, settings: dict[str, Any], message:
         ("broken.json", "is not a JSON file"),
     ],
 )
-def test_timbertrek_files_that_are_none_are_refused(
-    source: Any, message: str, tmp_path: Path
-) -> None:
+def test_timbertrek_files_that_are_none_are_refused(source, message, tmp_path):
     (tmp_path / "broken.json").write_text("{", encoding="utf-8")
     with pytest.raises(DataError, match=message):
         from_timbertrek(tmp_path / source if isinstance(source, str) else source)
@@ -209,7 +206,7 @@ def test_timbertrek_files_that_are_none_are_refused(
         from_timbertrek(CAR, classes=(1, 2, 3))
 
 
-def test_bad_rows_are_refused() -> None:
+def test_bad_rows_are_refused():
     models = from_treefarms(STUMP)
     for rows, message in (
         ([[1, 0]], r"X must have shape \(n_rows, 3 or more\), got \(1, 2\)"),
@@ -220,7 +217,7 @@ def test_bad_rows_are_refused() -> None:
             models.scores(rows)
 
 
-def test_rows_and_labels_check_the_errors_of_a_source_and_give_those_it_lacks() -> None:
+def test_rows_and_labels_check_the_errors_of_a_source_and_give_those_it_lacks():
     rng = np.random.default_rng(0)
     rows = rng.integers(0, 2, (50, 2))
     y = np.where(rng.random(50) < 0.8, rows[:, 0], 1 - rows[:, 0])
@@ -242,7 +239,7 @@ MODELS = CountedTrees(
 ).draw(20, psi=0.3, random_state=0)
 
 
-def test_scikit_learn_and_treefarms_forms_predict_the_same() -> None:
+def test_scikit_learn_and_treefarms_forms_predict_the_same():
     rows = np.array(list(product((0, 1), repeat=3)))
     for draw, codes in enumerate(MODELS.labels(rows)):
         model = MODELS.to_sklearn(draw)
@@ -256,14 +253,14 @@ def test_scikit_learn_and_treefarms_forms_predict_the_same() -> None:
 
 
 @pytest.mark.parametrize("relation", [">", ">=", "<", "<="])
-def test_every_comparison_keeps_its_side(relation: str) -> None:
+def test_every_comparison_keeps_its_side(relation):
     rows = np.array([[1.0], [2.0], [2.5], [3.0]])
     tree = Split(0, Leaf(1), Leaf(0), relation, 2.5)
     codes = DecisionTrees((tree,), 2).labels(rows)[0]
     assert np.array_equal(written.as_sklearn(tree, 1, [0, 1]).predict(rows), codes)
 
 
-def test_text_and_graph_name_columns_and_classes() -> None:
+def test_text_and_graph_name_columns_and_classes():
     tree = Split(1, Leaf(0), Split(0, Leaf(1), Leaf(0), ">", 30.0))
     text = written.as_text(tree, ["age", 'a "b"'], ["no", "yes"])
     assert [line.strip() for line in text.splitlines()] == [

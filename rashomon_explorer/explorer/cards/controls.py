@@ -37,11 +37,7 @@ CONTROLS: Mapping[str, Mapping[str, Control]] = {
         "inside": lambda card, label: inside_only(card.state),
     },
     "importance": {"show": picker(*inputs.IMPORTANCE)},
-    "importance_cloud": {
-        "across": picker(),
-        "up": picker(),
-        "by": picker(*inputs.MEASURES),
-    },
+    "importance_cloud": {"across": picker(), "up": picker(), "by": picker(*inputs.MEASURES)},
     "profile": {"feature": picker()},
     "class_reliance": {inputs.ALL_FEATURES: _toggle},
     "columns": {"column": picker()},

@@ -177,10 +177,7 @@ def pair(card: FigureCard) -> FigureCall | str:
         if released:
             return "Select two models:<br>the release has no best model to compare with."
         return "Select one or two models:<br>tick them in the table, or click their dots."
-    arguments: dict[str, Any] = {
-        "first": draws[0],
-        "second": draws[1] if len(draws) > 1 else None,
-    }
+    arguments: dict[str, Any] = {"first": draws[0], "second": draws[1] if len(draws) > 1 else None}
     if not released:
         arguments["y"] = Argument("explorer.targets", lambda: card.session.targets)
     return card.build(arguments)

@@ -229,11 +229,7 @@ class PeopleTable(Panel):
         columns = _columns(found)
         with self.table.hold_sync():
             self.table.columns = [
-                {
-                    "name": name,
-                    "hint": _HINTS.get(name, f"in groups by {name}"),
-                }
-                for name in columns
+                {"name": name, "hint": _HINTS.get(name, f"in groups by {name}")} for name in columns
             ]
             self.table.rows = [_row(int(place), row, columns) for place, row in _lines(found)]
             everyone = self.session.sample_words or f"{len(self.session.rows):,} people"

@@ -47,12 +47,7 @@ class Estimate:
 
 
 def jackknife(
-    replicates: FloatArray,
-    drawn: Mask,
-    confidence: float,
-    freedom: float,
-    *,
-    skewed: bool = False,
+    replicates: FloatArray, drawn: Mask, confidence: float, freedom: float, *, skewed: bool = False
 ) -> Estimate:
     """Student interval with the delete-one jackknife variance, for one or two samples."""
     value = float(replicates[0])

@@ -24,11 +24,7 @@ Question = tuple[int, str, float]
 
 
 def tree_shap(
-    models: Any,
-    X: ArrayLike,
-    *,
-    background: ArrayLike | None = None,
-    features: Features = None,
+    models: Any, X: ArrayLike, *, background: ArrayLike | None = None, features: Features = None
 ) -> FloatArray:
     """Shapley value of every feature for every row and tree.
 
@@ -299,11 +295,7 @@ def linear_shap(
 
 
 def shap_importance(
-    models: Any,
-    X: ArrayLike,
-    *,
-    background: ArrayLike | None = None,
-    features: Features = None,
+    models: Any, X: ArrayLike, *, background: ArrayLike | None = None, features: Features = None
 ) -> pd.DataFrame:
     """Mean |φ_j| over rows of the Shapley values of every draw, summed over classes.
 

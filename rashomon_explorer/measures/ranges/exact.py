@@ -268,12 +268,7 @@ def exact_score_ranges(
 
 
 def exact_group_gap(
-    problem: ConvexProblem,
-    psi: float,
-    X: ArrayLike,
-    groups: ArrayLike,
-    *,
-    tolerance: float = 1e-6,
+    problem: ConvexProblem, psi: float, X: ArrayLike, groups: ArrayLike, *, tolerance: float = 1e-6
 ) -> pd.DataFrame:
     """Exact range of the difference in mean linear score for every pair of groups.
 

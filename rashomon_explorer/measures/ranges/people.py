@@ -223,10 +223,7 @@ def _values(models: RashomonSet | ArrayLike, inside: ArrayLike | None) -> tuple[
 
 
 def _check_contained(
-    values: FloatArray,
-    low: FloatArray,
-    high: FloatArray,
-    index: pd.Index,
+    values: FloatArray, low: FloatArray, high: FloatArray, index: pd.Index
 ) -> None:
     room = _ROUNDING * (high - low + np.abs(values).max(axis=0))
     out_of_range = (values < low - room) | (values > high + room)

@@ -155,11 +155,7 @@ class Extents:
 
 
 def furthest(
-    among: LevelSet,
-    directions: FloatArray,
-    tolerance: float,
-    *,
-    decided: Decide | None = None,
+    among: LevelSet, directions: FloatArray, tolerance: float, *, decided: Decide | None = None
 ) -> Extents:
     """Bracket max a·(ϑ − θ*) over the set for every column a."""
     least = _least_curvature(among)

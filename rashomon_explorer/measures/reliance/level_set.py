@@ -104,10 +104,7 @@ def ascend_in_level_set(
 
     def slack(theta: FloatArray) -> FloatArray:
         return np.array(
-            [
-                (level - loss(theta)[0]) / scale,
-                1 - float(theta @ theta) / problem.domain.radius**2,
-            ]
+            [(level - loss(theta)[0]) / scale, 1 - float(theta @ theta) / problem.domain.radius**2]
         )
 
     def slope(theta: FloatArray) -> FloatArray:

@@ -175,14 +175,7 @@ def uniform_stability(*, L: float, m: float, n: int, psi: float = 0.0, width: fl
 
 
 def population_risk(
-    *,
-    p: int,
-    beta: float,
-    L: float,
-    m: float,
-    n: int,
-    psi: float = 0.0,
-    width: float = 0.0,
+    *, p: int, beta: float, L: float, m: float, n: int, psi: float = 0.0, width: float = 0.0
 ) -> float:
     """Bound on a draw's expected excess risk on the population of the rows.
 

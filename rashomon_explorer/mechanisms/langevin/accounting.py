@@ -20,11 +20,7 @@ def path_guarantee(
 ) -> Guarantee:
     """Guarantee of all iterates of noisy gradient chains θ ← Π(θ − hβg(θ) + √(2h) ξ)."""
     validation.check_nonnegative_or_infinite(
-        beta=beta,
-        sensitivity=sensitivity,
-        step_size=step_size,
-        n_steps=n_steps,
-        n_chains=n_chains,
+        beta=beta, sensitivity=sensitivity, step_size=step_size, n_steps=n_steps, n_chains=n_chains
     )
     time = n_steps * step_size
     return replace(

@@ -225,10 +225,7 @@ class LangevinSampler:
                 waited = 0
 
     def states(
-        self,
-        target: GibbsTarget,
-        rng: np.random.Generator,
-        first: FloatArray | None = None,
+        self, target: GibbsTarget, rng: np.random.Generator, first: FloatArray | None = None
     ) -> Iterator[FloatArray]:
         """Yield states (p, n_chains) after each of ``n_steps`` steps, including the burn-in.
 

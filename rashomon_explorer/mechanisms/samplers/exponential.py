@@ -59,11 +59,7 @@ class ExactSampler(Mechanism):
     name: ClassVar[str] = "exact"
     summary: ClassVar[str] = "an exact draw from the thresholded law"
     traits: ClassVar[Traits] = Traits(
-        independent=True,
-        planned_law=True,
-        uniform_on="ball",
-        may_give_up=True,
-        compared=True,
+        independent=True, planned_law=True, uniform_on="ball", may_give_up=True, compared=True
     )
 
     patience: int | None = USUAL_PATIENCE

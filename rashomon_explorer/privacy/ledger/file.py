@@ -248,11 +248,7 @@ _LOOKS, _BETWEEN_LOOKS = 20, 0.025  # retries on an empty file, and seconds betw
 # EXTRA also syncs the folder after the journal is deleted: without it a power cut could restore
 # the journal, which would undo an acknowledged charge. `fullfsync` is for macOS.
 # `secure_delete` is for migrations: data of an older version must not stay in unused pages.
-_PRAGMAS = (
-    "PRAGMA synchronous = EXTRA",
-    "PRAGMA fullfsync = ON",
-    "PRAGMA secure_delete = ON",
-)
+_PRAGMAS = ("PRAGMA synchronous = EXTRA", "PRAGMA fullfsync = ON", "PRAGMA secure_delete = ON")
 
 
 @contextmanager

@@ -16,12 +16,7 @@ from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.formatting import Fact, left_text, rounded_up
 from rashomon_explorer.exceptions import BudgetExceededError, LedgerError
 from rashomon_explorer.privacy.conversions import filter_order, zcdp_epsilon
-from rashomon_explorer.privacy.guarantee import (
-    ROUNDING,
-    Divergence,
-    Guarantee,
-    epsilon_delta_text,
-)
+from rashomon_explorer.privacy.guarantee import ROUNDING, Divergence, Guarantee, epsilon_delta_text
 from rashomon_explorer.privacy.ledger import file, totals
 from rashomon_explorer.privacy.ledger.charge import LedgerEntry
 from rashomon_explorer.privacy.notions import approximate, bounded_range, gdp, pure, zcdp
@@ -46,14 +41,7 @@ def insert_charge(
     cursor = connection.execute(
         "INSERT INTO charges (reserved_at, who, note, parameters, guarantee, leaks) "
         "VALUES (?, ?, ?, ?, ?, ?)",
-        (
-            _now(),
-            _who(),
-            note,
-            json.dumps(parameters),
-            json.dumps(guarantee.to_dict()),
-            sums.leaks,
-        ),
+        (_now(), _who(), note, json.dumps(parameters), json.dumps(guarantee.to_dict()), sums.leaks),
     )
     number = int(cursor.lastrowid or 0)
     if entered is not None:

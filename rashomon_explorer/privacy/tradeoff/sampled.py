@@ -68,10 +68,7 @@ def batches_renyi(mu: float, rate: float, order: float) -> float:
 def _end(order: float, m: float, rate: float) -> float:
     """Point where the integrand's tail is below e^(−80)/2, by r ≤ e^(2mx) or Q ≥ (1 − q)φ."""
     ends = []
-    for centre, more in (
-        ((2 * order - 1) * m, 0.0),
-        (order * m, -(order - 1) * math.log1p(-rate)),
-    ):
+    for centre, more in (((2 * order - 1) * m, 0.0), (order * m, -(order - 1) * math.log1p(-rate))):
         ends.append(centre + math.sqrt(centre**2 + 2 * (more + _NOTHING)))
     return min(ends)
 
@@ -133,10 +130,7 @@ def _binomial_renyi(m: float, rate: float, order: float) -> float:
 
 
 # Means under the first and second distribution if the record is sampled, in units of its norm.
-_PAIRS = {
-    "replace": ((1, -1),),
-    "add_or_remove": ((1, 0), (0, -1)),
-}
+_PAIRS = {"replace": ((1, -1),), "add_or_remove": ((1, 0), (0, -1))}
 _GRID = 2e-4  # grid of the losses of many steps; ε is then correct to about 10⁻⁴
 _HUGE = 18.0  # above it arcsinh(e^x) equals x + log 2 in double precision
 

@@ -97,10 +97,7 @@ class DecisionTrees:
 
     def complexity(self, tol: float) -> NDArray[np.int_]:
         """Count the leaves of each tree."""
-        return np.array(
-            [count_leaves(tree) for tree in self.trees],
-            dtype=int,
-        )
+        return np.array([count_leaves(tree) for tree in self.trees], dtype=int)
 
     def take(self, places: NDArray[np.intp]) -> Self:
         """Return the trees at the given indices."""

@@ -102,10 +102,7 @@ def as_sklearn(
 
 
 def _enter(
-    tree: Node,
-    nodes: list[tuple[int, int, int, float]],
-    values: list[list[float]],
-    n_classes: int,
+    tree: Node, nodes: list[tuple[int, int, int, float]], values: list[list[float]], n_classes: int
 ) -> int:
     """Append a tree's nodes, the first child after its parent, and class values; its depth."""
     place = len(nodes)

@@ -403,6 +403,5 @@ def _targets(
 
 
 _KINDS: dict[
-    str,
-    Callable[[NDArray[Any], Classes | None, ArrayLike | None], tuple[FloatArray, Classes]],
+    str, Callable[[NDArray[Any], Classes | None, ArrayLike | None], tuple[FloatArray, Classes]]
 ] = {"probabilities": _probabilities, "labels": _labels, "targets": _targets}

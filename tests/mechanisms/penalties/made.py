@@ -1,6 +1,5 @@
 """Small bilevel problems: two sides of rows, and every neighbour that corner records make."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -22,17 +21,17 @@ class Made:
     margin_bound: float | None = None
 
     @property
-    def landscape(self) -> PenaltyLandscape:
+    def landscape(self):
         outer = OuterLoss(*self.val, self.estimator, self.margin_bound)
         return PenaltyLandscape(InnerProblem(*self.train, self.estimator), outer, self.box, 1e-11)
 
     @property
-    def constants(self) -> PenaltyConstants:
+    def constants(self):
         sides = len(self.train[1]), len(self.val[1])
         bounds = self.box.low, self.box.high
         return PenaltyConstants(self.estimator, 1.0, *bounds, *sides, self.margin_bound)
 
-    def neighbours(self, records: list[tuple[np.ndarray, float]]) -> Iterator["Made"]:
+    def neighbours(self, records):
         """Replace the first record of either side by each of ``records``."""
         for side in ("train", "val"):
             rows, targets = getattr(self, side)
@@ -41,13 +40,11 @@ class Made:
                 yield replace(self, **{side: moved})
 
 
-def made(
-    estimator, groups=(0, 1), bounds=(0.05, 5.0), sizes=(3, 3), margin_bound=None, seed=0
-) -> Made:
+def made(estimator, groups=(0, 1), bounds=(0.05, 5.0), sizes=(3, 3), margin_bound=None, seed=0):
     """Rows on the unit sphere, targets −1 and 1."""
     rng = np.random.default_rng(seed)
 
-    def side(n: int) -> tuple[np.ndarray, np.ndarray]:
+    def side(n):
         rows = rng.normal(size=(n, len(groups)))
         return rows / np.linalg.norm(rows, axis=1)[:, None], rng.choice([-1.0, 1.0], n)
 
@@ -55,20 +52,20 @@ def made(
     return Made(estimator, side(sizes[0]), side(sizes[1]), box, margin_bound=margin_bound)
 
 
-def corners(p: int) -> list[tuple[np.ndarray, float]]:
+def corners(p):
     """Records at the ends of the axes and diagonals of the unit ball, of either target."""
     ends = [np.eye(p)[j] * sign for j in range(p) for sign in (-1, 1)]
     ends += [np.array(signs) / np.sqrt(p) for signs in product([-1.0, 1.0], repeat=p)]
     return [(row, target) for row in ends for target in (-1.0, 1.0)]
 
 
-def grid(landscape: PenaltyLandscape, points: int = 7) -> np.ndarray:
+def grid(landscape, points=7):
     """Points (d, N) of a grid over the box."""
     axis = np.linspace(-1, 1, points) * landscape.domain.radius
     return np.stack(np.meshgrid(*[axis] * landscape.p)).reshape(landscape.p, -1)
 
 
-def flipping(margin_bound: float, n_val: int = 4) -> tuple[Made, Made]:
+def flipping(margin_bound, n_val=4):
     """Neighbours whose validation losses differ by all of the range that is charged for.
 
     Two columns explain the targets equally well. Where the first is penalised the second is

@@ -8,9 +8,7 @@ import pytest
 
 from rashomon_explorer import RashomonClassifier
 from rashomon_explorer.mechanisms.objective_perturbation import sampler as objective_perturbation
-from rashomon_explorer.mechanisms.objective_perturbation.accounting import (
-    perturbed_delta,
-)
+from rashomon_explorer.mechanisms.objective_perturbation.accounting import perturbed_delta
 from rashomon_explorer.mechanisms.objective_perturbation.plan import (
     _beyond,
     plan_objective_perturbation,

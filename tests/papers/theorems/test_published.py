@@ -37,7 +37,7 @@ def test_table_1(epochs, ours, composed, renyi):
 def test_a_convex_body_tells_less_than_its_range_from_ld_677_on():
     """§5: (2LD, 0)-DP is the weaker by total variation where LD > .677."""
 
-    def apart(product: float) -> float:
+    def apart(product):
         known = theorems.exponential_mechanism_convex(lipschitz=product, diameter=1.0)
         return known.delta(0.0) - math.tanh(product)
 

@@ -65,9 +65,7 @@ def worst(loss, radius, n, psi, epsilon, log_weights=None, key=lambda found: fou
     return audit.search(law, audit.discrete, RECORDS[loss], n, key=key).audit
 
 
-@crossed(
-    {"loss, radius": PROBLEMS, "psi": [0.0, 0.01, 0.3], "n, epsilon": [(2, 0.5), (3, 4.0)]},
-)
+@crossed({"loss, radius": PROBLEMS, "psi": [0.0, 0.01, 0.3], "n, epsilon": [(2, 0.5), (3, 4.0)]})
 def test_no_neighbours_differ_by_more_than_the_price(loss, radius, psi, n, epsilon):
     assert set(RECORDS) == set(LOSSES)
     found = worst(loss, radius, n, psi, epsilon)

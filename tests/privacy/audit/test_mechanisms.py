@@ -31,7 +31,7 @@ EVERY = [
 ]
 
 
-def audited(case: Case):
+def audited(case):
     return audit.monte_carlo(
         case.mechanism,
         *case.neighbours,

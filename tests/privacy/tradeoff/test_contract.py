@@ -43,7 +43,7 @@ ALPHAS = np.concatenate([[0.0, 1e-12, 1e-6], np.linspace(0.001, 0.999, 300), [1.
 EPSILONS = np.linspace(-9, 9, 181)
 
 
-def check(curve) -> None:
+def check(curve):
     beta, delta = curve(ALPHAS), curve.delta(EPSILONS)
     assert np.all(beta >= 0) and np.all(beta <= 1 - ALPHAS + 1e-12)  # no worse than guessing
     assert np.all(np.diff(beta) <= 1e-12)
@@ -57,7 +57,7 @@ def check(curve) -> None:
     assert curves.from_dict(json.loads(json.dumps(curve.to_dict()))) == curve
 
 
-def check_inverse(curve, delta) -> None:
+def check_inverse(curve, delta):
     """ε(δ) is not below the root of δ(ε), and next to it."""
     epsilon = curve.epsilon(delta)
     if math.isfinite(epsilon):
@@ -263,7 +263,7 @@ OTHERS = [
 
 
 @pytest.mark.parametrize("curve", OTHERS, ids=lambda curve: curve.kind)
-def test_a_guarantee_refuses_the_other_relation(curve) -> None:
+def test_a_guarantee_refuses_the_other_relation(curve):
     assert curve.relation == "add_or_remove" and curve.symmetrised().relation == curve.relation
     with pytest.raises(ValueError, match=r"one record replaced.*'add_or_remove'"):
         Guarantee("tradeoff", "another accountant's", curve=curve)
@@ -272,7 +272,7 @@ def test_a_guarantee_refuses_the_other_relation(curve) -> None:
     assert "relation" not in Piecewise(((0.0, 0.9), (0.9, 0.0))).to_dict()
 
 
-def test_relations_do_not_mix() -> None:
+def test_relations_do_not_mix():
     for parts in ([USUAL, Gaussian(1.0)], [(USUAL, 2), (SAME, 3)], [Gaussian(0.0), USUAL]):
         with pytest.raises(ValueError, match="different neighbour relations do not compose"):
             compose_tradeoffs(parts)
@@ -280,7 +280,7 @@ def test_relations_do_not_mix() -> None:
         Composition(((USUAL, 1), (Gaussian(1.0), 1)))
 
 
-def test_a_ledger_with_such_a_charge_in_its_file_is_refused(tmp_path) -> None:
+def test_a_ledger_with_such_a_charge_in_its_file_is_refused(tmp_path):
     path = tmp_path / "old.ledger"
     ledger = Ledger.create(path, epsilon=4.0, delta=1e-5)
     ledger.reserve(Guarantee("tradeoff", "steps", rho=0.01, curve=SAME), note="steps").start()
@@ -294,7 +294,7 @@ def test_a_ledger_with_such_a_charge_in_its_file_is_refused(tmp_path) -> None:
         Ledger.open(path).entries()
 
 
-def test_every_part_of_a_composition_counts_once() -> None:
+def test_every_part_of_a_composition_counts_once():
     """A perturbed objective that has a μ besides was counted for the part beside it, too."""
     curve = GaussianObjectivePerturbation(0.2, 0.01, monotone=True)
     with_mu, bare = (Guarantee("tradeoff", "", mu=mu, curve=curve) for mu in (0.5, np.inf))

@@ -36,13 +36,7 @@ def integrated(epsilon, first, second, rate, sigma):
     return np.trapezoid(np.maximum(0.0, p - math.exp(epsilon) * q), x)
 
 
-@crossed(
-    {
-        "rate": [0.01, 0.3, 1.0],
-        "sigma": [0.5, 1.0, 4.0],
-        "epsilon": [0.0, 0.05, 0.6, 2.0],
-    }
-)
+@crossed({"rate": [0.01, 0.3, 1.0], "sigma": [0.5, 1.0, 4.0], "epsilon": [0.0, 0.05, 0.6, 2.0]})
 def test_one_step_is_the_integral_of_both_orders(rate, sigma, epsilon):
     replaced = PoissonSampled(sigma, rate).delta(epsilon)
     assert replaced == pytest.approx(integrated(epsilon, 1, -1, rate, sigma), rel=1e-5, abs=1e-12)
@@ -137,7 +131,7 @@ def test_steps_compose_and_rho_adds_up():
 PAIRS = ((1, -1), (1, 0), (0, -1))
 
 
-def exact(sigma: float, rate: float, order: float, first: int = 1, second: int = -1) -> float:
+def exact(sigma, rate, order, first=1, second=-1):
     """log ∫P^a Q^(1 − a) over (a − 1), by quadrature of twenty digits."""
     with mpmath.workdps(20):
         m, q, a = 1 / mpmath.mpf(sigma), mpmath.mpf(rate), mpmath.mpf(order)
@@ -163,7 +157,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("sigma", "rate", "order"), CASES)
-def test_a_poisson_sample_has_its_densities_divergence_to_ten_digits(sigma, rate, order) -> None:
+def test_a_poisson_sample_has_its_densities_divergence_to_ten_digits(sigma, rate, order):
     for first, second in PAIRS if rate == 0.01 and order < 50 else PAIRS[:1]:
         true = exact(sigma, rate, order, first, second)
         found = sampled.poisson_renyi(sigma, rate, first, second, order)
@@ -174,7 +168,7 @@ def test_a_poisson_sample_has_its_densities_divergence_to_ten_digits(sigma, rate
 
 
 @pytest.mark.parametrize("sigma", [0.2, 0.3])
-def test_with_little_noise_the_steps_of_the_sum_are_fine_enough(sigma: float) -> None:
+def test_with_little_noise_the_steps_of_the_sum_are_fine_enough(sigma):
     """Sampled records stand far apart: beside a sum of a million densities."""
     rate, order = 0.01, 1.01
     x, step = np.linspace(-60.0, 60.0, 1_200_001, retstep=True)
@@ -187,7 +181,7 @@ def test_with_little_noise_the_steps_of_the_sum_are_fine_enough(sigma: float) ->
     assert 0 <= sampled.poisson_renyi(sigma, rate, 1, -1, order) / true - 1 < 1e-9
 
 
-def test_a_step_beyond_the_largest_double_is_not_entered_as_one_on_all_rows(tmp_path) -> None:
+def test_a_step_beyond_the_largest_double_is_not_entered_as_one_on_all_rows(tmp_path):
     """At the order of ε = 1, δ = 10⁻⁶, where e^((a − 1)ε)·δ(ε) was no double."""
     order = filter_order(1.0, 1e-6)
     for sigma, rate, admitted in ((2.0, 0.01, 480), (2.5, 0.01, 757), (2.0, 0.001, 48_220)):
@@ -205,7 +199,7 @@ def test_a_step_beyond_the_largest_double_is_not_entered_as_one_on_all_rows(tmp_
 
 
 @pytest.mark.parametrize(("sigma", "rate"), [(1 / 3, 0.01), (2.0, 1e-4), (0.05, 0.5)])
-def test_where_steps_are_too_many_the_bound_is_of_the_other_kind(sigma, rate) -> None:
+def test_where_steps_are_too_many_the_bound_is_of_the_other_kind(sigma, rate):
     for order in (3.0, 8.5, 40.0):
         found = sampled.poisson_renyi(sigma, rate, 1, -1, order)
         assert sampled._binomial_renyi(1 / sigma, rate, order) >= found * (1 - 1e-10)
@@ -217,7 +211,7 @@ def test_where_steps_are_too_many_the_bound_is_of_the_other_kind(sigma, rate) ->
 
 
 @pytest.mark.parametrize(("rate", "sigma"), [(0.01, 1.0), (0.5, 5.0)])
-def test_steps_add_up_and_relations_differ(rate: float, sigma: float) -> None:
+def test_steps_add_up_and_relations_differ(rate, sigma):
     one = PoissonSampled(sigma, rate)
     for order in (1.5, 4.0):
         found = one.renyi(order)
@@ -228,13 +222,13 @@ def test_steps_add_up_and_relations_differ(rate: float, sigma: float) -> None:
 
 
 @pytest.mark.parametrize("mu", [0.01, 0.5])
-def test_batches_of_all_rows_have_the_divergence_of_a_gaussian(mu: float) -> None:
+def test_batches_of_all_rows_have_the_divergence_of_a_gaussian(mu):
     for order in (1.1, 2.0, 9.0, 40.0):
         assert 0 <= sampled.batches_renyi(mu, 1.0, order) / (order * mu**2 / 2) - 1 < 1e-4
         assert Subsampled(Gaussian(mu), 0.2).renyi(order) <= order * mu**2 / 2
 
 
-def test_of_others_only_what_is_known() -> None:
+def test_of_others_only_what_is_known():
     half = Subsampled(Gaussian(0.5), 0.1)
     assert Composition(((half, 7),)).renyi(3.0) == pytest.approx(7 * half.renyi(3.0))
     assert not Composition(((half, 7), (Gaussian(1.0), 1))).steady
