@@ -7,11 +7,7 @@ from itertools import cycle
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.mechanisms.certificates.sensitivity import (
-    batch_sensitivity,
-    data_slope,
-    gradient_sensitivity,
-)
+from rashomon_explorer.mechanisms.certificates import sensitivity
 from rashomon_explorer.mechanisms.langevin.gradients import Drift, FullDrift, Gradient
 from rashomon_explorer.problem.thresholds import GaussianThreshold, NoThreshold, SmoothThreshold
 
@@ -42,13 +38,13 @@ class BatchDrift(Drift):
     def sensitivity(self, n_steps: int) -> float:
         """Root mean square sensitivity, by :func:`batch_sensitivity`."""
         problem, shape = self.target.problem, self.target.shape
-        return batch_sensitivity(
+        return sensitivity.batch_sensitivity(
             problem.constants,
             self.target.psi,
             width=shape.width if isinstance(shape, SmoothThreshold) else 0.0,
             n_batches=self.n_batches,
             n_steps=n_steps,
-            data_slope=data_slope(problem.constants, problem.domain),
+            data_slope=sensitivity.data_slope(problem.constants, problem.domain),
         )
 
     def contraction(self, step_size: float) -> float:
@@ -118,7 +114,7 @@ class GaussianDrift(Drift):
         problem = self.target.problem
         if self.target.psi == 0:
             return 2 * self._lipschitz / problem.n
-        within = gradient_sensitivity(problem.constants, self.target.psi, width=0.0)
+        within = sensitivity.gradient_sensitivity(problem.constants, self.target.psi, width=0.0)
         return max(within, self._lipschitz)
 
     def contraction(self, step_size: float) -> float:

@@ -9,12 +9,7 @@ from scipy.special import ndtr
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.problem.losses.kinked import ClippedSlope, ClippedSlopeRisk
-from rashomon_explorer.problem.lower_bounds import smooth
-from rashomon_explorer.problem.lower_bounds.quartic import (
-    ExpandableRisk,
-    QuarticForm,
-    half_square_minorant,
-)
+from rashomon_explorer.problem.lower_bounds import quartic, smooth
 
 _LEAST_SCALE = 1e-9  # times the smoothing: a row of zeros has scale 0
 _WIDER = np.array([1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0])  # times the loss's own
@@ -44,12 +39,12 @@ class ClippedSlopeExpansion:
         n = len(self.rows)
         return slope @ self.rows / n, (self.rows.T * curvature) @ self.rows / n
 
-    def form(self, theta: FloatArray, whiten: FloatArray, radius: float) -> QuarticForm:
+    def form(self, theta: FloatArray, whiten: FloatArray, radius: float) -> quartic.QuarticForm:
         """Lower bound of the excess over the tangent at ``theta``, for every step whiten·w."""
         whitened = self.rows @ whiten
         scale = self._scales(whitened, radius)
         bounds = minorant(self.shape, self._scores(theta), scale)
-        return QuarticForm.of(whitened, bounds / len(self.rows))
+        return quartic.QuarticForm.of(whitened, bounds / len(self.rows))
 
     def _scores(self, theta: FloatArray) -> FloatArray:
         return np.asarray(self.rows @ theta + self.offsets)
@@ -78,8 +73,8 @@ def minorant(shape: ClippedSlope, a: FloatArray, scale: FloatArray) -> FloatArra
 
 
 def _same_zone(shape: ClippedSlope, a: FloatArray, scale: FloatArray) -> FloatArray:
-    entered = half_square_minorant((a - shape.low * shape.smoothing) / scale)
-    left = half_square_minorant((shape.high * shape.smoothing - a) / scale)
+    entered = quartic.half_square_minorant((a - shape.low * shape.smoothing) / scale)
+    left = quartic.half_square_minorant((shape.high * shape.smoothing - a) / scale)
     bound = entered + left * _MIRROR
     bound[2] -= 0.5
     return np.asarray(bound * scale ** (2.0 - np.arange(5.0)[:, None]) / shape.smoothing)
@@ -131,7 +126,7 @@ class ClippedSlopeBound(smooth.ExcessBound):
     """Lower bound of the excess from rows on the parabola and their distance to its ends."""
 
     parts: tuple[ClippedSlopeTerm, ...]  # one per limit
-    expansion: ExpandableRisk | None = None  # None for more than 64 parameters
+    expansion: quartic.ExpandableRisk | None = None  # None for more than 64 parameters
 
     @classmethod
     def of(cls, rows: FloatArray, room: FloatArray, weight: float) -> "ClippedSlopeBound":
