@@ -128,14 +128,14 @@ def _checked(
     return checked
 
 
-def _whole(text: str) -> int:
+def _natural_number(text: str) -> int:
     if not text.isdecimal():
         raise ValueError
     return int(text)
 
 
-_port = _checked(_whole, lambda port: 1 <= port <= 65535, "a whole number from 1 to 65535")
-_count = _checked(_whole, lambda count: count >= 1, "a whole number >= 1")
+_port = _checked(_natural_number, lambda port: 1 <= port <= 65535, "a whole number from 1 to 65535")
+_count = _checked(_natural_number, lambda count: count >= 1, "a whole number >= 1")
 _epsilon = _checked(float, lambda epsilon: 0 <= epsilon < math.inf, "finite and >= 0")
 _delta = _checked(float, lambda delta: 0 <= delta < 1, "in [0, 1)")
 _ip = _checked(

@@ -159,12 +159,12 @@ class ExternalModel:
     problem: Any
 
     @classmethod
-    def from_fitted(cls, shown: Any, X: Any, y: Any) -> "ExternalModel":
+    def from_fitted(cls, fitted: Any, X: Any, y: Any) -> "ExternalModel":
         """Create from a model, or a pipeline that ends in one, and the rows of the fit."""
-        model, rows = shown, X
-        if isinstance(shown, Pipeline):
-            model = shown[-1]
-            for _, step in shown.steps[:-1]:
+        model, rows = fitted, X
+        if isinstance(fitted, Pipeline):
+            model = fitted[-1]
+            for _, step in fitted.steps[:-1]:
                 rows = step.transform(rows)
         frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(np.asarray(rows))
         known = rows if hasattr(model, "feature_names_in_") else frame.to_numpy()

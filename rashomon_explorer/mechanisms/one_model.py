@@ -150,13 +150,13 @@ def under_best_ridge(
 ) -> tuple[float, Any, float]:
     """Best ridge, the plan under it, and its excess bound with the added ridge's effect."""
 
-    def made(tried: requests.Request) -> tuple[float, Any]:
+    def candidate(tried: requests.Request) -> tuple[float, Any]:
         if required and tried.ridge == 0:
             return math.inf, None
         found = planned(tried)
         return bound(found) + requests.own_cost(request, tried.ridge), found
 
-    ridge, best = requests.best_ridged(request, made, every)
+    ridge, best = requests.best_ridged(request, candidate, every)
     return ridge, best, bound(best) + requests.own_cost(request, ridge)
 
 
@@ -174,6 +174,16 @@ class DescentMechanism(OneModelMechanism):
             return "the loss has kinks, and no largest stable step"
         return super().unsuited(request)
 
+    @staticmethod
+    def best_descent(
+        request: requests.Request, plan: Callable[..., Any]
+    ) -> tuple[float, Any, float]:
+        """Best ridge, the descent planned under it, and its excess bound."""
+        mu, zeros = affordable_mu(request), request.zero_loss
+        return under_best_ridge(
+            request, lambda one: plan(one.constants, one.radius, mu, zeros), every=3
+        )
+
 
 class LastIterate(DescentMechanism):
     """The last state of noisy gradient descent; the others stay hidden (docs/theory §17)."""
@@ -184,25 +194,18 @@ class LastIterate(DescentMechanism):
     @classmethod
     def plan_for(cls, request: requests.Request) -> OneModelPlan:
         """Descent under the best ridge."""
-        mu, zeros = affordable_mu(request), request.zero_loss
-        ridge, planned, excess = under_best_ridge(
-            request, lambda one: plan_last_state(one.constants, one.radius, mu, zeros), every=3
-        )
+        ridge, planned, excess = cls.best_descent(request, plan_last_state)
+        proof = f"only the last of {planned.n_steps} steps is released and accounted for"
         return cls.plan_with(
-            request,
-            planned,
-            proof=f"only the last of {planned.n_steps} steps is released and accounted for",
-            guarantee=planned.guarantee,
-            excess=excess,
-            ridge=ridge,
+            request, planned, proof=proof, guarantee=planned.guarantee, excess=excess, ridge=ridge
         )
 
     def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
         """See :class:`OneModelMechanism`."""
         planned: LastState = self.settings
         target = GibbsTarget(problem, planned.beta, psi=0.0)
-        sampler = LangevinSampler(planned.step_size, planned.n_steps, n_chains=1, shown="last")
-        *_, last = sampler.batches(target, rng)
+        chain = LangevinSampler(planned.step_size, planned.n_steps, n_chains=1, shown="last")
+        *_, last = chain.batches(target, rng)
         return np.asarray(last.theta[:, 0])
 
 
@@ -215,17 +218,13 @@ class NoisyDescent(DescentMechanism):
     @classmethod
     def plan_for(cls, request: requests.Request) -> OneModelPlan:
         """Descent under the best ridge."""
-        mu, zeros = affordable_mu(request), request.zero_loss
-        ridge, planned, excess = under_best_ridge(
-            request, lambda one: plan_weighted_path(one.constants, one.radius, mu, zeros), every=3
+        ridge, planned, excess = cls.best_descent(request, plan_weighted_path)
+        proof, guarantee = (
+            f"every state of {planned.n_steps} steps is accounted for",
+            gdp(planned.mu),
         )
         return cls.plan_with(
-            request,
-            planned,
-            proof=f"every state of {planned.n_steps} steps is accounted for",
-            guarantee=gdp(planned.mu),
-            excess=excess,
-            ridge=ridge,
+            request, planned, proof=proof, guarantee=guarantee, excess=excess, ridge=ridge
         )
 
     def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
