@@ -20,7 +20,7 @@ from rashomon_explorer.privacy.composition import adaptive_epsilon, rdp, repeate
 from rashomon_explorer.privacy.conversions import conversion, filter_order, zcdp_epsilon, zcdp_rho
 from rashomon_explorer.privacy.guarantee import Divergence, divergence
 from rashomon_explorer.privacy.ledger.charge import remaining_divergence
-from rashomon_explorer.privacy.ledger.totals import entered_at
+from rashomon_explorer.privacy.ledger.totals import Totals, entered_at
 from rashomon_explorer.privacy.notions import approximate, bounded_range, gdp, pure, zcdp
 from rashomon_explorer.privacy.tradeoff import GaussianObjectivePerturbation
 
@@ -234,3 +234,13 @@ def test_the_numbers_of_the_documentation_on_sampled_steps(sampled, tmp_path):
     noise, cost = least_noise(1.0, 1e-6, orders=((order, order * zcdp_rho(1.0, 1e-6)),))
     assert least_noise(1.0, 1e-6, orders=((22.014, 0.53616),))[0] == pytest.approx(50.7, rel=1e-3)
     assert noise < 50.8 and round(ledger.epsilon_after(cost), 1) == 1.9
+
+
+def test_delta_pays_for_one_rule_alone(ledger):
+    with pytest.raises(LedgerError, match="begins with one"):
+        ledger.reserve(CURVE).start()
+        ledger.reserve(approximate(0.1, 1e-7))
+    assert divergence(approximate(0.1, 1e-7), ORDER).value == math.inf
+    leaks = Totals.from_charges([approximate(0.1, 1e-7)], ORDER)
+    assert leaks.plus(CURVE).epsilon(1e-6) == math.inf
+    assert leaks.plus(pure(0.5)).epsilon(1e-6) == 0.6
