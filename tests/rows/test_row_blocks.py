@@ -217,6 +217,7 @@ def test_files_that_a_failed_job_has_left_are_no_rows(tmp_path):
         ("r=EU/p.parquet", "r=US/p.parquet"),
         ("m=01/p.parquet", "m=12/p.parquet", "m=-3/p.parquet"),
         ("m=+1/p.parquet", "m=3000000000/p.parquet"),
+        ("m=1/p.parquet", "m=-3000000000/p.parquet"),
         ("m=1/r=a%20b/p.parquet", "m=2/r=__HIVE_DEFAULT_PARTITION__/p.parquet"),
         ("m=__HIVE_DEFAULT_PARTITION__/p.parquet", "m=2/p.parquet", "m=2/_old/p.parquet"),
     ],
