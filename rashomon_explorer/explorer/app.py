@@ -361,11 +361,15 @@ class Explorer(SessionView):
             await renderer.wait_until_idle()
 
     async def _watch(self) -> None:
-        """Poll the ledger for charges by other processes and tabs."""
+        """Poll the ledger for charges by other processes and tabs, once a browser follows.
+
+        A browser that is still loading the page would miss the change.
+        """
+        await self.kernel_watch.seen.wait()
         alert = None
         while self.widget.comm is not None:
-            await asyncio.sleep(_LEDGER_SECONDS)
             alert = self._look(alert)
+            await asyncio.sleep(_LEDGER_SECONDS)
 
     def _look(self, alert: Alert | None) -> Alert | None:
         """Read the ledger; report a read error once, and clear the alert when it can be read."""

@@ -4,6 +4,7 @@ import asyncio
 import json
 import subprocess
 import sys
+from unittest.mock import Mock
 
 import ipywidgets
 import pytest
@@ -50,9 +51,17 @@ def test_every_number_of_the_panels_is_a_line_of_python(cancer_page):
     assert estimator.get_params()["epsilon"] == page.state.epsilon
 
 
-def test_in_a_loop_the_page_follows_the_draws_and_figures_are_drawn_when_seen(tmp_path, cancer):
+def test_in_a_loop_the_page_follows_the_draws_and_figures_are_drawn_when_seen(
+    tmp_path, cancer, monkeypatch
+):
     async def scenario():
         explorer = Explorer(data=cancer, home=tmp_path)
+        monkeypatch.setattr(explorer, "_look", looks := Mock(return_value=None))
+        await asyncio.sleep(0.01)
+        assert not looks.called  # a browser that loads the page would miss the change
+        explorer.kernel_watch._handle_custom_msg({"kind": "alive?"}, [])
+        await asyncio.sleep(0.01)
+        assert looks.called
         explorer.state.psi = 0.6
         press(explorer.draw_panel)
         assert explorer.state.busy

@@ -1,5 +1,6 @@
 """Sliders, switches, status lines and tables of the page."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -116,7 +117,12 @@ class KernelWatch(anywidget.AnyWidget):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.on_msg(lambda *_: self.send({"kind": "alive"}))
+        self.seen = asyncio.Event()  # set by the first message of a browser
+        self.on_msg(self._answer)
+
+    def _answer(self, *_message: object) -> None:
+        self.seen.set()
+        self.send({"kind": "alive"})
 
 
 class LiveText(anywidget.AnyWidget):

@@ -30,6 +30,7 @@ export default {
       show();
     };
     model.on("msg:custom", answered);
+    ask(); // the kernel then knows that a browser follows it
     const timer = setInterval(ask, EVERY);
     return () => {
       clearInterval(timer);
