@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
-from rashomon_explorer.exceptions import DataError, LargeDeltaWarning
+from rashomon_explorer.exceptions import LargeDeltaWarning
 from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.certificates.catalogue import largest_beta
 from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_objective_perturbation
@@ -205,13 +205,6 @@ def planned(**change):
 def test_what_cannot_be_used_is_refused_by_name(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-def test_rows_that_are_no_numbers_are_an_error_of_the_data():
-    with pytest.raises(DataError):
-        Problem([["a"], ["b"]], [1, -1])
-    with pytest.raises((ValueError, TypeError)):
-        classifier(np.array([None, "a"])[Y])
 
 
 def test_a_loss_is_computed_of_numbers_in_any_clothes():

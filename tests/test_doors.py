@@ -37,16 +37,6 @@ def test_a_room_shows_a_short_list_with_docstrings_and_the_rooms_below(name):
             assert (found.__doc__ or "").strip(), one
 
 
-def test_a_measure_is_in_one_room_or_in_the_file_on_stopping():
-    rooms = [room(f"measures.{one}") for one in sorted(ROOMS["measures"])]
-    others = [room("measures.inputs"), room("measures.stopping")]
-    for name in measures.__all__:
-        homes = [one for one in rooms if name in one.__all__]
-        assert len(homes) <= 1, name
-        homes += [one for one in others if hasattr(one, name)]
-        assert homes and all(getattr(one, name) is getattr(measures, name) for one in homes), name
-
-
 def test_every_file_that_the_map_names_is_there():
     """In docs/architecture.md a name is from the top, or from a folder of the one before it."""
     named = re.findall(r"`([\w/]+(?:\.py|/))`", MAP)

@@ -1,14 +1,16 @@
-"""The size of the project stays within `tests/house_budget.toml`, whose numbers only fall."""
+"""The project stays within `tests/house_budget.toml`, and docstrings say more than types."""
 
 import ast
 import re
 import subprocess
 import sys
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "rashomon_explorer"
 BUDGET = tomllib.loads((ROOT / "tests" / "house_budget.toml").read_text(encoding="utf-8"))
@@ -117,3 +119,34 @@ def test_folders_hold_topics_that_are_named_by_words():
     }
     assert {str(folder): len(found) for folder, found in topics.items() if len(found) < 3} == {}
     assert [name for name in SOURCES if not re.fullmatch(r"[a-z_.]+", name)] == []
+
+
+def silent(source):
+    """Returns that are types alone, and errors without the reason for them."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef):
+            continue
+        _, *sections = SECTION.split(ast.get_docstring(node) or "")
+        for title, text in zip(sections[::2], sections[1::2], strict=True):
+            indented = [line.startswith(" ") for line in text.splitlines() if line.strip()]
+            bare = any(not one and not after for one, after in pairwise([*indented, False]))
+            if (title in ("Returns", "Yields") and not any(indented)) or (
+                title == "Raises" and bare
+            ):
+                found.append(f"{node.name}: {title}")
+    return found
+
+
+def test_sections_of_docstrings_say_more_than_a_type():
+    found = {name: silent(text) for name, text in SOURCES.items()}
+    assert {name: where for name, where in found.items() if where} == {}
+
+
+@pytest.mark.parametrize(
+    ("reason", "found"), [("", ["give: Returns", "give: Raises"]), ("\n        Why.", [])]
+)
+def test_a_section_without_words_is_noticed(reason, found):
+    sections = "Returns\n    -------\n    float{0}\n\n    Raises\n    ------\n    ValueError{0}"
+    source = f'def give():\n    """Give it.\n\n    {sections}\n    """\n'
+    assert silent(source.format(reason)) == found

@@ -7,8 +7,7 @@ import pytest
 
 from mutants.__main__ import main
 from mutants.mutation import ROOT, StaleMutationError, load
-from mutants.runner import Result, _Place, run
-from mutants.table import TABLE, table, write
+from mutants.runner import _Place, run
 
 MUTATIONS = load()
 
@@ -69,21 +68,3 @@ def test_a_test_that_fails_anyway_catches_nothing(own, capsys, monkeypatch):
     monkeypatch.setattr(_Place, "outcome", lambda *_: 4)  # as where there is no such test
     assert main([own, "--workers", "1"]) == 2
     assert "must pass on the unchanged tree" in capsys.readouterr().err
-
-
-def test_the_table_says_what_was_caught_and_why_others_may_survive(tmp_path):
-    one, other, last = MUTATIONS[:3]
-    results = [
-        Result(one, caught_by="tests/exact/test_paths.py"),
-        Result(replace(other, reason="it says less and never more")),
-        Result(replace(last, reason="")),
-    ]
-    text = table(results)
-    assert "3 wrong constants: 1 caught, 2 survived." in text
-    assert "`exact/test_paths.py`" in text and "it says less" in text and "**SURVIVED**" in text
-    write(results, tmp_path / "build" / "mutants.md")
-    written = (tmp_path / "build" / "mutants.md").read_text(encoding="utf-8")
-    assert written == f"# Mutations\n\n{text}"
-    # `make mutants` leaves every tracked file as it is.
-    assert TABLE == ROOT / "build" / "mutants.md"
-    assert "build/" in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()

@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -12,7 +11,6 @@ import pytest
 from tests.patience import Patience, until
 
 WORK = "import time\nend = time.process_time() + {}\nwhile time.process_time() < end: pass\n"
-Start = Callable[..., "subprocess.Popen[bytes]"]
 
 
 @pytest.fixture
@@ -61,22 +59,6 @@ def test_what_hangs_is_given_up(command, patience, reason, start):
         until(lambda: False, "it", lambda: "the story", Patience(**patience))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("second", "states", "idle"),
-    [
-        (1, [0, 1, 1, 2, None, 3, 4, 4, 4, 4], 2),  # a page that changes gets on, until it stops
-        (3600, [None] * 11, 20),  # what is too busy to answer is not idle: an hour counts as 2 s
-    ],
-)
-def test_progress_and_long_looks(second, states, idle, monkeypatch):
-    seconds, found = iter(range(0, 10**6, second)), iter(states)
-    monkeypatch.setattr("tests.patience.time.monotonic", lambda: float(next(seconds)))
-    patience = Patience(idle=idle, state=lambda: next(found))
-    patience.start()
-    assert [patience.spent() for _ in states[1:]] == [None] * (len(states) - 1)
-    assert patience.spent() == f"nothing happened for {idle} s"
-
-
 WALL_CLOCK = re.compile(r"(?<![\w.])time\.(time|monotonic|perf_counter)(_ns)?\b|\bfrom time import")
 """Clocks that go on while other work has the processor."""
 
@@ -86,15 +68,5 @@ def test_no_test_reads_the_wall_clock():
     tests = {path.name: path for path in Path(__file__).parent.rglob("*patience.py")}
     others = [path for path in Path(__file__).parent.rglob("*.py") if path.name not in tests]
     assert [path.name for path in others if WALL_CLOCK.search(path.read_text("utf-8"))] == []
-
-
-@pytest.mark.parametrize(
-    ("source", "seen"),
-    [
-        ("import time\nassert time.monotonic() - start < 1", True),
-        ("from time import perf_counter", True),
-        ("import time\ntime.sleep(1)\ntime.process_time()", False),
-    ],
-)
-def test_the_wall_clock_is_seen(source, seen):
-    assert bool(WALL_CLOCK.search(source)) == seen
+    assert WALL_CLOCK.search("assert time.monotonic() - start < 1")
+    assert not WALL_CLOCK.search("time.sleep(1), time.process_time()")

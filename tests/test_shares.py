@@ -23,13 +23,6 @@ def test_every_combination_is_there_and_every_value_runs_always():
     assert len({case.id for case in cases}) == len(cases)
 
 
-def test_marks_and_names_of_single_values_stay():
-    named = pytest.param(7.0, id="seven", marks=pytest.mark.filterwarnings("ignore"))
-    (_, cases) = crossed({"x": [named, 1.0], "y": [None, len]}).args
-    assert [case.id for case in cases] == ["seven-None", "seven-len", "1.0-None", "1.0-len"]
-    assert [len(case.marks) for case in cases] == [1, 2, 1, 0]
-
-
 IDS = [f"tests/a.py::test_it[{k}]" for k in range(400)]
 VISIT = [f"tests/browser/test_visit.py::test_step_{k}" for k in range(20)]
 

@@ -5,7 +5,6 @@ import errno
 import json
 import time
 from dataclasses import replace
-from pathlib import Path
 from unittest.mock import Mock
 
 import numpy as np
@@ -234,20 +233,6 @@ def test_what_cannot_be_kept_is_shown_reported_and_written_later(page, cancer, m
         assert page.state.paid == (*before, bought)
     again = Explorer(data=cancer, home=page.session.home)
     assert again.state.paid == page.state.paid and len(again.ledger.entries()) == charges + 1
-
-
-def test_purchases_that_cannot_be_read_now_are_there_when_the_set_is_opened_next(page, monkeypatch):
-    away = Mock(side_effect=OSError(errno.EMFILE, "Too many open files"))
-    number, bought = page.state.in_view, page.state.paid
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "read_bytes", away)
-        page.state.in_view = 0
-        page.state.in_view = number
-        assert page.state.paid == () and "Too many open files" in page.state.alert.reason
-        assert "read again" in page.state.alert.kept
-    page.state.in_view = 0
-    page.session.open_saved(number)
-    assert page.state.paid == bought != ()
 
 
 def test_a_purchase_that_was_read_from_its_file_meanwhile_is_shown_once(page):

@@ -2,9 +2,7 @@
 
 import json
 import re
-import sys
 import warnings
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -192,22 +190,3 @@ def test_the_documented_figure_is_on_page_and_report(tmp_path):
             exec(example, known)
     finally:
         FIGURES.pop("votes", None)
-
-
-def test_a_slider_is_at_most_eight_calls_from_its_figure(loans, monkeypatch):
-    depths = []
-
-    def plot(models, highlight=()):
-        frame, depth = sys._getframe(), 0
-        while frame is not None:
-            depth += "rashomon_explorer" in frame.f_code.co_filename
-            frame = frame.f_back  # type: ignore[assignment]
-        depths.append(depth)
-        return go.Figure(layout={"title": {"text": "losses"}})
-
-    card = loans.cards["losses"]
-    loans.state.page = "set"
-    card.redraw()
-    monkeypatch.setattr(card, "spec", replace(card.spec, plot=plot))
-    card.controls["threshold"].dial.value = 0.1
-    assert depths and max(depths) + 1 <= 8  # and the plot function itself

@@ -96,22 +96,6 @@ class Card:
         self.redraw()
 
 
-def test_without_a_loop_marking_draws_at_once_or_at_the_end_of_a_batch():
-    card = Card()
-    renderer = Renderer([card])
-    renderer.mark()
-    assert card.shown == [0]
-    with renderer.batched():
-        with renderer.batched():
-            renderer.mark()
-        renderer.mark()
-        assert card.shown == [0]
-    assert card.shown == [0, 0]
-    with renderer.batched():
-        pass
-    assert card.shown == [0, 0]
-
-
 def test_many_changes_make_few_frames_and_the_last_one_is_shown():
     async def scenario():
         card, clock = Card(), asyncio.get_running_loop().time

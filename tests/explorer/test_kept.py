@@ -112,15 +112,6 @@ def test_deleting_asks_first_and_the_price_stays_spent(tmp_path, cancer):
     assert explorer.ledger.spent() > 0 and explorer.state.alert is None
 
 
-def test_a_set_without_its_note_is_shown_with_the_constants_of_its_plan(tmp_path, cancer):
-    before = _drawn(tmp_path, cancer)
-    (tmp_path / "breast_cancer.sets" / "0001.json").unlink()
-    again = Explorer(data=cancer, home=tmp_path)
-    assert np.array_equal(again.rashomon_set.coef, before.rashomon_set.coef)
-    assert again.state.in_view == 1 and again.state.alert is None
-    assert again.constants == before.constants and again.numbers_panel.stale.value == ""
-
-
 def test_sets_that_cannot_be_read_now_are_told_and_shown_when_they_can(tmp_path, cancer):
     drawn = _drawn(tmp_path, cancer)
     with _unread():

@@ -1,7 +1,6 @@
 """Panels, clicked as objects; ipywidgets swallows exceptions, so the alert must stay empty."""
 
 import asyncio
-from types import SimpleNamespace
 from unittest.mock import Mock
 from urllib.error import URLError
 
@@ -13,12 +12,8 @@ from sklearn.utils import Bunch
 
 from rashomon_explorer.data import catalog
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.panels.budget import BudgetGauge
-from rashomon_explorer.explorer.panels.card import SelectionChip
 from rashomon_explorer.explorer.panels.data import OPENML
-from rashomon_explorer.explorer.panels.plan import PlanPanel
-from rashomon_explorer.explorer.panels.settings import MECHANISM_LABELS, ModelPanel
-from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.explorer.panels.settings import MECHANISM_LABELS
 from rashomon_explorer.explorer.widgets.controls import Slider
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.registry import OF_SEVERAL_MODELS
@@ -99,35 +94,6 @@ def test_selection_compares_draws_with_the_best(cancer_page):
     assert "No models are selected" in table.value and state.alert is None
 
 
-def test_figures_that_sliders_have_left_behind_say_so(cancer_page):
-    page, stale = cancer_page, cancer_page.numbers_panel.stale
-    page.state.psi = 0.05
-    assert stale.value == ""  # nothing was drawn yet
-    page.draw()
-    losses, plan = page.cards["losses"]._settings, page.cards["plan"]._settings
-    assert stale.value == losses.value == ""
-    set_state(page, psi=0.1, epsilon=3.0)
-    assert "made with ψ = 0.05, ε = 4." in stale.value and stale.layout.display is None
-    assert "sliders are at ψ = 0.1, ε = 3:" in stale.value
-    assert losses.value == "drawn with ψ = 0.05, ε = 4" and plan.value == ""
-    set_state(page, psi=0.05, epsilon=4.0)
-    assert stale.value == losses.value == "" and stale.layout.display == "none"
-
-
-def test_the_remedy_of_a_shortage_is_true_and_a_weak_guarantee_has_a_quiet_button(tmp_path, cancer):
-    explorer = Explorer(home=tmp_path)
-    panel = explorer.draw_panel
-    explorer.state.epsilon = 9.0
-    assert "Over the budget</b>: This adds ε = 9, and ε = 8 remains" in panel.price.value
-    most = float(panel.price.value.split("Set ε to ")[1].split()[0])
-    assert 7.9 < most <= 8.0
-    explorer.state.epsilon = most
-    assert not panel.button.disabled and panel.button.button_style == "primary"
-    explorer.session.choose(cancer)
-    assert explorer.plan.hit_rate_bound < 0.2 and "guarantee is weak" in panel.price.value
-    assert not panel.button.disabled and panel.button.button_style == ""
-
-
 def test_a_large_table_opens_with_many_and_a_small_one_with_one_good_model(
     as_it_opens, tmp_path, cancer
 ):
@@ -183,27 +149,3 @@ def test_the_curator_explores_without_a_charge_and_it_is_marked(explorer, cancer
     assert explorer.ledger is None and "No guarantee and no privacy cost" in explorer.state.message
     shapes = str(explorer.cards["losses"].view.figure["layout"]["shapes"])
     assert "no privacy guarantee" in shapes
-
-
-def test_the_chip_counts_what_is_selected_and_clears_it():
-    state = ExplorerState(rashomon_set=SimpleNamespace(n_draws=335))
-    chip = SelectionChip(state)
-    shown = [chip.widget.layout.display]
-    for name, chosen in {"selection": (1, 2, 3), "people": (4, 5)}.items():
-        setattr(state, name, chosen)
-        shown.append(chip.widget.layout.display)
-    assert shown == ["none", None, None]
-    state.groups = (("sex", "<f>"), ("sex", "m"))
-    assert chip.words.html == "3 of 335 models · sex = &lt;f&gt; or m · 2 people"
-    state.view = "release"
-    assert chip.words.html == "3 of 335 models"
-    state.view = "curator"
-    chip.clear.click()
-    assert (state.selection, state.people, state.groups) == ((), (), ())
-    assert chip.widget.layout.display == "none"
-
-
-def test_panels_work_alone_in_a_cell():
-    state = ExplorerState()
-    for panel in (ModelPanel, PlanPanel, BudgetGauge):
-        assert panel(state).widget is not None

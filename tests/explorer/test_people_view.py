@@ -64,16 +64,10 @@ def test_every_column_tells_groups_apart_the_sensitive_one_first(loans):
     assert groups.nunique() == 4 and groups.value_counts().min() > 35
     with pytest.raises(KeyError, match="no column 'moon'"):
         group_labels(loans.data, "moon")
-    loans.state.group_column = "age"
-    known = measures.fairness_audit(models, loans.rows, loans.targets, groups).ranges()
-    np.testing.assert_allclose(_shown(loans, "gaps").call.table()["high"], known["high"])
-    table = _shown(loans, "burden").call.table()
     burden = measures.multiplicity_by_person_group(models, loans.rows, groups)["ambiguity"]
-    np.testing.assert_allclose(table["ambiguity"], burden)
     # Of all 200 people it was asked, so that the exact ambiguity is at least what draws show.
     exact = loans.exact.ambiguity_by(loans.selected.everyone, "age")
     assert (exact >= burden.drop("all rows").reindex(exact.index) - 1e-12).all()
-    loans.state.group_column = ""
 
 
 def test_class_reliance_is_that_of_the_whole_table(loans):

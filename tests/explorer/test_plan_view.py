@@ -40,15 +40,6 @@ def test_a_remedy_sets_its_slider_and_the_promise_is_kept(page):
         set_state(page, **{name: before[name] for name in changed})
 
 
-def test_a_number_that_no_slider_reaches_has_no_button(page):
-    page.state.epsilon = 0.5
-    offered = page.draw_panel.suggestions
-    assert all(button.description != "ε = 0.5" for button in offered.buttons)
-    set_state(page, psi=0.001, n_draws=500, mechanism="exact")
-    assert not any(button.description.startswith("ε") for button in offered.buttons)
-    assert "ε = " in offered.words
-
-
 def test_what_epsilon_risks_is_told_and_true(page):
     most = best_attack(page.plan.guarantee, 0.05)
     assert 0.05 < most < 0.5
@@ -81,20 +72,6 @@ def test_the_plan_is_dragged_and_its_promise_follows(page, curve):
     point = figure["data"][handle["trace"]]
     assert list(point["x"]) == [2.35] and list(point["y"]) == [again.hit_rate_bound]
     assert handle["curves"][handle["own"]] == wanted
-
-
-def test_a_drag_is_planned_once_ends_at_the_scale_and_does_nothing_in_a_draw(page, monkeypatch):
-    made, really, card = [], page.session.make_estimator, page.cards["plan"]
-    card.redraw()
-    monkeypatch.setattr(page.session, "make_estimator", lambda **_: made.append(1) or really(**_))
-    card.view.dragged = {"x": 3.0, "y": 0.5, "curve": 100, "at": 1}
-    assert (page.state.epsilon, page.state.n_draws) == (3.0, 100) and len(made) == 1
-    card.view.dragged = {"x": 1e9, "y": 0.5, "curve": 5, "at": 1}
-    assert page.state.epsilon == 100.0
-    phase, page.state.phase = page.state.phase, "drawing"
-    card.view.dragged = {"x": 1.0, "y": 0.5, "curve": 1, "at": 2}
-    page.state.phase = phase
-    assert (page.state.epsilon, page.state.n_draws) == (100.0, 5)
 
 
 def _words(page):

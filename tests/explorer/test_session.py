@@ -5,13 +5,11 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
-from sklearn.utils import Bunch
 
 from rashomon_explorer import exceptions
 from rashomon_explorer.data import Numeric, TableSchema, load_csv, load_dataset
 from rashomon_explorer.estimators import PublicBoundsScaler, RashomonClassifier
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.session import HOME_VARIABLE, default_home
 from rashomon_explorer.privacy import Ledger, bounded_range
 from tests.explorer.pages import press
 
@@ -24,14 +22,6 @@ MISSING = "which this table was charged to, is missing"
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "breast_cancer.ledger"
-
-
-def test_home_is_where_the_command_was_started(monkeypatch, tmp_path):
-    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
-    assert default_home() == tmp_path
-    monkeypatch.delenv(HOME_VARIABLE)
-    monkeypatch.chdir(tmp_path)
-    assert default_home() == tmp_path
 
 
 def test_planning_reads_no_row_and_writes_no_file(cancer_page, cancer, tmp_path, monkeypatch):
@@ -155,14 +145,6 @@ def test_several_classes_and_numbers_are_drawn_and_shown(explorer):
     models = explorer.rashomon_set
     assert explorer.state.alert is None and models.n_classes == 3 and models.hit_rate == 0
     assert "the labels that occur in y are public" not in explorer.guarantee.assumptions
-    of_the_set = {"importance", "people", "coefficient_spread", "coefficients"}
-    for name, card in explorer.cards.items():
-        if not card.on_demand:  # made when somebody looks
-            words = str(card.view.figure["layout"])
-            assert "could not be drawn" not in words, name
-            assert ("None of 20 draws" in words) == (name in of_the_set)
-    explorer.state.selection = (1, 3)
-    assert "class 2: alcohol" in explorer.selection_panel.table.value
     explorer.session.choose(load_dataset("diabetes"))
     assert (explorer.state.loss, explorer.state.radius) == ("squared", 2.0)
     explorer.draw()
@@ -182,16 +164,6 @@ def test_learnt_bounds_remove_the_guarantee_everywhere(explorer, learnt, tmp_pat
     for name in ("losses", "coefficients", "importance", "people", "bounds"):
         shapes = explorer.cards[name].view.figure["layout"]["shapes"]
         assert any("no privacy guarantee" in str(shape.get("label")) for shape in shapes)
-
-
-def test_what_cannot_be_done_now_is_refused(cancer_page, cancer):
-    session, state = cancer_page.session, cancer_page.state
-    with pytest.raises(exceptions.DataError, match="has one class, expected at least two"):
-        session.choose(Bunch(**{**cancer, "classes": ["yes"]}))
-    state.phase = "drawing"
-    for action in (cancer_page.draw, lambda: session.choose(cancer)):
-        with pytest.raises(exceptions.DataError, match="a draw is running"):
-            action()
 
 
 def test_a_failed_draw_keeps_settings_and_earlier_figures(cancer_page, monkeypatch):
@@ -246,32 +218,3 @@ def test_every_draw_is_shown_though_the_ledger_cannot_be_read_on_the_way(cancer_
         pass
     assert state.phase == "done" and state.alert.reason == "the disk is away"
     assert cancer_page.rashomon_set.n_draws == state.n_drawn == 20
-
-
-def test_the_watcher_says_once_that_the_ledger_fails_and_goes_on(cancer_page, monkeypatch):
-    state, locked = cancer_page.state, Mock(side_effect=OSError("locked"))
-    with monkeypatch.context() as patch:
-        patch.setattr(cancer_page.session, "refresh_account", locked)
-        told = cancer_page._look(None)
-        assert state.alert.reason == "locked"
-        state.alert = None  # dismissed: the same failure is not said again
-        assert cancer_page._look(told) is told and state.alert is None
-    state.alert = told
-    assert cancer_page._look(told) is None and state.alert is None
-
-
-def test_categories_are_one_feature_on_the_page_and_columns_on_request(loans):
-    assert dict(loans.rashomon_set.feature_groups) == loans.data.feature_groups
-    card = loans.cards["importance"]
-
-    def features():
-        card.redraw()
-        return set(card.view.figure["layout"]["yaxis"]["ticktext"])
-
-    assert features() == {"age", "debt", "home"}
-    card.controls["show"].value = "columns"
-    assert features() == {"age", "debt", "home=own", "home=rent", "home=other"}
-    assert "features='columns'" in card.lines[1]
-    card.controls["show"].value = "coef"
-    assert "coefficients" in card.view.figure["layout"]["title"]["text"]
-    card.controls["show"].value = "importance"

@@ -3,7 +3,6 @@
 import json
 import math
 from dataclasses import replace
-from html import unescape
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from rashomon_explorer.explorer.family import names_in_words
 from rashomon_explorer.explorer.streamed_table import tree_rows
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.plots.text import cost_text
-from rashomon_explorer.plots.tree_answers import plot_tree_guarantee, tree_guarantee_table
 from rashomon_explorer.sets import PredictorSet, ReleasedTrees
 from rashomon_explorer.trees import TreeClass
 from tests.explorer.pages import price_on, redrawn, set_state, unzipped
@@ -67,14 +65,10 @@ TREES |= {"tree_parity"}
 
 def test_figures_are_offered_that_have_something_to_show(page, tmp_path):
     assert _offered(page) >= TREES and not _offered(page) & LINEAR
-    assert _chosen(page, "set") == ["losses", "models panel", "tree_sizes"]
-    assert _chosen(page, "features") == ["tree_questions", "profile"]
-    assert _chosen(page, "people")[0] == "tree_flips"
     page.state.family = "linear"  # the set on screen is of trees still
     assert _offered(page) >= TREES | LINEAR
     linear = Explorer(load_dataset("breast_cancer"), home=tmp_path)
     assert _offered(linear) >= LINEAR and not _offered(linear) & TREES
-    assert _chosen(linear, "features")[0] == "importance"
 
 
 def test_draws_are_paid_trees_of_the_tables_own_columns(page):
@@ -89,16 +83,6 @@ def test_draws_are_paid_trees_of_the_tables_own_columns(page):
     page.session.open_saved(number)
     assert page.rashomon_set.models.trees == models.models.trees
     assert "RashomonClassifier" in page.model_panel.lines()[1]
-
-
-def test_the_headline_and_the_promise_say_what_is_exact_and_what_was_drawn(page):
-    table = tree_guarantee_table(page.plan)["at least"]  # a curve that reads no row
-    assert table[page.plan.psi] == page.plan.hit_rate_bound and table.is_monotonic_increasing
-    assert plot_tree_guarantee(page.plan).layout.meta["view"] == "plan"
-    told = page.people_headline.find()
-    share = (page.tree_answers.flips()["psi"] <= page.state.psi).mean()
-    assert f"<b>{share:.0%}</b> of all 50,000 people" in told
-    assert "two good models disagree" in told and "samplers" not in told
 
 
 def test_models_are_told_apart_by_leaves_and_by_whom_they_label(page):
@@ -209,12 +193,6 @@ def test_rules_are_searched_and_questions_can_be_read(page):
     rules.controls["starred only"].value = False
     schema = TableSchema([YesNo("sex", ("f", "m"))])
     assert names_in_words(["sex", "age"], schema) == ("sex=m", "age")
-    figure = page.cards["trees"].next_call().figure()
-    assert {one.name for one in figure.data} >= {"no", "yes"}
-    asked = [text for trace in figure.data if trace.mode == "text" for text in trace.text]
-    assert asked and all(text.count("<br>") == 1 for text in asked)
-    assert max(len(line) for text in asked for line in unescape(text).split("<br>")) <= 15
-    assert "These models are trees" in redrawn(page.cards["coefficients"])[1]
 
 
 def _bought(page):
@@ -321,13 +299,7 @@ def test_thresholds_reach_the_draws_and_leave_the_screen_as_it_is(tmp_path):
         schema = schema.declare(one.name, thresholds=[0.125])
     page.session.redeclare(schema)
     assert page.rashomon_set is drawn and page.ledger.spent() == spent
-    settings = page.cards["losses"]._settings  # figures say what they were drawn with
-    assert settings.value == "drawn with thresholds = even"
-    page.state.max_leaves = 3
-    assert "drawn with leaves = 2, " in settings.value
-    page.state.max_leaves = 2
     page.draw()
-    assert settings.value == ""
     trees = page.rashomon_set.models.trees
     assert {tree.reference for tree in trees if hasattr(tree, "reference")} == {0.125}
     known = {"RashomonTreeClassifier": RashomonTreeClassifier, "explorer": page}
