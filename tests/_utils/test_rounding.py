@@ -1,17 +1,33 @@
+"""One ε has one face, rounded to the safe side; objects show themselves without private numbers."""
+
 import math
+import re
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 
+import numpy as np
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import rashomon_explorer
+from rashomon_explorer import RashomonClassifier
 from rashomon_explorer._utils.formatting import (
+    as_html,
     epsilon_text,
     hit_rate_text,
     left_text,
     rounded_down,
     rounded_up,
 )
+from rashomon_explorer.cli import main
+from rashomon_explorer.exceptions import BudgetExceededError
+from rashomon_explorer.explorer.panels.budget import _gauge
+from rashomon_explorer.plots import plot_budget
+from rashomon_explorer.plots.text import cost_text, what_is_left
+from rashomon_explorer.privacy import Guarantee, Ledger, bounded_range, compose, pure
 
 ANY = st.floats(0.0, allow_infinity=False, allow_subnormal=True)
 STEP = Fraction(1001, 10**6)
@@ -57,3 +73,88 @@ def test_a_guaranteed_hit_rate_is_never_printed_too_high(rate):
     assert float(shown) <= rate
     assert rate - float(shown) < 0.01
     assert (hit_rate_text(rate) == "100%") == (rate == 1.0)
+
+
+SPENT, BUDGET = 6.46142, 7.00004
+PACKAGE = Path(rashomon_explorer.__file__).parent
+# Two budgets that differ, perhaps in their last digits.
+NO_PRICES = {"privacy/ledger/rows.py"}
+
+
+def test_one_ledger_tells_one_price(tmp_path, capsys):
+    ledger = Ledger.create(tmp_path / "told.ledger", epsilon=BUDGET, delta=0.0)
+    ledger.reserve(pure(SPENT)).commit()
+    main(["ledger", "show", str(ledger.path)])
+    with pytest.raises(BudgetExceededError) as refused:
+        ledger.reserve(pure(1.0))
+    told = {
+        "gauge": _gauge(ledger.spent(), ledger.spent(), BUDGET, 0.0, short=False),
+        "figure": plot_budget(ledger).to_json(),
+        "words": f"{cost_text(SPENT)}, {what_is_left(ledger.remaining)}, {cost_text(BUDGET)}",
+        "command line": capsys.readouterr().out,
+    }
+    for where, words in told.items():
+        assert "6.462" in words and "6.47" not in words, where
+        assert "7.001" in words, where
+    for where in ("gauge", "words", "command line"):
+        assert "0.5386" in told[where], where
+    assert "7.001" in str(refused.value) and "0.5386" in str(refused.value)
+
+
+def test_no_price_is_rounded_anywhere_else():
+    """A format such as ``{epsilon:.3g}`` rounds to the nearest, which may be too low."""
+    home_made = re.compile(r"(?:ε ?= ?|epsilon=)\{[^{}]*:[^{}]*[gf]\}|ε ?= ?\{number\(")
+    found = {
+        str(path.relative_to(PACKAGE))
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if home_made.search(path.read_text(encoding="utf-8"))
+    }
+    assert found - NO_PRICES == set()
+
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-0.5, 0.5, (80, 2))
+Y = (X[:, 0] > 0).astype(int)
+
+
+def _fitted(**settings):
+    exact = {"mechanism": "exact", "radius": 4.0, "ridge": 0.0, "row_norm": 1.0}
+    return RashomonClassifier(**{"epsilon": 50.0, "n_draws": 4, **exact, **settings}).fit(X, Y)
+
+
+def test_what_was_asked_for_comes_first_where_it_holds_and_survives_a_file():
+    said = str(_fitted(epsilon=4.0).guarantee_)
+    assert re.search(r"^ε = 4 at δ = 1e-6 \([^(]*[\d.]+-DP", said)
+    plain = bounded_range(0.5)
+    asked = replace(plain, requested=(0.5, 1e-6))
+    for one in (asked, asked.with_seed()):
+        assert str(one).startswith("ε = 0.5 at δ = 1e-6")
+    assert str(replace(asked, requested=(0.4, 1e-6))).startswith("0.5-DP")
+    assert compose([asked]).requested == (0.5, 1e-6)
+    assert compose([asked, asked]).requested is None
+    assert Guarantee.from_dict(asked.to_dict()).requested == (0.5, 1e-6)
+    assert "asked" not in plain.to_dict()  # older files are read
+    assert Guarantee.from_dict(plain.to_dict()) == asked
+
+
+def test_only_the_curators_set_says_what_rows_say():
+    models = _fitted().rashomon_set_
+    assert "curator" in repr(models) and "radius binds" in repr(models)
+    assert "curator" not in repr(models.release())
+    free = RashomonClassifier(epsilon=500.0, radius=1e6, n_draws=1)
+    rows, noise = RNG.uniform(-0.5, 0.5, (300, 1)), RNG.integers(0, 2, 300)
+    assert free.fit(rows, noise).rashomon_set_.notes == ()
+
+
+@pytest.mark.parametrize("lost", ["missing", "empty"])
+def test_a_ledger_that_is_gone_says_so_in_its_repr(tmp_path, lost):
+    with Ledger.create(tmp_path / "a.ledger", epsilon=8.0, delta=1e-6) as ledger:
+        pass
+    ledger.path.unlink()
+    if lost == "empty":
+        ledger.path.touch()
+    assert "unreadable" in repr(ledger)
+
+
+def test_markup_stays_text():
+    assert "<b>" not in as_html("<b>", [("<i>", "<script>")])

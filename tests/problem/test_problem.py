@@ -1,14 +1,30 @@
-"""The problem: certified minima, clipping, constants and bad rows."""
+"""The problem: clipping, constants against brute force, thresholds and bad rows."""
+
+import itertools
+import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from rashomon_explorer.data.cells import clip_rows
+from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.rejection.envelope import Shifted
+from rashomon_explorer.problem.constants import Constants, row_bound
 from rashomon_explorer.problem.domains import Ball, Intersection
+from rashomon_explorer.problem.losses import get_loss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
+from rashomon_explorer.problem.thresholds import (
+    THRESHOLDS,
+    GaussianThreshold,
+    HardThreshold,
+    NoThreshold,
+    SmoothThreshold,
+    get_threshold,
+)
 
 
 def simulated(n=300, p=4, scale=2.0, seed=0):
@@ -119,3 +135,151 @@ def test_several_classes_have_parameters_each():
     expected = peer.fit(X, y).coef_
     apart = (expected - expected[0])[1:].reshape(-1, 1)
     assert held.minimum.value <= held.value(apart)[0] + 1e-12
+
+
+RADII = st.floats(0.1, 4)
+NORMS = st.floats(0.1, 2)
+RIDGES = st.sampled_from([0.0, 0.7])
+LOSS = st.sampled_from(["logistic", "squared", "hinge", "smoothed_hinge", "absolute"])
+
+
+def unit_circle(points):
+    angle = np.linspace(0, 2 * np.pi, points, endpoint=False)
+    return np.array([np.cos(angle), np.sin(angle)])
+
+
+def disc(radius):
+    return np.hstack([radius * share * unit_circle(36) for share in (0.0, 0.3, 0.7, 1.0)])
+
+
+@given(LOSS, RADII, NORMS, RIDGES, st.integers(1, 4))
+def test_no_replacement_of_a_record_moves_the_loss_by_more(loss, radius, norm, ridge, n):
+    constants = Constants.of(loss, n=n, p=2, domain=Ball(radius), row_bound=norm, ridge=ridge)
+    theta = disc(radius)
+    rows = np.hstack([norm * unit_circle(12), 0.5 * norm * unit_circle(4)]).T
+    labelled = get_loss(loss).task == "classification"
+    targets = (-1.0, 1.0) if labelled else (-1.0, 0.2, 1.0)
+    own = {"loss": loss, "radius": radius, "row_norm": norm, "ridge": ridge, "intercept": False}
+    values = [
+        Problem([*[rows[0]] * (n - 1), row], [*[1.0] * (n - 1), target], **own).value(theta)
+        for row, target in itertools.product(rows, targets)
+    ]
+    spans = [float(np.ptp(a - b)) for a, b in itertools.combinations(values, 2)]
+    assert max(spans) <= constants.osc * (1 + 1e-9)
+    if labelled or radius * norm <= 1:
+        assert max(spans) >= constants.osc * (1 - 1e-9)  # opposite rows attain it
+    else:
+        assert max(spans) >= constants.osc * 0.8
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"n": 0}, "must be a whole number, at least 1"),
+        ({"row_bound": 1e110, "domain": Ball(1e-60)}, "could be as long as 1e.110"),
+        ({"row_bound": 1e-60, "domain": Ball(1e110)}, "could be as long as 1e.110"),
+        ({"row_bound": 0.0}, "row_bound must be"),
+        ({"ridge": -1.0}, "ridge must be"),
+        ({"loss": "zero_one"}, "loss must be one of"),
+        ({"loss": "softmax", "p": 5}, "multiple of the loss's 2 scores per row, got p=5"),
+    ],
+)
+def test_errors_name_the_parameter(bad, message):
+    good = {"loss": "logistic", "n": 10, "p": 2, "domain": Ball(1.0), "row_bound": 1.0}
+    with pytest.raises(ValueError, match=message):
+        Constants.of(**{**good, **bad})
+
+
+def test_the_charged_oscillation_has_the_gap_it_allows_and_kinks_a_coarser_one():
+    for loss, share in (("hinge", 1e-3), ("absolute", 1e-3), ("smoothed_hinge", 1e-6)):
+        constants = Constants.of(loss, n=50, p=3, domain=Ball(2.0), row_bound=1.0)
+        assert constants.gap_tolerance == share * constants.osc
+        assert constants.charged_oscillation == constants.osc + 2 * constants.gap_tolerance
+        assert math.isinf(constants.M) == (share == 1e-3)
+
+
+def test_another_domain_has_the_constants_of_the_ball_around_it():
+    lens = Intersection(Shifted(Ball(5.0), (1.0, 2.0)), Ball(4.0))
+    around = Ball(lens.radius)
+    inside, outside = (
+        Constants.of("logistic", n=9, p=2, domain=domain, row_bound=1.0, ridge=0.2)
+        for domain in (lens, around)
+    )
+    assert inside == outside
+    with pytest.raises(ValueError, match="domain has 2 parameters, got p=3"):
+        Constants.of("logistic", n=9, p=3, domain=lens, row_bound=1.0)
+
+
+def test_the_whole_row_has_the_intercepts_one():
+    assert row_bound(0.75, intercept=True) == 1.25
+    assert row_bound(0.75, intercept=False) == 0.75
+    with pytest.raises(ValueError, match="row_norm"):
+        row_bound(-1.0, intercept=True)
+
+
+V = np.linspace(-0.1, 0.3, 4001)
+
+
+@pytest.mark.parametrize("name", sorted(set(THRESHOLDS) - {"gaussian"}))
+def test_every_shape_is_0_inside_rises_at_most_as_the_loss_and_is_convex(name):
+    shape = get_threshold(name, psi=0.04)
+    energy, slope = shape.energy(V), shape.slope(V)
+    assert (energy[V <= 0] == 0).all() and (slope[V < 0] == 0).all()
+    steps = np.diff(energy) / np.diff(V)
+    assert (steps >= 0).all() and (steps <= 1 + 1e-12).all()
+    assert (np.diff(steps) >= -1e-9).all()
+    numeric = (shape.energy(V + 1e-7) - shape.energy(V - 1e-7)) / 2e-7
+    away = np.abs(V) > 1e-6
+    np.testing.assert_allclose(slope[away], numeric[away], atol=1e-5)
+
+
+@given(
+    x=st.floats(0, 1),
+    y=st.floats(0, 1),
+    low=st.floats(-0.2, 0.2),
+    width=st.floats(0, 0.3),
+    t=st.floats(0, 1),
+    u=st.floats(0, 1),
+)
+def test_no_shape_widens_the_interval_between_neighbours(x, y, low, width, t, u):
+    """y + energy(x − y − ψ) moves within [a, b] when x and y do: the price knows no shape."""
+    moved_x, moved_y = x + low + t * width, y + low + u * width
+    for shape in (HardThreshold(), SmoothThreshold(0.05)):
+        before = y + shape.energy(np.array([x - y - 0.02]))[0]
+        after = moved_y + shape.energy(np.array([moved_x - moved_y - 0.02]))[0]
+        assert low - 1e-12 <= after - before <= low + width + 1e-12
+
+
+def test_the_smooth_shape_is_within_half_its_width_of_the_hard_one():
+    gap = HardThreshold().energy(V) - SmoothThreshold(0.04).energy(V)
+    assert gap.min() >= 0 and gap.max() == pytest.approx(0.02)
+
+
+@pytest.mark.parametrize("threshold", ["hard", HardThreshold()])
+def test_nothing_is_thresholded_at_psi_0(threshold):
+    shape = get_threshold(threshold, 0.0)
+    assert isinstance(shape, NoThreshold)
+    np.testing.assert_array_equal(shape.energy(V), np.maximum(V, 0))
+    assert (shape.slope(V) == 1).all()
+
+
+GAUSSIAN = get_threshold("gaussian", 0.1)
+
+
+@pytest.mark.parametrize(
+    ("work", "message"),
+    [
+        (
+            lambda: get_threshold("soft", 0.1),
+            r"one of \['gaussian', 'hard', 'smooth'\].*got 'soft'",
+        ),
+        (lambda: get_threshold("smooth", 0.0), "width must be finite and > 0"),
+        (lambda: GaussianThreshold(scale=-1.0), "scale must be finite and > 0"),
+        (lambda: GaussianThreshold(n_samples=0), "n_samples must be a whole number, at least 1"),
+        (lambda: GAUSSIAN.energy(V), "no closed form: draw from it with a Langevin"),
+        (lambda: GAUSSIAN.slope(V), "no closed form: draw from it with a Langevin"),
+    ],
+)
+def test_what_is_no_shape_or_has_no_closed_form_says_so(work, message):
+    with pytest.raises((ValueError, SamplerError), match=message):
+        work()

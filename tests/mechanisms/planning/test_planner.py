@@ -1,27 +1,42 @@
-"""Plans spend their budget, all of it and never more; options; and the rule for open settings."""
+"""Plans spend their budget; options and open settings; weak plans, suggestions and giving up."""
 
 import math
+import re
+import warnings
+from threading import Thread
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.integrate import quad
 
 from benchmarks import rule as simulation
 from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
-from rashomon_explorer.mechanisms.bounds import hit_rate
+from rashomon_explorer.exceptions import SamplerError, WeakGuaranteeWarning
+from rashomon_explorer.mechanisms.base import collect
+from rashomon_explorer.mechanisms.bounds import enough_patience, hit_rate, least_acceptance
+from rashomon_explorer.mechanisms.bounds.hit_rate import giving_up_probability
 from rashomon_explorer.mechanisms.langevin.plan import plan_path
-from rashomon_explorer.mechanisms.planning import options
+from rashomon_explorer.mechanisms.planning import options, suggestions
 from rashomon_explorer.mechanisms.planning.advice import explain
 from rashomon_explorer.mechanisms.planning.options import pareto_table, plan_options, resolve_auto
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.pricing import affordable_eta, draws_guarantee
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.mechanisms.request import ZCDP
+from rashomon_explorer.mechanisms.planning.trees import plan_trees
+from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
+from rashomon_explorer.mechanisms.rejection.candidates import Candidates
+from rashomon_explorer.mechanisms.request import ZCDP, Request
+from rashomon_explorer.mechanisms.samplers import exponential
+from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
+from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import adaptive_epsilon, compose, gdp, zcdp
 from rashomon_explorer.privacy.conversions import filter_order
+from rashomon_explorer.problem.losses import LOSSES, zero_model_loss
 from rashomon_explorer.problem.losses.squared import SquaredLoss
 from rashomon_explorer.problem.problem import Problem
+from tests.crossing import crossed
 from tests.mechanisms.builders import request_of
 from tests.papers.by_hand import regularised
 
@@ -311,3 +326,245 @@ def test_the_simulation_behind_the_rule_runs(monkeypatch):
     assert {entry["way"] for entry in measured["worth"]} == {"exact", "langevin"}
     assert all(one["best in hindsight"] <= one["worth 6"] for one in measured["worth"])
     assert len(measured["draws"]) == 2
+
+
+PUBLIC = {"p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5, "delta": 1e-6}
+
+
+def quiet_plan(**settings):
+    with suggestions.suppress_weak_warnings():
+        return plan(**{**PUBLIC, **settings})
+
+
+def heard(call, *args, **settings):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call(*args, **settings)
+    return [one for one in caught if one.category is WeakGuaranteeWarning]
+
+
+def test_a_plan_below_a_fifth_warns_once_and_names_what_improves_it():
+    (warning,) = heard(plan, 5_000, **PUBLIC, epsilon=1.0, n_draws=20)
+    assert warning.filename == __file__
+    assert all(word in str(warning.message) for word in ("ε = ", "rows", "ψ = "))
+    low, high = 0.1, 10.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        weak = quiet_plan(n=30_000, epsilon=middle).hit_rate_bound < 0.2
+        low, high = (middle, high) if weak else (low, middle)
+    assert heard(plan, 30_000, **PUBLIC, epsilon=low * (1 - 1e-6))
+    assert not heard(plan, 30_000, **PUBLIC, epsilon=high * (1 + 1e-6))
+    assert weak_guarantee_reason(quiet_plan(n=30_000, epsilon=high)) == ""
+
+
+def test_small_hit_rates_that_are_requested_or_compared_do_not_warn():
+    assert not heard(plan, 50_000, **PUBLIC, hit_rate=0.05)
+    assert not heard(plan_options, 100, **PUBLIC, ridge=0.1, epsilon=0.1)
+
+
+@pytest.mark.parametrize(("n", "weak"), [(100, True), (3_000, False)])
+def test_without_width_the_excess_bound_is_held_against_the_model_of_zeros(n, weak):
+    assert (11 / quiet_plan(n=n, psi=0.0, epsilon=1.0).beta >= math.log(2)) == weak
+    found = heard(plan, n, **{**PUBLIC, "psi": 0.0}, epsilon=1.0)
+    assert len(found) == weak
+    assert all("model of zeros has at most 0.69" in str(one.message) for one in found)
+    assert len(heard(plan_path, n, **PUBLIC, epsilon=1.0)) == 1
+
+
+@pytest.mark.parametrize("name", sorted(LOSSES))
+def test_the_loss_of_zeros_by_hand(name):
+    by_hand = {"logistic": math.log(2), "squared": 0.5, "hinge": 1.0, "absolute": 1.0}
+    known = {**by_hand, "softmax": math.log(LOSSES[name]().outputs + 1)}
+    if name in known:
+        assert zero_model_loss(LOSSES[name]()) == pytest.approx(known[name])
+
+
+def test_a_thread_that_is_quiet_does_not_quiet_another():
+    found = []
+    with suggestions.suppress_weak_warnings():
+        thread = Thread(target=lambda: found.extend(heard(plan, 100, **PUBLIC, epsilon=1.0)))
+        thread.start()
+        thread.join()
+        assert not heard(plan, 100, **PUBLIC, epsilon=1.0)
+    assert len(found) == 1
+
+
+def improvements(planned, **settings):
+    """Suggested changes by setting, which the message states in the same numbers."""
+    found = suggestions.next_improvement(planned, **settings)
+    (message,) = suggestions.improvement_messages(planned, **settings)
+    for one in found.remedies:
+        text = f"{one.value:,.0f}" if one.setting in ("n", "n_draws") else f"= {one.value:.9g}"
+        assert text in message, one
+    return {one.setting: one.value for one in found.remedies}
+
+
+def changed(settings, name, value):
+    return {**settings, name: int(value) if name in ("n", "n_draws") else value}
+
+
+@pytest.mark.parametrize("ledger", [False, True])
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+def test_every_suggestion_reaches_what_it_says(loss, ledger):
+    start = {"n": 50_000, "loss": loss, "epsilon": 4.0, "n_draws": 20, "ledger": ledger}
+    planned = quiet_plan(**start, radius=3.0)
+    goal = next(r for r in (0.5, 0.8, 0.9, 0.95, 0.99) if r > planned.hit_rate_bound)
+    found = improvements(planned, ridge=True)
+    assert {"epsilon", "n_draws", "n", "psi"} <= set(found)
+    assert ("ridge" in found) <= (not ledger)
+    for name, value in found.items():
+        extra = {"certificate": "best"} if name == "ridge" else {}
+        better = quiet_plan(**changed({**start, "radius": 3.0, **extra}, name, value))
+        # Four digits are shown: a hair is lost to rounding at most.
+        assert better.hit_rate_bound >= goal * (1 - 1e-3), name
+
+
+def test_another_certificate_is_priced_again_at_every_change():
+    start = {"n": 20_000, "epsilon": 4.0, "n_draws": 20, "ridge": 1.0, "p": 40}
+    start["certificate"] = "best"
+    planned = quiet_plan(**start)
+    assert planned.certificate != "oscillation"
+    found = improvements(planned)
+    assert {"epsilon", "n", "psi"} <= set(found)
+    for name, value in found.items():
+        better = quiet_plan(**changed(start, name, value))
+        assert better.hit_rate_bound > planned.hit_rate_bound, name
+
+
+@pytest.mark.parametrize(("ridge", "psi"), [(0.0, 0.005), (0.1, 1e-4)])
+def test_suggestions_for_draws_at_psi_zero_are_enough_and_hardly_more(ridge, psi):
+    kind = MECHANISMS["unthresholded"]
+    start = {**PUBLIC, "n": 10_000, "ridge": ridge, "psi": psi, "epsilon": 4.0, "n_draws": 5}
+
+    def hit_rate(settings):
+        return kind.plan_for(Request(**settings, loss="logistic")).hit_rate_bound
+
+    weak = kind.plan_for(Request(**start, loss="logistic"))
+    (message,) = suggestions.improvement_messages(weak)
+    rate = float(re.search(r"For (\d+) %", message)[1]) / 100
+    found = improvements(weak)
+    assert {"epsilon", "n", "psi"} <= set(found)
+    for name in ("epsilon", "n", "psi"):
+        assert hit_rate(changed(start, name, found[name])) >= rate - 1e-9
+        less = start[name] + 0.98 * (found[name] - start[name])
+        assert hit_rate(changed(start, name, less)) < rate
+
+
+def test_the_cost_that_a_weak_plan_of_trees_names_is_about_the_least_that_suffices():
+    public = {"n": 6907, "log_size": 14.6, "most_leaves": 5, "psi": 0.02, "hit_rate": 0.9}
+    (warning,) = heard(suggestions.warn_if_weak, plan_trees(epsilon=0.05, **public), "this plan")
+    cost = float(re.search(r"ε = ([\d.]+)", str(warning.message))[1])
+    assert plan_trees(epsilon=1.001 * cost, **public).hit_rate_bound >= 0.899
+    assert plan_trees(epsilon=0.9 * cost, **public).hit_rate(0.02) < 0.9
+
+
+SIZES = {"radius": 4.0, "row_norm": 1.0}
+
+
+@pytest.mark.parametrize("p", [1, 2, 3, 6])
+@pytest.mark.parametrize(("beta", "psi"), [(0.5, 0.0), (20.0, 0.02), (300.0, 0.1), (5.0, 7.9)])
+def test_the_bound_is_the_integral_from_below(p, beta, psi):
+    """Of a cone, which attains it; with a spread a tenth too small the bound would be false."""
+    spread = 8.0
+
+    def density(t):
+        return p * t ** (p - 1) * math.exp(-beta * max(0.0, t * spread - psi))
+
+    corner = min(1.0, psi / spread)
+    knots = [corner + (1 - corner) * min(1.0, k / (beta * spread)) for k in (0, 1, 5, 20, 100)]
+    spans = [(0, corner), *zip(knots, [*knots[1:], 1.0], strict=True)]
+    exact = sum(quad(density, low, high, epsabs=0)[0] for low, high in spans if high > low)
+    assert 0.95 * exact < least_acceptance(p, beta, psi, spread) <= exact
+    assert psi > 1 or beta < 1 or least_acceptance(p, beta, psi, 0.9 * spread) > exact
+
+
+@crossed(
+    {
+        "loss": ["logistic", "squared"],
+        "beta": [1.0, 10.0, 100.0],
+        "kind": ["one", "same", "split", "random"],
+    }
+)
+def test_no_table_is_accepted_less_often(loss, beta, kind):
+    """Share of uniform proposals that are accepted, by a fine grid over the disc."""
+    X = {
+        "one": np.ones((1, 1)),
+        "same": np.ones((30, 1)),
+        "split": np.repeat([[1.0], [-1.0]], 15, axis=0),
+        "random": np.random.default_rng(3).uniform(-1, 1, (30, 1)),
+    }[kind]
+    problem = Problem(X, np.where(X[:, 0] > 0, 1.0, -1.0), loss=loss, radius=2.0)
+    spread, axis = problem.L * 2 * 2.0, np.linspace(-2, 2, 501)
+    grid = np.stack(np.meshgrid(axis, axis)).reshape(2, -1)
+    excess = problem.value(grid[:, problem.domain.contains(grid)]) - problem.minimum.value
+    assert excess.max() <= spread
+    accepted = float(np.exp(-beta * np.maximum(excess - 0.01, 0)).mean())
+    assert least_acceptance(2, beta, 0.01, spread) <= accepted
+    mass = Candidates(GibbsTarget(problem, beta, 0.01))._proposal.log_mass
+    assert mass <= math.log(math.pi * 2.0**2) + 1e-12
+
+
+def test_runs_of_refusals_are_as_rare_as_is_said():
+    rng, acceptance, patience, n_draws = np.random.default_rng(0), 0.05, 60, 4
+    gaps = rng.geometric(acceptance, (4000, n_draws)) - 1
+    failed = (gaps >= patience).any(axis=1).mean()
+    bound = giving_up_probability(acceptance, patience, n_draws)
+    assert bound / 2 < failed <= bound  # the bound is no idle one
+    assert giving_up_probability(1.0, 10, 3) == 0.0
+    assert giving_up_probability(0.0, 10, 3) == 1.0
+    enough = enough_patience(acceptance, n_draws, 1e-9)
+    assert giving_up_probability(acceptance, enough, n_draws) <= 1e-9
+    assert giving_up_probability(acceptance, enough - 1, n_draws) > 1e-9
+    for bad in ({"acceptance": 0.0}, {"acceptance": 1.0}, {"failure": 0.0}, {"failure": 1.0}):
+        with pytest.raises(ValueError, match=r"must be in \(0, 1\)"):
+            enough_patience(**{"acceptance": 0.1, "n_draws": 1, "failure": 0.1, **bad})
+
+
+def test_the_guarantee_says_what_is_known():
+    warm = plan(100, 2, 0.02, **SIZES, epsilon=1.0, n_draws=5)
+    cold = plan(10**5, 12, 0.02, **SIZES, epsilon=8.0, n_draws=5)
+    known, bare = exponential.ExactSampler(spread=8.0), exponential.ExactSampler()
+    less = exponential.ExactSampler(patience=10_000, spread=8.0)
+    endless = exponential.ExactSampler(patience=None)
+    assert "probability at most 1e-300, for all rows" in str(known.guarantee(warm))
+    assert known.giving_up(warm) < 1e-300 and known.giving_up(cold) == 1.0
+    for sampler, planned in ((known, cold), (bare, warm)):
+        assert "no useful bound" in str(sampler.guarantee(planned))
+    acceptance = least_acceptance(2, warm.beta, 0.02, 8.0)
+    assert "after 10,000 proposals" in str(less.guarantee(warm))
+    assert less.giving_up(warm) == giving_up_probability(acceptance, 10_000 - 8192, 5)
+    assert endless.giving_up(cold) == 0.0
+    assert "never give up" in str(endless.guarantee(cold))
+    assert "draws on a grid never give up" in FiniteGridSampler().guarantee(warm).assumptions
+    with pytest.raises(ValueError, match="patience must be at least 1, or None"):
+        exponential.ExactSampler(patience=0)
+
+
+def test_endless_patience_outlasts_what_the_other_gives_up_on(monkeypatch):
+    target = GibbsTarget(Problem([[0.5], [-0.5]], [1, -1]), beta=20.0, psi=0.1)
+    judged, left = exponential._thin, [30]
+
+    def refusing(*args):
+        left[0] -= 1
+        return judged(*args) & (left[0] < 0)
+
+    monkeypatch.setattr(exponential, "_thin", refusing)
+    patient, endless = (exponential.ExactSampler(patience=one) for one in (1000, None))
+    with pytest.raises(SamplerError, match="infeasible here"):
+        collect(patient, target, 1, np.random.default_rng(0))
+    left[0] = 30
+    assert collect(endless, target, 1, np.random.default_rng(0)).coef.shape == (1, 2)
+
+
+def test_estimators_pass_patience_on_and_say_it(tmp_path):
+    X = np.random.default_rng(0).uniform(-0.5, 0.5, (60, 1))
+    y = (X[:, 0] > 0).astype(int)
+    exact = {"n_draws": 2, "mechanism": "exact"}
+    stated = RashomonClassifier(**exact, classes=(0, 1), patience=None).fit(X, y).guarantee_
+    for words in ("never give up", "only the curator may see"):
+        assert any(words in one for one in stated.assumptions)
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=9.0, delta=1e-6)
+    RashomonRegressor(**exact, ledger=ledger).fit(X, y - 0.5)
+    (entry,) = ledger.entries()
+    assert entry.parameters["patience"] == 5_000_000
+    assert any("for all rows" in one for one in entry.guarantee.assumptions)

@@ -56,8 +56,7 @@ def test_within_its_claim_and_beyond_a_bolder_one(name, kind):
 
 
 # Mechanisms whose own tests compute their divergence in closed form or by sums over a grid: in
-# mechanisms/one_model/ test_methods, test_divergence and test_noisy_sgd, and in
-# papers/test_iterated_batches.
+# mechanisms/test_one_model.py and in papers/test_localisation.py.
 EXACT = {
     *("moments", "noisy_descent", "last_iterate", "noisy_sgd", "localised_gaussian"),
     *("output_perturbation", "iterated_batches"),

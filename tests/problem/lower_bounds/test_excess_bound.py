@@ -1,20 +1,32 @@
-"""Bounds of the excess loss around a model, against the loss itself, for every loss."""
+"""Bounds of the excess loss around a model, for every loss, and exact draws under them."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import ks_2samp
 
-from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.exceptions import EnvelopeError, SamplerError
+from rashomon_explorer.mechanisms.base import collect
+from rashomon_explorer.mechanisms.rejection.envelope import Envelope, Shifted
+from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.losses import LOSSES, get_loss
-from rashomon_explorer.problem.losses.logistic import LogisticRisk, Softplus
+from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
+from rashomon_explorer.problem.losses.logistic import LogisticLoss, LogisticRisk, Softplus
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.losses.tables import HostRows
 from rashomon_explorer.problem.lower_bounds import ENVELOPES, excess_bound
 from rashomon_explorer.problem.lower_bounds.quadratic import BOWLS
-from tests.problem.rows import random_rows
+from rashomon_explorer.problem.lower_bounds.quartic import Minimised, ShiftedBound
+from rashomon_explorer.problem.problem import Problem
+from tests.crossing import crossed
+from tests.mechanisms.samplers.laws import ks_against_quadrature, line_law, polar_grid
+from tests.problem.rows import plain_rejection, random_rows
 
 PADS = {"smoothed_hinge": 0.01, "softmax": 1e-6}  # all rows may be off the parabola
 CURVED = [get_loss(name) for name in ("logistic", "smoothed_hinge", "squared")]
@@ -166,3 +178,257 @@ def test_a_loss_of_a_users_own_is_not_taken_for_the_one_it_extends():
 
     with pytest.raises(SamplerError, match=r"no envelope of Doubled.*from planes"):
         excess_bound(Doubled(HostRows(np.eye(2)), Softplus()), np.zeros(2), np.eye(2))
+
+
+KINDS = ["round", "outliers", "flat", "one line", "lattice", "scales"]
+
+
+def rows_of(kind, n, p, rng):
+    X = rng.standard_normal((n, p))
+    if kind == "outliers":
+        X *= rng.exponential(1.0, (n, 1)) ** 3
+    elif kind == "flat":
+        X[:, 0] = 0.0
+    elif kind == "one line":
+        X = X[:, :1] + 1e-4 * X
+    elif kind == "lattice":
+        X = np.round(X)
+    elif kind == "scales":
+        X *= 10.0 ** -np.arange(p)
+    return X
+
+
+def problem_of(kind, seed, p=3, n=40, radius=2.0, width=1.0, ridge=0.0, domain=None, noise=None):
+    rng = np.random.default_rng(seed)
+    X = rows_of(kind, n, p, rng)
+    noise = rng.exponential(0.5) if noise is None else noise
+    y = np.where(X[:, -1] + noise * rng.standard_normal(n) > 0, 1, -1)
+    own = {"radius": radius, "ridge": ridge, "intercept": False, "domain": domain}
+    return Problem(X, y, loss=SmoothedHingeLoss(width), **own)
+
+
+def shifted(problem, beta, level):
+    envelope = Envelope.of(GibbsTarget(problem, beta, 0.0))
+    whiten = envelope.vectors / np.sqrt(envelope.curvature + envelope.least_pad)
+    least, pad = problem.minimum.value, envelope.least_pad
+    known = Minimised(envelope.centre, least, problem.ridge, envelope.tangent, pad, whiten)
+    return ShiftedBound.of(envelope.bound.expansion, known, level), envelope
+
+
+def models_and_steps(problem, bound, pad, rng, size):
+    """Models near the centre and anywhere, the minimiser and the centre, and whitened steps."""
+    noise = rng.standard_normal((problem.p, size))
+    root = np.sqrt(bound.curvature + pad)[:, None]
+    near = bound.vectors @ (noise / root) * bound.reach * 10.0 ** rng.uniform(-1.5, 0.7, size)
+    theta = np.hstack(
+        [
+            problem.domain.project(bound.centre[:, None] + near),
+            problem.domain.uniform(problem.p, size, rng),
+            problem.minimum.theta[:, None],
+            problem.domain.project(bound.centre[:, None]),
+        ]
+    )
+    return theta, (bound.vectors.T @ (theta - bound.centre[:, None])) * root
+
+
+def padded_excess(problem, bound, pad, theta):
+    away = theta - bound.centre[:, None]
+    return problem.value(theta) - problem.minimum.value + pad / 2 * np.sum(away**2, axis=0)
+
+
+@given(
+    kind=st.sampled_from(KINDS),
+    seed=st.integers(0, 2**32 - 1),
+    p=st.integers(1, 6),
+    n=st.sampled_from([1, 2, 30, 200]),
+    radius=st.floats(0.05, 50.0),
+    width=st.floats(0.02, 5.0),
+    ridge=st.sampled_from([0.0, 0.05]),
+    beta=st.floats(1.0, 1e5),
+    level=st.floats(1e-5, 1.0),
+)
+@settings(max_examples=60)
+def test_the_bound_is_never_above_the_loss(kind, seed, p, n, radius, width, ridge, beta, level):
+    bound_is_below(problem_of(kind, seed, p, n, radius, width, ridge), beta, level, seed, 100)
+
+
+def bound_is_below(problem, beta, level, seed, size):
+    bound, envelope = shifted(problem, beta, level)
+    pad, slack = envelope.least_pad, envelope.slack
+    theta, steps = models_and_steps(problem, bound, pad, np.random.default_rng(seed), size)
+    excess = padded_excess(problem, bound, pad, theta)
+    assert (bound.at(steps) <= excess + slack).all()
+    radial = bound.radial(np.linalg.norm(steps, axis=0))
+    assert (radial <= excess + slack).all()
+    assert (radial >= 0).all()
+    assert (np.diff(bound.radial(np.linspace(0, 9 * bound.reach, 900))) >= 0).all()
+
+
+@pytest.mark.parametrize(
+    "domain", [Intersection(Shifted(Ball(0.5), (0.3, 0.0, 0.0)), Ball(0.4)), Ball(0.3)]
+)
+@pytest.mark.parametrize("seed", range(5))
+def test_other_domains_hold_their_minimisers_too(domain, seed):
+    bound_is_below(problem_of("round", seed, domain=domain), 300.0, 0.02, seed, 1000)
+
+
+@cache
+def useful_problem(seed, radius):
+    problem = problem_of("round", seed, p=4, n=3000, radius=radius, noise=0.7)
+    bound, envelope = shifted(problem, 2000.0, 0.02)
+    theta, steps = models_and_steps(problem, bound, 0.0, np.random.default_rng(seed), 2000)
+    assert envelope.least_pad == 0
+    return problem, bound, padded_excess(problem, bound, 0.0, theta), steps
+
+
+@pytest.mark.parametrize("radius", [1.0, 9.0])
+def test_where_it_is_used_it_keeps_most_of_the_excess(radius):
+    problem, bound, excess, steps = useful_problem(0, radius)
+    assert problem.minimum.on_boundary == (radius < 2)
+    used = (excess > 0.015) & (excess < 0.03)
+    assert used.sum() > 30
+    assert np.median(bound.at(steps)[used] / excess[used]) > 0.85
+    on_radius = bound.radial(np.linalg.norm(steps, axis=0))[used] / excess[used]
+    assert np.median(on_radius) > (0.35 if radius > 2 else 0.85)
+
+
+@pytest.mark.parametrize("radius", [1.0, 9.0])
+@pytest.mark.parametrize("part", ["constant", "linear", "quadratic", "fourth", "held"])
+def test_a_spoiled_bound_is_caught(part, radius):
+    caught = 0
+    for seed in range(4):
+        _, bound, excess, steps = useful_problem(seed, radius)
+        form = bound.constrained if part == "held" else bound.free
+        spoiled = {
+            "constant": replace(form, constant=form.constant + 0.004),
+            "linear": replace(form, linear=form.linear + 0.05),
+            "quadratic": replace(form, quadratic=1.25 * form.quadratic),
+            "fourth": replace(form, fourth=replace(form.fourth, gram=0.3 * form.fourth.gram)),
+            "held": replace(form, constant=form.constant + 0.012),
+        }[part]
+        if part == "held":
+            other = replace(bound, constrained=spoiled)
+            above = other.radial(np.linalg.norm(steps, axis=0)) > excess
+        else:
+            above = replace(bound, free=spoiled).at(steps) > excess
+        caught += bool(above.any())
+    assert caught >= 3
+
+
+LEVEL = 1e-3
+
+
+def target_of(loss, radius, beta=150.0, psi=0.02):
+    rng = np.random.default_rng(1)
+    scores = loss.outputs
+    X = rng.standard_normal((40, 2 // scores))
+    hidden = 1.5 * X[:, 0] + rng.logistic(size=40)
+    y = np.where(hidden > 0, 1, -1) if scores == 1 else np.digitize(hidden, [-0.8, 0.8])
+    return GibbsTarget(Problem(X, y, loss=loss, radius=radius, intercept=False), beta, psi)
+
+
+class OwnRisk(LogisticRisk):
+    """A loss of a user's own: no envelope of it is known."""
+
+
+class OwnLoss(LogisticLoss):
+    risk = OwnRisk
+
+
+DRAWN = [SmoothedHingeLoss(), SmoothedHingeLoss(0.3), SoftmaxLoss(3), OwnLoss()]
+
+
+@crossed({"radius": [0.5, 4.0], "loss": DRAWN})
+@pytest.mark.law
+def test_draws_have_the_law_of_plain_rejection(loss, radius):
+    target = target_of(loss, radius)
+    assert target.problem.minimum.on_boundary == (radius < 1)
+    reference = plain_rejection(target, 10_000, np.random.default_rng(2))
+    draws = collect(ExactSampler(), target, 10_000, np.random.default_rng(3)).coef
+    for direction in ([1.0, 0.0], [0.0, 1.0], [0.6, -0.8]):
+        agree = ks_2samp(draws @ direction, direction @ reference, method="asymp")
+        assert agree.pvalue > LEVEL  # ten thousand of each: its exact form takes a second more
+
+
+def hinge_target(p, radius, width, beta, psi, noise=1.0):
+    rng = np.random.default_rng(p)
+    X = rng.standard_normal((120, p))
+    y = np.where(X.sum(axis=1) / np.sqrt(p) + noise * rng.logistic(size=120) > 0, 1, -1)
+    loss = SmoothedHingeLoss(width)
+    return GibbsTarget(Problem(X, y, loss=loss, radius=radius, intercept=False), beta, psi)
+
+
+@crossed(
+    {
+        "beta, psi": [(0.5, 0.0), (150.0, 0.02), (1500.0, 0.0)],
+        "radius, width": [(3.0, 1.0), (3.0, 0.3), (0.4, 1.0)],
+    }
+)
+def test_smoothed_hinge_parity_with_quadrature(radius, width, beta, psi):
+    for p in (1, 2):
+        target = hinge_target(p, radius, width, beta, psi)
+        assert target.problem.minimum.on_boundary == (radius < 1)
+        draws = collect(ExactSampler(), target, 3000, np.random.default_rng(4)).coef
+        places, probabilities = polar_grid(target) if p == 2 else line_law(target)
+        for direction in np.eye(p) if p == 2 else []:
+            along = ks_against_quadrature(draws @ direction, direction @ places, probabilities)
+            assert along > LEVEL
+        if p == 1:
+            assert ks_against_quadrature(draws[:, 0], places, probabilities) > LEVEL
+
+
+def test_a_spoiled_shifted_bound_is_caught(monkeypatch):
+    honest = ShiftedBound.at
+    monkeypatch.setattr(ShiftedBound, "at", lambda self, points: 1.2 * honest(self, points))
+    with pytest.raises(EnvelopeError, match="below its certified bound"):
+        collect(
+            ExactSampler(), hinge_target(2, 3.0, 1.0, 150.0, 0.02), 2000, np.random.default_rng(0)
+        )
+
+
+def test_most_looks_at_the_rows_are_accepted():
+    """What the bound is for: with the one around the minimiser it was one look in twenty."""
+    rng = np.random.default_rng(1)
+    rows = rng.standard_normal((3000, 8)) / 3
+    y = np.where(rows @ rng.standard_normal(8) + rng.logistic(size=3000) > 0, 1, -1)
+    problem = Problem(rows, y, loss="smoothed_hinge", radius=3.0, intercept=False)
+    batches = ExactSampler().batches(GibbsTarget(problem, 700.0, 0.02), rng)
+    looks = [next(batches) for _ in range(3)]
+    assert sum(len(one.losses) for one in looks) > 0.4 * sum(one.evaluated for one in looks)
+
+
+@pytest.mark.law
+@pytest.mark.parametrize(("p", "radius"), [(6, 8.0), (10, 1.0)], ids=["inside", "sphere"])
+def test_many_parameters_of_the_smoothed_hinge_loss_agree_with_long_chains(p, radius):
+    target = hinge_target(p, radius, 1.0, 400.0, 0.03)
+    assert target.problem.minimum.on_boundary == (radius < 2)
+    draws = collect(ExactSampler(), target, 4000, np.random.default_rng(0))
+    reference = metropolis(target, 2000, 1500, np.random.default_rng(1))
+    excess = draws.losses - target.problem.minimum.value
+    assert ks_2samp(excess, target.excess(reference)).pvalue > LEVEL
+    for column in range(p):
+        assert ks_2samp(draws.coef[:, column], reference[column]).pvalue > 1e-4
+
+
+def metropolis(target, n_chains, steps, rng):
+    """Random-walk Metropolis from the minimiser: one state of each chain."""
+    problem = target.problem
+    eigenvalues, vectors = np.linalg.eigh(problem.hessian(problem.minimum.theta))
+    width = 0.6 * np.sqrt((2 * target.psi + 1 / target.beta) / problem.p)
+    spread = vectors / np.sqrt(eigenvalues + 0.01) * width
+    theta = np.repeat(problem.minimum.theta[:, None], n_chains, axis=1)
+    density = np.zeros(n_chains)
+    for _ in range(steps):
+        move = theta + spread @ rng.standard_normal(theta.shape)
+        proposed = target.log_density(move)
+        taken = np.log(rng.random(n_chains)) < proposed - density
+        theta, density = np.where(taken, move, theta), np.where(taken, proposed, density)
+    return theta
+
+
+def test_a_loss_with_kinks_is_drawn_from_without_an_envelope():
+    problem = Problem([[0.5], [-0.5]], [1, -1], loss="hinge")
+    with pytest.raises(SamplerError, match="no certified quadratic bound"):
+        excess_bound(problem.evaluator().loss, problem.minimum.theta, np.eye(2))
+    drawn = collect(ExactSampler(), GibbsTarget(problem, 5.0, 0.1), 9, np.random.default_rng(0))
+    assert drawn.coef.shape == (9, 2)

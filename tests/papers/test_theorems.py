@@ -1,0 +1,363 @@
+"""Theorems of shifted interpolation: formulas, published figures, and chains of known laws."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rashomon_explorer.mechanisms.langevin.accounting import last_iterate_guarantee
+from rashomon_explorer.papers import batch_theorems, theorems
+from rashomon_explorer.papers import batch_theorems as b
+from rashomon_explorer.papers import theorems as t
+from rashomon_explorer.papers.batch_theorems import (
+    cyclic_convex,
+    sgd_composition,
+    sgd_convex,
+    sgd_strongly_convex,
+)
+from rashomon_explorer.papers.instances import rough_last_state_mu
+from rashomon_explorer.papers.theorems import exponential_mechanism_convex
+from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.privacy.conversions import gdp_delta
+from rashomon_explorer.privacy.tradeoff import Gaussian, Subsampled, compose_tradeoffs
+from tests.exact.conftest import exactly
+from tests.mechanisms import chains
+
+MNIST = {"sensitivity": 2 / 3, "batch_size": 1, "sigma": 1.0}
+STEP = {"sensitivity": 2.0, "sigma": 0.5}
+DOMAIN = {"diameter": 1.0, "step_size": 0.5, "smoothness": 4.0}
+SMOOTH = {"ridge": 0.5, "smoothness": 4.0, "step_size": 0.25}
+
+
+@pytest.mark.parametrize(
+    ("epochs", "ours", "composed", "renyi"),
+    [(50, 4.34, 30.51, 5.82), (100, 5.60, 49.88, 7.61), (200, 7.58, 83.83, 9.88)],
+)
+def test_table_1(epochs, ours, composed, renyi):
+    last = batch_theorems.cyclic_strongly_convex(
+        **MNIST, contraction=0.9999, batches_per_epoch=40, epochs=epochs
+    )
+    assert round(last.epsilon(1e-5), 2) == ours
+    # "GDP Composition" is Theorem 4.4, μ = (L/(bσ))√E, converted exactly.
+    path = batch_theorems.cyclic_composition(**MNIST, epochs=epochs)
+    assert round(path.epsilon(1e-5), 2) == composed
+    older = batch_theorems.cyclic_strongly_convex_renyi(
+        **MNIST, contraction=0.9999, batches_per_epoch=40, epochs=epochs
+    )
+    assert round(older.epsilon(1e-5), 2) == renyi
+
+
+def test_a_convex_body_tells_less_than_its_range_from_ld_677_on():
+    """§5: (2LD, 0)-DP is the weaker by total variation where LD > .677."""
+
+    def apart(product):
+        known = theorems.exponential_mechanism_convex(lipschitz=product, diameter=1.0)
+        return known.delta(0.0) - math.tanh(product)
+
+    assert apart(0.676) > 0 > apart(0.677)
+
+
+def theorem(name):
+    return getattr(theorems, name, None) or getattr(batch_theorems, name)
+
+
+GD = {**STEP, "n": 50, "n_steps": 30}
+CYCLIC = {**STEP, "batch_size": 5, "epochs": 30}
+SGD = {**STEP, "n": 200, "batch_size": 5, "n_steps": 30}
+CALLS = {
+    "gd_composition": (GD, "4.1"),
+    "gd_strongly_convex": ({**GD, "contraction": 0.9}, "4.2"),
+    "gd_convex": ({**GD, **DOMAIN, "n_steps": 300}, "4.3"),
+    "cyclic_composition": (CYCLIC, "4.4"),
+    "cyclic_strongly_convex": ({**CYCLIC, "batches_per_epoch": 10, "contraction": 0.9}, "4.5"),
+    "cyclic_convex": ({**CYCLIC, **DOMAIN, "batches_per_epoch": 10}, "4.6"),
+    "sgd_composition": (SGD, "4.8"),
+    "sgd_strongly_convex": ({**SGD, "contraction": 0.5}, "4.9"),
+    "sgd_convex": ({**SGD, **DOMAIN, "n_steps": 300}, "4.10"),
+    "lmc": ({"sensitivity": 0.5, "ridge": 1.0, "smoothness": 3.0, "step_size": 0.5}, "5.1"),
+    "exponential_mechanism_strongly_convex": ({"sensitivity": 0.5, "ridge": 4.0}, "5.2"),
+    "exponential_mechanism_convex": ({"lipschitz": 0.5, "diameter": 2.0}, "5.4"),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_every_theorem_gives_a_whole_guarantee(name):
+    settings, number = CALLS[name]
+    paid = theorem(name)(**settings)
+    assert number in paid.theorem and "Bok, Su and Altschuler" in paid.theorem
+    assert len(paid.assumptions) > 1
+    assert math.isfinite(paid.mu) and paid.holds
+    epsilon = paid.epsilon(1e-5)
+    assert paid.delta(epsilon) <= 1e-5 * (1 + 1e-9)
+    assert 0 < paid.tradeoff(0.1) <= 0.9
+    assert Guarantee.from_dict(paid.to_dict()) == paid
+    smaller = {
+        key: value / 2 if key in ("sensitivity", "lipschitz") else value
+        for key, value in settings.items()
+    }
+    if name not in ("gd_convex", "cyclic_convex"):
+        assert theorem(name)(**smaller).epsilon(1e-5) < epsilon
+
+
+@given(st.floats(0.05, 5.0), st.integers(1, 200), st.floats(0.05, 5.0))
+def test_theorem_4_3_is_what_the_path_certificate_proves_but_rounded(sensitivity, n, diameter):
+    steps = 10 * math.ceil(diameter * n / (0.5 * sensitivity)) + 10  # so that 4.1 is no match
+    domain = {"diameter": diameter, "step_size": 0.5, "smoothness": 4.0}
+    printed = theorems.gd_convex(sensitivity=sensitivity, n=n, sigma=0.5, n_steps=steps, **domain)
+    shift = sensitivity / (n * 0.5)
+    sharp = last_iterate_guarantee(
+        beta=1.0,
+        sensitivity=2 * shift,
+        step_size=0.5,
+        n_steps=steps,
+        contraction=1.0,
+        diameter=diameter / (0.5 * 0.5),
+    )
+    assert sharp.mu <= printed.mu * (1 + 1e-9)
+    assert printed.mu**2 <= sharp.mu**2 + shift**2 * (1 + 1e-9) + 1e-12
+
+
+def test_langevin_is_gradient_descent_with_one_row():
+    energy = {"ridge": 1.0, "smoothness": 3.0, "step_size": 0.5}
+    limit = theorems.lmc(sensitivity=0.5, **energy)
+    sigma, contraction = math.sqrt(2 / 0.5), theorems.contraction_factor(**energy)
+    for steps in (1, 10, 10_000):
+        finite = theorems.gd_strongly_convex(
+            sensitivity=0.5, n=1, sigma=sigma, n_steps=steps, contraction=contraction
+        )
+        assert finite.mu <= limit.mu * (1 + 1e-12)
+    assert finite.mu == pytest.approx(limit.mu)
+    tiny = theorems.lmc(sensitivity=0.5, ridge=4.0, smoothness=9.0, step_size=1e-9)
+    exact = theorems.exponential_mechanism_strongly_convex(sensitivity=0.5, ridge=4.0)
+    assert tiny.mu == pytest.approx(exact.mu) == 0.25  # the limit of small steps
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("gd_composition", {"n": 0}, "n must be a whole number"),
+        ("gd_composition", {"sigma": 0.0}, "sigma must be finite and > 0"),
+        ("gd_composition", {"sensitivity": math.nan}, "sensitivity must be finite"),
+        ("gd_composition", {"n_steps": 1.5}, "n_steps must be a whole number"),
+        ("gd_strongly_convex", {"contraction": 1.0}, r"contraction must be in \[0, 1\)"),
+        ("contraction_factor", {"step_size": 0.5}, r"step_size must be below 2/smoothness = 0\.5"),
+        ("contraction_factor", {"ridge": 5.0}, "ridge must be at most smoothness"),
+        ("gd_convex", {"step_size": 0.6}, r"step_size must be at most 2/smoothness = 0\.5"),
+        ("gd_convex", {"n_steps": 49}, r"diameter·n/\(step_size·sensitivity\) = 50, got 49"),
+        ("gd_convex", {"diameter": math.inf}, "diameter must be finite"),
+        ("cyclic_convex", {"epochs": 4}, "epochs must be at least"),
+        ("cyclic_strongly_convex", {"batches_per_epoch": 0}, "batches_per_epoch must be"),
+        ("sgd_composition", {"batch_size": 201}, "batch_size must be at most n = 200"),
+        ("sgd_strongly_convex", {"n_steps": 1}, "n_steps must be at least 2"),
+        ("sgd_strongly_convex", {"tau": 0}, "tau must be from 1 to n_steps - 1"),
+        ("sgd_convex", {"tau": 300}, "tau must be from 0 to n_steps - 1"),
+        ("lmc", {"step_size": 0.6}, r"2/\(smoothness \+ ridge\) = 0\.5"),
+        ("exponential_mechanism_convex", {"step_size": 0.1}, "smoothness must be given"),
+        ("exponential_mechanism_convex", {"lipschitz": -1.0}, "lipschitz must be finite"),
+    ],
+)
+def test_the_precondition_that_fails_is_named(name, change, message):
+    with pytest.raises(ValueError, match=message):
+        theorem(name)(**{**CALLS.get(name, [SMOOTH])[0], **change})
+
+
+FULL = {"sensitivity": 2.0, "n": 100, "sigma": 0.1}  # s = 0.2
+BATCH = {"sensitivity": 2.0, "batch_size": 10, "sigma": 0.5}  # s = 0.4
+
+
+def test_gradient_descent():
+    assert t.gd_composition(**FULL, n_steps=9).mu == exactly(0.6)
+    steps = (1 - 0.9**9) / (1 + 0.9**9) * 1.9 / 0.1
+    found = t.gd_strongly_convex(**FULL, contraction=0.9, n_steps=9)
+    assert found.mu == exactly(0.2 * math.sqrt(steps))
+    # c = max(1 − ηm, ηM − 1)
+    assert t.contraction_factor(ridge=0.4, smoothness=4.0, step_size=0.25) == exactly(0.9)
+    assert t.contraction_factor(ridge=1.0, smoothness=4.0, step_size=0.45) == exactly(0.8)
+    needed = 1.0 * 100 / (0.5 * 2.0)
+    mu = math.sqrt(3 * 0.2 * 1.0 / (0.5 * 0.1) + 0.04 * math.ceil(needed))
+    assert t.gd_convex(**FULL, **DOMAIN, n_steps=1000).mu == exactly(mu)
+
+
+def test_batches_in_turn():
+    assert b.cyclic_composition(**BATCH, epochs=9).mu == exactly(1.2)
+    c, batches, epochs = 0.9, 4, 3
+    found = b.cyclic_strongly_convex(
+        **BATCH, contraction=c, batches_per_epoch=batches, epochs=epochs
+    )
+    weight = c ** (2 * batches - 2) * (1 - c**2) / (1 - c**batches) ** 2
+    faded = c ** (batches * (epochs - 1))
+    assert found.mu == exactly(0.4 * math.sqrt(1 + weight * (1 - faded) / (1 + faded)))
+    needed = 1.0 * 10 / (0.5 * 2.0)
+    far = 1.0 / (0.5 * 0.5)
+    square = 0.16 + (3 * 0.4 * far + 0.16 * math.ceil(needed)) / 4
+    found = b.cyclic_convex(**BATCH, **DOMAIN, batches_per_epoch=4, epochs=100)
+    assert found.mu == exactly(math.sqrt(square))
+
+
+def test_batches_drawn_anew():
+    sampled = {**BATCH, "n": 100}
+    paid = b.sgd_composition(**sampled, n_steps=1)
+    assert paid.epsilon(1e-5) == pytest.approx(Subsampled(Gaussian(0.4), 0.1).epsilon(1e-5))
+    assert b.sgd_composition(**sampled, n_steps=9).mu == exactly(1.2)
+    found = b.sgd_strongly_convex(**sampled, contraction=0.5, n_steps=6, tau=3)
+    wide = 2 * math.sqrt(2) * 0.4
+    start = wide * (0.5**4 - 0.5**6) / 0.5
+    assert found.mu == exactly(math.sqrt(start**2 + wide**2 + 3 * 0.8**2))
+    parts = [Gaussian(start), Subsampled(Gaussian(wide), 0.1), (Subsampled(Gaussian(0.8), 0.1), 3)]
+    assert found.epsilon(1e-5) == pytest.approx(compose_tradeoffs(parts).epsilon(1e-5), rel=1e-6)
+    convex = b.sgd_convex(**sampled, **DOMAIN, n_steps=6, tau=3)
+    start = math.sqrt(2 / 3) * 1.0 / (0.5 * 0.5)
+    assert convex.mu == exactly(math.sqrt(start**2 + 3 * wide**2))
+
+
+def test_laws_and_their_chains():
+    convex = t.exponential_mechanism_convex
+    assert convex(lipschitz=0.5, diameter=2.0).mu == exactly(2.0)
+    chain = convex(lipschitz=0.5, diameter=2.0, step_size=0.1, smoothness=4.0)
+    assert chain.mu == exactly(math.sqrt(4.0 + 0.05))
+    strong = t.exponential_mechanism_strongly_convex
+    assert strong(sensitivity=0.3, ridge=0.25).mu == exactly(0.6)
+    found = t.lmc(sensitivity=0.3, ridge=0.25, smoothness=4.0, step_size=0.4)
+    assert found.mu == exactly(math.sqrt((2 - 0.4 * 0.25) / 2) * 0.6)
+
+
+EPSILONS = (0.0, 0.1, 0.3, 1.0, 2.0)
+
+
+def law_of(step, deviation, radius, steps, rates=(1.0,)):
+    """Exact law of X ← clip(Σ rates_j N(step_j(X), deviation²)) from 0, with atoms at the ends."""
+    places = np.linspace(-radius, radius, 403)
+    law, moves = (places == 0).astype(float), {}
+    for turn in range(steps):
+        kinds = tuple(step(turn))
+        if kinds not in moves:
+            kernels = [chains.kernel(places, c * places + m, deviation) for c, m in kinds]
+            moves[kinds] = np.tensordot(rates, kernels, 1)
+        law = law @ moves[kinds]
+    return law
+
+
+def worst(one, other, claimed):
+    """Largest excess of the exact δ over the claimed one, both ways."""
+    return max(chains.delta(one, other, e) - claimed.delta(e) for e in EPSILONS)
+
+
+@pytest.mark.parametrize("place", [0, 2])
+def test_projected_chains_on_batches_in_turn_keep_theorem_4_6(place):
+    """The record is in one of three batches; the other two have slope 0."""
+    radius, eta, sensitivity, sigma, batches, epochs = 0.3, 0.1, 1.0, 0.7, 3, 30
+
+    def step(turn, sign):
+        return [(1.0, sign * eta * sensitivity / 2 if turn % batches == place else 0.0)]
+
+    pair = [
+        law_of(lambda turn, s=s: step(turn, s), eta * sigma, radius, batches * epochs)
+        for s in (1, -1)
+    ]
+    settings = {"batch_size": 1, "batches_per_epoch": batches, "epochs": epochs, "sigma": sigma}
+    domain = {"step_size": eta, "smoothness": 1.0}
+    claimed = cyclic_convex(**settings, **domain, sensitivity=sensitivity, diameter=2 * radius)
+    assert worst(*pair, claimed) <= 1e-9
+    if place == 2:
+        half = cyclic_convex(**settings, **domain, sensitivity=0.5, diameter=radius / 4)
+        assert worst(*pair, half) > 0
+
+
+@pytest.mark.parametrize("steps", [2, pytest.param(8, marks=pytest.mark.law), 60])
+@pytest.mark.law
+def test_sampled_chains_keep_theorems_4_8_to_4_10(steps):
+    """Batches of one row out of four, drawn anew: the record's slope is ±L/2, the others' 0."""
+    radius, eta, sensitivity, sigma, c = 1.0, 0.2, 1.0, 0.7, 0.8
+    rates = (0.25, 0.75)
+    settings = {"n": 4, "batch_size": 1, "n_steps": steps, "sensitivity": sensitivity}
+    for factor in (c, 1.0):
+        pair = [
+            law_of(
+                lambda _, s=s, f=factor: [(f, s * eta * sensitivity / 2), (f, 0.0)],
+                eta * sigma,
+                radius,
+                steps,
+                rates=rates,
+            )
+            for s in (1, -1)
+        ]
+        claims = [sgd_composition(**settings, sigma=sigma)]
+        if factor < 1:
+            claims.append(sgd_strongly_convex(**settings, sigma=sigma, contraction=c))
+        domain = {"diameter": 2 * radius, "step_size": eta, "smoothness": 1.0}
+        claims.append(sgd_convex(**settings, **domain, sigma=sigma))
+        for claimed in claims:
+            assert worst(*pair, claimed) <= 1e-9
+        if steps == 2 and factor == 1.0:
+            assert worst(*pair, sgd_composition(**settings, sigma=2 * sigma)) > 0
+
+
+@pytest.mark.parametrize("slope", [0.3, 1.0, 4.0])
+def test_exponential_mechanisms_on_an_interval_keep_corollary_5_4(slope):
+    """e^(∓Lx) on [−1, 1]: F is L-Lipschitz and convex, and D = 2."""
+    grid = np.linspace(-1, 1, 4001)
+    pair = [np.exp(s * slope * grid) for s in (1, -1)]
+    pair = [law / law.sum() for law in pair]
+    claimed = exponential_mechanism_convex(lipschitz=slope, diameter=2.0)
+    assert worst(*pair, claimed) <= 1e-9
+    assert worst(*pair, exponential_mechanism_convex(lipschitz=slope / 20, diameter=2.0)) > 0
+
+
+ROUGH_EPSILONS = (0.0, 0.5, 1.0, 2.0)
+
+
+def laws(step, shift, noise, n_steps):
+    """Laws of the last states on [−½, ½] of noisy projected steps from 0, a shift apart."""
+    places = np.linspace(-0.5, 0.5, 401)
+    ends = step(places) + shift / 2, step(places) - shift / 2
+    return [chains.last_law(places, one, noise, n_steps) for one in ends]
+
+
+CASES = {
+    "expands": (lambda x: 1.05 * x, {"expansion": 1.05}),
+    "jumps": (lambda x: x + 0.02 * np.sign(x), {"expansion": 1.0, "jump": 0.04}),
+    "waves": (lambda x: x + 0.02 * np.sin(5 * x), {"expansion": 1.1}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("n_steps", [1, 10, 200])
+def test_exact_laws_of_neighbours_are_within_the_price(case, n_steps):
+    step, how = CASES[case]
+    shift, noise = 0.04, 0.2
+    pair = laws(step, shift, noise, n_steps)
+    mu = rough_last_state_mu(**how, shift=shift, noise=noise, diameter=1.0, n_steps=n_steps)
+    for epsilon in ROUGH_EPSILONS:
+        most = gdp_delta(mu, epsilon) if mu else 0.0
+        assert chains.delta(*pair, epsilon) <= most + 1e-6
+
+
+def test_less_is_caught():
+    """Negative control: one step as if its shift were a tenth less."""
+    shift, noise = 0.04, 0.05
+    found = chains.delta(*laws(lambda x: x, shift, noise, 1), 0.5)
+    mu = rough_last_state_mu(expansion=1.0, shift=shift, noise=noise, diameter=1.0, n_steps=1)
+    assert gdp_delta(0.9 * mu, 0.5) < found <= gdp_delta(mu, 0.5) + 1e-4
+
+
+def test_it_stops_growing_and_a_network_or_a_hinge_never_gets_there():
+    """Why no method is offered by it: the path is cheaper for as many steps as one takes."""
+    slope, smooth, pace, n, diameter = 1.0, 10.0, 0.1, 1000, 10.0
+    shift = 2 * pace * slope / n
+
+    def mu(steps, **how):
+        return rough_last_state_mu(**how, shift=shift, noise=1.0, diameter=diameter, n_steps=steps)
+
+    smooth_steps = {"expansion": 1 + pace * smooth}
+    limit = mu(10**12, **smooth_steps)
+    assert limit == mu(10**14, **smooth_steps)
+    assert (limit / shift) ** 2 > 10**8  # steps after which hiding the path wins
+    hinge = {"expansion": 1.0, "jump": pace * slope}
+    assert (mu(10**14, **hinge) / shift) ** 2 > 10**5
+
+
+def test_contracting_steps_are_sent_elsewhere():
+    with pytest.raises(ValueError, match="expansion must be >= 1"):
+        rough_last_state_mu(expansion=0.9, shift=1.0, noise=1.0, diameter=1.0, n_steps=1)
