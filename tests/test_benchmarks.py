@@ -3,18 +3,15 @@
 import json
 import subprocess
 import timeit
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import norm
 
 from benchmarks import __main__ as bench
 from benchmarks import (
     accountant,
-    binary_tables,
     declared,
     exact,
     langevin,
@@ -22,13 +19,8 @@ from benchmarks import (
     measures,
     objective_perturbation,
     peers,
-    private_trees,
     ranges,
     scaling,
-    trees,
-    tuning,
-    utility,
-    ways,
 )
 from benchmarks.adassp import adassp
 from benchmarks.problems import logistic_problem
@@ -144,25 +136,6 @@ def test_the_arrays_describe_the_target_in_full():
     np.testing.assert_allclose(one_by_one, arrays["gradient"], atol=1e-9)
 
 
-@pytest.mark.parametrize("classes", [0, 2])
-@pytest.mark.law
-def test_utility_has_an_entry_a_way_and_budget(monkeypatch, tmp_path, classes):
-    monkeypatch.setattr(utility, "BUDGETS", (4.0,))
-    monkeypatch.setattr(utility, "PYTHON", tmp_path / "none")
-    rows = np.random.default_rng(0).uniform(-1, 1, (60, 3)) / np.sqrt(3)
-    scores = rows @ [4.0, -2.0, 0.0]
-    targets = (scores > 0).astype(int) if classes else np.clip(scores / 6, -1, 1)
-    table = declared.Declared("small", rows, targets, classes)
-    entries = utility.measure_table(table, 2, ways.WAYS)
-    assert {entry["way"] for entry in entries} >= {
-        way.name for way in ways.WAYS if way.serves(classes, 0.0) or way.serves(classes, 1e-6)
-    }
-    best = next(entry for entry in entries if entry["way"].startswith("scikit-learn"))
-    assert best["accuracy"] > 0.8 and best["hit_rate"] == 1.0
-    assert all(entry["seconds_over_peer"] is None for entry in entries)
-    assert list(utility.lines({"tables": entries}))
-
-
 def test_declared_tables_those_of_a_folder_too_keep_the_bound_of_every_method(
     monkeypatch, tmp_path
 ):
@@ -194,32 +167,6 @@ def test_the_noise_of_objective_perturbation_covers_the_move_of_a_gradient(delta
     t = np.sqrt(2 * np.log(1 / delta))
     assert u * t + u**2 / 2 == pytest.approx(epsilon / 2)
     assert 2 * u * t + (2 * u) ** 2 / 2 > epsilon / 2
-
-
-def test_tuning_is_measured_exactly_and_dearer_draws_are_nearer_the_best():
-    entries = tuning.measure(2, ("diabetes",))["tables"]
-    assert len(entries) == 2 * len(tuning.BUDGETS) * len(tuning.BOUNDS)
-    for cheap, dear in pairwise(entries[: 2 * len(tuning.BUDGETS) : 2]):
-        assert dear["drawn"] <= cheap["drawn"] <= cheap["uniform"]
-        assert dear["drawn"] <= dear["promised"]
-    assert all(0 <= entry["ridge_cv"] <= entry["worst"] for entry in entries)
-
-
-def test_trees_are_counted_on_the_tables_that_are_there(tmp_path, monkeypatch):
-    rng = np.random.default_rng(0)
-    name, target = binary_tables.FILES["COMPAS"]
-    table = pd.DataFrame(rng.integers(0, 2, size=(60, 4)), columns=["a", "b", "c", target])
-    table.to_csv(tmp_path / name, index=False)
-    for room in (trees, private_trees):
-        monkeypatch.setattr(room, "PYTHON", tmp_path / "nobody's python")
-    counted = [trees.one(tmp_path, 5, task) for task in trees.TASKS]
-    assert counted[0]["size"] == counted[0]["class"] > 1000  # within a ψ of 1 is all of it
-    assert sum("missing" in one for one in counted) == 2
-    beside = list(trees._beside(tmp_path, *trees.BESIDE[0]))
-    private = private_trees.measure(tmp_path, splits=2)
-    assert {one["way"] for one in private} == {"one private tree"}
-    measured = {"counted": counted, "beside": beside, "private": private}
-    assert len(list(trees.lines(measured))) == len(trees.TASKS) + 1 + len(private_trees.BUDGETS)
 
 
 def test_the_pictures_of_last_states_show_the_published_table(tmp_path):

@@ -211,6 +211,7 @@ def _loaded(code):
         ("import rashomon_explorer.measures", _PAGE | _MODELS | {"rows", "data", "privacy"}),
         (_ARRAYS, _PAGE | _MODELS | {"data", "release"}),
         (_ALL_OF_PRIVACY, _ABOVE_PRIVACY),
+        ("import rashomon_explorer.privacy.tradeoff", {"dp_accounting"}),
         ("import rashomon_explorer.estimators", _PAGE | {"release", "papers", "measures"}),
         ("from rashomon_explorer import RashomonSet", {"sklearn"}),
         ("import rashomon_explorer.server", {"lark"}),  # grammars of addresses
@@ -219,7 +220,10 @@ def _loaded(code):
             {"rfc3987_syntax", "nbformat", "voila", "matplotlib"},
         ),
     ],
-    ids=["package", "measures", "arrays", "privacy", "estimators", "set", "server", "explorer"],
+    ids=[
+        *("package", "measures", "arrays", "privacy", "curves"),
+        *("estimators", "set", "server", "page"),
+    ],
 )
 def test_a_room_loads_only_what_it_needs(code, refused):
     assert _loaded(code) & refused == set()

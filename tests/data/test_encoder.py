@@ -1,6 +1,5 @@
 """The transformer: every row by itself, of public size, whatever the container."""
 
-import pickle
 import re
 import warnings
 
@@ -9,8 +8,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -208,17 +205,11 @@ def test_an_unconfirmed_schema_warns_and_marks_the_rows():
     assert find_leak(declared) == ""
 
 
-def test_clone_pickle_pipeline_file_and_parameters(tmp_path):
+def test_pipelines_files_and_parameters(tmp_path):
     frame = frame_of()
     SCHEMA.save(tmp_path / "loans.toml")
     rows = TableEncoder(tmp_path / "loans.toml").fit_transform(frame)
     pd.testing.assert_frame_equal(rows, TableEncoder(SCHEMA).fit_transform(frame))
-    encoder = TableEncoder(SCHEMA, row_norm=2.0).fit(frame)
-    again = pickle.loads(pickle.dumps(encoder))
-    pd.testing.assert_frame_equal(again.transform(frame), encoder.transform(frame))
-    with pytest.raises(NotFittedError):
-        clone(encoder).transform(frame)
-    assert clone(encoder).schema == SCHEMA
     pipe = make_pipeline(TableEncoder(SCHEMA), LogisticRegression()).fit(frame, frame["repaid"])
     assert pipe.predict(frame.drop(columns=["repaid", "id"])).shape == (50,)
     with pytest.raises(ValueError, match="'schema' parameter of TableEncoder"):

@@ -58,15 +58,6 @@ class TestStructure:
         differing = {one: of for one, of in found.items() if len(set(map(repr, of.values()))) > 1}
         assert differing == {}
 
-    @every
-    def test_every_parameter_is_documented_with_its_default(self, name):
-        kind = type(ESTIMATORS[name]())
-        text = re.sub(r"\\\n\s*", "", kind.__doc__ or "")
-        for parameter in inspect.signature(kind).parameters.values():
-            line = re.search(rf"^    (\w+, )*{parameter.name}(, \w+)*( :.*)?$", text, re.MULTILINE)
-            assert line is not None, parameter.name
-        assert not re.search(r"^ +\{\w+\}$", text, re.MULTILINE)
-
 
 class TestPlan:
     @every_setting

@@ -73,20 +73,12 @@ class TestRegressor:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-class TestBoth:
-    def test_without_a_seed_every_fit_differs_whatever_numpy_was_told(self, kind, X, labels):
-        fits = []
-        for _ in range(2):
-            np.random.seed(0)
-            fits.append(kind(**EASY).fit(X, labels))
-        assert not fits[0].guarantee_.reproducible
-        shared = np.random.RandomState(0)  # a shared one moves on
-        fits += [kind(**EASY, random_state=shared).fit(X, labels) for _ in range(2)]
-        assert len({model.rashomon_set_.coef.tobytes() for model in fits}) == 4
-
-    def test_draws_are_distinct_and_lie_in_the_ball_on_the_public_grid(self, kind, X, labels):
-        model = kind(epsilon=40.0, n_draws=40, random_state=0).fit(X, labels)
-        coef = model.rashomon_set_.coef
-        assert len({tuple(c) for c in coef}) == 40
-        assert (np.linalg.norm(coef, axis=1) <= model.plan_.radius + 4e-6).all()
-        assert np.array_equal(coef * 2**20, np.round(coef * 2**20))
+def test_without_a_seed_every_fit_differs_whatever_numpy_was_told(kind, X, labels):
+    fits = []
+    for _ in range(2):
+        np.random.seed(0)
+        fits.append(kind(**EASY).fit(X, labels))
+    assert not fits[0].guarantee_.reproducible
+    shared = np.random.RandomState(0)  # a shared one moves on
+    fits += [kind(**EASY, random_state=shared).fit(X, labels) for _ in range(2)]
+    assert len({model.rashomon_set_.coef.tobytes() for model in fits}) == 4

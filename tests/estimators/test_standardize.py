@@ -1,12 +1,9 @@
 """Private centres and spreads beside the draws: one cost, and models that carry the map."""
 
-import warnings
-
 import numpy as np
 import pytest
 
 from rashomon_explorer import RashomonClassifier
-from rashomon_explorer.exceptions import RowsClippedWarning
 from rashomon_explorer.measures.ranges import declared_problem
 from rashomon_explorer.mechanisms.planning import scaling
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
@@ -115,10 +112,3 @@ def test_a_set_carries_its_map(tmp_path):
     np.testing.assert_allclose(one, models.scores(X)[1], rtol=1e-9)
     problem = declared_problem(fitted, X, Y)
     np.testing.assert_allclose(problem.value(models.coef.T), models.losses, atol=1e-5)
-
-
-def test_mapped_rows_that_are_clipped_are_not_reported():
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        classifier().fit(X, Y)
-    assert not [one for one in caught if issubclass(one.category, RowsClippedWarning)]

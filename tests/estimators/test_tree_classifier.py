@@ -92,16 +92,6 @@ class TestPromise:
         assert bought.hit_rate_bound == pytest.approx(worst, rel=1e-6)
         assert bought.hit_rate(0.05) == bought.hit_rate_bound < bought.hit_rate(0.1)
 
-    def test_a_weak_plan_says_what_would_do(self):
-        with pytest.warns(exceptions.WeakGuaranteeWarning, match=r"ε = .* would guarantee 90 %"):
-            weak = RashomonTreeClassifier(n_draws=1, delta=0.0).plan(200, 10)
-        wanted = RashomonTreeClassifier(n_draws=1, delta=0.0, hit_rate=0.5)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            wanted.set_params(epsilon=30.0).plan(200, 10)
-            plan = RashomonTreeClassifier(hit_rate=0.0).plan(200, 10)  # requests no guarantee
-        assert weak.law_psi == 0 and plan.law_psi == plan.psi
-
 
 class TestCosts:
     def test_draws_follow_them_at_the_same_price(self, table):

@@ -274,13 +274,8 @@ def test_the_command_names_a_table_and_the_page_opens_it(page, tmp_path, monkeyp
     explorer = Explorer(home=tmp_path)
     assert explorer.data.name == "loans" and explorer.session.shape[0] == N
     assert explorer.state.uncharged == ""
-    for wrong, told in (
-        (["--data", str(folder)], "no target column: set --target"),
-        (["--data", str(folder), "--target", "paid"], "no column 'paid'"),
-        (["--target", "repaid"], "add --data"),
-    ):
-        assert cli.main(wrong) == 1
-        assert told in capsys.readouterr().err
+    assert cli.main(["--data", str(folder), "--target", "paid"]) == 1
+    assert "no column 'paid'" in capsys.readouterr().err
     monkeypatch.setenv(cli.TABLE_VARIABLE, asked[0].replace("/loans", "/gone"))
     gone = Explorer(home=tmp_path)
     assert gone.data is None and "is neither a Parquet file" in gone.state.alert.reason

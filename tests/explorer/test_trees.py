@@ -258,17 +258,6 @@ def test_depth_narrows_the_class_and_its_end_means_any(page):
     assert panel.dials["max_leaves"].value == 12 and state.max_leaves == 40
 
 
-def test_the_size_of_the_class_is_said_and_whether_it_can_be_counted(page):
-    size, state = page.model_panel.questions.size, page.state
-    assert f"30 questions, {TreeClass(30, 3).size:,} trees. They can be counted" in size.value
-    state.max_leaves = 8
-    assert "cannot be counted here" in size.value and "they fit" in state.no_plan
-    assert page.draw_panel.button.disabled
-    assert "No valid plan" in redrawn(page.cards["promise"])[1]
-    state.max_leaves = 5
-    assert "can be counted here, in at most" in size.value and not state.no_plan
-
-
 def test_thresholds_are_typed_into_the_one_declaration(page):
     editor, state = page.model_panel.questions, page.state
     assert not editor.boxes  # made when they are opened

@@ -31,26 +31,6 @@ def test_all_figures_share_one_bundle_and_numbers_travel_typed():
     assert figure.layout.template.layout is not None
 
 
-def test_drawn_waits_for_the_page():
-    async def scenario():
-        view = PlotlyView(go.Figure())
-        assert not await view.drawn(timeout=60)  # no page shows it, so it does not wait
-        _says(view, type="shown")
-        assert not await view.drawn(timeout=0.02)
-        waiting = asyncio.create_task(view.drawn(timeout=5))
-        await asyncio.sleep(0)
-        _says(view, type="drawn", rev=0)
-        assert not waiting.done()
-        _says(view, type="drawn", rev=1)
-        assert await waiting
-        assert await view.drawn(1)
-        view.show(go.Figure())
-        _says(view, type="hidden")
-        assert not await view.drawn(timeout=60)
-
-    asyncio.run(scenario())
-
-
 def _streamed(figures, *, seen=True):
     """What a browser gets while `figures` are shown one after another: states, and pieces."""
     view, got = PlotlyView(), []

@@ -1,7 +1,6 @@
 """Group gaps of labels and scores: fairlearn's own values and brute force."""
 
 import math
-import sys
 from dataclasses import replace
 
 import fairlearn.metrics
@@ -141,10 +140,3 @@ def test_nobody_beats_the_frontier(side):
         found = frontier(gaps, **{side: quality})
         assert sorted(found.index) == np.flatnonzero(~np.array(beaten)).tolist()
         assert (np.diff(found["gap"]) < 0).all()
-
-
-def test_without_fairlearn_only_the_frame_is_missing(monkeypatch):
-    monkeypatch.setitem(sys.modules, "fairlearn.metrics", None)
-    assert len(fairness_gaps(LABELS, Y, THREE)) == 3
-    with pytest.raises(ImportError, match=r"pip install 'rashomon-explorer\[fairness\]'"):
-        fairness_frame(LABELS[0], Y, THREE)

@@ -305,7 +305,6 @@ def test_settings_that_cannot_be_measured_are_refused(sets, logistic):
     perfect = replace(sets["regression"], coef=np.zeros((1, 4)), losses=np.zeros(1))
     two, reliance = np.full(60, 2.0), m.model_reliance
     for call, words in (
-        (lambda: reliance(logistic, X, LABELS, form="quotient"), "form must be .* got 'quotient'"),
         (lambda: reliance(logistic, X, LABELS, loss="squared"), "for these models, got 'squared'"),
         (lambda: reliance(logistic, X[:1], LABELS[:1]), "at least two rows, got 1"),
         (lambda: reliance(perfect, X, two, form="ratio"), "model 0 has zero loss"),

@@ -12,7 +12,6 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from rashomon_explorer import measures, plots
-from rashomon_explorer.plots import decomposition, importance
 from rashomon_explorer.plots.coefficients import coefficients_table, default_axes
 from rashomon_explorer.plots.comparison import two_sets_table
 from rashomon_explorer.plots.fairness import wilson
@@ -72,14 +71,6 @@ def test_spread_bars_reach_from_the_least_to_the_largest_and_rings_are_of_draws_
     np.testing.assert_allclose(sorted(ringed), np.sort(models.coef[inside].ravel()), rtol=1e-6)
 
 
-def test_importance_reads_at_most_so_many_rows_and_says_so(models, rows):
-    figure = plots.plot_importance(models, rows.X, rows.y, max_rows=100)
-    assert "100 of 300 rows read" in title_of(figure)
-    for name in ("median", "best model"):
-        known = dict(zip(figure.layout.yaxis.ticktext, trace_of(figure, name).x, strict=True))
-        assert set(known) == {"age", "debt", "luck"} and known["age"] > known["luck"]
-
-
 def test_people_are_sorted_inside_their_range_and_measured(models, rows):
     figure = plots.plot_people(models, rows.X, rows.groups, group_name="luck")
     best = trace_of(figure, "best model")
@@ -95,16 +86,6 @@ def test_people_are_sorted_inside_their_range_and_measured(models, rows):
     assert found.n_models == inside.sum()
     assert found.ambiguity == measures.ambiguity(labels[inside], best)
     assert found.ambiguity == found.ambiguous.mean() < measures.ambiguity(labels, best)
-
-
-def test_a_long_table_is_read_in_part_and_the_figure_says_so(models, rows, monkeypatch):
-    most = 100 * len(models.inside().coef)
-    monkeypatch.setattr("rashomon_explorer.plots.people._MOST_PREDICTIONS", most)
-    monkeypatch.setattr("rashomon_explorer.plots.people._FEWEST_ROWS", 50)
-    figure = plots.plot_people(models, rows.X, rows.groups)
-    assert figure.layout.xaxis.title.text == "100 of 300 people, sorted"
-    for name in ("group a", "group b"):
-        assert np.sum(trace_of(figure, name).y) == pytest.approx(100, rel=1e-5)
 
 
 def test_people_of_a_regression_have_no_labels_and_of_pipelines_text(regression, rows):
@@ -141,23 +122,6 @@ def test_models_of_several_classes(several, rows):
     labels = models.inside().labels(rows.X)
     assert found.ambiguity == pytest.approx(measures.ambiguity(labels, best.argmax(axis=1)))
     assert found.disagreement == pytest.approx(measures.disagreement(labels))
-    figure = plots.plot_people(models, rows.X, rows.groups)
-    assert figure.layout.yaxis.title.text == "probability of the best model's class"
-    assert "decision" not in {trace.name for trace in figure.data}
-
-
-def test_importance_of_several_classes_is_the_rise_of_the_cross_entropy(several, rows):
-    models, X = several.models, rows.X.to_numpy()
-    options = {"n_repeats": 1, "random_state": 3}
-    got = measures.permutation_importance(models, X, several.y, **options)
-    order = np.random.RandomState(3).permutation(len(X))
-    moved = X.copy()
-    moved[:, 1] = X[order, 1]
-    own = np.searchsorted(models.classes, several.y)
-    loss = [-np.log(models.scores(x)[:, np.arange(len(x)), own]).mean(axis=1) for x in (moved, X)]
-    np.testing.assert_allclose(got[:, 1], loss[0] - loss[1], atol=1e-12)
-    with pytest.raises(ValueError, match=r"labels \['low', 'mid', 'top'\] of the models, got 0"):
-        measures.permutation_importance(models, X, own)
 
 
 def test_a_flip_in_a_draw_counts_before_a_proved_one():
@@ -174,7 +138,7 @@ def test_two_sets_overlap_by_the_share_of_their_union(models):
     np.testing.assert_allclose(two_sets_table(models, half)["overlap"], 1 / 3)
 
 
-def test_the_cloud_is_the_measured_one_and_cut_in_words(models, rows, monkeypatch):
+def test_the_cloud_is_the_measured_one(models, rows):
     outside, inside = models.excess.argmax(), models.excess.argmin()
     figure = plots.plot_importance_cloud(models, rows.X, rows.y, highlight=[outside, inside])
     cloud = measures.importance_cloud(models.inside(), rows.X, rows.y)
@@ -185,9 +149,6 @@ def test_the_cloud_is_the_measured_one_and_cut_in_words(models, rows, monkeypatc
     assert figure.data[0].customdata[ringed].tolist() == [inside]
     with pytest.raises(ValueError, match="at least two features"):
         plots.plot_importance_cloud(models, rows.X, rows.y, features=["age"])
-    monkeypatch.setattr(importance, "MOST_IN_CLOUD", 2)
-    figure = plots.plot_importance_cloud(models, rows.X, rows.y, measure="permutation")
-    assert len(figure.data[0].dimensions) == 2 and "2 widest of 3" in title_of(figure)
 
 
 def test_distribution_curves_are_its_shares():
@@ -217,9 +178,6 @@ def test_bars_of_reliance_hold_what_is_attained_and_the_draws(rows, regression):
     np.testing.assert_allclose(np.sort(top), np.sort(draws["age"]), rtol=1e-5)
     with pytest.raises(ValueError, match="draws has no column 'luck'"):
         plots.plot_class_reliance(table, draws[["age", "debt"]])
-    bare = plots.plot_class_reliance(table.rename(index={"age": "<b>age</b>"}))
-    assert "draws" not in [trace.name for trace in bare.data]
-    assert "<b>age" not in "".join(bare.layout.yaxis.ticktext)
 
 
 @pytest.fixture(scope="module")
@@ -248,19 +206,6 @@ def test_bars_are_exact_ranges_widest_above_and_dots_lie_inside(models, exact):
         np.testing.assert_array_equal(one.x, other.x)
 
 
-def test_ranges_of_people_are_cut_and_those_of_another_psi_refused(rows, models, exact):
-    problem, people = exact[0], rows.X.iloc[:20]
-    scores = measures.exact_score_ranges(problem, models.psi, people)
-    figure = plots.plot_ranges(models, scores, models.margins(people), unit="score")
-    assert len(figure.layout.yaxis.ticktext) == 12
-    assert title_of(figure).count("12 widest of 20") == 1
-    with pytest.raises(ValueError, match="outside the exact range"):
-        narrow = measures.exact_coefficient_ranges(problem, models.psi / 50)
-        plots.plot_ranges(models, narrow)
-    with pytest.raises(ValueError, match=r"exact must have the columns .* lacks \['best'\]"):
-        plots.plot_ranges(models, scores.drop(columns="best"))
-
-
 @pytest.fixture(scope="module")
 def audit(models, rows):
     return measures.fairness_audit(models, rows.X, rows.y, rows.groups)
@@ -282,25 +227,6 @@ def test_the_frontier_shows_every_model_and_its_marks(audit):
     assert "selected on these rows" in title_of(figure)
 
 
-def test_the_range_of_gaps_shows_inner_bounds(audit):
-    figure = plots.plot_fairness_range(audit, highlight=[int(audit.table.index[0])])
-    ranges = audit.ranges().iloc[::-1]
-    low, high = _ends(trace_of(figure, "range over the models"))
-    np.testing.assert_allclose(low, ranges["low"], rtol=1e-5)
-    np.testing.assert_allclose(high, ranges["high"], rtol=1e-5)
-    np.testing.assert_allclose(trace_of(figure, "best model").x, ranges["best"], rtol=1e-5)
-    assert len(trace_of(figure, "draw").x) == len(audit.table) * len(ranges)
-    assert "inner bounds" in title_of(figure)
-
-
-def test_ratios_and_regressors_have_figures_of_fairness_too(models, regression, rows):
-    ratio = measures.fairness_audit(models, rows.X, rows.y, rows.groups, agg="ratio")
-    assert "(1 is equal)" in plots.plot_frontier(ratio).layout.xaxis.title.text
-    errors = measures.fairness_audit(regression, rows.X, rows.target, rows.groups)
-    figure = plots.plot_frontier(errors, "mean_absolute_error_difference")
-    assert figure.layout.yaxis.title.text == "mean absolute error"
-
-
 @pytest.mark.parametrize(("count", "n"), [(0, 5), (3, 12), (90, 100)])
 def test_groups_have_intervals_of_wilson(count, n):
     expected = binomtest(count, n).proportion_ci(method="wilson")
@@ -315,7 +241,7 @@ LABELS = [[0, place % 5 == 0] for place in range(40)] + [[0, 1], [1, 0]] * 10
 MASK = [True] * 40 + [False] * 20
 
 
-def test_width_and_noise_stand_on_each_other_with_their_intervals(monkeypatch):
+def test_width_and_noise_stand_on_each_other_with_their_intervals():
     found = measures.disagreement_decomposition(LABELS, inside=MASK, groups=["a", "b"])
     figure = plots.plot_decomposition(found)
     own, noise = trace_of(figure, "the set"), trace_of(figure, "the mechanism")
@@ -327,10 +253,7 @@ def test_width_and_noise_stand_on_each_other_with_their_intervals(monkeypatch):
     assert noise.x[-1] == pytest.approx(found.total.value)
     assert noise.error_x.array[-1] == pytest.approx(found.noise.high - found.noise.value)
     assert own.error_x.arrayminus[-1] == pytest.approx(found.width.value - found.width.low)
-    assert "54% [32, 75] is the mechanism's · 33% of 60 draws missed" in title_of(figure)
     assert figure.layout.meta["view"] == "none"  # labels alone have no known guarantee
-    monkeypatch.setattr(decomposition, "MOST_GROUPS", 1)
-    assert "1 largest of 2 groups" in title_of(plots.plot_decomposition(found))
 
 
 def test_few_misses_and_agreement_have_no_infinite_whiskers():
@@ -351,10 +274,6 @@ def test_a_larger_budget_is_drawn_down_to_the_width(models, rows):
     assert list(trace_of(figure, "the draws").x) == [20.0, 80.0]
     np.testing.assert_allclose(trace_of(figure, "the set").y, table["width"].iloc[:2])
     assert figure.layout.meta["view"] == "curator"
-    with pytest.raises(ValueError, match=r"lacks \['width'\]"):
-        plots.plot_noise_by_budget(table.drop(columns="width"))
-    with pytest.raises(ValueError, match="at least one finite privacy cost"):
-        plots.plot_noise_by_budget(table.iloc[2:])
 
 
 def test_released_numbers_have_distinct_names_and_intervals_that_hold_them():
@@ -369,12 +288,8 @@ def test_released_numbers_have_distinct_names_and_intervals_that_hold_them():
         ledger=None,
     )
     layout = plots.plot_released(released).layout
-    # Rates are compared on one axis; losses, which have no such range, keep their own.
-    assert layout.xaxis2.range == layout.xaxis3.range == (-0.02, 1.02)
-    assert layout.xaxis.range is None and "8 more in the table" in layout.xaxis.title.text
     for axis, count in ((layout.yaxis, 12), (layout.yaxis2, 12), (layout.yaxis3, 3)):
         assert len(set(axis.ticktext)) == len(axis.ticktext) == count
-    assert "selection rate gap of draw 11" in layout.yaxis2.ticktext
     for trace, answer in zip(plots.plot_released(released).data, released.answers, strict=True):
         for words, statistic in zip(trace.hovertext, answer.statistics, strict=False):
             low, high = map(float, words.split(" (")[1].split(")")[0].split(" to "))

@@ -7,16 +7,14 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from rashomon_explorer import RashomonClassifier, RashomonRegressor
+from rashomon_explorer import RashomonClassifier
 from rashomon_explorer._utils.formatting import hit_rate_text
 from rashomon_explorer.measures import exact_ambiguity, multiplicity_table
 from rashomon_explorer.measures.multiplicity import MEASURES
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.report import material, report
-from rashomon_explorer.report.blocks import Plot
 from rashomon_explorer.report.sections import CURATOR
-from rashomon_explorer.report.sections.people import multiplicity_curator
 from rashomon_explorer.rows import chunk_rows
 from rashomon_explorer.sets import from_estimators, from_predictions
 
@@ -65,13 +63,6 @@ def test_measures_stand_with_their_definitions_and_bounds(curator_text, models, 
     written = hit_rate_text(models.plan.hit_rate_bound)
     assert f"≥ {written.replace('%', ' %')}" in text
     assert float(written.removesuffix("%")) <= 100 * models.plan.hit_rate_bound
-
-
-def test_curves_run_from_the_best_draw_to_the_threshold(models, rows):
-    blocks = multiplicity_curator(material.curator_material(models, *rows, None))
-    (plot,) = (block for block in blocks if isinstance(block, Plot))
-    thresholds = plot.table.frame.index
-    assert (thresholds[0], thresholds[-1]) == pytest.approx((models.excess.min(), models.psi))
 
 
 @pytest.mark.law
@@ -129,16 +120,6 @@ def test_what_a_set_does_not_have_is_omitted_with_a_reason(source, models, rows,
     for title in ("The plan in words", "Certificates", "Ranges of coefficients"):
         assert f"{title}:" in reasons
     assert "Multiplicity of the Rashomon set" in text and "no privacy guarantee" in text
-
-
-def test_a_regression(rows, tmp_path):
-    X, _, groups = rows
-    y = X["age"].to_numpy()
-    clf = RashomonRegressor(epsilon=200.0, n_draws=8, random_state=0).fit(X, y)
-    options = {"groups": groups, "interactive": False}
-    text = words_of(read(report(clf.rashomon_set_, tmp_path / "c.html", X, y, **options)))
-    assert "ambiguity" not in text.split("Multiplicity")[1].split("Def")[0]
-    assert "range_width" in text and "target_bounds=(-1.0, 1.0)" in text
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from rashomon_explorer.plots import plot_tradeoff
 from rashomon_explorer.plots.budget import tradeoff_table
 from rashomon_explorer.privacy import pure
 from rashomon_explorer.report import report
-from rashomon_explorer.report.blocks import MOST_ROWS, Items, Plot, Table, Words
+from rashomon_explorer.report.blocks import Plot, Table
 from rashomon_explorer.report.editions import Page
 from rashomon_explorer.report.sections.document import Section, Skip
 
@@ -128,15 +128,6 @@ def test_what_is_omitted_is_listed_and_a_bug_is_not_hidden(models):
     bare = Plot(plot_tradeoff(table), "a curve", Table(table, "a table"))
     with pytest.raises(AssertionError, match="no curator band"):
         page.write([Section("x", "X", "curator", lambda material: [bare])], None)
-
-
-def test_cells_are_written_for_people_escaped_and_cut():
-    frame = pd.DataFrame([[True, 0.123456, float("nan"), float("inf"), 12345, "a<b"]])
-    cells = re.findall(r"<td[^>]*>(.*?)</td>", Table(frame, "Cells").html(None))
-    assert cells == ["yes", "0.1235", "–", "∞", "12,345", "a&lt;b"]
-    text = Table(pd.DataFrame({"value": range(1000)}), "Many").html(None)
-    assert f"first {MOST_ROWS} of 1,000 rows" in text and text.count("<tr>") == MOST_ROWS + 1
-    assert "<b>x" not in Words("<b>x").html(None) and "<i>" not in Items({"<i>": "<i>"}).html(None)
 
 
 def test_a_cost_past_the_range_of_doubles_has_a_curve():

@@ -7,7 +7,6 @@ import time
 from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
-from itertools import count
 from pathlib import Path
 from threading import Event, Thread, Timer
 
@@ -20,7 +19,7 @@ from rashomon_explorer.measures import exact_score_ranges
 from rashomon_explorer.privacy import pure
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.rows import chunk_rows
-from rashomon_explorer.rows.workers import ClusterWatch, DaskWorkers
+from rashomon_explorer.rows.workers import ClusterWatch
 from tests.sums import counted, moments
 
 dask = pytest.importorskip("dask")
@@ -206,22 +205,6 @@ def test_workers_that_restart_are_given_up_sooner_than_nobody_and_those_at_work_
         proven.look([f"tcp://{second}"])
         assert steady.left > 0 and busy.left > 0
         assert (nobody.left >= 0) == (proven.left >= 0) == (second <= 180)
-
-
-def test_a_pass_ends_in_words_where_workers_start_again_and_again(threads, monkeypatch):
-    """As they do where imports take more than their memory: nobody finishes a task."""
-    monkeypatch.setattr("rashomon_explorer.rows.workers._PATIENCE_SECONDS", 3.0)
-    monkeypatch.setattr("rashomon_explorer.rows.workers._UNPROVEN_SECONDS", 0.3)
-    monkeypatch.setattr("rashomon_explorer.rows.workers._LOOK_SECONDS", 0.05)
-    starts = count()
-    monkeypatch.setattr(DaskWorkers, "_at_work", lambda self: {f"tcp://{next(starts)}": 1})
-
-    async def never(*given, **named):
-        await asyncio.sleep(3600)
-
-    monkeypatch.setattr(threads, "gather", lambda futures, **options: never())
-    with pytest.raises(ClusterError, match=r"restarted before they finished .* memory_limit"):
-        chunk_rows(X, Y, executor=threads).reduce(counted)
 
 
 def test_a_full_disk_on_spill_changes_no_digit_and_no_charge(tmp_path):

@@ -1,8 +1,5 @@
 """The command names what a cluster's settings would break, and nothing where nothing would."""
 
-from shutil import disk_usage
-from types import SimpleNamespace
-
 import pytest
 
 from rashomon_explorer.cli import main
@@ -34,21 +31,6 @@ def test_a_worker_that_adds_up_otherwise_is_named(changed, word):
     assert word in said
     nobody, clear = doctor._of_cluster({}, "tcp://cluster")
     assert "no worker" in nobody and "use tls://" in clear
-
-
-def test_a_disk_smaller_than_a_worker_memory_is_named_where_it_spills(tmp_path):
-    free = disk_usage(tmp_path).free
-
-    def worker(limit, **data):
-        manager = SimpleNamespace(memory_limit=limit)
-        return SimpleNamespace(
-            data=SimpleNamespace(**data), local_directory=str(tmp_path), memory_manager=manager
-        )
-
-    assert "of memory" in doctor._worker_environment(worker(100 * free, slow={}))["disk"]
-    assert not doctor._worker_environment(worker(free // 100, slow={}))["disk"]
-    assert not doctor._worker_environment(worker(100 * free))["disk"]
-    assert not doctor._worker_environment()["disk"]
 
 
 def test_the_command_lists_what_was_found(capsys):

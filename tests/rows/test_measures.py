@@ -13,8 +13,7 @@ from rashomon_explorer import RashomonClassifier, RashomonRegressor, measures
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.measures.fairness.gaps import LABEL_GAPS
 from rashomon_explorer.measures.importance import shap_importance
-from rashomon_explorer.measures.multiplicity import MEASURES, Measure
-from rashomon_explorer.measures.multiplicity.measure import mean_over_rows
+from rashomon_explorer.measures.multiplicity import MEASURES
 from rashomon_explorer.measures.ranges import people_ranges
 from rashomon_explorer.report import material, report
 from rashomon_explorer.rows import ChunkedRows, chunk_rows
@@ -154,27 +153,6 @@ def test_one_chunk_and_any_number_of_workers_give_the_same_digits():
     )
     for other in others:
         pd.testing.assert_frame_equal(other, first, check_exact=True)
-
-
-def test_a_measure_that_is_added_is_in_every_table(monkeypatch):
-    def ones(predictions, steps):
-        return np.array([predictions.values[:stop].mean(axis=0).sum() for _, stop, x in steps if x])
-
-    texts = {"meaning": "share of labels 1", "formula": "mean over i and f of f(x_i)", "source": ""}
-    own = Measure("ones", "labels", ones, mean_over_rows, "estimate", **texts)
-    monkeypatch.setitem(MEASURES, "ones", own)
-    models = drawn("two")
-    labels = models.labels(X)
-    inside = labels[models.excess <= models.psi]
-    for rows in (X, blocked()):
-        table = measures.multiplicity_table(models, rows, groups=GROUPS)
-        found = table.set_index(["measure", "group"])["value"]["ones"]
-        assert found["all rows"] == pytest.approx(inside.mean())
-        assert found["west"] == pytest.approx(inside[:, GROUPS == "west"].mean())
-    curve = measures.multiplicity_curve("ones", labels, models.excess, [models.psi])
-    assert curve[0] == pytest.approx(inside.mean())
-    west = measures.by_group("ones", labels, GROUPS)["value"]["west"]
-    assert west == pytest.approx(labels[:, GROUPS == "west"].mean())
 
 
 def test_groups_and_targets_are_columns_of_the_files_that_are_no_features(tmp_path):

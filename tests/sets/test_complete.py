@@ -7,7 +7,6 @@ import pytest
 
 from rashomon_explorer import RashomonSet
 from rashomon_explorer.measures import fairness_audit, multiplicity_table
-from rashomon_explorer.measures.multiplicity.table import FROM_LABELS
 from rashomon_explorer.sets import from_predictions, from_timbertrek, from_treefarms
 from tests.sets.made import make
 
@@ -92,14 +91,3 @@ def test_measures_of_a_complete_set_are_exact_and_those_of_a_sample_bounds(trees
     groups = np.where(X[:, 2] > 0, "a", "b")
     for models, sampled in ((trees, "exact"), (trees[:5], "inner bound")):
         assert set(fairness_audit(models, X, Y, groups).ranges()["sampled"]) == {sampled}
-
-
-def test_spreads_of_certain_scores_are_said_to_be_of_labels(trees):
-    notes = multiplicity_table(trees, X).set_index("measure")["note"]
-    marked = {"range_width", "score_variance", "score_std", "rashomon_capacity"}
-    assert set(notes.index[notes == FROM_LABELS]) == marked
-    unsure = from_predictions(RNG.uniform(0.1, 0.9, (4, 60)), Y)
-    assert set(multiplicity_table(unsure)["note"]) == {""}
-    # A regression whose targets happen to be 0 and 1 predicts no labels.
-    numbers = from_predictions(trees.scores(X), Y.astype(float), kind="targets")
-    assert set(multiplicity_table(numbers)["note"]) == {""}

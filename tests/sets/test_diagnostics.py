@@ -1,6 +1,5 @@
 """Diagnostics of chains: the size of known chains, containers for ArviZ, and what is refused."""
 
-import sys
 from dataclasses import replace
 from itertools import islice
 
@@ -99,12 +98,3 @@ def test_chains_of_a_sampler_are_told_apart(models):
         np.testing.assert_allclose(found, visited, atol=2.0**-20)
         losses = [batch.losses[chain] for batch in batches]
         np.testing.assert_array_equal(tree["sample_stats"]["loss"].values[chain], losses)
-
-
-def test_without_arviz_the_error_says_what_to_install(monkeypatch, models):
-    for name in ("arviz_stats", "arviz_stats.base", "arviz_base"):
-        monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ImportError, match=r"pip install 'rashomon-explorer\[diagnostics\]'"):
-        effective_size(np.arange(20.0).reshape(2, 10))
-    with pytest.raises(ImportError, match=r"pip install 'rashomon-explorer\[diagnostics\]'"):
-        models.to_arviz()
