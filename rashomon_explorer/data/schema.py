@@ -117,6 +117,12 @@ class TableSchema(ReprMixin):
         return tuple(name for column in self.features for name in column.encoded_names)
 
     @property
+    def typical_share(self) -> float:
+        """Share of the encoded columns whose column declares a typical range."""
+        declared = (c for c in self.features if getattr(c, "typical", None) is not None)
+        return sum(len(c.encoded_names) for c in declared) / max(1, len(self.encoded_names))
+
+    @property
     def feature_groups(self) -> dict[str, tuple[str, ...]]:
         """Encoded columns of each feature that is encoded as several."""
         several = [column for column in self.features if len(column.encoded_names) > 1]

@@ -23,7 +23,6 @@ from rashomon_explorer.estimators.classifier import RashomonClassifier
 from rashomon_explorer.estimators.feasibility import N_DRAWS, check_budget
 from rashomon_explorer.estimators.regressor import RashomonRegressor
 from rashomon_explorer.estimators.tables import TableAdapter
-from rashomon_explorer.estimators.targets import DEFAULT_BOUNDS
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.penalties import (
@@ -170,7 +169,7 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
     refit: str | None = "dp"
     refit_share: float = 0.5
     row_norm: float | str = AUTO
-    target_bounds: tuple[float, float] = DEFAULT_BOUNDS
+    target_bounds: tuple[float, float] | None = None
     classes: ArrayLike | None = None
     schema: base.Schema = None
 
@@ -195,7 +194,7 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
         "refit": [StrOptions({"dp"}), None],
         "refit_share": [Interval(Real, 0, 1, closed="neither")],
         "row_norm": [Interval(Real, 0, None, closed="neither"), StrOptions({AUTO})],
-        "target_bounds": ["array-like"],
+        "target_bounds": ["array-like", None],
         "classes": ["array-like", None],
         "schema": base.SCHEMA,
     }

@@ -65,9 +65,9 @@ classes : array-like, default=None
     which labels occur; the guarantee covers only tables with the same labels, and states this.
     With a ledger, classes must be declared: it is charged before ``y`` is read.""",
     "target_bounds": """\
-target_bounds : tuple of float, default=(-1.0, 1.0)
+target_bounds : tuple of float, default=None
     Declared range of the target, which is mapped onto [−1, 1] and clipped; never computed from
-    the rows. A schema declares it too.""",
+    the rows. Required, unless a schema declares it.""",
     "schema": """\
 schema : TableSchema, str, path or None, default=None
     Schema of the table, or its file (docs/schema.md). X is then the raw table: a DataFrame with

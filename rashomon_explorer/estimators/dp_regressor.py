@@ -81,7 +81,7 @@ class DPRegressor(BoundedTargets[Plan], BaseOneModel):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseOneModel._parameter_constraints,
         "loss": [StrOptions({"squared", "absolute"})],
-        "target_bounds": ["array-like"],
+        "target_bounds": ["array-like", None],
     }
 
     @predict_in_chunks(a_number)

@@ -134,7 +134,11 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
             self.delta,
             ledger=feasibility.ledger_rule(self.ledger, self.delta),
         )
-        if not planner.wants_private_scaling(self.standardize, self.mechanism, planned, scaling):
+        declared = self._declared
+        typical_share = None if declared is None else declared.typical_share
+        if not planner.wants_private_scaling(
+            self.standardize, self.mechanism, planned, scaling, typical_share=typical_share
+        ):
             return planned
         # A remaining budget that suffices for one model only is not planned for a set again.
         fixed: dict[str, Any] = {"n_draws": 1} if self.standardize == AUTO else {}

@@ -74,7 +74,7 @@ class RashomonRegressor(BoundedTargets[Plan], BaseRashomon):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseRashomon._parameter_constraints,
-        "target_bounds": ["array-like"],
+        "target_bounds": ["array-like", None],
     }
 
     @predict_in_chunks(a_number)

@@ -22,7 +22,6 @@ from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.logistic import LogisticLoss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 
-DEFAULT_BOUNDS = (-1.0, 1.0)
 """Default bounds of targets."""
 
 LABELS_ARE_PUBLIC = "the labels that occur in y are public"
@@ -242,10 +241,10 @@ class ClassTargets(ClassifierMixin, BasePrivateEstimator[PlanT]):
 class BoundedTargets(RegressorMixin, BasePrivateEstimator[PlanT]):
     """Targets of regressors: numbers within declared bounds."""
 
-    target_bounds: tuple[float, float] = DEFAULT_BOUNDS
+    target_bounds: tuple[float, float] | None = None
 
     def __sklearn_tags__(self) -> Tags:
-        """Declare poor scores: the defaults cannot fit a target beyond [−1, 1] on few rows."""
+        """Declare poor scores: noise exceeds what few rows tell."""
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True
         return tags
@@ -284,7 +283,7 @@ class BoundedTargets(RegressorMixin, BasePrivateEstimator[PlanT]):
 
 
 def target_bounds(
-    declared: tuple[float, float], schema: TableSchema | None, estimator: str
+    declared: tuple[float, float] | None, schema: TableSchema | None, estimator: str
 ) -> tuple[float, float]:
     """Return the range of the target declared by ``target_bounds`` or by the schema."""
     if schema is not None and schema.classes is not None:
@@ -293,7 +292,12 @@ def target_bounds(
             f"{estimator.replace('Regressor', 'Classifier')}, or declare its bounds"
         )
     of_schema = None if schema is None else schema.target_bounds
-    if of_schema is not None and tuple(declared) not in (DEFAULT_BOUNDS, of_schema):
+    if declared is None and of_schema is None:
+        raise ValueError(
+            f"{estimator} needs the range that targets can have, which is never computed from the "
+            f"rows: set target_bounds=(low, high), or a schema that declares the target's bounds"
+        )
+    if None not in (declared, of_schema) and tuple(declared) != of_schema:
         raise ValueError(
             f"target_bounds are {declared!r} and the schema's target has "
             f"{of_schema}: leave target_bounds out"

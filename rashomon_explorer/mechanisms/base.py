@@ -110,8 +110,8 @@ class Mechanism:
     def looseness(cls, loss: Loss, *, compared: bool = False) -> float:
         """Factor by which an excess bound exceeds the excess on typical tables, for a loss.
 
-        Calibrated on simulated tables (benchmarks/README.md, benchmarks/rule.py). In a regression
-        the norm of a model matters, not only its direction. ``compared``: with other mechanisms.
+        Calibrated on simulated tables (benchmarks/README.md, benchmarks/rule.py). ``compared``:
+        with other mechanisms.
         """
         return 1.0 if loss.link == "identity" else cls.traits.looseness
 

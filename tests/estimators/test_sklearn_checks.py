@@ -27,23 +27,23 @@ Check = Callable[..., None]
 
 ESTIMATORS = [
     rx.DPClassifier(),
-    rx.DPRegressor(),
+    rx.DPRegressor(target_bounds=(-1, 1)),
     rx.RashomonClassifier(),
-    rx.RashomonRegressor(),
+    rx.RashomonRegressor(target_bounds=(-1, 1)),
     rx.RashomonTreeClassifier(thresholds=0.0, max_leaves=3),
     rx.PrivateSearch(rx.RashomonTreeClassifier(thresholds=0.0, max_leaves=3), {"psi": [0.0, 0.05]}),
-    rx.DPBilevelSearch(bounds=(0.1, 10.0)),
+    rx.DPBilevelSearch(bounds=(0.1, 10.0), target_bounds=(-1, 1)),
     rx.DPBilevelSearch("logistic", bounds=(0.1, 10.0)),
     rx.PublicBoundsScaler(),
 ]
 OTHER_SETTINGS = [
     rx.RashomonClassifier(mechanism="hit_and_run", random_state=0),
-    rx.RashomonRegressor(mechanism="hit_and_run", random_state=0),
+    rx.RashomonRegressor(mechanism="hit_and_run", target_bounds=(-1, 1), random_state=0),
     rx.PublicBoundsScaler("learn"),
-    rx.DPBilevelSearch(bounds=(0.1, 10.0), refit=None),
+    rx.DPBilevelSearch(bounds=(0.1, 10.0), target_bounds=(-1, 1), refit=None),
 ]
 METHODS_OF_ONE_MODEL = [
-    rx.DPRegressor(mechanism="localised_gaussian"),
+    rx.DPRegressor(mechanism="localised_gaussian", target_bounds=(-1, 1)),
     rx.DPClassifier(loss="hinge", mechanism="localised_gaussian", ridge=0.1),
     rx.DPClassifier(mechanism="langevin_average", ridge=0.1),
 ]

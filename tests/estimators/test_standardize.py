@@ -42,10 +42,17 @@ def test_auto_pays_for_them_and_wins(fitted):
 def test_auto_leaves_sets_named_mechanisms_and_few_rows_alone():
     assert classifier(n_draws=20).plan(N, D).columns is None
     assert classifier(mechanism="langevin_average").plan(N, D).columns is None
-    assert classifier().plan(400, D).columns is None
+    assert classifier().plan(200, D).columns is None
     assert classifier(standardize="private", n_draws=20).plan(N, D).columns is not None
     for n in (999, 1000):
-        assert scaling.ColumnsPlan(n, 2, 1.0, 1.0, 1e-6).improves_the_plan == (n == 1000)
+        paid = scaling.ColumnsPlan(n, 2, 1.0, 4.0, 1e-6)
+        assert paid.improves(regression=True, typical_share=None) == (n == 1000)
+        assert paid.improves(regression=False, typical_share=0.4)
+        assert not paid.improves(regression=False, typical_share=0.5)
+    # A class needs less where nothing says how much of the ball the rows use.
+    few = scaling.ColumnsPlan(400, D, 1.0, 1.0, 1e-6)
+    assert few.improves(regression=False, typical_share=None)
+    assert not few.improves(regression=False, typical_share=0.0)
     planned = classifier(standardize=None).plan(N, D)
     assert scaling.with_scaling_cost(None, planned.guarantee) is planned.guarantee
 

@@ -27,6 +27,12 @@ AUTO = "auto"
 RADII = tuple(2.0 ** (k / 2) for k in range(11))
 """Radii that the rule chooses from: 1 to 32."""
 
+REGRESSION_RADII = (*(2.0 ** (k / 2) for k in range(-4, 0)), *RADII)
+"""The same in a regression, where the norm of a good model may be small: 0.25 to 32."""
+
+REGRESSION_BALL = 0.05
+"""Share of L(0)/R that a ball of radius R costs in a regression, on simulated tables."""
+
 MOST_DRAWS = 20
 """Default number of draws of a set."""
 
@@ -65,11 +71,12 @@ def resolve_auto(
 
     The radius R minimises B(R) + ``worth``·L(0)/R. B(R) bounds the expected excess of one draw at
     ψ = 0 over the best model of the ball, and L(0) bounds the loss of the model of zeros. Both
-    bounds are loose. Simulated tables, where this minimum has the best accuracy, gave ``worth``
-    (benchmarks/README.md).
+    bounds are loose. Simulated tables, where this minimum has the best accuracy, gave ``worth``,
+    which is small in a regression (benchmarks/README.md).
     """
     kind = MECHANISMS[mechanism] if isinstance(mechanism, str) else mechanism
-    worth = kind.looseness(get_loss(loss)) if worth is None else worth
+    if worth is None:
+        worth = kind.looseness(get_loss(loss)) * _ball_share(get_loss(loss))
     validation.check_positive(worth=worth)
     validation.check_epsilon(epsilon)
     validation.check_delta(delta)
@@ -93,16 +100,21 @@ def resolve_auto(
 
 
 def cost(mechanism: str, planned: Plan, goal: str = "rows") -> float:
-    """Loss of a draw that the rule expects: its excess bound over the looseness, plus L(0)/R."""
+    """Loss of a draw that the rule expects: its excess bound over the looseness, and the ball's."""
     assert planned.radius is not None and planned.zero_loss is not None
     ridged = planned.weighed_excess + planned.ridge * planned.radius**2 / 2
     if goal == "population":
         ridged += planned.generalisation_gap
-    of_the_ball = planned.zero_loss / planned.radius
     kind = MECHANISMS[mechanism]
     loss = SoftmaxLoss(planned.outputs + 1) if planned.outputs > 1 else get_loss(planned.loss)
+    of_the_ball = _ball_share(loss) * planned.zero_loss / planned.radius
     bias = kind.traits.regression_bias if loss.link == "identity" else kind.traits.bias
     return ridged / kind.looseness(loss, compared=True) + of_the_ball + bias
+
+
+def _ball_share(loss: Loss) -> float:
+    """Share of L(0)/R that a ball costs; a class depends on the direction of a model only."""
+    return REGRESSION_BALL if loss.link == "identity" else 1.0
 
 
 def _balls(
@@ -126,13 +138,14 @@ def _balls(
 
     if radius != AUTO:
         return [at(radius)]
+    radii = REGRESSION_RADII if get_loss(one.loss).link == "identity" else RADII
     best = min(
-        map(at, RADII),
+        map(at, radii),
         key=lambda tried: _excess_bound(mechanism, tried) + worth * zeros / tried.radius,
     )
     around = _LEAST_UNASKED if unasked else _LEAST_AROUND
     least = around if mechanism.traits.around_centre else LEAST_RADIUS
-    return [*(at(size) for size in RADII if least <= size < best.radius), best]
+    return [*(at(size) for size in radii if least <= size < best.radius), best]
 
 
 def _sure(

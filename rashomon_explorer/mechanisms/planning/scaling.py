@@ -18,11 +18,13 @@ SHARE = 0.1
 SHARE_BESIDE = 0.2
 """Share of ε spent on them, with half of δ, if the draws are (ε, δ)-DP."""
 
-LEAST_ROWS = 1_000
-"""Least number of rows for which they are the default."""
-
-# Largest d/(nμ), or d/(nε), at which they win on simulated tables (benchmarks/README.md).
-_NOISIEST = {"gaussian": 0.1, "laplace": 0.003}
+# Where they win on simulated tables (benchmarks/README.md): least nμ or nε, and largest d/(nμ) or
+# d/(nε). A class needs less of both if nothing says where in the ball the rows lie.
+_LEAST = {"gaussian": 300.0, "laplace": 1_000.0}
+_NOISIEST = {"gaussian": 0.1, "laplace": 0.01}
+_UNKNOWN = {"gaussian": (80.0, 0.4), "laplace": (300.0, 0.1)}
+_LEAST_ROWS_OF_REGRESSION = 1_000
+_MOST_TYPICAL = 0.5  # share of the columns of which a typical range is declared
 _GAUSSIAN_WEIGHT = math.sqrt(0.5)
 _LAPLACE_WEIGHT = 0.5
 _SAFE = 1 - 1e-9  # the sum of both must not exceed the total by rounding
@@ -33,10 +35,11 @@ _UP = 1 + 1e-9  # covers the rounding of a mean over the rows
 class ColumnsPlan:
     """Privacy cost and noise of the columns' means and mean squares, in public numbers.
 
-    With u = x/``row_norm``, ‖u‖ ≤ 1, the release is the mean over the rows of (a·u, u²) plus noise
-    of the same size in every entry. One record moves the mean by at most Δ/n: in the L2 norm
+    With u = x/``row_norm``, ‖u‖ ≤ 1, the release is the mean over the rows of (a·u, u², b‖u‖²) plus
+    noise of the same size in every entry. One record moves the mean by at most Δ/n: in the L2 norm
     Δ = (2 + a²)/√2, in the L1 norm Δ = 2s(a√d + 2c), c = (√(a²d + 32) − a√d)/8 and s² = 1 − c²
-    (own derivation, docs/theory.md §16). Both are attained, that in the L2 norm for every d.
+    (own derivation, docs/theory.md §16). Both are attained, that in the L2 norm for every d. Up to
+    b = √(1 + a²), in the L1 norm b = 1, the last entry does not add to Δ.
     """
 
     n: int
@@ -57,6 +60,11 @@ class ColumnsPlan:
     def weight(self) -> float:
         """Factor a of the means, which need less precision than mean squares."""
         return _GAUSSIAN_WEIGHT if self.gaussian else _LAPLACE_WEIGHT / math.sqrt(self.d)
+
+    @property
+    def total_weight(self) -> float:
+        """Factor b of the total of the mean squares: the largest one that is free."""
+        return math.sqrt(1 + self.weight**2) if self.gaussian else 1.0
 
     @property
     def sensitivity(self) -> float:
@@ -114,11 +122,21 @@ class ColumnsPlan:
             return approximate(SHARE_BESIDE * self.epsilon * _SAFE, self.delta / 2)
         return gdp(self.cost) if self.gaussian else pure(self.cost)
 
-    @property
-    def improves_the_plan(self) -> bool:
-        """Whether the rule uses them: enough rows, and noise that is small relative to a spread."""
-        most = _NOISIEST["gaussian" if self.gaussian else "laplace"]
-        return self.n >= LEAST_ROWS and self.d <= most * self.n * self._budget
+    def improves(self, *, regression: bool, typical_share: float | None) -> bool:
+        """Whether the rule uses them: enough budget for the noise, and columns that need them.
+
+        ``typical_share`` is the share of columns with a declared typical range, None without a
+        schema.
+        """
+        kind = "gaussian" if self.gaussian else "laplace"
+        least, noisiest = _LEAST[kind], _NOISIEST[kind]
+        if typical_share is None and not regression:
+            least, noisiest = _UNKNOWN[kind]
+        few = regression and self.n < _LEAST_ROWS_OF_REGRESSION
+        if few or (typical_share or 0.0) >= _MOST_TYPICAL:
+            return False
+        budget = self.n * self._budget
+        return budget >= least and self.d <= noisiest * budget
 
     @property
     def _budget(self) -> float:

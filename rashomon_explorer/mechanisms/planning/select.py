@@ -22,6 +22,7 @@ from rashomon_explorer.mechanisms.planning.weakness import WEAK_HIT_RATE
 from rashomon_explorer.mechanisms.request import Offer, Request
 from rashomon_explorer.mechanisms.samplers import feasibility
 from rashomon_explorer.privacy import Guarantee, adaptive_epsilon
+from rashomon_explorer.problem.losses import get_loss
 
 GOALS = ("rows", "population")
 """Rows on which the excess loss of one model is bounded: those given, or new ones."""
@@ -237,12 +238,19 @@ _HALVINGS = 12
 
 
 def wants_private_scaling(
-    standardize: str | None, mechanism: str, planned: Plan, scaling: ColumnsPlan
+    standardize: str | None,
+    mechanism: str,
+    planned: Plan,
+    scaling: ColumnsPlan,
+    *,
+    typical_share: float | None = None,
 ) -> bool:
     """Whether private centres and spreads are part of the plan."""
-    if standardize == AUTO:
-        return mechanism == AUTO and is_about_one(planned) and scaling.improves_the_plan
-    return standardize == PRIVATE
+    if standardize != AUTO:
+        return standardize == PRIVATE
+    regression = get_loss(planned.loss).link == "identity"
+    useful = scaling.improves(regression=regression, typical_share=typical_share)
+    return mechanism == AUTO and is_about_one(planned) and useful
 
 
 def plan_with_private_scaling(scaling: ColumnsPlan, make: Callable[[float, float], Plan]) -> Plan:

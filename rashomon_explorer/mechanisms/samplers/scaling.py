@@ -13,6 +13,8 @@ from rashomon_explorer.rows import ChunkedRows
 
 _BLOCK = 4096
 _LEAST_SHARE = 0.1  # of the mean square spread: least value for a single column
+# Two standard errors of the mean square of d Laplace variables, times √d and over its mean.
+_DOUBT = 2 * math.sqrt(5)
 _LEAST_SPREAD = 0.01  # least mean square spread of a typical row; smaller values would be noise
 
 
@@ -26,16 +28,14 @@ def released_map(
 def noisy_moments(
     rows: FloatArray | ChunkedRows, planned: ColumnsPlan, rng: np.random.Generator
 ) -> FloatArray:
-    """Noisy means and mean squares (2, d) of rows over ``row_norm``; public."""
+    """Noisy moments (2d + 1,) of rows over ``row_norm``, on the public grid."""
     moments = exact_moments(rows, planned)
     draw = rng.normal if planned.gaussian else rng.laplace
-    noisy = moments + draw(scale=planned.noise, size=moments.shape)
-    noisy[0] /= planned.weight
-    return to_public_grid(noisy)
+    return to_public_grid(moments + draw(scale=planned.noise, size=moments.shape))
 
 
 def exact_moments(rows: FloatArray | ChunkedRows, planned: ColumnsPlan) -> FloatArray:
-    """Means of a·u and u² (2, d), u a row over ``row_norm``; curator: not private."""
+    """Means of (a·u, u², b‖u‖²), u a row over ``row_norm``; curator: not private."""
     if isinstance(rows, ChunkedRows):
         (total,) = rows.reduce(_Moments(planned))
         return np.asarray(total / rows.n)
@@ -44,7 +44,9 @@ def exact_moments(rows: FloatArray | ChunkedRows, planned: ColumnsPlan) -> Float
         block = np.asarray(rows[start : start + _BLOCK], dtype=float)
         unit = clip_rows(block, planned.row_norm)[0] / planned.row_norm
         sums += [unit.sum(axis=0), np.einsum("nd,nd->d", unit, unit)]
-    return sums * [[planned.weight], [1.0]] / len(rows)
+    means, squares = sums / len(rows)
+    total = planned.total_weight * squares.sum()
+    return np.concatenate([planned.weight * means, squares, [total]])
 
 
 @dataclass(frozen=True)
@@ -60,21 +62,27 @@ def column_map_from_release(noisy: FloatArray, planned: ColumnsPlan) -> ColumnMa
 
     A centre is shrunk towards 0, and a mean square spread towards the mean of all columns, by the
     share of the entries' variance that is noise (Efron and Morris 1973). If that share is large,
-    all columns are scaled alike.
+    all columns are scaled alike, by the total of the mean squares. Laplace noise has heavy tails:
+    up to two standard errors above its variance, centres may be noise.
     """
-    means, squares = noisy
-    blur = (planned.deviation / planned.weight) ** 2
-    shrinkage = max(0.0, float((means**2).mean()) - blur)
-    shrinkage /= shrinkage + blur
+    d, deviation = planned.d, planned.deviation
+    means, squares = noisy[:d] / planned.weight, noisy[d : 2 * d]
+    blur = (deviation / planned.weight) ** 2
+    by_chance = 1.0 if planned.gaussian else 1 + _DOUBT / math.sqrt(d)
+    power = float((means**2).mean())
+    shrinkage = max(0.0, power - by_chance * blur) / power if power > 0 else 0.0
     centre = np.clip(shrinkage * means, -1.0, 1.0)
     around = squares - centre**2
-    noise = planned.deviation**2 + 4 * centre**2 * blur * shrinkage
+    noise = deviation**2 + 4 * centre**2 * blur * shrinkage
+    # Two estimates of one total: the released entry, and the sum of d entries of the same noise.
+    released, summed = planned.total_weight**2, 1 / d
+    total = (planned.total_weight * noisy[-1] + squares.mean()) / (released + summed)
     typical = max(
-        float(around.mean()),
-        2 * planned.deviation / math.sqrt(planned.d),
-        _LEAST_SPREAD / planned.d,
+        float(total - centre @ centre) / d,
+        2 * deviation / math.sqrt(released + summed) / d,
+        _LEAST_SPREAD / d,
     )
     apart = max(0.0, float(around.var() - noise.mean()))
-    own = typical + apart / (apart + noise) * (around - typical)
-    spread = np.sqrt(np.maximum(own, _LEAST_SHARE * typical) * planned.d)
+    own = typical + apart / (apart + noise) * (around - around.mean())
+    spread = np.sqrt(np.maximum(own, _LEAST_SHARE * typical) * d)
     return ColumnMap(centre * planned.row_norm, spread, planned.row_norm)

@@ -242,6 +242,25 @@ def test_the_radius_has_the_least_bound_and_worth_of_a_larger_ball(mechanism, ep
     assert best.ridge == 0.0 and 1 < best.radius < 32
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "worth"), [("objective_perturbation", 0.05), ("moments", 0.15)]
+)
+@pytest.mark.parametrize(("epsilon", "radius"), [(0.1, 0.25), (4.0, None)])
+def test_a_regression_weighs_a_larger_ball_less_and_may_have_a_short_model(
+    mechanism, worth, epsilon, radius
+):
+    numbers = {**RULE_FEW, "epsilon": epsilon, "delta": 1e-6, "loss": "squared", "ridge": 0.0}
+    best = resolve_auto(mechanism, **numbers)
+    plans = [
+        MECHANISMS[mechanism].plan_for(replace(best, radius=R)) for R in options.REGRESSION_RADII
+    ]
+    costs = [
+        planned.weighed_excess + worth * planned.zero_loss / planned.radius for planned in plans
+    ]
+    assert best.radius == plans[int(np.argmin(costs))].radius
+    assert best.radius == (radius or best.radius) < 4
+
+
 def test_a_ball_is_made_smaller_where_that_guarantees_several_hits():
     settings = {"p": 11, "psi": 0.02, "row_norm": 1.5, "epsilon": 4.0}
     few, some, many = (resolve_auto("exact", n=n, **settings) for n in (5_000, 70_000, 10**7))
@@ -302,7 +321,13 @@ def test_estimators_plan_by_the_rule_before_a_row_is_read(tmp_path):
     X = np.random.default_rng(0).uniform(-0.5, 0.5, (600, 3))
     y = (X[:, 0] > 0).astype(int)
     ledger = Ledger.create(tmp_path / "rule.ledger", epsilon=20.0, delta=1e-6)
-    settings = {"epsilon": 8.0, "delta": 0.0, "classes": [0, 1], "ledger": ledger}
+    settings = {
+        "epsilon": 8.0,
+        "delta": 0.0,
+        "classes": [0, 1],
+        "ledger": ledger,
+        "standardize": None,
+    }
     clf = RashomonClassifier(**settings, random_state=0)
     planned = clf.plan(600, 3)
     clf.fit(X, y)

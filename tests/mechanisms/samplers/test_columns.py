@@ -42,11 +42,15 @@ def test_no_record_moves_the_moments_further_than_is_paid_for(epsilon, delta, d)
         assert most > 0.999 * paid.sensitivity
 
 
-def test_the_control_is_caught():
-    """Means and mean squares as if one record moved them by the length of a row alone."""
+def test_the_controls_are_caught(monkeypatch):
+    """Moments as if one record moved them by the length of a row alone; a heavier total."""
     paid = ColumnsPlan(1, 2, 1.0, 1.0, 1e-6)
     u, w = np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])
     assert _moved(paid, u, w) > 2 * paid.weight / paid.n
+    nothing = np.zeros((1, 2))
+    assert _moved(paid, u, nothing) <= paid.sensitivity
+    monkeypatch.setattr(ColumnsPlan, "total_weight", 1.5)
+    assert _moved(paid, u, nothing) > paid.sensitivity
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
@@ -94,20 +98,23 @@ def test_noise_has_the_law_that_is_planned_on_the_public_grid(epsilon, delta):
     noisy = noisy_moments(np.zeros((100, 400)), paid, generator(3))
     np.testing.assert_array_equal(noisy * 2**20, np.round(noisy * 2**20))
     law = norm(scale=paid.noise) if paid.gaussian else laplace(scale=paid.noise)
-    both = np.concatenate([noisy[0] * paid.weight, noisy[1]])
-    assert kstest(both, law.cdf).pvalue > 1e-3
-    assert kstest(both, lambda x: law.cdf(2 * x)).pvalue < 1e-6  # half the noise is seen
+    assert noisy.shape == (801,)
+    assert kstest(noisy, law.cdf).pvalue > 1e-3
+    assert kstest(noisy, lambda x: law.cdf(2 * x)).pvalue < 1e-6  # half the noise is seen
 
 
-def test_columns_are_standardised_with_much_budget_and_scaled_alike_where_all_is_noise():
+def test_columns_are_standardised_with_much_budget_and_by_their_total_where_entries_are_noise():
     rng = np.random.default_rng(0)
     rows = np.array([0.2, -0.1, 0.0]) + np.array([0.1, 0.05, 0.2]) * rng.standard_normal((4000, 3))
     found = released_map(rows, ColumnsPlan(4000, 3, 2.0, 1e4, 0.0), generator(1))
     np.testing.assert_allclose(found.centre, rows.mean(axis=0), atol=0.01)
     np.testing.assert_allclose(found.spread * 2 / np.sqrt(3), rows.std(axis=0), rtol=0.1)
-    noise = released_map(np.zeros((300, 30)), ColumnsPlan(300, 30, 1.0, 0.1, 1e-6), generator(5))
-    assert np.ptp(noise.spread) < 0.5 * noise.spread.mean()
-    assert np.abs(noise.centre).max() < 0.5
+    inside = 0.4 * rng.choice([-1, 1], (500, 30)) / np.sqrt(30)  # of norm 0.4
+    for delta in (0.0, 1e-6):
+        paid = ColumnsPlan(500, 30, 1.0, 1.0, delta)
+        assert paid.deviation > 0.4**2 / 30  # an entry's noise exceeds its value
+        norms = [(released_map(inside, paid, generator(i)).spread ** 2).mean() for i in range(40)]
+        assert np.sqrt(np.median(norms)) == pytest.approx(0.4, abs=0.1)
 
 
 def test_models_in_both_units_score_alike_and_no_mapped_row_is_longer_than_declared():
