@@ -184,7 +184,7 @@ RANGES = [
     (lambda: m.exact_group_gap(PROBLEM, 0.1, X[:1], ["a", "b"]), "one per row"),
     (lambda: m.exact_group_gap(PROBLEM, 0.1, X[:2], ["a", None]), "missing value at row 1"),
     (lambda: m.relative_psi(PROBLEM, -0.1), "slack must be finite and > 0"),
-    (lambda: m.flip_psi(PROBLEM, [X[0]]), "one person"),
+    (lambda: m.flip_psi(PROBLEM, 0.5), r"shape \(n_rows, 2\)"),
     (lambda: m.flip_psi(PROBLEM, X[0], tolerance=0.0), "tolerance"),
     (lambda: PEOPLE([[1.0]]), "1 columns of models"),
     (lambda: PEOPLE([[0.0, 0.0]], inside=[False]), "no model lies in the Rashomon set"),
