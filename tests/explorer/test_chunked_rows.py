@@ -1,6 +1,5 @@
 """A page of chunked rows: sums over all of them, single people from a sample that says so."""
 
-import asyncio
 import os
 import threading
 import weakref
@@ -285,43 +284,6 @@ def _of_arrays(kind):
     frame = pages.loans_table()
     source = kind(frame.drop(columns="repaid"), frame["repaid"])
     return replace(chunk_rows(np.eye(2), [0, 1]), source=source, rows=BLOCK)
-
-
-def test_a_pass_over_blocks_holds_no_other_figure(page, tmp_path):
-    started, go = threading.Event(), threading.Event()
-    go.set()
-
-    class Slow(ArrayRows):
-        def pieces(self, low, high):
-            yield from super().pieces(low, high)
-            started.set()
-            assert go.wait(20)
-
-    explorer = Explorer(_of_arrays(Slow), home=tmp_path, schema=SCHEMA)
-    explorer.session.show_set(page.rashomon_set, explorer.data)
-    go.clear()
-    started.clear()
-
-    async def look():
-        explorer.state.page = "people"
-        slow, quick = explorer.cards["gaps"], explorer.cards["losses"]
-        slow.view._views = quick.view._views = 1  # somebody looks
-        slow.changed()
-        while not started.is_set():
-            await asyncio.sleep(0.01)
-        before = quick.view.figure
-        explorer.state.rashomon_set = page.rashomon_set[[0, 1, 2]]
-        while quick.view.figure is before or not quick.lines:
-            await asyncio.sleep(0.01)
-        assert not slow.lines  # still at it
-        go.set()
-        while not slow.lines:
-            await asyncio.sleep(0.01)
-
-    try:
-        asyncio.run(asyncio.wait_for(look(), 30))
-    finally:
-        go.set()
 
 
 @pytest.mark.parametrize("passes", [0, 4])

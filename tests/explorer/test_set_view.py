@@ -40,16 +40,11 @@ def test_psi_moves_over_the_stored_draws_and_every_count_follows(page):
     now = page.rashomon_set
     assert now.psi == middle and now.n_draws == models.n_draws
     assert now.hit_rate == sum(models.excess <= middle) / 12 == 0.5
-    assert "6 of 12 models lie within" in losses.view.figure["layout"]["title"]["text"]
-    facts = page.numbers_panel.facts.value
-    assert "6 of 12 inside ψ" in facts and "guaranteed at ψ = 0.6" in facts
+    assert "6 of 12 inside ψ" in page.numbers_panel.facts.value
     assert page.ledger.spent() == spent
     assert now.release().psi == 0.6 and now.guarantee == models.guarantee
-    cloud = page.cards["coefficients"]
-    assert "outside ψ hidden" in cloud.view.figure["layout"]["title"]["text"]
     page.state.inside_only = False
     assert len(numbers_of(_dots(page, "coefficients")["x"])) == 12
-    assert "◆" in cloud.view.figure["layout"]["title"]["text"]
     best = int(np.argmin(models.excess))
     page.state.selection = (best,)
     for name in ("coefficients", "losses"):  # what is not selected fades

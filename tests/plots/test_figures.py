@@ -256,18 +256,6 @@ def test_width_and_noise_stand_on_each_other_with_their_intervals():
     assert figure.layout.meta["view"] == "none"  # labels alone have no known guarantee
 
 
-def test_few_misses_and_agreement_have_no_infinite_whiskers():
-    scores, inside = np.arange(40.0)[:, None] % 3, [True] * 40
-    options = {"measure": "score_variance", "inside": inside}
-    unknown = measures.disagreement_decomposition(scores, **options)
-    assert unknown.noise.high == np.inf
-    figure = plots.plot_decomposition(unknown)
-    assert trace_of(figure, "interval of the noise").error_x.array[0] == 0
-    assert "∞" in trace_of(figure, "the mechanism").hovertext[0]
-    agreed = measures.disagreement_decomposition([[1, 0]] * 20, inside=[True] * 20)
-    assert "all draws agree" in title_of(plots.plot_decomposition(agreed))
-
-
 def test_a_larger_budget_is_drawn_down_to_the_width(models, rows):
     table = measures.noise_by_budget(models, rows.X, [20.0, 80.0, np.inf])
     figure = plots.plot_noise_by_budget(table)
