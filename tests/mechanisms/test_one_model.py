@@ -10,14 +10,9 @@ from scipy.stats import kstest, laplace, norm
 from rashomon_explorer import DPClassifier, DPRegressor
 from rashomon_explorer.mechanisms import moments, one_model, request
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope
-from rashomon_explorer.mechanisms.langevin import accounting
+from rashomon_explorer.mechanisms.langevin import accounting, sampled_plan
 from rashomon_explorer.mechanisms.langevin.accounting import plan_weighted_path
 from rashomon_explorer.mechanisms.langevin.plan import last_state_excess
-from rashomon_explorer.mechanisms.langevin.sampled_plan import (
-    SampledDescent,
-    least_noise,
-    plan_localised_descent,
-)
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import radial_noise
 from rashomon_explorer.mechanisms.planning.centres import Centre, average_weights, by_gradients
@@ -247,7 +242,7 @@ NOISES = {
 }
 PATH = plan_weighted_path(KNOWN, SMALL, MU, 1.0)
 SHORT = replace(PATH, n_steps=20)
-BOTH = plan_localised_descent(KNOWN, SMALL, MU, 1.0)
+BOTH = sampled_plan.plan_localised_descent(KNOWN, SMALL, MU, 1.0)
 KINDS = pytest.mark.parametrize("kind", NOISES)
 
 
@@ -380,7 +375,7 @@ def test_with_kinks_a_localised_descent_promises_much_more():
 
 
 BOUND, RATE, NOISE, ROWS = 1.3, 0.3, 0.8, 4
-STEP = SampledDescent(RATE, 10, 0.1, BOUND, NOISE, 1.0, gdp(1.0))
+STEP = sampled_plan.SampledDescent(RATE, 10, 0.1, BOUND, NOISE, 1.0, gdp(1.0))
 
 
 def offer_of(**changed):
@@ -457,7 +452,7 @@ def test_a_ledger_is_charged_the_divergence_of_the_steps_that_run(tmp_path):
 
 @pytest.mark.parametrize("orders", [((8.0, 0.1), (22.0, 0.536)), ((8.0, 0.195), (22.0, 0.2))])
 def test_sampled_steps_cost_no_more_than_asked_at_any_order(orders):
-    noise, paid = least_noise(1.0, 1e-6, orders=orders)
+    noise, paid = sampled_plan.least_noise(1.0, 1e-6, orders=orders)
     costs = [paid.curve.renyi(order) / most for order, most in orders]
     assert 0.99 < max(costs) <= 1 and min(costs) < 0.6 and paid.curve.sigma == noise
 

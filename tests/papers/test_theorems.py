@@ -11,12 +11,6 @@ from rashomon_explorer.mechanisms.langevin.accounting import last_iterate_guaran
 from rashomon_explorer.papers import batch_theorems, theorems
 from rashomon_explorer.papers import batch_theorems as b
 from rashomon_explorer.papers import theorems as t
-from rashomon_explorer.papers.batch_theorems import (
-    cyclic_convex,
-    sgd_composition,
-    sgd_convex,
-    sgd_strongly_convex,
-)
 from rashomon_explorer.papers.instances import rough_last_state_mu
 from rashomon_explorer.papers.theorems import exponential_mechanism_convex
 from rashomon_explorer.privacy import Guarantee
@@ -258,10 +252,10 @@ def test_projected_chains_on_batches_in_turn_keep_theorem_4_6(place):
     ]
     settings = {"batch_size": 1, "batches_per_epoch": batches, "epochs": epochs, "sigma": sigma}
     domain = {"step_size": eta, "smoothness": 1.0}
-    claimed = cyclic_convex(**settings, **domain, sensitivity=sensitivity, diameter=2 * radius)
+    claimed = b.cyclic_convex(**settings, **domain, sensitivity=sensitivity, diameter=2 * radius)
     assert worst(*pair, claimed) <= 1e-9
     if place == 2:
-        half = cyclic_convex(**settings, **domain, sensitivity=0.5, diameter=radius / 4)
+        half = b.cyclic_convex(**settings, **domain, sensitivity=0.5, diameter=radius / 4)
         assert worst(*pair, half) > 0
 
 
@@ -283,15 +277,15 @@ def test_sampled_chains_keep_theorems_4_8_to_4_10(steps):
             )
             for s in (1, -1)
         ]
-        claims = [sgd_composition(**settings, sigma=sigma)]
+        claims = [b.sgd_composition(**settings, sigma=sigma)]
         if factor < 1:
-            claims.append(sgd_strongly_convex(**settings, sigma=sigma, contraction=c))
+            claims.append(b.sgd_strongly_convex(**settings, sigma=sigma, contraction=c))
         domain = {"diameter": 2 * radius, "step_size": eta, "smoothness": 1.0}
-        claims.append(sgd_convex(**settings, **domain, sigma=sigma))
+        claims.append(b.sgd_convex(**settings, **domain, sigma=sigma))
         for claimed in claims:
             assert worst(*pair, claimed) <= 1e-9
         if steps == 2 and factor == 1.0:
-            assert worst(*pair, sgd_composition(**settings, sigma=2 * sigma)) > 0
+            assert worst(*pair, b.sgd_composition(**settings, sigma=2 * sigma)) > 0
 
 
 @pytest.mark.parametrize("slope", [0.3, 1.0, 4.0])
