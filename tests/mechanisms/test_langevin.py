@@ -143,13 +143,6 @@ def test_a_bounded_domain_ends_what_a_path_costs():
     assert apart == pytest.approx(0, abs=1e-9)
 
 
-def test_one_batch_of_all_rows_is_never_cheaper_than_its_own_theorem():
-    for c, steps in itertools.product([0.5, 0.99, 1.0], [1, 3, 100]):
-        plain = last_guarantee(**STEP, n_steps=steps, contraction=c)
-        assert batches(c, 1, steps) >= plain.mu**2 * (1 - 1e-9)
-    assert batches(0.9, 3, 0) == 0.0
-
-
 def rows(first):
     """Squared loss on one column, far inside its ball: every step is linear."""
     targets = np.array([first, 0.2, -0.1, 0.3, 0.0, -0.3])

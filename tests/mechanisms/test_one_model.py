@@ -10,7 +10,7 @@ from scipy.stats import kstest, laplace, norm
 from rashomon_explorer import DPClassifier, DPRegressor
 from rashomon_explorer.mechanisms import moments, one_model, request
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope
-from rashomon_explorer.mechanisms.langevin import accounting, sampled_plan
+from rashomon_explorer.mechanisms.langevin import sampled_plan
 from rashomon_explorer.mechanisms.langevin.accounting import plan_weighted_path
 from rashomon_explorer.mechanisms.langevin.plan import last_state_excess
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
@@ -331,21 +331,15 @@ def two_states(path, noise, epsilon, start_noise=0.0):
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0])
-def test_states_of_noisy_descent_have_the_divergence_that_is_charged(epsilon):
-    """Two states with the noise of a path of two steps at this cost, by brute force."""
-    assert math.sqrt(PATH.n_steps) * 2 / MANY / PATH.noise == pytest.approx(PATH.mu)
-    noise, most = PATH.noise * math.sqrt(2 / PATH.n_steps), gdp_delta(PATH.mu, epsilon)
-    assert 0.95 * most < two_states(PATH, noise, epsilon) <= most * (1 + 1e-5)
-    assert two_states(PATH, noise / 2, epsilon) > 1.5 * most  # control
-
-
-@pytest.mark.parametrize("epsilon", [0.2, 1.0])
-def test_both_phases_together_by_brute_force(epsilon):
-    """δ of (start, next state), with the noise of one step for all of them."""
-    noise = BOTH.then.noise / math.sqrt(BOTH.then.n_steps)
-    found = two_states(BOTH.then, noise, epsilon, BOTH.scale)
-    assert 0.95 * gdp_delta(BOTH.mu, epsilon) < found <= gdp_delta(BOTH.mu, epsilon) * (1 + 1e-5)
-    assert found > gdp_delta(0.9 * BOTH.mu, epsilon)  # control
+@pytest.mark.parametrize("path", [PATH, BOTH.then], ids=["descent", "both phases"])
+def test_both_phases_together_by_brute_force(path, epsilon):
+    """Two states, or start and next state, with the noise of a path of as many at this cost."""
+    start, plan = (0.0, PATH) if path is PATH else (BOTH.scale, BOTH)
+    noise = path.noise * math.sqrt((1 if start else 2) / path.n_steps)
+    found, most = two_states(path, noise, epsilon, start), gdp_delta(plan.mu, epsilon)
+    assert 0.95 * most < found <= most * (1 + 1e-5)
+    assert found > gdp_delta(0.9 * plan.mu, epsilon)  # control
+    assert two_states(path, noise / 2, epsilon, start) > most + 0.001  # control
 
 
 def test_start_and_steps_cost_what_is_charged_and_less_noise_costs_more():
@@ -353,6 +347,7 @@ def test_start_and_steps_cost_what_is_charged_and_less_noise_costs_more():
         steps = math.sqrt(plan.then.n_steps) * 2 / MANY / plan.then.noise
         return math.hypot(2 / (MANY * RIDGE) / plan.scale, steps)
 
+    assert math.sqrt(PATH.n_steps) * 2 / MANY / PATH.noise == pytest.approx(PATH.mu)
     assert 0.98 * BOTH.mu < price(BOTH) <= BOTH.mu <= MU
     assert price(replace(BOTH, scale=BOTH.scale / 2)) > MU
     assert price(replace(BOTH, then=replace(BOTH.then, noise=BOTH.then.noise / 2))) > MU
@@ -487,26 +482,6 @@ def test_without_the_extra_all_rows_are_taken_and_it_says_so(monkeypatch):
     assert offer.excess > sampled.excess
 
 
-def test_the_numbers_of_the_documentation(tmp_path):
-    """docs/one-model.md: bounds for hinge loss, and for logistic loss with a ridge."""
-
-    def bound(n_columns, digits, **settings):
-        clf = DPClassifier(delta=1e-6, radius=4.0, **settings)
-        return round(clf.plan(5_000, n_columns).excess_bound, digits)
-
-    for mechanism, value in {
-        "noisy_sgd": 0.12, "unthresholded": 0.27, "output_perturbation": 1.22, "auto": 0.12
-    }.items():  # fmt: skip
-        assert bound(100, 2, loss="hinge", mechanism=mechanism) == value
-    ledger = Ledger.create(tmp_path / "l", epsilon=4.0, delta=1e-6)
-    in_ledger = {"loss": "hinge", "classes": [0, 1], "ledger": ledger, "ridge": 0.1}
-    assert bound(20, 3, mechanism="noisy_sgd", **in_ledger) == 0.094
-    assert bound(20, 4, mechanism="localised_gaussian", **in_ledger) == 0.0069
-    paths = ("last_iterate", "noisy_descent")
-    assert [bound(20, 3, mechanism=one, ridge=0.1) for one in paths] == [0.006, 0.005]
-    assert [bound(20, 2, mechanism=one) for one in paths] == [0.13, 0.05]
-
-
 def last_iterate_offer(n, radius, ridge, epsilon):
     numbers = {"n": n, "radius": radius, "ridge": ridge, "epsilon": epsilon}
     return MECHANISMS["last_iterate"].offer(request_of(**numbers, p=1, row_norm=1.0, delta=1e-3))
@@ -587,13 +562,3 @@ def test_quadratic_losses_keep_the_promise(bend):
         mean, spread = shrink * mean, shrink**2 * spread + pace**2 * square
         bound = last_state_excess(pace, m, square, n_steps, start=start, diameter=100.0)
         assert bend / 2 * (mean**2 + spread) <= bound
-
-
-@pytest.mark.parametrize("c", [0.3, 0.9, 0.99, 1.0])
-@pytest.mark.parametrize("batches", [2, 5, 30])
-def test_batches_in_turn_are_never_cheaper_for_as_many_steps(c, batches):
-    for steps in (batches, 4 * batches, 300 * batches):
-        chain = {"beta": 1.0, "step_size": 0.5, "n_steps": steps, "contraction": c}
-        every = accounting.last_iterate_guarantee(**chain, sensitivity=1.0)
-        part = {"sensitivity": batches, "n_batches": batches}
-        assert accounting.last_batch_state_guarantee(**chain, **part).mu >= every.mu

@@ -87,12 +87,6 @@ def test_every_theorem_gives_a_whole_guarantee(name):
     assert paid.delta(epsilon) <= 1e-5 * (1 + 1e-9)
     assert 0 < paid.tradeoff(0.1) <= 0.9
     assert Guarantee.from_dict(paid.to_dict()) == paid
-    smaller = {
-        key: value / 2 if key in ("sensitivity", "lipschitz") else value
-        for key, value in settings.items()
-    }
-    if name not in ("gd_convex", "cyclic_convex"):
-        assert theorem(name)(**smaller).epsilon(1e-5) < epsilon
 
 
 @given(st.floats(0.05, 5.0), st.integers(1, 200), st.floats(0.05, 5.0))

@@ -1,7 +1,6 @@
 """The problem: clipping, constants against brute force, thresholds and bad rows."""
 
 import itertools
-import math
 
 import numpy as np
 import pytest
@@ -115,10 +114,9 @@ def test_a_domain_takes_the_place_of_the_ball():
     X, y = simulated(n=50)
     assert Problem(X, y).domain == Ball(4.0)
     assert Problem(X, y, radius=2.0).domain == Ball(2.0)
-    both = Intersection(Ball(3.0), Ball(2.0))
-    problem = Problem(X, y, domain=both, ridge=0.1)
-    assert problem.domain == both
-    assert problem.constants == Problem(X, y, radius=2.0, ridge=0.1).constants
+    lens = Intersection(Shifted(Ball(5.0), (1.0, 2.0, 0.0, 0.5, 0.0)), Ball(4.0))
+    problem, around = (Problem(X, y, domain=one, ridge=0.1) for one in (lens, Ball(lens.radius)))
+    assert problem.domain == lens and problem.constants == around.constants
     with pytest.raises(ValueError, match="domain has 3 parameters, got p=5"):
         Problem(X, y, domain=Intersection(Shifted(Ball(1.0), (0.1, 0.0, 0.0)), Ball(1.0)))
 
@@ -188,26 +186,6 @@ def test_errors_name_the_parameter(bad, message):
     good = {"loss": "logistic", "n": 10, "p": 2, "domain": Ball(1.0), "row_bound": 1.0}
     with pytest.raises(ValueError, match=message):
         Constants.of(**{**good, **bad})
-
-
-def test_the_charged_oscillation_has_the_gap_it_allows_and_kinks_a_coarser_one():
-    for loss, share in (("hinge", 1e-3), ("absolute", 1e-3), ("smoothed_hinge", 1e-6)):
-        constants = Constants.of(loss, n=50, p=3, domain=Ball(2.0), row_bound=1.0)
-        assert constants.gap_tolerance == share * constants.osc
-        assert constants.charged_oscillation == constants.osc + 2 * constants.gap_tolerance
-        assert math.isinf(constants.M) == (share == 1e-3)
-
-
-def test_another_domain_has_the_constants_of_the_ball_around_it():
-    lens = Intersection(Shifted(Ball(5.0), (1.0, 2.0)), Ball(4.0))
-    around = Ball(lens.radius)
-    inside, outside = (
-        Constants.of("logistic", n=9, p=2, domain=domain, row_bound=1.0, ridge=0.2)
-        for domain in (lens, around)
-    )
-    assert inside == outside
-    with pytest.raises(ValueError, match="domain has 2 parameters, got p=3"):
-        Constants.of("logistic", n=9, p=3, domain=lens, row_bound=1.0)
 
 
 def test_the_whole_row_has_the_intercepts_one():

@@ -19,6 +19,7 @@ from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers.localisation import LocalProblem
 from rashomon_explorer.papers.mala import MalaSampler
 from rashomon_explorer.problem.domains import Ball, Intersection
+from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from tests.mechanisms.samplers.laws import LEVEL, agreement, quadrature, small_problem
 
@@ -78,6 +79,8 @@ PROBLEMS = {
     "disc-inside": {"p": 2, "loss": "squared", "radius": 3.0, "scale": 0.5},
     "disc-sphere": {"p": 2, "radius": 0.7, "scale": 4.0},
     "disc-ridge": {"p": 2, "radius": 2.0, "ridge": 0.3},
+    "line-smoothed": {"p": 1, "loss": SmoothedHingeLoss(0.3), "scale": 1.5, "n": 120},
+    "disc-classes": {"p": 2, "loss": SoftmaxLoss(3), "scale": 1.5, "n": 40},
     "line-hinge": {"p": 1, "loss": "hinge", "scale": 1.5},
     "disc-hinge": {"p": 2, "loss": "hinge", "scale": 1.5, "ridge": 0.1},
     "disc-absolute": {"p": 2, "loss": "absolute", "scale": 1.5},

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -29,6 +28,7 @@ from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers.localisation import LocalProblem
 from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
+from rashomon_explorer.problem.lower_bounds.quartic import ShiftedBound
 from rashomon_explorer.problem.problem import Problem
 from tests.mechanisms.samplers import test_exact as draws
 from tests.mechanisms.samplers.laws import LEVEL, agreement, small_problem
@@ -37,6 +37,7 @@ from tests.mechanisms.samplers.test_exact import LENS, ON_BOTH
 LOSSES = ["logistic", "squared", "hinge", "smoothed_hinge", "absolute"]
 BALL = {"p": 2, "radius": 4.0}
 DISC = {"p": 2, "scale": 1.5}
+SMOOTHED = {"p": 2, "radius": 3.0, "loss": "smoothed_hinge", "n": 120}
 
 
 def is_steep(tangent):
@@ -86,20 +87,6 @@ def test_radii_of_a_gaussian_energy_are_chi_and_coarse_cells_change_only_the_wor
     assert kstest(radii, chi(p).cdf).pvalue > LEVEL
     exact = (p / 2 - 1) * np.log(2) + gammaln(p / 2) + p * np.log(scale)
     assert -1e-6 <= law.log_mass - exact <= (0.02 if cells > 7 else np.inf)
-
-
-@pytest.mark.parametrize("degrees", [1, 2, 30, 700])
-def test_the_chi_square_that_is_cut(degrees):
-    x = degrees * np.array([1e-3, 0.3, 0.79, 0.81, 1.0, 3.0])
-    logs = [mpmath.log(mpmath.gammainc(degrees / 2, 0, cut / 2, regularized=True)) for cut in x]
-    known = np.array(logs, dtype=float)
-    below = plane.log_chi_square_below
-    assert below(degrees, x) == pytest.approx(known, rel=1e-9, abs=1e-12)
-    assert (np.diff(below(degrees, degrees * np.geomspace(1e-4, 4, 500))) >= 0).all()
-    for cut, log in zip(x, known, strict=True):
-        values = plane.cut_chi_square(degrees, np.full(4000, cut), np.random.default_rng(1))
-        assert kstest(np.exp(below(degrees, values) - log), "uniform").pvalue > LEVEL
-    assert plane.cut_chi_square(3, np.zeros(2), np.random.default_rng(0)).tolist() == [0.0, 0.0]
 
 
 def weight_by_quadrature(rest, used):
@@ -330,6 +317,7 @@ SPOILED = {  # what is spoiled and how, the problem, the draws that meet it, and
     "envelope": (Envelope, "sharper_floor", lambda x: 1.3 * x, BALL, with_envelope, LOW),
     "on a lens": (Envelope, "sharper_floor", lambda x: 1.3 * x, ON_BOTH, with_envelope, LOW),
     "radial": (Envelope, "radial", lambda x: 1.3 * x, ON_BOTH, with_envelope, HIGH),
+    "shifted": (ShiftedBound, "at", lambda x: 1.2 * x, SMOOTHED, with_envelope, LOW),
     "plane": (Plane, "at", lambda x: replace(x, height=x.height + 0.05), DISC,
               draws.under_a_plane, LOW),
     "bowl": (bowls, "_below", lambda x: x.plus(0.05, 0.0), DISC, draws.under_a_bowl, LOW),
