@@ -24,6 +24,7 @@ from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.problem.thresholds import GaussianThreshold, SmoothThreshold
 from tests.exact.conftest import exactly
+from tests.mechanisms.builders import Silent
 from tests.papers.by_hand import localised
 
 OMEGA = 0.03 + 6e-8  # priced oscillation of the fixture
@@ -205,21 +206,11 @@ def test_a_walk_holds_with_probability_one_half_and_is_reversible():
     assert matrix[0, 1] == exactly(1 / 8)
 
 
-class Recorded:
-    """Random numbers that are 1 where noise is drawn, so that its size can be read off."""
-
-    def standard_normal(self, size):
-        return np.ones(size)
-
-    def standard_gamma(self, shape):
-        return float(shape)
-
-
 def test_the_noise_on_a_minimiser_has_the_planned_length():
     problem = posed(ridge=0.5)
     sampler = localised(epsilon=40.0, failure=1e-3)
     bought = sampler.plan(problem)
-    noisy = sampler.mechanism(problem).noisy_minimiser(problem, Recorded())
+    noisy = sampler.mechanism(problem).noisy_minimiser(problem, Silent(1.0))
     known = problem.minimum.theta
     # Gamma(p) times σ in a uniform direction; the solver is within its paid distance.
     length = bought.noise_scale * 2

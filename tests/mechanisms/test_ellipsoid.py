@@ -37,7 +37,7 @@ from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
-from tests.mechanisms.builders import constants_of
+from tests.mechanisms.builders import Silent, constants_of
 from tests.mechanisms.samplers.laws import LEVEL, agreement
 
 RADIUS, ZEROS = 4.0, 0.7
@@ -342,16 +342,6 @@ LOSSES = {
     "softmax": (SoftmaxLoss(3), (0.0, 1.0, 2.0)),
 }
 CENTRES = pytest.mark.parametrize("by", [by_gradients, by_acceleration, by_output])
-
-
-class Silent:
-    """A generator whose Gaussian noise is 0, or known."""
-
-    def __init__(self, noise=0.0):
-        self._noise = noise
-
-    def standard_normal(self, shape):
-        return np.broadcast_to(self._noise, shape).astype(float)
 
 
 def neighbours(name, rng, n=3, d=2, ridge=0.2, radius=2.0):

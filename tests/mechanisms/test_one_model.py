@@ -28,7 +28,7 @@ from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
 from tests.mechanisms import chains
-from tests.mechanisms.builders import constants_of, request_of
+from tests.mechanisms.builders import Silent, constants_of, request_of
 
 ROW_NORM, RADIUS, P = 1.2, 4.0, 5
 
@@ -145,13 +145,6 @@ def test_no_two_records_move_more_and_some_move_all_of_it(weight):
     z, x = bound * np.eye(2)[0], bound * np.array([math.cos(angle), math.sin(angle)])
     assert moved((z, target), (x, -target), weight) == pytest.approx(claimed)
     assert moments.moments_sensitivity(50, bound, target, weight) == pytest.approx(claimed / 50)
-
-
-class Silent:
-    """A generator whose noise is all zero: what is released is the mean of its law."""
-
-    def standard_normal(self, shape):
-        return np.zeros(shape)
 
 
 def test_the_release_is_gaussian_dp_as_charged():

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.special import gammaln
-from scipy.stats import chi, kstest, truncexpon, truncnorm
+from scipy.stats import kstest, truncexpon, truncnorm
 
 from rashomon_explorer.exceptions import EnvelopeError
 from rashomon_explorer.mechanisms.base import to_public_grid
@@ -19,7 +19,6 @@ from rashomon_explorer.mechanisms.rejection.plane import LineLaw, Plane
 from rashomon_explorer.mechanisms.rejection.proposals import (
     Face,
     FaceProposal,
-    RadialLaw,
     RadialProposal,
     UniformProposal,
 )
@@ -71,22 +70,6 @@ def test_a_line_law_is_sampled_exactly_and_its_mass_lies_just_above(
     if law is not None:
         assert kstest(found, law.cdf).pvalue > LEVEL
         assert line.mean == pytest.approx(law.mean(), abs=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("p", "scale", "furthest", "cells"),
-    [(1, 1.0, 30.0, 4096), (5, 1.0, 30.0, 4096), (30, 1.0, 30.0, 4096), (3, 1.0, 30.0, 7),
-     (4, 1e-4, 100.0, 4096)],
-)  # fmt: skip
-def test_radii_of_a_gaussian_energy_are_chi_and_coarse_cells_change_only_the_work(
-    p, scale, furthest, cells, monkeypatch
-):
-    monkeypatch.setattr(proposals, "_CELLS", cells)
-    law = RadialLaw(lambda r: (r / scale) ** 2 / 2, p, furthest)
-    radii = law.sample(20_000, np.random.default_rng(p)) / scale
-    assert kstest(radii, chi(p).cdf).pvalue > LEVEL
-    exact = (p / 2 - 1) * np.log(2) + gammaln(p / 2) + p * np.log(scale)
-    assert -1e-6 <= law.log_mass - exact <= (0.02 if cells > 7 else np.inf)
 
 
 def weight_by_quadrature(rest, used):
