@@ -23,8 +23,6 @@ from benchmarks import (
     scaling,
 )
 from benchmarks.adassp import adassp
-from benchmarks.problems import logistic_problem
-from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Ledger, adaptive_epsilon, bounded_range
 
 NO_DIFFERENCE = {"energy": 0.0, "gradient": 0.0, "projection": 0.0}
@@ -115,25 +113,6 @@ def test_a_peer_that_fails_or_computes_something_else_has_no_ratio(
     assert reason in entry["why_null"]
     assert entry["loop_ratio"] > 0
     assert entry["chain_steps_per_second"] > 0
-
-
-def test_the_arrays_describe_the_target_in_full():
-    """Energy and gradient written down once more; models lie inside, on the edge and outside."""
-    target = GibbsTarget(logistic_problem(500, 5, "sphere"), peers.BETA, peers.PSI, "smooth")
-    race = peers.Race(target, np.zeros((5, 8)), peers.STEP_SIZE, False)
-    arrays = peers.peer_arrays(race)
-    loss = np.logaddexp(0.0, arrays["rows"] @ arrays["theta"]).mean(0)
-    beyond = loss - arrays["minimum"] - arrays["psi"]
-    width = arrays["width"]
-    energy = np.where(beyond < width, beyond**2 / (2 * width), beyond - width / 2) * (beyond > 0)
-    np.testing.assert_allclose(arrays["beta"] * energy, arrays["energy"], atol=1e-9)
-    for part in (energy == 0, (energy > 0) & (energy < width / 2), energy > width / 2):
-        assert part.sum() >= 3
-    length = np.linalg.norm(arrays["theta"], axis=0)
-    assert length.max() < arrays["radius"] < 2 * length.max()
-    gradient = peers.gradient_of_one(race.target)
-    one_by_one = np.transpose([gradient(theta) for theta in arrays["theta"].T])
-    np.testing.assert_allclose(one_by_one, arrays["gradient"], atol=1e-9)
 
 
 def test_declared_tables_those_of_a_folder_too_keep_the_bound_of_every_method(

@@ -31,7 +31,6 @@ def page(planned):
 def test_a_remedy_sets_its_slider_and_the_promise_is_kept(page):
     offered = page.draw_panel.suggestions
     assert page.plan.hit_rate_bound < 0.8 and "For 80 % it takes:" in offered.words
-    assert "rows" in offered.words  # no slider makes rows
     for words in [button.description for button in offered.buttons]:
         before = page.state.settings()
         next(one for one in offered.buttons if one.description == words).click()
@@ -44,7 +43,6 @@ def test_what_epsilon_risks_is_told_and_true(page):
     most = best_attack(page.plan.guarantee, 0.05)
     assert 0.05 < most < 0.5
     told = page.plan_panel.facts.value
-    assert "Attack risk" in told and "at a false-positive rate of 5%, the best attack" in told
     shown = float(told.split("finds at most ")[1].split("%")[0]) / 100
     assert most <= shown < most + 0.01
     line = DEFINITIONS["attack risk"].line
@@ -84,7 +82,6 @@ def _traces(page):
 
 def test_the_promises_follow_the_sliders(page, explorer):
     assert explorer.constants is None and _words(explorer) == ""  # without data
-    assert "Choose a data set" in str(explorer.cards["bounds"].view.figure["layout"])
     page.state.mechanism = "exact"
     page.cards["bounds"].redraw()
     assert _traces(page) == {"guaranteed, at least", "a quadratic loss", "guaranteed"}

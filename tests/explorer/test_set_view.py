@@ -70,7 +70,6 @@ def test_every_model_has_a_row_with_its_numbers(page):
     for name, expected in {"excess": models.excess, "accuracy": right, "away": away}.items():
         assert np.allclose(_column(page, name), expected)
     assert _column(page, "inside").sum() == round(12 * models.hit_rate)
-    assert "of 12 models within ψ, accuracy" in panel.said.html
     page.cards["losses"].controls["threshold"].dial.value = 0.01
     assert _column(page, "inside").sum() == round(12 * page.rashomon_set.hit_rate)
     page.state.view = "release"
@@ -122,7 +121,6 @@ def test_stars_and_notes_are_kept_with_the_set(page):
 
 def test_two_sets_are_compared(page):
     card, first, store = page.cards["sets"], page.rashomon_set, page.session.set_store
-    assert "With two sets" in redrawn(card)[1]
     other = store.keep(first[[0, 1, 2]], page.state.drawn_settings)
     page.state.kept = store.all()
     title = redrawn(card)[0]

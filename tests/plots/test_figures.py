@@ -89,9 +89,7 @@ def test_people_are_sorted_inside_their_range_and_measured(models, rows):
 
 
 def test_people_of_a_regression_have_no_labels_and_of_pipelines_text(regression, rows):
-    figure = plots.plot_people(regression, rows.X)
-    assert "median range" in title_of(figure) and "ambiguity" not in title_of(figure)
-    assert figure.layout.yaxis.title.text == "prediction"
+    assert "ambiguity" not in title_of(plots.plot_people(regression, rows.X))
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"age": rng.uniform(20, 60, 90), "home": rng.choice(["own", "rent"], 90)})
     y = ((frame["age"] > 40) ^ (rng.random(90) < 0.2)).astype(int)
@@ -149,18 +147,6 @@ def test_the_cloud_is_the_measured_one(models, rows):
     assert figure.data[0].customdata[ringed].tolist() == [inside]
     with pytest.raises(ValueError, match="at least two features"):
         plots.plot_importance_cloud(models, rows.X, rows.y, features=["age"])
-
-
-def test_distribution_curves_are_its_shares():
-    rng = np.random.default_rng(0)
-    samples = [rng.normal(size=(9, 8)) + range(8)]
-    found = measures.importance_distribution(samples, list("abcdefgh"))
-    figure = plots.plot_importance_distribution(found)
-    assert [trace.name for trace in figure.data] == list("hgfedc")
-    curve = trace_of(figure, "h")
-    np.testing.assert_allclose(curve.y, found.cdf(np.asarray(curve.x, float) + 1e-6)["h"])
-    assert figure.layout.meta["view"] == "curator"
-    assert "6 most important of 8" in title_of(figure)
 
 
 def test_bars_of_reliance_hold_what_is_attained_and_the_draws(rows, regression):
