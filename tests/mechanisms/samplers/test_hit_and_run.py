@@ -7,7 +7,11 @@ from scipy.stats import kstest
 from rashomon_explorer import RashomonClassifier
 from rashomon_explorer.exceptions import RadiusBindsWarning
 from rashomon_explorer.mechanisms.base import collect
-from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler, reaches_sphere
+from rashomon_explorer.mechanisms.samplers.hit_and_run import (
+    HitAndRunSampler,
+    _Walk,
+    reaches_sphere,
+)
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.sets import RashomonSet
@@ -37,6 +41,20 @@ def test_two_parameter_parity_with_quadrature(radius, scale):
     problem = small_problem(2, radius=radius, scale=scale)
     draws = walk(GibbsTarget(problem, beta=1.0, psi=0.02), 3000)
     assert agreement(draws.coef, uniform_target(problem, 0.02)) > LEVEL
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.01])
+def test_with_many_parameters_lines_end_just_outside_the_set(ridge):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(300, 80)) / 9, rng.choice([-1, 1], 300)
+    problem = Problem(x, y, radius=40.0, row_norm=2.0, ridge=ridge)
+    walk = _Walk(GibbsTarget(problem, beta=1.0, psi=0.02), n_chains=8)
+    for _ in range(3):
+        walk.move(20, rng)
+        direction, move = (block[0] for block in walk._directions(1, rng))
+        for ends in walk._shortened(walk._by_line, move, walk._chord(direction, move)):
+            beyond = problem.value(walk.theta + ends * move) - problem.minimum.value
+            assert (beyond > 0.02 - 1e-9).all() and (beyond < 0.022).all()
 
 
 @pytest.mark.parametrize("radius", [0.5, 2.0, 3.0, 4.0, 12.0])
