@@ -94,27 +94,6 @@ def test_a_query_does_not_grow_with_the_charges(tmp_path):
         assert least_seconds(query, many) < 10 * least_seconds(query, few)
 
 
-@pytest.mark.parametrize(
-    ("setting", "reason"),
-    [
-        ({"returncode": 1, "stderr": "Traceback\nModuleNotFoundError: no jax\n"}, "no jax"),
-        ({"differences": {**NO_DIFFERENCE, "gradient": 1.0}}, "gradient of a peer differs"),
-        (None, "the peers are not installed"),
-    ],
-)
-def test_a_peer_that_fails_or_computes_something_else_has_no_ratio(
-    peer_process, setting, reason, monkeypatch, tmp_path
-):
-    peer_process.update(setting or {})
-    if setting is None:
-        monkeypatch.setattr(peers, "PYTHON", tmp_path / ".venv-bench" / "bin" / "python")
-    entry = peers.measure(0.01)["sizes"][0]
-    assert all(entry[name] is None for name in ("xla_ratio", "blackjax_ratio", "mala_ratio"))
-    assert reason in entry["why_null"]
-    assert entry["loop_ratio"] > 0
-    assert entry["chain_steps_per_second"] > 0
-
-
 def test_declared_tables_those_of_a_folder_too_keep_the_bound_of_every_method(
     monkeypatch, tmp_path
 ):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rashomon_explorer.explorer import Explorer
-from tests.explorer.pages import redrawn, set_state
+from tests.explorer.pages import set_state
 from tests.report.conftest import numbers_of
 
 
@@ -117,15 +117,3 @@ def test_stars_and_notes_are_kept_with_the_set(page):
     number, state.in_view = state.in_view, 0
     state.in_view = number
     assert table.starred == []
-
-
-def test_two_sets_are_compared(page):
-    card, first, store = page.cards["sets"], page.rashomon_set, page.session.set_store
-    other = store.keep(first[[0, 1, 2]], page.state.drawn_settings)
-    page.state.kept = store.all()
-    title = redrawn(card)[0]
-    assert card.controls["compare with"].value == other.number
-    assert "times as wide as draw 2" in title or "about as wide" in title
-    assert card.call.table()["overlap"].between(0, 1).all()
-    store.delete(other.number)
-    page.state.kept = store.all()
