@@ -25,31 +25,24 @@ from benchmarks import (
 from benchmarks.adassp import adassp
 from rashomon_explorer.privacy import Ledger, adaptive_epsilon, bounded_range
 
-NO_DIFFERENCE = {"energy": 0.0, "gradient": 0.0, "projection": 0.0}
-
 
 @pytest.fixture
 def peer_process(monkeypatch):
-    """Stand in for the process with jax: returns what a test puts in ``says``."""
+    """Stand in for the process with jax: returns the commands that it was given."""
     monkeypatch.setattr(peers, "PYTHON", Path(__file__))
     monkeypatch.setattr(langevin, "SIZES", [(500, 5, 8)])
     monkeypatch.setattr(langevin, "LAZY_SIZES", [(500, 5, 8), (500, 5, 16)])
     monkeypatch.setattr(peers, "MIDDLE_CHAINS", 8)
-    says = {"differences": NO_DIFFERENCE, "returncode": 0, "stderr": "", "commands": []}
+    report = {"versions": {"jax": "0"}, "seconds": {"xla": 1.0, "sgld": 2.0, "mala": 4.0}}
+    report["differences"] = {"energy": 0.0, "gradient": 0.0, "projection": 0.0}
+    commands = []
 
     def run(command, **options):
-        says["commands"].append(command)
-        report = {
-            "versions": {"jax": "0"},
-            "differences": says["differences"],
-            "seconds": {"xla": 1.0, "sgld": 2.0, "mala": 4.0},
-        }
-        return subprocess.CompletedProcess(
-            command, says["returncode"], json.dumps(report), says["stderr"]
-        )
+        commands.append(command)
+        return subprocess.CompletedProcess(command, 0, json.dumps(report), "")
 
     monkeypatch.setattr(peers.subprocess, "run", run)
-    return says
+    return commands
 
 
 def test_a_small_run_writes_every_key(monkeypatch, tmp_path, capsys, peer_process):
@@ -75,7 +68,7 @@ def test_a_small_run_writes_every_key(monkeypatch, tmp_path, capsys, peer_proces
         for name, seconds in zip(("xla", "blackjax", "mala"), (1.0, 2.0, 4.0), strict=True):
             assert entry[f"{name}_ratio"] == pytest.approx(seconds / step, rel=2e-3)
         assert entry["loop_ratio"] > 0 and entry["why_null"] is None
-    dtypes = [command[command.index("--dtype") + 1] for command in peer_process["commands"]]
+    dtypes = [command[command.index("--dtype") + 1] for command in peer_process]
     assert dtypes == ["float32", "float64"] * 2
     assert "n_slope: " in capsys.readouterr().out
 

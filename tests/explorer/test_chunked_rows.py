@@ -231,7 +231,6 @@ def test_what_needs_rows_that_are_held_says_what_to_do(page):
     asked = {"queries": ["ambiguity"], "epsilon": 1.0, "ledger": None}
     assert release(page.rashomon_set, *page.chunks.sample(100).to_memory(), **asked).n_rows == 100
     assert page.aggregates.contents().models.n_draws == page.rashomon_set.n_draws
-    assert "DPBilevelSearch" in page.state.tuning
     for given, options, words in (
         (page.data, {"schema": SCHEMA}, "can be given only for chunked rows"),
         (chunk_rows(np.eye(3), labelled=False), {}, "got rows without"),

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from rashomon_explorer import measures
-from rashomon_explorer.explorer.answers import ExactAnswers
 from rashomon_explorer.explorer.model_inputs import group_columns, group_labels
 from rashomon_explorer.explorer.selection import large_coefficients
 from rashomon_explorer.measures.ranges import set_problem
@@ -65,18 +64,6 @@ def test_every_column_tells_groups_apart_the_sensitive_one_first(loans):
     assert (exact >= burden.drop("all rows").reindex(exact.index) - 1e-12).all()
 
 
-def test_class_reliance_is_that_of_the_whole_table(loans):
-    models = loans.rashomon_set
-    problem = set_problem(models, loans.rows, loans.targets)
-    loans.state.groups = (("sex", "f"),)  # who is looked at does not change the set
-    found = _shown(loans, "class_reliance").call.table()
-    asked = {"home": [name for name in loans.rows if name.startswith("home")]}
-    names = list(models.feature_names[:-1])
-    known = measures.model_class_reliance(problem, psi=0.3, features=asked, feature_names=names)
-    np.testing.assert_allclose(found.loc["home"], known.loc["home"], atol=1e-9)
-    assert set(found.index) == {"age", "debt", "home"}
-
-
 def test_a_selection_leaves_what_it_says_and_importance_is_of_it(loans):
     selected, state, rows = loans.selected, loans.state, loans.rows
     assert selected.everything and selected.words == "" and selected.models is loans.rashomon_set
@@ -114,10 +101,6 @@ def test_exact_answers_are_found_once_and_are_the_librarys_or_say_why_not(loans)
     narrow = loans.exact.coefficient_ranges()
     assert loans.exact.problem is problem  # of which another ψ asks for other ends
     assert (narrow["high"] < found["high"]).all() and loans.exact.why_not == ""
-    loans.session.rows = None
-    assert "targets" in ExactAnswers(loans.session).why_not
-    loans.state.rashomon_set = None
-    assert "linear models" in loans.exact.why_not
 
 
 def test_an_intercept_is_no_large_coefficient():

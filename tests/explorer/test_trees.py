@@ -91,8 +91,6 @@ def test_models_are_told_apart_by_leaves_and_by_whom_they_label(page):
     assert (labels[first] != labels[second]).mean() > 0
     page.state.view = "release"
     assert nearest.disabled and apart.disabled and not simplest.disabled
-    page.models_panel.aside.click()
-    assert page.state.page == "set" and _chosen(page, "set")[1] == "trees"
 
 
 def test_what_is_true_of_all_trees_is_shown_exactly(page):
