@@ -133,31 +133,6 @@ def test_pictures_of_its_own_figures_are_in_the_bundle_and_no_others(page):
     assert b"PNG for slides" in files["README.txt"] and b"PNG" not in plain["README.txt"]
 
 
-def _pressed(monkeypatch, prepare):
-    """What a browser is sent after a press of a button, and the errors that are reported."""
-    sent, failed = [], []
-    button = Download("Save", "a file", prepare, failed.append)
-
-    async def press():
-        monkeypatch.setattr(button, "send", lambda *message: sent.append(message))
-        button._receive(button, {"type": "asked"}, None)
-        assert button.making == (not failed)
-        button._receive(button, {"type": "asked"}, None)  # once is enough
-        while button.making:
-            await asyncio.sleep(0.01)
-
-    asyncio.run(press())
-    return sent, failed
-
-
-def test_a_file_that_cannot_be_made_is_reported_and_a_script_makes_it_at_once(monkeypatch):
-    for prepare in (lambda: 1 / 0, lambda: lambda: 1 / 0):
-        sent, failed = _pressed(monkeypatch, prepare)
-        assert not sent and {type(one) for one in failed} == {ZeroDivisionError}
-    button = Download("Save", "", lambda: lambda: FileInTransit("a", b"x"), print)
-    assert button.fetch() == FileInTransit("a", b"x")
-
-
 def test_groups_with_declared_levels_can_be_bought(explorer, table):
     editor = TableEditor.proposed("loans", pd.read_csv(table))
     explorer.session.choose(editor.edited("sex", "role", "sensitive").confirmed().data())
@@ -215,3 +190,18 @@ def test_a_purchase_that_was_read_from_its_file_meanwhile_is_shown_once(page):
     page.aggregates._follow()
     page.aggregates.receive(bought)
     assert [one.released.charge for one in page.state.paid].count(bought.released.charge) == 1
+
+
+def test_a_file_that_cannot_be_made_is_reported_and_a_script_makes_it_at_once():
+    failed, file = [], FileInTransit("a", b"x")
+
+    async def press(prepare):
+        button = Download("Save", "a file", prepare, failed.append)
+        button._receive(button, {"type": "asked"}, None)
+        while button.making:
+            await asyncio.sleep(0.01)
+
+    for prepare in (lambda: 1 / 0, lambda: lambda: 1 / 0):
+        asyncio.run(press(prepare))
+    assert [type(one) for one in failed] == [ZeroDivisionError] * 2
+    assert Download("Save", "", lambda: lambda: file, print).fetch() == file

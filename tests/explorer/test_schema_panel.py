@@ -115,20 +115,6 @@ def test_a_dictionary_is_taken_over_from_the_box_or_a_file(panel, explorer):
     assert "age" in explorer.state.alert.reason and _row(panel, "age")["high"] == "90"
 
 
-def test_three_classes_are_told_apart_or_one_from_the_rest(explorer):
-    explorer.data_panel.name.value = OWN_FILE
-    panel = explorer.data_panel.schema
-    text = "size,grade\n" + "\n".join(f"{i % 17},{'abc'[i % 3]}" for i in range(60))
-    panel.file.choose("grades.csv", text.encode())
-    assert list(panel.positive.options) == ["all of them", "a", "b", "c"]
-    panel.confirm.click()
-    panel.use.click()
-    assert explorer.state.alert is None and explorer.data.classes == ["a", "b", "c"]
-    panel.positive.value = "b"
-    panel.use.click()
-    assert explorer.state.alert is None and explorer.data.y.sum() == 20
-
-
 def test_what_is_no_table_is_refused_in_words(panel, explorer, monkeypatch):
     monkeypatch.setattr(pd, "read_parquet", Mock(side_effect=ImportError("no pyarrow")))
     for name, content, told in (
