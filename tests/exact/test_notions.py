@@ -8,8 +8,6 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit
 from scipy.stats import binom, norm
 
-from rashomon_explorer.mechanisms.bounds import expected_excess
-from rashomon_explorer.mechanisms.bounds.hit_rate import beta_for_hit_rate, guaranteed_hit_rate
 from rashomon_explorer.privacy import approximate, bounded_range, compose, gdp, pure, zcdp
 from rashomon_explorer.privacy import conversions as c
 from rashomon_explorer.privacy import tradeoff as tr
@@ -166,18 +164,3 @@ class TestCurves:
         one = tr.PoissonSampled(2.0, 1.0)  # everyone: records at 1/2 and −1/2
         assert one.delta(0.3) == pytest.approx(gaussian_delta(1.0, 0.3))
         assert one.rho == exactly(0.5)
-
-
-class TestHitRates:
-    @pytest.mark.parametrize(("p", "x"), [(1, 2.0), (3, 10.0), (6, 40.0)])
-    def test_the_guaranteed_hit_rate(self, p, x):
-        total = sum(math.factorial(p) / math.factorial(p - j) * x**-j for j in range(p + 1))
-        assert guaranteed_hit_rate(p, x / 0.02, 0.02) == exactly(1 / total)
-
-    def test_the_mean_excess(self):
-        assert expected_excess(p=3, beta=50.0, psi=0.02) == exactly(0.08)
-
-    def test_a_wanted_hit_rate_is_reached_and_not_passed(self):
-        beta = beta_for_hit_rate(3, 0.02, 0.8)
-        assert guaranteed_hit_rate(3, beta, 0.02) >= 0.8
-        assert guaranteed_hit_rate(3, beta * (1 - 1e-9), 0.02) < 0.8

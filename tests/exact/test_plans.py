@@ -85,22 +85,6 @@ class TestLocalisation:
         assert found.excess_bound == pytest.approx(3 / stage.beta + gap + 1e-4 * 2.0 * 3.0)
         assert found.excess_quantile == pytest.approx(gamma.isf(1e-4, 3) / stage.beta + gap)
 
-    def test_iterated(self, ball):
-        many = Constants(n=10**6, p=3, L=2.0, M=1.5, m=0.5, osc=3e-6)
-        found = localisation.plan_iterated(many, ball, epsilon=3.0, failure=1e-4, n_stages=2)
-        first, second = found.stages
-        assert (first.epsilon, second.epsilon) == (exactly(1.0), exactly(2.0))
-        assert first.distance == math.inf
-        assert first.beta == pytest.approx(1.0 / (3e-6 + 6e-12))
-        quantile = gamma.isf(1e-4, 3)
-        distance = math.sqrt(2 * (quantile / first.beta + 3e-12) / 0.5)
-        assert second.distance == pytest.approx(distance)
-        osc = 2.5e-6 * 2 * distance
-        gap = max(1e-3 * osc, 16 * 2.0**-52 * 7.0)
-        assert second.beta == pytest.approx(2.0 / (osc + 2 * gap))
-        assert found.guarantee.pure_epsilon == exactly(3.0)
-        assert found.excess_bound == pytest.approx(3 / second.beta + gap + 1e-4 * 6.0)
-
     def test_a_ridge_of_its_own(self, ball):
         plain = Constants(n=100, p=3, L=2.0, M=1.5, m=0.0, osc=0.03)
         found = localisation.plan_regularised(plain, ball, epsilon=2.0)

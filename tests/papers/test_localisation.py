@@ -78,8 +78,11 @@ def test_prices_add_up_and_sets_shrink(n, p, ridge, epsilon, stages):
         assert stage.distance == pytest.approx(radius if 2 * radius < 8 else math.inf)
     for stage in plan.stages:
         local = sensitivity.local_constants(constants, domain, min(8.0, 2 * stage.distance))
-        assert stage.beta * local.charged_oscillation <= stage.epsilon * (1 + 1e-12)
+        assert stage.beta * local.charged_oscillation == pytest.approx(stage.epsilon, rel=1e-12)
         assert local.osc <= constants.osc
+    lost = (stages - 1) * plan.failure * constants.L * 8.0
+    bound = p / plan.stages[-1].beta + local.gap_tolerance + lost
+    assert plan.excess_bound == pytest.approx(bound, rel=1e-9)
 
 
 def test_the_number_of_stages_grows_with_the_rows_and_one_is_the_plain_mechanism():

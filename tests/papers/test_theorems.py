@@ -344,8 +344,5 @@ def test_it_stops_growing_and_a_network_or_a_hinge_never_gets_there():
     assert (limit / shift) ** 2 > 10**8  # steps after which hiding the path wins
     hinge = {"expansion": 1.0, "jump": pace * slope}
     assert (mu(10**14, **hinge) / shift) ** 2 > 10**5
-
-
-def test_contracting_steps_are_sent_elsewhere():
     with pytest.raises(ValueError, match="expansion must be >= 1"):
-        rough_last_state_mu(expansion=0.9, shift=1.0, noise=1.0, diameter=1.0, n_steps=1)
+        mu(1, expansion=0.9)

@@ -535,7 +535,9 @@ def test_the_guarantee_says_what_is_known():
     assert less.giving_up(warm) == giving_up_probability(acceptance, 10_000 - 8192, 5)
     assert endless.giving_up(cold) == 0.0
     assert "never give up" in str(endless.guarantee(cold))
-    assert "draws on a grid never give up" in FiniteGridSampler().guarantee(warm).assumptions
+    on_a_grid = FiniteGridSampler().guarantee(warm)
+    assert "draws on a grid never give up" in on_a_grid.assumptions
+    assert on_a_grid.pure_epsilon == pytest.approx(5 * warm.eta)
     with pytest.raises(ValueError, match="patience must be at least 1, or None"):
         exponential.ExactSampler(patience=0)
 
