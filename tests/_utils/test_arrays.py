@@ -14,15 +14,14 @@ from sklearn.base import clone
 from rashomon_explorer import DPClassifier, Ledger, RashomonClassifier
 from rashomon_explorer._utils import arrays
 from rashomon_explorer.exceptions import LedgerWarning
-from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
+from rashomon_explorer.mechanisms import LangevinSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy.notions import computed_on
 from rashomon_explorer.problem.clipped_rows import place_loss
 from rashomon_explorer.problem.domains import Ball, Intersection
-from rashomon_explorer.problem.losses import get_loss
+from rashomon_explorer.problem.losses import SoftmaxLoss, get_loss
 from rashomon_explorer.problem.losses.kinked import AbsoluteLoss, HuberLoss, SmoothedHingeLoss
 from rashomon_explorer.problem.losses.logistic import ClippedLogisticLoss
-from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.problem.thresholds import GaussianThreshold
 

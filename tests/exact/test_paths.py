@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from rashomon_explorer.mechanisms import LangevinSampler, plan, plan_path
 from rashomon_explorer.mechanisms.certificates.sensitivity import (
     batch_sensitivity,
     gradient_sensitivity,
@@ -12,9 +13,6 @@ from rashomon_explorer.mechanisms.certificates.sensitivity import (
 )
 from rashomon_explorer.mechanisms.langevin.accounting import last_iterate_guarantee, path_guarantee
 from rashomon_explorer.mechanisms.langevin.gradients import FullDrift, SinglePrecision
-from rashomon_explorer.mechanisms.langevin.plan import plan_path
-from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
-from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers.drifts import GaussianDrift
 from rashomon_explorer.papers.grid_walk import CubeWalk, GridWalkSampler, Mixing

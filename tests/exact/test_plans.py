@@ -6,7 +6,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import gamma, norm
 
-from rashomon_explorer.mechanisms.bounds.hit_rate import guaranteed_hit_rate
+from rashomon_explorer.mechanisms import guaranteed_hit_rate, plan
 from rashomon_explorer.mechanisms.certificates import sensitivity
 from rashomon_explorer.mechanisms.objective_perturbation.accounting import (
     perturbed_delta,
@@ -14,7 +14,6 @@ from rashomon_explorer.mechanisms.objective_perturbation.accounting import (
 )
 from rashomon_explorer.mechanisms.one_model import plan_noisy_minimiser
 from rashomon_explorer.mechanisms.planning import pricing
-from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.papers import localisation
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball

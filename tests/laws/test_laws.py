@@ -8,9 +8,8 @@ from scipy.special import gamma, gammaincc
 from scipy.stats import kstest
 
 from rashomon_explorer import RashomonClassifier, load_dataset
+from rashomon_explorer.mechanisms import ExactSampler, HitAndRunSampler
 from rashomon_explorer.mechanisms.base import collect
-from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
-from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.problem import Problem
 from tests.mechanisms.samplers.laws import small_problem

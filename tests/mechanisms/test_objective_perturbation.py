@@ -11,6 +11,7 @@ from scipy.stats import norm
 
 from rashomon_explorer import RashomonClassifier
 from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms import MECHANISMS, explain
 from rashomon_explorer.mechanisms.objective_perturbation import accounting, sampler
 from rashomon_explorer.mechanisms.objective_perturbation import sampler as objective_perturbation
 from rashomon_explorer.mechanisms.objective_perturbation.accounting import perturbed_delta
@@ -22,18 +23,15 @@ from rashomon_explorer.mechanisms.objective_perturbation.sampler import (
     ObjectivePerturbationSampler,
     SurrogateProblem,
 )
-from rashomon_explorer.mechanisms.planning.advice import explain
-from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.mechanisms.request import cost_at_order
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import tradeoff
 from rashomon_explorer.privacy.conversions import filter_order, gdp_delta, zcdp_rho
 from rashomon_explorer.privacy.tradeoff.curves import from_dict
+from rashomon_explorer.problem.losses import SoftmaxLoss, SquaredLoss
 from rashomon_explorer.problem.losses.kinked import HuberLoss, SmoothedHingeLoss
 from rashomon_explorer.problem.losses.logistic import ClippedLogisticLoss, LogisticLoss
-from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
-from rashomon_explorer.problem.losses.squared import SquaredLoss
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
 from tests.mechanisms.builders import constants_of, request_of

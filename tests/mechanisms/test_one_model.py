@@ -8,23 +8,20 @@ import pytest
 from scipy.stats import kstest, laplace, norm
 
 from rashomon_explorer import DPClassifier, DPRegressor
-from rashomon_explorer.mechanisms import moments, one_model, request
+from rashomon_explorer.mechanisms import MECHANISMS, LangevinSampler, moments, one_model, request
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope
 from rashomon_explorer.mechanisms.langevin import sampled_plan
 from rashomon_explorer.mechanisms.langevin.accounting import plan_weighted_path
 from rashomon_explorer.mechanisms.langevin.plan import last_state_excess
-from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import radial_noise
 from rashomon_explorer.mechanisms.planning.centres import Centre, average_weights, by_gradients
 from rashomon_explorer.mechanisms.planning.options import cost
-from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Ledger, gdp
 from rashomon_explorer.privacy.conversions import filter_order, gdp_delta, zcdp_rho
 from rashomon_explorer.privacy.tradeoff import PoissonSampled
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
-from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
+from rashomon_explorer.problem.losses import SmoothedHingeLoss, SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
 from tests.mechanisms import chains

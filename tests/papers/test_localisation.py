@@ -11,16 +11,15 @@ from scipy.special import logsumexp
 from scipy.stats import gamma
 
 from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms import MECHANISMS, ExactSampler
 from rashomon_explorer.mechanisms.bounds.hit_rate import unthresholded_hit_rate
 from rashomon_explorer.mechanisms.certificates import sensitivity
-from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.rejection.envelope import (
     Neighbourhood,
     Shifted,
     round_into_domain,
 )
 from rashomon_explorer.mechanisms.request import batch_gap, generalisation_gap
-from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers import localisation
 from rashomon_explorer.papers.localisation import (
@@ -35,7 +34,7 @@ from rashomon_explorer.papers.localisation import (
 )
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball, Intersection
-from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
+from rashomon_explorer.problem.losses import SmoothedHingeLoss
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
 from tests.mechanisms.builders import request_of

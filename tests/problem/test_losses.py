@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.stats import ks_2samp
 
+from rashomon_explorer.mechanisms import ExactSampler
 from rashomon_explorer.mechanisms.base import collect
-from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses import LOSSES, clipped, get_loss
+from rashomon_explorer.problem.losses import LOSSES, SquaredLoss, clipped, get_loss
 from rashomon_explorer.problem.losses.base import sum_row_batches
 from rashomon_explorer.problem.losses.kinked import (
     AbsoluteLoss,
@@ -29,7 +29,6 @@ from rashomon_explorer.problem.losses.kinked import (
 from rashomon_explorer.problem.losses.logistic import ClippedLogisticLoss, LogisticLoss
 from rashomon_explorer.problem.losses.scores import RegressionLoss, ScoreFunction
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss, largest_and_range
-from rashomon_explorer.problem.losses.squared import SquaredLoss
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
 from tests.problem.rows import plain_rejection, random_rows

@@ -14,8 +14,7 @@ from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.rejection.envelope import Shifted
 from rashomon_explorer.problem.constants import Constants, row_bound
 from rashomon_explorer.problem.domains import Ball, Intersection
-from rashomon_explorer.problem.losses import LOSSES, get_loss
-from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
+from rashomon_explorer.problem.losses import LOSSES, SoftmaxLoss, get_loss
 from rashomon_explorer.problem.minimisation import certify, minimise
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.problem.thresholds import (
@@ -179,8 +178,6 @@ def test_no_replacement_of_a_record_moves_the_loss_by_more(loss, radius, norm, r
         ({"n": 0}, "must be a whole number, at least 1"),
         ({"row_bound": 1e110, "domain": Ball(1e-60)}, "could be as long as 1e.110"),
         ({"row_bound": 1e-60, "domain": Ball(1e110)}, "could be as long as 1e.110"),
-        ({"row_bound": 0.0}, "row_bound must be"),
-        ({"ridge": -1.0}, "ridge must be"),
         ({"loss": "zero_one"}, "loss must be one of"),
         ({"loss": "softmax", "p": 5}, "multiple of the loss's 2 scores per row, got p=5"),
     ],
@@ -370,33 +367,17 @@ def test_every_dual_point_is_a_lower_bound(loss, domain, ridge):
         assert found.value - found.gap <= problem.minimum.value + 1e-12
 
 
-ANY = given(
+@crossed({"loss": sorted(LOSSES), "domain": DOMAINS})
+@given(
     seed=st.integers(0, 2**32 - 1),
     n=st.integers(1, 30),
     radius=st.floats(0.1, 20),
     ridge=st.sampled_from([0.0, 1e-6, 0.2]),
 )
-
-
-@crossed({"loss": sorted(LOSSES), "domain": DOMAINS})
-@ANY
-@settings(max_examples=3)
+@settings(max_examples=20)
 def test_no_model_of_the_domain_lies_below_the_minimum_by_more_than_the_gap(
     loss, domain, seed, n, radius, ridge
 ):
-    no_model_lies_below(loss, domain, seed, n, radius, ridge)
-
-
-@pytest.mark.law
-@pytest.mark.parametrize("loss", sorted(LOSSES))
-@pytest.mark.parametrize("domain", DOMAINS)
-@ANY
-@settings(max_examples=30)
-def test_nor_of_ten_times_as_many_problems(loss, domain, seed, n, radius, ridge):
-    no_model_lies_below(loss, domain, seed, n, radius, ridge)
-
-
-def no_model_lies_below(loss, domain, seed, n, radius, ridge):
     problem = make_problem(loss, domain, seed=seed, n=n, radius=radius, ridge=ridge)
     rng = np.random.default_rng(seed)
     minimum = problem.minimum

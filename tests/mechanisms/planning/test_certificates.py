@@ -10,6 +10,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import logsumexp
 
+from rashomon_explorer.mechanisms import plan
 from rashomon_explorer.mechanisms.certificates import catalogue, gibbs_laws, localised
 from rashomon_explorer.mechanisms.certificates.catalogue import (
     GIBBS,
@@ -20,7 +21,6 @@ from rashomon_explorer.mechanisms.certificates.catalogue import (
 )
 from rashomon_explorer.mechanisms.certificates.gibbs_laws import GibbsLaw
 from rashomon_explorer.mechanisms.certificates.paths import diffusion_guarantee
-from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.privacy import adaptive_epsilon
 from rashomon_explorer.privacy.conversions import filter_order, zcdp_rho
 from rashomon_explorer.privacy.ledger.totals import entered_at

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.stats import kstest
 
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
+from rashomon_explorer.problem.losses import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 
 LEVEL = 1e-3  # seeds are fixed: a test that passes keeps passing, whatever the level

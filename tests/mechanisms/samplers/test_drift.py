@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rashomon_explorer.mechanisms import LangevinSampler
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_lipschitz
 from rashomon_explorer.mechanisms.langevin import gradients
 from rashomon_explorer.mechanisms.langevin.gradients import ClippedDrift, Columns, FullDrift
-from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers.drifts import BatchDrift, GaussianDrift
+from rashomon_explorer.problem.losses import SoftmaxLoss
 from rashomon_explorer.problem.losses.logistic import Softplus
-from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.problem.thresholds import GaussianThreshold, SmoothThreshold
 from tests.crossing import crossed
@@ -217,6 +217,7 @@ def test_a_pass_of_batches_has_the_mean_of_the_full_gradient(size, psi, threshol
     run = BatchDrift(target, size).run(np.random.default_rng(0))
     mean = np.mean([run(theta) for _ in range(60 // size)], axis=0)
     np.testing.assert_allclose(mean, target.gradient(theta), rtol=1e-9)
+    assert BatchDrift(target, 13).n_batches == 4  # of at least so many rows
 
 
 def smoothed_energy(problem, psi, scale, places):

@@ -9,13 +9,13 @@ from scipy.stats import kstest
 
 from rashomon_explorer import RashomonClassifier
 from rashomon_explorer.exceptions import RadiusBindsWarning, SamplerError
+from rashomon_explorer.mechanisms import ExactSampler
 from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.rejection import candidates, envelope
 from rashomon_explorer.mechanisms.rejection.candidates import Candidates
 from rashomon_explorer.mechanisms.rejection.plane import plane_proposals
 from rashomon_explorer.mechanisms.rejection.quadratic_minorant import least_bowl
 from rashomon_explorer.mechanisms.samplers import finite_grid as integer_law
-from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler, IntegerLaw
 from rashomon_explorer.mechanisms.samplers.hit_and_run import (
     HitAndRunSampler,
@@ -26,8 +26,7 @@ from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers.localisation import LocalProblem
 from rashomon_explorer.papers.mala import MalaSampler
 from rashomon_explorer.problem.domains import Ball, Intersection
-from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
-from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
+from rashomon_explorer.problem.losses import SmoothedHingeLoss, SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.sets import RashomonSet
 from tests.mechanisms.samplers.laws import (

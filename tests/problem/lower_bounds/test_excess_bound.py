@@ -9,14 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms import ExactSampler
 from rashomon_explorer.mechanisms.rejection.envelope import Envelope, Shifted
-from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.domains import Ball, Intersection
-from rashomon_explorer.problem.losses import LOSSES, get_loss
-from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
+from rashomon_explorer.problem.losses import LOSSES, SmoothedHingeLoss, SoftmaxLoss, get_loss
 from rashomon_explorer.problem.losses.logistic import LogisticRisk, Softplus
-from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.losses.tables import HostRows
 from rashomon_explorer.problem.lower_bounds import ENVELOPES, excess_bound
 from rashomon_explorer.problem.lower_bounds.quadratic import BOWLS
