@@ -54,15 +54,16 @@ class RashomonTreeClassifier(
     {delta}
     {n_draws}
     max_leaves : int or None, default=None
-        Most leaves of a tree. None is 5, or as many as can be counted in 4 GiB for this public
-        number of rows and questions: see ``plan_.most_leaves``.
+        Most leaves of a tree. None is 5, or as many as can be counted in 1 GiB for this public
+        number of rows and questions: see ``plan_``. More than 4 GiB are refused before a charge.
     max_depth : int or None, default=None
         Most questions on a path; None for as many as ``max_leaves`` allows.
     leaf_penalty : float, default=0.005
         Loss of a leaf. It is independent of the rows and does not change the privacy cost.
     hit_rate : float, default=0.9
-        Requested guarantee for the probability that a draw is within ψ, met where possible. 0 draws
-        at the threshold ψ itself, and requests no guarantee of this kind.
+        Requested guarantee for the probability that a draw is within ψ, met where possible. One
+        draw has the largest possible one, as at ψ = 0. 0 draws at the threshold ψ itself, and
+        requests no guarantee of this kind.
     costs : mapping from label to int, array-like of shape (n_classes, n_classes) or None, \
 default=None
         Integer costs of errors: by the row's label, or a matrix of true labels (rows) by predicted
@@ -246,6 +247,15 @@ default=None
             )
             if planned.hit_rate_bound >= LEAST_HITS:
                 break
+        why = "one tree: no set of several has a guaranteed hit rate of 80 %"
+        if planned.n_draws > 1:
+            why = "a set: each tree lies within ψ with a guaranteed probability of 80 % or more"
+        planned = replace(
+            planned,
+            why=why if isinstance(self.n_draws, str) else "",
+            memory=trees.memory(n),
+            seconds=trees.seconds(n),
+        )
         if self.hit_rate > 0:  # 0 requests no guaranteed hit rate
             warn_if_weak(planned, "this plan")
         warn_large_delta(self.delta, n)

@@ -43,6 +43,18 @@ class FlatHistograms:
         inside = (at >= 0) & (at < self.size[places])
         return np.where(inside, self.values[np.where(inside, self.start[places] + at, 0)], 0.0)
 
+    def add_shifted(self, total: FloatArray, low: int, places: IntArray, shifts: IntArray) -> None:
+        """Add histograms whose errors are shifted, within the limit."""
+        first = self.low[places] + shifts - low
+        many = np.clip(len(total) - first, 0, self.size[places])
+        if many.sum() > _LONG * len(many):  # slices are faster
+            for start, at, length in zip(self.start[places], first, many, strict=True):
+                total[at : at + length] += self.values[start : start + length]
+            return
+        step = np.arange(int(many.sum())) - np.repeat(np.cumsum(many) - many, many)
+        values = self.values[np.repeat(self.start[places], many) + step]
+        total += np.bincount(np.repeat(first, many) + step, values, len(total))
+
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
@@ -240,11 +252,13 @@ class _Counter:
         least, allowed = self._least[:, leaves - 1], self._allowed[:, leaves - 1]
         result: list[Histogram | None] = [None] * len(least)
         most = self._level.most
+        alone = leaves - 2 <= len(below)  # whether one branch can be a leaf
+        deep = FlatHistograms.of(below[leaves - 3] if alone else [])
         for place in np.flatnonzero(allowed >= least).tolist():
             low = int(least[place])
             high = min(int(allowed[place]), int(most[place]))
             total = np.zeros(high - low + 1)
-            self._add_cut(place, leaves, below, low, total)
+            self._add_cut(place, leaves, below, deep, low, total)
             self._add_uncut(place, leaves, below, low, total)
             result[place] = (low, total)
         return result
@@ -254,6 +268,7 @@ class _Counter:
         place: int,
         leaves: int,
         below: list[list[Histogram | None]],
+        deep: FlatHistograms,
         low: int,
         total: FloatArray,
     ) -> None:
@@ -265,13 +280,9 @@ class _Counter:
         most = len(below) + 1
         shared = lattice.pairs(leaves, most)
         if (1, leaves - 1) in shared:
-            sides = lattice.leaf_errors(level, place, features)
-            with_it, without = (side.tolist() for side in sides)
-            deep = below[leaves - 3]
-            for at in range(len(features)):
-                for errors, other in ((with_it[at], deep[no[at]]), (without[at], deep[yes[at]])):
-                    if other is not None:
-                        _add_shifted(total, low, other, errors)
+            errors = np.concatenate(lattice.leaf_errors(level, place, features))
+            others = np.repeat([*no, *yes], errors.shape[1])
+            deep.add_shifted(total, low, others, errors.ravel())
         for a, b in shared:
             if a == 1 or b == 1:
                 continue

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 from itertools import permutations
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray, Mask
-from rashomon_explorer.trees.rows import MergedRows, as_masks, wrong
+from rashomon_explorer.trees.rows import MergedRows, all_labels, as_masks, wrong
 from rashomon_explorer.trees.tree_class import TreeClass
 
 
@@ -46,9 +47,8 @@ def lattice(rows: MergedRows, trees: TreeClass, *, by_majority: bool = False) ->
         if depth == deepest - 1:
             break
         branching.run()
-        sets, counted = list(branching.below), np.array(branching.counted)
-        # Free temporaries of the next level before it is built.
-        del branching
+        sets, counted = list(branching.below), branching.rows_below()
+        del branching  # its counts, before the next level is built
     return levels
 
 
@@ -71,7 +71,7 @@ class _Branching:
         every = np.rint(counted, out=counted).reshape(len(sets), m + 1, rows.counts.shape[1])
         totals, having = every[:, -1].astype(np.int64), every[:, :-1].astype(np.int32)
         # Every combination has at least one row, so counts of rows show whether a set is cut.
-        some = having.sum(axis=2, dtype=np.int32)
+        some = all_labels(having)
         cuts = (some > 0) & (some < totals.sum(axis=1)[:, None])
         # No question leads on from the deepest level: one broadcast number is enough.
         nowhere = np.broadcast_to(np.int64(-1), (len(sets), m))
@@ -88,27 +88,39 @@ class _Branching:
             by_majority,
         )
         self.below: dict[int, int] = {}
-        self.counted: list[FloatArray] = []
+        self._counted: list[FloatArray] = []
 
     def run(self) -> None:
         """Set where each question leads, and collect the sets there."""
-        level, masks = self.level, self._rows.masks
+        level, masks, below = self.level, self._rows.masks, self.below
         for place, one in enumerate(level.sets):
             members = np.flatnonzero(as_masks([one], self._size)[0])
             both = self._patterns[members].T @ self._rows.weights[members]
-            for feature in np.flatnonzero(level.cuts[place]).tolist():
-                having, counted = one & masks[feature], both[feature]
-                level.yes[place, feature] = self._enter(having, counted)
-                rest = self._whole[place] - counted
-                level.no[place, feature] = self._enter(one ^ having, rest)
+            features, known = np.flatnonzero(level.cuts[place]), len(below)
+            parts = [one & masks[feature] for feature in features.tolist()]
+            parts += [one ^ part for part in parts]
+            found = np.array([below.setdefault(part, len(below)) for part in parts], dtype=np.int64)
+            level.yes[place, features], level.no[place, features] = np.split(found, 2)
+            new, first = np.unique(found, return_index=True)
+            at = first[new >= known]
+            counted = both[features[at % max(1, len(features))]]
+            lacking = at >= len(features)
+            counted[lacking] = self._whole[place] - counted[lacking]
+            self._counted.append(counted)
             if level.spare[place] > 0:
-                level.same[place] = self._enter(one, self._whole[place])
+                if one not in below:
+                    self._counted.append(self._whole[place : place + 1])
+                level.same[place] = below.setdefault(one, len(below))
 
-    def _enter(self, one: int, counted: FloatArray) -> int:
-        place = self.below.setdefault(one, len(self.counted))
-        if place == len(self.counted):
-            self.counted.append(counted.copy())  # a view would keep the whole product in memory
-        return place
+    def rows_below(self) -> FloatArray:
+        """Rows of each label with each feature, of the sets of the next level; frees them here."""
+        result = np.empty((len(self.below), self._whole.shape[1]), dtype=self._whole.dtype)
+        stop = len(result)
+        while self._counted:
+            part = self._counted.pop()
+            result[stop - len(part) : stop] = part
+            stop -= len(part)
+        return result
 
 
 NEVER = np.int64(2**40)  # more errors than there are rows
@@ -217,8 +229,8 @@ def stumps_of(level: Level, feature: int) -> IntArray:
 
 def _two_leaves(level: Level, places: slice, features: Any = slice(None)) -> IntArray:
     yes, no = leaf_errors(level, places, features)
-    both = [yes[..., a] + no[..., b] for a, b in label_pairs(yes.shape[-1])]
-    return np.minimum.reduce(both)
+    both = (yes[..., a] + no[..., b] for a, b in label_pairs(yes.shape[-1]))
+    return reduce(np.minimum, both)
 
 
 @dataclass(frozen=True, eq=False)

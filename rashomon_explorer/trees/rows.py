@@ -1,7 +1,7 @@
 """Rows of yes-or-no features, with equal rows merged."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -84,9 +84,16 @@ def merged(one: MergedRows, other: MergedRows) -> MergedRows:
 
 def wrong(rows: IntArray, costs: IntArray | None) -> IntArray:
     """Cost (…, C) of predicting each label for rows (…, C) of each label."""
-    if costs is None:
-        return np.asarray(rows.sum(axis=-1, keepdims=True) - rows)
-    return np.asarray(rows @ costs)
+    if costs is not None:
+        return np.asarray(rows @ costs)
+    if rows.shape[-1] == 2:
+        return rows[..., ::-1]
+    return np.asarray(all_labels(rows)[..., None] - rows)
+
+
+def all_labels(rows: NDArray[Any]) -> IntArray:
+    """Sum of rows (…, C) over the labels; numpy is slow over a short last axis."""
+    return np.asarray(reduce(np.add, np.moveaxis(rows, -1, 0)))
 
 
 def yes_or_no(X: Any) -> Mask:

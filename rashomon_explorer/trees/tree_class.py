@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any
@@ -19,6 +20,11 @@ from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.exceptions import DataError
 
 DEFAULT_MEMORY = 4 * 2**30
+"""Bytes that counting may take."""
+
+USUAL_MEMORY = 2**30
+"""Bytes that counting may take if the number of leaves is chosen for it."""
+
 _WORK = 2**26  # bytes of temporaries, for any class
 _LARGEST = 1e300  # counts are stored in doubles
 EXACT = 2.0**53  # doubles represent all integers up to here
@@ -175,6 +181,16 @@ class TreeClass(ReprMixin):
             total += sets * (per_set + 200 * counted) + 8 * counted * (subsets * n + sets)
         return total
 
+    def seconds(self, n: int) -> float:
+        """CPU seconds that counting takes on an ordinary processor, roughly; for any rows.
+
+        A level counts the rows of each label with each feature in at most Σ C(m, d)·2^d sets.
+        """
+        m = self.n_features
+        deepest = max(1, self.depth)
+        sets = sum((deepest - cut) * math.comb(m, cut) * 2**cut for cut in range(deepest))
+        return m * (8e-8 * self.n_labels * sets + 1e-7 * n)
+
     def check_memory(self, n: int, most: int | None = None) -> None:
         """Raise, from public numbers only, if counting might not fit in memory.
 
@@ -194,15 +210,22 @@ class TreeClass(ReprMixin):
         room, source = allowed_memory(most)
         if needed <= room:
             return
-        smaller = self._within(n, room)
-        fits = f"{smaller.max_leaves} leaves fit" if smaller else "no number of leaves fits"
+        smaller, questions = self._within(n, room), self.most_features(n, room)
+        leaves = [f"{smaller.max_leaves} leaves"] if smaller else []
+        fits = [*leaves, *([f"{questions} features"] if questions else [])]
         raise DataError(
             f"counting trees of at most {self.max_leaves} leaves on {self.n_features} features and "
-            f"{n:,} rows may take {_gib(needed)}, and {_gib(room)} are {source}: {fits}, take "
-            "fewer features, or allow CountedTrees more memory (most_memory=, bytes)"
+            f"{n:,} rows may take {_gib(needed)}, and {_gib(room)} are {source}: "
+            f"{' or '.join(fits) or 'no class'} would fit; or allow CountedTrees more memory "
+            "(most_memory=, bytes)"
         )
 
-    def largest(self, n: int, most: int = DEFAULT_MEMORY) -> TreeClass:
+    def most_features(self, n: int, most: int = DEFAULT_MEMORY) -> int:
+        """Largest number of features, up to its own, with which the class can be counted."""
+        numbers = range(1, self.n_features + 1)
+        return bisect_right(numbers, most, key=lambda m: replace(self, n_features=m).memory(n))
+
+    def largest(self, n: int, most: int = USUAL_MEMORY) -> TreeClass:
         """Return the class with as many leaves, up to its own, as can be counted on n rows.
 
         Depends only on public numbers; one leaf remains if not even two fit.
@@ -211,17 +234,16 @@ class TreeClass(ReprMixin):
         ----------
         n : int
             Number of rows.
-        most : int, default=4 GiB
+        most : int, default=1 GiB
             Limit in bytes.
         """
-        return self if self.memory(n) <= most else self._within(n, most) or self._of(1)
+        return (
+            self if self.memory(n) <= most else self._within(n, most) or replace(self, max_leaves=1)
+        )
 
     def _within(self, n: int, most: int) -> TreeClass | None:
-        smaller = map(self._of, range(self.max_leaves - 1, 0, -1))
+        smaller = (replace(self, max_leaves=few) for few in range(self.max_leaves - 1, 0, -1))
         return next((trees for trees in smaller if trees.memory(n) <= most), None)
-
-    def _of(self, leaves: int) -> TreeClass:
-        return TreeClass(self.n_features, leaves, self.max_depth, self.n_labels)
 
     def _title(self) -> str:
         return f"TreeClass: {self.size:,} trees"

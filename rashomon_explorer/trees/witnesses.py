@@ -285,7 +285,7 @@ class BestUsing(BestTrees):
 
     def permitted(self, errors: Errors) -> Errors:
         """No leaf tests a feature."""
-        return np.full_like(errors, NEVER)
+        return np.full(errors.shape, NEVER)
 
     def sides(self, feature: int) -> list[tuple[BestTrees, BestTrees]]:
         """One of the sides tests the feature, or the question does."""

@@ -85,14 +85,3 @@ def test_a_process_uses_no_more_cores_than_it_may():
         [sys.executable, "-c", source], env=allowed, capture_output=True, text=True, check=True
     )
     assert out.stdout.strip() == "1"
-
-
-def test_a_pause_is_rare_and_really_one(monkeypatch):
-    slept = []
-    clock = iter(np.arange(0.0, 100.0, 0.0005).tolist())
-    monkeypatch.setattr(cores, "_here", threading.local())
-    monkeypatch.setattr(cores.time, "monotonic", lambda: 1000 + next(clock))
-    monkeypatch.setattr(cores.time, "sleep", slept.append)
-    for _ in range(1000):
-        cores.pause()
-    assert 20 <= len(slept) <= 60  # half a second and more of steps of half a millisecond

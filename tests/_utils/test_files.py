@@ -13,21 +13,16 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
-from rashomon_explorer._utils.files import (
-    create_private,
-    private_opener,
-    quarantine_file,
-    replace_file,
-    tighten,
-    write_new_file,
-)
+from rashomon_explorer._utils import files
 from rashomon_explorer.privacy import Ledger, pure
 from rashomon_explorer.privacy.ledger.tables import NAME, TableRegistry
 from tests.failing_disk import Gate, full
 
 
 def _write(folder, content, first=1):
-    return write_new_file(folder, "{:04d}.txt".format, first, lambda file: file.write(content))
+    return files.write_new_file(
+        folder, "{:04d}.txt".format, first, lambda file: file.write(content)
+    )
 
 
 def _contents(folder):
@@ -51,7 +46,7 @@ def test_a_new_file_is_its_owners_alone_and_leaves_nothing_beside_it(tmp_path, l
     assert _contents(tmp_path) == [b"one", b"two", b"three"]
     assert len(os.listdir(tmp_path)) == 3
     assert stat.S_IMODE((tmp_path / "0002.txt").stat().st_mode) == 0o600
-    assert quarantine_file(tmp_path / "0001.txt").read_bytes() == b"one"
+    assert files.quarantine_file(tmp_path / "0001.txt").read_bytes() == b"one"
 
 
 def test_writers_in_lock_step_get_a_number_each(tmp_path, monkeypatch):
@@ -106,7 +101,7 @@ def test_a_file_that_is_replaced_is_the_old_one_or_the_new_one(tmp_path):
         at += 1
         with Gate(at, full).closed() as gate:
             try:
-                replace_file(place, lambda file: file.write(b"new one"))
+                files.replace_file(place, lambda file: file.write(b"new one"))
             except OSError:
                 assert place.read_bytes() in (b"old", b"new one")
         calls = gate.calls
@@ -117,10 +112,10 @@ def test_a_file_that_is_replaced_is_the_old_one_or_the_new_one(tmp_path):
 def test_what_is_put_aside_overwrites_nothing(tmp_path):
     for content in ("{", "[", "("):
         (tmp_path / "1.json").write_text(content)
-        quarantine_file(tmp_path / "1.json")
+        files.quarantine_file(tmp_path / "1.json")
     assert sorted(path.read_text() for path in tmp_path.iterdir()) == ["(", "[", "{"]
     with pytest.raises(FileNotFoundError):
-        quarantine_file(tmp_path / "1.json")
+        files.quarantine_file(tmp_path / "1.json")
 
 
 def test_the_files_and_the_folder_are_flushed_before_it_returns(tmp_path, monkeypatch):
@@ -149,7 +144,7 @@ def test_a_folder_whose_flush_fails_is_an_error(tmp_path, monkeypatch, code, fai
     with pytest.raises(OSError) if fails else nullcontext():
         _write(tmp_path, b"one")
     with pytest.raises(OSError) if fails else nullcontext():
-        replace_file(tmp_path / "stars", lambda file: file.write(b"one"))
+        files.replace_file(tmp_path / "stars", lambda file: file.write(b"one"))
 
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Windows has no such rights")
@@ -173,9 +168,9 @@ def test_an_existing_file_or_folder_becomes_its_owners(tmp_path, before):
     path.chmod(0o644)
     folder.mkdir()
     folder.chmod(before)
-    with open(path, "a", opener=private_opener) as file:
+    with open(path, "a", opener=files.private_opener) as file:
         file.write("b")
-    assert tighten(folder)
+    assert files.tighten(folder)
     assert (rights(path), path.read_text(), rights(folder)) == (0o600, "ab", 0o700)
 
 
@@ -184,12 +179,12 @@ def test_a_file_of_another_account_is_left_alone(tmp_path, monkeypatch):
     path.write_text("")
     path.chmod(0o644)
     monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
-    assert not tighten(path) and rights(path) == 0o644
-    assert not tighten(tmp_path / "missing")
+    assert not files.tighten(path) and rights(path) == 0o644
+    assert not files.tighten(tmp_path / "missing")
 
 
 def test_a_new_file_a_ledger_and_its_journal_are_the_owners_whatever_the_umask(tmp_path, umask):
-    create_private(tmp_path / "created")
+    files.create_private(tmp_path / "created")
     assert rights(tmp_path / "created") == 0o600
     (tmp_path / "plain").write_text("words")  # control: the umask alone does not do it
     assert rights(tmp_path / "plain") == 0o666 & ~umask

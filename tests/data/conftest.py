@@ -11,8 +11,3 @@ OFFLINE = [name for name, entry in read_catalog().items() if entry.loader != "op
 @pytest.fixture(scope="session", params=OFFLINE)
 def offline(request):
     return load_dataset(request.param)
-
-
-@pytest.fixture(scope="session")
-def lending():
-    return load_dataset("lending")

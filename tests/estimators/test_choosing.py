@@ -8,6 +8,7 @@ from scipy.stats import gamma
 
 from rashomon_explorer import Ledger, RashomonClassifier
 from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.langevin.sampler import PlannedPath
 from rashomon_explorer.mechanisms.planning import options, select
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, mechanism_traits
@@ -15,6 +16,7 @@ from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warn
 from rashomon_explorer.mechanisms.planning.weakness import WEAK_HIT_RATE
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.samplers.feasibility import is_hopeless
+from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from tests.crossing import crossed
 
@@ -176,3 +178,14 @@ def test_no_named_mechanism_adds_a_ridge_though_the_rule_would():
         declared = select.select(mechanism=mechanism, **{**shape, "ridge": 0.01}, **budget)
         assert declared.ridge == 0.01
     assert options.resolve_auto("unthresholded", **shape, **budget).ridge > 0  # the control
+
+
+def test_a_grid_claims_its_range_whatever_paid_for_the_plan():
+    settings = {"ridge": 0.2, "delta": 1e-6, "epsilon": 2.0}
+    grid = RashomonClassifier(**settings, n_draws=4, mechanism="finite_grid").fit(X[:, :2], Y)
+    assert grid.guarantee_.pure_epsilon == pytest.approx(4 * grid.plan_.eta)
+    best = plan(2000, 3, 0.02, radius=4.0, row_norm=1.0, **settings, certificate="best")
+    assert best.certificate == "localised"
+    assert FiniteGridSampler().guarantee(best).pure_epsilon == best.eta > 2.0
+    with pytest.raises(TypeError, match="make it with plan_path"):
+        PlannedPath(best)

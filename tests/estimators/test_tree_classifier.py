@@ -65,6 +65,7 @@ class TestPrice:
         assert bought.n_draws == draws
         assert (bought.hit_rate_bound >= LEAST_HITS) == (draws > 1)
         assert draws == 20 or more.hit_rate_bound < LEAST_HITS
+        assert ("chosen        a set" if draws > 1 else "chosen        one tree") in repr(bought)
 
 
 class TestPromise:
@@ -74,7 +75,7 @@ class TestPromise:
         """Exact hit rates of small tables against the promise from the size of the class."""
         trees = whole_class(2, 3)
         public = {"log_size": math.log(len(trees)), "most_leaves": 3, "leaf_penalty": 0.01}
-        bought = plan_trees(12, **public, psi=psi, epsilon=2 * beta_n, hit_rate=0.9)
+        bought = plan_trees(12, **public, psi=psi, epsilon=4 * beta_n, n_draws=2, hit_rate=0.9)
         for seed in range(6):
             X, y = some_rows(seed, m=2)
             losses = np.array([errors_of(t, X, y) / 12 + 0.01 * leaves_of(t) for t in trees])
@@ -86,11 +87,16 @@ class TestPromise:
             assert excess <= bought.excess_bound
 
     def test_the_promise_is_nearly_attained_by_a_law_with_one_good_tree(self):
-        bought = plan_trees(1000, log_size=5.0, most_leaves=3, psi=0.05, epsilon=0.5)
+        bought = plan_trees(1000, log_size=5.0, most_leaves=3, psi=0.05, epsilon=1.0, n_draws=2)
         others = math.exp(5.0) - 1
         worst = 1 / (1 + others * math.exp(-bought.beta * (0.05 - bought.law_psi)))
         assert bought.hit_rate_bound == pytest.approx(worst, rel=1e-6)
         assert bought.hit_rate(0.05) == bought.hit_rate_bound < bought.hit_rate(0.1)
+
+    def test_one_tree_is_drawn_near_the_best(self):
+        one = RashomonTreeClassifier(n_draws=1, delta=0.0).plan(10**6, 10)
+        assert one.law_psi == 0 and one.hit_rate_bound > 0.999
+        assert one.excess_bound < one.population_bound < one.excess_bound + 0.01
 
 
 class TestCosts:
@@ -218,8 +224,10 @@ def test_trees_have_five_leaves_or_as_many_as_can_be_counted(table):
     asked = RashomonTreeClassifier(n_draws=1)
     assert asked.plan(32_561, 12).most_leaves == 5
     assert asked.plan(32_561, 71).most_leaves == 4
-    with pytest.raises(ValueError, match="4 leaves fit"):
+    with pytest.raises(ValueError, match="4 leaves or 41 features would fit"):
         asked.set_params(max_leaves=5).plan(32_561, 71)
+    assert asked.plan(32_561, 41).most_leaves == 5
+    assert asked.set_params(max_leaves=None).plan(245, 97).memory < 2**30
     X, y = table
     fitted = RashomonTreeClassifier(n_draws=2, random_state=0).fit(X, y)
     five = RashomonTreeClassifier(n_draws=2, max_leaves=5, random_state=0).fit(X, y)

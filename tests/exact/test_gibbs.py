@@ -8,19 +8,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import expit, ndtri
 
-from rashomon_explorer.mechanisms.certificates import gibbs_laws
-from rashomon_explorer.mechanisms.certificates.localised import (
-    _draws,
-    excess_quantile,
-    localised,
-    mean_above,
-)
-from rashomon_explorer.mechanisms.certificates.paths import (
-    PathRun,
-    diffusion_guarantee,
-    last_iterate,
-    path,
-)
+from rashomon_explorer.mechanisms.certificates import gibbs_laws, localised, paths
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.thresholds import SmoothThreshold
@@ -103,7 +91,9 @@ def test_the_excess_that_a_draw_is_above_with_a_small_probability(level, failure
         return math.exp(-y) * sums(p - 1, x + y) / sums(p, x) - failure
 
     y = brentq(surplus, 0.0, 100.0, xtol=1e-13) if surplus(0.0) > 0 else 0.0
-    assert excess_quantile(p, 50.0, level, failure) == pytest.approx((x + y) / 50.0, rel=1e-8)
+    assert localised.excess_quantile(p, 50.0, level, failure) == pytest.approx(
+        (x + y) / 50.0, rel=1e-8
+    )
 
 
 @pytest.mark.parametrize("least", [0.0, 0.05, 0.1])
@@ -118,7 +108,7 @@ def test_the_mean_excess_above(least):
         return sum(parts)
 
     whole, above = mass(cone, 0.0), mass(cone, least)
-    found = mean_above(p, beta, level, least)
+    found = localised.mean_above(p, beta, level, least)
     assert found[0] == pytest.approx(above / whole, rel=1e-6)
     assert found[1] == pytest.approx(mass(lambda e: e * cone(e), least) / above, rel=1e-6)
 
@@ -126,16 +116,16 @@ def test_the_mean_excess_above(least):
 def by_hand(psi, width, tau, failure, beta=BETA, p=3, m=0.5, diameter=3.0, priced=0.03006):
     """ε₁ and η of one draw (docs/certificates.md)."""
     base = psi + tau
-    q = excess_quantile(p, beta, base + width, failure)
+    q = localised.excess_quantile(p, beta, base + width, failure)
     if width:
-        q = min(q, base + width / 2 + excess_quantile(p, beta, 0.0, failure))
+        q = min(q, base + width / 2 + localised.excess_quantile(p, beta, 0.0, failure))
 
     def apart(e):
         return DELTA * min(math.sqrt(2 * e / m) + DELTA / m, diameter) + tau
 
     edge = brentq(lambda e: apart(e) - (psi - e), 0.0, psi) if apart(0.0) < psi else 0.0
     top = psi + tau + width
-    mass, mean = mean_above(p, beta, top, min(edge, top))
+    mass, mean = localised.mean_above(p, beta, top, min(edge, top))
     one_sided = beta * min(min(mass * apart(mean), priced) + apart(q), priced)
     reach = math.sqrt(2 * q / m)
     across = DELTA * min(2 * reach + DELTA / m, diameter)
@@ -150,7 +140,7 @@ def by_hand(psi, width, tau, failure, beta=BETA, p=3, m=0.5, diameter=3.0, price
 def test_localised_sets_aside_the_failures_of_all_draws(kinked, ball, draws, psi, width):
     law = gibbs_laws.GibbsLaw(kinked, ball, psi=psi, beta=BETA, width=width)
     epsilon, eta = by_hand(psi, width, 3e-5, 1e-8)
-    found = _draws(law, 1e-8, draws)
+    found = localised._draws(law, 1e-8, draws)
     assert found.approximate_delta == exactly(draws * 1e-8)
     assert found.pure_epsilon == pytest.approx(draws * min(epsilon, eta), rel=1e-7)
     assert found.rho == pytest.approx(draws * min(eta, 2 * epsilon) ** 2 / 8, rel=1e-7)
@@ -160,39 +150,42 @@ def test_localised_pays_for_the_minimum_where_draws_go_all_over_the_domain(ball)
     """There two draws are D apart, and the minimum's error comes on top of it."""
     rough = Constants(n=100, p=3, L=2.0, M=math.inf, m=0.5, osc=1.0)
     law = gibbs_laws.GibbsLaw(rough, ball, psi=0.0, beta=2.0)
-    found = _draws(law, 1e-8, 2)
+    found = localised._draws(law, 1e-8, 2)
     assert found.rho == pytest.approx(2 * (2.0 * (DELTA * 3.0 + 1e-3)) ** 2 / 8, rel=1e-9)
 
 
 def test_localised_shares_of_delta_are_of_all_draws_together(constants, ball):
     law = gibbs_laws.GibbsLaw(constants, ball, psi=0.01, beta=BETA)
-    one = localised(law, delta=1e-6, n_draws=1).guarantee
+    one = localised.localised(law, delta=1e-6, n_draws=1).guarantee
     assert one.approximate_delta == exactly(1e-6 * (1 - 1e-9))
-    many = localised(law, delta=1e-6, n_draws=3).guarantee
+    many = localised.localised(law, delta=1e-6, n_draws=3).guarantee
     shares = np.array([1 - 1e-9, 0.9, 0.5, 0.1, 0.01])
     assert np.isclose(many.approximate_delta, 1e-6 * shares, rtol=1e-9, atol=0).any()
 
 
 def test_the_diffusion_at_a_finite_time():
     common = {"beta": 100.0, "sensitivity": 0.02, "time": 0.03}
-    assert diffusion_guarantee(m=0.0, **common).mu == exactly(2.0 * math.sqrt(0.03 / 2))
+    assert paths.diffusion_guarantee(m=0.0, **common).mu == exactly(2.0 * math.sqrt(0.03 / 2))
     curved = math.sqrt(100 * 0.02**2 / 0.5 * math.tanh(100 * 0.5 * 0.03 / 2))
-    assert diffusion_guarantee(m=0.5, **common).mu == exactly(curved)
+    assert paths.diffusion_guarantee(m=0.5, **common).mu == exactly(curved)
 
 
 def test_paths(constants, ball):
-    run = PathRun(constants, ball, 0.0, 100.0, 1e-3, 50, "hard", n_chains=3)
-    assert path(run).guarantee.mu == pytest.approx(100 * DELTA * math.sqrt(3 * 0.05 / 2))
-    smooth = PathRun(constants, ball, 0.1, 100.0, 1e-4, 50, SmoothThreshold(0.04))
+    run = paths.PathRun(constants, ball, 0.0, 100.0, 1e-3, 50, "hard", n_chains=3)
+    assert paths.path(run).guarantee.mu == pytest.approx(100 * DELTA * math.sqrt(3 * 0.05 / 2))
+    smooth = paths.PathRun(constants, ball, 0.1, 100.0, 1e-4, 50, SmoothThreshold(0.04))
     assert smooth.bend == exactly(1.5 + 4.0 / 0.04)
     assert smooth.sensitivity == pytest.approx(DELTA + (0.03 + 6e-8) / 0.04 * 2.0)
 
 
 def test_the_last_state_of_a_path_without_threshold(constants, ball):
-    run = PathRun(constants, ball, 0.0, 10.0, 1e-3, 50, "hard", n_chains=2)
+    run = paths.PathRun(constants, ball, 0.0, 10.0, 1e-3, 50, "hard", n_chains=2)
     c, shift = 1 - 1e-3 * 10 * 0.5, 1e-3 * 10 * DELTA
     steps = (1 - c**50) / (1 + c**50) * (1 + c) / (1 - c)
     wide = min((3.0 + t * shift) ** 2 / t for t in range(1, 51))
     mu = math.sqrt(2 * min(shift**2 * steps, wide) / 2e-3)
-    assert last_iterate(run).guarantee.mu == pytest.approx(mu, rel=1e-9)
-    assert last_iterate(PathRun(constants, ball, 0.0, 10.0, 0.2, 9, "hard")).guarantee is None
+    assert paths.last_iterate(run).guarantee.mu == pytest.approx(mu, rel=1e-9)
+    assert (
+        paths.last_iterate(paths.PathRun(constants, ball, 0.0, 10.0, 0.2, 9, "hard")).guarantee
+        is None
+    )

@@ -6,19 +6,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import expit
-from scipy.stats import binom, norm
+from scipy.stats import norm
 
-from rashomon_explorer.mechanisms.bounds import expected_excess
-from rashomon_explorer.mechanisms.bounds.hit_rate import beta_for_hit_rate, guaranteed_hit_rate
 from rashomon_explorer.privacy import approximate, bounded_range, compose, gdp, pure, zcdp
 from rashomon_explorer.privacy import conversions as c
-from rashomon_explorer.privacy import tradeoff as tr
-from rashomon_explorer.privacy.composition import (
-    adaptive_epsilon,
-    affordable_repeated_eta,
-    rdp,
-    repeated_bounded_range,
-)
+from rashomon_explorer.privacy.composition import adaptive_epsilon, rdp, repeated_bounded_range
 from tests.exact.conftest import exactly
 
 
@@ -114,70 +106,3 @@ class TestConversions:
 
         worst = -minimize_scalar(pair, bounds=(1e-9, 0.8 - 1e-9), method="bounded").fun
         assert c.bounded_range_renyi(0.8, order) == pytest.approx(worst, rel=1e-6)
-
-
-class TestCurves:
-    @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.9])
-    def test_profiles(self, epsilon):
-        e = math.exp(epsilon)
-        assert tr.Gaussian(1.2).delta(epsilon) == pytest.approx(gaussian_delta(1.2, epsilon))
-        assert tr.Laplace(1.2).delta(epsilon) == exactly(-math.expm1((epsilon - 1.2) / 2))
-        two = tr.Approximate(1.2, 1e-3).delta(epsilon)
-        assert two == exactly(1e-3 + (1 - 1e-3) * (math.exp(1.2) - e) / (math.exp(1.2) + 1))
-        sampled = 0.1 * gaussian_delta(1.2, math.log1p(math.expm1(epsilon) / 0.1))
-        assert tr.Subsampled(tr.Gaussian(1.2), 0.1).delta(epsilon) == pytest.approx(
-            sampled, rel=1e-6
-        )
-
-    @pytest.mark.parametrize("draws", [1, 6])
-    @pytest.mark.parametrize("epsilon", [0.1, 0.9])
-    def test_independent_draws_of_bounded_range(self, draws, epsilon):
-        """Over a fine grid of t: two values t and t − η, k coins."""
-        eta, best = 0.8, 0.0
-        for t in np.linspace(1e-6, eta - 1e-6, 2001):
-            q = -math.expm1(t - eta) / (math.exp(t) - math.exp(t - eta))
-            j = np.arange(draws + 1)
-            loss = j * t + (draws - j) * (t - eta)
-            gain = np.maximum(0, 1 - np.exp(epsilon - loss))
-            best = max(best, float(binom.pmf(j, draws, q * math.exp(t)) @ gain))
-        found = tr.RepeatedBoundedRange(eta, draws).delta(epsilon)
-        assert best <= found <= best * (1 + 1e-4) + 1e-12
-        if draws == 1:
-            assert tr.BoundedRange(eta).delta(epsilon) == pytest.approx(best, rel=1e-4)
-
-    def test_affordable_draws_spend_the_budget(self):
-        eta = affordable_repeated_eta(4.0, 1e-6, 20)
-        spent = repeated_bounded_range(eta, 20).epsilon(1e-6)
-        assert 4.0 * (1 - 1e-6) < spent <= 4.0
-
-    def test_gaussians_compose_by_squares(self):
-        assert tr.compose_tradeoffs([(tr.Gaussian(1.0), 3), tr.Gaussian(1.0)]) == tr.Gaussian(2.0)
-
-    def test_a_numerical_composition_is_above_the_truth_and_near(self):
-        """Two Laplace mechanisms: the trade-off of one coordinate each, by double integration."""
-        x = np.linspace(-12, 13, 2501)
-        first, second = np.exp(-np.abs(x)) / 2, np.exp(-np.abs(x - 1)) / 2
-        gains = np.maximum(0, np.outer(second, second) - math.e * np.outer(first, first))
-        exact = gains.sum() * (x[1] - x[0]) ** 2
-        found = tr.compose_tradeoffs([(tr.Laplace(1.0), 2)]).delta(1.0)
-        assert exact * (1 - 1e-3) <= found <= exact * 1.01
-
-    def test_poisson_samples(self):
-        one = tr.PoissonSampled(2.0, 1.0)  # everyone: records at 1/2 and −1/2
-        assert one.delta(0.3) == pytest.approx(gaussian_delta(1.0, 0.3))
-        assert one.rho == exactly(0.5)
-
-
-class TestHitRates:
-    @pytest.mark.parametrize(("p", "x"), [(1, 2.0), (3, 10.0), (6, 40.0)])
-    def test_the_guaranteed_hit_rate(self, p, x):
-        total = sum(math.factorial(p) / math.factorial(p - j) * x**-j for j in range(p + 1))
-        assert guaranteed_hit_rate(p, x / 0.02, 0.02) == exactly(1 / total)
-
-    def test_the_mean_excess(self):
-        assert expected_excess(p=3, beta=50.0, psi=0.02) == exactly(0.08)
-
-    def test_a_wanted_hit_rate_is_reached_and_not_passed(self):
-        beta = beta_for_hit_rate(3, 0.02, 0.8)
-        assert guaranteed_hit_rate(3, beta, 0.02) >= 0.8
-        assert guaranteed_hit_rate(3, beta * (1 - 1e-9), 0.02) < 0.8

@@ -5,31 +5,24 @@ import math
 import numpy as np
 import pytest
 
+from rashomon_explorer.mechanisms import LangevinSampler, plan, plan_path
 from rashomon_explorer.mechanisms.certificates.sensitivity import (
     batch_sensitivity,
     gradient_sensitivity,
     solver_distance,
 )
-from rashomon_explorer.mechanisms.langevin.accounting import (
-    affordable_time,
-    last_iterate_guarantee,
-    path_guarantee,
-)
+from rashomon_explorer.mechanisms.langevin.accounting import last_iterate_guarantee, path_guarantee
 from rashomon_explorer.mechanisms.langevin.gradients import FullDrift, SinglePrecision
-from rashomon_explorer.mechanisms.langevin.plan import plan_path
-from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
-from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
-from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler, IntegerLaw
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.papers.drifts import BatchDrift, GaussianDrift
+from rashomon_explorer.papers.drifts import GaussianDrift
 from rashomon_explorer.papers.grid_walk import CubeWalk, GridWalkSampler, Mixing
-from rashomon_explorer.privacy.conversions import gdp_epsilon, gdp_mu
+from rashomon_explorer.privacy.conversions import gdp_mu
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.problem.thresholds import GaussianThreshold, SmoothThreshold
 from tests.exact.conftest import exactly
+from tests.mechanisms.builders import Silent
 from tests.papers.by_hand import localised
 
 OMEGA = 0.03 + 6e-8  # priced oscillation of the fixture
@@ -113,12 +106,6 @@ class TestDrifts:
             threshold_more = error.value / 0.5 * posed.L if threshold else 0.0
             assert more == pytest.approx(error.gradient + threshold_more, rel=1e-6)
 
-    def test_batches(self):
-        posed = problem()
-        found = BatchDrift(GibbsTarget(posed, 50.0, 0.0), 12)  # ⌊40/12⌋ = 3 batches of 13 or more
-        assert found.n_batches == 3
-        assert found.sensitivity(4) == pytest.approx(2 * posed.L / 13 * math.sqrt(2 / 4))
-
     def test_gaussian_threshold(self):
         posed = problem(loss="logistic", radius=1.0)
         everywhere = posed.loss.lipschitz(np.inf, posed.row_bound)
@@ -160,12 +147,6 @@ class TestPaths:
         assert wide < 200_000 * shift**2
         assert found == pytest.approx(math.sqrt(2 * wide / (2 * h)), rel=1e-9)
 
-    def test_an_affordable_time_spends_the_budget(self):
-        time = affordable_time(epsilon=1.0, delta=1e-6, beta=30.0, sensitivity=0.02, n_chains=3)
-        mu = 0.6 * math.sqrt(3 * time / 2)
-        assert gdp_epsilon(mu, 1e-6) == pytest.approx(1.0, rel=1e-6)
-        assert gdp_epsilon(mu, 1e-6) <= 1.0
-
     @pytest.mark.parametrize("psi", [0.0, 0.02])
     def test_a_plan_spends_its_budget_and_promises_what_the_theorem_does(self, psi):
         planned = plan_path(
@@ -197,13 +178,6 @@ def posed(ridge=0.0, n=40):
     return Problem(X, np.tile([1.0, -1.0], n // 2), radius=2.0, ridge=ridge, intercept=False)
 
 
-def test_exact_draws_and_a_grid_claim_their_range():
-    for sampler in (ExactSampler(), FiniteGridSampler()):
-        found = sampler.guarantee(BOUGHT)
-        assert found.pure_epsilon == exactly(4 * BOUGHT.eta)
-        assert found.rho == exactly(4 * BOUGHT.eta**2 / 8)
-
-
 def test_a_grid_walk_adds_what_it_is_off():
     found = GridWalkSampler(accuracy=0.25).guarantee(BOUGHT)
     assert found.pure_epsilon == exactly(4 * (BOUGHT.eta + 0.5))
@@ -230,56 +204,17 @@ def test_a_walk_holds_with_probability_one_half_and_is_reversible():
     assert matrix[0, 1] == exactly(1 / 8)
 
 
-def test_integer_weights_are_right_to_forty_bits():
-    energies = np.array([0.0, 0.3, 1.7, 90.0, 170.0])
-    weights = np.exp(-energies)
-    law = IntegerLaw(energies)
-    shown = np.array([int(m) / 2.0 ** int(d) for m, d in zip(law.mantissas, law.depths)])  # noqa: B905
-    np.testing.assert_allclose(shown / shown[0], weights, rtol=2.0**-38)
-
-
-class Recorded:
-    """Random numbers that are 1 where noise is drawn, so that its size can be read off."""
-
-    def standard_normal(self, size):
-        return np.ones(size)
-
-    def standard_gamma(self, shape):
-        return float(shape)
-
-
 def test_the_noise_on_a_minimiser_has_the_planned_length():
     problem = posed(ridge=0.5)
     sampler = localised(epsilon=40.0, failure=1e-3)
     bought = sampler.plan(problem)
-    noisy = sampler.mechanism(problem).noisy_minimiser(problem, Recorded())
+    noisy = sampler.mechanism(problem).noisy_minimiser(problem, Silent(1.0))
     known = problem.minimum.theta
     # Gamma(p) times σ in a uniform direction; the solver is within its paid distance.
     length = bought.noise_scale * 2
     off = solver_distance(problem.constants, problem.domain)
     assert np.linalg.norm(noisy - known) == pytest.approx(length, abs=2 * off)
     assert off < length / 10
-
-
-def test_a_step_of_a_path_adds_noise_of_its_time():
-    target = GibbsTarget(posed(), beta=50.0, psi=0.0)
-    h = 1e-3
-    sampler = LangevinSampler(h, 1, n_chains=1)
-    (state,) = sampler.states(target, Recorded())
-    gradient = target.problem.value_and_gradient(np.zeros((2, 1)))[1]
-    np.testing.assert_allclose(state, -h * 50 * gradient + math.sqrt(2 * h), rtol=1e-9)
-
-
-def test_a_path_sampler_charges_for_every_step_and_chain():
-    target = GibbsTarget(posed(), beta=50.0, psi=0.0)
-    sampler = LangevinSampler(1e-3, 30, n_chains=3)
-    moved = 2 * target.problem.L / 40
-    assert sampler.certificate(target).mu == pytest.approx(
-        50 * moved * math.sqrt(3 * 30 * 1e-3 / 2)
-    )
-    assert sampler.certificate(target, 10).mu == pytest.approx(
-        50 * moved * math.sqrt(3 * 10 * 1e-3 / 2)
-    )
 
 
 def test_a_draw_s_energy_is_beta_times_the_excess_over_the_threshold():

@@ -22,11 +22,8 @@ def test_every_number_of_the_panels_is_a_line_of_python(cancer_page):
     # One price: what the draw adds to the ledger. What it would cost alone is named as such.
     facts = page.plan_panel.facts.value
     assert adds < alone and f"{text.cost_text(adds)}</dd>" in facts
-    assert f"{text.cost_text(alone)} as the only charge" in facts
     for words in (text.at_least(bound), text.number(beta), text.at_most(excess)):
         assert words in facts
-    assert text.what_is_left(8.0 - page.ledger.spent() - adds) in facts
-    assert f"<b>{text.cost_text(adds)}</b>" in page.draw_panel.price.value
     n_draws, epsilon, hit_rate, minimum, worst, clipped = (
         evaluated([line], page) for line in page.numbers_panel.lines()
     )
@@ -34,10 +31,8 @@ def test_every_number_of_the_panels_is_a_line_of_python(cancer_page):
     expected += [text.number(minimum[0], 4), text.number(worst), text.percent(clipped)]
     for words in expected:
         assert f"{words}</dd>" in page.numbers_panel.facts.value
-    budget, spent, left, entries = (evaluated([line], page) for line in page.budget_panel.lines())
-    gauge = page.budget_panel.gauge.value
-    assert f">{text.number(spent, rounding='up')}</b>" in gauge
-    assert f">{text.what_is_left(left)}</b>" in gauge
+    budget, _, left, entries = (evaluated([line], page) for line in page.budget_panel.lines())
+    assert f">{text.what_is_left(left)}</b>" in page.budget_panel.gauge.value
     assert (budget, len(entries)) == ((8.0, 1e-6), 1)
     page.data_panel.name.value = "monks1"
     assert evaluated(page.data_panel.lines(), page).name == "monks1"

@@ -9,7 +9,6 @@ from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 import pytest
 
 from rashomon_explorer.exceptions import CuratorOnlyError
@@ -17,7 +16,7 @@ from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.export import bundle, score
 from rashomon_explorer.explorer.export.basket import AGGREGATES
 from rashomon_explorer.explorer.table.editor import TableEditor
-from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, ToPicture
+from rashomon_explorer.explorer.widgets.files import Download, FileInTransit
 from rashomon_explorer.plots import plot_losses
 from rashomon_explorer.plots.text import cost_text
 from rashomon_explorer.release.released import from_released_values, released_values
@@ -134,56 +133,6 @@ def test_pictures_of_its_own_figures_are_in_the_bundle_and_no_others(page):
     assert b"PNG for slides" in files["README.txt"] and b"PNG" not in plain["README.txt"]
 
 
-def _pressed(monkeypatch, finish, answers=(), prepare=None):
-    """What a browser is sent after a press of a button, given the pictures that it draws."""
-    sent, failed = [], []
-    figures = {"one": go.Figure(go.Scatter(y=[1, 2]))}
-    button = Download(
-        "Save", "a file", prepare or (lambda: lambda: ToPicture(figures, finish)), failed.append
-    )
-
-    def send(message, buffers=None):
-        sent.append((message, buffers))
-        if message["type"] == "draw":
-            for name, content in answers:
-                button._receive(button, {"type": "picture", "name": name}, [content])
-
-    async def press():
-        monkeypatch.setattr(button, "send", send)
-        button._receive(button, {"type": "asked"}, None)
-        assert button.making == (not failed)
-        button._receive(button, {"type": "asked"}, None)  # once is enough
-        while button.making:
-            await asyncio.sleep(0.01)
-
-    asyncio.run(press())
-    return sent, failed
-
-
-@pytest.mark.parametrize(
-    "answers", [[], [("one.png", PNG)], [("one.png", PNG), ("one.svg", memoryview(SVG)), ("", b"")]]
-)
-def test_the_browser_draws_first_and_the_file_goes_with_the_pictures_that_came(
-    answers, monkeypatch
-):
-    for name in ("_BEGUN", "_BETWEEN"):
-        monkeypatch.setattr(f"rashomon_explorer.explorer.widgets.files.{name}", 0.01)
-    (told, handed), failed = _pressed(
-        monkeypatch, lambda drawn: FileInTransit("a", b"|".join(drawn.values())), answers
-    )
-    assert told[0]["type"] == "draw" and list(told[0]["figures"]) == ["one"] and not failed
-    json.dumps(told[0])  # what is sent is plain
-    assert handed[1] == [b"|".join(bytes(content) for name, content in answers if name)]
-
-
-def test_a_file_that_cannot_be_made_is_reported_and_a_script_makes_it_at_once(monkeypatch):
-    for prepare in (lambda: 1 / 0, lambda: lambda: 1 / 0):
-        sent, failed = _pressed(monkeypatch, None, prepare=prepare)
-        assert not sent and {type(one) for one in failed} == {ZeroDivisionError}
-    button = Download("Save", "", lambda: lambda: FileInTransit("a", b"x"), print)
-    assert button.fetch() == FileInTransit("a", b"x")
-
-
 def test_groups_with_declared_levels_can_be_bought(explorer, table):
     editor = TableEditor.proposed("loans", pd.read_csv(table))
     explorer.session.choose(editor.edited("sex", "role", "sensitive").confirmed().data())
@@ -241,3 +190,18 @@ def test_a_purchase_that_was_read_from_its_file_meanwhile_is_shown_once(page):
     page.aggregates._follow()
     page.aggregates.receive(bought)
     assert [one.released.charge for one in page.state.paid].count(bought.released.charge) == 1
+
+
+def test_a_file_that_cannot_be_made_is_reported_and_a_script_makes_it_at_once():
+    failed, file = [], FileInTransit("a", b"x")
+
+    async def press(prepare):
+        button = Download("Save", "a file", prepare, failed.append)
+        button._receive(button, {"type": "asked"}, None)
+        while button.making:
+            await asyncio.sleep(0.01)
+
+    for prepare in (lambda: 1 / 0, lambda: lambda: 1 / 0):
+        asyncio.run(press(prepare))
+    assert [type(one) for one in failed] == [ZeroDivisionError] * 2
+    assert Download("Save", "", lambda: lambda: file, print).fetch() == file

@@ -25,7 +25,6 @@ def test_choosing_data_by_clicking(explorer):
     for name, loss in (("diabetes", "squared"), ("breast_cancer", "logistic")):
         panel.name.value = name
         assert explorer.data.name == name and losses.options == (loss,)
-    assert "569 rows, 30 features" in panel.about.value
     assert panel.positive.layout.display == "none"
     panel.name.value = "wine"  # three classes ask for the positive one
     assert panel.positive.layout.display is None and explorer.data.classes[1] == "class_0"
@@ -83,8 +82,7 @@ def test_selection_compares_draws_with_the_best(cancer_page):
     assert table.value.count("outside ψ") == sum(models.excess[[3, 5]] > models.psi)
     state.view = "release"
     assert "outside" not in table.value
-    state.view, state.selection = "curator", tuple(range(15))
-    assert "12 of 15 selected models shown" in table.value
+    state.view = "curator"
     state.selection = (3, 5)
     view.clicked = {"id": 3, "at": 3}
     assert state.selection == (5,)
@@ -100,7 +98,6 @@ def test_a_large_table_opens_with_many_and_a_small_one_with_one_good_model(
     assert set(MECHANISM_LABELS) == {AUTO, *OF_SEVERAL_MODELS}
     explorer = Explorer(home=tmp_path)
     assert explorer.plan.n_draws == 20 and explorer.plan.hit_rate_bound > 0.6
-    assert "Selected: exact. At least" in explorer.model_panel.mechanism.why.value
     explorer.session.choose(cancer)
     state = explorer.state
     assert state.radius == state.ridge == state.n_draws == AUTO
@@ -131,8 +128,6 @@ def test_what_was_touched_stays_and_moving_a_dial_leaves_the_rule(as_it_opens, t
 def test_a_mechanism_that_cannot_be_had_is_refused_and_has_no_button(cancer_page):
     set_state(cancer_page, delta=0.0, mechanism="langevin_average")
     assert cancer_page.plan is None and "delta" in cancer_page.state.no_plan
-    assert "This mechanism is unavailable" in cancer_page.model_panel.mechanism.why.value
-    assert "Unavailable" in cancer_page.draw_panel.price.value
     assert cancer_page.draw_panel.button.disabled
     cancer_page.state.mechanism = "exact"
     assert cancer_page.plan is not None and cancer_page.state.no_plan == ""

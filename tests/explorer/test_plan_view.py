@@ -31,7 +31,6 @@ def page(planned):
 def test_a_remedy_sets_its_slider_and_the_promise_is_kept(page):
     offered = page.draw_panel.suggestions
     assert page.plan.hit_rate_bound < 0.8 and "For 80 % it takes:" in offered.words
-    assert "rows" in offered.words  # no slider makes rows
     for words in [button.description for button in offered.buttons]:
         before = page.state.settings()
         next(one for one in offered.buttons if one.description == words).click()
@@ -44,7 +43,6 @@ def test_what_epsilon_risks_is_told_and_true(page):
     most = best_attack(page.plan.guarantee, 0.05)
     assert 0.05 < most < 0.5
     told = page.plan_panel.facts.value
-    assert "Attack risk" in told and "at a false-positive rate of 5%, the best attack" in told
     shown = float(told.split("finds at most ")[1].split("%")[0]) / 100
     assert most <= shown < most + 0.01
     line = DEFINITIONS["attack risk"].line
@@ -67,11 +65,6 @@ def test_the_plan_is_dragged_and_its_promise_follows(page, curve):
     again = page.session.make_estimator(ledger=page.session._ledger_path).plan(*page.data.X.shape)
     assert page.plan.hit_rate_bound == again.hit_rate_bound
     assert text.guaranteed_hits(again) in page.plan_panel.facts.value
-    figure = card.view.figure
-    handle = figure["layout"]["meta"]["handle"]
-    point = figure["data"][handle["trace"]]
-    assert list(point["x"]) == [2.35] and list(point["y"]) == [again.hit_rate_bound]
-    assert handle["curves"][handle["own"]] == wanted
 
 
 def _words(page):
@@ -82,12 +75,8 @@ def _traces(page):
     return {trace["name"] for trace in page.cards["bounds"].view.figure["data"]}
 
 
-def test_the_promises_follow_the_sliders_and_the_papers_bounds_are_folded_away(page, explorer):
+def test_the_promises_follow_the_sliders(page, explorer):
     assert explorer.constants is None and _words(explorer) == ""  # without data
-    assert "Choose a data set" in str(explorer.cards["bounds"].view.figure["layout"])
-    page.cards["promise"].redraw()
-    first, folded = page.cards["promise"].facts.value.rsplit("<details>", 1)
-    assert "Draws within ψ<" in first and "the paper" not in first and "GTU Theorem D.6" in folded
     page.state.mechanism = "exact"
     page.cards["bounds"].redraw()
     assert _traces(page) == {"guaranteed, at least", "a quadratic loss", "guaranteed"}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rashomon_explorer.explorer import Explorer
-from tests.explorer.pages import redrawn, set_state
+from tests.explorer.pages import set_state
 from tests.report.conftest import numbers_of
 
 
@@ -40,16 +40,11 @@ def test_psi_moves_over_the_stored_draws_and_every_count_follows(page):
     now = page.rashomon_set
     assert now.psi == middle and now.n_draws == models.n_draws
     assert now.hit_rate == sum(models.excess <= middle) / 12 == 0.5
-    assert "6 of 12 models lie within" in losses.view.figure["layout"]["title"]["text"]
-    facts = page.numbers_panel.facts.value
-    assert "6 of 12 inside ψ" in facts and "guaranteed at ψ = 0.6" in facts
+    assert "6 of 12 inside ψ" in page.numbers_panel.facts.value
     assert page.ledger.spent() == spent
     assert now.release().psi == 0.6 and now.guarantee == models.guarantee
-    cloud = page.cards["coefficients"]
-    assert "outside ψ hidden" in cloud.view.figure["layout"]["title"]["text"]
     page.state.inside_only = False
     assert len(numbers_of(_dots(page, "coefficients")["x"])) == 12
-    assert "◆" in cloud.view.figure["layout"]["title"]["text"]
     best = int(np.argmin(models.excess))
     page.state.selection = (best,)
     for name in ("coefficients", "losses"):  # what is not selected fades
@@ -75,7 +70,6 @@ def test_every_model_has_a_row_with_its_numbers(page):
     for name, expected in {"excess": models.excess, "accuracy": right, "away": away}.items():
         assert np.allclose(_column(page, name), expected)
     assert _column(page, "inside").sum() == round(12 * models.hit_rate)
-    assert "of 12 models within ψ, accuracy" in panel.said.html
     page.cards["losses"].controls["threshold"].dial.value = 0.01
     assert _column(page, "inside").sum() == round(12 * page.rashomon_set.hit_rate)
     page.state.view = "release"
@@ -123,16 +117,3 @@ def test_stars_and_notes_are_kept_with_the_set(page):
     number, state.in_view = state.in_view, 0
     state.in_view = number
     assert table.starred == []
-
-
-def test_two_sets_are_compared(page):
-    card, first, store = page.cards["sets"], page.rashomon_set, page.session.set_store
-    assert "With two sets" in redrawn(card)[1]
-    other = store.keep(first[[0, 1, 2]], page.state.drawn_settings)
-    page.state.kept = store.all()
-    title = redrawn(card)[0]
-    assert card.controls["compare with"].value == other.number
-    assert "times as wide as draw 2" in title or "about as wide" in title
-    assert card.call.table()["overlap"].between(0, 1).all()
-    store.delete(other.number)
-    page.state.kept = store.all()

@@ -22,17 +22,13 @@ from tests.explorer.pages import price_on, redrawn, set_state, unzipped
 
 AS_OPENED = {"family": "trees", "max_leaves": 3, "max_depth": None, "leaf_penalty": 0.005}
 AS_OPENED |= {"n_draws": 8, "goal": "set", "view": "curator", "page": "plan", "group_column": ""}
-WITNESS = "flips the label of the selected person"
 
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):
     explorer = Explorer(load_dataset("lending"), home=tmp_path_factory.mktemp("home"))
     set_state(explorer, **AS_OPENED)
-    explorer.plan_panel.explanation.button.value = True
     assert isinstance(explorer.plan, TreePlan) and explorer.plan.most_leaves == 3
-    assert "This will spend <b>ε = 4</b>" in explorer.draw_panel.price.value
-    assert "trees of at most 3 leaves" in explorer.plan_panel.explanation.region.value
     explorer.draw()
     return explorer
 
@@ -95,8 +91,6 @@ def test_models_are_told_apart_by_leaves_and_by_whom_they_label(page):
     assert (labels[first] != labels[second]).mean() > 0
     page.state.view = "release"
     assert nearest.disabled and apart.disabled and not simplest.disabled
-    page.models_panel.aside.click()
-    assert page.state.page == "set" and _chosen(page, "set")[1] == "trees"
 
 
 def test_what_is_true_of_all_trees_is_shown_exactly(page):
@@ -116,15 +110,8 @@ def test_what_is_true_of_all_trees_is_shown_exactly(page):
         losses = getattr(answers, method)(table.index[7]).losses
         assert losses[1] - losses[0] == pytest.approx(table[column].iloc[7], abs=1e-9)
     witness = page.cards["witness"]
-    for does in reversed(witness.controls["the best that"].options):
-        witness.controls["the best that"].value = does
-        figure = witness.next_call().figure()
-        assert "loses" in figure.layout.title.text
     page.state.view = "release"
     assert "not part of the release" in redrawn(witness)[1]
-    page.state.view, page.state.people = "curator", ()
-    witness.controls["the best that"].value = WITNESS
-    assert "Select a person" in redrawn(witness)[1]
 
 
 def test_what_equal_rates_cost_is_exact_and_chosen_as_the_rest_is(page):
@@ -147,11 +134,6 @@ def test_what_equal_rates_cost_is_exact_and_chosen_as_the_rest_is(page):
     card.by.value = "age_index"  # one choice for every figure
     assert page.state.group_column == "age_index" and page.cards["gaps"].column == "age_index"
     page.state.group_column = "group"
-    page.state.selection = (2,)
-    assert max(card.next_call().figure().data[0].marker.size) == 10
-    witness = page.cards["witness"]
-    witness.controls["the best that"].value = "differs least between groups"
-    assert "with the least gap by group" in witness.next_call().figure().layout.title.text
 
 
 def test_a_front_of_draws_does_not_pass_for_exact(page, monkeypatch):
@@ -184,10 +166,8 @@ def test_trees_of_another_class_are_no_reference_though_their_best_is_the_same(p
 
 def test_rules_are_searched_and_questions_can_be_read(page):
     rules = page.cards["rules"]
-    rules.controls["search"].value = "no such question"
-    assert "0 places" in rules.next_call().figure().layout.title.text
-    rules.controls["search"].value, rules.controls["starred only"].value = "", True
-    assert "No tree has a star" in redrawn(rules)[1]
+    rules.controls["starred only"].value = True
+    assert redrawn(rules)[2] == 0
     page.state.favourites = page.state.favourites.toggled(2)
     assert redrawn(rules)[2] > 0
     rules.controls["starred only"].value = False

@@ -1,7 +1,5 @@
 """Figures on the wire: one bundle, typed numbers, and an answer once they are drawn."""
 
-import asyncio
-
 import numpy as np
 import plotly.graph_objects as go
 
@@ -80,16 +78,3 @@ def test_another_figure_travels_whole_and_one_that_nobody_sees():
     for figures, seen in (([_of_draws(1_000), other], True), ([_of_draws(1_000)] * 2, False)):
         _, got = _streamed(figures, seen=seen)
         assert [message["method"] for message in got] == ["update"] * 2
-
-
-def test_a_figure_that_came_in_pieces_is_sent_whole_when_it_is_quiet(monkeypatch):
-    monkeypatch.setattr(plotly_view, "_QUIET", 0.01)
-
-    async def scenario():
-        view, got = _streamed([_of_draws(count) for count in (1_000, 1_100, 1_200)])
-        assert [message["method"] for message in got] == ["update", "custom", "custom"]
-        await asyncio.sleep(0.05)
-        assert [message["method"] for message in got[3:]] == ["update"]
-        assert got[-1]["state"]["figure"] == view.figure
-
-    asyncio.run(scenario())

@@ -8,10 +8,8 @@ from scipy.special import gamma, gammaincc
 from scipy.stats import kstest
 
 from rashomon_explorer import RashomonClassifier, load_dataset
+from rashomon_explorer.mechanisms import ExactSampler, HitAndRunSampler
 from rashomon_explorer.mechanisms.base import collect
-from rashomon_explorer.mechanisms.bounds.hit_rate import guaranteed_hit_rate
-from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
-from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.problem import Problem
 from tests.mechanisms.samplers.laws import small_problem
@@ -37,9 +35,11 @@ def metropolis(target, n_chains, steps, seed):
     return theta
 
 
-@pytest.mark.parametrize(("radius", "scale"), [(6.0, 1.0), (1.0, 6.0)], ids=["inside", "sphere"])
-def test_ten_parameters_parity_with_a_long_chain(radius, scale):
-    problem = small_problem(10, radius=radius, n=400, scale=scale)
+@pytest.mark.parametrize("loss", ["logistic", "smoothed_hinge"])
+@pytest.mark.parametrize(("radius", "scale"), [(8.0, 1.0), (1.0, 6.0)], ids=["inside", "sphere"])
+def test_ten_parameters_parity_with_a_long_chain(loss, radius, scale):
+    problem = small_problem(10, loss, radius=radius, n=400, scale=scale)
+    assert problem.minimum.on_boundary == (radius < 2)
     target = GibbsTarget(problem, beta=400.0, psi=0.03)
     draws = collect(ExactSampler(), target, 6000, np.random.default_rng(0))
     reference = metropolis(target, n_chains=4000, steps=3000, seed=1)
@@ -62,21 +62,6 @@ def test_exact_draws_inside_the_set_agree_with_hit_and_run():
     for column in range(8):
         assert kstest(draws.coef[inside, column], uniform.coef[:, column]).pvalue > 1e-4
     assert kstest(draws.losses[inside], uniform.losses).pvalue > 1e-4
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_the_guaranteed_hit_rate_and_excess_are_never_missed(seed):
-    rng = np.random.default_rng(seed)
-    p, loss = int(rng.integers(1, 8)), ["logistic", "squared"][seed % 2]
-    problem = small_problem(p, loss, radius=rng.uniform(0.3, 5), seed=seed, scale=3.0)
-    psi = rng.uniform(0.005, 0.05)
-    beta = p / psi * rng.uniform(0.5, 6)
-    target = GibbsTarget(problem, beta, psi)
-    draws = collect(ExactSampler(), target, 4000, rng)
-    excess = draws.losses - problem.minimum.value
-    error = 3 * math.sqrt(0.25 / 4000)
-    assert np.mean(excess <= psi) >= guaranteed_hit_rate(p, beta, psi) - error
-    assert excess.mean() <= p / beta + psi + 3 * excess.std() / math.sqrt(4000)
 
 
 @pytest.mark.parametrize("x", [2.0, 10.0])

@@ -13,16 +13,13 @@ from scipy.special import logsumexp
 from scipy.stats import gamma
 
 from benchmarks.rates import DELTA, TABLES, request_of, slope_of
+from rashomon_explorer.mechanisms import MECHANISMS, ExactSampler, LangevinSampler, plan
 from rashomon_explorer.mechanisms.base import collect
-from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
-from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers.localisation import plan_iterated, plan_perturbed
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
+from rashomon_explorer.problem.losses import SmoothedHingeLoss
 from rashomon_explorer.problem.problem import Problem
 from tests.papers.by_hand import iterated, localised, regularised
 

@@ -202,10 +202,6 @@ def test_regressors_have_gaps_of_predictions_and_errors():
     for call in (lambda: audit.rates("selection_rate"), lambda: audit.frame(0)):
         with pytest.raises(ValueError, match="regressors"):
             call()
-    burden = multiplicity_by_person_group(models, X, HOME)
-    assert set(burden) == {
-        *("rows", "range_width", "score_std", "range_width_ratio", "score_std_ratio")
-    }
 
 
 def test_the_burden_is_the_measure_group_by_group(models):

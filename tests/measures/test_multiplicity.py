@@ -329,14 +329,3 @@ def test_a_release_does_not_know_which_draws_are_inside(models):
     assert table["sampled"].tolist() == ["all draws"]
     assert "outside the Rashomon set included" in table.attrs["view"]
     assert math.isnan(table["psi"][0])
-
-
-def test_three_classes_have_every_measure():
-    y = np.digitize(ROWS[:, 0], [-0.15, 0.15])
-    found = RashomonClassifier(n_draws=4, epsilon=400.0, psi=0.05, random_state=0).fit(ROWS, y)
-    models, best = found.rashomon_set_.inside(), found.rashomon_set_.best_scores(ROWS)
-    assert len(models) > 1
-    table = multiplicity_table(models, ROWS, tolerance=0.1).set_index("measure")["value"]
-    assert table["ambiguity"] == ambiguity(models.labels(ROWS), best.argmax(axis=1))
-    far = np.abs(models.scores(ROWS) - best).max(axis=2) >= 0.1
-    assert table["delta_ambiguity"] == far.any(axis=0).mean()

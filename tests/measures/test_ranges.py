@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from joblib import parallel_config
+from sklearn.linear_model import LogisticRegression
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer import measures as m
@@ -288,6 +289,23 @@ def test_a_lost_worker_is_an_error(people):
         m.exact_flips(*people, n_jobs=2, executor=pool)
 
 
+def test_equal_rows_are_searched_once_and_each_gets_the_result(monkeypatch):
+    problem, people = problem_of("logistic"), rows(3, seed=1)[0]
+    each, searched = m.exact_score_ranges(problem, 0.05, people), []
+
+    def counted(*what):
+        searched.append(what[2].shape[1])
+        return brackets(*what)
+
+    monkeypatch.setattr("rashomon_explorer.measures.ranges.brackets.brackets", counted)
+    order = [2, 0, 2, 1, 0]
+    several = m.exact_score_ranges(problem, 0.05, people[order])
+    np.testing.assert_allclose(several, each.iloc[order], rtol=1e-12)
+    flips = m.exact_flips(problem, 0.05, people[order])["flips"]
+    assert flips.tolist() == [m.exact_flips(problem, 0.05, people[[i]])["flips"][0] for i in order]
+    assert searched == [6, 3, 1, 1, 1, 1, 1]
+
+
 @pytest.fixture(scope="module")
 def one_feature():
     rng = np.random.default_rng(3)
@@ -308,6 +326,25 @@ def test_the_least_psi_of_a_flip_is_that_of_the_models_between_both_labels(one_f
     slope, intercept = one_feature.minimum.theta
     on_the_line = m.flip_psi(one_feature, [-intercept / slope])
     assert on_the_line.lower == 0 and on_the_line.upper < 1e-6
+
+
+@pytest.mark.parametrize("name", ["logistic", "softmax", "smoothed_hinge", "scikit-learn"])
+@pytest.mark.parametrize("radius", [20.0, 1.5])
+def test_labels_of_a_table_flip_at_the_upper_psi_and_not_at_the_lower_one(name, radius):
+    people, score = rows(12, seed=1)
+    if name == "scikit-learn":
+        model = LogisticRegression(C=radius).fit(people, score > 0)
+        problem = m.penalised_problem(model, people, score > 0)
+    else:
+        problem = problem_of(name, n=80, radius=radius)
+    found = m.flip_psi(problem, people[[*range(12), 3, 3]])
+    assert (found.upper <= 1.01 * found.lower).all()
+    assert found.lower[3] == found.lower[12] == found.lower[13]
+    for i, (lower, upper) in enumerate(zip(*found, strict=True)):
+        row = people[[i if i < 12 else 3]]
+        ends = [m.exact_flips(problem, psi, row) for psi in (0.98 * lower, upper)]
+        assert [end["flips"].item() for end in ends] == [False, True]
+        assert ends[0]["decided"].item()
 
 
 SETTINGS = {"psi": 0.05, "epsilon": 60.0, "n_draws": 30, "random_state": 0}

@@ -1,6 +1,5 @@
 """Importances of trees: shuffles against all pairs, strata, Shapley values and RID."""
 
-from dataclasses import replace
 from itertools import permutations
 from math import factorial
 
@@ -10,9 +9,8 @@ import pytest
 
 from rashomon_explorer import RashomonTreeClassifier
 from rashomon_explorer import measures as m
-from rashomon_explorer.measures.importance import shap
 from rashomon_explorer.measures.reliance import switching_loss
-from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Split
+from rashomon_explorer.sets.models.trees import Leaf, Split
 from rashomon_explorer.sets.sources.trees import tree_set
 from rashomon_explorer.trees import CountedTrees
 from tests.measures.test_model_reliance import shapley
@@ -161,18 +159,13 @@ def test_shapley_values_of_trees_of_more_questions_than_a_whole_number_has_bits(
     assert values.sum(axis=1) == pytest.approx(labels - labels.mean(), abs=1e-9)
 
 
-def test_features_left_out_play_and_equal_trees_are_measured_once(table, drawn, monkeypatch):
+def test_features_left_out_play(table, drawn):
     X, y = table
     values, scores = m.tree_shap(drawn, X), drawn.scores(X)
     assert values.sum(axis=2) == pytest.approx(scores - scores.mean(axis=1, keepdims=True))
     assert m.tree_shap(drawn, X, features=["c"])[..., 0] == pytest.approx(values[..., 2])
     sizes = m.importance_cloud(drawn, X, y, measure="shap").to_numpy()
     assert sizes == pytest.approx(np.abs(values).mean(axis=1))
-    calls, measure = [], shap.tree_shap_values
-    monkeypatch.setattr(shap, "tree_shap_values", lambda *a: calls.append(0) or measure(*a))
-    many = DecisionTrees(drawn.models.trees[:1] * 50, 2, drawn.models.feature_names)
-    same = replace(drawn, models=many, losses=np.zeros(50), names=("t",) * 50)
-    assert len(m.tree_shap(same, X)) == 50 and len(calls) == 1
 
 
 def test_what_trees_cannot_be_asked_is_refused(table, drawn):

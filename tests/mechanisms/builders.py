@@ -1,4 +1,6 @@
-"""Requests of mechanisms with usual public numbers, and the constants that follow from them."""
+"""Requests of mechanisms with usual public numbers, their constants, and noise that is known."""
+
+import numpy as np
 
 from rashomon_explorer.mechanisms.request import Request
 
@@ -14,3 +16,16 @@ def request_of(**changed):
 
 def constants_of(loss="logistic", **changed):
     return request_of(**{"loss": loss, "radius": 1.0, "row_norm": 1.0, **changed}).constants
+
+
+class Silent:
+    """A generator whose Gaussian noise is 0, or known, and whose Gamma is its mean."""
+
+    def __init__(self, noise=0.0):
+        self._noise = noise
+
+    def standard_normal(self, shape):
+        return np.broadcast_to(self._noise, shape).astype(float)
+
+    def standard_gamma(self, shape):
+        return float(shape)

@@ -8,32 +8,24 @@ import pytest
 from scipy.stats import kstest, laplace, norm
 
 from rashomon_explorer import DPClassifier, DPRegressor
-from rashomon_explorer.mechanisms import moments, one_model, request
+from rashomon_explorer.mechanisms import MECHANISMS, LangevinSampler, moments, one_model, request
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope
-from rashomon_explorer.mechanisms.langevin import accounting
+from rashomon_explorer.mechanisms.langevin import sampled_plan
 from rashomon_explorer.mechanisms.langevin.accounting import plan_weighted_path
 from rashomon_explorer.mechanisms.langevin.plan import last_state_excess
-from rashomon_explorer.mechanisms.langevin.sampled_plan import (
-    SampledDescent,
-    least_noise,
-    plan_localised_descent,
-)
-from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import radial_noise
 from rashomon_explorer.mechanisms.planning.centres import Centre, average_weights, by_gradients
 from rashomon_explorer.mechanisms.planning.options import cost
-from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Ledger, gdp
 from rashomon_explorer.privacy.conversions import filter_order, gdp_delta, zcdp_rho
 from rashomon_explorer.privacy.tradeoff import PoissonSampled
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
-from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
+from rashomon_explorer.problem.losses import SmoothedHingeLoss, SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
 from tests.mechanisms import chains
-from tests.mechanisms.builders import constants_of, request_of
+from tests.mechanisms.builders import Silent, constants_of, request_of
 
 ROW_NORM, RADIUS, P = 1.2, 4.0, 5
 
@@ -152,13 +144,6 @@ def test_no_two_records_move_more_and_some_move_all_of_it(weight):
     assert moments.moments_sensitivity(50, bound, target, weight) == pytest.approx(claimed / 50)
 
 
-class Silent:
-    """A generator whose noise is all zero: what is released is the mean of its law."""
-
-    def standard_normal(self, shape):
-        return np.zeros(shape)
-
-
 def test_the_release_is_gaussian_dp_as_charged():
     """Two normal laws: μ is the distance of their means in units of the noise, exactly."""
     mu, rng, tables = 0.7, np.random.default_rng(0), []
@@ -247,7 +232,7 @@ NOISES = {
 }
 PATH = plan_weighted_path(KNOWN, SMALL, MU, 1.0)
 SHORT = replace(PATH, n_steps=20)
-BOTH = plan_localised_descent(KNOWN, SMALL, MU, 1.0)
+BOTH = sampled_plan.plan_localised_descent(KNOWN, SMALL, MU, 1.0)
 KINDS = pytest.mark.parametrize("kind", NOISES)
 
 
@@ -336,21 +321,15 @@ def two_states(path, noise, epsilon, start_noise=0.0):
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0])
-def test_states_of_noisy_descent_have_the_divergence_that_is_charged(epsilon):
-    """Two states with the noise of a path of two steps at this cost, by brute force."""
-    assert math.sqrt(PATH.n_steps) * 2 / MANY / PATH.noise == pytest.approx(PATH.mu)
-    noise, most = PATH.noise * math.sqrt(2 / PATH.n_steps), gdp_delta(PATH.mu, epsilon)
-    assert 0.95 * most < two_states(PATH, noise, epsilon) <= most * (1 + 1e-5)
-    assert two_states(PATH, noise / 2, epsilon) > 1.5 * most  # control
-
-
-@pytest.mark.parametrize("epsilon", [0.2, 1.0])
-def test_both_phases_together_by_brute_force(epsilon):
-    """δ of (start, next state), with the noise of one step for all of them."""
-    noise = BOTH.then.noise / math.sqrt(BOTH.then.n_steps)
-    found = two_states(BOTH.then, noise, epsilon, BOTH.scale)
-    assert 0.95 * gdp_delta(BOTH.mu, epsilon) < found <= gdp_delta(BOTH.mu, epsilon) * (1 + 1e-5)
-    assert found > gdp_delta(0.9 * BOTH.mu, epsilon)  # control
+@pytest.mark.parametrize("path", [PATH, BOTH.then], ids=["descent", "both phases"])
+def test_both_phases_together_by_brute_force(path, epsilon):
+    """Two states, or start and next state, with the noise of a path of as many at this cost."""
+    start, plan = (0.0, PATH) if path is PATH else (BOTH.scale, BOTH)
+    noise = path.noise * math.sqrt((1 if start else 2) / path.n_steps)
+    found, most = two_states(path, noise, epsilon, start), gdp_delta(plan.mu, epsilon)
+    assert 0.95 * most < found <= most * (1 + 1e-5)
+    assert found > gdp_delta(0.9 * plan.mu, epsilon)  # control
+    assert two_states(path, noise / 2, epsilon, start) > most + 0.001  # control
 
 
 def test_start_and_steps_cost_what_is_charged_and_less_noise_costs_more():
@@ -358,6 +337,7 @@ def test_start_and_steps_cost_what_is_charged_and_less_noise_costs_more():
         steps = math.sqrt(plan.then.n_steps) * 2 / MANY / plan.then.noise
         return math.hypot(2 / (MANY * RIDGE) / plan.scale, steps)
 
+    assert math.sqrt(PATH.n_steps) * 2 / MANY / PATH.noise == pytest.approx(PATH.mu)
     assert 0.98 * BOTH.mu < price(BOTH) <= BOTH.mu <= MU
     assert price(replace(BOTH, scale=BOTH.scale / 2)) > MU
     assert price(replace(BOTH, then=replace(BOTH.then, noise=BOTH.then.noise / 2))) > MU
@@ -380,7 +360,7 @@ def test_with_kinks_a_localised_descent_promises_much_more():
 
 
 BOUND, RATE, NOISE, ROWS = 1.3, 0.3, 0.8, 4
-STEP = SampledDescent(RATE, 10, 0.1, BOUND, NOISE, 1.0, gdp(1.0))
+STEP = sampled_plan.SampledDescent(RATE, 10, 0.1, BOUND, NOISE, 1.0, gdp(1.0))
 
 
 def offer_of(**changed):
@@ -457,7 +437,7 @@ def test_a_ledger_is_charged_the_divergence_of_the_steps_that_run(tmp_path):
 
 @pytest.mark.parametrize("orders", [((8.0, 0.1), (22.0, 0.536)), ((8.0, 0.195), (22.0, 0.2))])
 def test_sampled_steps_cost_no_more_than_asked_at_any_order(orders):
-    noise, paid = least_noise(1.0, 1e-6, orders=orders)
+    noise, paid = sampled_plan.least_noise(1.0, 1e-6, orders=orders)
     costs = [paid.curve.renyi(order) / most for order, most in orders]
     assert 0.99 < max(costs) <= 1 and min(costs) < 0.6 and paid.curve.sigma == noise
 
@@ -490,26 +470,6 @@ def test_without_the_extra_all_rows_are_taken_and_it_says_so(monkeypatch):
     offer = offer_of()
     assert offer.plan.settings.rate == 1.0 and "rashomon-explorer[accounting]" in offer.why
     assert offer.excess > sampled.excess
-
-
-def test_the_numbers_of_the_documentation(tmp_path):
-    """docs/one-model.md: bounds for hinge loss, and for logistic loss with a ridge."""
-
-    def bound(n_columns, digits, **settings):
-        clf = DPClassifier(delta=1e-6, radius=4.0, **settings)
-        return round(clf.plan(5_000, n_columns).excess_bound, digits)
-
-    for mechanism, value in {
-        "noisy_sgd": 0.12, "unthresholded": 0.27, "output_perturbation": 1.22, "auto": 0.12
-    }.items():  # fmt: skip
-        assert bound(100, 2, loss="hinge", mechanism=mechanism) == value
-    ledger = Ledger.create(tmp_path / "l", epsilon=4.0, delta=1e-6)
-    in_ledger = {"loss": "hinge", "classes": [0, 1], "ledger": ledger, "ridge": 0.1}
-    assert bound(20, 3, mechanism="noisy_sgd", **in_ledger) == 0.094
-    assert bound(20, 4, mechanism="localised_gaussian", **in_ledger) == 0.0069
-    paths = ("last_iterate", "noisy_descent")
-    assert [bound(20, 3, mechanism=one, ridge=0.1) for one in paths] == [0.006, 0.005]
-    assert [bound(20, 2, mechanism=one) for one in paths] == [0.13, 0.05]
 
 
 def last_iterate_offer(n, radius, ridge, epsilon):
@@ -592,13 +552,3 @@ def test_quadratic_losses_keep_the_promise(bend):
         mean, spread = shrink * mean, shrink**2 * spread + pace**2 * square
         bound = last_state_excess(pace, m, square, n_steps, start=start, diameter=100.0)
         assert bend / 2 * (mean**2 + spread) <= bound
-
-
-@pytest.mark.parametrize("c", [0.3, 0.9, 0.99, 1.0])
-@pytest.mark.parametrize("batches", [2, 5, 30])
-def test_batches_in_turn_are_never_cheaper_for_as_many_steps(c, batches):
-    for steps in (batches, 4 * batches, 300 * batches):
-        chain = {"beta": 1.0, "step_size": 0.5, "n_steps": steps, "contraction": c}
-        every = accounting.last_iterate_guarantee(**chain, sensitivity=1.0)
-        part = {"sensitivity": batches, "n_batches": batches}
-        assert accounting.last_batch_state_guarantee(**chain, **part).mu >= every.mu

@@ -1,14 +1,13 @@
 """A shown trace costs the path, a hidden one the last state, and a refused one nothing."""
 
 import math
-import os
 
 import numpy as np
 import pytest
 
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.exceptions import FitError
-from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
+from rashomon_explorer.mechanisms import LangevinSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers.metered import MeteredLangevin
 from rashomon_explorer.privacy import (
@@ -191,27 +190,6 @@ def test_a_forked_copy_shows_no_second_draw_for_one_charge(target, ledger, monke
     assert [entry.state for entry in ledger.entries()] == ["started"]
     assert chains.n_steps_run == 0
     getattr(chains, show)()
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
-def test_two_processes_that_share_a_generator_do_not_share_noise(ledger):
-    """The difference of two tables' states would be free of noise."""
-    shared, step = generator(), LangevinSampler(step_size=0.5, n_steps=1, n_chains=1, shown="last")
-
-    def state(labels, rng):
-        target = GibbsTarget(Problem([[0.5], [-0.5]] * 50, labels, ridge=1.0), 1.0, 0.0)
-        return MeteredLangevin(step, target, rng, ledger).last().ravel()
-
-    receiving, sending = os.pipe()
-    if os.fork() == 0:
-        os.write(sending, state([1, -1] * 50, shared).tobytes())
-        os._exit(0)
-    os.wait()
-    theirs, mine = np.frombuffer(os.read(receiving, 16)), state([-1, 1] * 50, shared)
-    same = [state([s, -s] * 50, np.random.default_rng(0)) for s in (1, -1)]
-    assert same[0] - same[1] == pytest.approx([0.25, 0])  # the same noise, as a control
-    assert not np.allclose(theirs - mine, [0.25, 0], atol=1e-4)
-    assert [entry.guarantee.seeded for entry in ledger.entries()] == [False, False, True, True]
 
 
 def test_a_step_that_fails_says_no_more_than_that(target, ledger, monkeypatch):

@@ -9,24 +9,8 @@ from rashomon_explorer.mechanisms.certificates.paths import diffusion_guarantee
 from rashomon_explorer.mechanisms.certificates.sensitivity import gradient_sensitivity
 from rashomon_explorer.mechanisms.langevin.accounting import path_guarantee
 from rashomon_explorer.mechanisms.penalties import BilevelConstants
-from rashomon_explorer.papers.constants import (
-    printed_bilevel_slope,
-    printed_constants,
-    printed_diffusion_beta,
-    printed_last_iterate_rho,
-    printed_mean_loss,
-    printed_net_beta,
-    printed_objective_epsilon,
-    printed_output_sigma,
-    printed_path_beta,
-    printed_sensitivity,
-)
-from rashomon_explorer.papers.theorems import (
-    gradient_norm_temperature,
-    hypergradient_noise,
-    regularised_temperature,
-    stationary_regime,
-)
+from rashomon_explorer.papers import constants as paper
+from rashomon_explorer.papers import theorems
 from rashomon_explorer.privacy import approximate, audit, bounded_range, gdp, pure
 from rashomon_explorer.privacy.audit import discrete, exact
 from rashomon_explorer.privacy.conversions import gdp_mu
@@ -46,7 +30,7 @@ def normals(shift):
 def test_lemma_3_1_is_caught():
     """N steps on linear losses: their sum is normal, and one record shifts it by Nhβ·Δ."""
     slope, h, steps = 2e-3, 1e-2, 300
-    beta = printed_path_beta(EPSILON, DELTA, slope, h * steps)
+    beta = paper.printed_path_beta(EPSILON, DELTA, slope, h * steps)
     mu = steps * h * beta * slope / math.sqrt(2 * h * steps)
     found = normals(mu)
     assert not found.within(CLAIM)
@@ -60,7 +44,7 @@ def test_lemma_3_1_is_caught():
 
 
 def test_equation_34_is_sound_and_loose():
-    beta = printed_diffusion_beta(1.0, 1e-5, lipschitz=1.0, n=1000, time=3.0)
+    beta = paper.printed_diffusion_beta(1.0, 1e-5, lipschitz=1.0, n=1000, time=3.0)
     path = path_guarantee(beta=beta, sensitivity=2e-3, step_size=1e-2, n_steps=300)
     assert path.epsilon(1e-5) == pytest.approx(0.52, abs=0.01)
     assert gdp_mu(1.0, 1e-5) / path.mu == pytest.approx(1.82, abs=0.01)
@@ -79,7 +63,7 @@ def test_equation_9_is_caught():
 
     moved = float(np.abs(gradient(500) - gradient(501)).max())
     assert moved == pytest.approx(0.004, rel=0.02)
-    printed = printed_sensitivity(constants, psi)
+    printed = paper.printed_sensitivity(constants, psi)
     sound = gradient_sensitivity(constants, psi, width=0.0, interior=True)
     assert moved > 1.3 * printed and moved <= sound
     beta, step = 1000.0, 0.05
@@ -93,7 +77,7 @@ def test_equation_4_fails_for_bent_losses():
     def ends(condition):
         bent = Constants(n=100, p=1, L=1.0, M=1.0, m=1 / condition, osc=0.04)
         psi = (bent.L / bent.n) ** 2 * math.sqrt(condition)  # where it is tightest
-        return printed_mean_loss(bent, psi, beta=1.0)
+        return paper.printed_mean_loss(bent, psi, beta=1.0)
 
     assert ends(1.0)[0] <= ends(1.0)[1]
     assert ends(1e4)[0] > 2 * ends(1e4)[1]
@@ -103,7 +87,7 @@ def test_lemma_i2_is_sound_and_loose():
     numbers = {"beta": 50.0, "sensitivity": 0.02, "m": 0.5}
     for time in (1e-3, 0.05, 10.0):
         ours = diffusion_guarantee(**numbers, time=time).rho
-        assert ours < printed_last_iterate_rho(**numbers, time=time) <= 2 * ours * (1 + 1e-12)
+        assert ours < paper.printed_last_iterate_rho(**numbers, time=time) <= 2 * ours * (1 + 1e-12)
 
 
 def test_algorithm_8_is_caught():
@@ -111,7 +95,7 @@ def test_algorithm_8_is_caught():
     ball, n = Ball(1.0), 1000
     constants = Constants.of("absolute", n=n, p=1, domain=ball, row_bound=1.0)
     theta = np.linspace(-1, 1, n + 1)
-    beta = printed_net_beta(constants, ball, epsilon=EPSILON)
+    beta = paper.printed_net_beta(constants, ball, epsilon=EPSILON)
 
     def net(beta):
         turned = ((n - 1) * (1 - theta) + (1 + theta)) / n
@@ -127,7 +111,7 @@ def test_output_noise_of_appendix_c_is_caught():
     """ℓ = ½θ² ± θ: the minimiser moves by 2L/(mn), with L = 1."""
     n = 1000
     bent = Constants(n=n, p=1, L=2.0, M=1.0, m=1.0, osc=4 / n)
-    sigma = printed_output_sigma(bent, Ball(1.0), epsilon=EPSILON, delta=DELTA)
+    sigma = paper.printed_output_sigma(bent, Ball(1.0), epsilon=EPSILON, delta=DELTA)
     found = normals(2 / n / sigma)
     assert not found.within(CLAIM)
     assert float(found.delta(EPSILON)) == pytest.approx(4.3e-5, rel=0.02)
@@ -151,19 +135,19 @@ def test_objective_perturbation_of_appendix_e_is_caught():
     printed = objective(rate=EPSILON / 2, ridge=0.5)
     assert not printed.within(pure(epsilon=EPSILON))
     assert printed.max_log_ratio == pytest.approx(2.0986, abs=0.02)
-    exact = printed_objective_epsilon(smoothness=1.0, ridge=0.5, epsilon=EPSILON)
+    exact = paper.printed_objective_epsilon(smoothness=1.0, ridge=0.5, epsilon=EPSILON)
     assert exact == pytest.approx(2.0986, abs=1e-4)
     sound = objective(rate=EPSILON / 4, ridge=1 / math.expm1(EPSILON / 2))
     assert sound.within(pure(epsilon=EPSILON)) and sound.max_log_ratio > 0.95 * EPSILON
 
 
 def test_the_table_cannot_be_charged():
-    table = printed_constants()
+    table = paper.printed_constants()
     assert len({row.name for row in table}) == len(table)
     for row in table:
         assert row.printed and not row.usable and row.guarantee is None
         assert row.why.startswith(("unsound: ", "sound but loose: "))
-    verdicts = {row.name: row.why.split(":")[0] for row in printed_constants(0.1, 1e-6)}
+    verdicts = {row.name: row.why.split(":")[0] for row in paper.printed_constants(0.1, 1e-6)}
     assert verdicts["path_beta"] == "unsound"
     assert verdicts["output_sigma"] == "sound but loose"  # it is, for small ε and δ
 
@@ -179,7 +163,7 @@ def scalar(kappa):
 def delta_of(kappa, slope):
     """δ(ε) of the worst neighbours' laws, integrated, at the temperature for this slope."""
     ridge = 4 * math.sqrt(math.log(1 / DELTA)) / (ROWS * EPSILON)
-    k = regularised_temperature(ridge, slope, epsilon=EPSILON, delta=DELTA)
+    k = theorems.regularised_temperature(ridge, slope, epsilon=EPSILON, delta=DELTA)
     moved = 1 / (1 + (kappa - 1) / ROWS) - 1
 
     def law(tilt):
@@ -196,7 +180,7 @@ def test_the_regularised_mechanism_is_private_by_k(kappa):
 @pytest.mark.parametrize("kappa", [100.0, 1000.0])
 def test_as_printed_it_is_not(kappa):
     """Negative control: 2G/n in place of K/n."""
-    slope = printed_bilevel_slope(
+    slope = paper.printed_bilevel_slope(
         outer_x=1.0, outer_y=1.0, inner_y=kappa, inner_xy=1.0, outer_xy=0.0, mu=1.0
     )
     assert delta_of(kappa, 2 * slope / ROWS) > 1000 * DELTA
@@ -205,7 +189,7 @@ def test_as_printed_it_is_not(kappa):
 def test_gradient_norms_use_all_of_it_where_gradients_turn():
     """∇Φ = a on one half and b on the other, one record moving both by Δ, apart."""
     sensitivity = 0.1
-    k = gradient_norm_temperature(sensitivity, epsilon=EPSILON)
+    k = theorems.gradient_norm_temperature(sensitivity, epsilon=EPSILON)
     first, second = np.array([0.3, 0.5]), np.array([0.4, 0.4])
     assert discrete(-k * first, -k * second).range == pytest.approx(EPSILON)
 
@@ -213,7 +197,7 @@ def test_gradient_norms_use_all_of_it_where_gradients_turn():
 @pytest.mark.parametrize("inner_error", [0.0, 1e-4, 1e-2])
 def test_noise_of_hypergradients_is_what_gaussian_dp_asks(inner_error):
     steps, moved = 4, 0.01 + 2 * 3.0 * inner_error
-    sigma = hypergradient_noise(
+    sigma = theorems.hypergradient_noise(
         0.01, steps, epsilon=EPSILON, delta=DELTA, inexactness=3.0, inner_error=inner_error
     )
     together = gdp(mu=math.sqrt(steps) * moved / sigma)
@@ -226,12 +210,12 @@ def test_noise_of_hypergradients_is_what_gaussian_dp_asks(inner_error):
     audit = exact(law(0.0), law(far), box=[(-9 * sigma, 9 * sigma + far)])
     assert audit.delta(EPSILON) <= DELTA * (1 + 1e-3)
     if inner_error > 1e-3:  # inner errors that nobody pays for
-        free = hypergradient_noise(0.01, steps, epsilon=EPSILON, delta=DELTA)
+        free = theorems.hypergradient_noise(0.01, steps, epsilon=EPSILON, delta=DELTA)
         assert gdp(mu=far / free).delta(EPSILON) > 10 * DELTA
 
 
 def test_regimes_follow_each_other():
-    found = [stationary_regime(100, d, 1.0) for d in (10, 11, 100, 101, 10_000, 10_001)]
+    found = [theorems.stationary_regime(100, d, 1.0) for d in (10, 11, 100, 101, 10_000, 10_001)]
     assert found == [
         "gradient norm", "warm start", "warm start", "noisy gradient", "noisy gradient", "constant",
     ]  # fmt: skip
@@ -246,12 +230,12 @@ def test_a_kink_behind_a_fit_needs_more_than_what_is_printed(sound, holds):
     """
     n, a, width = 1000, 0.01, 1e-4
     bounds = BilevelConstants(mu=1.0, f_y=1.0, g_y=1.0, f_yy=1 / width, g_xy=a, g_yy=1.0)
-    printed = printed_bilevel_slope(
+    printed = paper.printed_bilevel_slope(
         outer_x=0.0, outer_y=1.0, inner_y=1.0, inner_xy=a, outer_xy=0.0, mu=1.0
     )
     slope = bounds.gradient_sensitivity / n if sound else 2 * printed / n
     ridge = printed * math.sqrt(math.log(1 / DELTA)) / (n * EPSILON)
-    k = regularised_temperature(ridge, slope, epsilon=EPSILON, delta=DELTA)
+    k = theorems.regularised_temperature(ridge, slope, epsilon=EPSILON, delta=DELTA)
 
     def law(shift):
         return lambda x: -k * (np.sqrt((a * x[0] + shift) ** 2 + width**2) + ridge * x[0] ** 2 / 2)
@@ -266,7 +250,9 @@ def test_excess_of_the_regularised_mechanism_has_the_rate_of_the_paper():
 
     def bound(n, d):
         ridges = np.geomspace(1e-9, 10, 400)
-        cold = [regularised_temperature(r, 1 / n, epsilon=EPSILON, delta=DELTA) for r in ridges]
+        cold = [
+            theorems.regularised_temperature(r, 1 / n, epsilon=EPSILON, delta=DELTA) for r in ridges
+        ]
         return float((d / np.array(cold) + ridges / 2).min())
 
     n, d = np.array([1e4, 1e5, 1e6]), np.array([4.0, 16.0, 64.0])

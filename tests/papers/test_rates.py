@@ -6,17 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from rashomon_explorer.papers.instances import (
-    PackingLoss,
-    hard_tables,
-    huber_barrier,
-    least_excess,
-    least_huber_barrier,
-    many_wells,
-    most_found,
-    nonconvex_excess,
-    well_excess,
-)
+from rashomon_explorer.papers import instances
 from rashomon_explorer.papers.theorems import RATES, bilevel_instance_excess
 
 
@@ -26,7 +16,7 @@ def slope(places, values):
 
 def test_wells_are_disjoint_steep_and_found_by_their_votes():
     centres = 0.4 * np.array(list(itertools.product([-1, 1], repeat=2))).T
-    loss = PackingLoss(centres, 0.4)
+    loss = instances.PackingLoss(centres, 0.4)
     rng = np.random.default_rng(0)
     theta, votes = rng.uniform(-1, 1, (2, 500)), np.array([[1, 0, 0, 0], [1, 0, 0, 1]])
     values = loss.value(theta, votes)
@@ -35,7 +25,7 @@ def test_wells_are_disjoint_steep_and_found_by_their_votes():
     moved = np.abs(loss.value(near, votes) - values)
     assert (moved <= np.linalg.norm(near - theta, axis=0) / 0.4 * (1 + 1e-9)).all()
     with pytest.raises(ValueError, match="wells of width"):
-        PackingLoss(centres, 0.5)
+        instances.PackingLoss(centres, 0.5)
 
 
 @pytest.mark.parametrize("k", [2, 5, 40])
@@ -43,24 +33,26 @@ def test_no_mechanism_finds_more_and_randomised_response_finds_all_of_it(k):
     epsilon = 0.7
     told = np.ones((k, k)) + np.eye(k) * (math.exp(epsilon) - 1)
     told /= told.sum(axis=1, keepdims=True)
-    assert np.mean(np.diag(told)) == pytest.approx(most_found(k, 1, epsilon))
+    assert np.mean(np.diag(told)) == pytest.approx(instances.most_found(k, 1, epsilon))
     for votes in [1, 3, 10]:  # the exponential mechanism on counts
         right = 1 / (1 + (k - 1) * math.exp(-epsilon * votes / 2))
-        assert right <= most_found(k, votes, epsilon)
+        assert right <= instances.most_found(k, votes, epsilon)
     # Negative control: half of the exponent would be beaten by randomised response.
-    assert np.mean(np.diag(told)) > most_found(k, 1, epsilon / 2)
+    assert np.mean(np.diag(told)) > instances.most_found(k, 1, epsilon / 2)
 
 
 def test_the_packing_bound_has_the_rate_of_the_mechanism_and_stays_below_it():
     p = 16 * 2 ** np.arange(4)
-    by_p = [least_excess(many_wells(int(k), 1.0, 0.05), 10**5, 1.0) for k in p]
+    by_p = [instances.least_excess(instances.many_wells(int(k), 1.0, 0.05), 10**5, 1.0) for k in p]
     n = 1000 * 4 ** np.arange(4)
-    by_n = [least_excess(many_wells(10, 1.0, 0.05), int(k), 1.0) for k in n]
+    by_n = [instances.least_excess(instances.many_wells(10, 1.0, 0.05), int(k), 1.0) for k in n]
     assert slope(p, by_p) == pytest.approx(1, abs=0.1)
     assert slope(n, by_n) == pytest.approx(-1, abs=0.1)
     for k, low in zip(p, by_p, strict=True):
         slope_of_a_well = 1 / 0.05
-        assert low <= nonconvex_excess(int(k), 10**5, 1.0, slope=slope_of_a_well, diameter=2.0)
+        assert low <= instances.nonconvex_excess(
+            int(k), 10**5, 1.0, slope=slope_of_a_well, diameter=2.0
+        )
 
 
 @pytest.mark.parametrize("p", [2, 8, 32])
@@ -68,9 +60,9 @@ def test_without_convexity_the_mechanism_keeps_its_bound(p):
     """β = εn/2 is what a loss of range 1 allows; the bound has the slope's β, which is less."""
     for n in [200, 1000, 10_000]:
         beta = n / (2 * 20.0 * 2.0)  # of slope 1/α = 20 and diameter 2
-        bound = nonconvex_excess(p, n, 1.0, slope=20.0, diameter=2.0)
-        assert well_excess(p, beta) <= bound
-    deep = [well_excess(int(k), 4000.0) for k in 8 * 2 ** np.arange(4)]
+        bound = instances.nonconvex_excess(p, n, 1.0, slope=20.0, diameter=2.0)
+        assert instances.well_excess(p, beta) <= bound
+    deep = [instances.well_excess(int(k), 4000.0) for k in 8 * 2 ** np.arange(4)]
     assert slope(8 * 2 ** np.arange(4), deep) == pytest.approx(1, abs=0.1)
 
 
@@ -78,16 +70,16 @@ def test_each_table_costs_what_the_proof_says():
     """Without noise: n·h/9 on the first, about (1 − ε/4)/16h on the second."""
     n, epsilon, delta = 90_000, 0.1, 1 - 1e-12
     wide, narrow = 0.05, 0.0005
-    assert huber_barrier(n, wide, epsilon, delta) == pytest.approx(n * wide / 9, rel=0.01)
+    assert instances.huber_barrier(n, wide, epsilon, delta) == pytest.approx(n * wide / 9, rel=0.01)
     told = (1 - epsilon / 4) / (16 * narrow)
-    assert huber_barrier(n, narrow, epsilon, delta) == pytest.approx(told, rel=0.01)
-    assert sum(many for *_, many in hard_tables(n, wide)[1]) == n
+    assert instances.huber_barrier(n, narrow, epsilon, delta) == pytest.approx(told, rel=0.01)
+    assert sum(many for *_, many in instances.hard_tables(n, wide)[1]) == n
 
 
 @pytest.mark.law
 def test_smoothing_a_kink_costs_root_n():
     n = 1000 * 4 ** np.arange(4)
-    costs = [least_huber_barrier(int(k), 1.0, 1e-6) for k in n]
+    costs = [instances.least_huber_barrier(int(k), 1.0, 1e-6) for k in n]
     assert slope(n, costs) == pytest.approx(0.5, abs=0.1)
     assert all(cost > math.sqrt(k) / 16 for k, cost in zip(n, costs, strict=True))
 

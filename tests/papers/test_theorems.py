@@ -11,12 +11,6 @@ from rashomon_explorer.mechanisms.langevin.accounting import last_iterate_guaran
 from rashomon_explorer.papers import batch_theorems, theorems
 from rashomon_explorer.papers import batch_theorems as b
 from rashomon_explorer.papers import theorems as t
-from rashomon_explorer.papers.batch_theorems import (
-    cyclic_convex,
-    sgd_composition,
-    sgd_convex,
-    sgd_strongly_convex,
-)
 from rashomon_explorer.papers.instances import rough_last_state_mu
 from rashomon_explorer.papers.theorems import exponential_mechanism_convex
 from rashomon_explorer.privacy import Guarantee
@@ -93,12 +87,6 @@ def test_every_theorem_gives_a_whole_guarantee(name):
     assert paid.delta(epsilon) <= 1e-5 * (1 + 1e-9)
     assert 0 < paid.tradeoff(0.1) <= 0.9
     assert Guarantee.from_dict(paid.to_dict()) == paid
-    smaller = {
-        key: value / 2 if key in ("sensitivity", "lipschitz") else value
-        for key, value in settings.items()
-    }
-    if name not in ("gd_convex", "cyclic_convex"):
-        assert theorem(name)(**smaller).epsilon(1e-5) < epsilon
 
 
 @given(st.floats(0.05, 5.0), st.integers(1, 200), st.floats(0.05, 5.0))
@@ -138,17 +126,12 @@ def test_langevin_is_gradient_descent_with_one_row():
     ("name", "change", "message"),
     [
         ("gd_composition", {"n": 0}, "n must be a whole number"),
-        ("gd_composition", {"sigma": 0.0}, "sigma must be finite and > 0"),
-        ("gd_composition", {"sensitivity": math.nan}, "sensitivity must be finite"),
-        ("gd_composition", {"n_steps": 1.5}, "n_steps must be a whole number"),
         ("gd_strongly_convex", {"contraction": 1.0}, r"contraction must be in \[0, 1\)"),
         ("contraction_factor", {"step_size": 0.5}, r"step_size must be below 2/smoothness = 0\.5"),
         ("contraction_factor", {"ridge": 5.0}, "ridge must be at most smoothness"),
         ("gd_convex", {"step_size": 0.6}, r"step_size must be at most 2/smoothness = 0\.5"),
         ("gd_convex", {"n_steps": 49}, r"diameter·n/\(step_size·sensitivity\) = 50, got 49"),
-        ("gd_convex", {"diameter": math.inf}, "diameter must be finite"),
         ("cyclic_convex", {"epochs": 4}, "epochs must be at least"),
-        ("cyclic_strongly_convex", {"batches_per_epoch": 0}, "batches_per_epoch must be"),
         ("sgd_composition", {"batch_size": 201}, "batch_size must be at most n = 200"),
         ("sgd_strongly_convex", {"n_steps": 1}, "n_steps must be at least 2"),
         ("sgd_strongly_convex", {"tau": 0}, "tau must be from 1 to n_steps - 1"),
@@ -258,10 +241,10 @@ def test_projected_chains_on_batches_in_turn_keep_theorem_4_6(place):
     ]
     settings = {"batch_size": 1, "batches_per_epoch": batches, "epochs": epochs, "sigma": sigma}
     domain = {"step_size": eta, "smoothness": 1.0}
-    claimed = cyclic_convex(**settings, **domain, sensitivity=sensitivity, diameter=2 * radius)
+    claimed = b.cyclic_convex(**settings, **domain, sensitivity=sensitivity, diameter=2 * radius)
     assert worst(*pair, claimed) <= 1e-9
     if place == 2:
-        half = cyclic_convex(**settings, **domain, sensitivity=0.5, diameter=radius / 4)
+        half = b.cyclic_convex(**settings, **domain, sensitivity=0.5, diameter=radius / 4)
         assert worst(*pair, half) > 0
 
 
@@ -283,15 +266,15 @@ def test_sampled_chains_keep_theorems_4_8_to_4_10(steps):
             )
             for s in (1, -1)
         ]
-        claims = [sgd_composition(**settings, sigma=sigma)]
+        claims = [b.sgd_composition(**settings, sigma=sigma)]
         if factor < 1:
-            claims.append(sgd_strongly_convex(**settings, sigma=sigma, contraction=c))
+            claims.append(b.sgd_strongly_convex(**settings, sigma=sigma, contraction=c))
         domain = {"diameter": 2 * radius, "step_size": eta, "smoothness": 1.0}
-        claims.append(sgd_convex(**settings, **domain, sigma=sigma))
+        claims.append(b.sgd_convex(**settings, **domain, sigma=sigma))
         for claimed in claims:
             assert worst(*pair, claimed) <= 1e-9
         if steps == 2 and factor == 1.0:
-            assert worst(*pair, sgd_composition(**settings, sigma=2 * sigma)) > 0
+            assert worst(*pair, b.sgd_composition(**settings, sigma=2 * sigma)) > 0
 
 
 @pytest.mark.parametrize("slope", [0.3, 1.0, 4.0])
@@ -356,8 +339,5 @@ def test_it_stops_growing_and_a_network_or_a_hinge_never_gets_there():
     assert (limit / shift) ** 2 > 10**8  # steps after which hiding the path wins
     hinge = {"expansion": 1.0, "jump": pace * slope}
     assert (mu(10**14, **hinge) / shift) ** 2 > 10**5
-
-
-def test_contracting_steps_are_sent_elsewhere():
     with pytest.raises(ValueError, match="expansion must be >= 1"):
-        rough_last_state_mu(expansion=0.9, shift=1.0, noise=1.0, diameter=1.0, n_steps=1)
+        mu(1, expansion=0.9)

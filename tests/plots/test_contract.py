@@ -22,7 +22,7 @@ from rashomon_explorer.plots.people import multiplicity, people_table
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.sets import from_predictions
-from tests.plots.conftest import band_of, title_of, trace_of
+from tests.plots.conftest import band_of, title_of
 
 
 def _ranges(models, rows):
@@ -170,15 +170,6 @@ def test_names_in_a_figure_are_no_markup(models):
     assert "<b>" not in figure.layout.xaxis.title.text
     names = plots.plot_coefficient_spread(renamed).layout.yaxis.ticktext
     assert not any("<b>" in name for name in names)
-
-
-def test_more_points_than_can_be_drawn_are_subsampled_in_words(models, monkeypatch):
-    monkeypatch.setattr(plots.text, "MOST_POINTS", 5)
-    figure, again = plots.plot_coefficients(models), plots.plot_coefficients(models)
-    assert "showing 5 of 12" in title_of(figure)
-    draws = trace_of(figure, "draw").customdata
-    assert len(draws) == 5
-    np.testing.assert_array_equal(draws, trace_of(again, "draw").customdata)
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "figures.md"

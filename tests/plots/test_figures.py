@@ -12,7 +12,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from rashomon_explorer import measures, plots
-from rashomon_explorer.plots.coefficients import coefficients_table, default_axes
+from rashomon_explorer.plots.coefficients import default_axes
 from rashomon_explorer.plots.comparison import two_sets_table
 from rashomon_explorer.plots.fairness import wilson
 from rashomon_explorer.plots.people import multiplicity
@@ -89,9 +89,7 @@ def test_people_are_sorted_inside_their_range_and_measured(models, rows):
 
 
 def test_people_of_a_regression_have_no_labels_and_of_pipelines_text(regression, rows):
-    figure = plots.plot_people(regression, rows.X)
-    assert "median range" in title_of(figure) and "ambiguity" not in title_of(figure)
-    assert figure.layout.yaxis.title.text == "prediction"
+    assert "ambiguity" not in title_of(plots.plot_people(regression, rows.X))
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"age": rng.uniform(20, 60, 90), "home": rng.choice(["own", "rent"], 90)})
     y = ((frame["age"] > 40) ^ (rng.random(90) < 0.2)).astype(int)
@@ -108,8 +106,6 @@ def test_people_of_a_regression_have_no_labels_and_of_pipelines_text(regression,
 def test_models_of_several_classes(several, rows):
     models = several.models
     names = models.parameter_names
-    assert names[:4] == ("mid: age", "mid: debt", "mid: luck", "mid: intercept")
-    assert list(coefficients_table(models.release()).columns) == list(names)
     assert not any("intercept" in axis for axis in default_axes(models))
     for shown in (models, models.release()):
         dots = trace_of(plots.plot_coefficients(shown, "top: age", "mid: intercept"), "draw")
@@ -149,18 +145,6 @@ def test_the_cloud_is_the_measured_one(models, rows):
     assert figure.data[0].customdata[ringed].tolist() == [inside]
     with pytest.raises(ValueError, match="at least two features"):
         plots.plot_importance_cloud(models, rows.X, rows.y, features=["age"])
-
-
-def test_distribution_curves_are_its_shares():
-    rng = np.random.default_rng(0)
-    samples = [rng.normal(size=(9, 8)) + range(8)]
-    found = measures.importance_distribution(samples, list("abcdefgh"))
-    figure = plots.plot_importance_distribution(found)
-    assert [trace.name for trace in figure.data] == list("hgfedc")
-    curve = trace_of(figure, "h")
-    np.testing.assert_allclose(curve.y, found.cdf(np.asarray(curve.x, float) + 1e-6)["h"])
-    assert figure.layout.meta["view"] == "curator"
-    assert "6 most important of 8" in title_of(figure)
 
 
 def test_bars_of_reliance_hold_what_is_attained_and_the_draws(rows, regression):
@@ -254,18 +238,6 @@ def test_width_and_noise_stand_on_each_other_with_their_intervals():
     assert noise.error_x.array[-1] == pytest.approx(found.noise.high - found.noise.value)
     assert own.error_x.arrayminus[-1] == pytest.approx(found.width.value - found.width.low)
     assert figure.layout.meta["view"] == "none"  # labels alone have no known guarantee
-
-
-def test_few_misses_and_agreement_have_no_infinite_whiskers():
-    scores, inside = np.arange(40.0)[:, None] % 3, [True] * 40
-    options = {"measure": "score_variance", "inside": inside}
-    unknown = measures.disagreement_decomposition(scores, **options)
-    assert unknown.noise.high == np.inf
-    figure = plots.plot_decomposition(unknown)
-    assert trace_of(figure, "interval of the noise").error_x.array[0] == 0
-    assert "∞" in trace_of(figure, "the mechanism").hovertext[0]
-    agreed = measures.disagreement_decomposition([[1, 0]] * 20, inside=[True] * 20)
-    assert "all draws agree" in title_of(plots.plot_decomposition(agreed))
 
 
 def test_a_larger_budget_is_drawn_down_to_the_width(models, rows):

@@ -127,10 +127,8 @@ BEYOND = "got a whole number beyond the largest double"
         *((lambda n=n, v=v: n(v), "must be >= 0") for n in (pure, bounded_range, zcdp)
           for v in (-1e-9, math.nan)),
         (lambda: pure(10**400), BEYOND),
-        (lambda: pure(-(10**5000)), BEYOND),
         (lambda: pure(1.0).delta(10**400), BEYOND),
         (lambda: plan(100, 3, 10**400, epsilon=1.0, radius=1.0, row_norm=1.0), BEYOND),
-        (lambda: plan(100, 3, 0.1, epsilon=10**5000, radius=1.0, row_norm=1.0), BEYOND),
         (lambda: gdp_mu(10**400, 1e-6), BEYOND),
         (lambda: zcdp_epsilon(-1.0, 0.1), "rho"),
         (lambda: zcdp_epsilon(1.0, math.nan), "delta"),

@@ -128,25 +128,6 @@ def test_draws_are_uniform_by_their_places(domain):
         assert volume == pytest.approx(bound, rel=0.05)
 
 
-@pytest.mark.parametrize("domain", MADE["intersection"][:3])
-def test_the_projection_on_an_intersection_agrees_with_a_general_solver(domain):
-    theta = blocks(8, size=6) + 0.3
-    centre = np.array(domain.body.centre)
-    inequalities = [
-        {"type": "ineq", "fun": lambda x: domain.ball.radius**2 - x @ x},
-        {"type": "ineq", "fun": lambda x: domain.body.body.radius**2 - (x + centre) @ (x + centre)},
-    ]
-    for point, nearest in zip(theta.T, domain.project(theta).T, strict=True):
-        found = minimize(
-            lambda x, point=point: np.sum((x - point) ** 2) / 2,
-            np.zeros(P),
-            method="SLSQP",
-            constraints=inequalities,
-            options={"ftol": 1e-14},
-        )
-        np.testing.assert_allclose(found.x, nearest, atol=1e-5)
-
-
 def test_one_parameter_works_everywhere():
     rng = np.random.default_rng(9)
     for domain in (Ball(2.0), Intersection(Shifted(Ball(3.0), (0.5,)), Ball(2.0))):

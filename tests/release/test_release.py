@@ -5,7 +5,6 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from rashomon_explorer import Ledger, PublicBoundsScaler, RashomonClassifier
@@ -150,14 +149,6 @@ def test_models_without_a_guarantee_are_refused():
     theirs = from_predictions(np.tile(Y, (2, 1)), Y)
     with pytest.raises(TypeError, match="needs private draws"):
         _released(models=theirs)
-
-
-def test_frames_series_and_text_labels_are_taken():
-    models = replace(MODELS, classes=("no", "yes"))
-    frame = pd.DataFrame(X, columns=["x0", "x1"])
-    y = pd.Series(np.where(Y == 1, "yes", "no"))
-    released = _released(["losses", "base_rates"], models, X=frame, y=y)
-    assert released["share of yes"].estimate == pytest.approx(Y.mean(), abs=0.01)
 
 
 @pytest.mark.parametrize(

@@ -255,15 +255,3 @@ class TestRefusals:
         for values in ([0.0], [[0.0, 1.0]], [0.0, math.nan], [0.0, math.inf]):
             with pytest.raises(ValueError, match=r"must have shape \(2,\)|values must be finite"):
                 noise.release(values)
-
-    def test_OpenDP_is_left_as_it_was_found(self):
-        import opendp.mod
-
-        before = set(opendp.mod.GLOBAL_FEATURES)
-        for asked in (set(), {"contrib"}):
-            opendp.mod.disable_features("contrib")
-            opendp.mod.enable_features(*asked)
-            SecureGaussian(size=1, sensitivity=1.0, scale=1.0).release([0.0])
-            assert opendp.mod.GLOBAL_FEATURES & {"contrib"} == asked
-        opendp.mod.disable_features("contrib")
-        opendp.mod.enable_features(*before)

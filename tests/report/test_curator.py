@@ -92,15 +92,6 @@ def test_people_are_of_the_set_however_many_rows_are_read_at_once(
     assert read(report(wild, tmp_path / "b.html", X, y, interactive=False)) == once
 
 
-def test_when_no_draw_is_inside_it_says_whose_the_measures_are(rows, tmp_path):
-    X, y, _ = rows
-    clf = RashomonClassifier(epsilon=0.01, n_draws=3, random_state=0).fit(X, y)
-    assert clf.rashomon_set_.hit_rate == 0
-    text = words_of(read(report(clf.rashomon_set_, tmp_path / "c.html", X, y, interactive=False)))
-    measures = text.split("Multiplicity of all draws")[1].split("Ranges of coef")[0]
-    assert "lower bound" not in measures
-
-
 @pytest.mark.parametrize("source", ["estimators", "predictions", "draws alone"])
 def test_what_a_set_does_not_have_is_omitted_with_a_reason(source, models, rows, tmp_path):
     X, y, groups = rows

@@ -4,14 +4,17 @@ import math
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 
 from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.privacy import bounded_range, compose
 from rashomon_explorer.privacy.notions import no_guarantee
-from rashomon_explorer.sets import RashomonSet, ReleasedSet
+from rashomon_explorer.problem.problem import Problem
+from rashomon_explorer.sets import RashomonSet, ReleasedSet, from_draws
 from tests.sets.made import PLANNED, make
 
 ROWS = [[0.6, 0.8], [-0.6, 0.2], [0.1, -0.2]]
@@ -74,16 +77,13 @@ def test_nearest_by_distance_and_by_direction():
         (lambda m: m[[[0, 1]]], "select models by an index"),
         (lambda m: m[[True, False]], "a mask must hold True or False"),
         (lambda m: m.intersect([0.1], 0.1), "finite, one for each of 4 models"),
-        (lambda m: m.intersect([0.1, 0.2, math.nan, 0.3], 0.1), "finite, one for each"),
         (lambda m: m.intersect([0.1] * 4, -1), "psi must be >= 0, got -1"),
         (lambda m: m.nearest([1.0, 2.0]), "coef must hold 3 finite values"),
         (lambda m: m.nearest([0.0] * 3, metric="cosine"), "it has no direction"),
         (lambda m: m.nearest([1.0] * 3, metric="manhattan"), "metric must be one of"),
         (lambda m: m.nearest([1.0] * 3, 5), "n must be a whole number from 1 to the 4 models"),
-        (lambda m: m.simplest(0), "n must be a whole number from 1"),
         (lambda m: m.simplest(tol=-1.0), "tol must be >= 0"),
         (lambda m: m.sample(True), "n must be a whole number"),
-        (lambda m: m[[]].sample(1), "from 1 to the 0 models"),
         (lambda m: m.dedupe(ROWS, by="names"), "by must be one of"),
         (lambda m: m.filter([True, False]), r"for each of 4 models, got shape \(2,\) of bool"),
         (lambda m: m.filter([0, 1, 1, 0]), r"models by their indices write models\[\[0, 2\]"),
@@ -202,3 +202,76 @@ def test_promises_are_shown_of_all_draws_alone():
         with pytest.raises(ValueError, match=r"some were selected \(inside ψ = 0.1, 2 of 4\)"):
             show(models.inside())
         show(replace(models.inside(), steps=()))  # the refusal looks at the steps and no more
+
+
+# By brute force, which choices among private draws are still private: an exponential mechanism
+# draws two of four models on each of two data sets that differ in one record. All pairs of draws
+# are listed with their exact probabilities, the set's own methods choose from them, and the largest
+# log-ratio of an outcome's probabilities is what the choice reveals.
+MODELS = np.array([[-2.0, 0.0], [-0.5, 0.5], [0.5, 0.0], [2.0, -0.5]])
+PUBLIC_ROWS = [[0.3], [-0.8]]
+X, Y = [[0.9], [0.5], [-0.4], [-1.0]], [1, -1, 1, -1]
+NEIGHBOUR = [-1, -1, 1, -1]
+BETA, PSI = 0.2, 0.2
+
+
+def outcomes(targets, choose):
+    """Exact probability of everything that a choice from two draws can leave."""
+    problem = Problem(X, targets, radius=3.0)
+    weights = np.exp(-BETA * problem.value(MODELS.T))
+    chances = weights / weights.sum()
+    found: dict[bytes, float] = {}
+    for pair in product(range(4), repeat=2):
+        drawn = from_draws(
+            problem, MODELS[list(pair)], PSI, guarantee=compose([bounded_range(eta())] * 2)
+        )
+        left = choose(drawn).coef.tobytes()
+        found[left] = found.get(left, 0.0) + math.prod(chances[list(pair)])
+    return found
+
+
+def eta():
+    """Exact bounded range of one draw: how far one record moves the differences of losses."""
+    one, other = (Problem(X, targets, radius=3.0).value(MODELS.T) for targets in (Y, NEIGHBOUR))
+    return float(BETA * np.ptp(one - other))
+
+
+def revealed(choose):
+    here, there = outcomes(Y, choose), outcomes(NEIGHBOUR, choose)
+    if here.keys() != there.keys():
+        return math.inf
+    return max(abs(math.log(here[left] / there[left])) for left in here)
+
+
+@pytest.mark.parametrize(
+    "choose",
+    [
+        lambda m: m,
+        lambda m: m.simplest(),
+        lambda m: m.dedupe(by="coef"),
+        lambda m: m.dedupe(PUBLIC_ROWS, reads_rows=False),
+        lambda m: m.nearest([1.0, 0.0], reads_rows=False),
+        lambda m: m.filter(lambda s: s.coef[:, 0] > 0, reads_rows=False),
+    ],
+)
+def test_choices_that_keep_the_guarantee_keep_its_number(choose):
+    problem = Problem(X, Y, radius=3.0)
+    kept = choose(
+        from_draws(problem, MODELS[:2], PSI, guarantee=compose([bounded_range(eta())] * 2))
+    ).guarantee
+    assert kept.holds
+    assert revealed(choose) <= kept.epsilon(0.0) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    "choose",
+    [
+        lambda m: m.inside(),
+        lambda m: m[[int(np.argmin(m.losses))]],
+        lambda m: m.nearest(m.best),
+        lambda m: m.filter(lambda s: s.excess < 0.3),
+    ],
+)
+def test_choices_by_private_rows_reveal_more_than_was_paid_for(choose):
+    """The control: were the guarantee kept here, it would be false."""
+    assert revealed(choose) > 2 * eta() * (1 + 1e-9)

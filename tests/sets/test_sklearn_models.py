@@ -67,10 +67,6 @@ def test_it_is_a_scikit_learn_model_of_its_own():
         clone(model).predict(FRAME)
     with pytest.raises(ValueError, match="feature names"):
         model.predict(FRAME.rename(columns={"age": "years"}))
-    again, bare = (
-        one.fit(FRAME, np.arange(40) % 2) for one in (clone(model), LogisticRegression())
-    )
-    assert np.allclose(again.predict_proba(FRAME), bare.predict_proba(FRAME))
     model.encoded_coef_[:] = 9.0
     assert models.coef[0, 0] == 1.0
     unnamed = make(feature_names=("x0", "x1", "intercept")).release().to_sklearn(1)

@@ -172,8 +172,6 @@ STUMP = [{"feature": 2, "true": {"prediction": 1}, "false": {"prediction": 0}}]
         ({"0": {"x y": {"objective": 0.1}}}, {}, "must hold numbers"),
         ({"storage": []}, {}, "stored model set cannot be read"),
         ({"prediction": 1}, {}, "put it into a list"),
-        (3, {}, "expected a list of trees"),
-        ([{"feature": 0}], {}, "cannot be read"),
         ([{"feature": "age", "true": {"prediction": 0}, "false": {"prediction": 1}}], {}, "'age'"),
         ([{"prediction": "yes"}], {}, "at least two classes are needed"),
         ([], {}, "there are no trees"),
@@ -193,7 +191,6 @@ def test_bad_sources_are_refused(source, settings, message):
     ("source", "message"),
     [
         ({"trie": {}}, "has no treeMap; a trie or a list of trees is read by from_treefarms"),
-        ([], "has no treeMap"),
         ({"treeMap": {"3": [{"f": ["0"]}, 0.1, 0.9]}}, "tree 3 of the TimberTrek file cannot be"),
         ("broken.json", "is not a JSON file"),
     ],

@@ -1,19 +1,25 @@
-"""Exact answers of the curator against every tree of a small class written out."""
+"""Answers of the curator, shares and fronts, against every tree of a small class."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.sets.models.trees import tree_columns
 from rashomon_explorer.trees import (
+    CountedTrees,
     best_avoiding,
     best_tree_predicting,
     best_using,
+    best_with_parity,
     feature_table,
     flip_psi,
+    label_shares,
     least_losses,
+    parity_front,
 )
-from tests.trees.listed import CLASSES, listing, says
+from rashomon_explorer.trees.fronts import Fronts
+from tests.trees.listed import CLASSES, leaves_of, listing, says, some_rows
 
 
 def least(losses, mask):
@@ -79,3 +85,113 @@ def test_a_feature_that_is_tested_in_an_empty_branch_alone_gives_no_better_tree(
         using = np.array([feature in tree_columns(tree) for tree in known.trees])
         found = known.loss_of(best_using(known.counted, feature))
         assert found == pytest.approx(least(known.losses, using), abs=1e-12)
+
+
+@pytest.mark.parametrize(("shape", "costs"), CLASSES, ids=str)
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("many", [2, 3])
+def test_the_front_and_the_best_tree_under_a_bound(shape, costs, seed, many):
+    known = listing(shape, seed, 0.02, costs)
+    counted, losses = known.counted, known.losses
+    groups = np.random.default_rng(seed).integers(0, many, size=len(known.y))
+    gaps = known.gaps(groups)
+    for bound in (0.0, 0.2, 0.5, 1.0):
+        found = best_with_parity(counted, groups, bound)
+        assert found.exact and found.at_least == found.loss
+        assert found.loss == pytest.approx(losses[gaps <= bound + 1e-12].min(), abs=1e-12)
+        assert known.loss_of(found.tree) == pytest.approx(found.loss, abs=1e-12)
+        assert gaps[known.trees.index(found.tree)] == pytest.approx(found.gap)
+        assert found.gap <= bound + 1e-12
+    for psi in (0.0, 0.15, 1.0):
+        front = parity_front(counted, groups, psi)
+        inside = losses <= counted.least + psi + 1e-12
+        assert front.exact and front.losses[0] == pytest.approx(counted.least)
+        assert (np.diff(front.losses) > 0).all() and (np.diff(front.gaps) < 0).all()
+        # No tree lies below the front, and each of its points is a tree.
+        for loss, gap in zip(losses[inside], gaps[inside], strict=True):
+            assert front.gaps[front.losses <= loss + 1e-9].min() <= gap + 1e-9
+        for place in range(len(front.losses)):
+            at = known.trees.index(front.tree(place))
+            assert losses[at] == pytest.approx(front.losses[place], abs=1e-12)
+            assert gaps[at] == pytest.approx(front.gaps[place], abs=1e-12)
+
+
+def test_what_is_too_much_work_is_marked_and_nowhere_below_the_exact_front():
+    known = listing((3, 4, None, 2, False), 1, 0.02)
+    counted, groups = known.counted, np.arange(len(known.y)) % 2
+    exact = parity_front(counted, groups, 0.3)
+    drawn = parity_front(counted, groups, 0.3, most=1, random_state=0)
+    assert exact.exact and not drawn.exact
+    for loss, gap in zip(drawn.losses, drawn.gaps, strict=True):
+        assert exact.gaps[exact.losses <= loss + 1e-12].min() <= gap + 1e-12
+    found = best_with_parity(counted, groups, 0.0, most=1, random_state=0)
+    assert not found.exact and found.gap == 0
+    assert found.at_least <= best_with_parity(counted, groups, 0.0).loss <= found.loss
+
+
+@pytest.mark.parametrize(
+    ("groups", "settings", "match"),
+    [
+        ([0] * 12, {}, "all rows are of the group"),
+        ([0, 1], {}, "one per row, 12 in all"),
+        ([0, 1] * 6, {"label": 2}, "label must be below 2"),
+        ([0, 1] * 6, {"bound": -0.1}, "bound"),
+    ],
+)
+def test_bad_questions_are_refused(groups, settings, match):
+    counted = listing((2, 4, None, 2, False)).counted
+    with pytest.raises(ValueError, match=match):
+        best_with_parity(counted, groups, **{"bound": 0.1, **settings})
+
+
+@pytest.mark.parametrize("large", [1, 2**57 + 3])
+def test_weights_of_any_size_are_added_up_exactly(large):
+    known = listing((3, 4, None, 2, True), 1, 0.02)
+    counted, trees, losses = known.counted, known.trees, known.losses
+    weights = np.arange(1, len(counted.rows.patterns) + 1, dtype=np.int64) * large
+    of_rows = np.zeros(len(known.X), dtype=object)
+    first = np.unique(counted.rows.place, return_index=True)[1]
+    of_rows[first] = [int(weight) for weight in weights]
+    fronts = Fronts(counted, weights, 1, 1.0, 10_000)
+    leaves = np.array([leaves_of(tree) for tree in trees])
+    for many in (1, 2, 3, 4):
+        best = {}
+        for at in np.flatnonzero(leaves == many):
+            key = sum(of_rows[known.labels[at] == 1])
+            best[key] = min(best.get(key, np.inf), losses[at])
+        keys, errors = fronts.front(many)
+        assert sorted(best) == keys.tolist()
+        assert [best[key] for key in keys.tolist()] == pytest.approx(errors / 12 + 0.02 * many)
+        key, wrong = int(keys[-1]), int(errors[-1])
+        assert fronts.tree(0, 0, many, (key, wrong)) in trees
+
+
+@pytest.mark.parametrize(("shape", "costs"), [*CLASSES, ((9, 3, None, 2, True), None)], ids=str)
+def test_shares_are_those_of_every_tree_written_out(shape, costs):
+    known = listing(shape, 3, 0.02, costs)
+    counted, labels = known.counted, range(shape[3])
+    for psi in (1.0, 0.0, 0.08, 0.3):  # the largest first: less is asked of what was counted then
+        inside = known.labels[known.losses <= counted.least + psi + 1e-12]
+        wanted = np.stack([(inside == label).mean(axis=0) for label in labels], axis=1)
+        assert label_shares(counted, psi) == pytest.approx(wanted, abs=1e-12)
+        times = counted.labelled(psi)
+        assert (times.sum(axis=1) == counted.size(psi)).all()  # each tree says one label of a row
+
+
+def test_trees_of_the_convention_of_treefarms_have_shares_too():
+    X, y = some_rows(1, n=30, m=3)
+    counted = CountedTrees(X, y, max_leaves=3, convention="treefarms")
+    psi = 0.2
+    drawn = counted.draw(4000, psi, random_state=0).labels(X)
+    times = counted.labelled(psi)
+    assert (times.sum(axis=1) == counted.size(psi)).all()
+    assert label_shares(counted, psi)[:, 1] == pytest.approx((drawn == 1).mean(axis=0), abs=0.04)
+
+
+def test_rows_of_the_table_in_any_order_and_no_others():
+    table = pd.DataFrame({"age": [25, 35, 55, 70], "owns": [0, 1, 1, 0]})
+    counted = CountedTrees.of_table(table, [0, 1, 1, 0], thresholds={"age": [30, 60]}, max_leaves=3)
+    every = label_shares(counted, 0.3)
+    assert np.array_equal(label_shares(counted, 0.3, table[::-1]), every[::-1])
+    with pytest.raises(DataError, match="row 1 of X has answers that no row"):
+        label_shares(counted, 0.3, [[25, 0], [25, 1]])

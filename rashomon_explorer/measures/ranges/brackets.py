@@ -153,7 +153,11 @@ def bracketed(
     n_jobs: int | None = None,
     executor: Any = None,
 ) -> search.Extents:
-    """Apply :func:`brackets`, in this process or by joblib or an executor."""
+    """Apply :func:`brackets` to the different directions, here or by joblib or an executor."""
+    need = np.empty((0, directions.shape[1])) if decided is None else decided.need[None]
+    different, place = _different_columns(np.vstack([directions, need]))
+    directions = directions[:, different]
+    decided = None if decided is None else Past(decided.need[different])
     starts = range(0, max(directions.shape[1], 1), _COLUMNS)
     columns = [slice(low, low + _COLUMNS) for low in starts]
     parts = [
@@ -166,9 +170,17 @@ def bracketed(
     else:
         _ = problem.minimum  # computed once and sent to the workers
         found = resolve_workers(n_jobs, executor).run(_bracket, problem, what, parts)
+    found = progress(found, "exact ranges", total=len(parts))
     inner, outer, points = zip(*((one.inner, one.outer, one.points) for one in found), strict=True)
-    ends = np.concatenate(inner), np.concatenate(outer)
-    return search.Extents(*ends, np.concatenate(points, axis=1))
+    ends = np.concatenate(inner)[place], np.concatenate(outer)[place]
+    return search.Extents(*ends, np.concatenate(points, axis=1)[:, place])
+
+
+def _different_columns(table: FloatArray) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """First of each kind of equal columns, in their order, and the place of every column's kind."""
+    _, first, kind = np.unique(table, axis=1, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return first[order], np.argsort(order)[kind.ravel()]
 
 
 def _bracket(

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_inner_share
 from rashomon_explorer.measures.ranges.brackets import Past, bracketed
+from rashomon_explorer.measures.ranges.crossings import LEAST, least_crossings
 from rashomon_explorer.measures.ranges.exact import row_index, scored_rows
 from rashomon_explorer.measures.ranges.level_set import check_problem
 from rashomon_explorer.measures.ranges.penalised import ConvexProblem
@@ -83,9 +84,7 @@ def exact_flips(
     >>> exact_flips(problem, 0.05, [[0.05], [0.9]])["flips"].tolist()
     [True, False]
     """
-    check_problem(problem)
-    if problem.loss.task == "regression":
-        raise TypeError("labels need a classification loss; use exact_score_ranges for regression")
+    _check_classes(problem)
     rows, best = scored_rows(problem, X), problem.minimum.theta
     directions, label = flip_directions(rows, best, problem.loss.outputs)
     needed = -np.einsum("nkj,j->nk", directions, best)
@@ -144,6 +143,12 @@ def exact_ambiguity(
     return ExactAmbiguity(float(table["flips"].mean()), float(possible.mean()))
 
 
+def _check_classes(problem: ConvexProblem) -> None:
+    check_problem(problem)
+    if problem.loss.task == "regression":
+        raise TypeError("labels need a classification loss; use exact_score_ranges for regression")
+
+
 def flip_directions(
     rows: FloatArray, best: FloatArray, outputs: int
 ) -> tuple[FloatArray, NDArray[np.int_]]:
@@ -160,30 +165,27 @@ def flip_directions(
     return directions.reshape(len(rows), outputs, best.size), label
 
 
-_LEAST = 1e-7
-"""Smallest ψ tried, as a share of the zero model's excess loss."""
-
-
 class FlipPsi(NamedTuple):
-    """Smallest ψ at which a label flips, between two proved bounds.
+    """Smallest ψ at which a label flips, between two proved bounds; one number a person.
 
     Parameters
     ----------
-    lower : float
+    lower : float or ndarray of shape (n_rows,)
         No model with excess loss up to this flips the label; 0 if the smallest ψ tried flips it.
-    upper : float
-        Some model with excess loss up to this flips the label.
+    upper : float or ndarray of shape (n_rows,)
+        Some model with excess loss up to this flips the label; infinite if none does.
     """
 
-    lower: float
-    upper: float
+    lower: Any
+    upper: Any
 
 
 def flip_psi(problem: ConvexProblem, x: ArrayLike, *, tolerance: float = 0.01) -> FlipPsi:
     """Smallest ψ at which some model of the Rashomon set gives a person another label.
 
-    ψ* = min {L(θ) − L(θ*) : f_θ(x) ≠ f_θ*(x)}, found by bisection over :func:`exact_flips`, so
-    both bounds are proved. It is a person's distance to the decision boundary in units of the loss:
+    ψ* = min {L(θ) − L(θ*) : f_θ(x) ≠ f_θ*(x)}, a convex programme: the least loss on the far side
+    of the hyperplane on which the score is 0. A model attains the upper bound, and a tangent
+    proves the lower one. It is a person's distance to the decision boundary in units of the loss:
     a threshold ψ < ψ* leaves the label unique. The zero model
     gives every row the same score, so ψ* is at most its excess loss.
 
@@ -193,20 +195,20 @@ def flip_psi(problem: ConvexProblem, x: ArrayLike, *, tolerance: float = 0.01) -
     ----------
     problem : Problem or PenalisedProblem
         Of a classification loss.
-    x : array-like of shape (n_features,)
-        One person.
+    x : array-like of shape (n_features,) or (n_rows, n_features)
+        One person, or several, which take less time together.
     tolerance : float, default=0.01
-        Where bisection ends: upper ≤ (1 + tolerance)·lower.
+        Where the search ends: upper ≤ (1 + tolerance)·lower.
 
     Returns
     -------
     FlipPsi
-        Lower and upper end.
+        Lower and upper end, numbers for one person and arrays (n_rows,) for several.
 
     Raises
     ------
     ValueError
-        If ``x`` is not one row, or the tolerance is not in (0, 1).
+        If ``x`` is not one row or a table of rows, or the tolerance is not in (0, 1).
     TypeError
         For a regression loss.
 
@@ -218,29 +220,48 @@ def flip_psi(problem: ConvexProblem, x: ArrayLike, *, tolerance: float = 0.01) -
     >>> near.upper < far.lower
     True
     """
-    check_problem(problem)
+    _check_classes(problem)
     check_inner_share(tolerance=tolerance)
-    row = np.asarray(x, dtype=float)
-    if row.ndim != 1:
-        raise ValueError(f"x must be one person, of shape (n_features,), got {row.shape}")
-
-    def flips_at(psi: float) -> Any:
-        return exact_flips(problem, psi, row[None]).iloc[0]
-
+    one, people = np.ndim(x) == 1, np.asarray(x)
+    rows, best = scored_rows(problem, people[None] if one else people), problem.minimum.theta
+    rows, place = np.unique(rows, axis=0, return_inverse=True)
     zero = float(problem.value(np.zeros((problem.p, 1)))[0]) - problem.minimum.value
-    upper = 1.01 * max(zero, 1e-12)
-    lower = _LEAST * upper
-    if flips_at(lower)["flips"]:
-        return FlipPsi(0.0, lower)
-    if not flips_at(upper)["flips"]:  # a row with the same score for all models
-        return FlipPsi(upper, float("inf"))
+    zero = 1.01 * max(zero, 1e-12)
+    directions = flip_directions(rows, best, problem.loss.outputs)[0]
+    n, others, p = directions.shape
+    found = least_crossings(problem, directions.reshape(-1, p).T, zero, tolerance)
+    ends = np.stack([found.lower, found.upper]).reshape(2, n, others).min(axis=2).T
+    for row, (lower, upper) in enumerate(ends):
+        if upper <= LEAST * zero:
+            ends[row] = 0.0, LEAST * zero
+        elif upper > (1 + tolerance) * lower:
+            ends[row] = _bisected(
+                problem, directions[row], max(lower, LEAST * zero), zero, tolerance
+            )
+    lower, upper = ends[place.ravel()].T
+    return FlipPsi(float(lower[0]), float(upper[0])) if one else FlipPsi(lower, upper)
+
+
+def _bisected(
+    problem: ConvexProblem, directions: FloatArray, lower: float, zero: float, tolerance: float
+) -> tuple[float, float]:
+    """Bounds on the least ψ of a flip, by bisection over proved ranges."""
+    need = -directions @ problem.minimum.theta
+
+    def proved(psi: float) -> tuple[bool, bool]:
+        """Whether a model is proved to flip the label, and whether none is."""
+        found = bracketed(problem, psi, directions.T, _TOLERANCE, Past(need))
+        return bool((found.inner > need).any()), bool((found.outer < need).all())
+
+    upper = zero
+    if proved(lower)[0]:
+        return 0.0, lower
+    if not proved(upper)[0]:  # a row with the same score for all models
+        return upper, float("inf")
     while upper > (1 + tolerance) * lower:
         middle = float(np.sqrt(lower * upper))
-        found = flips_at(middle)
-        if found["flips"]:
-            upper = middle
-        elif found["decided"]:
-            lower = middle
-        else:
+        flips, stays = proved(middle)
+        if not flips | stays:
             break
-    return FlipPsi(lower, upper)
+        lower, upper = (lower, middle) if flips else (middle, upper)
+    return lower, upper

@@ -51,7 +51,7 @@ Reach = BallReach | EllipsoidReach
 
 
 def least_shifted_norm(
-    a: FloatArray, g: FloatArray, price: FloatArray, radius: float
+    a: FloatArray, g: FloatArray, price: FloatArray, radius: FloatArray | float
 ) -> FloatArray:
     """Minimum over λ ≥ 0 of λ·price + radius·‖a − λg‖, shape (K,), for columns a, g of (p, K)."""
     square = np.maximum(np.einsum("ij,ij->j", g, g), 1e-300)

@@ -29,6 +29,7 @@ from rashomon_explorer.problem.problem import Problem, add_intercept
 _MOST_STEPS = 100
 _FURTHEST = 1e12
 _ROUNDING = 1e-13
+_CONVERGED = 1e-15  # decrease of the objective that a Newton step predicts, relative to it
 _DECIDED = 15.0  # margins above this are rare if a minimum exists; then check separability
 _SEPARATES = 1e-6  # relative to the longest row, above the linear programme's tolerance
 
@@ -144,9 +145,11 @@ class PenalisedProblem:
         for _ in range(_MOST_STEPS):
             step = np.linalg.lstsq(self.hessian(place.theta), place.gradient, rcond=1e-15)[0]
             moved = step_towards(self._objective, place, place.theta - step)
-            if moved is place:
-                break
+            # Newton's method converges quadratically: the step after a tiny decrease is the last.
+            last = moved is place or float(place.gradient @ step) <= _CONVERGED * abs(place.value)
             place = moved
+            if last:
+                break
         self._check_separable(place.theta)
         return _Certified.at(self._objective, place)
 

@@ -159,7 +159,7 @@ def furthest(
 ) -> Extents:
     """Bracket max a·(ϑ − θ*) over the set for every column a."""
     least = _least_curvature(among)
-    metric = _axes(among.objective.hessian(among.centre), least)
+    metric = axes(among.objective.hessian(among.centre), least)
     search = _Search(among, directions)
     wide = search.run(_Shared(metric), _SHARED_ROUNDS, tolerance, decided)
     size = max(16, _BLOCK_CELLS // len(directions) ** 2)
@@ -213,7 +213,7 @@ class _Own:
         if self._rounds % _EVERY == 0:
             for column in active:
                 hessian = search.among.objective.hessian(search.theta[:, column])
-                self._inverse[column] = _axes(hessian, self._least).inverse
+                self._inverse[column] = axes(hessian, self._least).inverse
         inverse = self._inverse[active] / search.stiff[active][:, None, None]
         direction, theta, gradient = search.evaluate(active)
         radius = search.among.reach.radius
@@ -320,7 +320,7 @@ class _Search:
         self.inner = np.einsum("ij,ij->j", self._directions, step)
 
 
-def _axes(hessian: FloatArray, least: float) -> SharedMetric:
+def axes(hessian: FloatArray, least: float) -> SharedMetric:
     """Metric of a Hessian whose curvatures are at least ``least``."""
     curvature, vectors = np.linalg.eigh(hessian)
     floor = max(_FLAT * float(curvature[-1]), least)

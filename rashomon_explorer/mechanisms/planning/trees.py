@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rashomon_explorer._utils import validation
@@ -32,6 +32,11 @@ class TreePlan(weakness.BasePlan):
     questions: tuple[tuple[str, float | None], ...] = ()
     asked_hit_rate: float = _WORTH
     costs: tuple[tuple[int, ...], ...] = ()
+    why: str = field(default="", compare=False)
+    memory: int = field(default=0, compare=False)
+    """Bytes that counting takes at most."""
+    seconds: float = field(default=0.0, compare=False)
+    """CPU seconds that counting takes, roughly."""
 
     @property
     def of_exact_draws(self) -> bool:
@@ -47,6 +52,14 @@ class TreePlan(weakness.BasePlan):
     def zero_loss(self) -> float | None:
         """Bound on the error of the better constant tree, without the penalty of its leaf."""
         return 1 - 1 / self.n_labels
+
+    @property
+    def population_bound(self) -> float:
+        """Bound on the expected excess loss on new rows, if rows are independent.
+
+        The mean loss of T trees on n rows exceeds their risks by at most √(log T/(2n)) on average.
+        """
+        return self.excess_bound + math.sqrt(self.log_size / (2 * self.n))
 
     def hit_rate(self, psi: float) -> float:
         """Guaranteed hit rate of a draw for another ψ."""
@@ -64,6 +77,11 @@ class TreePlan(weakness.BasePlan):
         except (SamplerError, ValueError):
             return None
 
+    @property
+    def _work(self) -> str:
+        leaves, gib = self.most_leaves, self.memory / 2**30
+        return f"≤ {leaves} leaves: ≤ {gib:.2g} GiB, about {self.seconds:.2g} CPU seconds"
+
     def _title(self) -> str:
         draws = f"{self.n_draws:,} draw{'' if self.n_draws == 1 else 's'}"
         return f"TreePlan: {draws} on {self.n:,} rows, of e^{self.log_size:.1f} trees"
@@ -76,6 +94,8 @@ class TreePlan(weakness.BasePlan):
             ("excess loss", f"≤ {rounded_up(self.excess_bound)} on average"),
             ("privacy cost", epsilon_delta_text(self.epsilon, self.delta)),
             ("law", f"share of errors, β = {self.beta:,.0f}, threshold {self.law_psi:.4g}"),
+            *([("counting", self._work)] if self.memory else []),
+            *([("chosen", self.why)] if self.why else []),
             *([("warning", weak)] if weak else []),
         ]
 
@@ -103,7 +123,8 @@ def plan_trees(
     One row moves the share of errors of every tree by at most 1/n, so a draw at β has a bounded
     range of 2β/n (docs/theory.md §14). For T trees in the class and a law with threshold s ≤ ψ,
     P(within ψ) ≥ 1/(1 + (T − 1)·e^(−β(ψ − s))). The plan uses the largest s for which this is at
-    least ``hit_rate``; if there is none, it uses s = 0, which maximises the bound.
+    least ``hit_rate``; if there is none, it uses s = 0, which maximises the bound. So does one draw
+    for which a hit rate is requested: one tree represents no set, so only its loss matters.
     """
     validation.check_count(n=n, most_leaves=most_leaves, n_draws=n_draws)
     validation.check_nonnegative(psi=psi, leaf_penalty=leaf_penalty, log_size=log_size)
@@ -111,7 +132,7 @@ def plan_trees(
     validation.check_share(hit_rate=hit_rate)
     affordable = affordable_eta(epsilon, delta, n_draws, ledger=ledger)
     beta = coldest(affordable, n, psi, leaf_penalty * most_leaves, walk_rounding)
-    law_psi = _law_psi(log_size, beta, psi, hit_rate)
+    law_psi = 0.0 if n_draws == 1 and hit_rate else _law_psi(log_size, beta, psi, hit_rate)
     excess = law_psi + log_size / beta + _beyond(log_size) * (1 + leaf_penalty * most_leaves)
     return TreePlan(
         n=int(n),

@@ -1,12 +1,14 @@
 """Uniform draws from the Rashomon set by hit-and-run: a reference, for the curator only."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
 
-from rashomon_explorer._utils.arrays import FloatArray, IntArray
+from rashomon_explorer._utils.arrays import FloatArray, IntArray, Mask
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits
 from rashomon_explorer.mechanisms.planning.plan import Plan
@@ -16,28 +18,33 @@ from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.notions import no_guarantee
+from rashomon_explorer.problem.domains import inner
+from rashomon_explorer.problem.losses.scores import ScoreRisk
+from rashomon_explorer.problem.problem import Problem
 
 _TOGETHER = 16  # steps of a chain between two synchronisations of all chains
 _ROUNDING = 1e-14  # least length of a chord, in the units of its direction
 _FLAT = 1e-9  # of the largest curvature: below it a direction changes no row's score
 _MOST_RAYS = 256
+_NEWTON_STEPS = 4
+_LEAST_BEND = 1e-3  # at the ends of an interval: below it e⁻ˣ − 1 + x loses its digits
 
 
 @dataclass(frozen=True)
 class HitAndRunSampler(Mechanism):
     """Markov chains whose stationary law is uniform on G = {θ in C : L(θ) ≤ min L + ψ}.
 
-    Each step draws a uniform direction in the whitened space and a uniform point of the chord
-    through an outer ellipsoid, and shrinks the chord towards the current state until the point
-    lies in G. Shrinking keeps the uniform law invariant (Neal, Slice sampling, 2003, §5) and
-    needs two or three evaluations per step instead of a root search.
+    Each step draws a uniform direction in the whitened space and a uniform point of the set on
+    this line. The point is drawn from a longer interval, which every rejected point shortens: the
+    set is an interval around the current state, so this is exact. Bounds on the loss leave few
+    points whose loss must be evaluated.
 
     Parameters
     ----------
     n_chains : int, default=32
         Number of chains; a batch holds one state of each.
     burn_in : int, optional
-        Steps before the first batch; by default 20 per parameter.
+        Steps before the first batch; by default 3 per parameter.
     thin : int, optional
         Steps between batches; by default 2 per parameter.
 
@@ -81,7 +88,8 @@ class HitAndRunSampler(Mechanism):
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
         """Yield batches of ``n_chains`` states, ``thin`` steps apart; empty during burn-in."""
         p = target.problem.p
-        burn_in = 20 * p if self.burn_in is None else self.burn_in
+        # On an ellipsoid a step multiplies the mean of the chains by 1 − 1/p.
+        burn_in = 3 * p if self.burn_in is None else self.burn_in
         thin = max(1, 2 * p if self.thin is None else self.thin)
         walk = _Walk(target, self.n_chains)
         for start in range(0, burn_in, _TOGETHER):
@@ -90,7 +98,32 @@ class HitAndRunSampler(Mechanism):
         while True:
             strides = [min(_TOGETHER, thin - start) for start in range(0, thin, _TOGETHER)]
             evaluated = sum(walk.move(steps, rng) for steps in strides)
-            yield Batch(walk.theta.copy(), walk.losses.copy(), evaluated)
+            losses = target.problem.value(walk.theta)
+            yield Batch(walk.theta.copy(), losses, evaluated + self.n_chains)
+
+
+class _Intervals:
+    """Intervals of t around 0 that contain the set on each chain's line, and a point of each."""
+
+    def __init__(self, low: FloatArray, high: FloatArray) -> None:
+        self._low, self._high, self.t = low, high, np.zeros(len(low))
+
+    def draw(self, chains: IntArray, rng: np.random.Generator) -> None:
+        """Draw a uniform point of the intervals of some chains."""
+        low = self._low[chains]
+        self.t[chains] = low + rng.random(len(chains)) * (self._high[chains] - low)
+
+    def shorten(self, chains: IntArray) -> IntArray:
+        """Shorten intervals whose point lies outside the set; return the chains to draw again."""
+        t = self.t[chains]
+        self._low[chains] = np.where(t < 0, t, self._low[chains])
+        self._high[chains] = np.where(t < 0, self._high[chains], t)
+        self.t[chains] = 0.0
+        return self.longer_than_rounding(chains)
+
+    def longer_than_rounding(self, chains: IntArray) -> IntArray:
+        """Return the chains whose interval has more than rounding size; others stay in place."""
+        return chains[(self._high - self._low)[chains] >= _ROUNDING]
 
 
 class _Walk:
@@ -104,40 +137,64 @@ class _Walk:
         self._envelope = Envelope.of(metric)
         self._outer = self._envelope.outer_radius(target.psi)
         self._level = minimum.value + target.psi
+        self._by_line = _expandable(target.problem, self._envelope)
         self._u = np.zeros((target.problem.p, n_chains))
         self.theta = np.repeat(minimum.theta[:, None], n_chains, axis=1)
-        self.losses = np.full(n_chains, minimum.value)
 
     def move(self, steps: int, rng: np.random.Generator) -> int:
         """Move every chain by ``steps`` steps; return the number of evaluated losses."""
-        directions, moves = self._directions(steps, rng)
-        n_chains = self._u.shape[1]
-        done, low, high = np.zeros(n_chains, dtype=int), np.empty(n_chains), np.empty(n_chains)
-        going = starting = np.arange(n_chains)
         evaluated = 0
-        while len(going):
-            if len(starting):
-                at = done[starting], slice(None), starting
-                chord = self._chord(starting, directions[at].T, moves[at].T)
-                low[starting], high[starting] = chord
-            wide = high[going] - low[going]
-            t = low[going] + rng.random(len(going)) * wide
-            theta = self.theta[:, going] + t * moves[done[going], :, going].T
-            losses = self._target.problem.value(theta)
-            evaluated += len(going)
-            inside = self._target.problem.domain.contains(theta) & (losses <= self._level)
-            moved = going[inside]
-            self.theta[:, moved], self.losses[moved] = theta[:, inside], losses[inside]
-            self._u[:, moved] += t[inside] * directions[done[moved], :, moved].T
-            # Shrink the chord towards the current state, which is t = 0.
-            low[going] = np.where(t < 0, t, low[going])
-            high[going] = np.where(t < 0, high[going], t)
-            # On a chord of rounding size the chain stays in place.
-            ended = going[inside | (wide < _ROUNDING)]
-            done[ended] += 1
-            starting, going = ended[done[ended] < steps], going[done[going] < steps]
+        for direction, move in zip(*self._directions(steps, rng), strict=True):
+            ends = self._chord(direction, move)
+            if self._by_line is not None:
+                ends = self._shortened(self._by_line, move, ends)
+                evaluated += ends.shape[1]
+            lines = _Intervals(*ends)
+            going = lines.longer_than_rounding(np.arange(ends.shape[1]))
+            while len(going):
+                outside = going
+                while len(outside):  # most points outside are known without reading rows
+                    lines.draw(outside, rng)
+                    theta = self.theta[:, outside] + lines.t[outside] * move[:, outside]
+                    outside = lines.shorten(outside[~self._may_contain(theta)])
+                theta = self.theta[:, going] + lines.t[going] * move[:, going]
+                above = self._target.problem.value(theta) > self._level
+                evaluated += len(going)
+                going = lines.shorten(going[above])
+            self.theta += lines.t * move
+            self._u += lines.t * direction
             pause()  # lets a dashboard's event loop run
         return evaluated
+
+    def _may_contain(self, theta: FloatArray) -> Mask:
+        """Whether models (p, K) may lie in the set; reads no row."""
+        inside = self._target.problem.domain.contains(theta)
+        if self._by_line is None:
+            inside &= self._envelope.sharper_floor(theta) <= self._target.psi
+        return inside
+
+    def _shortened(self, loss: ScoreRisk, move: FloatArray, ends: FloatArray) -> FloatArray:
+        """Shorten intervals (2, K) on the lines, to ones that still contain the set.
+
+        The third derivative is at most c times the second, so f(t) is at least
+        f(0) + f'(0)t + f''(0)(e⁻ˣ − 1 + x)/c², x = c|t|: Newton steps on this convex bound come
+        from outside and never pass its root.
+        """
+        problem = self._target.problem
+        value, slope, curvature, widest = loss.expansion(self.theta, move)
+        rest = value + problem.ridge / 2 * inner(self.theta, self.theta) - self._level
+        slope = slope + problem.ridge * inner(self.theta, move)
+        curvature = curvature + problem.ridge * inner(move, move)
+        c = widest * getattr(problem.loss, "third_derivative", 0.0)
+        c = np.maximum(c, _LEAST_BEND / np.maximum(np.abs(ends).max(axis=0), _ROUNDING))
+        for _ in range(_NEWTON_STEPS):
+            x = c * np.abs(ends)
+            decay = np.expm1(-x)
+            above = rest + slope * ends + curvature / c**2 * (decay + x)
+            steep = slope - np.sign(ends) * curvature / c * decay
+            step = np.divide(above, steep, out=np.zeros_like(x), where=(above > 0) & (x > 0))
+            ends = np.where(step * ends > 0, ends - step, ends)
+        return np.asarray(ends)
 
     def _directions(self, steps: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         """Draw uniform directions (steps, p, n_chains) in the whitened space, and their moves."""
@@ -148,17 +205,22 @@ class _Walk:
         first, second = (a.reshape(p, steps, n_chains).transpose(1, 0, 2) for a in (drawn, moves))
         return first, second
 
-    def _chord(
-        self, chains: IntArray, direction: FloatArray, move: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Interval of t inside both the outer ellipsoid and the ball of models."""
-        u = self._u[:, chains]
-        along = np.einsum("ij,ij->j", u, direction)
-        rest = self._outer**2 - np.einsum("ij,ij->j", u, u)
-        root = np.sqrt(np.maximum(along**2 + rest, 0.0))
-        low, high = self._target.problem.domain.chord(self.theta[:, chains], move)
-        low = np.minimum(np.maximum(-along - root, low), 0.0)
-        return low, np.maximum(np.minimum(-along + root, high), 0.0)
+    def _chord(self, direction: FloatArray, move: FloatArray) -> FloatArray:
+        """Intervals (2, K) of t inside both the outer ellipsoid and the ball of models."""
+        along = inner(self._u, direction)
+        root = np.sqrt(np.maximum(along**2 + self._outer**2 - inner(self._u, self._u), 0.0))
+        low, high = self._target.problem.domain.chord(self.theta, move)
+        low, high = np.maximum(-along - root, low), np.minimum(-along + root, high)
+        return np.stack([np.minimum(low, 0.0), np.maximum(high, 0.0)])
+
+
+def _expandable(problem: Problem, envelope: Envelope) -> ScoreRisk | None:
+    """Loss whose derivatives bound it on a line; None if the envelope bounds each direction."""
+    loss, bend = problem.on_host.loss, getattr(problem.loss, "third_derivative", 0.0)
+    if not (bend > 0 and isinstance(loss, ScoreRisk) and problem.arrays.on_host):
+        return None
+    directed = envelope.bound.along(np.eye(problem.p, 1), np.ones(1)) is not None
+    return None if directed else loss
 
 
 def reaches_sphere(target: GibbsTarget, draws: FloatArray) -> bool:

@@ -63,6 +63,12 @@ class Softplus(ScoreFunction):
         total, rest = self.sums_and_complements(a, axis, xp)
         return total, 1 - rest
 
+    def expansion(self, a: Any, axis: int) -> tuple[Any, Any, Any]:
+        """Return sums along the axis of rows, σ(a) and σ(1 − σ), from one exponential."""
+        total, rest = self.sums_and_complements(a, axis)
+        slopes = 1 - rest
+        return total, slopes, np.multiply(rest, slopes, out=rest)
+
     def sums_and_complements(self, a: Any, axis: int, xp: Any = np) -> tuple[Any, Any]:
         """Return sums along the axis of rows, and 1 − σ(a); may overwrite ``a`` on the host."""
         # Complements make gradients 2.5 times as fast as slopes: 1/factors needs no further pass.

@@ -41,6 +41,11 @@ class ScoreFunction:
         """Return the sums of f(a) along an axis, and f'(a)."""
         return self.sums(a, axis, xp), self.slope(a, xp)
 
+    def expansion(self, a: Any, axis: int) -> tuple[Any, Any, Any]:
+        """Return the sums of f(a) along an axis, f'(a) and f''(a), on the host."""
+        curvature = self.curvature(a)  # first: the other kernel may overwrite a
+        return (*self.sums_and_slopes(a, axis), curvature)
+
     def within(self, reach: float, dtype: Any) -> Self:
         """Return the form of f for scores up to ``reach`` in a precision."""
         return self
@@ -83,6 +88,20 @@ class ScoreRisk:
         """Gradient (p, K) only, without the values."""
         gradient: FloatArray = self.table.evaluate(self._gradient, theta)
         return gradient
+
+    def expansion(self, theta: FloatArray, moves: FloatArray) -> tuple[FloatArray, ...]:
+        """Mean loss at models (p, K), its two derivatives along moves (p, K), largest |z·move|."""
+        function, widest = self._function(theta), list[FloatArray]()
+
+        def batch(part: slice) -> tuple[Any, ...]:
+            along = self.table.scores(moves, part)
+            widest.append(np.maximum(along.max(axis=-2), -along.min(axis=-2)))
+            total, slopes, curvatures = function.expansion(self._scores(theta, part), -2)
+            curvatures *= along
+            return total, _inner(slopes, along), _inner(curvatures, along)
+
+        sums = self.table.total(batch, np.concatenate([theta, moves], axis=1))
+        return (*(total / self.n for total in sums), np.max(widest, axis=0))
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Hessian (p, p) of the mean loss at one model of shape (p,)."""
@@ -264,3 +283,7 @@ class RegressionLoss(ScoreLoss):
         ends = np.array([max(self.target_bound - reach, 0.0), self.target_bound + reach])
         low, high = self.function.value(ends)
         return 2 * float(high - low)
+
+
+def _inner(a: FloatArray, b: FloatArray) -> FloatArray:
+    return np.asarray(np.einsum("ij,ij->j", a, b))

@@ -10,6 +10,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import logsumexp
 
+from rashomon_explorer.mechanisms import plan
 from rashomon_explorer.mechanisms.certificates import catalogue, gibbs_laws, localised
 from rashomon_explorer.mechanisms.certificates.catalogue import (
     GIBBS,
@@ -20,7 +21,6 @@ from rashomon_explorer.mechanisms.certificates.catalogue import (
 )
 from rashomon_explorer.mechanisms.certificates.gibbs_laws import GibbsLaw
 from rashomon_explorer.mechanisms.certificates.paths import diffusion_guarantee
-from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.privacy import adaptive_epsilon
 from rashomon_explorer.privacy.conversions import filter_order, zcdp_rho
 from rashomon_explorer.privacy.ledger.totals import entered_at
@@ -278,21 +278,6 @@ def test_the_largest_beta_is_what_the_budget_allows(constants, psi, delta, n_dra
         assert (best.epsilon(delta) <= 1.0) == affordable
 
 
-@pytest.mark.parametrize(
-    ("wrong", "match"),
-    [
-        ({"psi": -1.0}, "psi"),
-        ({"beta": 0.0}, "beta"),
-        ({"beta": math.inf}, "beta"),
-        ({"width": math.nan}, "width"),
-        ({"domain": Ball(50.0)}, "Constants.of for this domain"),
-    ],
-)
-def test_bad_input(wrong, match):
-    with pytest.raises(ValueError, match=match):
-        certificates(**wrong)
-
-
 # One half of a row's slope is data: ℓ = ½θ² ± ½θ on [−1, 1].
 CONSTANTS = Constants(n=4, p=1, L=1.5, M=1.0, m=1.0, osc=0.5)
 DATA_SLOPE = 2 * 0.5 / 4  # the gradients of neighbours are this far apart, and no further
@@ -303,16 +288,6 @@ def certified(psi, beta, constants=CONSTANTS, **settings):
     found = path_certificates(constants, BALL, psi=psi, beta=beta, **public)
     assert {one.name for one in found} == set(PATH)
     return {one.name: one for one in found}
-
-
-def test_quadratic_chains_attain_the_last_iterate():
-    """Exact μ on ½(θ − a)², where the domain does not matter; half the sensitivity is caught."""
-    beta, h, steps = 20.0, 2e-3, 200
-    shift, variance, c = 0.0, 0.0, 1 - h * beta
-    for _ in range(steps):
-        shift, variance = c * shift + h * beta * DATA_SLOPE, c**2 * variance + 2 * h
-    one = certified(0.0, beta, threshold="hard", step_size=h, n_steps=steps)["last_iterate"]
-    assert one.guarantee.mu == pytest.approx(shift / math.sqrt(variance), rel=1e-9)
 
 
 def test_short_steps_come_near_the_diffusion_and_it_is_never_charged():
@@ -371,9 +346,20 @@ def test_the_path_knows_every_threshold():
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [{"n_steps": 0}, {"n_chains": 1.5}, {"step_size": -1.0}, {"threshold": "soft"}, {"delta": 1.0}],
+    ("call", "wrong", "match"),
+    [
+        (certificates, {"psi": -1.0}, "psi"),
+        *((certificates, {"beta": bad}, "beta") for bad in (0.0, math.inf)),
+        (certificates, {"width": math.nan}, "width"),
+        (certificates, {"domain": Ball(50.0)}, "Constants.of for this domain"),
+        (certified, {"n_steps": 0}, "n_steps"),
+        (certified, {"n_chains": 1.5}, "n_chains"),
+        (certified, {"step_size": -1.0}, "step_size"),
+        (certified, {"threshold": "soft"}, "threshold"),
+        (certified, {"delta": 1.0}, "delta"),
+    ],
 )
-def test_bad_chains(wrong):
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        certified(0.1, 5.0, **wrong)
+def test_bad_input(call, wrong, match):
+    public = {"psi": 0.1, "beta": 5.0} if call is certified else {}
+    with pytest.raises(ValueError, match=match):
+        call(**{**public, **wrong})

@@ -14,27 +14,22 @@ from scipy.integrate import quad
 from benchmarks import rule as simulation
 from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
 from rashomon_explorer.exceptions import SamplerError, WeakGuaranteeWarning
+from rashomon_explorer.mechanisms import MECHANISMS, FiniteGridSampler, explain, plan, plan_path
 from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.bounds import enough_patience, hit_rate, least_acceptance
 from rashomon_explorer.mechanisms.bounds.hit_rate import giving_up_probability
-from rashomon_explorer.mechanisms.langevin.plan import plan_path
 from rashomon_explorer.mechanisms.planning import options, suggestions
-from rashomon_explorer.mechanisms.planning.advice import explain
 from rashomon_explorer.mechanisms.planning.options import pareto_table, plan_options, resolve_auto
-from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.pricing import affordable_eta, draws_guarantee
-from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.planning.trees import plan_trees
 from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.mechanisms.rejection.candidates import Candidates
 from rashomon_explorer.mechanisms.request import ZCDP, Request
 from rashomon_explorer.mechanisms.samplers import exponential
-from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import adaptive_epsilon, compose, gdp, zcdp
 from rashomon_explorer.privacy.conversions import filter_order
-from rashomon_explorer.problem.losses import LOSSES, zero_model_loss
-from rashomon_explorer.problem.losses.squared import SquaredLoss
+from rashomon_explorer.problem.losses import LOSSES, SquaredLoss, zero_model_loss
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
 from tests.mechanisms.builders import request_of
@@ -134,9 +129,6 @@ def test_errors_name_the_parameter(bad, message):
 
 
 def test_the_words_of_a_plan_tell_its_numbers():
-    words = explain(plan(**ROWS, epsilon=1.0, ledger=True))
-    assert words.startswith("1 exact draw costs ε = 1, at δ = 0, by the ledger's composition rule.")
-    assert "At least 86 %" in words and "For 90 % it takes ε = 1.307" in words
     for name, kind in MECHANISMS.items():
         offer = kind.offer(request_of(**{**BUDGET, "n_draws": 1}, ridge=0.1))
         if offer.plan is not None and not kind.traits.curator_only:
@@ -560,7 +552,9 @@ def test_the_guarantee_says_what_is_known():
     assert less.giving_up(warm) == giving_up_probability(acceptance, 10_000 - 8192, 5)
     assert endless.giving_up(cold) == 0.0
     assert "never give up" in str(endless.guarantee(cold))
-    assert "draws on a grid never give up" in FiniteGridSampler().guarantee(warm).assumptions
+    on_a_grid = FiniteGridSampler().guarantee(warm)
+    assert "draws on a grid never give up" in on_a_grid.assumptions
+    assert on_a_grid.pure_epsilon == pytest.approx(5 * warm.eta)
     with pytest.raises(ValueError, match="patience must be at least 1, or None"):
         exponential.ExactSampler(patience=0)
 

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.stats import kstest
 
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
+from rashomon_explorer.problem.losses import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 
 LEVEL = 1e-3  # seeds are fixed: a test that passes keeps passing, whatever the level
@@ -16,10 +16,14 @@ def small_problem(
 ):
     """Rows in p dimensions without an intercept; a large ``scale`` pushes θ* to the sphere."""
     rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, p))
+    outputs = getattr(loss, "outputs", 1)
+    X = rng.standard_normal((n, p // outputs))
     X /= np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True))
-    score = X @ (scale * np.ones(p) / np.sqrt(p) if truth is None else np.array(truth))
-    if loss in ("squared", "absolute"):
+    d = X.shape[1]
+    score = X @ (scale * np.ones(d) / np.sqrt(d) if truth is None else np.array(truth))
+    if outputs > 1:
+        y = np.digitize(score + rng.logistic(size=n), [-0.8, 0.8])
+    elif loss in ("squared", "absolute"):
         y = np.clip(score + 0.2 * rng.standard_normal(n), -1, 1)
     else:
         y = np.where(rng.random(n) < 1 / (1 + np.exp(-score)), 1.0, -1.0)

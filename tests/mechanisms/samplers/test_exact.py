@@ -1,30 +1,46 @@
-"""Exact draws and chains: parity with quadrature, closed forms, and when they give up."""
+"""Exact draws, chains, grids and hit-and-run: parity with quadrature, and closed forms."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from unittest.mock import patch
 
 import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer import RashomonClassifier
+from rashomon_explorer.exceptions import RadiusBindsWarning, SamplerError
+from rashomon_explorer.mechanisms import ExactSampler
 from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.rejection import candidates, envelope
 from rashomon_explorer.mechanisms.rejection.candidates import Candidates
 from rashomon_explorer.mechanisms.rejection.plane import plane_proposals
 from rashomon_explorer.mechanisms.rejection.quadratic_minorant import least_bowl
-from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
-from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
+from rashomon_explorer.mechanisms.samplers import finite_grid as integer_law
+from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler, IntegerLaw
+from rashomon_explorer.mechanisms.samplers.hit_and_run import (
+    HitAndRunSampler,
+    _Walk,
+    reaches_sphere,
+)
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers.localisation import LocalProblem
 from rashomon_explorer.papers.mala import MalaSampler
 from rashomon_explorer.problem.domains import Ball, Intersection
-from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
-from tests.mechanisms.samplers.laws import LEVEL, agreement, quadrature, small_problem
+from rashomon_explorer.problem.losses import SmoothedHingeLoss, SoftmaxLoss
+from rashomon_explorer.problem.problem import Problem
+from rashomon_explorer.sets import RashomonSet
+from tests.mechanisms.samplers.laws import (
+    LEVEL,
+    agreement,
+    quadrature,
+    small_problem,
+    uniform_target,
+)
 
 EXPONENTIAL = "rashomon_explorer.mechanisms.samplers.exponential"
 LENS = Intersection(envelope.Shifted(Ball(1.0), (0.5, 0.0)), Ball(0.8))
 LINE = Intersection(envelope.Shifted(Ball(0.7), (0.2,)), Ball(0.8))  # from −0.8 to 0.5
+NARROW = SmoothedHingeLoss(0.3)  # chains seldom come to so steep an edge
 NEVER = {"bowl_pays": lambda *_: False, "envelope_pays": lambda *_: False}
 
 
@@ -78,6 +94,8 @@ PROBLEMS = {
     "disc-inside": {"p": 2, "loss": "squared", "radius": 3.0, "scale": 0.5},
     "disc-sphere": {"p": 2, "radius": 0.7, "scale": 4.0},
     "disc-ridge": {"p": 2, "radius": 2.0, "ridge": 0.3},
+    "line-smoothed": {"p": 1, "loss": NARROW, "scale": 1.5, "n": 120},
+    "disc-classes": {"p": 2, "loss": SoftmaxLoss(3), "scale": 1.5, "n": 40},
     "line-hinge": {"p": 1, "loss": "hinge", "scale": 1.5},
     "disc-hinge": {"p": 2, "loss": "hinge", "scale": 1.5, "ridge": 0.1},
     "disc-absolute": {"p": 2, "loss": "absolute", "scale": 1.5},
@@ -95,7 +113,7 @@ def laws_of(sampler, settings):
     """No gradient at a kink; bowls are for several parameters; few proposals lie in a lens."""
     if sampler is on_a_grid:
         return LAWS[:-1]  # the points of a grid show in the coldest
-    kinked = sampler is by_mala and settings.get("loss") in ("hinge", "absolute")
+    kinked = sampler is by_mala and settings.get("loss") in ("hinge", "absolute", NARROW)
     far = sampler in (under_a_plane, under_a_bowl) and "domain" in settings
     line = sampler is under_a_bowl and settings["p"] == 1
     return [] if kinked or far or line else LAWS
@@ -230,3 +248,230 @@ def test_a_report_can_stop_the_draws():
 
     draws = collect(ExactSampler(), target, 10**6, np.random.default_rng(0), report)
     assert seen == [len(draws.coef)]
+
+
+@dataclass
+class Landscape:
+    """Two wells of different depth: no convex solver finds the deeper one from everywhere."""
+
+    p: int = 1
+    tilt: float = 0.05
+    domain: Ball = field(default_factory=lambda: Ball(2.0))
+
+    def value(self, theta):
+        return ((theta**2 - 1) ** 2 - self.tilt * theta).sum(axis=0)
+
+
+def drawn_on_grid(target, n_draws, seed=0, **settings):
+    sampler = FiniteGridSampler(**settings)
+    return collect(sampler, target, n_draws, np.random.default_rng(seed))
+
+
+def log_weights(law):
+    return np.log(law.mantissas) - np.log(2) * law.depths
+
+
+def log_width(first, second):
+    """Width of the range of the log ratio; the unit of the weights cancels."""
+    ratio = first - second
+    return ratio.max() - ratio.min()
+
+
+def test_every_place_belongs_to_a_point_in_proportion_to_its_weight(monkeypatch):
+    monkeypatch.setattr(integer_law, "_BITS", 3)
+    monkeypatch.setattr(integer_law, "_DEEPEST", 4)
+    law = IntegerLaw(np.array([0.7, 0.0, 3.0, 0.1, 9.0, 1.4, 0.0]))
+    owned = np.bincount([law.at(place) for place in range(law.total)])
+    assert owned.tolist() == (law.mantissas << (law.depths.max() - law.depths)).tolist()
+    assert law.at(law.total - 1) == 4  # the capped point is still there
+
+
+def test_weights_are_right_to_forty_bits_down_to_the_cap():
+    energies = np.linspace(0.0, 400.0, 100_001)
+    law = IntegerLaw(energies)
+    logs = log_weights(law)
+    capped = np.minimum(energies, 255 * np.log(2))
+    assert np.abs(logs - logs[0] + capped).max() < 2.0**-38
+    assert (law.mantissas < 2**40).all()
+    assert (law.mantissas >= 1).all()
+
+
+def test_a_function_with_two_minima_is_drawn_from_both_wells():
+    target = GibbsTarget(Landscape(), beta=40.0, psi=0.01)
+    points = FiniteGridSampler().points(1, Ball(2.0))
+    energy = 40.0 * np.maximum(
+        Landscape().value(points) - Landscape().value(points).min() - 0.01, 0
+    )
+    right = np.exp(-energy)[points[0] > 0].sum() / np.exp(-energy).sum()
+    drawn = (drawn_on_grid(target, 5000).coef[:, 0] > 0).mean()
+    assert 0.7 < right < 0.999
+    assert drawn == pytest.approx(right, abs=4 * np.sqrt(0.25 / 5000))
+
+
+class Ring(Ball):
+    """A region with a hole."""
+
+    def contains(self, theta):
+        return super().contains(theta) & (np.einsum("ij,ij->j", theta, theta) >= 1.0)
+
+
+def test_a_region_with_a_hole_is_a_region():
+    target = GibbsTarget(Landscape(p=2, domain=Ring(2.0)), beta=1.0, psi=0.0)
+    lengths = np.linalg.norm(drawn_on_grid(target, 500).coef, axis=1)
+    assert 1.0 <= lengths.min() < 1.1 < lengths.max() <= 2.0
+
+
+def test_no_minimum_is_asked_of_the_problem(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("the grid has its own minimum")
+
+    monkeypatch.setattr("rashomon_explorer.problem.problem.minimise", refuse)
+    assert len(drawn_on_grid(GibbsTarget(small_problem(3), 10.0, 0.02), 5).coef) == 5
+
+
+def test_functions_without_shape_keep_the_price_too():
+    rng = np.random.default_rng(0)
+    for psi in (0.0, 0.3, 2.0):
+        for _ in range(50):
+            first = rng.normal(size=200) * 3
+            second = first + rng.uniform(0.0, 0.1, size=200) + rng.normal()
+            laws = []
+            for losses in (first, second):
+                energy = 20.0 * np.maximum(losses - losses.min() - psi, 0.0)
+                laws.append(log_weights(IntegerLaw(energy)))  # many lie beyond the cap of 177
+            assert log_width(*laws) <= 20.0 * 0.1 + 2.0**-37
+
+
+def test_the_grid_is_public_symmetric_and_inside():
+    points = FiniteGridSampler(spacing=0.1).points(2, Ball(0.3))
+    assert (np.abs(points).max(axis=1) > 0.29).all()  # 0.3/0.1 is an ulp below 3
+    assert {tuple(point) for point in points.T} == {tuple(-point) for point in points.T}
+    sizes = [FiniteGridSampler().points(p, Ball(4.0)).shape[1] for p in (1, 2, 3)]
+    assert sizes == [2049, 12853, 17077]
+
+
+class Broken(Landscape):
+    def value(self, theta):
+        return np.where(theta[0] > 1.0, np.nan, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("problem", "settings", "message"),
+    [
+        (small_problem(4), {}, "at most 3 parameters, got 4"),
+        (small_problem(2), {"spacing": 0.01, "most_points": 1000},
+         r"more than most_points=1,000: use a spacing of 0\.\d+"),
+        (Landscape(p=2, domain=Ring(2.0)), {"spacing": 5.0}, "no multiple of spacing 5 lies in"),
+        (Broken(), {}, "is nan: it must be finite"),
+        (small_problem(2), {"spacing": -1.0}, r"spacing must be finite and > 0, got -1\.0"),
+        (small_problem(2), {"most_points": 2**23}, "most_points must be in"),
+    ],
+)  # fmt: skip
+def test_a_grid_that_cannot_be_made_says_why(problem, settings, message):
+    with pytest.raises((SamplerError, ValueError), match=message):
+        drawn_on_grid(GibbsTarget(problem, 10.0, 0.0), 1, **settings)
+
+
+def test_evaluation_comes_in_short_empty_batches_and_counts_its_looks():
+    target = GibbsTarget(small_problem(2, n=50_000), 10.0, 0.0)
+    batches = FiniteGridSampler(spacing=0.2).batches(target, np.random.default_rng(0))
+    seen, points = 0, FiniteGridSampler(spacing=0.2).points(2, target.problem.domain).shape[1]
+    while (batch := next(batches)).theta.shape[1] == 0:
+        assert batch.evaluated <= 2**22 // 50_000
+        seen += batch.evaluated
+    assert seen == points
+    assert batch.evaluated == 0
+
+
+def walk(target, n_draws, seed=0):
+    # Long strides: the tests below compare with laws of independent draws.
+    sampler = HitAndRunSampler(n_chains=100, burn_in=60, thin=20)
+    return collect(sampler, target, n_draws, np.random.default_rng(seed))
+
+
+def test_on_an_ellipsoid_the_radius_and_direction_are_uniform():
+    problem = small_problem(4, "squared", radius=40.0, n=400)
+    target = GibbsTarget(problem, beta=1.0, psi=0.02)
+    first = next(HitAndRunSampler(n_chains=4).batches(target, np.random.default_rng(0)))
+    assert first.theta.shape == (4, 0)  # while it warms up, so that Stop is heard
+    draws = walk(target, 4000)
+    share = (draws.losses - problem.minimum.value) / 0.02
+    assert share.max() <= 1
+    assert kstest(share ** (4 / 2), "uniform").pvalue > 1e-3
+
+
+@pytest.mark.parametrize(("radius", "scale"), [(4.0, 1.0), (0.7, 4.0)])
+@pytest.mark.law
+def test_two_parameter_parity_with_quadrature(radius, scale):
+    problem = small_problem(2, radius=radius, scale=scale)
+    draws = walk(GibbsTarget(problem, beta=1.0, psi=0.02), 3000)
+    assert agreement(draws.coef, uniform_target(problem, 0.02)) > LEVEL
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.01])
+def test_with_many_parameters_lines_end_just_outside_the_set(ridge):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(300, 80)) / 9, rng.choice([-1, 1], 300)
+    problem = Problem(x, y, radius=40.0, row_norm=2.0, ridge=ridge)
+    walk = _Walk(GibbsTarget(problem, beta=1.0, psi=0.02), n_chains=8)
+    for _ in range(3):
+        walk.move(20, rng)
+        direction, move = (block[0] for block in walk._directions(1, rng))
+        for ends in walk._shortened(walk._by_line, move, walk._chord(direction, move)):
+            beyond = problem.value(walk.theta + ends * move) - problem.minimum.value
+            assert (beyond > 0.02 - 1e-9).all() and (beyond < 0.03).all()
+
+
+@pytest.mark.parametrize("radius", [0.5, 2.0, 3.0, 4.0, 12.0])
+@pytest.mark.parametrize("psi", [0.002, 0.1])
+def test_the_sphere_is_reached_where_a_fine_grid_of_it_says_so(radius, psi):
+    problem = small_problem(2, radius=radius, scale=2.0)
+    target = GibbsTarget(problem, beta=1.0, psi=psi)
+    turn = np.linspace(0, 2 * np.pi, 4000)
+    edge = radius * np.stack([np.cos(turn), np.sin(turn)])
+    reached = bool((problem.value(edge) <= problem.minimum.value + psi).any())
+    draws = collect(HitAndRunSampler(), target, 64, np.random.default_rng(0)).coef
+    assert reaches_sphere(target, draws) == reached
+
+
+def test_a_direction_that_changes_no_score_reaches_the_sphere_unheard():
+    rng = np.random.default_rng(0)
+    column = rng.uniform(-0.5, 0.5, 300)
+    twice, y = np.column_stack([column, column]), np.where(column > rng.normal(size=300), 1, -1)
+    target = GibbsTarget(Problem(twice, y, radius=50.0), beta=1.0, psi=0.02)
+    draws = collect(HitAndRunSampler(), target, 64, np.random.default_rng(0)).coef
+    assert np.linalg.norm(draws, axis=1).max() > 40  # (1, −1) is free
+    assert not reaches_sphere(target, draws)
+    apart = np.column_stack([column, np.abs(column)])  # the control: nothing is free, and ψ is wide
+    assert reaches_sphere(GibbsTarget(Problem(apart, y, radius=2.0), 1.0, 0.02), draws[:0])
+
+
+def drawn(**settings):
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-0.5, 0.5, (300, 3))
+    y = X[:, 0] + 0.3 * rng.logistic(size=300) > 0
+    asked = {"mechanism": "hit_and_run", "n_draws": 40, "random_state": 0, "psi": 0.02, **settings}
+    return RashomonClassifier(**asked).fit(X, y).rashomon_set_
+
+
+def test_a_fits_draws_depend_on_no_budget():
+    first = drawn(epsilon=0.1, delta=0.0)
+    for other in (drawn(epsilon=30.0, delta=1e-6), drawn(epsilon=1.0, delta=1e-3)):
+        np.testing.assert_array_equal(first.coef, other.coef)
+        assert first.plan.radius == other.plan.radius == 64.0
+    more = drawn(n_draws=400)
+    assert (more.least, more.plan.radius) == (first.least, 64.0)
+    np.testing.assert_array_equal(more.coef[:32], first.coef[:32])
+
+
+@pytest.mark.filterwarnings("always::rashomon_explorer.exceptions.RadiusBindsWarning")
+def test_a_fit_says_when_its_radius_binds(tmp_path, recwarn):
+    free = drawn()
+    assert not recwarn and free.notes == () and not free.reaches_sphere
+    with pytest.warns(RadiusBindsWarning, match=r"reaches the sphere ‖θ‖ = 1: .*ridge= > 0"):
+        bound = drawn(radius=1.0)
+    assert bound.notes[0].startswith("the radius binds") and bound.least > free.least
+    bound.save(tmp_path / "set.npz")
+    assert RashomonSet.load(tmp_path / "set.npz").notes == bound.notes
+    drawn(radius=8.0, ridge=0.1)
+    assert len(recwarn) == 0  # pytest.warns took the one that there was

@@ -11,8 +11,7 @@ from sklearn.base import clone
 from rashomon_explorer import DPClassifier, Ledger, PrivateSearch, RashomonClassifier
 from rashomon_explorer.estimators import feasibility as beforehand
 from rashomon_explorer.exceptions import HopelessDrawWarning, SamplerError, SlowDrawWarning
-from rashomon_explorer.mechanisms.langevin.plan import plan_path
-from rashomon_explorer.mechanisms.planning.planner import plan
+from rashomon_explorer.mechanisms import plan, plan_path
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.samplers import feasibility
 from rashomon_explorer.mechanisms.samplers.feasibility import is_infeasible, preflight

@@ -192,7 +192,7 @@ def _ellipsoid(n_runs=1500):
         return np.array([[*region.start, *region.matrix[0]] for region in last])
 
     claim = sampler.guarantee(bought)
-    return Case(mechanism, claim, _bolder(claim, 4), n_runs=n_runs)
+    return Case(mechanism, claim, bolder(claim, 4), n_runs=n_runs)
 
 
 def _two_stages(n_runs=1500):
@@ -321,7 +321,7 @@ def _output(mu=2.0):
     return Case(mechanism, gdp(mu), gdp(mu / 2))
 
 
-def _bolder(claim, times):
+def bolder(claim, times):
     return replace(claim, mu=claim.mu / times, rho=claim.rho / times**2)
 
 

@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rashomon_explorer import mechanisms
+from rashomon_explorer import RashomonClassifier, RashomonRegressor, mechanisms
 from rashomon_explorer import papers as theory
 from rashomon_explorer.mechanisms.base import collect
+from rashomon_explorer.mechanisms.langevin.accounting import path_guarantee
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
@@ -16,9 +17,9 @@ from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers.mala import MalaSampler
-from rashomon_explorer.privacy import audit
+from rashomon_explorer.privacy import audit, bounded_range, pure
 
-from .mechanisms import CASES, Case, problem_of
+from .mechanisms import CASES, ETA, Case, bolder, problem_of
 
 CONFIDENCE = 0.9999
 # The score is the likelihood ratio, and the records do what the sensitivity allows for.
@@ -45,7 +46,7 @@ def audited(case):
 
 
 @pytest.mark.parametrize(("name", "kind"), EVERY)
-def test_within_its_claim_and_beyond_a_bolder_one(name, kind):
+def test_within_its_claim_and_beyond_abolder_one(name, kind):
     """The bolder claim is the negative control: a sensitivity of a half or less."""
     case = CASES[name][kind]()
     found = audited(case)
@@ -140,3 +141,61 @@ def test_a_threshold_tuned_on_the_rows_is_caught():
         neighbours = agree, ((-1.0, 1.0), *agree[1:])
         case = Case(mechanism, bought.guarantee, bought.guarantee, neighbours)
         assert audited(case).broken == broken
+
+
+# The whole path, from rows through an estimator to rounded coefficients.
+BINARY, SEVERAL = ([-1.0, 1.0, 1.0], [-1.0, -1.0, 1.0]), ([0, 1, 2, 0], [0, 1, 2, 2])
+EXACT_DRAWS = {"psi": 0.01, "mechanism": "exact"}
+each_estimator = pytest.mark.parametrize(
+    ("kind", "neighbours"),
+    [(RashomonClassifier, BINARY), (RashomonRegressor, BINARY), (RashomonClassifier, SEVERAL)],
+)
+
+
+def fits(kind, neighbours, claim, n_runs, **settings):
+    """Draws of one fit are independent: one fit runs the mechanism once a draw."""
+
+    def draw(labels, rng, size):
+        known = {"epsilon": ETA * size, "delta": 0.0, **settings}
+        seed = int(rng.integers(2**31))
+        model = kind(n_draws=size, radius=1.0, random_state=seed, **known)
+        model.fit(np.ones((len(labels), 1)), labels)
+        return model.rashomon_set_.coef.reshape(size, -1)
+
+    return Case(draw, claim, claim, neighbours, n_runs=n_runs)
+
+
+@pytest.mark.law
+@each_estimator
+def test_draws_of_a_fit_leak_no_more_than_their_cost_and_hotter_ones_do(kind, neighbours):
+    """The control: draws at 6η that claim η."""
+    claim, size = bounded_range(eta=ETA), 40_000
+    found = audited(fits(kind, neighbours, claim, size, **EXACT_DRAWS))
+    assert not found.broken and found.epsilon() > 0.1 * ETA
+    bold = fits(kind, BINARY, claim, size, **EXACT_DRAWS, epsilon=6 * ETA * size)
+    assert neighbours is SEVERAL or audited(bold).broken
+
+
+@pytest.mark.law
+@pytest.mark.parametrize("neighbours", [BINARY, SEVERAL])
+def test_objective_perturbation_of_a_fit_leaks_no_more_than_its_cost(neighbours):
+    settings = {"psi": 0.01, "mechanism": "objective_perturbation"}
+    assert not audited(fits(RashomonClassifier, neighbours, pure(ETA), 2_000, **settings)).broken
+
+
+@pytest.mark.law
+@each_estimator
+@pytest.mark.parametrize("psi", [0.0, 0.02])
+def test_planned_paths_of_a_fit_leak_no_more_than_one_chain_costs(kind, neighbours, psi):
+    """A fit's chains are independent, and its cost is that of all of them."""
+    size = 2000
+    settings = {"mechanism": "langevin", "psi": psi, "epsilon": 3.0 * size, "delta": 1e-3}
+    model = kind(**settings, n_draws=size, radius=1.0)
+    planned = model.plan(4, 1, 3) if neighbours is SEVERAL else model.plan(3, 1)
+    path = {name: getattr(planned, name) for name in ("beta", "sensitivity", "step_size")}
+    one = path_guarantee(**path, n_steps=planned.n_steps)
+    assert one.mu < 4.0
+    found = audited(fits(kind, neighbours, one, size, **settings))
+    assert not found.broken
+    if psi == 0.0:  # nor for a much smaller cost; with three rows, a threshold hides the rest
+        assert replace(found, claim=bolder(one, 8)).broken

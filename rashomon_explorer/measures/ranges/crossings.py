@@ -1,0 +1,174 @@
+"""Least excess loss at which linear functions reach 0."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.progress import progress
+from rashomon_explorer._utils.threads import one_blas_thread
+from rashomon_explorer.measures.ranges.level_set import (
+    EllipsoidReach,
+    Everywhere,
+    least_shifted_norm,
+)
+from rashomon_explorer.measures.ranges.penalised import ConvexProblem, PenalisedProblem
+from rashomon_explorer.measures.ranges.search import SharedMetric, axes
+from rashomon_explorer.problem.domains import Ball
+from rashomon_explorer.problem.losses.chunked import is_kinked
+
+LEAST = 1e-7
+"""Excess loss that counts as none, as a share of the zero model's."""
+
+_SHARED_ROUNDS = 8  # rounds with the Hessian at θ*; columns still open then get their own
+_OWN_ROUNDS = 25
+_HALVINGS = 80
+_NUDGE = 0.01  # distance beyond the hyperplane, as a share of the tolerance
+_ROUNDING = 1e-14  # relative to the loss, as for level sets
+
+
+@dataclass(frozen=True)
+class Crossings:
+    """Brackets (K,) of min {L(θ) − L(θ*) : θ in the domain, d·θ ≥ 0} for columns d."""
+
+    lower: FloatArray  # proved by a tangent
+    upper: FloatArray  # excess loss of a model with d·θ > 0; infinite if none was found
+
+
+@one_blas_thread()
+def least_crossings(
+    problem: ConvexProblem, directions: FloatArray, zero: float, tolerance: float
+) -> Crossings:
+    """Bracket the least excess loss with d·θ ≥ 0 for each column d of (p, K), d·θ* ≤ 0.
+
+    ``zero`` is an excess loss that the minima do not exceed. Losses with kinks and domains other
+    than a ball or all of R^p get the bracket [0, ∞).
+    """
+    count = directions.shape[1]
+    search = _Search(problem, directions, zero, tolerance)
+    smooth = isinstance(problem, PenalisedProblem) or not is_kinked(problem.evaluator().loss)
+    if not smooth or not isinstance(problem.domain, Ball | Everywhere):
+        return Crossings(search.lower, search.upper)
+    everyone = np.arange(count)
+    metric = axes(problem.hessian(search.best), search.least_curvature)
+    for _ in range(_SHARED_ROUNDS):
+        search.advance(everyone[search.open], metric)
+    for column in progress(list(everyone[search.open]), "least ψ of flips"):
+        for _ in range(_OWN_ROUNDS):
+            if not search.open[column]:
+                break
+            own = axes(problem.hessian(search.theta[:, column]), search.least_curvature)
+            search.advance(np.array([column]), own)
+    return Crossings(search.lower, search.upper)
+
+
+class _Search:
+    """Current point and bracket of each column's minimum over the hyperplane d·θ = c."""
+
+    def __init__(
+        self, problem: ConvexProblem, directions: FloatArray, zero: float, tolerance: float
+    ) -> None:
+        count = directions.shape[1]
+        self._problem, self._directions, self._zero = problem, directions, zero
+        self._tolerance, self.best = tolerance, problem.minimum.theta
+        self._radius = float(getattr(problem.domain, "radius", np.inf))
+        self._needed = -(self.best @ directions)
+        # Slightly beyond the hyperplane d·θ = 0, so that labels do change.
+        self._level = _NUDGE * tolerance * self._needed
+        self._level += 1e-9 * np.abs(directions).sum(axis=0) * (1 + np.abs(self.best).max())
+        self.theta = np.repeat(self.best[:, None], count, axis=1)
+        self._value = np.full(count, np.inf)
+        _, gradient = problem.value_and_gradient(self.best[:, None])
+        self._gradient = np.repeat(gradient, count, axis=1)
+        self._stiff = np.ones(count)
+        self.lower, self.upper = np.zeros(count), np.full(count, np.inf)
+        self._reaches: dict[int, EllipsoidReach] = {}
+
+    @property
+    def least_curvature(self) -> float:
+        """Smallest curvature of a quadratic model."""
+        return 1e-6 * self._zero / self._radius**2
+
+    @property
+    def open(self) -> Mask:
+        """Columns whose bracket is still wide."""
+        wide = self.upper > (1 + self._tolerance) * self.lower
+        return np.asarray(wide & (self.upper > LEAST * self._zero) & self._directions.any(axis=0))
+
+    def advance(self, active: NDArray[np.intp], metric: SharedMetric) -> None:
+        """Evaluate the minimisers of quadratic models, and accept those of lower loss."""
+        if not len(active):
+            return
+        d = self._directions[:, active]
+        stiff = metric.curvature[:, None] * self._stiff[active]
+        a, slope, start = (
+            metric.vectors.T @ one for one in (d, self._gradient[:, active], self.theta[:, active])
+        )
+        pull = stiff * start - slope
+        theta = least_on_hyperplanes(stiff, pull, a, self._level[active], self._radius)
+        theta = self._problem.domain.project(metric.vectors @ theta)
+        value, gradient = self._problem.value_and_gradient(theta)
+        flips = np.einsum("ij,ij->j", d, theta) > 0
+        excess = np.where(flips, np.maximum(value - self._problem.minimum.value, 0.0), np.inf)
+        self.upper[active] = np.minimum(self.upper[active], excess)
+        lower = np.minimum(self._bound(active, theta, value, gradient), self.upper[active])
+        self.lower[active] = np.maximum(self.lower[active], lower)
+        better = value < self._value[active]
+        moved = active[better]
+        self.theta[:, moved], self._value[moved] = theta[:, better], value[better]
+        self._gradient[:, moved] = gradient[:, better]
+        factor = np.where(better, 0.5, 4.0)
+        self._stiff[active] = np.maximum(1.0, self._stiff[active] * factor)
+
+    def _bound(
+        self, active: NDArray[np.intp], theta: FloatArray, value: FloatArray, slope: FloatArray
+    ) -> FloatArray:
+        """Lower bound (K,) on the excess loss by the tangents at ``theta``.
+
+        L(ϑ) ≥ L(θ) + g·(ϑ − θ), and for every μ ≥ 0 and d·ϑ ≥ 0 at least as much with g − μd in
+        place of g, whose minimum over a ball or an ellipsoid around the models is known.
+        """
+        problem, d = self._problem, self._directions[:, active]
+        error = _ROUNDING * (1 + np.abs(value)) * np.sqrt(len(theta))
+        excess = value - problem.minimum.value - error - np.einsum("ij,ij->j", slope, theta)
+        if not isinstance(problem, PenalisedProblem):
+            away = least_shifted_norm(-slope, -d, np.zeros(len(active)), self._radius)
+            return np.asarray(excess - away)
+        around = [self._reach(psi) for psi in np.minimum(self.upper[active], self._zero)]
+        extent, whiten = np.array([one.extent for one in around]), around[0].whiten
+        pull, across = whiten.T @ slope, whiten.T @ d
+        away = least_shifted_norm(-pull, -across, -self._needed[active], extent)
+        return np.asarray(excess + self.best @ slope - away)
+
+    def _reach(self, psi: float) -> EllipsoidReach:
+        """Ellipsoid around all models with excess loss up to ``psi``, or more."""
+        power = int(np.ceil(np.log2(max(psi, LEAST * self._zero))))
+        if power not in self._reaches:
+            problem: Any = self._problem
+            self._reaches[power] = problem.reach(2.0**power)
+        return self._reaches[power]
+
+
+def least_on_hyperplanes(
+    stiff: FloatArray, pull: FloatArray, a: FloatArray, level: FloatArray, radius: float
+) -> FloatArray:
+    """Minimisers (p, K) of ½xᵀdiag(stiff)x − pull·x subject to a·x = level and ‖x‖ ≤ radius."""
+
+    def minimiser(multiplier: FloatArray) -> FloatArray:
+        soft = 1 / (stiff + multiplier)
+        square = np.maximum((a * a * soft).sum(axis=0), 1e-300)
+        return np.asarray((pull + (level - (a * pull * soft).sum(axis=0)) / square * a) * soft)
+
+    x = minimiser(np.zeros(a.shape[1]))
+    out = np.linalg.norm(x, axis=0) > radius
+    if not out.any():
+        return x
+    scale = np.log(stiff.max(axis=0))
+    low, high = scale - 60, scale + 60
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        outside = np.linalg.norm(minimiser(np.exp(middle)), axis=0) > radius
+        low, high = np.where(outside, middle, low), np.where(outside, high, middle)
+    return np.where(out, minimiser(np.exp(high)), x)
