@@ -22,8 +22,6 @@ from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.logistic import LogisticLoss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 
-"""Default bounds of targets."""
-
 LABELS_ARE_PUBLIC = "the labels that occur in y are public"
 """Assumption of guarantees when the classes are read from the rows."""
 

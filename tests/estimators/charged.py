@@ -23,9 +23,11 @@ def public_rows():
 TREES: dict[str, Any] = {"thresholds": 0.0, "n_draws": 1}
 CHUNKED: dict[str, Callable[..., Any]] = {
     "RashomonClassifier": partial(rx.RashomonClassifier, n_draws=1, **LABELS),
-    "RashomonRegressor": partial(rx.RashomonRegressor, n_draws=1, epsilon=EPSILON),
+    "RashomonRegressor": partial(
+        rx.RashomonRegressor, target_bounds=(-1, 1), n_draws=1, epsilon=EPSILON
+    ),
     "DPClassifier": partial(rx.DPClassifier, mechanism="objective_perturbation", **LABELS),
-    "DPRegressor": partial(rx.DPRegressor, epsilon=EPSILON),
+    "DPRegressor": partial(rx.DPRegressor, target_bounds=(-1, 1), epsilon=EPSILON),
     "RashomonTreeClassifier": partial(rx.RashomonTreeClassifier, max_leaves=2, **TREES, **LABELS),
 }
 ESTIMATORS: dict[str, Callable[..., Any]] = {

@@ -38,7 +38,9 @@ def wide_rows(n):
 
 
 def search(kind="ridge", **options):
-    return DPBilevelSearch(kind, **{"bounds": BOUNDS, "row_norm": 1.0, **options})
+    return DPBilevelSearch(
+        kind, **{"bounds": BOUNDS, "target_bounds": (-1, 1), "row_norm": 1.0, **options}
+    )
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])

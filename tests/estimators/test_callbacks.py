@@ -1,6 +1,7 @@
 """Progress and Stop through scikit-learn's callbacks."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ class Refusing(ExactSampler):
             yield empty if number == 0 else Batch(batch.theta[:, :2], batch.losses[:2], 2)
 
 
-@pytest.fixture(params=[RashomonClassifier, RashomonRegressor])
+@pytest.fixture(params=[RashomonClassifier, partial(RashomonRegressor, target_bounds=(-1, 1))])
 def make(request, X, labels):
     """Fit either estimator with a callback."""
     classes = {"classes": (0, 1)} if request.param is RashomonClassifier else {}

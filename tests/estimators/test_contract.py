@@ -33,7 +33,7 @@ MORE: dict[str, Callable[..., Any]] = {
         **{"mechanism": "hit_and_run", "n_draws": 2, "classes": [0, 1], **k}
     ),
     "search of ridge penalties": lambda **k: rx.DPBilevelSearch(
-        **{"bounds": (1e-3, 1.0), "epsilon": 4.0, **k}
+        **{"bounds": (1e-3, 1.0), "target_bounds": (-1, 1), "epsilon": 4.0, **k}
     ),
 }
 every = pytest.mark.parametrize("name", ESTIMATORS)

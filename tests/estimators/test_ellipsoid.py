@@ -31,7 +31,9 @@ def test_draws_lie_in_the_released_ellipsoid_and_hit(mechanism, every):
     assert models.ellipsoid.height(models.coef.T).max() <= models.ellipsoid.level * 1.001
     gave_up = any("did not give up" in one for one in fitted.guarantee_.assumptions)
     assert gave_up == (mechanism == "ellipsoid_exact")
-    reg = RashomonRegressor(mechanism=mechanism, **SETTINGS).fit(X, np.clip(SCORE, -1, 1))
+    reg = RashomonRegressor(target_bounds=(-1, 1), mechanism=mechanism, **SETTINGS).fit(
+        X, np.clip(SCORE, -1, 1)
+    )
     assert reg.rashomon_set_.hit_rate > 0.9
     with pytest.raises(TypeError, match="released_ranges"):
         ranges.released_flips(reg.rashomon_set_, X[:4])

@@ -1,5 +1,6 @@
 """What a fitted estimator says and predicts, against its draws."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from rashomon_explorer.exceptions import RowsClippedWarning
 
 Estimator = RashomonClassifier | RashomonRegressor
 
-KINDS = [RashomonClassifier, RashomonRegressor]
+KINDS = [RashomonClassifier, partial(RashomonRegressor, target_bounds=(-1, 1))]
 EASY: dict[str, Any] = {"epsilon": 40.0, "n_draws": 5}
 
 
@@ -59,7 +60,9 @@ class TestRegressor:
         )
         assert np.allclose(regression.decision_spread(X), each.std(axis=0))
         targets = (X @ [1.0, -0.5, 0.0] + 0.1).clip(-1, 1)
-        strong = RashomonRegressor(epsilon=2000.0, psi=1e-4, n_draws=3, random_state=0)
+        strong = RashomonRegressor(
+            target_bounds=(-1, 1), epsilon=2000.0, psi=1e-4, n_draws=3, random_state=0
+        )
         assert strong.fit(X, targets).score(X, targets) > 0.9
 
     def test_targets_beyond_the_bounds_are_clipped(self, X, targets):
@@ -67,8 +70,8 @@ class TestRegressor:
         wild[:5], held = 1e6, targets.copy()
         held[:5] = 1.0
         with pytest.warns(RowsClippedWarning, match=r"targets are outside target_bounds=\(-1, 1\)"):
-            one = RashomonRegressor(**EASY, random_state=0).fit(X, wild)
-        other = RashomonRegressor(**EASY, random_state=0).fit(X, held)
+            one = RashomonRegressor(target_bounds=(-1, 1), **EASY, random_state=0).fit(X, wild)
+        other = RashomonRegressor(target_bounds=(-1, 1), **EASY, random_state=0).fit(X, held)
         assert np.array_equal(one.rashomon_set_.coef, other.rashomon_set_.coef)
 
 

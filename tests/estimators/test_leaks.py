@@ -53,7 +53,9 @@ def test_one_record_moves_all_others_when_bounds_are_learnt():
 
 @learns
 @pytest.mark.parametrize("output", ["default", "pandas"])
-@pytest.mark.parametrize("kind", [rx.RashomonClassifier, rx.RashomonRegressor])
+@pytest.mark.parametrize(
+    "kind", [rx.RashomonClassifier, partial(rx.RashomonRegressor, target_bounds=(-1, 1))]
+)
 def test_a_pipeline_behind_learnt_bounds_has_no_guarantee(kind, output, frame, labels, ledger):
     scaler = rx.PublicBoundsScaler("learn").set_output(transform=output)
     classes = {"classes": (0, 1)} if kind is rx.RashomonClassifier else {}

@@ -28,7 +28,10 @@ def test_every_mechanism_fits_within_its_cost(X, labels, targets, mechanism, kin
     model: Any = classifier(mechanism=mechanism, ridge=0.0)
     y = labels
     if kind == "numbers":
-        model, y = DPRegressor(mechanism=mechanism, epsilon=8.0, random_state=0), targets
+        model, y = (
+            DPRegressor(target_bounds=(-1, 1), mechanism=mechanism, epsilon=8.0, random_state=0),
+            targets,
+        )
     try:
         planned = model.plan(*X.shape)
     except SamplerError as error:
@@ -59,6 +62,7 @@ def test_it_is_the_model_of_a_set_with_one_draw(
     y = labels if kind == "two" else np.digitize(X[:, 0], [-0.15, 0.15])
     if kind == "numbers":
         pair, y = (DPRegressor, rx.RashomonRegressor), targets
+        known["target_bounds"] = (-1, 1)
     else:
         known["classes"] = CLASSES if kind == "two" else [0, 1, 2]
     one, other = pair[0](**known), pair[1](**known, n_draws=1, psi=0.0)

@@ -128,8 +128,18 @@ def test_parameters_and_columns_alone_are_refused_for_nothing(ledger):
         (RashomonClassifier(), wide, ValueError, "classes must be declared"),
         (RashomonClassifier(classes=[0]), wide, ValueError, "at least two labels"),
         (RashomonRegressor(target_bounds=(1, 0)), wide, ValueError, "low < high"),
-        (RashomonRegressor(mechanism="finite_grid"), wide, SamplerError, "at most 3 parameters"),
-        (RashomonRegressor(mechanism="langevin", delta=0.0), wide, SamplerError, "delta > 0"),
+        (
+            RashomonRegressor(target_bounds=(-1, 1), mechanism="finite_grid"),
+            wide,
+            SamplerError,
+            "at most 3 parameters",
+        ),
+        (
+            RashomonRegressor(target_bounds=(-1, 1), mechanism="langevin", delta=0.0),
+            wide,
+            SamplerError,
+            "delta > 0",
+        ),
         (RashomonRegressor(schema=NUMBERS), TrapArray(40, 7), DataError, "an array of 7 columns"),
         (RashomonRegressor(schema=NUMBERS), TrapFrame({"age": X[:, 0]}), DataError, "lacks 'debt'"),
     ):
@@ -160,7 +170,7 @@ def test_memory_that_runs_out_is_not_the_rows(ledger, monkeypatch):
 
     monkeypatch.setattr("rashomon_explorer.estimators.base.Problem", full)
     with pytest.raises(MemoryError):
-        RashomonRegressor(epsilon=0.5, ledger=ledger).fit(X, Y)
+        RashomonRegressor(target_bounds=(-1, 1), epsilon=0.5, ledger=ledger).fit(X, Y)
     assert [entry.state for entry in ledger.entries()] == ["started"]
 
 

@@ -55,7 +55,7 @@ def test_a_score_reads_the_scoring_rows_alone(frame, bounds):
     X = pd.DataFrame(rows, columns=["a", "b"]) if frame else rows
     scoring = np.isin(np.arange(12), [1, 4, 6, 11])
     numeric = bounds is not None
-    table = TableAdapter(rx.DPRegressor(), X, y, numeric=numeric)
+    table = TableAdapter(rx.DPRegressor(target_bounds=(-1, 1)), X, y, numeric=numeric)
     sides = private_search.TrainValidationSplit(table, scoring, bounds)
     read = []
 
@@ -84,7 +84,7 @@ def test_one_row_moves_a_score_by_no_more_than_is_paid_for(X, labels, targets, k
     search: Any = trees(mechanism="every")
     y, wild = labels, [0, 1]
     if kind == "numbers":
-        model = rx.DPRegressor(mechanism="output_perturbation", radius=1.0)
+        model = rx.DPRegressor(target_bounds=(-1, 1), mechanism="output_perturbation", radius=1.0)
         search = rx.PrivateSearch(model, {"ridge": [0.1, 1.0]}, mechanism="every", random_state=0)
         y, wild = targets, [-1e6, 1e6]
     candidates = search._candidates()
@@ -186,7 +186,7 @@ def test_estimators_of_several_kinds_and_one_charge(X, labels, targets, ledger):
     for one, planned in zip(fitted.estimators_, fitted.plan_.candidates, strict=True):
         assert one.guarantee_.rho == planned.guarantee.rho
         assert one.guarantee_.pure_epsilon == planned.guarantee.pure_epsilon
-    ridges = rx.DPBilevelSearch(bounds=(0.1, 10.0), epsilon=1.0)
+    ridges = rx.DPBilevelSearch(bounds=(0.1, 10.0), target_bounds=(-1, 1))
     search = rx.PrivateSearch(ridges, {"refit_share": [0.3, 0.7]}, epsilon=9.0, random_state=0)
     assert search.fit(X, targets).guarantee_.epsilon(1e-6) <= 9.0
 

@@ -326,7 +326,11 @@ def test_a_set_is_split_like_its_arrays(table, fit, models):
 
 def test_a_regression_has_no_bound_and_grids_split_by_themselves(table, fit):
     X, settings = table[0], {**SETTINGS, "n_draws": 60}
-    regression = RashomonRegressor(**settings).fit(X, (2 * X["age"]).clip(-1, 1)).rashomon_set_
+    regression = (
+        RashomonRegressor(target_bounds=(-1, 1), **settings)
+        .fit(X, (2 * X["age"]).clip(-1, 1))
+        .rashomon_set_
+    )
     assert decompose(regression, X, measure="score_variance").width.value > 0
     with pytest.raises(TypeError, match="labels need a classification set"):
         decompose(regression, X)

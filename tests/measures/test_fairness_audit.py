@@ -189,7 +189,9 @@ def test_several_classes_ask_which_one():
 
 def test_regressors_have_gaps_of_predictions_and_errors():
     target = (X[:, 0] + 0.5 * X[:, 1]).clip(-1, 1)
-    fitted = RashomonRegressor(psi=0.05, epsilon=50.0, n_draws=8, random_state=0).fit(X, target)
+    fitted = RashomonRegressor(
+        target_bounds=(-1, 1), psi=0.05, epsilon=50.0, n_draws=8, random_state=0
+    ).fit(X, target)
     models = fitted.rashomon_set_
     audit = fairness_audit(models, X, target, HOME)
     scores = models.scores(X)[audit.table.index]

@@ -214,7 +214,7 @@ def test_a_fit_charges_its_guarantee_once_or_is_refused_before(name, delta, tmp_
     model: Any = RashomonClassifier(classes=[False, True], random_state=None, **known)
     y = X[:, 0] > 0
     if name == "moments":
-        model, y = RashomonRegressor(**known), X[:, 0]
+        model, y = RashomonRegressor(target_bounds=(-1, 1), **known), X[:, 0]
     try:
         planned = model.plan(*X.shape)
     except SamplerError as refused:

@@ -217,7 +217,7 @@ def test_a_regression_is_made_so_where_delta_allows():
     costs = {one.name: cost(one.name, one.plan) for one in planned.options if one.applies}
     excess = next(one.excess for one in planned.options if one.name == "moments")
     assert planned.mechanism == "moments"
-    assert costs["moments"] == pytest.approx(excess / 3 + 0.5) == min(costs.values())
+    assert costs["moments"] == pytest.approx(excess / 3 + 0.05 * 0.5) == min(costs.values())
     gap = cost("moments", planned, "population") - costs["moments"]
     assert gap == pytest.approx(planned.generalisation_gap / 3)
     assert DPRegressor(radius=1.0, epsilon=4.0, delta=0.0).plan(60_000, 2).mechanism != "moments"

@@ -43,7 +43,7 @@ def several(rows):
 
 @pytest.fixture(scope="session")
 def regression(rows):
-    fitted = RashomonRegressor(epsilon=20.0, random_state=0, **EXACT)
+    fitted = RashomonRegressor(target_bounds=(-1, 1), epsilon=20.0, random_state=0, **EXACT)
     return fitted.fit(rows.X, rows.target).rashomon_set_
 
 

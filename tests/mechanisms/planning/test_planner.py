@@ -3,6 +3,7 @@
 import math
 import re
 import warnings
+from dataclasses import replace
 from threading import Thread
 
 import numpy as np
@@ -583,7 +584,7 @@ def test_estimators_pass_patience_on_and_say_it(tmp_path):
     for words in ("never give up", "only the curator may see"):
         assert any(words in one for one in stated.assumptions)
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=9.0, delta=1e-6)
-    RashomonRegressor(**exact, ledger=ledger).fit(X, y - 0.5)
+    RashomonRegressor(target_bounds=(-1, 1), **exact, ledger=ledger).fit(X, y - 0.5)
     (entry,) = ledger.entries()
     assert entry.parameters["patience"] == 5_000_000
     assert any("for all rows" in one for one in entry.guarantee.assumptions)

@@ -1,6 +1,7 @@
 """Monte Carlo audits of the code of every sampler, and of any that is added."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -148,7 +149,11 @@ BINARY, SEVERAL = ([-1.0, 1.0, 1.0], [-1.0, -1.0, 1.0]), ([0, 1, 2, 0], [0, 1, 2
 EXACT_DRAWS = {"psi": 0.01, "mechanism": "exact"}
 each_estimator = pytest.mark.parametrize(
     ("kind", "neighbours"),
-    [(RashomonClassifier, BINARY), (RashomonRegressor, BINARY), (RashomonClassifier, SEVERAL)],
+    [
+        (RashomonClassifier, BINARY),
+        (partial(RashomonRegressor, target_bounds=(-1, 1)), BINARY),
+        (RashomonClassifier, SEVERAL),
+    ],
 )
 
 
