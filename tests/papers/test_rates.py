@@ -6,12 +6,9 @@ import math
 import numpy as np
 import pytest
 
+from benchmarks.rates import slope_of
 from rashomon_explorer.papers import instances
 from rashomon_explorer.papers.theorems import RATES, bilevel_instance_excess
-
-
-def slope(places, values):
-    return np.polyfit(np.log(places), np.log(values), 1)[0]
 
 
 def test_wells_are_disjoint_steep_and_found_by_their_votes():
@@ -46,8 +43,8 @@ def test_the_packing_bound_has_the_rate_of_the_mechanism_and_stays_below_it():
     by_p = [instances.least_excess(instances.many_wells(int(k), 1.0, 0.05), 10**5, 1.0) for k in p]
     n = 1000 * 4 ** np.arange(4)
     by_n = [instances.least_excess(instances.many_wells(10, 1.0, 0.05), int(k), 1.0) for k in n]
-    assert slope(p, by_p) == pytest.approx(1, abs=0.1)
-    assert slope(n, by_n) == pytest.approx(-1, abs=0.1)
+    assert slope_of(p, by_p) == pytest.approx(1, abs=0.1)
+    assert slope_of(n, by_n) == pytest.approx(-1, abs=0.1)
     for k, low in zip(p, by_p, strict=True):
         slope_of_a_well = 1 / 0.05
         assert low <= instances.nonconvex_excess(
@@ -63,7 +60,7 @@ def test_without_convexity_the_mechanism_keeps_its_bound(p):
         bound = instances.nonconvex_excess(p, n, 1.0, slope=20.0, diameter=2.0)
         assert instances.well_excess(p, beta) <= bound
     deep = [instances.well_excess(int(k), 4000.0) for k in 8 * 2 ** np.arange(4)]
-    assert slope(8 * 2 ** np.arange(4), deep) == pytest.approx(1, abs=0.1)
+    assert slope_of(8 * 2 ** np.arange(4), deep) == pytest.approx(1, abs=0.1)
 
 
 def test_each_table_costs_what_the_proof_says():
@@ -80,7 +77,7 @@ def test_each_table_costs_what_the_proof_says():
 def test_smoothing_a_kink_costs_root_n():
     n = 1000 * 4 ** np.arange(4)
     costs = [instances.least_huber_barrier(int(k), 1.0, 1e-6) for k in n]
-    assert slope(n, costs) == pytest.approx(0.5, abs=0.1)
+    assert slope_of(n, costs) == pytest.approx(0.5, abs=0.1)
     assert all(cost > math.sqrt(k) / 16 for k, cost in zip(n, costs, strict=True))
 
 
@@ -96,8 +93,8 @@ def test_the_tables_of_the_bilevel_lower_bound_have_their_closed_form():
     n, d = 1000 * 2 ** np.arange(5), 2 * 2 ** np.arange(5)
     by_n = [bilevel_instance_excess(int(m) / 8, np.ones(2)) for m in n]
     by_d = [bilevel_instance_excess(1000.0, np.ones(int(m))) for m in d]
-    assert slope(n, by_n) == pytest.approx(-1, abs=0.01)
-    assert slope(d, by_d) == pytest.approx(1, abs=0.01)
+    assert slope_of(n, by_n) == pytest.approx(-1, abs=0.01)
+    assert slope_of(d, by_d) == pytest.approx(1, abs=0.01)
 
 
 def test_upper_and_lower_rates_agree_where_the_papers_say_so():
