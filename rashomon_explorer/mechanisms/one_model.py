@@ -21,7 +21,7 @@ from rashomon_explorer.mechanisms.langevin.plan import LastState, plan_last_stat
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import ROUNDING, radial_noise
 from rashomon_explorer.mechanisms.planning import centres
-from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.plan import Plan, minimum_passes
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee, gdp, pure
 from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
@@ -45,6 +45,13 @@ class OneModelPlan(Plan):
         """Excess bound of the loss with the added ridge, which the rule adds itself."""
         assert self.radius is not None  # every mechanism states the ball of its plan
         return self.excess_bound - self.own_ridge * self.radius**2 / 2
+
+    @property
+    def passes(self) -> float:
+        """Steps times their share of the rows, or those of a minimum and what follows it."""
+        steps = getattr(self.settings, "n_steps", 0) * getattr(self.settings, "rate", 1.0)
+        later = getattr(getattr(self.settings, "then", None), "n_steps", 0)
+        return float(steps) or minimum_passes(self.p) + later
 
     @property
     def by_excess(self) -> bool:

@@ -146,15 +146,5 @@ def test_only_the_curators_set_says_what_rows_say():
     assert free.fit(rows, noise).rashomon_set_.notes == ()
 
 
-@pytest.mark.parametrize("lost", ["missing", "empty"])
-def test_a_ledger_that_is_gone_says_so_in_its_repr(tmp_path, lost):
-    with Ledger.create(tmp_path / "a.ledger", epsilon=8.0, delta=1e-6) as ledger:
-        pass
-    ledger.path.unlink()
-    if lost == "empty":
-        ledger.path.touch()
-    assert "unreadable" in repr(ledger)
-
-
 def test_markup_stays_text():
     assert "<b>" not in as_html("<b>", [("<i>", "<script>")])

@@ -101,6 +101,17 @@ def test_mechanisms_that_may_give_up_are_excluded_where_simulated_draws_fail(mon
     assert ledger.entries() == []
 
 
+@pytest.mark.parametrize(("n", "long"), [(100_000, False), (1_000_000, True)])
+def test_a_quicker_mechanism_is_taken_where_the_best_takes_long(n, long):
+    chosen = planned(**OPEN, n=n, p=21, n_draws=1, epsilon=1.0)
+    plans = [one.plan for one in chosen.options if one.applies]
+    best = min(plans, key=lambda one: options.cost(one.mechanism, one))
+    assert (best.passes * n * 21 > 5e9) == long == (chosen.mechanism != best.mechanism)
+    assert chosen.passes < best.passes / 20 or not long
+    assert options.cost(chosen.mechanism, chosen) <= 1.05 * options.cost(best.mechanism, best)
+    assert ("passes over the rows instead of" in chosen.why) == long
+
+
 @pytest.mark.parametrize("name", ["unthresholded", "langevin_average"])
 def test_draws_at_psi_zero_are_of_the_law_at_psi_zero_and_keep_the_psi_of_the_set(name):
     settings = {"epsilon": 20.0, "n_draws": 4, "random_state": 0}

@@ -1,20 +1,294 @@
-"""Slow statistical laws: `make laws`."""
+"""Slow statistical laws, `make laws`: slopes on log–log paper (±0.1), by draws and by quadrature.
+
+"Finite-time analysis" is "On the universality of Langevin diffusion for private Euclidean
+(convex) optimization" (submitted to ICLR 2023); each test says on which loss its slope is
+attained.
+"""
 
 import math
 
 import numpy as np
 import pytest
-from scipy.special import gamma, gammaincc
-from scipy.stats import kstest
+from scipy.special import gammaincc, logsumexp
+from scipy.stats import gamma, kstest
 
+from benchmarks.rates import DELTA, TABLES, request_of, slope_of
 from rashomon_explorer import RashomonClassifier, load_dataset
-from rashomon_explorer.mechanisms import ExactSampler, HitAndRunSampler
+from rashomon_explorer.mechanisms import (
+    MECHANISMS,
+    ExactSampler,
+    HitAndRunSampler,
+    LangevinSampler,
+    plan,
+)
 from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.papers.localisation import plan_iterated, plan_perturbed
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.problem.domains import Ball
+from rashomon_explorer.problem.losses import SmoothedHingeLoss
 from rashomon_explorer.problem.problem import Problem
 from tests.mechanisms.samplers.laws import small_problem
+from tests.papers.by_hand import iterated, localised, regularised
 
 pytestmark = pytest.mark.law
+
+# Linear up to a margin of ½, where the ball of the problems below ends.
+HINGE = SmoothedHingeLoss(smoothing=0.5)
+
+
+def axes(n, p, **setting):
+    """Squared loss on rows e_1, …, e_p in turn: curvature 1/p in every direction."""
+    X = np.zeros((n, p))
+    X[np.arange(n), np.arange(n) % p] = 1.0
+    y = np.full(n, 0.3)
+    return Problem(X, y, loss="squared", radius=2.0, intercept=False, **setting)
+
+
+def linear(n, p):
+    """−y·θ_1 up to a constant."""
+    X = np.zeros((n, p))
+    X[:, 0] = 1.0
+    return Problem(X, np.ones(n), loss=HINGE, radius=0.5, intercept=False)
+
+
+def mean_excess(problem, beta, n_draws=600):
+    target = GibbsTarget(problem, beta, 0.0)
+    draws = collect(ExactSampler(), target, n_draws, np.random.default_rng(0))
+    return float(np.mean(draws.losses)) - problem.minimum.value
+
+
+def exponential_mechanism(pose, n, p, epsilon):
+    problem = pose(n, p)
+    loss, radius = problem.loss, problem.domain.radius
+    bought = plan(n, p, 0.0, loss=loss, radius=radius, row_norm=1.0, epsilon=epsilon)
+    risk = mean_excess(problem, bought.beta)
+    assert risk <= bought.excess_bound
+    return risk
+
+
+@pytest.mark.parametrize("pose", [axes, linear])
+def test_the_exponential_mechanism_costs_p_over_epsilon_n(pose):
+    n, p, epsilon = (640 * 2 ** np.arange(5), 4 * 2 ** np.arange(4), 60.0 * 2.0 ** np.arange(5))
+    by_n = [exponential_mechanism(pose, int(k), 8, 300.0) for k in n]
+    by_p = [exponential_mechanism(pose, 6400, int(k), 600.0) for k in p]
+    by_epsilon = [exponential_mechanism(pose, 6400, 8, float(k)) for k in epsilon]
+    assert slope_of(n, by_n) == pytest.approx(-1, abs=0.1)
+    # The linear loss has (p + 1)/2 at the sphere, whose slope is right with p + 1 for p.
+    assert slope_of(p + (pose is linear), by_p) == pytest.approx(1, abs=0.1)
+    assert slope_of(epsilon, by_epsilon) == pytest.approx(-1, abs=0.1)
+
+
+def finite_time(p, n, epsilon=1.0, delta=1e-6):
+    """Mean excess of the time average at β = εn√p/(2LD√Λ) and T = D²/(2p), on a linear loss."""
+    problem, rest = linear(40, p), math.log(1 / delta)
+    diameter = problem.domain.diameter
+    beta = epsilon * n * math.sqrt(p) / (2 * problem.L * diameter * math.sqrt(rest))
+    step_size = p / (2 * beta**2 * problem.L**2)
+    n_steps = math.ceil(diameter**2 / (2 * p) / step_size)
+    sampler = LangevinSampler(step_size=step_size, n_steps=n_steps, n_chains=60)
+    average = sampler.average(GibbsTarget(problem, beta, 0.0), np.random.default_rng(0))
+    excess = float(problem.value(average).mean()) - problem.minimum.value
+    rounds = step_size * n_steps
+    bound = p / beta + diameter**2 / 4 / (2 * beta * rounds) + step_size * beta * problem.L**2 / 2
+    assert excess <= bound
+    return excess
+
+
+def test_time_averages_of_langevin_paths_cost_root_p_over_n():
+    p, n = 16 * 2 ** np.arange(4), 600 * 2 ** np.arange(3)
+    assert slope_of(p, [finite_time(int(k), 1200) for k in p]) == pytest.approx(0.5, abs=0.1)
+    assert slope_of(n, [finite_time(16, int(k)) for k in n]) == pytest.approx(-1, abs=0.1)
+
+
+def test_exponentially_weighted_averages_cost_p_for_strongly_convex_losses():
+    """β = ρmn²/(L² ln(1 + R)) does not depend on p, and T = ln(1 + R)/(mβ)."""
+    beta, ratio, risks = 4000.0, 1e4, []
+    p = 4 * 2 ** np.arange(5)
+    for k in p:
+        problem = axes(4 * int(k), int(k), ridge=1.0)
+        step_size = 0.1 / (beta * problem.M)
+        n_steps = math.ceil(math.log1p(ratio) / (problem.m * beta) / step_size)
+        sampler = LangevinSampler(step_size=step_size, n_steps=n_steps, n_chains=200)
+        target = GibbsTarget(problem, beta, 0.0)
+        average = sampler.average(target, np.random.default_rng(0), m=problem.m)
+        risks.append(float(problem.value(average).mean()) - problem.minimum.value)
+        assert risks[-1] <= k / beta + 0.5 / ratio + step_size * beta * problem.L**2 / 2
+    assert slope_of(p, risks) == pytest.approx(1, abs=0.1)
+
+
+def promised(make, n, p, **setting):
+    ball = Ball(4.0)
+    constants = Constants.of("logistic", n=n, p=p, domain=ball, row_bound=1.0, ridge=1.0)
+    return make(constants, ball, epsilon=4.0, **setting)
+
+
+# Where logarithms of the failure probability matter least, and n is not so large that rounding
+# of the minimum counts.
+@pytest.mark.parametrize(
+    ("make", "setting", "rows"),
+    [(plan_iterated, {"n_stages": 8}, 240_000), (plan_perturbed, {}, 4_000)],
+    ids=["iterated", "output_perturbation"],
+)
+def test_localisation_promises_p_squared_over_n_squared(make, setting, rows):
+    n, p = rows * 2 ** np.arange(5), 2048 * 2 ** np.arange(5)
+    by_n = [promised(make, int(k), 32).excess_bound for k in n]
+    assert slope_of(n, by_n) == pytest.approx(-2, abs=0.1)
+    plans = [promised(make, 10**7, int(k), failure=1e-6, **setting) for k in p]
+    by_p = [k / plan.stages[-1].beta for k, plan in zip(p, plans, strict=True)]
+    assert slope_of(p, by_p) == pytest.approx(2, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("make", "setting"), [(iterated, {"n_stages": 5}), (localised, {})], ids=["iterated", "once"]
+)
+def test_localisation_falls_as_n_squared(make, setting):
+    sampler = make(epsilon=16.0, failure=1e-3, **setting)
+    n, risks = 500 * 4 ** np.arange(3), []
+    for k in n:
+        problem, rng = axes(int(k), 2, ridge=1.0), np.random.default_rng(0)
+        theta = np.column_stack([sampler.draw(problem, rng) for _ in range(120)])
+        risks.append(float(problem.value(theta).mean()) - problem.minimum.value)
+        assert risks[-1] <= sampler.plan(problem).excess_bound
+    assert slope_of(n, risks) == pytest.approx(-2, abs=0.1)
+
+
+def cut_gaussian_excess(p, beta, offset, radius):
+    """Mean of ½‖θ‖² under exp(−½β‖θ‖²) on a ball whose centre is ``offset`` away; quadrature."""
+    x = offset + radius * np.linspace(-1, 1, 801)[1:-1]
+    across = np.sqrt(radius**2 - (x - offset) ** 2)
+    s = np.linspace(0, 1, 801)[1:, None] * across
+    square = x**2 + s**2
+    log_density = -beta / 2 * square + (p - 2) * np.log(s) + np.log(across)
+    return math.exp(logsumexp(log_density, b=square / 2) - logsumexp(log_density))
+
+
+def test_output_perturbation_pays_p_squared():
+    """On ½‖θ‖², where the law of the result is that of two numbers, whatever p."""
+    risks, p = [], 64 * 2 ** np.arange(5)
+    for k in p:
+        ball = Ball(4.0)
+        rows = {"n": 10**6, "p": int(k), "row_bound": 1.0}
+        constants = Constants.of("logistic", **rows, domain=ball, ridge=1.0)
+        bought = plan_perturbed(constants, ball, epsilon=4.0, failure=1e-2)
+        (stage,) = bought.stages
+        offsets = gamma.ppf((np.arange(9) + 0.5) / 9, k) * bought.noise_scale
+        cuts = [cut_gaussian_excess(k, stage.beta, c, stage.distance) for c in offsets]
+        risks.append(np.mean(cuts))
+        assert risks[-1] <= bought.excess_bound
+    assert slope_of(p, risks) == pytest.approx(2, abs=0.1)
+
+
+def population_risk(n, epsilon, repeats=100, advantage=1.5):
+    """Mean population excess where ±1 labels have mean advantage/√n: the hardest for their n."""
+    labels, rng = np.random.default_rng(0), np.random.default_rng(1)
+    mean, sampler, risks = advantage / math.sqrt(n), regularised(epsilon=epsilon), []
+    for _ in range(repeats):
+        y = np.where(labels.random(n) < (1 + mean) / 2, 1.0, -1.0)
+        problem = Problem(np.ones((n, 1)), y, loss=HINGE, radius=0.5, intercept=False)
+        risks.append(mean * (0.5 - sampler.draw(problem, rng)[0]))
+    assert np.mean(risks) <= sampler.plan(problem).population_bound
+    return np.mean(risks)
+
+
+def test_the_regularised_mechanism_is_left_with_root_n_without_privacy():
+    n = 100 * 4 ** np.arange(3)
+    free = [population_risk(int(k), 1e5) for k in n]
+    assert slope_of(n, free) == pytest.approx(-0.5, abs=0.1)
+    assert population_risk(400, 0.5) > 1.2 * free[1]
+    assert population_risk(400, 1e3) == pytest.approx(free[1], rel=0.1)
+
+
+def exact_delta(problems, beta, psi, epsilon=1.0):
+    """Δ of (ε, δ)-DP between two one-dimensional targets, by quadrature."""
+    grid = np.linspace(-0.999, 0.999, 40_001)
+    logs = [GibbsTarget(problem, beta, psi).log_density(grid[None, :]) for problem in problems]
+    one, other = (log - logsumexp(log) for log in logs)
+    return np.maximum(np.exp(one) - np.exp(epsilon + other), 0.0).sum()
+
+
+def largest_beta(problems, psi, delta=1e-6):
+    low, high = 1.0, 1e6
+    for _ in range(40):
+        middle = math.sqrt(low * high)
+        inside = exact_delta(problems, middle, psi) <= delta
+        low, high = (middle, high) if inside else (low, middle)
+    return low
+
+
+def test_the_exact_temperature_falls_as_the_root_of_the_threshold():
+    """Not as 1/ψ: on a quadratic loss β_max is ε/(s√(2mψ)), s the shift of the minimiser."""
+    problems = []
+    for label in (1.0, -1.0):
+        y = np.zeros(1000)
+        y[0] = label
+        problems.append(Problem(np.ones((1000, 1)), y, loss="squared", radius=1.0, intercept=False))
+    psi = 0.01 * 2.0 ** np.arange(5)
+    betas = [largest_beta(problems, value) for value in psi]
+    assert slope_of(psi, betas) == pytest.approx(-0.5, abs=0.1)
+    np.testing.assert_allclose(betas, 1 / (2e-3 * np.sqrt(2 * psi)), rtol=0.15)
+
+
+def well_excess(p, beta, width=0.3):
+    """Mean of min{‖θ‖/width, 1} under its Gibbs law on the unit ball, by quadrature."""
+    r = np.concatenate([np.linspace(0, width, 4001)[1:], np.linspace(width, 1, 4001)[1:]])
+    loss = np.minimum(r / width, 1.0)
+    log_density = -beta * loss + (p - 1) * np.log(r) + np.log(np.gradient(r))
+    return math.exp(logsumexp(log_density, b=loss) - logsumexp(log_density))
+
+
+def test_finding_a_well_takes_an_inverse_temperature_proportional_to_p():
+    """Non-convex: until β is about p·log(1/width) a draw misses the well, convex or private."""
+    p, needed = 8 * 2 ** np.arange(5), []
+    for k in p:
+        low, high = 1.0, 1e5
+        for _ in range(50):
+            middle = math.sqrt(low * high)
+            low, high = (low, middle) if well_excess(k, middle) <= 0.5 else (middle, high)
+        needed.append(low)
+    assert slope_of(p, needed) == pytest.approx(1, abs=0.1)
+    cold = [well_excess(k, 4.0 * p[-1]) for k in p]
+    assert slope_of(p, cold) == pytest.approx(1, abs=0.1)
+    # A cone's excess is Gamma(p) over β where the well is deep enough.
+    assert cold[0] == pytest.approx(p[0] / (4.0 * p[-1]), rel=0.01)
+
+
+N, P, EPSILON = (2_000, 4_000, 8_000, 16_000), (4, 8, 16, 32), (0.05, 0.1, 0.2, 0.4)
+# Powers of n, p and ε; what a ridge of a method's own is worth is the root of its noise.
+PROMISED = [
+    ("unthresholded", 0.0, (-1, 1, -1)),
+    ("moments", DELTA, (-1, 0.5, -1)),
+    ("noisy_descent", DELTA, (-1, 0.5, -1)),
+    ("langevin_average", DELTA, (-1, 0.5, -1)),
+]
+
+
+@pytest.mark.parametrize(("method", "delta", "powers"), PROMISED)
+def test_promises_have_the_rates_that_are_printed(method, delta, powers):
+    def promised(n, p, epsilon):
+        return MECHANISMS[method].offer(request_of("quadratic", n, p, epsilon, delta)).excess
+
+    found = [
+        slope_of(N, [promised(n, 8, 0.2) for n in N]),
+        slope_of(P, [promised(8_000, p, 0.2) for p in P]),
+        slope_of(EPSILON, [promised(8_000, 8, epsilon) for epsilon in EPSILON]),
+    ]
+    assert found == pytest.approx(list(powers), abs=0.1)
+
+
+def test_noisy_moments_are_of_second_order_where_the_best_model_is_inside():
+    """Excess ∝ noise²: slope −2 in n, where the promise has −1."""
+    reached = []
+    for n in N:
+        request = request_of("quadratic", n, 4, 4.0, DELTA)
+        offer, posed = MECHANISMS["moments"].offer(request), TABLES["quadratic"](n, 4, 0.0)
+        rng = np.random.default_rng(0)
+        drawn = np.column_stack(
+            [MECHANISMS["moments"].for_plan(offer.plan).draw(posed, rng) for _ in range(200)]
+        )
+        least = float(posed.value(np.full((4, 1), 0.3))[0])
+        reached.append(float(posed.value(drawn).mean()) - least)
+    assert slope_of(N, reached) == pytest.approx(-2, abs=0.15)
 
 
 def metropolis(target, n_chains, steps, seed):
@@ -72,7 +346,7 @@ def test_hit_rates_of_quadratic_losses_have_their_closed_form(p, x):
     psi = 0.01
     target = GibbsTarget(problem, x / psi, psi)
     draws = collect(ExactSampler(), target, 6000, np.random.default_rng(p))
-    tail = p / 2 * gammaincc(p / 2, x) * gamma(p / 2)
+    tail = p / 2 * gammaincc(p / 2, x) * math.gamma(p / 2)
     exact = x ** (p / 2) * math.exp(-x) / (x ** (p / 2) * math.exp(-x) + tail)
     excess = draws.losses - problem.minimum.value
     hit = np.mean(excess <= psi)

@@ -151,22 +151,6 @@ def test_draws_stay_inside_exactly_where_the_mechanism_says_so(name):
     assert inside == mechanism_traits(name).stays_inside
 
 
-@pytest.mark.parametrize("loss", ["hinge", "smoothed_hinge"])
-@pytest.mark.parametrize("name", sorted(set(ONE_MODEL) - SLOW))
-def test_losses_of_margins_are_drawn_or_declined_in_words(name, loss):
-    request = asked(**{**NEEDED.get(name, {}), "loss": loss})
-    offer = MECHANISMS[name].offer(request)
-    if offer.plan is None:
-        assert any(word in offer.why for word in ("kinks", "unthresholded", "squared loss"))
-        return
-    drawn = (
-        MECHANISMS[name]
-        .for_plan(offer.plan)
-        .draw(posed(request, offer.plan.ridge), np.random.default_rng(0))
-    )
-    assert np.isfinite(drawn).all() and np.linalg.norm(drawn) <= request.radius * (1 + 1e-9)
-
-
 _FITS = """
 import sys, numpy as np, warnings
 from rashomon_explorer import DPClassifier, RashomonClassifier

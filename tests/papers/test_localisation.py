@@ -84,14 +84,6 @@ def test_prices_add_up_and_sets_shrink(n, p, ridge, epsilon, stages):
     assert plan.excess_bound == pytest.approx(bound, rel=1e-9)
 
 
-def test_the_number_of_stages_grows_with_the_rows_and_one_is_the_plain_mechanism():
-    plans = [plan_iterated(*public(n, ridge=1.0), epsilon=1.0) for n in (10**2, 10**4, 10**6)]
-    counts = [len(plan.stages) for plan in plans]
-    assert counts[0] == 1 < counts[1] < counts[2]
-    (stage,), (constants, _) = plans[0].stages, public(10**2, ridge=1.0)
-    assert stage.distance == math.inf and stage.beta == 1.0 / constants.charged_oscillation
-
-
 @pytest.mark.parametrize(("n", "p", "ridge"), [(10**2, 2, 2.0), (10**4, 30, 0.01), (10**7, 5, 0.3)])
 def test_the_best_of_all_stages_and_failures_is_found_without_trying_all(n, p, ridge):
     known = public(n, p, ridge)

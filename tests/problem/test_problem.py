@@ -1,6 +1,7 @@
 """The problem: certified minima, clipping, constants by brute force, thresholds, bad rows."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -84,34 +85,6 @@ def test_constants_are_public_functions_of_the_settings():
     assert problem.L == pytest.approx(bound / (1 + np.exp(-3.0 * bound)) + 0.3)
 
 
-TWO = [[1.0], [2.0]]
-
-
-@pytest.mark.parametrize(
-    ("X", "y", "settings", "message"),
-    [
-        (np.empty((0, 2)), [], {}, "rows and columns"),
-        (np.empty((2, 0)), [1, -1], {}, "rows and columns"),
-        ([1.0, 2.0], [1, -1], {}, "rows and columns"),
-        (TWO, [1], {}, "one target per row"),
-        ([[1.0], [np.nan]], [1, -1], {}, r"X holds NaN or infinity at \(1, 0\)"),
-        (TWO, [1, np.inf], {}, r"y holds NaN or infinity at \(1,\)"),
-        *((TWO, [0, 1], {"loss": one}, "−1 or \\+1") for one in ("logistic", "smoothed_hinge")),
-        *(
-            (TWO, [0, y], {"loss": "softmax"}, f"from 0 to 2 .* got {y:g}")
-            for y in (3.0, -1.0, 0.5)
-        ),
-        (TWO, [1, -1], {"row_norm": -1.0}, "row_norm must be finite and > 0"),
-    ],
-)
-def test_what_is_no_problem_is_refused(X, y, settings, message):
-    with pytest.raises(ValueError, match=message):
-        Problem(X, y, **settings)
-    for shape in ((2,), (3, 1), (1, 2, 2)):
-        with pytest.raises(ValueError, match=r"one model per column, shape \(2, K\)"):
-            Problem(TWO, [1, -1]).value(np.zeros(shape))
-
-
 def test_a_domain_takes_the_place_of_the_ball():
     X, y = simulated(n=50)
     assert Problem(X, y).domain == Ball(4.0)
@@ -172,22 +145,6 @@ def test_no_replacement_of_a_record_moves_the_loss_by_more(loss, radius, norm, r
         assert max(spans) >= constants.osc * 0.8
 
 
-@pytest.mark.parametrize(
-    ("bad", "message"),
-    [
-        ({"n": 0}, "must be a whole number, at least 1"),
-        ({"row_bound": 1e110, "domain": Ball(1e-60)}, "could be as long as 1e.110"),
-        ({"row_bound": 1e-60, "domain": Ball(1e110)}, "could be as long as 1e.110"),
-        ({"loss": "zero_one"}, "loss must be one of"),
-        ({"loss": "softmax", "p": 5}, "multiple of the loss's 2 scores per row, got p=5"),
-    ],
-)
-def test_errors_name_the_parameter(bad, message):
-    good = {"loss": "logistic", "n": 10, "p": 2, "domain": Ball(1.0), "row_bound": 1.0}
-    with pytest.raises(ValueError, match=message):
-        Constants.of(**{**good, **bad})
-
-
 def test_the_whole_row_has_the_intercepts_one():
     assert row_bound(0.75, intercept=True) == 1.25
     assert row_bound(0.75, intercept=False) == 0.75
@@ -239,28 +196,6 @@ def test_nothing_is_thresholded_at_psi_0(threshold):
     assert isinstance(shape, NoThreshold)
     np.testing.assert_array_equal(shape.energy(V), np.maximum(V, 0))
     assert (shape.slope(V) == 1).all()
-
-
-GAUSSIAN = get_threshold("gaussian", 0.1)
-
-
-@pytest.mark.parametrize(
-    ("work", "message"),
-    [
-        (
-            lambda: get_threshold("soft", 0.1),
-            r"one of \['gaussian', 'hard', 'smooth'\].*got 'soft'",
-        ),
-        (lambda: get_threshold("smooth", 0.0), "width must be finite and > 0"),
-        (lambda: GaussianThreshold(scale=-1.0), "scale must be finite and > 0"),
-        (lambda: GaussianThreshold(n_samples=0), "n_samples must be a whole number, at least 1"),
-        (lambda: GAUSSIAN.energy(V), "no closed form: draw from it with a Langevin"),
-        (lambda: GAUSSIAN.slope(V), "no closed form: draw from it with a Langevin"),
-    ],
-)
-def test_what_is_no_shape_or_has_no_closed_form_says_so(work, message):
-    with pytest.raises((ValueError, SamplerError), match=message):
-        work()
 
 
 RADIUS = 1.5
@@ -426,3 +361,54 @@ def test_a_loss_without_curvature_on_its_way_has_a_certified_minimum(seed):
     X, y = rng.standard_normal((n, d)), rng.choice([-1.0, 1.0], n)
     problem = Problem(X, y, loss="smoothed_hinge", radius=radius, intercept=False)
     assert problem.minimum.gap <= problem.constants.gap_tolerance
+
+
+def constants(**changed):
+    good = {"loss": "logistic", "n": 10, "p": 2, "domain": Ball(1.0), "row_bound": 1.0}
+    return Constants.of(**{**good, **changed})
+
+
+def of_two(y=(1, -1), X=((1.0,), (2.0,)), **settings):
+    return Problem(X, y, **settings)
+
+
+COUNT, FORM = "must be a whole number, at least 1", "no closed form: draw from it with a Langevin"
+GAUSSIAN = get_threshold("gaussian", 0.1)
+
+
+@pytest.mark.parametrize(
+    ("call", "changed", "message"),
+    [
+        *((of_two, {"X": X}, "rows and columns") for X in (np.empty((0, 2)), [[], []], [1.0, 2.0])),
+        (of_two, {"y": [1]}, "one target per row"),
+        (of_two, {"X": [[1.0], [np.nan]]}, r"X holds NaN or infinity at \(1, 0\)"),
+        (of_two, {"y": [1, np.inf]}, r"y holds NaN or infinity at \(1,\)"),
+        *((of_two, {"y": [0, 1], "loss": one}, r"−1 or \+1") for one in ("logistic", "hinge")),
+        *(
+            (of_two, {"y": [0, y], "loss": "softmax"}, f"from 0 to 2 .* got {y:g}")
+            for y in (3, 0.5)
+        ),
+        (of_two, {"row_norm": -1.0}, "row_norm must be finite and > 0"),
+        (constants, {"n": 0}, COUNT),
+        (constants, {"row_bound": 1e110, "domain": Ball(1e-60)}, "could be as long as 1e.110"),
+        (constants, {"row_bound": 1e-60, "domain": Ball(1e110)}, "could be as long as 1e.110"),
+        (constants, {"loss": "zero_one"}, "loss must be one of"),
+        (
+            constants,
+            {"loss": "softmax", "p": 5},
+            "multiple of the loss's 2 scores per row, got p=5",
+        ),
+        (get_threshold, {"threshold": "soft", "psi": 0.1}, r"one of \['gaussian', .*got 'soft'"),
+        (get_threshold, {"threshold": "smooth", "psi": 0.0}, "width must be finite and > 0"),
+        (GaussianThreshold, {"scale": -1.0}, "scale must be finite and > 0"),
+        (GaussianThreshold, {"n_samples": 0}, f"n_samples {COUNT}"),
+        *((partial(call, V), {}, FORM) for call in (GAUSSIAN.energy, GAUSSIAN.slope)),
+        *(
+            (of_two().value, {"theta": np.zeros(shape)}, r"one model per column, shape \(2, K\)")
+            for shape in ((2,), (3, 1), (1, 2, 2))
+        ),
+    ],
+)
+def test_what_is_no_problem_is_refused(call, changed, message):
+    with pytest.raises((ValueError, SamplerError), match=message):
+        call(**changed)

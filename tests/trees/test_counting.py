@@ -1,4 +1,4 @@
-"""Counts, best trees and draws against every tree of a small class written out."""
+"""Counts, best trees and draws against every tree of a small class, and TreeFARMS's conventions."""
 
 from collections import Counter
 from dataclasses import replace
@@ -7,7 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from rashomon_explorer.trees import TreeClass, counting
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.mechanisms.planning.trees import plan_trees
+from rashomon_explorer.sets.models.trees import Leaf
+from rashomon_explorer.trees import CountedTrees, TreeClass, best_avoiding, counting, flip_psi
 from rashomon_explorer.trees import law as trees_law
 from rashomon_explorer.trees.law import (
     CappedEnergy,
@@ -17,21 +20,26 @@ from rashomon_explorer.trees.law import (
     integer_weights,
     limits,
 )
+from rashomon_explorer.trees.private import gibbs_draws
 from rashomon_explorer.trees.sampling import Walks
-from tests.trees.listed import errors_of, leaves_of, listed, listing, whole_class
+from tests.trees.listed import (
+    CLASSES,
+    THREE,
+    errors_of,
+    leaves_of,
+    listed,
+    listing,
+    some_rows,
+    whole_class,
+)
 
-# Features, most leaves, most depth, labels; whether a column is constant and one repeated. Costs.
-CLASSES = [
-    ((2, 4, None, 2, False), {1: 3}),
-    ((3, 4, None, 2, False), None),
-    ((3, 5, None, 2, True), [[0, 2], [5, 0]]),
+CASES = [
+    *CLASSES,
     ((3, 8, 2, 2, False), None),
     ((4, 4, 2, 2, True), {0: 2, 1: 5}),
-    ((4, 1, None, 2, False), None),
-    ((3, 4, None, 3, True), [[0, 1, 4], [2, 0, 0], [7, 3, 0]]),
-    ((1, 5, None, 2, False), None),
+    ((3, 4, None, 3, True), THREE),
 ]
-SHAPES = [shape for shape, _ in CLASSES]
+SHAPES = [shape for shape, _ in CASES]
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -43,7 +51,7 @@ def test_sizes_of_the_class_are_those_of_its_list(shape):
     assert public.size == sum(found.values())
 
 
-@pytest.mark.parametrize(("shape", "costs"), CLASSES, ids=str)
+@pytest.mark.parametrize(("shape", "costs"), CASES, ids=str)
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("penalty", [0.0, 0.03])
 def test_counts_draws_and_the_best_tree_are_those_of_the_list(shape, costs, seed, penalty):
@@ -232,3 +240,76 @@ def test_limits_take_the_edge_as_a_set_does():
             for leaves, limit in enumerate(found, start=1):
                 errors = [e for e in range(11) if e / 10 + penalty * leaves <= most]
                 assert limit == (errors[-1] if errors else -1)
+
+
+def is_listed(tree, X, y):
+    """Every leaf has rows, and the label that most have; of labels as frequent, the last."""
+    if isinstance(tree, Leaf):
+        many = Counter(y)
+        return len(y) > 0 and tree.prediction == max(many, key=lambda label: (many[label], label))
+    sides = [], []
+    for row, label in zip(X, y, strict=True):
+        sides[0 if row[tree.feature] else 1].append((row, label))
+    branches = (tree.if_true, tree.if_false)
+    return all(
+        is_listed(branch, [r for r, _ in side], [c for _, c in side])
+        for branch, side in zip(branches, sides, strict=True)
+    )
+
+
+@pytest.mark.parametrize("shape", [(2, 4, None), (3, 4, None), (3, 5, 2), (4, 3, None)], ids=str)
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("idle", [False, True])
+def test_counts_are_those_of_the_list(shape, seed, idle):
+    m, leaves, depth = shape
+    X, y = some_rows(seed, m=m, idle=idle)
+    settings = {"max_leaves": leaves, "max_depth": depth, "leaf_penalty": 0.03}
+    counted = CountedTrees(X, y, classes=(0, 1), convention="treefarms", **settings)
+    trees = [tree for tree in whole_class(m, leaves, depth) if is_listed(tree, X, y)]
+    losses = np.array([errors_of(t, X, y) / len(y) + 0.03 * leaves_of(t) for t in trees])
+    assert counted.least == losses.min()
+    for psi in (0.0, 0.1, 1.0):
+        inside = [t for t, loss in zip(trees, losses, strict=True) if loss <= losses.min() + psi]
+        found = Counter(map(leaves_of, inside))
+        sizes = counted.sizes(psi)
+        assert list(sizes) == [found[k] for k in range(1, len(sizes) + 1)]
+        assert set(counted.draw(40, psi, random_state=0).models.trees) <= set(inside)
+    assert counted.best() in trees
+    assert best_avoiding(counted, 0) in trees
+
+
+# Seed, rows, columns, most questions on a path: trees by leaves that treefarms 0.2.4 listed for
+# regularization .03 and rashomon_bound .62. Ties are frequent in tables so small.
+PRINTED = {
+    (0, 12, 3, 2): [1, 1, 8, 4],
+    (0, 12, 3, 3): [1, 1, 8, 12, 12, 7],
+    (0, 30, 4, 3): [1, 2, 14, 64, 118, 212, 178, 24],
+    (1, 12, 3, 3): [1, 1, 6, 20, 24, 30, 12],
+    (1, 16, 4, 2): [1, 3, 16, 17],
+    (1, 16, 4, 3): [1, 3, 16, 63, 116, 167, 116, 13],
+    (2, 16, 4, 3): [1, 0, 10, 32, 37, 60, 18],
+    (3, 12, 3, 3): [1, 2, 8, 17, 19, 17, 6],
+    (3, 16, 4, 3): [1, 0, 6, 19, 9, 16],
+}
+
+
+@pytest.mark.parametrize("task", PRINTED, ids=str)
+def test_counts_are_those_that_the_program_printed(task):
+    seed, n, m, depth = task
+    X, y = some_rows(seed, n=n, m=m)
+    settings = {"max_leaves": 2**depth, "max_depth": depth, "leaf_penalty": 0.03}
+    counted = CountedTrees(X, y, convention="treefarms", **settings)
+    sizes = counted.sizes(0.62 - counted.least)
+    assert [*sizes[: len(PRINTED[task])]] == PRINTED[task]
+    assert not any(sizes[len(PRINTED[task]) :])
+
+
+def test_nothing_private_comes_of_it():
+    X, y = some_rows(0)
+    counted = CountedTrees(X, y, max_leaves=3, convention="treefarms")
+    public = {"log_size": counted.trees.log_size, "most_leaves": 3}
+    planned = plan_trees(12, **public, psi=0.0, epsilon=1.0)
+    with pytest.raises(ValueError, match="depends on no row"):
+        gibbs_draws(counted, planned, np.random.default_rng(0))
+    with pytest.raises(DataError, match="majority labels"):
+        flip_psi(counted)

@@ -9,7 +9,7 @@ from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.formatting import Fact, rounded_up
 from rashomon_explorer._utils.validation import check_count, check_nonnegative, check_share
 from rashomon_explorer.mechanisms.planning import centres
-from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.plan import Plan, minimum_passes
 from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
@@ -103,6 +103,11 @@ class EllipsoidPlan(Plan):
     def centre_excess(self) -> float:
         """Bound on the expected excess loss of the centre."""
         return self.centre.excess
+
+    @property
+    def passes(self) -> float:
+        """One for each step of the centre, or those of its minimum."""
+        return float(self.centre.n_steps) or minimum_passes(self.p)
 
     @property
     def grid(self) -> float:

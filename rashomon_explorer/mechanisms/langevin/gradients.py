@@ -307,7 +307,8 @@ class FullDrift(Drift):
         return lambda theta: self._lazily(theta, slack)
 
     def _unthresholded(self, theta: array_api.FloatArray) -> array_api.FloatArray:
-        return self.beta * self._columns.value_and_gradient(theta)[1]
+        # Every step evaluates all chains: rows do not decide how they are rounded.
+        return self.beta * self._whole.value_and_gradient(theta)[1]
 
     def _thresholded(self, theta: array_api.FloatArray) -> array_api.FloatArray:
         value, gradient = self._columns.value_and_gradient(theta)
@@ -337,9 +338,12 @@ class FullDrift(Drift):
 
     @cached_property
     def _host_columns(self) -> Columns:
-        dtype: Any = np.float32 if self._rounding else np.float64
-        problem = self.target.problem
-        return Columns(problem.evaluator(dtype).value_and_gradient, problem.n)
+        return Columns(self._whole.value_and_gradient, self.target.problem.n)
+
+    @cached_property
+    def _whole(self) -> MinimisedObjective:
+        problem, dtype = self.target.problem, np.float32 if self._rounding else np.float64
+        return problem.evaluator(dtype) if problem.arrays.on_host else problem.on_device
 
     @cached_property
     def _edge(self) -> float:

@@ -45,6 +45,11 @@ class PathPlan(Plan):
         return True
 
     @property
+    def passes(self) -> float:
+        """One for each step of each chain."""
+        return float(self.n_steps * self.n_draws)
+
+    @property
     def threshold(self) -> Threshold:
         """Smooth threshold, or none at ψ = 0."""
         return SmoothThreshold(self.width) if self.width else NoThreshold()

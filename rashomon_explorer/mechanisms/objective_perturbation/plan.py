@@ -7,7 +7,7 @@ from typing import Any
 from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.formatting import Fact, rounded_up
 from rashomon_explorer.mechanisms.objective_perturbation import accounting
-from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.plan import Plan, minimum_passes
 from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak, warn_large_delta
 from rashomon_explorer.mechanisms.request import cost_at_order
 from rashomon_explorer.privacy.guarantee import Guarantee
@@ -39,6 +39,11 @@ class ObjectivePerturbationPlan(Plan):
     def weighed_excess(self) -> float:
         """Excess bound of the loss that is minimised, clipped or not."""
         return self.followed_excess
+
+    @property
+    def passes(self) -> float:
+        """Those of a minimum for each draw."""
+        return minimum_passes(self.p) * self.n_draws
 
     @property
     def _stability(self) -> tuple[float, float]:

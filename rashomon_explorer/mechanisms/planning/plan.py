@@ -19,6 +19,11 @@ from rashomon_explorer.problem.thresholds import Threshold, get_threshold
 _SAME = 1e-12  # relative tolerance for equal oscillations of a plan and of its law
 
 
+def minimum_passes(p: int) -> float:
+    """Return the passes of a certified minimum: ten Newton steps, p/10 passes for a Hessian."""
+    return 10 * (2 + p / 10)
+
+
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Plan(weakness.BasePlan):
     """Parameters and guarantees of draws for a privacy budget, from public numbers.
@@ -155,6 +160,11 @@ class Plan(weakness.BasePlan):
         return self.along_path
 
     @property
+    def passes(self) -> float:
+        """Passes over the rows, each a gradient of one model, without those of rejected draws."""
+        return minimum_passes(self.p)
+
+    @property
     def of_exact_draws(self) -> bool:
         """Whether the draws have a Gibbs law, so that the theorems of exact draws apply."""
         return not self.along_path and not math.isinf(self.beta)
@@ -207,5 +217,6 @@ class Plan(weakness.BasePlan):
         ]
         facts += [] if self.columns is None else [self.columns.fact]
         facts += [("chosen", f"{self.mechanism}: {self.why}")] if self.why else []
+        facts += [("passes", f"about {self.passes:,.0f} over the rows")]
         weak = weakness.weak_guarantee_reason(self)
         return [*facts, *([("warning", weak)] if weak else [])]

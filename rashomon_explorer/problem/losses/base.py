@@ -102,7 +102,8 @@ class Loss(Protocol):
         ...
 
 
-_BLOCK_BYTES = 2**19  # a batch and its temporaries stay in a core's L2 cache
+_BLOCK_BYTES = 2**19  # a batch's scores and their temporaries stay in a core's L2 cache
+_READ_BYTES = 2**22  # a batch's rows, which a gradient reads twice, stay in its share of the L3
 STACK_COLUMNS = 256  # models of a stack per evaluation
 _STACK_ROWS = 1024
 _FEWEST_ROWS = 64
@@ -154,9 +155,10 @@ def stack_rows(n_rows: int) -> int:
     return min(_STACK_ROWS, (n_rows + 15) // 16 * 16)
 
 
-def batch_rows(n_rows: int, n_columns: int, item_bytes: int = 8) -> int:
+def batch_rows(n_rows: int, n_columns: int, item_bytes: int = 8, row_entries: int = 1) -> int:
     """Rows per batch of :func:`sum_row_batches`: a multiple of 16, at most 1024 of float32."""
     size = min(_BLOCK_BYTES // (item_bytes * max(1, n_columns)), n_rows + 15)
+    size = min(size, _READ_BYTES // (item_bytes * max(1, row_entries)))
     if item_bytes == 4:
         size = min(size, _MOST_SINGLE_ROWS)
     return max(_FEWEST_ROWS, size // 16 * 16)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import ArrayBackend, FloatArray, is_foreign, to_host
-from rashomon_explorer.problem.losses.base import stack_rows, sum_row_batches
+from rashomon_explorer.problem.losses.base import batch_rows, stack_rows, sum_row_batches
 
 ALL_ROWS = slice(None)
 _HESSIAN_ROWS = 4096
@@ -79,8 +79,9 @@ class HostRows:
         self, work: Callable[[slice], tuple[NDArray[Any], ...]], models: NDArray[Any]
     ) -> tuple[FloatArray, ...]:
         """Sum ``work`` over batches of rows, in float64."""
-        block = stack_rows(self.n) if models.ndim > 2 else None
         width = models.size // self.p
+        block = batch_rows(self.n, width, models.itemsize, self.p)
+        block = stack_rows(self.n) if models.ndim > 2 else block
         return sum_row_batches(work, self.n, width, item_bytes=models.itemsize, block=block)
 
     def mean_outer(self, weights: Callable[[Any, slice], Any], theta: FloatArray) -> FloatArray:

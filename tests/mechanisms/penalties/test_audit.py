@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.rates import slope_of
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.penalties import PenaltyConstants, langevin_walk
 from rashomon_explorer.mechanisms.penalties.landscape import (
@@ -335,10 +336,6 @@ def test_the_promise_of_a_walk_holds_of_a_wave_in_a_box(noise, start):
     assert walk_bound(**by_hand) == pytest.approx(math.sqrt(1 + 3 + 9))
 
 
-def slope(places, values):
-    return float(np.polyfit(np.log(places), np.log(values), 1)[0])
-
-
 def best_bound(n, d, *, warm):
     """Least bound over T at K, βΦ and ε fixed; Δ₀ fixed, or d/n after a private start."""
     fixed = {"smoothness": 1.0, "drop": d / n if warm else 1.0, "bias": 0.0, "slope": 1e9}
@@ -349,16 +346,16 @@ def best_bound(n, d, *, warm):
 @pytest.mark.parametrize(("warm", "by_n", "by_d"), [(False, -0.5, 0.25), (True, -0.75, 0.5)])
 def test_promises_of_walks_have_the_rates_of_the_paper(warm, by_n, by_d):
     n, d = [1e4, 1e5, 1e6], [4.0, 16.0, 64.0]
-    assert slope(n, [best_bound(k, 10, warm=warm) for k in n]) == pytest.approx(by_n, abs=0.1)
-    assert slope(d, [best_bound(1e6, k, warm=warm) for k in d]) == pytest.approx(by_d, abs=0.1)
+    assert slope_of(n, [best_bound(k, 10, warm=warm) for k in n]) == pytest.approx(by_n, abs=0.1)
+    assert slope_of(d, [best_bound(1e6, k, warm=warm) for k in d]) == pytest.approx(by_d, abs=0.1)
 
 
 def test_the_promise_of_gradient_norms_has_the_rate_of_the_paper():
     n, d = [10**5, 10**6, 10**7], [1, 2, 3]
     by_n = [planned_steps("gradient_norm", n=k, spacing=1.6).gradient_bound for k in n]
     by_d = [planned_steps("gradient_norm", d=k, n=10**7, spacing=1.2).gradient_bound for k in d]
-    assert slope(n, by_n) == pytest.approx(-1, abs=0.1)
-    assert slope(d, by_d) == pytest.approx(1, abs=0.25)  # log N + 1
+    assert slope_of(n, by_n) == pytest.approx(-1, abs=0.1)
+    assert slope_of(d, by_d) == pytest.approx(1, abs=0.25)  # log N + 1
 
 
 def test_auto_takes_a_walk_beyond_a_grid_where_it_promises_something():

@@ -8,10 +8,10 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.penalties import BilevelConstants, PenaltyConstants
-from rashomon_explorer.mechanisms.penalties.landscape import MEAN, PenaltyBox
+from rashomon_explorer.mechanisms.penalties.landscape import MEAN
 from rashomon_explorer.mechanisms.penalties.losses import MARGINS, PULL, THIRD, InnerProblem
 from rashomon_explorer.papers.constants import printed_bilevel_slope
-from tests.mechanisms.penalties.made import Made, corners, flipping, grid, made
+from tests.mechanisms.penalties.made import corners, flipping, grid, made
 
 KINDS = pytest.mark.parametrize("kind", MARGINS)
 
@@ -248,11 +248,3 @@ def _slope(landscape, x, j, step=1e-2):
         ahead, behind = landscape.value(ends)
         rise += weight * (ahead - behind)
     return rise / (60 * step)
-
-
-def test_the_hypergradient_of_one_ridge_penalty_by_hand():
-    """y = c/(s + λ), Φ = ½(y − 1)², so that Φ' = (y − 1)·(−λc/(s + λ)²) in log λ."""
-    one = np.ones((1, 1)), np.ones(1)
-    landscape = Made("ridge", one, one, PenaltyBox((0,), 0.25, 1.0)).landscape
-    expected = (1 / 1.5 - 1) * -0.5 / 1.5**2
-    assert landscape.gradient(np.zeros(1))[0] == pytest.approx(expected, rel=1e-12)

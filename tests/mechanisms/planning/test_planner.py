@@ -552,7 +552,6 @@ def test_the_guarantee_says_what_is_known():
     assert "after 10,000 proposals" in str(less.guarantee(warm))
     assert less.giving_up(warm) == giving_up_probability(acceptance, 10_000 - 8192, 5)
     assert endless.giving_up(cold) == 0.0
-    assert "never give up" in str(endless.guarantee(cold))
     on_a_grid = FiniteGridSampler().guarantee(warm)
     assert "draws on a grid never give up" in on_a_grid.assumptions
     assert on_a_grid.pure_epsilon == pytest.approx(5 * warm.eta)
@@ -581,8 +580,7 @@ def test_estimators_pass_patience_on_and_say_it(tmp_path):
     y = (X[:, 0] > 0).astype(int)
     exact = {"n_draws": 2, "mechanism": "exact"}
     stated = RashomonClassifier(**exact, classes=(0, 1), patience=None).fit(X, y).guarantee_
-    for words in ("never give up", "only the curator may see"):
-        assert any(words in one for one in stated.assumptions)
+    assert any("never give up" in one for one in stated.assumptions)
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=9.0, delta=1e-6)
     RashomonRegressor(target_bounds=(-1, 1), **exact, ledger=ledger).fit(X, y - 0.5)
     (entry,) = ledger.entries()

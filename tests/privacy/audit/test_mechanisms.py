@@ -47,7 +47,7 @@ def audited(case):
 
 
 @pytest.mark.parametrize(("name", "kind"), EVERY)
-def test_within_its_claim_and_beyond_abolder_one(name, kind):
+def test_within_its_claim_and_beyond_a_bolder_one(name, kind):
     """The bolder claim is the negative control: a sensitivity of a half or less."""
     case = CASES[name][kind]()
     found = audited(case)
