@@ -327,16 +327,6 @@ def test_no_model_of_the_domain_lies_below_the_minimum_by_more_than_the_gap(
         assert not minimum.on_boundary
 
 
-@pytest.mark.parametrize("loss", sorted(LOSSES))
-def test_collinear_and_constant_columns_are_no_obstacle(loss):
-    problem = make_problem(loss, "ball")
-    rows = np.column_stack([np.ones(50), np.ones(50), np.zeros(50)]) / 3
-    targets = np.resize(problem.loss.labels or (0.5, -0.2), 50)
-    for domain in (Ball(2.0), Intersection(Ball(3.0), Ball(2.0))):
-        again = Problem(rows, targets, loss=loss, domain=domain)
-        assert again.minimum.gap <= again.constants.gap_tolerance
-
-
 def test_a_gap_that_cannot_be_reached_is_said():
     problem = make_problem("logistic", "intersection")
     with pytest.raises(SamplerError, match=r"to a duality gap of 0.00e\+00: add some ridge"):

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -70,6 +71,20 @@ def test_a_line_law_is_sampled_exactly_and_its_mass_lies_just_above(
     if law is not None:
         assert kstest(found, law.cdf).pvalue > LEVEL
         assert line.mean == pytest.approx(law.mean(), abs=1e-3)
+
+
+@pytest.mark.parametrize("degrees", [1, 2, 30, 700])
+def test_the_chi_square_that_is_cut(degrees):
+    x = degrees * np.array([1e-3, 0.3, 0.79, 0.81, 1.0, 3.0])
+    logs = [mpmath.log(mpmath.gammainc(degrees / 2, 0, cut / 2, regularized=True)) for cut in x]
+    known = np.array(logs, dtype=float)
+    below = plane.log_chi_square_below
+    assert below(degrees, x) == pytest.approx(known, rel=1e-9, abs=1e-12)
+    assert (np.diff(below(degrees, degrees * np.geomspace(1e-4, 4, 500))) >= 0).all()
+    for cut, log in zip(x, known, strict=True):
+        values = plane.cut_chi_square(degrees, np.full(4000, cut), np.random.default_rng(1))
+        assert kstest(np.exp(below(degrees, values) - log), "uniform").pvalue > LEVEL
+    assert plane.cut_chi_square(3, np.zeros(2), np.random.default_rng(0)).tolist() == [0.0, 0.0]
 
 
 def weight_by_quadrature(rest, used):

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from rashomon_explorer.problem.losses import LOSSES, SoftmaxLoss, get_loss
 from rashomon_explorer.problem.losses.kinked import ClippedSlope
 from rashomon_explorer.problem.lower_bounds import quadratic as parabola
 from rashomon_explorer.problem.lower_bounds import quartic as half_square
 from rashomon_explorer.problem.lower_bounds import smooth
-from rashomon_explorer.problem.lower_bounds.clipped_slope import minorant
+from rashomon_explorer.problem.lower_bounds.clipped_slope import blurred_slope, minorant
 from rashomon_explorer.problem.lower_bounds.quartic import QuarticForm, half_square_minorant
 from tests.problem.rows import random_rows
 
@@ -125,6 +126,17 @@ def test_two_percent_less_than_the_lost_part_would_be_caught(place):
     lost = np.polynomial.polynomial.polyfromroots(roots) / (2 * (np.sqrt(x) + np.sqrt(y)) ** 4)
     spoiled = half_square_minorant(np.array([place]))[:, 0] + 0.02 * lost
     assert (POLYVAL(xi, spoiled) > excess_of(place, xi) + 1e-9).any()
+
+
+def test_blurred_slopes_are_means_over_normal_arguments():
+    shape = ClippedSlope(-0.5, 1.0, smoothing=0.8)
+    a, scale = np.array([-0.7, 0.1, 0.9, 2.0]), np.array([0.3, 0.1, 0.5, 1.0])
+    nodes, step = np.linspace(-9, 9, 20_001), 1e-5
+    weights = norm.pdf(nodes) / norm.pdf(nodes).sum()
+    slope, curvature = blurred_slope(shape, a, scale)
+    np.testing.assert_allclose(slope, weights @ shape.slope(a + scale * nodes[:, None]), atol=1e-6)
+    above, below = (blurred_slope(shape, a + move, scale)[0] for move in (step, -step))
+    np.testing.assert_allclose(curvature, (above - below) / (2 * step), atol=1e-6)
 
 
 @given(
