@@ -16,6 +16,9 @@ from rashomon_explorer.measures.reliance.level_set import Quadratic, project_to_
 from rashomon_explorer.measures.reliance.logistic import (
     LogisticClass,
     SwitchedLogistic,
+    _Lagrangian,
+    _Slabs,
+    largest_weights,
     outer_ellipsoid,
 )
 from rashomon_explorer.measures.reliance.pair_losses import majorant, softplus
@@ -115,8 +118,8 @@ def test_logistic_brackets_hold_the_grid(case, form):
     assert row["lower_attained"] <= values.min() + 1e-3
     assert row["upper_attained"] >= values.max() - 1e-3
     width = row["upper_attained"] - row["lower_attained"]
-    assert row["upper"] - row["upper_attained"] < 0.15 * width
-    assert row["lower_attained"] - row["lower"] < 0.15 * width
+    assert row["upper"] - row["upper_attained"] < 0.03 * width
+    assert row["lower_attained"] - row["lower"] < 0.03 * width
 
 
 @pytest.mark.parametrize("ratio", [False, True])
@@ -157,16 +160,52 @@ def test_no_draw_is_outside_and_ranges_grow_with_psi(loss):
     assert row["lower"] < narrow["lower"] < narrow["upper_attained"] < row["upper_attained"]
 
 
-def test_a_smaller_ellipsoid_is_caught():
+def bound_by_slabs(models, theta, best):
+    return _Slabs(_Lagrangian.at(models, 1, 1.0, theta), theta).greatest(-np.inf)
+
+
+@pytest.mark.parametrize("bound", [lambda m, theta, best: m._bound(1, theta, best), bound_by_slabs])
+def test_a_smaller_ellipsoid_is_caught(bound):
     """Negative control: half the certified radius no longer holds the grid."""
     problem = a_problem("logistic", radius=20.0, intercept=False)
     best = reliance_by_pairs(problem, grid_of(problem, 0.01, 181), 0).max()
     models = LogisticClass.of(problem, 0.01, np.array([0]), ratio=False)
     theta = models.extreme(1).theta
-    assert models._touching_bound(1, theta, best) >= best
+    assert best <= bound(models, theta, best) <= best + 2e-3
     centre = problem.minimum.theta[:, None]
     smaller = models.outer.shifted(-0.75 * float(models.outer(centre)[0]))
-    assert replace(models, outer=smaller)._touching_bound(1, theta, best) < best
+    smaller = (1 / -float(smaller(centre)[0])) * smaller
+    assert bound(replace(models, outer=smaller), theta, best) < best
+
+
+@pytest.mark.parametrize("form", ["difference", "ratio"])
+@pytest.mark.parametrize("options", [{"radius": 20.0}, {"radius": 20.0, "ridge": 0.01}])
+def test_logistic_brackets_are_narrow_at_a_slack_of_a_twentieth(options, form):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(200, 4))
+    rows[:, 1] += rows[:, 0]
+    rows /= np.linalg.norm(rows, axis=1).max()
+    y = np.where(rows @ [6.0, -6.0, 4.0, 0.5] + 0.5 * rng.logistic(size=200) > 0, 1.0, -1.0)
+    problem = Problem(rows, y, **options)
+    table = model_class_reliance(problem, psi=0.05 * problem.minimum.value, form=form)
+    gaps = table["upper"] - table["upper_attained"], table["lower_attained"] - table["lower"]
+    of_one = 1.0 if form == "ratio" else problem.minimum.value
+    assert max(gap.max() for gap in gaps) < 0.02 * of_one
+
+
+@pytest.mark.parametrize(("sign", "kappa"), [(1, 1.3), (-1, -0.8), (-1, 0.2), (1, 0.0)])
+def test_second_derivatives_are_bounded_on_intervals(sign, kappa):
+    rng = np.random.default_rng(1)
+    x, low = rng.normal(size=25), rng.normal(scale=3, size=25)
+    high = low + rng.uniform(0, 4, 25)
+    found = largest_weights(x, 0.7, (low, high), sign, kappa)
+    b = low + (high - low) * np.linspace(0, 1, 401)[:, None]
+    each = pair_losses.curvature(b[:, :, None] + 0.7 * x)
+    own = each[:, np.arange(25), np.arange(25)]
+    exact = (sign * (each.sum(axis=2) - own) / 24 - kappa * own).max(axis=0)
+    assert (found >= exact).all() and (found - exact).max() < 0.03
+    narrow = largest_weights(x, 0.7, ((low + high) / 2, high), sign, kappa)
+    assert (narrow < exact).any()  # negative control: half the interval misses the largest
 
 
 @pytest.mark.parametrize("columns", [[0], [1, 2], [0, 1, 2]])

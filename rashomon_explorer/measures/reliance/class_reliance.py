@@ -159,8 +159,9 @@ def model_class_reliance(
     of the set, and a bound that no model exceeds. For squared loss both agree to rounding unless
     the ball of models cuts the loss's ellipsoid. For logistic loss the smallest reliance is a
     convex programme; its two ends agree if the loss constraint is active and there is no ridge.
-    The largest reliance maximises a convex function. It is bracketed by a local search from below
-    and touching quadratics from above (docs/measures-proofs.md). The sampled range lies within the
+    The largest reliance maximises a difference of convex functions. It is bracketed by a local
+    search from below and a Lagrangian from above, which mostly agree for single columns and may
+    stay apart for groups (docs/measures-proofs.md). The sampled range lies within the
     attained one and is an inner bound. Curator: computed from private rows, not private.
 
     Parameters

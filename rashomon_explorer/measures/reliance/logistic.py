@@ -1,14 +1,20 @@
 """Class reliance under logistic loss."""
 
+from __future__ import annotations
+
+import heapq
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
 from scipy.special import expit
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer.measures.inputs import Columns
 from rashomon_explorer.measures.reliance import level_set, pair_losses
 from rashomon_explorer.measures.reliance.level_set import Extreme, Quadratic
@@ -26,10 +32,10 @@ _ROUNDING = 1e-12
 def outer_ellipsoid(problem: Problem, psi: float) -> Quadratic:
     """Quadratic that is ≤ 0 on {L ≤ min L + ψ}.
 
-    With h = θ − θ* and d_i ≥ |z_i·h|, a row's loss exceeds its tangent by at least q_i(z_i·h)²,
-    q_i = max{σ'(a_i)(e^{−d_i} + d_i − 1)/d_i², ½·min σ'(a_i ± d_i)}, a_i the score of θ* (first
-    term: docs/theory.md §3). So hᵀ(2K + (ridge + λ)I)h ≤ 2(ψ + slack), K the mean of q_i z_i z_iᵀ
-    and λ the ball's multiplier. Each round lowers the d_i; the first ones are the exact sampler's.
+    With h = θ − θ* and d_i ≥ |z_i·h|, a row's loss exceeds its tangent by at least q_i(z_i·h)²
+    with the q_i of :func:`_least_curvature`. So hᵀ(2K + (ridge + λ)I)h ≤ 2(ψ + slack), K the mean
+    of q_i z_i z_iᵀ and λ the ball's multiplier. Each round lowers the d_i; the first ones are the
+    exact sampler's.
     """
     best, rows = problem.minimum, problem.rows
     scores = rows @ best.theta
@@ -71,12 +77,16 @@ def _lengths(rows: FloatArray, matrix: FloatArray) -> FloatArray:
 
 
 def _least_curvature(scores: FloatArray, distance: FloatArray) -> FloatArray:
-    d = np.maximum(distance, 1e-8)
-    own = expit(scores) * expit(-scores)
-    # For small d the difference cancels; 1/2 − d/6 is a lower bound.
-    shape = np.where(d < 1e-3, 0.5 - d / 6, (np.expm1(-d) + d) / d**2)
-    ends = np.minimum(*(expit(s) * expit(-s) for s in (scores - d, scores + d)))
-    return np.maximum(own * shape, ends / 2)
+    """Largest q (n,) with loss − tangent ≥ q·t² for all changes |t| ≤ distance of the scores.
+
+    The excess is t²·∫₀¹(1 − u)σ'(a + ut)du, and σ' is even and falls with |a|: t = ±distance, the
+    sign that of a, is the least.
+    """
+    a, d = np.abs(scores), np.maximum(distance, 1e-300)
+    excess = np.log1p(np.exp(-a - d)) - np.log1p(np.exp(-a)) + d * expit(-a)
+    # For small d the difference cancels; half the least σ' is a lower bound.
+    far = (1 - 1e-9) * excess / np.maximum(d, 1e-3) ** 2
+    return np.asarray(np.where(d < 1e-3, pair_losses.curvature(a + d) / 2, far))
 
 
 @dataclass(frozen=True)
@@ -167,9 +177,6 @@ class SwitchedLogistic:
 _GAP = 1e-9  # duality gap of each convex programme, in nats
 _CLOSED = 1e-8
 _SEARCH = 60
-_HALVINGS = 20
-_FAR = 1e6
-_MIXTURES = (0.0, 0.5, 1.0)
 
 
 @dataclass(frozen=True)
@@ -185,14 +192,14 @@ class LogisticClass:
     outer: Quadratic
 
     @classmethod
-    def of(cls, problem: Problem, psi: float, columns: Columns, *, ratio: bool) -> "LogisticClass":
+    def of(cls, problem: Problem, psi: float, columns: Columns, *, ratio: bool) -> LogisticClass:
         """Reliance on ``columns`` over {L ≤ min L + ψ}."""
         task = problem_task(problem, problem.minimum.theta[None])
         switched = SwitchedLogistic(task.rows, task.targets, columns)
         loss, outer = level_set.model_loss(problem), outer_ellipsoid(problem, psi)
         return cls(problem, psi, ratio, switched, loss, outer)
 
-    def on(self, columns: Columns) -> "LogisticClass":
+    def on(self, columns: Columns) -> LogisticClass:
         """Reliance of the same models on other columns."""
         return replace(self, switched=replace(self.switched, columns=columns))
 
@@ -237,7 +244,7 @@ class LogisticClass:
         attained = self.value_and_gradient(-1, theta)[0]
         if bound - attained > _CLOSED:  # the loss constraint is inactive at the least reliant model
             theta, attained = self._climb(-1, [theta, *self._steps()])
-            bound = min(bound, self._touching_bound(-1, theta, attained))
+            bound = min(bound, self._bound(-1, theta, attained))
         return Extreme(theta, attained, max(attained, bound + _ROUNDING))
 
     def _least_switched(self, ridge: float) -> tuple[minimisation.Minimum, float]:
@@ -270,7 +277,7 @@ class LogisticClass:
 
     def _greatest(self) -> Extreme:
         theta, attained = self._climb(1, [self.problem.minimum.theta, *self._steps()])
-        bound = self._touching_bound(1, theta, attained)
+        bound = self._bound(1, theta, attained)
         return Extreme(theta, attained, max(attained, bound + _ROUNDING))
 
     def _steps(self) -> list[FloatArray]:
@@ -282,82 +289,255 @@ class LogisticClass:
         both = best[:, None] + size * np.outer(steepest, (1.0, -1.0))
         return list(level_set.project_to_level_set(self.problem, self.level, both).T)
 
-    def _touching_bound(self, sign: int, theta: FloatArray, attained: float) -> float:
-        """Certified upper bound: the smallest over touching points, mixtures and constraints."""
-        bounds = self._bounds(theta)
+    def _bound(self, sign: int, theta: FloatArray, attained: float) -> float:
+        """Certified upper bound of the objective of :meth:`extreme`, attained at ``theta``."""
         if not self.ratio:
-            return min(bound.greatest(self.outer, sign, 1.0) for bound in bounds)
-        start = max(attained, 0.0) if sign > 0 else min(attained, 1.0)
-        # e_orig enters sign·rise − t·e_orig with the weight −(sign + t).
-        best = min(bounds, key=lambda bound: bound.greatest(self.outer, sign, 1 + sign * start))
-        low = high = start
-        step = _CLOSED
-        while best.greatest(self.outer, sign, 1 + sign * high) > 0:
-            low, high, step = high, high + step, 4 * step
-            if sign < 0 and high >= 1.0:
-                return 1.0  # losses are nonnegative
-            if high > _FAR:  # the lower tangent of e_orig is negative within the outer set
-                return np.inf
+            return _greatest_rise(self, sign, 1.0, theta)
+        best, longest = self.problem.minimum, self.problem.domain.radius
+        value, slope = self._original(best.theta)
+        least = max(  # e_orig: by its tangent over the ellipsoid, and by the minimum of L
+            value - float(np.sqrt(slope @ np.linalg.solve(self.outer.matrix, slope))),
+            best.value - best.gap - self.problem.ridge / 2 * longest**2,
+        )
+        bound, share = 1.0 if sign < 0 else np.inf, attained  # losses are nonnegative
+        for _ in range(_RATIOS):
+            over = _greatest_rise(self, sign, 1 + sign * share, theta)
+            if over <= 0:
+                return min(bound, share)
+            if least > 0:
+                bound = min(bound, share + (over + _ROUNDING) / least)
+            if over <= _NEAR * self.level:
+                break
+            share += 1.01 * over / self._original(theta)[0]
+        return bound
 
-        def closed(t: float) -> bool:
-            return best.greatest(self.outer, sign, 1 + sign * t) <= 0
 
-        return bisect(closed, high, low, halvings=_HALVINGS)
+# Distances of a bound from an attained value, relative to the losses: at the first it is not
+# improved, and at the second by slabs alone.
+_ENOUGH, _NEAR = 1e-3, 1e-2
+_SLABS, _MOST_SLABS = 4, 16
+_RATIOS = 4
+_BINDS = 1e-3
+_BINS, _CELLS = 64, 2000
+_CELL = 0.05
 
-    def _bounds(self, theta: FloatArray) -> list["_Touching"]:
-        best = self.problem.minimum.theta
-        radius, eye = self.problem.domain.radius, np.eye(self.problem.p)
-        ball = Quadratic(eye / radius**2, np.zeros(self.problem.p), -1.0)
-        at_best = _Touching.of(self, best, ball)
-        bounds = []
-        for centre in (best, (best + theta) / 2, theta):
-            loss, slope = self.loss(centre)
-            behind = (1 / self.psi) * _tangent(centre, loss - self.level, slope)
-            touching = at_best if centre is best else _Touching.of(self, centre, ball)
-            for other in (behind, ball):
-                one = replace(touching, within=other)
-                bounds += [one.mixed(at_best, share) for share in _MIXTURES]
-        return bounds
+
+def _greatest_rise(models: LogisticClass, sign: int, weight: float, theta: FloatArray) -> float:
+    """Upper bound of sign·(e_switch − weight·e_orig) over the set, close to its value at ``theta``.
+
+    A loss that is flat between the best model and the boundary has too large a multiplier: the
+    bound without it is tried too.
+    """
+    first = _Lagrangian.at(models, sign, weight, theta)
+    attained = first.objective(theta)[0]
+    enough = attained + _ENOUGH * models.level
+    bound = first.greatest(theta, enough)
+    if bound > attained + _NEAR * models.level:
+        second = replace(first, multipliers=first.multipliers * [0.0, 1.0])
+        bound = min(bound, second.greatest(theta, enough))
+    return bound
 
 
 @dataclass(frozen=True)
-class _Touching:
-    """Quadratic upper and tangent lower bounds of e_switch and e_orig, and an outer set."""
+class _Lagrangian:
+    """G = sign·(e_switch − weight·e_orig) + μ(level − L) + ½ν(R² − ‖θ‖²), above its first term.
 
-    # above, below: bounds of e_switch and e_orig
-    above: tuple[Quadratic, Quadratic]
-    below: tuple[Quadratic, Quadratic]
-    within: Quadratic  # ≤ 0 on the Rashomon set
+    On the set the other terms are nonnegative. G = sign·e_switch − κ·e_orig − ½stiff‖θ‖² + constant
+    is mostly concave for the multipliers of the maximum (docs/measures-proofs.md).
+    """
+
+    models: LogisticClass
+    sign: int
+    weight: float
+    multipliers: FloatArray  # (2,): μ and ν, ≥ 0
 
     @classmethod
-    def of(cls, models: LogisticClass, centre: FloatArray, within: Quadratic) -> "_Touching":
-        """Bounds that all touch at one model (p,)."""
-        rows = models.switched.rows
-        weights = pair_losses.majorant(rows @ centre)[:, None] / (2 * len(rows))
-        curved = (
-            models.switched.weighted(centre, pair_losses.majorant) / 2,
-            (rows * weights).T @ rows,
-        )
-        values = level_set.at_model(models.switched, centre), models._original(centre)
-        below = [_tangent(centre, value, slope) for value, slope in values]
-        above = [
-            low + _around(matrix, np.zeros(len(centre)), 0.0, centre)
-            for low, matrix in zip(below, curved, strict=True)
-        ]
-        return cls((above[0], above[1]), (below[0], below[1]), within)
+    def at(cls, models: LogisticClass, sign: int, weight: float, theta: FloatArray) -> _Lagrangian:
+        """Lagrangian with the multipliers of a local maximum (p,)."""
+        plain = cls(models, sign, weight, np.zeros(2))
+        root = np.linalg.cholesky(np.linalg.inv(models.outer.matrix))
+        loss, slope = models.loss(theta)
+        binds = models.level - loss < _BINDS * models.psi
+        longest = models.problem.domain.radius * (1 - _BINDS)
+        touches = float(np.linalg.norm(theta)) > longest
+        constraints = np.column_stack([binds * slope, touches * theta])
+        multipliers, _ = nnls(root.T @ constraints, root.T @ plain.objective(theta)[1])
+        return replace(plain, multipliers=multipliers)
 
-    def mixed(self, other: "_Touching", share: float) -> "_Touching":
-        """Replace the lower bounds by mixtures of both tangents."""
-        both = [share * a + (1 - share) * b for a, b in zip(self.below, other.below, strict=True)]
-        return _Touching(self.above, (both[0], both[1]), self.within)
+    def objective(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Value and gradient of the first term at one model (p,)."""
+        switched, slope = level_set.at_model(self.models.switched, theta)
+        original, original_slope = self.models._original(theta)
+        gradient = self.sign * (slope - self.weight * original_slope)
+        return self.sign * (switched - self.weight * original), gradient
 
-    def greatest(self, outer: Quadratic, sign: int, weight: float) -> float:
-        """Upper bound on sign·(e_switch − weight·e_orig) over the set, weight ≥ 0."""
-        first, second = (
-            (self.above[0], self.below[1]) if sign > 0 else (self.below[0], self.above[1])
+    def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Value and gradient at one model (p,)."""
+        models, (mu, nu) = self.models, self.multipliers
+        value, gradient = self.objective(theta)
+        loss, loss_slope = models.loss(theta)
+        value += mu * (models.level - loss)
+        value += nu / 2 * (models.problem.domain.radius**2 - float(theta @ theta))
+        return value, gradient - mu * loss_slope - nu * theta
+
+    @property
+    def kappa(self) -> float:
+        """Weight κ of −e_orig."""
+        return float(self.sign * self.weight + self.multipliers[0])
+
+    @property
+    def stiff(self) -> float:
+        """Curvature of the penalties of both multipliers."""
+        mu, nu = self.multipliers
+        return float(mu * self.models.problem.ridge + nu)
+
+    def greatest(self, theta: FloatArray, enough: float) -> float:
+        """Upper bound over the set; a tighter one is sought until it is at most ``enough``."""
+        best = self.models.problem.minimum.theta
+        bound = min(self._around(one) for one in (best, (best + theta) / 2, theta))
+        if bound <= enough or len(self.models.switched.columns) > 1:
+            return bound
+        return min(bound, _Slabs(self, theta).greatest(enough))
+
+    def _around(self, centre: FloatArray) -> float:
+        """Bound by a quadratic that touches G at a model (p,) and is above it on the ellipsoid."""
+        models, rows = self.models, self.models.switched.rows
+        scores = rows @ centre
+        if self.kappa > 0:
+            away = np.abs(scores - rows @ models.problem.minimum.theta)
+            curved = 2 * _least_curvature(scores, away + _lengths(rows, models.outer.matrix))
+        else:
+            curved = pair_losses.majorant(scores)
+        above = -(rows.T * (self.kappa / len(rows) * curved)) @ rows
+        if self.sign > 0:
+            above += models.switched.weighted(centre, pair_losses.majorant)
+        above -= self.stiff * np.eye(len(centre))
+        touching = _quadratic(above, *self(centre), centre)
+        return -level_set.least_on_ellipsoid(-1.0 * touching, models.outer).bound
+
+
+class _Slabs:
+    """Bounds of a Lagrangian G with one switched column, between values of its coefficient.
+
+    With the coefficient fixed at τ, the second derivative of G along the others is the mean of
+    w_i z_i z_iᵀ less the penalties', w_i = sign·mean_j σ'(b_i + τx_j) − κσ'(b_i + τx_i). Between
+    two values G is below its chord, but for the curvature of its concave terms.
+    """
+
+    def __init__(self, lagrangian: _Lagrangian, theta: FloatArray) -> None:
+        models = lagrangian.models
+        self._g, self._theta = lagrangian, theta
+        switched, matrix = models.switched, models.outer.matrix
+        self._best = models.problem.minimum.theta
+        self._rest, self._column = switched._rest, int(switched.columns[0])
+        self._rows, self._values = switched._stay, switched._move[:, 0]
+        self._metric = matrix[np.ix_(self._rest, self._rest)]
+        across = matrix[self._rest, self._column]
+        # The ellipsoid's slice at a change t of the coefficient has its centre at t·shift.
+        self._shift = -np.linalg.solve(self._metric, across)
+        self._furthest = 1 / math.sqrt(matrix[self._column, self._column] + across @ self._shift)
+        self._lengths = _lengths(self._rows, self._metric)
+
+    def greatest(self, enough: float) -> float:
+        """Upper bound over the ellipsoid; slabs are halved until it is at most ``enough``."""
+        ends = np.linspace(-self._furthest, self._furthest, _SLABS + 1)
+        slabs = [(-self._on_slab(*pair, enough), *pair) for pair in pairwise(ends)]
+        heapq.heapify(slabs)
+        for _ in range(_MOST_SLABS - _SLABS):
+            if -slabs[0][0] <= enough:
+                break
+            least, low, high = heapq.heappop(slabs)
+            for pair in ((low, (low + high) / 2), ((low + high) / 2, high)):
+                heapq.heappush(slabs, (max(least, -self._on_slab(*pair, enough)), *pair))
+        return -slabs[0][0]
+
+    def _on_slab(self, low: float, high: float, enough: float) -> float:
+        """Upper bound for changes of the coefficient from ``low`` to ``high``."""
+        square, g = float(np.mean(self._values**2)) / 4, self._g
+        curved = (max(g.kappa, 0.0) + (g.sign < 0)) * square + g.stiff
+        above_chord = curved * (high - low) ** 2 / 8
+        ends = (self._at(end, low, high, enough - above_chord) for end in (low, high))
+        return max(ends) + above_chord
+
+    def _at(self, change: float, low: float, high: float, enough: float) -> float:
+        """Upper bound with one coefficient, over all others that occur in a slab."""
+        g, best, rest = self._g, self._best, self._rest
+        if not len(rest):
+            return g(best + change)[0]
+        nearest = 0.0 if low < 0 < high else min(abs(low), abs(high))
+        size = math.sqrt(max(0.0, 1 - (nearest / self._furthest) ** 2))
+        size += (high - low) / 2 * self._length(self._shift)
+        centre, coefficient = (
+            best[rest] + (low + high) / 2 * self._shift,
+            best[self._column] + change,
         )
-        objective = float(sign) * (weight * second - first)
-        return -level_set.least_on_intersection(objective, outer, self.within).bound
+        middle, reach = self._rows @ centre, size * self._lengths
+        intervals = middle - reach, middle + reach
+        weights = largest_weights(self._values, coefficient, intervals, g.sign, g.kappa)
+        above = (self._rows.T * (weights / len(weights))) @ self._rows - g.stiff * np.eye(len(rest))
+        region = _around(self._metric, np.zeros(len(rest)), -(size**2), centre)
+        step = self._theta[rest] - centre
+        step = step + (coefficient - self._theta[self._column]) * self._shift
+        # The second derivative is bounded within the region alone.
+        others = centre + step * min(1.0, (1 - 1e-9) * size / max(self._length(step), 1e-300))
+        bound = np.inf
+        for _ in range(2):
+            value, gradient = g(np.insert(others, self._column, coefficient))
+            touching = _quadratic(above, value, gradient[rest], others)
+            least = level_set.least_on_ellipsoid(-1.0 * touching, region)
+            bound = min(bound, -least.bound)
+            if bound <= enough:
+                break
+            step = least.points[:, 0] - centre
+            others = centre + step * min(1.0, (1 - 1e-9) * size / max(self._length(step), 1e-300))
+        return bound
+
+    def _length(self, step: FloatArray) -> float:
+        return math.sqrt(float(step @ self._metric @ step))
+
+
+def largest_weights(
+    values: FloatArray,
+    coefficient: float,
+    intervals: tuple[FloatArray, FloatArray],
+    sign: int,
+    kappa: float,
+) -> FloatArray:
+    """Upper bounds (n,) of sign·mean_{j≠i} σ'(b + τx_j) − κσ'(b + τx_i) over an interval of b each.
+
+    |log σ'| changes by at most 1 per unit: a value at the centre of a cell of b, and of a bin of x,
+    stands for the cell and bin up to a factor.
+    """
+    n, (low, high) = len(values), intervals
+    width = max(float(np.ptp(values)), 1e-300) / _BINS
+    bins = np.minimum((values - values.min()) / width, _BINS - 1).astype(int)
+    cell = max(_CELL, float(high.max() - low.min()) / _CELLS)
+    first, last = (((one - low.min()) / cell).astype(int) for one in intervals)
+    centres = low.min() + (np.arange(last.max() + 1) + 0.5) * cell
+    moves = coefficient * (values.min() + (np.arange(_BINS) + 0.5) * width)
+    own = pair_losses.curvature(moves[:, None] + centres)
+    mean = np.bincount(bins, minlength=_BINS) @ own / (n - 1)
+    # The mean over j ≠ i is that over all j less the own term.
+    factor = math.exp(cell / 2 + abs(coefficient) * width / 2 + 1e-9)
+    kappa += sign / (n - 1)
+    weights = sign * mean * factor**sign - kappa * own * factor ** (-1 if kappa > 0 else 1)
+    return _largest_in_intervals(weights, bins, first, last)
+
+
+def _largest_in_intervals(
+    table: FloatArray, rows: NDArray[np.int_], first: NDArray[np.int_], last: NDArray[np.int_]
+) -> FloatArray:
+    """Largest entry (n,) of ``table[row, first : last + 1]`` for each of n rows and intervals."""
+    found = np.empty(len(rows))
+    power = np.log2(last - first + 1).astype(int)
+    for k in range(power.max() + 1):
+        here = np.flatnonzero(power == k)
+        ends = first[here], last[here] - 2**k + 1
+        found[here] = np.maximum(*(table[rows[here], end] for end in ends))
+        table = (
+            np.maximum(table[:, : -(2**k)], table[:, 2**k :]) if 2**k < table.shape[1] else table
+        )
+    return found
 
 
 class _Sum:
@@ -399,5 +579,8 @@ def _around(
     )
 
 
-def _tangent(centre: FloatArray, value: float, slope: FloatArray) -> Quadratic:
-    return _around(np.zeros((len(centre), len(centre))), slope / 2, value, centre)
+def _quadratic(
+    matrix: FloatArray, value: float, slope: FloatArray, centre: FloatArray
+) -> Quadratic:
+    """Quadratic with this second derivative, and this value and slope at its centre."""
+    return _around(matrix / 2, slope / 2, value, centre)
