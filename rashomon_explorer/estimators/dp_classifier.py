@@ -1,8 +1,9 @@
-"""One private linear classifier."""
+"""One private classifier: a linear model or a sparse tree."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,31 +12,64 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer._utils.sklearn_compat import StrOptions
-from rashomon_explorer.estimators.base import with_parameters
+from rashomon_explorer.estimators import tables
+from rashomon_explorer.estimators.base import PlannedFit, with_parameters
 from rashomon_explorer.estimators.dp_base import BaseOneModel
-from rashomon_explorer.estimators.tables import a_label, chances, decisions, predict_in_chunks
+from rashomon_explorer.estimators.feasibility import check_budget
 from rashomon_explorer.estimators.targets import ClassTargets
+from rashomon_explorer.estimators.tree_classifier import RashomonTreeClassifier
+from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.problem.losses import Loss, get_loss
+from rashomon_explorer.sets import PredictorSet
+from rashomon_explorer.sets.models.trees import DecisionTrees
+from rashomon_explorer.sets.models.written import as_text
+
+TREES = "trees"
+FAMILIES = ("linear", TREES, AUTO)
+
+_TREES_UP_TO = 25.0
+"""Rows times ε, per parameter of the linear model, up to which one tree predicts better."""
+
+_OF_LINEAR_MODELS = {"loss": "logistic"} | dict.fromkeys(
+    ("mechanism", "radius", "row_norm", "ridge", "standardize"), AUTO
+)
+"""Settings that trees do not have, with their defaults."""
 
 
 def _has_probabilities(estimator: Any) -> bool:
     return bool(estimator.loss == "logistic")
 
 
+def _is_linear(estimator: Any) -> bool:
+    return not _is_tree(estimator) and estimator.family != TREES
+
+
+def _is_tree(estimator: Any) -> bool:
+    return hasattr(estimator, "tree_")
+
+
 @with_parameters
 class DPClassifier(ClassTargets[Plan], BaseOneModel):
-    """Linear classifier of low loss, fitted with differential privacy.
+    """Classifier of low loss, fitted with differential privacy: a linear model or a sparse tree.
 
-    The mechanism is selected from public numbers, before a row is read: the one with the
-    lowest expected loss (docs/choosing.md). ``RashomonClassifier(n_draws=1, psi=0)`` draws the same
-    model.
-    ``plan_`` contains the mechanism, the reason, and the guarantees of the other mechanisms.
+    Family and mechanism are selected from public numbers, before a row is read: the mechanism with
+    the lowest expected loss (docs/choosing.md). ``RashomonClassifier(n_draws=1, psi=0)`` draws the
+    same linear model, ``RashomonTreeClassifier(n_draws=1, psi=0)`` the same tree. ``plan_``
+    contains the mechanism, the reason, and the guarantees of the other mechanisms.
 
     Parameters
     ----------
+    family : {"auto", "linear", "trees"}, default="auto"
+        ``"trees"`` draws one tree of at most 5 leaves on the questions of the schema; without a
+        schema, on whether each column is above 0. ``"auto"`` does so if ``n_samples * epsilon`` is
+        at most 25 times the number of coefficients of the linear model: on simulated tables a
+        tree then predicts better, also if a linear model is true (docs/one-model.md). It takes a
+        linear model without a schema, which alone declares where questions can cut, and if a
+        setting of linear models is given: ``loss``, ``mechanism``, ``radius``, ``row_norm``,
+        ``ridge`` or ``standardize``. Trees refuse these.
     loss : {"logistic", "hinge", "smoothed_hinge"}, default="logistic"
         Loss to minimise, averaged over the rows. With three or more classes, ``"logistic"`` is the
         cross-entropy. The other two support two classes only and have no probabilities.
@@ -59,9 +93,12 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
     Attributes
     ----------
     {class_coefficients}
+    tree_ : DecisionTrees
+        The tree; a fitted estimator has it, and ``questions_`` and ``tree_class_``, or else the
+        coefficients.
     {classes_}
     {guarantee_}
-    plan_ : Plan
+    plan_ : Plan or TreePlan
         Plan made before the rows were read: mechanism, reason, options, bounds.
     excess_bound_ : float
         Upper bound on the model's expected excess loss, as defined by ``goal``.
@@ -87,19 +124,37 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
     ('objective_perturbation', True)
     >>> bool(clf.score(data.X, data.y) > 0.7)
     True
+
+    Few rows and a schema: a tree.
+
+    >>> import pandas as pd
+    >>> from rashomon_explorer.data import Numeric, TableSchema, YesNo
+    >>> schema = TableSchema([Numeric("age", (18, 90), thresholds=[40]), YesNo("owns", (0, 1))])
+    >>> X = pd.DataFrame({"age": [25, 35, 55, 70] * 20, "owns": [0, 1] * 40})
+    >>> clf = DPClassifier(epsilon=0.5, classes=["no", "yes"], schema=schema, random_state=0)
+    >>> print(clf.fit(X, ["no", "no", "yes", "yes"] * 20).text())
+    age > 40?
+      yes: yes
+      no: no
     """
 
+    family: str = AUTO
     loss: str = "logistic"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseOneModel._parameter_constraints,
+        "family": [StrOptions(set(FAMILIES))],
         "loss": [StrOptions({"logistic", "hinge", "smoothed_hinge"})],
         "classes": ["array-like", None],
     }
 
-    @predict_in_chunks(decisions)
+    if TYPE_CHECKING:
+        tree_: DecisionTrees = field(init=False)
+
+    @available_if(_is_linear)
+    @tables.predict_in_chunks(tables.decisions)
     def decision_function(self, X: ArrayLike) -> FloatArray:
-        """Score of the positive class, or of each class: log odds for logistic loss."""
+        """Score of the positive or of each class: log odds for logistic loss; not of trees."""
         check_is_fitted(self)
         scores = self._linear(
             np.column_stack(
@@ -114,27 +169,98 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
             return np.asarray(scores[:, 0])
         return np.column_stack([np.zeros(len(scores)), scores])
 
-    @predict_in_chunks(a_label)
+    @tables.predict_in_chunks(tables.a_label)
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Most likely class."""
+        check_is_fitted(self)
+        if _is_tree(self):
+            return np.asarray(self.classes_[self._tree_codes(X)])
         scores = self.decision_function(X)
         codes = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)
         return np.asarray(self.classes_[codes])
 
     @available_if(_has_probabilities)
-    @predict_in_chunks(chances)
+    @tables.predict_in_chunks(tables.chances)
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Probability of each class; for logistic loss only."""
+        """Probability of each class, 0 or 1 for a tree; for logistic loss only."""
+        check_is_fitted(self)
+        if _is_tree(self):
+            return np.eye(len(self.classes_))[self._tree_codes(X)]
         scores = self.decision_function(X)
         if scores.ndim == 2:
             return np.asarray(softmax(scores, axis=1))
         return np.column_stack([expit(-scores), expit(scores)])
+
+    @available_if(_is_tree)
+    def text(self) -> str:
+        """Write the tree as text, one line per node."""
+        (tree,) = self.tree_.trees
+        return as_text(tree, self.tree_.feature_names, tuple(self.classes_.tolist()))
+
+    def _tree_codes(self, X: ArrayLike) -> IntArray:
+        rows = self._encoded_rows(X)
+        return self.tree_.labels(rows)[0]
 
     def __sklearn_tags__(self) -> Tags:
         """Declare that losses of margins support two classes only."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = self.loss == "logistic"
         return tags
+
+    def _tree_model(
+        self, n_samples: int, n_features: int, n_classes: int | None
+    ) -> RashomonTreeClassifier | None:
+        """Estimator of one private tree, or None for a linear model; by public numbers."""
+        given = [name for name, usual in _OF_LINEAR_MODELS.items() if getattr(self, name) != usual]
+        if self.family == TREES and given:
+            raise ValueError(
+                f"{given[0]}={getattr(self, given[0])!r} is a setting of linear models: leave it "
+                'out, or take family="linear"'
+            )
+        if self.family == AUTO:
+            few = _TREES_UP_TO * n_features * self._loss_of(n_classes).outputs
+            if given or self.schema is None or n_samples * self.epsilon > few:
+                return None
+        elif self.family != TREES:
+            return None
+        same = ("epsilon", "delta", "classes", "schema", "ledger", "random_state")
+        return RashomonTreeClassifier(
+            **{name: getattr(self, name) for name in same},
+            psi=self.psi,
+            n_draws=self.n_draws,
+            thresholds=0.0 if self.schema is None else None,
+        )
+
+    def _tree_of(self, table: tables.TableAdapter) -> RashomonTreeClassifier | None:
+        linear = self.family == "linear" or (self.family == AUTO and self.schema is None)
+        return None if linear else self._tree_model(*table.shape, self._n_classes(table))
+
+    def _table(self, X: Any, y: Any) -> tables.TableAdapter:
+        table = super()._table(X, y)
+        return table if self._tree_of(table) is None else table.in_units()
+
+    def _planned(
+        self, n_samples: int, n_features: int, n_classes: int | None = None, in_chunks: bool = False
+    ) -> Any:
+        check_budget(self)
+        tree = self._tree_model(n_samples, n_features, n_classes)
+        if tree is not None:
+            return tree._planned(n_samples, n_features, n_classes)
+        return super()._planned(n_samples, n_features, n_classes, in_chunks)
+
+    def _plan_fit(self, table: tables.TableAdapter) -> PlannedFit:
+        tree = self._tree_of(table)
+        return super()._plan_fit(table) if tree is None else tree._plan_fit(table, self)
+
+    def _check_table(self, table: tables.TableAdapter) -> None:
+        tree = self._tree_of(table)
+        check = super()._check_table if tree is None else tree._check_table
+        check(table)
+
+    def _models(self, drawn: PredictorSet) -> dict[str, Any]:
+        """Fitted attribute that holds the tree."""
+        assert isinstance(drawn.models, DecisionTrees)
+        return {"tree_": drawn.models}
 
     def _loss_of(self, n_classes: int | None) -> Loss:
         posed = super()._loss_of(n_classes)

@@ -1,10 +1,11 @@
 """The table of a fit, in memory or chunked; its values are read only after the charge."""
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,6 +123,12 @@ class TableAdapter:
         self._chunks, self.X, self.y = chunks, getattr(source, "X", None), None
         self._header = with_names(np.empty((0, source.shape[1])), source.names)
         return source.shape
+
+    def in_units(self) -> Self:
+        """Return the same table with columns in their original units, before a value is read."""
+        table = copy(self)
+        table._row_norm = None
+        return table
 
     @property
     def is_chunked(self) -> bool:

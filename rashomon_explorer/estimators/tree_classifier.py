@@ -311,19 +311,25 @@ default=None
     def _guarantee(self, planned: TreePlan) -> Guarantee:
         return replace(planned.guarantee, requested=(planned.epsilon, planned.delta))
 
-    def _plan_fit(self, table: TableAdapter) -> base.PlannedFit:
+    def _models(self, drawn: PredictorSet) -> dict[str, Any]:
+        """Fitted attribute that holds the drawn trees."""
+        return {"rashomon_set_": drawn}
+
+    def _plan_fit(self, table: TableAdapter, owner: Any = None) -> base.PlannedFit:
+        """Plan the fit of this estimator, or of one that owns it."""
+        owner = owner or self
         questions, classes = self._questions(table.feature_names), self._labels(table)
         trees = self._class_of(len(questions), len(classes), table.shape[0])
         costs = self._cost_matrix(classes)
         planned = self._plan_class(table.shape[0], trees, questions)
         if costs is not None:
             planned = replace(planned, costs=tuple(map(tuple, costs.tolist())))
-        context = sklearn_compat.callback_context(self, planned.n_draws)
+        context = sklearn_compat.callback_context(owner, planned.n_draws)
         names = "n beta eta psi law_psi leaf_penalty epsilon delta n_draws".split()
 
         return base.PlannedFit(
             self._guarantee(planned),
-            note=f"{type(self).__name__}, {planned.n_draws} draws, ψ={planned.psi:g}",
+            note=f"{type(owner).__name__}, {planned.n_draws} draws, ψ={planned.psi:g}",
             parameters={
                 **{name: getattr(planned, name) for name in names},
                 "max_leaves": trees.most_leaves,
@@ -332,7 +338,7 @@ default=None
                 "loss": "zero_one" if self.costs is None else "costs of errors",
             },
             draw=lambda guarantee: self._drawn(
-                table, questions, trees, planned, guarantee, context
+                table, questions, trees, planned, guarantee, context, owner
             ),
         )
 
@@ -344,6 +350,7 @@ default=None
         planned: TreePlan,
         guarantee: Guarantee,
         context: sklearn_compat.CallbackContext,
+        owner: Any,
     ) -> dict[str, Any]:
         """Read the rows, count the trees, draw, and return the fitted attributes."""
         public = {**self._public(table), "tree_class_": trees, "questions_": questions.in_words}
@@ -365,12 +372,12 @@ default=None
             models = _as_set(counted, draws, classes, **settings)
             return {
                 **public,
-                "rashomon_set_": models,
+                **owner._models(models),
                 "guarantee_": final_guarantee,
                 "plan_": planned,
             }
 
-        reporter = base.DrawReporter(self, context, attributes)
+        reporter = base.DrawReporter(owner, context, attributes)
         draws = gibbs_draws(counted, planned, self._generator())
         reporter(draws)
         if reporter.reported == 0:

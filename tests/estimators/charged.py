@@ -32,6 +32,7 @@ CHUNKED: dict[str, Callable[..., Any]] = {
 }
 ESTIMATORS: dict[str, Callable[..., Any]] = {
     **CHUNKED,
+    "DPClassifier of trees": partial(rx.DPClassifier, family="trees", **LABELS),
     "PrivateSearch": partial(
         rx.PrivateSearch,
         rx.RashomonTreeClassifier(classes=[0, 1], **TREES),

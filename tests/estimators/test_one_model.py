@@ -1,6 +1,7 @@
 """DPClassifier and DPRegressor: plan, cost, predictions, classes, pipelines, and a pickle."""
 
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.base import clone
 
 import rashomon_explorer as rx
 from rashomon_explorer import DPClassifier, DPRegressor
+from rashomon_explorer.data import Numeric, TableSchema
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.planning.options import cost
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
@@ -76,6 +78,49 @@ def test_it_is_the_model_of_a_set_with_one_draw(
         assert first.guarantee == second.guarantee and first.parameters == second.parameters
 
 
+FRAME_SCHEMA = TableSchema(
+    [Numeric("age", (-1, 1)), Numeric("income", (-1, 1)), Numeric("debt", (-1, 1), thresholds=[0])]
+)
+
+
+@pytest.mark.parametrize("schema", [None, FRAME_SCHEMA])
+@pytest.mark.parametrize("charged", [False, True])
+def test_a_tree_is_that_of_a_set_with_one_draw(frame, schema, charged, ledger):
+    known = {"epsilon": 2.0, "classes": [0, 1, 2], "schema": schema, "random_state": 3}
+    known |= {"ledger": ledger} if charged else {}
+    y = np.digitize(frame["age"], [-0.15, 0.15])
+    one = DPClassifier(**known, family="trees").fit(frame, y)
+    asked = {"thresholds": 0.0 if schema is None else None, "n_draws": 1, "psi": 0.0}
+    other = rx.RashomonTreeClassifier(**known, **asked).fit(frame, y)
+    assert one.tree_.trees == other.rashomon_set_.models.trees
+    assert one.text() == other.rashomon_set_.text(0)
+    assert one.plan_ == other.plan_ and one.plan(frame) == other.plan(frame)
+    assert replace(one.guarantee_, assumptions=()) == replace(other.guarantee_, assumptions=())
+    assert one.excess_bound_ == other.plan_.excess_bound
+    assert np.array_equal(one.predict(frame), other.predict(frame))
+    assert np.array_equal(one.predict_proba(frame), other.predict_proba(frame))
+    assert not hasattr(one, "decision_function") and not hasattr(one, "encoded_coef_")
+    if charged:
+        first, second = ledger.entries()
+        assert first.guarantee.pure_epsilon == second.guarantee.pure_epsilon
+        assert first.parameters == second.parameters
+    again = one.set_params(family="linear").fit(frame, y)
+    assert again.decision_function(frame).shape == (120, 3) and not hasattr(again, "tree_")
+
+
+def test_family_is_chosen_from_public_numbers():
+    def family(n, **settings):
+        return DPClassifier(**{"delta": 0.0, "schema": FRAME_SCHEMA, **settings}).plan(n, 3)
+
+    trees = (family(75), family(750, epsilon=0.1), family(150, classes=[0, 1, 2]))
+    assert {one.mechanism for one in trees} == {"counted_trees"}
+    linear = (family(76), family(751, epsilon=0.1), family(75, family="linear"))
+    linear += (family(75, schema=None), family(75, mechanism="output_perturbation"))
+    assert "counted_trees" not in {one.mechanism for one in linear}
+    with pytest.raises(ValueError, match=r"radius=2\.0 is a setting of linear models"):
+        family(75, family="trees", radius=2.0)
+
+
 def test_predictions_are_those_of_the_coefficients(X, labels, targets):
     model = classifier(epsilon=100.0, radius=2.0, standardize=None).fit(X, labels)
     scores = X @ model.encoded_coef_[0] + model.encoded_intercept_[0]
@@ -120,9 +165,15 @@ def test_auto_selects_the_least_expected_loss_and_states_the_reason(goal, reason
     assert {one.name for one in planned.options} == compared
 
 
-def test_a_pickle_holds_nothing_of_the_rows_but_the_model(X, labels):
+@pytest.mark.parametrize(
+    ("settings", "model"),
+    [
+        ({"standardize": None}, {"encoded_coef_", "encoded_intercept_"}),
+        ({"family": "trees"}, {"tree_"}),
+    ],
+)
+def test_a_pickle_holds_nothing_of_the_rows_but_the_model(X, labels, settings, model):
     """Two tables of one shape, a fixed seed: all but the model is the same."""
-    one, other = (classifier(standardize=None).fit(rows, labels) for rows in (X, -X))
+    one, other = (classifier(**settings).fit(rows, labels) for rows in (X, -X))
     ours, theirs = vars(pickle.loads(pickle.dumps(one))), vars(other)
-    differing = {key for key in ours if repr(ours[key]) != repr(theirs[key])}
-    assert differing == {"encoded_coef_", "encoded_intercept_"}
+    assert {key for key in ours if repr(ours[key]) != repr(theirs[key])} == model

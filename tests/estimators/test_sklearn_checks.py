@@ -27,6 +27,7 @@ Check = Callable[..., None]
 
 ESTIMATORS = [
     rx.DPClassifier(),
+    rx.DPClassifier(family="trees"),
     rx.DPRegressor(target_bounds=(-1, 1)),
     rx.RashomonClassifier(),
     rx.RashomonRegressor(target_bounds=(-1, 1)),
