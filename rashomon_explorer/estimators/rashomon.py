@@ -25,7 +25,12 @@ from rashomon_explorer.mechanisms.planning.options import AUTO, MOST_DRAWS
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, mechanism_traits
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
-from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak, warn_large_delta
+from rashomon_explorer.mechanisms.planning.suggestions import (
+    warn_if_weak,
+    warn_large_delta,
+    weak_warnings_suppressed,
+)
+from rashomon_explorer.mechanisms.samplers.expected_gain import expected_gain
 from rashomon_explorer.mechanisms.samplers.exponential import USUAL_PATIENCE
 from rashomon_explorer.mechanisms.samplers.hit_and_run import reaches_sphere
 from rashomon_explorer.mechanisms.target import GibbsTarget
@@ -101,6 +106,10 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
     def _target_bounds(self) -> tuple[float, float]:
         return (-1.0, 1.0)
 
+    def _typical_target(self) -> tuple[float, float] | None:
+        """Typical mean and deviation of the mapped target, if they are declared."""
+        return None
+
     @property
     def _patience(self) -> int | None:
         """Consecutive rejected proposals after which exact draws give up; None for never."""
@@ -111,6 +120,12 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
     ) -> Plan:
         loss = self._loss_of(n_classes)
         planned = self._plan_with_scaling(n_samples, n_features, loss, in_chunks)
+        if planned.n_draws == 1 and not weak_warnings_suppressed():
+            named = replace(planned, mechanism=self._carrier(planned), options=())
+            target = self._typical_target()
+            declared = self._declared is not None
+            expected = expected_gain(named, declared=declared, target=target)
+            planned = replace(planned, expected=expected)
         # The curator's uniform draws lie in the set by construction, so no hit rate is needed.
         if not mechanism_traits(self.mechanism).stays_inside:
             warn_if_weak(planned, "this plan")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -275,6 +276,15 @@ class BoundedTargets(RegressorMixin, BasePrivateEstimator[PlanT]):
             "encoded_coef_": coef[:-1] * half,
             "encoded_intercept_": (low + high) / 2 + float(coef[-1]) * half,
         }
+
+    def _typical_target(self) -> tuple[float, float] | None:
+        declared = self._declared
+        typical = None if declared is None else getattr(declared.target, "typical", None)
+        if typical is None:
+            return None
+        low, high = self._target_bounds()
+        middle, half = (typical[0] + typical[1]) / 2, (typical[1] - typical[0]) / 2
+        return (2 * middle - low - high) / (high - low), 2 * half / math.sqrt(3) / (high - low)
 
     def _target_bounds(self) -> tuple[float, float]:
         return target_bounds(self.target_bounds, self._declared, type(self).__name__)

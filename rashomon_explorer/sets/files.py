@@ -124,8 +124,12 @@ def _plain_values(plan: Any, without: str = "") -> Values:
 
 
 def _plan_fields(kind: Any, values: Values) -> Values:
+    from rashomon_explorer.mechanisms.planning.weakness import ExpectedGain
+
     # Files of older versions lack newer fields.
     plain = {field.name: values[field.name] for field in fields(kind) if field.name in values}
+    if plain.get("expected") is not None:
+        plain["expected"] = ExpectedGain(*plain["expected"])
     numbers = {k: _NUMBERS.get(v, v) if isinstance(v, str) else v for k, v in plain.items()}
     return {**numbers, "guarantee": Guarantee.from_dict(values["guarantee"])}
 

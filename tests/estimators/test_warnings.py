@@ -6,11 +6,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from rashomon_explorer import PublicBoundsScaler, RashomonClassifier, RashomonRegressor
-from rashomon_explorer.exceptions import RowsClippedWarning, WeakGuaranteeWarning
+from rashomon_explorer import (
+    DPClassifier,
+    DPRegressor,
+    PublicBoundsScaler,
+    RashomonClassifier,
+    RashomonRegressor,
+)
+from rashomon_explorer.exceptions import LargeDeltaWarning, RowsClippedWarning, WeakGuaranteeWarning
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
+from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 
 STRONG: dict[str, Any] = {"n_draws": 3, "epsilon": 200.0, "random_state": 0}
 NARROW = PublicBoundsScaler([(-0.01, 0.01)] * 3)
@@ -45,5 +53,30 @@ def test_a_cached_plan_warns_again():
     with suppress_weak_warnings():
         planned = weak.plan(200, 8)
     for _ in range(2):
-        with pytest.warns(WeakGuaranteeWarning, match="this plan has a weak guarantee"):
-            assert weak.plan(200, 8) is planned
+        with pytest.warns(WeakGuaranteeWarning, match="this plan is weak: the model is expected"):
+            assert weak.plan(200, 8) == planned
+
+
+def test_a_search_warns_once_and_each_search_does(X, labels):
+    weak = DPClassifier(epsilon=0.01, classes=(0, 1), delta=0.01)
+    for search in (
+        lambda: cross_val_score(weak, X, labels, cv=6),
+        lambda: GridSearchCV(weak, {"epsilon": [0.01, 0.02]}, cv=6).fit(X, labels),
+    ):
+        for _ in range(2):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                search()
+            kinds = [one.category for one in caught]
+            assert kinds.count(WeakGuaranteeWarning) == kinds.count(LargeDeltaWarning) == 1
+
+
+@pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning")
+@pytest.mark.parametrize(("rows", "weak"), [(200, True), (60_000, False)])
+def test_what_is_expected_is_said_before_a_row_is_read_and_is_no_guarantee(rows, weak):
+    planned = DPRegressor(epsilon=0.1, target_bounds=(0, 9)).plan(rows, 5)
+    assert (planned.expected.share < 0.5) == weak
+    assert planned.expected.low <= planned.expected.share <= planned.expected.high <= 1.1
+    assert "simulated tables of this shape; no guarantee" in repr(planned)
+    assert ("is expected to reach" in weak_guarantee_reason(planned)) == weak
+    assert planned.expected == DPRegressor(epsilon=0.1, target_bounds=(0, 9)).plan(rows, 5).expected

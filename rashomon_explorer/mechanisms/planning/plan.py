@@ -73,6 +73,9 @@ class Plan(weakness.BasePlan):
     columns : ColumnsPlan, optional
         Private centres and spreads of the columns, released before the draws: ``epsilon`` and
         ``guarantee`` then cover both, and all bounds are for draws in the mapped columns.
+    expected : ExpectedGain, optional
+        Share of the possible gain that one model reaches on simulated tables of this shape: a
+        prediction, no guarantee.
     mechanism : str, default=""
         Name of the mechanism that carries out the plan; empty if several can.
     why : str, default=""
@@ -215,6 +218,7 @@ class Plan(weakness.BasePlan):
             ),
             ("law", f"{self.loss} loss, β = {self.beta:,.0f}"),
         ]
+        facts += [] if self.expected is None else [("expected", str(self.expected))]
         facts += [] if self.columns is None else [self.columns.fact]
         facts += [("chosen", f"{self.mechanism}: {self.why}")] if self.why else []
         facts += [("passes", f"about {self.passes:,.0f} over the rows")]

@@ -1,11 +1,14 @@
 """Suggestions that improve a plan, and warnings about weak plans."""
 
+import inspect
 import math
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from typing import Any
+from weakref import WeakKeyDictionary
 
 from rashomon_explorer._utils.formatting import rounded_down, rounded_up
 from rashomon_explorer.exceptions import LargeDeltaWarning, WeakGuaranteeWarning, warn_stacklevel
@@ -16,7 +19,7 @@ from rashomon_explorer.mechanisms.bounds.hit_rate import (
 from rashomon_explorer.mechanisms.planning import pricing
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.trees import TreePlan, tree_improvement_messages
-from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
+from rashomon_explorer.mechanisms.planning.weakness import WEAK_GAIN, weak_guarantee_reason
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.privacy.conversions import gdp_epsilon
 
@@ -62,6 +65,8 @@ def improvement_messages(planned: Plan | TreePlan, *, ridge: bool = False) -> li
     """Describe what the next better guarantee needs; empty if none is better."""
     if isinstance(planned, TreePlan):
         return tree_improvement_messages(planned)
+    if planned.expected is not None and planned.expected.share < WEAK_GAIN:
+        return ["More rows, a larger ε or fewer columns are expected to help."]
     found = next_improvement(planned, ridge=ridge)
     if found is not None:
         return [str(found)]
@@ -256,14 +261,16 @@ _SAID: ContextVar[bool] = ContextVar("_SAID", default=False)
 def warn_if_weak(planned: Plan | TreePlan, what: str) -> None:
     """Warn if a plan has a weak guarantee, and suggest what improves it."""
     why = "" if weak_warnings_suppressed() else weak_guarantee_reason(planned)
-    if why:
-        message = " ".join([f"{what} has a weak guarantee: {why}.", *improvement_messages(planned)])
+    if why and not _warned_in_this_search(WeakGuaranteeWarning):
+        weak = "has a weak guarantee" if planned.expected is None else "is weak"
+        message = " ".join([f"{what} {weak}: {why}.", *improvement_messages(planned)])
         warnings.warn(message, WeakGuaranteeWarning, stacklevel=warn_stacklevel())
 
 
 def warn_large_delta(delta: float, n: int) -> None:
     """Warn if delta >= 1/n, unless weak-plan warnings are suppressed."""
-    if delta * n >= 1 and not weak_warnings_suppressed():
+    silent = delta * n < 1 or weak_warnings_suppressed()
+    if not silent and not _warned_in_this_search(LargeDeltaWarning):
         warnings.warn(
             f"delta={delta:g} is at least 1/n={1 / n:.2g}: it allows a mechanism to publish the "
             f"record of one person in {n:,}. Choose delta far below 1/n, such as "
@@ -271,6 +278,24 @@ def warn_large_delta(delta: float, n: int) -> None:
             LargeDeltaWarning,
             stacklevel=warn_stacklevel(),
         )
+
+
+_SEARCHES: WeakKeyDictionary[Any, set[type[Warning]]] = WeakKeyDictionary()
+
+
+def _warned_in_this_search(category: type[Warning]) -> bool:
+    """Whether scikit-learn's search or cross-validation that calls has warned already."""
+    search, frame = None, inspect.currentframe()
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).startswith("sklearn.model_selection"):
+            search = frame.f_locals.get("parallel", search)  # the outermost one's runs its fits
+        frame = frame.f_back
+    if search is None:
+        return False
+    warned = _SEARCHES.setdefault(search, set())
+    before = category in warned
+    warned.add(category)
+    return before
 
 
 @contextmanager

@@ -1,13 +1,38 @@
 """What plans guarantee, and reasons why that is weak, from public numbers."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from rashomon_explorer._utils.formatting import ReprMixin, hit_rate_text, rounded_up
 from rashomon_explorer.privacy.guarantee import Guarantee
 
 WEAK_HIT_RATE = 0.2
 """Guaranteed hit rate below which a plan, a fit, a release and a report warn."""
+
+
+WEAK_GAIN = 0.5
+"""Expected share of the possible gain below which one model warns."""
+
+
+class ExpectedGain(NamedTuple):
+    """Share of the gain over a constant model that one private model keeps on simulated tables."""
+
+    share: float  # median over the tables
+    low: float  # quantiles of .1 and .9
+    high: float
+    tables: str
+
+    def __str__(self) -> str:
+        low, high = (_percent(share) for share in (self.low, self.high))
+        return (
+            f"about {_percent(self.share)} % of the possible gain ({low} to {high} %) on "
+            f"{self.tables}; no guarantee"
+        )
+
+
+def _percent(share: float) -> int:
+    return 5 * round(20 * min(1.0, max(0.0, share)))
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -25,6 +50,7 @@ class BasePlan(ReprMixin):
     excess_bound: float
     guarantee: Guarantee
     ledger: bool = False
+    expected: ExpectedGain | None = field(default=None, compare=False)
 
     @property
     def by_excess(self) -> bool:
@@ -48,7 +74,11 @@ class BasePlan(ReprMixin):
 
 
 def weak_guarantee_reason(planned: BasePlan) -> str:
-    """Reason why the guarantee of a plan is weak; empty if it is not."""
+    """Reason why little is expected or guaranteed of a plan; empty if there is none."""
+    if planned.expected is not None:
+        if planned.expected.share >= WEAK_GAIN:
+            return ""
+        return f"the model is expected to reach {planned.expected}"
     if planned.centre_excess is not None and not planned.hit_rate_bound:
         return _off_centre(planned.centre_excess, planned.psi)
     if not has_hit_rate(planned):

@@ -324,7 +324,7 @@ def test_estimators_plan_by_the_rule_before_a_row_is_read(tmp_path):
     clf = RashomonClassifier(**settings, random_state=0)
     planned = clf.plan(600, 3)
     clf.fit(X, y)
-    assert clf.plan_ is planned
+    assert clf.plan_ == planned
     found = resolve_auto("exact", n=600, p=4, psi=0.02, row_norm=2**0.5, epsilon=8.0, ledger=True)
     assert (planned.radius, planned.n_draws) == (found.radius, found.n_draws)
     assert ledger.entries()[0].parameters["radius"] == planned.radius
@@ -470,6 +470,7 @@ def test_suggestions_for_draws_at_psi_zero_are_enough_and_hardly_more(ridge, psi
 
 def test_the_cost_that_a_weak_plan_of_trees_names_is_about_the_least_that_suffices():
     public = {"n": 6907, "log_size": 14.6, "most_leaves": 5, "psi": 0.02, "hit_rate": 0.9}
+    public["n_draws"] = 2  # one tree is judged by what is expected of it
     (warning,) = heard(suggestions.warn_if_weak, plan_trees(epsilon=0.05, **public), "this plan")
     cost = float(re.search(r"ε = ([\d.]+)", str(warning.message))[1])
     assert plan_trees(epsilon=1.001 * cost, **public).hit_rate_bound >= 0.899
