@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -20,8 +20,11 @@ from rashomon_explorer.estimators.dp_base import BaseOneModel
 from rashomon_explorer.estimators.feasibility import check_budget
 from rashomon_explorer.estimators.targets import ClassTargets
 from rashomon_explorer.estimators.tree_classifier import RashomonTreeClassifier
+from rashomon_explorer.mechanisms.base import Mechanism
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.trees import TreePlan
+from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.losses import Loss, get_loss
 from rashomon_explorer.sets import PredictorSet
 from rashomon_explorer.sets.models.trees import DecisionTrees
@@ -247,6 +250,11 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
     def _plan_fit(self, table: tables.TableAdapter) -> PlannedFit:
         tree = self._tree_of(table)
         return super()._plan_fit(table) if tree is None else tree._plan_fit(table, self)
+
+    def _guarantee(self, planned: Any, mechanism: Mechanism | None = None) -> Guarantee:
+        if isinstance(planned, TreePlan):
+            return replace(planned.guarantee, requested=(planned.epsilon, planned.delta))
+        return super()._guarantee(planned, mechanism)
 
     def _check_table(self, table: tables.TableAdapter) -> None:
         tree = self._tree_of(table)
