@@ -217,31 +217,10 @@ class LangevinSampler:
             If ``m`` is negative, the step is too large, or only the last state may be
             released.
         """
-        *_, mean = self.averages(target, rng, m=m)
-        return mean
-
-    def averages(
-        self, target: GibbsTarget, rng: np.random.Generator, *, m: float = 0.0
-    ) -> Iterator[FloatArray]:
-        """Yield :meth:`average` after each step: ``n_steps`` arrays (p, n_chains).
-
-        During the burn-in it is 0.
-
-        Raises
-        ------
-        ValueError
-            As in :meth:`average`.
-        """
         self._need_path("averages")
         check_nonnegative(m=m)
         drift = self._drift(target)
-        fade = float(np.exp(-m * drift.beta * self.step_size))
-        return map(to_host, self._averages(drift, rng, fade))
-
-    def _averages(
-        self, drift: gradients.Drift, rng: np.random.Generator, fade: float
-    ) -> Iterator[FloatArray]:
-        """Averages (p, n_chains) after each step; a state t steps ago has weight ∝ ``fade``ᵗ."""
+        fade = float(np.exp(-m * drift.beta * self.step_size))  # of a weight at each later step
         here = drift.arrays.put(self._beginning(drift))
         mean = 0 * here
         share = np.inf  # of the newest state in the sum of all weights
@@ -250,7 +229,7 @@ class LangevinSampler:
                 share = 1 / (1 + fade / share)
                 mean = mean + share * (here - mean)
             here = theta
-            yield mean
+        return to_host(mean)
 
     def _chains(
         self, drift: gradients.Drift, rng: np.random.Generator, first: FloatArray | None = None
