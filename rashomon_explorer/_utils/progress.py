@@ -1,6 +1,7 @@
 """Progress bar with a time estimate for work of more than two seconds in interactive sessions."""
 
 import sys
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -39,14 +40,21 @@ def tally(total: int, what: str, *, shown: bool = True) -> Iterator[Callable[[in
         finally:
             _ELSEWHERE.reset(before)
         return
-    from tqdm.auto import tqdm
+    begun, bars = time.monotonic(), list[Any]()  # a bar of a notebook takes long to make
 
-    with tqdm(desc=what, total=total, delay=_SECONDS, leave=False) as bar:
-        yield lambda count: _moved(bar, count)
+    def done(count: int) -> None:
+        if not bars and time.monotonic() - begun >= _SECONDS:
+            from tqdm.auto import tqdm
 
+            bars.append(tqdm(desc=what, total=total, leave=False))
+        for bar in bars:
+            bar.update(count - bar.n)
 
-def _moved(bar: Any, count: int) -> None:
-    bar.update(count - bar.n)
+    try:
+        yield done
+    finally:
+        for bar in bars:
+            bar.close()
 
 
 def _has_display() -> bool:

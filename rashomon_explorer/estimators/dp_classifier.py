@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -20,15 +20,15 @@ from rashomon_explorer.estimators.dp_base import BaseOneModel
 from rashomon_explorer.estimators.feasibility import check_budget
 from rashomon_explorer.estimators.targets import ClassTargets
 from rashomon_explorer.estimators.tree_classifier import RashomonTreeClassifier
+from rashomon_explorer.mechanisms.base import Mechanism
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.trees import TreePlan
+from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.losses import Loss, get_loss
 from rashomon_explorer.sets import PredictorSet
 from rashomon_explorer.sets.models.trees import DecisionTrees
 from rashomon_explorer.sets.models.written import as_text
-
-TREES = "trees"
-FAMILIES = ("linear", TREES, AUTO)
 
 _TREES_UP_TO = 25.0
 """Rows times ε, per parameter of the linear model, up to which one tree predicts better."""
@@ -44,7 +44,7 @@ def _has_probabilities(estimator: Any) -> bool:
 
 
 def _is_linear(estimator: Any) -> bool:
-    return not _is_tree(estimator) and estimator.family != TREES
+    return not _is_tree(estimator) and estimator.family != "trees"
 
 
 def _is_tree(estimator: Any) -> bool:
@@ -143,7 +143,7 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseOneModel._parameter_constraints,
-        "family": [StrOptions(set(FAMILIES))],
+        "family": [StrOptions({"linear", "trees", AUTO})],
         "loss": [StrOptions({"logistic", "hinge", "smoothed_hinge"})],
         "classes": ["array-like", None],
     }
@@ -198,8 +198,7 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
         return as_text(tree, self.tree_.feature_names, tuple(self.classes_.tolist()))
 
     def _tree_codes(self, X: ArrayLike) -> IntArray:
-        rows = self._encoded_rows(X)
-        return self.tree_.labels(rows)[0]
+        return self.tree_.labels(self._encoded_rows(X))[0]
 
     def __sklearn_tags__(self) -> Tags:
         """Declare that losses of margins support two classes only."""
@@ -212,7 +211,7 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
     ) -> RashomonTreeClassifier | None:
         """Estimator of one private tree, or None for a linear model; by public numbers."""
         given = [name for name, usual in _OF_LINEAR_MODELS.items() if getattr(self, name) != usual]
-        if self.family == TREES and given:
+        if self.family == "trees" and given:
             raise ValueError(
                 f"{given[0]}={getattr(self, given[0])!r} is a setting of linear models: leave it "
                 'out, or take family="linear"'
@@ -221,7 +220,7 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
             few = _TREES_UP_TO * n_features * self._loss_of(n_classes).outputs
             if given or self.schema is None or n_samples * self.epsilon > few:
                 return None
-        elif self.family != TREES:
+        elif self.family != "trees":
             return None
         same = ("epsilon", "delta", "classes", "schema", "ledger", "random_state")
         return RashomonTreeClassifier(
@@ -251,6 +250,11 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
     def _plan_fit(self, table: tables.TableAdapter) -> PlannedFit:
         tree = self._tree_of(table)
         return super()._plan_fit(table) if tree is None else tree._plan_fit(table, self)
+
+    def _guarantee(self, planned: Any, mechanism: Mechanism | None = None) -> Guarantee:
+        if isinstance(planned, TreePlan):
+            return replace(planned.guarantee, requested=(planned.epsilon, planned.delta))
+        return super()._guarantee(planned, mechanism)
 
     def _check_table(self, table: tables.TableAdapter) -> None:
         tree = self._tree_of(table)

@@ -189,6 +189,17 @@ default=None
         questions, classes = self._questions(table.feature_names), self._labels(table)
         trees = self._class_of(len(questions), len(classes), table.shape[0])
         trees.check_memory(table.shape[0])
+        return self._count(table, questions, trees, classes)
+
+    def _count(
+        self,
+        table: TableAdapter,
+        questions: tree_questions.ThresholdQuestions,
+        trees: TreeClass,
+        classes: NDArray[Any],
+        most_memory: int | None = None,
+    ) -> CountedTrees:
+        """Read the rows and count the trees."""
         answers, codes = self._answers(table, questions, classes)
         return CountedTrees(
             answers,
@@ -199,6 +210,7 @@ default=None
             leaf_penalty=self.leaf_penalty,
             costs=self._cost_matrix(classes),
             classes=np.asarray(classes).tolist(),
+            most_memory=most_memory,
         )
 
     def _n_encoded(self, n_features: int | None) -> int:
@@ -354,22 +366,16 @@ default=None
     ) -> dict[str, Any]:
         """Read the rows, count the trees, draw, and return the fitted attributes."""
         public = {**self._public(table), "tree_class_": trees, "questions_": questions.in_words}
-        classes = public["classes_"]
-        counted = CountedTrees(
-            *self._answers(table, questions, classes),
-            max_leaves=trees.max_leaves,
-            max_depth=self.max_depth,
-            leaf_penalty=self.leaf_penalty,
-            costs=self._cost_matrix(classes),
-            questions=questions,
-            classes=range(len(classes)),
-            most_memory=tree_class.DEFAULT_MEMORY,  # available memory was checked before the charge
-        )
+        # Available memory was checked before the charge.
+        room = tree_class.DEFAULT_MEMORY
+        counted = self._count(table, questions, trees, public["classes_"], room)
 
         def attributes(draws: DrawnTrees) -> dict[str, Any]:
             final_guarantee = base.stopped_guarantee(guarantee, len(draws.losses), planned.n_draws)
-            settings = {"planned": planned, "guarantee": final_guarantee, "schema": table.schema}
-            models = _as_set(counted, draws, classes, **settings)
+            models = counted.as_set(draws.trees, draws.losses, planned.psi, independent=True)
+            models = replace(
+                models, planned=planned, guarantee=final_guarantee, schema=table.schema
+            )
             return {
                 **public,
                 **owner._models(models),
@@ -383,14 +389,3 @@ default=None
         if reporter.reported == 0:
             raise SamplerError("stopped before the first draw: there is no model to return")
         return attributes(draws.first(reporter.reported))
-
-
-def _as_set(
-    counted: CountedTrees, draws: DrawnTrees, classes: NDArray[Any], **settings: Any
-) -> PredictorSet:
-    """Return the draws, with trees on the columns of the table, and the best tree."""
-    return replace(
-        counted.as_set(draws.trees, draws.losses, settings["planned"].psi, independent=True),
-        classes=tuple(np.asarray(classes).tolist()),
-        **settings,
-    )

@@ -8,6 +8,7 @@ from scipy.optimize import brentq
 
 from rashomon_explorer._utils.arrays import FloatArray, is_foreign, namespace
 from rashomon_explorer._utils.formatting import Fact, ReprMixin
+from rashomon_explorer._utils.progress import tally
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.problem.domains import Ball, Domain
@@ -112,6 +113,7 @@ def step_towards(objective: MinimisedObjective, place: Place, target: FloatArray
 _LEAST_CURVATURE = 1e-100  # far above subnormal numbers, which have too few digits for the root
 _ON_SPHERE = 1e-9
 _MOST_STEPS = 200
+_LEAST_GAP = 1e-300
 
 
 def minimise_on_ball(
@@ -124,17 +126,20 @@ def minimise_on_ball(
     """
     place = Place.of(objective, start)
     best = _certify(place, domain.radius)
-    for _ in range(_MOST_STEPS):
-        hessian = objective.hessian(place.theta)
-        target = _model_minimiser(hessian, place.gradient, place.theta, domain.radius)
-        moved = step_towards(objective, place, target)
-        if moved is place:
-            break
-        place = moved
-        candidate = _certify(place, domain.radius)
-        if candidate.gap >= best.gap and best.gap <= tolerance:
-            break
-        best = min(best, candidate, key=lambda one: one.gap)
+    first, last = (math.log10(max(gap, _LEAST_GAP)) for gap in (best.gap, tolerance))
+    with tally(max(1, round(first - last)), "digits of the minimum") as done:
+        for _ in range(_MOST_STEPS):
+            hessian = objective.hessian(place.theta)
+            target = _model_minimiser(hessian, place.gradient, place.theta, domain.radius)
+            moved = step_towards(objective, place, target)
+            if moved is place:
+                break
+            place = moved
+            candidate = _certify(place, domain.radius)
+            if candidate.gap >= best.gap and best.gap <= tolerance:
+                break
+            best = min(best, candidate, key=lambda one: one.gap)
+            done(round(first - max(last, math.log10(max(best.gap, _LEAST_GAP)))))
     return best
 
 

@@ -308,8 +308,8 @@ class _Counter:
         for a, b in lattice.pairs(leaves, len(empty)):
             times = float(spare * empty[a - 1])
             if b == 1:
-                errors = lattice.label_errors(level, level.totals[place]).tolist()
-                _add_shifted(total, low, (0, np.array([times])), errors)
+                for errors in lattice.label_errors(level, level.totals[place]).tolist():
+                    _add_at(total, low, errors, np.array([times]))
             else:
                 one = below[b - 2][level.same[place]]
                 if one is not None:
@@ -326,11 +326,6 @@ def stump_errors(level: Level, places: IntArray) -> tuple[IntArray, FloatArray]:
     uncut = lattice.label_errors(level, level.totals[places])
     spare = np.repeat(level.spare[places, None] * float(labels - 1), labels, axis=1)
     return np.concatenate([cut, uncut], axis=1), np.concatenate([counted, spare], axis=1)
-
-
-def _add_shifted(total: FloatArray, low: int, one: Histogram, shifts: list[int]) -> None:
-    for shift in shifts:
-        _add_at(total, low, one[0] + shift, one[1])
 
 
 def _add_at(total: FloatArray, low: int, start: int, values: FloatArray) -> None:

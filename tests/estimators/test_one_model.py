@@ -119,6 +119,8 @@ def test_family_is_chosen_from_public_numbers():
     assert "counted_trees" not in {one.mechanism for one in linear}
     with pytest.raises(ValueError, match=r"radius=2\.0 is a setting of linear models"):
         family(75, family="trees", radius=2.0)
+    search = rx.PrivateSearch(DPClassifier(classes=CLASSES), {"family": ["linear", "trees"]})
+    assert search.plan(300, 3).candidates[1].plan.mechanism == "counted_trees"
 
 
 def test_predictions_are_those_of_the_coefficients(X, labels, targets):

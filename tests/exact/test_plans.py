@@ -21,6 +21,7 @@ from rashomon_explorer.papers import localisation
 from rashomon_explorer.privacy import approximate, bounded_range, compose, gdp, pure, zcdp
 from rashomon_explorer.privacy import conversions as c
 from rashomon_explorer.privacy.composition import adaptive_epsilon, rdp, repeated_bounded_range
+from rashomon_explorer.privacy.tradeoff import RepeatedBoundedRange
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.thresholds import SmoothThreshold
@@ -49,6 +50,7 @@ class TestNotions:
         assert gdp(0.6).rho == exactly(0.18) and gdp(0.6).mu == 0.6
         assert repeated_bounded_range(0.6, 5).rho == exactly(0.225)
         assert repeated_bounded_range(0.6, 5).pure_epsilon == exactly(3.0)
+        assert repeated_bounded_range(0.6, 5).curve == RepeatedBoundedRange(0.6, 5)
 
     def test_sums(self):
         total = compose([pure(0.5), gdp(0.6), bounded_range(0.4), zcdp(0.3)])

@@ -162,6 +162,8 @@ def test_trees_of_another_class_are_no_reference_though_their_best_is_the_same(p
     for strange in (None, *(replace(planned, **other) for other in others)):
         with pytest.raises(DataError, match="restore leaves, depth, leaf penalty and thresholds"):
             answers.class_of_draws(replace(models, planned=strange))
+    page.state.leaf_penalty = 0.02
+    assert answers.counted.leaf_penalty == 0.02  # of the settings on screen
 
 
 def test_rules_are_searched_and_questions_can_be_read(page):

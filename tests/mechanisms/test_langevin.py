@@ -289,7 +289,6 @@ def test_the_certificate_is_that_of_the_steps_that_run():
 
 
 SMOOTH = GibbsTarget(small_problem(2, radius=1.0), 20.0, 0.02, "smooth")
-COLD = GibbsTarget(small_problem(2, n=10), 1e4, 0.02)
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
 CHAINS = LangevinSampler(1e-3, 10, n_chains=4)
 
@@ -322,35 +321,11 @@ def started(**settings):
         (lambda: started(step_size=10.0, n_steps=1), r"step_size 10 is too large .* use at most"),
         (lambda: CHAINS.average(SMOOTH, np.random.default_rng(0), m=-1), "m must be finite and"),
         (lambda: CHAINS.states(SMOOTH, None, np.zeros((2, 2))), r"per chain, shape \(2, 4\)"),
-        (lambda: LangevinSampler.for_budget(SMOOTH, epsilon=1.0, delta=0.0), "delta must be in"),
-        (lambda: LangevinSampler.for_budget(SMOOTH, **BUDGET, pace=2.0), "pace must be in"),
-        (lambda: LangevinSampler.for_budget(COLD, epsilon=1e-3, delta=1e-9), "less than one step"),
     ],
 )
 def test_settings_that_make_no_chain_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-@given(
-    epsilon=st.floats(0.05, 20.0),
-    delta=st.sampled_from([1e-9, 1e-6, 1e-3]),
-    beta=st.floats(1.0, 500.0),
-    chains=st.integers(1, 8),
-)
-@settings(max_examples=40)
-def test_a_budget_is_spent_almost_whole_and_never_passed(epsilon, delta, beta, chains):
-    problem = small_problem(2, radius=2.0, n=2000, ridge=0.6)
-    target = GibbsTarget(problem, beta, 0.02, "smooth")
-    try:
-        sampler = LangevinSampler.for_budget(target, epsilon=epsilon, delta=delta, n_chains=chains)
-    except ValueError as error:
-        assert "less than one step" in str(error)
-        one = LangevinSampler(0.5 * 2 / (beta * (problem.M + problem.L**2 / 0.01)), 1, chains)
-    else:
-        assert sampler.certificate(target).epsilon(delta) <= epsilon
-        one = replace(sampler, n_steps=sampler.n_steps + 1)
-    assert one.certificate(target).epsilon(delta) > epsilon * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("m", [0.0, 0.5, 40.0])

@@ -310,6 +310,16 @@ def test_bounds_are_those_of_chi_laws():
         assert accounting._by_length(ratio, remaining, q) == pytest.approx(length, rel=0.02)
 
 
+@pytest.mark.parametrize("fall", [40.0, 3.0])
+def test_cells_that_are_left_out_would_change_no_digit(fall, monkeypatch):
+    """All cells give the same sum; the control leaves out some that count."""
+    grid = [(u, k, q) for u in (1e-4, 0.1, 1.5, 9.0) for k in (1e-3, 1.0, 30.0) for q in (2, 40)]
+    near = [accounting.several_scores_delta(u, k, 0.3, q) for u, k, q in grid]
+    monkeypatch.setattr(accounting, "_FALL", fall)
+    found = [accounting.several_scores_delta(u, k, 0.3, q) for u, k, q in grid]
+    assert np.isclose(found, near, rtol=1e-14, atol=0).all() == (fall == 40.0)
+
+
 def softmax_request(classes, **changed):
     public = {"n": 5_000, "p": 15 * (classes - 1), "loss": SoftmaxLoss(classes), "radius": 4.0}
     return request_of(**public, row_norm=1.0, epsilon=1.0, **changed)

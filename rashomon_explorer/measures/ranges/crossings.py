@@ -1,13 +1,11 @@
 """Least excess loss at which linear functions reach 0."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
-from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer.measures.ranges.level_set import (
     EllipsoidReach,
@@ -22,46 +20,33 @@ from rashomon_explorer.problem.losses.chunked import is_kinked
 LEAST = 1e-7
 """Excess loss that counts as none, as a share of the zero model's."""
 
-_SHARED_ROUNDS = 8  # rounds with the Hessian at θ*; columns still open then get their own
-_OWN_ROUNDS = 25
+_ROUNDS = 40
 _HALVINGS = 80
 _NUDGE = 0.01  # distance beyond the hyperplane, as a share of the tolerance
 _ROUNDING = 1e-14  # relative to the loss, as for level sets
 
 
-@dataclass(frozen=True)
-class Crossings:
-    """Brackets (K,) of min {L(θ) − L(θ*) : θ in the domain, d·θ ≥ 0} for columns d."""
-
-    lower: FloatArray  # proved by a tangent
-    upper: FloatArray  # excess loss of a model with d·θ > 0; infinite if none was found
-
-
 @one_blas_thread()
 def least_crossings(
     problem: ConvexProblem, directions: FloatArray, zero: float, tolerance: float
-) -> Crossings:
-    """Bracket the least excess loss with d·θ ≥ 0 for each column d of (p, K), d·θ* ≤ 0.
+) -> tuple[FloatArray, FloatArray]:
+    """Bracket (K,) of min {L(θ) − L(θ*) : d·θ ≥ 0} for each column d of (p, K), d·θ* ≤ 0.
 
-    ``zero`` is an excess loss that the minima do not exceed. Losses with kinks and domains other
-    than a ball or all of R^p get the bracket [0, ∞).
+    A tangent proves the lower bound; a model with d·θ > 0 attains the upper one. ``zero`` is an
+    excess loss that the minima do not exceed. Losses with kinks and domains other than a ball or
+    all of R^p get the bracket [0, ∞).
     """
-    count = directions.shape[1]
     search = _Search(problem, directions, zero, tolerance)
     smooth = isinstance(problem, PenalisedProblem) or not is_kinked(problem.evaluator().loss)
     if not smooth or not isinstance(problem.domain, Ball | Everywhere):
-        return Crossings(search.lower, search.upper)
-    everyone = np.arange(count)
+        return search.lower, search.upper
     metric = axes(problem.hessian(search.best), search.least_curvature)
-    for _ in range(_SHARED_ROUNDS):
-        search.advance(everyone[search.open], metric)
-    for column in progress(list(everyone[search.open]), "least ψ of flips"):
-        for _ in range(_OWN_ROUNDS):
-            if not search.open[column]:
-                break
-            own = axes(problem.hessian(search.theta[:, column]), search.least_curvature)
-            search.advance(np.array([column]), own)
-    return Crossings(search.lower, search.upper)
+    for _ in range(_ROUNDS):
+        active = np.flatnonzero(search.open)
+        if not len(active):
+            break
+        search.advance(active, metric)
+    return search.lower, search.upper
 
 
 class _Search:
@@ -99,8 +84,6 @@ class _Search:
 
     def advance(self, active: NDArray[np.intp], metric: SharedMetric) -> None:
         """Evaluate the minimisers of quadratic models, and accept those of lower loss."""
-        if not len(active):
-            return
         d = self._directions[:, active]
         stiff = metric.curvature[:, None] * self._stiff[active]
         a, slope, start = (

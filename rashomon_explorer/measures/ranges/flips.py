@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.validation import check_inner_share
 from rashomon_explorer.measures.ranges.brackets import Past, bracketed
 from rashomon_explorer.measures.ranges.crossings import LEAST, least_crossings
@@ -230,8 +231,8 @@ def flip_psi(problem: ConvexProblem, x: ArrayLike, *, tolerance: float = 0.01) -
     directions = flip_directions(rows, best, problem.loss.outputs)[0]
     n, others, p = directions.shape
     found = least_crossings(problem, directions.reshape(-1, p).T, zero, tolerance)
-    ends = np.stack([found.lower, found.upper]).reshape(2, n, others).min(axis=2).T
-    for row, (lower, upper) in enumerate(ends):
+    ends = np.stack(found).reshape(2, n, others).min(axis=2).T
+    for row, (lower, upper) in enumerate(progress(ends, "least ψ of flips", total=n)):
         if upper <= LEAST * zero:
             ends[row] = 0.0, LEAST * zero
         elif upper > (1 + tolerance) * lower:

@@ -15,44 +15,12 @@ _INNER_STEPS = 60
 _CLOSE = 1e-13
 
 
-def furthest_point(
-    direction: FloatArray,
-    theta: FloatArray,
-    gradient: FloatArray,
-    room: FloatArray,
-    inverse: FloatArray,
-    radius: float,
-) -> FloatArray:
-    """Maximiser of a·ϑ over {ϑ : g·(ϑ − θ) + ½(ϑ − θ)ᵀB(ϑ − θ) ≤ room, ‖ϑ‖ ≤ radius}."""
-    both = inverse @ np.stack([gradient.T, direction.T], axis=2)
-    down, along = both[:, :, 0].T, both[:, :, 1].T
-    square = 2 * room + np.einsum("ij,ij->j", gradient, down)
-    length = np.einsum("ij,ij->j", direction, along)
-    centre = theta - down
-    point = centre + along * np.sqrt(np.maximum(square, 0.0) / np.maximum(length, 1e-300))
-    exterior = np.flatnonzero(np.linalg.norm(point, axis=0) > radius)
-    if len(exterior):
-        point[:, exterior] = _on_sphere(
-            direction[:, exterior],
-            centre[:, exterior],
-            np.maximum(square[exterior], 0.0) / 2,
-            inverse[exterior],
-            radius,
-        )
-    return point
-
-
 @dataclass(frozen=True)
 class SharedMetric:
     """One B for all columns, scaled per column; with its axes a step costs O(p²) per column."""
 
     curvature: FloatArray  # (p,): > 0
     vectors: FloatArray  # (p, p)
-
-    @property
-    def inverse(self) -> FloatArray:
-        """B⁻¹ (p, p)."""
-        return np.asarray((self.vectors / self.curvature) @ self.vectors.T)
 
     def furthest(
         self,
@@ -63,7 +31,7 @@ class SharedMetric:
         stiff: FloatArray,
         radius: float,
     ) -> FloatArray:
-        """Apply :func:`furthest_point` with B times ``stiff`` (K,) per column."""
+        """Maximiser of a·ϑ over {g·(ϑ − θ) + ½·stiff·(ϑ − θ)ᵀB(ϑ − θ) ≤ room, ‖ϑ‖ ≤ radius}."""
         a, g, start = (self.vectors.T @ one for one in (direction, gradient, theta))
         own = self.curvature[:, None] * stiff
         square = np.maximum(2 * room + (g * g / own).sum(axis=0), 0.0)
@@ -76,17 +44,6 @@ class SharedMetric:
             x = _in_axes(a[:, out].T, centre[:, out].T, own[:, out].T, room, radius)
             point[:, out] = x.T
         return np.asarray(self.vectors @ point)
-
-
-def _on_sphere(
-    direction: FloatArray, centre: FloatArray, room: FloatArray, inverse: FloatArray, radius: float
-) -> FloatArray:
-    """Maximiser of a·ϑ over {½(ϑ − c)ᵀB(ϑ − c) ≤ room, ‖ϑ‖ ≤ radius}."""
-    softness, vectors = np.linalg.eigh(inverse)
-    stiff = 1 / np.maximum(softness, softness[:, -1:] * 1e-15)
-    a = np.einsum("kij,ik->kj", vectors, direction)
-    c = np.einsum("kij,ik->kj", vectors, centre)
-    return np.asarray(np.einsum("kij,kj->ik", vectors, _in_axes(a, c, stiff, room, radius)))
 
 
 def _in_axes(
@@ -125,9 +82,7 @@ def _best_of_ball(stiff: FloatArray, pull: FloatArray, radius: float) -> FloatAr
 Decide = Callable[[NDArray[np.intp], FloatArray, FloatArray], Mask]
 
 _MOST_ROUNDS = 60
-_SHARED_ROUNDS = 12  # rounds with a shared metric; columns still open then get their own
-_EVERY = 6  # rounds between exact Hessians of a column that is still open
-_BLOCK_CELLS = 2**22  # entries of the inverse Hessians of a batch: 32 MiB
+_SHARED_ROUNDS = 24  # rounds with a shared metric; columns still open then get their own
 _FLAT = 1e-12
 _FLAT_SHARE = 1e-6
 _STIFFER, _SOFTER = 4.0, 0.5
@@ -158,22 +113,15 @@ def furthest(
     among: LevelSet, directions: FloatArray, tolerance: float, *, decided: Decide | None = None
 ) -> Extents:
     """Bracket max a·(ϑ − θ*) over the set for every column a."""
-    least = _least_curvature(among)
-    metric = axes(among.objective.hessian(among.centre), least)
+    metric = axes(among.objective.hessian(among.centre), _least_curvature(among))
     search = _Search(among, directions)
-    wide = search.run(_Shared(metric), _SHARED_ROUNDS, tolerance, decided)
-    size = max(16, _BLOCK_CELLS // len(directions) ** 2)
-    for low in progress(range(0, len(wide), size), "exact ranges"):
-        block = wide[low : low + size]
+    wide = search.run(metric, _SHARED_ROUNDS, tolerance, decided)
+    for column in progress(wide.tolist(), "exact ranges"):
         # Restart from θ*: a shared metric that did not converge may have led far away.
-        again = _Search(among, directions[:, block])
-        again.run(
-            _Own(metric, least, len(block)),
-            _MOST_ROUNDS,
-            tolerance,
-            decided_columns(decided, block),
-        )
-        search.take(block, again)
+        place = np.array([column])
+        again = _Search(among, directions[:, place])
+        again.run(None, _MOST_ROUNDS, tolerance, decided_columns(decided, place))
+        search.take(place, again)
     search.verify()
     return Extents(search.inner, search.outer, search.points)
 
@@ -183,60 +131,6 @@ def decided_columns(decided: Decide | None, columns: NDArray[np.intp]) -> Decide
     if decided is None:
         return None
     return lambda places, inner, outer: decided(columns[places], inner, outer)
-
-
-class _Shared:
-    """Quadratic models of the loss: the Hessian at θ* for all columns, without updates."""
-
-    def __init__(self, metric: SharedMetric) -> None:
-        self._metric = metric
-
-    def furthest(self, active: NDArray[np.intp], search: "_Search", room: FloatArray) -> FloatArray:
-        stiff, radius = search.stiff[active], search.among.reach.radius
-        return self._metric.furthest(*search.evaluate(active), room, stiff, radius)
-
-    def learn(
-        self, active: NDArray[np.intp], search: "_Search", theta: FloatArray, gradient: FloatArray
-    ) -> None:
-        pass
-
-
-class _Own:
-    """Quadratic models of the loss: an inverse Hessian for each column, with BFGS updates."""
-
-    def __init__(self, start: SharedMetric, least: float, count: int) -> None:
-        self._least, self._rounds = least, 0
-        self._inverse = np.repeat(start.inverse[None], count, axis=0)
-
-    def furthest(self, active: NDArray[np.intp], search: "_Search", room: FloatArray) -> FloatArray:
-        self._rounds += 1
-        if self._rounds % _EVERY == 0:
-            for column in active:
-                hessian = search.among.objective.hessian(search.theta[:, column])
-                self._inverse[column] = axes(hessian, self._least).inverse
-        inverse = self._inverse[active] / search.stiff[active][:, None, None]
-        direction, theta, gradient = search.evaluate(active)
-        radius = search.among.reach.radius
-        return furthest_point(direction, theta, gradient, room, inverse, radius)
-
-    def learn(
-        self, active: NDArray[np.intp], search: "_Search", theta: FloatArray, gradient: FloatArray
-    ) -> None:
-        """BFGS update of the inverse Hessians by the gradient change along the step."""
-        _, before, slope = search.evaluate(active)
-        s, y = (theta - before).T, (gradient - slope).T
-        curved = (s * y).sum(axis=1)
-        size = np.linalg.norm(s, axis=1) * np.linalg.norm(y, axis=1)
-        fit = np.flatnonzero(curved > 1e-10 * size)
-        s, y, rate = s[fit], y[fit], 1 / curved[fit]
-        places = active[fit]
-        inverse = self._inverse[places]
-        soft = (inverse @ y[:, :, None])[:, :, 0]
-        weight = rate * (1 + rate * (y * soft).sum(axis=1))
-        cross = (rate[:, None] * soft)[:, :, None] * s[:, None, :]
-        inverse += weight[:, None, None] * s[:, :, None] * s[:, None, :]
-        inverse -= cross + cross.swapaxes(1, 2)
-        self._inverse[places] = inverse
 
 
 class _Search:
@@ -260,14 +154,17 @@ class _Search:
         return self._directions[:, active], self.theta[:, active], self._gradient[:, active]
 
     def run(
-        self, metric: _Shared | _Own, rounds: int, tolerance: float, decided: Decide | None
+        self, metric: SharedMetric | None, rounds: int, tolerance: float, decided: Decide | None
     ) -> NDArray[np.intp]:
-        """Run the search and return the columns that are still open."""
+        """Run the search and return the columns that are still open.
+
+        Without a metric a single column gets the Hessian at its own point.
+        """
         active = self._open(np.arange(len(self.inner)), tolerance, decided)
         for _ in range(rounds):
             if not len(active):
                 break
-            self._advance(metric, active)
+            self._advance(metric or self._own_metric(), active)
             active = self._open(active, tolerance, decided)
         return active
 
@@ -276,11 +173,14 @@ class _Search:
     ) -> NDArray[np.intp]:
         return active[~closed(active, self.inner[active], self.outer[active], tolerance, decided)]
 
-    def _advance(self, metric: _Shared | _Own, active: NDArray[np.intp]) -> None:
-        theta = metric.furthest(active, self, self.among.level - self._value[active])
+    def _own_metric(self) -> SharedMetric:
+        return axes(self.among.objective.hessian(self.theta[:, 0]), _least_curvature(self.among))
+
+    def _advance(self, metric: SharedMetric, active: NDArray[np.intp]) -> None:
+        room, radius = self.among.level - self._value[active], self.among.reach.radius
+        theta = metric.furthest(*self.evaluate(active), room, self.stiff[active], radius)
         value, gradient = self.among.objective.value_and_gradient(theta)
         before = self.outer[active] - self.inner[active]
-        metric.learn(active, self, theta, gradient)
         climbed = self._observe(active, theta, value, gradient)
         better = climbed | (self.outer[active] - self.inner[active] < 0.9 * before)
         moved = active[better]

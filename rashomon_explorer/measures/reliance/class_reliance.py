@@ -157,11 +157,9 @@ def model_class_reliance(
 
     MCR of Fisher, Rudin and Dominici (2019, §4). Each end is a bracket: a value attained by a model
     of the set, and a bound that no model exceeds. For squared loss both agree to rounding unless
-    the ball of models cuts the loss's ellipsoid. For logistic loss the smallest reliance is a
-    convex programme; its two ends agree if the loss constraint is active and there is no ridge.
-    The largest reliance maximises a difference of convex functions. It is bracketed by a local
-    search from below and a Lagrangian from above, which mostly agree for single columns and may
-    stay apart for groups (docs/measures-proofs.md). The sampled range lies within the
+    the ball of models cuts the loss's ellipsoid. For logistic loss a local search attains one end
+    and a Lagrangian proves the other (docs/measures-proofs.md). They mostly agree for single
+    columns, and may stay apart for groups of columns. The sampled range lies within the
     attained one and is an inner bound. Curator: computed from private rows, not private.
 
     Parameters

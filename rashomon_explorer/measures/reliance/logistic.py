@@ -175,8 +175,6 @@ class SwitchedLogistic:
 
 
 _GAP = 1e-9  # duality gap of each convex programme, in nats
-_CLOSED = 1e-8
-_SEARCH = 60
 
 
 @dataclass(frozen=True)
@@ -205,7 +203,9 @@ class LogisticClass:
 
     def extreme(self, sign: int) -> Extreme:
         """Greatest sign·(e_switch − e_orig), or sign·(e_switch/e_orig − 1), over the set."""
-        return self._greatest() if sign > 0 else self._least()
+        theta, attained = self._climb(sign, [self.problem.minimum.theta, *self._steps()])
+        bound = self._bound(sign, theta, attained)
+        return Extreme(theta, attained, max(attained, bound + _ROUNDING))
 
     @property
     def level(self) -> float:
@@ -236,49 +236,6 @@ class LogisticClass:
         values = [self.value_and_gradient(sign, one)[0] for one in found]
         place = int(np.argmax(values))
         return found[place], values[place]
-
-    def _least(self) -> Extreme:
-        found, dual = self._least_switched(0.0 if self.ratio else self.problem.ridge)
-        bound = (self.level - dual) / (self.level if self.ratio else 1.0)
-        theta = level_set.project_to_level_set(self.problem, self.level, found.theta[:, None])[:, 0]
-        attained = self.value_and_gradient(-1, theta)[0]
-        if bound - attained > _CLOSED:  # the loss constraint is inactive at the least reliant model
-            theta, attained = self._climb(-1, [theta, *self._steps()])
-            bound = min(bound, self._bound(-1, theta, attained))
-        return Extreme(theta, attained, max(attained, bound + _ROUNDING))
-
-    def _least_switched(self, ridge: float) -> tuple[minimisation.Minimum, float]:
-        """Minimiser and certified minimum of e_switch + ½·ridge·‖θ‖² over the set."""
-        multiplier, best, low, high = 0.0, -np.inf, 0.0, np.inf
-        found = self._lagrangian(0.0, ridge, self.problem.minimum.theta)
-        tried: list[tuple[float, float]] = []
-        for _ in range(_SEARCH):
-            excess = float(self.problem.value(found.theta[:, None])[0]) - self.problem.minimum.value
-            best = max(best, found.value - found.gap - multiplier * self.level)
-            over = excess - self.psi
-            if multiplier * abs(over) <= _CLOSED and (multiplier > 0 or over <= 0):
-                break
-            low, high = (multiplier, high) if over > 0 else (low, multiplier)
-            tried = [*tried[-1:], (multiplier, 1 / np.sqrt(max(excess, 1e-300)))]
-            multiplier = _next(low, high, tried, 1 / np.sqrt(self.psi))
-            found = self._lagrangian(multiplier, ridge, found.theta)
-        return found, best
-
-    def _lagrangian(
-        self, multiplier: float, ridge: float, start: FloatArray
-    ) -> minimisation.Minimum:
-        """Certified minimum over the domain of e_switch + multiplier·L + ½·ridge·‖θ‖²."""
-        # The minimiser only uses the loss's value, gradient and Hessian.
-        loss = cast(EmpiricalLoss, _Sum(self.switched, self.problem, multiplier))
-        objective, tolerance = minimisation.MinimisedObjective(loss, ridge), _GAP * (1 + multiplier)
-        if isinstance(self.problem.domain, Ball):
-            return minimisation.minimise_on_ball(objective, self.problem.domain, tolerance, start)
-        return minimisation.minimise(objective, self.problem.domain, tolerance)
-
-    def _greatest(self) -> Extreme:
-        theta, attained = self._climb(1, [self.problem.minimum.theta, *self._steps()])
-        bound = self._bound(1, theta, attained)
-        return Extreme(theta, attained, max(attained, bound + _ROUNDING))
 
     def _steps(self) -> list[FloatArray]:
         """Models at the ends of the set along the steepest rise and its reverse."""
@@ -325,15 +282,16 @@ _CELL = 0.05
 def _greatest_rise(models: LogisticClass, sign: int, weight: float, theta: FloatArray) -> float:
     """Upper bound of sign·(e_switch − weight·e_orig) over the set, close to its value at ``theta``.
 
-    A loss that is flat between the best model and the boundary has too large a multiplier: the
-    bound without it is tried too.
+    If the local multipliers leave a gap, those of other concave Lagrangians are tried: without the
+    loss, which may be flat between the best model and the boundary; for the least, with κ = 0.
     """
     first = _Lagrangian.at(models, sign, weight, theta)
     attained = first.objective(theta)[0]
     enough = attained + _ENOUGH * models.level
     bound = first.greatest(theta, enough)
     if bound > attained + _NEAR * models.level:
-        second = replace(first, multipliers=first.multipliers * [0.0, 1.0])
+        other = np.array([0.0 if sign > 0 else weight, first.multipliers[1]])
+        second = replace(first, multipliers=other)
         bound = min(bound, second.greatest(theta, enough))
     return bound
 
@@ -393,11 +351,27 @@ class _Lagrangian:
 
     def greatest(self, theta: FloatArray, enough: float) -> float:
         """Upper bound over the set; a tighter one is sought until it is at most ``enough``."""
+        if self.sign < 0 and self.kappa >= 0:
+            return self._concave(theta)
         best = self.models.problem.minimum.theta
         bound = min(self._around(one) for one in (best, (best + theta) / 2, theta))
         if bound <= enough or len(self.models.switched.columns) > 1:
             return bound
         return min(bound, _Slabs(self, theta).greatest(enough))
+
+    def _concave(self, start: FloatArray) -> float:
+        """Certified maximum over the domain of G = constant − e_switch − κL − ½ridge·‖θ‖²."""
+        problem, tolerance = self.models.problem, _GAP * (1 + self.kappa)
+        # The minimiser only uses the loss's value, gradient and Hessian.
+        loss = cast(EmpiricalLoss, _Sum(self.models.switched, problem, self.kappa))
+        ridge = self.stiff - self.kappa * problem.ridge
+        objective = minimisation.MinimisedObjective(loss, ridge)
+        if isinstance(problem.domain, Ball):
+            least = minimisation.minimise_on_ball(objective, problem.domain, tolerance, start)
+        else:
+            least = minimisation.minimise(objective, problem.domain, tolerance)
+        constant = self.multipliers @ [self.models.level, problem.domain.radius**2 / 2]
+        return float(constant) - least.value + least.gap
 
     def _around(self, centre: FloatArray) -> float:
         """Bound by a quadratic that touches G at a model (p,) and is above it on the ellipsoid."""
@@ -555,18 +529,6 @@ class _Sum:
     def hessian(self, theta: FloatArray) -> FloatArray:
         both = self._switched.hessian(theta), self._problem.hessian(theta)
         return both[0] + self._multiplier * both[1]
-
-
-def _next(low: float, high: float, tried: list[tuple[float, float]], target: float) -> float:
-    """Next trial multiplier, by the secant of 1/√excess or between the known ends."""
-    if len(tried) == 2 and tried[1][1] != tried[0][1]:
-        (first, at_first), (second, at_second) = tried
-        guess = second + (target - at_second) * (second - first) / (at_second - at_first)
-        if low < guess < high:
-            return guess
-    if np.isinf(high):
-        return max(1.0, 4 * low)
-    return float(np.sqrt(low * high)) if low > 0 else high / 4
 
 
 def _around(

@@ -139,6 +139,22 @@ def accelerated_share(M: float, reached: float, n_steps: int) -> float:
     return 4 * M * reached / (n_steps + 1) ** 2
 
 
+_FEW_SECONDS = 5e9  # entries of rows that one core reads in them
+_LARGEST_SHARE = 0.5
+
+
+def accelerated_steps(M: float, reached: float, beta: float, share: float, cells: int) -> float:
+    """Return the steps that add ``share`` of p/β to the bound, or up to half of it if that is long.
+
+    A step reads ``cells`` entries of rows.
+    """
+
+    def enough(share: float) -> float:
+        return math.sqrt(accelerated_share(M, reached, 0) / (share * beta)) - 1
+
+    return max(1.0, enough(_LARGEST_SHARE), min(enough(share), _FEW_SECONDS / cells))
+
+
 def coupling_distance(*, L: float, m: float, n: int, psi: float = 0.0, width: float = 0.0) -> float:
     """Bound 4√(2(ψ+s)/m) + 2L/(mn) on the ∞-Wasserstein distance of two neighbours' laws."""
     validation.check_strong_convexity(m, "Theorem 2.5 of Ganesh, Thakurta and Upadhyay (2023)")

@@ -8,7 +8,6 @@ import numpy as np
 from rashomon_explorer._utils import validation
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope
 from rashomon_explorer.mechanisms.planning.centres import Centre, by_gradients, furthest_start
-from rashomon_explorer.privacy.conversions import gdp_mu
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.notions import gdp
 from rashomon_explorer.problem.constants import Constants
@@ -72,15 +71,6 @@ def _least_shift(diameter: float, shift: float, most: int, n_batches: int = 1) -
     best = diameter / shift  # the k at which it is least
     counts = (min(max(k, 1), most) for k in (math.floor(best), math.ceil(best)))
     return min((diameter + k * shift) ** 2 / (k * n_batches) for k in counts)
-
-
-def affordable_time(
-    *, epsilon: float, delta: float, beta: float, sensitivity: float, n_chains: int = 1
-) -> float:
-    """Longest time t = Nh that ``n_chains`` paths may run within (ε, δ)."""
-    validation.check_positive(beta=beta, sensitivity=sensitivity, n_chains=n_chains)
-    # Slightly less, so that the charge for this time does not exceed the budget by an ulp.
-    return 2 * gdp_mu(epsilon, delta) ** 2 / (n_chains * (beta * sensitivity) ** 2) * (1 - 1e-12)
 
 
 def _contracted_steps(contraction: float, n_steps: int) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import Fact, rounded_up
 from rashomon_explorer._utils.validation import check_count, check_nonnegative
-from rashomon_explorer.mechanisms.bounds.excess import accelerated_share
+from rashomon_explorer.mechanisms.bounds.excess import accelerated_share, accelerated_steps
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, gradient_sensitivity
 from rashomon_explorer.mechanisms.langevin.accounting import last_iterate_guarantee, path_guarantee
 from rashomon_explorer.mechanisms.planning.centres import furthest_start
@@ -89,8 +89,9 @@ def plan_path(
         RΔ√(kp)/μ + 2M'R²/(N + 1)² + ψ + s/2:
 
     the noise of the budget, and the remaining optimisation error. The number of steps is such that
-    b is a tenth of √(2cp)/R, or ``max_steps``. It grows only as √n, because the gradient is taken
-    at the running average (own derivation, docs/theory.md §6).
+    b is a tenth of √(2cp)/R, up to half of it where so many take long, or ``max_steps``. It grows
+    only as √n, because the gradient is taken at the running average (own derivation,
+    docs/theory.md §6).
 
     Parameters
     ----------
@@ -189,8 +190,9 @@ class _Path:
         scaled_time = 2 * mu**2 / (n_chains * sensitivity**2) * _SAFE  # β²T
         p, bend = constants.p, constants.M + (constants.L**2 / width if width else 0.0)
         ideal = math.sqrt(2 * scaled_time * p) / radius  # β of the least bound, for N → ∞
-        enough = math.sqrt(accelerated_share(bend, scaled_time, 0) / (_WORTHWHILE * ideal)) - 1
-        n_steps = math.ceil(min(max(enough, 1.0), max_steps))
+        cells = constants.n * p * n_chains
+        enough = accelerated_steps(bend, scaled_time, ideal, _WORTHWHILE, cells)
+        n_steps = math.ceil(min(enough, max_steps))
         beta = ideal + accelerated_share(bend, scaled_time, n_steps)
         excess = p / ideal + radius**2 * beta / (2 * scaled_time) + psi + width / 2
         return cls(width, sensitivity, beta, scaled_time / beta**2 / n_steps, n_steps, excess)

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray, to_host
-from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer._utils.validation import check_count, check_nonnegative, check_positive
@@ -117,47 +116,6 @@ class LangevinSampler:
                 raise ValueError("start must hold finite numbers")
             object.__setattr__(self, "start", start)
 
-    @classmethod
-    def for_budget(
-        cls,
-        target: GibbsTarget,
-        *,
-        epsilon: float,
-        delta: float,
-        n_chains: int = 1,
-        pace: float = 0.5,
-    ) -> LangevinSampler:
-        """Longest paths within the (ε, δ) of all iterates of all chains; reads no row.
-
-        ``pace`` is the step size as a share of the largest stable one.
-
-        Raises
-        ------
-        ValueError
-            If the budget does not allow a single step, or no largest stable step is known.
-        """
-        if not 0 < pace <= 1:
-            raise ValueError(f"pace must be in (0, 1], got {pace!r}")
-        drift = gradients.drift_for(target, batch_size=None, precision="double", lazy=True)
-        step_size = pace * drift.largest_step
-        if not math.isfinite(step_size):
-            raise ValueError("no largest stable step is known here: choose step_size and n_steps")
-        longest = accounting.affordable_time(
-            epsilon=epsilon,
-            delta=delta,
-            beta=drift.beta,
-            sensitivity=drift.sensitivity(1),
-            n_chains=n_chains,
-        )
-        n_steps = int(longest / step_size)
-        if n_steps < 1:
-            raise ValueError(
-                f"ε={rounded_up(epsilon)} at δ={delta:g} allows a time of {longest:.3g}, "
-                f"less than one step of {step_size:.3g}: lower beta, widen the threshold, or use "
-                "fewer chains"
-            )
-        return cls(step_size=step_size, n_steps=n_steps, n_chains=n_chains, thin=n_steps)
-
     def certificate(self, target: GibbsTarget, n_steps: int | None = None) -> Guarantee:
         """Privacy of what may be released of all chains together, for the steps that run.
 
@@ -259,31 +217,10 @@ class LangevinSampler:
             If ``m`` is negative, the step is too large, or only the last state may be
             released.
         """
-        *_, mean = self.averages(target, rng, m=m)
-        return mean
-
-    def averages(
-        self, target: GibbsTarget, rng: np.random.Generator, *, m: float = 0.0
-    ) -> Iterator[FloatArray]:
-        """Yield :meth:`average` after each step: ``n_steps`` arrays (p, n_chains).
-
-        During the burn-in it is 0.
-
-        Raises
-        ------
-        ValueError
-            As in :meth:`average`.
-        """
         self._need_path("averages")
         check_nonnegative(m=m)
         drift = self._drift(target)
-        fade = float(np.exp(-m * drift.beta * self.step_size))
-        return map(to_host, self._averages(drift, rng, fade))
-
-    def _averages(
-        self, drift: gradients.Drift, rng: np.random.Generator, fade: float
-    ) -> Iterator[FloatArray]:
-        """Averages (p, n_chains) after each step; a state t steps ago has weight ∝ ``fade``ᵗ."""
+        fade = float(np.exp(-m * drift.beta * self.step_size))  # of a weight at each later step
         here = drift.arrays.put(self._beginning(drift))
         mean = 0 * here
         share = np.inf  # of the newest state in the sum of all weights
@@ -292,7 +229,7 @@ class LangevinSampler:
                 share = 1 / (1 + fade / share)
                 mean = mean + share * (here - mean)
             here = theta
-            yield mean
+        return to_host(mean)
 
     def _chains(
         self, drift: gradients.Drift, rng: np.random.Generator, first: FloatArray | None = None

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import gammainccinv
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.mechanisms.bounds.excess import accelerated_share
+from rashomon_explorer.mechanisms.bounds.excess import accelerated_share, accelerated_steps
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, solver_distance
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
@@ -79,8 +79,9 @@ def by_acceleration(constants: Constants, radius: float, mu: float, zero_loss: f
     )
     scaled_time = 2 * mu**2 / moved**2  # β²T
     ideal = math.sqrt(2 * scaled_time * constants.p) / start
-    enough = math.sqrt(accelerated_share(constants.M, scaled_time, 0) / (_ADDED * ideal)) - 1
-    n_steps = math.ceil(min(max(enough, 1.0), _MOST_STEPS))
+    cells = constants.n * constants.p
+    enough = accelerated_steps(constants.M, scaled_time, ideal, _ADDED, cells)
+    n_steps = math.ceil(min(enough, _MOST_STEPS))
     beta = ideal + accelerated_share(constants.M, scaled_time, n_steps)
     return Centre(
         "accelerated",

@@ -131,7 +131,7 @@ def _best(goal: str, compared: tuple[tuple[str, type[Mechanism]], ...], **settin
             if candidate.offer.applies and not candidate.hopeless:
                 return replace(
                     candidate.plan,
-                    why=_why(candidate, goal, best),
+                    why=_why(candidate, goal, best if candidate is candidates[0] else candidate),
                     options=tuple(one.offer for one in candidates),
                 )
         reasons = "; ".join(f"{one.offer.name}: {one.why_not}" for one in candidates)
@@ -222,7 +222,7 @@ def _rank(candidate: MechanismCandidate) -> tuple[Any, ...]:
 def _quickest_first(candidates: list[MechanismCandidate]) -> list[MechanismCandidate]:
     """Move the candidate with the least work to the front, of those about as good as the first."""
     best = _rank(candidates[0])
-    if best[0] != _BY_COST:
+    if best[0] != _BY_COST or not math.isfinite(best[2]):
         return candidates
     near = [one for one in candidates if _rank(one)[:2] == best[:2] and one.cost <= _NEAR * best[2]]
     quickest = min(near, key=lambda one: one.work)  # the first of several

@@ -92,7 +92,7 @@ class TreePlan(weakness.BasePlan):
     @property
     def _work(self) -> str:
         leaves, gib = self.most_leaves, self.memory / 2**30
-        return f"≤ {leaves} leaves: ≤ {gib:.2g} GiB, about {self.seconds:.2g} CPU seconds"
+        return f"≤ {leaves} leaves: ≤ {gib:.2g} GiB, about {max(self.seconds, 0.1):.2g} CPU seconds"
 
     def _title(self) -> str:
         draws = f"{self.n_draws:,} draw{'' if self.n_draws == 1 else 's'}"

@@ -46,6 +46,12 @@ def test_the_guaranteed_hit_rate_is_that_of_a_cone(p, x, psi, factor):
     assert hit_rate.guaranteed_hit_rate(p + 1, x, 1.0) <= found
 
 
+def test_a_wanted_hit_rate_is_reached_and_not_passed():
+    beta = hit_rate.beta_for_hit_rate(3, 0.02, 0.8)
+    assert hit_rate.guaranteed_hit_rate(3, beta, 0.02) >= 0.8
+    assert hit_rate.guaranteed_hit_rate(3, beta * (1 - 1e-9), 0.02) < 0.8
+
+
 def test_extremes_of_heat_and_width():
     for beta, psi in [(0.0, 1.0), (5.0, 0.0), (5e-324, 1e-10), (1e-300, 1.0)]:
         assert hit_rate.guaranteed_hit_rate(1000, beta, psi) == 0.0
