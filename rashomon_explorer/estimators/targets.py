@@ -305,7 +305,7 @@ def target_bounds(
             f"{estimator} needs the range that targets can have, which is never computed from the "
             f"rows: set target_bounds=(low, high), or a schema that declares the target's bounds"
         )
-    if None not in (declared, of_schema) and tuple(declared) != of_schema:
+    if declared is not None and of_schema is not None and tuple(declared) != of_schema:
         raise ValueError(
             f"target_bounds are {declared!r} and the schema's target has "
             f"{of_schema}: leave target_bounds out"

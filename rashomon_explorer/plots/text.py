@@ -324,6 +324,8 @@ def weak_guarantee_note(models: Any) -> str:
         or not weakness.weak_guarantee_reason(planned)
     ):
         return ""
+    if planned.expected is not None:
+        return f"expected to reach about {planned.expected.percent} % of the possible gain"
     if weakness.has_hit_rate(planned):
         bound = formatting.hit_rate_text(planned.hit_rate_bound)
         return f"guaranteed hit rate ≥ {bound}: weak guarantee"

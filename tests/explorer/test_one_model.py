@@ -143,7 +143,8 @@ def test_one_row_of_few_moves_an_ordinary_choice():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (40, 1))
     y = np.clip(0.35 * X[:, 0] + 0.5 * rng.standard_normal(40), -1, 1)
-    search = DPBilevelSearch("ridge", bounds=(0.001, 1.0), refit=None, epsilon=1.0, delta=0.0)
+    known = {"bounds": (0.001, 1.0), "target_bounds": (-1, 1), "refit": None}
+    search = DPBilevelSearch("ridge", **known, epsilon=1.0, delta=0.0)
     with pytest.warns(PrivacyLeakWarning):
         found = audit_tuning(search, X, y)
     assert found.plain_moved > 0 and found.ridge_moved > 0 and found.odds <= 1.0

@@ -151,7 +151,7 @@ class PaidPanel(Panel):
             self.question.close()
             action.start()
             return
-        why = f"Spend {cost.text} with such a weak guarantee? " if quote.weakness else ""
+        why = f"Spend {cost.text} nevertheless? " if quote.weakness else ""
         label = f"{action.verb} anyway" if quote.weakness else f"Spend {cost.text} permanently"
         self.question.ask(f"{why}This cannot be undone.{self.alternatives()}", label)
 
@@ -180,8 +180,8 @@ class PaidPanel(Panel):
         spends = f"This will spend <b>{cost.text}</b>"
         spends += f" ({cost.alone})" if cost.alone else ""
         if quote.weakness:
-            why = f"{spends}. The guarantee is weak: {escape(quote.weakness)}."
-            return f"<b>{cost.text}</b> · weak guarantee", why
+            why = f"{spends}. {escape(quote.weakness[:1].upper() + quote.weakness[1:])}."
+            return f"<b>{cost.text}</b> · weak", why
         brief = f"<b>{cost.text}</b> · {quote.brief}" if quote.brief else f"<b>{cost.text}</b>"
         return brief, f"{spends}. {quote.promise}"
 

@@ -112,6 +112,7 @@ class PlanPanel(Panel):
             return
         rows = [
             _lead(plan),
+            *_expected(plan),
             *self._price(),
             risk_fact(self.state),
             *_law(plan),
@@ -160,7 +161,8 @@ class PlanPanel(Panel):
             return ""
         # Folded: Draw is always visible, with the same message and the suggestions.
         message = " ".join([f"{why[:1].upper()}{why[1:]}.", *improvement_messages(self.state.plan)])
-        more = f"<summary>Weak guarantee</summary><p>{escape(message)}</p>"
+        what = "Weak guarantee" if self.state.plan.expected is None else "Little is expected"
+        more = f"<summary>{what}</summary><p>{escape(message)}</p>"
         return f'<details class="rx-note rx-little">{more}</details>'
 
 
@@ -172,6 +174,13 @@ def _lead(plan: Plan) -> str:
         return fact("Guaranteed hit rate", text.guaranteed_hits(plan), share, kind="rx-lead")
     name, most = _excess(plan)
     return fact(name, most, f"on average, {rows}; no hit rate is guaranteed", kind="rx-lead")
+
+
+def _expected(plan: Plan) -> list[str]:
+    """Share of the possible gain that one model is expected to reach: a prediction."""
+    if plan.expected is None:
+        return []
+    return [fact("Expected, not guaranteed", f"{plan.expected.percent} %", str(plan.expected))]
 
 
 def _excess(plan: Plan) -> tuple[str, str]:

@@ -23,10 +23,15 @@ class ExpectedGain(NamedTuple):
     high: float
     tables: str
 
+    @property
+    def percent(self) -> int:
+        """Median share in percent, between 0 and 100, to the nearest 5."""
+        return _percent(self.share)
+
     def __str__(self) -> str:
         low, high = (_percent(share) for share in (self.low, self.high))
         return (
-            f"about {_percent(self.share)} % of the possible gain ({low} to {high} %) on "
+            f"about {self.percent} % of the possible gain ({low} to {high} %) on "
             f"{self.tables}; no guarantee"
         )
 
