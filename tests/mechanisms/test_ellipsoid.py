@@ -17,7 +17,7 @@ from rashomon_explorer.mechanisms.ellipsoid import exact_plan
 from rashomon_explorer.mechanisms.ellipsoid import plan as ellipsoid
 from rashomon_explorer.mechanisms.ellipsoid import sampler as ellipsoids
 from rashomon_explorer.mechanisms.ellipsoid.exact_plan import plan_ellipsoid_exact
-from rashomon_explorer.mechanisms.ellipsoid.plan import hessian_sensitivity, plan_ellipsoid
+from rashomon_explorer.mechanisms.ellipsoid.plan import hessian_sensitivity
 from rashomon_explorer.mechanisms.ellipsoid.sampler import EllipsoidExactSampler, EllipsoidSampler
 from rashomon_explorer.mechanisms.langevin.accounting import path_guarantee
 from rashomon_explorer.mechanisms.langevin.sampler import PlannedPath
