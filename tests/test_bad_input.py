@@ -27,6 +27,7 @@ from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
+from tests.mechanisms.builders import request_of
 
 # Rows that no scaler has seen are what these tests are about.
 pytestmark = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.RowsClippedWarning")
@@ -228,7 +229,9 @@ PLANNERS = {
     "pareto_table": lambda epsilon, delta, n_draws: pareto_table(
         **LAW, epsilons=[epsilon], delta=delta, n_draws=[n_draws]
     ),
-    "plan_objective_perturbation": partial(plan_objective_perturbation, **LAW),
+    "plan_objective_perturbation": lambda **budget: plan_objective_perturbation(
+        request_of(**{**LAW, **budget})
+    ),
     "plan_trees": partial(plan_trees, 5000, log_size=14.6, most_leaves=5, psi=0.02),
     "plan_tuning": partial(plan_tuning, PENALTIES, 1),
     "plan_stationary": partial(plan_stationary, PENALTIES, 2, "hypergradient", spacing=1.1),

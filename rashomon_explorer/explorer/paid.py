@@ -331,12 +331,12 @@ class SingleModel(SavedAction[PaidModel]):
 
     def quote_of(self, plan: Plan) -> Quote:
         """See `SavedAction.quote_of`."""
-        excess, mechanism = escape(excess_text(plan)), plan.mechanism.replace("_", " ")
+        excess, mechanism = escape(excess_text(plan)), escape(plan.mechanism.replace("_", " "))
         gain = f" Expected: {plan.expected}." if plan.expected is not None else ""
         return Quote(
             plan,
             weakness=weak_guarantee_reason(plan),
-            promise=f"One model by {escape(mechanism)}: expected excess loss <b>{excess}</b>.{gain}",
+            promise=f"One model by {mechanism}: expected excess loss <b>{excess}</b>.{gain}",
             brief=f"excess {excess}",
         )
 

@@ -24,7 +24,6 @@ from rashomon_explorer.mechanisms.planning import centres
 from rashomon_explorer.mechanisms.planning.plan import Plan, minimum_passes
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee, gdp, pure
-from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.problem import Problem
@@ -141,10 +140,8 @@ class OneModelMechanism(Mechanism):
 
 
 def affordable_mu(request: requests.Request) -> float:
-    """Gaussian DP within a request's budget, by a ledger's composition if there is one."""
-    if request.ledger:
-        return _SAFE * math.sqrt(2 * zcdp_rho(request.epsilon, request.delta))
-    return _SAFE * gdp_mu(request.epsilon, request.delta)
+    """Gaussian DP within a request's budget, with a margin for rounding."""
+    return _SAFE * request.gaussian_mu
 
 
 def under_best_ridge(

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
+from rashomon_explorer._utils.validation import check_count, check_nonnegative
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_lipschitz
-from rashomon_explorer.privacy.conversions import filter_order, zcdp_rho
+from rashomon_explorer.privacy.conversions import filter_order, gdp_mu, zcdp_rho
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
@@ -51,6 +52,18 @@ class Request:
     def cost_at_order(self) -> tuple[float, float] | None:
         """Rényi order a and the D_a available at that order; see :func:`cost_at_order`."""
         return cost_at_order(self.epsilon, self.delta, self.ledger)
+
+    @property
+    def gaussian_mu(self) -> float:
+        """Largest μ of Gaussian DP within the budget, by a ledger's composition if there is one."""
+        if self.ledger:
+            return math.sqrt(2 * zcdp_rho(self.epsilon, self.delta))
+        return gdp_mu(self.epsilon, self.delta)
+
+    def check(self) -> None:
+        """Raise an error if ψ or the number of draws is out of range."""
+        check_nonnegative(psi=self.psi)
+        check_count(n_draws=self.n_draws)
 
     @property
     def numbers(self) -> dict[str, Any]:

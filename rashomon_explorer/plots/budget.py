@@ -11,9 +11,8 @@ import plotly.graph_objects as go
 
 from rashomon_explorer._utils.formatting import epsilon_text
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.plots import text, theme
+from rashomon_explorer.plots import registry, text, theme
 from rashomon_explorer.plots.marks import add_marks
-from rashomon_explorer.plots.registry import BOTH, FigureSpec
 from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, best_attack
 from rashomon_explorer.privacy.composition import running_epsilon
 from rashomon_explorer.privacy.guarantee import Divergence
@@ -239,7 +238,7 @@ def charges_table(
 
 
 FIGURES = (
-    FigureSpec(
+    registry.FigureSpec(
         name="budget",
         title="Privacy budget",
         label="Bar of the privacy budget: spent, planned and remaining",
@@ -247,17 +246,17 @@ FIGURES = (
         plot=budget_bar,
         table=charges_table,
         code=plot_budget,
-        audience=BOTH,
+        audience=registry.BOTH,
         needs=("plan", "budget"),
     ),
-    FigureSpec(
+    registry.FigureSpec(
         name="tradeoff",
         title="Membership attack",
         label="Least false-negative rate of any attack at each false-positive rate",
         terms=("trade-off",),
         plot=plot_tradeoff,
         table=tradeoff_table,
-        audience=BOTH,
+        audience=registry.BOTH,
         needs=("plan", "drawn"),
     ),
 )

@@ -11,9 +11,7 @@ import plotly.graph_objects as go
 
 from rashomon_explorer._utils.arrays import Mask
 from rashomon_explorer.measures import coefficient_spread
-from rashomon_explorer.plots import marks, text
-from rashomon_explorer.plots.registry import BOTH, LINEAR, FigureSpec
-from rashomon_explorer.plots.theme import BLUE, add_band, new_figure
+from rashomon_explorer.plots import marks, registry, text, theme
 from rashomon_explorer.release import ReleasedAggregates
 from rashomon_explorer.release.released import Answer
 from rashomon_explorer.release.statistic import Gap, Measured, RateStatistic, Statistic
@@ -64,7 +62,7 @@ def plot_coefficients(
     about = text.of_all_draws(models) if inside is None else _note(inside, hidden=inside_only)
     names = [text.short_name(name) for name in models.parameter_names]
     count = text.plural(models.n_draws, "draw")
-    figure = new_figure(
+    figure = theme.new_figure(
         "Two coefficients, one dot per model",
         text.join_notes(count, about, note, text.faded_words(selected)),
     )
@@ -164,7 +162,7 @@ def _dots(
         customdata=draws,
         mode="markers",
         name="draw",
-        marker={"color": BLUE, **marker},
+        marker={"color": theme.BLUE, **marker},
         hovertemplate=f"draw %{{customdata}}<br>{hover}<extra></extra>",
     )
 
@@ -243,7 +241,7 @@ def plot_released(released: ReleasedAggregates, *, confidence: float = 0.95) -> 
         )
     counts = [min(len(answer.statistics), MOST_NUMBERS) for answer in released.answers]
     inner = _ROW * sum(counts) + _GAP * len(counts)
-    figure = new_figure(
+    figure = theme.new_figure(
         "Released aggregates",
         f"{text.percent(confidence, 'down')} intervals, noise included · "
         f"{text.plural(released.n_rows, 'row')}, of all {text.plural(released.n_draws, 'draw')}, "
@@ -258,7 +256,7 @@ def plot_released(released: ReleasedAggregates, *, confidence: float = 0.95) -> 
     doubt = "<br>draws may be far outside the set" if released.doubt else ""
     figure.update_layout(margin={"t": 115 if doubt else 100})  # the band has two or three lines
     cost = released.cost_text.replace(" at δ", "<br>at δ")  # figures may be narrow
-    return add_band(figure, "release", f"released at {cost}{seed}{doubt}")
+    return theme.add_band(figure, "release", f"released at {cost}{seed}{doubt}")
 
 
 def _interval(low: float, high: float) -> str:
@@ -300,8 +298,8 @@ def _add_strip(figure: go.Figure, row: int, answer: Answer, confidence: float) -
         answer.query,
         hover,
         showlegend=False,
-        marker={"size": 8, "color": BLUE, "opacity": [1.0 if dot else 0.0 for dot in known]},
-        error_x={**reach, "color": BLUE, "thickness": 1.6, "width": 5},
+        marker={"size": 8, "color": theme.BLUE, "opacity": [1.0 if dot else 0.0 for dot in known]},
+        error_x={**reach, "color": theme.BLUE, "thickness": 1.6, "width": 5},
         row=row,
         col=1,
     )
@@ -331,40 +329,40 @@ def spread_table(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
     return coefficient_spread(text.need_inside(text.counted(models), models))
 
 
-SPREAD = FigureSpec(
+SPREAD = registry.FigureSpec(
     name="coefficient_spread",
     title="Range of each coefficient",
     label="Range, middle 90 % and median of every coefficient over the draws",
     terms=("coefficient",),
     plot=plot_coefficient_spread,
     table=spread_table,
-    audience=BOTH,
-    families=LINEAR,
+    audience=registry.BOTH,
+    families=registry.LINEAR,
     needs=("models", "selection", "inside"),
     marks=("sampled",),
 )
 FIGURES = (
-    FigureSpec(
+    registry.FigureSpec(
         name="coefficients",
         title="Two coefficients, one dot per model",
         label="Scatter plot of two coefficients of the drawn models",
         terms=("coefficient", "excess loss"),
         plot=plot_coefficients,
         table=coefficients_table,
-        audience=BOTH,
-        families=LINEAR,
+        audience=registry.BOTH,
+        families=registry.LINEAR,
         needs=("models", "selection", "inside only"),
         selects="models",
     ),
     SPREAD,
-    FigureSpec(
+    registry.FigureSpec(
         name="aggregates",
         title="Released aggregates",
         label="Released statistics of the private rows, each with its interval",
         terms=("noise", "share of the privacy cost"),
         plot=plot_released,
         table=lambda released: released.table(),
-        audience=BOTH,
+        audience=registry.BOTH,
         needs=("data", "aggregates"),
         marks=("paid",),
         on_demand=True,

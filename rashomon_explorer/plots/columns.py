@@ -10,9 +10,8 @@ from rashomon_explorer.data import Numeric
 from rashomon_explorer.data.cells import as_text, is_missing, read_numbers
 from rashomon_explorer.data.column import Column
 from rashomon_explorer.data.columns import Levelled
-from rashomon_explorer.plots.registry import FigureSpec
+from rashomon_explorer.plots import registry, theme
 from rashomon_explorer.plots.text import number, plural, short_names
-from rashomon_explorer.plots.theme import BLUE, GREY, curator_band, new_figure
 
 _BINS = 30
 _MOST_LEVELS = 30
@@ -41,7 +40,7 @@ def column_table(cells: pd.Series, column: Column) -> pd.DataFrame:
 def plot_column(cells: pd.Series, column: Column) -> go.Figure:
     """Plot the distribution of a column over its declared bounds or levels."""
     table = column_table(cells, column)
-    figure = new_figure(f"Distribution of {column.name}", _column_note(cells, column))
+    figure = theme.new_figure(f"Distribution of {column.name}", _column_note(cells, column))
     row_counts = table["rows"].head(_MOST_LEVELS)
     edges = table.attrs.get("edges")
     places = row_counts.index if edges is None else (edges[:-1] + edges[1:]) / 2
@@ -49,7 +48,7 @@ def plot_column(cells: pd.Series, column: Column) -> go.Figure:
         x=short_names(places) if edges is None else places,
         y=row_counts.to_numpy(),
         name="rows",
-        marker={"color": BLUE},
+        marker={"color": theme.BLUE},
         hovertext=[f"{name}: {plural(int(n), 'row')}" for name, n in row_counts.items()],
         hovertemplate="%{hovertext}<extra></extra>",
     )
@@ -63,8 +62,8 @@ def plot_column(cells: pd.Series, column: Column) -> go.Figure:
     if edges is not None:
         figure.update_xaxes(range=[edges[0], edges[-1]])
         for end in (edges[0], edges[-1]):
-            figure.add_vline(x=float(end), line={"color": GREY, "width": 2})
-    return curator_band(figure)
+            figure.add_vline(x=float(end), line={"color": theme.GREY, "width": 2})
+    return theme.curator_band(figure)
 
 
 def _column_note(cells: pd.Series, column: Column) -> str:
@@ -82,7 +81,7 @@ def _column_note(cells: pd.Series, column: Column) -> str:
 
 
 FIGURES = (
-    FigureSpec(
+    registry.FigureSpec(
         name="columns",
         title="Distribution of the values",
         label="Number of rows for each value of a column, within its declared bounds",

@@ -11,9 +11,8 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import FloatArray, likeliest
-from rashomon_explorer.plots import text
+from rashomon_explorer.plots import registry, text
 from rashomon_explorer.plots.marks import MOST_FEATURES, add_bars, add_marks, lay_out_rows, row_axis
-from rashomon_explorer.plots.registry import BOTH, LINEAR, FigureSpec
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, GREY, SKY, new_figure
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
 
@@ -249,7 +248,7 @@ def _set_text(models: Any) -> str:
 
 
 FIGURES = (
-    FigureSpec(
+    registry.FigureSpec(
         name="pair",
         title="Two models side by side",
         label="Coefficients of two models side by side, the largest differences first",
@@ -260,15 +259,15 @@ FIGURES = (
         ),
         plot=plot_pair,
         table=pair_table,
-        audience=BOTH,
-        families=LINEAR,
+        audience=registry.BOTH,
+        families=registry.LINEAR,
         needs=("models", "selection"),
         marks=("sampled",),
         slow=True,
         on_demand=True,
         of_people=True,
     ),
-    FigureSpec(
+    registry.FigureSpec(
         name="sets",
         title="Two sets compared",
         label="Range and mean of every coefficient over two sets",
@@ -280,8 +279,8 @@ FIGURES = (
         ),
         plot=plot_two_sets,
         table=two_sets_table,
-        audience=BOTH,
-        families=LINEAR,
+        audience=registry.BOTH,
+        families=registry.LINEAR,
         needs=("models", "saved sets"),
         marks=("sampled",),
         slow=True,

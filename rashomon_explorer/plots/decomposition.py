@@ -13,8 +13,7 @@ from rashomon_explorer._utils.formatting import epsilon_text
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.measures import disagreement_decomposition
 from rashomon_explorer.measures.decomposition import DisagreementDecomposition
-from rashomon_explorer.plots.marks import add_bars, add_marks, lay_out_rows, shade, whiskers
-from rashomon_explorer.plots.registry import FigureSpec
+from rashomon_explorer.plots import marks, registry
 from rashomon_explorer.plots.text import cost_text, join_notes, number, percent, plural, short_names
 from rashomon_explorer.plots.theme import BLUE, GREY, ORANGE, curator_band, new_figure
 
@@ -73,7 +72,7 @@ def plot_decomposition(found: DisagreementDecomposition) -> go.Figure:
         for name, rows in zip(short_names(table.index), table["rows"], strict=True)
     ]
     axis = {"title": _NAMES[found.measure], "rangemode": "tozero"}
-    lay_out_rows(figure, names, max(300, 170 + 44 * len(table)), **axis)
+    marks.lay_out_rows(figure, names, max(300, 170 + 44 * len(table)), **axis)
     return curator_band(figure, guaranteed=found.guaranteed)
 
 
@@ -124,12 +123,12 @@ def plot_noise_by_budget(table: pd.DataFrame) -> go.Figure:
     )
     x, width = finite["epsilon"], finite["width"]
     ends = finite["total_low"], finite["total_high"]
-    shade(figure, x, ends, ("lower end", "interval"), "rgba(230,159,0,0.22)")
+    marks.shade(figure, x, ends, ("lower end", "interval"), "rgba(230,159,0,0.22)")
     costs = [cost_text(float(epsilon)) for epsilon in x]
     look = {"mode": "lines+markers", "line": {"color": ORANGE, "width": 2}, "customdata": costs}
-    add_marks(figure, x, finite["total"], "the draws", "%{customdata}: %{y:.4g}", **look)
+    marks.add_marks(figure, x, finite["total"], "the draws", "%{customdata}: %{y:.4g}", **look)
     look = {"mode": "lines", "line": {"color": BLUE, "width": 2, "dash": "dash"}}
-    add_marks(figure, x, width, "the set", "model-set width: %{y:.4g}", **look)
+    marks.add_marks(figure, x, width, "the set", "model-set width: %{y:.4g}", **look)
     figure.update_layout(
         xaxis={
             "title": "total privacy cost ε of the same number of draws",
@@ -194,7 +193,7 @@ def _bar(
         )
     ]
     look = {"width": 0.5, "marker": {"color": colour}, "name": label}
-    add_bars(figure, base, base + value, hover, **look)
+    marks.add_bars(figure, base, base + value, hover, **look)
 
 
 def _whiskers(
@@ -206,13 +205,13 @@ def _whiskers(
     # Unknown ends are not drawn; the hover text of the bar states them.
     least, most = (np.where(np.isfinite(end), end, value) for end in (low, high))
     look = {"marker": {"size": 5, "color": GREY}, "showlegend": False}
-    look["error_x"] = whiskers(value, least, most, 1.8)
+    look["error_x"] = marks.whiskers(value, least, most, 1.8)
     x, y = (base + value).astype(np.float32), np.arange(len(table)) + up
-    add_marks(figure, x, y, f"interval of the {name}", **look)
+    marks.add_marks(figure, x, y, f"interval of the {name}", **look)
 
 
 FIGURES = (
-    FigureSpec(
+    registry.FigureSpec(
         name="decomposition",
         title="Decomposition",
         label="Disagreement of draws split into model-set width and mechanism noise",

@@ -10,8 +10,7 @@ import plotly.graph_objects as go
 
 from rashomon_explorer.measures import fairness_audit, multiplicity_by_person_group
 from rashomon_explorer.measures.fairness import FairnessAudit
-from rashomon_explorer.plots import marks, text, theme
-from rashomon_explorer.plots.registry import FigureSpec
+from rashomon_explorer.plots import marks, registry, text, theme
 
 _MOST_DOTS = 4_000
 
@@ -348,7 +347,7 @@ def _burden_bars(
     )
 
 
-_GAPS = FigureSpec(
+_GAPS = registry.FigureSpec(
     name="gaps",
     title="How unequal are almost equally good models?",
     short="Group gaps",

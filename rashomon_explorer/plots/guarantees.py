@@ -14,10 +14,8 @@ from rashomon_explorer.mechanisms import bounds
 from rashomon_explorer.mechanisms.bounds.law import ExcessLaw, quadratic_law
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
-from rashomon_explorer.plots import text
+from rashomon_explorer.plots import registry, text, theme
 from rashomon_explorer.plots.marks import add_marks, shade, threshold_line
-from rashomon_explorer.plots.registry import BOTH, LINEAR, FigureSpec
-from rashomon_explorer.plots.theme import BLUE, GREEN, GREY, SKY, new_figure
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.sets import RashomonSet
 
@@ -59,7 +57,7 @@ def plot_bounds(models: RashomonSet) -> go.Figure:
     excess = np.sort(np.maximum(models.excess, 0.0))
     end = _end(excess, models.plan, law)
     found = _found(models, law)
-    figure = new_figure("Measured and guaranteed excess loss", "<br>".join(found))
+    figure = theme.new_figure("Measured and guaranteed excess loss", "<br>".join(found))
     figure.update_layout(margin={"t": figure.layout.margin.t + _LINE * (len(found) - 1)})
     _add_measured(figure, excess, end)
     _add_laws(figure, models.plan, law, end)
@@ -86,7 +84,7 @@ def plot_guarantee(planned: Plan) -> go.Figure:
     """
     law = excess_law(planned)
     end = _end(np.zeros(0), planned, law)
-    figure = new_figure(
+    figure = theme.new_figure(
         "Guarantee for one draw",
         f"within ψ {text.at_least(_hits(planned, law))} · mean excess {text.at_most(law.mean)}",
     )
@@ -114,8 +112,8 @@ def _add_laws(figure: go.Figure, planned: Plan, law: ExcessLaw, end: float) -> N
     points = [_point_text(*point) for point in zip(places, law.cdf(places), strict=True)]
     quadratic = "a quadratic loss: %{y:.1%} with excess loss ≤ %{x:.4g}"
     for name, bound, hover, colour, dash in (
-        ("guaranteed, at least", law, points, GREEN, "solid"),
-        ("a quadratic loss", usual, quadratic, GREY, "dot"),
+        ("guaranteed, at least", law, points, theme.GREEN, "solid"),
+        ("a quadratic loss", usual, quadratic, theme.GREY, "dot"),
     ):
         x, y = places.astype(np.float32), bound.cdf(places).astype(np.float32)
         line = {"color": colour, "width": 2, "dash": dash}
@@ -169,18 +167,18 @@ def _add_measured(figure: go.Figure, excess: FloatArray, end: float) -> None:
     places = np.concatenate([[0.0], excess[steps], [end]])
     shares = np.concatenate([[0.0], (steps + 1) / count, [1.0]])
     slack = math.sqrt(math.log(2 / 0.05) / (2 * count))
-    x, look = places.astype(np.float32), {"marker": {"color": SKY}}
+    x, look = places.astype(np.float32), {"marker": {"color": theme.SKY}}
     upper, lower = np.minimum(shares + slack, 1), np.maximum(shares - slack, 0)
     ends = upper.astype(np.float32), lower.astype(np.float32)
     shade(figure, x, ends, ("upper", "chance, 95 %"), "rgba(86,180,233,0.25)", shape="hv", **look)
     hover = "%{y:.1%} of the draws have excess loss ≤ %{x:.4g}"
-    line = {"shape": "hv", "color": BLUE, "width": 2}
+    line = {"shape": "hv", "color": theme.BLUE, "width": 2}
     add_marks(figure, x, shares.astype(np.float32), "draws", hover, mode="lines", line=line)
 
 
 _MARKS: dict[str, tuple[str, Callable[[float], str], Callable[[float], str]]] = {
-    "measured": (BLUE, text.percent, text.number),
-    "guaranteed": (GREEN, text.at_least, text.at_most),
+    "measured": (theme.BLUE, text.percent, text.number),
+    "guaranteed": (theme.GREEN, text.at_least, text.at_most),
 }
 
 
@@ -353,7 +351,7 @@ def excess_table(source: Plan | RashomonSet) -> pd.DataFrame:
 
 
 FIGURES = (
-    FigureSpec(
+    registry.FigureSpec(
         name="bounds",
         title="Measured and guaranteed excess loss",
         label="Share of draws below each excess loss, and the guaranteed share",
@@ -361,18 +359,18 @@ FIGURES = (
         plot=plot_bounds,
         release_plot=plot_guarantee,
         table=excess_table,
-        audience=BOTH,
-        families=LINEAR,
+        audience=registry.BOTH,
+        families=registry.LINEAR,
         needs=("plan", "drawn"),
     ),
-    FigureSpec(
+    registry.FigureSpec(
         name="promise",
         title="Guarantees",
         label="Guaranteed share of draws below each excess loss",
         terms=("guaranteed hit rate", "expected excess loss"),
         plot=plot_guarantee,
         table=excess_table,
-        audience=BOTH,
+        audience=registry.BOTH,
         needs=("plan",),
     ),
 )

@@ -18,8 +18,7 @@ from rashomon_explorer.measures.importance import ImportanceDistribution, import
 from rashomon_explorer.measures.inputs import COLUMNS, Features
 from rashomon_explorer.measures.ranges import set_problem
 from rashomon_explorer.measures.reliance.tree_reliance import held_trees
-from rashomon_explorer.plots import marks, text, theme
-from rashomon_explorer.plots.registry import LINEAR, FigureSpec
+from rashomon_explorer.plots import marks, registry, text, theme
 from rashomon_explorer.sets import RashomonSet
 from rashomon_explorer.trees.private import counted_like
 
@@ -558,7 +557,7 @@ def importance_quantiles(distribution: ImportanceDistribution) -> pd.DataFrame:
 
 
 FIGURES = (
-    FigureSpec(
+    registry.FigureSpec(
         name="importance",
         title="How much the models rely on each feature",
         short="Importance",
@@ -579,7 +578,7 @@ FIGURES = (
         slow=True,
         of_people=True,
     ),
-    FigureSpec(
+    registry.FigureSpec(
         name="class_reliance",
         title="Which features can a good model do without?",
         short="Exact reliance",
@@ -593,14 +592,14 @@ FIGURES = (
         ),
         plot=plot_class_reliance,
         table=lambda table: table,
-        families=LINEAR,
+        families=registry.LINEAR,
         needs=("models", "rows", "targets", "exact"),
         marks=("exact",),
         slow=True,
         on_demand=True,
         of_people=True,
     ),
-    FigureSpec(
+    registry.FigureSpec(
         name="importance_cloud",
         title="Importance of two features, one dot per model",
         short="Two features",
@@ -616,7 +615,7 @@ FIGURES = (
         result="cloud",
         plot=plot_importance_pair,
         table=lambda cloud: cloud,
-        families=LINEAR,
+        families=registry.LINEAR,
         needs=("models", "selection", "people", "rows", "targets"),
         marks=("sampled",),
         selects="models",
@@ -624,7 +623,7 @@ FIGURES = (
         on_demand=True,
         of_people=True,
     ),
-    FigureSpec(
+    registry.FigureSpec(
         name="importance_distribution",
         title="Does importance survive another sample of people?",
         short="Resampled importance",

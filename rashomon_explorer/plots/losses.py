@@ -7,10 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rashomon_explorer._utils.arrays import Mask
-from rashomon_explorer.plots import text
-from rashomon_explorer.plots.marks import mark_best, threshold_line
-from rashomon_explorer.plots.registry import FigureSpec
-from rashomon_explorer.plots.theme import BLUE, PURPLE, SKY, new_figure
+from rashomon_explorer.plots import marks, registry, text, theme
 from rashomon_explorer.sets import RashomonSet
 
 _GOLDEN = 0.618033988749895
@@ -50,7 +47,7 @@ def plot_losses(models: RashomonSet, *, highlight: Sequence[int] = ()) -> go.Fig
 
     counts, _ = np.histogram(excess, np.arange(0, end + 2 * width, width))
     selected = text.selection_mask(draws, highlight)
-    figure = new_figure(_headline(models), _found(models, note, text.faded_words(selected)))
+    figure = theme.new_figure(_headline(models), _found(models, note, text.faded_words(selected)))
     figure.add_shape(
         type="rect",
         x0=0,
@@ -58,7 +55,7 @@ def plot_losses(models: RashomonSet, *, highlight: Sequence[int] = ()) -> go.Fig
         y0=0,
         y1=1,
         yref="paper",
-        fillcolor=SKY,
+        fillcolor=theme.SKY,
         opacity=0.13,
         line_width=0,
         layer="below",
@@ -66,14 +63,14 @@ def plot_losses(models: RashomonSet, *, highlight: Sequence[int] = ()) -> go.Fig
     figure.add_histogram(
         x=excess,
         name="draws",
-        marker={"color": BLUE, "line": {"width": 0}},
+        marker={"color": theme.BLUE, "line": {"width": 0}},
         # ψ is an edge of a bin; otherwise a bar could cover both sides of the threshold.
         xbins={"start": 0, "end": end + width, "size": width},
         hovertemplate="%{y} draws with excess loss %{x}<extra></extra>",
         showlegend=False,
     )
     _add_strip(figure, excess, draws, selected)
-    threshold_line(figure, psi, left=psi > 0.7 * end, y=1, yanchor="top")
+    marks.threshold_line(figure, psi, left=psi > 0.7 * end, y=1, yanchor="top")
     figure.update_layout(
         xaxis={
             "title": "excess loss above the certified minimum",
@@ -130,15 +127,15 @@ def _add_strip(figure: go.Figure, excess: np.ndarray, draws: np.ndarray, selecte
             yaxis="y2",
             name="draw",
             marker={
-                "color": BLUE,
+                "color": theme.BLUE,
                 "size": np.where(selected, 11, 4 if many else 6.5),
                 "opacity": text.opacities(selected),
-                "line": {"color": PURPLE, "width": np.where(selected, 3, 0)},
+                "line": {"color": theme.PURPLE, "width": np.where(selected, 3, 0)},
             },
             hovertemplate="draw %{customdata}: excess loss %{x:.4g}<extra></extra>",
         )
     )
-    mark_best(figure, [0], [0.5], ": excess loss 0", yaxis="y2")
+    marks.mark_best(figure, [0], [0.5], ": excess loss 0", yaxis="y2")
 
 
 def losses_table(models: RashomonSet) -> pd.DataFrame:
@@ -154,7 +151,7 @@ def losses_table(models: RashomonSet) -> pd.DataFrame:
 
 
 FIGURES = (
-    FigureSpec(
+    registry.FigureSpec(
         name="losses",
         title="Losses of the draws against the threshold",
         label="Histogram of the excess losses of the draws, with the threshold ψ",

@@ -7,9 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rashomon_explorer.estimators.tuning_audit import TuningAudit, audit_tuning
-from rashomon_explorer.plots.marks import add_marks
-from rashomon_explorer.plots.registry import BOTH, FigureSpec
-from rashomon_explorer.plots.text import number, percent, plural
+from rashomon_explorer.plots import marks, registry, text
 from rashomon_explorer.plots.theme import BLUE, GREEN, GREY, VERMILLION, add_band, new_figure
 
 _TITLE = "Penalty selection"
@@ -27,8 +25,8 @@ def tuning_in_words(found: TuningAudit) -> str:
     str
         The two sentences.
     """
-    odds = number(float(np.exp(found.odds)), rounding="up")
-    allowed = number(float(np.exp(found.plan.eta)), rounding="up")
+    odds = text.number(float(np.exp(found.odds)), rounding="up")
+    allowed = text.number(float(np.exp(found.plan.eta)), rounding="up")
     return (
         f"Ordinary tuning is not private: changing one row changes its choice for "
         f"{found.plain_moved} of {found.plain_of} validation rows (RidgeCV: {found.ridge_moved} of "
@@ -68,7 +66,7 @@ def plot_penalties(found: TuningAudit, drawn: Sequence[float] = ()) -> go.Figure
     dots = {"color": [GREEN if good else GREY for good in found.good], "size": 7}
     look = {"mode": "lines+markers", "line": {"color": GREY}, "marker": dots}
     hover = "%{x:.3g}: loss %{y:.4f}"
-    add_marks(figure, found.penalties, found.losses, "validation loss", hover, **look)
+    marks.add_marks(figure, found.penalties, found.losses, "validation loss", hover, **look)
     ends = [float(found.losses.min()), float(found.losses.max())]
     for name, place, dash, words in (
         ("selected by held-out rows", found.plain, "dot", ["held-out rows", ""]),
@@ -76,8 +74,8 @@ def plot_penalties(found: TuningAudit, drawn: Sequence[float] = ()) -> go.Figure
     ):
         look = {"mode": "lines+text", "line": {"color": VERMILLION, "dash": dash}, "text": words}
         look |= {"textposition": "middle right", "textfont": {"color": VERMILLION}}
-        title = f"{name} {number(place)}"
-        add_marks(figure, [place, place], ends, title, hoverinfo="name", **look)
+        title = f"{name} {text.number(place)}"
+        marks.add_marks(figure, [place, place], ends, title, hoverinfo="name", **look)
     if len(drawn):
         _add_draws(figure, drawn, ends[0])
     figure.update_layout(
@@ -96,7 +94,7 @@ def plot_drawn_penalties(
 ) -> go.Figure:
     """Plot only private draws of the penalty: the figure can be released."""
     figure = new_figure(_TITLE, promised, height=300)
-    add_band(figure, "release", f"released: {plural(len(drawn), 'private draw')}")
+    add_band(figure, "release", f"released: {text.plural(len(drawn), 'private draw')}")
     _add_draws(figure, drawn, 0.0)
     figure.update_layout(
         xaxis={"type": "log", "title": "penalty λ of the mean loss",
@@ -109,7 +107,7 @@ def plot_drawn_penalties(
 def drawn_table(drawn: Sequence[float]) -> pd.DataFrame:
     """Count the draws of each penalty; the table can be released."""
     places, counts = np.unique(np.round(drawn, 9), return_counts=True)
-    shares = [percent(count / len(drawn)) for count in counts]
+    shares = [text.percent(count / len(drawn)) for count in counts]
     index = pd.Index(places.round(6), name="penalty")
     return pd.DataFrame({"draws": counts, "share": shares}, index=index)
 
@@ -117,10 +115,10 @@ def drawn_table(drawn: Sequence[float]) -> pd.DataFrame:
 def _headline(found: TuningAudit) -> str:
     blind = float(found.losses.mean() - found.losses.min())
     excess = float(found.law @ (found.losses - found.losses.min()))
-    odds = number(float(np.exp(found.odds)), rounding="up")
+    odds = text.number(float(np.exp(found.odds)), rounding="up")
     return (
-        f"Excess loss of a draw: {number(excess, rounding='up')}, of a random choice: "
-        f"{number(blind)}. Rows that change the ordinary choice: {found.plain_moved} of "
+        f"Excess loss of a draw: {text.number(excess, rounding='up')}, of a random choice: "
+        f"{text.number(blind)}. Rows that change the ordinary choice: {found.plain_moved} of "
         f"{found.plain_of}; RidgeCV: {found.ridge_moved} of {found.ridge_of}; odds of a draw: "
         f"{odds}-fold at most"
     )
@@ -129,11 +127,11 @@ def _headline(found: TuningAudit) -> str:
 def _add_draws(figure: go.Figure, drawn: Sequence[float], height: float) -> None:
     marker, hover = {"color": BLUE, "size": 13, "symbol": "diamond"}, "drawn: %{x:.3g}"
     look = {"marker": marker, "showlegend": False}
-    add_marks(figure, list(drawn), [height] * len(drawn), "private draws", hover, **look)
+    marks.add_marks(figure, list(drawn), [height] * len(drawn), "private draws", hover, **look)
 
 
 FIGURES = (
-    FigureSpec(
+    registry.FigureSpec(
         name="penalties",
         title="Which penalty",
         label="Validation loss and probability of a private draw, for every penalty",
@@ -148,7 +146,7 @@ FIGURES = (
         plot=plot_penalties,
         release_plot=plot_drawn_penalties,
         table=penalties_table,
-        audience=BOTH,
+        audience=registry.BOTH,
         needs=("data", "penalties"),
         slow=True,
         on_demand=True,

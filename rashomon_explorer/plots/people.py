@@ -15,9 +15,7 @@ from plotly.subplots import make_subplots
 from rashomon_explorer._utils.arrays import FloatArray, Mask, likeliest
 from rashomon_explorer.measures import ambiguity, disagreement, discrepancy, viable_prediction_range
 from rashomon_explorer.measures.inputs import only_labels
-from rashomon_explorer.plots import text
-from rashomon_explorer.plots.marks import add_marks, shade
-from rashomon_explorer.plots.registry import FigureSpec
+from rashomon_explorer.plots import marks, registry, text
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, CATEGORIES, GREY, new_figure
 from rashomon_explorer.sets import RashomonSet
 
@@ -229,18 +227,18 @@ def _add_band(figure: go.Figure, found: Multiplicity, span: str) -> None:
     low, high, best = mean(found.low), mean(found.high), mean(found.best)
     left = {"row": 1, "col": 1}
     area = ("lowest", f"range over {span}")
-    shade(figure, share, (low, high), area, "rgba(0,114,178,0.35)", **left)
+    marks.shade(figure, share, (low, high), area, "rgba(0,114,178,0.35)", **left)
     words = [""] * len(share)
     if found.n_classes:
         words = [f"{text.percent(float(part))} ambiguous" for part in mean(found.ambiguous)]
     if found.n_classes == 2:  # with several classes no single probability decides
         half, line = np.full(len(share), 0.5, dtype=np.float32), {"width": 1.2, "dash": "dot"}
         look = {"mode": "lines", "line": {"color": GREY, **line}, "showlegend": False}
-        add_marks(figure, share, half, "decision", **look, **left)
+        marks.add_marks(figure, share, half, "decision", **look, **left)
     hover = " %{y:.3f}<br>draws %{customdata[0]:.3f} to %{customdata[1]:.3f}<br>%{text}"
     look = {"mode": "lines", "line": {"color": BEST_MODEL, "width": 2}, "text": words}
     look |= {"customdata": np.stack([low, high], axis=1)}
-    add_marks(figure, share, best, "best model", f"best model{hover}", **look, **left)
+    marks.add_marks(figure, share, best, "best model", f"best model{hover}", **look, **left)
 
 
 def _add_widths(
@@ -299,7 +297,7 @@ def _of_group(found: Multiplicity, in_group: Mask) -> dict[str, float]:
 
 
 FIGURES = (
-    FigureSpec(
+    registry.FigureSpec(
         name="people",
         title="Who is affected",
         label="Range of predictions over the draws inside the set, for each person",

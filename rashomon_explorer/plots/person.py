@@ -11,9 +11,7 @@ from plotly.subplots import make_subplots
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures import decide_or_abstain, linear_shap
 from rashomon_explorer.measures.inputs import feature_groups
-from rashomon_explorer.plots import text, theme
-from rashomon_explorer.plots.marks import add_bars, add_marks, mark_best, row_axis
-from rashomon_explorer.plots.registry import FigureSpec
+from rashomon_explorer.plots import marks, registry, text, theme
 from rashomon_explorer.sets import RashomonSet
 
 _FADED = 0.3
@@ -310,7 +308,7 @@ def _answers(
 ) -> None:
     if exact is not None:
         look = {"mode": "lines", "line": {"color": theme.SKY, "width": 14}, "opacity": 0.55}
-        add_marks(figure, [0, 0], list(exact), "▬ exact range", "exact: %{y:.3f}", **look)
+        marks.add_marks(figure, [0, 0], list(exact), "▬ exact range", "exact: %{y:.3f}", **look)
     # Fixed horizontal jitter, because dots on one line would hide their number.
     apart = np.random.default_rng(0).uniform(-0.55, 0.55, len(answers))
     ringed = np.isin(np.arange(len(answers)), selected)
@@ -323,8 +321,8 @@ def _answers(
     }
     x, y = apart.astype(np.float32), answers.astype(np.float32)
     look = {"marker": marker, "customdata": places}
-    add_marks(figure, x, y, "∙∙∙ draw", "draw %{customdata}: %{y:.3f}", **look)
-    mark_best(figure, [0], [best], ": %{y:.3f}")
+    marks.add_marks(figure, x, y, "∙∙∙ draw", "draw %{customdata}: %{y:.3f}", **look)
+    marks.mark_best(figure, [0], [best], ": %{y:.3f}")
 
 
 def _contributions(figure: go.Figure, table: pd.DataFrame) -> None:
@@ -335,18 +333,18 @@ def _contributions(figure: go.Figure, table: pd.DataFrame) -> None:
         for name, row in figure_rows.iterrows()
     ]
     look = {"width": 0.45, "marker": {"color": theme.SKY}, "name": "contribution over draws"}
-    add_bars(figure, figure_rows["low"], figure_rows["high"], hover, row=1, col=2, **look)
+    marks.add_bars(figure, figure_rows["low"], figure_rows["high"], hover, row=1, col=2, **look)
     median, marker = figure_rows["median"].to_numpy(np.float32), {"symbol": "diamond", "size": 7}
     marker["color"] = theme.GREY
-    add_marks(figure, median, rows, "median", marker=marker, row=1, col=2)
+    marks.add_marks(figure, median, rows, "median", marker=marker, row=1, col=2)
     figure.update_layout(
         xaxis2={"title": "contribution to the score by feature", "zeroline": True, "nticks": 5},
-        yaxis2=row_axis(text.short_names(figure_rows.index, 18)),
+        yaxis2=marks.row_axis(text.short_names(figure_rows.index, 18)),
     )
 
 
 FIGURES = (
-    FigureSpec(
+    registry.FigureSpec(
         name="people_ranges",
         title="Whose label can a good model flip?",
         short="Everyone's range",
@@ -367,7 +365,7 @@ FIGURES = (
         on_demand=True,
         of_people=True,
     ),
-    FigureSpec(
+    registry.FigureSpec(
         name="person",
         title="One person",
         label="Answers of the models to one person, and the spread of each feature's contribution",

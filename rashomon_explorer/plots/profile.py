@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.importance import partial_dependence
 from rashomon_explorer.measures.importance.profiles import curve_band
-from rashomon_explorer.plots import text
-from rashomon_explorer.plots.marks import mark_best, shade
-from rashomon_explorer.plots.registry import FigureSpec
+from rashomon_explorer.plots import marks, registry, text
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, PURPLE, SKY, new_figure
 
 _TITLE = "Partial dependence of the models"
@@ -152,7 +150,7 @@ def _band(figure: go.Figure, band: pd.DataFrame, places: Places, span: str) -> N
         ("q05", "q95", "rgba(0,114,178,0.40)", "middle 90 %"),
     ):
         ends = band[low].to_numpy(np.float32), band[high].to_numpy(np.float32)
-        shade(figure, places, ends, (low, label), fill)
+        marks.shade(figure, places, ends, (low, label), fill)
 
 
 def _ranges(figure: go.Figure, band: pd.DataFrame, places: Places, span: str) -> None:
@@ -179,7 +177,7 @@ def _best(figure: go.Figure, band: pd.DataFrame, places: Places, numbers: bool) 
     ends = band[["min", "max"]].to_numpy(np.float32)
     look = {"mode": "lines" if numbers else "markers", "line": {"color": BEST_MODEL, "width": 2}}
     best = band["best"].to_numpy(np.float32)
-    mark_best(figure, places, best, hover, 10, customdata=ends, **look)
+    marks.mark_best(figure, places, best, hover, 10, customdata=ends, **look)
 
 
 def _lines(figure: go.Figure, curves: FloatArray, places: Places) -> None:
@@ -197,7 +195,7 @@ def _lines(figure: go.Figure, curves: FloatArray, places: Places) -> None:
 
 
 FIGURES = (
-    FigureSpec(
+    registry.FigureSpec(
         name="profile",
         title="Partial dependence of all good models",
         short="Profile of a feature",

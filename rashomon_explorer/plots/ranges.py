@@ -13,10 +13,8 @@ import plotly.graph_objects as go
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.measures import draws_in_range
-from rashomon_explorer.plots import marks, text
+from rashomon_explorer.plots import marks, registry, text, theme
 from rashomon_explorer.plots.coefficients import plot_coefficient_spread
-from rashomon_explorer.plots.registry import BOTH, LINEAR, FigureSpec, add_subtitle
-from rashomon_explorer.plots.theme import BLUE, PURPLE, SKY, curator_band, new_figure
 from rashomon_explorer.sets import RashomonSet
 
 _READABLE = 11
@@ -59,20 +57,20 @@ def plot_exact_ranges(exact: pd.DataFrame, *, note: str = "") -> go.Figure:
         raise ValueError(f"exact must have the columns of measures.exact_ranges, lacks {missing}")
     figure_rows = exact.iloc[marks.widest(exact, "low_outer", "high_outer")]
     cut = f"{marks.MOST_FEATURES} widest of {len(exact)}" if len(figure_rows) < len(exact) else ""
-    figure = new_figure(_either_sign(exact), text.join_notes(cut, "exact, no draws", note))
+    figure = theme.new_figure(_either_sign(exact), text.join_notes(cut, "exact, no draws", note))
     hover = [
         f"<b>{escape(str(name))}</b><br>exact: {text.number(row['low_outer'])} to "
         f"{text.number(row['high_outer'])}<br>best: {text.number(row['best'])}"
         for name, row in figure_rows.iterrows()
     ]
     bars = [
-        ("low_outer", "high_outer", SKY, 0.34, "proved outer bound"),
-        ("low", "high", BLUE, 0.22, "reached by a model of the set"),
+        ("low_outer", "high_outer", theme.SKY, 0.34, "proved outer bound"),
+        ("low", "high", theme.BLUE, 0.22, "reached by a model of the set"),
     ]
     marks.nested_bars(figure, figure_rows, bars, hover)
     marks.best_in_rows(figure, figure_rows["best"])
     _axes(figure, figure_rows, "coefficient")
-    return curator_band(figure)
+    return theme.curator_band(figure)
 
 
 _MOST_DOTS = 4_000
@@ -133,13 +131,13 @@ def plot_ranges(
     ordered, limits = table.iloc[order], exact.iloc[order]
     signed = values is None and {"low", "high"} <= set(exact)
     title = _either_sign(exact) if signed else "Exact ranges and ranges over draws"
-    figure = new_figure(title, _note(table, inside))
+    figure = theme.new_figure(title, _note(table, inside))
     _bars(figure, ordered)
     selected = text.selection_mask(np.flatnonzero(inside), highlight)
     _dots(figure, drawn[inside][:, order], faded=bool(selected.any()))
     if selected.any():  # on top, with rings as in every figure
         ringed, hover = drawn[inside][selected][:, order], "selected draw: %{x:.4g}"
-        marks.row_dots(figure, ringed, "selected draws", 8, 2.5, PURPLE, hover)
+        marks.row_dots(figure, ringed, "selected draws", 8, 2.5, theme.PURPLE, hover)
     marks.best_in_rows(figure, limits["best"])
     _axes(figure, ordered, unit)
     return text.models_band(figure, models)
@@ -157,7 +155,7 @@ def plot_compact_ranges(
     """Plot coefficient ranges without a legend, for a low card; the subtitle explains the marks."""
     if exact is None:  # the draws were made from other rows
         figure = plot_coefficient_spread(models, highlight=highlight)
-        return add_subtitle(figure, "exact ranges need the rows used for the draws")
+        return registry.add_subtitle(figure, "exact ranges need the rows used for the draws")
     drawn = models is not None and models.hit_rate > 0
     figure = plot_ranges(models, exact, highlight=highlight) if drawn else plot_exact_ranges(exact)
     head = figure.layout.title.text.split("<br>")[0]
@@ -192,8 +190,8 @@ def _bars(figure: go.Figure, table: pd.DataFrame) -> None:
         for name, row in table.iterrows()
     ]
     bars = [
-        ("exact_low", "exact_high", SKY, 0.34, "exact range"),
-        ("draw_low", "draw_high", BLUE, 0.16, "reached by draws"),
+        ("exact_low", "exact_high", theme.SKY, 0.34, "exact range"),
+        ("draw_low", "draw_high", theme.BLUE, 0.16, "reached by draws"),
     ]
     marks.nested_bars(figure, table, bars, hover)
 
@@ -209,7 +207,7 @@ def _dots(figure: go.Figure, values: FloatArray, *, faded: bool) -> None:
     ends = np.concatenate([values.argmin(axis=0), values.argmax(axis=0)])
     values = values[np.concatenate([some, np.setdiff1d(ends, some)])]
     opacity = text.FADED if faded else 1.0
-    marks.row_dots(figure, values, "draw", 4, 0.8, BLUE, "draw: %{x:.4g}", opacity=opacity)
+    marks.row_dots(figure, values, "draw", 4, 0.8, theme.BLUE, "draw: %{x:.4g}", opacity=opacity)
 
 
 def _axes(figure: go.Figure, table: pd.DataFrame, unit: str) -> None:
@@ -223,7 +221,7 @@ _DEFINITION = (
     "range over the draws within ψ. A range that contains 0: good models disagree on the sign. "
     "All rows are used, regardless of the selection."
 )
-_RANGES = FigureSpec(
+_RANGES = registry.FigureSpec(
     name="exact_ranges",
     title="How far each coefficient can go",
     short="Exact coefficients",
@@ -231,7 +229,7 @@ _RANGES = FigureSpec(
     definition=_DEFINITION,
     plot=plot_ranges,
     table=lambda exact: exact,
-    families=LINEAR,
+    families=registry.LINEAR,
     needs=("models", "fitted", "psi", "exact"),
     marks=("exact", "sampled"),
     slow=True,
@@ -245,18 +243,18 @@ FIGURES = (
         plot=plot_compact_ranges,
         release_plot=plot_coefficient_spread,
         code=plot_ranges,
-        audience=BOTH,
+        audience=registry.BOTH,
         terms=("exact range", "coefficient"),
         needs=(*_RANGES.needs, "selection"),
     ),
-    FigureSpec(
+    registry.FigureSpec(
         name="exact",
         title="How far each coefficient can go",
         label="Exact range of every coefficient over the models within ψ",
         terms=("exact range",),
         plot=plot_exact_ranges,
         table=lambda exact: exact,
-        families=LINEAR,
+        families=registry.LINEAR,
         needs=("fitted", "psi"),
         slow=True,
     ),

@@ -8,9 +8,7 @@ from html import escape
 import pandas as pd
 import plotly.graph_objects as go
 
-from rashomon_explorer.plots.registry import BOTH, TREES, FigureSpec
-from rashomon_explorer.plots.text import models_band, number, plural
-from rashomon_explorer.plots.theme import BLUE, GREY, LOSS_SCALE, ORANGE, new_figure
+from rashomon_explorer.plots import registry, text, theme
 from rashomon_explorer.plots.trees import need_trees
 from rashomon_explorer.sets import PredictorSet, ReleasedTrees
 from rashomon_explorer.sets.models.written import as_question, tree_rules
@@ -99,14 +97,14 @@ def plot_rules(
     matches = {
         path for path in known if _is_highlighted(path, known[path], trie, search, set(highlight))
     }
-    match_text = f"; {plural(len(matches), 'place')} with “{escape(search)}”" if search else ""
+    match_text = f"; {text.plural(len(matches), 'place')} with “{escape(search)}”" if search else ""
     rules = sum(bool(place.ending) for place in trie.values())
-    note = f"{plural(rules, 'rule')} of {plural(models.n_draws, 'tree')}{match_text}"
-    figure = new_figure(_TITLE, f"{note}; first question inside", height=520)
+    note = f"{text.plural(rules, 'rule')} of {text.plural(models.n_draws, 'tree')}{match_text}"
+    figure = theme.new_figure(_TITLE, f"{note}; first question inside", height=520)
     paths = sorted(known, key=lambda path: (len(path), -len(known[path].through), path))
     figure.add_sunburst(
         ids=["", *map(_id, paths)],
-        labels=[plural(models.n_draws, "tree"), *(escape(path[-1]) for path in paths)],
+        labels=[text.plural(models.n_draws, "tree"), *(escape(path[-1]) for path in paths)],
         parents=[None, *(_id(path[:-1]) for path in paths)],
         values=[0, *(len(known[path].ending) for path in paths)],
         branchvalues="remainder",
@@ -118,7 +116,7 @@ def plot_rules(
         sort=False,
     )
     figure.update_layout(margin={"l": 18, "r": 18, "t": 84, "b": 18})
-    return models_band(figure, models)
+    return text.models_band(figure, models)
 
 
 def _trie(models: PredictorSet | ReleasedTrees) -> dict[Path, _Place]:
@@ -162,24 +160,24 @@ def _marker(
     paths: list[Path], known: dict[Path, _Place], seen: set[Path], losses: list[float] | None
 ) -> dict[str, object]:
     if losses is None:
-        colours = [BLUE if path in seen else GREY for path in paths]
+        colours = [theme.BLUE if path in seen else theme.GREY for path in paths]
         return {"colors": ["rgba(0,0,0,0)", *colours]}
     best = [min(losses[draw] for draw in known[path].through) for path in paths]
     if len(seen) < len(paths):
-        colours = [ORANGE if path in seen else GREY for path in paths]
+        colours = [theme.ORANGE if path in seen else theme.GREY for path in paths]
         return {"colors": ["rgba(0,0,0,0)", *colours]}
     bar = {"title": "least loss", "thickness": 12, "len": 0.7, "nticks": 5}
-    scale = {"colorscale": LOSS_SCALE, "showscale": True, "colorbar": bar}
+    scale = {"colorscale": theme.LOSS_SCALE, "showscale": True, "colorbar": bar}
     return {"colors": [min(losses), *best], **scale}
 
 
 def _hover(path: Path, place: _Place, losses: list[float] | None) -> str:
-    lines = [" → ".join(map(escape, path)), f"{plural(len(place.through), 'tree')} pass here"]
+    lines = [" → ".join(map(escape, path)), f"{text.plural(len(place.through), 'tree')} pass here"]
     if place.ending:
-        lines.append(f"a rule ends here in {plural(len(place.ending), 'tree')}")
+        lines.append(f"a rule ends here in {text.plural(len(place.ending), 'tree')}")
     if losses is not None:
         least = min(losses[draw] for draw in place.through)
-        lines.append(f"least loss {number(least, 4)}")
+        lines.append(f"least loss {text.number(least, 4)}")
     return "<br>".join(lines)
 
 
@@ -188,7 +186,7 @@ def _id(path: Path) -> str:
 
 
 FIGURES = (
-    FigureSpec(
+    registry.FigureSpec(
         name="rules",
         title="Rules of the trees",
         short="Rules",
@@ -201,8 +199,8 @@ FIGURES = (
         ),
         plot=plot_rules,
         table=rules_table,
-        audience=BOTH,
-        families=TREES,
+        audience=registry.BOTH,
+        families=registry.TREES,
         needs=("models", "selection", "favourites"),
         marks=("sampled",),
         slow=True,

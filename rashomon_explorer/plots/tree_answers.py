@@ -10,9 +10,8 @@ import plotly.graph_objects as go
 
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
-from rashomon_explorer.plots import theme
+from rashomon_explorer.plots import registry, theme
 from rashomon_explorer.plots.marks import add_marks
-from rashomon_explorer.plots.registry import TREES, FigureSpec, add_subtitle
 from rashomon_explorer.plots.text import at_most, guaranteed_hits, number, percent, plural
 from rashomon_explorer.plots.trees import plot_trees
 from rashomon_explorer.sets import PredictorSet
@@ -172,7 +171,7 @@ def plot_best_trees(models: PredictorSet, what: str) -> go.Figure:
     figure = plot_trees(models, [0, 1], columns=1)  # a phone has no room for two
     _, _, below = figure.layout.title.text.partition("<br>")
     figure.layout.title.text = f"The best tree {what} loses {much}<br>{below}"
-    return add_subtitle(figure, "the best above")
+    return registry.add_subtitle(figure, "the best above")
 
 
 _POINTS = 121
@@ -219,7 +218,7 @@ def plot_tree_guarantee(planned: TreePlan) -> go.Figure:
     return figure
 
 
-_SIZES = FigureSpec(
+_SIZES = registry.FigureSpec(
     name="tree_sizes",
     title="How many trees are good",
     short="How many",
@@ -230,7 +229,7 @@ _SIZES = FigureSpec(
     ),
     plot=plot_tree_sizes,
     table=lambda sizes: sizes,
-    families=TREES,
+    families=registry.TREES,
     needs=("tree class",),
     marks=("exact",),
     slow=True,

@@ -12,10 +12,8 @@ import plotly.graph_objects as go
 
 from rashomon_explorer.measures.decomposition.estimates import hit_interval
 from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
-from rashomon_explorer.plots import text
+from rashomon_explorer.plots import registry, text, theme
 from rashomon_explorer.plots.marks import add_bars, add_marks, lay_out_rows, whiskers
-from rashomon_explorer.plots.registry import BOTH, TREES, FigureSpec
-from rashomon_explorer.plots.theme import BLUE, CATEGORIES, GREY, SKY, new_figure
 from rashomon_explorer.sets import PredictorSet, ReleasedTrees
 from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Node, Split
 from rashomon_explorer.sets.models.written import as_question
@@ -70,7 +68,7 @@ def plot_trees(
     most = (3 if widest <= _WIDE else 2) if columns is None else columns
     columns = min(most, max(1, len(selected)))
     rows = max(1, math.ceil(len(selected) / columns))
-    figure = new_figure(
+    figure = theme.new_figure(
         _TITLE,
         f"{len(selected)} of {text.plural(models.n_draws, 'tree')}; yes to the left, no to the "
         "right",
@@ -171,13 +169,13 @@ class _Drawing:
     def onto(self, figure: go.Figure, classes: Sequence[Any]) -> None:
         """Add the traces to a figure."""
         quiet: dict[str, Any] = {"showlegend": False}
-        line = {"color": GREY, "width": 1.2}
+        line = {"color": theme.GREY, "width": 1.2}
         add_marks(figure, *self.lines, None, mode="lines", line=line, **quiet)
         for label, name in enumerate(escape(str(one)) for one in classes):
             some = [leaf for leaf in self.leaves if leaf[2] == label]
             if some:
                 x, y, _, hover = zip(*some, strict=True)
-                marker = {"size": 10, "color": CATEGORIES[label % len(CATEGORIES)]}
+                marker = {"size": 10, "color": theme.CATEGORIES[label % len(theme.CATEGORIES)]}
                 look: dict[str, Any] = {"mode": "markers+text", "marker": marker}
                 look |= {"text": [name] * len(some), "textposition": "bottom center"}
                 add_marks(figure, x, y, name, hover, **look)
@@ -258,7 +256,7 @@ def plot_tree_use(models: PredictorSet | ReleasedTrees) -> go.Figure:
     cut = f"{_MOST} most asked of {len(table)} questions" if len(table) > _MOST else ""
     drawn = text.plural(models.n_draws, "tree")
     note = text.join_notes(drawn, "dark: asked first", cut)
-    figure = new_figure(_title(table), note)
+    figure = theme.new_figure(_title(table), note)
     first = (figure_rows["first"] / max(1, models.n_draws)).to_numpy()
     places = list(range(len(figure_rows)))
     hover = [
@@ -268,8 +266,8 @@ def plot_tree_use(models: PredictorSet | ReleasedTrees) -> go.Figure:
         for words, row in figure_rows.iterrows()
     ]
     for values, colour, name in (
-        (figure_rows["share"].to_numpy(), SKY, "asked"),
-        (first, BLUE, "first"),
+        (figure_rows["share"].to_numpy(), theme.SKY, "asked"),
+        (first, theme.BLUE, "first"),
     ):
         look = {"width": 0.6, "marker": {"color": colour}, "name": name}
         add_bars(figure, np.zeros(len(values)), values, hover, **look)
@@ -277,7 +275,7 @@ def plot_tree_use(models: PredictorSet | ReleasedTrees) -> go.Figure:
         share = figure_rows["share"]
         x, (low, high) = share.to_numpy(), figure_rows[["low", "high"]].to_numpy().T
         name = f"{text.percent(_CONFIDENCE)} interval for the law"
-        look = {"marker": {"size": 4, "color": GREY}, "error_x": whiskers(x, low, high, 1.4)}
+        look = {"marker": {"size": 4, "color": theme.GREY}, "error_x": whiskers(x, low, high, 1.4)}
         add_marks(figure, x, places, name, **look)
     axis = {"title": "share of the trees", "tickformat": ".0%", "range": [0, 1.02]}
     names = [escape(short_question(str(words), _LETTERS)) for words in figure_rows.index]
@@ -304,7 +302,7 @@ def _words(split: Split, names: tuple[str, ...]) -> str:
 
 
 FIGURES = (
-    FigureSpec(
+    registry.FigureSpec(
         name="trees",
         title="Trees, one by one",
         short="Trees",
@@ -314,14 +312,14 @@ FIGURES = (
             "the first ones. The left branch of a question is yes, the right branch is no."
         ),
         plot=plot_trees,
-        audience=BOTH,
-        families=TREES,
+        audience=registry.BOTH,
+        families=registry.TREES,
         needs=("models", "selection", "favourites"),
         marks=("sampled",),
         slow=True,
         on_demand=True,
     ),
-    FigureSpec(
+    registry.FigureSpec(
         name="tree_use",
         title="What the trees ask",
         short="Asked by drawn trees",
@@ -333,8 +331,8 @@ FIGURES = (
         ),
         plot=plot_tree_use,
         table=tree_use_table,
-        audience=BOTH,
-        families=TREES,
+        audience=registry.BOTH,
+        families=registry.TREES,
         needs=("models", "selection", "favourites"),
         marks=("sampled",),
         slow=True,

@@ -175,12 +175,6 @@ class Guarantee(ReprMixin):
         neither Gaussian DP nor a curve is known, also the envelope of (ε, δ) pairs (Dong, Roth and
         Su 2022, Proposition 2.12). The result has the shape of ``alpha``, and is 0 if nothing is
         guaranteed.
-
-        Examples
-        --------
-        >>> from rashomon_explorer.privacy import gdp
-        >>> round(float(gdp(mu=1.0).tradeoff(0.05)), 4)
-        0.7405
         """
         levels = type_one_errors(alpha)
         if not self.holds:
@@ -210,12 +204,6 @@ class Guarantee(ReprMixin):
         ``orders`` prove. Between two known orders, and down to 1, (a − 1) D_a is below its chord,
         because it is convex and 0 at a = 1 (van Erven and Harremoës 2014). Infinity if nothing is
         guaranteed, or if there is an additive δ.
-
-        Examples
-        --------
-        >>> from rashomon_explorer.privacy import bounded_range, gdp
-        >>> gdp(mu=1.0).renyi(3.0), round(bounded_range(eta=1.0).renyi(3.0), 4)
-        (1.5, 0.3434)
         """
         return divergence(self, order).value
 

@@ -101,13 +101,7 @@ class ChunkedRows:
         return tuple(line for line in (steady, self.workers.assumption) if line)
 
     def then(self, *steps: Step) -> ChunkedRows:
-        """Return the table with more transformation steps.
-
-        Parameters
-        ----------
-        *steps : callable
-            Steps to append; picklable, for other processes.
-        """
+        """Return the table with more transformation steps."""
         return replace(self, steps=(*self.steps, *steps), checksums=None)
 
     def through(self, encoder: Any) -> ChunkedRows:
@@ -117,15 +111,6 @@ class ChunkedRows:
         ----------
         encoder : TableEncoder, or another fitted transformer of scikit-learn
             It must map each row by itself.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from rashomon_explorer.rows import chunk_rows
-        >>> from sklearn.preprocessing import FunctionTransformer
-        >>> table = chunk_rows(np.eye(2), np.zeros(2)).through(FunctionTransformer(np.negative))
-        >>> next(table.chunks())[0].tolist()
-        [[-1.0, -0.0], [-0.0, -1.0]]
         """
         # Local import: the encoder imports scikit-learn, which is slow.
         from rashomon_explorer.rows.steps import encoder_step
@@ -144,14 +129,6 @@ class ChunkedRows:
         ------
         ValueError
             If a column does not have one entry per row.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from rashomon_explorer.rows import chunk_rows
-        >>> table = chunk_rows(np.eye(2), np.zeros(2)).with_targets(group=[0, 1])
-        >>> next(table.chunks())[1]["group"].tolist()
-        [0, 1]
         """
         return replace(self, source=WithColumns.of(self.source, columns), checksums=None)
 
@@ -164,14 +141,6 @@ class ChunkedRows:
             Size of the sample; all rows if there are fewer.
         seed : int, default=0
             The same seed selects the same rows of a table of this size.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from rashomon_explorer.rows import chunk_rows
-        >>> rows, _ = chunk_rows(np.arange(100.0)[:, None], np.zeros(100)).sample(3).to_memory()
-        >>> rows.ravel().tolist() == sorted(set(rows.ravel().tolist())), len(rows)
-        (True, 3)
         """
         check_count(most=most)
         return replace(self, source=RowSubset.of(self.source, most, seed), checksums=None)
@@ -212,11 +181,6 @@ class ChunkedRows:
         self, first: int = 0, last: int | None = None
     ) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Rows (m, d) and targets (m,) of each chunk, in order, read in this process.
-
-        Parameters
-        ----------
-        first, last : int
-            First chunk, and the chunk before which to stop; by default all.
 
         Raises
         ------

@@ -238,16 +238,10 @@ def parity_front(
     Parameters
     ----------
     counted : CountedTrees
-    groups : array-like of shape (n,)
-        Group of each row, such as a sensitive column.
+    groups, label, most, random_state
+        As for :func:`best_with_parity`.
     psi : float
         Largest excess loss of the trees, at least 0.
-    label : int, default=1
-        Index of the class whose rates are compared.
-    most : int, default=3,000,000
-        Largest number of stored counts for an exact result.
-    random_state : int, optional
-        Seed of the draws.
 
     Returns
     -------
@@ -257,7 +251,7 @@ def parity_front(
     Raises
     ------
     DataError
-        If there is no such class, groups are not one per row, or there is only one group.
+        As :func:`best_with_parity`.
 
     Examples
     --------

@@ -140,11 +140,6 @@ class TreeClass(ReprMixin):
         A tree consists of at most Λ − 1 nested choices, each between four sums of at most K
         products. Each sum is exact up to a factor 1 ± K·2⁻⁵³, with K·2⁻⁵³ small. Below 2⁵³ trees
         all sums are integers, and nothing is rounded.
-
-        Parameters
-        ----------
-        n : int
-            Number of rows.
         """
         if self.size <= EXACT:  # doubles represent all counts
             return 0.0
@@ -161,11 +156,6 @@ class TreeClass(ReprMixin):
         every row is in C(m, d) of them. So the histograms of one number of leaves contain at
         most C(m, d)·(n + 2^d) numbers. A set is counted twice while its level is built: 16
         bytes per feature and pair of labels, and twice as many from 2²⁴ rows on.
-
-        Parameters
-        ----------
-        n : int
-            Number of rows.
         """
         total = _WORK
         m, labels = self.n_features, self.n_labels
@@ -192,14 +182,9 @@ class TreeClass(ReprMixin):
         return m * (8e-8 * self.n_labels * sets + 1e-7 * n)
 
     def check_memory(self, n: int, most: int | None = None) -> None:
-        """Raise, from public numbers only, if counting might not fit in memory.
+        """Raise, from public numbers only, if counting n rows might take more than ``most`` bytes.
 
-        Parameters
-        ----------
-        n : int
-            Number of rows.
-        most : int, optional
-            Limit in bytes; by default 4 GiB, or what a limit of this process leaves, if less.
+        By default 4 GiB, or what a limit of this process leaves, if less.
 
         Raises
         ------
@@ -228,14 +213,8 @@ class TreeClass(ReprMixin):
     def largest(self, n: int, most: int = USUAL_MEMORY) -> TreeClass:
         """Return the class with as many leaves, up to its own, as can be counted on n rows.
 
-        Depends only on public numbers; one leaf remains if not even two fit.
-
-        Parameters
-        ----------
-        n : int
-            Number of rows.
-        most : int, default=1 GiB
-            Limit in bytes.
+        Depends only on public numbers; ``most`` is the limit in bytes. One leaf remains if not
+        even two fit.
         """
         return (
             self if self.memory(n) <= most else self._within(n, most) or replace(self, max_leaves=1)

@@ -13,6 +13,7 @@ from rashomon_explorer.privacy import Ledger, bounded_range, gdp, pure, zcdp
 from rashomon_explorer.privacy.conversions import filter_order
 from rashomon_explorer.privacy.ledger.totals import Totals
 from rashomon_explorer.privacy.tradeoff import GaussianObjectivePerturbation
+from tests.mechanisms.builders import request_of
 
 DELTA = 1e-6
 CURVE = GaussianObjectivePerturbation(0.1, 0.01, monotone=True)
@@ -81,7 +82,7 @@ def test_before_the_first_draw_and_without_a_budget(tmp_path):
 
 def _objective_perturbation(epsilon, order):
     known = {"n": 4_000, "p": 11, "psi": 0.0, "radius": 8.0, "row_norm": 1.5, "delta": DELTA}
-    return plan_objective_perturbation(**known, epsilon=epsilon, ledger=order)
+    return plan_objective_perturbation(request_of(**known, epsilon=epsilon, ledger=order))
 
 
 def _path(epsilon, order):

@@ -14,6 +14,17 @@ def request_of(**changed):
     return Request(**{**USUAL, **changed})
 
 
+def by_settings(planner):
+    """A planner of requests, called with the fields of a request one by one."""
+
+    def planned(*shape, **settings):
+        settings = {**dict(zip(("n", "p", "psi"), shape, strict=False)), **settings}
+        named = {k: settings.pop(k) for k in Request.__dataclass_fields__ if k in settings}
+        return planner(request_of(**{"delta": 0.0, **named}), **settings)
+
+    return planned
+
+
 def constants_of(loss="logistic", **changed):
     return request_of(**{"loss": loss, "radius": 1.0, "row_norm": 1.0, **changed}).constants
 

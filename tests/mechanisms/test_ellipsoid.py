@@ -17,7 +17,7 @@ from rashomon_explorer.mechanisms.ellipsoid import exact_plan
 from rashomon_explorer.mechanisms.ellipsoid import plan as ellipsoid
 from rashomon_explorer.mechanisms.ellipsoid import sampler as ellipsoids
 from rashomon_explorer.mechanisms.ellipsoid.exact_plan import plan_ellipsoid_exact
-from rashomon_explorer.mechanisms.ellipsoid.plan import hessian_sensitivity, plan_ellipsoid
+from rashomon_explorer.mechanisms.ellipsoid.plan import hessian_sensitivity
 from rashomon_explorer.mechanisms.ellipsoid.sampler import EllipsoidExactSampler, EllipsoidSampler
 from rashomon_explorer.mechanisms.langevin.accounting import path_guarantee
 from rashomon_explorer.mechanisms.langevin.sampler import PlannedPath
@@ -33,13 +33,14 @@ from rashomon_explorer.problem.domains import Ball, CutEllipsoid
 from rashomon_explorer.problem.losses import SmoothedHingeLoss, SoftmaxLoss, get_loss
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
-from tests.mechanisms.builders import Silent, constants_of
+from tests.mechanisms.builders import Silent, by_settings, constants_of
 from tests.mechanisms.samplers.laws import LEVEL, agreement
 
 RADIUS, ZEROS = 4.0, 0.7
 ROWS = {"n": 50_000, "p": 40, "psi": 0.05, "radius": RADIUS, "row_norm": 1.4}
 MANY = {**ROWS, "n": 200_000, "p": 20}
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
+plan_of = by_settings(ellipsoid.plan_ellipsoid)
 
 
 def known_of(loss="logistic", ridge=0.1, n=50_000, p=40):
@@ -47,12 +48,12 @@ def known_of(loss="logistic", ridge=0.1, n=50_000, p=40):
 
 
 def planned_ellipsoid(**changed):
-    return ellipsoid.plan_ellipsoid(**{**ROWS, **BUDGET, **changed})
+    return plan_of(**{**ROWS, **BUDGET, **changed})
 
 
 def two_stages(**changed):
     with suppress_weak_warnings():
-        return exact_plan.plan_ellipsoid_exact(
+        return by_settings(exact_plan.plan_ellipsoid_exact)(
             **{**MANY, **BUDGET, "epsilon": 4.0, "n_draws": 20, **changed}
         )
 
@@ -263,7 +264,7 @@ def test_a_hit_rate_is_guaranteed_where_it_is_proved_and_nowhere_else():
 )
 def test_a_hopeless_centre_is_said_before_anything_is_charged(plan, changes):
     with pytest.warns(WeakGuaranteeWarning, match="centre of all draws"):
-        assert not plan(**{**ROWS, **BUDGET, **changes}).hit_rate_bound
+        assert not by_settings(plan)(**{**ROWS, **BUDGET, **changes}).hit_rate_bound
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.1])
@@ -360,7 +361,7 @@ def simulated(n=20_000, d=4, ridge=0.1, radius=4.0, noise=0.3, **settings):
     return Problem(rows, y, ridge=ridge, radius=radius, **settings)
 
 
-def planned_for(problem, psi=0.05, make=plan_ellipsoid, **changes):
+def planned_for(problem, psi=0.05, make=plan_of, **changes):
     public = {"radius": problem.domain.radius, "row_norm": problem.row_bound}
     public |= {"epsilon": 1.0, "delta": 1e-6, "ridge": problem.ridge, "loss": problem.loss}
     return make(problem.n, problem.p, psi, **{**public, **changes})
@@ -368,7 +369,7 @@ def planned_for(problem, psi=0.05, make=plan_ellipsoid, **changes):
 
 def planned_exact(problem, psi=0.05, **changes):
     changes = {"epsilon": 8.0, "delta": 1e-3, **changes}
-    return planned_for(problem, psi, plan_ellipsoid_exact, **changes)
+    return planned_for(problem, psi, by_settings(plan_ellipsoid_exact), **changes)
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -651,7 +652,7 @@ def test_another_plan_or_no_patience_is_refused():
 
 def test_what_is_foretold_is_of_the_ellipsoid_and_not_of_the_ball():
     rows = {"radius": 4.0, "row_norm": 2**0.5, "ridge": 0.01, "epsilon": 4.0, "delta": 1e-6}
-    planned = plan_ellipsoid_exact(50_000, 40, 0.02, **rows, n_draws=20)
+    planned = by_settings(plan_ellipsoid_exact)(50_000, 40, 0.02, **rows, n_draws=20)
     found = preflight(planned)
     assert found.likely and found.n_draws == 20 and found.proposals_each < 10
     assert feasibility_suggestions(planned) == ""

@@ -34,7 +34,7 @@ from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.problem.thresholds import GaussianThreshold, SmoothThreshold
 from tests.crossing import crossed
 from tests.mechanisms import chains
-from tests.mechanisms.builders import constants_of
+from tests.mechanisms.builders import by_settings, constants_of
 from tests.mechanisms.samplers.laws import line_law, small_problem
 
 CHAIN = {"beta": 20.0, "sensitivity": 0.05, "step_size": 1e-2, "n_steps": 40}
@@ -401,7 +401,7 @@ def planned(psi=0.0, loss="logistic", make=plans.plan_path, seed=0, **settings):
 
 
 def clipped_plan(loss="logistic", **settings):
-    return planned(0.02, loss, plans.plan_clipped_path, **settings)
+    return planned(0.02, loss, by_settings(plans.plan_clipped_path), **settings)
 
 
 PLANS = {

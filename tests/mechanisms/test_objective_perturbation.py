@@ -34,7 +34,7 @@ from rashomon_explorer.problem.losses.kinked import HuberLoss, SmoothedHingeLoss
 from rashomon_explorer.problem.losses.logistic import ClippedLogisticLoss, LogisticLoss
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
-from tests.mechanisms.builders import constants_of, request_of
+from tests.mechanisms.builders import by_settings, constants_of, request_of
 
 RADIUS = 3.0
 GRID = np.linspace(-RADIUS, RADIUS, 2401)
@@ -379,6 +379,7 @@ def test_the_minimiser_is_as_near_as_is_said_and_no_nearer_is_an_error(radius):
 
 
 ROWS = {"n": 2_000, "p": 4, "psi": 0.02, "radius": 2.0, "row_norm": 1.0}
+plan_of = by_settings(plan_objective_perturbation)
 
 
 def table(n=2_000, d=3):
@@ -397,7 +398,7 @@ def test_the_price_of_a_draw_is_that_of_slope_and_determinant(loss, draws, most)
     """
     norm = math.hypot(0.6, 1.0)
     shape = {"n": 2_000, "p": 3, "psi": 0.0, "radius": 2.0, "row_norm": norm}
-    planned = plan_objective_perturbation(**shape, epsilon=4.0, loss=loss, n_draws=draws, most=most)
+    planned = plan_of(**shape, epsilon=4.0, loss=loss, n_draws=draws, most=most)
     steepest, bend = (1.0, 0.25) if loss == "logistic" else (1 + 2 * norm, 1.0)
     jump = math.log1p(bend * norm**2 / (2_000 * planned.tilt_ridge))
     kept = 2 * norm * min(most, steepest) / (2_000 * planned.tilt)
@@ -412,7 +413,7 @@ def test_the_price_of_a_draw_is_that_of_slope_and_determinant(loss, draws, most)
 def test_the_price_of_a_gaussian_draw_is_that_of_its_order_or_length(draws, loss):
     """δ of the minimiser for 49 parts of 50, and of the noise on it for one, k times."""
     asked = {"epsilon": 3.0, "delta": 1e-5, "n_draws": draws, "gaussian": True, "most": 0.5}
-    planned = plan_objective_perturbation(**ROWS, **asked, loss=loss)
+    planned = plan_of(**ROWS, **asked, loss=loss)
     bend = 0.25 if loss == "logistic" else 1.0
     jump = math.log1p(bend / (2_000 * planned.tilt_ridge))
     ratio = 2 * 0.5 / (2_000 * planned.tilt)
@@ -428,35 +429,35 @@ def test_the_price_of_a_gaussian_draw_is_that_of_its_order_or_length(draws, loss
 
 def test_noise_is_gaussian_where_that_promises_more_and_has_a_price():
     many = {**ROWS, "p": 60, "epsilon": 1.0, "delta": 1e-6}
-    best = plan_objective_perturbation(**many)
-    pure = plan_objective_perturbation(**many, gaussian=False)
+    best = plan_of(**many)
+    pure = plan_of(**many, gaussian=False)
     assert best.gaussian and best.followed_excess < pure.followed_excess / 1.5
-    assert not plan_objective_perturbation(**{**ROWS, "p": 2}, epsilon=1.0, delta=1e-6).gaussian
-    assert not plan_objective_perturbation(**many, ledger="zcdp").gaussian
-    assert plan_objective_perturbation(**many, loss=SoftmaxLoss(3)).gaussian
+    assert not plan_of(**{**ROWS, "p": 2}, epsilon=1.0, delta=1e-6).gaussian
+    assert not plan_of(**many, ledger="zcdp").gaussian
+    assert plan_of(**many, loss=SoftmaxLoss(3)).gaussian
     several = {"loss": SoftmaxLoss(3), "n_draws": 5}
-    assert not plan_objective_perturbation(**{**many, **several}).gaussian
+    assert not plan_of(**{**many, **several}).gaussian
     for priceless in ({"delta": 0.0}, {"ledger": "zcdp"}, several):
         with pytest.raises(ValueError, match="omit gaussian=True"):
-            plan_objective_perturbation(**{**many, **priceless}, gaussian=True)
+            plan_of(**{**many, **priceless}, gaussian=True)
 
 
 @pytest.mark.parametrize("ledger", [True, 8.0])
 @pytest.mark.parametrize("n_draws", [1, 5])
 def test_in_a_ledger_it_costs_what_zcdp_of_its_price_does(ledger, n_draws):
     many = {**ROWS, "p": 60, "epsilon": 1.0, "delta": 1e-6, "n_draws": n_draws}
-    planned = plan_objective_perturbation(**many, ledger=ledger)
+    planned = plan_of(**many, ledger=ledger)
     order = filter_order(1.0, 1e-6) if ledger is True else ledger
     told = planned.guarantee.renyi(order)
     assert 1 - 1e-6 < told / (order * zcdp_rho(1.0, 1e-6)) <= 1
     assert planned.gaussian and planned.guarantee.epsilon(1e-6) <= 1.0
     assert str(planned.guarantee).startswith("ε = 1 at δ = 1e-6 (Rényi DP), objective")
-    alone = plan_objective_perturbation(**many, gaussian=True)
+    alone = plan_of(**many, gaussian=True)
     ratio = alone.tilt / planned.tilt
     assert ratio > (0.9 if n_draws == 1 else 1.02)  # several draws add up as squares
     if n_draws > 1:
         with pytest.raises(ValueError, match="omit gaussian=True"):
-            plan_objective_perturbation(**many, loss=SoftmaxLoss(3), gaussian=True, ledger=ledger)
+            plan_of(**many, loss=SoftmaxLoss(3), gaussian=True, ledger=ledger)
 
 
 def test_in_a_ledger_the_noise_follows_from_its_order():
@@ -467,7 +468,7 @@ def test_in_a_ledger_the_noise_follows_from_its_order():
     assert cost_at_order(1.0, 1e-6, 8.0) == pytest.approx((8.0, 0.195), abs=1e-3)
     assert cost_at_order(1.0, 1e-6, "zcdp") is None and cost_at_order(1.0, 0.0, True) is None
     order, price = cost_at_order(1.0, 1e-6, 8.0)
-    planned = plan_objective_perturbation(**ROWS, epsilon=1.0, delta=1e-6, ledger=8.0)
+    planned = plan_of(**ROWS, epsilon=1.0, delta=1e-6, ledger=8.0)
     slope = min(planned.most, 1.0)
     ratio = 2 * slope * ROWS["row_norm"] / ROWS["n"] / planned.tilt
     curve = planned.guarantee.curve
@@ -478,7 +479,7 @@ def test_in_a_ledger_the_noise_follows_from_its_order():
 
 
 def test_the_promise_by_hand():
-    planned = plan_objective_perturbation(**ROWS, epsilon=3.0, most=math.inf)
+    planned = plan_of(**ROWS, epsilon=3.0, most=math.inf)
     own, square = planned.tilt_ridge, 4 * 5 * planned.tilt**2
     by_hand = (own**2 * 4 + square) / (4 * own)
     steepest = 1 / (1 + math.exp(-2)) + own * 2
@@ -490,16 +491,16 @@ def test_the_promise_by_hand():
 
 
 def test_nothing_is_promised_of_the_loss_where_slopes_are_clipped():
-    planned = plan_objective_perturbation(**{**ROWS, "n": 150}, epsilon=0.5)
+    planned = plan_of(**{**ROWS, "n": 150}, epsilon=0.5)
     assert planned.most == 0.5 and math.isinf(planned.excess_bound)
     assert planned.hit_rate_bound == 0 and planned.by_excess
     assert "the clipped loss exceeds" in explain(planned)
-    weak = plan_objective_perturbation(**{**ROWS, "n": 30}, epsilon=0.1)
+    weak = plan_of(**{**ROWS, "n": 30}, epsilon=0.1)
     assert "a model of zeros" in weak_guarantee_reason(weak)
     wide = {**ROWS, "n": 500_000, "psi": 0.3, "epsilon": 8.0}  # control: all slopes have a bound
-    assert plan_objective_perturbation(**wide, most=math.inf).hit_rate_bound > 0.5
-    assert plan_objective_perturbation(**wide, most=0.5).hit_rate_bound == 0
-    many = plan_objective_perturbation(**{**ROWS, "n": 200_000}, epsilon=1.0)
+    assert plan_of(**wide, most=math.inf).hit_rate_bound > 0.5
+    assert plan_of(**wide, most=0.5).hit_rate_bound == 0
+    many = plan_of(**{**ROWS, "n": 200_000}, epsilon=1.0)
     assert math.isinf(many.most) and many.hit_rate_bound > 0.85
     assert "of the draws hit" in explain(many)
 
@@ -523,9 +524,7 @@ def test_noise_leaves_the_ball_by_no_more_than_is_counted(length, gaussian):
 @pytest.mark.parametrize("gaussian", [False, True])
 def test_excess_is_within_the_promise(most, gaussian):
     X, y = table()
-    planned = plan_objective_perturbation(
-        **ROWS, epsilon=1.0, delta=1e-5, most=most, gaussian=gaussian
-    )
+    planned = plan_of(**ROWS, epsilon=1.0, delta=1e-5, most=most, gaussian=gaussian)
     problem = Problem(X, np.sign(y), radius=2.0, intercept=True, row_norm=0.5)
     planned = replace(planned, row_bound=problem.row_bound)
     target = GibbsTarget.of(problem, planned)
@@ -557,7 +556,7 @@ def test_draws_come_on_odd_tables(name, epsilon):
 def on_zeros(gaussian, radius):
     """A plan, and draws for rows of zeros."""
     asked = {"epsilon": 1.0, "delta": 1e-5, "most": math.inf, "gaussian": gaussian}
-    planned = plan_objective_perturbation(**{**ROWS, "radius": radius}, **asked)
+    planned = plan_of(**{**ROWS, "radius": radius}, **asked)
     problem = Problem(np.zeros((2_000, 4)), np.ones(2_000), radius=radius, intercept=False)
     target, rng = GibbsTarget.of(problem, planned), np.random.default_rng(0)
     return planned, ObjectivePerturbationSampler(planned).batches(target, rng)

@@ -110,12 +110,6 @@ def importance_distribution(
         One table per bootstrap, over the models of that bootstrap's Rashomon set.
     features : sequence of str
         Names of the columns.
-
-    Examples
-    --------
-    >>> rid = importance_distribution([[[0.1, 0.2], [0.3, 0.4]]], ["age", "debt"])
-    >>> rid.quantile(0.5).tolist()
-    [0.1, 0.2]
     """
     if len(importances) == 0:
         raise ValueError("importances must hold at least one bootstrap, got none")
@@ -190,15 +184,6 @@ def rid(
     >>> found = rid(Problem, X, y, psi=0.02, n_bootstraps=2, n_models=16, random_state=0)
     >>> bool(found.mean()["x0"] > found.mean()["x1"])
     True
-
-    For all sparse trees within ψ of each resampled table:
-
-    >>> from rashomon_explorer.trees import CountedTrees
-    >>> answers = np.asarray(X) > [0, 0.15]
-    >>> count = lambda rows, labels: CountedTrees(rows, labels, max_leaves=3, classes=[-1, 1])
-    >>> found = rid(count, answers, y, psi=0.02, n_bootstraps=2, n_models=16, random_state=0)
-    >>> found.mean().round(1).tolist()
-    [0.5, 0.0]
     """
     from rashomon_explorer.measures.reliance import set_reliance as reliance
     from rashomon_explorer.measures.reliance.tree_reliance import TreeTask

@@ -21,7 +21,6 @@ from rashomon_explorer.privacy.conversions import zcdp_rho
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.notions import zcdp
 from rashomon_explorer.problem.constants import Constants
-from rashomon_explorer.problem.losses import Loss
 
 WIDEST = 4.0
 """Largest margin a, for an ellipsoid with twice the axes of the Rashomon set."""
@@ -95,35 +94,20 @@ class EllipsoidExactPlan(plan.EllipsoidPlan):
 
 
 def plan_ellipsoid_exact(
-    n: int,
-    p: int,
-    psi: float,
-    *,
-    loss: str | Loss = "logistic",
-    radius: float,
-    row_norm: float,
-    ridge: float = 0.0,
-    epsilon: float,
-    delta: float,
-    n_draws: int = 1,
-    margin: float | None = None,
-    share: float | None = None,
-    ledger: bool = False,
+    request: Request, *, margin: float | None = None, share: float | None = None
 ) -> EllipsoidExactPlan:
     """Plan an ellipsoid and the temperature of draws on it, by ρ of zCDP (docs/theory.md §13)."""
-    validation.check_nonnegative(psi=psi)
-    validation.check_count(n_draws=n_draws)
+    request.check()
     if margin is not None:
         validation.check_positive(margin=margin)
     if share is not None:
         validation.check_inner_share(share=share)
-    request = Request(n, p, psi, loss, radius, row_norm, ridge, epsilon, delta, n_draws, ledger)
     plan.check_has_hessian(request)
-    rho = _SAFE * zcdp_rho(epsilon, delta)
+    rho = _SAFE * zcdp_rho(request.epsilon, request.delta)
 
     def plan_at(part: float) -> EllipsoidExactPlan:
         first = plan.ellipsoid_for(request, math.sqrt(2 * (1 - part) * rho), margin=None)
-        draw_eta = math.sqrt(8 * part * rho / n_draws)
+        draw_eta = math.sqrt(8 * part * rho / request.n_draws)
         return _with_draws(first, draw_eta, request.constants, margin)
 
     planned = max(map(plan_at, _SHARES if share is None else (share,)), key=_ranking)

@@ -7,12 +7,11 @@ from scipy.optimize import minimize_scalar
 
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.formatting import Fact, rounded_up
-from rashomon_explorer._utils.validation import check_count, check_nonnegative, check_share
+from rashomon_explorer._utils.validation import check_share
 from rashomon_explorer.mechanisms.planning import centres
 from rashomon_explorer.mechanisms.planning.plan import Plan, minimum_passes
 from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak
 from rashomon_explorer.mechanisms.request import Request
-from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.notions import gdp
 from rashomon_explorer.problem.constants import Constants
@@ -128,30 +127,13 @@ class EllipsoidPlan(Plan):
         ]
 
 
-def plan_ellipsoid(
-    n: int,
-    p: int,
-    psi: float,
-    *,
-    loss: str | Loss = "logistic",
-    radius: float,
-    row_norm: float,
-    ridge: float = 0.0,
-    epsilon: float,
-    delta: float,
-    n_draws: int = 1,
-    margin: float | None = None,
-    ledger: bool = False,
-) -> EllipsoidPlan:
+def plan_ellipsoid(request: Request, margin: float | None = None) -> EllipsoidPlan:
     """Plan centre, noise and size of a private ellipsoid; reads no row (docs/theory.md §13)."""
-    check_nonnegative(psi=psi)
-    check_count(n_draws=n_draws)
+    request.check()
     if margin is not None:
         check_share(margin=margin)
-    request = Request(n, p, psi, loss, radius, row_norm, ridge, epsilon, delta, n_draws, ledger)
     check_has_hessian(request)
-    mu = _SAFE * (math.sqrt(2 * zcdp_rho(epsilon, delta)) if ledger else gdp_mu(epsilon, delta))
-    planned = ellipsoid_for(request, mu, margin)
+    planned = ellipsoid_for(request, _SAFE * request.gaussian_mu, margin)
     warn_if_weak(planned, "this plan")
     return planned
 

@@ -206,7 +206,7 @@ class EllipsoidSampler(Mechanism):
     @classmethod
     def plan_for(cls, request: Request) -> EllipsoidPlan:
         """See :func:`plan_ellipsoid`."""
-        return plan_ellipsoid(**request.numbers)
+        return plan_ellipsoid(request)
 
     @classmethod
     def proof(cls, planned: EllipsoidPlan) -> str:
@@ -278,7 +278,7 @@ class EllipsoidExactSampler(EllipsoidSampler):
     @classmethod
     def plan_for(cls, request: Request) -> EllipsoidExactPlan:
         """See :func:`plan_ellipsoid_exact`."""
-        return plan_ellipsoid_exact(**request.numbers)
+        return plan_ellipsoid_exact(request)
 
     @classmethod
     def proof(cls, planned: EllipsoidPlan) -> str:

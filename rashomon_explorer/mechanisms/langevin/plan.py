@@ -18,7 +18,6 @@ from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings, warn_if_weak
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.privacy import Guarantee
-from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses import MOST_PULL, Loss, clipped, get_loss
@@ -131,8 +130,8 @@ def plan_path(
     constants = request.constants
     if not math.isfinite(constants.M):
         raise ValueError(f"{loss.name} loss has kinks, and no largest stable step: smooth it")
-    mu = math.sqrt(2 * zcdp_rho(epsilon, delta)) if ledger else gdp_mu(epsilon, delta)
     widths = [psi * 2.0**k for k in _WIDTHS] if width is None and psi > 0 else [width or 0.0]
+    mu = request.gaussian_mu
     path = min(
         (_Path.of(constants, psi, s, radius, mu, n_draws, max_steps) for s in widths),
         key=lambda path: path.excess,
@@ -224,35 +223,20 @@ class ClippedPathPlan(PathPlan):
         ]
 
 
-def plan_clipped_path(
-    n: int,
-    p: int,
-    psi: float,
-    *,
-    loss: str | Loss = "logistic",
-    radius: float,
-    row_norm: float,
-    ridge: float = 0.0,
-    epsilon: float,
-    delta: float,
-    n_draws: int = 1,
-    most: float = MOST_PULL,
-    ledger: bool = False,
-) -> ClippedPathPlan:
+def plan_clipped_path(request: Request, most: float = MOST_PULL) -> ClippedPathPlan:
     """Plan averages of chains on the loss with clipped slopes, at ψ = 0; reads no row."""
-    check_nonnegative(psi=psi)
-    unclipped = get_loss(loss)
+    check_nonnegative(psi=request.psi)
+    unclipped = request.loss_function
     followed = clipped(unclipped, most)
     if followed is None:
         raise ValueError(f"{unclipped.name} loss has no form with a clipped slope")
-    parameters = {"radius": radius, "row_norm": row_norm, "ridge": ridge, "ledger": ledger}
-    budget = {"epsilon": epsilon, "delta": delta, "n_draws": n_draws}
+    at_minimum = {**request.numbers, "psi": 0.0}
     with suppress_weak_warnings():
-        path = plan_path(n, p, 0.0, loss=followed, **parameters, **budget)  # type: ignore[arg-type]
-        plain = plan_path(n, p, 0.0, loss=unclipped, **parameters, **budget)  # type: ignore[arg-type]
+        path = plan_path(**{**at_minimum, "loss": followed})
+        plain = plan_path(**at_minimum)
     settings = {one.name: getattr(path, one.name) for one in fields(path)}
-    settings |= {"psi": psi, "law_psi": 0.0, "loss": unclipped.name, "excess_bound": math.inf}
-    settings |= {"oscillation": plain.oscillation, "zero_loss": plain.zero_loss}
+    settings |= {"psi": request.psi, "law_psi": 0.0, "excess_bound": math.inf}
+    settings |= {name: getattr(plain, name) for name in ("loss", "oscillation", "zero_loss")}
     settings |= {"mechanism": "langevin_clipped", "certificate": "clipped path"}
     planned = ClippedPathPlan(**settings, most=most, clipped_excess=path.excess_bound)
     warn_if_weak(planned, "this plan")

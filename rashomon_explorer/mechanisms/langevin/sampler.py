@@ -432,7 +432,7 @@ class LangevinClipped(PlannedPath):
     @classmethod
     def plan_for(cls, request: Request) -> ClippedPathPlan:
         """See :func:`plan_clipped_path`; only the clipped loss has a bound."""
-        return plan_clipped_path(**request.numbers)
+        return plan_clipped_path(request)
 
     def __post_init__(self) -> None:
         if not isinstance(self.plan, ClippedPathPlan):

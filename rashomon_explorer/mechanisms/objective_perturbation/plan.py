@@ -2,19 +2,16 @@
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.formatting import Fact, rounded_up
 from rashomon_explorer.mechanisms.objective_perturbation import accounting
 from rashomon_explorer.mechanisms.planning.plan import Plan, minimum_passes
 from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak, warn_large_delta
-from rashomon_explorer.mechanisms.request import cost_at_order
+from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.notions import approximate
-from rashomon_explorer.problem.constants import Constants
-from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses import MOST_PULL, Loss, clipped, get_loss, zero_model_loss
+from rashomon_explorer.problem.losses import MOST_PULL, clipped
 
 _RIDGES = tuple(2.0 ** (k / 2) for k in range(-4, 25, 2))  # times a reference ridge
 _SAFE = 1 - 1e-9  # of ε: keeps the cost of all draws within the budget despite rounding
@@ -71,20 +68,7 @@ class ObjectivePerturbationPlan(Plan):
 
 
 def plan_objective_perturbation(
-    n: int,
-    p: int,
-    psi: float,
-    *,
-    loss: str | Loss = "logistic",
-    radius: float,
-    row_norm: float,
-    ridge: float = 0.0,
-    epsilon: float,
-    delta: float = 0.0,
-    n_draws: int = 1,
-    most: float | None = None,
-    gaussian: bool | None = None,
-    ledger: bool | float | str = False,
+    request: Request, *, most: float | None = None, gaussian: bool | None = None
 ) -> ObjectivePerturbationPlan:
     """Plan draws that are each the minimiser of a perturbed objective; reads no row.
 
@@ -92,38 +76,21 @@ def plan_objective_perturbation(
     noise and the length have equal costs; this rule was chosen on simulated tables
     (benchmarks/README.md).
     """
-    validation.check_nonnegative(psi=psi)
+    request.check()
+    epsilon, delta, psi, n_draws = request.epsilon, request.delta, request.psi, request.n_draws
     validation.check_epsilon(epsilon)
     validation.check_delta(delta)
-    validation.check_count(n_draws=n_draws)
-    unclipped = get_loss(loss)
-    shape: dict[str, Any] = {"n": n, "p": p, "domain": Ball(radius), "row_bound": row_norm}
-    constants = Constants.of(unclipped, **shape, ridge=ridge)
     share = epsilon / n_draws * _SAFE if n_draws > 1 else epsilon
-    prices = _candidate_costs(unclipped, (epsilon, delta), share, n_draws, gaussian, ledger=ledger)
-    slope, strength, how = _best(unclipped, shape, ridge, prices, most)
+    slope, strength, how = _best(request, _candidate_costs(request, share, gaussian), most)
     hits = max(0.0, 1 - how.excess / psi) if psi > 0 and math.isinf(slope) else 0.0
     planned = ObjectivePerturbationPlan(
-        n=n,
-        p=p,
-        psi=psi,
-        loss=unclipped.name,
-        epsilon=epsilon,
-        delta=delta,
-        n_draws=n_draws,
+        **request.plan_fields,
         eta=share,
         beta=math.inf,
-        oscillation=constants.charged_oscillation,
         hit_rate_bound=hits,
         excess_bound=how.excess if math.isinf(slope) else math.inf,
         guarantee=_total_guarantee(how, share, delta, n_draws, (epsilon, delta)),
         certificate="objective perturbation",
-        ledger=bool(ledger),
-        radius=radius,
-        row_bound=row_norm,
-        ridge=ridge,
-        outputs=unclipped.outputs,
-        zero_loss=zero_model_loss(unclipped),
         law_psi=0.0,
         most=slope,
         tilt_ridge=strength,
@@ -134,7 +101,7 @@ def plan_objective_perturbation(
         followed_excess=how.excess,
     )
     warn_if_weak(planned, "this plan")
-    warn_large_delta(delta, n)
+    warn_large_delta(delta, request.n)
     return planned
 
 
@@ -148,24 +115,18 @@ class _DrawCost:
 
 
 def _candidate_costs(
-    kind: Loss,
-    budget: tuple[float, float],
-    share: float,
-    n_draws: int,
-    gaussian: bool | None,
-    *,
-    ledger: bool | float | str,
+    request: Request, share: float, gaussian: bool | None
 ) -> tuple[_DrawCost, ...]:
     """List the privacy costs of a draw to try."""
-    pure = _DrawCost(share)
-    counted = cost_at_order(*budget, ledger)
+    pure, counted, n_draws = _DrawCost(share), request.cost_at_order, request.n_draws
     found: _DrawCost | None = None
-    gaussian_proved = kind.outputs == 1 or n_draws == 1  # with several scores, for one draw
+    # With several scores, for one draw.
+    gaussian_proved = request.loss_function.outputs == 1 or n_draws == 1
     if counted is not None and gaussian_proved:
         order, most = counted
         found = _DrawCost(most / n_draws * _SAFE, order=order)
-    elif budget[1] > 0 and gaussian_proved and not ledger:
-        found = _DrawCost(share, budget[1] / n_draws)
+    elif request.delta > 0 and gaussian_proved and not request.ledger:
+        found = _DrawCost(share, request.delta / n_draws)
     if gaussian and found is None:
         raise ValueError(
             "Gaussian objective perturbation needs delta > 0, one score per row or one draw, and "
@@ -194,14 +155,9 @@ def _total_guarantee(
 _Found = tuple[float, float, accounting.PerturbedObjective]
 
 
-def _best(
-    unclipped: Loss,
-    shape: dict[str, Any],
-    ridge: float,
-    prices: tuple[_DrawCost, ...],
-    most: float | None,
-) -> _Found:
+def _best(request: Request, prices: tuple[_DrawCost, ...], most: float | None) -> _Found:
     """Slope, ridge, noise and bound of the best candidate; clipped slopes count as a bias."""
+    unclipped = request.loss_function
     slopes = (MOST_PULL, math.inf) if most is None else (most,)
     candidates = []
     for slope in slopes:
@@ -210,7 +166,9 @@ def _best(
             raise ValueError(f"{unclipped.name} loss has no form with a clipped slope")
         if followed is None:
             continue
-        found = (_ridged(followed, unclipped, shape, ridge, price) for price in prices)
+        found = (
+            _ridged(replace(request, loss=followed), request.zero_loss, price) for price in prices
+        )
         candidates += [(slope, *one) for one in found if one is not None]
     if not candidates:
         raise ValueError(
@@ -221,27 +179,26 @@ def _best(
 
 
 def _ridged(
-    followed: Loss, unclipped: Loss, shape: dict[str, Any], ridge: float, price: _DrawCost
+    request: Request, zero_loss: float, price: _DrawCost
 ) -> tuple[float, accounting.PerturbedObjective] | None:
     """Ridge of the least bound for models of length ρ, and the noise and bound for the ball."""
-    domain = shape["domain"]
-    slope = accounting.row_slope(followed, domain, shape["row_bound"])
+    followed, ridge, radius = request.loss_function, request.ridge, request.radius
+    slope = accounting.row_slope(followed, request.domain, request.row_norm)
     monotone = followed.task == "classification"
     least = (
         2
         * slope
-        / shape["n"]
+        / request.n
         * accounting.least_length(
-            shape["p"], price.epsilon, price.delta, monotone=monotone, order=price.order
+            request.p, price.epsilon, price.delta, monotone=monotone, order=price.order
         )
     )
-    length = min(domain.radius, math.sqrt(2 * zero_model_loss(unclipped) / least))
+    length = min(radius, math.sqrt(2 * zero_loss / least))
 
-    def plan_at(own: float, radius: float) -> accounting.PerturbedObjective | None:
-        constants = Constants.of(followed, **shape, ridge=ridge + own)
+    def plan_at(own: float, length: float) -> accounting.PerturbedObjective | None:
         return accounting.plan_perturbed_objective(
-            constants,
-            radius,
+            replace(request, ridge=ridge + own).constants,
+            length,
             slope,
             own=own,
             monotone=monotone,
@@ -257,10 +214,10 @@ def _ridged(
     if not good:
         return None
     own = min(good)[1]
-    how = plan_at(own, domain.radius)
+    how = plan_at(own, radius)
     assert how is not None  # the privacy cost is that of the shorter length
-    steepest = Constants.of(followed, **shape, ridge=ridge + own).L
-    blur_excess = steepest * _beyond(shape["p"], how.blur, domain.radius, gaussian=how.gaussian)
+    steepest = replace(request, ridge=ridge + own).constants.L
+    blur_excess = steepest * _beyond(request.p, how.blur, radius, gaussian=how.gaussian)
     return ridge + own, replace(how, excess=how.excess + blur_excess)
 
 

@@ -143,7 +143,7 @@ class ObjectivePerturbationSampler(Mechanism):
     @classmethod
     def plan_for(cls, request: Request) -> ObjectivePerturbationPlan:
         """See :func:`plan_objective_perturbation`."""
-        return plan_objective_perturbation(**{**request.numbers, "ledger": request.ledger})
+        return plan_objective_perturbation(request)
 
     @classmethod
     def offer(cls, request: Request) -> Offer:

@@ -23,36 +23,13 @@ STATIONARY = ("hypergradient", "warm_hypergradient", "gradient_norm")
 def walk_bound(
     *, smoothness: float, drop: float, n_steps: int, noise: float, bias: float, slope: float
 ) -> float:
-    """Bound on E‖G‖, G the gradient mapping at a uniform state of noisy projected steps 1/β.
+    """Bound on E‖G‖, G the gradient mapping at a uniform state of T noisy projected steps 1/β.
 
-    E‖G‖² ≤ 4βΔ₀/T + 6E‖e‖² + 4·bias·L̄ for gradient errors e with this bias. With x⁺ the next state
-    and G̃ = β(x − x⁺), ⟨∇Φ + e, G̃⟩ ≥ ‖G̃‖² and smoothness give Φ(x⁺) ≤ Φ(x) − ‖G̃‖²/(2β) + ⟨e, G̃⟩/β,
-    while ‖G̃ − G‖ ≤ ‖e‖. Unlike Lemma C.1 of Lowy and Liu, it holds on a box.
-
-    Parameters
-    ----------
-    smoothness : float
-        β.
-    drop : float
-        Δ₀, bound on Φ at the start minus its minimum.
-    n_steps : int
-        T.
-    noise : float
-        Bound on E‖e‖².
-    bias : float
-        Bound on ‖E e‖.
-    slope : float
-        L̄, bound on ‖∇Φ‖ and so on every gradient mapping.
-
-    Returns
-    -------
-    float
-        At most L̄.
-
-    Examples
-    --------
-    >>> walk_bound(smoothness=1.0, drop=1.0, n_steps=400, noise=0.0, bias=0.0, slope=9.0)
-    0.1
+    E‖G‖² ≤ 4βΔ₀/T + 6E‖e‖² + 4·bias·L̄ for gradient errors e, E‖e‖² ≤ ``noise``, ‖E e‖ ≤ ``bias``.
+    β is ``smoothness``, Δ₀ the ``drop`` of Φ from the start to its minimum, and L̄ the ``slope``.
+    With x⁺ the next state and G̃ = β(x − x⁺), ⟨∇Φ + e, G̃⟩ ≥ ‖G̃‖² and smoothness give
+    Φ(x⁺) ≤ Φ(x) − ‖G̃‖²/(2β) + ⟨e, G̃⟩/β, while ‖G̃ − G‖ ≤ ‖e‖. Unlike Lemma C.1 of Lowy and Liu,
+    it holds on a box.
     """
     square = 4 * smoothness * drop / n_steps + 6 * noise + 4 * bias * slope
     return min(math.sqrt(square), slope)

@@ -261,12 +261,6 @@ class FiniteGridSampler(Mechanism):
         SamplerError
             If there are more than three parameters or too many points, or none lies in the
             domain.
-
-        Examples
-        --------
-        >>> from rashomon_explorer.problem.domains import Ball
-        >>> FiniteGridSampler(spacing=1.0).points(2, Ball(1.0)).T.tolist()
-        [[-1.0, 0.0], [0.0, -1.0], [0.0, 0.0], [0.0, 1.0], [1.0, 0.0]]
         """
         _check_few(p)
         spacing = domain.radius / _PER_RADIUS[p] if self.spacing is None else self.spacing

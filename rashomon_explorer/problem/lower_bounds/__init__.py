@@ -29,19 +29,7 @@ ENVELOPES: dict[type, Callable[[Any, FloatArray, FloatArray], ExcessBound]] = {
 
 
 def has_envelope(risk: EmpiricalLoss) -> bool:
-    """Whether a lower bound of a mean loss is known, for a table in memory or in chunks.
-
-    Parameters
-    ----------
-    risk : EmpiricalLoss
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rashomon_explorer.problem.losses import get_loss
-    >>> has_envelope(get_loss("logistic").empirical(np.eye(2), np.array([1.0, -1.0])))
-    True
-    """
+    """Whether a lower bound of a mean loss is known, for a table in memory or in chunks."""
     return loss_kind(risk) in (SUMS if isinstance(risk, ChunkedRisk) else ENVELOPES)
 
 

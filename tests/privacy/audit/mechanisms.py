@@ -28,6 +28,7 @@ from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball, CutEllipsoid
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.problem.thresholds import GaussianThreshold, SmoothThreshold
+from tests.mechanisms.builders import by_settings
 from tests.papers.by_hand import iterated, localised, regularised
 
 ETA = 2.0
@@ -169,7 +170,7 @@ def _planned_path(kind=langevin.PlannedPath, make=plan_path):
 def _tilted(n_runs=800, **noise):
     """A minimiser under a random tilt, slopes clipped; half of its price is too bold a claim."""
     asked = {"loss": "squared", "radius": 1.0, "row_norm": 1.0, "epsilon": 8.0, **noise}
-    bought = plan_objective_perturbation(1, 1, 0.0, **asked, most=0.5)
+    bought = by_settings(plan_objective_perturbation)(1, 1, 0.0, **asked, most=0.5)
     sampler = ObjectivePerturbationSampler(bought)
 
     def mechanism(records, rng, size):
@@ -183,7 +184,7 @@ def _tilted(n_runs=800, **noise):
 def _ellipsoid(n_runs=1500):
     """Centre and curvature as the sampler releases them, one run a call."""
     public = {"radius": 1.0, "row_norm": 1.0, "epsilon": 8.0, "delta": 1e-3, "ridge": 1.0}
-    bought = plan_ellipsoid(1, 1, 0.5, loss="smoothed_hinge", **public)
+    bought = by_settings(plan_ellipsoid)(1, 1, 0.5, loss="smoothed_hinge", **public)
     sampler = ellipsoid.EllipsoidSampler(bought)
 
     def mechanism(records, rng, size):
@@ -198,7 +199,9 @@ def _ellipsoid(n_runs=1500):
 def _two_stages(n_runs=1500):
     """Centre, curvature and a draw on their ellipsoid; the bold claim leaves stage one out."""
     public = {"radius": 1.0, "row_norm": 1.0, "epsilon": 8.0, "delta": 1e-3, "ridge": 1.0}
-    bought = plan_ellipsoid_exact(1, 1, 0.5, loss="smoothed_hinge", **public, share=0.05)
+    bought = by_settings(plan_ellipsoid_exact)(
+        1, 1, 0.5, loss="smoothed_hinge", **public, share=0.05
+    )
     sampler = ellipsoid.EllipsoidExactSampler(bought)
 
     def outcome(target, rng):
@@ -224,7 +227,7 @@ class _OnKnown(ellipsoid.EllipsoidExactSampler):
 def _second_stage():
     """Draws given the ellipsoid, which differ most where the losses do."""
     public = {"radius": 1.0, "row_norm": 1.0, "epsilon": 8.0, "delta": 1e-3}
-    bought = plan_ellipsoid_exact(1, 1, 0.01, **public, share=0.5)
+    bought = by_settings(plan_ellipsoid_exact)(1, 1, 0.01, **public, share=0.5)
     # On half of the ball half of its oscillation can be seen.
     bought = replace(bought, beta=2 * ETA / bought.oscillation)
 
@@ -289,7 +292,7 @@ def _acceleration():
 def _hessian(mu=2.0):
     """Rows at a right angle, which move the Hessian as far as any can."""
     public = {"radius": 1.0, "row_norm": 1.0, "epsilon": 8.0, "delta": 1e-3, "loss": "squared"}
-    bought = plan_ellipsoid(1, 2, 0.5, **public)
+    bought = by_settings(plan_ellipsoid)(1, 2, 0.5, **public)
     scale = bought.hessian_noise * bought.hessian_mu / mu
     bought = replace(bought, hessian_noise=scale, hessian_mu=mu)
 
@@ -332,7 +335,7 @@ CASES: dict[str, dict[str, Callable[[], Case]]] = {
     },
     "unthresholded": {"logistic": lambda: _independent(UnthresholdedSampler())},
     "langevin_clipped": {
-        "plan": lambda: _planned_path(langevin.LangevinClipped, plan_clipped_path)
+        "plan": lambda: _planned_path(langevin.LangevinClipped, by_settings(plan_clipped_path))
     },
     "langevin_average": {"plan": lambda: _planned_path(langevin.LangevinAverageSampler)},
     "objective_perturbation": {
