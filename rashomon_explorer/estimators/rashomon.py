@@ -25,11 +25,7 @@ from rashomon_explorer.mechanisms.planning.options import AUTO, MOST_DRAWS
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, mechanism_traits
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
-from rashomon_explorer.mechanisms.planning.suggestions import (
-    warn_if_weak,
-    warn_large_delta,
-    weak_warnings_suppressed,
-)
+from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak, warn_large_delta
 from rashomon_explorer.mechanisms.samplers.expected_gain import expected_gain
 from rashomon_explorer.mechanisms.samplers.exponential import USUAL_PATIENCE
 from rashomon_explorer.mechanisms.samplers.hit_and_run import reaches_sphere
@@ -120,7 +116,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
     ) -> Plan:
         loss = self._loss_of(n_classes)
         planned = self._plan_with_scaling(n_samples, n_features, loss, in_chunks)
-        if planned.n_draws == 1 and not weak_warnings_suppressed():
+        if planned.n_draws == 1:
             named = replace(planned, mechanism=self._carrier(planned), options=())
             target = self._typical_target()
             declared = self._declared is not None

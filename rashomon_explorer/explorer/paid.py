@@ -332,7 +332,7 @@ class SingleModel(SavedAction[PaidModel]):
     def quote_of(self, plan: Plan) -> Quote:
         """See `SavedAction.quote_of`."""
         excess, mechanism = escape(excess_text(plan)), escape(plan.mechanism.replace("_", " "))
-        gain = f" Expected: {plan.expected}." if plan.expected is not None else ""
+        gain = f" To be expected: {plan.expected}." if plan.expected is not None else ""
         return Quote(
             plan,
             weakness=weak_guarantee_reason(plan),
