@@ -27,9 +27,9 @@ from rashomon_explorer.exceptions import DataError, PrivacyLeakWarning
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.privacy.ledger.tables import Hashes, row_hashes
 from rashomon_explorer.rows import ChunkedRows
-from rashomon_explorer.rows.chunked import Step, transformed
+from rashomon_explorer.rows.chunked import transformed
 from rashomon_explorer.rows.columns import map_rows
-from rashomon_explorer.rows.reduction import append_parts
+from rashomon_explorer.rows.reduction import Step, append_parts
 from rashomon_explorer.rows.source import as_floats
 from rashomon_explorer.rows.steps import ClipStep, EncodeStep, TransformStep
 from rashomon_explorer.rows.views import NamedColumns, RowSubset

@@ -11,8 +11,7 @@ from scipy.special import ndtr
 from rashomon_explorer._utils.validation import check_count, check_positive
 from rashomon_explorer.mechanisms.langevin.accounting import FLAT, earlier_epochs, epoch_weight
 from rashomon_explorer.papers import theorems
-from rashomon_explorer.privacy.guarantee import Guarantee
-from rashomon_explorer.privacy.notions import zcdp
+from rashomon_explorer.privacy import Guarantee, zcdp
 from rashomon_explorer.privacy.tradeoff import Gaussian, Subsampled, TradeOff, compose_tradeoffs
 
 

@@ -23,8 +23,7 @@ from rashomon_explorer.mechanisms.rejection.envelope import Neighbourhood, round
 from rashomon_explorer.mechanisms.request import Request, batch_gap, own_cost
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.privacy import Guarantee, pure
-from rashomon_explorer.privacy.composition import compose
+from rashomon_explorer.privacy import Guarantee, compose, pure
 from rashomon_explorer.privacy.notions import bounded_range, computed_on
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain

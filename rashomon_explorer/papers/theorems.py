@@ -14,9 +14,8 @@ from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.mechanisms.certificates.gibbs_laws import log_sobolev
 from rashomon_explorer.mechanisms.langevin.accounting import last_iterate_guarantee, path_guarantee
+from rashomon_explorer.privacy import Guarantee, gdp
 from rashomon_explorer.privacy.conversions import gdp_mu
-from rashomon_explorer.privacy.guarantee import Guarantee
-from rashomon_explorer.privacy.notions import gdp
 
 SOURCE = "of Bok, Su and Altschuler 2024"
 WHOLE_PATH = "every iterate may be shown"

@@ -13,18 +13,10 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
 from rashomon_explorer._utils.validation import check_count, check_delta, check_positive
-from rashomon_explorer.privacy import conversions
+from rashomon_explorer.privacy import conversions, tradeoff
 from rashomon_explorer.privacy.guarantee import Divergence, Guarantee, bounded_range_draws
 from rashomon_explorer.privacy.ledger.totals import Totals
 from rashomon_explorer.privacy.notions import bounded_range
-from rashomon_explorer.privacy.tradeoff.bounded_range import (
-    AdaptiveBoundedRange,
-    BoundedRange,
-    RepeatedBoundedRange,
-)
-from rashomon_explorer.privacy.tradeoff.composition import compose_tradeoffs
-from rashomon_explorer.privacy.tradeoff.curves import Approximate, Gaussian, TradeOff
-from rashomon_explorer.privacy.tradeoff.objective_perturbation import GaussianObjectivePerturbation
 
 
 def rdp(orders: ArrayLike, epsilons: ArrayLike) -> Guarantee:
@@ -101,7 +93,7 @@ def repeated_bounded_range(eta: float, k: int) -> Guarantee:
             *one.assumptions,
             "draws are independent, of one law, and their number was fixed beforehand",
         ),
-        curve=RepeatedBoundedRange(eta, int(k)) if math.isfinite(eta) else None,
+        curve=tradeoff.RepeatedBoundedRange(eta, int(k)) if math.isfinite(eta) else None,
     )
 
 
@@ -149,7 +141,7 @@ def _largest(epsilon: float, delta: float, k: int) -> float:
     """Largest η with δ(ε; η) ≤ δ, by root finding; δ(ε; η) increases with η."""
 
     def excess(eta: float) -> float:
-        profile = float(RepeatedBoundedRange(eta, k).delta(epsilon))
+        profile = float(tradeoff.RepeatedBoundedRange(eta, k).delta(epsilon))
         return math.log(max(profile, 1e-320) / delta)
 
     low = high = epsilon / k  # where δ(ε) is 0
@@ -216,7 +208,7 @@ def loss_distributions(parts: list[Guarantee], delta: float) -> float:
     """⊗ of the trade-off functions by privacy loss distributions (Doroshenko et al. 2022)."""
     curves = [(_tradeoff(part), count) for part, count in _counted(parts).items()]
     try:
-        return compose_tradeoffs(curves).epsilon(delta)
+        return tradeoff.compose_tradeoffs(curves).epsilon(delta)
     except ImportError as missing:
         raise DoesNotApply(str(missing)) from missing
 
@@ -239,14 +231,14 @@ def grouped_distributions(parts: list[Guarantee], delta: float) -> float:
 def fixed_ranges(parts: list[Guarantee], delta: float) -> float:
     """Exact optimum of independent mechanisms of bounded range that are chosen in advance."""
     eta, count = _ranges(parts)
-    return RepeatedBoundedRange(eta, count).epsilon(delta)
+    return tradeoff.RepeatedBoundedRange(eta, count).epsilon(delta)
 
 
 def adaptive_bounded_range(parts: list[Guarantee], delta: float) -> float:
     """Upper bound on the optimum of adaptively chosen mechanisms of bounded range."""
     eta, count = _ranges(parts)
     try:
-        return AdaptiveBoundedRange(eta, count).epsilon(delta)
+        return tradeoff.AdaptiveBoundedRange(eta, count).epsilon(delta)
     except ValueError as refused:
         raise DoesNotApply(f"too much work: {refused}") from refused
 
@@ -289,15 +281,15 @@ def _mu(part: Guarantee) -> float:
     return min(bounds)
 
 
-def _tradeoff(part: Guarantee) -> TradeOff:
+def _tradeoff(part: Guarantee) -> tradeoff.TradeOff:
     if part.curve is not None:
         return part.curve
     if math.isfinite(part.mu):
-        return Gaussian(part.mu)
+        return tradeoff.Gaussian(part.mu)
     if part.notion == "bounded_range" and math.isfinite(part.pure_epsilon):
-        return BoundedRange(part.pure_epsilon)
+        return tradeoff.BoundedRange(part.pure_epsilon)
     if math.isfinite(part.pure_epsilon):
-        return Approximate(part.pure_epsilon)
+        return tradeoff.Approximate(part.pure_epsilon)
     raise DoesNotApply(f"no trade-off function is known for {part.theorem}")
 
 
@@ -467,22 +459,22 @@ def _composed_orders(parts: list[Guarantee]) -> tuple[tuple[float, float], ...]:
     return tuple((order, total) for order, total in sums if math.isfinite(total))
 
 
-def _composed_curve(parts: list[Guarantee]) -> TradeOff | None:
+def _composed_curve(parts: list[Guarantee]) -> tradeoff.TradeOff | None:
     """⊗ of all curves, G(μ) for parts without one; None if no part has one or one has neither."""
     if all(part.curve is None for part in parts):
         return None
     curves = [_curve(part) for part in parts]
     known = [curve for curve in curves if curve is not None]
-    return compose_tradeoffs(known) if len(known) == len(parts) else None
+    return tradeoff.compose_tradeoffs(known) if len(known) == len(parts) else None
 
 
-def _curve(part: Guarantee) -> TradeOff | None:
+def _curve(part: Guarantee) -> tradeoff.TradeOff | None:
     """Curve of one part; None without a finite μ, except for objective perturbation."""
-    if isinstance(part.curve, GaussianObjectivePerturbation):
+    if isinstance(part.curve, tradeoff.GaussianObjectivePerturbation):
         return part.curve
     if not math.isfinite(part.mu):
         return None
-    return part.curve or Gaussian(part.mu)
+    return part.curve or tradeoff.Gaussian(part.mu)
 
 
 def adaptive_epsilon(

@@ -13,16 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.formatting import Fact, ReprMixin, rounded_up
 from rashomon_explorer.privacy import conversions
+from rashomon_explorer.privacy.tradeoff import curves
 from rashomon_explorer.privacy.tradeoff.bounded_range import BoundedRange, RepeatedBoundedRange
-from rashomon_explorer.privacy.tradeoff.curves import (
-    REPLACE,
-    Approximate,
-    Gaussian,
-    TradeOff,
-    envelope,
-    from_dict,
-    type_one_errors,
-)
 
 ROUNDING = 1e-9  # relative to a budget: a plan that spends all of it must not fail by an ulp
 
@@ -96,10 +88,10 @@ class Guarantee(ReprMixin):
     approximate_delta: float = 0.0
     assumptions: tuple[str, ...] = (ADJACENCY,)
     seeded: bool = False
-    curve: TradeOff | None = None
+    curve: curves.TradeOff | None = None
     orders: tuple[tuple[float, float], ...] = ()
     requested: tuple[float, float] | None = field(default=None, compare=False)
-    relation: ClassVar[str] = REPLACE
+    relation: ClassVar[str] = curves.REPLACE
 
     def __post_init__(self) -> None:
         """Reject negative numbers, which would refund budget, and NaN, which passes comparisons."""
@@ -176,17 +168,17 @@ class Guarantee(ReprMixin):
         Su 2022, Proposition 2.12). The result has the shape of ``alpha``, and is 0 if nothing is
         guaranteed.
         """
-        levels = type_one_errors(alpha)
+        levels = curves.type_one_errors(alpha)
         if not self.holds:
             return np.zeros_like(levels)[()]
-        parts: list[TradeOff] = [self.curve] if self.curve is not None else []
+        parts: list[curves.TradeOff] = [self.curve] if self.curve is not None else []
         if math.isfinite(self.mu):
-            parts.append(Gaussian(self.mu))
+            parts.append(curves.Gaussian(self.mu))
         apart = bool(self.approximate_epsilon or self.approximate_delta)
         # If zCDP also holds, as for many composed draws, a pure ε by itself is a weak bound.
-        bounds = [envelope(levels, *self._pairs)] if apart or not parts else []
+        bounds = [curves.envelope(levels, *self._pairs)] if apart or not parts else []
         if math.isfinite(self.pure_epsilon):
-            parts.append(Approximate(self.pure_epsilon))
+            parts.append(curves.Approximate(self.pure_epsilon))
         if not apart:
             bounds += [curve(levels) for curve in parts]
         return np.asarray(np.max(bounds, axis=0))[()]
@@ -237,7 +229,7 @@ class Guarantee(ReprMixin):
         """Inverse of :meth:`to_dict`."""
         plain: dict[str, Any] = {k: math.inf if v == "inf" else v for k, v in values.items()}
         if plain.get("curve") is not None:
-            plain["curve"] = from_dict(plain["curve"])
+            plain["curve"] = curves.from_dict(plain["curve"])
         plain["orders"] = tuple((order, known) for order, known in plain.get("orders", ()))
         if plain.get("asked") is not None:
             plain["requested"] = tuple(plain["asked"])
@@ -380,7 +372,7 @@ def best_attack(guarantee: Guarantee, false_alarms: float) -> float:
     proved = [float(np.asarray(guarantee.tradeoff(false_alarms)))]
     # If several notions hold, the (ε, δ) pairs use the best of them at every ε.
     deltas = np.array([guarantee.delta(float(epsilon)) for epsilon in _ATTACK_GRID])
-    proved.append(float(envelope(false_alarms, _ATTACK_GRID, deltas)))
+    proved.append(float(curves.envelope(false_alarms, _ATTACK_GRID, deltas)))
     if guarantee.notion == "bounded_range" and not guarantee.approximate_epsilon:
         if not guarantee.approximate_delta:
             proved.append(float(BoundedRange(guarantee.pure_epsilon)(false_alarms)))

@@ -12,21 +12,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.exceptions import MemoryLimitError
-from rashomon_explorer.rows import memory_budget
-from rashomon_explorer.rows.reduction import (
-    Checksums,
-    Merge,
-    ReadSettings,
-    Step,
-    Tree,
-    add_arrays,
-    append_parts,
-    branch_sum,
-    branches,
-    chunk_checksum,
-    concatenate_pieces,
-    read_chunks,
-)
+from rashomon_explorer.rows import memory_budget, reduction
 from rashomon_explorer.rows.source import Piece, RowSource, with_names
 from rashomon_explorer.rows.views import RowSubset, SourceView, WithColumns
 from rashomon_explorer.rows.workers import ThreadWorkers, Workers
@@ -70,10 +56,10 @@ class ChunkedRows:
     """
 
     source: RowSource
-    steps: tuple[Step, ...] = ()
+    steps: tuple[reduction.Step, ...] = ()
     workers: Workers = field(default_factory=ThreadWorkers)
     rows: int = BLOCK_ROWS
-    checksums: Checksums | None = None
+    checksums: reduction.Checksums | None = None
 
     @property
     def n(self) -> int:
@@ -100,7 +86,7 @@ class ChunkedRows:
         )
         return tuple(line for line in (steady, self.workers.assumption) if line)
 
-    def then(self, *steps: Step) -> ChunkedRows:
+    def then(self, *steps: reduction.Step) -> ChunkedRows:
         """Return the table with more transformation steps."""
         return replace(self, steps=(*self.steps, *steps), checksums=None)
 
@@ -153,12 +139,12 @@ class ChunkedRows:
         DataFrame or ndarray of shape (n, d), ndarray of shape (n,)
             A DataFrame if the columns have names.
         """
-        parts = self.raw().reduce(_one, merge=append_parts)
-        rows, targets = concatenate_pieces(list(parts))
+        parts = self.raw().reduce(_one, merge=reduction.append_parts)
+        rows, targets = reduction.concatenate_pieces(list(parts))
         return with_names(rows, self.source.names), targets
 
     def raw(
-        self, source: RowSource | None = None, checksums: Checksums | None = None
+        self, source: RowSource | None = None, checksums: reduction.Checksums | None = None
     ) -> ChunkedRows:
         """Return the untransformed rows of the source, or of another one, in the same chunks."""
         source = self.source if source is None else source
@@ -193,11 +179,11 @@ class ChunkedRows:
         """
         self.check_room()
         span = first, self.n_chunks if last is None else last
-        read = read_chunks(self.source, self._settings, span)
+        read = reduction.read_chunks(self.source, self._settings, span)
         while (chunk := self._with_memory_message(lambda: next(read, None))) is not None:
             yield chunk[1:]
 
-    def reduce(self, function: Reduction, merge: Merge = add_arrays) -> Any:
+    def reduce(self, function: Reduction, merge: reduction.Merge = reduction.add_arrays) -> Any:
         """Reduce all chunks along a tree that depends on their number only.
 
         Parameters
@@ -234,7 +220,9 @@ class ChunkedRows:
 
     def with_checksums(self) -> ChunkedRows:
         """Return the same table with checksums of its chunks; reads every row once."""
-        return replace(self, checksums=self.reduce(chunk_checksum, merge=append_parts))
+        return replace(
+            self, checksums=self.reduce(reduction.chunk_checksum, merge=reduction.append_parts)
+        )
 
     def check_room(self, columns: int | None = None, more: int = 0) -> None:
         """Raise an error if this process's memory limits leave too little for one thread's work.
@@ -273,21 +261,22 @@ class ChunkedRows:
             pass  # raise outside the handler: a chained error may depend on rows
         raise memory_budget.out_of_memory(self._needs(), self._work)
 
-    def _reduced(self, workers: Workers, function: Reduction, merge: Merge) -> Any:
+    def _reduced(self, workers: Workers, function: Reduction, merge: reduction.Merge) -> Any:
         # One thread reads sequentially; a row group that is split would be read from its start.
         alone = isinstance(workers, ThreadWorkers) and workers.count == 1
-        spans = [(0, self.n_chunks)] if alone else list(branches(self.n_chunks, workers.count))
-        tree, what = Tree(merge), (self._settings, function, merge)
+        branches = reduction.branches(self.n_chunks, workers.count)
+        spans = [(0, self.n_chunks)] if alone else list(branches)
+        tree, what = reduction.Tree(merge), (self._settings, function, merge)
         with one_blas_thread():  # BLAS rounding depends on its number of threads
-            for nodes in workers.run(branch_sum, self.source, what, spans):
+            for nodes in workers.run(reduction.branch_sum, self.source, what, spans):
                 for level, value in nodes:
                     tree.push(level, value)
         return tree.total()
 
     @property
-    def _settings(self) -> ReadSettings:
+    def _settings(self) -> reduction.ReadSettings:
         checksums = self.checksums if self.source.may_change else None
-        return ReadSettings(self.steps, self.rows, self.n, checksums)
+        return reduction.ReadSettings(self.steps, self.rows, self.n, checksums)
 
 
 def _one(rows: Any, targets: Any) -> tuple[Piece, ...]:

@@ -14,7 +14,7 @@ from rashomon_explorer import Ledger, RashomonClassifier
 from rashomon_explorer._utils import memory_limits
 from rashomon_explorer._utils.memory_limits import MemoryLimit
 from rashomon_explorer.exceptions import MemoryLimitError
-from rashomon_explorer.rows import ChunkedRows, chunk_rows, parquet
+from rashomon_explorer.rows import chunk_rows, parquet, reduction
 from rashomon_explorer.rows.chunked import cache_chunks
 from rashomon_explorer.rows.memory_budget import check_memory, out_of_memory, threads_within
 from rashomon_explorer.rows.workers import ThreadWorkers
@@ -127,7 +127,7 @@ def test_nothing_is_charged_for_rows_that_have_no_room(tmp_path, monkeypatch):
     def starved(*given):
         raise MemoryError
 
-    monkeypatch.setattr(sys.modules[ChunkedRows.__module__], "branch_sum", starved)
+    monkeypatch.setattr(reduction, "branch_sum", starved)
     with pytest.raises(MemoryLimitError):  # and not FitError: it is no word about the rows
         model.fit(table)
     assert [entry.state for entry in ledger.entries()] == ["started"]

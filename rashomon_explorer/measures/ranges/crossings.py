@@ -7,11 +7,7 @@ from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.threads import one_blas_thread
-from rashomon_explorer.measures.ranges.level_set import (
-    EllipsoidReach,
-    Everywhere,
-    least_shifted_norm,
-)
+from rashomon_explorer.measures.ranges import level_set
 from rashomon_explorer.measures.ranges.penalised import ConvexProblem, PenalisedProblem
 from rashomon_explorer.measures.ranges.search import SharedMetric, axes
 from rashomon_explorer.problem.domains import Ball
@@ -38,7 +34,7 @@ def least_crossings(
     """
     search = _Search(problem, directions, zero, tolerance)
     smooth = isinstance(problem, PenalisedProblem) or not is_kinked(problem.evaluator().loss)
-    if not smooth or not isinstance(problem.domain, Ball | Everywhere):
+    if not smooth or not isinstance(problem.domain, Ball | level_set.Everywhere):
         return search.lower, search.upper
     metric = axes(problem.hessian(search.best), search.least_curvature)
     for _ in range(_ROUNDS):
@@ -69,7 +65,7 @@ class _Search:
         self._gradient = np.repeat(gradient, count, axis=1)
         self._stiff = np.ones(count)
         self.lower, self.upper = np.zeros(count), np.full(count, np.inf)
-        self._reaches: dict[int, EllipsoidReach] = {}
+        self._reaches: dict[int, level_set.EllipsoidReach] = {}
 
     @property
     def least_curvature(self) -> float:
@@ -117,15 +113,15 @@ class _Search:
         error = _ROUNDING * (1 + np.abs(value)) * np.sqrt(len(theta))
         excess = value - problem.minimum.value - error - np.einsum("ij,ij->j", slope, theta)
         if not isinstance(problem, PenalisedProblem):
-            away = least_shifted_norm(-slope, -d, np.zeros(len(active)), self._radius)
+            away = level_set.least_shifted_norm(-slope, -d, np.zeros(len(active)), self._radius)
             return np.asarray(excess - away)
         around = [self._reach(psi) for psi in np.minimum(self.upper[active], self._zero)]
         extent, whiten = np.array([one.extent for one in around]), around[0].whiten
         pull, across = whiten.T @ slope, whiten.T @ d
-        away = least_shifted_norm(-pull, -across, -self._needed[active], extent)
+        away = level_set.least_shifted_norm(-pull, -across, -self._needed[active], extent)
         return np.asarray(excess + self.best @ slope - away)
 
-    def _reach(self, psi: float) -> EllipsoidReach:
+    def _reach(self, psi: float) -> level_set.EllipsoidReach:
         """Ellipsoid around all models with excess loss up to ``psi``, or more."""
         power = int(np.ceil(np.log2(max(psi, LEAST * self._zero))))
         if power not in self._reaches:

@@ -7,10 +7,9 @@ from typing import Protocol
 from rashomon_explorer._utils.validation import check_count, check_nonnegative, check_positive
 from rashomon_explorer.mechanisms.certificates import sensitivity
 from rashomon_explorer.mechanisms.certificates.base import Certificate, refused
-from rashomon_explorer.privacy.composition import repeated_bounded_range
+from rashomon_explorer.privacy import gdp, repeated_bounded_range, zcdp
 from rashomon_explorer.privacy.conversions import bounded_range_mu
 from rashomon_explorer.privacy.guarantee import ADJACENCY
-from rashomon_explorer.privacy.notions import gdp, zcdp
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
 

@@ -12,8 +12,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.mechanisms.certificates.base import Certificate, refused
 from rashomon_explorer.mechanisms.certificates.gibbs_laws import GibbsLaw
-from rashomon_explorer.privacy.composition import repeated_bounded_range
-from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy import Guarantee, repeated_bounded_range
 
 # Shares of δ for draws far from the minimiser; the rest is for composition, if there is any.
 _SHARES = (1 - 1e-9, 0.9, 0.5, 0.1, 0.01)

@@ -7,8 +7,7 @@ from rashomon_explorer._utils.validation import check_count, check_nonnegative, 
 from rashomon_explorer.mechanisms.certificates.base import Certificate, refused
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, gradient_sensitivity
 from rashomon_explorer.mechanisms.langevin.accounting import last_iterate_guarantee, path_guarantee
-from rashomon_explorer.privacy.guarantee import Guarantee
-from rashomon_explorer.privacy.notions import gdp
+from rashomon_explorer.privacy import Guarantee, gdp
 from rashomon_explorer.problem import thresholds
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain

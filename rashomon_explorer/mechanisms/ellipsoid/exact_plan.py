@@ -16,10 +16,8 @@ from rashomon_explorer.mechanisms.planning.centres import excess_at_most
 from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak
 from rashomon_explorer.mechanisms.planning.weakness import WEAK_HIT_RATE
 from rashomon_explorer.mechanisms.request import Request
-from rashomon_explorer.privacy.composition import compose
+from rashomon_explorer.privacy import Guarantee, compose, zcdp
 from rashomon_explorer.privacy.conversions import zcdp_rho
-from rashomon_explorer.privacy.guarantee import Guarantee
-from rashomon_explorer.privacy.notions import zcdp
 from rashomon_explorer.problem.constants import Constants
 
 WIDEST = 4.0

@@ -12,8 +12,7 @@ from rashomon_explorer.mechanisms.planning import centres
 from rashomon_explorer.mechanisms.planning.plan import Plan, minimum_passes
 from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak
 from rashomon_explorer.mechanisms.request import Request
-from rashomon_explorer.privacy.guarantee import Guarantee
-from rashomon_explorer.privacy.notions import gdp
+from rashomon_explorer.privacy import Guarantee, gdp
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.losses import Loss
 

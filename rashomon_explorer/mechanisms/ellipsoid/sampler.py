@@ -12,10 +12,7 @@ from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits, to_public_grid
-from rashomon_explorer.mechanisms.ellipsoid.exact_plan import (
-    EllipsoidExactPlan,
-    plan_ellipsoid_exact,
-)
+from rashomon_explorer.mechanisms.ellipsoid import exact_plan
 from rashomon_explorer.mechanisms.ellipsoid.plan import EllipsoidPlan, plan_ellipsoid
 from rashomon_explorer.mechanisms.planning.centres import Centre, average_weights
 from rashomon_explorer.mechanisms.planning.plan import Plan
@@ -270,15 +267,15 @@ class EllipsoidExactSampler(EllipsoidSampler):
     patience: int | None = 5_000_000
 
     def __post_init__(self) -> None:
-        if not isinstance(self.plan, EllipsoidExactPlan):
+        if not isinstance(self.plan, exact_plan.EllipsoidExactPlan):
             raise TypeError("two stages need an EllipsoidExactPlan: use plan_ellipsoid_exact")
         if self.patience is not None and not self.patience >= 1:
             raise ValueError(f"patience must be at least 1, or None, got {self.patience!r}")
 
     @classmethod
-    def plan_for(cls, request: Request) -> EllipsoidExactPlan:
+    def plan_for(cls, request: Request) -> exact_plan.EllipsoidExactPlan:
         """See :func:`plan_ellipsoid_exact`."""
-        return plan_ellipsoid_exact(request)
+        return exact_plan.plan_ellipsoid_exact(request)
 
     @classmethod
     def proof(cls, planned: EllipsoidPlan) -> str:

@@ -8,8 +8,7 @@ import numpy as np
 from rashomon_explorer._utils import validation
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope
 from rashomon_explorer.mechanisms.planning.centres import Centre, by_gradients, furthest_start
-from rashomon_explorer.privacy.guarantee import Guarantee
-from rashomon_explorer.privacy.notions import gdp
+from rashomon_explorer.privacy import Guarantee, gdp
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 

@@ -17,12 +17,7 @@ from rashomon_explorer._utils.validation import check_count, check_nonnegative, 
 from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits
 from rashomon_explorer.mechanisms.bounds.excess import accelerated_share
 from rashomon_explorer.mechanisms.langevin import accounting, gradients
-from rashomon_explorer.mechanisms.langevin.plan import (
-    ClippedPathPlan,
-    PathPlan,
-    plan_clipped_path,
-    plan_path,
-)
+from rashomon_explorer.mechanisms.langevin import plan as plans
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
@@ -304,7 +299,7 @@ class PlannedPath(Mechanism):
     plan: Plan
 
     def __post_init__(self) -> None:
-        if not isinstance(self.plan, PathPlan):
+        if not isinstance(self.plan, plans.PathPlan):
             raise TypeError("Langevin chains need a PathPlan: make it with plan_path")
 
     @classmethod
@@ -317,12 +312,12 @@ class PlannedPath(Mechanism):
         return ""
 
     @classmethod
-    def plan_for(cls, request: Request) -> PathPlan:
+    def plan_for(cls, request: Request) -> plans.PathPlan:
         """Plan along the smooth threshold; see :func:`plan_path`."""
-        return plan_path(**request.numbers)
+        return plans.plan_path(**request.numbers)
 
     @classmethod
-    def proof(cls, planned: PathPlan) -> str:
+    def proof(cls, planned: plans.PathPlan) -> str:
         """Return what is charged."""
         return "every state is accounted for"
 
@@ -340,7 +335,7 @@ class PlannedPath(Mechanism):
             if time.perf_counter() - rested > _SECONDS_BETWEEN_RESTS:
                 pause()  # lets a dashboard's event loop run
                 rested = time.perf_counter()
-        assert isinstance(self.plan, PathPlan)
+        assert isinstance(self.plan, plans.PathPlan)
         evaluated = self.plan.n_draws * (self.plan.n_steps + 1)
         losses = target.problem.value(average)
         yield Batch(to_host(average), to_host(losses), evaluated=evaluated)
@@ -349,7 +344,7 @@ class PlannedPath(Mechanism):
         self, target: GibbsTarget, rng: np.random.Generator
     ) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Yield states z and averages x (p, n_draws) of all chains after each step."""
-        assert isinstance(self.plan, PathPlan)
+        assert isinstance(self.plan, plans.PathPlan)
         steps, mean_time = self.plan.n_steps, self.plan.step_size
         drift = self._drift(target)
         _check_stable(drift, self.plan)
@@ -370,7 +365,7 @@ class PlannedPath(Mechanism):
         return gradients.drift_for(target, batch_size=None, precision="double", lazy=True)
 
 
-def _check_stable(drift: gradients.Drift, planned: PathPlan) -> None:
+def _check_stable(drift: gradients.Drift, planned: plans.PathPlan) -> None:
     smoothness = 2 / (drift.beta * drift.largest_step)
     reached = drift.beta * planned.step_size * planned.n_steps
     if not accelerated_share(smoothness, reached, planned.n_steps) < 1:
@@ -404,9 +399,9 @@ class LangevinAverageSampler(PlannedPath):
     traits: ClassVar[Traits] = Traits(independent=True, compared=True, looseness=30.0)
 
     @classmethod
-    def plan_for(cls, request: Request) -> PathPlan:
+    def plan_for(cls, request: Request) -> plans.PathPlan:
         """Plan at ψ = 0; Markov's inequality on the expected excess gives the hit rate at ψ."""
-        planned = plan_path(**{**request.numbers, "psi": 0.0})
+        planned = plans.plan_path(**{**request.numbers, "psi": 0.0})
         within = max(0.0, 1 - planned.excess_bound / request.psi) if request.psi else 0.0
         at_psi = replace(planned, psi=request.psi, law_psi=0.0, hit_rate_bound=within)
         return replace(at_psi, mechanism=cls.name)
@@ -430,14 +425,14 @@ class LangevinClipped(PlannedPath):
         return super().unsuited(request)
 
     @classmethod
-    def plan_for(cls, request: Request) -> ClippedPathPlan:
+    def plan_for(cls, request: Request) -> plans.ClippedPathPlan:
         """See :func:`plan_clipped_path`; only the clipped loss has a bound."""
-        return plan_clipped_path(request)
+        return plans.plan_clipped_path(request)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.plan, ClippedPathPlan):
+        if not isinstance(self.plan, plans.ClippedPathPlan):
             raise TypeError("these chains need a ClippedPathPlan: make it with plan_clipped_path")
 
     def _drift(self, target: GibbsTarget) -> gradients.Drift:
-        assert isinstance(self.plan, ClippedPathPlan)
+        assert isinstance(self.plan, plans.ClippedPathPlan)
         return gradients.ClippedDrift(target, self.plan.most)

@@ -9,8 +9,7 @@ from rashomon_explorer.mechanisms.objective_perturbation import accounting
 from rashomon_explorer.mechanisms.planning.plan import Plan, minimum_passes
 from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak, warn_large_delta
 from rashomon_explorer.mechanisms.request import Request
-from rashomon_explorer.privacy.guarantee import Guarantee
-from rashomon_explorer.privacy.notions import approximate
+from rashomon_explorer.privacy import Guarantee, approximate
 from rashomon_explorer.problem.losses import MOST_PULL, clipped
 
 _RIDGES = tuple(2.0 ** (k / 2) for k in range(-4, 25, 2))  # times a reference ridge

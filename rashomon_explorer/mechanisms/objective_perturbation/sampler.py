@@ -12,10 +12,7 @@ from rashomon_explorer._utils.threads import pause
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits
 from rashomon_explorer.mechanisms.ellipsoid.sampler import CERTIFIED
-from rashomon_explorer.mechanisms.objective_perturbation.plan import (
-    ObjectivePerturbationPlan,
-    plan_objective_perturbation,
-)
+from rashomon_explorer.mechanisms.objective_perturbation import plan as plans
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.request import Offer, Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
@@ -128,7 +125,7 @@ class ObjectivePerturbationSampler(Mechanism):
     plan: Plan
 
     def __post_init__(self) -> None:
-        if not isinstance(self.plan, ObjectivePerturbationPlan):
+        if not isinstance(self.plan, plans.ObjectivePerturbationPlan):
             raise TypeError(
                 "plan must be an ObjectivePerturbationPlan, as plan_objective_perturbation returns"
             )
@@ -141,9 +138,9 @@ class ObjectivePerturbationSampler(Mechanism):
         return "the loss has kinks, where the perturbation has no density"
 
     @classmethod
-    def plan_for(cls, request: Request) -> ObjectivePerturbationPlan:
+    def plan_for(cls, request: Request) -> plans.ObjectivePerturbationPlan:
         """See :func:`plan_objective_perturbation`."""
-        return plan_objective_perturbation(request)
+        return plans.plan_objective_perturbation(request)
 
     @classmethod
     def offer(cls, request: Request) -> Offer:
@@ -158,7 +155,7 @@ class ObjectivePerturbationSampler(Mechanism):
             return cls.declined("needs a larger epsilon, fewer draws or more rows")
 
     @classmethod
-    def proof(cls, planned: ObjectivePerturbationPlan) -> str:
+    def proof(cls, planned: plans.ObjectivePerturbationPlan) -> str:
         """Noise of the plan."""
         return "Gaussian noise" if planned.gaussian else "pure DP"
 
@@ -176,7 +173,7 @@ class ObjectivePerturbationSampler(Mechanism):
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
         """Yield batches of one draw without end."""
         planned = self.plan
-        assert isinstance(planned, ObjectivePerturbationPlan)
+        assert isinstance(planned, plans.ObjectivePerturbationPlan)
         problem = SurrogateProblem(target.problem, _followed(target, planned), planned.tilt_ridge)
         while True:
             tilt = radial_noise(problem.p, planned.tilt, rng, gaussian=planned.gaussian)
@@ -187,7 +184,7 @@ class ObjectivePerturbationSampler(Mechanism):
             pause()
 
 
-def _followed(target: GibbsTarget, planned: ObjectivePerturbationPlan) -> Loss:
+def _followed(target: GibbsTarget, planned: plans.ObjectivePerturbationPlan) -> Loss:
     unclipped = target.problem.loss
     found = unclipped if math.isinf(planned.most) else clipped(unclipped, planned.most)
     if found is None:

@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from rashomon_explorer._utils import validation
 from rashomon_explorer.mechanisms.base import Mechanism
+from rashomon_explorer.mechanisms.planning import suggestions
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.mechanisms.planning.suggestions import (
-    suppress_weak_warnings,
-    warn_large_delta,
-)
 from rashomon_explorer.mechanisms.request import Offer, Request
 from rashomon_explorer.problem.losses import Loss, get_loss, zero_model_loss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
@@ -90,7 +87,7 @@ def resolve_auto(
         "in_chunks": in_chunks,
     }
     one = Request(**settings, psi=0.0, loss=loss, radius=1.0, ridge=0.0, n_draws=1)
-    with suppress_weak_warnings():  # these plans are only compared
+    with suggestions.suppress_weak_warnings():  # these plans are only compared
         if not isinstance(n_draws, str):
             one = replace(one, n_draws=n_draws)
         balls = _balls(kind, one, radius, ridge, worth, unasked=n_draws == AUTO)
@@ -241,7 +238,7 @@ def plan_options(
     request = Request(n, p, psi, loss, radius, row_norm, ridge, epsilon, delta, n_draws, ledger)
     validation.check_count(n_draws=n_draws)
     validation.check_delta(delta)
-    warn_large_delta(delta, n)
+    suggestions.warn_large_delta(delta, n)
     return tuple(sorted(_offers(request), key=_rank))
 
 
@@ -313,7 +310,7 @@ def pareto_table(
 
 def _offers(request: Request) -> list[Offer]:
     # The first mechanism applies to every budget and validates the parameters.
-    with suppress_weak_warnings():  # the table shows the hit rates
+    with suggestions.suppress_weak_warnings():  # the table shows the hit rates
         kinds = [kind for kind in MECHANISMS.values() if not kind.traits.curator_only]
         several = request.n_draws > 1
         return [kind.offer(request) for kind in kinds if not (several and kind.traits.one_model)]

@@ -8,10 +8,8 @@ from functools import lru_cache
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.validation import check_count, check_delta, check_positive
 from rashomon_explorer.mechanisms.certificates import catalogue
-from rashomon_explorer.privacy import composition
+from rashomon_explorer.privacy import Guarantee, bounded_range, composition
 from rashomon_explorer.privacy.conversions import zcdp_epsilon, zcdp_rho
-from rashomon_explorer.privacy.guarantee import Guarantee
-from rashomon_explorer.privacy.notions import bounded_range
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
 

@@ -5,10 +5,9 @@ from dataclasses import dataclass, replace
 
 from rashomon_explorer._utils.formatting import Fact
 from rashomon_explorer.mechanisms.request import cost_at_order
-from rashomon_explorer.privacy.composition import compose
+from rashomon_explorer.privacy import approximate, compose, gdp, pure
 from rashomon_explorer.privacy.conversions import gdp_epsilon, gdp_mu, zcdp_epsilon, zcdp_rho
 from rashomon_explorer.privacy.guarantee import Guarantee, epsilon_delta_text
-from rashomon_explorer.privacy.notions import approximate, gdp, pure
 
 STATED = "models use columns mapped by released centres and spreads, whose privacy cost is included"
 
