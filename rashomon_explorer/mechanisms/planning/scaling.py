@@ -21,7 +21,7 @@ SHARE_BESIDE = 0.2
 # d/(nε). A class needs less of both if nothing says where in the ball the rows lie.
 _LEAST = {"gaussian": 300.0, "laplace": 1_000.0}
 _NOISIEST = {"gaussian": 0.1, "laplace": 0.01}
-_UNKNOWN = {"gaussian": (80.0, 0.4), "laplace": (300.0, 0.1)}
+_UNKNOWN = {"gaussian": (80.0, 0.4), "laplace": (350.0, 0.1)}
 _LEAST_ROWS_OF_REGRESSION = 1_000
 _MOST_TYPICAL = 0.5  # share of the columns of which a typical range is declared
 _GAUSSIAN_WEIGHT = math.sqrt(0.5)
