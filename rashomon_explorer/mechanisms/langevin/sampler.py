@@ -383,15 +383,6 @@ class LangevinAverageSampler(PlannedPath):
     ----------
     plan : PathPlan
         Plan of this mechanism.
-
-    Examples
-    --------
-    >>> from rashomon_explorer import RashomonClassifier
-    >>> X, y = [[0.5], [-0.5]] * 5_000, [1, 0] * 5_000
-    >>> asked = RashomonClassifier(mechanism="langevin_average", epsilon=4.0, delta=1e-6, n_draws=1)
-    >>> fitted = asked.fit(X, y)
-    >>> fitted.plan_.psi, fitted.plan_.drawn_psi
-    (0.02, 0.0)
     """
 
     name: ClassVar[str] = "langevin_average"
