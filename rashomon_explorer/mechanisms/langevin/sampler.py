@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -305,11 +304,7 @@ class PlannedPath(Mechanism):
     @classmethod
     def unsuited(cls, request: Request) -> str:
         """Decline pure DP, and losses with kinks."""
-        if not request.delta > 0:
-            return "needs delta > 0"
-        if not math.isfinite(request.constants.M):
-            return "the loss has kinks, and no largest stable step"
-        return ""
+        return request.why_no_descent
 
     @classmethod
     def plan_for(cls, request: Request) -> plans.PathPlan:
