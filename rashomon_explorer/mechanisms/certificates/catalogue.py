@@ -127,7 +127,10 @@ def best_certificate(certificates: Iterable[Certificate], delta: float) -> Certi
     certificates = list(certificates)
     usable = [one for one in certificates if one.usable and math.isfinite(one.epsilon(delta))]
     if not usable:
-        reasons = "; ".join(f"{one.name}: {_objection(one, delta)}" for one in certificates)
+        infinite = f"infinite at δ = {delta:g}"
+        reasons = "; ".join(
+            f"{one.name}: {infinite if one.usable else one.why}" for one in certificates
+        )
         raise ValueError(
             f"no certificate holds at delta = {delta:g}: {reasons or 'none was given'}"
         )
@@ -212,7 +215,3 @@ def _spent(certificate: Certificate, epsilon: float) -> float:
 
 def _sorted(certificates: Iterable[Certificate], delta: float) -> tuple[Certificate, ...]:
     return tuple(sorted(certificates, key=lambda one: (not one.usable, one.epsilon(delta))))
-
-
-def _objection(certificate: Certificate, delta: float) -> str:
-    return f"infinite at δ = {delta:g}" if certificate.usable else certificate.why
