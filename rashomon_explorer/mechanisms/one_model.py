@@ -172,11 +172,7 @@ class DescentMechanism(OneModelMechanism):
     @classmethod
     def unsuited(cls, request: requests.Request) -> str:
         """Decline pure DP, and losses with kinks."""
-        if not request.delta > 0:
-            return "needs delta > 0"
-        if not math.isfinite(request.constants.M):
-            return "the loss has kinks, and no largest stable step"
-        return super().unsuited(request)
+        return request.why_no_descent or super().unsuited(request)
 
     @staticmethod
     def best_descent(

@@ -16,6 +16,8 @@ from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses import Loss, get_loss, zero_model_loss
 
+_NO_STEP = "the loss has kinks, and no largest stable step"
+
 ZCDP = "zcdp"
 """Marks a ledger that composes pure DP and zCDP only."""
 
@@ -59,6 +61,13 @@ class Request:
         if self.ledger:
             return math.sqrt(2 * zcdp_rho(self.epsilon, self.delta))
         return gdp_mu(self.epsilon, self.delta)
+
+    @property
+    def why_no_descent(self) -> str:
+        """Reason why noisy gradient steps do not apply; empty if they do."""
+        if not self.delta > 0:
+            return "needs delta > 0"
+        return "" if math.isfinite(self.constants.M) else _NO_STEP
 
     def check(self) -> None:
         """Raise an error if ψ or the number of draws is out of range."""

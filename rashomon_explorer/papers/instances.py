@@ -16,12 +16,6 @@ _HALVINGS = 60
 Record = tuple[float, float, float]  # x, y and multiplicity
 
 
-def huberised(z: FloatArray, width: float) -> FloatArray:
-    """max(z, 0), smoothed on [−h, h] to z²/4h + z/2 + h/4."""
-    inside = (np.clip(z, -width, width) + width) ** 2 / (4 * width)
-    return np.asarray(np.where(z > width, z, inside))
-
-
 def hard_tables(n: int, width: float) -> tuple[list[Record], list[Record]]:
     """Tables of Theorem B.1 of Bassily et al. 2014, hard for much and for little smoothing."""
     tilt = min(1 / (32 * width), n / 2)

@@ -578,20 +578,15 @@ class IteratedBatches(ExactOneModel):
 
 def _best_batches(request: Request) -> tuple[float, DisjointPlan, float]:
     """Best positive ridge for new rows, the batches under it, and their bound on the risk."""
-    return one_model.under_best_ridge(
-        request,
-        lambda one: plan_disjoint(one.constants, one.domain, epsilon=one.epsilon),
-        every=3,
-        required=True,
-        bound=lambda planned: _unseen(request, planned),
-    )
 
+    def unseen(planned: DisjointPlan) -> float:
+        gap = batch_gap(request, planned.sizes[-1], planned.reach)
+        return planned.fitted + min(planned.stable, gap)
 
-def _unseen(request: Request, planned: DisjointPlan) -> float:
-    """Bound on the excess risk over the best model, with the ridge."""
-    return planned.fitted + min(
-        planned.stable, batch_gap(request, planned.sizes[-1], planned.reach)
-    )
+    def planned(one: Request) -> DisjointPlan:
+        return plan_disjoint(one.constants, one.domain, epsilon=one.epsilon)
+
+    return one_model.under_best_ridge(request, planned, every=3, required=True, bound=unseen)
 
 
 class Regularised(ExactOneModel):

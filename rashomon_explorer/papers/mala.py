@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer._utils.validation import check_count
-from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits
+from rashomon_explorer.mechanisms.base import Batch, Traits
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.mechanisms.request import Request
+from rashomon_explorer.mechanisms.samplers.exponential import GibbsMechanism
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.notions import no_guarantee
@@ -25,7 +24,7 @@ _GAIN = 0.6  # adaptation decays by this power of the step: divergent sum, summa
 
 
 @dataclass(frozen=True)
-class MalaSampler(Mechanism):
+class MalaSampler(GibbsMechanism):
     """Markov chains with the target, hard or smooth, as stationary distribution on its domain.
 
     A proposal u' = u − ½h²∇E(u) + hξ, ξ standard normal, E = −log density in coordinates
@@ -50,18 +49,6 @@ class MalaSampler(Mechanism):
             check_count(thin=self.thin)
         if self.burn_in is not None and self.burn_in < 0:
             raise ValueError(f"burn_in must be at least 0, got {self.burn_in!r}")
-
-    @classmethod
-    def plan_for(cls, request: Request) -> Plan:
-        """Plan the law of exact draws, which the chains approach."""
-        return plan(**request.numbers)
-
-    @classmethod
-    def for_plan(
-        cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
-    ) -> Self:
-        """Return the sampler with default settings; it never gives up."""
-        return cls()
 
     def guarantee(self, plan: Plan) -> Guarantee:
         """Return no guarantee: the chain reads the rows without noise."""

@@ -149,15 +149,11 @@ def _with_residuals(task: LinearTask, columns: Columns) -> LinearTask:
     return replace(task, rows=rows, coef=coef)
 
 
-def _shap(models: Any, X: ArrayLike, y: ArrayLike, **options: Any) -> pd.DataFrame:
-    return shap_importance(models, X, **options)
-
-
 IMPORTANCES: dict[str, Callable[..., pd.DataFrame]] = {
     "reliance": set_reliance.model_reliance,
     "conditional": conditional_reliance,
     "permutation": permutation_table,
-    "shap": _shap,
+    "shap": lambda models, X, y, **options: shap_importance(models, X, **options),
 }
 """Importances by name: functions of models, X, y, features and their own options."""
 

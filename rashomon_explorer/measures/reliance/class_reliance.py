@@ -248,17 +248,13 @@ def _names(problem: Problem, feature_names: Sequence[str] | None) -> list[str]:
 
 def _range(models: SquareClass | LogisticClass, form: str) -> dict[str, float]:
     none = 1.0 if form == "ratio" else 0.0
-    least, greatest = (_in_form(models.extreme(sign), sign, none) for sign in (-1, 1))
+    least, greatest = models.extreme(-1), models.extreme(1)
     return {
-        "lower": least[1],
-        "lower_attained": least[0],
-        "upper_attained": greatest[0],
-        "upper": greatest[1],
+        "lower": none - least.bound,
+        "lower_attained": none - least.attained,
+        "upper_attained": none + greatest.attained,
+        "upper": none + greatest.bound,
     }
-
-
-def _in_form(extreme: Extreme, sign: int, none: float) -> tuple[float, float]:
-    return none + sign * extreme.attained, none + sign * extreme.bound
 
 
 def _inside(

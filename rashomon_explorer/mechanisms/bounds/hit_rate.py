@@ -85,11 +85,6 @@ def hit_probability(*, p: int, beta: float, psi: float, width: float = 0.0) -> f
     ----------
     p, beta, psi, width
         As in :func:`expected_excess`; ψ = 0 gives the bound 0.
-
-    Examples
-    --------
-    >>> round(hit_probability(p=10, beta=4000.0, psi=0.02, width=0.01), 3)
-    0.35
     """
     validation.check_count(p=p)
     validation.check_positive(beta=beta)

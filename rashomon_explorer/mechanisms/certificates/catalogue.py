@@ -107,16 +107,6 @@ def path_certificates(
         δ in [0, 1) at which they are compared.
     threshold : {"smooth", "hard", "gaussian"} or Threshold, default="smooth"
         ``"hard"`` at ψ = 0 means no threshold.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.problem.domains import Ball
-    >>> ball = Ball(1.0)
-    >>> constants = Constants.of("logistic", n=1000, p=1, domain=ball, row_bound=0.5, ridge=1.0)
-    >>> steps = {"step_size": 1e-4, "n_steps": 10_000, "delta": 1e-6, "threshold": "hard"}
-    >>> found = path_certificates(constants, ball, psi=0.0, beta=1000.0, **steps)
-    >>> [(one.name, round(one.epsilon(1e-6), 3)) for one in found]
-    [('last_iterate', 0.068), ('path', 1.96), ('finite_time', inf)]
     """
     check_delta(delta)
     shape = get_threshold(threshold, psi)
@@ -137,7 +127,10 @@ def best_certificate(certificates: Iterable[Certificate], delta: float) -> Certi
     certificates = list(certificates)
     usable = [one for one in certificates if one.usable and math.isfinite(one.epsilon(delta))]
     if not usable:
-        reasons = "; ".join(f"{one.name}: {_objection(one, delta)}" for one in certificates)
+        infinite = f"infinite at δ = {delta:g}"
+        reasons = "; ".join(
+            f"{one.name}: {infinite if one.usable else one.why}" for one in certificates
+        )
         raise ValueError(
             f"no certificate holds at delta = {delta:g}: {reasons or 'none was given'}"
         )
@@ -222,7 +215,3 @@ def _spent(certificate: Certificate, epsilon: float) -> float:
 
 def _sorted(certificates: Iterable[Certificate], delta: float) -> tuple[Certificate, ...]:
     return tuple(sorted(certificates, key=lambda one: (not one.usable, one.epsilon(delta))))
-
-
-def _objection(certificate: Certificate, delta: float) -> str:
-    return f"infinite at δ = {delta:g}" if certificate.usable else certificate.why

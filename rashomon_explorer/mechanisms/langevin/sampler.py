@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -305,11 +304,7 @@ class PlannedPath(Mechanism):
     @classmethod
     def unsuited(cls, request: Request) -> str:
         """Decline pure DP, and losses with kinks."""
-        if not request.delta > 0:
-            return "needs delta > 0"
-        if not math.isfinite(request.constants.M):
-            return "the loss has kinks, and no largest stable step"
-        return ""
+        return request.why_no_descent
 
     @classmethod
     def plan_for(cls, request: Request) -> plans.PathPlan:
@@ -383,15 +378,6 @@ class LangevinAverageSampler(PlannedPath):
     ----------
     plan : PathPlan
         Plan of this mechanism.
-
-    Examples
-    --------
-    >>> from rashomon_explorer import RashomonClassifier
-    >>> X, y = [[0.5], [-0.5]] * 5_000, [1, 0] * 5_000
-    >>> asked = RashomonClassifier(mechanism="langevin_average", epsilon=4.0, delta=1e-6, n_draws=1)
-    >>> fitted = asked.fit(X, y)
-    >>> fitted.plan_.psi, fitted.plan_.drawn_psi
-    (0.02, 0.0)
     """
 
     name: ClassVar[str] = "langevin_average"

@@ -46,15 +46,7 @@ def plan_mechanism(
 
 
 def offered(constants: PenaltyConstants, d: int, **options: Any) -> tuple[Offered, ...]:
-    """Bound of every mechanism, or why it does not apply; the options of `plan_mechanism`.
-
-    Examples
-    --------
-    >>> known = PenaltyConstants("logistic", 1.5, 0.5, 10.0, 70_000, 30_000, margin_bound=4.0)
-    >>> offers = offered(known, 8, epsilon=1.0, delta=1e-6)
-    >>> [one.mechanism for one in offers if not one.why_not]
-    ['hypergradient', 'warm_hypergradient']
-    """
+    """Bound of every mechanism, or why it does not apply; the options of `plan_mechanism`."""
     return tuple(_offer(constants, d, name, options) for name in NAMES)
 
 

@@ -136,7 +136,8 @@ class TuningPlan(PenaltyPlan):
         reach = max(self.loss_range - self.psi, 0.0)
         if self.mechanism == "exponential":
             return math.tanh(self.beta * reach / 4)
-        return math.tanh(self.eta / 2 * reach / _least_pair(self.constants) / 4)
+        least = landscapes.pair_sensitivity(self.constants, np.array([self.constants.high]))
+        return math.tanh(self.eta / 2 * reach / float(least[0, 0]) / 4)
 
     @property
     def weakness(self) -> str:
@@ -204,10 +205,6 @@ def grid_points(constants: PenaltyConstants, d: int, spacing: float) -> int:
     """Count of grid points: multiples of ``spacing`` in the cube of log penalties."""
     half = math.log(constants.high / constants.low) / 2
     return int((2 * math.floor(half / spacing * (1 + 1e-12)) + 1) ** d)
-
-
-def _least_pair(known: PenaltyConstants) -> float:
-    return float(landscapes.pair_sensitivity(known, np.array([known.high]))[0, 0])
 
 
 MOST_PENALTIES = 3

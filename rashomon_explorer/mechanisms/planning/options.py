@@ -170,13 +170,10 @@ def guarantees_the_set(planned: Plan) -> bool:
 
 def _share(mechanism: type[Mechanism], one: Request) -> float:
     """Ridge with the least bound at radius 1; the bound and the bias both scale with mR."""
-    tried = [replace(one, ridge=ridge) for ridge in (_RIDGES if _may_help(one) else (0.0,))]
-    return min(tried, key=lambda request: _excess_bound(mechanism, request)).ridge
-
-
-def _may_help(one: Request) -> bool:
     # With bounded range only, as for a ledger or δ = 0, a ridge does not change the privacy cost.
-    return one.delta > 0 and not one.ledger
+    ridges = _RIDGES if one.delta > 0 and not one.ledger else (0.0,)
+    tried = [replace(one, ridge=ridge) for ridge in ridges]
+    return min(tried, key=lambda request: _excess_bound(mechanism, request)).ridge
 
 
 def _excess_bound(mechanism: type[Mechanism], request: Request) -> float:

@@ -11,9 +11,8 @@ from rashomon_explorer.mechanisms.bounds.law import convex_law
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.pricing import CostTable
 from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak, warn_large_delta
-from rashomon_explorer.problem.constants import Constants
-from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses import Loss, get_loss, zero_model_loss
+from rashomon_explorer.mechanisms.request import Request
+from rashomon_explorer.problem.losses import Loss
 
 
 def plan(
@@ -101,33 +100,22 @@ def plan(
     validation.check_delta(delta)
     if certificate not in ("oscillation", "best"):
         raise ValueError(f"certificate must be 'oscillation' or 'best', got {certificate!r}")
-    constants = Constants.of(loss, n=n, p=p, domain=Ball(radius), row_bound=row_norm, ridge=ridge)
-    prices = CostTable(constants, Ball(radius), psi, delta, ledger, certificate == "best")
+    # ε and the number of draws are settled below.
+    request = Request(n, p, psi, loss, radius, row_norm, ridge, 0.0, delta, 1, ledger)
+    constants = request.constants
+    prices = CostTable(constants, request.domain, psi, delta, ledger, certificate == "best")
     beta, draws = _solve_budget(prices, epsilon, n_draws, hit_rate)
     name, guarantee = prices.guarantee(beta, draws)
     cost = guarantee.epsilon(delta) if epsilon is None else epsilon
-    kind, law = get_loss(loss), convex_law(p=p, beta=beta, psi=psi)
+    law = convex_law(p=p, beta=beta, psi=psi)
     planned = Plan(
-        n=n,
-        p=p,
-        psi=psi,
-        loss=kind.name,
-        epsilon=cost,
-        delta=delta,
-        n_draws=draws,
+        **{**request.plan_fields, "epsilon": cost, "n_draws": draws},
         eta=beta * constants.charged_oscillation,
         beta=beta,
-        oscillation=constants.charged_oscillation,
         hit_rate_bound=law.hit_rate,
         excess_bound=law.mean,
         guarantee=replace(guarantee, requested=(cost, delta)),
         certificate=name,
-        ledger=ledger,
-        radius=float(radius),
-        row_bound=float(row_norm),
-        ridge=float(ridge),
-        outputs=kind.outputs,
-        zero_loss=zero_model_loss(kind),
     )
     if hit_rate is None:  # a caller who sets a hit rate knows how small it is
         warn_if_weak(planned, "this plan")

@@ -28,6 +28,22 @@ USUAL_PATIENCE = 5_000_000
 _WORTH_SAYING = 1e-6  # larger bounds on the probability of giving up are not reported
 
 
+class GibbsMechanism(Mechanism):
+    """Base of mechanisms whose draws have, or approach, the law of exact draws."""
+
+    @classmethod
+    def plan_for(cls, request: Request) -> Plan:
+        """Plan exact draws by bounded range."""
+        return plan(**request.numbers)
+
+    @classmethod
+    def for_plan(
+        cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
+    ) -> Self:
+        """Create the mechanism with default settings; it never gives up."""
+        return cls()
+
+
 @dataclass(frozen=True)
 class ExactSampler(Mechanism):
     """Rejection sampler with certified envelopes: every draw has exactly the target's law.

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -13,12 +13,11 @@ from rashomon_explorer._utils.arrays import FloatArray, IntArray, Mask
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer._utils.validation import check_positive
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits
+from rashomon_explorer.mechanisms.base import Batch, Traits
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.pricing import draws_guarantee
 from rashomon_explorer.mechanisms.planning.scaling import with_scaling_cost
-from rashomon_explorer.mechanisms.request import Request
+from rashomon_explorer.mechanisms.samplers.exponential import GibbsMechanism
 from rashomon_explorer.privacy import Guarantee
 
 MOST_POINTS = 2**22  # with 40 bits per weight, sums of weights stay below 2⁶³
@@ -133,7 +132,7 @@ class GridTarget(Protocol):
 
 
 @dataclass(frozen=True)
-class FiniteGridSampler(Mechanism):
+class FiniteGridSampler(GibbsMechanism):
     """The exponential mechanism on a public grid Γ, thresholded at the grid's own minimum.
 
     A point θ of Γ is drawn with probability ∝ exp(−β·energy(L(θ) − min_Γ L − ψ)). This needs no
@@ -201,18 +200,6 @@ class FiniteGridSampler(Mechanism):
             check_positive(spacing=self.spacing)
         if not 1 <= self.most_points <= MOST_POINTS:
             raise ValueError(f"most_points must be in [1, 2**22], got {self.most_points!r}")
-
-    @classmethod
-    def plan_for(cls, request: Request) -> Plan:
-        """Plan by bounded range, the only certificate that is proved on a grid."""
-        return plan(**request.numbers)
-
-    @classmethod
-    def for_plan(
-        cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
-    ) -> Self:
-        """Create the sampler with default settings; it never gives up."""
-        return cls()
 
     def guarantee(self, plan: Plan) -> Guarantee:
         """Each draw is η-bounded-range with η = β·osc, for every ψ.

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray, Mask
 from rashomon_explorer._utils.threads import pause
-from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits
+from rashomon_explorer.mechanisms.base import Batch, Traits
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.rejection.envelope import Envelope
-from rashomon_explorer.mechanisms.request import Request
+from rashomon_explorer.mechanisms.samplers.exponential import GibbsMechanism
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.notions import no_guarantee
@@ -31,7 +30,7 @@ _LEAST_BEND = 1e-3  # at the ends of an interval: below it e⁻ˣ − 1 + x lose
 
 
 @dataclass(frozen=True)
-class HitAndRunSampler(Mechanism):
+class HitAndRunSampler(GibbsMechanism):
     """Markov chains whose stationary law is uniform on G = {θ in C : L(θ) ≤ min L + ψ}.
 
     Each step draws a uniform direction in the whitened space and a uniform point of the set on
@@ -68,18 +67,6 @@ class HitAndRunSampler(Mechanism):
         stays_inside=True,
         curator_only=True,
     )
-
-    @classmethod
-    def plan_for(cls, request: Request) -> Plan:
-        """Plan the law of exact draws, which the chains approach."""
-        return plan(**request.numbers)
-
-    @classmethod
-    def for_plan(
-        cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
-    ) -> Self:
-        """Create the sampler with default settings; it never gives up."""
-        return cls()
 
     def guarantee(self, plan: Plan) -> Guarantee:
         """No guarantee: the chain reads the rows without noise."""

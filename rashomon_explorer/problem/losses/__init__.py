@@ -36,11 +36,6 @@ def get_loss(loss: str | Loss) -> Loss:
     ------
     ValueError
         If the name is unknown.
-
-    Examples
-    --------
-    >>> get_loss("logistic").task
-    'classification'
     """
     if isinstance(loss, str) and loss in LOSSES:
         return LOSSES[loss]()
@@ -52,14 +47,11 @@ def get_loss(loss: str | Loss) -> Loss:
 def zero_model_loss(loss: Loss) -> float:
     """Largest mean loss of the zero model on any rows: achievable without data.
 
+    For a loss without labels, targets are clipped to its bound.
+
     Parameters
     ----------
     loss : Loss
-
-    Returns
-    -------
-    float
-        For a loss without labels, targets are clipped to its bound.
 
     Examples
     --------

@@ -48,15 +48,6 @@ def excess_bound(risk: EmpiricalLoss, theta: FloatArray, whiten: FloatArray) -> 
     ------
     SamplerError
         If the loss has no such bound; the message names samplers that work instead.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rashomon_explorer.problem.losses import get_loss
-    >>> risk = get_loss("logistic").empirical(np.eye(2), np.array([1.0, -1.0]))
-    >>> bound = excess_bound(risk, np.zeros(2), np.sqrt(8.0) * np.eye(2))
-    >>> bound.radial(np.array([0.0, 1.0])).round(4).tolist()
-    [0.0, 0.3333]
     """
     # Compare exact types: a subclass may be another function, which the bound does not cover.
     if not has_envelope(risk):
