@@ -490,10 +490,6 @@ def feature_groups(
     >>> names = ["age", "home=own", "home=rent"]
     >>> {name: columns.tolist() for name, columns in feature_groups(None, names).items()}
     {'age': [0], 'home': [1, 2]}
-    >>> list(feature_groups("columns", names))
-    ['age', 'home=own', 'home=rent']
-    >>> feature_groups({"all": ["age", "home"]}, names)["all"].tolist()
-    [0, 1, 2]
     >>> list(feature_groups(["age", [1, "age"]], names))
     ['age', 'home=own + age']
     """

@@ -194,7 +194,10 @@ def monte_carlo(
     batched: bool = False,
 ) -> MonteCarloAudit:
     """Lower bounds on ε and μ from runs on two neighbours, and a test of a claim."""
-    _check(n_runs, delta, confidence)
+    if not n_runs >= _FEWEST_RUNS:
+        raise ValueError(f"n_runs must be at least {_FEWEST_RUNS}, got {n_runs!r}")
+    check_delta(delta)
+    check_inner_share(confidence=confidence)
     streams = [None, None] if random_state is None else [[random_state, 0], [random_state, 1]]
     outputs = [
         _outputs(mechanism, data, n_runs, generator(seed), batched)
@@ -278,13 +281,6 @@ def _scores(statistic: Statistic, outputs: FloatArray) -> FloatArray:
     if not np.isfinite(scores).all():
         raise ValueError("scores must be finite: let the mechanism or statistic map NaN to numbers")
     return scores
-
-
-def _check(n_runs: int, delta: float, confidence: float) -> None:
-    if not n_runs >= _FEWEST_RUNS:
-        raise ValueError(f"n_runs must be at least {_FEWEST_RUNS}, got {n_runs!r}")
-    check_delta(delta)
-    check_inner_share(confidence=confidence)
 
 
 def _down(value: float) -> str:

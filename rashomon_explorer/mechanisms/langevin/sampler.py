@@ -68,16 +68,6 @@ class LangevinSampler:
     ------
     ValueError
         If a setting is out of range.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.problem.problem import Problem
-    >>> from rashomon_explorer.mechanisms.target import GibbsTarget
-    >>> problem = Problem([[0.5], [-0.5]], [1, -1])
-    >>> target = GibbsTarget(problem, beta=20.0, psi=0.1, threshold="smooth")
-    >>> sampler = LangevinSampler(step_size=1e-3, n_steps=50, n_chains=8, thin=25)
-    >>> [batch.theta.shape for batch in sampler.batches(target, np.random.default_rng(0))]
-    [(2, 8), (2, 8)]
     """
 
     name: ClassVar[str] = "langevin"
