@@ -269,7 +269,9 @@ class Explorer(SessionView):
         self.draw_panel = DrawPanel(self.drawing, self.model_panel.dials)
         self.numbers_panel = NumbersPanel(self.state)
         self.models_panel = ModelsPanel(self.session)
-        self.models_panel.compare = self._side_by_side
+        self.models_panel.compare = lambda: self.show(
+            "pair" if trees_in(self.state.rashomon_set) is None else "trees"
+        )
         self.selection_panel = SelectionPanel(self.state)
         self.people_headline = PeopleHeadline(self.session)
         self.people_table = PeopleTable(self.session)
@@ -328,9 +330,6 @@ class Explorer(SessionView):
             If no view contains it.
         """
         self.shell.bring(name)
-
-    def _side_by_side(self) -> None:
-        self.show("pair" if trees_in(self.state.rashomon_set) is None else "trees")
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         return self.widget._repr_mimebundle_(**kwargs)

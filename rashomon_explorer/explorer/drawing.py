@@ -191,7 +191,8 @@ class SetDraw(PaidAction[DrawJob]):
 
     def start(self) -> None:
         """Draw; inside an event loop, first test the sampler in a worker thread if it may fail."""
-        if has_event_loop() and self._is_untested(self.state.plan):
+        plan = self.state.plan
+        if has_event_loop() and self._may_fail(plan) and repr(plan) not in self._infeasible:
             self._test_and_start()
             return
         with self.session.together():
@@ -332,9 +333,6 @@ class SetDraw(PaidAction[DrawJob]):
         if plan is None or isinstance(plan, TreePlan):
             return False
         return mechanism_traits(self.state.mechanism).may_give_up and is_tried(plan)
-
-    def _is_untested(self, plan: Plan | TreePlan | None) -> bool:
-        return self._may_fail(plan) and repr(plan) not in self._infeasible
 
     def _test_and_start(self) -> None:
         """Test the sampler on simulated rows in a worker thread, then start the draw."""

@@ -14,11 +14,6 @@ from rashomon_explorer.explorer.state import Alert, ExplorerState
 from rashomon_explorer.plots.text import cost_text, number, what_is_left
 
 
-def budget_text(account: Account) -> str:
-    """Describe the budget of a ledger."""
-    return f"The privacy budget is {cost_text(account.budget)} at δ = {number(account.delta)}."
-
-
 def receipt(result: str, adds: float, account: Account) -> str:
     """Status line after a charge: the result, its privacy cost and the remaining budget."""
     return f"{result} for {cost_text(adds)}. Remaining: ε = {what_is_left(account.left)}."

@@ -24,7 +24,7 @@ from rashomon_explorer.mechanisms.penalties.plan import TuningPlan
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
-from rashomon_explorer.plots.text import at_most, cost_text, plural
+from rashomon_explorer.plots.text import at_most, cost_text, number, plural
 from rashomon_explorer.privacy import Guarantee
 
 
@@ -134,9 +134,10 @@ class PaidAction(ABC, Generic[T]):
         if cost is None:
             raise SamplerError(f"there is no plan for {self.name}: {quote.unavailable}")
         if not cost.affordable:
+            budget, delta = cost_text(cost.account.budget), number(cost.account.delta)
             raise BudgetExceededError(
-                f"{messages.budget_text(cost.account)} {cost.shortage(self.remedy)} Nothing was "
-                f"read and nothing was spent."
+                f"The privacy budget is {budget} at δ = {delta}. {cost.shortage(self.remedy)} "
+                "Nothing was read and nothing was spent."
             )
         return cost
 

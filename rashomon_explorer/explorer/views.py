@@ -43,7 +43,7 @@ class Renderer:
         if self._holds or self._task.running or self._task.spawn(self._run):
             return
         for card in self._take(
-            lambda card: card.is_visible or (card.requested and not card.on_demand)
+            lambda card: card.is_visible or (card.requested and not card.spec.on_demand)
         ):
             card.redraw()
 

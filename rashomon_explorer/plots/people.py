@@ -52,7 +52,8 @@ def multiplicity(models: RashomonSet, X: ArrayLike) -> Multiplicity:
     # A DataFrame is kept, because models of other kinds may use its text columns.
     table = X if isinstance(X, pd.DataFrame) else np.asarray(X)
     n_rows = len(table)
-    rows = _rows_to_read(n_rows, inside.n_draws)
+    most = max(_FEWEST_ROWS, _MOST_PREDICTIONS // max(1, inside.n_draws))
+    rows = text.sample_rows(n_rows, most)
     X = table.iloc[rows] if isinstance(table, pd.DataFrame) else table[rows]
     scores, best = inside.scores(X), inside.best_scores(X)
     best_labels = best.argmax(axis=-1) if best.ndim == 2 else (best > 0.5).astype(int)
@@ -86,10 +87,6 @@ def _shares(labels: NDArray[np.int_] | None, best_labels: NDArray[np.int_]) -> d
         "discrepancy": float(discrepancy(labels, best_labels)),
         "disagreement": float(disagreement(labels)) if len(labels) > 1 else nan,
     }
-
-
-def _rows_to_read(n_rows: int, n_draws: int) -> NDArray[np.intp]:
-    return text.sample_rows(n_rows, max(_FEWEST_ROWS, _MOST_PREDICTIONS // max(1, n_draws)))
 
 
 def members(found: Multiplicity, groups: ArrayLike | None) -> list[tuple[str, Mask]]:

@@ -158,10 +158,6 @@ def _disagreement(public: query.PublicShape) -> tuple[float, float]:
     return 0.0, largest_disagreement(public.n_draws, public.models.n_classes)
 
 
-def _consistency(public: query.PublicShape) -> tuple[float, float]:
-    return 1 - _disagreement(public)[1], 1.0
-
-
 def score_width(public: query.PublicShape) -> float:
     """Largest difference between the draws' predictions of one row."""
     models = public.models
@@ -185,14 +181,6 @@ def _variance(public: query.PublicShape) -> tuple[float, float]:
     return 0.0, score_width(public) ** 2 * largest_disagreement(public.n_draws, 2) / 2
 
 
-def _deviation(public: query.PublicShape) -> tuple[float, float]:
-    return 0.0, math.sqrt(_variance(public)[1])
-
-
-def _capacity(public: query.PublicShape) -> tuple[float, float]:
-    return 0.0, math.log2(min(public.models.n_classes, public.n_draws))
-
-
 RELEASABLE: dict[str, Releasable] = {
     "ambiguity": Releasable(
         _share, "share of rows that at least one draw labels differently from {baseline}"
@@ -210,7 +198,8 @@ RELEASABLE: dict[str, Releasable] = {
         _disagreement, "probability that two draws label a random row differently"
     ),
     "self_consistency": Releasable(
-        _consistency, "probability that two draws label a random row the same"
+        lambda public: (1 - _disagreement(public)[1], 1.0),
+        "probability that two draws label a random row the same",
     ),
     "abstention": Releasable(_share, "share of rows with self-consistency below {kappa:g}"),
     "delta_ambiguity": Releasable(
@@ -226,6 +215,12 @@ RELEASABLE: dict[str, Releasable] = {
         _width, "mean over rows of the width of the range of the draws' predictions"
     ),
     "score_variance": Releasable(_variance, "mean over rows of the draws' score variance"),
-    "score_std": Releasable(_deviation, "mean over rows of the draws' score standard deviation"),
-    "rashomon_capacity": Releasable(_capacity, "mean over rows of the Rashomon capacity in bits"),
+    "score_std": Releasable(
+        lambda public: (0.0, math.sqrt(_variance(public)[1])),
+        "mean over rows of the draws' score standard deviation",
+    ),
+    "rashomon_capacity": Releasable(
+        lambda public: (0.0, math.log2(min(public.models.n_classes, public.n_draws))),
+        "mean over rows of the Rashomon capacity in bits",
+    ),
 }

@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from rashomon_explorer.data import TableSchema
 
 
-def _euclidean(coef: FloatArray, goal: FloatArray) -> FloatArray:
-    return np.asarray(np.linalg.norm(coef - goal, axis=1))
-
-
 def _cosine(coef: FloatArray, goal: FloatArray) -> FloatArray:
     if not goal.any():
         raise ValueError("coef must not be all 0 for the cosine metric: it has no direction")
@@ -37,7 +33,7 @@ def _cosine(coef: FloatArray, goal: FloatArray) -> FloatArray:
 
 
 DISTANCES: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
-    "euclidean": _euclidean,
+    "euclidean": lambda coef, goal: np.asarray(np.linalg.norm(coef - goal, axis=1)),
     "cosine": _cosine,
 }
 
@@ -309,16 +305,15 @@ class ModelSet(ReprMixin):
                 "a release selected by private rows is not private: select from the curator's "
                 "set, which then states that it has no guarantee"
             )
-        step = f"{rule}, {len(places)} of {self.n_draws}"
-        return self._taken(places, step, _after(self.guarantee, rule, private))
+        return replace(  # type: ignore[type-var]
+            self,
+            guarantee=_after(self.guarantee, rule, private),
+            steps=(*self.steps, f"{rule}, {len(places)} of {self.n_draws}"),
+            **self._at(places),
+        )
 
     def _public_view(self) -> Any:
         return self
-
-    def _taken(self, places: Places, step: str, guarantee: Guarantee) -> Self:
-        selection = self._at(places)
-        steps = (*self.steps, step)
-        return replace(self, guarantee=guarantee, steps=steps, **selection)  # type: ignore[type-var]
 
     def _at(self, places: Places) -> dict[str, Any]:
         """Fields with one entry for each model, at the given indices."""

@@ -192,11 +192,6 @@ class FigureCard:
         return self.shown or self.view.visible or self.state.view == "release"
 
     @property
-    def on_demand(self) -> bool:
-        """Whether it is computed only while it is visible, in scripts too."""
-        return self.spec.on_demand
-
-    @property
     def lines(self) -> tuple[str, ...]:
         """Python lines that show what the card shows."""
         return self.call.lines

@@ -147,7 +147,8 @@ def _what(contents: Contents) -> str:
 
 
 def _receipt(contents: Contents) -> str:
-    lines = [f"Models: {cost_text(contents.models_epsilon)} as the only charge."]
+    alone = contents.models.guarantee.epsilon(contents.delta)
+    lines = [f"Models: {cost_text(alone)} as the only charge."]
     lines += [
         f"Aggregates: {one.what} · added {cost_text(one.adds)} · {one.at:%d %b %Y}"
         for one in contents.purchases

@@ -152,11 +152,6 @@ class Contents:
         return spent_delta(self.models.guarantee)
 
     @property
-    def models_epsilon(self) -> float:
-        """ε of the models as the only charge."""
-        return self.models.guarantee.epsilon(self.delta)
-
-    @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         """Guarantees of the models and of each purchase."""
         return (self.models.guarantee, *(one.released.guarantee for one in self.purchases))

@@ -13,21 +13,12 @@ from rashomon_explorer.explorer.widgets.controls import LiveText, Slider
 from rashomon_explorer.plots.text import plural
 
 
-def hide_when_empty(region: ipywidgets.HTML) -> None:
-    """Hide a region while it is empty, so that it leaves no gap."""
-
-    def match(_change: object = None) -> None:
-        region.layout.display = None if region.value else "none"
-
-    region.observe(match, "value")
-    match()
-
-
 def region(*kinds: str) -> ipywidgets.HTML:
     """Return an HTML region with CSS classes, hidden while it is empty."""
-    html = ipywidgets.HTML()
-    hide_when_empty(html)
-    return styled(html, *kinds)
+    html = styled(ipywidgets.HTML(), *kinds)
+    display(html, False)
+    html.observe(lambda _: display(html, bool(html.value)), "value")
+    return html
 
 
 def styled(widget: Any, *kinds: str) -> Any:

@@ -138,7 +138,7 @@ class ModelsPanel(Panel):
         super().__init__(state, self.said, bar, self.table, kind="rx-models-card")
         self.table.observe(lambda change: self._on_selection(change["new"]), "picked")
         self.table.observe(self.on("Saving stars and notes", self._edited), "edit")
-        state.observe(lambda _: self._show_selection(), "selection")
+        state.observe(lambda _: setattr(self.table, "picked", sorted(state.selection)), "selection")
         state.observe(lambda _: self._read(), ["in_view", "kept"])
         state.observe(lambda _: self._mark(), ["favourites", "view"])
         # A selection made in the curator view may depend on private rows.
@@ -279,9 +279,6 @@ class ModelsPanel(Panel):
     def _on_selection(self, draws: list[int]) -> None:
         if tuple(draws) != tuple(sorted(self.state.selection)):
             self.state.selection = tuple(int(draw) for draw in draws)
-
-    def _show_selection(self) -> None:
-        self.table.picked = sorted(self.state.selection)
 
     def _edited(self) -> None:
         edit, state = self.table.edit, self.state

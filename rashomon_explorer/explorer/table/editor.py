@@ -156,10 +156,6 @@ def _freed(column: Column) -> Column:
     return replace(column, role="ignore" if isinstance(column, IgnoredColumn) else "feature")
 
 
-def _kind(table: TableEditor, column: Column, value: str) -> Column:
-    return table.as_kind(column, value)
-
-
 def _role(table: TableEditor, column: Column, value: str) -> Column:
     if value == "feature" and isinstance(column, IgnoredColumn):
         raise DataError(f"column {column.name!r} can be a feature once its kind is declared")
@@ -220,7 +216,7 @@ def _within(typical: tuple[float, float], bounds: tuple[float, float]) -> Any:
 
 
 FIELDS: Mapping[str, Callable[[TableEditor, Column, str], Column]] = {
-    "kind": _kind,
+    "kind": TableEditor.as_kind,
     "role": _role,
     "unit": _setter("unit"),
     "missing": _setter("missing"),

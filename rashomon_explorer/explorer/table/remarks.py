@@ -134,16 +134,12 @@ def _errors_left(target: pd.Series, numeric: bool) -> Callable[[FloatArray], flo
     return by_majority
 
 
-def _dated(frame: pd.DataFrame, name: str) -> bool:
-    return looks_like_dates(frame[name])
-
-
 def _dates(table: TableEditor) -> list[str]:
     found = [
         one.name
         for one in table.schema.columns
         if isinstance(one, IgnoredColumn)
-        and table.once(("dates", one.name), partial(_dated, table.frame, one.name))
+        and table.once(("dates", one.name), partial(looks_like_dates, table.frame[one.name]))
     ]
     if not found:
         return []

@@ -24,10 +24,7 @@ class PlotlyBundle(anywidget.AnyWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.on_msg(lambda *_: self._bring())
-
-    def _bring(self) -> None:
-        self.code = plotly_module()
+        self.on_msg(lambda *_: setattr(self, "code", plotly_module()))
 
 
 @cache

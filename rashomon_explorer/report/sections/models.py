@@ -16,7 +16,7 @@ from rashomon_explorer.report.kinds import Rows, declared, model_kind
 from rashomon_explorer.report.material import AnySet, Curator, Release
 from rashomon_explorer.report.sections.document import Skip, need_linear
 from rashomon_explorer.rows import ChunkedRows
-from rashomon_explorer.sets import PredictorSet, RashomonSet
+from rashomon_explorer.sets import RashomonSet
 from rashomon_explorer.sets.models.trees import DecisionTrees
 
 
@@ -112,7 +112,8 @@ def the_set_curator(material: Curator) -> list[Block]:
         if models.as_drawn and models.plan.of_exact_draws:
             blocks.append(figure(material, "bounds"))
     elif not isinstance(models, RashomonSet):
-        blocks.append(Words(_of_others(models), "note"))
+        drawn = _DRAWN if models.independent else _OTHERS
+        blocks.append(Words(_COMPLETE if models.complete else drawn, "note"))
     return blocks
 
 
@@ -159,12 +160,6 @@ def _origin(models: AnySet) -> str:
 def _planned(models: Any) -> str:
     found = getattr(models, "plan", None)
     return "" if found is None else f"of {plural(found.n_draws, 'planned draw')}"
-
-
-def _of_others(models: PredictorSet) -> str:
-    if models.complete:
-        return _COMPLETE
-    return _DRAWN if models.independent else _OTHERS
 
 
 _OTHERS = (
@@ -228,11 +223,6 @@ _SIZES = "Leaves of each tree, and the first question that it asks"
 def are_trees(models: Any) -> bool:
     """Whether a set, the curator's or a release, is of decision trees."""
     return isinstance(getattr(models, "models", None), DecisionTrees)
-
-
-def no_trees(models: Any) -> bool:
-    """Whether a set is not of decision trees."""
-    return not are_trees(models)
 
 
 def trees_section(material: Any) -> list[Block]:
