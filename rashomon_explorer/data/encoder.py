@@ -22,12 +22,9 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.containers import check_readable, column_labels, host_values, is_frame
 from rashomon_explorer._utils.sklearn_compat import Interval, fit_context, input_names
 from rashomon_explorer._utils.taint import CarriesLeaks
-from rashomon_explorer.data import cells
+from rashomon_explorer.data import cells, columns, messages, tables
 from rashomon_explorer.data.column import Column
-from rashomon_explorer.data.columns import Levelled, Numeric
-from rashomon_explorer.data.messages import quoted
 from rashomon_explorer.data.schema import TableSchema
-from rashomon_explorer.data.tables import cell_reader, feature_names, find_features
 
 USUAL_NORM = 1.0
 """Default bound on ‖x‖, of an estimator without a schema and of the encoder before it."""
@@ -51,7 +48,7 @@ def read_features(
     schema: TableSchema, X: Any, *, quiet: bool = False
 ) -> list[tuple[Column, cells.Reading]]:
     """Parse every feature; raise for refused cells, and warn of undeclared ones unless quiet."""
-    places, reader = find_features(schema, X), cell_reader(X)
+    places, reader = tables.find_features(schema, X), tables.cell_reader(X)
     read: list[tuple[Column, cells.Reading]] = []
     for column, place in zip(schema.features, places, strict=True):
         reading = column.read(reader(column, place))
@@ -97,7 +94,7 @@ def _share(masks: Mapping[str, Mask]) -> float:
 def _most_often(masks: Mapping[str, Mask]) -> str:
     shares = sorted((-mask.mean(), name) for name, mask in masks.items() if mask.any())
     worst = [name for _, name in shares[:_MOST_NAMED]]
-    return f" (most often in {quoted(worst)})" if worst else ""
+    return f" (most often in {messages.quoted(worst)})" if worst else ""
 
 
 class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
@@ -200,10 +197,10 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
             names = getattr(self, "feature_names_in_", None)
             if names is None:
                 names = [f"x{j}" for j in range(self.n_features_in_)]
-            self.schema_ = TableSchema(tuple(Numeric(str(name), (-1, 1)) for name in names))
+            self.schema_ = TableSchema(tuple(columns.Numeric(str(name), (-1, 1)) for name in names))
         else:
             self.schema_ = TableSchema.from_schema_or_path(self.schema)
-            self._note_columns(X, find_features(self.schema_, X))
+            self._note_columns(X, tables.find_features(self.schema_, X))
         self.feature_groups_ = self.schema_.feature_groups
         return self
 
@@ -265,7 +262,7 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
     def _note_columns(self, X: Any, places: list[Any]) -> None:
         labels = column_labels(X)
         if labels is not None:
-            self.feature_names_in_ = feature_names(labels, places)
+            self.feature_names_in_ = tables.feature_names(labels, places)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         self.n_features_in_ = len(places)
@@ -313,8 +310,8 @@ _RAW = (
 
 def check_cell_kinds(schema: TableSchema, X: Any) -> None:
     """Raise if a table is encoded differently from the schema's declaration."""
-    reader = cell_reader(X)
-    places = find_features(schema, X)
+    reader = tables.cell_reader(X)
+    places = tables.find_features(schema, X)
     for column, place in zip(schema.features, places, strict=True):
         found = _foreign(column, reader(column, place), named=is_frame(X))
         if found:
@@ -331,7 +328,7 @@ def _foreign(column: Column, values: pd.Series, *, named: bool) -> str:
     if not present.any():
         return ""
     reading = column.read(values)
-    if not isinstance(column, Levelled):
+    if not isinstance(column, columns.Levelled):
         if reading.undeclared[present].all():
             return "no such value"
         few = named and present.sum() < _MANY

@@ -14,12 +14,10 @@ import traitlets
 
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.explorer import inputs
+from rashomon_explorer.explorer import family, inputs, messages
 from rashomon_explorer.explorer.background import BackgroundTask
 from rashomon_explorer.explorer.drawing import SetDraw
 from rashomon_explorer.explorer.export.purchases import AggregateRelease
-from rashomon_explorer.explorer.family import families_on_screen, trees_in
-from rashomon_explorer.explorer.messages import LEDGER_READ, log_failures_to, report
 from rashomon_explorer.explorer.paid import PenaltyTuning, SingleModel
 from rashomon_explorer.explorer.panels.basket import BasketPanel
 from rashomon_explorer.explorer.panels.budget import BudgetGauge, LedgerPanel, TopBar
@@ -81,7 +79,7 @@ class Shell:
             view.show(seen=name == self.state.page)
 
     def _offer(self) -> None:
-        families = families_on_screen(self.state)
+        families = family.families_on_screen(self.state)
         if families != self._offered:
             self._offered = families
             for view in self.views.values():
@@ -223,7 +221,7 @@ class Explorer(SessionView):
         self.state = ExplorerState()
         self.session = Session(self.state, Path(home) if home is not None else default_home())
         if home is None and HOME_VARIABLE in os.environ:
-            log_failures_to(self.session.home / "rashomon-explorer.log")
+            messages.log_failures_to(self.session.home / "rashomon-explorer.log")
         self.drawing = SetDraw(self.session)
         self.aggregates = AggregateRelease(self.session)
         self.single = SingleModel(self.session)
@@ -241,7 +239,7 @@ class Explorer(SessionView):
             if bring is not None:
                 bring(self.session)
             elif failed is not None:
-                report(self.state, "Opening the table", failed)
+                messages.report(self.state, "Opening the table", failed)
             else:
                 self.data_panel.name.value = FIRST_DATA
             if self.state.rashomon_set is not None or inputs.is_external_model(first):
@@ -270,7 +268,7 @@ class Explorer(SessionView):
         self.numbers_panel = NumbersPanel(self.state)
         self.models_panel = ModelsPanel(self.session)
         self.models_panel.compare = lambda: self.show(
-            "pair" if trees_in(self.state.rashomon_set) is None else "trees"
+            "pair" if family.trees_in(self.state.rashomon_set) is None else "trees"
         )
         self.selection_panel = SelectionPanel(self.state)
         self.people_headline = PeopleHeadline(self.session)
@@ -377,7 +375,7 @@ class Explorer(SessionView):
             self.session.catch_up()
         except Exception as error:
             if alert is None or alert.reason != str(error):
-                report(self.state, LEDGER_READ, error)
+                messages.report(self.state, messages.LEDGER_READ, error)
                 return self.state.alert
             return alert
         if alert is not None and self.state.alert is alert:

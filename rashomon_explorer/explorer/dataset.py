@@ -20,10 +20,9 @@ from rashomon_explorer.explorer.model_inputs import ModelInputs
 from rashomon_explorer.explorer.selection import CurrentSelection
 from rashomon_explorer.explorer.state import BUDGET, LINEAR, SETTINGS, ExplorerState
 from rashomon_explorer.explorer.streamed_table import encoded, scaled, streamed_table, table_shape
+from rashomon_explorer.mechanisms.planning import suggestions, weakness
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
-from rashomon_explorer.mechanisms.planning.weakness import WEAK_HIT_RATE
 from rashomon_explorer.plots.text import plural
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.privacy.ledger.tables import TableRegistry, warn_unkept
@@ -46,7 +45,7 @@ def default_settings(task: str, planned: Callable[[Mapping[str, Any]], Plan]) ->
         bound = planned(many).hit_rate_bound
     except SamplerError:  # no mechanism is feasible for so many draws
         bound = 0.0
-    return many if bound >= WEAK_HIT_RATE else BY_THE_RULE
+    return many if bound >= weakness.WEAK_HIT_RATE else BY_THE_RULE
 
 
 def _ask_registry(ledger: Path, ask: Callable[[TableRegistry], T], otherwise: T) -> T:
@@ -206,7 +205,7 @@ class DatasetController(ModelInputs):
 
         def planned(settings: Mapping[str, Any]) -> Plan:
             estimator = self.make_estimator(ledger=self._to_charge).set_params(**settings)
-            with suppress_weak_warnings():
+            with suggestions.suppress_weak_warnings():
                 return cast(Plan, estimator.plan(*table_shape(state.data)))
 
         self._opened = default_settings(state.data.task, planned)
@@ -261,7 +260,7 @@ class DatasetController(ModelInputs):
         estimator = self.make_estimator(ledger=self._to_charge)
         self._planned = self._planned_now()
         try:
-            with suppress_weak_warnings():  # the panels show them while a slider moves
+            with suggestions.suppress_weak_warnings():  # the panels show them while a slider moves
                 if of_trees(state):
                     check_enumerable(state)
                 plan = estimator.plan(*table_shape(state.data))

@@ -10,8 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer import estimators
-from rashomon_explorer.explorer import streamed_table
-from rashomon_explorer.explorer.family import trees_in
+from rashomon_explorer.explorer import family, streamed_table
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.measures import exact_ambiguity, exact_coefficient_ranges, penalised_problem
 from rashomon_explorer.rows import ChunkedRows
@@ -91,7 +90,7 @@ class ModelInputs:
         if stream is None:
             return None
         behind = self._behind
-        if behind is None and trees_in(self.state.rashomon_set) is not None:
+        if behind is None and family.trees_in(self.state.rashomon_set) is not None:
             behind = streamed_table.IN_UNITS
         return stream.encoded(behind, labels=not self._of_codes)
 

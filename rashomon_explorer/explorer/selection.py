@@ -13,7 +13,7 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.exceptions import PrivacyLeakWarning
 from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.model_inputs import ModelInputs, group_columns, group_labels
-from rashomon_explorer.plots.text import plural
+from rashomon_explorer.plots.text import plural, sample_rows
 from rashomon_explorer.rows import ChunkedRows
 
 FEWEST_PEOPLE = 30
@@ -31,8 +31,8 @@ at most so many that people times rows stays below the second number."""
 class CurrentSelection:
     """Models and people that the figures show."""
 
-    def __init__(self, screen: ModelInputs) -> None:
-        self._screen = screen
+    def __init__(self, screen: ModelInputs, *, of_all: bool = False) -> None:
+        self._screen, self._of_all = screen, of_all
         self.state = screen.state
         self._columns: tuple[Any, tuple[str, ...]] = (None, ())
 
@@ -61,7 +61,7 @@ class CurrentSelection:
     @property
     def everyone(self) -> "CurrentSelection":
         """The same models with all people, without any selection of people."""
-        return _Everyone(self._screen)
+        return self if self._of_all else CurrentSelection(self._screen, of_all=True)
 
     @property
     def rows(self) -> Any:
@@ -168,6 +168,8 @@ class CurrentSelection:
     def _wanted(self) -> Mask:
         rows, state = self._screen.rows, self.state
         mask = np.ones(0 if rows is None else len(rows), dtype=bool)
+        if self._of_all:
+            return mask
         for column in dict.fromkeys(column for column, _ in state.groups):
             levels = [level for own, level in state.groups if own == column]
             mask &= group_labels(state.data, column).isin(levels).to_numpy()
@@ -178,24 +180,9 @@ class CurrentSelection:
         return mask
 
 
-class _Everyone(CurrentSelection):
-    """Selection that contains all people."""
-
-    @property
-    def everyone(self) -> CurrentSelection:
-        """The same selection."""
-        return self
-
-    def _wanted(self) -> Mask:
-        rows = self._screen.rows
-        return np.ones(0 if rows is None else len(rows), dtype=bool)
-
-
 def some(places: NDArray[np.intp], most: int) -> NDArray[np.intp]:
     """Keep at most ``most`` positions, sampled with a fixed seed."""
-    if len(places) <= most:
-        return places
-    return np.sort(np.random.default_rng(0).choice(places, most, replace=False))
+    return places[sample_rows(len(places), most)]
 
 
 def taken(table: Any, places: NDArray[np.intp]) -> Any:
@@ -228,14 +215,18 @@ def accuracies(models: Any, rows: Any, targets: Any) -> tuple[FloatArray, int]:
     )
     known = np.asarray(taken(targets, places))
     X = taken(rows, places)
-    names = np.asarray(models.classes) if models.classes else None
     size = max(1, _BLOCK // max(1, len(places)))
-    found = np.empty(models.n_draws)
-    for start in range(0, models.n_draws, size):
-        labels = models[list(range(start, min(start + size, models.n_draws)))].labels(X)
-        predictions = labels if names is None else names[labels]
-        found[start : start + len(predictions)] = (predictions == known).mean(axis=1)
-    return found, len(places)
+    found = [
+        _hits(models[start : start + size], X, known) for start in range(0, models.n_draws, size)
+    ]
+    return np.concatenate([*found, np.zeros(0)]) / len(places), len(places)
+
+
+def _hits(models: Any, rows: Any, known: Any) -> NDArray[np.int_]:
+    """Count the rows that each model labels correctly."""
+    labels = models.labels(rows)
+    predictions = np.asarray(models.classes)[labels] if models.classes else labels
+    return np.asarray((predictions == known).sum(axis=1))
 
 
 def chunked_accuracies(models: Any, rows: ChunkedRows) -> tuple[FloatArray, int]:
@@ -251,10 +242,7 @@ class _Right:
     models: Any
 
     def __call__(self, rows: Any, targets: Any) -> tuple[NDArray[np.int_]]:
-        names = np.asarray(self.models.classes) if self.models.classes else None
-        labels = self.models.labels(rows)
-        predictions = labels if names is None else names[labels]
-        return ((predictions == np.asarray(targets)).sum(axis=1),)
+        return (_hits(self.models, rows, np.asarray(targets)),)
 
 
 def leaves(models: Any) -> NDArray[np.int_]:

@@ -9,11 +9,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import Bunch
 
 from rashomon_explorer.exceptions import LedgerError
-from rashomon_explorer.explorer import streamed_table
+from rashomon_explorer.explorer import family, messages, streamed_table
 from rashomon_explorer.explorer.background import batch_updates
 from rashomon_explorer.explorer.dataset import other_charged_ledgers, public_constants
-from rashomon_explorer.explorer.family import of_trees
-from rashomon_explorer.explorer.messages import LEDGER_READ, report, same_rows
 from rashomon_explorer.explorer.model_inputs import ExternalModel, check_fitted_estimator
 from rashomon_explorer.explorer.set_store import SavedSets
 from rashomon_explorer.explorer.state import LINEAR, SETTINGS, TREES
@@ -84,12 +82,12 @@ class Session(SavedSets):
                 others = other_charged_ledgers(
                     self._ledger_path, lambda: data.X, lambda: self._encoded
                 )
-                state.same_rows = same_rows(others, self._ledger_path.name)
+                state.same_rows = messages.same_rows(others, self._ledger_path.name)
         try:
             self.refresh_account()
         except LedgerError as error:  # the draws can be shown, but nothing can be charged
             state.account = None
-            report(state, LEDGER_READ, error)
+            messages.report(state, messages.LEDGER_READ, error)
         self.set_status(f"Showing {plural(state.n_drawn, 'draw')} of a fitted estimator.")
 
     @batch_updates
@@ -126,7 +124,7 @@ class Session(SavedSets):
 
     def inputs_of_draw(self, estimator: Any) -> tuple[Any, Any]:
         """Rows and targets of a draw; the rows on screen follow in the same encoding."""
-        data, trees = self.state.data, of_trees(self.state)
+        data, trees = self.state.data, family.of_trees(self.state)
         self._drawn = public_constants(estimator, *streamed_table.table_shape(data))
         # Trees use the table's own columns.
         self.rows, self._behind = (streamed_table.tree_rows(data) if trees else self._encoded), None

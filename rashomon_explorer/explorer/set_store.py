@@ -17,10 +17,9 @@ from sklearn.utils import Bunch
 from rashomon_explorer._utils import files
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.explorer import messages
+from rashomon_explorer.explorer import family, messages
 from rashomon_explorer.explorer.background import batch_updates
 from rashomon_explorer.explorer.dataset import DatasetController, linear_estimator, public_constants
-from rashomon_explorer.explorer.family import spent_delta
 from rashomon_explorer.explorer.state import ExplorerState, Favourites
 from rashomon_explorer.explorer.streamed_table import table_shape, tree_rows
 from rashomon_explorer.plots.text import cost_text, plural
@@ -242,7 +241,7 @@ class SetStore:
 def _of_models(
     number: int, at: datetime, models: CuratorSet, settings: dict[str, Any]
 ) -> StoredSet:
-    epsilon = models.guarantee.epsilon(spent_delta(models.guarantee))
+    epsilon = models.guarantee.epsilon(family.spent_delta(models.guarantee))
     return StoredSet(number, at, models.n_draws, epsilon, dict(settings))
 
 

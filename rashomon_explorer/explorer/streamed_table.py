@@ -14,14 +14,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
-from rashomon_explorer.data import IgnoredColumn, TableEncoder, TableSchema
-from rashomon_explorer.data.cells import as_text
+from rashomon_explorer.data import IgnoredColumn, TableEncoder, TableSchema, cells, messages, tables
 from rashomon_explorer.data.column import Column
 from rashomon_explorer.data.columns import Levelled
 from rashomon_explorer.data.encoder import UnitEncoder
-from rashomon_explorer.data.messages import quoted
 from rashomon_explorer.data.schema import public_part
-from rashomon_explorer.data.tables import declared_labels
 from rashomon_explorer.estimators import PublicBoundsScaler
 from rashomon_explorer.exceptions import DataError, PrivacyLeakWarning
 from rashomon_explorer.plots.text import number
@@ -106,8 +103,8 @@ def encoder_as_fitted(estimator: Any, data: Bunch) -> Any:
     known = set(map(str, data.frame.columns))
     if lacking := [name for name in names if name not in known]:
         raise DataError(
-            f"the models need columns {quoted(lacking)}, got rows with {quoted(known)}: pass the "
-            f"rows that the estimator was fitted to"
+            f"the models need columns {messages.quoted(lacking)}, got rows with "
+            f"{messages.quoted(known)}: pass the rows that the estimator was fitted to"
         )
     return AsTheyAre(tuple(names))
 
@@ -133,8 +130,8 @@ def refuse_other_columns(models: Any, rows: pd.DataFrame) -> None:
     if names is None or list(names[:-1]) == [str(name) for name in rows]:
         return
     raise DataError(
-        f"the set's models need {quoted(names[:-1])}, got a data set encoded as {quoted(rows)}: "
-        f"pass the encoded rows, data=(X, y)"
+        f"the set's models need {messages.quoted(names[:-1])}, got a data set encoded as "
+        f"{messages.quoted(rows)}: pass the encoded rows, data=(X, y)"
     )
 
 
@@ -364,7 +361,7 @@ class Coded:
         """Return the rows unchanged, and the converted targets (m,)."""
         if self.bounds is not None:
             return rows, self._numbers(targets)
-        labels = declared_labels(self.schema, targets)
+        labels = tables.declared_labels(self.schema, targets)
         if self.labels:
             return rows, labels
         if self.positive_label is not None:
@@ -392,7 +389,7 @@ class _Grouped:
 
     def __call__(self, rows: Any) -> NDArray[np.int8]:
         values = rows.iloc[:, 0]
-        return self.rule.codes(as_text(values) if self.text else values)
+        return self.rule.codes(cells.as_text(values) if self.text else values)
 
 
 def _positive_label(data: Bunch) -> Any:

@@ -6,10 +6,9 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from rashomon_explorer.data import Numeric
+from rashomon_explorer.data import Numeric, columns
 from rashomon_explorer.data.cells import as_text, is_missing, read_numbers
 from rashomon_explorer.data.column import Column
-from rashomon_explorer.data.columns import Levelled
 from rashomon_explorer.plots import registry, theme
 from rashomon_explorer.plots.text import number, plural, short_names
 
@@ -27,7 +26,7 @@ def column_table(cells: pd.Series, column: Column) -> pd.DataFrame:
         frame = pd.DataFrame({"rows": counts}, index=pd.Index(labels, name=column.name))
         frame.attrs["edges"] = edges
         return frame
-    if not isinstance(column, Levelled):
+    if not isinstance(column, columns.Levelled):
         raise TypeError(f"column {column.name!r} is declared as ignored: there is nothing to bin")
     text = as_text(cells)
     missing = is_missing(text)

@@ -12,13 +12,11 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.bisection import bisect
-from rashomon_explorer.mechanisms.planning.options import plan_candidates
+from rashomon_explorer.mechanisms.planning import options, suggestions, weakness
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.pricing import draws_guarantee as priced
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
-from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
 from rashomon_explorer.mechanisms.request import Offer, Request
 from rashomon_explorer.plots.registry import BOTH, FigureSpec
 from rashomon_explorer.plots.text import at_least, at_most, cost_text, plural
@@ -59,14 +57,14 @@ def guarantee_at(planned: Plan | TreePlan, epsilon: float, n_draws: int) -> floa
 
 @lru_cache(maxsize=2048)  # independent of the plan's own cost
 def _planned_promise(mechanism: str, request: Request) -> float:
-    with suppress_weak_warnings():
+    with suggestions.suppress_weak_warnings():
         return _promise(MECHANISMS[mechanism].plan_for(request))
 
 
 def draws_at(planned: Plan | TreePlan, epsilon: float, promise: float) -> int:
     """Largest number of draws with a given guarantee at a given privacy cost."""
     least, most = DRAWS[0], DRAWS[-1]
-    sign = 1.0 if has_hit_rate(planned) else -1.0
+    sign = 1.0 if weakness.has_hit_rate(planned) else -1.0
 
     def enough(count: float) -> bool:
         return sign * guarantee_at(planned, epsilon, int(count)) >= sign * promise
@@ -214,16 +212,16 @@ def _frame(count: int, prices: ArrayLike, guarantees: ArrayLike) -> pd.DataFrame
 
 
 def _promise(planned: Plan | TreePlan) -> float:
-    return planned.hit_rate_bound if has_hit_rate(planned) else planned.weighed_excess
+    return planned.hit_rate_bound if weakness.has_hit_rate(planned) else planned.weighed_excess
 
 
 def _worded(planned: Plan | TreePlan, promise: float) -> str:
-    return at_least(promise) if has_hit_rate(planned) else at_most(promise)
+    return at_least(promise) if weakness.has_hit_rate(planned) else at_most(promise)
 
 
 def _finding(planned: Plan | TreePlan) -> str:
     cost = f"{cost_text(planned.epsilon)} for {plural(planned.n_draws, 'draw')}"
-    if has_hit_rate(planned):
+    if weakness.has_hit_rate(planned):
         return f"{cost}, each within ψ with {_worded(planned, planned.hit_rate_bound)}"
     return f"{cost}, excess loss {_worded(planned, planned.weighed_excess)} on average"
 
@@ -244,7 +242,7 @@ def _row_text(planned: Plan | TreePlan, row: Any) -> str:
 
 
 def _axis(planned: Plan | TreePlan) -> dict[str, object]:
-    if has_hit_rate(planned):
+    if weakness.has_hit_rate(planned):
         return {
             "range": [0, 1.04],
             "tickformat": ".0%",
@@ -257,7 +255,7 @@ def _axis(planned: Plan | TreePlan) -> dict[str, object]:
 def costs_table(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> pd.DataFrame:
     """Tabulate the guarantee for every privacy cost and number of draws."""
     table = guarantee_curves(planned, draws).sort_values(["n_draws", "epsilon"])
-    hits = has_hit_rate(planned)
+    hits = weakness.has_hit_rate(planned)
     name = "guaranteed hit rate" if hits else "excess loss at most"
     frame = table.rename(columns={"n_draws": "draws", "epsilon": "ε", "promise": name})
     frame = frame.set_index("draws")
@@ -267,7 +265,7 @@ def costs_table(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> pd.Da
 
 def options_table(planned: Plan) -> pd.DataFrame:
     """Tabulate the candidate mechanisms for a plan's budget, the best first; empty if unknown."""
-    offers = plan_candidates(planned)
+    offers = options.plan_candidates(planned)
     equal = (offer.name for offer in offers if offer.plan == planned)
     own = planned.mechanism or next(equal, "")
     rows = [

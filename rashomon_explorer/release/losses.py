@@ -13,9 +13,8 @@ from rashomon_explorer._utils.validation import check_nonnegative, check_positiv
 from rashomon_explorer.problem.constants import Constants, row_bound
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.problem import Problem
-from rashomon_explorer.release import query
+from rashomon_explorer.release import query, statistic
 from rashomon_explorer.release.noise import Noise
-from rashomon_explorer.release.statistic import Measured, Statistic
 
 UNIT = {
     "logistic": "log loss, nats",
@@ -333,14 +332,14 @@ class SoftHits(ExcessQuery):
 
     def statistics(
         self, noisy: FloatArray, noise: Noise, public: query.PublicShape
-    ) -> tuple[Statistic, ...]:
+    ) -> tuple[statistic.Statistic, ...]:
         """Two shares, each with a note on how it bounds the exact hit rate."""
         hides = noise.quantile(0.95) >= 1
         hidden = ", but the noise hides it: use a larger width or a larger budget" if hides else ""
         notes = [f"the exact hit rate is {bound} this{hidden}" for bound in ("at least", "at most")]
         names = self.coordinates(public).names
         return tuple(
-            Measured(name, float(value), noise, 0.0, 1.0, note=note)
+            statistic.Measured(name, float(value), noise, 0.0, 1.0, note=note)
             for name, value, note in zip(names, noisy, notes, strict=True)
         )
 

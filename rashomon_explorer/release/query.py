@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.inputs import LinearTask, checked_rows
 from rashomon_explorer.measures.reliance.set_reliance import original_loss
+from rashomon_explorer.release import statistic
 from rashomon_explorer.release.noise import Noise
-from rashomon_explorer.release.statistic import Measured, Statistic
 from rashomon_explorer.sets import ReleasedSet, ReleasedTrees
 
 Codes = NDArray[np.intp]
@@ -193,13 +193,7 @@ class Sensitivity:
 
     @classmethod
     def from_widths(cls, widths: ArrayLike) -> Sensitivity:
-        """Sensitivity of a vector whose coordinates each change by at most their width.
-
-        Examples
-        --------
-        >>> Sensitivity.from_widths([3.0, 4.0])
-        Sensitivity(l1=7.0, l2=5.0)
-        """
+        """Sensitivity of a vector whose coordinates each change by at most their width."""
         each = np.atleast_1d(np.asarray(widths, dtype=float))
         return cls(float(each.sum()), float(np.linalg.norm(each)))
 
@@ -279,12 +273,12 @@ class Query(ABC):
 
     def statistics(
         self, noisy: FloatArray, noise: Noise, public: PublicShape
-    ) -> tuple[Statistic, ...]:
+    ) -> tuple[statistic.Statistic, ...]:
         """Released numbers, computed only from the noisy vector."""
         names, *ends, n_mean, note = self.coordinates(public)
         low, high = (np.broadcast_to(np.asarray(end, dtype=float), len(names)) for end in ends)
         return tuple(
-            Measured(name, float(value), noise, float(a), float(b), n_mean, note)
+            statistic.Measured(name, float(value), noise, float(a), float(b), n_mean, note)
             for name, value, a, b in zip(names, noisy, low, high, strict=True)
         )
 

@@ -19,9 +19,8 @@ from rashomon_explorer._utils.taint import ONE_BY_ONE, find_leak, recall
 from rashomon_explorer._utils.validation import public_shape
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.reliance.tree_reliance import held_trees
+from rashomon_explorer.mechanisms.planning import suggestions, weakness
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings, warn_if_weak
-from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger
 from rashomon_explorer.privacy.ledger.charge import failure_assumption
 from rashomon_explorer.privacy.ledger.tables import recognise
@@ -137,7 +136,7 @@ def release(
     """
     public = _public(models, X, y, groups, categories, charged=ledger is not None)
     if (drawn := _plan_of(public.models)) is not None:
-        warn_if_weak(drawn, "the release from these draws")
+        suggestions.warn_if_weak(drawn, "the release from these draws")
     budget = Budget(epsilon, delta, rho, mu, standard_error)
     if secure:
         check_secure(budget, random_state)
@@ -162,7 +161,7 @@ def release(
         public.n_rows,
         public.n_draws,
         _reporting_delta(budget, book),
-        doubt="" if drawn is None else weak_guarantee_reason(drawn),
+        doubt="" if drawn is None else weakness.weak_guarantee_reason(drawn),
     )
 
 
@@ -255,7 +254,7 @@ def _plan_of(models: Paid) -> Plan | None:
 
 def _paid(models: object) -> Paid:
     if isinstance(models, RashomonSet) or held_trees(models) is not None:
-        with suppress_weak_warnings():  # the warning about the aggregates follows below
+        with suggestions.suppress_weak_warnings():  # the warning about the aggregates follows below
             models = getattr(models, "release", lambda: models)()
     if not isinstance(models, Paid):
         raise TypeError(

@@ -14,10 +14,9 @@ import ipywidgets
 import plotly.graph_objects as go
 
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
-from rashomon_explorer.explorer import html
+from rashomon_explorer.explorer import html, messages
 from rashomon_explorer.explorer.background import run_in_thread
 from rashomon_explorer.explorer.family import trees_in
-from rashomon_explorer.explorer.messages import LOGGER, drawn_with
 from rashomon_explorer.explorer.model_inputs import group_labels
 from rashomon_explorer.explorer.panels.card import ToggledRegion, column, region, row
 from rashomon_explorer.explorer.selection import taken
@@ -391,7 +390,7 @@ class FigureCard:
 
     def _date(self) -> None:
         """Show the settings of the draws if the sliders differ from them."""
-        words = drawn_with(self.state)
+        words = messages.drawn_with(self.state)
         self._settings.value = f"drawn with {escape(words)}" if words else ""
 
     def _fill(self) -> None:
@@ -405,7 +404,7 @@ class FigureCard:
         try:
             return "" if self.call.tabulate is None else html.table_html(self.call.table(), title)
         except Exception as error:
-            LOGGER.error("the table of %s failed", title, exc_info=error)
+            messages.LOGGER.error("the table of %s failed", title, exc_info=error)
             return f"<p>The table could not be made: {escape(str(error))}</p>"
 
     def _code_html(self) -> str:
@@ -475,7 +474,7 @@ def _failed(title: str, error: Exception) -> registry.FigureCall:
         return message(title, f"Not part of a release:<br>{words}")
     if isinstance(error, DataError):  # its message states what to do
         return message(title, words)
-    LOGGER.error("%s could not be drawn", title, exc_info=error)
+    messages.LOGGER.error("%s could not be drawn", title, exc_info=error)
     return message(title, f"This figure could not be drawn:<br>{words}")
 
 

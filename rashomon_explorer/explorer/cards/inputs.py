@@ -11,9 +11,8 @@ import numpy as np
 from rashomon_explorer.data import IgnoredColumn
 from rashomon_explorer.estimators.tuning_audit import audit_tuning
 from rashomon_explorer.exceptions import PrivacyLeakWarning
+from rashomon_explorer.explorer import family, messages
 from rashomon_explorer.explorer.cards.base import CURATOR_FIGURE, NO_DATA, FigureCard, with_words
-from rashomon_explorer.explorer.family import trees_in
-from rashomon_explorer.explorer.messages import LOGGER
 from rashomon_explorer.explorer.selection import taken
 from rashomon_explorer.measures.inputs import COLUMNS, feature_groups
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
@@ -45,7 +44,7 @@ def ranges(card: FigureCard) -> FigureCall | str:
         try:
             return card.session.exact.coefficient_ranges()
         except ValueError as error:  # the draws were made from other rows
-            LOGGER.info("no exact ranges for these rows", exc_info=error)
+            messages.LOGGER.info("no exact ranges for these rows", exc_info=error)
             return None
 
     exact = {"exact": Argument("explorer.exact.coefficient_ranges()", find)}
@@ -159,10 +158,10 @@ def penalties(card: FigureCard) -> FigureCall | str:
 def distribution(card: FigureCard) -> FigureCall | str:
     """Pass importance of each feature on resampled tables."""
     session, models = card.session, card.state.rashomon_set
-    if trees_in(models) is None and session.exact.why_not:
+    if family.trees_in(models) is None and session.exact.why_not:
         return session.exact.why_not
     planned: Any = getattr(models, "planned", None)
-    if trees_in(models) is not None and not (planned and planned.questions):
+    if family.trees_in(models) is not None and not (planned and planned.questions):
         return "The class of these imported trees is unknown."
     rows = min(importance.RESAMPLED_ROWS, len(session.picked.people))
     words = f"{rows:,} rows each, {importance.MODELS_OF_A_TABLE} models within ψ of each"
@@ -216,7 +215,7 @@ _MOST_CELLS, _FEWEST_ROWS = 1_000_000, 100
 def coefficients_instead(card: FigureCard) -> FigureCall | None:
     """Pass the draws to the figure of their coefficients, which need no rows, where chosen."""
     models = card.state.rashomon_set
-    trees, released = trees_in(models) is not None, card.state.view == "release"
+    trees, released = family.trees_in(models) is not None, card.state.view == "release"
     if card.is_without_models or not (trees or isinstance(models, RashomonSet)):
         return None
     groups = groups_by_name(models.models.feature_names) if trees else models.feature_groups

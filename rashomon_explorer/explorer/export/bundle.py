@@ -15,10 +15,9 @@ from plotly.offline import get_plotlyjs
 from rashomon_explorer import plots
 from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.explorer import family, html
 from rashomon_explorer.explorer.export import score, score_trees
 from rashomon_explorer.explorer.export.purchases import Contents
-from rashomon_explorer.explorer.family import reads_well
-from rashomon_explorer.explorer.html import DEFINITIONS
 from rashomon_explorer.explorer.paid import PaidModel
 from rashomon_explorer.measures.multiplicity.catalogue import TERMS
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
@@ -48,7 +47,7 @@ def _trees(contents: Contents) -> ReleasedTrees:
 
 
 def _readable_trees(contents: Contents) -> ReleasedTrees:
-    return reads_well(_trees(contents), contents.schema)
+    return family.reads_well(_trees(contents), contents.schema)
 
 
 def _tree_figures(contents: Contents) -> dict[str, go.Figure]:
@@ -295,7 +294,7 @@ def _aggregates(contents: Contents) -> str | None:
 
 
 def _definitions(contents: Contents) -> str:
-    numbers = {name: vars(one) for name, one in DEFINITIONS.items()}
+    numbers = {name: vars(one) for name, one in html.DEFINITIONS.items()}
     aggregates = {a.query: a.definition for one in contents.purchases for a in one.released.answers}
     return _json({"terms": TERMS, "numbers": numbers, "aggregates": aggregates})
 

@@ -13,10 +13,9 @@ import numpy as np
 from rashomon_explorer.data import Categorical, Ordered, TableSchema, YesNo
 from rashomon_explorer.data.schema import public_part
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
+from rashomon_explorer.explorer import family, messages
 from rashomon_explorer.explorer.account import Account
 from rashomon_explorer.explorer.export.basket import Basket, Paid
-from rashomon_explorer.explorer.family import in_words, spent_delta, trees_in
-from rashomon_explorer.explorer.messages import LOGGER, PAID_READ, STILL_THERE, report
 from rashomon_explorer.explorer.paid import PaidAction, Quote
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.set_store import Failed, NumberedFiles, log_unread, read_file
@@ -118,7 +117,7 @@ def _usable(values: Any, path: Path) -> Purchase | None:
     try:
         return Purchase.from_values(values)
     except (ValueError, KeyError, TypeError) as error:
-        LOGGER.error("a purchase in %s could not be read", path, exc_info=error)
+        messages.LOGGER.error("a purchase in %s could not be read", path, exc_info=error)
         return None
 
 
@@ -149,7 +148,7 @@ class Contents:
     @property
     def delta(self) -> float:
         """δ of the models' guarantee."""
-        return spent_delta(self.models.guarantee)
+        return family.spent_delta(self.models.guarantee)
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -207,7 +206,7 @@ class AggregateRelease(PaidAction[Purchase]):
         drawn = self.state.rashomon_set
         if drawn is None or not drawn.n_draws or self.state.spent:
             raise DataError(_NO_MODELS)
-        if not isinstance(drawn, RashomonSet) and trees_in(drawn) is None:
+        if not isinstance(drawn, RashomonSet) and family.trees_in(drawn) is None:
             raise CuratorOnlyError(_OTHERS)
         if not drawn.guarantee.holds:
             raise CuratorOnlyError(f"these models cannot be released: {drawn.guarantee.theorem}")
@@ -263,7 +262,7 @@ class AggregateRelease(PaidAction[Purchase]):
         usable = data is not None and not data.bounds_learnt
         return Contents(
             "a table" if data is None else str(data.name),
-            in_words(self.models(draws), None if state.unconfirmed else data),
+            family.in_words(self.models(draws), None if state.unconfirmed else data),
             self._n_rows,
             tuple(one for one in state.paid if one.draws == draws),
             public_part(data.schema) if usable else None,
@@ -330,7 +329,7 @@ class AggregateRelease(PaidAction[Purchase]):
             written = files.all(errors.append)
             self.state.paid = (*written, *self._save_again(files))
             if errors:
-                report(self.state, PAID_READ, errors[0], STILL_THERE)
+                messages.report(self.state, messages.PAID_READ, errors[0], messages.STILL_THERE)
         elif not same:
             self.state.paid = ()
 
@@ -348,5 +347,5 @@ def _same(models: Any, others: Any) -> bool:
     """Whether two sets have the same draws, for any ψ."""
     if isinstance(models, RashomonSet) and isinstance(others, RashomonSet):
         return np.array_equal(models.coef, others.coef)
-    trees = trees_in(models)
-    return trees is not None and trees == trees_in(others)
+    trees = family.trees_in(models)
+    return trees is not None and trees == family.trees_in(others)

@@ -10,15 +10,13 @@ import traitlets
 
 from rashomon_explorer._utils.formatting import epsilon_text
 from rashomon_explorer.exceptions import LedgerError
+from rashomon_explorer.explorer import family, html
 from rashomon_explorer.explorer.account import Account
-from rashomon_explorer.explorer.family import spent_delta
-from rashomon_explorer.explorer.html import table_html
 from rashomon_explorer.explorer.messages import error_boundary, report
 from rashomon_explorer.explorer.panels import card
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.explorer.widgets.controls import Fold, ThemeSwitch
-from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, Making
+from rashomon_explorer.explorer.widgets import controls, files
 from rashomon_explorer.plots.budget import charges_table
 from rashomon_explorer.plots.text import cost_text, number, plural, what_is_left
 from rashomon_explorer.sets import RashomonSet
@@ -166,7 +164,7 @@ def _words(models: RashomonSet | None) -> str:
         return "no models yet"
     has_guarantee = models.guarantee.holds
     cost = (
-        cost_text(models.guarantee.epsilon(spent_delta(models.guarantee)))
+        cost_text(models.guarantee.epsilon(family.spent_delta(models.guarantee)))
         if has_guarantee
         else "no guarantee"
     )
@@ -193,9 +191,9 @@ class TopBar:
         self.data.on_click(lambda _: setattr(state, "page", "data"))
         self.gauge = card.styled(ipywidgets.HTML(), "rx-bar-gauge")
         self.sets = SetPicker(session)
-        self.theme = ThemeSwitch()
+        self.theme = controls.ThemeSwitch()
         card.styled(self.data, "rx-bar-data")
-        menu = Fold(label="Sets, theme and Save", of=".rx-topbar", marks=["☰", "✕"])
+        menu = controls.Fold(label="Sets, theme and Save", of=".rx-topbar", marks=["☰", "✕"])
         parts = [brand, self.data, self.gauge, menu, self.sets.widget, who, self.theme, saver]
         self.widget = card.row(parts, "rx-topbar")
         state.observe(lambda _: self.refresh(), ["data", "account", "plan", "phase", "mechanism"])
@@ -221,7 +219,7 @@ class LedgerPanel(card.Panel):
         self.session = session
         self.charges = card.styled(ipywidgets.HTML(), "rx-charges")
         failed = partial(report, session.state, "Exporting the ledger")
-        self.export = Download("Export the ledger", _HINT, self._export, failed)
+        self.export = files.Download("Export the ledger", _HINT, self._export, failed)
         super().__init__(session.state, card.row([self.export], "rx-take"), self.charges)
 
     def lines(self) -> tuple[str, ...]:
@@ -239,16 +237,16 @@ class LedgerPanel(card.Panel):
             message = "No charges yet: the first draw creates the ledger."
             self.charges.value = f'<p class="rx-note">{message}</p>'
             return
-        self.charges.value = _account_html(account) + table_html(
+        self.charges.value = _account_html(account) + html.table_html(
             _listed(account), "Charges, oldest first"
         )
 
-    def _export(self) -> Making:
+    def _export(self) -> files.Making:
         ledger = self.session.ledger
         if ledger is None:
             raise LedgerError("there is no ledger yet: the first draw creates it")
         name = f"{ledger.path.stem}-ledger.json"
-        return lambda: FileInTransit(name, ledger.export().encode(), "application/json")
+        return lambda: files.FileInTransit(name, ledger.export().encode(), "application/json")
 
 
 def _account_html(account: Account) -> str:

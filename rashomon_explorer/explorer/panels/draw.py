@@ -11,10 +11,8 @@ import traitlets
 
 from rashomon_explorer.data.schema import public_part
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.explorer import paid
+from rashomon_explorer.explorer import html, messages, paid
 from rashomon_explorer.explorer.drawing import SetDraw
-from rashomon_explorer.explorer.html import fact, table_html
-from rashomon_explorer.explorer.messages import error_boundary, report
 from rashomon_explorer.explorer.panels.card import (
     Panel,
     Question,
@@ -94,7 +92,7 @@ class SuggestionButtons:
         def press(_click: object) -> None:
             setattr(self.state, suggestion.setting, value)
 
-        button.on_click(error_boundary(self.state, "Setting it", press))
+        button.on_click(messages.error_boundary(self.state, "Setting it", press))
         return styled(button, "rx-remedy")
 
 
@@ -334,9 +332,9 @@ class TuningPanel(PaidPanel):
 def _tuned_html(tuned: paid.Tuned) -> str:
     drawn = ", ".join(number(one) for one in sorted(tuned.penalties))
     return released_html(
-        fact("Drawn", drawn, "penalties of the mean loss"),
-        fact("Spent", tuned.spent, f"added {cost_text(tuned.adds)}", kind="rx-paid"),
-        fact("Guarantee", tuned.promised, f"by the {tuned.mechanism} mechanism"),
+        html.fact("Drawn", drawn, "penalties of the mean loss"),
+        html.fact("Spent", tuned.spent, f"added {cost_text(tuned.adds)}", kind="rx-paid"),
+        html.fact("Guarantee", tuned.promised, f"by the {tuned.mechanism} mechanism"),
     )
 
 
@@ -352,7 +350,7 @@ class OneModelPanel(Panel):
             "Save the model",
             "Model, guarantee, schema and a prediction script, in one zip file",
             self._bundle,
-            partial(report, state, "“Save the model”"),
+            partial(messages.report, state, "“Save the model”"),
             primary=True,
         )
         super().__init__(state, row([self.bundle], "rx-take"), self.result)
@@ -395,13 +393,13 @@ def _one_model_html(result: paid.PaidModel) -> str:
     others = pd.DataFrame(result.others, columns=["other mechanism", "guarantee, or why not"])
     return (
         released_html(
-            fact("Spent", result.spent, f"added {cost_text(result.adds)}", kind="rx-paid"),
-            fact("Expected excess loss", result.excess, "on these rows"),
-            fact("On new rows", result.unseen),
-            fact("Made by", result.mechanism.replace("_", " "), result.why),
+            html.fact("Spent", result.spent, f"added {cost_text(result.adds)}", kind="rx-paid"),
+            html.fact("Expected excess loss", result.excess, "on these rows"),
+            html.fact("On new rows", result.unseen),
+            html.fact("Made by", result.mechanism.replace("_", " "), result.why),
         )
-        + table_html(_coefficients(result.model), "Coefficients, per unit of encoded feature")
-        + table_html(others.set_index("other mechanism"), "Other mechanisms")
+        + html.table_html(_coefficients(result.model), "Coefficients, per unit of encoded feature")
+        + html.table_html(others.set_index("other mechanism"), "Other mechanisms")
     )
 
 

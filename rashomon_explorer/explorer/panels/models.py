@@ -14,11 +14,8 @@ from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.explorer import selection
+from rashomon_explorer.explorer import family, html, messages, selection
 from rashomon_explorer.explorer.background import BackgroundTask
-from rashomon_explorer.explorer.family import trees_in
-from rashomon_explorer.explorer.html import PAID, SAMPLED, marks_html, table_html
-from rashomon_explorer.explorer.messages import error_boundary
 from rashomon_explorer.explorer.panels.card import Panel, display, quiet_button, row, styled
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import UNPAID, ExplorerState, Favourites
@@ -39,7 +36,7 @@ class ThresholdControl:
         self.state = state
         self.dial = styled(Slider(label="ψ"), "rx-dial-line")
         self._updating = False
-        self.dial.observe(error_boundary(state, "Moving ψ", self._moved), "value")
+        self.dial.observe(messages.error_boundary(state, "Moving ψ", self._moved), "value")
         self.widget = row([self.dial], "rx-threshold")
         state.observe(lambda _: self.update(), ["rashomon_set", "view", "phase"])
         self.update()
@@ -146,7 +143,7 @@ class ModelsPanel(Panel):
 
     def lines(self) -> tuple[str, ...]:
         """Python that gives the same numbers."""
-        if trees_in(self.state.rashomon_set) is not None:
+        if family.trees_in(self.state.rashomon_set) is not None:
             return _tree_lines(released=self.state.view == "release")
         table = "coefficients_table(explorer.rashomon_set)"
         if self.state.view == "release":
@@ -163,7 +160,7 @@ class ModelsPanel(Panel):
         """Update the table; at most once a second during a draw."""
         models, state = self.state.rashomon_set, self.state
         listed = models is not None and models.n_draws > 0 and not state.has_no_guarantee
-        known = isinstance(models, RashomonSet) or trees_in(models) is not None
+        known = isinstance(models, RashomonSet) or family.trees_in(models) is not None
         by_size, *by_place = self.pickers
         by_size.disabled = not (listed and known)
         for button in by_place:
@@ -191,7 +188,7 @@ class ModelsPanel(Panel):
         models = self.state.rashomon_set
         if self.state.view == "release":
             note = "which of them lie within ψ is private"
-            return f"{plural(models.n_draws, 'model')}; {note} {marks_html(PAID)}"
+            return f"{plural(models.n_draws, 'model')}; {note} {html.marks_html(html.PAID)}"
         if math.isnan(models.least):
             return f"{plural(models.n_draws, 'model')} of unknown loss"
         inside = round(models.hit_rate * models.n_draws)
@@ -202,7 +199,7 @@ class ModelsPanel(Panel):
             words += f", accuracy {own.min():.1%} to {own.max():.1%}"
             if self._measured[2] < self.session.shape[0]:
                 words += f" (on {self._measured[2]:,} rows)"
-        return f"{escape(words)} {_BAND} {marks_html(SAMPLED)}"
+        return f"{escape(words)} {_BAND} {html.marks_html(html.SAMPLED)}"
 
     def _known_accuracy(self) -> FloatArray | None:
         of, found, _ = self._measured
@@ -246,7 +243,7 @@ class ModelsPanel(Panel):
         if isinstance(self.state.rashomon_set, RashomonSet):
             return True
         rows = self.session.rows
-        return trees_in(self.state.rashomon_set) is not None and (
+        return family.trees_in(self.state.rashomon_set) is not None and (
             rows is not None and self.state.view == "curator"
         )
 
@@ -338,7 +335,7 @@ def _of_the_rows(models: Any, accuracy: FloatArray | None) -> list[dict[str, Any
 
 def _of_the_models(models: Any, *, curator: bool) -> list[dict[str, Any]]:
     """Columns computed from the models only."""
-    if trees_in(models) is not None:
+    if family.trees_in(models) is not None:
         return [
             table_column(
                 "leaves", "leaves", selection.leaves(models), kind="count", meaning="Leaves"
@@ -413,4 +410,4 @@ class SelectionPanel(Panel):
         caption = plural(n_selected, "selected model")
         if n_selected > _MOST:
             caption = f"{_MOST} of {caption} shown"
-        self.table.value = table_html(frame, caption)
+        self.table.value = html.table_html(frame, caption)

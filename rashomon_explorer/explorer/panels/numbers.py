@@ -7,9 +7,8 @@ from html import escape
 import ipywidgets
 import traitlets
 
-from rashomon_explorer.explorer.family import spent_delta
+from rashomon_explorer.explorer import family, messages
 from rashomon_explorer.explorer.html import fact
-from rashomon_explorer.explorer.messages import stale
 from rashomon_explorer.explorer.panels.card import Panel, column, region, row, styled
 from rashomon_explorer.explorer.state import SETTINGS, ExplorerState
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
@@ -64,7 +63,7 @@ class NumbersPanel(Panel):
 
     def refresh(self) -> None:
         """Update the numbers, and warn if the sliders differ from the settings of the draws."""
-        models, text = self.state.rashomon_set, stale(self.state)
+        models, text = self.state.rashomon_set, messages.stale(self.state)
         self.stale.value = f'<p class="rx-band rx-curator">{escape(text)}</p>' if text else ""
         if models is None or not models.n_draws:
             self.facts.value = (
@@ -82,7 +81,7 @@ class NumbersPanel(Panel):
         models = self.state.rashomon_set
         if not models.guarantee.holds:
             return fact("Guarantee", "none", models.guarantee.theorem, kind="rx-over")
-        delta = spent_delta(models.guarantee)
+        delta = family.spent_delta(models.guarantee)
         cost = cost_text(models.guarantee.epsilon(delta))
         seed = "known seed: not private" if models.guarantee.reproducible else ""
         note = seed or f"at δ = {number(delta, rounding='up')}"

@@ -15,8 +15,7 @@ from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.schema import data_dependent, labels_unconfirmed, public_part
 from rashomon_explorer.data.schema_files import json_values, toml_values
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.explorer.html import table_html
-from rashomon_explorer.explorer.messages import error_boundary, report
+from rashomon_explorer.explorer import html, messages
 from rashomon_explorer.explorer.panels.card import column, display, quiet_button, region, row
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.table.editor import TableEditor, form_rows, release_rows
@@ -55,7 +54,7 @@ class SchemaPanel:
         )
         self.positive = ipywidgets.Dropdown(description="Positive class", options=[_ALL])
         self.use = ipywidgets.Button(description="Use this table", button_style="primary")
-        failed = partial(report, self.state, "Saving the schema")
+        failed = partial(messages.report, self.state, "Saving the schema")
         self.saver = Download("Save the schema", "The schema as a TOML file", self._file, failed)
         self._fill_dictionary()
         self._connect()
@@ -81,7 +80,7 @@ class SchemaPanel:
 
     def _connect(self) -> None:
         def on(what: str, act: Callable[[], None]) -> Callable[[Any], Any]:
-            return error_boundary(self.state, what, lambda _: act())
+            return messages.error_boundary(self.state, what, lambda _: act())
 
         self.file.observe(on("Reading the file", self._on_file), "picked")
         self.form.observe(on("Changing the schema", self._edited), "edit")
@@ -254,7 +253,7 @@ class SchemaPanel:
             self._rows.value = ""
             return
         band = '<span class="rx-band rx-curator">private rows</span>'
-        preview = table_html(self.table.frame.head(_PREVIEWED).astype(str), "First rows")
+        preview = html.table_html(self.table.frame.head(_PREVIEWED).astype(str), "First rows")
         self._rows.value = band + preview
 
     def _lock(self) -> None:

@@ -8,8 +8,7 @@ from rashomon_explorer.explorer.panels.settings import ModelPanel
 from rashomon_explorer.explorer.state import SETTINGS, TREES, ExplorerState
 from rashomon_explorer.explorer.streamed_table import table_shape
 from rashomon_explorer.explorer.widgets.controls import Step
-from rashomon_explorer.mechanisms.planning.options import AUTO
-from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
+from rashomon_explorer.mechanisms.planning import options, weakness
 from rashomon_explorer.plots.text import at_most, cost_text, guaranteed_hits, number, plural
 
 
@@ -69,7 +68,7 @@ def _model_line(state: ExplorerState) -> str:
         return escape(" · ".join([f"trees of at most {state.max_leaves} {leaves}", *draws]))
     values = {name: getattr(state, name) for name in ("radius", "ridge")}
     regularised = [
-        f"{name} {value if value == AUTO else number(value)}"
+        f"{name} {value if value == options.AUTO else number(value)}"
         for name, value in values.items()
         if value != 0.0
     ]
@@ -87,7 +86,7 @@ def _plan_line(state: ExplorerState) -> str:
     if state.uncharged:
         return "nothing is charged, nothing can be released"
     mechanism = (state.plan.mechanism or state.mechanism).replace("_", " ")
-    if not has_hit_rate(state.plan):
+    if not weakness.has_hit_rate(state.plan):
         excess = at_most(getattr(state.plan, "weighed_excess", state.plan.excess_bound))
         return f"{escape(mechanism)} · excess loss <b>{escape(excess)}</b>"
     return f"{escape(mechanism)} · hit rate <b>{escape(guaranteed_hits(state.plan))}</b>"

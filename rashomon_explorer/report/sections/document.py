@@ -10,8 +10,7 @@ import pandas as pd
 from rashomon_explorer.measures.multiplicity.catalogue import MEASURES, TERMS
 from rashomon_explorer.measures.multiplicity.measure import EXACT
 from rashomon_explorer.measures.reliance.tree_reliance import held_trees
-from rashomon_explorer.report.blocks import Block, Code, Facts, Items, Table, Words
-from rashomon_explorer.report.kinds import model_kind
+from rashomon_explorer.report import blocks, kinds
 from rashomon_explorer.report.material import Curator, PublicMaterial, Release
 from rashomon_explorer.sets import RashomonSet
 
@@ -31,7 +30,7 @@ class Section:
     # who may see it; "internal": not computed from rows, but not for release
     view: View
     # from the edition's material to blocks. May raise `Skip`.
-    make: Callable[[Any], Iterable[Block]]
+    make: Callable[[Any], Iterable[blocks.Block]]
     # whether this section exists for such models; if not, it is not listed as omitted
     suits: Callable[[Any], bool] = lambda models: True
 
@@ -68,15 +67,15 @@ def need_linear(material: Curator) -> RashomonSet:
 WRITER = f"rashomon-explorer {version('rashomon-explorer')}"
 
 
-def about_curator(material: Curator) -> list[Block]:
+def about_curator(material: Curator) -> list[blocks.Block]:
     """Introduce the curator's edition."""
     return [
-        Words(
+        blocks.Words(
             f"This report describes {material.models.n_draws:,} models that explain the same data "
             "almost equally well: a Rashomon set, all models whose loss exceeds the least by at "
             "most ψ. It shows how much they differ, for whom, and the privacy cost of their draws."
         ),
-        Words(
+        blocks.Words(
             "It was computed from private rows: only people who may see the rows may see this "
             "file. For others, write the release edition (ReleasedSet.report).",
             "warning",
@@ -85,14 +84,14 @@ def about_curator(material: Curator) -> list[Block]:
     ]
 
 
-def about_release(material: Release) -> list[Block]:
+def about_release(material: Release) -> list[blocks.Block]:
     """Introduce the release."""
     return [
-        Words(
+        blocks.Words(
             f"This report describes {material.models.n_draws:,} models drawn from a Rashomon set, "
             "all models whose loss on the private rows exceeds the least by at most ψ."
         ),
-        Words(
+        blocks.Words(
             "Everything in it follows from these models, public settings and the aggregates listed "
             "below, all released with privacy guarantees. Nothing else that was computed from the "
             "rows, such as a loss, went into it."
@@ -101,7 +100,7 @@ def about_release(material: Release) -> list[Block]:
     ]
 
 
-def _file(material: PublicMaterial) -> Facts:
+def _file(material: PublicMaterial) -> blocks.Facts:
     undated = "not stated, so that the same inputs give the same file"
     rows = [
         ("Written by", WRITER, "without any access to a network"),
@@ -109,7 +108,7 @@ def _file(material: PublicMaterial) -> Facts:
     ]
     if material.target:
         rows.append(("The models predict", material.target, ""))
-    return Facts(rows)
+    return blocks.Facts(rows)
 
 
 _COMMON = {
@@ -162,16 +161,16 @@ _RELEASE = {
 }
 
 
-def caveats(material: Any) -> list[Block]:
+def caveats(material: Any) -> list[blocks.Block]:
     """List the caveats of an edition."""
     curator = isinstance(material, Curator)
     exact = _OF_DRAWS if curator and material.models.complete else ()
     common = {name: text for name, text in _COMMON.items() if name not in exact}
     own = _CURATOR if curator else _RELEASE
-    return [Items({**common, **model_kind(material.models).caveats, **own})]
+    return [blocks.Items({**common, **kinds.model_kind(material.models).caveats, **own})]
 
 
-def definitions_curator(material: Curator) -> list[Block]:
+def definitions_curator(material: Curator) -> list[blocks.Block]:
     """Define the terms, and the measures that apply to the models."""
     scored = ("range_width", "score_variance", "score_std")
     named = scored if material.models.task == "regression" else tuple(MEASURES)
@@ -190,19 +189,19 @@ def definitions_curator(material: Curator) -> list[Block]:
         "f, f' are models, f₀ the best one, s their scores, m the number of models, m_c of them "
         "predict class c, n the number of rows; all on the rows of this report."
     )
-    return [Items(TERMS), Table(frame, "Measures", note)]
+    return [blocks.Items(TERMS), blocks.Table(frame, "Measures", note)]
 
 
-def definitions_release(material: Any) -> list[Block]:
+def definitions_release(material: Any) -> list[blocks.Block]:
     """Define the terms of a release."""
-    return [Items({name: TERMS[name] for name in model_kind(material.models).terms})]
+    return [blocks.Items({name: TERMS[name] for name in kinds.model_kind(material.models).terms})]
 
 
-def reproduce(material: Any) -> list[Block]:
+def reproduce(material: Any) -> list[blocks.Block]:
     """Write the settings of the draws as Python; for the curator also the line of this file."""
     models, curator = material.models, isinstance(material, Curator)
     mechanism = getattr(models, "mechanism", "") if curator else ""
-    lines = [f"# {WRITER}", *model_kind(models).estimator(material, models, mechanism)]
+    lines = [f"# {WRITER}", *kinds.model_kind(models).estimator(material, models, mechanism)]
     if curator:
         known = [name for name in _INPUTS if getattr(material, name) is not None]
         call = ", ".join(["models", '"report.html"', *(_INPUTS[name] for name in known)])
@@ -213,7 +212,7 @@ def reproduce(material: Any) -> list[Block]:
     )
     if models.guarantee.seeded:
         noise = "The draws used a known seed, which is not shown here; it reproduces them."
-    return [Code(lines), Words(noise, "note")]
+    return [blocks.Code(lines), blocks.Words(noise, "note")]
 
 
 _INPUTS = {"X": "X", "y": "y", "groups": "groups=groups", "problem": "problem=problem"}

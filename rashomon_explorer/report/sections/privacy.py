@@ -14,11 +14,10 @@ from rashomon_explorer.mechanisms.certificates.catalogue import (
 from rashomon_explorer.mechanisms.ellipsoid.plan import EllipsoidPlan
 from rashomon_explorer.mechanisms.langevin.plan import ClippedPathPlan, PathPlan
 from rashomon_explorer.mechanisms.objective_perturbation.plan import ObjectivePerturbationPlan
-from rashomon_explorer.mechanisms.planning.advice import explain
+from rashomon_explorer.mechanisms.planning import advice, weakness
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
-from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.plots.budget import charges_table, plot_tradeoff, tradeoff_table
 from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.plots.prices import options_table
@@ -132,9 +131,9 @@ def _budget(budget: Budget | None) -> str:
 def plan_section(material: Any) -> list[Block]:
     """Explain the plan in sentences, with its guarantees."""
     planned = _planned(material)
-    blocks: list[Block] = [Words(line) for line in explain(planned).splitlines()]
+    blocks: list[Block] = [Words(line) for line in advice.explain(planned).splitlines()]
     doubt = (
-        weak_guarantee_reason(planned)
+        weakness.weak_guarantee_reason(planned)
         if material.models.as_drawn and material.models.guarantee.holds
         else ""
     )
