@@ -59,12 +59,6 @@ class TreeClass(ReprMixin):
     >>> trees = TreeClass(n_features=12, max_leaves=5)
     >>> trees.sizes
     (2, 24, 1056, 48048, 2196480)
-    >>> trees
-    TreeClass: 2,245,610 trees
-      leaves    at most 5
-      depth     at most 4
-      features  12
-      labels    2
     """
 
     n_features: int

@@ -39,8 +39,6 @@ def coefficient_spread(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
     >>> models = RashomonClassifier(epsilon=200.0, random_state=0).fit(X, y).rashomon_set_
     >>> list(coefficient_spread(models).columns)
     ['min', 'q05', 'median', 'q95', 'max', 'best']
-    >>> list(coefficient_spread(models.release()).columns)
-    ['min', 'q05', 'median', 'q95', 'max']
     """
     table = importance_spread(models.coef, models.parameter_names)
     if hasattr(models, "best"):
