@@ -14,24 +14,10 @@ from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms import MECHANISMS, ExactSampler
 from rashomon_explorer.mechanisms.bounds.hit_rate import unthresholded_hit_rate
 from rashomon_explorer.mechanisms.certificates import sensitivity
-from rashomon_explorer.mechanisms.rejection.envelope import (
-    Neighbourhood,
-    Shifted,
-    round_into_domain,
-)
+from rashomon_explorer.mechanisms.rejection import envelope
 from rashomon_explorer.mechanisms.request import batch_gap, generalisation_gap
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers import localisation
-from rashomon_explorer.papers.localisation import (
-    LocalProblem,
-    RidgedProblem,
-    batch_sizes,
-    of_fewer,
-    plan_disjoint,
-    plan_iterated,
-    plan_perturbed,
-    plan_regularised,
-)
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.losses import SmoothedHingeLoss
@@ -41,7 +27,7 @@ from tests.mechanisms.builders import request_of
 from tests.mechanisms.samplers.laws import small_problem
 from tests.papers.by_hand import iterated, localised, regularised
 
-LENS = Intersection(Shifted(Ball(1.0), (0.5, 0.0)), Ball(0.8))
+LENS = Intersection(envelope.Shifted(Ball(1.0), (0.5, 0.0)), Ball(0.8))
 
 
 def posed(p=2, n=1000, ridge=0.5, domain=None, loss="logistic"):
@@ -63,7 +49,7 @@ def public(n=10**5, p=5, ridge=0.1, loss="logistic", radius=4.0):
 @settings(max_examples=60)
 def test_prices_add_up_and_sets_shrink(n, p, ridge, epsilon, stages):
     constants, domain = public(n, p, ridge)
-    plan = plan_iterated(constants, domain, epsilon=epsilon, n_stages=stages)
+    plan = localisation.plan_iterated(constants, domain, epsilon=epsilon, n_stages=stages)
     prices = math.fsum(stage.epsilon for stage in plan.stages)
     assert epsilon * (1 - 1e-12) <= prices <= epsilon and plan.epsilon == prices
     assert plan.guarantee.epsilon(0.0) <= epsilon
@@ -88,35 +74,39 @@ def test_prices_add_up_and_sets_shrink(n, p, ridge, epsilon, stages):
 def test_the_best_of_all_stages_and_failures_is_found_without_trying_all(n, p, ridge):
     known = public(n, p, ridge)
     tried = [
-        plan_iterated(*known, epsilon=2.0, n_stages=count, failure=10.0**-k)
+        localisation.plan_iterated(*known, epsilon=2.0, n_stages=count, failure=10.0**-k)
         for count in range(1, 13)
         for k in range(2, 16)
     ]
     best = min(tried, key=lambda plan: plan.excess_bound)
-    assert plan_iterated(*known, epsilon=2.0) == best
+    assert localisation.plan_iterated(*known, epsilon=2.0) == best
 
 
 @pytest.mark.parametrize("n", [10**4, 10**5])
 @pytest.mark.parametrize("p", [2, 20, 100])
 def test_output_perturbation_has_its_bound_and_beats_the_iterated_mechanism(n, p):
     constants, domain = public(n, p, ridge=0.5)
-    plan = plan_perturbed(constants, domain, epsilon=1.0)
+    plan = localisation.plan_perturbed(constants, domain, epsilon=1.0)
     quantile, slope = gamma.isf(plan.failure, p), constants.L - 0.5 * 4.0
     printed = 32 * slope**2 * p * quantile / (0.5 * n**2)
     # The solver's error and the minimum's tolerance add a few per cent, more for a million rows.
     assert printed <= plan.excess_bound - plan.failure * constants.L * 8.0 <= 1.2 * printed
-    assert plan.excess_bound <= plan_iterated(constants, domain, epsilon=1.0).excess_bound
+    assert (
+        plan.excess_bound <= localisation.plan_iterated(constants, domain, epsilon=1.0).excess_bound
+    )
     assert plan.guarantee.epsilon(0.0) == 1.0
 
 
 @pytest.mark.parametrize("n", [100, 10_000])
 def test_the_ridge_has_the_least_bound(n):
     constants, ball = public(n, 4, 0.0, "smoothed_hinge", radius=2.0)
-    plan = plan_regularised(constants, ball, epsilon=1.0)
+    plan = localisation.plan_regularised(constants, ball, epsilon=1.0)
     for factor in (0.5, 0.9, 1.1, 2.0):
-        other = plan_regularised(constants, ball, epsilon=1.0, ridge=factor * plan.ridge)
+        other = localisation.plan_regularised(
+            constants, ball, epsilon=1.0, ridge=factor * plan.ridge
+        )
         assert other.population_bound > plan.population_bound and other.beta == plan.beta
-    far = plan_regularised(constants, ball, epsilon=1e9)  # without privacy only this is left
+    far = localisation.plan_regularised(constants, ball, epsilon=1e9)  # without privacy
     assert far.population_bound == pytest.approx(plan.statistical_bound, rel=1e-4)
 
 
@@ -142,7 +132,7 @@ def test_what_cannot_be_planned_is_refused_in_words(kind, settings, ridge, messa
 
 
 def test_a_hit_rate_allows_for_a_lost_minimiser():
-    planned = plan_perturbed(*public(n=10**6), epsilon=1.0, failure=0.1)
+    planned = localisation.plan_perturbed(*public(n=10**6), epsilon=1.0, failure=0.1)
     psi = planned.tolerance + planned.p / planned.beta
     alone = unthresholded_hit_rate(planned.p, planned.beta, psi - planned.tolerance)
     assert planned.hit_rate(psi) == pytest.approx(alone - 0.1) and 0.2 < alone < 0.9
@@ -181,8 +171,10 @@ def test_no_table_is_refused_for_a_kink(loss, n):
         assert np.isfinite(sampler.mechanism(problem).noisy_minimiser(problem, rng)).all()
         known = localisation.refined(problem, problem.minimum, tolerance)
         assert math.sqrt(2 * known.gap / problem.m) <= near * (1 + 1e-12)
-    middle = round_into_domain(problem.domain, np.full(3, 0.4))
-    local = LocalProblem(problem, Neighbourhood.of(problem.domain, middle, 0.3))
+    middle = envelope.round_into_domain(problem.domain, np.full(3, 0.4))
+    local = localisation.LocalProblem(
+        problem, envelope.Neighbourhood.of(problem.domain, middle, 0.3)
+    )
     assert local.minimum.gap <= local.constants.gap_tolerance
 
 
@@ -222,17 +214,17 @@ def test_two_records_losses_vary_by_at_most_the_oscillation_nearby(seed, loss, d
         for x, y in zip(rows, labels, strict=True)
     )
     middle = one.domain.project(rng.standard_normal((3, 1)) * 2)[:, 0] * (1 - 1e-12)
-    near = Neighbourhood.of(one.domain, middle, distance)
+    near = envelope.Neighbourhood.of(one.domain, middle, distance)
     theta = near.project(middle[:, None] + rng.standard_normal((3, 300)) * distance)
     change = one.value(theta) - other.value(theta)
-    assert np.ptp(change) <= LocalProblem(one, near).constants.osc * (1 + 1e-9)
+    assert np.ptp(change) <= localisation.LocalProblem(one, near).constants.osc * (1 + 1e-9)
 
 
 def test_the_minimum_of_a_part_without_the_minimiser_is_found():
     problem = posed(ridge=0.05)
     away = -problem.minimum.theta
-    near = Neighbourhood.of(problem.domain, away, 0.3)
-    local = LocalProblem(problem, near)
+    near = envelope.Neighbourhood.of(problem.domain, away, 0.3)
+    local = localisation.LocalProblem(problem, near)
     assert local.minimum.gap <= local.constants.gap_tolerance
     theta = near.project(away[:, None] + np.random.default_rng(0).standard_normal((2, 2000)))
     assert problem.value(theta).min() >= local.minimum.value - local.minimum.gap
@@ -254,18 +246,18 @@ def test_a_ridge_on_a_ridge_is_their_sum_in_objective_and_constants(domain, own)
     plain, whole = (
         Problem(X, y, domain=domain, intercept=False, ridge=ridge) for ridge in (own, own + 0.5)
     )
-    seen = RidgedProblem(plain, 0.5)
+    seen = localisation.RidgedProblem(plain, 0.5)
     theta = domain.project(rng.standard_normal((2, 50)))
     np.testing.assert_allclose(seen.value(theta), whole.value(theta))
     np.testing.assert_allclose(seen.minimum.theta, whole.minimum.theta, atol=1e-7)
     assert astuple(seen.constants) == pytest.approx(astuple(whole.constants), rel=1e-12)
     assert plain.ridge == own == plain.constants.m and seen.ridge == own + 0.5
-    assert not np.allclose(RidgedProblem(plain, 0.25).value(theta), whole.value(theta))
+    assert not np.allclose(localisation.RidgedProblem(plain, 0.25).value(theta), whole.value(theta))
 
 
 LOSS, RADIUS, RIDGE, ROWS, EPSILON = SmoothedHingeLoss(smoothing=0.5), 0.5, 1.0, 4_000, 2.0
 KNOWN = Constants.of(LOSS, n=ROWS, p=1, domain=Ball(RADIUS), row_bound=1.0, ridge=RIDGE)
-PLANNED = plan_disjoint(KNOWN, Ball(RADIUS), epsilon=EPSILON, n_stages=2)
+PLANNED = localisation.plan_disjoint(KNOWN, Ball(RADIUS), epsilon=EPSILON, n_stages=2)
 GRID = np.linspace(-RADIUS, RADIUS, 401)
 
 
@@ -308,7 +300,7 @@ def test_every_row_is_in_one_batch_and_no_row_decides_which(monkeypatch):
 
     def seen(posed, middle, stage, sampler, rng):
         taken.append(posed.rows[:, 0])
-        assert posed.constants == of_fewer(problem.constants, len(posed.rows))
+        assert posed.constants == localisation.of_fewer(problem.constants, len(posed.rows))
         return middle + 0.1
 
     monkeypatch.setattr(localisation, "draw_near", seen)
@@ -328,7 +320,7 @@ def table():
 @pytest.mark.parametrize("n", [2, 17, 1_000])
 def test_sizes_add_up_and_double(n):
     for k in range(1, int(math.log2(n)) + 1):
-        sizes = batch_sizes(n, k)
+        sizes = localisation.batch_sizes(n, k)
         assert sum(sizes) == n and len(sizes) == k and min(sizes) >= 1
         assert all(later == n // 2 ** (k - i) for i, later in enumerate(sizes) if i)
 
@@ -337,7 +329,7 @@ def test_the_minimiser_of_the_law_is_rarely_lost():
     """θ* of the risk lies within the radius of the first draw, as often as is said and more."""
     n, rng = 4_000, np.random.default_rng(0)
     known = Constants.of(LOSS, n=n, p=1, domain=Ball(RADIUS), row_bound=1.0, ridge=RIDGE)
-    planned = plan_disjoint(known, Ball(RADIUS), epsilon=8.0, n_stages=2)
+    planned = localisation.plan_disjoint(known, Ball(RADIUS), epsilon=8.0, n_stages=2)
     near = planned.stages[1].distance
     assert near < RADIUS
     strays = []
@@ -365,7 +357,7 @@ def test_new_rows_are_promised_more_than_by_draws_from_all_rows():
 def test_what_it_promises_falls_as_is_printed(epsilon, by_n, by_p):
     """p²log/(εn)² where noise decides; p/(εn^1.5), less than 1/n, where the law's scatter does."""
     fits = [
-        plan_disjoint(
+        localisation.plan_disjoint(
             Constants.of("logistic", n=n, p=p, domain=Ball(4.0), row_bound=1.0, ridge=1.0),
             Ball(4.0),
             epsilon=epsilon,
