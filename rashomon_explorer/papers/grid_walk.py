@@ -195,6 +195,15 @@ class GridWalkSampler:
 
     *Reach.* The proved number of steps is tens of thousands for one parameter and few rows, and
     infeasible from two parameters on: use the exact samplers instead.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.problem import Problem
+    >>> from rashomon_explorer.mechanisms.base import collect
+    >>> problem = Problem([[0.5], [-0.5]], [1, -1], radius=1.0, intercept=False)
+    >>> target = GibbsTarget(problem, beta=1.0, psi=0.01)
+    >>> collect(GridWalkSampler(), target, 3, np.random.default_rng(0)).coef.shape
+    (3, 1)
     """
 
     name: ClassVar[str] = "grid_walk"

@@ -52,6 +52,21 @@ class MeteredLangevin:
         From every method, in a process that was forked after the charge.
     ValueError
         If the sampler accounts for paths already, or the last state has no certificate.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from rashomon_explorer.problem.problem import Problem
+    >>> from rashomon_explorer.mechanisms.target import GibbsTarget
+    >>> problem = Problem([[0.5], [-0.5]] * 50, [1, -1] * 50, ridge=1.0)
+    >>> target = GibbsTarget(problem, beta=1.0, psi=0.0)
+    >>> sampler = LangevinSampler(step_size=0.5, n_steps=50, n_chains=1, shown="last")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = Ledger.create(folder + "/chains.ledger", epsilon=9.0, delta=1e-6)
+    ...     chains = MeteredLangevin(sampler, target, np.random.default_rng(0), ledger)
+    ...     before = ledger.spent()
+    ...     chains.trace().shape, chains.last().shape, ledger.spent() > before
+    ((50, 2, 1), (2, 1), True)
     """
 
     def __init__(

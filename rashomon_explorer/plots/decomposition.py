@@ -44,6 +44,15 @@ def plot_decomposition(found: DisagreementDecomposition) -> go.Figure:
     ------
     TypeError
         If given any other type.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.measures import disagreement_decomposition
+    >>> labels = [[0, place % 5 == 0] for place in range(40)] + [[0, 1], [1, 0]] * 10
+    >>> found = disagreement_decomposition(labels, inside=[True] * 40 + [False] * 20)
+    >>> figure = plot_decomposition(found)
+    >>> [trace.name for trace in figure.data]
+    ['the set', 'the mechanism', 'interval of the width', 'interval of the noise']
     """
     if not isinstance(found, DisagreementDecomposition):
         raise TypeError(

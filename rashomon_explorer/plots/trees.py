@@ -53,6 +53,14 @@ def plot_trees(
         If the set contains no trees.
     ValueError
         If a draw does not exist, or more than nine are requested.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.trees import CountedTrees
+    >>> counted = CountedTrees([[1, 0], [1, 1], [0, 1]], ["b", "b", "a"], max_leaves=2)
+    >>> figure = plot_trees(counted.draw(3, psi=0.4, random_state=0))
+    >>> figure.layout.title.text.split("<br>")[0]
+    'Trees, one by one'
     """
     trees = need_trees(models)
     selected = _draws_to_show(models, draws)

@@ -111,6 +111,14 @@ def affordable_repeated_eta(epsilon: float, delta: float, k: int) -> float:
     -------
     float
         The cost of :func:`repeated_bounded_range` with this η is at most ε at δ.
+
+    Examples
+    --------
+    >>> affordable_repeated_eta(4.0, 0.0, 20)
+    0.2
+    >>> eta = affordable_repeated_eta(4.0, 1e-6, 20)
+    >>> round(eta, 3), repeated_bounded_range(eta, 20).epsilon(1e-6) <= 4.0
+    (0.383, True)
     """
     check_positive(epsilon=epsilon)
     check_delta(delta)

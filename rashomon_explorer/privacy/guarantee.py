@@ -359,6 +359,12 @@ def best_attack(guarantee: Guarantee, false_alarms: float) -> float:
     guarantee : Guarantee
     false_alarms : float
         α in [0, 1]: share of non-members that are classified as members.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy import gdp, pure
+    >>> round(best_attack(pure(1.0), 0.05), 4), round(best_attack(gdp(1.0), 0.05), 4)
+    (0.1359, 0.2595)
     """
     validation.check_share(false_alarms=false_alarms)
     if not guarantee.holds:

@@ -42,6 +42,11 @@ class Budget:
     ------
     ValueError
         If not exactly one budget is given, or one is out of range.
+
+    Examples
+    --------
+    >>> round(Budget(rho=0.02).mu_total(ledger=True), 6)
+    0.2
     """
 
     epsilon: float | None = None

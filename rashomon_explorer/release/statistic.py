@@ -30,6 +30,13 @@ class Measured:
     n_mean : int, default=0
         Number of rows if the value is a mean of terms in [low, high]; 0 otherwise.
     note : str, default=""
+
+    Examples
+    --------
+    >>> from rashomon_explorer.release.noise import GaussianNoise
+    >>> share = Measured("ambiguity", -0.01, GaussianNoise(0.02), 0.0, 1.0, n_mean=400)
+    >>> share.estimate, [round(end, 4) for end in share.interval()]
+    (0.0, [0.0, 0.0392])
     """
 
     name: str

@@ -165,6 +165,18 @@ def report(
     ------
     TypeError
         If a release is given with rows or with other options of the curator's report.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+    >>> models = RashomonClassifier(n_draws=5, epsilon=80.0).fit(X, y).rashomon_set_
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     curators = report(models, folder + "/card.html", X, y, interactive=False)
+    ...     public = report(models.release(), folder + "/release.html", interactive=False)
+    >>> curators.name, public.name
+    ('card.html', 'release.html')
     """
     if isinstance(models, ReleasedSet | ReleasedTrees):
         return release_report(models, path, *rows, **options)

@@ -323,6 +323,16 @@ def noise_by_budget(
         If a budget is below the one spent, or as :func:`disagreement_decomposition`.
     CuratorOnlyError
         If given a release.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+    >>> settings = {"psi": 0.1, "epsilon": 40.0, "n_draws": 50, "radius": 4.0, "random_state": 0}
+    >>> fitted = RashomonClassifier(mechanism="exact", ridge=0.0, **settings).fit(X, y)
+    >>> table = noise_by_budget(fitted.rashomon_set_, X, [40, 90, np.inf])
+    >>> table["hit_rate"].round(2).tolist(), float(table["noise"].iloc[-1])
+    ([0.66, 0.77, 1.0], 0.0)
     """
     check_inner_share(confidence=confidence)
     pair_measure = kernels.get_pair_measure(measure)

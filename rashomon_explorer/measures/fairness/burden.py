@@ -66,6 +66,16 @@ def multiplicity_by_person_group(
         If given a release, which does not state which draws lie inside.
     TypeError
         If ``models`` is of another type.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.sets import from_predictions
+    >>> chances = [[0.9, 0.4, 0.6, 0.1], [0.8, 0.6, 0.7, 0.2], [0.9, 0.7, 0.8, 0.1]]
+    >>> models = from_predictions(chances, [1, 0, 1, 0], psi=1.0)
+    >>> groups = ["a", "b", "a", "b"]
+    >>> table = multiplicity_by_person_group(models, None, groups, measures=["ambiguity"])
+    >>> table["ambiguity_ratio"].to_dict()
+    {'all rows': 1.0, 'a': 0.0, 'b': 2.0}
     """
     need_curator(models, "multiplicity_table(..., groups=..., inside_only=False)")
     if np.ndim(groups) == 0:

@@ -139,6 +139,12 @@ def score_gaps(
     ------
     ValueError
         If a shape, value or name is wrong, there is only one group, or a category has no rows.
+
+    Examples
+    --------
+    >>> found = score_gaps([[0.5, 0.5, 0.5, 0.5]], [1, 0, 1, 1], ["a", "a", "b", "b"])
+    >>> found.round(6).values.tolist()
+    [[0.5, 0.5]]
     """
     check_kinds(agg, method)
     names = check_names(metrics, SCORE_GAPS)

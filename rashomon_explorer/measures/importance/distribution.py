@@ -110,6 +110,12 @@ def importance_distribution(
         One table per bootstrap, over the models of that bootstrap's Rashomon set.
     features : sequence of str
         Names of the columns.
+
+    Examples
+    --------
+    >>> rid = importance_distribution([[[0.1, 0.2], [0.3, 0.4]]], ["age", "debt"])
+    >>> rid.quantile(0.5).tolist()
+    [0.1, 0.2]
     """
     if len(importances) == 0:
         raise ValueError("importances must hold at least one bootstrap, got none")

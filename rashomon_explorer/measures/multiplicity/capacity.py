@@ -185,6 +185,11 @@ def capacity_bounds(scores: ArrayLike, *, tolerance: float = 1e-9) -> FloatArray
     -----
     sklearn.exceptions.ConvergenceWarning
         If the search ends before reaching the tolerance; the bounds are still valid.
+
+    Examples
+    --------
+    >>> capacity_bounds([[[1, 0, 0]], [[0, 1, 0]], [[0, 0, 1]]]).round(6).tolist()
+    [[1.584963, 1.584963]]
     """
     if not tolerance >= 1e-12:
         raise ValueError(f"tolerance must be >= 1e-12 bits, got {tolerance!r}")

@@ -212,6 +212,11 @@ def obscurity(labels: ArrayLike, baseline: int | ArrayLike = 0) -> float:
     -------
     float
         Between 0 and 1, at most the discrepancy.
+
+    Examples
+    --------
+    >>> round(obscurity([[0, 0, 1, 1], [0, 1, 1, 1], [1, 0, 1, 1]]), 6)
+    0.166667
     """
     return OBSCURITY(labels, baseline=baseline)
 

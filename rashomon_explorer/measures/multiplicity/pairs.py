@@ -299,6 +299,11 @@ def linear_pattern_count(n_rows: int, n_parameters: int) -> int:
     -------
     int
         Exact count, which may have many digits.
+
+    Examples
+    --------
+    >>> linear_pattern_count(n_rows=4, n_parameters=3)
+    14
     """
     check_count(n_rows=n_rows, n_parameters=n_parameters)
     return 2 * sum(math.comb(n_rows - 1, k) for k in range(min(n_parameters, n_rows)))

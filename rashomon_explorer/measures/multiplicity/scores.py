@@ -280,6 +280,11 @@ def range_width(scores: ArrayLike) -> float:
     -------
     float
         In the units of the scores; 0 for one model.
+
+    Examples
+    --------
+    >>> round(range_width([[0.2, 0.9], [0.6, 0.8]]), 6)
+    0.25
     """
     return RANGE_WIDTH(scores)
 

@@ -131,6 +131,13 @@ def exact_ambiguity(
     -------
     ExactAmbiguity
         Lower and upper bound.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.problem import Problem
+    >>> problem = Problem([[0.5], [-0.5]] * 9, [1, -1] * 9)
+    >>> exact_ambiguity(problem, 0.05, [[0.05], [0.9]])
+    ExactAmbiguity(lower=0.5, upper=0.5)
     """
     table = exact_flips(problem, psi, X, tolerance=tolerance, n_jobs=n_jobs, executor=executor)
     possible = table["flips"] | ~table["decided"]

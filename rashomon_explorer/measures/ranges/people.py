@@ -49,6 +49,16 @@ def people_ranges(
         ``drawn_flips``, the share of draws that give another label than the best model.
         With a problem also ``flips`` (``"yes"``, ``"no"``, or ``"undecided"`` within the tolerance)
         and, for models with one score per row, ``exact_low`` and ``exact_high``.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> from rashomon_explorer.measures.ranges import set_problem
+    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+    >>> models = RashomonClassifier(epsilon=200.0, random_state=0).fit(X, y).rashomon_set_
+    >>> table = people_ranges(models, [[0.02], [0.9]], set_problem(models, X, y))
+    >>> table["flips"].tolist()
+    ['yes', 'no']
     """
     inside = models if np.isnan(models.least) else models.inside()
     if not inside.n_draws:

@@ -86,6 +86,14 @@ def released_flips(models: Drawn, X: ArrayLike) -> pd.DataFrame:
         If no ellipsoid was released with the draws, or rows cannot be used.
     TypeError
         For a regression, which has no labels.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 2_000, [1, 1, 0, 0] * 2_000
+    >>> clf = RashomonClassifier(mechanism="ellipsoid", ridge=0.1, random_state=0).fit(X, y)
+    >>> released_flips(clf.rashomon_set_, [[0.9], [0.01]])["flips"].tolist()
+    [False, True]
     """
     region = _region(models)
     if models.task == "regression":

@@ -61,6 +61,14 @@ def path_average_excess(
         Bounds on the gradient's norm on the domain, and on ‖θ₀ − θ*‖.
     step_size, n_steps
         h and N; the start counts as the first state and the last state is left out.
+
+    Examples
+    --------
+    >>> bound = path_average_excess(
+    ...     p=10, beta=1000.0, L=1.0, distance=1.0, step_size=1e-5, n_steps=10_000
+    ... )
+    >>> round(bound, 6)
+    0.02
     """
     validation.check_positive(L=L, step_size=step_size)
     validation.check_nonnegative(distance=distance)
@@ -105,6 +113,12 @@ def accelerated_path_excess(
     ------
     ValueError
         If the steps are too large: q ≥ 1.
+
+    Examples
+    --------
+    >>> settings = {"p": 10, "beta": 1000.0, "M": 1.0, "distance": 1.0, "step_size": 1e-3}
+    >>> round(accelerated_path_excess(**settings, n_steps=100), 4)
+    0.0154
     """
     validation.check_positive(M=M, step_size=step_size)
     validation.check_nonnegative(distance=distance)
@@ -167,6 +181,11 @@ def uniform_stability(*, L: float, m: float, n: int, psi: float = 0.0, width: fl
     ------
     ValueError
         If the loss is not strongly convex (m ≤ 0).
+
+    Examples
+    --------
+    >>> uniform_stability(L=1.0, m=0.5, n=1000)
+    0.004
     """
     return L * coupling_distance(L=L, m=m, n=n, psi=psi, width=width)
 
@@ -192,6 +211,11 @@ def population_risk(
     ------
     ValueError
         If the loss is not strongly convex (m ≤ 0).
+
+    Examples
+    --------
+    >>> round(population_risk(p=10, beta=1000.0, L=1.0, m=0.5, n=1000), 6)
+    0.014
     """
     empirical = expected_excess(p=p, beta=beta, psi=psi, width=width)
     return empirical + uniform_stability(L=L, m=m, n=n, psi=psi, width=width)

@@ -85,6 +85,11 @@ def hit_probability(*, p: int, beta: float, psi: float, width: float = 0.0) -> f
     ----------
     p, beta, psi, width
         As in :func:`expected_excess`; ψ = 0 gives the bound 0.
+
+    Examples
+    --------
+    >>> round(hit_probability(p=10, beta=4000.0, psi=0.02, width=0.01), 3)
+    0.35
     """
     validation.check_count(p=p)
     validation.check_positive(beta=beta)
@@ -107,6 +112,11 @@ def hit_probability_from_excess(*, p: int, beta: float, psi: float) -> float:
     ----------
     p, beta, psi
         As in :func:`hit_probability`, for the hard threshold's law.
+
+    Examples
+    --------
+    >>> round(hit_probability_from_excess(p=10, beta=20_000.0, psi=0.02), 3)
+    0.557
     """
     validation.check_count(p=p)
     validation.check_positive(beta=beta)
@@ -154,6 +164,12 @@ def least_acceptance(p: int, beta: float, psi: float, spread: float) -> float:
         As in :func:`hit_probability`.
     spread : float
         Public upper bound of max − min of the loss over the domain, > 0.
+
+    Examples
+    --------
+    >>> exact = (1 - math.exp(-8.0)) / 8  # p = 1: the integral of exp(−8t)
+    >>> 0.97 * exact < least_acceptance(p=1, beta=8.0, psi=0.0, spread=1.0) <= exact
+    True
     """
     if psi >= spread:
         return 1.0
@@ -180,6 +196,12 @@ def enough_patience(acceptance: float, n_draws: int, failure: float) -> int:
     ----------
     acceptance, n_draws, failure
         Bounds on both probabilities, in (0, 1), and the number of draws.
+
+    Examples
+    --------
+    >>> enough = enough_patience(1e-4, n_draws=20, failure=1e-12)
+    >>> 300_000 < enough < 310_000, giving_up_probability(1e-4, enough, 20) <= 1e-12
+    (True, True)
     """
     validation.check_inner_share(acceptance=acceptance, failure=failure)
     patience = max(1, math.ceil(math.log(n_draws / failure) / -math.log1p(-acceptance)))

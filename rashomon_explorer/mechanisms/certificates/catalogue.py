@@ -107,6 +107,16 @@ def path_certificates(
         δ in [0, 1) at which they are compared.
     threshold : {"smooth", "hard", "gaussian"} or Threshold, default="smooth"
         ``"hard"`` at ψ = 0 means no threshold.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.domains import Ball
+    >>> ball = Ball(1.0)
+    >>> constants = Constants.of("logistic", n=1000, p=1, domain=ball, row_bound=0.5, ridge=1.0)
+    >>> steps = {"step_size": 1e-4, "n_steps": 10_000, "delta": 1e-6, "threshold": "hard"}
+    >>> found = path_certificates(constants, ball, psi=0.0, beta=1000.0, **steps)
+    >>> [(one.name, round(one.epsilon(1e-6), 3)) for one in found]
+    [('last_iterate', 0.068), ('path', 1.96), ('finite_time', inf)]
     """
     check_delta(delta)
     shape = get_threshold(threshold, psi)
@@ -123,6 +133,14 @@ def best_certificate(certificates: Iterable[Certificate], delta: float) -> Certi
     ------
     ValueError
         If there is none; the message states every reason.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.domains import Ball
+    >>> constants = Constants.of("logistic", n=1000, p=2, domain=Ball(1.0), row_bound=1.0)
+    >>> every = gibbs_certificates(constants, Ball(1.0), psi=0.1, beta=500.0, delta=0.0)
+    >>> best_certificate(every, 0.0).name
+    'oscillation'
     """
     certificates = list(certificates)
     usable = [one for one in certificates if one.usable and math.isfinite(one.epsilon(delta))]
@@ -160,6 +178,15 @@ def largest_beta(
         As in :func:`gibbs_certificates`.
     epsilon, delta : float
         Total budget of all draws, ε > 0.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.domains import Ball
+    >>> ball = Ball(1.0)
+    >>> constants = Constants.of("logistic", n=1000, p=1, domain=ball, row_bound=0.5, ridge=1.0)
+    >>> beta, by = largest_beta(constants, ball, psi=0.0, epsilon=1.0, delta=1e-6)
+    >>> round(beta), by.name, by.epsilon(1e-6) <= 1.0
+    (144386, 'gaussian_gibbs', True)
     """
     check_epsilon(epsilon)
     check_delta(delta)

@@ -68,6 +68,16 @@ class LangevinSampler:
     ------
     ValueError
         If a setting is out of range.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.problem import Problem
+    >>> from rashomon_explorer.mechanisms.target import GibbsTarget
+    >>> problem = Problem([[0.5], [-0.5]], [1, -1])
+    >>> target = GibbsTarget(problem, beta=20.0, psi=0.1, threshold="smooth")
+    >>> sampler = LangevinSampler(step_size=1e-3, n_steps=50, n_chains=8, thin=25)
+    >>> [batch.theta.shape for batch in sampler.batches(target, np.random.default_rng(0))]
+    [(2, 8), (2, 8)]
     """
 
     name: ClassVar[str] = "langevin"
@@ -368,6 +378,15 @@ class LangevinAverageSampler(PlannedPath):
     ----------
     plan : PathPlan
         Plan of this mechanism.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.5], [-0.5]] * 5_000, [1, 0] * 5_000
+    >>> asked = RashomonClassifier(mechanism="langevin_average", epsilon=4.0, delta=1e-6, n_draws=1)
+    >>> fitted = asked.fit(X, y)
+    >>> fitted.plan_.psi, fitted.plan_.drawn_psi
+    (0.02, 0.0)
     """
 
     name: ClassVar[str] = "langevin_average"

@@ -41,6 +41,12 @@ class BilevelConstants(ReprMixin):
         Mg,xy, Mg,yy, Cg,xy, Cg,yy: Lipschitz constants of blocks of g in x (M) and y (C).
     diameter_x, diameter_y : float
         Dx and Dy, of the domain of x and of a set that holds every y*.
+
+    Examples
+    --------
+    >>> scalar = BilevelConstants(mu=1.0, f_x=1.0, f_y=1.0, g_y=100.0, g_xy=1.0, g_yy=100.0)
+    >>> scalar.slope, scalar.stability, scalar.gradient_sensitivity
+    (2.0, 200.0, 208.0)
     """
 
     mu: float
@@ -153,6 +159,12 @@ class PenaltyConstants(ReprMixin):
         Rows on the two sides of a public split.
     margin_bound : float, optional
         Bound to which validation margins are clipped; None for a smooth validation loss.
+
+    Examples
+    --------
+    >>> known = PenaltyConstants("logistic", 1.0, 0.1, 10.0, 1000, 1000, margin_bound=4.0)
+    >>> round(known.reach, 3), round(known.validation_range, 5), round(known.training_range, 3)
+    (1.669, 0.00334, 0.028)
     """
 
     estimator: str

@@ -138,6 +138,21 @@ class PenaltyLandscape:
     box : PenaltyBox
     tolerance : float, default=1e-9
         Bound on ‖Λ^½(y − y*)‖; public, because every draw is charged for it.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
+    >>> rows = np.array([[1.0], [0.5]])
+    >>> inner = InnerProblem(rows, np.array([1.0, 0.2]), "ridge")
+    >>> outer = OuterLoss(rows, np.array([0.4, 0.2]), "ridge", margin_bound=1.0)
+    >>> landscape = PenaltyLandscape(inner, outer, PenaltyBox((0,), 0.1, 10.0))
+    >>> target = PenaltyTarget(landscape, beta=1e4)
+    >>> batches = FiniteGridSampler(spacing=landscape.domain.radius / 16).batches(
+    ...     target, np.random.default_rng(0)
+    ... )
+    >>> drawn = next(batch for batch in batches if batch.theta.shape[1])
+    >>> float(landscape.box.group_penalties(drawn.theta)[0, 0].round(2))
+    0.75
     """
 
     inner: InnerProblem

@@ -179,6 +179,13 @@ def plan_stationary(
         If a number is out of range.
     SamplerError
         If δ is 0 for a walk, or a grid does not support so many penalties.
+
+    Examples
+    --------
+    >>> known = PenaltyConstants("logistic", 1.5, 0.5, 10.0, 70_000, 30_000)
+    >>> planned = plan_stationary(known, 10, "hypergradient", epsilon=1.0, delta=1e-6)
+    >>> planned.n_steps, planned.gradient_bound < known.slope / 2
+    (256, True)
     """
     validation.check_epsilon(epsilon)
     validation.check_delta(delta)

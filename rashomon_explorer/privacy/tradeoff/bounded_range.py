@@ -87,6 +87,12 @@ class AdaptiveBoundedRange(TradeOff):
         η ≥ 0 of one mechanism; kη at most 600.
     count : int
         k from 1 to 400.
+
+    Examples
+    --------
+    >>> curve = AdaptiveBoundedRange(0.5, 20)
+    >>> round(curve.epsilon(1e-6), 2), curve.epsilon(0.0)
+    (5.43, 10.0)
     """
 
     eta: float
@@ -175,6 +181,12 @@ class RepeatedBoundedRange(TradeOff):
         η ≥ 0 of one draw.
     count : int
         k ≥ 1.
+
+    Examples
+    --------
+    >>> curve = RepeatedBoundedRange(0.5, 20)
+    >>> round(curve.epsilon(1e-6), 3), curve.epsilon(0.0)
+    (5.393, 10.0)
     """
 
     eta: float

@@ -67,6 +67,13 @@ class Composition(TradeOff):
         Symmetric curves of one neighbour relation, and the number of times each is used.
     grid : float, optional
         Spacing h; by default at most 10⁻³ and a tenth of the spread of the narrowest part.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy.tradeoff import Subsampled
+    >>> many = Composition(((Subsampled(Gaussian(1.0), 0.01), 100),))
+    >>> many.epsilon(1e-5) < 10 * many.parts[0][0].epsilon(1e-7)
+    True
     """
 
     parts: tuple[Part, ...]

@@ -190,6 +190,12 @@ class Approximate(TradeOff):
         ε ≥ 0.
     slack : float, default=0.0
         δ in [0, 1].
+
+    Examples
+    --------
+    >>> curve = Approximate(1.0, 1e-6)
+    >>> curve.epsilon(1e-6), curve.epsilon(0.0)
+    (1.0, inf)
     """
 
     at: float
@@ -240,6 +246,12 @@ class Laplace(TradeOff):
     ----------
     shift : float
         θ ≥ 0: sensitivity over scale, the ε of pure DP.
+
+    Examples
+    --------
+    >>> curve = Laplace(1.0)
+    >>> round(float(curve(0.25)), 4), curve.epsilon(0.0)
+    (0.3679, 1.0)
     """
 
     shift: float
@@ -334,6 +346,12 @@ class Piecewise(TradeOff):
     ------
     ValueError
         If the corners do not form a trade-off function.
+
+    Examples
+    --------
+    >>> curve = Piecewise(((0.0, 1.0), (0.25, 0.5), (1.0, 0.0)))
+    >>> float(curve(0.25)), float(curve.inverse()(0.5))
+    (0.5, 0.25)
     """
 
     corners: tuple[tuple[float, float], ...]

@@ -47,6 +47,12 @@ class GaussianObjectivePerturbation(TradeOff):
         Number of such minimisers, each with its own b.
     mu : float, default=0.0
         μ of all Gaussian mechanisms composed with them, such as the one that hides solver error.
+
+    Examples
+    --------
+    >>> curve = GaussianObjectivePerturbation(ratio=0.2, jump=0.01, monotone=True)
+    >>> round(curve.renyi(20.0), 4), round(curve.epsilon(1e-6), 3), round(20 * 0.2**2 / 2, 4)
+    (0.41, 0.91, 0.4)
     """
 
     ratio: float

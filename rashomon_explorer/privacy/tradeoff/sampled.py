@@ -293,6 +293,13 @@ class Subsampled(curves.TradeOff):
         Symmetric f of the mechanism on the batch.
     rate : float
         q in [0, 1]: batch size divided by n.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy.tradeoff import Gaussian
+    >>> curve = Subsampled(Gaussian(1.0), 0.01)
+    >>> round(curve.epsilon(1e-5), 4)
+    0.1995
     """
 
     of: curves.TradeOff

@@ -36,6 +36,11 @@ def get_loss(loss: str | Loss) -> Loss:
     ------
     ValueError
         If the name is unknown.
+
+    Examples
+    --------
+    >>> get_loss("logistic").task
+    'classification'
     """
     if isinstance(loss, str) and loss in LOSSES:
         return LOSSES[loss]()

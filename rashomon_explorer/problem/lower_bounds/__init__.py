@@ -29,7 +29,15 @@ ENVELOPES: dict[type, Callable[[Any, FloatArray, FloatArray], ExcessBound]] = {
 
 
 def has_envelope(risk: EmpiricalLoss) -> bool:
-    """Whether a lower bound of a mean loss is known, for a table in memory or in chunks."""
+    """Whether a lower bound of a mean loss is known, for a table in memory or in chunks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rashomon_explorer.problem.losses import get_loss
+    >>> has_envelope(get_loss("logistic").empirical(np.eye(2), np.array([1.0, -1.0])))
+    True
+    """
     return loss_kind(risk) in (SUMS if isinstance(risk, ChunkedRisk) else ENVELOPES)
 
 
@@ -48,6 +56,15 @@ def excess_bound(risk: EmpiricalLoss, theta: FloatArray, whiten: FloatArray) -> 
     ------
     SamplerError
         If the loss has no such bound; the message names samplers that work instead.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rashomon_explorer.problem.losses import get_loss
+    >>> risk = get_loss("logistic").empirical(np.eye(2), np.array([1.0, -1.0]))
+    >>> bound = excess_bound(risk, np.zeros(2), np.sqrt(8.0) * np.eye(2))
+    >>> bound.radial(np.array([0.0, 1.0])).round(4).tolist()
+    [0.0, 0.3333]
     """
     # Compare exact types: a subclass may be another function, which the bound does not cover.
     if not has_envelope(risk):
