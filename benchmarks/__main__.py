@@ -19,7 +19,6 @@ from benchmarks import (
     ranges,
     rates,
     rates_pictures,
-    regression,
     scale,
     scaling,
     trees,
@@ -45,7 +44,6 @@ def main() -> None:
             "tuning",
             "one_model",
             "rates",
-            "regression",
             "trees",
             "accelerator",
             "scale",
@@ -56,9 +54,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3.0, help="time of one measurement")
     parser.add_argument("--splits", type=int, default=20, help="splits of each table (utility)")
     parser.add_argument("--tables", nargs="*", default=(), help="some tables only (utility)")
-    parser.add_argument("--ways", nargs="*", default=(), help="some ways only (utility)")
     parser.add_argument(
-        "--folder", default="", help="where CSV files are, by default RASHOMON_DATA (trees)"
+        "--folder", default="", help="CSV files, by default RASHOMON_DATA (utility, trees)"
     )
     parser.add_argument("--library", default="torch", help="library of arrays (accelerator)")
     parser.add_argument("--rows", nargs="*", default=scale.ROWS, help="sizes of tables (scale)")
@@ -75,11 +72,6 @@ def main() -> None:
         one_model.write(measured)
         print(*one_model.lines(measured), sep="\n")
         return
-    if options.what == "regression":
-        found = regression.measure(options.splits)
-        regression.write(found)
-        print(*regression.lines(found), sep="\n")
-        return
     if options.what == "scale":
         sizes = scale.measure(tuple(map(int, options.rows)))
         scale.write(sizes)
@@ -95,7 +87,7 @@ def main() -> None:
         print(*rates.lines(found), *hypergradients.lines(steps), sep="\n")
         return
     if options.what == "utility":
-        measured = utility.measure(options.splits, tuple(options.tables), tuple(options.ways))
+        measured = utility.measure(options.splits, tuple(options.tables), options.folder)
         utility.write(measured)
         print(*utility.lines(measured), sep="\n")
     elif options.what == "tuning":

@@ -6,8 +6,6 @@ away, and on the rows the mean excess beside what was promised of it.
 """
 
 import json
-import subprocess
-import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 
 from benchmarks.machine import machine
-from benchmarks.peers import PYTHON, ROOT
+from benchmarks.utility import diffprivlib_scores
 from rashomon_explorer import DPClassifier, load_dataset
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import SamplerError
@@ -28,7 +26,7 @@ from rashomon_explorer.problem.problem import Problem
 
 RESULTS = Path(__file__).parent / "results" / "one_model.json"
 EPSILON, DELTAS, ROW_NORM = 1.0, (1e-5, 0.0), 2.0
-_PEER_SECONDS = 300
+_PEER = "diffprivlib logistic regression"
 
 Split = tuple[NDArray[Any], NDArray[Any]]
 _METHODS = (
@@ -102,22 +100,10 @@ def _of_method(
 
 def _peer(rows: FloatArray, labels: NDArray[Any], splits: list[Split]) -> Iterator[dict[str, Any]]:
     """Fit diffprivlib in its own environment; without it there is nothing to compare with."""
-    if not PYTHON.exists():
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        file, found = Path(folder) / "table.npz", Path(folder) / "models.npz"
-        fits = [fit for fit, _ in splits]
-        given = {"rows": rows, "targets": labels, "classes": 2, "norm": ROW_NORM}
-        np.savez(file, splits=fits, epsilons=[EPSILON], **given)
-        command = [str(PYTHON), "-m", "benchmarks.utility_peer", str(file), str(found)]
-        subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=_PEER_SECONDS)
-        with np.load(found) as arrays:
-            models = arrays["models"][:, 0]
-    scores = [
-        float(((rows[test] @ model[:-1] + model[-1] > 0) == labels[test]).mean())
-        for model, (_, test) in zip(models, splits, strict=True)
-    ]
-    yield _summary("diffprivlib", 0.0, scores)
+    fits, only = [fit for fit, _ in splits], (_PEER,)
+    found = diffprivlib_scores(rows, labels, fits, (EPSILON,), only, np.zeros((2, 1)), ROW_NORM)
+    for scores in found.get(_PEER, {}).values():
+        yield _summary("diffprivlib", 0.0, scores)
 
 
 def _not_private(rows: FloatArray, labels: NDArray[Any], splits: list[Split]) -> dict[str, Any]:

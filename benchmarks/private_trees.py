@@ -1,8 +1,5 @@
 """Accuracy of one private sparse tree beside diffprivlib's tree and forest, on held-out rows."""
 
-import json
-import subprocess
-import tempfile
 import warnings
 from pathlib import Path
 from typing import Any
@@ -12,12 +9,12 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from benchmarks.binary_tables import binary_tables
-from benchmarks.peers import PYTHON, ROOT
+from benchmarks.utility import diffprivlib_scores
 from rashomon_explorer import RashomonTreeClassifier
 from rashomon_explorer.exceptions import WeakGuaranteeWarning
 
 BUDGETS = (0.05, 0.1, 0.5, 1.0)
-_SECONDS = 1800
+_PEERS = ("diffprivlib tree", "diffprivlib forest")
 _WORTH = 0.125  # mean excess, as the plan bounds it, that further leaves are allowed to cost
 
 
@@ -83,19 +80,9 @@ def _ours(
 def _peers(
     rows: NDArray[Any], y: NDArray[Any], fits: list[NDArray[np.intp]]
 ) -> dict[str, dict[str, list[float]]]:
-    """Those that are installed in an environment of their own."""
-    if not PYTHON.exists():
-        return {}
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "table.npz"
-        np.savez(file, rows=rows.astype(float), targets=y, fit=fits, epsilons=BUDGETS)
-        command = [str(PYTHON), "-m", "benchmarks.private_trees_peer", str(file)]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=_SECONDS)
-    if done.returncode:
-        print(f"diffprivlib stopped: {done.stderr.strip().splitlines()[-1:]}")
-        return {}
-    found: dict[str, dict[str, list[float]]] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    """Those that are installed in an environment of their own, with their defaults."""
+    bounds = np.zeros(rows.shape[1]), np.ones(rows.shape[1])
+    return diffprivlib_scores(rows.astype(float), y, fits, BUDGETS, _PEERS, bounds)
 
 
 def _fit_part(y: NDArray[Any], seed: int) -> NDArray[np.intp]:

@@ -1,230 +1,311 @@
-"""What a budget buys on ordinary tables: every way beside its peers, by the same declared bounds.
+"""What a privacy budget buys on ordinary tables: shares of the gain of a model without privacy.
 
-Accuracy (R² for a regression) on the 30 % of the rows that a split keeps away; hit rate and mean
-excess of the models on the 70 % they were fitted to, over the least loss in a ball of radius 16.
+A score is accuracy (R² for a regression) on the 30 % of the rows that a split keeps away. Its share
+of the gain is 0 for the constant model, the most frequent class or the mean, and 1 for
+scikit-learn's linear model without privacy. All methods have the same public bounds: ours as a
+schema, the peers as encoded rows with the bound of each column, or of the norm, which is 1.
 """
 
 import json
 import subprocess
 import tempfile
+import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
 
-from benchmarks.declared import Declared, loaders
+from benchmarks.adassp import adassp
+from benchmarks.declared import DESCRIBED, Declared, loaders
 from benchmarks.machine import machine
 from benchmarks.peers import PYTHON, ROOT
-from benchmarks.ways import WAYS, Made, Task, Way, run
+from rashomon_explorer import DPClassifier, DPRegressor
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
-from rashomon_explorer.problem.problem import Problem
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
+from rashomon_explorer.problem.problem import add_intercept
 
 RESULTS = Path(__file__).parent / "results" / "utility.json"
 BUDGETS = (0.1, 1.0, 4.0)
-DELTAS = (0.0, 1e-6)
-PSI = 0.02
-_PEER = "diffprivlib"
-_WIDE = 16.0
+DELTAS = (1e-6, 0.0)
+MOST_ROWS = 12_000
+USELESS, GOOD = 0.2, 0.8
 _PEER_SECONDS = 3_600
+_AUTO = "auto"
+_NAMED: dict[str, dict[str, Any]] = {
+    "linear": {"family": "linear"},
+    "trees": {"family": "trees"},
+    "objective_perturbation": {"mechanism": "objective_perturbation"},
+    "moments": {"mechanism": "moments"},
+}
+_PEERS = {
+    True: tuple(
+        f"diffprivlib {name}" for name in ("logistic regression", "naive Bayes", "tree", "forest")
+    ),
+    False: ("diffprivlib linear regression",),
+}
 
 
-def measure(
-    splits: int = 20, names: tuple[str, ...] = (), only: tuple[str, ...] = ()
-) -> dict[str, Any]:
-    """Measure all tables and ways, or those that are named; what is done is written on the way."""
-    found = loaders()
-    ways = tuple(way for way in WAYS if way.name in (only or _names()))
-    measured: dict[str, Any] = {"machine": machine(), "psi": PSI, "tables": _others(names)}
-    for name in names or tuple(found):
-        measured["tables"] += measure_table(found[name](), splits, ways)
+class Scores(NamedTuple):
+    """Held-out scores of a method, one a split, and how many of its fits warned."""
+
+    method: str
+    epsilon: float
+    delta: float
+    values: list[float]
+    mechanism: str = ""
+    warned: int = 0
+
+
+def measure(splits: int = 20, names: tuple[str, ...] = (), folder: str = "") -> dict[str, Any]:
+    """Measure all tables that are there, or those that are named, beside those of earlier runs."""
+    found = loaders(folder)
+    absent = [name for name in names or tuple(DESCRIBED) if name not in found]
+    if absent:
+        print(f"no file in the folder, so they are left out: {', '.join(absent)}")
+    wanted = [name for name in names or tuple(found) if name in found]
+    measured: dict[str, Any] = {"machine": machine(), "splits": splits, "cells": _others(wanted)}
+    for name in wanted:
+        start = time.process_time()
+        measured["cells"] += measure_table(found[name]().sampled(MOST_ROWS), splits)
         write(measured)
+        print(f"{name}: {time.process_time() - start:.0f} CPU seconds, without diffprivlib's")
     return measured
 
 
-def _names() -> tuple[str, ...]:
-    return tuple(way.name for way in WAYS)
-
-
-def _others(names: tuple[str, ...]) -> list[dict[str, Any]]:
+def _others(names: list[str]) -> list[dict[str, Any]]:
     """Entries of an earlier run, of tables that are not to be measured again."""
-    if not names or not RESULTS.exists():
-        return []
-    before = json.loads(RESULTS.read_text(encoding="utf-8"))["tables"]
-    return [entry for entry in before if entry["table"] not in names]
+    before = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    return [entry for entry in before.get("cells", []) if entry["table"] not in names]
 
 
-def measure_table(table: Declared, splits: int, ways: tuple[Way, ...]) -> list[dict[str, Any]]:
-    """One entry a way, ε and δ."""
-    trials = [_Trial(table, seed) for seed in range(splits)]
-    made = {(_PEER, 0.0, e): results for e, results in _peer(table, trials)}
-    for way in ways:
-        for delta in DELTAS if way.private else (0.0,):
-            if way.serves(table.classes, delta):
-                for epsilon in BUDGETS if way.private else (0.0,):
-                    tasks = (trial.task(epsilon, delta) for trial in trials)
-                    made[way.name, delta, epsilon] = list(_until_hopeless(way, tasks))
-    seconds = {
-        e: np.median([one.seconds for one in made[_PEER, 0.0, e]])
-        for e in BUDGETS
-        if (_PEER, 0.0, e) in made
-    }
+def measure_table(table: Declared, splits: int) -> list[dict[str, Any]]:
+    """One entry a method, ε and δ."""
+    stratify = table.targets if table.classes else None
+    everything = np.arange(len(table.rows))
+    fits = [
+        np.sort(train_test_split(everything, test_size=0.3, random_state=s, stratify=stratify)[0])
+        for s in range(splits)
+    ]
+    floor, ceiling = (np.array(_reference(table, fits, constant=c)) for c in (True, False))
+    gain = float((ceiling - floor).mean())
     return [
         {
             "table": table.name,
-            "n": len(trials[0].fit),
+            "classes": table.classes,
+            "n": len(fits[0]),
             "columns": table.rows.shape[1],
-            "splits": splits,
-            "way": name,
-            "delta": delta,
-            "epsilon": epsilon,
-            **_summary(trials, results),
-            "seconds": _seconds(results),
-            "seconds_over_peer": _ratio(results, seconds.get(epsilon or BUDGETS[0])),
+            "constant": round(float(floor.mean()), 4),
+            "not_private": round(float(ceiling.mean()), 4),
+            **_summary(scores, floor, gain),
         }
-        for (name, delta, epsilon), results in made.items()
+        for scores in (*_ours(table, fits), *_peers(table, fits))
+        if np.isfinite(scores.values).any()
     ]
 
 
-def _until_hopeless(way: Way, tasks: Iterator[Task]) -> Iterator[Made]:
-    """Stop where public numbers call it hopeless: every split has the same ones."""
-    skipped = None
-    for task in tasks:
-        made = skipped or run(way, task)
-        skipped = made if made.skipped else None
-        yield made
-
-
-class _Trial:
-    """One split of a table, and how good models of it are."""
-
-    def __init__(self, table: Declared, seed: int) -> None:
-        self.table, self.seed = table, seed
-        stratify = table.targets if table.classes else None
-        self.fit, self.test = train_test_split(
-            np.arange(len(table.rows)), test_size=0.3, random_state=seed, stratify=stratify
-        )
-        self._problem = _problem(table.rows[self.fit], table.targets[self.fit], table.classes)
-
-    def task(self, epsilon: float, delta: float) -> Task:
-        """Return what a way is given."""
-        rows, targets = self.table.rows[self.fit], self.table.targets[self.fit]
-        return Task(rows, targets, self.table.classes, epsilon, delta, self.seed)
-
-    def accuracy(self, models: FloatArray) -> float:
-        """Of the mean prediction of the models (K, outputs, d + 1)."""
-        rows, targets = self.table.rows[self.test], self.table.targets[self.test]
-        scores = np.einsum("nd,kod->kno", np.column_stack([rows, np.ones(len(rows))]), models)
-        if not self.table.classes:
-            return float(r2_score(targets, scores.mean(axis=0)[:, 0]))
-        if self.table.classes == 2:
-            return float(((expit(scores).mean(axis=0)[:, 0] > 0.5) == targets).mean())
-        return float((softmax(scores, axis=2).mean(axis=0).argmax(axis=1) == targets).mean())
-
-    def excess(self, models: FloatArray) -> FloatArray:
-        """Loss of each model above the least."""
-        relative = models - models[:, :1] if self.table.classes > 2 else models
-        kept = relative[:, 1:] if self.table.classes > 2 else relative
-        theta = kept.reshape(len(models), -1).T
-        return np.asarray(self._problem.value(theta) - self._problem.minimum.value)
-
-
-def _problem(rows: FloatArray, targets: NDArray[Any], classes: int) -> Problem:
-    if classes == 2:
-        return Problem(rows, 2.0 * targets - 1, radius=_WIDE)
-    if classes:
-        return Problem(rows, targets, loss=SoftmaxLoss(classes), radius=_WIDE)
-    return Problem(rows, targets, loss="squared", radius=_WIDE)
-
-
-def _summary(trials: list[_Trial], results: list[Made]) -> dict[str, Any]:
-    pairs = [(trial, one.models) for trial, one in zip(trials, results, strict=True)]
-    good = [(trial, models) for trial, models in pairs if models is not None]
-    said = {
-        "refused": sum(bool(one.refused) for one in results),
-        "skipped": next((one.skipped for one in results if one.skipped), ""),
-    }
-    if not good:
-        return {"accuracy": None, "error": None, "hit_rate": None, "excess": None, **said}
-    accuracy = np.array([trial.accuracy(models) for trial, models in good])
-    excess = np.concatenate([trial.excess(models) for trial, models in good])
+def _summary(scores: Scores, floor: FloatArray, gain: float) -> dict[str, Any]:
+    values = np.where(np.isnan(scores.values), floor, scores.values)  # gave up: as the constant
+    shares = (values - floor) / gain
+    useless, good = int((shares < USELESS).sum()), int((shares > GOOD).sum())
     return {
-        "accuracy": round(float(accuracy.mean()), 4),
-        "error": round(float(accuracy.std(ddof=len(good) > 1) / np.sqrt(len(good))), 4),
-        "hit_rate": round(float((excess <= PSI).mean()), 3),
-        "excess": round(float(excess.mean()), 4),
-        **said,
+        "method": scores.method,
+        "epsilon": scores.epsilon,
+        "delta": scores.delta,
+        "mechanism": scores.mechanism,
+        "score": round(float(values.mean()), 4),
+        "share": round(float(shares.mean()), 4),
+        "error": round(float(shares.std(ddof=len(shares) > 1) / np.sqrt(len(shares))), 4),
+        "useless": useless,
+        "good": good,
+        "warned": scores.warned,
     }
 
 
-def _seconds(results: list[Made]) -> float | None:
-    some = [one.seconds for one in results if one.models is not None]
-    return round(float(np.median(some)), 3) if some else None
+def _reference(table: Declared, fits: list[NDArray[Any]], *, constant: bool) -> list[float]:
+    """Scores without privacy, of a constant or of a linear model."""
+    rows, targets = table.encoded, table.targets
+    if table.classes:
+        linear: Any = LogisticRegression(C=100.0, max_iter=2_000)
+        model = DummyClassifier() if constant else linear
+    else:
+        model = DummyRegressor() if constant else Ridge(alpha=1e-3)
+    return [
+        model.fit(rows[fit], targets[fit]).score(rows[test], targets[test])
+        for fit, test in _both(table, fits)
+    ]
 
 
-def _ratio(results: list[Made], peer: float | None) -> float | None:
-    own = _seconds(results)
-    return round(own / peer, 2) if own is not None and peer else None
+def _both(table: Declared, fits: list[NDArray[Any]]) -> Iterator[tuple[NDArray[Any], ...]]:
+    for fit in fits:
+        yield fit, np.setdiff1d(np.arange(len(table.rows)), fit)
 
 
-def _peer(table: Declared, trials: list[_Trial]) -> Iterator[tuple[float, list[Made]]]:
-    """Fit diffprivlib in its own environment; without it there is nothing to compare with."""
+def _ours(table: Declared, fits: list[NDArray[Any]]) -> Iterator[Scores]:
+    for method, settings in {_AUTO: {}, **_NAMED}.items():
+        if method in (("moments",) if table.classes else ("linear", "trees")):
+            continue
+        for delta in DELTAS:
+            for epsilon in BUDGETS:
+                budget = {"epsilon": epsilon, "delta": delta}
+                yield _of_estimator(table, fits, method, budget | settings)
+
+
+def _of_estimator(
+    table: Declared, fits: list[NDArray[Any]], method: str, settings: dict[str, Any]
+) -> Scores:
+    kind: Any = DPClassifier if table.classes else DPRegressor
+    values, mechanisms, warned = [], [], 0
+    for seed, (fit, test) in enumerate(_both(table, fits)):
+        model = kind(schema=table.schema, random_state=seed, **settings)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model.fit(table.frame.iloc[fit], table.labels.iloc[fit])
+                values.append(model.score(table.frame.iloc[test], table.labels.iloc[test]))
+        except SamplerError:  # it gave up, or does not apply
+            values.append(float("nan"))
+            continue
+        mechanisms.append(model.plan_.mechanism)
+        warned += weak_guarantee_reason(model.plan_) != ""
+    chosen = max(mechanisms, key=mechanisms.count, default="")
+    return Scores(method, settings["epsilon"], settings["delta"], values, chosen, warned)
+
+
+def _peers(table: Declared, fits: list[NDArray[Any]]) -> Iterator[Scores]:
+    found = diffprivlib_scores(
+        table.encoded, table.targets, fits, BUDGETS, _PEERS[table.classes > 0], table.column_bounds
+    )
+    for name, by_budget in found.items():
+        for epsilon, values in by_budget.items():
+            yield Scores(name, float(epsilon), 0.0, values)
+    if not table.classes:
+        for epsilon in BUDGETS:
+            yield Scores("AdaSSP", epsilon, DELTAS[0], _adassp_scores(table, fits, epsilon))
+
+
+def _adassp_scores(table: Declared, fits: list[NDArray[Any]], epsilon: float) -> list[float]:
+    rows = add_intercept(table.rows)
+    bounds = {"row_bound": np.sqrt(2), "target_bound": 1.0, "delta": DELTAS[0]}
+    scores = []
+    for seed, (fit, test) in enumerate(_both(table, fits)):
+        rng = np.random.default_rng(seed)
+        theta = adassp(rows[fit], table.targets[fit], epsilon=epsilon, rng=rng, **bounds)
+        scores.append(float(r2_score(table.targets[test], rows[test] @ theta)))
+    return scores
+
+
+def diffprivlib_scores(
+    rows: FloatArray,
+    targets: NDArray[Any],
+    fits: list[NDArray[Any]],
+    epsilons: tuple[float, ...],
+    only: tuple[str, ...],
+    bounds: Any,
+    norm: float = 1.0,
+) -> dict[str, dict[str, list[float]]]:
+    """Held-out scores by model and ε, from diffprivlib's own environment; {} without it."""
     if not PYTHON.exists():
-        return
+        return {}
     with tempfile.TemporaryDirectory() as folder:
-        file, found = Path(folder) / "table.npz", Path(folder) / "models.npz"
-        fits = [trial.fit for trial in trials]
-        np.savez(
-            file,
-            rows=table.rows,
-            targets=table.targets,
-            classes=table.classes,
-            splits=fits,
-            epsilons=BUDGETS,
-        )
-        command = [str(PYTHON), "-m", "benchmarks.utility_peer", str(file), str(found)]
+        file = Path(folder) / "table.npz"
+        given = {"epsilons": epsilons, "only": only, "bounds": bounds, "norm": norm}
+        np.savez(file, rows=rows, targets=targets, splits=fits, **given)
+        command = [str(PYTHON), "-m", "benchmarks.utility_peer", str(file)]
         done = subprocess.run(
             command, cwd=ROOT, capture_output=True, text=True, timeout=_PEER_SECONDS
         )
-        if done.returncode:
-            print(f"{_PEER} stopped: {done.stderr.strip().splitlines()[-1:]}")
-            return
-        with np.load(found) as arrays:
-            models, seconds = arrays["models"], arrays["seconds"]
-    for k, epsilon in enumerate(BUDGETS):
-        some = slice(k * len(trials), (k + 1) * len(trials))
-        yield (
-            epsilon,
-            [Made(m[None], float(s)) for m, s in zip(models[some], seconds[some], strict=True)],
-        )
+    if done.returncode:
+        print(f"diffprivlib stopped: {done.stderr.strip().splitlines()[-1:]}")
+        return {}
+    found: dict[str, dict[str, list[float]]] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
 def write(measured: dict[str, Any], file: Path = RESULTS) -> None:
-    """Write the measurements."""
+    """Write the measurements, and the tables of them as a page."""
     file.parent.mkdir(exist_ok=True)
     file.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+    page = "\n".join(lines(measured)) + "\n"
+    file.with_suffix(".md").write_text(page, encoding="utf-8")
 
 
 def lines(measured: dict[str, Any]) -> Iterator[str]:
-    """Lay out accuracy ± its standard error, hit rate and excess, a way a line."""
-    budgets = "".join(f"{f'ε = {e:g}':>27}" for e in BUDGETS)
-    entries = measured["tables"]
-    for name in dict.fromkeys(one["table"] for one in entries):
-        some = [one for one in entries if one["table"] == name]
-        yield f"\n{name}, n = {some[0]['n']:,}, {some[0]['columns']} columns"
-        yield f"{'':28}{'δ':>6}{budgets}"
-        for way, delta in dict.fromkeys((one["way"], one["delta"]) for one in some):
-            cells = [one for one in some if (one["way"], one["delta"]) == (way, delta)]
-            yield f"{way:28}{delta:>6g}" + "".join(f"{_cell(one):>27}" for one in cells)
+    """Lay out counts, and the share of the gain ± its standard error, a method a line."""
+    yield "# Accuracy at a privacy budget: shares of the gain"
+    yield "\n    python -m benchmarks utility --folder FOLDER\n"
+    yield (
+        f"{measured['splits']} splits; 0 is the constant model, 1 scikit-learn's linear model "
+        "without privacy. [What is measured](../README.md#accuracy-at-a-privacy-budget).\n"
+    )
+    yield from _counts(measured["cells"])
+    for name in dict.fromkeys(one["table"] for one in measured["cells"]):
+        yield from _table_lines([one for one in measured["cells"] if one["table"] == name])
 
 
-def _cell(one: dict[str, Any]) -> str:
-    if one["accuracy"] is None:
-        return "skipped" if one["skipped"] else "refused"
-    refused = f" ({one['refused']} refused)" if one["refused"] else ""
-    return f"{one['accuracy']:.3f} ± {one['error']:.3f} [{one['hit_rate']:.2f}]{refused}"
+def _counts(cells: list[dict[str, Any]]) -> Iterator[str]:
+    """How often auto is within a standard error of the best others, and what plans warned of."""
+    losses = []
+    for delta in DELTAS:
+        autos = [one for one in cells if one["method"] == _AUTO and one["delta"] == delta]
+        for kind in ("named mechanism", "peer"):
+            better = [one for auto in autos for one in _better(auto, cells, kind)]
+            yield (
+                f"- δ = {delta:g}: `auto` is within one standard error of the best {kind} in "
+                f"{len(autos) - len(better)} of {len(autos)} cells."
+            )
+            losses += better
+    for kind in ("useless", "good"):
+        fits = sum(one[kind] for one in cells if one["method"] == _AUTO)
+        warned = sum(one[kind] for one in cells if one["method"] == _AUTO and one["warned"])
+        yield f"- `auto` warned of {warned} of {fits} {kind} fits."
+    yield f"- Useless is a share below {USELESS:g}, good one above {GOOD:g}.\n"
+    if losses:
+        yield "| `auto` is beaten at | δ | ε | by | its share | of `auto` |"
+        yield "|---|---|---|---|---|---|"
+    yield from losses
+
+
+def _better(auto: dict[str, Any], cells: list[dict[str, Any]], kind: str) -> Iterator[str]:
+    """Line of the best other method, if it is better by more than auto's standard error."""
+    same = [one for one in cells if all(one[k] == auto[k] for k in ("table", "epsilon"))]
+    others = [
+        one
+        for one in same
+        if (one["method"] in _NAMED) == (kind != "peer")
+        and one["method"] != _AUTO
+        and one["delta"] <= auto["delta"]
+    ]
+    best = max(others, key=lambda one: one["share"], default=None)
+    if best is not None and best["share"] - auto["share"] > auto["error"]:
+        where = (auto["table"], f"{auto['delta']:g}", f"{auto['epsilon']:g}", best["method"])
+        yield "| " + " | ".join((*where, _cell(best, 3), _cell(auto, 3))) + " |"
+
+
+def _table_lines(cells: list[dict[str, Any]]) -> Iterator[str]:
+    one = cells[0]
+    scored = "accuracy" if one["classes"] else "R²"
+    yield f"\n## {one['table']}\n"
+    yield (
+        f"{one['n']:,} rows to fit × {one['columns']} columns; {scored} of the constant model "
+        f"{one['constant']:.3f}, without privacy {one['not_private']:.3f}.\n"
+    )
+    yield "| method | δ | " + " | ".join(f"ε = {e:g}" for e in BUDGETS) + " |"
+    yield "|---|---" + "|---" * len(BUDGETS) + "|"
+    for method, delta in dict.fromkeys((one["method"], one["delta"]) for one in cells):
+        some = [one for one in cells if (one["method"], one["delta"]) == (method, delta)]
+        yield f"| {method} | {delta:g} | " + " | ".join(_cell(one) for one in some) + " |"
+
+
+def _cell(one: dict[str, Any], digits: int = 2) -> str:
+    if one["share"] < -10:
+        return "below −10"
+    told = f"{one['share']:.{digits}f} ± {one['error']:.{digits}f}"
+    return told + " (warned)" * (one["warned"] > 0)
