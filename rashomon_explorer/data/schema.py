@@ -117,10 +117,14 @@ class TableSchema(ReprMixin):
         return tuple(name for column in self.features for name in column.encoded_names)
 
     @property
-    def typical_share(self) -> float:
-        """Share of the encoded columns whose column declares a typical range."""
-        declared = (c for c in self.features if getattr(c, "typical", None) is not None)
-        return sum(len(c.encoded_names) for c in declared) / max(1, len(self.encoded_names))
+    def scale_shares(self) -> tuple[float, float]:
+        """Shares of encoded columns: numbers with a typical range, and numbers without one."""
+        counts = [0, 0]
+        for column in self.features:
+            if isinstance(column, Numeric):
+                counts[column.typical is None] += len(column.encoded_names)
+        typical, wide = (count / max(1, len(self.encoded_names)) for count in counts)
+        return typical, wide
 
     @property
     def feature_groups(self) -> dict[str, tuple[str, ...]]:

@@ -33,6 +33,8 @@ from rashomon_explorer.sets.models.written import as_text
 _TREES_UP_TO = 25.0
 """Rows times ε, per parameter of the linear model, up to which one tree predicts better."""
 
+_MOST_OUTPUTS = 2  # of up to three classes, on which the rule was settled; a tree has few leaves
+
 _OF_LINEAR_MODELS = {"loss": "logistic"} | dict.fromkeys(
     ("mechanism", "radius", "row_norm", "ridge", "standardize"), AUTO
 )
@@ -67,8 +69,8 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
         schema, on whether each column is above 0. ``"auto"`` does so if ``n_samples * epsilon`` is
         at most 25 times the number of coefficients of the linear model: on simulated tables a
         tree then predicts better, also if a linear model is true (docs/one-model.md). It takes a
-        linear model without a schema, which alone declares where questions can cut, and if a
-        setting of linear models is given: ``loss``, ``mechanism``, ``radius``, ``row_norm``,
+        linear model without a schema, which alone declares where questions can cut, for more than
+        three classes, and if a setting of linear models is given: ``loss``, ``mechanism``, ``radius``, ``row_norm``,
         ``ridge`` or ``standardize``. Trees refuse these.
     loss : {"logistic", "hinge", "smoothed_hinge"}, default="logistic"
         Loss to minimise, averaged over the rows. With three or more classes, ``"logistic"`` is the
@@ -217,8 +219,9 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
                 'out, or take family="linear"'
             )
         if self.family == AUTO:
-            few = _TREES_UP_TO * n_features * self._loss_of(n_classes).outputs
-            if given or self.schema is None or n_samples * self.epsilon > few:
+            outputs = self._loss_of(n_classes).outputs
+            few = n_samples * self.epsilon <= _TREES_UP_TO * n_features * outputs
+            if given or self.schema is None or outputs > _MOST_OUTPUTS or not few:
                 return None
         elif self.family != "trees":
             return None

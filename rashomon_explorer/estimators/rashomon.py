@@ -146,9 +146,9 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
             ledger=feasibility.ledger_rule(self.ledger, self.delta),
         )
         declared = self._declared
-        typical_share = None if declared is None else declared.typical_share
+        shares = None if declared is None else declared.scale_shares
         if not planner.wants_private_scaling(
-            self.standardize, self.mechanism, planned, scaling, typical_share=typical_share
+            self.standardize, self.mechanism, planned, scaling, shares=shares
         ):
             return planned
         # A remaining budget that suffices for one model only is not planned for a set again.

@@ -46,13 +46,16 @@ def test_auto_leaves_sets_named_mechanisms_and_few_rows_alone():
     assert classifier(standardize="private", n_draws=20).plan(N, D).columns is not None
     for n in (999, 1000):
         paid = scaling.ColumnsPlan(n, 2, 1.0, 4.0, 1e-6)
-        assert paid.improves(regression=True, typical_share=None) == (n == 1000)
-        assert paid.improves(regression=False, typical_share=0.4)
-        assert not paid.improves(regression=False, typical_share=0.5)
+        assert paid.improves(regression=True, shares=None) == (n == 1000)
+        # Numbers with typical ranges need no scaling; of classes neither do categories.
+        assert paid.improves(regression=False, shares=(0.4, 0.3))
+        assert not paid.improves(regression=False, shares=(0.5, 0.3))
+        assert not paid.improves(regression=False, shares=(0.0, 0.2))
+        assert paid.improves(regression=True, shares=(0.0, 0.2)) == (n == 1000)
     # A class needs less where nothing says how much of the ball the rows use.
     few = scaling.ColumnsPlan(400, D, 1.0, 1.0, 1e-6)
-    assert few.improves(regression=False, typical_share=None)
-    assert not few.improves(regression=False, typical_share=0.0)
+    assert few.improves(regression=False, shares=None)
+    assert not few.improves(regression=False, shares=(0.0, 1.0))
     planned = classifier(standardize=None).plan(N, D)
     assert scaling.with_scaling_cost(None, planned.guarantee) is planned.guarantee
 

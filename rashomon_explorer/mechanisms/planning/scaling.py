@@ -23,7 +23,8 @@ _LEAST = {"gaussian": 300.0, "laplace": 1_000.0}
 _NOISIEST = {"gaussian": 0.1, "laplace": 0.01}
 _UNKNOWN = {"gaussian": (80.0, 0.4), "laplace": (350.0, 0.1)}
 _LEAST_ROWS_OF_REGRESSION = 1_000
-_MOST_TYPICAL = 0.5  # share of the columns of which a typical range is declared
+_MOST_TYPICAL = 0.5  # share of the columns that are numbers with a typical range
+_LEAST_WIDE = 0.25  # share that are numbers without one, which classes need
 _GAUSSIAN_WEIGHT = math.sqrt(0.5)
 _LAPLACE_WEIGHT = 0.5
 _SAFE = 1 - 1e-9  # the sum of both must not exceed the total by rounding
@@ -121,18 +122,20 @@ class ColumnsPlan:
             return approximate(SHARE_BESIDE * self.epsilon * _SAFE, self.delta / 2)
         return gdp(self.cost) if self.gaussian else pure(self.cost)
 
-    def improves(self, *, regression: bool, typical_share: float | None) -> bool:
+    def improves(self, *, regression: bool, shares: tuple[float, float] | None) -> bool:
         """Whether the rule uses them: enough budget for the noise, and columns that need them.
 
-        ``typical_share`` is the share of columns with a declared typical range, None without a
+        ``shares`` are those of numbers with and without a declared typical range, None without a
         schema.
         """
         kind = "gaussian" if self.gaussian else "laplace"
         least, noisiest = _LEAST[kind], _NOISIEST[kind]
-        if typical_share is None and not regression:
+        if shares is None and not regression:
             least, noisiest = _UNKNOWN[kind]
-        few = regression and self.n < _LEAST_ROWS_OF_REGRESSION
-        if few or (typical_share or 0.0) >= _MOST_TYPICAL:
+        if regression and self.n < _LEAST_ROWS_OF_REGRESSION:
+            return False
+        typical, wide = (0.0, 1.0) if shares is None else shares
+        if typical >= _MOST_TYPICAL or (not regression and wide < _LEAST_WIDE):
             return False
         budget = self.n * self._budget
         return budget >= least and self.d <= noisiest * budget

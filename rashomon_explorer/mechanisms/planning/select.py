@@ -275,13 +275,13 @@ def wants_private_scaling(
     planned: Plan,
     scaling: ColumnsPlan,
     *,
-    typical_share: float | None = None,
+    shares: tuple[float, float] | None = None,
 ) -> bool:
     """Whether private centres and spreads are part of the plan."""
     if standardize != AUTO:
         return standardize == PRIVATE
     regression = get_loss(planned.loss).link == "identity"
-    useful = scaling.improves(regression=regression, typical_share=typical_share)
+    useful = scaling.improves(regression=regression, shares=shares)
     return mechanism == AUTO and is_about_one(planned) and useful
 
 

@@ -147,7 +147,8 @@ def plan_trees(
     beta = coldest(affordable, n, psi, leaf_penalty * most_leaves, walk_rounding)
     law_psi = 0.0 if n_draws == 1 and hit_rate else _law_psi(log_size, beta, psi, hit_rate)
     excess = law_psi + log_size / beta + _beyond(log_size) * (1 + leaf_penalty * most_leaves)
-    expected = _expected_gain(excess / (1 - 1 / n_labels)) if n_draws == 1 else None
+    reach = min(1.0, (most_leaves - 1) / (n_labels - 1))  # of labels, by the leaves
+    expected = _expected_gain(excess / (1 - 1 / n_labels), reach) if n_draws == 1 else None
     return TreePlan(
         n=int(n),
         log_size=float(log_size),
@@ -173,9 +174,9 @@ def plan_trees(
     )
 
 
-def _expected_gain(bound: float) -> weakness.ExpectedGain:
+def _expected_gain(bound: float, reach: float) -> weakness.ExpectedGain:
     """Look up the share of the gain that one tree is expected to reach."""
-    shares = {name: float(np.interp(bound, _BOUNDS, gains)) for name, gains in _GAINS.items()}
+    shares = {name: reach * float(np.interp(bound, _BOUNDS, _GAINS[name])) for name in _GAINS}
     return weakness.ExpectedGain(**shares, tables=_BASIS)
 
 
