@@ -70,8 +70,8 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
         at most 25 times the number of coefficients of the linear model: on simulated tables a
         tree then predicts better, also if a linear model is true (docs/one-model.md). It takes a
         linear model without a schema, which alone declares where questions can cut, for more than
-        three classes, and if a setting of linear models is given: ``loss``, ``mechanism``, ``radius``, ``row_norm``,
-        ``ridge`` or ``standardize``. Trees refuse these.
+        three classes, and if a setting of linear models is given: ``loss``, ``mechanism``,
+        ``radius``, ``row_norm``, ``ridge`` or ``standardize``. Trees refuse these.
     loss : {"logistic", "hinge", "smoothed_hinge"}, default="logistic"
         Loss to minimise, averaged over the rows. With three or more classes, ``"logistic"`` is the
         cross-entropy. The other two support two classes only and have no probabilities.
