@@ -116,6 +116,7 @@ def test_family_is_chosen_from_public_numbers():
     assert {one.mechanism for one in trees} == {"counted_trees"}
     linear = (family(76), family(751, epsilon=0.1), family(75, family="linear"))
     linear += (family(75, schema=None), family(75, mechanism="output_perturbation"))
+    linear += (family(75, classes=[0, 1, 2, 3]),)  # of which few leaves name too few
     assert "counted_trees" not in {one.mechanism for one in linear}
     with pytest.raises(ValueError, match=r"radius=2\.0 is a setting of linear models"):
         family(75, family="trees", radius=2.0)
