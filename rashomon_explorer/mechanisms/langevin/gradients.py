@@ -308,7 +308,7 @@ class FullDrift(Drift):
 
     def _unthresholded(self, theta: array_api.FloatArray) -> array_api.FloatArray:
         # Every step evaluates all chains: rows do not decide how they are rounded.
-        return self.beta * self._whole.value_and_gradient(theta)[1]
+        return self.beta * self._objective.value_and_gradient(theta)[1]
 
     def _thresholded(self, theta: array_api.FloatArray) -> array_api.FloatArray:
         value, gradient = self._columns.value_and_gradient(theta)
@@ -338,10 +338,10 @@ class FullDrift(Drift):
 
     @cached_property
     def _host_columns(self) -> Columns:
-        return Columns(self._whole.value_and_gradient, self.target.problem.n)
+        return Columns(self._objective.value_and_gradient, self.target.problem.n)
 
     @cached_property
-    def _whole(self) -> MinimisedObjective:
+    def _objective(self) -> MinimisedObjective:
         problem, dtype = self.target.problem, np.float32 if self._rounding else np.float64
         return problem.evaluator(dtype) if problem.arrays.on_host else problem.on_device
 

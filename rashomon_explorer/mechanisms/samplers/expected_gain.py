@@ -38,7 +38,8 @@ def expected_gain(
     """
     if not planned.mechanism or planned.law is None or planned.p <= planned.outputs:
         return None
-    if MECHANISMS[planned.mechanism].traits.may_give_up:
+    traits = MECHANISMS[planned.mechanism].traits
+    if traits.may_give_up or traits.curator_only:
         return None
     n_tables = min(_TABLES, int(_WORK / (max(1.0, planned.passes) * _ROWS * planned.p)))
     if n_tables < _FEWEST:
