@@ -1,6 +1,7 @@
 """Warnings of a fit: once, at the user's line, and no number of the rows in it."""
 
 import warnings
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -79,4 +80,7 @@ def test_what_is_expected_is_said_before_a_row_is_read_and_is_no_guarantee(rows,
     assert planned.expected.low <= planned.expected.share <= planned.expected.high <= 1.1
     assert "simulated tables of this shape; no guarantee" in repr(planned)
     assert ("is expected to reach" in weak_guarantee_reason(planned)) == weak
+    for share in (0.49, 0.5):
+        judged = replace(planned, expected=planned.expected._replace(share=share))
+        assert (weak_guarantee_reason(judged) == "") == (share == 0.5)
     assert planned.expected == DPRegressor(epsilon=0.1, target_bounds=(0, 9)).plan(rows, 5).expected
