@@ -8,7 +8,7 @@ LISTS ?=
 # Three processes that each look for their own tests alone: those that mostly wait for a browser, a
 # server or an installation go first, beside them the rooms of the upper floors, and all others.
 WAITING := tests/browser tests/server tests/test_wheel.py
-UPPER := $(patsubst %,tests/%,estimators explorer measures mechanisms/one_model plots release report) rashomon_explorer
+UPPER := $(patsubst %,tests/%,estimators explorer measures plots release report) rashomon_explorer
 LAW_WORKERS = $(if $(TESTS),0,2)
 # Without what Python keeps of each compiled file, every process the tests start compiles it all.
 PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
