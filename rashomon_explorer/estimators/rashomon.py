@@ -154,7 +154,7 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         # A remaining budget that suffices for one model only is not planned for a set again.
         fixed: dict[str, Any] = {"n_draws": 1} if self.standardize == AUTO else {}
         return planner.plan_with_private_scaling(
-            scaling, lambda *left: self._drawn_for(*shape, *left, **fixed)
+            scaling, planned.guarantee, lambda *left: self._drawn_for(*shape, *left, **fixed)
         )
 
     def _drawn_for(

@@ -54,13 +54,17 @@ def last_iterate_guarantee(
     if contraction > 1:
         raise ValueError(f"contraction must be at most 1, got {contraction!r}")
     shift = step_size * beta * sensitivity
-    square = min(
-        shift**2 * _contracted_steps(contraction, n_steps), _least_shift(diameter, shift, n_steps)
-    )
+    square = least_square(shift, n_steps, contraction, diameter)
     return replace(
         gdp(mu=math.sqrt(n_chains * square / (2 * step_size))),
         theorem=f"last of {n_steps} noisy gradient steps (Bok, Su and Altschuler 2024)",
     )
+
+
+def least_square(shift: float, n_steps: int, contraction: float, diameter: float) -> float:
+    """S of :func:`last_iterate_guarantee` for gradients that move by ``shift`` in a step."""
+    shifted = shift**2 * _contracted_steps(contraction, n_steps)
+    return min(shifted, _least_shift(diameter, shift, n_steps))
 
 
 def _least_shift(diameter: float, shift: float, most: int, n_batches: int = 1) -> float:

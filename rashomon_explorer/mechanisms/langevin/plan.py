@@ -12,7 +12,11 @@ from rashomon_explorer._utils.formatting import Fact, rounded_up
 from rashomon_explorer._utils.validation import check_count, check_nonnegative
 from rashomon_explorer.mechanisms.bounds.excess import accelerated_share, accelerated_steps
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, gradient_sensitivity
-from rashomon_explorer.mechanisms.langevin.accounting import last_iterate_guarantee, path_guarantee
+from rashomon_explorer.mechanisms.langevin.accounting import (
+    last_iterate_guarantee,
+    least_square,
+    path_guarantee,
+)
 from rashomon_explorer.mechanisms.planning.centres import furthest_start
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings, warn_if_weak
@@ -274,29 +278,30 @@ def plan_last_state(constants: Constants, radius: float, mu: float, zero_loss: f
     start, ball = furthest_start(constants, radius, zero_loss), Ball(radius)
     moved = data_slope(constants, ball)
 
-    def state_guarantee(pace: float, n_steps: int, noise: float) -> Guarantee:
-        step = (pace * noise) ** 2 / 2
-        return last_iterate_guarantee(
-            beta=pace / step,
-            sensitivity=moved,
-            step_size=step,
-            n_steps=n_steps,
-            contraction=max(0.0, 1 - pace * constants.m),
-            diameter=2 * radius,
-        )
+    def contraction(pace: float) -> float:
+        return max(0.0, 1 - pace * constants.m)
 
     def priced(pace: float, n_steps: int) -> tuple[float, float, int, float]:
-        noise = state_guarantee(pace, n_steps, 1.0).mu / mu * _LAST_STATE_SAFE  # cost ∝ 1/σ
-        square = constants.p * noise**2
+        square = least_square(pace * moved, n_steps, contraction(pace), 2 * radius)
+        noise = math.sqrt(square) / (pace * mu) * _LAST_STATE_SAFE  # cost ∝ 1/σ
         excess = last_state_excess(
-            pace, constants.m, square, n_steps, start=start, diameter=2 * radius
+            pace, constants.m, constants.p * noise**2, n_steps, start=start, diameter=2 * radius
         )
         return excess, pace, n_steps, noise
 
     excess, pace, n_steps, noise = min(
         priced(share / constants.M, n_steps) for share in _PACES for n_steps in _STEPS
     )
-    return LastState(pace, noise, n_steps, excess, state_guarantee(pace, n_steps, noise))
+    step = (pace * noise) ** 2 / 2
+    guarantee = last_iterate_guarantee(
+        beta=pace / step,
+        sensitivity=moved,
+        step_size=step,
+        n_steps=n_steps,
+        contraction=contraction(pace),
+        diameter=2 * radius,
+    )
+    return LastState(pace, noise, n_steps, excess, guarantee)
 
 
 def last_state_excess(

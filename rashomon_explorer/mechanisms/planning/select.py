@@ -285,11 +285,18 @@ def wants_private_scaling(
     return mechanism == AUTO and is_about_one(planned) and useful
 
 
-def plan_with_private_scaling(scaling: ColumnsPlan, make: Callable[[float, float], Plan]) -> Plan:
-    """Plan draws with the (ε, δ) that remains after private centres and spreads."""
+def plan_with_private_scaling(
+    scaling: ColumnsPlan, unscaled: Guarantee, make: Callable[[float, float], Plan]
+) -> Plan:
+    """Plan draws with the (ε, δ) that remains after private centres and spreads.
+
+    Draws that spend all of δ by themselves leave none to a Gaussian release: halves come first.
+    """
     others = [replace(scaling, halved=True), replace(scaling, pure=True)]
     others = others if scaling.gaussian else []
     kinds = [scaling, *(kind for kind in others if kind.pure or not scaling.ledger)]
+    if unscaled.approximate_delta > 0:
+        kinds.sort(key=lambda kind: not kind.halved)
 
     def plan_at(kind: ColumnsPlan, epsilon: float) -> Plan:
         return _with_scaling(kind, make(epsilon, kind.left_delta))
