@@ -33,6 +33,11 @@ from rashomon_explorer.sets.models.written import as_text
 _TREES_UP_TO = 25.0
 """Rows times ε, per parameter of the linear model, up to which one tree predicts better."""
 
+_WHY_A_TREE = (
+    f"family='auto': n·ε is at most {_TREES_UP_TO:.0f} per parameter of a linear model, where one "
+    "tree had more accuracy on simulated tables"
+)
+
 _MOST_OUTPUTS = 2  # of up to three classes, on which the rule was settled; a tree has few leaves
 
 _OF_LINEAR_MODELS = {"loss": "logistic"} | dict.fromkeys(
@@ -226,12 +231,14 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
         elif self.family != "trees":
             return None
         same = ("epsilon", "delta", "classes", "schema", "ledger", "random_state")
-        return RashomonTreeClassifier(
+        tree = RashomonTreeClassifier(
             **{name: getattr(self, name) for name in same},
             psi=self.psi,
             n_draws=self.n_draws,
             thresholds=0.0 if self.schema is None else None,
         )
+        tree._why = _WHY_A_TREE if self.family == AUTO else ""
+        return tree
 
     def _tree_of(self, table: tables.TableAdapter) -> RashomonTreeClassifier | None:
         linear = self.family == "linear" or (self.family == AUTO and self.schema is None)

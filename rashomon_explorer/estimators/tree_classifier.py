@@ -123,6 +123,8 @@ default=None
     thresholds: float | Sequence[float] | Mapping[Any, Any] | None = None
     schema: base.Schema = None
 
+    _why = ""  # reason for a tree, of an estimator that owns this one
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **base.BasePrivateEstimator._parameter_constraints,
         "psi": [Interval(Real, 0, None, closed="left")],
@@ -264,7 +266,7 @@ default=None
             why = "a set: each tree lies within ψ with a guaranteed probability of 80 % or more"
         planned = replace(
             planned,
-            why=why if isinstance(self.n_draws, str) else "",
+            why=why if isinstance(self.n_draws, str) else self._why,
             memory=trees.memory(n),
             seconds=trees.seconds(n),
         )

@@ -114,6 +114,7 @@ def test_family_is_chosen_from_public_numbers():
 
     trees = (family(75), family(750, epsilon=0.1), family(150, classes=[0, 1, 2]))
     assert {one.mechanism for one in trees} == {"counted_trees"}
+    assert all("n·ε is at most 25 per parameter" in one.why for one in trees)
     linear = (family(76), family(751, epsilon=0.1), family(75, family="linear"))
     linear += (family(75, schema=None), family(75, mechanism="output_perturbation"))
     linear += (family(75, classes=[0, 1, 2, 3]),)  # of which few leaves name too few

@@ -16,6 +16,7 @@ from rashomon_explorer import (
     PublicBoundsScaler,
     RashomonClassifier,
     RashomonRegressor,
+    RashomonTreeClassifier,
 )
 from rashomon_explorer.exceptions import LargeDeltaWarning, RowsClippedWarning, WeakGuaranteeWarning
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
@@ -83,4 +84,13 @@ def test_what_is_expected_is_said_before_a_row_is_read_and_is_no_guarantee(rows,
     for share in (0.49, 0.5):
         judged = replace(planned, expected=planned.expected._replace(share=share))
         assert (weak_guarantee_reason(judged) == "") == (share == 0.5)
+    assert planned.expected.least == 0.5
     assert planned.expected == DPRegressor(epsilon=0.1, target_bounds=(0, 9)).plan(rows, 5).expected
+
+
+@pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning")
+@pytest.mark.parametrize(("rows", "weak"), [(50, True), (70, False)])
+def test_one_tree_warns_below_three_quarters_of_the_possible_gain(rows, weak):
+    planned = RashomonTreeClassifier(n_draws=1, thresholds=0.0, max_leaves=3).plan(rows, 20)
+    assert 0.6 < planned.expected.share < 0.9 and planned.expected.least == 0.75
+    assert ("is expected to reach" in weak_guarantee_reason(planned)) == weak

@@ -19,7 +19,7 @@ from rashomon_explorer.mechanisms.bounds.hit_rate import (
 from rashomon_explorer.mechanisms.planning import pricing
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.trees import TreePlan, tree_improvement_messages
-from rashomon_explorer.mechanisms.planning.weakness import WEAK_GAIN, weak_guarantee_reason
+from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.privacy.conversions import gdp_epsilon
 
@@ -65,7 +65,7 @@ def improvement_messages(planned: Plan | TreePlan, *, ridge: bool = False) -> li
     """Describe what the next better guarantee needs; empty if none is better."""
     if isinstance(planned, TreePlan):
         return tree_improvement_messages(planned)
-    if planned.expected is not None and planned.expected.share < WEAK_GAIN:
+    if planned.expected is not None and planned.expected.is_weak:
         return ["More rows, a larger ε or fewer columns are expected to help."]
     found = next_improvement(planned, ridge=ridge)
     if found is not None:

@@ -12,7 +12,7 @@ WEAK_HIT_RATE = 0.2
 
 
 WEAK_GAIN = 0.5
-"""Expected share of the possible gain below which one model warns."""
+"""Expected share of the possible gain below which one linear model warns."""
 
 
 class ExpectedGain(NamedTuple):
@@ -22,6 +22,12 @@ class ExpectedGain(NamedTuple):
     low: float  # quantiles of .1 and .9
     high: float
     tables: str
+    least: float = WEAK_GAIN  # share below which a plan warns
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether the median share is below ``least``."""
+        return self.share < self.least
 
     @property
     def percent(self) -> int:
@@ -81,7 +87,7 @@ class BasePlan(ReprMixin):
 def weak_guarantee_reason(planned: BasePlan) -> str:
     """Reason why little is expected or guaranteed of a plan; empty if there is none."""
     if planned.expected is not None:
-        if planned.expected.share >= WEAK_GAIN:
+        if not planned.expected.is_weak:
             return ""
         return f"the model is expected to reach {planned.expected}"
     if planned.centre_excess is not None and not planned.hit_rate_bound:
