@@ -27,6 +27,7 @@ FLOORS = [
     {"release"},
     {"plots"},
     {"report"},
+    {"audits"},
     {"explorer"},
     {"server"},
     {"cli"},

@@ -44,7 +44,7 @@ _NAMES = {
         "exact_coefficient_ranges exact_group_gap exact_ranges exact_score_ranges relative_psi"
     ),
     "ranges.flips": "exact_ambiguity exact_flips flip_psi",
-    "ranges.penalised": "penalised_problem",
+    "ranges.linear_models": "penalised_problem",
     "ranges.people": "draws_in_range",
     "reliance.class_reliance": "model_class_reliance",
     "reliance.set_reliance": "model_reliance",

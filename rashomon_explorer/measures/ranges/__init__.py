@@ -18,7 +18,8 @@ from rashomon_explorer.measures.ranges.flips import (
     exact_flips,
     flip_psi,
 )
-from rashomon_explorer.measures.ranges.penalised import PenalisedProblem, penalised_problem
+from rashomon_explorer.measures.ranges.linear_models import penalised_problem
+from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.measures.ranges.people import draws_in_range, people_ranges, proved_people
 from rashomon_explorer.measures.ranges.released import released_flips, released_ranges
 

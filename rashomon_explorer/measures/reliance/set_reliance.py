@@ -16,6 +16,7 @@ from rashomon_explorer._utils.progress import progress
 from rashomon_explorer.measures.inputs import Columns, Features, LinearTask, feature_groups
 from rashomon_explorer.measures.ranges import penalised
 from rashomon_explorer.measures.ranges.declared import declared_problem
+from rashomon_explorer.measures.ranges.linear_models import penalised_problem
 from rashomon_explorer.measures.reliance.level_set import SquareMoments, moment_sums
 from rashomon_explorer.measures.reliance.pair_losses import row_losses, switched_mean
 from rashomon_explorer.measures.reliance.tree_reliance import TreeTask, held_trees
@@ -37,11 +38,7 @@ def reliance_task(
         return trees, trees.names, None
     source = getattr(models_or_problem, "rashomon_set_", models_or_problem)
     if hasattr(source, "fit"):  # an estimator; sets have predict, but not fit
-        source, X, y = (
-            penalised.penalised_problem(source, _needed(X, "X"), _needed(y, "y")),
-            None,
-            None,
-        )
+        source, X, y = (penalised_problem(source, _needed(X, "X"), _needed(y, "y")), None, None)
     if not isinstance(source, Problem | penalised.PenalisedProblem):
         task = LinearTask.from_models(source, _needed(X, "X"), _needed(y, "y"), loss)
         return task, source.feature_names[:-1], source.feature_groups
