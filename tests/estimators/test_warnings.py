@@ -90,7 +90,7 @@ def test_what_is_expected_is_said_before_a_row_is_read_and_is_no_guarantee(rows,
 
 @pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning")
 @pytest.mark.parametrize(("rows", "weak"), [(50, True), (70, False)])
-def test_one_tree_warns_below_three_quarters_of_the_possible_gain(rows, weak):
+def test_one_tree_warns_below_seven_tenths_of_the_possible_gain(rows, weak):
     planned = RashomonTreeClassifier(n_draws=1, thresholds=0.0, max_leaves=3).plan(rows, 20)
-    assert 0.6 < planned.expected.share < 0.9 and planned.expected.least == 0.75
+    assert 0.6 < planned.expected.share < 0.9 and planned.expected.least == 0.7
     assert ("is expected to reach" in weak_guarantee_reason(planned)) == weak
