@@ -2,7 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import chdtri
+from sklearn.base import clone
+from sklearn.utils.class_weight import compute_sample_weight
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.progress import progress
+from rashomon_explorer._utils.sklearn_compat import select_rows
+from rashomon_explorer._utils.validation import check_inner_share, check_positive
+from rashomon_explorer.audits.refits import FixedColumns, column_names, fit, last_step
+from rashomon_explorer.measures.inputs import feature_groups
+from rashomon_explorer.sets.models.fitted import FittedModels
+from rashomon_explorer.sets.sources.predictions import fitted_models, row_losses
+
+_FOLDS = 5
+
+_FORMS = (
+    "a number (largest excess loss), '1%' (of the best loss), 'cv' (one standard error of the "
+    "cross-validated loss), 'cv folds' (the same from the means of the folds), 'likelihood ratio' "
+    "or 'likelihood ratio 99%' (profile intervals), or 'without NAME' (price of a feature)"
+)
 
 
 @dataclass(frozen=True)
@@ -14,7 +42,8 @@ class Tolerance:
     psi : float
         Largest excess loss of a good model, in the unit of the objective.
     rule : str
-        Name of the rule, such as ``"cv"``.
+        Name of the rule: ``"absolute"``, ``"relative"``, ``"cv"``, ``"cv folds"``,
+        ``"likelihood ratio"`` or ``"without"``.
     text : str
         One sentence on what the rule means.
     """
@@ -22,3 +51,292 @@ class Tolerance:
     psi: float
     rule: str
     text: str
+
+
+def resolve(
+    tolerance: float | str | Tolerance,
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    problem: Any = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    groups: Mapping[str, Sequence[str]] | None = None,
+    random_state: int | None = None,
+) -> Tolerance:
+    """Rashomon threshold ψ of a rule, for a fitted model and its rows.
+
+    **Curator: computed from private rows, not private.**
+
+    Parameters
+    ----------
+    tolerance : float, str or Tolerance
+        What counts as equally good:
+
+        - a number: models whose loss is at most that much above the best;
+        - ``"1%"``: at most 1 % of the best loss above it;
+        - ``"cv"``: at most one standard error of the cross-validated loss of the model's own
+          pipeline (the one-standard-error rule of Breiman et al. 1984). It estimates how much the
+          loss would differ on another sample of this size. The losses of all held-out rows give
+          it, so that it depends little on the folds; ``"cv folds"`` takes the means of the five
+          folds instead, as glmnet does. The rule is generous: two models are compared on the
+          same rows, and there one standard error of a *difference* is at ψ ≈ 2/n for log loss,
+          which is the likelihood ratio rule at 95 %;
+        - ``"likelihood ratio"``, ``"likelihood ratio 99%"``: 2n·ψ is the quantile of χ² with one
+          degree of freedom, by default at 95 %. Ranges of coefficients are then profile
+          likelihood intervals, if the fit has no penalty;
+        - ``"without age"``, ``"without age, sex"``: the excess loss of the best model without
+          these columns, the price of leaving them out. Columns of a one-hot group are left out
+          together.
+    model : estimator
+        Fitted model or pipeline; it is refitted only for ``"cv"``, and for ``"without"`` if there
+        is no problem.
+    X : array-like or DataFrame of shape (n_rows, n_columns)
+        Rows in the form that the model takes.
+    y : array-like of shape (n_rows,)
+    problem : PenalisedProblem, optional
+        Convex problem that the model solves (:func:`penalised_problem`), in whose unit ψ is.
+        Without it ψ is in the unit of the held-out loss: log loss, the error rate of a classifier
+        without probabilities, or half the squared error.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weights of the fit.
+    groups : mapping of str to sequence of str, optional
+        Columns of the problem that form one feature, such as those of a ``OneHotEncoder``.
+    random_state : int, optional
+        Seed of the folds; None is 0, so that ψ repeats.
+
+    Returns
+    -------
+    Tolerance
+
+    Raises
+    ------
+    ValueError
+        If the rule is unknown, a number is out of range, a column is unknown, or ψ would be 0.
+    TypeError
+        If the loss has no likelihood.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from rashomon_explorer.measures import penalised_problem
+    >>> X, y = [[0.0, 1.0], [1.0, 0.0], [2.0, 0.0], [3.0, 1.0]], [0.0, 1.0, 1.0, 3.0]
+    >>> model = LinearRegression().fit(X, y)
+    >>> problem = penalised_problem(model, X, y)
+    >>> print(resolve("without x1", model, X, y, problem).text)
+    good models lose at most 0.03125 more than the best: the price of leaving out x1
+    >>> resolve("likelihood ratio 90%", model, X, y, problem).rule
+    'likelihood ratio'
+    """
+    if isinstance(tolerance, Tolerance):
+        return tolerance
+    rule, argument = _parsed(tolerance)
+    case = _Case(model, X, np.asarray(y), problem, sample_weight, groups or {}, random_state or 0)
+    psi, meaning = _RULES[rule](case, argument)
+    if not (math.isfinite(psi) and psi > 0):
+        raise ValueError(
+            f"tolerance {tolerance!r} gives psi={psi:g}, and psi must be > 0: use a larger or "
+            "another tolerance"
+        )
+    return Tolerance(psi, rule, f"good models lose at most {psi:.4g} more than the best: {meaning}")
+
+
+def _parsed(tolerance: Any) -> tuple[str, Any]:
+    """Name of the rule, and its argument."""
+    if isinstance(tolerance, str):
+        text = tolerance.strip()
+        if text in ("cv", "cv folds"):
+            return text, None
+        if share := re.fullmatch(r"([0-9.eE+-]+) ?%", text):
+            return "relative", _percentage(share[1], tolerance)
+        if level := re.fullmatch(r"likelihood ratio(?: ([0-9.]+) ?%)?", text):
+            return "likelihood ratio", _percentage(level[1] or "95", tolerance)
+        if text.startswith("without ") and text[8:].strip():
+            return "without", text[8:].strip()
+    elif isinstance(tolerance, int | float | np.number) and not isinstance(tolerance, bool):
+        return "absolute", float(tolerance)
+    raise ValueError(f"tolerance must be {_FORMS}; got {tolerance!r}")
+
+
+def _percentage(number: str, tolerance: str) -> float:
+    try:
+        return float(number) / 100
+    except ValueError:
+        raise ValueError(f"tolerance must be {_FORMS}; got {tolerance!r}") from None
+
+
+@dataclass(frozen=True, eq=False)
+class _Case:
+    """A model with its rows, as a rule sees them."""
+
+    model: Any
+    X: Any
+    y: NDArray[Any]
+    problem: Any
+    sample_weight: ArrayLike | None
+    groups: Mapping[str, Sequence[str]]
+    seed: int
+
+    @cached_property
+    def classes(self) -> tuple[Any, ...]:
+        """Classes of the model; empty for a regression."""
+        return fitted_models((self.model,), self.y).classes
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        """Weight of each row in the objective: of the fit, times those of the classes."""
+        given = np.ones(len(self.y)) if self.sample_weight is None else self.sample_weight
+        balance = getattr(last_step(self.model), "class_weight", None)
+        return np.asarray(given, dtype=float) * (
+            1.0 if balance is None else compute_sample_weight(balance, self.y)
+        )
+
+    @cached_property
+    def folds(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Rows to fit and rows held out, of five shuffled folds, stratified by class."""
+        from sklearn.model_selection import KFold, StratifiedKFold
+
+        rarest = np.unique(self.y, return_counts=True)[1].min() if self.classes else 0
+        count = min(_FOLDS, len(self.y), *([int(rarest)] if rarest > 1 else []))
+        if count < 2:
+            raise ValueError("cross-validation needs at least two rows: pass a number instead")
+        kind = StratifiedKFold if rarest > 1 else KFold
+        splitter = kind(count, shuffle=True, random_state=self.seed)
+        return list(splitter.split(np.zeros(len(self.y)), self.y))
+
+    def held_out(self, model: Any) -> FloatArray:
+        """Loss of every row under the refit of a model to the other folds."""
+        losses = np.empty(len(self.y))
+        weight = None if self.sample_weight is None else np.asarray(self.sample_weight)
+        for train, test in progress(self.folds, "cross-validation"):
+            own = None if weight is None else weight[train]
+            fitted = fit(clone(model), select_rows(self.X, train), self.y[train], own)
+            losses[test] = self._losses(fitted, select_rows(self.X, test), self.y[test])
+        return losses
+
+    def _losses(self, fitted: Any, X: Any, y: NDArray[Any]) -> FloatArray:
+        """Loss of each row in the unit of the problem."""
+        loss = getattr(self.problem, "loss", None)
+        if not self.classes or loss is None or loss.link in ("logistic", "softmax"):
+            models = FittedModels((fitted,), self.classes)
+            return row_losses(models.scores(X), y, classes=self.classes, certain=models.certain)[0][
+                0
+            ]
+        scores = np.asarray(fitted.decision_function(X), dtype=float)
+        columns = np.arange(len(self.classes)) if scores.ndim == 2 else np.array([1])
+        codes = np.searchsorted(np.asarray(self.classes), y)
+        targets = np.where(codes[:, None] == columns, 1.0, -1.0)
+        scores = scores.reshape(targets.shape)
+        if loss.name == "squared":
+            return np.asarray(((targets - scores) ** 2).sum(axis=1) / 2)
+        return np.asarray(loss.function.value(loss.shift - targets * scores).sum(axis=1))
+
+    def mean(self, losses: FloatArray) -> float:
+        """Weighted mean of the losses of rows."""
+        return float(np.average(losses, weights=self.weights))
+
+
+_Rule = Callable[[_Case, Any], tuple[float, str]]
+
+
+def _absolute(case: _Case, psi: float) -> tuple[float, str]:
+    check_positive(tolerance=psi)
+    return psi, "a number that you chose"
+
+
+def _relative(case: _Case, share: float) -> tuple[float, str]:
+    check_positive(tolerance=share)
+    if case.problem is not None:
+        return (
+            share * case.problem.minimum.value,
+            f"{100 * share:.4g} % of the best loss on these rows",
+        )
+    loss = case.mean(case.held_out(case.model))
+    return share * loss, f"{100 * share:.4g} % of the model's cross-validated loss, {loss:.4g}"
+
+
+def _cross_validated(case: _Case, _: None) -> tuple[float, str]:
+    losses, weights = case.held_out(case.model), case.weights
+    mean, n = case.mean(losses), len(losses)
+    spread = math.sqrt(float(((weights * (losses - mean)) ** 2).sum()) * n / max(n - 1, 1))
+    return spread / float(weights.sum()), _standard_error(mean, "")
+
+
+def _fold_means(case: _Case, _: None) -> tuple[float, str]:
+    losses, weights = case.held_out(case.model), case.weights
+    means = [np.average(losses[test], weights=weights[test]) for _, test in case.folds]
+    error = float(np.std(means, ddof=1)) / math.sqrt(len(means))
+    return error, _standard_error(float(np.mean(means)), f", from the means of {len(means)} folds")
+
+
+def _standard_error(mean: float, source: str) -> str:
+    return (
+        f"one standard error of the model's cross-validated loss, {mean:.4g}{source}; another "
+        "sample of this size changes the loss by about as much"
+    )
+
+
+def _likelihood_ratio(case: _Case, level: float) -> tuple[float, str]:
+    check_inner_share(level=level)
+    loss = getattr(case.problem, "loss", None)
+    squared = loss is not None and loss.name == "squared" and not case.classes
+    if loss is None or not (squared or loss.link in ("logistic", "softmax")):
+        raise TypeError(
+            "a likelihood ratio needs a linear model with a likelihood, a logistic or linear "
+            f"regression, got {type(last_step(case.model)).__name__}: use 'cv' or a number"
+        )
+    quantile = float(chdtri(1, 1 - level)) / float(case.weights.sum())
+    psi = case.problem.minimum.value * math.expm1(quantile) if squared else quantile / 2
+    return psi, (
+        f"a likelihood ratio test of one parameter at {100 * level:.4g} % does not reject them; "
+        "ranges of coefficients are profile likelihood intervals if the fit has no penalty"
+    )
+
+
+def _without(case: _Case, names: str) -> tuple[float, str]:
+    if case.problem is None:
+        known = column_names(case.X)
+        left_out = FixedColumns(case.model, _listed(names, known))
+        price = case.mean(case.held_out(left_out) - case.held_out(case.model))
+        return price, f"the cross-validated price of leaving out {names}"
+    columns = _columns(case, names)
+    return best_without(case.problem, columns) - case.problem.minimum.value, (
+        f"the price of leaving out {names}"
+    )
+
+
+def _listed(names: str, known: Sequence[str]) -> list[str]:
+    """Names in a text: one that is known as it stands, or several between commas."""
+    return [names] if names in known else [name.strip() for name in names.split(",")]
+
+
+def _columns(case: _Case, names: str) -> NDArray[np.intp]:
+    own = case.problem.feature_names
+    listed = _listed(names, [*own, *case.groups])
+    found = feature_groups(listed, own, case.groups or None)
+    return np.unique(np.concatenate(list(found.values())))
+
+
+def best_without(problem: Any, columns: NDArray[np.intp]) -> float:
+    """Least objective of a problem if the coefficients of some columns are 0."""
+    names = problem.feature_names
+    kept = np.setdiff1d(np.arange(problem.rows.shape[1]), columns)
+    if not len(kept):
+        return float(problem.value(np.zeros((problem.p, 1)))[0])
+    smaller = replace(
+        problem,
+        rows=problem.rows[:, kept],
+        ridges=problem.ridges[kept],
+        feature_names=tuple(name for j, name in enumerate(names) if j in kept),
+    )
+    return float(smaller.minimum.value)
+
+
+_RULES: dict[str, _Rule] = {
+    "absolute": _absolute,
+    "relative": _relative,
+    "cv": _cross_validated,
+    "cv folds": _fold_means,
+    "likelihood ratio": _likelihood_ratio,
+    "without": _without,
+}

@@ -36,6 +36,11 @@ class FittedModels:
     def __len__(self) -> int:
         return len(self.estimators)
 
+    @property
+    def certain(self) -> bool:
+        """Whether some model predicts labels without probabilities."""
+        return bool(self.classes) and not all(hasattr(x, "predict_proba") for x in self.estimators)
+
     def scores(self, X: Any = None) -> FloatArray:
         """Predictions of all models; labels are returned as probabilities 0 and 1."""
         if X is None:

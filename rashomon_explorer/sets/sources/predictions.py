@@ -105,17 +105,32 @@ def model_losses(
     certain: bool,
 ) -> tuple[FloatArray, str]:
     """Loss of every model, and its name; computed from private rows, for the curator only."""
-    truth = _truth(scores, y, classes)
-    default = "squared" if not classes else "zero_one" if certain else "log_loss"
-    criterion = default if loss is None else loss
-    if callable(criterion):
-        name = getattr(criterion, "__name__", "own loss")
-        values = np.array([float(criterion(truth, model)) for model in scores])
-    else:
-        name = _checked(criterion, bool(classes), certain)
-        values = PREDICTION_LOSSES[name](scores, truth)
+    if not callable(loss):
+        each, name = row_losses(scores, y, classes=classes, loss=loss, certain=certain)
+        return each.mean(axis=1), name
+    truth, name = _truth(scores, y, classes), getattr(loss, "__name__", "own loss")
+    values = np.array([float(loss(truth, model)) for model in scores])
     if not np.isfinite(values).all():
         raise ValueError(f"{name} of model {int(np.argmin(np.isfinite(values)))} is not finite")
+    return values, name
+
+
+def row_losses(
+    scores: FloatArray,
+    y: ArrayLike,
+    *,
+    classes: tuple[Any, ...],
+    loss: str | None = None,
+    certain: bool,
+) -> tuple[FloatArray, str]:
+    """Loss of every model for every row, shape (n_models, n_rows), and its name."""
+    truth = _truth(scores, y, classes)
+    default = "squared" if not classes else "zero_one" if certain else "log_loss"
+    name = _checked(default if loss is None else loss, bool(classes), certain)
+    values = ROW_LOSSES[name](scores, truth)
+    if not np.isfinite(values).all():
+        place = int(np.argmin(np.isfinite(values).all(axis=1)))
+        raise ValueError(f"{name} of model {place} is not finite")
     return values, name
 
 
@@ -134,7 +149,7 @@ def _truth(scores: FloatArray, y: ArrayLike, classes: tuple[Any, ...]) -> NDArra
 
 
 def _checked(name: str, classification: bool, certain: bool) -> str:
-    if name not in PREDICTION_LOSSES or (name == "squared") == classification:
+    if name not in ROW_LOSSES or (name == "squared") == classification:
         fitting = ["log_loss", "zero_one"] if classification else ["squared"]
         raise ValueError(f"loss must be one of {fitting} or a function, got {name!r}")
     if name == "log_loss" and certain:
@@ -143,23 +158,23 @@ def _checked(name: str, classification: bool, certain: bool) -> str:
 
 
 def _log_loss(scores: FloatArray, codes: NDArray[np.int_]) -> FloatArray:
-    """Cross-entropy in nats per row; probabilities are at least 2⁻⁵², so it is finite."""
+    """Cross-entropy in nats; probabilities are at least 2⁻⁵², so it is finite."""
     if scores.ndim == 3:
         own = np.take_along_axis(scores, codes[None, :, None], axis=2)[..., 0]
     else:
         own = np.where(codes == 1, scores, 1 - scores)
-    return np.asarray(-np.log(np.clip(own, _TINY, 1.0)).mean(axis=1))
+    return np.asarray(-np.log(np.clip(own, _TINY, 1.0)))
 
 
 def _zero_one(scores: FloatArray, codes: NDArray[np.int_]) -> FloatArray:
-    return np.asarray((likeliest(scores) != codes).mean(axis=1))
+    return np.asarray(likeliest(scores) != codes, dtype=float)
 
 
 def _squared(scores: FloatArray, targets: FloatArray) -> FloatArray:
-    return np.asarray(((scores - targets) ** 2).mean(axis=1) / 2)
+    return np.asarray((scores - targets) ** 2 / 2)
 
 
-PREDICTION_LOSSES: dict[str, Callable[[FloatArray, NDArray[Any]], FloatArray]] = {
+ROW_LOSSES: dict[str, Callable[[FloatArray, NDArray[Any]], FloatArray]] = {
     "log_loss": _log_loss,
     "zero_one": _zero_one,
     "squared": _squared,
@@ -226,11 +241,15 @@ def from_estimators(
     estimators = tuple(models)
     if not estimators:
         raise ValueError("models must hold at least one fitted model, got none")
-    classes = _classes(estimators, y)
-    certain = bool(classes) and not all(hasattr(one, "predict_proba") for one in estimators)
-    several = fitted.FittedModels(estimators, classes)
+    several = fitted_models(estimators, y)
+    classes, certain = several.classes, several.certain
     losses, name = model_losses(several.scores(X), y, classes=classes, loss=loss, certain=certain)
     return predictor_set(several, losses, loss=name, psi=psi, classes=classes, names=names)
+
+
+def fitted_models(models: tuple[Any, ...], y: ArrayLike) -> fitted.FittedModels:
+    """Fitted estimators with their classes; raise if they do not fit together."""
+    return fitted.FittedModels(models, _classes(models, y))
 
 
 def _classes(models: tuple[Any, ...], y: ArrayLike) -> tuple[Any, ...]:

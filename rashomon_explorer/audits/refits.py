@@ -1,0 +1,307 @@
+"""Refits of an estimator: other seeds, rows, hyper-parameters or columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
+
+from rashomon_explorer._utils.sklearn_compat import select_rows
+
+
+def last_step(model: Any) -> Any:
+    """Last step of a pipeline; a search is replaced by its best estimator."""
+    if hasattr(model, "best_estimator_"):
+        return last_step(model.best_estimator_)
+    if isinstance(getattr(model, "steps", None), list):
+        return last_step(model.steps[-1][1])
+    return model
+
+
+def recipe(model: Any) -> Any:
+    """Unfitted copy of a model; a search is replaced by its best estimator."""
+    if hasattr(model, "best_estimator_"):
+        return recipe(model.best_estimator_)
+    copy = clone(model)
+    if isinstance(getattr(model, "steps", None), list):
+        copy.steps[-1] = (copy.steps[-1][0], recipe(model.steps[-1][1]))
+    return copy
+
+
+def fit(model: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Any:
+    """Fit a model or a pipeline, with weights for its last step if there are any."""
+    if sample_weight is None:
+        return model.fit(X, y)
+    steps = getattr(model, "steps", None)
+    name = f"{steps[-1][0]}__sample_weight" if isinstance(steps, list) else "sample_weight"
+    return model.fit(X, y, **{name: sample_weight})
+
+
+def column_names(X: Any) -> list[str]:
+    """Names of a table's columns, by default x0, x1, …."""
+    if hasattr(X, "columns"):
+        return [str(name) for name in X.columns]
+    return [f"x{place}" for place in range(np.shape(X)[1])]
+
+
+_ROWWISE = ("predict", "predict_proba", "decision_function", "predict_log_proba", "score")
+
+
+class FixedColumns(BaseEstimator):
+    """Estimator for which some columns have one value in every row, as if they were left out.
+
+    The rows keep their columns, so that a pipeline with a ``ColumnTransformer`` still fits.
+
+    Parameters
+    ----------
+    model : estimator
+    columns : list of str
+        Names as of :func:`column_names`.
+    """
+
+    def __init__(self, model: Any, columns: list[str]) -> None:
+        self.model = model
+        self.columns = columns
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit a copy of the model to rows whose columns have their middle or commonest value."""
+        names = column_names(X)
+        for name in self.columns:
+            if name not in names:
+                raise ValueError(f"unknown column {name!r}; the columns are {', '.join(names)}")
+        self.values_ = {names.index(name): _typical(X, names.index(name)) for name in self.columns}
+        self.model_ = fit(clone(self.model), self._fixed(X), y, sample_weight)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        """Tags of the model."""
+        return self.model.__sklearn_tags__()
+
+    def __getattr__(self, name: str) -> Any:
+        fitted = self.__dict__.get("model_")
+        if fitted is None or name.startswith("__"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        found = getattr(fitted, name)
+        if name not in _ROWWISE:
+            return found
+        return lambda X, *rest: found(self._fixed(X), *rest)
+
+    def _fixed(self, X: Any) -> Any:
+        if not hasattr(X, "columns"):
+            rows = np.array(X)
+            for place, value in self.values_.items():
+                rows[:, place] = value
+            return rows
+        rows = X.copy()
+        for place, value in self.values_.items():
+            old = X.iloc[:, place]
+            rows[X.columns[place]] = pd.Series(value, index=X.index, dtype=old.dtype)
+        return rows
+
+
+def _typical(X: Any, place: int) -> Any:
+    """Value of a column: the middle one of numbers, otherwise the most frequent."""
+    column = pd.Series(X.iloc[:, place] if hasattr(X, "columns") else np.asarray(X)[:, place])
+    present = column.dropna()
+    if present.empty:
+        return np.nan
+    if present.dtype.kind in "iuf":
+        return present.sort_values().iloc[len(present) // 2]
+    return present.mode().iloc[0]
+
+
+def _double(value: Any) -> tuple[Any, ...]:
+    return (value / 2, value * 2) if _is_number(value) and value > 0 else ()
+
+
+def _double_count(value: Any) -> tuple[Any, ...]:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        return ()
+    return tuple(one for one in (int(value) // 2, int(value) * 2) if one >= 1)
+
+
+def _step(value: Any) -> tuple[Any, ...]:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        return ()
+    return tuple(one for one in (int(value) - 1, int(value) + 1) if one >= 1)
+
+
+def _share(value: Any) -> tuple[Any, ...]:
+    return (value / 2, min(1.0, 2 * value)) if _is_number(value) and 0 < value <= 1 else ()
+
+
+def _max_features(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, Integral):
+        return _double_count(value)
+    if isinstance(value, Real) and value < 1:
+        return _share(value)
+    return tuple(one for one in ("sqrt", "log2", None) if one != (None if value == 1.0 else value))
+
+
+def _layers(value: Any) -> tuple[Any, ...]:
+    sizes = (value,) if isinstance(value, Integral) else tuple(value)
+    return tuple(tuple(max(1, int(size * factor)) for size in sizes) for factor in (0.5, 2))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+Neighbours = Callable[[Any], tuple[Any, ...]]
+
+NEIGHBOURS: dict[str, Neighbours] = {
+    "C": _double,
+    "alpha": _double,
+    "ccp_alpha": _double,
+    "colsample_bytree": _share,
+    "gamma": _double,
+    "hidden_layer_sizes": _layers,
+    "l1_ratio": _share,
+    "l2_regularization": _double,
+    "learning_rate": _double,
+    "learning_rate_init": _double,
+    "max_depth": _step,
+    "max_features": _max_features,
+    "max_leaf_nodes": _double_count,
+    "min_child_samples": _double_count,
+    "min_child_weight": _double,
+    "min_samples_leaf": _double_count,
+    "n_estimators": _double_count,
+    "n_neighbors": _double_count,
+    "num_leaves": _double_count,
+    "reg_alpha": _double,
+    "reg_lambda": _double,
+    "subsample": _share,
+}
+"""Neighbouring values of a hyper-parameter by its name, as a function of its value."""
+
+
+def neighbours(model: Any) -> list[tuple[str, Any]]:
+    """List changes of one hyper-parameter of a model's last step: its full name, a new value."""
+    prefix, own = "", model
+    while isinstance(getattr(own, "steps", None), list):
+        prefix, own = f"{prefix}{own.steps[-1][0]}__", own.steps[-1][1]
+    if not hasattr(own, "get_params"):
+        return []
+    settings = own.get_params(deep=True)
+    return [
+        (prefix + name, other)
+        for name, value in sorted(settings.items())
+        if (rule := _rule(name, settings)) is not None
+        for other in rule(value)
+        if other != value
+    ]
+
+
+def _rule(name: str, settings: Mapping[str, Any]) -> Neighbours | None:
+    owner, _, short = name.rpartition("__")
+    if short == "max_iter":  # trees of a histogram booster, otherwise steps of a solver
+        boosted = f"{owner}__max_bins" if owner else "max_bins"
+        return _double_count if boosted in settings else None
+    return NEIGHBOURS.get(short)
+
+
+@dataclass(frozen=True)
+class Refit:
+    """What one refit changes.
+
+    Parameters
+    ----------
+    kind : {"as given", "seed", "bootstrap", "neighbour", "column"}
+    name : str
+        The change, such as ``"max_depth=4"`` or ``"without age"``.
+    setting : tuple, default=()
+        Hyper-parameter and its value.
+    column : str, default=""
+        Column that is left out.
+    seed : int or None, default=None
+        Seed of the estimator, or of the rows of a bootstrap.
+    """
+
+    kind: str
+    name: str
+    setting: tuple[str, Any] | tuple[()] = ()
+    column: str = ""
+    seed: int | None = None
+
+    def fitted(
+        self, model: Any, X: Any, y: NDArray[Any], weight: NDArray[Any] | None, base_seed: int
+    ) -> Any:
+        """Fit a copy of the model with this change."""
+        copy = clone(model)
+        seeds = _seeds(copy, self.seed if self.kind == "seed" else None, base_seed)
+        copy.set_params(**seeds, **dict([self.setting] if self.setting else []))
+        if self.column:
+            copy = FixedColumns(copy, [self.column])
+        if self.kind == "bootstrap":
+            places = _bootstrap(y, np.random.default_rng(self.seed))
+            X, y = select_rows(X, places), y[places]
+            weight = None if weight is None else weight[places]
+        return fit(copy, X, y, weight)
+
+
+AS_GIVEN = Refit("as given", "as given")
+
+
+def _seeds(model: Any, seed: int | None, base_seed: int) -> dict[str, int]:
+    """Set each ``random_state`` of a model and its parts to ``seed``, or those without a number."""
+    return {
+        name: base_seed if seed is None else seed
+        for name, value in model.get_params(deep=True).items()
+        if name.rpartition("__")[2] == "random_state"
+        and (seed is not None or not isinstance(value, Integral))
+    }
+
+
+def _bootstrap(y: NDArray[Any], rng: np.random.Generator) -> NDArray[np.intp]:
+    """Rows drawn with replacement, at least one of each class if y holds labels of classes."""
+    places = rng.integers(len(y), size=len(y))
+    labels, first = np.unique(y, return_index=True)
+    if y.dtype.kind != "f" and len(labels) < 256:
+        lost = ~np.isin(labels, y[places])
+        places[: lost.sum()] = first[lost]
+    return places
+
+
+KINDS = ("seed", "bootstrap", "neighbour", "column")
+
+
+def available_refits(model: Any, X: Any) -> dict[str, list[Refit]]:
+    """Refits of each kind; one without seed for seeds and bootstraps, of which there are many."""
+    columns = column_names(X)
+    random = any(name.endswith("random_state") for name in model.get_params(deep=True))
+    return {
+        "seed": [Refit("seed", "seed")] if random else [],
+        "bootstrap": [Refit("bootstrap", "bootstrap")],
+        "neighbour": [
+            Refit("neighbour", f"{name.rpartition('__')[2]}={_text(value)}", (name, value))
+            for name, value in neighbours(model)
+        ],
+        "column": [Refit("column", f"without {name}", column=name) for name in columns]
+        if len(columns) > 1
+        else [],
+    }
+
+
+def _text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def draw_refits(
+    available: Mapping[str, Sequence[Refit]], rng: np.random.Generator
+) -> Iterator[Refit]:
+    """Independent refits: a kind uniformly, then one of it uniformly, or with a new seed."""
+    kinds = [kind for kind, refits in available.items() if refits]
+    while True:
+        options = available[kinds[int(rng.integers(len(kinds)))]]
+        one = options[int(rng.integers(len(options)))]
+        if one.kind in ("seed", "bootstrap"):
+            seed = int(rng.integers(2**31))
+            one = Refit(one.kind, f"{one.kind} {seed}", seed=seed)
+        yield one

@@ -1,0 +1,193 @@
+"""Rules of the tolerance against closed forms, profile likelihoods and published numbers."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import brentq, minimize
+from scipy.stats import chi2
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from rashomon_explorer.audits.tolerance import Tolerance, resolve
+from rashomon_explorer.measures import exact_ambiguity, exact_coefficient_ranges, penalised_problem
+
+
+def cancer():
+    data = load_breast_cancer()
+    return StandardScaler().fit_transform(data.data[:, :10]), data.target
+
+
+def resolved(tolerance, model, X, y, **settings):
+    return resolve(tolerance, model, X, y, penalised_problem(model, X, y), **settings)
+
+
+def test_the_published_tolerance_and_ambiguity_of_breast_cancer():
+    """README of rashomon-py 0.3.1: .01704, 99 of 569."""
+    X, y = cancer()
+    model = LogisticRegression().fit(X, y)
+    found = resolved("cv folds", model, X, y)
+    assert round(found.psi, 5) == 0.01704
+    assert "0.1458" in found.text
+    share = exact_ambiguity(penalised_problem(model, X, y), found.psi, X)
+    assert share.lower == share.upper == 99 / 569
+
+
+def test_the_standard_error_of_all_rows_depends_little_on_the_folds():
+    X, y = cancer()
+    model = LogisticRegression().fit(X, y)
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    chance = cross_val_predict(model, X, y, cv=folds, method="predict_proba")
+    losses = -np.log(chance[np.arange(len(y)), y])
+    own = resolved("cv", model, X, y).psi
+    assert own == pytest.approx(losses.std(ddof=1) / len(y) ** 0.5)
+    rows = [resolved("cv", model, X, y, random_state=seed).psi for seed in range(4)]
+    means = [resolved("cv folds", model, X, y, random_state=seed).psi for seed in range(4)]
+    assert np.ptp(rows) < 0.1 * np.mean(rows) < np.ptp(means)
+
+
+def profile_interval(X, y, place, level):
+    """Interval of one coefficient of an unpenalised logistic regression, by refits of the rest."""
+    rows, signs = np.column_stack([X, np.ones(len(X))]), 2 * y - 1
+
+    def loss(theta):
+        return np.logaddexp(0, -signs * (rows @ theta)).sum()
+
+    def slope(theta):
+        return -(signs / (1 + np.exp(signs * (rows @ theta)))) @ rows
+
+    best = minimize(loss, np.zeros(rows.shape[1]), jac=slope, options={"gtol": 1e-9})
+    free = np.arange(rows.shape[1]) != place
+
+    def above(value):
+        def whole(rest):
+            theta = np.full(rows.shape[1], value)
+            theta[free] = rest
+            return theta
+
+        fixed = minimize(
+            lambda rest: loss(whole(rest)),
+            best.x[free],
+            jac=lambda rest: slope(whole(rest))[free],
+            options={"gtol": 1e-9},
+        )
+        return 2 * (fixed.fun - best.fun) - chi2.ppf(level, 1)
+
+    middle = best.x[place]
+    return brentq(above, middle - 5, middle), brentq(above, middle, middle + 5)
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_ranges_at_the_likelihood_ratio_are_profile_intervals(level):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 2))
+    y = (X[:, 0] + rng.logistic(size=80) > 0.3).astype(int)
+    model = LogisticRegression(C=np.inf, tol=1e-10).fit(X, y)
+    problem = penalised_problem(model, X, y)
+    psi = resolve(f"likelihood ratio {100 * level:g}%", model, X, y, problem).psi
+    table = exact_coefficient_ranges(problem, psi)
+    for place in range(2):
+        ends = table.iloc[place][["low", "high"]].to_numpy(dtype=float)
+        assert ends == pytest.approx(profile_interval(X, y, place, level), abs=1e-5)
+
+
+def test_ranges_at_the_likelihood_ratio_of_least_squares_have_a_closed_form():
+    """The profile likelihood ratio of n·log(RSS/min RSS), with the variance profiled out."""
+    X, y = load_diabetes(return_X_y=True)
+    model = LinearRegression().fit(X, y)
+    problem = penalised_problem(model, X, y)
+    table = exact_coefficient_ranges(problem, resolve("likelihood ratio", model, X, y, problem).psi)
+    rows = np.column_stack([X, np.ones(len(X))])
+    rss = ((y - model.predict(X)) ** 2).sum()
+    variance = np.diag(np.linalg.inv(rows.T @ rows))
+    half = np.sqrt(variance * rss * np.expm1(chi2.ppf(0.95, 1) / len(y)))
+    assert (table["high"] - table["best"]).to_numpy() == pytest.approx(half, rel=1e-6)
+    assert (table["best"] - table["low"]).to_numpy() == pytest.approx(half, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", [LogisticRegression, Ridge])
+def test_the_price_of_a_group_is_the_loss_of_a_fit_without_it(kind):
+    X, y = cancer()
+    names = [f"c{j}" for j in range(10)]
+    frame = pd.DataFrame(X, columns=names)
+    settings = {"tol": 1e-9} if kind is LogisticRegression else {}
+    model = kind(**settings).fit(frame, y)
+    groups = {"size": ["c0", "c2", "c3"]}
+    best = penalised_problem(model, frame, y).minimum.value
+    for text, dropped in (("without c4", ["c4"]), ("without size, c5", [*groups["size"], "c5"])):
+        rest = frame.drop(columns=dropped)
+        smaller = penalised_problem(kind(**settings).fit(rest, y), rest, y).minimum.value
+        found = resolved(text, model, frame, y, groups=groups)
+        assert found.psi == pytest.approx(smaller - best, rel=1e-6)
+        assert found.rule == "without"
+
+
+def test_relative_and_absolute_tolerances_are_in_the_unit_of_the_objective():
+    X, y = cancer()
+    model = LogisticRegression().fit(X, y)
+    best = penalised_problem(model, X, y).minimum.value
+    assert resolved("2.5%", model, X, y).psi == pytest.approx(0.025 * best)
+    assert resolved(0.03, model, X, y).psi == 0.03
+    own = Tolerance(0.1, "absolute", "mine")
+    assert resolved(own, model, X, y) is own
+    for rule in ("2.5%", 0.03, "cv", "likelihood ratio", "without x1"):
+        assert re.fullmatch(
+            r"good models lose at most [\d.e-]+ more.*", resolved(rule, model, X, y).text
+        )
+
+
+def test_weights_count_rows_as_often():
+    X, y = cancer()
+    weights = np.random.default_rng(0).integers(1, 4, len(y))
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(
+        X, y, logisticregression__sample_weight=weights
+    )
+    found = resolve("1%", model, X, y, sample_weight=weights)
+    plain = resolve("1%", model, X, y)
+    assert found.psi != plain.psi
+    assert resolve("1%", model, X, y, sample_weight=np.ones(len(y))).psi == pytest.approx(plain.psi)
+
+
+def test_the_price_of_a_column_for_any_model_is_that_of_refits_without_it():
+    """Nearest neighbours, whose distances would use a column that is constant only in fits."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((200, 2))
+    y = X[:, 0] ** 2 + X[:, 1]
+    model = KNeighborsRegressor().fit(X, y)
+    found = resolve("without x1", model, X, y)
+    rest = KNeighborsRegressor().fit(X[:, :1], y)
+    price = resolve("1%", rest, X[:, :1], y).psi - resolve("1%", model, X, y).psi
+    assert found.psi == pytest.approx(100 * price)
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "told"),
+    [
+        (-1, "> 0"),
+        ("0%", "> 0"),
+        (True, "must be a number"),
+        ("1.2.3%", "must be a number"),
+        ("best", "must be a number"),
+        ("likelihood ratio 100%", "in \\(0, 1\\)"),
+        ("without x99", "unknown"),
+    ],
+)
+def test_a_tolerance_that_says_nothing_is_refused(tolerance, told):
+    X, y = cancer()
+    model = LogisticRegression().fit(X, y)
+    with pytest.raises(ValueError, match=told):
+        resolved(tolerance, model, X, y)
+
+
+def test_a_likelihood_ratio_needs_a_likelihood():
+    X, y = cancer()
+    with pytest.raises(TypeError, match="logistic or linear"):
+        resolve("likelihood ratio", GradientBoostingClassifier(n_estimators=2).fit(X, y), X, y)
+    with pytest.raises(TypeError, match="RidgeClassifier"):
+        resolve("likelihood ratio", RidgeClassifier().fit(X, y), X, y)
