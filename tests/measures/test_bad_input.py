@@ -172,7 +172,6 @@ RANGES = [
     (lambda: m.penalised_problem(MODEL, X * NAN, Y), "without NaN"),
     (lambda: m.penalised_problem(MODEL, [["old"]] * 40, Y), "must hold numbers"),
     (lambda: FITTED(LogisticRegression(), np.arange(40) % 3), "two classes are needed, got 3"),
-    (lambda: FITTED(LogisticRegression(class_weight="balanced"), Y), "class weights"),
     (lambda: FITTED(Ridge(positive=True, solver="lbfgs"), Y), "positive=False"),
 ]
 DECOMPOSITION = [
@@ -199,7 +198,7 @@ KINDS = [
     (lambda: m.fairness_audit(pd.DataFrame(), X, Y, Y), "or PredictorSet, got DataFrame"),
     (lambda: m.exact_flips(SQUARED, 0.1, X), "need a classification loss"),
     (lambda: m.exact_ranges(MODEL, 0.1), "got LogisticRegression: make one .* penalised_problem"),
-    (lambda: m.penalised_problem(DecisionTreeClassifier(), X, Y), "LogisticRegression, Ridge"),
+    (lambda: m.penalised_problem(DecisionTreeClassifier(), X, Y), "one of LogisticRegression, Log"),
     (lambda: m.penalised_problem(make_pipeline(Ridge()), X, Y), "pass a pipeline's last step"),
     (lambda: m.declared_problem(MODEL, X, Y), "use penalised_problem"),
     (lambda: ranges.set_problem(MODEL, X, Y), "linear draws"),

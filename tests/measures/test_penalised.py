@@ -124,7 +124,7 @@ def test_fits_at_a_solvers_usual_tolerance_are_taken_and_mild_weights_are_found(
         free = 0.0 if "liblinear" not in solver else problem.ridges[0]
         assert problem.ridges[-1] == free  # of the intercept
     model.fit(X, Y, sample_weight=MILD[: len(Y)])
-    with pytest.raises(ValueError, match=r"above the minimum.*without sample weights"):
+    with pytest.raises(ValueError, match=r"above the minimum.*pass its sample_weight"):
         m.penalised_problem(model, X, Y)
 
 
@@ -135,7 +135,7 @@ def test_least_squares_are_taken_and_their_weights_are_found(solver, intercept):
     make = {"alpha": 0.3, "solver": solver, "fit_intercept": intercept, "random_state": 0}
     model = Ridge(**make, max_iter=5000).fit(rows, y)
     assert m.penalised_problem(model, rows, y).ridges[0] == pytest.approx(0.3 / len(y))
-    with pytest.raises(ValueError, match="without sample weights"):
+    with pytest.raises(ValueError, match="pass its sample_weight"):
         m.penalised_problem(model.fit(rows, y, sample_weight=MILD), rows, y)
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from inspect import signature
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer._utils.arrays import FloatArray
@@ -15,35 +18,72 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.logistic import LogisticLoss
+from rashomon_explorer.problem.losses.margins import SquaredHingeLoss, SquaredLabelLoss
 from rashomon_explorer.problem.losses.squared import SquaredLoss
 from rashomon_explorer.problem.problem import add_intercept
 
 _LOOSEST = 1e-3  # with a larger tol other objectives would pass the check
-_AVERAGED = 2.0  # sag and saga stop by the change of weights: slopes up to 1.8·tol were observed
+_AVERAGED = 4.0  # sag and saga stop by the change of weights: slopes up to 3.9·tol were observed
 _EXACT = ("svd", "cholesky", "auto")
+_SQUARED = SquaredLoss | SquaredLabelLoss
 
 
 def stopping_slopes(estimator: Any, problem: PenalisedProblem, theta: FloatArray) -> FloatArray:
     """Upper bound (p,) on the slopes of the mean objective at convergence of the solver."""
     tol = min(float(getattr(estimator, "tol", 0.0)), _LOOSEST)
     solver = getattr(estimator, "solver_", getattr(estimator, "solver", "auto"))
-    if problem.loss.task == "classification":
-        own = _logistic(estimator, problem, solver, tol)
-    else:
+    if isinstance(problem.loss, _SQUARED):
         own = _least_squares(problem, solver, tol, theta)
+    elif hasattr(estimator, "dual") and getattr(estimator, "solver", "liblinear") == "liblinear":
+        own = _liblinear(estimator, problem, tol)
+    else:
+        own = _averaged(problem, tol, theta) if solver in ("sag", "saga") else tol
     return np.asarray(np.maximum(own, _rounding(estimator, problem, theta)))
 
 
-def _logistic(estimator: Any, problem: PenalisedProblem, solver: str, tol: float) -> Any:
-    rows = problem.rows
-    if solver == "liblinear" and estimator.dual:
-        return tol * np.abs(rows).mean(axis=0)
-    if solver == "liblinear":
-        rarer = min((problem.targets > 0).mean(), (problem.targets < 0).mean())
-        return tol * max(rarer, 1 / problem.n) * _slope_without_weights(problem)
-    if solver in ("sag", "saga"):
-        return _AVERAGED * tol * np.sqrt((rows**2).mean(axis=0))
-    return tol
+def _liblinear(estimator: Any, problem: PenalisedProblem, tol: float) -> FloatArray | float:
+    dual = estimator.dual
+    if dual == "auto":  # as LinearSVC decides
+        dual = problem.n < problem.p - problem.intercept
+    if dual:
+        steepest = 2.0 if isinstance(problem.loss, SquaredHingeLoss) else 1.0
+        return steepest * tol * _mean(problem, np.abs(problem.rows))
+    rarer = min((problem.targets > 0).mean(), (problem.targets < 0).mean())
+    scale = np.ones(problem.p)  # of the parameters that the solver sees
+    if problem.intercept:
+        scale[-1] = estimator.intercept_scaling
+    start = problem.value_and_gradient(np.zeros((problem.p, 1)))[1][:, 0]
+    return np.asarray(tol * max(rarer, 1 / problem.n) * np.linalg.norm(scale * start) / scale)
+
+
+def _averaged(problem: PenalisedProblem, tol: float, theta: FloatArray) -> FloatArray:
+    """Slopes (p,) at which sag and saga stop: an epoch of n steps changes no weight by more.
+
+    A step is a third of the inverse largest curvature of a row's loss.
+    """
+    squares = problem.rows**2
+    curvature = 1.0 if isinstance(problem.loss, _SQUARED) else 0.25
+    heaviest = 1.0 if problem.weights is None else float(problem.weights.max())
+    epoch = 3 * curvature * heaviest * float(squares.sum(axis=1).max()) / problem.n
+    slowest = epoch * float(np.abs(theta).max(initial=0.0))
+    size = np.sqrt(_mean(problem, squares))
+    if isinstance(problem.loss, _SQUARED):
+        size = size * float(np.sqrt(_mean(problem, _centred(problem)[1][:, None] ** 2)[0]))
+    return np.asarray(tol * np.maximum(_AVERAGED * size, slowest))
+
+
+def _centred(problem: PenalisedProblem) -> tuple[FloatArray, FloatArray]:
+    """Rows without the constant, and targets; minus their means if there is an intercept."""
+    if not problem.intercept:
+        return problem.rows, problem.targets
+    middle = np.average(problem.targets, weights=problem.weights)
+    rows = problem.rows[:, :-1]
+    return rows - _mean(problem, rows), problem.targets - middle
+
+
+def _mean(problem: PenalisedProblem, table: FloatArray) -> FloatArray:
+    """Mean (p,) of a table (n, p) with the problem's weights."""
+    return np.asarray(np.average(table, axis=0, weights=problem.weights))
 
 
 def _least_squares(
@@ -51,65 +91,74 @@ def _least_squares(
 ) -> FloatArray | float:
     if solver in _EXACT:
         return 0.0
-    rows = problem.rows[:, :-1] if problem.intercept else problem.rows
-    spread = problem.targets - problem.targets.mean() * problem.intercept
-    centred = rows - rows.mean(axis=0) * problem.intercept
-    size = float(np.sqrt((centred**2).sum() / problem.n + problem.ridges.sum()))
+    if solver in ("sag", "saga"):
+        return _averaged(problem, tol, theta)
+    root = np.sqrt(1.0 if problem.weights is None else problem.weights)
+    rows, spread = _centred(problem)
+    rows, spread = rows * np.reshape(root, (-1, 1)), spread * root
+    size = float(np.sqrt((rows**2).sum() / problem.n + problem.ridges.sum()))
     if solver == "lsqr":
         return tol * size * float(np.sqrt(2 * problem.value(theta[:, None])[0]))
-    deviation = float(np.sqrt((spread**2).mean()))
-    if solver == "sparse_cg" and rows.shape[1] > problem.n:
-        return tol * size * deviation
-    if solver == "sparse_cg":
-        return tol * float(np.linalg.norm(centred.T @ spread)) / problem.n
-    return _AVERAGED * tol * deviation * np.sqrt((problem.rows**2).mean(axis=0))
-
-
-def _slope_without_weights(problem: PenalisedProblem) -> float:
-    _, gradient = problem.value_and_gradient(np.zeros((problem.p, 1)))
-    return float(np.linalg.norm(gradient))
+    if rows.shape[1] > problem.n:
+        return tol * size * float(np.sqrt((spread**2).mean()))
+    return tol * float(np.linalg.norm(rows.T @ spread)) / problem.n
 
 
 def _rounding(estimator: Any, problem: PenalisedProblem, theta: FloatArray) -> FloatArray:
     """Slope due to rounding in a backward stable solver, in the precision of the fit."""
     precision = np.sqrt(np.finfo(np.asarray(estimator.coef_).dtype).eps)
     terms = 1.0
-    if problem.loss.task == "regression":
+    if isinstance(problem.loss, _SQUARED):
         terms = np.abs(problem.targets) + np.abs(problem.rows) @ np.abs(theta)
-    return np.asarray(precision * (np.abs(problem.rows) * np.reshape(terms, (-1, 1))).mean(axis=0))
+    return precision * _mean(problem, np.abs(problem.rows) * np.reshape(terms, (-1, 1)))
 
 
 _FAR = 0.01  # largest accepted excess, as a share of the decrease in objective by fitting
 _NEAR = 1e-9  # same share: below it a logistic fit counts as the minimum at any slope
 
 
-def penalised_problem(estimator: Any, X: ArrayLike, y: ArrayLike) -> PenalisedProblem:
+def penalised_problem(
+    estimator: Any, X: ArrayLike, y: ArrayLike, *, sample_weight: ArrayLike | None = None
+) -> PenalisedProblem:
     """Problem that a fitted scikit-learn linear model solved.  Curator: it holds private rows.
 
-    ``LogisticRegression`` minimises (1/n) Σ log loss + ‖w‖²/(2nC) with an unpenalised intercept
-    (``solver="liblinear"`` penalises it too); ``Ridge`` and ``LinearRegression`` minimise
-    (1/n) Σ ½(y − ŷ)² + α‖w‖²/(2n), with an unpenalised intercept. These are scikit-learn's
-    objectives divided by nC and 2n, and ψ is in that unit.
+    The objective is scikit-learn's, divided so that the loss is a mean over rows, weighted by
+    sample and class weights: ψ is in that unit.
+
+    - ``LogisticRegression``: mean log loss + ‖w‖²/(2CΣw_i), w_i the rows' weights (1 without).
+    - ``Ridge``, ``RidgeClassifier``, ``LinearRegression``: mean ½(y − ŷ)² + α‖w‖²/(2Σw_i), with
+      labels −1 and 1.
+    - ``LinearSVC(loss="squared_hinge")``: mean max(0, 1 − yŷ)² + ‖w‖²/(2CΣw_i).
+
+    The twins with ``CV`` in their names have the penalty that they chose. The intercept is not
+    penalised, except by liblinear, which divides it by ``intercept_scaling`` first.
 
     The fitted model must be a minimum of that objective up to its solver's tolerance: the slopes
-    there must not exceed those at which the solver stops. This check detects other rows, sample
+    there must not exceed those at which the solver stops. This check detects other rows, other
     weights and unfinished fits.
 
     Parameters
     ----------
-    estimator : LogisticRegression, Ridge or LinearRegression
-        Fitted, of two classes or one target, without weights and without an L1 penalty.
+    estimator : LogisticRegression, Ridge, RidgeClassifier, LinearRegression, LinearSVC or CV twin
+        Fitted, of two classes or one target, without an L1 penalty.
     X : array-like of shape (n_rows, n_features)
         Rows it was fitted to; for a pipeline's last step, the transformed rows.
     y : array-like of shape (n_rows,)
+        Its targets.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weights it was fitted with, ≥ 0; class weights are read from the estimator. Rows of weight
+        0 are left out.
+
+    Returns
+    -------
+    PenalisedProblem
 
     Raises
     ------
     TypeError
-        If the estimator is of another kind.
+        If the estimator is of another type.
     ValueError
-        If it minimised another objective (L1 penalty, weights, several outputs), or is further
-        from the minimum on these rows than its solver's tolerance allows.
+        If it has another objective, or is not its minimum on these rows.
     DataError
         If the rows are not a finite table, or the objective has no unique minimum.
 
@@ -133,82 +182,161 @@ def penalised_problem(estimator: Any, X: ArrayLike, y: ArrayLike) -> PenalisedPr
     rows, y = _table(X), np.asarray(y)
     if y.shape != (len(rows),):
         raise ValueError(f"y must hold one target per row, got {y.shape} for {len(rows)} rows")
-    loss, targets, ridge, intercept_ridge = maker(estimator, y, len(rows))
+    weights = _row_weights(estimator, y, sample_weight)
+    if weights is not None:
+        rows, y, weights = rows[weights > 0], y[weights > 0], weights[weights > 0]
+    made = maker(estimator, y, len(rows) if weights is None else float(weights.sum()))
     intercept = bool(estimator.fit_intercept)
     names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(rows.shape[1])])
-    ridges = np.full(rows.shape[1], ridge)
+    ridges = np.full(rows.shape[1], made.ridge)
     problem = PenalisedProblem(
         rows=add_intercept(rows) if intercept else rows,
-        targets=targets,
-        loss=loss,
-        ridges=np.append(ridges, intercept_ridge) if intercept else ridges,
+        targets=made.targets,
+        loss=made.loss,
+        ridges=np.append(ridges, made.ridge * made.intercept**2) if intercept else ridges,
         intercept=intercept,
         feature_names=tuple(str(name) for name in names),
+        weights=None if weights is None else weights / weights.mean(),
     )
     _check_fit(problem, estimator)
     return problem
 
 
-_Made = tuple[Loss, FloatArray, float, float]
+@dataclass(frozen=True)
+class _Objective:
+    """Loss and penalty of an estimator, in units of the mean loss."""
+
+    loss: Loss
+    targets: FloatArray
+    ridge: float = 0.0
+    intercept: float = 0.0  # factor of the intercept as the penalty sees it
 
 
-def _makers() -> dict[type, Callable[[Any, NDArray[Any], int], _Made]]:
+def _makers() -> dict[type, Callable[[Any, NDArray[Any], float], _Objective]]:
     # Imported lazily: linear models would double the time to import measures.
-    from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+    from sklearn import linear_model
+    from sklearn.svm import LinearSVC
 
     return {
-        LogisticRegression: _sklearn_problem_logistic,
-        Ridge: _ridge,
-        LinearRegression: _ordinary,
+        linear_model.LogisticRegression: _log_loss,
+        linear_model.LogisticRegressionCV: _log_loss,
+        linear_model.Ridge: _ridge,
+        linear_model.RidgeCV: _ridge,
+        linear_model.RidgeClassifier: _ridge_labels,
+        linear_model.RidgeClassifierCV: _ridge_labels,
+        linear_model.LinearRegression: _ordinary,
+        LinearSVC: _squared_hinge,
     }
 
 
-def _sklearn_problem_logistic(estimator: Any, y: NDArray[Any], n: int) -> _Made:
-    if len(estimator.classes_) != 2:
-        raise ValueError(f"two classes are needed, got {len(estimator.classes_)}")
-    if estimator.class_weight is not None:
-        raise ValueError("class weights are not supported: fit with class_weight=None")
+def _row_weights(
+    estimator: Any, y: NDArray[Any], sample_weight: ArrayLike | None
+) -> FloatArray | None:
+    """Sample weight times class weight (n,) of each row; None without weights."""
+    given = np.ones(len(y))
+    if sample_weight is not None:
+        given = np.asarray(sample_weight, dtype=float)
+        if given.shape != y.shape or not np.isfinite(given).all() or (given < 0).any():
+            raise ValueError(
+                f"sample_weight must hold one finite number ≥ 0 per row, shape {y.shape}"
+            )
+        if not given.any():
+            raise ValueError("sample_weight must hold a positive weight")
+    by_class = getattr(estimator, "class_weight", None)
+    if by_class is None:
+        return None if sample_weight is None else given
+    classes = estimator.classes_
+    _check_labels(classes, y)
+    known = signature(compute_class_weight).parameters
+    # RidgeClassifier balances the rows, the other classifiers their weights.
+    weighed = "sample_weight" in known and (hasattr(estimator, "C") or hasattr(estimator, "Cs"))
+    more = {"sample_weight": given} if weighed and by_class == "balanced" else {}
+    per_class = compute_class_weight(by_class, classes=classes, y=y, **more)
+    return np.asarray(given * per_class[np.searchsorted(classes, y)])
+
+
+def _signs(estimator: Any, y: NDArray[Any]) -> FloatArray:
+    """Labels −1 and 1 of two classes."""
+    classes = estimator.classes_
+    if len(classes) != 2:
+        raise ValueError(f"two classes are needed, got {len(classes)}")
+    _check_labels(classes, y)
+    return np.where(y == classes[1], 1.0, -1.0)
+
+
+def _check_labels(classes: NDArray[Any], y: NDArray[Any]) -> None:
+    strange = ~np.isin(y, classes)
+    if strange.any():
+        raise ValueError(f"y must hold the labels {classes}, got {y[strange][0]!r}")
+
+
+def _chosen(estimator: Any, name: str) -> Any:
+    """Parameter of an estimator, or the value that its CV twin chose."""
+    return getattr(estimator, f"{name}_", getattr(estimator, name, None))
+
+
+def _log_loss(estimator: Any, y: NDArray[Any], weight: float) -> _Objective:
+    targets = _signs(estimator, y)
     if getattr(estimator, "multi_class", "auto") == "multinomial":
         raise ValueError("multi_class='multinomial' has another objective: fit without it")
-    strange = ~np.isin(y, estimator.classes_)
-    if strange.any():
-        raise ValueError(f"y must hold the labels {estimator.classes_}, got {y[strange][0]!r}")
-    ridge = 1 / (n * _inverse_penalty(estimator))
-    penalised = estimator.solver == "liblinear"
-    if penalised and estimator.fit_intercept and estimator.intercept_scaling != 1:
-        raise ValueError("intercept_scaling must be 1")
-    targets = np.where(y == estimator.classes_[1], 1.0, -1.0)
-    return LogisticLoss(), targets, ridge, ridge if penalised else 0.0
+    ridge = 1 / (weight * _inverse_penalty(estimator))
+    return _Objective(LogisticLoss(), targets, ridge, _intercept_factor(estimator))
+
+
+def _intercept_factor(estimator: Any) -> float:
+    """Inverse of the intercept's scale if liblinear penalises it, 0 otherwise."""
+    if getattr(estimator, "solver", "liblinear") != "liblinear":
+        return 0.0
+    return 1 / float(estimator.intercept_scaling)
 
 
 def _inverse_penalty(estimator: Any) -> float:
     """C of the L2 penalty, infinite for none, for every supported version of scikit-learn."""
     # "deprecated" from 1.8 on and absent from 1.10 on, where only l1_ratio decides.
-    penalty = getattr(estimator, "penalty", "deprecated")
-    if penalty is None or math.isinf(estimator.C):
+    penalty, inverse = getattr(estimator, "penalty", "deprecated"), _chosen(estimator, "C")
+    inverse = float(np.ravel(inverse)[0])  # a CV twin may repeat it for each class
+    if penalty is None or math.isinf(inverse):
         return math.inf
-    share: Any = getattr(estimator, "l1_ratio", None)
+    share: Any = np.ravel(_chosen(estimator, "l1_ratio"))[0]
     shares = {"l2": 0.0, "l1": 1.0, "elasticnet": share, "deprecated": share or 0.0}
     if penalty not in shares or shares[penalty] != 0:
         raise ValueError(
             f"L1 penalties are not supported, got penalty={penalty!r} with l1_ratio={share!r}: fit "
             "with an L2 penalty or none"
         )
-    return float(estimator.C)
+    return inverse
 
 
-def _ridge(estimator: Any, y: NDArray[Any], n: int) -> _Made:
-    if np.ndim(estimator.alpha) or estimator.positive:
-        raise ValueError("Ridge needs one alpha and positive=False")
-    loss, targets, _, _ = _ordinary(estimator, y, n)
-    return loss, targets, float(estimator.alpha) / n, 0.0
+def _squared_hinge(estimator: Any, y: NDArray[Any], weight: float) -> _Objective:
+    if estimator.loss != "squared_hinge" or estimator.penalty != "l2":
+        raise ValueError(
+            f"LinearSVC must have loss='squared_hinge' and penalty='l2', got {estimator.loss!r} "
+            f"and {estimator.penalty!r}: fit with these, whose minimum can be certified"
+        )
+    targets, ridge = _signs(estimator, y), 1 / (weight * float(estimator.C))
+    return _Objective(SquaredHingeLoss(), targets, ridge, _intercept_factor(estimator))
 
 
-def _ordinary(estimator: Any, y: NDArray[Any], n: int) -> _Made:
-    if estimator.positive:
+def _ridge(estimator: Any, y: NDArray[Any], weight: float) -> _Objective:
+    return replace(_ordinary(estimator, y, weight), ridge=_alpha(estimator) / weight)
+
+
+def _ridge_labels(estimator: Any, y: NDArray[Any], weight: float) -> _Objective:
+    return _Objective(SquaredLabelLoss(), _signs(estimator, y), _alpha(estimator) / weight)
+
+
+def _alpha(estimator: Any) -> float:
+    alpha = _chosen(estimator, "alpha")
+    if np.ndim(alpha) or getattr(estimator, "positive", False):
+        raise ValueError(f"{type(estimator).__name__} needs one alpha and positive=False")
+    return float(alpha)
+
+
+def _ordinary(estimator: Any, y: NDArray[Any], weight: float) -> _Objective:
+    if getattr(estimator, "positive", False):
         raise ValueError(f"{type(estimator).__name__} must be fitted with positive=False")
     targets = _table(y[:, None])[:, 0]
-    return SquaredLoss(max(float(np.abs(targets).max()), 1e-300)), targets, 0.0, 0.0
+    return _Objective(SquaredLoss(max(float(np.abs(targets).max()), 1e-300)), targets)
 
 
 def _table(X: ArrayLike) -> FloatArray:
@@ -252,7 +380,7 @@ def _check_fit(problem: PenalisedProblem, estimator: Any) -> None:
     raise ValueError(
         f"the estimator's objective on these rows is {max(excess, 0.0):.3g} above the minimum: "
         "pass the rows that it was fitted to (a pipeline's last step was fitted to transformed "
-        "rows), fit without sample weights, and let the solver converge "
+        "rows), pass its sample_weight, and let the solver converge "
         f"({_convergence(estimator)}). The slope along {names[worst]!r} is {slopes[worst]:.3g}, "
         f"and a converged solver leaves at most {limits[worst]:.3g}"
     )

@@ -17,8 +17,9 @@ from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.measures.ranges.level_set import EllipsoidReach, Everywhere
 from rashomon_explorer.problem.losses import Loss
-from rashomon_explorer.problem.lower_bounds import excess_bound
-from rashomon_explorer.problem.lower_bounds.smooth import ExcessBound
+from rashomon_explorer.problem.losses.weighted import weighted_risk
+from rashomon_explorer.problem.lower_bounds import excess_bound, has_envelope
+from rashomon_explorer.problem.lower_bounds.smooth import ExcessBound, QuadraticBound
 from rashomon_explorer.problem.minimisation import MinimisedObjective, Minimum, Place, step_towards
 from rashomon_explorer.problem.problem import Problem
 
@@ -60,12 +61,14 @@ class PenalisedProblem:
         With a constant 1 as the last column if ``intercept``.
     targets : ndarray of shape (n,)
     loss : Loss
-        Logistic or squared.
+        Logistic, squared, or squared hinge with every parameter penalised.
     ridges : ndarray of shape (p,)
         Penalty of each parameter, 0 for an unpenalised one.
     intercept : bool
     feature_names : tuple of str
         Names of the columns except the constant.
+    weights : ndarray of shape (n,), optional
+        Positive weights of the rows, of mean 1.
 
     Raises
     ------
@@ -79,6 +82,7 @@ class PenalisedProblem:
     ridges: FloatArray
     intercept: bool
     feature_names: tuple[str, ...]
+    weights: FloatArray | None = field(default=None, repr=False)
 
     @property
     def domain(self) -> Everywhere:
@@ -128,7 +132,10 @@ class PenalisedProblem:
 
     @cached_property
     def _objective(self) -> _Penalised:
-        return _Penalised(self.loss.empirical(self.rows, self.targets), self.ridges)
+        if self.weights is None:
+            return _Penalised(self.loss.empirical(self.rows, self.targets), self.ridges)
+        risk = weighted_risk(self.loss, self.rows, self.targets, self.weights)
+        return _Penalised(risk, self.ridges)
 
     @property
     def _rounding(self) -> float:
@@ -196,18 +203,21 @@ class _Certified:
 
     @classmethod
     def at(cls, objective: _Penalised, place: Place) -> _Certified:
-        curvature, vectors = np.linalg.eigh(objective.hessian(place.theta))
+        known = has_envelope(objective.loss)
+        # Without a bound of the loss, its convexity and the curvature of the penalty are left.
+        metric = objective.hessian(place.theta) if known else np.diag(objective.ridges)
+        curvature, vectors = np.linalg.eigh(metric)
         if not curvature[0] > 1e-15 * curvature[-1]:
             raise DataError(
                 "the objective is flat in some direction, so coefficients have no finite range: "
                 "drop collinear columns, or fit with a penalty"
             )
         whiten = vectors / np.sqrt(curvature)
-        bound = excess_bound(objective.loss, place.theta, whiten)
+        bound = excess_bound(objective.loss, place.theta, whiten) if known else QuadraticBound()
         pull = float(np.linalg.norm(whiten.T @ place.gradient))
-        known = cls(Minimum(place.theta, place.value, 0.0, 0.0, 0.0), whiten, bound, pull)
-        gap = pull * known.extent(0.0) + _ROUNDING * (1 + abs(place.value))
-        return replace(known, minimum=Minimum(place.theta, place.value, gap, 0.0, gap))
+        start = cls(Minimum(place.theta, place.value, 0.0, 0.0, 0.0), whiten, bound, pull)
+        gap = pull * start.extent(0.0) + _ROUNDING * (1 + abs(place.value))
+        return replace(start, minimum=Minimum(place.theta, place.value, gap, 0.0, gap))
 
     def extent(self, psi: float) -> float:
         """Radius beyond which the excess loss is above ``psi``."""

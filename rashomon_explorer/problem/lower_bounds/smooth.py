@@ -15,6 +15,7 @@ from rashomon_explorer.problem.losses.base import EmpiricalLoss
 from rashomon_explorer.problem.losses.chunked import ChunkedRisk, ChunkLoss
 from rashomon_explorer.problem.losses.logistic import LogisticRisk
 from rashomon_explorer.problem.losses.softmax import SoftmaxRisk
+from rashomon_explorer.problem.losses.weighted import WeightedLogisticRisk
 
 
 class ExcessBound:
@@ -261,17 +262,20 @@ class LogisticBound(ExcessBound):
         return np.asarray(radius**2 * ratio)
 
 
-def _logistic_sums(risk: LogisticRisk, theta: FloatArray, whiten: FloatArray) -> Sums:
+def _logistic_sums(
+    risk: LogisticRisk | WeightedLogisticRisk, theta: FloatArray, whiten: FloatArray
+) -> Sums:
     rows, sigma = risk.rows @ whiten, expit(risk.rows @ theta)
     n, p = rows.shape
     square = np.einsum("ij,ij->i", rows, rows).max()
     if p > LARGEST_SPECTRUM:
         return square, *(np.empty(0),) * 3
-    curvature = sigma * (1 - sigma) / n
+    share = np.broadcast_to(getattr(risk, "weights", 1.0) / n, n)
+    curvature = sigma * (1 - sigma) * share
     return (
         square,
         ThirdMoment.of(rows, curvature * (1 - 2 * sigma)).unfolded,
-        FourthMoment.of(rows, np.full(n, 1 / n)).gram,
+        FourthMoment.of(rows, share).gram,
         FourthMoment.of(rows, curvature).gram,
     )
 
@@ -346,6 +350,7 @@ def _forms(
 
 SUMS: dict[type, Callable[[Any, FloatArray, FloatArray], Sums]] = {
     LogisticRisk: _logistic_sums,
+    WeightedLogisticRisk: _logistic_sums,
     SoftmaxRisk: _softmax_sums,
 }
 """Arguments of :meth:`LogisticBound.of_sums` from a mean loss, a model (p,) and a metric (p, p)."""
