@@ -106,7 +106,7 @@ def from_draws(
         guarantee=_UNKNOWN if guarantee is None else guarantee,
         losses=problem.value(theta.T) if drawn is None else drawn.losses,
         minimum=replace(problem.minimum, theta=best),
-        clipped_share=problem.clipped_share,
+        clipped_share=getattr(problem, "clipped_share", 0.0),
         acceptance=math.nan if drawn is None else drawn.acceptance,
         mechanism=mechanism,
     )
@@ -142,8 +142,13 @@ def _plan_without_budget(problem: Problem, n_draws: int, psi: float) -> Plan:
         n_draws=n_draws,
         eta=math.inf,
         beta=math.nan,
-        oscillation=problem.constants.charged_oscillation,
+        oscillation=_oscillation(problem),
         hit_rate_bound=0.0,
         excess_bound=math.inf,
         guarantee=_UNKNOWN,
     )
+
+
+def _oscillation(problem: Problem) -> float:
+    """Oscillation of a problem's loss; infinite if its rows have no declared bound."""
+    return problem.constants.charged_oscillation if math.isfinite(problem.row_norm) else math.inf

@@ -1,0 +1,266 @@
+"""Numbers of an audit: proved over the exact set, or read off a sample of models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from rashomon_explorer import measures
+from rashomon_explorer._utils.arrays import FloatArray, likeliest
+from rashomon_explorer.audits.draws import drawn_set
+from rashomon_explorer.audits.models import AuditedModel
+from rashomon_explorer.measures.ranges import proved_people
+from rashomon_explorer.measures.reliance.set_reliance import problem_task, reliance_table
+from rashomon_explorer.sets import RashomonSet
+
+NOT_PRIVATE = "not private: for you, not for publication"
+SAMPLED = "sampled: at least"
+_ENDS = {"low_outer": "low", "best": "fitted", "high_outer": "high"}
+_PEOPLE_TOLERANCE = 1e-3  # of a person's range, relative
+_RELIANCE_MODELS = 32  # each needs all pairs of rows
+_CELLS = 4_000_000  # models × rows of one batch
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """What all numbers of an audit are computed from.
+
+    Parameters
+    ----------
+    model : AuditedModel
+    psi : float
+        Largest excess loss of a good model.
+    groups : Series of shape (n_rows,) or None
+    features : sequence or mapping, optional
+        Features of the table for importances; by default each column once.
+    n_models : int
+        Number of models for numbers that are averages over the set.
+    rng : callable
+        Returns a generator with the seed of the audit.
+    n_jobs : int, optional
+    """
+
+    model: AuditedModel
+    psi: float
+    groups: pd.Series | None
+    features: Any
+    n_models: int
+    rng: Callable[[], np.random.Generator]
+    n_jobs: int | None
+
+    @property
+    def index(self) -> pd.Index:
+        """Index of the rows."""
+        return self.model.table.index
+
+    def named_features(self) -> dict[str, list[int]]:
+        """Columns that the last step sees for each feature to report."""
+        own = self.model.features
+        if self.features is None:
+            return own
+        listed = self.features
+        if not hasattr(listed, "items"):
+            listed = {_feature_name(one): one for one in listed}
+        return {name: _places(own, one) for name, one in listed.items()}
+
+
+def _feature_name(entry: Any) -> str:
+    return entry if isinstance(entry, str) else " + ".join(map(str, entry))
+
+
+def _places(own: dict[str, list[int]], entry: Any) -> list[int]:
+    names = [entry] if isinstance(entry, str) else [str(name) for name in entry]
+    unknown = [name for name in names if name not in own]
+    if unknown:
+        raise ValueError(f"unknown feature {unknown[0]!r}; the features are {', '.join(own)}")
+    return [place for name in names for place in own[name]]
+
+
+def marked(table: pd.DataFrame, mark: str) -> pd.DataFrame:
+    """Table with the marks of a curator's numbers."""
+    table.attrs.update(view="curator: not private", mark=mark)
+    return table
+
+
+def burden(inputs: Inputs, flips: pd.DataFrame, mark: str) -> pd.DataFrame:
+    """People of each group, and those of them whose label can flip, by count and share."""
+    if inputs.groups is None:
+        raise ValueError("no groups were given: audit(model, X, y, groups=...)")
+    groups = inputs.groups.to_numpy()
+    can = flips["flips"].groupby(groups, observed=True)
+    table = pd.DataFrame({"people": can.size(), "flips": can.sum().astype(int)})
+    table["share"] = table["flips"] / table["people"]
+    everyone = len(flips), int(flips["flips"].sum())
+    table["share_of_flips"] = table["flips"] / max(everyone[1], 1)
+    table["ratio"] = table["share"] / max(everyone[1] / everyone[0], 1e-300)
+    table.index.name = inputs.groups.name or "group"
+    return marked(table, mark)
+
+
+@dataclass(frozen=True, eq=False)
+class ExactAnswers:
+    """Numbers proved over every model of a convex problem within ψ."""
+
+    inputs: Inputs
+    problem: Any
+    kind: ClassVar[str] = "exact"
+    has_coefficients: ClassVar[bool] = True
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether a person has one score."""
+        return bool(self.problem.loss.outputs == 1)
+
+    @cached_property
+    def models(self) -> RashomonSet:
+        """Models drawn uniformly from the exact set, for averages over it."""
+        model = self.inputs.model
+        return drawn_set(
+            self.problem,
+            self.inputs.psi,
+            self.inputs.n_models,
+            self.inputs.rng(),
+            names=model.names,
+            groups=model.groups,
+            classes=model.classes,
+        )
+
+    @cached_property
+    def decided(self) -> pd.DataFrame:
+        """Whether each person's label can flip, with the proof's state."""
+        found = measures.exact_flips(
+            self.problem, self.inputs.psi, self.rows, n_jobs=self.inputs.n_jobs
+        )
+        return found.set_axis(self.inputs.index, axis=0)
+
+    @property
+    def rows(self) -> FloatArray:
+        """Rows of the fit as the last step sees them."""
+        return np.asarray(self.inputs.model.rows, dtype=float)
+
+    def flips(self) -> pd.DataFrame:
+        """Label, whether it can flip, the least ψ at which it does, and the conflict ratio."""
+        found = self.decided
+        low = np.full(len(found), self.inputs.psi)
+        high = np.full(len(found), np.inf)
+        can = found["flips"].to_numpy()
+        if can.any():
+            low[can], high[can] = measures.flip_psi(self.problem, self.rows[can])
+        table = pd.DataFrame(
+            {
+                "label": self.inputs.model.labels(found["label"]),
+                "flips": found["flips"],
+                "decided": found["decided"],
+                "psi_low": low,
+                "psi_high": high,
+                "conflict_ratio": conflict_ratios(self.models, self.rows, found["label"]),
+            },
+            index=found.index,
+        )
+        return marked(table, "exact; conflict_ratio: sampled")
+
+    def coefficients(self) -> pd.DataFrame:
+        """Range of each coefficient in the units of the table, and whether its sign is settled."""
+        problem = self.problem
+        directions, names = self.inputs.model.directions(problem.intercept, problem.loss.outputs)
+        found = measures.exact_ranges(problem, self.inputs.psi, directions, names=names)
+        table = found[list(_ENDS)].rename(columns=_ENDS).rename_axis("coefficient")
+        return marked(_with_sign(table), "exact")
+
+    def scores(self, rows: Any) -> pd.DataFrame:
+        """Range of each person's prediction over the set, and whether the label can flip."""
+        seen, index = self.inputs.model.seen(rows), _index(rows)
+        seen = np.asarray(seen, dtype=float)
+        if self.problem.loss.outputs > 1:
+            found = measures.exact_score_ranges(self.problem, self.inputs.psi, seen)
+            return marked(found[list(_ENDS)].rename(columns=_ENDS), "exact")
+        found = proved_people(self.problem, self.inputs.psi, seen, tolerance=_PEOPLE_TOLERANCE)
+        names = {"exact_low": "low", "best": "fitted", "exact_high": "high"}
+        order = ["low", "fitted", "high", *(["flips"] if "flips" in found else [])]
+        table = found.rename(columns=names)[order].set_axis(index, axis=0)
+        return marked(table, "exact")
+
+    def groups(self) -> pd.DataFrame:
+        """People of each group whose label can flip, by count and share."""
+        return burden(self.inputs, self.decided, "exact")
+
+    def gaps(self) -> pd.DataFrame:
+        """Range of the difference in mean score between each two groups."""
+        if self.inputs.groups is None:
+            raise ValueError("no groups were given: audit(model, X, y, groups=...)")
+        found = measures.exact_group_gap(
+            self.problem, self.inputs.psi, self.rows, self.inputs.groups.to_numpy()
+        )
+        table = found[list(_ENDS)].rename(columns=_ENDS).rename_axis("gap")
+        return marked(_with_sign(table), "exact")
+
+    def importance(self) -> pd.DataFrame:
+        """Mean size of each feature's contribution to the score, over the models of the set."""
+        features = self.inputs.named_features()
+        found = measures.shap_importance(self.models, self.rows, features=features)
+        fitted = measures.shap_importance(_only_best(self.models), self.rows, features=features)
+        return _spread(found, fitted)
+
+    def reliance(self) -> pd.DataFrame:
+        """Increase of the loss when a feature is switched between people, over the set."""
+        features = {
+            name: np.array(places, dtype=np.intp)
+            for name, places in self.inputs.named_features().items()
+        }
+        drawn = self.models.coef[:_RELIANCE_MODELS]
+        drawn = drawn if self.problem.intercept else drawn[:, :-1]
+        both = np.vstack([self.problem.minimum.theta, drawn])
+        found = reliance_table(problem_task(self.problem, both), features)
+        return _spread(found.iloc[1:], found.iloc[:1])
+
+    def decide_or_abstain(self, rows: Any) -> pd.Series:
+        """Label of each person on which every model of the set agrees; otherwise missing."""
+        seen = np.asarray(self.inputs.model.seen(rows), dtype=float)
+        found = measures.exact_flips(self.problem, self.inputs.psi, seen)
+        labels = pd.Series(self.inputs.model.labels(found["label"]), _index(rows), dtype=object)
+        settled = (found["decided"] & ~found["flips"]).to_numpy()
+        return labels.where(settled, None).rename("label")
+
+
+def _only_best(models: RashomonSet) -> RashomonSet:
+    """Set that holds the best model alone."""
+    best = models.minimum
+    return replace(models, coef=best.theta[None], losses=np.array([best.value]))
+
+
+def _index(rows: Any) -> pd.Index:
+    return rows.index if isinstance(rows, pd.DataFrame) else pd.RangeIndex(len(rows))
+
+
+def _with_sign(table: pd.DataFrame) -> pd.DataFrame:
+    above, below = table["low"] > 0, table["high"] < 0
+    table["sign"] = np.select([above, below], ["+", "−"], "either")
+    table["settled"] = above | below
+    return table
+
+
+def _spread(values: pd.DataFrame, fitted: pd.DataFrame) -> pd.DataFrame:
+    """Range over models of each feature's value, the fitted model's included, largest first."""
+    every = pd.concat([fitted, values])
+    table = pd.DataFrame({"low": every.min(), "fitted": fitted.iloc[0], "high": every.max()})
+    table = table.sort_values("fitted", ascending=False).rename_axis("feature")
+    return marked(table, SAMPLED)
+
+
+def conflict_ratios(models: Any, rows: Any, codes: Any) -> FloatArray:
+    """Share of the models (n_rows,) whose label for a person differs from the given code."""
+    own, found = np.asarray(codes), []
+    for part in _batches(len(own), models.n_draws * max(1, models.n_classes)):
+        labels = likeliest(np.asarray(models.scores(rows[part])))
+        found.append((labels != own[part]).mean(axis=0))
+    return np.concatenate(found)
+
+
+def _batches(n: int, width: int) -> Iterator[slice]:
+    step = max(1, _CELLS // max(1, width))
+    return (slice(start, start + step) for start in range(0, n, step))

@@ -1,0 +1,286 @@
+"""Audit of one fitted model: what the models that are as good agree and disagree on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from rashomon_explorer._utils.containers import as_pandas
+from rashomon_explorer._utils.randomness import generator
+from rashomon_explorer.audits import summary
+from rashomon_explorer.audits import tolerance as rules
+from rashomon_explorer.audits.answers import ExactAnswers, Inputs
+from rashomon_explorer.audits.comparison import Comparison, compare
+from rashomon_explorer.audits.models import AuditedModel
+from rashomon_explorer.measures import penalised_problem
+
+_MODELS = 200
+"""Models drawn from an exact set for averages over it, unless a number is given."""
+
+
+def audit(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    tolerance: Any = "cv",
+    groups: ArrayLike | str | None = None,
+    features: Any = None,
+    sample_weight: ArrayLike | None = None,
+    n_models: int | str = "auto",
+    n_jobs: int | None = None,
+    random_state: Any = None,
+) -> Audit:
+    """Audit a fitted model: whose label, and which coefficient, depends on the choice of model.
+
+    Many models fit the rows almost as well as the one that was fitted. The audit asks what all of
+    them agree on. For a linear model with a convex objective the answers are proved for every
+    such model; for any other model they are read off a sample of refits, and are lower bounds.
+
+    **Computed from private rows: for you, not for publication.**
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted scikit-learn model, pipeline or search (its best estimator is audited).
+    X : array-like or DataFrame of shape (n_rows, n_features)
+        Rows of the fit as the model took them: for a pipeline the raw table.
+    y : array-like of shape (n_rows,)
+        Targets of the fit.
+    tolerance : float, str or rule, default="cv"
+        How much worse than the best a good model may be: ``"cv"`` (one standard error of the
+        cross-validated loss), ``"1%"`` (of the least objective), a number in the unit of the
+        objective, or a rule of :mod:`rashomon_explorer.audits.tolerance`.
+    groups : str, Series or array-like of shape (n_rows,), optional
+        Group of each person, or the name of a column of ``X``.
+    features : sequence or mapping, optional
+        Columns of the table to measure importance of; by default each once. A list entry or
+        mapping value may name several columns.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weights of the fit.
+    n_models : int or "auto", default="auto"
+        Number of models for numbers that are averages over the set, or of refits.
+    n_jobs : int, optional
+        Number of processes.
+    random_state : int, optional
+        Seed of the draws of models; proved numbers do not depend on it.
+
+    Returns
+    -------
+    Audit
+        Shows its summary in a notebook; its attributes are tables, each computed on first use.
+
+    Raises
+    ------
+    TypeError
+        If the model cannot be audited.
+    ValueError
+        If the model was not fitted to these rows, a column is missing, or a length is wrong.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
+    >>> found = audit(model, X, y, tolerance="1%")
+    >>> int(found.flips["flips"].sum()), len(found.flips)
+    (16, 569)
+    >>> found.coefficients.loc["worst texture", "sign"]
+    '−'
+    """
+    table = as_pandas(X)
+    audited = AuditedModel.from_fit(model, table, y)
+    options = {} if sample_weight is None else {"sample_weight": sample_weight}
+    problem = penalised_problem(audited.estimator, audited.rows, audited.targets, **options)
+    problem = replace(problem, feature_names=tuple(audited.names))
+    found = rules.resolve(
+        tolerance,
+        model,
+        audited.fit_rows,
+        audited.targets,
+        problem,
+        groups=audited.groups,
+        random_state=random_state,
+        **options,
+    )
+    inputs = Inputs(
+        model=audited,
+        psi=found.psi,
+        groups=_groups(groups, table, audited.table),
+        features=features,
+        n_models=_MODELS if n_models == "auto" else int(n_models),
+        rng=lambda: generator(random_state),
+        n_jobs=n_jobs,
+    )
+    return Audit(found, ExactAnswers(inputs, problem), table)
+
+
+def _groups(groups: Any, table: Any, rows: pd.DataFrame) -> pd.Series | None:
+    """Group of each row as a named Series, from a column's name or from values."""
+    if groups is None:
+        return None
+    if isinstance(groups, str):
+        if not isinstance(table, pd.DataFrame) or groups not in table:
+            known = list(getattr(table, "columns", []))
+            raise ValueError(f"groups={groups!r} is no column of X; the columns are {known[:10]}")
+        groups = table[groups]
+    values = as_pandas(groups)
+    series = values if isinstance(values, pd.Series) else pd.Series(np.asarray(values))
+    if len(series) != len(rows):
+        raise ValueError(
+            f"groups must hold one group for each of {len(rows):,} rows, got {len(series):,}"
+        )
+    text = series.astype(object).where(series.notna(), "missing")
+    return pd.Series(text.to_numpy(), rows.index, name=series.name or "group")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit:
+    """What the good models of a fitted model agree and disagree on: not private.
+
+    Made by :func:`rashomon_explorer.audit`. Every table is computed on first use, and kept.
+
+    Parameters
+    ----------
+    tolerance : Tolerance
+        Rule that says how much worse than the best a good model may be.
+    answers : ExactAnswers or SampledAnswers
+        Numbers of the audit.
+    table : DataFrame or ndarray
+        Rows as they were given.
+
+    Attributes
+    ----------
+    kind : {"exact", "sampled"}
+        Whether numbers are proved for every good model, or are lower bounds from a sample.
+    problem : PenalisedProblem or None
+        The convex problem, which the functions of :mod:`rashomon_explorer.measures` take.
+    models : RashomonSet or PredictorSet
+        Good models: a uniform sample of the exact set, or the refits.
+    """
+
+    tolerance: rules.Tolerance
+    answers: Any
+    table: Any = field(repr=False)
+
+    @property
+    def kind(self) -> str:
+        """Either ``"exact"`` or ``"sampled"``."""
+        return str(self.answers.kind)
+
+    @property
+    def psi(self) -> float:
+        """Largest excess loss of a good model."""
+        return self.tolerance.psi
+
+    @property
+    def problem(self) -> Any:
+        """Convex problem of an exact audit; None for a sampled one."""
+        return getattr(self.answers, "problem", None)
+
+    @property
+    def models(self) -> Any:
+        """Models of the set as a set of models, for plots, reports and measures."""
+        return self.answers.models
+
+    @property
+    def task(self) -> str:
+        """Either ``"classification"`` or ``"regression"``."""
+        return "classification" if self.inputs.model.classes else "regression"
+
+    @property
+    def inputs(self) -> Inputs:
+        """The fitted model with its rows, targets and groups."""
+        found: Inputs = self.answers.inputs
+        return found
+
+    @property
+    def decided(self) -> pd.DataFrame:
+        """Per person: whether some good model flips the label, without ψ and conflict ratio."""
+        found: pd.DataFrame = self.answers.decided
+        return found
+
+    @property
+    def has_coefficients(self) -> bool:
+        """Whether the models are linear in the columns that the last step sees."""
+        return bool(self.answers.has_coefficients)
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether there are groups, and one score a person."""
+        return self.inputs.groups is not None and bool(self.answers.has_gaps)
+
+    @cached_property
+    def person_ranges(self) -> pd.DataFrame:
+        """Per person of the fit: lowest, fitted and highest prediction over the set."""
+        return self.answers.scores(self.inputs.model.table)
+
+    @cached_property
+    def flips(self) -> pd.DataFrame:
+        """Per person: can the label flip, from which ψ on, and the share of models that do it.
+
+        Columns ``label`` (of the fitted model), ``flips`` and ``decided`` as in
+        :func:`measures.exact_flips`, ``psi_low`` and ``psi_high`` as in :func:`measures.flip_psi`
+        (for a person who cannot flip: ψ and infinity), and ``conflict_ratio``, the share of the
+        models of the set that give another label.
+        """
+        return self.answers.flips()
+
+    @cached_property
+    def coefficients(self) -> pd.DataFrame:
+        """Per coefficient, in the units of the table: low, fitted, high, and the settled sign."""
+        return self.answers.coefficients()
+
+    @cached_property
+    def groups(self) -> pd.DataFrame:
+        """Per group: people, those whose label can flip, their share, and the ratio to all."""
+        return self.answers.groups()
+
+    @cached_property
+    def gaps(self) -> pd.DataFrame:
+        """Per pair of groups: range of the difference in mean score over the set."""
+        return self.answers.gaps()
+
+    @cached_property
+    def importance(self) -> pd.DataFrame:
+        """Per feature of the table: mean size of its contribution to the score (mean |SHAP|)."""
+        return self.answers.importance()
+
+    @cached_property
+    def reliance(self) -> pd.DataFrame:
+        """Per feature of the table: increase of the loss if it is switched between people."""
+        return self.answers.reliance()
+
+    def scores(self, rows: Any) -> pd.DataFrame:
+        """Per row of a table: lowest, fitted and highest prediction over the set."""
+        return self.answers.scores(rows)
+
+    def decide_or_abstain(self, rows: Any) -> pd.Series:
+        """Per row of a table: the label on which all good models agree; None to abstain."""
+        return self.answers.decide_or_abstain(rows)
+
+    def compare(self, other: Any) -> Comparison:
+        """Compare another fitted model: is it in the set, by how much, and who changes."""
+        return compare(self, other)
+
+    def summary(self) -> pd.DataFrame:
+        """Numbers of the audit: what is settled, what is arbitrary, who is affected."""
+        return self._summary.copy()
+
+    @cached_property
+    def _summary(self) -> pd.DataFrame:
+        return summary.summary_table(self)
+
+    def __repr__(self) -> str:
+        return summary.as_text(self)
+
+    def _repr_html_(self) -> str:
+        return summary.as_html(self)

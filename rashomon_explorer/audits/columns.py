@@ -1,0 +1,231 @@
+"""Columns that the last step of a pipeline sees, traced back to the columns of the table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_selection import SelectorMixin
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    PolynomialFeatures,
+    RobustScaler,
+    StandardScaler,
+)
+
+_MOST_SOURCES = 3
+_MISSING = "missingindicator_"
+
+
+@dataclass(frozen=True)
+class SeenColumn:
+    """A column that the last step sees.
+
+    Parameters
+    ----------
+    name : str
+        Its name there.
+    sources : tuple of str
+        Columns of the table that it is computed from.
+    level : str
+        Level of a categorical column that it indicates; empty for numbers.
+    slope, offset : float
+        Its value is slope·v + offset for the value v in the units of the table.
+    in_units : bool
+        Whether v is a number of the table or an indicator of a level; otherwise ``name`` has
+        units of its own, as after a spline.
+    """
+
+    name: str
+    sources: tuple[str, ...]
+    level: str = ""
+    slope: float = 1.0
+    offset: float = 0.0
+    in_units: bool = True
+
+    @property
+    def label(self) -> str:
+        """Name in the units of the table: the column, or column=level."""
+        if not self.in_units:
+            return self.name
+        return f"{self.sources[0]}={self.level}" if self.level else self.sources[0]
+
+    @property
+    def feature(self) -> str:
+        """Name of the table's columns that it is computed from."""
+        if len(self.sources) > _MOST_SOURCES:
+            return f"{' + '.join(self.sources[:2])} + {len(self.sources) - 2} more"
+        return " + ".join(self.sources)
+
+    def scaled(self, factor: float, shift: float) -> SeenColumn:
+        """Column factor·x + shift of this column x."""
+        return replace(self, slope=factor * self.slope, offset=factor * self.offset + shift)
+
+
+Columns = tuple[SeenColumn, ...]
+
+
+def table_columns(names: Sequence[Any]) -> Columns:
+    """Columns of the table itself."""
+    return tuple(SeenColumn(str(name), (str(name),)) for name in names)
+
+
+def trace(step: Any, columns: Columns) -> Columns:
+    """Columns that a fitted transformer returns for the given columns."""
+    if step is None or (isinstance(step, str) and step == "passthrough"):
+        return columns
+    rule = next((rule for kinds, rule in _RULES if isinstance(step, kinds)), _unknown)
+    return rule(step, columns)
+
+
+def _pipeline(step: Pipeline, columns: Columns) -> Columns:
+    for _, one in step.steps:
+        columns = trace(one, columns)
+    return columns
+
+
+def _column_transformer(step: ColumnTransformer, columns: Columns) -> Columns:
+    found: list[SeenColumn] = []
+    places = sorted(step.transformers_, key=lambda one: step.output_indices_[one[0]].start)
+    for _, transformer, chosen in places:
+        if not (isinstance(transformer, str) and transformer == "drop"):
+            found += trace(transformer, _chosen(chosen, columns))
+    return tuple(found)
+
+
+def _chosen(chosen: Any, columns: Columns) -> Columns:
+    """Columns of a fitted ColumnTransformer's entry: names, places, a mask or a slice."""
+    names = [column.name for column in columns]
+    if isinstance(chosen, slice):
+        ends = (
+            names.index(end) if isinstance(end, str) else end for end in (chosen.start, chosen.stop)
+        )
+        start, stop = ends
+        named = isinstance(chosen.stop, str)  # a slice of names holds its end
+        return columns[slice(start, stop + 1 if named and stop is not None else stop, chosen.step)]
+    listed = [chosen] if isinstance(chosen, str | int | np.integer) else list(chosen)
+    if listed and all(isinstance(one, bool | np.bool_) for one in listed):
+        return tuple(column for column, kept in zip(columns, listed, strict=True) if kept)
+    return tuple(columns[names.index(one) if isinstance(one, str) else int(one)] for one in listed)
+
+
+def _union(step: FeatureUnion, columns: Columns) -> Columns:
+    parts = [trace(one, columns) for _, one in step.transformer_list if one != "drop"]
+    return tuple(column for part in parts for column in part)
+
+
+def _standardised(step: Any, columns: Columns) -> Columns:
+    centre = step.center_ if isinstance(step, RobustScaler) else step.mean_
+    spread = step.scale_
+    centres = np.zeros(len(columns)) if centre is None else np.asarray(centre)
+    if isinstance(step, StandardScaler) and not step.with_mean:
+        centres = np.zeros(len(columns))
+    spreads = np.ones(len(columns)) if spread is None else np.asarray(spread)
+    ends = zip(columns, centres, spreads, strict=True)
+    return tuple(one.scaled(1 / float(s), -float(c) / float(s)) for one, c, s in ends)
+
+
+def _spanned(step: Any, columns: Columns) -> Columns:
+    factors = 1 / step.scale_ if isinstance(step, MaxAbsScaler) else step.scale_
+    shifts = getattr(step, "min_", np.zeros(len(columns)))
+    ends = zip(columns, factors, shifts, strict=True)
+    return tuple(one.scaled(float(factor), float(shift)) for one, factor, shift in ends)
+
+
+def _levels(step: OneHotEncoder, place: int) -> list[str]:
+    """Levels of a column in the order of their indicators."""
+    levels = list(step.categories_[place])
+    rare = step.infrequent_categories_[place] if hasattr(step, "infrequent_categories_") else None
+    rare = [] if rare is None else list(rare)
+    dropped = None if step.drop_idx_ is None else step.drop_idx_[place]
+    without = None if dropped is None else levels[dropped]
+    kept = [level for level in levels if level not in rare]
+    names = [_level_text(level) for level in kept if dropped is None or level is not without]
+    return [*names, *(["infrequent"] if rare and without not in rare else [])]
+
+
+def _level_text(level: Any) -> str:
+    return "missing" if level is None or level != level else str(level)
+
+
+def _one_hot(step: OneHotEncoder, columns: Columns) -> Columns:
+    return tuple(
+        SeenColumn(f"{column.name}_{level}", column.sources, level)
+        for place, column in enumerate(columns)
+        for level in _levels(step, place)
+    )
+
+
+def _selected(step: Any, columns: Columns) -> Columns:
+    kept = step.get_support()
+    return tuple(column for column, own in zip(columns, kept, strict=True) if own)
+
+
+def _function(step: FunctionTransformer, columns: Columns) -> Columns:
+    return columns if step.func is None else _unknown(step, columns)
+
+
+def _powers(step: PolynomialFeatures, columns: Columns) -> Columns:
+    names = step.get_feature_names_out([column.name for column in columns])
+    found = []
+    for name, powers in zip(names, step.powers_, strict=True):
+        used = np.flatnonzero(powers)
+        if len(used) == 1 and powers[used[0]] == 1:
+            found.append(columns[used[0]])
+        else:
+            found.append(
+                SeenColumn(str(name), _sources([columns[j] for j in used]), in_units=False)
+            )
+    return tuple(found)
+
+
+def _sources(columns: Sequence[SeenColumn]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(source for column in columns for source in column.sources))
+
+
+def _unknown(step: Any, columns: Columns) -> Columns:
+    """Columns of any other transformer, by its names: an imputer keeps columns, a spline none."""
+    names = [column.name for column in columns]
+    by_name = {column.name: column for column in columns}
+    keeps = hasattr(step, "statistics_") or type(step).__name__.endswith("Imputer")
+    found = []
+    for name in map(str, step.get_feature_names_out(names)):
+        own = by_name.get(name.removeprefix(_MISSING))
+        if own is not None and name.startswith(_MISSING):
+            found.append(SeenColumn(name, own.sources, "missing"))
+        elif own is not None:
+            found.append(own if keeps else replace(own, slope=1.0, offset=0.0, in_units=False))
+        else:
+            found.append(_derived(name, columns))
+    return tuple(found)
+
+
+def _derived(name: str, columns: Columns) -> SeenColumn:
+    """Column whose name begins with that of a column, such as ``age_sp_0``, or else of all."""
+    begins = [
+        c for c in columns if re.match(rf"{re.escape(c.name)}(?!\w)|{re.escape(c.name)}_", name)
+    ]
+    parents = [max(begins, key=lambda one: len(one.name))] if begins else columns
+    return SeenColumn(name, _sources(parents), in_units=False)
+
+
+_Rule = Callable[[Any, Columns], Columns]
+_RULES: tuple[tuple[Any, _Rule], ...] = (
+    (Pipeline, _pipeline),
+    (ColumnTransformer, _column_transformer),
+    (FeatureUnion, _union),
+    ((StandardScaler, RobustScaler), _standardised),
+    ((MinMaxScaler, MaxAbsScaler), _spanned),
+    (OneHotEncoder, _one_hot),
+    (SelectorMixin, _selected),
+    (FunctionTransformer, _function),
+    (PolynomialFeatures, _powers),
+)

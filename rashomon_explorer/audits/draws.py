@@ -1,0 +1,113 @@
+"""Uniform models of the exact set of a fitted model, for numbers that are averages over the set."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.progress import tally
+from rashomon_explorer._utils.threads import one_blas_thread
+from rashomon_explorer.sets import RashomonSet
+from rashomon_explorer.sets.sources.draws import from_draws
+
+_FLAT = 1e-12  # of the largest curvature: along flatter directions no score changes
+_MOST_DOUBLINGS = 60
+_ROUNDING = 1e-12  # least length of an interval, relative to the first
+_STEPS = 2  # of each chain, per parameter
+
+
+@one_blas_thread()
+def uniform_models(problem: Any, psi: float, n_models: int, rng: np.random.Generator) -> FloatArray:
+    """Models (n_models, p) of {L ≤ min L + psi}, uniform in the limit: not private.
+
+    One chain a model. It starts at a point that is uniform if the set is an ellipsoid, and takes
+    hit-and-run steps: a uniform point of the set on a line in a uniform direction of the metric of
+    the Hessian. Directions along which the objective is flat are left out.
+    """
+    best = problem.minimum
+    level = best.value + psi
+    curvature, vectors = np.linalg.eigh(problem.hessian(best.theta))
+    bent = curvature > _FLAT * curvature[-1]
+    metric = vectors[:, bent] * math.sqrt(2 * psi) / np.sqrt(curvature[bent])
+    rank = metric.shape[1]
+    theta = np.repeat(best.theta[:, None], n_models, axis=1)
+
+    def inside(t: FloatArray, move: FloatArray) -> Any:
+        return problem.value(theta + t * move) <= level
+
+    def unit() -> FloatArray:
+        drawn = rng.standard_normal((rank, n_models))
+        return np.asarray(metric @ (drawn / np.linalg.norm(drawn, axis=0)))
+
+    steps = _STEPS * rank + 10
+    with tally(steps, "models of the set") as done:
+        move = unit()
+        share = rng.random(n_models) ** (1 / rank)
+        theta = theta + share * _end(inside, move, np.ones(n_models)) * move
+        for step in range(steps):
+            move = unit()
+            theta = theta + _uniform(inside, move, rng) * move
+            done(step + 1)
+    return theta.T
+
+
+def _end(inside: Any, move: FloatArray, start: FloatArray) -> FloatArray:
+    """Return the ends (K,) of the set along the moves, by bisection."""
+    low, high = np.zeros_like(start), _outside(inside, move, start)
+    for _ in range(40):
+        middle = (low + high) / 2
+        within = inside(middle, move)
+        low, high = np.where(within, middle, low), np.where(within, high, middle)
+    return low
+
+
+def _outside(inside: Any, move: FloatArray, start: FloatArray) -> FloatArray:
+    """Multiples of ``start`` outside the set, by doubling."""
+    end = start.copy()
+    for _ in range(_MOST_DOUBLINGS):
+        within = inside(end, move)
+        if not within.any():
+            break
+        end = np.where(within, 2 * end, end)
+    return end
+
+
+def _uniform(inside: Any, move: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Uniform points (K,) of the chords; every rejected point shortens its interval."""
+    ones = np.ones(move.shape[1])
+    low, high = _outside(inside, move, -ones), _outside(inside, move, ones)
+    found, open_ = np.zeros_like(ones), np.ones(len(ones), dtype=bool)
+    while open_.any():
+        t = low + rng.random(len(ones)) * (high - low)
+        accepted = open_ & inside(np.where(open_, t, 0.0), move)
+        found = np.where(accepted, t, found)
+        low = np.where(open_ & ~accepted & (t < 0), t, low)
+        high = np.where(open_ & ~accepted & (t >= 0), t, high)
+        open_ &= ~accepted & (high - low > _ROUNDING)
+    return found
+
+
+def drawn_set(
+    problem: Any,
+    psi: float,
+    n_models: int,
+    rng: np.random.Generator,
+    *,
+    names: Sequence[str],
+    groups: Mapping[str, Sequence[str]],
+    classes: Sequence[Any],
+) -> RashomonSet:
+    """Set of uniform models of the exact set, in the units of the rows of the problem."""
+    return from_draws(
+        problem,
+        uniform_models(problem, psi, n_models, rng),
+        psi,
+        feature_names=names,
+        feature_groups=groups,
+        classes=classes,
+        mechanism="hit_and_run",
+    )

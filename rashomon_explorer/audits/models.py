@@ -1,0 +1,235 @@
+"""What is audited: the last step of a fitted model, on the rows that it sees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+from sklearn.base import is_classifier
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.containers import as_pandas, is_frame
+from rashomon_explorer.audits.columns import Columns, table_columns, trace
+
+
+def fitted_steps(model: Any) -> tuple[tuple[Any, ...], Any]:
+    """Return the transformers and the last step of a model, or of a search's best estimator."""
+    if isinstance(model, type):
+        raise TypeError(f"model must be a fitted model, got the class {model.__name__}")
+    if hasattr(model, "best_estimator_"):
+        return fitted_steps(model.best_estimator_)
+    if isinstance(model, Pipeline):
+        inner, last = fitted_steps(model.steps[-1][1])
+        return (*(step for _, step in model.steps[:-1]), *inner), last
+    if hasattr(model, "fit"):
+        check_is_fitted(model)
+    if hasattr(model, "cv_results_") or getattr(model, "refit", None) is False:
+        raise ValueError(f"{type(model).__name__} has no best estimator: fit it with refit=True")
+    return (), model
+
+
+@dataclass(frozen=True, eq=False)
+class AuditedModel:
+    """A fitted model with the table and targets of its fit.
+
+    Parameters
+    ----------
+    original : estimator
+        The model as given: an estimator, a pipeline or a search.
+    table : pandas.DataFrame
+        Rows of the fit, with the columns that the model takes.
+    targets : ndarray of shape (n_rows,)
+    """
+
+    original: Any
+    table: pd.DataFrame = field(repr=False)
+    targets: NDArray[Any] = field(repr=False)
+
+    @classmethod
+    def from_fit(cls, model: Any, X: Any, y: Any) -> AuditedModel:
+        """Check a fitted model, and the rows and targets of its fit."""
+        fitted_steps(model)  # raises unless it is fitted
+        table = as_table(model, X)
+        targets = np.asarray(as_pandas(y))
+        if targets.ndim == 2 and targets.shape[1] == 1:
+            targets = targets[:, 0]
+        if targets.shape != (len(table),):
+            raise ValueError(
+                f"y must hold one target for each of {len(table):,} rows of X, got shape "
+                f"{targets.shape}"
+            )
+        if pd.isna(targets).any():
+            place = int(np.argmax(pd.isna(targets)))
+            raise ValueError(f"y has no value at row {place}: pass the rows of the fit")
+        return cls(model, table, targets)
+
+    @property
+    def estimator(self) -> Any:
+        """The last step, which is audited."""
+        return fitted_steps(self.original)[1]
+
+    @property
+    def name(self) -> str:
+        """Class of the last step, after those of the steps before."""
+        steps, last = fitted_steps(self.original)
+        return " → ".join(type(one).__name__ for one in (*steps, last))
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """Labels of the classes; empty for a regression."""
+        if not is_classifier(self.estimator):
+            return ()
+        return tuple(np.asarray(self.estimator.classes_).tolist())
+
+    @cached_property
+    def columns(self) -> Columns:
+        """Columns that the last step sees, traced to the columns of the table."""
+        columns = table_columns(list(self.table.columns))
+        for step in fitted_steps(self.original)[0]:
+            columns = trace(step, columns)
+        return columns
+
+    @property
+    def features(self) -> dict[str, list[int]]:
+        """Columns that the last step sees, by place, for each feature of the table."""
+        found: dict[str, list[int]] = {}
+        for place, column in enumerate(self.columns):
+            found.setdefault(column.feature, []).append(place)
+        return found
+
+    @property
+    def names(self) -> list[str]:
+        """Different names of the columns that the last step sees, if possible of the table."""
+        labels = [column.label for column in self.columns]
+        return labels if len(set(labels)) == len(labels) else [one.name for one in self.columns]
+
+    @property
+    def groups(self) -> dict[str, list[str]]:
+        """Names of the columns that the last step sees, of each feature with several."""
+        names = self.names
+        every = self.features.items()
+        return {key: [names[j] for j in places] for key, places in every if len(places) > 1}
+
+    @property
+    def fit_rows(self) -> Any:
+        """Rows of the fit as the model takes them: a DataFrame only if it was fitted to one."""
+        named = hasattr(self.original, "feature_names_in_")
+        return self.table if named else self.table.to_numpy()
+
+    @cached_property
+    def rows(self) -> Any:
+        """Rows of the fit as the last step sees them."""
+        return self._seen(self.table)
+
+    def seen(self, rows: Any) -> Any:
+        """Rows of a table as the last step sees them."""
+        return self._seen(as_table(self.original, rows, like=list(self.table.columns)))
+
+    def _seen(self, table: pd.DataFrame) -> Any:
+        steps, last = fitted_steps(self.original)
+        rows: Any = table
+        for step in (*steps, last):
+            if not hasattr(step, "feature_names_in_") and isinstance(rows, pd.DataFrame):
+                rows = rows.to_numpy()
+            if step is not last and not (isinstance(step, str) and step == "passthrough"):
+                rows = step.transform(rows) if step is not None else rows
+        return _dense(rows)
+
+    def labels(self, codes: ArrayLike) -> NDArray[Any]:
+        """Labels of class codes 0, 1, …."""
+        return np.asarray(self.estimator.classes_)[np.asarray(codes)]
+
+    def directions(self, intercept: bool, outputs: int = 1) -> tuple[FloatArray, list[str]]:
+        """Coefficients in the units of the table, as directions (k, p) with their names.
+
+        A column slope·v + offset adds its coefficient times ``slope`` for each unit of v, and
+        times ``offset`` to the intercept. If the indicators of all levels of a column are there,
+        only differences between levels have a meaning: to the most common level, which is part of
+        the intercept.
+        """
+        own = np.diag([column.slope for column in self.columns])
+        constant = np.array([column.offset for column in self.columns])
+        names, kept = self.names, np.ones(len(own), dtype=bool)
+        for places in self._complete_levels():
+            common = places[int(np.argmax(self._indicators(places).sum(axis=0)))]
+            constant = constant + own[common]
+            kept[common] = False
+            for place in places:
+                names[place] = f"{names[place]} vs {self.columns[common].level}"
+                own[place] = own[place] - (own[common] if place != common else 0.0)
+        own = np.pad(own[kept], [(0, 0), (0, int(intercept))])
+        names = [name for name, listed in zip(names, kept, strict=True) if listed]
+        if intercept or constant.any():
+            own = np.vstack([own, [*constant, *([1.0] * intercept)]])
+            names = [*names, "intercept"]
+        if outputs == 1:
+            return own, names
+        classes = map(str, self.classes[-outputs:])
+        return np.asarray(np.kron(np.eye(outputs), own), dtype=float), [
+            f"{c}: {name}" for c in classes for name in names
+        ]
+
+    def _complete_levels(self) -> list[list[int]]:
+        """Columns of each set of indicators of which exactly one is 1 in every row."""
+        levels: dict[str, list[int]] = {}
+        for place, column in enumerate(self.columns):
+            if column.level and column.in_units:
+                levels.setdefault(column.sources[0], []).append(place)
+        several = [places for places in levels.values() if len(places) > 1]
+        return [one for one in several if np.allclose(self._indicators(one).sum(axis=1), 1)]
+
+    def _indicators(self, places: list[int]) -> FloatArray:
+        """Return the indicators (n_rows, k) of levels, without the scaling of later steps."""
+        slopes, offsets = np.array(
+            [(self.columns[j].slope, self.columns[j].offset) for j in places]
+        ).T
+        rows = np.asarray(self.rows, dtype=float)[:, places]
+        return np.asarray((rows - offsets) / slopes)
+
+
+def _dense(rows: Any) -> Any:
+    return rows.toarray() if issparse(rows) else rows  # type: ignore[attr-defined]
+
+
+def as_table(model: Any, X: Any, *, like: Sequence[Any] | None = None) -> pd.DataFrame:
+    """Rows as a DataFrame with the columns that a model was fitted to, in their order."""
+    data = as_pandas(X)
+    fitted = getattr(model, "feature_names_in_", None)
+    width = getattr(model, "n_features_in_", None)
+    if isinstance(data, pd.Series):  # one row
+        data = data.to_frame().T.infer_objects()
+    if isinstance(data, pd.DataFrame) and fitted is not None:
+        return _fitted_columns(data, list(fitted))
+    frame = data if is_frame(data) else _unnamed(data, fitted if fitted is not None else like)
+    if width is not None and frame.shape[1] != width:
+        raise ValueError(
+            f"X must have the {width} columns that the model was fitted to, got {frame.shape[1]}"
+        )
+    return frame
+
+
+def _fitted_columns(data: pd.DataFrame, fitted: list[Any]) -> pd.DataFrame:
+    missing = [name for name in fitted if name not in data.columns]
+    if missing:
+        raise ValueError(
+            f"X lacks the columns {missing[:5]} that the model was fitted to, got "
+            f"{list(data.columns)[:10]}"
+        )
+    return data[fitted]
+
+
+def _unnamed(data: Any, names: Sequence[Any] | None) -> pd.DataFrame:
+    array = np.asarray(_dense(data))
+    if array.ndim != 2 or not len(array):
+        raise ValueError(f"X must be a table of shape (n_rows, n_features), got {array.shape}")
+    if names is None or len(names) != array.shape[1]:
+        names = [f"x{place}" for place in range(array.shape[1])]
+    return pd.DataFrame(array, columns=[str(name) for name in names])

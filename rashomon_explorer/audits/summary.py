@@ -1,0 +1,292 @@
+"""Summary of an audit as a table, as text and as HTML without scripts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from html import escape
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rashomon_explorer.audits.answers import NOT_PRIVATE
+from rashomon_explorer.plots.text import number, percent, plural
+
+_MOST_NAMES = 5
+_MOST_GROUPS = 4
+_MOST_BARS = 10
+_NEXT = ".flips  .coefficients  .importance  .report('audit.html')  .explore()"
+
+Lines = dict[str, list[str]]
+"""Sentences by heading."""
+
+
+def summary_table(audit: Any) -> pd.DataFrame:
+    """Numbers of an audit, one a row, with how they are known and what they mean."""
+    mark = "exact" if audit.kind == "exact" else "sampled: at least"
+    rows = len(audit.inputs.index)
+    found: list[tuple[str, Any, str, str]] = [
+        ("rows", rows, "count", "rows of the fit"),
+        ("psi", audit.psi, "chosen", audit.tolerance.text),
+    ]
+    if audit.task == "classification":
+        found += _label_rows(audit, mark)
+    else:
+        width = _widths(audit)
+        found += [
+            (
+                "median range",
+                float(np.median(width)),
+                mark,
+                "half of the people have a wider range",
+            ),
+            ("widest range", float(width.max()), mark, "largest range of a person's prediction"),
+        ]
+    if audit.has_coefficients:
+        table = _effects(audit.coefficients)
+        found.append(("coefficients", len(table), "count", "without the intercept"))
+        settled = int(table["settled"].sum())
+        found.append(("settled signs", settled, mark, "the same sign in every good model"))
+    if audit.inputs.groups is not None:
+        found += _group_rows(audit, mark)
+    columns = ["number", "value", "known", "meaning"]
+    table = pd.DataFrame(found, columns=columns).set_index("number")
+    table.attrs.update(view="curator: not private")
+    return table
+
+
+def _label_rows(audit: Any, mark: str) -> list[tuple[str, Any, str, str]]:
+    decided = audit.decided
+    flips, open_ = int(decided["flips"].sum()), int((~decided["decided"]).sum())
+    words = "people whose label some good model flips"
+    found = [
+        ("people who can flip", flips, mark, words),
+        ("ambiguity", flips / len(decided), mark, "their share"),
+    ]
+    if open_ and audit.kind == "exact":
+        found.append(("undecided people", open_, "exact", "within the tolerance of the search"))
+    return found
+
+
+def _group_rows(audit: Any, mark: str) -> list[tuple[str, Any, str, str]]:
+    if audit.task == "regression":
+        return []
+    name = audit.inputs.groups.name
+    return [
+        (f"ambiguity of {name}={group}", row["share"], mark, f"of {row['people']:.0f} people")
+        for group, row in audit.groups.iterrows()
+    ]
+
+
+def _widths(audit: Any) -> Any:
+    ranges = audit.person_ranges
+    return (ranges["high"] - ranges["low"]).to_numpy()
+
+
+def _effects(coefficients: pd.DataFrame) -> pd.DataFrame:
+    """Coefficients without intercepts, the most certain sign first."""
+    own = [not str(name).split(": ")[-1] == "intercept" for name in coefficients.index]
+    table = coefficients[own]
+    width = (table["high"] - table["low"]).to_numpy(float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        certainty = np.nan_to_num(np.abs(table["fitted"].to_numpy(float)) / width, posinf=np.inf)
+    return table.iloc[np.argsort(-certainty, kind="stable")]
+
+
+def findings(audit: Any) -> Lines:
+    """Return in sentences what is settled, what is arbitrary and who is affected."""
+    settled, arbitrary, affected = [], [], []
+    if audit.task == "classification":
+        decided = audit.decided
+        n, flips = len(decided), int(decided["flips"].sum())
+        least = "" if audit.kind == "exact" else "at least "
+        words = "every good model" if audit.kind == "exact" else "every sampled model"
+        stay = int((decided["decided"] & ~decided["flips"]).sum())
+        settled.append(
+            f"{stay:,} of {n:,} people ({percent(stay / n)}) keep their label in {words}"
+        )
+        arbitrary.append(
+            f"{least}{flips:,} of {n:,} people ({percent(flips / n)}) get another label from some "
+            "good model"
+        )
+    else:
+        width = _widths(audit)
+        arbitrary.append(
+            f"half of the predictions can move within {number(float(np.median(width)))} or more, "
+            f"the widest within {number(float(width.max()))}"
+        )
+    if audit.has_coefficients:
+        table = _effects(audit.coefficients)
+        fixed, free = table[table["settled"]], table[~table["settled"]]
+        signs = [f"{name} {sign}" for name, sign in fixed["sign"].items()]
+        settled.append(
+            f"{len(fixed)} of {plural(len(table), 'coefficient')} keep their sign{_some(signs)}"
+        )
+        if len(free):
+            names = [str(name) for name in free.index[::-1]]
+            arbitrary.append(f"{len(free)} can have either sign{_some(names)}")
+    affected += _affected(audit)
+    found = {"Settled": settled, "Arbitrary": arbitrary, "Affected": affected}
+    return {name: lines for name, lines in found.items() if lines}
+
+
+def _affected(audit: Any) -> list[str]:
+    if audit.inputs.groups is None:
+        return []
+    lines = []
+    name = audit.inputs.groups.name
+    if audit.task == "classification":
+        table = audit.groups.sort_values("share", ascending=False)
+        parts = [
+            f"{name}={group} {row['flips']:.0f} of {row['people']:,.0f} ({percent(row['share'])})"
+            for group, row in table.head(_MOST_GROUPS).iterrows()
+        ]
+        more = len(table) - len(parts)
+        lines.append("can flip: " + ", ".join(parts) + (f", {more} more groups" if more else ""))
+    if audit.has_gaps:
+        gaps = audit.gaps
+        widest = (gaps["high"] - gaps["low"]).to_numpy(float).argmax()
+        row = gaps.iloc[widest]
+        unit = "log-odds" if audit.task == "classification" else "the target"
+        lines.append(
+            f"gap in mean score, {gaps.index[widest]}: {number(row['low'])} to "
+            f"{number(row['high'])} ({unit})"
+        )
+    return lines
+
+
+def _some(names: list[str]) -> str:
+    if not names:
+        return ""
+    more = len(names) - _MOST_NAMES
+    return ": " + ", ".join(names[:_MOST_NAMES]) + (f", {more} more" if more > 0 else "")
+
+
+def _head(audit: Any) -> tuple[str, list[tuple[str, str]]]:
+    model = audit.inputs.model
+    how = "proved for every good model" if audit.kind == "exact" else "from a sample: at least"
+    size = f"{len(model.table):,} rows, {plural(model.table.shape[1], 'column')}"
+    facts = [
+        ("Model", f"{model.name} · {size}"),
+        ("Good models", f"excess ≤ {number(audit.psi)}: {audit.tolerance.text}"),
+        ("Numbers", how),
+    ]
+    return f"Audit · {NOT_PRIVATE}", facts
+
+
+def as_text(audit: Any) -> str:
+    """Summary of about twelve lines."""
+    title, facts = _head(audit)
+    lines = [title, *(f"  {name:<12} {value}" for name, value in facts)]
+    for name, sentences in findings(audit).items():
+        for place, sentence in enumerate(sentences):
+            lines.append(f"  {name if place == 0 else '':<12} {sentence}")
+    return "\n".join([*lines, f"  {'Next':<12} {_NEXT}"])
+
+
+_STYLE = (
+    "font:14px/1.45 system-ui,sans-serif;max-width:52em;border:1px solid rgba(128,128,128,.45);"
+    "border-radius:6px;padding:.7em 1em"
+)
+_BAND = (
+    "background:rgba(230,159,0,.24);border:1px solid #E69F00;border-radius:4px;padding:0 .5em;"
+    "font-size:12px"
+)
+
+
+def as_html(audit: Any) -> str:
+    """Summary with bars of the coefficients and groups; no script, and all text escaped."""
+    _, facts = _head(audit)
+    rows = "".join(
+        f'<tr><th scope="row" style="text-align:left;padding-right:1em">{escape(name)}</th>'
+        f'<td style="text-align:left">{escape(value)}</td></tr>'
+        for name, value in facts
+    )
+    lists = "".join(
+        f'<div style="margin-top:.5em"><b>{escape(name)}</b><ul style="margin:0 0 0 1.2em;'
+        f'padding:0">{"".join(f"<li>{escape(line)}</li>" for line in lines)}</ul></div>'
+        for name, lines in findings(audit).items()
+    )
+    return (
+        f'<div style="{_STYLE}"><b>Audit</b> <span style="{_BAND}">{escape(NOT_PRIVATE)}</span>'
+        f'<table style="margin:.4em 0;background:none">{rows}</table>{lists}{_figures(audit)}'
+        f'<div style="margin-top:.6em;opacity:.8"><code>{escape(_NEXT)}</code></div></div>'
+    )
+
+
+def _figures(audit: Any) -> str:
+    parts = []
+    if audit.has_coefficients:
+        parts.append(_coefficient_bars(_effects(audit.coefficients).head(_MOST_BARS)))
+    if audit.inputs.groups is not None and audit.task == "classification":
+        table = audit.groups.sort_values("share", ascending=False).head(_MOST_BARS)
+        parts.append(_share_bars(table, str(audit.inputs.groups.name)))
+    boxes = "".join(f'<div style="flex:1 1 20em;min-width:0">{part}</div>' for part in parts)
+    return f'<div style="display:flex;flex-wrap:wrap;gap:1.5em;margin-top:.7em">{boxes}</div>'
+
+
+_ROW, _LABEL, _WIDE = 18, 160, 420
+
+
+def _svg(title: str, rows: Iterable[str], count: int) -> str:
+    height = _ROW * count + 20
+    return (
+        f'<svg viewBox="0 0 {_WIDE} {height}" width="100%" role="img" aria-label="{escape(title)}" '
+        f'style="max-width:{_WIDE}px" font-size="12" fill="currentColor">'
+        f'<text x="0" y="12" font-weight="bold">{escape(title)}</text>{"".join(rows)}</svg>'
+    )
+
+
+def _text(words: str, y: float, x: float = 0, anchor: str = "start") -> str:
+    short = words if len(words) <= 24 else f"{words[:23]}…"
+    return (
+        f'<text x="{x:.0f}" y="{y + 13:.0f}" text-anchor="{anchor}">{escape(short)}'
+        f"<title>{escape(words)}</title></text>"
+    )
+
+
+def _coefficient_bars(table: pd.DataFrame) -> str:
+    """Range of each coefficient about zero, each on its own scale."""
+    middle, half = (_LABEL + _WIDE) / 2, (_WIDE - _LABEL) / 2 - 4
+
+    def row(place: int, name: str, line: Any) -> str:
+        y = 20 + _ROW * place
+        ends = [float(line[end]) for end in ("low", "fitted", "high")]
+        finite = [abs(end) for end in ends if math.isfinite(end)]
+        scale = half / (max(finite, default=1.0) or 1.0)
+        low, best, high = (middle + min(max(end * scale, -half), half) for end in ends)
+        colour = "#0072B2" if line["settled"] else "#E69F00"
+        words = f"{name}: {number(ends[0])} to {number(ends[2])}, fitted {number(ends[1])}"
+        return (
+            f'{_text(name, y)}<rect x="{low:.1f}" y="{y + 4}" width="{max(high - low, 1):.1f}" '
+            f'height="10" fill="{colour}" fill-opacity=".75"><title>{escape(words)}</title></rect>'
+            f'<circle cx="{best:.1f}" cy="{y + 9}" r="3" fill="#D55E00"/>'
+        )
+
+    rows = [row(place, str(name), line) for place, (name, line) in enumerate(table.iterrows())]
+    bottom = 20 + _ROW * len(table)
+    rows.append(
+        f'<line x1="{middle}" x2="{middle}" y1="20" y2="{bottom}" stroke="currentColor" '
+        'stroke-opacity=".6"/>'
+    )
+    title = "Coefficients: range about 0 (blue: settled sign; own scales)"
+    return _svg(title, rows, len(table))
+
+
+def _share_bars(table: pd.DataFrame, name: str) -> str:
+    """Share of each group whose label can flip."""
+    most = float(table["share"].max()) or 1.0
+    wide = _WIDE - _LABEL - 110
+
+    def row(place: int, group: str, line: Any) -> str:
+        y = 20 + _ROW * place
+        width = max(wide * float(line["share"]) / most, 1)
+        words = f"{line['flips']:.0f} of {line['people']:,.0f} ({percent(float(line['share']))})"
+        return (
+            f'{_text(group, y)}<rect x="{_LABEL}" y="{y + 4}" width="{width:.1f}" height="10" '
+            f'fill="#E69F00" fill-opacity=".75"/>{_text(words, y, _LABEL + width + 5)}'
+        )
+
+    rows = [row(place, str(group), line) for place, (group, line) in enumerate(table.iterrows())]
+    return _svg(f"People whose label can flip, by {name}", rows, len(table))
