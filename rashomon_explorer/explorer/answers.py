@@ -59,6 +59,7 @@ class ExactAnswers:
         self._screen = screen
         self.state = screen.state
         self._results = _Results()
+        self._selected = CurrentSelection(screen)
 
     @property
     def why_not(self) -> str:
@@ -91,10 +92,10 @@ class ExactAnswers:
         )
 
     def people(self, places: NDArray[np.intp]) -> pd.DataFrame:
-        """Ranges and flips of the people at these positions, exact and sampled."""
+        """Ranges and flips of the people at these positions, exact and of the selected draws."""
 
         def find() -> pd.DataFrame:
-            models, rows = self.state.rashomon_set, taken(self._screen.rows, places)
+            models, rows = self._selected.models, taken(self._screen.rows, places)
             if models is not None and counted(models).is_empty:
                 if self.why_not or getattr(models, "n_classes", 2) > 2:
                     raise DataError(
@@ -102,14 +103,29 @@ class ExactAnswers:
                         f"these models"
                     )
                 models = None  # exact results need no draw
+            proved = None if self.why_not else self._proved_people(places)
             if models is None:
-                table = proved_people(self.problem, self.psi, rows)
-            else:
-                table = people_ranges(models, rows, None if self.why_not else self.problem)
+                return proved
+            table = people_ranges(models, rows).set_axis(pd.Index(places, name="person"))
+            return (
+                table
+                if proved is None
+                else table.join(proved.drop(columns="best", errors="ignore"))
+            )
+
+        key = "people", self.state.rashomon_set, self.state.selection, self.psi, places.tobytes()
+        return self._find(key, find)
+
+    def _proved_people(self, places: NDArray[np.intp]) -> pd.DataFrame:
+        """Exact ranges and flips over the whole set, which no selection of draws changes."""
+
+        def find() -> pd.DataFrame:
+            models, rows = self.state.rashomon_set, taken(self._screen.rows, places)
+            units = {} if models is None else {"target_bounds": models.target_bounds}
+            table = proved_people(self.problem, self.psi, rows, **units)
             return table.set_axis(pd.Index(places, name="person"))
 
-        key = "people", self.state.rashomon_set, self.psi, places.tobytes()
-        return self._find(key, find)
+        return self._find(("proved people", self.psi, places.tobytes()), find)
 
     def class_reliance(self, features: tuple[str, ...]) -> pd.DataFrame:
         """Certified range of the set's reliance on some features."""

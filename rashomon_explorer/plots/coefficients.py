@@ -70,7 +70,6 @@ def plot_coefficients(
         xaxis={"title": f"coefficient of {names[first]}", "zeroline": True},
         yaxis={"title": f"coefficient of {names[second]}", "zeroline": True},
         showlegend=False,
-        dragmode="select",
         uirevision=f"{first},{second}",
     )
     if len(draws) or inside is None or not inside_only:

@@ -77,7 +77,6 @@ def plot_frontier(
             "rangemode": "normal" if equal else "tozero",
         },
         yaxis={"title": _words(by), "tickformat": ".1%" if by == "accuracy" else None},
-        dragmode="select",
         uirevision=f"{gap},{by}",
     )
     return text.models_band(figure, audit.models)
@@ -324,6 +323,7 @@ def _burden_bars(
             y=rows,
             x=exact.reindex(named).to_numpy(np.float32),
             width=0.62,
+            customdata=named,
             marker={"color": theme.SKY, "opacity": np.where(full, 1.0, 0.3)},
             name="▬ exact, for the selected people",
             hovertemplate="exact: %{x:.1%}<extra></extra>",
@@ -364,6 +364,7 @@ _GAPS = registry.FigureSpec(
     table=lambda audit: audit.ranges(),
     needs=("models", "selection", "rows", "targets", "table", "column", "groups", "inside"),
     marks=("sampled",),
+    selects="models",
     slow=True,
     on_demand=True,
 )
@@ -382,7 +383,6 @@ FIGURES = (
         ),
         plot=plot_frontier,
         table=lambda audit, gap: audit.frontier(gap),
-        selects="models",
     ),
     replace(
         _GAPS,
@@ -401,6 +401,7 @@ FIGURES = (
         result="table",
         plot=plot_burden,
         table=lambda table: table,
+        selects="groups",
         needs=("models", "selection", "people", "rows", "table", "column", "groups", "inside"),
     ),
 )

@@ -90,7 +90,7 @@ def plot_importance_cloud(
     words = text.join_notes(counts.words, _UNITS.get(measure, measure), cut, note)
     figure = theme.new_figure(_CLOUD, words, height=480)
     figure.add_trace(_matrix(counts, cloud[columns].iloc[positions], positions, highlight))
-    figure.update_layout(dragmode="select", showlegend=False)
+    figure.update_layout(showlegend=False)
     return text.models_band(figure, models)
 
 
@@ -320,7 +320,6 @@ def plot_importance_pair(
         xaxis={"title": f"importance of {text.short_name(first)}", "zeroline": True},
         yaxis={"title": f"importance of {text.short_name(second)}", "zeroline": True},
         showlegend=False,
-        dragmode="select",
         uirevision=f"{first},{second}",
     )
     return text.models_band(figure, models)

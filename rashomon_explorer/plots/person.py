@@ -79,9 +79,7 @@ def plot_people_ranges(
     if {"flips", "drawn_flips"} & set(table):
         figure.add_hline(y=0.5, line={"color": theme.GREY, "width": 1, "dash": "dot"})
     figure.update_layout(
-        xaxis={"title": f"best model's {what}"},
-        yaxis={"title": f"{what}, over the set"},
-        dragmode="select",
+        xaxis={"title": f"best model's {what}"}, yaxis={"title": f"{what}, over the set"}
     )
     return theme.curator_band(figure, guaranteed=guaranteed)
 
@@ -358,7 +356,7 @@ FIGURES = (
         ),
         plot=plot_people_ranges,
         table=lambda table: table,
-        needs=("models", "fitted", "people", "psi", "rows"),
+        needs=("models", "fitted", "selection", "people", "psi", "rows"),
         marks=("exact", "sampled"),
         selects="people",
         slow=True,

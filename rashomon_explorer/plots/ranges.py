@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.measures import draws_in_range
@@ -133,11 +134,14 @@ def plot_ranges(
     title = _either_sign(exact) if signed else "Exact ranges and ranges over draws"
     figure = theme.new_figure(title, _note(table, inside))
     _bars(figure, ordered)
-    selected = text.selection_mask(np.flatnonzero(inside), highlight)
-    _dots(figure, drawn[inside][:, order], faded=bool(selected.any()))
+    draws = np.flatnonzero(inside)
+    selected = text.selection_mask(draws, highlight)
+    _dots(figure, drawn[inside][:, order], draws, faded=bool(selected.any()))
     if selected.any():  # on top, with rings as in every figure
         ringed, hover = drawn[inside][selected][:, order], "selected draw: %{x:.4g}"
-        marks.row_dots(figure, ringed, "selected draws", 8, 2.5, theme.PURPLE, hover)
+        each = np.repeat(draws[selected], len(order))
+        look = {"customdata": each}
+        marks.row_dots(figure, ringed, "selected draws", 8, 2.5, theme.PURPLE, hover, **look)
     marks.best_in_rows(figure, limits["best"])
     _axes(figure, ordered, unit)
     return text.models_band(figure, models)
@@ -196,7 +200,7 @@ def _bars(figure: go.Figure, table: pd.DataFrame) -> None:
     marks.nested_bars(figure, table, bars, hover)
 
 
-def _dots(figure: go.Figure, values: FloatArray, *, faded: bool) -> None:
+def _dots(figure: go.Figure, values: FloatArray, draws: NDArray[np.intp], *, faded: bool) -> None:
     most = max(1, _MOST_DOTS // values.shape[1])
     # The dots are the extremes and evenly spaced draws. An additional draw adds one dot and moves
     # none, until there are too many.
@@ -205,9 +209,11 @@ def _dots(figure: go.Figure, values: FloatArray, *, faded: bool) -> None:
         step *= 2
     some = np.arange(0, len(values), step)
     ends = np.concatenate([values.argmin(axis=0), values.argmax(axis=0)])
-    values = values[np.concatenate([some, np.setdiff1d(ends, some)])]
-    opacity = text.FADED if faded else 1.0
-    marks.row_dots(figure, values, "draw", 4, 0.8, theme.BLUE, "draw: %{x:.4g}", opacity=opacity)
+    places = np.concatenate([some, np.setdiff1d(ends, some)])
+    values, each = values[places], np.repeat(draws[places], values.shape[1])
+    look = {"opacity": text.FADED if faded else 1.0, "customdata": each}
+    hover = "draw %{customdata}: %{x:.4g}"
+    marks.row_dots(figure, values, "draw", 4, 0.8, theme.BLUE, hover, **look)
 
 
 def _axes(figure: go.Figure, table: pd.DataFrame, unit: str) -> None:
@@ -230,8 +236,9 @@ _RANGES = registry.FigureSpec(
     plot=plot_ranges,
     table=lambda exact: exact,
     families=registry.LINEAR,
-    needs=("models", "fitted", "psi", "exact"),
+    needs=("models", "fitted", "psi", "exact", "selection"),
     marks=("exact", "sampled"),
+    selects="models",
     slow=True,
     on_demand=True,
 )
@@ -245,7 +252,6 @@ FIGURES = (
         code=plot_ranges,
         audience=registry.BOTH,
         terms=("exact range", "coefficient"),
-        needs=(*_RANGES.needs, "selection"),
     ),
     registry.FigureSpec(
         name="exact",

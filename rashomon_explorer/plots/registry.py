@@ -98,8 +98,8 @@ class FigureSpec:
         Function for released models, if it is another than `plot`.
     marks : tuple of str
         How the numbers were computed: ``"exact"``, ``"sampled"``.
-    selects : {"", "models", "people"}
-        What a click in the figure selects.
+    selects : {"", "models", "people", "groups"}
+        What a click or a box in the figure selects.
     slow, on_demand : bool
         Whether it evaluates models on rows, and whether it is computed only while visible.
     of_people : bool

@@ -144,7 +144,6 @@ def plot_tree_parity(
     figure.update_layout(
         xaxis={"title": "gap between groups (0 is equal)", "rangemode": "tozero"},
         yaxis={"title": "excess loss of a tree", "range": [-0.06 * psi, 1.08 * psi or 1e-6]},
-        dragmode="select",
         showlegend=True,
     )
     return theme.curator_band(figure)

@@ -77,7 +77,7 @@ def test_a_brush_measures_nothing_again(loans, monkeypatch):
             assert card.lines, card.spec.name
         dots = plot_coefficients(loans.rashomon_set, highlight=selection).data[0]
         assert np.flatnonzero(np.asarray(dots.marker.line.color)).tolist() == list(selection)
-    assert not measured and loans.people_table.table.rows is rows
+    assert not measured and loans.people_table.table.rows == rows
     loans.state.groups = (("sex", "f"),)
     for card in cards:
         card.redraw()

@@ -1,5 +1,6 @@
 """People, groups and features: numbers against the library, and one selection for all figures."""
 
+import json
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,6 +10,7 @@ from rashomon_explorer import measures
 from rashomon_explorer.explorer.model_inputs import group_columns, group_labels
 from rashomon_explorer.explorer.selection import large_coefficients
 from rashomon_explorer.measures.ranges import set_problem
+from rashomon_explorer.plots.figures import FIGURES
 
 
 def _shown(page, name):
@@ -89,6 +91,75 @@ def test_a_selection_leaves_what_it_says_and_importance_is_of_it(loans):
     state.groups = (("sex", "f"), ("age", quarters.iloc[0]))
     both = women & (quarters == quarters.iloc[0])
     assert np.array_equal(selected.people, np.flatnonzero(both))
+
+
+OF_MODELS = [
+    name
+    for name, spec in FIGURES.items()
+    if {"models", "tree class"} & {*spec.needs} and "linear" in spec.families
+]
+
+
+@pytest.mark.parametrize("name", OF_MODELS)
+def test_every_figure_follows_the_selection_or_says_what_it_is_of(loans, name):
+    card, state = loans.cards[name], loans.state
+    state.people = (3,)
+    if name == "exact":
+        return
+    seen = []
+    women = tuple(np.flatnonzero(loans.data.frame["sex"] == "f")[:40])
+    for models, people in (((), (3,)), ((1, 4), (3,)), ((), (*women, 3))):
+        with loans.session.together():
+            state.selection, state.people = models, people
+        card.redraw()
+        figure = card.view.figure
+        shown = json.dumps(figure["data"], default=lambda value: np.asarray(value).tolist())
+        seen.append((shown, _title(card), bool(card.lines)))
+    (before, _, drawn), (of_models, models_title, _), (of_people, people_title, _) = seen
+    if not drawn:
+        return
+    assert of_models != before or "not only the selected models" in models_title
+    reads_rows = {"rows", "exact", "tree class"} & {*card.spec.needs}
+    followed = of_people != before or "40 of 200" in people_title or "41 of 200" in people_title
+    assert followed or not reads_rows or "not only the selected ones" in people_title
+
+
+def test_the_table_and_the_headline_of_people_are_of_the_selected_models(loans):
+    state, table = loans.state, loans.people_table.table
+    state.page = "people"
+    place = [c["name"] for c in table.columns].index("sampled")
+    before = [row["cells"][place] for row in table.rows]
+    state.selection = (1, 4)
+    models = loans.rashomon_set[[1, 4]]
+    known = measures.ranges.people_ranges(models, loans.rows)
+    found = loans.exact.people(loans.selected.few)
+    np.testing.assert_allclose(found["drawn_low"], known["drawn_low"])
+    assert [row["cells"][place] for row in table.rows] != before
+    assert "2 of 12 models selected" in loans.people_headline.words.value
+    assert "clear the selection" in loans.people_headline.words.value
+
+
+@pytest.mark.parametrize("name", [n for n, spec in FIGURES.items() if spec.selects])
+def test_a_drag_selects_where_models_or_people_are_shown_and_never_zooms(loans, name):
+    card = loans.cards[name]
+    card.redraw()
+    assert card.view.figure["layout"]["dragmode"] in ("select", False)
+    if not card.lines:
+        return
+    assert card.view.figure["layout"]["dragmode"] == "select"
+    shown = [t for t in card.view.figure["data"] if t.get("customdata") is not None]
+    assert shown or card.view.figure["data"][0]["type"] == "histogram"
+
+
+def test_a_bar_is_all_of_its_models_and_a_bar_of_a_group_is_the_group(loans):
+    card, state = loans.cards["losses"], loans.state
+    card.view.clicked = {"id": 4, "ids": [4, 2, 7], "at": 1}
+    assert state.selection == (2, 4, 7)
+    card.view.clicked = {"id": 4, "ids": [4, 2, 7], "at": 2}
+    assert state.selection == ()
+    state.group_column = "sex"
+    loans.cards["burden"].view.clicked = {"id": "f", "ids": ["f"], "at": 3}
+    assert state.groups == (("sex", "f"),)
 
 
 def test_exact_answers_are_found_once_and_are_the_librarys_or_say_why_not(loans):

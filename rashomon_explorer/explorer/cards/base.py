@@ -3,7 +3,7 @@
 import asyncio
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
@@ -381,12 +381,28 @@ class FigureCard:
 
     def _show(self, call: registry.FigureCall, figure: go.Figure) -> None:
         self.call = call
-        words = self.session.sample_words if call.of_people and call.lines else ""
-        title = str(figure.layout.title.text or "")
-        self.view.show(registry.add_subtitle(figure, words) if words not in title else figure)
+        for words in self._scope(call) if call.lines else ():
+            if words not in str(figure.layout.title.text or ""):
+                registry.add_subtitle(figure, words)
+        self.view.show(figure)
         self.table.button.disabled = call.tabulate is None
         self.code.button.disabled = not call.lines
         self._fill()
+
+    def _scope(self, call: registry.FigureCall) -> Iterator[str]:
+        """Describe the people of a figure, and which selection it does not follow."""
+        state, needs, words = self.state, {*self.spec.needs}, self.session.picked.words
+        if state.view == "release":
+            return
+        if call.of_people:
+            yield self.session.sample_words
+        if state.selection and "selection" not in needs and needs & {"models", "tree class"}:
+            what = "the whole set" if call.marks == ("exact",) else "all models"
+            yield f"of {what}, not only the selected models"
+        if "people" in needs and "groups" not in needs:
+            yield words
+        elif (state.people or state.groups) and needs & {"rows", "exact", "tree class"}:
+            yield "of all people, not only the selected ones"
 
     def _date(self) -> None:
         """Show the settings of the draws if the sliders differ from them."""
@@ -499,38 +515,39 @@ def picker(*options: Any) -> Control:
     return make
 
 
+_SELECTED = {"models": "selection", "people": "people", "groups": "groups"}
+"""Trait of the state that a figure sets, by `FigureSpec.selects`."""
+
+
 def _link_selection(card: FigureCard) -> None:
     """Let clicks and box selections in a figure select models or people."""
-    state, trait = card.state, "people" if card.spec.selects == "people" else "selection"
+    state, trait = card.state, _SELECTED[card.spec.selects]
 
-    def place(point: dict[str, Any]) -> int | None:
-        """Position of a point's model or person; None if there is none."""
+    def places(found: Iterable[Any]) -> tuple[Any, ...]:
+        """Models, people or groups with these ids, without those that do not exist."""
+        if trait == "groups":
+            return tuple(dict.fromkeys((card.column, one) for one in found if isinstance(one, str)))
         models, rows = state.rashomon_set, card.session.rows
         if trait == "people":
             count = 0 if rows is None else len(rows)
         else:
             count = 0 if models is None else models.n_draws
-        found = point.get("id")
-        return found if isinstance(found, int) and 0 <= found < count else None
+        return tuple(sorted({one for one in found if type(one) is int and 0 <= one < count}))
 
     def clicked(change: dict[str, Any]) -> None:
-        one, selected = place(change["new"]), getattr(state, trait)
-        if one is None:
+        point, before = change["new"], getattr(state, trait)
+        found = places(point.get("ids") or [point.get("id")])
+        if not found:
             return
-        if trait == "people":
-            state.people = () if selected == (one,) else (one,)
-        else:
-            others = tuple(other for other in selected if other != one)
-            state.selection = others if one in selected else (*selected, one)
+        if trait == "selection" and len(found) == 1:  # single models add up
+            others = tuple(other for other in before if other != found[0])
+            found = others if others != before else (*before, *found)
+        elif before == found:
+            found = ()
+        setattr(state, trait, found)
 
     def selected(change: dict[str, Any]) -> None:
-        places = {place(point) for point in change["new"]} - {None}
-        setattr(state, trait, tuple(sorted(one for one in places if one is not None)))
+        setattr(state, trait, places(point.get("id") for point in change["new"]))
 
     card.view.observe(clicked, "clicked")
     card.view.observe(selected, "selected")
-
-
-def with_words(call: registry.FigureCall, words: str) -> registry.FigureCall:
-    """Call with more words below the title."""
-    return replace(call, subtitle=" · ".join(filter(None, [call.subtitle, words])))

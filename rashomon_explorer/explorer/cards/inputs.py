@@ -12,7 +12,7 @@ from rashomon_explorer.data import IgnoredColumn
 from rashomon_explorer.estimators.tuning_audit import audit_tuning
 from rashomon_explorer.exceptions import PrivacyLeakWarning
 from rashomon_explorer.explorer import family, messages
-from rashomon_explorer.explorer.cards.base import CURATOR_FIGURE, NO_DATA, FigureCard, with_words
+from rashomon_explorer.explorer.cards.base import CURATOR_FIGURE, NO_DATA, FigureCard
 from rashomon_explorer.explorer.selection import taken
 from rashomon_explorer.measures.inputs import COLUMNS, feature_groups
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
@@ -165,7 +165,7 @@ def distribution(card: FigureCard) -> FigureCall | str:
         return "The class of these imported trees is unknown."
     rows = min(importance.RESAMPLED_ROWS, len(session.picked.people))
     words = f"{rows:,} rows each, {importance.MODELS_OF_A_TABLE} models within ψ of each"
-    return with_words(card.build(subtitle=words), session.picked.words)
+    return card.build(subtitle=words)
 
 
 def pair(card: FigureCard) -> FigureCall | str:
@@ -264,7 +264,7 @@ def importance_cloud(card: FigureCard) -> FigureCall:
         lines = [f"{line}.iloc[:{most}]" for line in selection.names]
         arguments["X"] = Argument(lines[1], lambda: taken(rows, few), key)
         arguments["targets"] = Argument(lines[2], lambda: taken(targets, few), key)
-    return with_words(card.build(arguments), selection.words)
+    return card.build(arguments)
 
 
 _MOST_PROFILES = 500_000
@@ -286,7 +286,7 @@ def feature_profile(card: FigureCard) -> FigureCall:
     if encoder is not None:
         encode = selection.encode
         arguments["transform"] = Argument("explorer.selected.encode", lambda: encode, encoder)
-    return with_words(card.build(arguments), selection.words)
+    return card.build(arguments)
 
 
 _SECONDS_A_ROW = 2e-4

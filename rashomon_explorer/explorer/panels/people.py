@@ -41,7 +41,16 @@ class PeopleHeadline:
         choices = row([self.column, self.group], "rx-bar")
         self.widget = row([self.words, choices], "rx-card", "rx-headline")
         self.state.observe(lambda _: self._offer(), ["data", "group_column", "groups", "view"])
-        needs = ["rashomon_set", "outside", "data", "groups", "psi", "family"]
+        needs = [
+            "rashomon_set",
+            "outside",
+            "data",
+            "selection",
+            "people",
+            "groups",
+            "psi",
+            "family",
+        ]
         self.task = BackgroundTask("the summary of people")
         self.task.repeat(self.state, needs, "people", self.find, self._show)
         self._offer()
@@ -83,7 +92,7 @@ class PeopleHeadline:
         models = state.rashomon_set
         if state.view == "release" or session.rows is None or (models or state.outside) is None:
             return ""
-        parts = [_of_all_trees(session), _ambiguity(session)]
+        parts = [_of_all_trees(session), _ambiguity(session), escape(session.picked.words)]
         if models is not None and models.n_draws and models.task == _CLASSES_ONLY:
             trees = trees_in(models) is not None  # without a decomposition
             parts += [_enough(session)] if trees else [_width(session), _enough(session)]
@@ -133,7 +142,7 @@ def _ambiguity(session: Any) -> str:
 
 def _width(session: Any) -> str:
     """Decomposition of the disagreement, as text."""
-    models, people = session.state.rashomon_set, session.picked.everyone
+    models, people = session.picked.models, session.picked.everyone
     if counted(models).models.n_draws < 2:
         return "The decomposition needs at least two draws within ψ."
     try:
@@ -149,6 +158,8 @@ def _width(session: Any) -> str:
 def _enough(session: Any) -> str:
     """Whether the draws suffice to estimate the disagreement, as text."""
     models = session.state.rashomon_set
+    if session.state.selection:
+        return "Selected models are no sample: clear the selection to judge the draws."
     inside = counted(models).models
     drawn = isinstance(models, RashomonSet) or models.independent
     if not drawn or inside.n_draws < 2:
@@ -194,7 +205,7 @@ class PeopleTable(Panel):
         self.table = RowTable(label="People", hint="Search people: 17, flips, sex…")
         self.said = region()
         super().__init__(session.state, self.said, self.table, kind="rx-people-table")
-        needs = ["rashomon_set", "outside", "data", "groups", "group_column", "psi"]
+        needs = ["rashomon_set", "outside", "data", "selection", "groups", "group_column", "psi"]
         self.task = BackgroundTask("the table of people")
         self.task.repeat(self.state, needs, "people", self._find, self._show)
         self.table.observe(self._on_selection, "picked")

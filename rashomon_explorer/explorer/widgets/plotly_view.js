@@ -13,6 +13,12 @@ const identity = (point) => ({
   y: point.y ?? null,
 });
 
+// A bar of a histogram stands for several points, whose numbers in its trace are their ids.
+const identities = (points) =>
+  points.flatMap((point) =>
+    (point.pointNumbers ?? [null]).map((id) => ({ ...identity(point), ...(id !== null && { id }) })),
+  );
+
 const TITLE_LINES = 50; // pixels at the top of a figure for title and subtitle
 const LEAST = 150; // smallest useful height in pixels
 const ROWS = 440; // a higher figure has one row per item and cannot be compressed
@@ -197,10 +203,13 @@ function render({ model, el }) {
   function listen() {
     if (listening) return;
     listening = true;
-    gd.on("plotly_click", (e) => tell("clicked", { ...identity(e.points[0]), at: Date.now() }));
+    gd.on("plotly_click", (e) => {
+      const ids = identities(e.points.slice(0, 1)).map(({ id }) => id);
+      tell("clicked", { ...identity(e.points[0]), ids, at: Date.now() });
+    });
     gd.on("plotly_hover", (e) => tell("hovered", identity(e.points[0])));
     gd.on("plotly_unhover", () => tell("hovered", {}));
-    gd.on("plotly_selected", (e) => tell("selected", e?.points ? e.points.map(identity) : []));
+    gd.on("plotly_selected", (e) => tell("selected", identities(e?.points ?? [])));
     gd.on("plotly_deselect", () => tell("selected", []));
     gd.on("plotly_relayout", handle.put);
   }

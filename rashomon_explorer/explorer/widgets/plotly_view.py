@@ -115,6 +115,7 @@ class PlotlyView(anywidget.AnyWidget):
         name: str = "",
         selectable: bool = False,
     ) -> None:
+        self._drag = "select" if selectable else False
         buttons = (_PICKING if selectable else []) + _BUTTONS
         super().__init__(
             label=label,
@@ -147,7 +148,9 @@ class PlotlyView(anywidget.AnyWidget):
     def show(self, figure: go.Figure) -> int:
         """Send a figure to the browser."""
         content = figure.to_dict()
-        content.get("layout", {}).pop("template", None)  # the browser adds the page's template
+        layout = content.setdefault("layout", {})
+        layout.pop("template", None)  # the browser adds the page's template
+        layout.setdefault("dragmode", self._drag)  # a zoom by dragging ends in an empty plot
         new = piece(self.figure, content) if self.visible else content
         self._apart = self.visible and 2 * size(new) < size(content)
         with self.hold_sync():  # one message; otherwise the browser redraws the old figure
