@@ -1,0 +1,28 @@
+"""
+Importance over the set: does one feature replace another?
+==========================================================
+
+The importance of a feature is a property of a model. Over the good models it has a range, and two
+features may trade places.
+"""
+
+# sphinx_gallery_thumbnail_path = "../examples/pictures/09_importance.png"
+
+# %%
+from rashomon_explorer import RashomonClassifier, load_dataset
+
+data = load_dataset("lending")
+frame = data.frame.iloc[:3000]
+model = RashomonClassifier(
+    schema=data.schema, mechanism="hit_and_run", psi=0.01, n_draws=100, random_state=0
+)
+model.fit(frame, frame["repaid"])
+rows = model.encoder_.transform(frame)
+
+# %%
+from rashomon_explorer.plots import plot_importance, plot_importance_cloud
+
+plot_importance(model.rashomon_set_, rows, frame["repaid"])
+
+# %%
+plot_importance_cloud(model.rashomon_set_, rows, frame["repaid"])
