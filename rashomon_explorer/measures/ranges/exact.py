@@ -189,6 +189,10 @@ def exact_ranges(
     DataError
         If a penalised problem has no minimum, or no bounded outer set is known.
 
+    Notes
+    -----
+    A penalised problem may be flat in some direction. A range along it is (−∞, ∞).
+
     Examples
     --------
     >>> from rashomon_explorer.problem.problem import Problem
@@ -227,11 +231,30 @@ def exact_coefficient_ranges(
     Returns
     -------
     pandas.DataFrame
-        As in :func:`exact_ranges`, one row per parameter.
+        As in :func:`exact_ranges`, one row per parameter, and a column ``sign``: "+" or "-" if all
+        models of the set have that sign, "can be zero" if a model has the coefficient 0, "not
+        identified" if collinear columns without a penalty leave the range infinite, and
+        "undecided" if 0 lies between two bounds.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.problem import Problem
+    >>> problem = Problem([[0.5], [-0.5], [0.2]], [0.5, -0.5, 0.0], loss="squared", ridge=0.1)
+    >>> exact_coefficient_ranges(problem, 0.01)["sign"].to_dict()
+    {'x0': '+', 'intercept': 'can be zero'}
     """
     check_problem(problem)
     index = pd.Index(parameter_names(problem, feature_names), name="parameter")
-    return _table(problem, psi, np.eye(problem.p), index, tolerance)
+    table = _table(problem, psi, np.eye(problem.p), index, tolerance)
+    return table.assign(sign=_signs(table))
+
+
+def _signs(table: pd.DataFrame) -> NDArray[Any]:
+    """Proved sign over the set of each row's quantity."""
+    unbounded = np.isinf(table["low_outer"]) | np.isinf(table["high_outer"])
+    zero = (table["low"] <= 0) & (table["high"] >= 0)
+    known = [unbounded, zero, table["low_outer"] > 0, table["high_outer"] < 0]
+    return np.select(known, ["not identified", "can be zero", "+", "-"], "undecided")
 
 
 def exact_score_ranges(
