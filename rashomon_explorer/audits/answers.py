@@ -139,6 +139,11 @@ class ExactAnswers:
         return found.set_axis(self.inputs.index, axis=0)
 
     @property
+    def model_rows(self) -> pd.DataFrame:
+        """Rows of the fit as :attr:`models` take them."""
+        return pd.DataFrame(self.rows, columns=self.inputs.model.names)
+
+    @property
     def rows(self) -> FloatArray:
         """Rows of the fit as the last step sees them."""
         return np.asarray(self.inputs.model.rows, dtype=float)
@@ -166,11 +171,30 @@ class ExactAnswers:
 
     def coefficients(self) -> pd.DataFrame:
         """Range of each coefficient in the units of the table, and whether its sign is settled."""
-        problem = self.problem
-        directions, names = self.inputs.model.directions(problem.intercept, problem.loss.outputs)
-        found = measures.exact_ranges(problem, self.inputs.psi, directions, names=names)
-        table = found[list(_ENDS)].rename(columns=_ENDS).rename_axis("coefficient")
+        table = self.ranges(standardised=False)[list(_ENDS)].rename(columns=_ENDS)
         return marked(_with_sign(table), "exact")
+
+    def ranges(self, *, standardised: bool) -> pd.DataFrame:
+        """Range of each coefficient as from :func:`exact_ranges`."""
+        problem, model = self.problem, self.inputs.model
+        directions, names = model.directions(
+            problem.intercept, problem.loss.outputs, standardised=standardised
+        )
+        found = measures.exact_ranges(problem, self.inputs.psi, directions, names=names)
+        return found.rename_axis("coefficient")
+
+    def effects(self) -> pd.DataFrame:
+        """Range of each coefficient but intercepts, per standard deviation, largest first."""
+        found = self.ranges(standardised=True)
+        own = [str(name).split(": ")[-1] != "intercept" for name in found.index]
+        table = found[own]
+        return table.iloc[np.argsort(-table["best"].abs().to_numpy(), kind="stable")]
+
+    def people(self) -> pd.DataFrame:
+        """Prediction of each person of the fit, its range, and whether the label can flip."""
+        rows = self.rows
+        found = proved_people(self.problem, self.inputs.psi, rows, tolerance=_PEOPLE_TOLERANCE)
+        return found.reset_index(drop=True)
 
     def scores(self, rows: Any) -> pd.DataFrame:
         """Range of each person's prediction over the set, and whether the label can flip."""
@@ -217,6 +241,19 @@ class ExactAnswers:
         both = np.vstack([self.problem.minimum.theta, drawn])
         found = reliance_table(problem_task(self.problem, both), features)
         return _spread(found.iloc[1:], found.iloc[:1])
+
+    def accuracy(self, flips: pd.DataFrame) -> pd.DataFrame:
+        """Conflict ratio, flip, largest change of the score and correctness of each person."""
+        table = flips[["conflict_ratio", "flips"]].copy()
+        if self.problem.loss.outputs == 1:
+            ranges = self.people()
+            ends = ranges[["exact_low", "exact_high"]].sub(ranges["best"], axis=0).abs()
+            table["move"] = ends.max(axis=1).to_numpy()
+        else:
+            scores, best = self.models.scores(self.rows), self.models.best_scores(self.rows)
+            table["move"] = np.abs(scores - best).max(axis=(0, 2))
+        table["correct"] = flips["label"].to_numpy() == self.inputs.model.targets
+        return marked(table, "exact; conflict_ratio: sampled")
 
     def decide_or_abstain(self, rows: Any) -> pd.Series:
         """Label of each person on which every model of the set agrees; otherwise missing."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.containers import as_pandas
 from rashomon_explorer._utils.randomness import generator
-from rashomon_explorer.audits import summary
+from rashomon_explorer.audits import document, figures, summary
 from rashomon_explorer.audits import tolerance as rules
 from rashomon_explorer.audits.answers import ExactAnswers, Inputs
 from rashomon_explorer.audits.comparison import Comparison, compare
@@ -219,6 +221,11 @@ class Audit:
         return self.inputs.groups is not None and bool(self.answers.has_gaps)
 
     @cached_property
+    def effects(self) -> pd.DataFrame:
+        """Per coefficient but the intercept: its range per standard deviation of the column."""
+        return self.answers.effects()
+
+    @cached_property
     def person_ranges(self) -> pd.DataFrame:
         """Per person of the fit: lowest, fitted and highest prediction over the set."""
         return self.answers.scores(self.inputs.model.table)
@@ -270,6 +277,69 @@ class Audit:
     def compare(self, other: Any) -> Comparison:
         """Compare another fitted model: is it in the set, by how much, and who changes."""
         return compare(self, other)
+
+    def plot(self, kind: str = "people", **arguments: Any) -> Any:
+        """Figure of the audit.
+
+        Parameters
+        ----------
+        kind : {"people", "coefficients", "groups", "importance", "gaps"} or str
+            Everyone's range, coefficients per standard deviation, who bears the multiplicity,
+            importances or group gaps; or the name of another figure of ``plots.FIGURES`` that
+            shows a set of models, such as ``"profile"`` with ``feature=``.
+        **arguments
+            Arguments of the figure's plot function.
+
+        Returns
+        -------
+        plotly.graph_objects.Figure
+            Marked as the curator's.
+        """
+        return figures.plot(self, kind, **arguments)
+
+    @cached_property
+    def accuracy(self) -> pd.DataFrame:
+        """Per person: conflict ratio, flip, largest change of the score, and whether it is right.
+
+        What documentation of accuracy for single persons needs; see the report's section.
+        """
+        return self.answers.accuracy(self.flips)
+
+    def report(
+        self,
+        path: str | PathLike[str],
+        *,
+        title: str = "",
+        interactive: bool = True,
+        overwrite: bool = False,
+    ) -> Path:
+        """Write the audit into one HTML file, for you and not for publication.
+
+        It has a section of facts for documentation of accuracy under the EU AI Act.
+
+        Parameters
+        ----------
+        path : path-like
+            Usually ``"audit.html"``.
+        title : str, optional
+            Title of the file.
+        interactive : bool, default=True
+            Whether the file holds the script that draws its figures, 4.7 MB.
+        overwrite : bool, default=False
+            Whether an existing file may be replaced.
+
+        Returns
+        -------
+        pathlib.Path
+            Path of the file, which only its owner can read.
+        """
+        return document.write_report(
+            self, path, title=title, interactive=interactive, overwrite=overwrite
+        )
+
+    def to_json(self) -> str:
+        """Text of the audit as JSON, by the schema that :func:`audits.json_schema` returns."""
+        return document.to_json(self)
 
     def summary(self) -> pd.DataFrame:
         """Numbers of the audit: what is settled, what is arbitrary, who is affected."""

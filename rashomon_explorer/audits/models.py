@@ -147,15 +147,19 @@ class AuditedModel:
         """Labels of class codes 0, 1, …."""
         return np.asarray(self.estimator.classes_)[np.asarray(codes)]
 
-    def directions(self, intercept: bool, outputs: int = 1) -> tuple[FloatArray, list[str]]:
+    def directions(
+        self, intercept: bool, outputs: int = 1, *, standardised: bool = False
+    ) -> tuple[FloatArray, list[str]]:
         """Coefficients in the units of the table, as directions (k, p) with their names.
 
         A column slope·v + offset adds its coefficient times ``slope`` for each unit of v, and
         times ``offset`` to the intercept. If the indicators of all levels of a column are there,
         only differences between levels have a meaning: to the most common level, which is part of
-        the intercept.
+        the intercept. Standardised, a coefficient is per standard deviation of a number, so that
+        they can be compared.
         """
-        own = np.diag([column.slope for column in self.columns])
+        slopes = np.array([column.slope for column in self.columns])
+        own = np.diag(slopes * self._spreads if standardised else slopes)
         constant = np.array([column.offset for column in self.columns])
         names, kept = self.names, np.ones(len(own), dtype=bool)
         for places in self._complete_levels():
@@ -176,6 +180,17 @@ class AuditedModel:
         return np.asarray(np.kron(np.eye(outputs), own), dtype=float), [
             f"{c}: {name}" for c in classes for name in names
         ]
+
+    @property
+    def _spreads(self) -> FloatArray:
+        """Standard deviation (p,) of each column in the units of the table, and 1 for levels."""
+        seen = np.asarray(self.rows, dtype=float).std(axis=0)
+        return np.array(
+            [
+                1.0 if one.level else float(spread) / abs(one.slope)
+                for one, spread in zip(self.columns, seen, strict=True)
+            ]
+        )
 
     def _complete_levels(self) -> list[list[int]]:
         """Columns of each set of indicators of which exactly one is 1 in every row."""
