@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 _FIRST_ANSWER = """
 from rashomon_explorer import DPClassifier, Ledger, load_dataset
 data = load_dataset("lending")
-Ledger.create("a.ledger", epsilon=1.0)
+Ledger.create("a.ledger", epsilon=1.0, delta=1e-6)
 model = DPClassifier(epsilon=1.0, classes=[0, 1], row_norm=1.5, ledger="a.ledger")
 print(model.fit(data.X, data.y).guarantee_)
 """
