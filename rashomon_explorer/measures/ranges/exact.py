@@ -56,6 +56,11 @@ def as_directions(problem: ConvexProblem, directions: ArrayLike | None) -> Float
 
 def scored_rows(problem: ConvexProblem, X: ArrayLike) -> FloatArray:
     """Rows (n_rows, width) as the models score them: clipped, with a constant if needed."""
+    return _clipped_rows(problem, encoded_rows(problem, X))
+
+
+def _clipped_rows(problem: ConvexProblem, X: ArrayLike) -> FloatArray:
+    """Rows as the models score them, from encoded rows."""
     try:
         rows = np.asarray(X, dtype=float)
     except (TypeError, ValueError) as error:
@@ -69,6 +74,12 @@ def scored_rows(problem: ConvexProblem, X: ArrayLike) -> FloatArray:
     # A problem of mapped columns, created from an estimator, stores the map.
     clipped = model_rows(rows, problem.row_norm, getattr(problem, "scale", None))
     return add_intercept(clipped) if problem.intercept else clipped
+
+
+def encoded_rows(problem: ConvexProblem, X: Any) -> Any:
+    """Rows of the table that the problem's model took, in the problem's columns."""
+    encode = getattr(problem, "encode", None)
+    return X if encode is None else encode(X)
 
 
 def score_directions(problem: ConvexProblem, X: ArrayLike) -> tuple[FloatArray, pd.Index]:
@@ -98,7 +109,7 @@ def gap_directions(
     """Directions of the difference in mean score for every pair of groups."""
     if problem.loss.outputs > 1:
         raise ValueError("a group gap needs one score per row: pass your own directions instead")
-    table = as_chunked_rows(X) if is_chunked(X) else None
+    table = as_chunked_rows(encoded_rows(problem, X)) if is_chunked(X) else None
     rows = scored_rows(problem, X) if table is None else np.empty(0)
     n_rows = len(rows) if table is None else table.n
     if isinstance(groups, str) and table is not None:
@@ -129,7 +140,7 @@ def _chunk_sums(
     problem: ConvexProblem, n_groups: int, rows: FloatArray, fields: Any
 ) -> tuple[FloatArray]:
     """Sum each group's rows (n_groups, width) of a chunk as the models score them."""
-    return (_group_sums(scored_rows(problem, rows), fields["group"], n_groups),)
+    return (_group_sums(_clipped_rows(problem, rows), fields["group"], n_groups),)
 
 
 COLUMNS = ("low_outer", "low", "best", "high", "high_outer")
