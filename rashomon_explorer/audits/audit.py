@@ -18,8 +18,16 @@ from rashomon_explorer.audits import document, figures, summary
 from rashomon_explorer.audits import tolerance as rules
 from rashomon_explorer.audits.answers import ExactAnswers, Inputs
 from rashomon_explorer.audits.comparison import Comparison, compare
-from rashomon_explorer.audits.models import AuditedModel
+from rashomon_explorer.audits.models import AuditedModel, StoredModel, as_table
+from rashomon_explorer.audits.sampled import (
+    SampledSet,
+    collect_models,
+    is_collection,
+    sample_models,
+)
+from rashomon_explorer.audits.sampled_answers import SampledAnswers
 from rashomon_explorer.measures import penalised_problem
+from rashomon_explorer.sets.models.fitted import StoredPredictions
 
 _MODELS = 200
 """Models drawn from an exact set for averages over it, unless a number is given."""
@@ -48,10 +56,13 @@ def audit(
 
     Parameters
     ----------
-    model : estimator
-        Fitted scikit-learn model, pipeline or search (its best estimator is audited).
+    model : estimator, list of estimators, or array-like
+        Fitted scikit-learn model, pipeline or search (its best estimator is audited). Or several
+        fitted models, or predictions of shape (n_models, n_rows[, n_classes]): of these, the
+        good ones are compared with the best.
     X : array-like or DataFrame of shape (n_rows, n_features)
-        Rows of the fit as the model took them: for a pipeline the raw table.
+        Rows of the fit as the model took them: for a pipeline the raw table. For several models
+        rows that none was fitted to; for predictions None.
     y : array-like of shape (n_rows,)
         Targets of the fit.
     tolerance : float, str or rule, default="cv"
@@ -98,10 +109,18 @@ def audit(
     >>> found.coefficients.loc["worst texture", "sign"]
     '−'
     """
-    table = as_pandas(X)
+    table = None if X is None else as_pandas(X)
+    choice = {"n_models": n_models, "n_jobs": n_jobs, "random_state": random_state}
+    if is_collection(model):
+        own, models = _collected(model, table, y, tolerance)
+        inputs = _inputs(own, models.psi, groups, table, features, choice)
+        return Audit(models.tolerance, SampledAnswers(inputs, models), table)
     audited = AuditedModel.from_fit(model, table, y)
-    options = {} if sample_weight is None else {"sample_weight": sample_weight}
-    problem = penalised_problem(audited.estimator, audited.rows, audited.targets, **options)
+    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+    try:
+        problem = penalised_problem(audited.estimator, audited.rows, audited.targets, **weights)
+    except TypeError:  # of another kind than the linear models that have a convex objective
+        return _sampled(audited, table, tolerance, groups, features, weights, choice)
     problem = replace(problem, feature_names=tuple(audited.names))
     found = rules.resolve(
         tolerance,
@@ -111,18 +130,58 @@ def audit(
         problem,
         groups=audited.groups,
         random_state=random_state,
-        **options,
+        **weights,
     )
-    inputs = Inputs(
-        model=audited,
-        psi=found.psi,
-        groups=_groups(groups, table, audited.table),
+    inputs = _inputs(audited, found.psi, groups, table, features, choice)
+    return Audit(found, ExactAnswers(inputs, problem), table)
+
+
+def _sampled(
+    audited: AuditedModel,
+    table: Any,
+    tolerance: Any,
+    groups: Any,
+    features: Any,
+    weights: dict[str, Any],
+    choice: dict[str, Any],
+) -> Audit:
+    """Audit by refits, of a model without a convex objective."""
+    models = sample_models(
+        audited.original,
+        audited.fit_rows,
+        audited.targets,
+        tolerance=tolerance,
+        **weights,
+        **choice,
+    )
+    inputs = _inputs(audited, models.psi, groups, table, features, choice)
+    return Audit(models.tolerance, SampledAnswers(inputs, models), table)
+
+
+def _collected(models: Any, table: Any, y: Any, tolerance: Any) -> tuple[Any, SampledSet]:
+    """Models that were fitted already, or their predictions, with the best of them."""
+    targets = np.asarray(as_pandas(y))
+    found = collect_models(models, table, targets, tolerance=tolerance)
+    if isinstance(found.reference, StoredPredictions):
+        rows = pd.DataFrame(index=range(len(targets))) if table is None else as_table(None, table)
+        return StoredModel(rows, targets, found.classes), found
+    (best,) = found.reference.estimators  # type: ignore[union-attr]  # fitted models
+    return AuditedModel.from_fit(best, table, targets), found
+
+
+def _inputs(
+    own: Any, psi: float, groups: Any, table: Any, features: Any, choice: dict[str, Any]
+) -> Inputs:
+    n_models, seed = choice["n_models"], choice["random_state"]
+    return Inputs(
+        model=own,
+        psi=psi,
+        groups=_groups(groups, table, own.table),
         features=features,
         n_models=_MODELS if n_models == "auto" else int(n_models),
-        rng=lambda: generator(random_state),
-        n_jobs=n_jobs,
+        rng=lambda: generator(seed),
+        n_jobs=choice["n_jobs"],
     )
-    return Audit(found, ExactAnswers(inputs, problem), table)
 
 
 def _groups(groups: Any, table: Any, rows: pd.DataFrame) -> pd.Series | None:
@@ -216,6 +275,11 @@ class Audit:
         return bool(self.answers.has_coefficients)
 
     @property
+    def has_importance(self) -> bool:
+        """Whether the models can predict changed rows."""
+        return bool(self.answers.has_importance)
+
+    @property
     def has_gaps(self) -> bool:
         """Whether there are groups, and one score a person."""
         return self.inputs.groups is not None and bool(self.answers.has_gaps)
@@ -228,7 +292,7 @@ class Audit:
     @cached_property
     def person_ranges(self) -> pd.DataFrame:
         """Per person of the fit: lowest, fitted and highest prediction over the set."""
-        return self.answers.scores(self.inputs.model.table)
+        return self.answers.fit_ranges()
 
     @cached_property
     def flips(self) -> pd.DataFrame:

@@ -108,6 +108,8 @@ def _groups(audit: Any) -> list[Block]:
 
 
 def _importance(audit: Any) -> list[Block]:
+    if not audit.has_importance:
+        raise document.Skip("stored predictions do not tell what other rows would get")
     found = audit.importance.head(_MOST_FEATURES)
     note = "Low and high over a sample of good models: the range of the set is at least as wide."
     return [
@@ -210,7 +212,7 @@ def to_json(audit: Any) -> str:
         "coefficients": _records(audit.coefficients) if audit.has_coefficients else None,
         "groups": _records(audit.groups) if labels and audit.inputs.groups is not None else None,
         "gaps": _records(audit.gaps) if audit.has_gaps else None,
-        "importance": _records(audit.importance),
+        "importance": _records(audit.importance) if audit.has_importance else [],
         "people": _records(audit.flips if labels else audit.person_ranges),
     }
     return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False)

@@ -57,6 +57,8 @@ def _groups(audit: Any) -> tuple[str, dict[str, Any]]:
 
 
 def _importance(audit: Any) -> tuple[str, dict[str, Any]]:
+    if audit.kind != "exact":
+        raise ValueError("this figure needs linear models: see the table .importance")
     return "importance", model_arguments(audit)
 
 

@@ -120,9 +120,13 @@ class AuditedModel:
 
     @property
     def fit_rows(self) -> Any:
-        """Rows of the fit as the model takes them: a DataFrame only if it was fitted to one."""
-        named = hasattr(self.original, "feature_names_in_")
-        return self.table if named else self.table.to_numpy()
+        """Rows of the fit as the model takes them."""
+        return self.taken(self.table)
+
+    def taken(self, rows: Any) -> Any:
+        """Rows of a table as the model takes them: a DataFrame only if it was fitted to one."""
+        table = as_table(self.original, rows, like=list(self.table.columns))
+        return table if hasattr(self.original, "feature_names_in_") else table.to_numpy()
 
     @cached_property
     def rows(self) -> Any:
@@ -208,6 +212,33 @@ class AuditedModel:
         ).T
         rows = np.asarray(self.rows, dtype=float)[:, places]
         return np.asarray((rows - offsets) / slopes)
+
+
+@dataclass(frozen=True, eq=False)
+class StoredModel:
+    """The best of some models of which only the predictions are known.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Rows that were predicted, if they are known; else without columns.
+    targets : ndarray of shape (n_rows,)
+    classes : tuple
+    """
+
+    table: pd.DataFrame = field(repr=False)
+    targets: NDArray[Any] = field(repr=False)
+    classes: tuple[Any, ...]
+    name = "stored predictions"
+    original = None
+
+    def labels(self, codes: ArrayLike) -> NDArray[Any]:
+        """Labels of class codes 0, 1, …."""
+        return np.asarray(self.classes)[np.asarray(codes)]
+
+    def taken(self, rows: Any) -> Any:
+        """Raise TypeError: other rows cannot be predicted."""
+        raise TypeError("stored predictions do not tell what other rows would get")
 
 
 def _dense(rows: Any) -> Any:

@@ -476,6 +476,13 @@ def collect_models(
     )[np.flatnonzero(good)]
 
 
+def is_collection(models: Any) -> bool:
+    """Whether these are several models, or predictions, and not one model."""
+    if hasattr(models, "fit") or hasattr(models, "predict") or isinstance(models, type):
+        return False
+    return isinstance(models, list | tuple | dict | np.ndarray | pd.DataFrame)
+
+
 def _are_estimators(models: Any) -> bool:
     if hasattr(models, "predict") or isinstance(models, dict):
         return True

@@ -15,7 +15,7 @@ from rashomon_explorer.plots.text import number, percent, plural
 _MOST_NAMES = 5
 _MOST_GROUPS = 4
 _MOST_BARS = 10
-_NEXT = ".flips  .coefficients  .importance  .report('audit.html')  .explore()"
+_NEXT = (".flips", ".coefficients", ".importance", ".report('audit.html')", ".explore()")
 
 Lines = dict[str, list[str]]
 """Sentences by heading."""
@@ -101,6 +101,7 @@ def findings(audit: Any) -> Lines:
         least = "" if audit.kind == "exact" else "at least "
         words = "every good model" if audit.kind == "exact" else "every sampled model"
         stay = int((decided["decided"] & ~decided["flips"]).sum())
+        stay = stay if audit.kind == "exact" else n - flips
         settled.append(
             f"{stay:,} of {n:,} people ({percent(stay / n)}) keep their label in {words}"
         )
@@ -146,7 +147,7 @@ def _affected(audit: Any) -> list[str]:
         gaps = audit.gaps
         widest = (gaps["high"] - gaps["low"]).to_numpy(float).argmax()
         row = gaps.iloc[widest]
-        unit = "log-odds" if audit.task == "classification" else "the target"
+        unit = audit.answers.score_unit
         lines.append(
             f"gap in mean score, {gaps.index[widest]}: {number(row['low'])} to "
             f"{number(row['high'])} ({unit})"
@@ -164,13 +165,19 @@ def _some(names: list[str]) -> str:
 def head(audit: Any) -> list[tuple[str, str]]:
     """Model, tolerance and kind of proof of an audit."""
     model = audit.inputs.model
-    how = "proved for every good model" if audit.kind == "exact" else "from a sample: at least"
+    how = "proved for every good model" if audit.kind == "exact" else audit.models.notes[0]
     size = f"{len(model.table):,} rows, {plural(model.table.shape[1], 'column')}"
     return [
         ("Model", f"{model.name} · {size}"),
         ("Good models", audit.tolerance.text.removeprefix("good models ")),
         ("Numbers", how),
     ]
+
+
+def _next(audit: Any) -> str:
+    """Attributes to look at next."""
+    has = {".flips": audit.task == "classification", ".coefficients": audit.has_coefficients}
+    return "  ".join(name for name in _NEXT if has.get(name, True))
 
 
 def as_text(audit: Any) -> str:
@@ -180,7 +187,7 @@ def as_text(audit: Any) -> str:
     for name, sentences in findings(audit).items():
         for place, sentence in enumerate(sentences):
             lines.append(f"  {name if place == 0 else '':<12} {sentence}")
-    return "\n".join([*lines, f"  {'Next':<12} {_NEXT}"])
+    return "\n".join([*lines, f"  {'Next':<12} {_next(audit)}"])
 
 
 _STYLE = (
@@ -208,7 +215,7 @@ def as_html(audit: Any) -> str:
     return (
         f'<div style="{_STYLE}"><b>Audit</b> <span style="{_BAND}">{escape(NOT_PRIVATE)}</span>'
         f'<table style="margin:.4em 0;background:none">{rows}</table>{lists}{_figures(audit)}'
-        f'<div style="margin-top:.6em;opacity:.8"><code>{escape(_NEXT)}</code></div></div>'
+        f'<div style="margin-top:.6em;opacity:.8"><code>{escape(_next(audit))}</code></div></div>'
     )
 
 
