@@ -83,12 +83,12 @@ clean:  ## Remove .venv and everything else that was made here
 
 $(VENV)/.app: $(PINS) | $(BIN)/python
 	@echo "Installing into $(VENV), about a minute"
-	@$(PIP) --editable .
+	@$(PIP) --editable '.[app]'
 	@touch $@
 
 $(VENV)/.test: $(PINS) | $(BIN)/python
 	@echo "Installing into $(VENV) with what the tests need, about a minute"
-	@$(PIP) --editable '.[test]'
+	@$(PIP) --editable '.[app,test]'
 	@touch $@ $(VENV)/.app
 
 $(PEERS)/.done: benchmarks/requirements-peers.txt | $(BIN)/python

@@ -8,12 +8,14 @@ import socket
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from rashomon_explorer._utils.extras import app_missing
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.server.serving import (
+from rashomon_explorer.server.settings import (
     DEFAULT_PORT,
     LOOPBACK,
     MOST_PAGES,
@@ -30,6 +32,7 @@ T = TypeVar("T")
 
 TABLE_VARIABLE = "RASHOMON_EXPLORER_TABLE"
 _OTHER_PORTS = 50
+_APP = ("voila", "ipykernel", "ipywidgets", "anywidget", "plotly", "jinja2")
 _STATES = {
     "committed": "committed",
     "started": "started and not ended (spent)",
@@ -162,6 +165,7 @@ def _start(options: argparse.Namespace) -> int:
         )
     try:
         _ask_for_table(options)
+        _check_app()
     except (DataError, ImportError) as error:
         return _complain(str(error))
     token, new = ("", True) if options.no_token else take_token()
@@ -182,6 +186,13 @@ def _start(options: argparse.Namespace) -> int:
         )
     )
     return 0
+
+
+def _check_app() -> None:
+    """Raise an ImportError that says what to install if the page cannot run."""
+    for name in _APP:
+        if find_spec(name) is None:
+            raise app_missing("The dashboard", name)
 
 
 def _ask_for_table(options: argparse.Namespace) -> None:

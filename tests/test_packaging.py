@@ -12,8 +12,9 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-RUNTIME = [Requirement(text) for text in PROJECT["dependencies"]]
-TEST = [Requirement(text) for text in PROJECT["optional-dependencies"]["test"]]
+EXTRAS = PROJECT["optional-dependencies"]
+RUNTIME = [Requirement(text) for text in [*PROJECT["dependencies"], *EXTRAS["app"]]]
+TEST = [Requirement(text) for text in EXTRAS["test"]]
 
 # What conda-forge calls a package where it is not what the Python package index calls it.
 CONDA_NAMES = {"jupyter-client": "jupyter_client"}

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import urllib.request
 import zipfile
+from functools import cache
 from importlib.metadata import Distribution, distribution
 from pathlib import Path, PurePosixPath
 
@@ -16,39 +17,52 @@ from tests.patience import LONG
 pytestmark = pytest.mark.wheel
 
 ROOT = Path(__file__).resolve().parent.parent
+_FIRST_ANSWER = """
+from rashomon_explorer import DPClassifier, Ledger, load_dataset
+data = load_dataset("lending")
+Ledger.create("a.ledger", epsilon=1.0, delta=1e-6)
+model = DPClassifier(epsilon=1.0, classes=[0, 1], row_norm=1.5, ledger="a.ledger")
+print(model.fit(data.X, data.y).guarantee_)
+"""
 _FIND = "from importlib.util import find_spec; print(find_spec('{name}'))"
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
+    """The wheel, built from the source distribution beside it."""
     folder = tmp_path_factory.mktemp("wheel")
-    _run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ROOT)
+    _run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, ROOT)
     (path,) = folder.glob("*.whl")
     return path
 
 
 @pytest.fixture(scope="module")
-def installed(wheel, tmp_path_factory):
-    """The ``bin`` folder of a fresh environment that holds the wheel and what it asks for.
+def install(wheel, tmp_path_factory):
+    """Function from an extra to the ``bin`` folder of a fresh environment that has the wheel.
 
     What it asks for is linked from the environment of the tests, which pip has installed by the
     same declarations; what the tests need besides is not there.
     """
-    place = tmp_path_factory.mktemp("environment")
-    _run(sys.executable, "-m", "venv", "--without-pip", place)
-    pip = (sys.executable, "-m", "pip", "--python", place / "bin" / "python")
-    _run(*pip, "install", "--quiet", "--no-deps", "--no-index", wheel)
-    (metadata,) = place.rglob("rashomon_explorer-*.dist-info")
-    for one in _dependencies(Distribution.at(metadata)):
-        _link(one, place)
-    _run(*pip, "check")
-    return place / "bin"
+
+    @cache
+    def installed(extra):
+        place = tmp_path_factory.mktemp(f"environment-{extra}")
+        _run(sys.executable, "-m", "venv", "--without-pip", place)
+        pip = (sys.executable, "-m", "pip", "--python", place / "bin" / "python")
+        _run(*pip, "install", "--quiet", "--no-deps", "--no-index", wheel)
+        (metadata,) = place.rglob("rashomon_explorer-*.dist-info")
+        for one in _dependencies(Distribution.at(metadata), extra):
+            _link(one, place)
+        _run(*pip, "check")
+        return place / "bin"
+
+    return installed
 
 
-def _dependencies(dependent):
+def _dependencies(dependent, extra):
     """What a distribution requires, and what that requires, and so on; not itself."""
     found = {}
-    waiting = list(_required(dependent, ""))
+    waiting = [one for wanted in {"", extra} for one in _required(dependent, wanted)]
     while waiting:
         name, extra = waiting.pop()
         if (name, extra) not in found:
@@ -91,16 +105,21 @@ def test_the_wheel_holds_every_asset_and_nothing_of_the_tests(wheel):
     assert not [name for name in names if "test" in name]
 
 
-def test_the_command_works_elsewhere(installed, tmp_path):
-    listed = _run(installed / "rashomon-explorer", "datasets", cwd=tmp_path)
+def test_the_core_works_elsewhere(install, tmp_path):
+    """Without the packages of the page, which the command names."""
+    core = install("")
+    listed = _run(core / "rashomon-explorer", "datasets", cwd=tmp_path)
     assert "lending" in listed
-    missing = _run(installed / "python", "-c", _FIND.format(name="hypothesis"))
-    assert missing.strip() == "None"
-    where = _run(installed / "python", "-c", "import rashomon_explorer as r; print(r.__file__)")
-    assert Path(where.strip()).is_relative_to(installed.parent)
+    for name in ("hypothesis", "plotly", "voila"):
+        missing = _run(core / "python", "-c", _FIND.format(name=name))
+        assert missing.strip() == "None"
+    where = _run(core / "python", "-c", "import rashomon_explorer as r; print(r.__file__)")
+    assert Path(where.strip()).is_relative_to(core.parent)
+    _run(core / "python", "-c", _FIRST_ANSWER, cwd=tmp_path)
 
 
-def test_the_dashboard_starts_elsewhere(installed, tmp_path, start_dashboard):
+def test_the_dashboard_starts_elsewhere(install, tmp_path, start_dashboard):
+    installed = install("app")
     dashboard = start_dashboard(tmp_path / "home", program=[installed / "rashomon-explorer"])
     visitor = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
     with visitor.open(dashboard.url, timeout=LONG) as answer:

@@ -223,4 +223,6 @@ def _with_names(transformer: Any, X: Any, result: Any) -> Any:
         or not isinstance(result, np.ndarray)
     ):
         return result
-    return pd.DataFrame(result, index=X.index, columns=transformer.get_feature_names_out())
+    frame = pd.DataFrame(result, index=X.index, columns=transformer.get_feature_names_out())
+    frame.attrs.update(getattr(transformer, "frame_attributes", {}))
+    return frame

@@ -13,13 +13,13 @@ import pandas as pd
 from rashomon_explorer import measures
 from rashomon_explorer._utils.arrays import FloatArray, likeliest
 from rashomon_explorer.audits.draws import drawn_set
-from rashomon_explorer.audits.models import AuditedModel
 from rashomon_explorer.measures.ranges import proved_people
 from rashomon_explorer.measures.reliance.set_reliance import problem_task, reliance_table
 from rashomon_explorer.sets import RashomonSet
 
 NOT_PRIVATE = "not private: for you, not for publication"
 SAMPLED = "sampled: at least"
+NO_GROUPS = "no groups were given: audit(model, X, y, groups=...)"
 _ENDS = {"low_outer": "low", "best": "fitted", "high_outer": "high"}
 _PEOPLE_TOLERANCE = 1e-3  # of a person's range, relative
 _RELIANCE_MODELS = 32  # each needs all pairs of rows
@@ -32,7 +32,7 @@ class Inputs:
 
     Parameters
     ----------
-    model : AuditedModel
+    model : AuditedModel or StoredModel
     psi : float
         Largest excess loss of a good model.
     groups : Series of shape (n_rows,) or None
@@ -45,7 +45,7 @@ class Inputs:
     n_jobs : int, optional
     """
 
-    model: AuditedModel
+    model: Any
     psi: float
     groups: pd.Series | None
     features: Any
@@ -90,7 +90,7 @@ def marked(table: pd.DataFrame, mark: str) -> pd.DataFrame:
 def burden(inputs: Inputs, flips: pd.DataFrame, mark: str) -> pd.DataFrame:
     """People of each group, and those of them whose label can flip, by count and share."""
     if inputs.groups is None:
-        raise ValueError("no groups were given: audit(model, X, y, groups=...)")
+        raise ValueError(NO_GROUPS)
     groups = inputs.groups.to_numpy()
     can = flips["flips"].groupby(groups, observed=True)
     table = pd.DataFrame({"people": can.size(), "flips": can.sum().astype(int)})
@@ -110,11 +110,18 @@ class ExactAnswers:
     problem: Any
     kind: ClassVar[str] = "exact"
     has_coefficients: ClassVar[bool] = True
+    has_importance: ClassVar[bool] = True
 
     @property
     def has_gaps(self) -> bool:
         """Whether a person has one score."""
         return bool(self.problem.loss.outputs == 1)
+
+    @property
+    def score_unit(self) -> str:
+        """Unit of scores and gaps."""
+        units = {"logistic": "log-odds", "identity": "units of the target"}
+        return units.get(self.problem.loss.link, "score")
 
     @cached_property
     def models(self) -> RashomonSet:
@@ -137,6 +144,11 @@ class ExactAnswers:
             self.problem, self.inputs.psi, self.rows, n_jobs=self.inputs.n_jobs
         )
         return found.set_axis(self.inputs.index, axis=0)
+
+    @property
+    def model_rows(self) -> pd.DataFrame:
+        """Rows of the fit as :attr:`models` take them."""
+        return pd.DataFrame(self.rows, columns=self.inputs.model.names)
 
     @property
     def rows(self) -> FloatArray:
@@ -166,24 +178,49 @@ class ExactAnswers:
 
     def coefficients(self) -> pd.DataFrame:
         """Range of each coefficient in the units of the table, and whether its sign is settled."""
-        problem = self.problem
-        directions, names = self.inputs.model.directions(problem.intercept, problem.loss.outputs)
+        table = self.ranges(standardised=False)[list(_ENDS)].rename(columns=_ENDS)
+        return marked(with_sign(table), "exact")
+
+    def ranges(self, *, standardised: bool) -> pd.DataFrame:
+        """Range of each coefficient as from :func:`exact_ranges`."""
+        problem, model = self.problem, self.inputs.model
+        directions, names = model.directions(
+            problem.intercept, problem.loss.outputs, standardised=standardised
+        )
         found = measures.exact_ranges(problem, self.inputs.psi, directions, names=names)
-        table = found[list(_ENDS)].rename(columns=_ENDS).rename_axis("coefficient")
-        return marked(_with_sign(table), "exact")
+        return found.rename_axis("coefficient")
+
+    def effects(self) -> pd.DataFrame:
+        """Range of each coefficient but intercepts, per standard deviation, largest first."""
+        found = self.ranges(standardised=True)
+        own = [str(name).split(": ")[-1] != "intercept" for name in found.index]
+        table = found[own]
+        return table.iloc[np.argsort(-table["best"].abs().to_numpy(), kind="stable")]
+
+    def people(self) -> pd.DataFrame:
+        """Prediction of each person of the fit, its range, and whether the label can flip."""
+        rows = self.rows
+        found = proved_people(self.problem, self.inputs.psi, rows, tolerance=_PEOPLE_TOLERANCE)
+        return found.reset_index(drop=True)
 
     def scores(self, rows: Any) -> pd.DataFrame:
         """Range of each person's prediction over the set, and whether the label can flip."""
-        seen, index = self.inputs.model.seen(rows), _index(rows)
+        seen, index = self.inputs.model.seen(rows), row_labels(rows)
         seen = np.asarray(seen, dtype=float)
-        if self.problem.loss.outputs > 1:
+        if self.problem.loss.outputs > 1 or self.problem.loss.link == "sign":
             found = measures.exact_score_ranges(self.problem, self.inputs.psi, seen)
             return marked(found[list(_ENDS)].rename(columns=_ENDS), "exact")
+        return self._ranges(seen).set_axis(index, axis=0)
+
+    def fit_ranges(self) -> pd.DataFrame:
+        """Range of the prediction of each person of the fit."""
+        return self.scores(self.inputs.model.table)
+
+    def _ranges(self, seen: FloatArray) -> pd.DataFrame:
         found = proved_people(self.problem, self.inputs.psi, seen, tolerance=_PEOPLE_TOLERANCE)
         names = {"exact_low": "low", "best": "fitted", "exact_high": "high"}
         order = ["low", "fitted", "high", *(["flips"] if "flips" in found else [])]
-        table = found.rename(columns=names)[order].set_axis(index, axis=0)
-        return marked(table, "exact")
+        return marked(found.rename(columns=names)[order], "exact")
 
     def groups(self) -> pd.DataFrame:
         """People of each group whose label can flip, by count and share."""
@@ -192,19 +229,19 @@ class ExactAnswers:
     def gaps(self) -> pd.DataFrame:
         """Range of the difference in mean score between each two groups."""
         if self.inputs.groups is None:
-            raise ValueError("no groups were given: audit(model, X, y, groups=...)")
+            raise ValueError(NO_GROUPS)
         found = measures.exact_group_gap(
             self.problem, self.inputs.psi, self.rows, self.inputs.groups.to_numpy()
         )
         table = found[list(_ENDS)].rename(columns=_ENDS).rename_axis("gap")
-        return marked(_with_sign(table), "exact")
+        return marked(with_sign(table), "exact")
 
     def importance(self) -> pd.DataFrame:
         """Mean size of each feature's contribution to the score, over the models of the set."""
         features = self.inputs.named_features()
         found = measures.shap_importance(self.models, self.rows, features=features)
         fitted = measures.shap_importance(_only_best(self.models), self.rows, features=features)
-        return _spread(found, fitted)
+        return spread(found, fitted)
 
     def reliance(self) -> pd.DataFrame:
         """Increase of the loss when a feature is switched between people, over the set."""
@@ -216,13 +253,26 @@ class ExactAnswers:
         drawn = drawn if self.problem.intercept else drawn[:, :-1]
         both = np.vstack([self.problem.minimum.theta, drawn])
         found = reliance_table(problem_task(self.problem, both), features)
-        return _spread(found.iloc[1:], found.iloc[:1])
+        return spread(found.iloc[1:], found.iloc[:1])
+
+    def accuracy(self, flips: pd.DataFrame) -> pd.DataFrame:
+        """Conflict ratio, flip, largest change of the score and correctness of each person."""
+        table = flips[["conflict_ratio", "flips"]].copy()
+        if self.problem.loss.outputs == 1:
+            ranges = self.people()
+            ends = ranges[["exact_low", "exact_high"]].sub(ranges["best"], axis=0).abs()
+            table["move"] = ends.max(axis=1).to_numpy()
+        else:
+            scores, best = self.models.scores(self.rows), self.models.best_scores(self.rows)
+            table["move"] = np.abs(scores - best).max(axis=(0, 2))
+        table["correct"] = flips["label"].to_numpy() == self.inputs.model.targets
+        return marked(table, "exact; conflict_ratio: sampled")
 
     def decide_or_abstain(self, rows: Any) -> pd.Series:
         """Label of each person on which every model of the set agrees; otherwise missing."""
         seen = np.asarray(self.inputs.model.seen(rows), dtype=float)
         found = measures.exact_flips(self.problem, self.inputs.psi, seen)
-        labels = pd.Series(self.inputs.model.labels(found["label"]), _index(rows), dtype=object)
+        labels = pd.Series(self.inputs.model.labels(found["label"]), row_labels(rows), dtype=object)
         settled = (found["decided"] & ~found["flips"]).to_numpy()
         return labels.where(settled, None).rename("label")
 
@@ -233,18 +283,20 @@ def _only_best(models: RashomonSet) -> RashomonSet:
     return replace(models, coef=best.theta[None], losses=np.array([best.value]))
 
 
-def _index(rows: Any) -> pd.Index:
+def row_labels(rows: Any) -> pd.Index:
+    """Index of a table's rows."""
     return rows.index if isinstance(rows, pd.DataFrame) else pd.RangeIndex(len(rows))
 
 
-def _with_sign(table: pd.DataFrame) -> pd.DataFrame:
+def with_sign(table: pd.DataFrame) -> pd.DataFrame:
+    """Add whether both ends have one sign, and which."""
     above, below = table["low"] > 0, table["high"] < 0
     table["sign"] = np.select([above, below], ["+", "−"], "either")
     table["settled"] = above | below
     return table
 
 
-def _spread(values: pd.DataFrame, fitted: pd.DataFrame) -> pd.DataFrame:
+def spread(values: pd.DataFrame, fitted: pd.DataFrame) -> pd.DataFrame:
     """Range over models of each feature's value, the fitted model's included, largest first."""
     every = pd.concat([fitted, values])
     table = pd.DataFrame({"low": every.min(), "fitted": fitted.iloc[0], "high": every.max()})

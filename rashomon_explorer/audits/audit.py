@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,12 +14,20 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.containers import as_pandas
 from rashomon_explorer._utils.randomness import generator
-from rashomon_explorer.audits import summary
+from rashomon_explorer.audits import document, figures, summary
 from rashomon_explorer.audits import tolerance as rules
 from rashomon_explorer.audits.answers import ExactAnswers, Inputs
 from rashomon_explorer.audits.comparison import Comparison, compare
-from rashomon_explorer.audits.models import AuditedModel
+from rashomon_explorer.audits.models import AuditedModel, StoredModel, as_table
+from rashomon_explorer.audits.sampled import (
+    SampledSet,
+    collect_models,
+    is_collection,
+    sample_models,
+)
+from rashomon_explorer.audits.sampled_answers import SampledAnswers
 from rashomon_explorer.measures import penalised_problem
+from rashomon_explorer.sets.models.fitted import StoredPredictions
 
 _MODELS = 200
 """Models drawn from an exact set for averages over it, unless a number is given."""
@@ -46,10 +56,13 @@ def audit(
 
     Parameters
     ----------
-    model : estimator
-        Fitted scikit-learn model, pipeline or search (its best estimator is audited).
+    model : estimator, list of estimators, or array-like
+        Fitted scikit-learn model, pipeline or search (its best estimator is audited). Or several
+        fitted models, or predictions of shape (n_models, n_rows[, n_classes]): of these, the
+        good ones are compared with the best.
     X : array-like or DataFrame of shape (n_rows, n_features)
-        Rows of the fit as the model took them: for a pipeline the raw table.
+        Rows of the fit as the model took them: for a pipeline the raw table. For several models
+        rows that none was fitted to; for predictions None.
     y : array-like of shape (n_rows,)
         Targets of the fit.
     tolerance : float, str or rule, default="cv"
@@ -96,10 +109,18 @@ def audit(
     >>> found.coefficients.loc["worst texture", "sign"]
     '−'
     """
-    table = as_pandas(X)
+    table = None if X is None else as_pandas(X)
+    choice = {"n_models": n_models, "n_jobs": n_jobs, "random_state": random_state}
+    if is_collection(model):
+        own, models = _collected(model, table, y, tolerance)
+        inputs = _inputs(own, models.psi, groups, table, features, choice)
+        return Audit(models.tolerance, SampledAnswers(inputs, models), table)
     audited = AuditedModel.from_fit(model, table, y)
-    options = {} if sample_weight is None else {"sample_weight": sample_weight}
-    problem = penalised_problem(audited.estimator, audited.rows, audited.targets, **options)
+    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+    try:
+        problem = penalised_problem(audited.estimator, audited.rows, audited.targets, **weights)
+    except TypeError:  # of another kind than the linear models that have a convex objective
+        return _sampled(audited, table, tolerance, groups, features, weights, choice)
     problem = replace(problem, feature_names=tuple(audited.names))
     found = rules.resolve(
         tolerance,
@@ -109,18 +130,58 @@ def audit(
         problem,
         groups=audited.groups,
         random_state=random_state,
-        **options,
+        **weights,
     )
-    inputs = Inputs(
-        model=audited,
-        psi=found.psi,
-        groups=_groups(groups, table, audited.table),
+    inputs = _inputs(audited, found.psi, groups, table, features, choice)
+    return Audit(found, ExactAnswers(inputs, problem), table)
+
+
+def _sampled(
+    audited: AuditedModel,
+    table: Any,
+    tolerance: Any,
+    groups: Any,
+    features: Any,
+    weights: dict[str, Any],
+    choice: dict[str, Any],
+) -> Audit:
+    """Audit by refits, of a model without a convex objective."""
+    models = sample_models(
+        audited.original,
+        audited.fit_rows,
+        audited.targets,
+        tolerance=tolerance,
+        **weights,
+        **choice,
+    )
+    inputs = _inputs(audited, models.psi, groups, table, features, choice)
+    return Audit(models.tolerance, SampledAnswers(inputs, models), table)
+
+
+def _collected(models: Any, table: Any, y: Any, tolerance: Any) -> tuple[Any, SampledSet]:
+    """Models that were fitted already, or their predictions, with the best of them."""
+    targets = np.asarray(as_pandas(y))
+    found = collect_models(models, table, targets, tolerance=tolerance)
+    if isinstance(found.reference, StoredPredictions):
+        rows = pd.DataFrame(index=range(len(targets))) if table is None else as_table(None, table)
+        return StoredModel(rows, targets, found.classes), found
+    (best,) = found.reference.estimators  # type: ignore[union-attr]  # fitted models
+    return AuditedModel.from_fit(best, table, targets), found
+
+
+def _inputs(
+    own: Any, psi: float, groups: Any, table: Any, features: Any, choice: dict[str, Any]
+) -> Inputs:
+    n_models, seed = choice["n_models"], choice["random_state"]
+    return Inputs(
+        model=own,
+        psi=psi,
+        groups=_groups(groups, table, own.table),
         features=features,
         n_models=_MODELS if n_models == "auto" else int(n_models),
-        rng=lambda: generator(random_state),
-        n_jobs=n_jobs,
+        rng=lambda: generator(seed),
+        n_jobs=choice["n_jobs"],
     )
-    return Audit(found, ExactAnswers(inputs, problem), table)
 
 
 def _groups(groups: Any, table: Any, rows: pd.DataFrame) -> pd.Series | None:
@@ -214,14 +275,24 @@ class Audit:
         return bool(self.answers.has_coefficients)
 
     @property
+    def has_importance(self) -> bool:
+        """Whether the models can predict changed rows."""
+        return bool(self.answers.has_importance)
+
+    @property
     def has_gaps(self) -> bool:
         """Whether there are groups, and one score a person."""
         return self.inputs.groups is not None and bool(self.answers.has_gaps)
 
     @cached_property
+    def effects(self) -> pd.DataFrame:
+        """Per coefficient but the intercept: its range per standard deviation of the column."""
+        return self.answers.effects()
+
+    @cached_property
     def person_ranges(self) -> pd.DataFrame:
         """Per person of the fit: lowest, fitted and highest prediction over the set."""
-        return self.answers.scores(self.inputs.model.table)
+        return self.answers.fit_ranges()
 
     @cached_property
     def flips(self) -> pd.DataFrame:
@@ -270,6 +341,69 @@ class Audit:
     def compare(self, other: Any) -> Comparison:
         """Compare another fitted model: is it in the set, by how much, and who changes."""
         return compare(self, other)
+
+    def plot(self, kind: str = "people", **arguments: Any) -> Any:
+        """Figure of the audit.
+
+        Parameters
+        ----------
+        kind : {"people", "coefficients", "groups", "importance", "gaps"} or str
+            Everyone's range, coefficients per standard deviation, who bears the multiplicity,
+            importances or group gaps; or the name of another figure of ``plots.FIGURES`` that
+            shows a set of models, such as ``"profile"`` with ``feature=``.
+        **arguments
+            Arguments of the figure's plot function.
+
+        Returns
+        -------
+        plotly.graph_objects.Figure
+            Marked as the curator's.
+        """
+        return figures.plot(self, kind, **arguments)
+
+    @cached_property
+    def accuracy(self) -> pd.DataFrame:
+        """Per person: conflict ratio, flip, largest change of the score, and whether it is right.
+
+        What documentation of accuracy for single persons needs; see the report's section.
+        """
+        return self.answers.accuracy(self.flips)
+
+    def report(
+        self,
+        path: str | PathLike[str],
+        *,
+        title: str = "",
+        interactive: bool = True,
+        overwrite: bool = False,
+    ) -> Path:
+        """Write the audit into one HTML file, for you and not for publication.
+
+        It has a section of facts for documentation of accuracy under the EU AI Act.
+
+        Parameters
+        ----------
+        path : path-like
+            Usually ``"audit.html"``.
+        title : str, optional
+            Title of the file.
+        interactive : bool, default=True
+            Whether the file holds the script that draws its figures, 4.7 MB.
+        overwrite : bool, default=False
+            Whether an existing file may be replaced.
+
+        Returns
+        -------
+        pathlib.Path
+            Path of the file, which only its owner can read.
+        """
+        return document.write_report(
+            self, path, title=title, interactive=interactive, overwrite=overwrite
+        )
+
+    def to_json(self) -> str:
+        """Text of the audit as JSON, by the schema that :func:`audits.json_schema` returns."""
+        return document.to_json(self)
 
     def summary(self) -> pd.DataFrame:
         """Numbers of the audit: what is settled, what is arbitrary, who is affected."""

@@ -120,9 +120,13 @@ class AuditedModel:
 
     @property
     def fit_rows(self) -> Any:
-        """Rows of the fit as the model takes them: a DataFrame only if it was fitted to one."""
-        named = hasattr(self.original, "feature_names_in_")
-        return self.table if named else self.table.to_numpy()
+        """Rows of the fit as the model takes them."""
+        return self.taken(self.table)
+
+    def taken(self, rows: Any) -> Any:
+        """Rows of a table as the model takes them: a DataFrame only if it was fitted to one."""
+        table = as_table(self.original, rows, like=list(self.table.columns))
+        return table if hasattr(self.original, "feature_names_in_") else table.to_numpy()
 
     @cached_property
     def rows(self) -> Any:
@@ -147,15 +151,19 @@ class AuditedModel:
         """Labels of class codes 0, 1, …."""
         return np.asarray(self.estimator.classes_)[np.asarray(codes)]
 
-    def directions(self, intercept: bool, outputs: int = 1) -> tuple[FloatArray, list[str]]:
+    def directions(
+        self, intercept: bool, outputs: int = 1, *, standardised: bool = False
+    ) -> tuple[FloatArray, list[str]]:
         """Coefficients in the units of the table, as directions (k, p) with their names.
 
         A column slope·v + offset adds its coefficient times ``slope`` for each unit of v, and
         times ``offset`` to the intercept. If the indicators of all levels of a column are there,
         only differences between levels have a meaning: to the most common level, which is part of
-        the intercept.
+        the intercept. Standardised, a coefficient is per standard deviation of a number, so that
+        they can be compared.
         """
-        own = np.diag([column.slope for column in self.columns])
+        slopes = np.array([column.slope for column in self.columns])
+        own = np.diag(slopes * self._spreads if standardised else slopes)
         constant = np.array([column.offset for column in self.columns])
         names, kept = self.names, np.ones(len(own), dtype=bool)
         for places in self._complete_levels():
@@ -177,6 +185,17 @@ class AuditedModel:
             f"{c}: {name}" for c in classes for name in names
         ]
 
+    @property
+    def _spreads(self) -> FloatArray:
+        """Standard deviation (p,) of each column in the units of the table, and 1 for levels."""
+        seen = np.asarray(self.rows, dtype=float).std(axis=0)
+        return np.array(
+            [
+                1.0 if one.level else float(spread) / abs(one.slope)
+                for one, spread in zip(self.columns, seen, strict=True)
+            ]
+        )
+
     def _complete_levels(self) -> list[list[int]]:
         """Columns of each set of indicators of which exactly one is 1 in every row."""
         levels: dict[str, list[int]] = {}
@@ -193,6 +212,33 @@ class AuditedModel:
         ).T
         rows = np.asarray(self.rows, dtype=float)[:, places]
         return np.asarray((rows - offsets) / slopes)
+
+
+@dataclass(frozen=True, eq=False)
+class StoredModel:
+    """The best of some models of which only the predictions are known.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Rows that were predicted, if they are known; else without columns.
+    targets : ndarray of shape (n_rows,)
+    classes : tuple
+    """
+
+    table: pd.DataFrame = field(repr=False)
+    targets: NDArray[Any] = field(repr=False)
+    classes: tuple[Any, ...]
+    name = "stored predictions"
+    original = None
+
+    def labels(self, codes: ArrayLike) -> NDArray[Any]:
+        """Labels of class codes 0, 1, …."""
+        return np.asarray(self.classes)[np.asarray(codes)]
+
+    def taken(self, rows: Any) -> Any:
+        """Raise TypeError: other rows cannot be predicted."""
+        raise TypeError("stored predictions do not tell what other rows would get")
 
 
 def _dense(rows: Any) -> Any:

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 
-from rashomon_explorer._utils.sklearn_compat import select_rows
+from rashomon_explorer._utils.sklearn_compat import select_rows, validate_parameter_constraints
 
 
 def last_step(model: Any) -> Any:
@@ -187,24 +187,35 @@ def neighbours(model: Any) -> list[tuple[str, Any]]:
     prefix, own = "", model
     while isinstance(getattr(own, "steps", None), list):
         prefix, own = f"{prefix}{own.steps[-1][0]}__", own.steps[-1][1]
-    if not hasattr(own, "get_params"):
-        return []
-    settings = own.get_params(deep=True)
+    settings = own.get_params(deep=True) if hasattr(own, "get_params") else {}
     return [
         (prefix + name, other)
         for name, value in sorted(settings.items())
-        if (rule := _rule(name, settings)) is not None
-        for other in rule(value)
-        if other != value
+        for other in _other_values(name, value, {"": own, **settings})
     ]
 
 
-def _rule(name: str, settings: Mapping[str, Any]) -> Neighbours | None:
+def _other_values(name: str, value: Any, parts: Mapping[str, Any]) -> list[Any]:
+    """List the allowed neighbours of a value; ``parts`` holds settings and owners by name."""
     owner, _, short = name.rpartition("__")
-    if short == "max_iter":  # trees of a histogram booster, otherwise steps of a solver
-        boosted = f"{owner}__max_bins" if owner else "max_bins"
-        return _double_count if boosted in settings else None
-    return NEIGHBOURS.get(short)
+    has = {one.rpartition("__")[2] for one in parts if one.rpartition("__")[0] == owner}
+    rule = NEIGHBOURS.get(short)
+    if short == "max_iter" and "max_bins" in has:  # trees of a booster; otherwise a solver's steps
+        rule = _double_count
+    if rule is None or (short == "alpha" and "n_estimators" in has):  # a quantile
+        return []
+    allowed = getattr(parts[owner], "_parameter_constraints", {}).get(short)
+    return [one for one in rule(value) if one != value and _is_allowed(short, one, allowed)]
+
+
+def _is_allowed(name: str, value: Any, allowed: Any) -> bool:
+    if allowed is None:
+        return True
+    try:
+        validate_parameter_constraints({name: allowed}, {name: value}, caller_name="model")
+    except ValueError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from html import escape
 from typing import Any
@@ -16,7 +15,7 @@ from rashomon_explorer.plots.text import number, percent, plural
 _MOST_NAMES = 5
 _MOST_GROUPS = 4
 _MOST_BARS = 10
-_NEXT = ".flips  .coefficients  .importance  .report('audit.html')  .explore()"
+_NEXT = (".flips", ".coefficients", ".importance", ".report('audit.html')", ".explore()")
 
 Lines = dict[str, list[str]]
 """Sentences by heading."""
@@ -44,7 +43,7 @@ def summary_table(audit: Any) -> pd.DataFrame:
             ("widest range", float(width.max()), mark, "largest range of a person's prediction"),
         ]
     if audit.has_coefficients:
-        table = _effects(audit.coefficients)
+        table = _effects(audit)
         found.append(("coefficients", len(table), "count", "without the intercept"))
         settled = int(table["settled"].sum())
         found.append(("settled signs", settled, mark, "the same sign in every good model"))
@@ -84,10 +83,9 @@ def _widths(audit: Any) -> Any:
     return (ranges["high"] - ranges["low"]).to_numpy()
 
 
-def _effects(coefficients: pd.DataFrame) -> pd.DataFrame:
+def _effects(audit: Any) -> pd.DataFrame:
     """Coefficients without intercepts, the most certain sign first."""
-    own = [not str(name).split(": ")[-1] == "intercept" for name in coefficients.index]
-    table = coefficients[own]
+    table = audit.coefficients.loc[audit.effects.index]
     width = (table["high"] - table["low"]).to_numpy(float)
     with np.errstate(divide="ignore", invalid="ignore"):
         certainty = np.nan_to_num(np.abs(table["fitted"].to_numpy(float)) / width, posinf=np.inf)
@@ -103,6 +101,7 @@ def findings(audit: Any) -> Lines:
         least = "" if audit.kind == "exact" else "at least "
         words = "every good model" if audit.kind == "exact" else "every sampled model"
         stay = int((decided["decided"] & ~decided["flips"]).sum())
+        stay = stay if audit.kind == "exact" else n - flips
         settled.append(
             f"{stay:,} of {n:,} people ({percent(stay / n)}) keep their label in {words}"
         )
@@ -117,7 +116,7 @@ def findings(audit: Any) -> Lines:
             f"the widest within {number(float(width.max()))}"
         )
     if audit.has_coefficients:
-        table = _effects(audit.coefficients)
+        table = _effects(audit)
         fixed, free = table[table["settled"]], table[~table["settled"]]
         signs = [f"{name} {sign}" for name, sign in fixed["sign"].items()]
         settled.append(
@@ -148,7 +147,7 @@ def _affected(audit: Any) -> list[str]:
         gaps = audit.gaps
         widest = (gaps["high"] - gaps["low"]).to_numpy(float).argmax()
         row = gaps.iloc[widest]
-        unit = "log-odds" if audit.task == "classification" else "the target"
+        unit = audit.answers.score_unit
         lines.append(
             f"gap in mean score, {gaps.index[widest]}: {number(row['low'])} to "
             f"{number(row['high'])} ({unit})"
@@ -163,26 +162,32 @@ def _some(names: list[str]) -> str:
     return ": " + ", ".join(names[:_MOST_NAMES]) + (f", {more} more" if more > 0 else "")
 
 
-def _head(audit: Any) -> tuple[str, list[tuple[str, str]]]:
+def head(audit: Any) -> list[tuple[str, str]]:
+    """Model, tolerance and kind of proof of an audit."""
     model = audit.inputs.model
-    how = "proved for every good model" if audit.kind == "exact" else "from a sample: at least"
+    how = "proved for every good model" if audit.kind == "exact" else audit.models.notes[0]
     size = f"{len(model.table):,} rows, {plural(model.table.shape[1], 'column')}"
-    facts = [
+    return [
         ("Model", f"{model.name} · {size}"),
-        ("Good models", f"excess ≤ {number(audit.psi)}: {audit.tolerance.text}"),
+        ("Good models", audit.tolerance.text.removeprefix("good models ")),
         ("Numbers", how),
     ]
-    return f"Audit · {NOT_PRIVATE}", facts
+
+
+def _next(audit: Any) -> str:
+    """Attributes to look at next."""
+    has = {".flips": audit.task == "classification", ".coefficients": audit.has_coefficients}
+    return "  ".join(name for name in _NEXT if has.get(name, True))
 
 
 def as_text(audit: Any) -> str:
     """Summary of about twelve lines."""
-    title, facts = _head(audit)
-    lines = [title, *(f"  {name:<12} {value}" for name, value in facts)]
+    title = f"Audit · {NOT_PRIVATE}"
+    lines = [title, *(f"  {name:<12} {value}" for name, value in head(audit))]
     for name, sentences in findings(audit).items():
         for place, sentence in enumerate(sentences):
             lines.append(f"  {name if place == 0 else '':<12} {sentence}")
-    return "\n".join([*lines, f"  {'Next':<12} {_NEXT}"])
+    return "\n".join([*lines, f"  {'Next':<12} {_next(audit)}"])
 
 
 _STYLE = (
@@ -197,11 +202,10 @@ _BAND = (
 
 def as_html(audit: Any) -> str:
     """Summary with bars of the coefficients and groups; no script, and all text escaped."""
-    _, facts = _head(audit)
     rows = "".join(
         f'<tr><th scope="row" style="text-align:left;padding-right:1em">{escape(name)}</th>'
         f'<td style="text-align:left">{escape(value)}</td></tr>'
-        for name, value in facts
+        for name, value in head(audit)
     )
     lists = "".join(
         f'<div style="margin-top:.5em"><b>{escape(name)}</b><ul style="margin:0 0 0 1.2em;'
@@ -211,14 +215,14 @@ def as_html(audit: Any) -> str:
     return (
         f'<div style="{_STYLE}"><b>Audit</b> <span style="{_BAND}">{escape(NOT_PRIVATE)}</span>'
         f'<table style="margin:.4em 0;background:none">{rows}</table>{lists}{_figures(audit)}'
-        f'<div style="margin-top:.6em;opacity:.8"><code>{escape(_NEXT)}</code></div></div>'
+        f'<div style="margin-top:.6em;opacity:.8"><code>{escape(_next(audit))}</code></div></div>'
     )
 
 
 def _figures(audit: Any) -> str:
     parts = []
     if audit.has_coefficients:
-        parts.append(_coefficient_bars(_effects(audit.coefficients).head(_MOST_BARS)))
+        parts.append(_coefficient_bars(audit.effects.head(_MOST_BARS)))
     if audit.inputs.groups is not None and audit.task == "classification":
         table = audit.groups.sort_values("share", ascending=False).head(_MOST_BARS)
         parts.append(_share_bars(table, str(audit.inputs.groups.name)))
@@ -247,30 +251,30 @@ def _text(words: str, y: float, x: float = 0, anchor: str = "start") -> str:
 
 
 def _coefficient_bars(table: pd.DataFrame) -> str:
-    """Range of each coefficient about zero, each on its own scale."""
+    """Range of each standardised coefficient about zero."""
     middle, half = (_LABEL + _WIDE) / 2, (_WIDE - _LABEL) / 2 - 4
+    ends = table[["low_outer", "best", "high_outer"]].to_numpy(float)
+    finite = np.abs(ends[np.isfinite(ends)])
+    scale = half / (float(finite.max(initial=0.0)) or 1.0)
 
-    def row(place: int, name: str, line: Any) -> str:
-        y = 20 + _ROW * place
-        ends = [float(line[end]) for end in ("low", "fitted", "high")]
-        finite = [abs(end) for end in ends if math.isfinite(end)]
-        scale = half / (max(finite, default=1.0) or 1.0)
-        low, best, high = (middle + min(max(end * scale, -half), half) for end in ends)
-        colour = "#0072B2" if line["settled"] else "#E69F00"
-        words = f"{name}: {number(ends[0])} to {number(ends[2])}, fitted {number(ends[1])}"
+    def row(place: int, name: str) -> str:
+        y, (low, best, high) = 20 + _ROW * place, ends[place]
+        left, at, right = middle + np.clip(ends[place] * scale, -half, half)
+        colour = "#0072B2" if low > 0 or high < 0 else "#E69F00"
+        words = f"{name}: {number(low)} to {number(high)}, fitted {number(best)}"
         return (
-            f'{_text(name, y)}<rect x="{low:.1f}" y="{y + 4}" width="{max(high - low, 1):.1f}" '
+            f'{_text(name, y)}<rect x="{left:.1f}" y="{y + 4}" width="{max(right - left, 1):.1f}" '
             f'height="10" fill="{colour}" fill-opacity=".75"><title>{escape(words)}</title></rect>'
-            f'<circle cx="{best:.1f}" cy="{y + 9}" r="3" fill="#D55E00"/>'
+            f'<circle cx="{at:.1f}" cy="{y + 9}" r="3" fill="#D55E00"/>'
         )
 
-    rows = [row(place, str(name), line) for place, (name, line) in enumerate(table.iterrows())]
+    rows = [row(place, str(name)) for place, name in enumerate(table.index)]
     bottom = 20 + _ROW * len(table)
     rows.append(
         f'<line x1="{middle}" x2="{middle}" y1="20" y2="{bottom}" stroke="currentColor" '
         'stroke-opacity=".6"/>'
     )
-    title = "Coefficients: range about 0 (blue: settled sign; own scales)"
+    title = "Effects per standard deviation or level (blue: settled sign)"
     return _svg(title, rows, len(table))
 
 

@@ -132,13 +132,33 @@ def resolve(
         return tolerance
     rule, argument = _parsed(tolerance)
     case = _Case(model, X, np.asarray(y), problem, sample_weight, groups or {}, random_state or 0)
-    psi, meaning = _RULES[rule](case, argument)
+    than = "this model" if problem is None else "the best"
+    return _named(tolerance, rule, *_RULES[rule](case, argument), than)
+
+
+def resolve_losses(tolerance: float | str | Tolerance, losses: FloatArray) -> Tolerance:
+    """Rashomon threshold of a rule that needs only a model's losses on held-out rows.
+
+    Rules that refit a model or need its problem are refused.
+    """
+    if isinstance(tolerance, Tolerance):
+        return tolerance
+    rule, argument = _parsed(tolerance)
+    if rule not in ("absolute", "relative", "cv"):
+        raise ValueError(
+            f"tolerance {tolerance!r} needs a model that can be refitted; for fitted models or "
+            "predictions use a number, '1%' or 'cv'"
+        )
+    return _named(tolerance, rule, *_RULES[rule](_Losses(losses), argument), "the best of them")
+
+
+def _named(tolerance: Any, rule: str, psi: float, meaning: str, than: str) -> Tolerance:
     if not (math.isfinite(psi) and psi > 0):
         raise ValueError(
             f"tolerance {tolerance!r} gives psi={psi:g}, and psi must be > 0: use a larger or "
             "another tolerance"
         )
-    return Tolerance(psi, rule, f"good models lose at most {psi:.4g} more than the best: {meaning}")
+    return Tolerance(psi, rule, f"good models lose at most {psi:.4g} more than {than}: {meaning}")
 
 
 def _parsed(tolerance: Any) -> tuple[str, Any]:
@@ -236,7 +256,29 @@ class _Case:
         return float(np.average(losses, weights=self.weights))
 
 
-_Rule = Callable[[_Case, Any], tuple[float, str]]
+@dataclass(frozen=True, eq=False)
+class _Losses:
+    """Known losses of one model on held-out rows, in the place of a case."""
+
+    losses: FloatArray
+    problem: None = None
+    model: None = None
+
+    @property
+    def weights(self) -> FloatArray:
+        """One for each row."""
+        return np.ones(len(self.losses))
+
+    def held_out(self, _: Any) -> FloatArray:
+        """Return the losses."""
+        return self.losses
+
+    def mean(self, losses: FloatArray) -> float:
+        """Mean of the losses."""
+        return float(losses.mean())
+
+
+_Rule = Callable[[Any, Any], tuple[float, str]]
 
 
 def _absolute(case: _Case, psi: float) -> tuple[float, str]:

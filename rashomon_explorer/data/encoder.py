@@ -32,6 +32,9 @@ USUAL_NORM = 1.0
 ENCODED_NORM = 2.0
 """Bound on ‖x‖ of an estimator that encodes rows itself; its constant 1 has a small cost then."""
 
+ENCODED = "encoded"
+"""Key in the ``attrs`` of a DataFrame that an encoder returned."""
+
 _MOST_NAMED = 3
 
 
@@ -147,6 +150,8 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
     0  0.0       0.5       -0.5
     1  0.0       0.0        0.0
     """
+
+    frame_attributes: ClassVar[dict[str, Any]] = {ENCODED: True}
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "schema": [TableSchema, str, os.PathLike, None],

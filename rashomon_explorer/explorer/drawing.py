@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from rashomon_explorer.explorer.dataset import note_table
 from rashomon_explorer.explorer.paid import PaidAction, Quote
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import FORETELLING, ExplorerState, Favourites
+from rashomon_explorer.explorer.streamed_table import clipped_share
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
@@ -44,8 +46,11 @@ class DrawJob:
         y: Any = None,
         *,
         adds: float = 0.0,
+        measure: Callable[[], Any] = lambda: None,
     ) -> None:
         self.estimator = estimator
+        self.measured: Any = None
+        self._measure = measure
         self.adds = adds
         self.latest: RashomonSet | None = None
         self.error: Exception | None = None
@@ -89,6 +94,8 @@ class DrawJob:
             finally:
                 self.estimator.set_callbacks()
             self.latest = self.estimator.rashomon_set_
+            with suppress(Exception):  # the draws are paid for, whatever becomes of this number
+                self.measured = self._measure()
         except Exception as error:
             self.error = error
         return self
@@ -225,7 +232,9 @@ class SetDraw(PaidAction[DrawJob]):
         estimator = session.make_estimator(ledger=ledger)
         if ledger is not None:  # a draw itself records chunked rows, because it reads them
             note_table(ledger, None if session.is_chunked else state.data.X)
-        self.job = DrawJob(estimator, *session.inputs_of_draw(estimator), adds=adds)
+        measure = partial(clipped_share, state.data)
+        inputs = session.inputs_of_draw(estimator)
+        self.job = DrawJob(estimator, *inputs, adds=adds, measure=measure)
         with state.hold_trait_notifications():
             state.alert = None
             state.n_drawn = 0
@@ -314,6 +323,8 @@ class SetDraw(PaidAction[DrawJob]):
     def show(self, result: DrawJob) -> str:
         """Save the set beside its ledger; return the receipt."""
         state, fitted = self.state, result.estimator
+        if isinstance(state.rashomon_set, RashomonSet) and result.measured is not None:
+            state.rashomon_set = replace(state.rashomon_set, clipped_share=result.measured)
         fitted.rashomon_set_ = state.rashomon_set  # the set on screen, with its feature groups
         fitted.guarantee_ = state.rashomon_set.guarantee
         self.session.keep_draw(fitted)

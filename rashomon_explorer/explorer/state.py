@@ -186,7 +186,8 @@ class ExplorerState(traitlets.HasTraits):
     def has_no_guarantee(self) -> bool:
         """Whether the release view hides the models because they have no guarantee."""
         models = self.rashomon_set
-        return self.view == "release" and models is not None and not models.guarantee.holds
+        unpaid = self.outside is not None if models is None else not models.guarantee.holds
+        return self.view == "release" and unpaid
 
     @property
     def uncharged(self) -> str:

@@ -15,6 +15,7 @@ from sklearn.utils import Bunch
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer.data import IgnoredColumn, TableEncoder, TableSchema, cells, messages, tables
+from rashomon_explorer.data import encoder as encoders
 from rashomon_explorer.data.column import Column
 from rashomon_explorer.data.columns import Levelled
 from rashomon_explorer.data.encoder import UnitEncoder
@@ -28,7 +29,7 @@ from rashomon_explorer.rows.chunked import transformed
 from rashomon_explorer.rows.columns import map_rows
 from rashomon_explorer.rows.reduction import Step, append_parts
 from rashomon_explorer.rows.source import as_floats
-from rashomon_explorer.rows.steps import ClipStep, EncodeStep, TransformStep
+from rashomon_explorer.rows.steps import ClipStep, EncodeStep, LongRowCount, TransformStep
 from rashomon_explorer.rows.views import NamedColumns, RowSubset
 from rashomon_explorer.rows.workers import ThreadWorkers
 from rashomon_explorer.sets import RashomonSet
@@ -52,6 +53,15 @@ def encoded(data: Bunch) -> tuple[TableEncoder, pd.DataFrame]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
         return encoder, encoder.fit_transform(data.frame)
+
+
+def clipped_share(data: Bunch) -> float:
+    """Share of all rows that the encoding clips (curator); the models only see the clipped rows."""
+    stream = streamed_table(data)
+    if stream is not None:
+        return stream.clipped_share
+    rows = encoders.encoded_rows(feature_schema(data.schema), data.frame, _NORM, quiet=True)
+    return cells.clip_rows(rows, _NORM)[1]
 
 
 def scaled(data: Bunch) -> pd.DataFrame:
@@ -303,6 +313,17 @@ class StreamedTable:
         checksums = self._once((encoder, labels), lambda: watched.with_checksums().checksums)
         checked = replace(table, checksums=checksums)
         return checked.raw(transformed(checked, list(map(str, names))))
+
+    @property
+    def clipped_share(self) -> float:
+        """Share of all rows that the encoding clips (curator)."""
+
+        def find() -> float:
+            rows = self.labelled.then(EncodeStep(feature_schema(self.schema), _NORM))
+            (longer,) = rows.reduce(LongRowCount(_NORM))
+            return float(longer.item()) / self.n
+
+        return float(self._once("clipped share", find))
 
     @property
     def targets(self) -> NDArray[Any]:

@@ -203,6 +203,42 @@ def set_refused(values: object, name: str) -> TypeError:
     )
 
 
+def fitted_set(models: Any) -> Any:
+    """Set of a fitted estimator, or of a pipeline that ends in one; a set is returned as it is."""
+    if not hasattr(models, "fit"):
+        return models
+    # Local imports: measures of arrays need no estimator.
+    from sklearn.pipeline import Pipeline
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(models)
+    last = models[-1] if isinstance(models, Pipeline) else models
+    if hasattr(last, "rashomon_set_"):
+        return last.rashomon_set_
+    raise TypeError(
+        f"models must be a set of models, got a {type(last).__name__}, which is one model: "
+        "penalised_problem(model, X, y) has all models that are about as good, and "
+        "sets.from_estimators([model, ...], X, y) makes a set of several"
+    )
+
+
+def earlier_steps(models: Any) -> Callable[[Any], Any] | None:
+    """Return the transformation by a pipeline's steps before its estimator; None without any."""
+    if not hasattr(models, "fit"):
+        return None
+    from sklearn.pipeline import Pipeline
+
+    return models[:-1].transform if isinstance(models, Pipeline) and len(models) > 1 else None
+
+
+def set_and_rows(models: Any, X: Any = None) -> tuple[Any, Any]:
+    """Set of models and the rows that they take, from a set or an estimator and its raw table."""
+    from rashomon_explorer.sets.scores import encoded_rows
+
+    steps, models = earlier_steps(models), fitted_set(models)
+    return models, encoded_rows(models, X if steps is None or X is None else steps(X))
+
+
 def need_set(models: object) -> None:
     """Raise TypeError unless ``models`` is a set of models."""
     if not hasattr(models, "n_draws"):
@@ -385,6 +421,7 @@ class LinearTask:
         """Create a task with the rows and targets as the models use them."""
         from rashomon_explorer.problem.problem import add_intercept
 
+        models, X = set_and_rows(models, X)
         need_linear(models)
         if models.n_draws == 0:
             raise ValueError("the set has no models, so there is nothing to measure")

@@ -4,38 +4,43 @@ Figures of private rows take a `RashomonSet` and have an amber band. Figures of 
 trees also take a release, which has a green band with the privacy cost and no value from the rows.
 """
 
-from rashomon_explorer.plots.budget import attack_in_words, plot_budget, plot_tradeoff
-from rashomon_explorer.plots.coefficients import (
-    plot_coefficient_spread,
-    plot_coefficients,
-    plot_released,
-)
-from rashomon_explorer.plots.comparison import plot_pair, plot_two_sets
-from rashomon_explorer.plots.decomposition import plot_decomposition, plot_noise_by_budget
-from rashomon_explorer.plots.fairness import plot_burden, plot_fairness_range, plot_frontier
-from rashomon_explorer.plots.guarantees import (
-    guarantees_table,
-    list_guarantees,
-    plot_bounds,
-    plot_guarantee,
-)
-from rashomon_explorer.plots.importance import (
-    plot_class_reliance,
-    plot_importance,
-    plot_importance_cloud,
-    plot_importance_distribution,
-    plot_importance_pair,
-)
-from rashomon_explorer.plots.losses import plot_losses
-from rashomon_explorer.plots.penalties import plot_penalties, tuning_in_words
-from rashomon_explorer.plots.people import plot_people
-from rashomon_explorer.plots.person import plot_people_ranges, plot_person
-from rashomon_explorer.plots.prices import plot_costs
-from rashomon_explorer.plots.profile import plot_profile
-from rashomon_explorer.plots.ranges import plot_exact_ranges, plot_ranges
-from rashomon_explorer.plots.registry import FigureSpec
-from rashomon_explorer.plots.rules import plot_rules, rules_table
-from rashomon_explorer.plots.trees import plot_tree_use, plot_trees
+from rashomon_explorer._utils.extras import app_missing
+
+try:
+    from rashomon_explorer.plots.budget import attack_in_words, plot_budget, plot_tradeoff
+    from rashomon_explorer.plots.coefficients import (
+        plot_coefficient_spread,
+        plot_coefficients,
+        plot_released,
+    )
+    from rashomon_explorer.plots.comparison import plot_pair, plot_two_sets
+    from rashomon_explorer.plots.decomposition import plot_decomposition, plot_noise_by_budget
+    from rashomon_explorer.plots.fairness import plot_burden, plot_fairness_range, plot_frontier
+    from rashomon_explorer.plots.guarantees import (
+        guarantees_table,
+        list_guarantees,
+        plot_bounds,
+        plot_guarantee,
+    )
+    from rashomon_explorer.plots.importance import (
+        plot_class_reliance,
+        plot_importance,
+        plot_importance_cloud,
+        plot_importance_distribution,
+        plot_importance_pair,
+    )
+    from rashomon_explorer.plots.losses import plot_losses
+    from rashomon_explorer.plots.penalties import plot_penalties, tuning_in_words
+    from rashomon_explorer.plots.people import plot_people
+    from rashomon_explorer.plots.person import plot_people_ranges, plot_person
+    from rashomon_explorer.plots.prices import plot_costs
+    from rashomon_explorer.plots.profile import plot_profile
+    from rashomon_explorer.plots.ranges import plot_exact_ranges, plot_ranges
+    from rashomon_explorer.plots.registry import FigureSpec
+    from rashomon_explorer.plots.rules import plot_rules, rules_table
+    from rashomon_explorer.plots.trees import plot_tree_use, plot_trees
+except ModuleNotFoundError as error:
+    raise app_missing("A figure", error.name) from error
 
 __all__ = [
     "FigureSpec",

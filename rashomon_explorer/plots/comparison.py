@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import FloatArray, likeliest
+from rashomon_explorer.measures.inputs import fitted_set, set_and_rows
 from rashomon_explorer.plots import registry, text
 from rashomon_explorer.plots.marks import MOST_FEATURES, add_bars, add_marks, lay_out_rows, row_axis
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, GREY, SKY, new_figure
@@ -53,6 +54,7 @@ def plot_pair(
     IndexError
         If a draw does not exist.
     """
+    models, X = set_and_rows(models, X)
     _check(models, second, X)
     names, thetas = _two(models, first, second)
     table = pair_table(models, first, second)
@@ -194,6 +196,7 @@ def plot_two_sets(
     ValueError
         If the sets have different columns.
     """
+    first, second = fitted_set(first), fitted_set(second)
     if isinstance(first, ReleasedSet) != isinstance(second, ReleasedSet):
         raise TypeError("compare two curator sets or two releases, not one of each")
     for models in (first, second):

@@ -10,6 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.measures.inputs import fitted_set
 from rashomon_explorer.mechanisms import bounds
 from rashomon_explorer.mechanisms.bounds.law import ExcessLaw, quadratic_law
 from rashomon_explorer.mechanisms.planning.plan import Plan
@@ -262,6 +263,7 @@ def list_guarantees(
     ≤ 4.58 Change of a row's mean loss
     ≤ 4.61 Mean excess loss on new rows
     """
+    source = fitted_set(source)
     text.need_as_drawn(source, "list_guarantees")
     models, planned = _parts(source)
     text.need_exact_draws(planned, "list_guarantees")

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer.measures import importance_cloud, importance_spread, rid
 from rashomon_explorer.measures.importance import ImportanceDistribution, importance_tradeoffs
-from rashomon_explorer.measures.inputs import COLUMNS, Features
+from rashomon_explorer.measures.inputs import COLUMNS, Features, set_and_rows
 from rashomon_explorer.measures.ranges import set_problem
 from rashomon_explorer.measures.reliance.tree_reliance import held_trees
 from rashomon_explorer.plots import marks, registry, text, theme
@@ -75,6 +75,7 @@ def plot_importance_cloud(
     ValueError
         If fewer than two features are shown, or as for :func:`importance_cloud`.
     """
+    models, X = set_and_rows(models, X)
     models = text.need_curator(models, "plot_importance_cloud")
     counts = text.counted(models)
     if counts.is_empty:
@@ -398,6 +399,7 @@ def importances(
     max_rows: int = MOST_ROWS,
 ) -> pd.DataFrame:
     """Permutation importance of every feature for every model inside ψ and the best one."""
+    models, X = set_and_rows(models, X)
     inside = text.need_inside(text.counted(models), models)
     trees = held_trees(inside)
     X = np.asarray(X, dtype=float) if trees is None else trees.rows(X)
@@ -477,6 +479,7 @@ def plot_importance(
     TypeError
         If given a `ReleasedSet`, because importances are computed from private rows.
     """
+    models, X = set_and_rows(models, X)
     models = text.need_curator(models, "plot_importance")
     if text.counted(models).is_empty:
         return text.empty_set_figure(_IMPORTANCES_TITLE, models)
@@ -526,6 +529,7 @@ RESAMPLED_TABLES, MODELS_OF_A_TABLE = 8, 48
 
 def resampled_importance(models: Any, X: Any, y: Any) -> ImportanceDistribution:
     """Rashomon importance distribution of resampled tables, on at most 1,000 of the rows."""
+    models, X = set_and_rows(models, X)
     places = text.sample_rows(len(X), RESAMPLED_ROWS)
     X, y = (one.iloc[places] if hasattr(one, "iloc") else np.asarray(one)[places] for one in (X, y))
     options: dict[str, Any] = {

@@ -14,7 +14,7 @@ from plotly.subplots import make_subplots
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask, likeliest
 from rashomon_explorer.measures import ambiguity, disagreement, discrepancy, viable_prediction_range
-from rashomon_explorer.measures.inputs import only_labels
+from rashomon_explorer.measures.inputs import only_labels, set_and_rows
 from rashomon_explorer.plots import marks, registry, text
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, CATEGORIES, GREY, new_figure
 from rashomon_explorer.sets import RashomonSet
@@ -48,6 +48,7 @@ class Multiplicity:
 
 def multiplicity(models: RashomonSet, X: ArrayLike) -> Multiplicity:
     """Compute the disagreement of the models of a set on some rows."""
+    models, X = set_and_rows(models, X)
     inside = text.need_inside(text.counted(models), models)
     # A DataFrame is kept, because models of other kinds may use its text columns.
     table = X if isinstance(X, pd.DataFrame) else np.asarray(X)
@@ -161,6 +162,7 @@ def plot_people(
     TypeError
         If given a `ReleasedSet`, because this figure reads private rows.
     """
+    models, X = set_and_rows(models, X)
     models = text.need_curator(models, "plot_people")
     counts = text.counted(models)
     if counts.is_empty:

@@ -10,7 +10,7 @@ from plotly.subplots import make_subplots
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures import decide_or_abstain, linear_shap
-from rashomon_explorer.measures.inputs import feature_groups
+from rashomon_explorer.measures.inputs import feature_groups, set_and_rows
 from rashomon_explorer.plots import marks, registry, text, theme
 from rashomon_explorer.sets import RashomonSet
 
@@ -219,6 +219,7 @@ def plot_person(
     ValueError
         If the individual does not exist.
     """
+    models, X = set_and_rows(models, X)
     models = text.need_curator(models, "plot_person")
     counts = text.counted(models)
     if counts.is_empty:
@@ -252,6 +253,7 @@ def plot_person(
 
 def contributions(models: Any, X: Any, person: int) -> pd.DataFrame:
     """Spread over the models of the contribution of each feature to one score."""
+    models, X = set_and_rows(models, X)
     rows = np.asarray(X, dtype=float)
     step = max(1, len(rows) // _MOST_BACKGROUND)
     values = linear_shap(models, rows[[person]], background=rows[::step])[:, 0]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.importance import partial_dependence
 from rashomon_explorer.measures.importance.profiles import curve_band
+from rashomon_explorer.measures.inputs import earlier_steps
 from rashomon_explorer.plots import marks, registry, text
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, PURPLE, SKY, new_figure
 
@@ -64,6 +65,7 @@ def plot_profile(
     ValueError
         As for the measure.
     """
+    transform = transform or earlier_steps(models)
     models = text.need_curator(models, "plot_profile")
     if text.counted(models).is_empty:
         return text.empty_set_figure(_TITLE, models)

@@ -8,6 +8,7 @@ from html import escape
 import pandas as pd
 import plotly.graph_objects as go
 
+from rashomon_explorer.measures.inputs import fitted_set
 from rashomon_explorer.plots import registry, text, theme
 from rashomon_explorer.plots.trees import need_trees
 from rashomon_explorer.sets import PredictorSet, ReleasedTrees
@@ -51,6 +52,7 @@ def rules_table(models: PredictorSet | ReleasedTrees, search: str = "") -> pd.Da
     >>> rules_table(counted.draw(4, psi=0.0, random_state=0))["trees"].to_dict()
     {'x0': 4}
     """
+    models = fitted_set(models)
     losses = _losses(models)
     rows = {}
     for path, place in _trie(models).items():
@@ -92,6 +94,7 @@ def plot_rules(
     TypeError
         If the set contains no trees.
     """
+    models = fitted_set(models)
     trie, losses = _trie(models), _losses(models)
     known = {path: place for path, place in trie.items() if path}
     matches = {

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from rashomon_explorer._utils import formatting
 from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer.measures.inputs import fitted_set
 from rashomon_explorer.mechanisms.planning import weakness
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
@@ -224,7 +225,8 @@ MOST_POINTS = 20_000
 
 
 def need_curator(models: object, plot: str) -> RashomonSet:
-    """Return `models` if it is a curator's set; otherwise raise a TypeError with a suggestion."""
+    """Curator's set, or that of a fitted estimator; otherwise raise a TypeError."""
+    models = fitted_set(models)
     if isinstance(models, CuratorSet):
         return cast(RashomonSet, models)
     raise TypeError(
@@ -235,7 +237,8 @@ def need_curator(models: object, plot: str) -> RashomonSet:
 
 
 def need_linear(models: object, plot: str) -> Any:
-    """Return `models` if it is a set of linear models, a curator's or released."""
+    """Set of linear models, a curator's or released, or that of a fitted estimator."""
+    models = fitted_set(models)
     if isinstance(models, RashomonSet | ReleasedSet):
         return models
     raise TypeError(

@@ -11,6 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rashomon_explorer.measures.decomposition.estimates import hit_interval
+from rashomon_explorer.measures.inputs import fitted_set
 from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
 from rashomon_explorer.plots import registry, text, theme
 from rashomon_explorer.plots.marks import add_bars, add_marks, lay_out_rows, whiskers
@@ -62,6 +63,7 @@ def plot_trees(
     >>> figure.layout.title.text.split("<br>")[0]
     'Trees, one by one'
     """
+    models = fitted_set(models)
     trees = need_trees(models)
     selected = _draws_to_show(models, draws)
     widest = max((_size(trees.trees[draw])[0] for draw in selected), default=1)
@@ -251,6 +253,7 @@ def plot_tree_use(models: PredictorSet | ReleasedTrees) -> go.Figure:
     TypeError
         If the set contains no trees.
     """
+    models = fitted_set(models)
     table = tree_use_table(models)
     figure_rows = table.iloc[:_MOST].iloc[::-1]
     cut = f"{_MOST} most asked of {len(table)} questions" if len(table) > _MOST else ""

@@ -149,7 +149,7 @@ def report(
 
     Parameters
     ----------
-    models : RashomonSet, PredictorSet, ReleasedSet or ReleasedTrees
+    models : RashomonSet, PredictorSet, ReleasedSet, ReleasedTrees or fitted Rashomon estimator
     path : path-like
         Usually ``"card.html"``.
     *rows, **options
@@ -207,14 +207,14 @@ def curator_report(
 
     Parameters
     ----------
-    models : RashomonSet or PredictorSet
-        The models; neither type holds rows.
+    models : RashomonSet, PredictorSet or fitted Rashomon estimator
+        The models; no type holds rows.
     path : path-like
         Usually ``"card.html"``.
     X : array-like or DataFrame of shape (n_rows, n_features), or chunked rows, optional
-        Rows in the encoding of the models, scaled as for the draws. Omit them for stored
-        predictions. With chunked rows, all numbers use all rows, except in the sections on people
-        and on importance: these use a fixed random sample, and state it.
+        The table that the estimator took. Omit it for stored predictions. With chunked rows, all
+        numbers use all rows, except in the sections on people and on importance: these use a fixed
+        random sample, and state it.
     y : array-like of shape (n_rows,), optional
         Targets as given to the estimator; chunked rows include their targets.
     groups : array-like or Series of shape (n_rows,), or str, optional
@@ -253,6 +253,7 @@ def curator_report(
     place = refuse_existing(path, overwrite)
     public = {"ledger": ledger, "bounds": bounds, "target": target, "title": title, "date": date}
     material = curator_material(models, X, y, groups, problem, **public)
+    models = material.models
     if X is not None and models.n_draws:
         models.scores(material.rows(0, 1))  # fails at once for rows of another shape
     _warn(models)

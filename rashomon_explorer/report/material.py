@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.measures.inputs import set_and_rows
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem.constants import Constants
@@ -126,6 +127,7 @@ def curator_material(
     **public: Any,
 ) -> Curator:
     """Check the arguments of a curator's report before any computation."""
+    models, X = set_and_rows(models, X)
     if not isinstance(models, AnySet):
         raise TypeError(
             f"the curator's report needs a RashomonSet or a PredictorSet, got "

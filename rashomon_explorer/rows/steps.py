@@ -58,7 +58,7 @@ class TransformStep:
 
 def encoder_step(encoder: Any, names: Sequence[str] | None) -> "EncodeStep | TransformStep":
     """Step of a fitted encoder for a chunk; a schema's step does not report clipped cells."""
-    if getattr(encoder, "schema", None) is not None:
+    if getattr(encoder, "schema", None) is not None and hasattr(encoder, "row_norm"):
         return EncodeStep(encoder.schema_, float(encoder.row_norm))
     return TransformStep(encoder, None if names is None else tuple(names))
 

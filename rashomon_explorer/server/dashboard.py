@@ -24,7 +24,8 @@ from voila.tornado.handler import TornadoVoilaHandler
 from rashomon_explorer._utils.assets import asset_path
 from rashomon_explorer.exceptions import without_messages
 from rashomon_explorer.server.pages import Packed, PackedFile, TemplateFile, packed_files
-from rashomon_explorer.server.serving import LOOPBACK, LimitedPages, Serving, Visitors, in_words
+from rashomon_explorer.server.serving import LimitedPages, Visitors, in_words
+from rashomon_explorer.server.settings import LOOPBACK, Serving
 
 LOGGERS = ("tornado.access", "tornado.application", "tornado.general", "asyncio", "Dashboard")
 """Loggers that write addresses or errors of requests."""

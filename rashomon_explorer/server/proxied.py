@@ -4,7 +4,7 @@ import secrets
 import sys
 from typing import Any
 
-from rashomon_explorer.server.serving import TOKEN_VARIABLE
+from rashomon_explorer.server.settings import TOKEN_VARIABLE
 
 _NAME = "rashomon-explorer"
 _SECONDS = 60

@@ -1,12 +1,7 @@
-"""Server settings: address, authentication by token, and limit on open pages."""
+"""Authentication by token, plain error pages, and the limit on open pages."""
 
-import os
-import secrets
 from asyncio import Task
-from dataclasses import dataclass, field
 from html import escape
-from ipaddress import ip_address
-from pathlib import Path
 from secrets import token_hex
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlunsplit
@@ -17,47 +12,6 @@ from jupyter_server.auth.login import LoginFormHandler
 from jupyter_server.base.handlers import JupyterHandler
 from tornado.web import RequestHandler
 from voila.tornado.handler import TornadoVoilaHandler
-
-TOKEN_VARIABLE = "RASHOMON_EXPLORER_TOKEN"
-"""Environment variable with a fixed token instead of a new random one."""
-
-DEFAULT_PORT = 8866
-LOOPBACK = "127.0.0.1"
-MOST_PAGES = 16
-"""Default limit on open pages; the kernel of each page takes about 250 MB."""
-
-
-@dataclass(frozen=True)
-class Serving:
-    """Address, authentication and limits of the server."""
-
-    home: Path
-    ip: str = LOOPBACK
-    port: int = DEFAULT_PORT
-    port_retries: int = 0
-    browse: bool = False
-    base_url: str = "/"
-    any_host: bool = False
-    token: str = field(default="", repr=False)
-    told: bool = True
-    most_pages: int = MOST_PAGES
-
-    @property
-    def query(self) -> str:
-        """Query string of the printed address: the token, if it is printed."""
-        return f"?token={self.token}" if self.token and self.told else ""
-
-
-def is_loopback(ip: str) -> bool:
-    """Whether the address can be reached from this machine only."""
-    return ip_address(ip).is_loopback
-
-
-def take_token() -> tuple[str, bool]:
-    """Return the token and whether it is new; remove it from the kernels' environment."""
-    token = os.environ.pop(TOKEN_VARIABLE, "")
-    return (token, False) if token else (secrets.token_urlsafe(24), True)
-
 
 _PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">

@@ -196,7 +196,7 @@ class LinearSet(ModelSet):
         )
 
     def encode(self, X: Any) -> FloatArray:
-        """Encode a raw table as rows for :meth:`scores`."""
+        """Encode a raw table as the estimator does."""
         if self.schema is not None:
             return scoring.scaled_rows(self.schema, X, self.row_norm)
         return scoring.named_rows(X, self.feature_names[:-1])
@@ -205,16 +205,16 @@ class LinearSet(ModelSet):
         """Prediction of the mean over the models for each row of a raw table."""
         return scoring.mean_prediction(self, self._scores(self.coef, self.encode(X)))
 
-    def margins(self, X: ArrayLike) -> FloatArray:
-        """Linear score of every model for every row, before the link."""
+    def margins(self, X: Any) -> FloatArray:
+        """Linear score of every model for every row of a raw or encoded table, before the link."""
         return self._margins(self.coef, X)
 
-    def rows(self, X: ArrayLike) -> FloatArray:
-        """Rows for the models: clipped, and mapped if there is a scale."""
+    def rows(self, X: Any) -> FloatArray:
+        """Rows of a raw or encoded table for the models: clipped, and mapped by a scale."""
         return scoring.model_rows(self._encoded_rows(X), self.row_norm, self.scale)
 
-    def scores(self, X: ArrayLike) -> FloatArray:
-        """Predictions of every model for every row."""
+    def scores(self, X: Any) -> FloatArray:
+        """Predictions of every model for every row of a raw or encoded table."""
         return self._scores(self.coef, X)
 
     def _margins(self, coef: FloatArray, X: ArrayLike) -> FloatArray:
@@ -225,11 +225,12 @@ class LinearSet(ModelSet):
         return np.concatenate([np.zeros_like(scores[..., :1]), scores], axis=-1)
 
     def _encoded_rows(self, X: ArrayLike) -> FloatArray:
-        """Encode rows; raise for a frame with other columns or raw numbers."""
-        named = scoring.rows_by_name(X, self.feature_names[:-1], self.schema)
+        """Return encoded rows, of a raw table or as they are; raise for other columns."""
+        table = scoring.encoded_rows(self, X)
+        named = scoring.rows_by_name(table, self.feature_names[:-1], self.schema)
         rows = np.asarray(named, dtype=float)
         if self.schema is not None:
-            scoring.check_encoded(X, rows, self.row_norm)
+            scoring.check_encoded(rows, self.row_norm)
         return rows
 
     def _scores(self, coef: FloatArray, X: ArrayLike) -> FloatArray:

@@ -32,6 +32,7 @@ class PredictorModels(ModelSet):
 
     models: Any
     planned: TreePlan | None
+    schema: TableSchema | None
 
     @property
     def plan(self) -> TreePlan:
@@ -50,14 +51,23 @@ class PredictorModels(ModelSet):
         """Number of classes that the models distinguish; 0 for a regression."""
         return len(self.classes)
 
+    def encode(self, X: Any) -> Any:
+        """Encode a raw table as the estimator does; models of other kinds take it as it is."""
+        if self.schema is not None:
+            return scoring.unit_rows(self.schema, X)
+        if not isinstance(self.models, DecisionTrees):
+            return X
+        names = self.models.feature_names
+        return self.models.rows(scoring.named_rows(X, names) if names else X)
+
     def scores(self, X: Any = None) -> FloatArray:
         """Predictions of every model for every row.
 
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features), optional
-            Rows in any form that the models accept. Omit them for stored predictions, which are for
-            their own rows.
+            The table that the estimator took, or rows in any form that the models accept. Omit
+            them for stored predictions, which are for their own rows.
 
         Returns
         -------
@@ -70,7 +80,7 @@ class PredictorModels(ModelSet):
         ValueError
             If rows are missing or not accepted, or a prediction is not finite.
         """
-        return np.asarray(self.models.scores(X))
+        return np.asarray(self.models.scores(scoring.encoded_rows(self, X)))
 
     def complexity(self, tol: float = 0.0) -> NDArray[np.int_]:
         """Leaves of each tree, or coefficients above ``tol`` in size, shape (n_draws,)."""
@@ -112,6 +122,7 @@ class PredictorModels(ModelSet):
         rows = None
         losses = getattr(self, "losses", np.full(len(trees), np.nan)) if self.curated else None
         if X is not None:
+            X = scoring.encoded_rows(self, X)
             rows = self.models.rows(X), fitted.class_codes(np.asarray(y), self.classes, "y")
         if losses is None or np.isnan(losses).any():
             if rows is None:
@@ -186,13 +197,6 @@ class ReleasedTrees(PredictorModels):
     schema: TableSchema | None = None
 
     mechanism: ClassVar[str] = "exact"  # independent draws from the planned distribution
-
-    def encode(self, X: Any) -> FloatArray:
-        """Encode a raw table as rows for the trees."""
-        if self.schema is not None:
-            return scoring.unit_rows(self.schema, X)
-        names = self.models.feature_names
-        return self.models.rows(scoring.named_rows(X, names) if names else X)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Majority vote of the trees for each row of a raw table; the first class on a tie."""
@@ -292,7 +296,7 @@ class PredictorSet(PredictorModels, CuratorSet):
 
     def best_scores(self, X: Any = None) -> FloatArray:
         """Predictions of the best model, as :meth:`scores` without the first axis."""
-        return np.asarray(self.reference.scores(X)[0])
+        return np.asarray(self.reference.scores(scoring.encoded_rows(self, X))[0])
 
     def inside(self, psi: float | None = None) -> Self:
         """Keep the models within ψ, as :meth:`CuratorSet.inside`; completeness is preserved."""
@@ -311,11 +315,10 @@ class PredictorSet(PredictorModels, CuratorSet):
         PredictorSet
             Set of stored predictions, which ``save`` accepts.
         """
-        rows = fitted.fingerprint(X)
-        models, reference = (
-            fitted.StoredPredictions(each.scores(X), rows) for each in (self.models, self.reference)
-        )
-        return replace(self, models=models, reference=reference)
+        digest, rows = fitted.fingerprint(X), scoring.encoded_rows(self, X)
+        both = self.models, self.reference
+        models, reference = (fitted.StoredPredictions(each.scores(rows), digest) for each in both)
+        return replace(self, models=models, reference=reference, schema=None)
 
     def release(self) -> ReleasedTrees:
         """Return only privately drawn trees and their guarantee.

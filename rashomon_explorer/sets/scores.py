@@ -37,6 +37,63 @@ def unit_rows(schema: TableSchema, X: Any) -> FloatArray:
     return UnitEncoder(schema).transform(X)
 
 
+def is_encoded(schema: TableSchema, X: Any) -> bool:
+    """Whether a table has encoded columns rather than the schema's; by names and shape alone.
+
+    A frame with the schema's columns is a raw table unless an encoder returned it. An array of
+    numbers with as many columns as encoded rows is encoded.
+    """
+    # Local import: sets without a schema need no pandas.
+    from rashomon_explorer._utils.containers import column_labels, container_shape
+    from rashomon_explorer.data.encoder import ENCODED
+
+    labels = column_labels(X)
+    if labels is not None:
+        names, attributes = {str(label) for label in labels}, getattr(X, "attrs", {})
+        raw = {column.name for column in schema.features} <= names
+        known = bool(attributes.get(ENCODED)) if isinstance(attributes, dict) else False
+        return (known or not raw) and set(schema.encoded_names) <= names
+    shape = container_shape(X, 2)
+    kind = getattr(getattr(X, "dtype", None), "kind", "f" if _all_numbers(X) else "O")
+    return kind in "biuf" and shape is not None and shape[1:] == (len(schema.encoded_names),)
+
+
+def _all_numbers(X: Any) -> bool:
+    """Whether a list of rows holds no text."""
+    return np.asarray(X).dtype.kind in "biuf"
+
+
+def encoded_rows(models: Any, X: Any) -> Any:
+    """Rows as the models of a set take them, from the set's raw table or from encoded rows.
+
+    A set without a schema takes its rows as they are.
+    """
+    schema = getattr(models, "schema", None)
+    if schema is None or X is None:
+        return X
+    # Local import: sets without a schema need no chunks.
+    from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
+
+    if is_chunked(X):
+        return _encoded_chunks(models, as_chunked_rows(X))
+    return X if is_encoded(schema, X) else models.encode(X)
+
+
+def _encoded_chunks(models: Any, table: Any) -> Any:
+    """Chunked rows with a step that encodes them, unless they have steps or encoded columns."""
+    from rashomon_explorer.data.encoder import UnitEncoder
+    from rashomon_explorer.rows.source import with_names
+    from rashomon_explorer.rows.steps import EncodeStep
+
+    names = table.source.names
+    header = with_names(np.empty((0, table.source.shape[1])), names)
+    if table.steps or is_encoded(models.schema, header):
+        return table
+    if hasattr(models, "row_norm"):
+        return table.then(EncodeStep(models.schema, models.row_norm))
+    return table.through(UnitEncoder(models.schema))
+
+
 def rows_by_name(X: Any, names: Sequence[str], schema: TableSchema | None = None) -> Any:
     """Return encoded rows; raise if a frame's columns are not those of the models, in order."""
     from rashomon_explorer._utils.containers import column_labels, host_values
@@ -63,14 +120,12 @@ def named_rows(X: Any, names: Sequence[str]) -> FloatArray:
     return rows
 
 
-def check_encoded(X: Any, rows: FloatArray, row_norm: float) -> None:
-    """Raise if a frame has raw numbers instead of encoded rows: no cell exceeds row_norm."""
-    from rashomon_explorer._utils.containers import is_frame
-
-    if is_frame(X) and (np.abs(rows) > row_norm * (1 + _TOLERANCE)).any():
+def check_encoded(rows: FloatArray, row_norm: float) -> None:
+    """Raise if rows are raw numbers instead of encoded ones: no cell exceeds row_norm."""
+    if (np.abs(rows) > row_norm * (1 + _TOLERANCE)).any():
         raise DataError(
-            f"X has numbers above row_norm={row_norm:g}, which encoded rows never have: "
-            "predict(X) takes the raw table, and encode(X) returns the rows that scores takes"
+            f"X has numbers above row_norm={row_norm:g}, which encoded rows never have, and no "
+            "column names: give the raw table as a DataFrame"
         )
 
 
@@ -102,7 +157,7 @@ def _short(names: Sequence[str]) -> str:
 
 def _suggestion(schema: TableSchema | None) -> str:
     if schema is not None:
-        return "predict(X) takes the raw table, and encode(X) returns the rows that scores takes"
+        return "give the raw table, with the columns that the schema declares"
     return (
         "this set has no schema, so it takes rows encoded as in the fit, not a raw table. Fit "
         "with schema=... to release models with their encoder"

@@ -13,6 +13,7 @@ import pytest
 
 from rashomon_explorer import RashomonClassifier, cli
 from rashomon_explorer.data import Categorical, Numeric, TableSchema, YesNo
+from rashomon_explorer.data.encoder import USUAL_NORM, encoded_rows
 from rashomon_explorer.exceptions import DataError, RowsChangedError
 from rashomon_explorer.explorer import Explorer, answers, inputs, streamed_table
 from rashomon_explorer.explorer.model_inputs import grouping_rule
@@ -23,6 +24,7 @@ from rashomon_explorer.measures import (
     multiplicity_by_person_group,
 )
 from rashomon_explorer.measures.ranges import set_problem
+from rashomon_explorer.plots.text import percent
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.release import release
 from rashomon_explorer.rows import chunk_rows
@@ -54,6 +56,20 @@ def held(page, tmp_path_factory):
     explorer = pages.held_page(tmp_path_factory.mktemp("held"))
     explorer.session.show_set(page.rashomon_set, explorer.data)
     return explorer
+
+
+def test_clipped_rows_are_counted_where_they_are_clipped(page, tmp_path):
+    """The encoding clips them, so that the models see none that is too long."""
+    held = pages.drawn(pages.held_page(tmp_path))
+    features = streamed_table.feature_schema(SCHEMA)
+    rows = encoded_rows(features, pages.loans_table(), USUAL_NORM, quiet=True)
+    share = (np.linalg.norm(rows, axis=1) > USUAL_NORM + 1e-9).mean()
+    assert 0.05 < share < 0.95
+    for one in (page, held):
+        assert one.rashomon_set.clipped_share == pytest.approx(share, abs=1e-12)
+        assert f"Clipped rows</abbr></dt><dd>{percent(share)}" in one.numbers_panel.facts.value
+        stored = one.session.set_store.open(1)
+        assert stored.clipped_share == one.rashomon_set.clipped_share
 
 
 def test_the_whole_table_is_charged_and_the_people_are_a_sample(page):

@@ -4,6 +4,7 @@ import json
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from rashomon_explorer import measures
@@ -165,7 +166,7 @@ def test_a_bar_is_all_of_its_models_and_a_bar_of_a_group_is_the_group(loans):
 def test_exact_answers_are_found_once_and_are_the_librarys_or_say_why_not(loans):
     problem = measures.declared_problem(loans.estimator, loans.data.frame, loans.targets)
     known, found = measures.exact_coefficient_ranges(problem, 0.3), loans.exact.coefficient_ranges()
-    np.testing.assert_allclose(found.to_numpy(), known.to_numpy(), atol=1e-9)
+    pd.testing.assert_frame_equal(found, known, atol=1e-9)
     assert loans.exact.coefficient_ranges() is found
     problem = loans.exact.problem
     loans.state.rashomon_set = loans.rashomon_set.rethreshold(0.1)

@@ -12,9 +12,11 @@ from sklearn.linear_model import (
     RidgeClassifierCV,
     RidgeCV,
 )
+from sklearn.preprocessing import scale
 from sklearn.svm import LinearSVC
 
 from rashomon_explorer import measures as m
+from rashomon_explorer.exceptions import DataError
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")
 
@@ -217,3 +219,74 @@ def test_bad_weights_and_unsupported_losses_are_named():
     hinge = LinearSVC(loss="hinge", max_iter=100_000).fit(X, LABELS)
     with pytest.raises(ValueError, match="fit with these"):
         m.penalised_problem(hinge, X, LABELS)
+
+
+def one_hot(n=200, levels=4):
+    """Rows of a number, all levels of a category and the number again, with their two classes."""
+    rng = np.random.default_rng(2)
+    level, x = rng.integers(0, levels, n), rng.normal(size=n)
+    rows = np.column_stack([x, np.eye(levels)[level], 3 * x + 1])
+    return rows, (x + 0.5 * level + rng.logistic(size=n) > 1).astype(int)
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("model", [LogisticRegression(C=np.inf, tol=1e-9), LinearRegression()])
+def test_one_hot_designs_have_the_score_ranges_of_a_design_without_the_collinear_columns(
+    model, scaled
+):
+    """The intercept, all levels and a repeated column: what the scores determine is bounded."""
+    rows, y = one_hot()
+    rows = scale(rows) if scaled else rows
+    few, people = rows[:, [0, 2, 3, 4]], slice(0, 40)
+    problem = m.penalised_problem(model.fit(rows, y), rows, y)
+    plain = m.penalised_problem(model.fit(few, y), few, y)
+    assert problem.minimum.value == pytest.approx(plain.minimum.value, rel=1e-12)
+    psi = 0.01
+    one = m.exact_score_ranges(problem, psi, rows[people])
+    np.testing.assert_allclose(one, m.exact_score_ranges(plain, psi, few[people]), atol=1e-5)
+    groups = rows[people, 1] > 0
+    one, other = (
+        m.exact_group_gap(p, psi, table[people], groups)
+        for p, table in ((problem, rows), (plain, few))
+    )
+    np.testing.assert_allclose(one, other, atol=1e-5)
+    table = m.exact_coefficient_ranges(problem, psi)
+    free = table if not scaled else table.drop(index="intercept")  # centred columns determine it
+    assert (free["sign"] == "not identified").all() and np.isinf(free["low_outer"]).all()
+    contrast = np.zeros((2, problem.p))
+    # A difference of two levels, in the units of the table.
+    contrast[0, [1, 2]] = [-1, 1] / (one_hot()[0].std(axis=0)[[1, 2]] if scaled else np.ones(2))
+    contrast[1, 3] = 1
+    ends = m.exact_ranges(problem, psi, contrast)
+    assert np.isfinite(ends.iloc[0]).all() and np.isinf(ends.iloc[1]["high"])
+    if problem.loss.task == "classification":
+        flips = [m.exact_flips(p, psi, t)["flips"] for p, t in ((problem, rows), (plain, few))]
+        np.testing.assert_array_equal(*flips)
+        one, other = m.flip_psi(problem, rows[:9]), m.flip_psi(plain, few[:9])
+        np.testing.assert_allclose(one.upper, other.upper, rtol=0.02)
+
+
+def test_a_row_outside_the_row_space_has_no_bounds_and_any_label():
+    rows, y = one_hot()
+    problem = m.penalised_problem(LogisticRegression(C=np.inf).fit(rows, y), rows, y)
+    strange = rows[:1] + np.eye(6)[5]  # the repeated column differs
+    assert np.isinf(m.exact_score_ranges(problem, 0.01, strange)["low"].item())
+    assert m.exact_flips(problem, 1e-6, strange)["flips"].item()
+    assert m.flip_psi(problem, strange[0]).lower == 0
+    nearly = rows[:1] + 1e-12 * np.eye(6)[5]  # rounding is no difference
+    assert np.isfinite(m.exact_score_ranges(problem, 0.01, nearly)).all(axis=None)
+
+
+def test_more_columns_than_rows_leave_only_the_scores_of_the_rows_bounded():
+    rng = np.random.default_rng(3)
+    rows, y = rng.normal(size=(10, 20)), rng.normal(size=10)
+    problem = m.penalised_problem(LinearRegression().fit(rows, y), rows, y)
+    ends = m.exact_score_ranges(problem, 0.05, np.vstack([rows[:3], rng.normal(size=(1, 20))]))
+    np.testing.assert_allclose(ends["high"] - ends["best"], [1.0] * 3 + [np.inf], rtol=1e-6)
+
+
+def test_separation_in_a_flat_design_is_still_refused():
+    rows, y = one_hot()
+    y[rows[:, 2] == 1] = 1  # one level has one class
+    with pytest.raises(DataError, match="quasi-complete separation"):
+        m.penalised_problem(LogisticRegression(C=np.inf, max_iter=9999).fit(rows, y), rows, y)

@@ -4,22 +4,26 @@ import json
 import re
 import shlex
 import signal
+import subprocess
 import sys
 import time
 import tomllib
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
+import yaml
 from voila.paths import collect_static_paths
 
 from rashomon_explorer.cli import _parser
 from rashomon_explorer.server.pages import joined_parts, packed_files, packed_plotly
 from rashomon_explorer.server.proxied import proxied_dashboard
-from rashomon_explorer.server.serving import TOKEN_VARIABLE, take_token
+from rashomon_explorer.server.settings import TOKEN_VARIABLE, take_token
+from tests.conftest import free_port
 from tests.patience import until
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
 LINES = [
     line.split(maxsplit=1)
     for line in (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines()
@@ -32,7 +36,8 @@ def _said(word):
 
 
 def test_the_container_is_given_what_the_wheel_is_made_of():
-    copied = {name for words in _said("COPY") for name in shlex.split(words)[:-1]}
+    copies = [words for words in _said("COPY") if not words.startswith("--from=build ")]
+    copied = {name for words in copies for name in shlex.split(words)[:-1]}
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     assert copied == {line[1:] for line in ignored if line.startswith("!")}
     wheel = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
@@ -47,10 +52,21 @@ def test_the_container_starts_what_the_command_understands_and_not_as_root():
     assert program == "rashomon-explorer"
     assert (options.ip, str(options.port)) == ("0.0.0.0", _said("EXPOSE")[0])
     assert not options.no_token and not options.any_host
-    assert _said("USER") == ["explorer"]
+    assert _said("USER") == ["1000"]
     assert _said("VOLUME") == [_said("WORKDIR")[-1]]
     names = [name for name, _ in LINES]
     assert names.index("USER") < names.index("ENTRYPOINT")
+
+
+def test_compose_keeps_the_ledgers_and_needs_a_token():
+    service = COMPOSE["services"]["explorer"]
+    program = json.loads(_said("ENTRYPOINT")[0])
+    options = _parser().parse_args([*program[1:], *service["command"]])
+    assert options.any_host and options.base_url == "/explorer/"
+    assert service["environment"][TOKEN_VARIABLE].startswith(f"${{{TOKEN_VARIABLE}:?")
+    (volume,) = COMPOSE["volumes"]
+    assert service["volumes"] == [f"{volume}:{_said('VOLUME')[0]}"]
+    assert service["ports"] == [f"127.0.0.1:{options.port}:{options.port}"]
 
 
 def test_a_token_of_ones_own_is_taken_out_of_sight(monkeypatch):
@@ -75,6 +91,14 @@ def test_a_jupyter_server_finds_the_dashboard_and_shares_a_secret_with_it():
     assert token not in " ".join(first["command"])
 
 
+def _is_healthy(port):
+    (words,) = [words for words in _said("HEALTHCHECK") if "CMD" in words]
+    program, *arguments = json.loads(words.partition("CMD")[2])
+    assert program == "python"
+    arguments = [word.replace("8866", str(port)) for word in arguments]
+    return subprocess.run([sys.executable, *arguments], capture_output=True).returncode == 0
+
+
 def test_behind_a_proxy_the_secret_opens_and_the_folder_is_kept(start_dashboard, tmp_path):
     """No home folder is needed there, and two interrupts are no worse than one."""
     from tests.server.test_cli import _get
@@ -90,6 +114,7 @@ def test_behind_a_proxy_the_secret_opens_and_the_folder_is_kept(start_dashboard,
         assert status == 302 and headers["Location"].startswith("/user/ann/x/login")
         for name in packed_files(()):
             assert _get(running, refused, f"/user/ann/x/{name}")[0] == 302
+    assert _is_healthy(running.port)
     known = {**asked, "If-None-Match": packed_plotly()[1]}
     assert _get(running, known, "/user/ann/x/plotly.mjs")[0] == 304
     status, _, page = _get(running, asked, "/user/ann/x/")
@@ -109,6 +134,7 @@ def test_behind_a_proxy_the_secret_opens_and_the_folder_is_kept(start_dashboard,
     assert running.stop() == 0
     assert running.log() == told
     assert not [kernel for kernel in kernels if kernel.is_running()]
+    assert not _is_healthy(free_port())
 
 
 STRICT = '"use strict";push([[7,8],{7:(e)=>{e.seven=1}}]);//# sourceMappingURL=7.map'

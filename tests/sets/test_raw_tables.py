@@ -163,16 +163,19 @@ def test_without_a_schema_columns_are_compared_by_name(model):
         released.predict(X.assign(c=1.0).to_numpy())
 
 
-def test_raw_numbers_are_refused_where_encoded_rows_are_expected():
-    schema = TableSchema([Numeric("age", (18, 90)), Numeric("income", (0, 100_000))])
-    X = FRAME[["age", "income"]].fillna(0)
+def test_a_frame_with_the_declared_columns_is_a_raw_table_unless_an_encoder_returned_it():
+    schema = TableSchema([Numeric("age", (18, 90)), Numeric("income", (0, 1))])
+    X = FRAME[["age", "income"]].fillna(0) / [1, 100_000]
     clf = RashomonClassifier(schema=schema, **STRONG).fit(X, FRAME["repaid"])
     released, encoded = clf.rashomon_set_.release(), clf.encoder_.transform(X)
-    with pytest.raises(DataError, match="above row_norm"):
-        released.scores(X)
+    expected = released.scores(np.asarray(encoded))
+    for same in (X, encoded, encoded[:], X[["income", "age"]], X.assign(income=X.income)):
+        np.testing.assert_array_equal(released.scores(same), expected)
+    unmarked = pd.DataFrame(np.asarray(encoded), columns=X.columns)
     with pytest.raises(DataError, match="no value within its bounds"):
-        released.predict(encoded)
-    np.testing.assert_array_equal(released.scores(encoded), released.scores(released.encode(X)))
+        released.scores(unmarked)
+    with pytest.raises(DataError, match="give the raw table as a DataFrame"):
+        released.scores(X.to_numpy())
 
 
 def test_three_classes_of_chunked_rows_carry_their_schema():

@@ -21,7 +21,7 @@ from rashomon_explorer.explorer.model_inputs import group_labels
 from rashomon_explorer.explorer.panels.card import ToggledRegion, column, region, row
 from rashomon_explorer.explorer.selection import taken
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.explorer.state import SETTINGS
+from rashomon_explorer.explorer.state import SETTINGS, UNPAID
 from rashomon_explorer.explorer.widgets.plotly_view import PlotlyView
 from rashomon_explorer.plots import registry
 from rashomon_explorer.plots.text import counted, empty_set_figure
@@ -289,6 +289,8 @@ class FigureCard:
             return self.message(why)
         if state.view == "release" and "release" not in spec.audience:
             return self.message(CURATOR_FIGURE)
+        if state.has_no_guarantee and {"models", "drawn", "fitted"} & set(spec.needs):
+            return self.message(UNPAID)
         if spec.slow and state.busy and _AFTER_DRAWS & set(spec.needs):
             return None if self.lines else self.message(_LATER)
         if why := self.missing():

@@ -77,7 +77,6 @@ _AGGREGATES = (
     ("score_std", _SCORES, "standard deviation of a person's scores"),
     ("reliance", _FEATURES, "feature importance"),
     ("base_rates", _COUNTS, "share of people of each class"),
-    ("clipped_share", _COUNTS, "share of clipped rows"),
     ("group_sizes", _GROUPS, "people in each group"),
     ("base_gap", _GROUPS, "gap in the outcome between groups"),
     ("mean_selection_gap", _GROUPS, "gap in positive predictions between groups"),

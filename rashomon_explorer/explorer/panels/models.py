@@ -49,8 +49,8 @@ class ThresholdControl:
         display(self.widget, not hidden)
         if hidden and state.view != "release":
             return
-        psi = models.psi if usable else 0.0
-        # Hidden sliders are sent too: in the release, the scale must not depend on a loss.
+        # Hidden sliders are sent too: in the release, neither scale nor value depends on a loss.
+        psi = 0.0 if hidden else models.psi
         end = 1.0 if hidden else _end(models)
         self._updating = True
         with self.dial.hold_trait_notifications():

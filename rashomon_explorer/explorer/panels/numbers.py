@@ -75,6 +75,9 @@ class NumbersPanel(Panel):
         if self.state.view == "curator":
             linear = isinstance(models, RashomonSet)
             rows += _curator_facts(models) if linear else _facts_of_others(models)
+            if linear and not self.state.busy:  # counted after the last draw
+                clipped = percent(models.clipped_share)
+                rows.append(fact("Clipped rows", clipped, kind="rx-curator"))
         self.facts.value = f'<dl class="rx-facts">{"".join(rows)}</dl>'
 
     def _price(self) -> str:
@@ -128,5 +131,4 @@ def _curator_facts(models: RashomonSet) -> list[str]:
             f"ψ = {number(models.psi)}",
             kind="rx-curator",
         ),
-        fact("Clipped rows", percent(models.clipped_share), kind="rx-curator"),
     ]

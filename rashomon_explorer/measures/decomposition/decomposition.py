@@ -18,7 +18,7 @@ from rashomon_explorer._utils.validation import check_inner_share
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.decomposition import estimates, kernels
 from rashomon_explorer.measures.decomposition.inputs import Inputs, PairMeans, check_inputs
-from rashomon_explorer.measures.inputs import model_steps
+from rashomon_explorer.measures.inputs import model_steps, set_and_rows
 
 if TYPE_CHECKING:
     from rashomon_explorer.mechanisms.planning.plan import Plan
@@ -336,6 +336,7 @@ def noise_by_budget(
     """
     check_inner_share(confidence=confidence)
     pair_measure = kernels.get_pair_measure(measure)
+    models, X = set_and_rows(models, X)
     _check_models(models)
     found = check_inputs(models, X, pair_measure, None, reference, None)
     units, plan = _estimates(found, found.pair_means()[0], confidence)[0], models.plan

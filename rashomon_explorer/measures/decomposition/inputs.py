@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.decomposition.kernels import TREES, Law, PairMeasure, draw_law
-from rashomon_explorer.measures.inputs import group_codes, sum_chunks
+from rashomon_explorer.measures.inputs import fitted_set, group_codes, set_and_rows, sum_chunks
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
 from rashomon_explorer.rows.columns import read_column
@@ -247,11 +247,8 @@ def check_inputs(
             "the decomposition depends on which draws lie inside the set, hence on private rows: "
             "it is not available for a release; use the curator's set"
         )
-    if hasattr(models, "rashomon_set_"):
-        raise TypeError(
-            f"models must be a set of draws, got a fitted {type(models).__name__}: pass its "
-            "set, clf.rashomon_set_"
-        )
+    models, X = set_and_rows(models, X)
+    reference = fitted_set(reference)
     if not isinstance(models, CuratorSet):
         return _of_arrays(models, X, measure, inside, reference, reference_chains)
     if inside is not None:

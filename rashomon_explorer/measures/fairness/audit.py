@@ -18,7 +18,7 @@ from rashomon_explorer._utils.formatting import Fact, ReprMixin
 from rashomon_explorer.measures.fairness import rates
 from rashomon_explorer.measures.fairness.gaps import check_names, frontier
 from rashomon_explorer.measures.fairness.task import QUALITY, FairnessTask, need_curator
-from rashomon_explorer.measures.inputs import sum_chunks
+from rashomon_explorer.measures.inputs import set_and_rows, sum_chunks
 from rashomon_explorer.measures.multiplicity.table import CURATOR
 from rashomon_explorer.privacy.guarantee import guarantee_text
 from rashomon_explorer.rows import ChunkedRows
@@ -373,8 +373,8 @@ def fairness_audit(
     Parameters
     ----------
     models : RashomonSet or PredictorSet
-    X : array-like of shape (n_rows, n_features), ChunkedRows or Dask collection
-        Rows to evaluate on, scaled as in the fit; None for stored predictions. Chunked rows are
+    X : DataFrame or array-like of shape (n_rows, n_features), chunked rows or Dask
+        The table that the estimator took; None for stored predictions. Chunked rows are
         read once and not kept, except for targets and groups.
     y : array-like of shape (n_rows,)
         Labels or targets in the estimator's original form; None for those of chunked rows.
@@ -416,6 +416,7 @@ def fairness_audit(
     >>> int(audit.least_unfair("accuracy_score_difference").name)
     1
     """
+    models, X = set_and_rows(models, X)
     need_curator(models, "fairness_gaps(released.labels(X), y, groups)")
     blocks = as_chunked_rows(X) if is_chunked(X) else None
     if blocks is not None:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer.measures.fairness.rates import Groups, GroupsLike
 from rashomon_explorer.measures.fairness.task import need_curator
+from rashomon_explorer.measures.inputs import set_and_rows
 from rashomon_explorer.measures.multiplicity.table import multiplicity_table
 
 _MEASURES = {
@@ -77,6 +78,7 @@ def multiplicity_by_person_group(
     >>> table["ambiguity_ratio"].to_dict()
     {'all rows': 1.0, 'a': 0.0, 'b': 2.0}
     """
+    models, X = set_and_rows(models, X)
     need_curator(models, "multiplicity_table(..., groups=..., inside_only=False)")
     if np.ndim(groups) == 0:
         raise ValueError(f"groups must hold one group for each row, got {groups!r}")

@@ -14,7 +14,13 @@ from rashomon_explorer._utils.arrays import Mask
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer.measures.importance.permutation import permutation_table
 from rashomon_explorer.measures.importance.shap import shap_importance
-from rashomon_explorer.measures.inputs import Columns, Features, LinearTask, feature_groups
+from rashomon_explorer.measures.inputs import (
+    Columns,
+    Features,
+    LinearTask,
+    feature_groups,
+    set_and_rows,
+)
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.measures.reliance import set_reliance
 from rashomon_explorer.measures.reliance.tree_reliance import held_trees
@@ -67,6 +73,7 @@ def conditional_reliance(
     >>> bool((conditional_reliance(models, X, y).abs() < 1e-9).all(axis=None))  # equal columns
     True
     """
+    models, X = set_and_rows(models, X)
     if held_trees(models) is not None:
         raise TypeError(
             "conditional reliance is not defined for trees: a linear fit cannot be subtracted from "

@@ -115,6 +115,7 @@ def permutation_table(
 ) -> pd.DataFrame:
     """Table of :func:`permutation_importance` with one column per group."""
     check_count(n_repeats=n_repeats)
+    models, X = inputs.set_and_rows(models, X)
     task = _LinearModels(models, X, y) if held_trees(models) is None else _Trees(models, X, y)
     groups = inputs.feature_groups(features, task.names, task.groups)
     using = {name: task.using(columns) for name, columns in groups.items()}

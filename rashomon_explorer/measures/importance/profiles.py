@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.validation import check_count
-from rashomon_explorer.measures.inputs import as_models_by_rows
+from rashomon_explorer.measures.inputs import as_models_by_rows, earlier_steps, fitted_set
 
 if TYPE_CHECKING:
     from rashomon_explorer.sets import RashomonSet, ReleasedSet
@@ -40,6 +40,7 @@ def coefficient_spread(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
     >>> list(coefficient_spread(models).columns)
     ['min', 'q05', 'median', 'q95', 'max', 'best']
     """
+    models = fitted_set(models)
     table = importance_spread(models.coef, models.parameter_names)
     if hasattr(models, "best"):
         table["best"] = models.best
@@ -91,15 +92,15 @@ def partial_dependence(
     ----------
     models : RashomonSet, PredictorSet or ReleasedSet
     X : DataFrame or array-like of shape (n_rows, n_columns)
-        Rows in the form that ``transform``, by default the models, accept.
+        The table that the estimator took, or rows in the form that ``transform`` accepts.
     feature : str or int
         A column of ``X``.
     grid : sequence, optional
         Values to set; by default ``n_points`` from the smallest to the largest value of a numeric
         column, and every value of another column.
     transform : callable, optional
-        Maps such rows to those of the models, for instance a fitted encoder's ``transform``: a
-        category is then set as a whole.
+        Maps such rows to those of the models; a set with a schema and a pipeline have their own. A
+        category of a raw table is set as a whole.
     n_points : int, default=20
     of : int, optional
         Index of the class whose probability is used, of several; by default the last.
@@ -119,6 +120,7 @@ def partial_dependence(
     True
     """
     check_count(n_points=n_points)
+    transform, models = transform or earlier_steps(models), fitted_set(models)
     table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
     if feature not in table.columns:
         raise ValueError(f"X has no column {feature!r}; its columns are {[*table.columns]}")
@@ -165,6 +167,7 @@ def partial_dependence_band(
         One row per value: ``min``, ``q05``, ``median``, ``q95``, ``max`` over the models, and, for
         a curator's set, ``best``: that of the best model.
     """
+    transform, models = transform or earlier_steps(models), fitted_set(models)
     options: dict[str, Any] = {"transform": transform, "n_points": n_points, "of": of}
     curves = partial_dependence(models, X, feature, grid=grid, **options)
     return curve_band(curves, models, X, feature, transform=transform, of=of)

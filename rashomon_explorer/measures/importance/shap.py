@@ -13,7 +13,13 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
-from rashomon_explorer.measures.inputs import Features, feature_groups, need_linear, sum_rows
+from rashomon_explorer.measures.inputs import (
+    Features,
+    feature_groups,
+    need_linear,
+    set_and_rows,
+    sum_rows,
+)
 from rashomon_explorer.measures.reliance.tree_reliance import column_names, held_trees
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
 from rashomon_explorer.sets.models import trees
@@ -68,6 +74,7 @@ def tree_shap(
     >>> tree_shap(models, X[:2]).round(2).tolist()
     [[[-0.5, 0.0], [0.5, 0.0]]]
     """
+    (models, X), background = set_and_rows(models, X), set_and_rows(models, background)[1]
     forest = held_trees(models)
     if forest is None:
         raise TypeError(
@@ -271,6 +278,7 @@ def linear_shap(
     >>> np.allclose(values.sum(axis=2), scores - scores.mean(axis=1, keepdims=True))
     True
     """
+    (models, X), background = set_and_rows(models, X), set_and_rows(models, background)[1]
     if held_trees(models) is not None:
         raise TypeError("linear_shap needs linear models: tree_shap is for sets of trees")
     need_linear(models)
@@ -310,6 +318,7 @@ def shap_importance(
     pandas.DataFrame
         One row per draw, one column per group.
     """
+    (models, X), background = set_and_rows(models, X), set_and_rows(models, background)[1]
     if (forest := held_trees(models)) is not None:
         rows = forest.rows(X)
         others = rows if background is None else forest.rows(background)

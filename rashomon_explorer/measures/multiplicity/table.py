@@ -54,12 +54,12 @@ def multiplicity_table(
 
     Parameters
     ----------
-    models : RashomonSet, PredictorSet or ReleasedSet
+    models : RashomonSet, PredictorSet, ReleasedSet or fitted Rashomon estimator
         Or any object with ``labels(X)`` or ``scores(X)``, ``task``, ``n_draws``, and, for
         ``inside_only`` or a curve, ``excess`` and ``psi``.
-    X : array-like of shape (n_rows, n_features), ChunkedRows or Dask collection, optional
-        Omitted for stored predictions, which have their own rows. Chunked rows are read once and
-        not kept; with a schema, encode them first by ``table.through(clf.encoder_)``.
+    X : DataFrame or array-like of shape (n_rows, n_features), chunked rows or Dask, optional
+        The table that the estimator took; omitted for stored predictions, which have their own
+        rows. Chunked rows are read once and not kept.
     psi : float or array-like of shape (n_psi,), optional
         Thresholds, at most that of the draws, which is the default: beyond it the draws inside
         are not uniform.
@@ -107,6 +107,7 @@ def multiplicity_table(
     >>> table[["measure", "sampled"]].values.tolist()
     [['ambiguity', 'lower bound'], ['disagreement', 'estimate']]
     """
+    models, X = inputs.set_and_rows(models, X)
     inputs.need_set(models)
     names = _names(models, measures, tolerance)
     thresholds, order, sizes = _nested(models, psi, inside_only)

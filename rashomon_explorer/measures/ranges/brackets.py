@@ -33,12 +33,10 @@ def brackets(
     check_positive(psi=psi)
     psi = float(psi)
     best = problem.minimum
-    level = best.value + psi
     if isinstance(problem, PenalisedProblem):
-        reach: level_set.Reach = problem.reach(psi)
-        among = LevelSet(problem, best.theta, best.value, level, reach, problem.domain)
-        return search.furthest(among, directions, tolerance, decided=decided)
+        return _of_penalised(problem, psi, directions, tolerance, decided)
     domain, loss = problem.domain, problem.evaluator().loss
+    level = best.value + psi
     ball = level_set.BallReach(domain.radius, best.theta)
     among = LevelSet(problem, best.theta, best.value, level, ball, domain)
     if isinstance(loss, ClippedSlopeRisk) and loss.function.smoothing == 0:
@@ -48,6 +46,27 @@ def brackets(
         return found
     widest = max(_WIDE, tolerance) if isinstance(domain, Ball) else tolerance
     return _cut_wide_ones(among, domain, directions, found, (tolerance, widest), decided)
+
+
+def _of_penalised(
+    problem: PenalisedProblem,
+    psi: float,
+    directions: FloatArray,
+    tolerance: float,
+    decided: search.Decide | None,
+) -> search.Extents:
+    """Brackets over all of R^p: infinite for directions that are flat in part."""
+    best = problem.minimum
+    reach, level = problem.reach(psi), best.value + psi
+    among = LevelSet(problem, best.theta, best.value, level, reach, problem.domain)
+    finite = np.flatnonzero(problem.row_space.contains(directions))
+    subset = search.decided_columns(decided, finite)
+    found = search.furthest(among, directions[:, finite], tolerance, decided=subset)
+    ends = np.full((2, directions.shape[1]), np.inf)
+    ends[:, finite] = found.inner, found.outer
+    points = np.repeat(best.theta[:, None], directions.shape[1], axis=1)
+    points[:, finite] = found.points
+    return search.Extents(ends[0], ends[1], points)
 
 
 def _on_ball(

@@ -36,6 +36,8 @@ def least_crossings(
     smooth = isinstance(problem, PenalisedProblem) or not is_kinked(problem.evaluator().loss)
     if not smooth or not isinstance(problem.domain, Ball | level_set.Everywhere):
         return search.lower, search.upper
+    if isinstance(problem, PenalisedProblem):  # along the flat, the loss of the minimum suffices
+        search.upper[~problem.row_space.contains(directions)] = 0.0
     metric = axes(problem.hessian(search.best), search.least_curvature)
     for _ in range(_ROUNDS):
         active = np.flatnonzero(search.open)

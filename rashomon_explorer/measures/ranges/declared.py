@@ -6,12 +6,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.data.tables import declared_labels
+from rashomon_explorer.measures.inputs import earlier_steps, set_and_rows
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.logistic import LogisticLoss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
@@ -22,6 +23,7 @@ from rashomon_explorer.rows.coercion import chunks_with_targets, is_chunked
 from rashomon_explorer.rows.steps import NumericStep, ScaleStep
 from rashomon_explorer.sets import RashomonSet
 from rashomon_explorer.sets.models.fitted import class_codes
+from rashomon_explorer.sets.scores import encoded_rows
 
 
 def declared_problem(
@@ -67,24 +69,27 @@ def declared_problem(
     if not hasattr(estimator, "fit"):
         raise TypeError(f"estimator must be a fitted Rashomon estimator, got {estimator!r}")
     check_is_fitted(estimator)
-    if isinstance(estimator, Pipeline):
-        return declared_problem(estimator[-1], estimator[:-1].transform(X), y)
-    models = getattr(estimator, "rashomon_set_", None)
+    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    models = getattr(last, "rashomon_set_", None)
     if not isinstance(models, RashomonSet):
         raise TypeError(
-            f"{type(estimator).__name__} holds no draws; for scikit-learn's own linear models use "
+            f"{type(last).__name__} holds no draws; for scikit-learn's own linear models use "
             "penalised_problem"
             if models is None
-            else f"{type(estimator).__name__} holds no linear draws and has no convex problem: "
+            else f"{type(last).__name__} holds no linear draws and has no convex problem: "
             f"{_COUNTED}"
         )
-    if is_chunked(X):
-        table = chunks_with_targets(X, y)
-        if hasattr(estimator, "encoder_"):
-            table = table.through(estimator.encoder_).then(partial(_plain_step, estimator))
-        return set_problem(models, table)
-    rows = estimator.encoder_.transform(X) if hasattr(estimator, "encoder_") else X
-    return set_problem(models, rows, _plain_targets(estimator, y))
+    steps = earlier_steps(estimator)
+    if steps is None:
+        return set_problem(models, X, y)
+    problem = set_problem(models, steps(X), y)
+    vars(problem)["encode"] = partial(_pipeline_rows, estimator)
+    return problem
+
+
+def _pipeline_rows(estimator: Pipeline, X: Any) -> Any:
+    """Rows of a table after a pipeline's steps."""
+    return set_and_rows(estimator, X)[1]
 
 
 _COUNTED = (
@@ -100,7 +105,7 @@ def set_problem(
     *,
     resampled: bool = False,
 ) -> Problem:
-    """Problem of a set of linear draws, from rows in the form that its models accept.
+    """Problem of a set of linear draws, from the rows that its estimator took.
 
     For sets without their estimator, such as one loaded from a file. Curator: it holds
     private rows.
@@ -110,7 +115,7 @@ def set_problem(
     models : RashomonSet
         With the plan of its draws.
     X : array-like of shape (n_rows, n_features), Dask collection or ChunkedRows
-        Rows that they were fitted to, encoded.
+        Rows that they were fitted to: the raw table, or encoded rows.
     y : array-like of shape (n_rows,)
         Targets with the set's labels; omitted for chunked rows.
     resampled : bool, default=False
@@ -140,35 +145,27 @@ def set_problem(
         "ridge": models.plan.ridge,
     }
     if is_chunked(X):
+        table = encoded_rows(models, chunks_with_targets(X, y))
         scaled = () if models.scale is None else (ScaleStep(models.scale),)
         steps = (NumericStep(), partial(_coded_step, models), *scaled)
-        problem = Problem(chunks_with_targets(X, y).then(*steps), **declared)
+        problem = Problem(table.then(*steps), **declared)
     else:
-        rows: Any = X if models.scale is None else models.scale.rows(np.asarray(X))
-        problem = Problem(rows, _targets(models, np.asarray(y)), **declared)
+        rows: Any = encoded_rows(models, X)
+        rows = rows if models.scale is None else models.scale.rows(np.asarray(rows))
+        problem = Problem(rows, _targets(models, y), **declared)
     if not resampled:
         _check_same(problem, models)
     # Read by the ranges for parameter names; a problem itself stores none.
     vars(problem)["feature_names"] = models.feature_names[:-1]
     vars(problem)["scale"] = models.scale  # the map to apply to evaluation rows
+    if models.schema is not None:
+        vars(problem)["encode"] = partial(encoded_rows, models)  # for a raw table's evaluation rows
     return problem
-
-
-def _plain_targets(estimator: Any, y: ArrayLike | None) -> NDArray[Any]:
-    """Targets in the estimator's labels: the schema's levels if it has a schema."""
-    if hasattr(estimator, "encoder_") and estimator.encoder_.schema_.classes is not None:
-        return declared_labels(estimator.encoder_.schema_, y)
-    return np.asarray(y)
-
-
-def _plain_step(estimator: Any, rows: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-    """Map targets to the labels of an estimator with a schema."""
-    return rows, _plain_targets(estimator, y)
 
 
 def _coded_step(models: RashomonSet, rows: Any, y: Any) -> tuple[Any, FloatArray]:
     """Code targets for the loss of a set."""
-    return rows, _targets(models, np.asarray(y))
+    return rows, _targets(models, y)
 
 
 def _loss(models: RashomonSet) -> Loss:
@@ -177,7 +174,12 @@ def _loss(models: RashomonSet) -> Loss:
     return SoftmaxLoss(models.n_classes) if models.link == "softmax" else LogisticLoss()
 
 
-def _targets(models: RashomonSet, y: NDArray[Any]) -> FloatArray:
+def _targets(models: RashomonSet, y: Any) -> FloatArray:
+    """Targets for the loss of a set; labels may be written as in the schema's table."""
+    schema = models.schema
+    if schema is not None and schema.classes is not None:
+        y = declared_labels(schema, y)
+    y = np.asarray(y)
     if models.link == "identity":
         low, high = models.target_bounds
         clipped = np.clip(y.astype(float), low, high)

@@ -56,6 +56,11 @@ def as_directions(problem: ConvexProblem, directions: ArrayLike | None) -> Float
 
 def scored_rows(problem: ConvexProblem, X: ArrayLike) -> FloatArray:
     """Rows (n_rows, width) as the models score them: clipped, with a constant if needed."""
+    return _clipped_rows(problem, encoded_rows(problem, X))
+
+
+def _clipped_rows(problem: ConvexProblem, X: ArrayLike) -> FloatArray:
+    """Rows as the models score them, from encoded rows."""
     try:
         rows = np.asarray(X, dtype=float)
     except (TypeError, ValueError) as error:
@@ -69,6 +74,12 @@ def scored_rows(problem: ConvexProblem, X: ArrayLike) -> FloatArray:
     # A problem of mapped columns, created from an estimator, stores the map.
     clipped = model_rows(rows, problem.row_norm, getattr(problem, "scale", None))
     return add_intercept(clipped) if problem.intercept else clipped
+
+
+def encoded_rows(problem: ConvexProblem, X: Any) -> Any:
+    """Rows of the table that the problem's model took, in the problem's columns."""
+    encode = getattr(problem, "encode", None)
+    return X if encode is None else encode(X)
 
 
 def score_directions(problem: ConvexProblem, X: ArrayLike) -> tuple[FloatArray, pd.Index]:
@@ -98,7 +109,7 @@ def gap_directions(
     """Directions of the difference in mean score for every pair of groups."""
     if problem.loss.outputs > 1:
         raise ValueError("a group gap needs one score per row: pass your own directions instead")
-    table = as_chunked_rows(X) if is_chunked(X) else None
+    table = as_chunked_rows(encoded_rows(problem, X)) if is_chunked(X) else None
     rows = scored_rows(problem, X) if table is None else np.empty(0)
     n_rows = len(rows) if table is None else table.n
     if isinstance(groups, str) and table is not None:
@@ -129,7 +140,7 @@ def _chunk_sums(
     problem: ConvexProblem, n_groups: int, rows: FloatArray, fields: Any
 ) -> tuple[FloatArray]:
     """Sum each group's rows (n_groups, width) of a chunk as the models score them."""
-    return (_group_sums(scored_rows(problem, rows), fields["group"], n_groups),)
+    return (_group_sums(_clipped_rows(problem, rows), fields["group"], n_groups),)
 
 
 COLUMNS = ("low_outer", "low", "best", "high", "high_outer")
@@ -189,6 +200,10 @@ def exact_ranges(
     DataError
         If a penalised problem has no minimum, or no bounded outer set is known.
 
+    Notes
+    -----
+    A penalised problem may be flat in some direction. A range along it is (−∞, ∞).
+
     Examples
     --------
     >>> from rashomon_explorer.problem.problem import Problem
@@ -227,11 +242,30 @@ def exact_coefficient_ranges(
     Returns
     -------
     pandas.DataFrame
-        As in :func:`exact_ranges`, one row per parameter.
+        As in :func:`exact_ranges`, one row per parameter, and a column ``sign``: "+" or "-" if all
+        models of the set have that sign, "can be zero" if a model has the coefficient 0, "not
+        identified" if collinear columns without a penalty leave the range infinite, and
+        "undecided" if 0 lies between two bounds.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.problem import Problem
+    >>> problem = Problem([[0.5], [-0.5], [0.2]], [0.5, -0.5, 0.0], loss="squared", ridge=0.1)
+    >>> exact_coefficient_ranges(problem, 0.01)["sign"].to_dict()
+    {'x0': '+', 'intercept': 'can be zero'}
     """
     check_problem(problem)
     index = pd.Index(parameter_names(problem, feature_names), name="parameter")
-    return _table(problem, psi, np.eye(problem.p), index, tolerance)
+    table = _table(problem, psi, np.eye(problem.p), index, tolerance)
+    return table.assign(sign=_signs(table))
+
+
+def _signs(table: pd.DataFrame) -> NDArray[Any]:
+    """Proved sign over the set of each row's quantity."""
+    unbounded = np.isinf(table["low_outer"]) | np.isinf(table["high_outer"])
+    zero = (table["low"] <= 0) & (table["high"] >= 0)
+    known = [unbounded, zero, table["low_outer"] > 0, table["high_outer"] < 0]
+    return np.select(known, ["not identified", "can be zero", "+", "-"], "undecided")
 
 
 def exact_score_ranges(

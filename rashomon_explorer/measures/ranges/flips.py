@@ -223,8 +223,9 @@ def flip_psi(problem: ConvexProblem, x: ArrayLike, *, tolerance: float = 0.01) -
     """
     _check_classes(problem)
     check_inner_share(tolerance=tolerance)
-    one, people = np.ndim(x) == 1, np.asarray(x)
-    rows, best = scored_rows(problem, people[None] if one else people), problem.minimum.theta
+    one = np.ndim(x) == 1
+    people = x.to_frame().T if isinstance(x, pd.Series) else np.asarray(x)[None] if one else x
+    rows, best = scored_rows(problem, people), problem.minimum.theta
     rows, place = np.unique(rows, axis=0, return_inverse=True)
     zero = float(problem.value(np.zeros((problem.p, 1)))[0]) - problem.minimum.value
     zero = 1.01 * max(zero, 1e-12)

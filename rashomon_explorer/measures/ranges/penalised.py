@@ -15,6 +15,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.measures.ranges.flat import RowSpace
 from rashomon_explorer.measures.ranges.level_set import EllipsoidReach, Everywhere
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.weighted import weighted_risk
@@ -73,7 +74,12 @@ class PenalisedProblem:
     Raises
     ------
     DataError
-        From ``minimum``: if the objective has no unique minimum.
+        From ``minimum``: if the objective has no minimum.
+
+    Notes
+    -----
+    Without a penalty, collinear columns leave the objective flat in some direction. Models that
+    differ along it have the same scores, and ``minimum`` is one of them.
     """
 
     rows: FloatArray = field(repr=False)
@@ -121,11 +127,17 @@ class PenalisedProblem:
         """Minimum by Newton's method, with a proved gap (curator)."""
         return self._certified.minimum
 
+    @cached_property
+    def row_space(self) -> RowSpace:
+        """Directions along which the objective is flat, and their complement."""
+        return RowSpace.of(self.rows, self.ridges > 0)
+
     def reach(self, psi: float) -> EllipsoidReach:
         """Ellipsoid that contains every model with an excess loss of at most ``psi``.
 
         With u = A^{1/2}(θ − θ*) for the Hessian A at θ*, the excess is at least
         bound(‖u‖) − ‖A^{-1/2}∇L(θ*)‖·‖u‖ (docs/theory.md §3), nondecreasing when divided by ‖u‖.
+        Flat directions are left out.
         """
         whiten = self._certified.whiten
         return EllipsoidReach(whiten, self._certified.extent(psi + self._rounding))
@@ -144,9 +156,10 @@ class PenalisedProblem:
     @cached_property
     @one_blas_thread()
     def _certified(self) -> _Certified:
-        place = Place.of(self._objective, np.zeros(self.p))
+        place, frame = Place.of(self._objective, np.zeros(self.p)), self.row_space.frame
         for _ in range(_MOST_STEPS):
-            step = np.linalg.lstsq(self.hessian(place.theta), place.gradient, rcond=1e-15)[0]
+            hessian = frame.T @ self.hessian(place.theta) @ frame
+            step = frame @ np.linalg.lstsq(hessian, frame.T @ place.gradient, rcond=1e-15)[0]
             moved = step_towards(self._objective, place, place.theta - step)
             # Newton's method converges quadratically: the step after a tiny decrease is the last.
             last = moved is place or float(place.gradient @ step) <= _CONVERGED * abs(place.value)
@@ -154,7 +167,7 @@ class PenalisedProblem:
             if last:
                 break
         self._check_separable(place.theta)
-        return _Certified.at(self._objective, place)
+        return _Certified.at(self._objective, place, frame)
 
     def _check_separable(self, theta: FloatArray) -> None:
         if self.loss.task != "classification" or self.ridges.any():
@@ -202,17 +215,17 @@ class _Certified:
     pull: float
 
     @classmethod
-    def at(cls, objective: _Penalised, place: Place) -> _Certified:
+    def at(cls, objective: _Penalised, place: Place, frame: FloatArray) -> _Certified:
         known = has_envelope(objective.loss)
         # Without a bound of the loss, its convexity and the curvature of the penalty are left.
         metric = objective.hessian(place.theta) if known else np.diag(objective.ridges)
-        curvature, vectors = np.linalg.eigh(metric)
+        curvature, vectors = np.linalg.eigh(frame.T @ metric @ frame)
         if not curvature[0] > 1e-15 * curvature[-1]:
             raise DataError(
-                "the objective is flat in some direction, so coefficients have no finite range: "
-                "drop collinear columns, or fit with a penalty"
+                "the objective is nearly flat in some direction, too flat for its arithmetic: "
+                "drop nearly collinear columns, or fit with a stronger penalty"
             )
-        whiten = vectors / np.sqrt(curvature)
+        whiten = frame @ vectors / np.sqrt(curvature)
         bound = excess_bound(objective.loss, place.theta, whiten) if known else QuadraticBound()
         pull = float(np.linalg.norm(whiten.T @ place.gradient))
         start = cls(Minimum(place.theta, place.value, 0.0, 0.0, 0.0), whiten, bound, pull)

@@ -7,6 +7,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.measures.inputs import fitted_set, set_and_rows
 from rashomon_explorer.measures.ranges.exact import row_directions, row_index
 from rashomon_explorer.measures.ranges.flips import flip_directions
 from rashomon_explorer.problem.domains import CutEllipsoid
@@ -55,6 +56,7 @@ def released_ranges(models: Drawn, X: ArrayLike | None = None) -> pd.DataFrame:
     >>> list(table.index), bool((table["low"] < table["high"]).all()), table.attrs["view"]
     (['x0', 'intercept'], True, 'from the released ellipsoid: no further privacy cost')
     """
+    models = fitted_set(models)
     region = _region(models)
     if X is None:
         directions, index = np.eye(region.p), pd.Index(models.parameter_names, name="parameter")
@@ -95,6 +97,7 @@ def released_flips(models: Drawn, X: ArrayLike) -> pd.DataFrame:
     >>> released_flips(clf.rashomon_set_, [[0.9], [0.01]])["flips"].tolist()
     [False, True]
     """
+    models = fitted_set(models)
     region = _region(models)
     if models.task == "regression":
         raise TypeError("labels need a classification; use released_ranges for regression")
@@ -119,8 +122,9 @@ def _region(models: Drawn) -> CutEllipsoid:
 
 
 def _scored_rows(models: Drawn, X: ArrayLike) -> FloatArray:
-    linear_scores(models.coef[:1], X, models.row_norm, models.outputs)  # raises for invalid rows
-    return add_intercept(models.rows(X))
+    rows = set_and_rows(models, X)[1]
+    linear_scores(models.coef[:1], rows, models.row_norm, models.outputs)  # raises if invalid
+    return add_intercept(models.rows(rows))
 
 
 def _view(models: Drawn) -> str:

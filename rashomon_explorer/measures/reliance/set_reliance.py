@@ -10,10 +10,18 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from sklearn.pipeline import Pipeline
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
-from rashomon_explorer.measures.inputs import Columns, Features, LinearTask, feature_groups
+from rashomon_explorer.measures.inputs import (
+    Columns,
+    Features,
+    LinearTask,
+    feature_groups,
+    fitted_set,
+    set_and_rows,
+)
 from rashomon_explorer.measures.ranges import penalised
 from rashomon_explorer.measures.ranges.declared import declared_problem
 from rashomon_explorer.measures.ranges.linear_models import penalised_problem
@@ -36,8 +44,10 @@ def reliance_task(
     if held_trees(models_or_problem) is not None:
         trees = TreeTask.from_models(models_or_problem, X, y, loss)
         return trees, trees.names, None
-    source = getattr(models_or_problem, "rashomon_set_", models_or_problem)
-    if hasattr(source, "fit"):  # an estimator; sets have predict, but not fit
+    source = models_or_problem
+    if _has_draws(source):
+        source, X = set_and_rows(source, X)
+    if hasattr(source, "fit"):  # one model; sets have predict, but not fit
         source, X, y = (penalised_problem(source, _needed(X, "X"), _needed(y, "y")), None, None)
     if not isinstance(source, Problem | penalised.PenalisedProblem):
         task = LinearTask.from_models(source, _needed(X, "X"), _needed(y, "y"), loss)
@@ -46,6 +56,12 @@ def reliance_task(
     if loss is not None:
         raise ValueError(f"a problem has its own loss: omit loss={loss!r}")
     return problem_task(source, source.minimum.theta[None]), default_names(source), None
+
+
+def _has_draws(source: Any) -> bool:
+    """Whether an object is a set, or an estimator or pipeline with one."""
+    last = source[-1] if isinstance(source, Pipeline) else source
+    return hasattr(last, "n_draws") or hasattr(last, "rashomon_set_")
 
 
 _KNOWN = ("squared", "absolute", "logistic", "hinge", "softmax")
@@ -78,7 +94,7 @@ def class_problem(
         if psi is None:
             raise ValueError("psi is required: a problem has no Rashomon threshold")
         return source, psi, None, None
-    models = getattr(source, "rashomon_set_", None)
+    models = fitted_set(source) if _has_draws(source) and hasattr(source, "fit") else None
     if models is None:
         raise TypeError(
             "model class reliance needs a Problem with bounded models, or a fitted Rashomon "
@@ -195,6 +211,8 @@ def model_reliance(
     >>> bool((table["x0"] > table["x1"]).all())
     True
     """
+    if is_chunked(X) and _has_draws(models_or_problem):
+        models_or_problem, X = set_and_rows(models_or_problem, X)
     if is_chunked(X) and held_trees(models_or_problem) is None:
         return _of_chunks(models_or_problem, chunks_with_targets(X, y), features, form, loss)
     task, names, own_groups = reliance_task(models_or_problem, X, y, loss)

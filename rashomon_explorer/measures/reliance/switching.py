@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
-from rashomon_explorer.measures.inputs import Features, feature_groups
+from rashomon_explorer.measures.inputs import Features, feature_groups, set_and_rows
 from rashomon_explorer.measures.reliance.pair_losses import MOST_PAIRS
 from rashomon_explorer.measures.reliance.set_reliance import model_reliance
 from rashomon_explorer.measures.reliance.tree_reliance import held_trees
@@ -239,6 +239,7 @@ def reliance_over_draws(
     x0  0.51   0.51  0.51
     x1  0.00   0.00  0.00
     """
+    models, X = set_and_rows(models, X)
     if held_trees(models) is None or not getattr(models, "independent", True):
         raise TypeError(
             "intervals need independent draws of trees from CountedTrees.draw or "

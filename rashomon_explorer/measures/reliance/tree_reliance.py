@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.measures.inputs import Columns
+from rashomon_explorer.measures.inputs import Columns, set_and_rows
 from rashomon_explorer.sets.models.fitted import class_codes
 from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Node, tree_questions
 
@@ -44,7 +44,7 @@ class TreeTask:
             raise ValueError(f"loss must be 'zero_one' for trees, got {loss!r}")
         if X is None or y is None:
             raise ValueError("X and y are required: sets hold no rows")
-        own = getattr(models, "rashomon_set_", models)
+        own, X = set_and_rows(models, X)
         rows, codes = own.models.rows(X), class_codes(np.asarray(y), tuple(own.classes), "y")
         if codes.shape != (len(rows),):
             raise ValueError(

@@ -1,0 +1,236 @@
+"""An audit as a report, and as JSON with a published schema."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from importlib.metadata import version
+from importlib.resources import files
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rashomon_explorer.audits import summary
+from rashomon_explorer.audits.answers import NOT_PRIVATE
+from rashomon_explorer.audits.figures import plot
+from rashomon_explorer.report.blocks import Block, Code, Facts, Items, Plot, Table, Words
+from rashomon_explorer.report.editions import Page, refuse_existing, write_text
+from rashomon_explorer.report.material import Curator
+from rashomon_explorer.report.sections import accuracy, document
+
+_MOST_FEATURES = 30
+
+
+def write_report(
+    audit: Any, path: str | PathLike[str], *, title: str, interactive: bool, overwrite: bool
+) -> Path:
+    """Write an audit into one HTML file."""
+    place = refuse_existing(path, overwrite)
+    inputs = audit.inputs
+    material = Curator(models=audit.models, y=inputs.model.targets, groups=inputs.groups)
+    sections = [
+        document.Section(key, heading, "curator", _section(make, audit))
+        for key, heading, make in _SECTIONS
+    ]
+    named = title or f"Audit of {inputs.model.name}"
+    html = Page(named, "curator", interactive).write(sections, material)
+    return write_text(place, html, public=False)
+
+
+_Make = Callable[[Any], list[Block]]
+
+
+def _section(make: _Make, audit: Any) -> Callable[[Any], list[Block]]:
+    return lambda material: make(audit)
+
+
+def _about(audit: Any) -> list[Block]:
+    facts = [(name, value, "") for name, value in summary.head(audit)]
+    found = {name: ". ".join(lines) + "." for name, lines in summary.findings(audit).items()}
+    table = audit.summary()
+    table["value"] = [_whole(value) for value in table["value"]]
+    return [
+        Words(
+            "Many models fit these rows almost as well as the one that is in use. This report "
+            "states what all of them agree on, and for whom they decide otherwise."
+        ),
+        Words(f"It was computed from private rows: {NOT_PRIVATE}.", "warning"),
+        Facts(facts),
+        Items(found),
+        Table(table, "Numbers of the audit"),
+    ]
+
+
+def _whole(value: float) -> Any:
+    return int(value) if float(value).is_integer() else float(value)
+
+
+def _people(audit: Any) -> list[Block]:
+    shown = audit.answers.people()
+    label = "Prediction of each person, and its range over the good models."
+    blocks: list[Block] = [
+        Plot(plot(audit, "people"), label, Table(shown, "Range of each prediction"))
+    ]
+    if audit.task == "classification":
+        table = audit.flips
+        nearest = table[table["flips"]].sort_values("psi_high").drop(columns=["decided", "flips"])
+        note = "psi: excess loss of the best model that gives another label, between two bounds."
+        blocks.append(
+            Table(nearest, "People whose label some good model flips, nearest first", note)
+        )
+    return blocks
+
+
+def _coefficients(audit: Any) -> list[Block]:
+    if not audit.has_coefficients:
+        raise document.Skip("these models have no common coefficients")
+    label = "Range of each coefficient per standard deviation or level."
+    return [
+        Plot(plot(audit, "coefficients"), label, Table(audit.effects, "Standardised coefficients")),
+        Table(audit.coefficients, "Coefficients in the units of the table"),
+    ]
+
+
+def _groups(audit: Any) -> list[Block]:
+    if audit.inputs.groups is None:
+        raise document.Skip("no groups were given: audit(model, X, y, groups=...)")
+    blocks: list[Block] = []
+    if audit.task == "classification":
+        table = Table(audit.groups, "People whose label can flip")
+        blocks.append(Plot(plot(audit, "groups"), "Share of each group whose label flips.", table))
+    if audit.has_gaps:
+        blocks.append(Table(audit.gaps, "Difference in mean score between groups"))
+    return blocks
+
+
+def _importance(audit: Any) -> list[Block]:
+    if not audit.has_importance:
+        raise document.Skip("stored predictions do not tell what other rows would get")
+    found = audit.importance.head(_MOST_FEATURES)
+    note = "Low and high over a sample of good models: the range of the set is at least as wide."
+    return [
+        Words(
+            "Importance describes models, not causes. Each of two correlated columns can look "
+            "unimportant, because the other one replaces it."
+        ),
+        Table(found, "Mean size of each feature's contribution to the score", note),
+    ]
+
+
+def _accuracy(audit: Any) -> list[Block]:
+    if audit.task != "classification":
+        raise document.Skip("it is about labels, and this model predicts numbers")
+    exact = audit.kind == "exact"
+    facts = [
+        ("Model in use", audit.inputs.model.name, f"{len(audit.inputs.index):,} rows"),
+        ("Good models", audit.tolerance.text.removeprefix("good models "), ""),
+        ("Conflict ratios", f"over {audit.models.n_draws:,} good models", "estimates"),
+    ]
+    known = "proved for every good model" if exact else "over the sampled models: at least"
+    return accuracy.accuracy_section(audit.accuracy, facts, audit.inputs.groups, known)
+
+
+def _method(audit: Any) -> list[Block]:
+    how = _EXACT if audit.kind == "exact" else _SAMPLED
+    versions = [f"{name} {version(name)}" for name in ("rashomon-explorer", "scikit-learn")]
+    lines = [
+        f"# {', '.join(versions)}",
+        "from rashomon_explorer import audit",
+        "",
+        f"audit(model, X, y, tolerance={audit.psi!r})",
+    ]
+    return [Items(how), Code(lines)]
+
+
+_COMMON = {
+    "In-sample": (
+        "Losses and labels are those of the rows of the fit. Losses on new rows will be larger."
+    ),
+    "Within one class of models": (
+        "Good models are those of the audited kind on the columns that its last step sees; the "
+        "steps before it, such as scalers, stay as they were fitted."
+    ),
+    "No causal reading": "Coefficients and importances describe models, not the world.",
+}
+_EXACT = {
+    "Proved": (
+        "Ranges and flips hold for every model whose objective is within the tolerance of the "
+        "minimum: a model attains each inner end, and a tangent proves each outer one."
+    ),
+    "Averages": (
+        "Conflict ratios and importances are averages over models drawn uniformly from the set."
+    ),
+    **_COMMON,
+}
+_SAMPLED = {
+    "Sampled": (
+        "Other refits of the model may flip more labels and move scores further: every count and "
+        "range is at least what is stated."
+    ),
+    **_COMMON,
+}
+_SECTIONS: tuple[tuple[str, str, _Make], ...] = (
+    ("about", "Summary", _about),
+    ("people", "Whose label can flip", _people),
+    ("coefficients", "Coefficients", _coefficients),
+    ("groups", "Who bears the multiplicity", _groups),
+    ("importance", "Importance of features", _importance),
+    ("accuracy", accuracy.TITLE, _accuracy),
+    ("method", "How it was computed", _method),
+)
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON schema of :meth:`Audit.to_json`."""
+    text = files("rashomon_explorer.audits").joinpath("audit-schema.json").read_text("utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def to_json(audit: Any) -> str:
+    """Text of an audit by the schema that it names."""
+    model = audit.inputs.model
+    labels = audit.task == "classification"
+    content = {
+        "$schema": json_schema()["$id"],
+        "view": NOT_PRIVATE,
+        "written_by": f"rashomon-explorer {version('rashomon-explorer')}",
+        "model": {
+            "name": model.name,
+            "task": audit.task,
+            "classes": list(model.classes),
+            "rows": len(model.table),
+            "columns": [str(name) for name in model.table.columns],
+        },
+        "tolerance": {"psi": audit.psi, "rule": audit.tolerance.rule, "text": audit.tolerance.text},
+        "kind": audit.kind,
+        "summary": _records(audit.summary()),
+        "coefficients": _records(audit.coefficients) if audit.has_coefficients else None,
+        "groups": _records(audit.groups) if labels and audit.inputs.groups is not None else None,
+        "gaps": _records(audit.gaps) if audit.has_gaps else None,
+        "importance": _records(audit.importance) if audit.has_importance else [],
+        "people": _records(audit.flips if labels else audit.person_ranges),
+    }
+    return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False)
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    name = str(table.index.name or "row")
+    frame = table.rename_axis(name).reset_index()
+    return [
+        {str(key): _plain(value) for key, value in record.items()}
+        for record in frame.to_dict("records")
+    ]
+
+
+def _plain(value: Any) -> Any:
+    """Value of JSON: infinite ends and missing values are null."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, str | bool | int) or value is None else str(value)

@@ -1,0 +1,75 @@
+"""Figures of an audit, by the figures of :mod:`rashomon_explorer.plots`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import plotly.graph_objects as go
+
+from rashomon_explorer.measures import multiplicity_by_person_group
+from rashomon_explorer.plots.figures import FIGURES
+
+
+def plot(audit: Any, kind: str, **arguments: Any) -> go.Figure:
+    """Figure of an audit by the name of its table, or of a figure of the set of models."""
+    if kind in _KINDS:
+        name, known = _KINDS[kind](audit)
+    elif kind in FIGURES and set(FIGURES[kind].parameters) & {"models", "X"}:
+        name, known = kind, model_arguments(audit)
+    else:
+        raise ValueError(f"kind must be one of {list(_KINDS)}, or a figure of a set; got {kind!r}")
+    spec = FIGURES[name]
+    known = {**known, **arguments}
+    if "targets" in spec.parameters and "y" not in arguments:
+        known.pop("y", None)  # it names an axis
+    call = spec.call(known, measure=None if spec.result in known else spec.measure)
+    return call.figure()
+
+
+def model_arguments(audit: Any) -> dict[str, Any]:
+    """Arguments of figures of a set of models."""
+    inputs = audit.inputs
+    known = {"models": audit.models, "X": audit.answers.model_rows}
+    known |= {"y": inputs.model.targets, "targets": inputs.model.targets}
+    if inputs.groups is not None:
+        known |= {"groups": inputs.groups.to_numpy(), "group_name": str(inputs.groups.name)}
+    return known
+
+
+def _coefficients(audit: Any) -> tuple[str, dict[str, Any]]:
+    return "exact", {"exact": audit.effects, "note": "per standard deviation or level"}
+
+
+def _people(audit: Any) -> tuple[str, dict[str, Any]]:
+    what = "probability" if audit.task == "classification" else "prediction"
+    return "people_ranges", {"table": audit.answers.people(), "answer": what}
+
+
+def _groups(audit: Any) -> tuple[str, dict[str, Any]]:
+    known = model_arguments(audit)
+    measures = ["ambiguity"] if audit.task == "classification" else ["range_width"]
+    table = multiplicity_by_person_group(
+        known["models"], known["X"], known["groups"], measures=measures
+    )
+    exact = audit.groups["share"] if audit.kind == "exact" and measures == ["ambiguity"] else None
+    return "burden", {"table": table, "exact": exact}
+
+
+def _importance(audit: Any) -> tuple[str, dict[str, Any]]:
+    if audit.kind != "exact":
+        raise ValueError("this figure needs linear models: see the table .importance")
+    return "importance", model_arguments(audit)
+
+
+def _gaps(audit: Any) -> tuple[str, dict[str, Any]]:
+    return "gaps", model_arguments(audit)
+
+
+_KINDS: Mapping[str, Callable[[Any], tuple[str, dict[str, Any]]]] = {
+    "coefficients": _coefficients,
+    "people": _people,
+    "groups": _groups,
+    "importance": _importance,
+    "gaps": _gaps,
+}

@@ -1,0 +1,218 @@
+"""Numbers of an audit read off a sample of models: lower bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rashomon_explorer import measures
+from rashomon_explorer._utils.arrays import FloatArray, likeliest
+from rashomon_explorer._utils.progress import progress
+from rashomon_explorer.audits.answers import (
+    NO_GROUPS,
+    SAMPLED,
+    Inputs,
+    burden,
+    marked,
+    row_labels,
+    spread,
+    with_sign,
+)
+from rashomon_explorer.audits.sampled import SampledSet
+from rashomon_explorer.measures.ranges import people_ranges
+from rashomon_explorer.report.sections.accuracy import conflicts
+from rashomon_explorer.sets.models.fitted import StoredPredictions
+from rashomon_explorer.sets.sources.predictions import row_losses
+
+_SWITCHED_MODELS = 32  # each predicts all rows once for every feature
+
+
+@dataclass(frozen=True, eq=False)
+class SampledAnswers:
+    """Numbers over refits, fitted models or stored predictions that are shown to be good."""
+
+    inputs: Inputs
+    models: SampledSet
+    kind: ClassVar[str] = "sampled"
+    has_coefficients: ClassVar[bool] = False
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether a person has one score."""
+        return self.models.n_classes <= 2
+
+    @property
+    def score_unit(self) -> str:
+        """Unit of scores and gaps."""
+        return "probability" if self.models.classes else "units of the target"
+
+    @property
+    def has_importance(self) -> bool:
+        """Whether the models can predict changed rows."""
+        return not isinstance(self.models.models, StoredPredictions)
+
+    @property
+    def model_rows(self) -> Any:
+        """Rows of the fit as the models take them; None for stored predictions."""
+        return self.inputs.model.fit_rows if self.has_importance else None
+
+    @cached_property
+    def _scores(self) -> FloatArray:
+        """Scores (n_models, n_rows[, n_classes]) of the people of the fit."""
+        return np.asarray(self.models.scores(self.model_rows))
+
+    @cached_property
+    def _best(self) -> FloatArray:
+        """Scores (n_rows[, n_classes]) of the model in use."""
+        return np.asarray(self.models.best_scores(self.model_rows))
+
+    def _codes(self) -> NDArray[Any]:
+        if not self.models.classes:
+            raise TypeError("labels need classes, and this model predicts numbers: use .scores")
+        return np.asarray(likeliest(self._best[None])[0])
+
+    @cached_property
+    def decided(self) -> pd.DataFrame:
+        """Whether some model flips each person's label; one that does proves it."""
+        codes = self._codes()
+        flips = (likeliest(self._scores) != codes).any(axis=0)
+        table = {"label": codes, "flips": flips, "decided": flips}
+        return marked(pd.DataFrame(table, index=self.inputs.index), SAMPLED)
+
+    def flips(self) -> pd.DataFrame:
+        """Label, whether a model flips it, the least excess of one that does, conflict ratio."""
+        found = self.decided
+        other = likeliest(self._scores) != found["label"].to_numpy()
+        excess = np.maximum(np.asarray(self.models.excess), 0.0)[:, None]
+        table = found.assign(
+            label=self.inputs.model.labels(found["label"]),
+            psi_low=0.0,
+            psi_high=np.where(other, excess, np.inf).min(axis=0),
+            conflict_ratio=other.mean(axis=0),
+        )
+        return marked(table, SAMPLED)
+
+    def coefficients(self) -> pd.DataFrame:
+        """Raise TypeError: the models have no common coefficients."""
+        raise TypeError("sampled models have no common coefficients: use .importance")
+
+    effects = coefficients
+
+    def scores(self, rows: Any) -> pd.DataFrame:
+        """Range of each person's prediction over the models, and whether a label flips."""
+        own = self.inputs.model.taken(rows)
+        scores, best = np.asarray(self.models.scores(own)), np.asarray(self.models.best_scores(own))
+        return self._ranges(scores, best).set_axis(row_labels(rows), axis=0)
+
+    def _ranges(self, scores: FloatArray, best: FloatArray) -> pd.DataFrame:
+        flips = None
+        if self.models.classes:
+            codes = likeliest(best[None])[0]
+            flips = np.where((likeliest(scores) != codes).any(axis=0), "yes", "undecided")
+        if scores.ndim == 3:  # the probability of the label in use
+            each = np.arange(len(best))
+            scores, best = scores[:, each, codes], best[each, codes]
+        every = np.concatenate([scores, best[None]])
+        table = {"low": every.min(axis=0), "fitted": best, "high": every.max(axis=0)}
+        frame = pd.DataFrame(table if flips is None else {**table, "flips": flips})
+        return marked(frame, SAMPLED)
+
+    def fit_ranges(self) -> pd.DataFrame:
+        """Range of the prediction of each person of the fit."""
+        return self._ranges(self._scores, self._best).set_axis(self.inputs.index, axis=0)
+
+    def people(self) -> pd.DataFrame:
+        """Prediction of each person of the fit, and its range over the models."""
+        return people_ranges(self.models, self.model_rows).reset_index(drop=True)
+
+    def groups(self) -> pd.DataFrame:
+        """People of each group whose label a model flips, by count and share."""
+        return burden(self.inputs, self.decided, SAMPLED)
+
+    def gaps(self) -> pd.DataFrame:
+        """Range over the models of the difference in mean prediction between two groups."""
+        if self.inputs.groups is None:
+            raise ValueError(NO_GROUPS)
+        codes, names = pd.factorize(self.inputs.groups.to_numpy(), sort=True)
+        every = np.concatenate([self._best[None], self._scores])
+        if every.ndim == 3:
+            raise ValueError("a gap needs one score a person, and these have several classes")
+        means = np.column_stack([every[:, codes == k].mean(axis=1) for k in range(len(names))])
+        gaps = {
+            f"{names[i]} - {names[j]}": means[:, i] - means[:, j]
+            for i, j in combinations(range(len(names)), 2)
+        }
+        rows = {
+            name: {"low": gap.min(), "fitted": gap[0], "high": gap.max()}
+            for name, gap in gaps.items()
+        }
+        table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gap")
+        return marked(with_sign(table), SAMPLED)
+
+    @cached_property
+    def _switched(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Mean change of the score, and rise of the loss, by model and feature; in use first."""
+        if not self.has_importance:
+            raise TypeError("stored predictions do not tell what other rows would get")
+        models = self.models[: min(_SWITCHED_MODELS, self.models.n_draws)]
+        model, order = self.inputs.model, self.inputs.rng().permutation(len(self.inputs.index))
+        before, moved, rises = self._every(models, model.table), {}, {}
+        losses = self._losses(before)
+        for name, places in progress(self.inputs.named_features().items(), "importance"):
+            table = model.table.copy()
+            for place in places:
+                column = table.iloc[:, place].take(order).set_axis(table.index)
+                table.isetitem(place, column)
+            after = self._every(models, table)
+            change = np.abs(after - before)
+            moved[name] = (change.sum(axis=2) if change.ndim == 3 else change).mean(axis=1)
+            rises[name] = self._losses(after) - losses
+        return pd.DataFrame(moved), pd.DataFrame(rises)
+
+    def _every(self, models: Any, table: pd.DataFrame) -> FloatArray:
+        """Scores of the model in use, then of the others."""
+        rows = self.inputs.model.taken(table)
+        return np.concatenate([models.best_scores(rows)[None], models.scores(rows)])
+
+    def _losses(self, scores: FloatArray) -> FloatArray:
+        certain = self.models.loss == "zero_one"
+        values, _ = row_losses(
+            scores, self.inputs.model.targets, classes=self.models.classes, certain=certain
+        )
+        return np.asarray(values.mean(axis=1))
+
+    def importance(self) -> pd.DataFrame:
+        """Mean change of the prediction when a feature is switched between people."""
+        moved = self._switched[0]
+        return spread(moved.iloc[1:], moved.iloc[:1])
+
+    def reliance(self) -> pd.DataFrame:
+        """Rise of the loss when a feature is switched between people."""
+        rises = self._switched[1]
+        return spread(rises.iloc[1:], rises.iloc[:1])
+
+    def accuracy(self, flips: pd.DataFrame) -> pd.DataFrame:
+        """Conflict ratio, flip, largest change of the score and correctness of each person."""
+        table = conflicts(self._scores, self._best, self._codes())
+        table["correct"] = flips["label"].to_numpy() == self.inputs.model.targets
+        return marked(table.set_axis(self.inputs.index, axis=0), SAMPLED)
+
+    def decide_or_abstain(self, rows: Any) -> pd.Series:
+        """Label of each person on which all models agree with a clear lead; otherwise missing.
+
+        The lead is that of :func:`rashomon_explorer.measures.decide_or_abstain`.
+        """
+        model, own = self.inputs.model, self.inputs.model.taken(rows)
+        scores, best = np.asarray(self.models.scores(own)), np.asarray(self.models.best_scores(own))
+        codes = likeliest(best[None])[0]
+        agreed = (likeliest(scores) == codes).all(axis=0)
+        if len(scores) > 1:
+            agreed &= measures.decide_or_abstain(scores) == codes
+        labels = pd.Series(model.labels(codes), row_labels(rows), dtype=object, name="label")
+        return labels.where(agreed, None)

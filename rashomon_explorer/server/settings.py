@@ -1,0 +1,47 @@
+"""Settings of the server: address, token and limits. Needs no package of the dashboard."""
+
+import os
+import secrets
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from pathlib import Path
+
+TOKEN_VARIABLE = "RASHOMON_EXPLORER_TOKEN"
+"""Environment variable with a fixed token instead of a new random one."""
+
+DEFAULT_PORT = 8866
+LOOPBACK = "127.0.0.1"
+MOST_PAGES = 16
+"""Default limit on open pages; the kernel of each page takes about 250 MB."""
+
+
+@dataclass(frozen=True)
+class Serving:
+    """Address, authentication and limits of the server."""
+
+    home: Path
+    ip: str = LOOPBACK
+    port: int = DEFAULT_PORT
+    port_retries: int = 0
+    browse: bool = False
+    base_url: str = "/"
+    any_host: bool = False
+    token: str = field(default="", repr=False)
+    told: bool = True
+    most_pages: int = MOST_PAGES
+
+    @property
+    def query(self) -> str:
+        """Query string of the printed address: the token, if it is printed."""
+        return f"?token={self.token}" if self.token and self.told else ""
+
+
+def is_loopback(ip: str) -> bool:
+    """Whether the address can be reached from this machine only."""
+    return ip_address(ip).is_loopback
+
+
+def take_token() -> tuple[str, bool]:
+    """Return the token and whether it is new; remove it from the kernels' environment."""
+    token = os.environ.pop(TOKEN_VARIABLE, "")
+    return (token, False) if token else (secrets.token_urlsafe(24), True)

@@ -1,0 +1,101 @@
+"""Figures, report and JSON of an audit."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from rashomon_explorer import RashomonClassifier, audit, measures
+from rashomon_explorer.audits import json_schema
+from rashomon_explorer.report import report
+
+
+@pytest.fixture(scope="module")
+def found(people, pipeline):
+    X, y = people
+    return audit(pipeline, X, y, groups="crew", tolerance="2%", n_models=50, random_state=0)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["people", "coefficients", "groups", "importance", "gaps", "coefficient_spread", "frontier"],
+)
+def test_every_figure_is_the_curators(found, kind):
+    figure = found.plot(kind)
+    assert figure.data and figure.layout.meta["view"] in ("curator", "none")
+
+
+def test_figures_take_arguments_and_other_kinds_are_refused(found):
+    assert "age" in found.plot("profile", feature="age").layout.title.text
+    assert found.plot("importance_cloud").data
+    with pytest.raises(ValueError, match="kind must be one of"):
+        found.plot("budget")
+
+
+def test_the_report_has_every_section_and_marks_them(found, tmp_path):
+    path = found.report(tmp_path / "audit.html", interactive=False)
+    text = path.read_text(encoding="utf-8")
+    headings = re.findall(r"<h2[^>]*>(.*?)</h2>", text)
+    assert headings == [
+        "Summary",
+        "Whose label can flip",
+        "Coefficients",
+        "Who bears the multiplicity",
+        "Importance of features",
+        "Accuracy for single persons (EU AI Act, Art. 15)",
+        "How it was computed",
+    ]
+    assert text.count("Curator: computed from private rows, not private") > len(headings)
+    assert "This is not legal advice" in text and "<script" not in text
+    flips = int(found.decided["flips"].sum())
+    assert f"{flips:,} of 300" in text
+    with pytest.raises(FileExistsError):
+        found.report(path)
+
+
+def test_sections_without_groups_or_labels_are_listed_as_left_out(regression, tmp_path):
+    model, X, y = regression
+    path = audit(model, X, y, tolerance="1%").report(tmp_path / "audit.html", interactive=False)
+    text = path.read_text(encoding="utf-8")
+    assert "no groups were given" in text and "this model predicts numbers" in text
+
+
+def test_accuracy_facts_are_those_of_the_people(found, people, pipeline):
+    X, y = people
+    table = found.accuracy
+    assert (table["correct"].to_numpy() == (pipeline.predict(X) == y)).all()
+    ranges = found.scores(X)
+    move = np.maximum(ranges["high"] - ranges["fitted"], ranges["fitted"] - ranges["low"])
+    assert np.allclose(table["move"], move)
+    drawn = np.abs(found.models.scores(found.answers.rows) - ranges["fitted"].to_numpy())
+    assert (drawn.max(axis=0) <= table["move"] + 1e-9).all()
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_the_json_follows_its_schema(found, regression, task):
+    jsonschema = pytest.importorskip("jsonschema")
+    if task == "regression":
+        model, X, y = regression
+        found = audit(model, X, y, tolerance="1%")
+    schema = json_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    content = json.loads(found.to_json())
+    jsonschema.validate(content, schema)
+    assert content["tolerance"]["psi"] == found.psi and len(content["people"]) == 300
+    for change in ({"view": "public"}, {"kind": "drawn"}, {"extra": 1}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate({**content, **change}, schema)
+
+
+def test_every_curators_report_has_the_facts_about_accuracy(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.5, 0.5, (200, 2))
+    y = (X[:, 0] + 0.3 * rng.normal(size=200) > 0).astype(int)
+    fitted = RashomonClassifier(mechanism="hit_and_run", psi=0.05, n_draws=40, random_state=0)
+    models = fitted.fit(X, y).rashomon_set_
+    path = report(models, tmp_path / "card.html", X, y, interactive=False)
+    text = path.read_text(encoding="utf-8")
+    assert "EU AI Act, Art. 15" in text
+    share = measures.ambiguity(models.labels(X), (models.best_scores(X) > 0.5).astype(int))
+    assert f"{round(share * 200)} of 200" in text

@@ -1,0 +1,295 @@
+"""Sets of refits against exhaustive retraining, and the law of their filter."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestRegressor
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from rashomon_explorer.audits.refits import FixedColumns, available_refits, neighbours, recipe
+from rashomon_explorer.audits.sampled import collect_models, sample_models, shown_good
+from rashomon_explorer.measures import ambiguity, fairness_audit, multiplicity_table
+from rashomon_explorer.sets import PredictorSet
+
+
+def cancer(n=300):
+    data = load_breast_cancer()
+    return data.data[:n, :6], data.target[:n]
+
+
+def boosted(**settings):
+    return GradientBoostingClassifier(
+        **{"n_estimators": 12, "subsample": 0.8, "random_state": 0, **settings}
+    )
+
+
+def test_refits_of_boosted_trees_are_those_of_exhaustive_retraining():
+    """Every neighbour is found, with the same flips of every person."""
+    X, y = cancer()
+    model = boosted().fit(X, y)
+    found = sample_models(
+        model, X, y, kinds=["neighbour"], n_models=150, tolerance=10.0, random_state=3
+    )
+    settings = {
+        "learning_rate": (0.05, 0.2),
+        "max_depth": (2, 4),
+        "max_features": ("sqrt", "log2"),
+        "min_samples_leaf": (2,),
+        "n_estimators": (6, 24),
+        "subsample": (0.4, 1.0),
+    }
+    each = [{}] + [{name: value} for name, values in settings.items() for value in values]
+    assert len(neighbours(model)) == len(each) - 1
+    seed = np.random.RandomState(3).randint(2**31)
+    train, _ = train_test_split(np.arange(len(y)), test_size=0.25, stratify=y, random_state=seed)
+    retrained = [clone(model).set_params(**one).fit(X[train], y[train]) for one in each]
+    labels = np.array([one.predict(X) for one in retrained])
+    own = found.dedupe(by="scores", X=X)
+    assert len(own) == len(np.unique([one.predict_proba(X)[:, 1] for one in retrained], axis=0))
+    flips = (labels != model.predict(X)).any(axis=0)
+    assert ((found.labels(X) != model.predict(X)).any(axis=0) == flips).all()
+    assert flips.sum() > 3
+    row = multiplicity_table(found, X, measures=["ambiguity"]).iloc[0]
+    assert row["value"] == flips.mean()
+    assert "lower bound" in row.astype(str).tolist()
+
+
+@pytest.mark.parametrize("skewed", [False, True])
+def test_a_model_beyond_the_tolerance_is_kept_as_rarely_as_stated(skewed):
+    """At the threshold the share is 1 − confidence; beyond it and below it, far from it."""
+    rng, n, psi = np.random.default_rng(5), 400, 0.1
+    baseline = rng.exponential(size=n)
+
+    def share(excess, confidence):
+        noise = rng.exponential(size=(4000, n)) - 1 if skewed else rng.standard_normal((4000, n))
+        losses = baseline + excess + 0.5 * noise
+        return shown_good(losses, baseline, psi, confidence)[2].mean()
+
+    for confidence in (0.5, 0.8, 0.95):
+        assert share(psi, confidence) == pytest.approx(1 - confidence, abs=0.03)
+        assert share(1.5 * psi, confidence) < share(psi, confidence) / 3
+        assert share(0.0, confidence) > 0.95
+
+
+def test_comparison_with_the_best_of_many_would_drop_models_as_good_as_the_others():
+    """Negative control: equal models, compared with a given one and with the luckiest one."""
+    rng, n = np.random.default_rng(6), 200
+    losses = rng.standard_normal((300, n))
+    psi = 2.0 / n**0.5
+    own = shown_good(losses[1:], losses[0], psi, 0.5)[2].mean()
+    best = shown_good(losses, losses[losses.mean(axis=1).argmin()], psi, 0.5)[2].mean()
+    assert best < 0.3 < 0.5 < own
+
+
+def test_weights_of_rows_count_as_repeated_rows():
+    rng = np.random.default_rng(7)
+    losses, weights = rng.exponential(size=(3, 50)), rng.integers(1, 4, 50)
+    excess, _, _ = shown_good(losses, losses[0], 0.1, 0.9, weights.astype(float))
+    repeated = np.repeat(losses, weights, axis=1)
+    assert excess == pytest.approx(shown_good(repeated, repeated[0], 0.1, 0.9)[0])
+
+
+def test_the_models_depend_on_the_seed_alone():
+    X, y = cancer(200)
+    settings = {"n_models": 12, "tolerance": 0.2}
+    one = sample_models(boosted(), X, y, random_state=1, **settings)
+    jobs = sample_models(boosted(), X, y, random_state=1, n_jobs=2, **settings)
+    other = sample_models(boosted(), X, y, random_state=2, **settings)
+    assert one.names == jobs.names != other.names
+    assert (one.scores(X) == jobs.scores(X)).all()
+    assert set(one.kinds) == {"as given", "seed", "bootstrap", "neighbour", "column"}
+
+
+def mixed_table():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, 240),
+            "home": pd.Categorical(rng.choice(["own", "rent", "with parents"], 240)),
+            "noise": rng.standard_normal(240),
+        }
+    )
+    chance = 1 / (1 + np.exp(-(frame["age"] - 50) / 10 - (frame["home"] == "own")))
+    return frame, np.where(rng.random(240) < chance, "yes", "no")
+
+
+def test_a_pipeline_on_a_raw_table_leaves_out_its_columns():
+    frame, y = mixed_table()
+    steps = make_column_transformer(
+        (OneHotEncoder(), ["home"]), (StandardScaler(), ["age", "noise"])
+    )
+    model = make_pipeline(steps, LogisticRegression()).fit(frame, y)
+    found = sample_models(model, frame, y, n_models=40, tolerance="5%", random_state=0)
+    assert "seed" not in found.kinds  # no seed changes a convex fit
+    assert "without noise" in found.names
+    assert "without age" not in found.names
+    assert found.tolerance.rule == "relative"
+    assert (found.best_scores(frame) == model.predict_proba(frame)[:, 1]).all()
+    place = found.names.index("without noise")
+    shuffled = frame.assign(noise=frame["noise"].to_numpy()[::-1])
+    assert (found[place].scores(shuffled) == found[place].scores(frame)).all()
+    audit = fairness_audit(found, frame, y, groups=frame["home"])
+    assert len(audit.table) == len(found)
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "loss"),
+    [
+        (DecisionTreeClassifier(max_depth=3), load_iris, "log_loss"),
+        (RandomForestRegressor(5), load_diabetes, "squared"),
+        (LinearSVC(), load_iris, "zero_one"),
+    ],
+)
+def test_classes_targets_and_labels(model, data, loss):
+    X, y = data(return_X_y=True)
+    found = sample_models(model, X, y, n_models=25, random_state=0)
+    assert found.loss == loss
+    assert found.names[0] == "as given"
+    assert found.n_tried == 26
+    assert found.excess[0] == found.errors[0] == 0
+    assert (found.excess <= found.psi).all()
+    assert len(found.scores(X)) == len(found.refits) == len(found)
+    assert found.task == ("regression" if data is load_diabetes else "classification")
+    assert "sampled, at least" in repr(found)
+    assert not found.complete
+    few = found[:2]
+    assert few.kinds == found.kinds[:2]
+    assert type(found.stored(X)) is PredictorSet
+    assert pickle.loads(pickle.dumps(few)).names == few.names
+
+
+def test_auto_stops_when_the_disagreement_is_known():
+    X, y = cancer(150)
+    model = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
+    found = sample_models(model, X, y, tolerance=1.0, random_state=0)
+    assert "disagreement" in found.stopped
+    assert found.n_tried < 401
+    target = DecisionTreeRegressor(max_depth=2).fit(X, X[:, 0])
+    assert "score_variance" in sample_models(target, X, X[:, 0], random_state=0).stopped
+
+
+def test_a_search_is_replaced_by_its_best_estimator():
+    X, y = cancer(120)
+    search = GridSearchCV(DecisionTreeClassifier(random_state=0), {"max_depth": [2, 3]}).fit(X, y)
+    assert isinstance(recipe(search), DecisionTreeClassifier)
+    pipe = make_pipeline(StandardScaler(), search).fit(X, y)
+    assert recipe(pipe).steps[-1][1].max_depth == pipe[-1].best_params_["max_depth"]
+    assert ("decisiontreeclassifier__max_depth" in dict(neighbours(recipe(pipe)))) is False
+    found = sample_models(search, X, y, n_models=5, tolerance=1.0, random_state=0)
+    assert (found.reference.scores(X)[0] == search.predict_proba(X)[:, 1]).all()
+
+
+def test_neighbours_are_values_that_the_estimator_accepts():
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    names = dict(neighbours(GradientBoostingClassifier()))
+    assert "alpha" not in names
+    assert dict(neighbours(make_pipeline(StandardScaler(), SVC(C=2.0))))["svc__C"] == 4.0
+    assert ("max_iter", 50) in neighbours(HistGradientBoostingRegressor())
+    assert "max_iter" not in dict(neighbours(LogisticRegression()))
+    for one in available_refits(boosted(max_depth=1), np.zeros((5, 2)))["neighbour"]:
+        clone(boosted()).set_params(**dict([one.setting])).fit(*cancer(60))
+
+
+def test_a_refit_that_fails_is_left_out_with_a_warning():
+    class Fragile(DecisionTreeClassifier):
+        def fit(self, X, y, sample_weight=None):
+            if self.max_depth == 3:
+                raise ValueError("three is too deep")
+            return super().fit(X, y, sample_weight)
+
+    X, y = cancer(100)
+    with pytest.warns(UserWarning, match="max_depth=3: three is too deep"):
+        found = sample_models(
+            Fragile(max_depth=2, random_state=0),
+            X,
+            y,
+            kinds=["neighbour"],
+            n_models=20,
+            tolerance=2.0,
+            random_state=0,
+        )
+    assert "max_depth=1" in found.names
+    assert "max_depth=3" not in found.names
+
+
+def test_weights_reach_the_last_step_and_the_comparison():
+    X, y = cancer(200)
+    weights = np.where(y == 1, 5.0, 1.0)
+    model = make_pipeline(StandardScaler(), LogisticRegression())
+    plain, heavy = (
+        sample_models(model, X, y, n_models=3, tolerance=1.0, sample_weight=one, random_state=0)
+        for one in (None, weights)
+    )
+    assert heavy.scores(X)[0].mean() > plain.scores(X)[0].mean()
+    assert heavy.least != plain.least
+
+
+def test_collected_models_and_predictions_are_one_set():
+    X, y = cancer()
+    train, test = np.arange(0, len(y), 2), np.arange(1, len(y), 2)
+    models = {
+        f"depth {depth}": DecisionTreeClassifier(max_depth=depth, random_state=0).fit(
+            X[train], y[train]
+        )
+        for depth in (1, 2, 3, 8)
+    }
+    found = collect_models(models, X[test], y[test], tolerance=0.3, confidence=0.8)
+    chances = np.array([one.predict_proba(X[test])[:, 1] for one in models.values()])
+    stored = collect_models(
+        chances, None, y[test], tolerance=0.3, confidence=0.8, names=list(models)
+    )
+    assert found.names == stored.names
+    assert 0 < len(found) < 4
+    assert found.n_tried == stored.n_tried == 4
+    assert set(found.kinds) == {"collected"}
+    assert (found.labels(X[test]) == stored.labels()).all()
+    assert ambiguity(found.labels(X[test])) == ambiguity(stored.labels())
+    lists = collect_models([*models.values()], X[test], y[test], tolerance="cv")
+    assert lists.tolerance.rule == "cv"
+
+
+def test_left_out_columns_have_one_value_in_fits_and_predictions():
+    frame, y = mixed_table()
+    fixed = FixedColumns(make_pipeline(OneHotEncoder(), DecisionTreeClassifier()), ["home"])
+    fitted = clone(fixed).fit(frame[["home"]].assign(other=1), y)
+    assert len(np.unique(fitted.predict_proba(frame[["home"]].assign(other=1)), axis=0)) == 1
+    assert fitted.classes_.tolist() == ["no", "yes"]
+    assert frame["home"].nunique() == 3
+    with pytest.raises(ValueError, match="unknown column 'x'"):
+        FixedColumns(LogisticRegression(), ["x"]).fit(frame, y)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"kinds": "seed"}, "kinds must be"),
+        ({"kinds": ["rows"]}, "kinds must be"),
+        ({"kinds": ["seed"]}, "has no refits"),
+        ({"n_models": 0}, "n_models"),
+        ({"n_models": "many"}, "n_models"),
+        ({"confidence": 1}, "confidence"),
+        ({"held_out": 0.0}, "held_out"),
+        ({"tolerance": "likelihood ratio"}, "likelihood"),
+    ],
+)
+def test_bad_settings_are_refused_in_words(settings, told):
+    X, y = cancer(80)
+    model = make_pipeline(StandardScaler(), LogisticRegression())
+    with pytest.raises((ValueError, TypeError), match=told):
+        sample_models(model, X, y, **{"n_models": 2, "random_state": 0, **settings})
+
+
+def test_rules_that_refit_are_refused_for_predictions():
+    with pytest.raises(ValueError, match="can be refitted"):
+        collect_models([[0.2, 0.8]], None, [0, 1], tolerance="without x0")

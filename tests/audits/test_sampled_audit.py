@@ -1,0 +1,102 @@
+"""Audits of models without a convex objective: refits, several models, predictions."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder
+from sklearn.tree import DecisionTreeClassifier
+
+from rashomon_explorer import audit
+from tests.audits.conftest import WORDS
+
+
+@pytest.fixture(scope="module")
+def fitted(people):
+    X, y = people
+    X = X.fillna({"age": 40.0}).drop(columns="crew")
+    codes = make_column_transformer((OrdinalEncoder(), WORDS), remainder="passthrough")
+    tree = DecisionTreeClassifier(max_depth=4, min_samples_leaf=10, random_state=0)
+    return make_pipeline(codes, tree).fit(X, y), X, y
+
+
+@pytest.fixture(scope="module")
+def found(fitted, people):
+    model, X, y = fitted
+    groups = people[0]["crew"]
+    return audit(model, X, y, groups=groups, tolerance=0.3, n_models=25, random_state=0)
+
+
+def test_every_number_is_marked_as_a_lower_bound(found):
+    assert found.kind == "sampled" and found.problem is None
+    for table in (found.flips, found.groups, found.gaps, found.importance, found.reliance):
+        assert table.attrs["mark"] == "sampled: at least"
+    assert "at least" in repr(found) and "proved for every" not in repr(found)
+    assert set(found.summary()["known"]) <= {"sampled: at least", "count", "chosen"}
+    assert "sampled, at least" in found._repr_html_() and ".coefficients" not in repr(found)
+    with pytest.raises(TypeError, match="no common coefficients"):
+        _ = found.coefficients
+
+
+def test_numbers_are_those_of_the_models(found, fitted):
+    model, X, _ = fitted
+    labels = np.stack([one.predict(X) for one in found.models.models.estimators])
+    own = model.predict(X)
+    flips = found.flips
+    assert (flips["label"] == own).all() and 0 < flips["flips"].mean() < 1
+    assert np.allclose(flips["conflict_ratio"], (labels != own).mean(axis=0))
+    assert (flips["flips"] == (labels != own).any(axis=0)).all()
+    assert (np.isfinite(flips["psi_high"]) == flips["flips"]).all()
+    assert (flips["decided"] == flips["flips"]).all()
+    chances = np.stack([one.predict_proba(X)[:, 1] for one in found.models.models.estimators])
+    ranges = found.scores(X)
+    assert np.allclose(ranges["high"], np.maximum(chances.max(axis=0), ranges["fitted"]))
+    assert np.allclose(ranges["fitted"], model.predict_proba(X)[:, 1])
+    settled = found.decide_or_abstain(X)
+    agreed = settled.notna()
+    assert 0 < agreed.sum() < len(X) and not flips["flips"][agreed].any()
+    assert (settled[agreed] == own[agreed]).all()
+
+
+def test_importance_is_that_of_switched_columns(found):
+    table = found.importance
+    assert set(table.index) == {"age", "fare", "sex", "port"}
+    assert (table["low"] <= table["fitted"]).all() and (table["fitted"] <= table["high"]).all()
+    assert found.reliance.loc["sex", "fitted"] > found.reliance.loc["port", "fitted"]
+
+
+def test_report_json_and_figures_come_with_it(found, tmp_path):
+    text = found.report(tmp_path / "a.html", interactive=False).read_text(encoding="utf-8")
+    assert "at least what is stated" in text and "no common coefficients" in text
+    assert '"kind": "sampled"' in found.to_json()
+    assert found.plot("people").data and found.plot("groups").data
+
+
+def test_a_regression_forest_has_ranges(people):
+    X, _ = people
+    X = X[["age", "fare"]].fillna(40.0)
+    y = 0.1 * X["fare"] + np.sin(np.arange(len(X)))
+    model = RandomForestRegressor(5, min_samples_leaf=5, random_state=0).fit(X, y)
+    found = audit(model, X, y, tolerance=1.0, n_models=6, random_state=0)
+    table = found.scores(X)
+    assert np.allclose(table["fitted"], model.predict(X)) and (table["low"] < table["high"]).any()
+    assert "widest range" in found.summary().index
+
+
+def test_several_models_and_predictions_give_the_same_flips(fitted, people):
+    model, X, y = fitted
+    other = make_pipeline(model[0], DecisionTreeClassifier(max_depth=3, random_state=1)).fit(X, y)
+    several = audit([model, other], X, y, groups=people[0]["crew"], tolerance=1.0)
+    chances = np.stack([one.predict_proba(X)[:, 1] for one in (model, other)])
+    codes = (y == "lived").astype(int)
+    stored = audit(chances, None, codes, tolerance=1.0)
+    assert several.flips["flips"].tolist() == stored.flips["flips"].tolist()
+    assert several.flips["flips"].any() and len(several.importance) == 4
+    assert "stored predictions" in repr(stored) and '"importance": []' in stored.to_json()
+    with pytest.raises(TypeError, match="what other rows would get"):
+        _ = stored.importance
+    with pytest.raises(TypeError, match="what other rows would get"):
+        stored.scores(X)
+    assert isinstance(audit({"a": model, "b": other}, X, y, tolerance=1.0).flips, pd.DataFrame)
