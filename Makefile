@@ -20,7 +20,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constr
 PINS := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help app test waiting upper lower laws bench rates mutants lint format clean chromium image
+.PHONY: help app test waiting upper lower laws bench rates mutants lint format docs clean chromium image
 
 help:  ## Print this list
 	@grep -hE '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 14
@@ -74,11 +74,15 @@ format: $(VENV)/.test  ## Mend style and formatting
 	@$(BIN)/python -m ruff check --fix .
 	@$(BIN)/python -m ruff format .
 
+docs: $(VENV)/.docs  ## Build the documentation site, every example executed: docs/_build/html/index.html
+	@rm -rf docs/generated docs/_build
+	@OMP_NUM_THREADS=1 $(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs docs/_build/html
+
 image:  ## Build the container of docs/team.md
 	@docker build --tag rashomon-explorer .
 
 clean:  ## Remove .venv and everything else that was made here
-	@rm -rf $(VENV) $(PEERS) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) $(PEERS) build dist docs/_build docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV)/.app: $(PINS) | $(BIN)/python
@@ -89,6 +93,11 @@ $(VENV)/.app: $(PINS) | $(BIN)/python
 $(VENV)/.test: $(PINS) | $(BIN)/python
 	@echo "Installing into $(VENV) with what the tests need, about a minute"
 	@$(PIP) --editable '.[app,test]'
+	@touch $@ $(VENV)/.app
+
+$(VENV)/.docs: $(PINS) | $(BIN)/python
+	@echo "Installing into $(VENV) with what the site needs, about a minute"
+	@$(PIP) --editable '.[app,docs]'
 	@touch $@ $(VENV)/.app
 
 $(PEERS)/.done: benchmarks/requirements-peers.txt | $(BIN)/python
