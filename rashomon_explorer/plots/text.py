@@ -165,6 +165,8 @@ class Counted:
 def counted(models: Any) -> Counted:
     """Select the models inside ψ, with a text of their number; of a release all draws."""
     every = np.arange(models.n_draws)
+    if isinstance(models, ReleasedTrees):
+        return Counted(models, every, f"of all {plural(len(every), 'tree')}", "all draws")
     if isinstance(models, ReleasedSet):
         return Counted(models, every, of_all_draws(models), "all draws")
     drawn = isinstance(models, RashomonSet) and models.as_drawn

@@ -10,10 +10,11 @@ import pandas as pd
 from rashomon_explorer.explorer.background import BackgroundTask
 from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.html import EXACT, SAMPLED, marks_html
+from rashomon_explorer.explorer.messages import error_boundary
 from rashomon_explorer.explorer.model_inputs import group_labels
 from rashomon_explorer.explorer.panels.card import Panel, region, row
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.explorer.widgets.controls import RowTable
+from rashomon_explorer.explorer.widgets.controls import FieldForm, RowTable
 from rashomon_explorer.measures import disagreement_decomposition, enough_draws
 from rashomon_explorer.measures.decomposition import DisagreementDecomposition
 from rashomon_explorer.plots.decomposition import decomposition_text
@@ -180,6 +181,43 @@ def _enough(session: Any) -> str:
         f"{ends} at 95 %: {plural(found.n_draws // 2, 'pair')} of draws {answer} for "
         f"± {percent(_HALF_WIDTH)}."
     )
+
+
+class PersonForm:
+    """Fields with the features of one person, and the changes that a user tries."""
+
+    def __init__(self, session: Session) -> None:
+        self.what_if = session.what_if
+        self.widget = FieldForm(label="Features of this person")
+        changed = error_boundary(session.state, "Changing a feature", lambda _: self._on_edit())
+        self.widget.observe(changed, "edit")
+        follows = ["edits", "people", "view", "data", "rashomon_set"]
+        session.state.observe(lambda _: self.refresh(), follows)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Update the fields; also out of sight, so that a release holds no private row."""
+        self.widget.fields = [
+            {
+                "name": field.name,
+                "value": field.edited,
+                "own": field.value,
+                "options": list(field.options),
+                "hint": field.hint,
+            }
+            for field in self.what_if.fields
+        ]
+
+    def _on_edit(self) -> None:
+        edit = self.widget.edit
+        try:
+            if edit["name"]:
+                self.what_if.change(str(edit["name"]), str(edit["value"]))
+            else:
+                self.what_if.reset()
+        finally:
+            self.widget.count += 1  # the browser shows the fields as they are
+            self.refresh()
 
 
 _MOST_COLUMNS = 3
