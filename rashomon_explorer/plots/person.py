@@ -31,6 +31,7 @@ def plot_people_ranges(
     answer: str = "",
     highlight: Sequence[int] = (),
     guaranteed: bool = True,
+    of: int | None = None,
     note: str = "",
 ) -> go.Figure:
     """Plot the range of predictions for each individual, one dot and one line each.
@@ -45,6 +46,8 @@ def plot_people_ranges(
         Index values of individuals to mark with rings; the others fade.
     guaranteed : bool
         Whether the draws have a guarantee.
+    of : int, optional
+        Number of individuals from which these are a random sample; the title then has intervals.
     note : str
         Text to add to the line below the title.
 
@@ -69,7 +72,7 @@ def plot_people_ranges(
     if "best" not in table or table.empty:
         raise ValueError("table must be a non-empty result of measures.ranges.people_ranges")
     what = answer or "answer"
-    figure = theme.new_figure(_finding(table), text.join_notes(f"{len(table):,} people", note))
+    figure = theme.new_figure(_finding(table, of), text.join_notes(f"{len(table):,} people", note))
     best = table["best"].to_numpy(float)
     for low, high, colour, width, name in (
         ("exact_low", "exact_high", theme.SKY, 2.5, "▬ exact range"),
@@ -97,17 +100,25 @@ def flip_kinds(table: pd.DataFrame) -> pd.Series:
     return pd.Series(kinds, table.index)
 
 
-def _finding(table: pd.DataFrame) -> str:
+def sample_share(mask: ArrayLike, of: int | None) -> str:
+    """Share of individuals, with its 95 % interval if they are a sample of more."""
+    values = np.asarray(mask, dtype=bool)
+    share = float(values.mean())
+    if of is None or of <= len(values):
+        return text.percent(share)
+    low, high = text.wilson(share, len(values))
+    return f"{text.percent(share)} ({text.percent(low, 'down')} to {text.percent(high, 'up')})"
+
+
+def _finding(table: pd.DataFrame, of: int | None) -> str:
     if not {"flips", "drawn_flips"} & set(table):
         ends = ("exact_high", "exact_low") if "exact_low" in table else ("drawn_high", "drawn_low")
         width = float((table[ends[0]] - table[ends[1]]).median())
         return f"Half of the people have a range wider than {text.number(width)}"
-    drawn_share = (
-        text.percent(float((table["drawn_flips"] > 0).mean())) if "drawn_flips" in table else ""
-    )
+    drawn_share = sample_share(table["drawn_flips"] > 0, of) if "drawn_flips" in table else ""
     if "flips" not in table:
         return f"Some draw flips the label of {drawn_share}"
-    proved = text.percent(float((table["flips"] == "yes").mean()))
+    proved = sample_share(table["flips"] == "yes", of)
     drawn = f", draws {drawn_share}" if drawn_share else ""
     return f"Good models flip {proved}{drawn}"
 

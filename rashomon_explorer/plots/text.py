@@ -186,6 +186,19 @@ _REMEDY = "raise epsilon or psi, draw fewer models, or use more rows"
 _TO_DO = "Raise <b>ε</b> or <b>ψ</b>, draw <b>fewer models</b>,<br>or use more rows."
 
 
+_SURE = 1.96
+
+
+def wilson(share: float, count: int) -> tuple[float, float]:
+    """95 % interval of a sample share (Wilson 1927)."""
+    if count < 1:
+        return 0.0, 1.0
+    square = _SURE**2 / count
+    middle = (share + square / 2) / (1 + square)
+    half = _SURE * np.sqrt(share * (1 - share) / count + square / (4 * count)) / (1 + square)
+    return float(middle - half), float(middle + half)
+
+
 MOST_POINTS = 20_000
 """Maximum number of points; larger sets are subsampled at random, which the figure states."""
 

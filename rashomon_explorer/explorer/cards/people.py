@@ -55,6 +55,7 @@ def people_ranges(card: FigureCard) -> FigureCall:
             "answer": Argument.known(selection.answer, "explorer.selected.answer"),
             "highlight": Argument.known(card.state.people, repr(card.state.people)),
             "guaranteed": models is None or models.guarantee.holds,
+            "of": selection.population,
             "note": Argument.unwritten(" · ".join(filter(None, [words, unproved]))),
         },
         marks=(*proved, *(() if models is None else ("sampled",))),

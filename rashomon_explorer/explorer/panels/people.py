@@ -18,7 +18,7 @@ from rashomon_explorer.explorer.widgets.controls import FieldForm, RowTable
 from rashomon_explorer.measures import disagreement_decomposition, enough_draws
 from rashomon_explorer.measures.decomposition import DisagreementDecomposition
 from rashomon_explorer.plots.decomposition import decomposition_text
-from rashomon_explorer.plots.person import flip_kinds
+from rashomon_explorer.plots.person import flip_kinds, sample_share
 from rashomon_explorer.plots.text import counted, number, percent, plural
 from rashomon_explorer.sets import RashomonSet
 
@@ -129,14 +129,15 @@ def _ambiguity(session: Any) -> str:
         people = f"{people} of {session.sample_words}"
     elif len(table) < len(session.rows):
         people = f"{people} of {len(session.rows):,}"
-    drawn, proved = table.get("drawn_flips"), table.get("flips")
-    share = "" if drawn is None else percent(float((drawn > 0).mean()))
+    drawn, proved, of = table.get("drawn_flips"), table.get("flips"), session.picked.population
+    share = "" if drawn is None else sample_share(drawn > 0, of)
     if proved is None:
         more = "" if trees_in(session.state.rashomon_set) else "; the set may flip more"
         message = f"draws flip the label of {share} of {people}{more}"
         return f"{marks_html(SAMPLED)} {message}" if share else ""
     low, high = ((proved == "yes").mean(), (proved != "no").mean())
-    exact = percent(float(low)) if low == high else f"{percent(float(low))} to {percent(high)}"
+    exact = f"{percent(float(low))} to {percent(high)}"
+    exact = sample_share(proved == "yes", of) if low == high else exact
     words = f"{marks_html(EXACT)} good models can flip the label of <b>{exact}</b> of {people}"
     return f"{words}; {marks_html(SAMPLED)} the draws show {share}" if share else words
 
