@@ -2,12 +2,16 @@
 
 import math
 from collections.abc import Iterable
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from html import escape
+from typing import Literal
+
+Rounding = Literal["nearest", "up", "down"]
 
 _DIGITS = 4
 _PLAIN = (Decimal("1e-4"), Decimal("1e6"))  # range of numbers written without an exponent
 _NEAR_THE_ENDS = (Decimal("0.05"), Decimal(1), Decimal(99), Decimal(100))
+_ROUNDINGS = {"nearest": ROUND_HALF_EVEN, "up": ROUND_CEILING, "down": ROUND_FLOOR}
 _SOMETHING = 1e-6  # of ε; smaller remainders are rounding errors
 
 
@@ -37,6 +41,39 @@ def hit_rate_text(rate: float) -> str:
     none, low, high, certain = _NEAR_THE_ENDS
     step = Decimal("0.1") if none <= exact < low or high < exact < certain else Decimal(1)
     return f"{exact.quantize(step, rounding=ROUND_FLOOR)}%"
+
+
+def percent(share: float, rounding: Rounding = "nearest") -> str:
+    """Format a share as a percentage; unless rounded up, only a share of 1 gives 100 %."""
+    if not -1e6 < share < 1e6:
+        return "unknown"
+    if rounding == "down" and share >= 0:
+        return hit_rate_text(share)
+    exact = 100 * as_written(share)
+    fine = Decimal("0.05") <= exact < 1 or 99 < exact < 100 or (rounding == "up" and 0 < exact < 1)
+    step = Decimal("0.1") if fine else Decimal(1)
+    rounded = exact.quantize(step, rounding=_ROUNDINGS[rounding])
+    if rounding == "nearest" and exact < 100:
+        rounded = min(rounded, Decimal("99.9"))
+    return f"{rounded:.0f}%" if rounded == 100 else f"{rounded}%"
+
+
+def number(value: float, digits: int = 3, rounding: Rounding = "nearest") -> str:
+    """Format a number with a few significant digits, without an exponent where possible."""
+    if value != value or value in (float("inf"), float("-inf")):
+        return {"inf": "∞", "-inf": "−∞"}.get(str(value), "unknown")
+    exact = Decimal(float(value)) if rounding == "nearest" else as_written(value)
+    rounded = float(Context(prec=digits, rounding=_ROUNDINGS[rounding]).plus(exact))
+    if rounded and not 1e-3 <= abs(rounded) < 1e6:
+        mantissa, power = f"{rounded:.{digits - 1}e}".split("e")
+        mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
+        return f"{mantissa}e{int(power)}"
+    return f"{rounded:,.{digits + 3}f}".rstrip("0").rstrip(".")
+
+
+def plural(count: int, noun: str) -> str:
+    """Format a count with its noun."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def as_written(value: float) -> Decimal:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.containers import as_pandas
 from rashomon_explorer._utils.randomness import generator
-from rashomon_explorer.audits import document, figures, summary
+from rashomon_explorer.audits import json_document, summary
 from rashomon_explorer.audits import tolerance as rules
 from rashomon_explorer.audits.answers import ExactAnswers, Inputs
 from rashomon_explorer.audits.comparison import Comparison, compare
@@ -359,7 +359,9 @@ class Audit:
         plotly.graph_objects.Figure
             Marked as the curator's.
         """
-        return figures.plot(self, kind, **arguments)
+        from rashomon_explorer.audits.figures import plot  # needs the extra app
+
+        return plot(self, kind, **arguments)
 
     @cached_property
     def accuracy(self) -> pd.DataFrame:
@@ -397,13 +399,13 @@ class Audit:
         pathlib.Path
             Path of the file, which only its owner can read.
         """
-        return document.write_report(
-            self, path, title=title, interactive=interactive, overwrite=overwrite
-        )
+        from rashomon_explorer.audits.document import write_report  # needs the extra app
+
+        return write_report(self, path, title=title, interactive=interactive, overwrite=overwrite)
 
     def to_json(self) -> str:
         """Text of the audit as JSON, by the schema that :func:`audits.json_schema` returns."""
-        return document.to_json(self)
+        return json_document.to_json(self)
 
     def summary(self) -> pd.DataFrame:
         """Numbers of the audit: what is settled, what is arbitrary, who is affected."""

@@ -25,8 +25,8 @@ from rashomon_explorer.audits.answers import (
     with_sign,
 )
 from rashomon_explorer.audits.sampled import SampledSet
+from rashomon_explorer.measures.multiplicity.scores import conflicts
 from rashomon_explorer.measures.ranges import people_ranges
-from rashomon_explorer.report.sections.accuracy import conflicts
 from rashomon_explorer.sets.models.fitted import StoredPredictions
 from rashomon_explorer.sets.sources.predictions import row_losses
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from rashomon_explorer._utils.formatting import number, percent, plural
 from rashomon_explorer.audits.answers import NOT_PRIVATE
-from rashomon_explorer.plots.text import number, percent, plural
 
 _MOST_NAMES = 5
 _MOST_GROUPS = 4

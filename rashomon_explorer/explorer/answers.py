@@ -103,15 +103,12 @@ class ExactAnswers:
                         f"these models"
                     )
                 models = None  # exact results need no draw
-            proved = None if self.why_not else self._proved_people(places)
             if models is None:
-                return proved
+                return self._proved_people(places)
             table = people_ranges(models, rows).set_axis(pd.Index(places, name="person"))
-            return (
-                table
-                if proved is None
-                else table.join(proved.drop(columns="best", errors="ignore"))
-            )
+            if self.why_not:
+                return table
+            return table.join(self._proved_people(places).drop(columns="best", errors="ignore"))
 
         key = "people", self.state.rashomon_set, self.state.selection, self.psi, places.tobytes()
         return self._find(key, find)

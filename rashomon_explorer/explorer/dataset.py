@@ -20,6 +20,7 @@ from rashomon_explorer.explorer.model_inputs import ModelInputs
 from rashomon_explorer.explorer.selection import CurrentSelection
 from rashomon_explorer.explorer.state import BUDGET, LINEAR, SETTINGS, ExplorerState
 from rashomon_explorer.explorer.streamed_table import encoded, scaled, streamed_table, table_shape
+from rashomon_explorer.explorer.what_if import WhatIf
 from rashomon_explorer.mechanisms.planning import suggestions, weakness
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.plan import Plan
@@ -96,6 +97,7 @@ class DatasetController(ModelInputs):
         self.together: Callable[[], AbstractContextManager[None]] = nullcontext
         self.picked = CurrentSelection(self)
         self.exact = ExactAnswers(self)
+        self.what_if = WhatIf(self)
         self.tree_answers = TreeAnswers(self.state)
         self._encoder: Any = None
         self._behind: Any = None  # encoder of chunked rows, if it is not the page's own

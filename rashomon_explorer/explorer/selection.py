@@ -59,6 +59,12 @@ class CurrentSelection:
         return some(self.people, max(_FEW_OF_BLOCKS, most))
 
     @property
+    def population(self) -> int:
+        """Number of people from whom `few` is a sample; of chunked rows all."""
+        chunked = bool(self._screen.sample_words)
+        return self._screen.shape[0] if chunked else int(self._wanted().sum())
+
+    @property
     def everyone(self) -> "CurrentSelection":
         """The same models with all people, without any selection of people."""
         return self if self._of_all else CurrentSelection(self._screen, of_all=True)

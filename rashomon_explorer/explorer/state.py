@@ -138,6 +138,7 @@ class ExplorerState(traitlets.HasTraits):
     tuned = traitlets.Any(None, allow_none=True)
     selection = traitlets.Tuple()
     people = traitlets.Tuple()
+    edits = traitlets.Dict()
     groups = traitlets.Tuple()
     group_column = traitlets.Unicode("")
     favourites = traitlets.Instance(Favourites, ())

@@ -32,7 +32,7 @@ try:
     from rashomon_explorer.plots.losses import plot_losses
     from rashomon_explorer.plots.penalties import plot_penalties, tuning_in_words
     from rashomon_explorer.plots.people import plot_people
-    from rashomon_explorer.plots.person import plot_people_ranges, plot_person
+    from rashomon_explorer.plots.person import plot_people_ranges, plot_person, plot_what_if
     from rashomon_explorer.plots.prices import plot_costs
     from rashomon_explorer.plots.profile import plot_profile
     from rashomon_explorer.plots.ranges import plot_exact_ranges, plot_ranges
@@ -78,6 +78,7 @@ __all__ = [
     "plot_tree_use",
     "plot_trees",
     "plot_two_sets",
+    "plot_what_if",
     "rules_table",
     "tuning_in_words",
 ]

@@ -197,7 +197,6 @@ def _words(name: str) -> str:
 
 MOST_GROUPS = 15
 _ALL = "all rows"
-_SURE = 1.96
 _FEW = 5
 
 
@@ -287,23 +286,13 @@ def _finding(table: pd.DataFrame, groups: pd.DataFrame, measure: str, share: boo
     first, most = groups.index[place], float(groups[measure].to_numpy()[place])
     size, everyone = int(groups["rows"].to_numpy()[place]), _of_all(table, measure)
     note = f"{words} {write(most)}, of all {write(everyone)}"
-    if share and size >= _FEW and wilson(most, size)[0] <= everyone:
+    if share and size >= _FEW and text.wilson(most, size)[0] <= everyone:
         return f"No group is clearly above the overall value: {words} {write(everyone)}"
     return f"{escape(str(first))} has the largest value: {note}"
 
 
 def _of_all(table: pd.DataFrame, measure: str) -> float:
     return float(table[measure].to_dict()[_ALL])
-
-
-def wilson(share: float, count: int) -> tuple[float, float]:
-    """95 % interval of a sample share (Wilson 1927)."""
-    if count < 1:
-        return 0.0, 1.0
-    square = _SURE**2 / count
-    middle = (share + square / 2) / (1 + square)
-    half = _SURE * np.sqrt(share * (1 - share) / count + square / (4 * count)) / (1 + square)
-    return float(middle - half), float(middle + half)
 
 
 def _burden_bars(
@@ -330,7 +319,7 @@ def _burden_bars(
         )
     error = None
     if share:
-        ends = np.array([wilson(v, int(n)) for v, n in zip(value, table["rows"], strict=True)])
+        ends = np.array([text.wilson(v, int(n)) for v, n in zip(value, table["rows"], strict=True)])
         error = marks.whiskers(
             value, np.minimum(ends[:, 0], value), np.maximum(ends[:, 1], value), 1.5
         )

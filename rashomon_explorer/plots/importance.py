@@ -384,8 +384,11 @@ def _dots(
     return marks.excess_dots(x, y, draws, excess, top, "%{x:.4g}, %{y:.4g}", **marker)
 
 
-MOST_ROWS = 2_000
-"""Maximum number of rows for permutation importance; the figure states the number used."""
+_CELLS = 30_000_000
+"""Losses that are computed in about a second."""
+_SHUFFLED_ROWS, _MOST_REPEATS = 100_000, 5
+_PARTS, _FEWEST_ROWS = 8, 1_600
+_SURE = 2.365  # 97.5 % quantile of Student's t with _PARTS − 1 degrees of freedom
 
 _IMPORTANCES_TITLE = "How much the models rely on each feature"
 
@@ -396,24 +399,34 @@ def importances(
     y: ArrayLike,
     *,
     features: Features = None,
-    max_rows: int = MOST_ROWS,
+    max_rows: int | None = None,
 ) -> pd.DataFrame:
-    """Permutation importance of every feature for every model inside ψ and the best one."""
-    models, X = set_and_rows(models, X)
+    """Permutation importance of every feature for every model inside ψ and the best one.
+
+    All rows count if they take about a second, or ``max_rows`` of them. For a sample, the attribute
+    ``"margin"`` has the half-width of the 95 % interval of every value, from means of its parts.
+    """
     inside = text.need_inside(text.counted(models), models)
     trees = held_trees(inside)
     X = np.asarray(X, dtype=float) if trees is None else trees.rows(X)
-    y = np.asarray(y)
+    y, every = np.asarray(y), _with_best(inside)
+    repeats = int(np.clip(_SHUFFLED_ROWS // len(X), 1, _MOST_REPEATS))
+    if max_rows is None:
+        max_rows = max(_FEWEST_ROWS, _CELLS // (len(every) * X.shape[1] * repeats))
     rows = text.sample_rows(len(X), max_rows)
-    found = importance_cloud(
-        _with_best(inside),
-        X[rows],
-        y[rows],
-        measure="permutation",
-        features=features,
-        random_state=0,
-    )
-    found.attrs["rows"] = f"{len(rows):,} of {len(X):,} rows read"
+    parts = [rows]
+    if len(rows) < len(X) and len(rows) >= _FEWEST_ROWS:
+        parts = np.array_split(np.random.default_rng(0).permutation(rows), _PARTS)
+    options: dict[str, Any] = {"measure": "permutation", "features": features, "random_state": 0}
+    tables = [
+        importance_cloud(every, X[part], y[part], n_repeats=repeats, **options) for part in parts
+    ]
+    values = np.array([one.to_numpy() for one in tables])
+    found = pd.DataFrame(values.mean(axis=0), tables[0].index, tables[0].columns)
+    if len(parts) > 1:
+        found.attrs["margin"] = _SURE * values.std(axis=0, ddof=1) / np.sqrt(_PARTS)
+    read = f"{len(rows):,} of {len(X):,} rows read"
+    found.attrs["rows"] = f"all {len(X):,} rows" if len(rows) == len(X) else read
     return found
 
 
@@ -438,6 +451,8 @@ def importance_ranges(found: pd.DataFrame) -> pd.DataFrame:
     every = found.to_numpy()
     table = importance_spread(every[:-1], list(found.columns))
     table["best"] = every[-1]
+    if "margin" in found.attrs:  # of a sample of the rows
+        table["best ±"] = found.attrs["margin"][-1]
     return table
 
 
@@ -447,7 +462,7 @@ def plot_importance(
     y: ArrayLike,
     *,
     features: Features = None,
-    max_rows: int = MOST_ROWS,
+    max_rows: int | None = None,
     highlight: Sequence[int] = (),
 ) -> go.Figure:
     """Plot the importance of each feature to the models of the set.
@@ -463,8 +478,9 @@ def plot_importance(
     features : sequence, mapping or "columns", optional
         Features or groups of features, see ``measures.feature_groups``; by default each feature,
         with the columns of one category together.
-    max_rows : int
-        Maximum number of rows; larger tables are subsampled, which the figure states.
+    max_rows : int, optional
+        Maximum number of rows; by default so many that they take about a second. A larger table
+        is subsampled: the figure then states so and has 95 % intervals.
     highlight : sequence of int
         Row numbers of draws to mark with rings; those outside the set are not shown.
 
@@ -492,23 +508,60 @@ def importance_figure(models: Any, found: pd.DataFrame, highlight: Sequence[int]
     counts, table = text.counted(models), importance_ranges(found)
     title = _importances_finding(found.iloc[:-1])
     unit = "loss increase when shuffled"
-    figure = marks.range_bars(
-        table, title, unit, counts.words, found.attrs["rows"], over=counts.span
-    )
+    notes = counts.words, found.attrs["rows"], _unclear(found)
+    figure = marks.range_bars(table, title, unit, *notes, over=counts.span)
+    if "best ±" in table:
+        _add_margins(figure, table)
     marks.ring(figure, table, found.to_numpy()[counts.highlighted(highlight)])
     return text.models_band(figure, models)
 
 
+def _add_margins(figure: go.Figure, table: pd.DataFrame) -> None:
+    """Add the 95 % interval of the best model's values, which come from a sample of the rows."""
+    shown = table.loc[figure.layout.meta["features"]]
+    best, half = shown["best"].to_numpy(float), shown["best ±"].to_numpy(float)
+    error = marks.whiskers(best, best - half, best + half, 1.5)
+    look = {"marker": {"size": 1, "color": theme.GREY}, "error_x": error}
+    name = "95 % interval of the best model"
+    marks.add_marks(figure, best.astype(np.float32), np.arange(len(best)), name, **look)
+
+
+def _unclear(found: pd.DataFrame) -> str:
+    """Count the models whose two most important features a sample of rows does not order."""
+    margin = found.attrs.get("margin")
+    if margin is None or found.shape[1] < 2:
+        return ""
+    values = found.to_numpy()[:-1]
+    order = np.argsort(-values, axis=1, kind="stable")[:, :2]
+    first, second = (np.take_along_axis(values, order[:, [k]], 1)[:, 0] for k in (0, 1))
+    ends = [np.take_along_axis(margin[:-1], order[:, [k]], 1)[:, 0] for k in (0, 1)]
+    unclear = int((first - second < np.hypot(*ends)).sum())
+    return f"{text.plural(unclear, 'model')} too close to order" if unclear else ""
+
+
 def _importances_finding(values: pd.DataFrame) -> str:
-    """State the most important feature and the share of models that agree."""
-    firsts = values.idxmax(axis=1).value_counts()
-    name = text.short_name(str(firsts.index[0]))
-    if len(firsts) == 1:
-        return f"Every model relies most on {name}"
-    share, others = firsts.iloc[0] / len(values), len(firsts) - 1
-    return f"{text.percent(share)} of models rely most on {name}, the rest on {others} other" + (
-        "s" if others > 1 else ""
+    """State the most important features, with ties, and the share of models that agree."""
+    top = values.to_numpy() == values.max(axis=1).to_numpy()[:, None]
+    counts = pd.Series(top.sum(axis=0), index=values.columns).sort_values(
+        ascending=False, kind="stable"
     )
+    counts = counts[counts > 0]
+    tied = counts.index[counts == counts.iloc[0]]
+    names = [text.short_name(str(name)) for name in tied[:_MOST_TIED]]
+    more = len(tied) - len(names)
+    listed = ", ".join(names) + f" and {more} more" * (more > 0)
+    if len(names) > 1 and not more:
+        listed = f"{', '.join(names[:-1])} and {names[-1]}"
+    if counts.iloc[0] == len(values):
+        return f"Every model relies most on {listed}{' alike' * (len(tied) > 1)}"
+    share, others = text.percent(counts.iloc[0] / len(values)), len(counts) - len(tied)
+    rest = f", the rest on {others} other{'s' * (others > 1)}" if others else ""
+    if len(tied) > 1:
+        return f"{listed} tie: each is first for {share} of models{rest}"
+    return f"{share} of models rely most on {listed}{rest}"
+
+
+_MOST_TIED = 3
 
 
 def importance_table(
@@ -517,7 +570,7 @@ def importance_table(
     y: ArrayLike,
     *,
     features: Features = None,
-    max_rows: int = MOST_ROWS,
+    max_rows: int | None = None,
 ) -> pd.DataFrame:
     """Tabulate the spread of the permutation importance of every feature."""
     return importance_ranges(importances(models, X, y, features=features, max_rows=max_rows))
@@ -567,7 +620,8 @@ FIGURES = (
         label="Ranges over the draws inside the set, one row per feature",
         definition=(
             "Permutation importance: the rise of the loss when one feature is shuffled between "
-            "people, over the models within ψ; the columns of one category are shuffled together."
+            "people, over the models within ψ; the columns of one category are shuffled together. "
+            "All rows count if a second is enough; for a sample, × has its 95 % interval."
         ),
         terms=("importance", "coefficient"),
         measure=importances,

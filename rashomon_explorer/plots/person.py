@@ -6,13 +6,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from numpy.typing import ArrayLike
 from plotly.subplots import make_subplots
 
-from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray, likeliest
 from rashomon_explorer.measures import decide_or_abstain, linear_shap
 from rashomon_explorer.measures.inputs import feature_groups, set_and_rows
 from rashomon_explorer.plots import marks, registry, text, theme
 from rashomon_explorer.sets import RashomonSet
+from rashomon_explorer.sets.base import CuratorSet
 
 _FADED = 0.3
 _KINDS = (
@@ -29,6 +31,7 @@ def plot_people_ranges(
     answer: str = "",
     highlight: Sequence[int] = (),
     guaranteed: bool = True,
+    of: int | None = None,
     note: str = "",
 ) -> go.Figure:
     """Plot the range of predictions for each individual, one dot and one line each.
@@ -43,6 +46,8 @@ def plot_people_ranges(
         Index values of individuals to mark with rings; the others fade.
     guaranteed : bool
         Whether the draws have a guarantee.
+    of : int, optional
+        Number of individuals from which these are a random sample; the title then has intervals.
     note : str
         Text to add to the line below the title.
 
@@ -67,7 +72,7 @@ def plot_people_ranges(
     if "best" not in table or table.empty:
         raise ValueError("table must be a non-empty result of measures.ranges.people_ranges")
     what = answer or "answer"
-    figure = theme.new_figure(_finding(table), text.join_notes(f"{len(table):,} people", note))
+    figure = theme.new_figure(_finding(table, of), text.join_notes(f"{len(table):,} people", note))
     best = table["best"].to_numpy(float)
     for low, high, colour, width, name in (
         ("exact_low", "exact_high", theme.SKY, 2.5, "▬ exact range"),
@@ -95,17 +100,25 @@ def flip_kinds(table: pd.DataFrame) -> pd.Series:
     return pd.Series(kinds, table.index)
 
 
-def _finding(table: pd.DataFrame) -> str:
+def sample_share(mask: ArrayLike, of: int | None) -> str:
+    """Share of individuals, with its 95 % interval if they are a sample of more."""
+    values = np.asarray(mask, dtype=bool)
+    share = float(values.mean())
+    if of is None or of <= len(values):
+        return text.percent(share)
+    low, high = text.wilson(share, len(values))
+    return f"{text.percent(share)} ({text.percent(low, 'down')} to {text.percent(high, 'up')})"
+
+
+def _finding(table: pd.DataFrame, of: int | None) -> str:
     if not {"flips", "drawn_flips"} & set(table):
         ends = ("exact_high", "exact_low") if "exact_low" in table else ("drawn_high", "drawn_low")
         width = float((table[ends[0]] - table[ends[1]]).median())
         return f"Half of the people have a range wider than {text.number(width)}"
-    drawn_share = (
-        text.percent(float((table["drawn_flips"] > 0).mean())) if "drawn_flips" in table else ""
-    )
+    drawn_share = sample_share(table["drawn_flips"] > 0, of) if "drawn_flips" in table else ""
     if "flips" not in table:
         return f"Some draw flips the label of {drawn_share}"
-    proved = text.percent(float((table["flips"] == "yes").mean()))
+    proved = sample_share(table["flips"] == "yes", of)
     drawn = f", draws {drawn_share}" if drawn_share else ""
     return f"Good models flip {proved}{drawn}"
 
@@ -251,6 +264,133 @@ def plot_person(
     return text.models_band(figure, models)
 
 
+def plot_what_if(
+    models: Any,
+    before: ArrayLike,
+    after: ArrayLike,
+    *,
+    person: int | None = None,
+    answer: str = "",
+    highlight: Sequence[int] = (),
+) -> go.Figure:
+    """Plot how the answer of every good model changes if features of one individual change.
+
+    Parameters
+    ----------
+    models : RashomonSet, PredictorSet, ReleasedSet or ReleasedTrees
+        Models; of a curator's set, only those inside the set count.
+    before, after : array-like of shape (1, n_features)
+        The individual without and with the changes, as the models require.
+    person : int, optional
+        Index of the individual; None for one that is made up.
+    answer : str
+        Name of the predicted quantity, for the axis.
+    highlight : sequence of int
+        Row numbers of models to mark with rings.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        One line per model, orange if its label changes. The title counts these models.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+    >>> models = RashomonClassifier(n_draws=5, epsilon=80.0, random_state=0).fit(X, y).rashomon_set_
+    >>> plot_what_if(models.release(), [[-0.8]], [[0.8]]).layout.title.text.split("<br>")[0]
+    'A made-up person, changed: 5 of 5 models change their answer'
+    """
+    name = "A made-up person" if person is None else f"Person {person}"
+    counts = text.counted(models)
+    if counts.is_empty:
+        return text.empty_set_figure(name, models)
+    table = what_if_table(models, before, after)
+    same = np.array_equal(before, after)
+    figure = theme.new_figure(f"{name}{_changed(table, same=same)}", counts.words)
+    changes = table.get("changes", pd.Series(data=False, index=table.index)).to_numpy()
+    apart = np.random.default_rng(0).uniform(-0.07, 0.07, len(table))
+    ends = ["before"] if same else ["before", "after"]
+    for mask, colour, words in (
+        (~changes, theme.BLUE, "same answer"),
+        (changes, theme.ORANGE, "other answer"),
+    ):
+        if mask.any():
+            x = np.add.outer(apart[mask], np.arange(len(ends)))
+            _slopes(figure, x, table.loc[mask, ends], highlight, colour, words)
+    if isinstance(models, CuratorSet):
+        best = _last(np.asarray(models.best_scores(np.concatenate([before, after]))), 1)
+        line = {"mode": "lines+markers", "line": {"color": theme.BEST_MODEL}}
+        marks.mark_best(figure, np.arange(len(ends)), best[: len(ends)], ": %{y:.3f}", **line)
+    if models.task == "classification" and models.n_classes == 2:
+        figure.add_hline(y=0.5, line={"color": theme.GREY, "width": 1, "dash": "dot"})
+    ticks = {"tickvals": [0, 1][: len(ends)], "ticktext": ["as is", "changed"][: len(ends)]}
+    figure.update_layout(
+        yaxis={"title": answer or "answer"}, xaxis={**ticks, "range": [-0.3, len(ends) - 0.7]}
+    )
+    return text.models_band(figure, models)
+
+
+def what_if_table(models: Any, before: ArrayLike, after: ArrayLike) -> pd.DataFrame:
+    """Tabulate the answer of every good model before and after a change, and whether it differs."""
+    counts = text.counted(models)
+    scores = np.asarray(counts.models.scores(np.concatenate([before, after])))
+    answers = _last(scores, 2)
+    table = pd.DataFrame(
+        {"before": answers[:, 0], "after": answers[:, 1]},
+        index=pd.Index(counts.places, name="draw"),
+    )
+    if models.task == "classification":
+        labels = likeliest(scores)
+        table["changes"] = labels[:, 0] != labels[:, 1]
+    return table
+
+
+def _last(scores: FloatArray, ndim: int) -> FloatArray:
+    """Probability of the last class, or the prediction."""
+    return scores[..., -1] if scores.ndim > ndim else scores
+
+
+def _changed(table: pd.DataFrame, *, same: bool) -> str:
+    """State how many models change their label, or by how much predictions change."""
+    if same:
+        low, high = float(table["before"].min()), float(table["before"].max())
+        return f": good models answer {text.number(low, 2)} to {text.number(high, 2)}"
+    if "changes" in table:
+        count, of = int(table["changes"].sum()), text.plural(len(table), "model")
+        return f", changed: {count:,} of {of} change{'s' if count == 1 else ''} their answer"
+    steps = table["after"] - table["before"]
+    ends = f"{text.number(float(steps.min()), 2)} to {text.number(float(steps.max()), 2)}"
+    return f", changed: predictions change by {ends}"
+
+
+def _slopes(
+    figure: go.Figure,
+    x: FloatArray,
+    table: pd.DataFrame,
+    highlight: Sequence[int],
+    colour: str,
+    name: str,
+) -> None:
+    """One line per model from its answer before to that after, in one trace."""
+    draws, gap = table.index.to_numpy(), np.full((len(table), 1), np.nan)
+    ringed = np.repeat(np.isin(draws, list(highlight)), x.shape[1] + 1)
+    marker = {
+        "size": np.where(ringed, 12, 7),
+        "line": {"color": np.where(ringed, theme.PURPLE, "white"), "width": 1 + 2 * ringed},
+    }
+    figure.add_scatter(
+        x=np.hstack([x, gap]).ravel().astype(np.float32),
+        y=np.hstack([table.to_numpy(float), gap]).ravel().astype(np.float32),
+        customdata=np.repeat(draws, x.shape[1] + 1),
+        mode="lines+markers",
+        line={"color": colour, "width": 1.2},
+        marker={"color": colour, **marker},
+        name=name,
+        hovertemplate=f"draw %{{customdata}}: %{{y:.3f}}<extra>{name}</extra>",
+    )
+
+
 def contributions(models: Any, X: Any, person: int) -> pd.DataFrame:
     """Spread over the models of the contribution of each feature to one score."""
     models, X = set_and_rows(models, X)
@@ -375,11 +515,15 @@ FIGURES = (
             "the draws: the widest drives the disagreement. <b>Abstain</b>: the first class leads "
             "by less than two standard deviations over the draws (Ganesh, Thakurta and Upadhyay "
             "2023). <b>Flips from ψ</b>: least excess loss at which a model predicts another "
-            "class, certified to 1 %."
+            "class, certified to 1 %. <b>Change a feature</b> below: each line is a model, orange "
+            "if its label changes. In a release, the person is made up: the middle of every "
+            "declared range."
         ),
         plot=plot_person,
         table=lambda models, X, person: contributions(text.counted(models).models, X, person),
-        needs=("models", "selection", "people", "rows"),
+        release_plot=plot_what_if,
+        audience=registry.BOTH,
+        needs=("models", "selection", "people", "rows", "edits"),
         marks=("exact", "sampled"),
         selects="models",
         slow=True,

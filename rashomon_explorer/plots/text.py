@@ -3,9 +3,8 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from html import escape
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from rashomon_explorer._utils import formatting
 from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.formatting import number, percent, plural
 from rashomon_explorer.measures.inputs import fitted_set
 from rashomon_explorer.mechanisms.planning import weakness
 from rashomon_explorer.mechanisms.planning.plan import Plan
@@ -21,38 +21,7 @@ from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.plots.theme import PURPLE, View, add_band, curator_band, empty_figure
 from rashomon_explorer.sets import CuratorSet, RashomonSet, ReleasedSet, ReleasedTrees
 
-Rounding = Literal["nearest", "up", "down"]
-
 _LONGEST_NAME = 24
-_ROUNDINGS = {"nearest": ROUND_HALF_EVEN, "up": ROUND_CEILING, "down": ROUND_FLOOR}
-
-
-def percent(share: float, rounding: Rounding = "nearest") -> str:
-    """Format a share as a percentage; unless rounded up, only a share of 1 gives 100 %."""
-    if not -1e6 < share < 1e6:
-        return "unknown"
-    if rounding == "down" and share >= 0:
-        return formatting.hit_rate_text(share)
-    exact = 100 * formatting.as_written(share)
-    fine = Decimal("0.05") <= exact < 1 or 99 < exact < 100 or (rounding == "up" and 0 < exact < 1)
-    step = Decimal("0.1") if fine else Decimal(1)
-    rounded = exact.quantize(step, rounding=_ROUNDINGS[rounding])
-    if rounding == "nearest" and exact < 100:
-        rounded = min(rounded, Decimal("99.9"))
-    return f"{rounded:.0f}%" if rounded == 100 else f"{rounded}%"
-
-
-def number(value: float, digits: int = 3, rounding: Rounding = "nearest") -> str:
-    """Format a number with a few significant digits, without an exponent where possible."""
-    if value != value or value in (float("inf"), float("-inf")):
-        return {"inf": "∞", "-inf": "−∞"}.get(str(value), "unknown")
-    exact = Decimal(float(value)) if rounding == "nearest" else formatting.as_written(value)
-    rounded = float(Context(prec=digits, rounding=_ROUNDINGS[rounding]).plus(exact))
-    if rounded and not 1e-3 <= abs(rounded) < 1e6:
-        mantissa, power = f"{rounded:.{digits - 1}e}".split("e")
-        mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
-        return f"{mantissa}e{int(power)}"
-    return f"{rounded:,.{digits + 3}f}".rstrip("0").rstrip(".")
 
 
 def guaranteed_hits(planned: weakness.BasePlan) -> str:
@@ -138,11 +107,6 @@ def _halved(name: str, longest: int) -> str:
     return f"{name[: longest - 1 - last]}…{name[-last:]}"
 
 
-def plural(count: int, noun: str) -> str:
-    """Format a count with its noun."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 @dataclass(frozen=True, eq=False)
 class Counted:
     """Models of a set within ψ, with the text of a figure about them."""
@@ -165,6 +129,8 @@ class Counted:
 def counted(models: Any) -> Counted:
     """Select the models inside ψ, with a text of their number; of a release all draws."""
     every = np.arange(models.n_draws)
+    if isinstance(models, ReleasedTrees):
+        return Counted(models, every, f"of all {plural(len(every), 'tree')}", "all draws")
     if isinstance(models, ReleasedSet):
         return Counted(models, every, of_all_draws(models), "all draws")
     drawn = isinstance(models, RashomonSet) and models.as_drawn
@@ -218,6 +184,19 @@ def empty_set_message(models: Any) -> str:
 
 _REMEDY = "raise epsilon or psi, draw fewer models, or use more rows"
 _TO_DO = "Raise <b>ε</b> or <b>ψ</b>, draw <b>fewer models</b>,<br>or use more rows."
+
+
+_SURE = 1.96
+
+
+def wilson(share: float, count: int) -> tuple[float, float]:
+    """95 % interval of a sample share (Wilson 1927)."""
+    if count < 1:
+        return 0.0, 1.0
+    square = _SURE**2 / count
+    middle = (share + square / 2) / (1 + square)
+    half = _SURE * np.sqrt(share * (1 - share) / count + square / (4 * count)) / (1 + square)
+    return float(middle - half), float(middle + half)
 
 
 MOST_POINTS = 20_000

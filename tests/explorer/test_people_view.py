@@ -71,7 +71,7 @@ def test_a_selection_leaves_what_it_says_and_importance_is_of_it(loans):
     selected, state, rows = loans.selected, loans.state, loans.rows
     assert selected.everything and selected.words == "" and selected.models is loans.rashomon_set
     assert selected.names[1] == "explorer.rows" and len(selected.people) == 200
-    assert "200 of 200 rows read" in _title(_shown(loans, "importance"))
+    assert "all 200 rows" in _title(_shown(loans, "importance"))
     women = (loans.data.frame["sex"] == "f").to_numpy()
     with loans.session.together():
         state.groups, state.selection = (("sex", "f"),), (1, 4)
@@ -80,7 +80,7 @@ def test_a_selection_leaves_what_it_says_and_importance_is_of_it(loans):
     np.testing.assert_array_equal(selected.models.coef, loans.rashomon_set.coef[[1, 4]])
     assert selected.words == f"2 of 12 models selected · {women.sum()} of 200 rows selected"
     assert eval(selected.names[2], {"explorer": loans}).equals(loans.targets[women])
-    assert f"{women.sum()} of {women.sum()} rows read" in _title(loans.cards["importance"])
+    assert f"all {women.sum()} rows" in _title(loans.cards["importance"])
     state.pick_nothing()
     state.people = (3, 5)  # too few to measure by: marked, and nobody is left out
     assert len(selected.people) == 200

@@ -1,9 +1,14 @@
 """Ranges of every kind of scikit-learn's linear models, by other optimisers of its objectives."""
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 from sklearn.linear_model import (
+    ElasticNet,
+    Lasso,
+    LassoCV,
     LinearRegression,
     LogisticRegression,
     LogisticRegressionCV,
@@ -17,6 +22,7 @@ from sklearn.svm import LinearSVC
 
 from rashomon_explorer import measures as m
 from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.measures.ranges.l1 import matched_subgradient
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")
 
@@ -50,17 +56,68 @@ def balanced(y):
     return (len(y) / (len(values) * counts))[np.searchsorted(values, y)]
 
 
-def penalised(loss, weights, factor, *, intercept=0.0, l1=0.0):
-    """Sum of weighted losses + factor·(½‖w‖² + l1‖w‖₁), by the sum of weights."""
+@dataclass
+class Objective:
+    """Sum of weighted losses + factor·(½(1 − l1)‖w‖² + l1‖w‖₁), by the sum of weights."""
 
-    def objective(theta):
-        w = np.append(theta[:-1], intercept * theta[-1])
-        penalty = factor * ((1 - l1) * (w @ w) / 2 + l1 * np.abs(w).sum())
-        return (weights @ loss(X @ theta[:-1] + theta[-1]) + penalty) / weights.sum()
+    loss: object
+    weights: np.ndarray
+    factor: float
+    intercept: float = 0.0  # as the penalty sees it
+    l1: float = 0.0
 
-    return objective
+    def __call__(self, theta):
+        return self.smooth(theta) + self.penalty(np.abs(theta))
+
+    def smooth(self, theta):
+        w = np.append(theta[:-1], self.intercept * theta[-1])
+        loss = self.weights @ self.loss(X @ theta[:-1] + theta[-1])
+        return (loss + self.factor * (1 - self.l1) * (w @ w) / 2) / self.weights.sum()
+
+    def penalty(self, sizes):
+        total = sizes[:-1].sum() + self.intercept * sizes[-1]
+        return self.factor * self.l1 * total / self.weights.sum()
+
+    def of_parts(self, parts):
+        """Smooth in the positive and negative parts of the parameters."""
+        up, down = np.split(parts, 2)
+        return self.smooth(up - down) + self.penalty(up + down)
+
+    def least(self, start):
+        """Least value, by another optimiser."""
+        if not self.l1:
+            return minimize(self, start, method="BFGS", options={"gtol": 1e-8}).fun
+        parts = np.maximum(np.append(start, -start), 0)
+        options = {"ftol": 1e-15, "gtol": 1e-10, "maxfun": 10**6, "maxiter": 10**5}
+        bounds = [(0, None)] * len(parts)
+        return minimize(self.of_parts, parts, method="L-BFGS-B", bounds=bounds, options=options).fun
+
+    def furthest(self, level, direction, start):
+        """Largest direction·θ among models up to a level, by sequential quadratic programmes."""
+        goal, value, bounds = direction, self, None
+        if self.l1:
+            goal, value = np.append(direction, -direction), self.of_parts
+            start, bounds = np.maximum(np.append(start, -start), 0), [(0, 50)] * 2 * len(start)
+        found = minimize(
+            lambda x: -goal @ x,
+            start,
+            jac=lambda x: -goal,
+            constraints={"type": "ineq", "fun": lambda x: 1e3 * (level - value(x))},
+            bounds=bounds,
+            method="SLSQP",
+            options={"maxiter": 500, "ftol": 1e-10},
+        )
+        assert value(found.x) <= level + 1e-7
+        return goal @ found.x
 
 
+def spelled(penalty):
+    """Name of a penalty for versions of scikit-learn that still need it."""
+    deprecated = LogisticRegression().get_params().get("penalty", "deprecated") == "deprecated"
+    return {} if deprecated else {"penalty": penalty}
+
+
+L1, NET = {"max_iter": 10**5, "random_state": 0, **spelled("l1")}, spelled("elasticnet")
 ONES, CV = np.ones(N), {"Cs": [0.3], "cv": 3, "solver": "newton-cholesky", "tol": 1e-9}
 CASES = {
     "logistic, weights": (LogisticRegression(C=0.5, tol=1e-8), WEIGHTS, log_loss, WEIGHTS, 2.0, {}),
@@ -125,6 +182,50 @@ CASES = {
         1.0,
         {"intercept": 1.0},
     ),
+    "logistic, L1": (
+        LogisticRegression(solver="saga", l1_ratio=1, C=0.2, tol=1e-8, **L1),
+        WEIGHTS,
+        log_loss,
+        WEIGHTS,
+        5.0,
+        {"l1": 1.0},
+    ),
+    "logistic, elastic net": (
+        LogisticRegression(solver="saga", l1_ratio=0.4, C=0.1, tol=1e-8, **{**L1, **NET}),
+        None,
+        log_loss,
+        ONES,
+        10.0,
+        {"l1": 0.4},
+    ),
+    "logistic, L1 of liblinear": (
+        LogisticRegression(
+            solver="liblinear", l1_ratio=1, C=0.2, intercept_scaling=2.0, tol=1e-9, **L1
+        ),
+        WEIGHTS,
+        log_loss,
+        WEIGHTS,
+        5.0,
+        {"l1": 1.0, "intercept": 0.5},
+    ),
+    "lasso": (Lasso(alpha=0.2), WEIGHTS, half_square, WEIGHTS, 0.2 * WEIGHTS.sum(), {"l1": 1.0}),
+    "lasso, CV": (LassoCV(alphas=[0.4], cv=3), None, half_square, ONES, 0.4 * N, {"l1": 1.0}),
+    "elastic net": (
+        ElasticNet(alpha=0.3, l1_ratio=0.6, tol=1e-12),
+        WEIGHTS,
+        half_square,
+        WEIGHTS,
+        0.3 * WEIGHTS.sum(),
+        {"l1": 0.6},
+    ),
+    "SVC, L1": (
+        LinearSVC(C=0.05, penalty="l1", tol=1e-9, dual=False, max_iter=10**5),
+        None,
+        squared_hinge,
+        ONES,
+        20.0,
+        {"l1": 1.0, "intercept": 1.0},
+    ),
 }
 
 
@@ -134,21 +235,7 @@ def fitted(case):
     y = SCORE if loss is half_square else LABELS
     model.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
     problem = m.penalised_problem(model, X, y, sample_weight=weights)
-    return problem, penalised(loss, total, factor, **more)
-
-
-def furthest(objective, level, direction, start):
-    """Largest direction·θ among models up to a level, by sequential quadratic programmes."""
-    constraint = {"type": "ineq", "fun": lambda theta: 1e3 * (level - objective(theta))}
-    found = minimize(
-        lambda theta: -direction @ theta,
-        start,
-        constraints=constraint,
-        method="SLSQP",
-        options={"maxiter": 500, "ftol": 1e-10},
-    )
-    assert objective(found.x) <= level + 1e-7
-    return direction @ found.x
+    return problem, Objective(loss, total, factor, **more)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -157,15 +244,15 @@ def test_minimum_and_ranges_are_those_of_another_optimiser_of_scikit_learns_obje
     theta = problem.minimum.theta
     assert problem.minimum.gap < 1e-9
     assert objective(theta) == pytest.approx(problem.minimum.value, rel=1e-9)
-    least = minimize(objective, theta + 0.1, method="BFGS", options={"gtol": 1e-8}).fun
+    least = objective.least(theta + 0.1)
     assert problem.minimum.value == pytest.approx(least, abs=1e-8)
     psi, directions = 0.03, np.vstack([np.eye(4), np.append(X[0], 1.0)])
     table = m.exact_ranges(problem, psi, directions)
     width = table["high"] - table["low"]
     assert (table["high_outer"] - table["low_outer"] <= width * (1 + 1e-5)).all()
     for place, direction in enumerate(directions):
-        high = furthest(objective, least + psi, direction, theta)
-        low = -furthest(objective, least + psi, -direction, theta)
+        high = objective.furthest(least + psi, direction, theta)
+        low = -objective.furthest(least + psi, -direction, theta)
         row = table.iloc[place]
         assert [low, high] == pytest.approx([row["low"], row["high"]], abs=1e-4 * width.iloc[place])
 
@@ -183,7 +270,9 @@ def test_weights_of_whole_numbers_are_repeated_rows():
         assert weighted.n == (counts > 0).sum()
 
 
-@pytest.mark.parametrize("case", ["logistic, weights", "ridge labels", "SVC"])
+@pytest.mark.parametrize(
+    "case", ["logistic, weights", "ridge labels", "SVC", "logistic, L1", "SVC, L1"]
+)
 def test_flips_and_their_least_psi_are_those_of_the_score_ranges(case):
     problem = fitted(case)[0]
     scores, flips = m.exact_score_ranges(problem, 0.02, X), m.exact_flips(problem, 0.02, X)
@@ -217,7 +306,7 @@ def test_bad_weights_and_unsupported_losses_are_named():
         with pytest.raises(ValueError, match="sample_weight must"):
             m.penalised_problem(model, X, LABELS, sample_weight=weights)
     hinge = LinearSVC(loss="hinge", max_iter=100_000).fit(X, LABELS)
-    with pytest.raises(ValueError, match="fit with these"):
+    with pytest.raises(ValueError, match="fit with this loss"):
         m.penalised_problem(hinge, X, LABELS)
 
 
@@ -290,3 +379,63 @@ def test_separation_in_a_flat_design_is_still_refused():
     y[rows[:, 2] == 1] = 1  # one level has one class
     with pytest.raises(DataError, match="quasi-complete separation"):
         m.penalised_problem(LogisticRegression(C=np.inf, max_iter=9999).fit(rows, y), rows, y)
+
+
+def edge_of_set(problem, psi, count=1000):
+    """Furthest models (p, count) of the set along random rays from the minimum, by halving."""
+    best = problem.minimum
+    ray = np.random.default_rng(0).normal(size=(problem.p, count))
+    ray *= problem.reach(psi).weight[:, None] ** 0.5
+    low, high = np.zeros(count), np.full(count, 50.0)
+    for _ in range(50):
+        middle = (low + high) / 2
+        inside = problem.value(best.theta[:, None] + middle * ray) <= best.value + psi
+        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+    return best.theta[:, None] + low * ray
+
+
+SPARSE = [name for name, case in CASES.items() if "l1" in case[-1]]
+
+
+@pytest.mark.parametrize("case", SPARSE)
+def test_the_ellipsoid_of_an_l1_penalty_holds_the_set_and_a_spoiled_one_does_not(case):
+    problem, spoiled = fitted(case)[0], []
+    for psi in (1e-4, 0.01, 1.0):
+        edge = edge_of_set(problem, psi) - problem.minimum.theta[:, None]
+        extents = []
+        for share in (1.0, 100.0):  # of what the L1 penalty leaves at parameters that are 0
+            certified = problem._certified
+            reach = replace(certified, slack=share * certified.slack).reach(psi)
+            size = np.linalg.norm(np.linalg.lstsq(reach.whiten, edge)[0], axis=0)
+            extents.append(size.max() / reach.extent)
+        assert extents[0] <= 1 + 1e-9
+        spoiled.append(extents[1] > 1)
+    zeros = (problem.minimum.theta == 0).any() and "SVC" not in case  # which uses an L1 ball
+    assert any(spoiled) == zeros
+
+
+@pytest.mark.parametrize("case", SPARSE)
+def test_tangents_with_a_share_of_the_l1_penalty_lie_below_the_objective(case):
+    problem, rng = fitted(case)[0], np.random.default_rng(0)
+    theta = rng.normal(size=(4, 300)) * (rng.random((4, 300)) < 0.5)
+    direction, others = rng.normal(size=(4, 300)), rng.normal(size=(4, 300)) / 10
+    value, gradient = problem.value_and_gradient(theta)
+    weight = np.ones(4)
+    for share, holds in ((1.0, True), (1.5, False)):  # control: a larger share is no subgradient
+        steeper = matched_subgradient(gradient, theta, share * problem.l1, direction, weight)
+        below = value + np.einsum("ij,ij->j", steeper, others)
+        assert (problem.value(theta + others) >= below - 1e-12).all() == holds
+    nearest = matched_subgradient(gradient, theta, problem.l1, direction, weight)
+    assert (nearest != gradient).any()
+
+
+def test_a_lasso_of_more_columns_than_rows_has_bounded_coefficients():
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(20, 40))
+    y = rows[:, 0] - rows[:, 1] + 0.1 * rng.normal(size=20)
+    problem = m.penalised_problem(Lasso(alpha=0.1, tol=1e-10).fit(rows, y), rows, y)
+    table = m.exact_coefficient_ranges(problem, 0.01)
+    outer, inner = table["high_outer"] - table["low_outer"], table["high"] - table["low"]
+    assert (outer <= inner * (1 + 1e-5)).all()
+    assert table["sign"]["x0"] == "+" and table["sign"]["x1"] == "-"
+    assert (table["sign"] == "can be zero").sum() > 30

@@ -154,11 +154,11 @@ SPELLINGS = {
     "1.6: L2, idle l1_ratio": ({"penalty": "l2", "l1_ratio": 0.5}, 1.0),
     "1.6: none": ({"penalty": None, "l1_ratio": None, "C": 3.0}, np.inf),
     "1.6: L1": ({"penalty": "l1", "l1_ratio": None}, None),
-    "1.6: elastic net": ({"penalty": "elasticnet", "l1_ratio": 0.01}, None),
+    "1.6: elastic net": ({"penalty": "elasticnet", "l1_ratio": 0.5}, None),
     "1.6: elastic net without L1": ({"penalty": "elasticnet", "l1_ratio": 0.0}, 1.0),
     "1.9: L2": ({"penalty": "deprecated", "l1_ratio": 0.0}, 1.0),
     "1.9: none": ({"penalty": "deprecated", "l1_ratio": 0.0, "C": np.inf}, np.inf),
-    "1.9: elastic net": ({"penalty": "deprecated", "l1_ratio": 0.01}, None),
+    "1.9: elastic net": ({"penalty": "deprecated", "l1_ratio": 0.5}, None),
     "1.10: L2": ({"l1_ratio": 0.0}, 1.0),
     "1.10: L1": ({"l1_ratio": 1.0}, None),
     "of a later version": ({"penalty": "l3", "l1_ratio": 0.0}, None),
@@ -172,7 +172,7 @@ def test_the_penalty_is_read_as_every_version_spells_it(spelling):
     vars(model).pop("penalty", None)
     vars(model).update(settings)
     if C is None:
-        with pytest.raises(ValueError, match="L1 penalties are not supported"):
+        with pytest.raises(ValueError, match=r"above the minimum|penalty must be one of"):
             m.penalised_problem(model, X, Y)
     else:
         assert m.penalised_problem(model, X, Y).ridges[0] == 1 / (len(Y) * C)

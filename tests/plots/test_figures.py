@@ -12,9 +12,9 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from rashomon_explorer import measures, plots
+from rashomon_explorer.plots import importance, text
 from rashomon_explorer.plots.coefficients import default_axes
 from rashomon_explorer.plots.comparison import two_sets_table
-from rashomon_explorer.plots.fairness import wilson
 from rashomon_explorer.plots.people import multiplicity
 from rashomon_explorer.plots.person import flip_kinds
 from rashomon_explorer.problem.problem import Problem
@@ -214,7 +214,7 @@ def test_the_frontier_shows_every_model_and_its_marks(audit):
 @pytest.mark.parametrize(("count", "n"), [(0, 5), (3, 12), (90, 100)])
 def test_groups_have_intervals_of_wilson(count, n):
     expected = binomtest(count, n).proportion_ci(method="wilson")
-    assert wilson(count / n, n) == pytest.approx((expected.low, expected.high), abs=1e-4)
+    assert text.wilson(count / n, n) == pytest.approx((expected.low, expected.high), abs=1e-4)
     table = pd.DataFrame({"rows": [n, n], "ambiguity": count / n}, index=["all rows", "a"])
     (bar,) = plots.plot_burden(table).data
     assert bar.x[0] + bar.error_x.array[0] == pytest.approx(expected.high, abs=1e-4)
@@ -267,3 +267,61 @@ def test_released_numbers_have_distinct_names_and_intervals_that_hold_them():
             low, high = map(float, words.split(" (")[1].split(")")[0].split(" to "))
             least, most = statistic.interval()
             assert low <= least + 1e-9 and high >= most - 1e-9
+
+
+@pytest.fixture(scope="module")
+def many_rows(models, rows):
+    rng = np.random.default_rng(7)
+    X = pd.DataFrame(rng.uniform(-0.5, 0.5, (20_000, 3)), columns=rows.X.columns)
+    return X, (4 * X["age"] - 3 * X["debt"] + rng.normal(scale=0.5, size=20_000) > 0).astype(int)
+
+
+def test_importance_reads_all_rows_where_a_second_is_enough(models, many_rows, monkeypatch):
+    found = importance.importances(models, *many_rows)
+    assert found.attrs == {"rows": "all 20,000 rows"}
+    known = measures.importance_cloud(models, *many_rows)["age"]
+    inside = models.excess <= models.psi
+    np.testing.assert_allclose(found["age"].iloc[:-1], known[inside], rtol=0.05)
+    monkeypatch.setattr(importance, "_CELLS", 1_000_000)  # a slower machine
+    found = importance.importances(models, *many_rows)
+    assert "of 20,000 rows read" in found.attrs["rows"] and "margin" in found.attrs
+
+
+def test_the_interval_of_a_sample_covers_what_all_rows_say(models, many_rows):
+    X, y = many_rows
+    every = importance.importances(models, X, y)
+    covered = []
+    for start in range(30):  # samples of a tenth of the table
+        order = np.random.default_rng(start).permutation(len(X))
+        found = importance.importances(models, X.iloc[order], y.iloc[order], max_rows=2_000)
+        covered.append(np.abs(found - every).to_numpy() <= found.attrs["margin"])
+    shares = np.mean(covered, axis=(0, 1))
+    assert (shares >= 0.8).all() and found.attrs["margin"].max() < 0.1
+    figure = plots.plot_importance(models, X, y, max_rows=2_000)
+    assert trace_of(figure, "95 % interval of the best model").error_x.array.min() > 0
+
+
+@pytest.mark.parametrize(
+    ("values", "title"),
+    [
+        ([[3, 1, 0], [2, 1, 0]], "Every model relies most on a"),
+        ([[3, 3, 0], [2, 2, 0]], "Every model relies most on a and b alike"),
+        ([[3, 1, 0], [3, 1, 0], [1, 3, 0]], "67% of models rely most on a, the rest on 1 other"),
+        (
+            [[3, 1, 0], [1, 3, 0], [3, 1, 0], [1, 3, 0], [0, 1, 2]],
+            "a and b tie: each is first for 40% of models, the rest on 1 other",
+        ),
+    ],
+)
+def test_the_headline_of_importance_names_ties(values, title):
+    table = pd.DataFrame(values, columns=["a", "b", "c"])
+    assert importance._importances_finding(table) == title
+
+
+def test_a_share_of_a_sample_of_people_has_its_interval():
+    ranges = {"best": 0.5, "drawn_low": 0.4, "drawn_high": 0.6, "drawn_flips": [0.1] * 3 + [0.0]}
+    table = pd.DataFrame({**ranges}, index=range(4))
+    assert "of 75%" in title_of(plots.plot_people_ranges(table))
+    low, high = binomtest(3, 4).proportion_ci(method="wilson")
+    sample = title_of(plots.plot_people_ranges(table, of=100))
+    assert f"of 75% ({int(100 * low)}% to {int(np.ceil(100 * high))}%)" in sample

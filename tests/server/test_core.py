@@ -20,6 +20,7 @@ for name in {names}:
 _COMMAND = "from rashomon_explorer.cli import main; sys.exit(main({words}))"
 _INSTALL = "pip install 'rashomon-explorer[app]'"
 _PAGE = {"plots", "report", "explorer", "server", "__main__"}
+_FIGURES = {f"rashomon_explorer.audits.{name}" for name in ("figures", "document")}
 
 
 def _names():
@@ -61,5 +62,6 @@ def test_ledgers_need_no_page(tmp_path):
 def test_all_other_modules_need_no_page(tmp_path):
     modules = [name.removesuffix(".__init__") for name in SOURCES]
     core = [name for name in modules if {*name.split(".")[1:2]} <= set(FLOOR) - _PAGE]
-    done = _without_app("".join(f"import {name}\n" for name in core), tmp_path)
+    code = "".join(f"import {name}\n" for name in sorted({*core} - _FIGURES))
+    done = _without_app(code, tmp_path)
     assert len(core) > 150 and done.returncode == 0, done.stderr

@@ -69,6 +69,7 @@ NEEDS: Mapping[str, Need] = {
     "inside only": Need(("inside_only",)),
     "favourites": Need(("favourites",)),
     "people": Need(("groups", "people")),
+    "edits": Need(("edits",)),
     "psi": Need(("psi",)),
     "data": Need(
         ("data", "view"), _unless(lambda session: session.state.data is not None, NO_DATA)

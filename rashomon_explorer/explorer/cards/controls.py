@@ -7,6 +7,7 @@ import ipywidgets
 from rashomon_explorer.explorer.cards import inputs, trees
 from rashomon_explorer.explorer.cards.base import Control, FigureCard, Prepare, picker
 from rashomon_explorer.explorer.panels.models import ThresholdControl, inside_only
+from rashomon_explorer.explorer.panels.people import PersonForm
 
 
 def _text(card: FigureCard, label: str) -> ipywidgets.Text:
@@ -43,6 +44,7 @@ CONTROLS: Mapping[str, Mapping[str, Control]] = {
     "columns": {"column": picker()},
     "sets": {"compare with": picker()},
     "people": {"by": picker()},
+    "person": {"features": lambda card, label: PersonForm(card.session)},
     "frontier": {"gap": picker()},
     "burden": {"of": picker()},
     "rules": {"search": _text, "starred only": _checkbox},

@@ -209,8 +209,6 @@ def cloud(card: FigureCard) -> FigureCall:
 IMPORTANCE = (("importance", "importance"), ("coefficients", "coef"))
 """What the figure of importance shows."""
 
-_MOST_CELLS, _FEWEST_ROWS = 1_000_000, 100
-
 
 def coefficients_instead(card: FigureCard) -> FigureCall | None:
     """Pass the draws to the figure of their coefficients, which need no rows, where chosen."""
@@ -232,15 +230,13 @@ def coefficients_instead(card: FigureCard) -> FigureCall | None:
 
 
 def importances(card: FigureCard) -> FigureCall:
-    """Pass features or columns, on fewer rows for many models."""
-    most = max(_FEWEST_ROWS, _MOST_CELLS // card.state.rashomon_set.n_draws)
-    features = COLUMNS if card.controls["show"].value == COLUMNS else None
-    return card.build({"features": features, "max_rows": min(importance.MOST_ROWS, most)})
+    """Pass features or columns."""
+    return card.build({"features": COLUMNS if card.controls["show"].value == COLUMNS else None})
 
 
 MEASURES = (("mean |SHAP|", "shap"), ("switching", "reliance"), ("shuffling", "permutation"))
 _WIDEST = "widest"
-_MOST_ANSWERS = 400_000
+_MOST_ANSWERS = 1_500_000
 """Limit on models times rows for switching and shuffling, to keep them fast."""
 
 
@@ -267,7 +263,7 @@ def importance_cloud(card: FigureCard) -> FigureCall:
     return card.build(arguments)
 
 
-_MOST_PROFILES = 500_000
+_MOST_PROFILES, _FEWEST_ROWS = 500_000, 100
 
 
 def feature_profile(card: FigureCard) -> FigureCall:

@@ -7,6 +7,7 @@ from rashomon_explorer.explorer.cards.base import FigureCard
 from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.model_inputs import group_labels
 from rashomon_explorer.explorer.selection import taken
+from rashomon_explorer.plots.person import plot_what_if, what_if_table
 from rashomon_explorer.plots.registry import Argument, FigureCall
 from rashomon_explorer.plots.text import plural
 from rashomon_explorer.sets import PredictorSet, RashomonSet
@@ -54,6 +55,7 @@ def people_ranges(card: FigureCard) -> FigureCall:
             "answer": Argument.known(selection.answer, "explorer.selected.answer"),
             "highlight": Argument.known(card.state.people, repr(card.state.people)),
             "guaranteed": models is None or models.guarantee.holds,
+            "of": selection.population,
             "note": Argument.unwritten(" · ".join(filter(None, [words, unproved]))),
         },
         marks=(*proved, *(() if models is None else ("sampled",))),
@@ -61,14 +63,19 @@ def people_ranges(card: FigureCard) -> FigureCall:
 
 
 def person(card: FigureCard) -> FigureCall | str:
-    """Pass predictions for the person selected last."""
-    if not card.state.people:
-        return "Click a person in the table<br>or in the figure of all people."
-    session, models, one = card.session, card.state.rashomon_set, int(card.state.people[-1])
-    arguments: dict[str, Any] = {
-        "person": one,
-        "answer": Argument.known(session.picked.answer, "explorer.selected.answer"),
-    }
+    """Pass predictions for the person selected last, or with other features."""
+    session, models, what_if = card.session, card.state.rashomon_set, card.session.what_if
+    if why := what_if.why_not:
+        return why
+    one = what_if.person
+    arguments: dict[str, Any] = {"person": one}
+    arguments["answer"] = Argument.known(session.picked.answer, "explorer.selected.answer")
+    if one is None or card.state.edits:
+        for name in ("before", "after"):
+            row = getattr(what_if, name)
+            arguments[name] = Argument(f"explorer.session.what_if.{name}", lambda row=row: row)  # type: ignore[misc]
+        kind = {} if one is None else {"marks": ("sampled",)}
+        return card.build(arguments, plot=plot_what_if, tabulate=what_if_table, **kind)
     proved = not session.exact.why_not
     if proved:
         for name in ("exact", "flip"):

@@ -10,14 +10,15 @@ import pandas as pd
 from rashomon_explorer.explorer.background import BackgroundTask
 from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.html import EXACT, SAMPLED, marks_html
+from rashomon_explorer.explorer.messages import error_boundary
 from rashomon_explorer.explorer.model_inputs import group_labels
 from rashomon_explorer.explorer.panels.card import Panel, region, row
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.explorer.widgets.controls import RowTable
+from rashomon_explorer.explorer.widgets.controls import FieldForm, RowTable
 from rashomon_explorer.measures import disagreement_decomposition, enough_draws
 from rashomon_explorer.measures.decomposition import DisagreementDecomposition
 from rashomon_explorer.plots.decomposition import decomposition_text
-from rashomon_explorer.plots.person import flip_kinds
+from rashomon_explorer.plots.person import flip_kinds, sample_share
 from rashomon_explorer.plots.text import counted, number, percent, plural
 from rashomon_explorer.sets import RashomonSet
 
@@ -128,14 +129,15 @@ def _ambiguity(session: Any) -> str:
         people = f"{people} of {session.sample_words}"
     elif len(table) < len(session.rows):
         people = f"{people} of {len(session.rows):,}"
-    drawn, proved = table.get("drawn_flips"), table.get("flips")
-    share = "" if drawn is None else percent(float((drawn > 0).mean()))
+    drawn, proved, of = table.get("drawn_flips"), table.get("flips"), session.picked.population
+    share = "" if drawn is None else sample_share(drawn > 0, of)
     if proved is None:
         more = "" if trees_in(session.state.rashomon_set) else "; the set may flip more"
         message = f"draws flip the label of {share} of {people}{more}"
         return f"{marks_html(SAMPLED)} {message}" if share else ""
     low, high = ((proved == "yes").mean(), (proved != "no").mean())
-    exact = percent(float(low)) if low == high else f"{percent(float(low))} to {percent(high)}"
+    exact = f"{percent(float(low))} to {percent(high)}"
+    exact = sample_share(proved == "yes", of) if low == high else exact
     words = f"{marks_html(EXACT)} good models can flip the label of <b>{exact}</b> of {people}"
     return f"{words}; {marks_html(SAMPLED)} the draws show {share}" if share else words
 
@@ -180,6 +182,43 @@ def _enough(session: Any) -> str:
         f"{ends} at 95 %: {plural(found.n_draws // 2, 'pair')} of draws {answer} for "
         f"± {percent(_HALF_WIDTH)}."
     )
+
+
+class PersonForm:
+    """Fields with the features of one person, and the changes that a user tries."""
+
+    def __init__(self, session: Session) -> None:
+        self.what_if = session.what_if
+        self.widget = FieldForm(label="Features of this person")
+        changed = error_boundary(session.state, "Changing a feature", lambda _: self._on_edit())
+        self.widget.observe(changed, "edit")
+        follows = ["edits", "people", "view", "data", "rashomon_set"]
+        session.state.observe(lambda _: self.refresh(), follows)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Update the fields; also out of sight, so that a release holds no private row."""
+        self.widget.fields = [
+            {
+                "name": field.name,
+                "value": field.edited,
+                "own": field.value,
+                "options": list(field.options),
+                "hint": field.hint,
+            }
+            for field in self.what_if.fields
+        ]
+
+    def _on_edit(self) -> None:
+        edit = self.widget.edit
+        try:
+            if edit["name"]:
+                self.what_if.change(str(edit["name"]), str(edit["value"]))
+            else:
+                self.what_if.reset()
+        finally:
+            self.widget.count += 1  # the browser shows the fields as they are
+            self.refresh()
 
 
 _MOST_COLUMNS = 3

@@ -189,6 +189,20 @@ class RowTable(anywidget.AnyWidget):
     note = traitlets.Unicode("").tag(sync=True)
 
 
+class FieldForm(anywidget.AnyWidget):
+    """Form with one field a feature; Python answers every edit with all fields."""
+
+    _esm = script("field_form.js")
+    fields = traitlets.List(traitlets.Dict()).tag(sync=True)
+    edit = traitlets.Dict().tag(sync=True)
+    count = traitlets.Int(0).tag(sync=True)
+    label = traitlets.Unicode("").tag(sync=True)
+
+    def do(self, name: str, value: str = "") -> None:
+        """Do what an edit in the browser does; without a name, take all changes back."""
+        self.edit = {"at": self.edit.get("at", 0) + 1, "name": name, "value": value}
+
+
 class TableForm(anywidget.AnyWidget):
     """Form with one row per column; Python answers every edit with all rows."""
 

@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray, likeliest
 from rashomon_explorer._utils.validation import check_nonnegative
 from rashomon_explorer.measures import inputs
 from rashomon_explorer.measures.multiplicity import labels, measure
@@ -386,3 +387,16 @@ def _leads(values: FloatArray) -> tuple[NDArray[np.int_], FloatArray]:
     rows = np.arange(values.shape[1])
     lead = values[:, rows, order[:, 0]] - values[:, rows, order[:, 1]]
     return order[:, 0], lead
+
+
+def conflicts(scores: FloatArray, best: FloatArray, codes: FloatArray) -> pd.DataFrame:
+    """Conflict ratio, flip and largest change of the score of each person, over some models."""
+    other = likeliest(scores) != codes
+    move = np.abs(scores - best).max(axis=0)
+    return pd.DataFrame(
+        {
+            "conflict_ratio": other.mean(axis=0),
+            "flips": other.any(axis=0),
+            "move": move.max(axis=-1) if move.ndim == 2 else move,
+        }
+    )

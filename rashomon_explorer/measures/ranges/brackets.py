@@ -58,7 +58,7 @@ def _of_penalised(
     """Brackets over all of R^p: infinite for directions that are flat in part."""
     best = problem.minimum
     reach, level = problem.reach(psi), best.value + psi
-    among = LevelSet(problem, best.theta, best.value, level, reach, problem.domain)
+    among = LevelSet(problem, best.theta, best.value, level, reach, problem.domain, problem.l1)
     finite = np.flatnonzero(problem.row_space.contains(directions))
     subset = search.decided_columns(decided, finite)
     found = search.furthest(among, directions[:, finite], tolerance, decided=subset)

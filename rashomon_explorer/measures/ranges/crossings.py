@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer.measures.ranges import level_set
+from rashomon_explorer.measures.ranges.l1 import FaceMetric, matched_subgradient
 from rashomon_explorer.measures.ranges.penalised import ConvexProblem, PenalisedProblem
-from rashomon_explorer.measures.ranges.search import SharedMetric, axes
+from rashomon_explorer.measures.ranges.search import Metric, axes
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses.chunked import is_kinked
 
@@ -17,7 +18,6 @@ LEAST = 1e-7
 """Excess loss that counts as none, as a share of the zero model's."""
 
 _ROUNDS = 40
-_HALVINGS = 80
 _NUDGE = 0.01  # distance beyond the hyperplane, as a share of the tolerance
 _ROUNDING = 1e-14  # relative to the loss, as for level sets
 
@@ -38,7 +38,8 @@ def least_crossings(
         return search.lower, search.upper
     if isinstance(problem, PenalisedProblem):  # along the flat, the loss of the minimum suffices
         search.upper[~problem.row_space.contains(directions)] = 0.0
-    metric = axes(problem.hessian(search.best), search.least_curvature)
+    hessian, l1 = problem.hessian(search.best), getattr(problem, "l1", None)
+    metric = axes(hessian, search.least_curvature) if l1 is None else FaceMetric.of(hessian, l1)
     for _ in range(_ROUNDS):
         active = np.flatnonzero(search.open)
         if not len(active):
@@ -80,16 +81,13 @@ class _Search:
         wide = self.upper > (1 + self._tolerance) * self.lower
         return np.asarray(wide & (self.upper > LEAST * self._zero) & self._directions.any(axis=0))
 
-    def advance(self, active: NDArray[np.intp], metric: SharedMetric) -> None:
+    def advance(self, active: NDArray[np.intp], metric: Metric) -> None:
         """Evaluate the minimisers of quadratic models, and accept those of lower loss."""
         d = self._directions[:, active]
-        stiff = metric.curvature[:, None] * self._stiff[active]
-        a, slope, start = (
-            metric.vectors.T @ one for one in (d, self._gradient[:, active], self.theta[:, active])
-        )
-        pull = stiff * start - slope
-        theta = least_on_hyperplanes(stiff, pull, a, self._level[active], self._radius)
-        theta = self._problem.domain.project(metric.vectors @ theta)
+        start, slope = self.theta[:, active], self._gradient[:, active]
+        level, stiff = self._level[active], self._stiff[active]
+        theta = metric.least_on_hyperplanes(d, start, slope, level, stiff, self._radius)
+        theta = self._problem.domain.project(theta)
         value, gradient = self._problem.value_and_gradient(theta)
         flips = np.einsum("ij,ij->j", d, theta) > 0
         excess = np.where(flips, np.maximum(value - self._problem.minimum.value, 0.0), np.inf)
@@ -118,9 +116,14 @@ class _Search:
             away = level_set.least_shifted_norm(-slope, -d, np.zeros(len(active)), self._radius)
             return np.asarray(excess - away)
         around = [self._reach(psi) for psi in np.minimum(self.upper[active], self._zero)]
-        extent, whiten = np.array([one.extent for one in around]), around[0].whiten
-        pull, across = whiten.T @ slope, whiten.T @ d
-        away = level_set.least_shifted_norm(-pull, -across, -self._needed[active], extent)
+        if problem.l1 is not None:
+            slope = matched_subgradient(slope, theta, problem.l1, d, around[0].weight)
+        away = np.empty(len(active))
+        for reach in {id(one): one for one in around}.values():
+            some = np.array([one is reach for one in around])
+            pull, across = reach.whiten.T @ slope[:, some], reach.whiten.T @ d[:, some]
+            needed = -self._needed[active][some]
+            away[some] = level_set.least_shifted_norm(-pull, -across, needed, reach.extent)
         return np.asarray(excess + self.best @ slope - away)
 
     def _reach(self, psi: float) -> level_set.EllipsoidReach:
@@ -130,26 +133,3 @@ class _Search:
             problem: Any = self._problem
             self._reaches[power] = problem.reach(2.0**power)
         return self._reaches[power]
-
-
-def least_on_hyperplanes(
-    stiff: FloatArray, pull: FloatArray, a: FloatArray, level: FloatArray, radius: float
-) -> FloatArray:
-    """Minimisers (p, K) of ½xᵀdiag(stiff)x − pull·x subject to a·x = level and ‖x‖ ≤ radius."""
-
-    def minimiser(multiplier: FloatArray) -> FloatArray:
-        soft = 1 / (stiff + multiplier)
-        square = np.maximum((a * a * soft).sum(axis=0), 1e-300)
-        return np.asarray((pull + (level - (a * pull * soft).sum(axis=0)) / square * a) * soft)
-
-    x = minimiser(np.zeros(a.shape[1]))
-    out = np.linalg.norm(x, axis=0) > radius
-    if not out.any():
-        return x
-    scale = np.log(stiff.max(axis=0))
-    low, high = scale - 60, scale + 60
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        outside = np.linalg.norm(minimiser(np.exp(middle)), axis=0) > radius
-        low, high = np.where(outside, middle, low), np.where(outside, high, middle)
-    return np.where(out, minimiser(np.exp(high)), x)

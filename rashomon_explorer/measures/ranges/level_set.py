@@ -8,7 +8,10 @@ import numpy as np
 from scipy.optimize import linprog
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.bisection import bisect
+from rashomon_explorer.measures.ranges.l1 import matched_subgradient
 from rashomon_explorer.problem.domains import Domain
+from rashomon_explorer.problem.lower_bounds.smooth import ExcessBound
 
 
 @dataclass(frozen=True)
@@ -17,6 +20,11 @@ class BallReach:
 
     radius: float
     centre: FloatArray  # (p,): θ*, the origin of extents
+
+    @property
+    def weight(self) -> FloatArray:
+        """1 for every parameter (p,)."""
+        return np.ones_like(self.centre)
 
     def least_bound(
         self, direction: FloatArray, gradient: FloatArray, room: FloatArray
@@ -34,6 +42,11 @@ class EllipsoidReach:
     extent: float
 
     @property
+    def weight(self) -> FloatArray:
+        """Squared extents (p,) of the unit ellipsoid along the parameters."""
+        return np.asarray(np.einsum("ij,ij->i", self.whiten, self.whiten))
+
+    @property
     def radius(self) -> float:
         """Infinite: there is no bound on ‖θ‖."""
         return np.inf
@@ -44,6 +57,23 @@ class EllipsoidReach:
         """Minimum over λ ≥ 0 of λ·room + extent·‖Wᵀ(a − λg)‖, shape (K,)."""
         a, g = self.whiten.T @ direction, self.whiten.T @ gradient
         return least_shifted_norm(a, g, room, self.extent)
+
+
+_FURTHEST = 1e12
+
+
+def radius_beyond(bound: ExcessBound, pull: float, psi: float) -> float:
+    """Radius beyond which bound(r) − pull·r is above ``psi``; infinite if there is none."""
+
+    def above(radius: float) -> bool:
+        return float(bound.radial(np.array([radius]))[0]) - pull * radius > psi
+
+    low, high = 0.0, 1.0
+    while not above(high):
+        low, high = high, 2 * high
+        if high > _FURTHEST:
+            return np.inf
+    return bisect(above, high, low, halvings=80)
 
 
 Reach = BallReach | EllipsoidReach
@@ -118,6 +148,7 @@ class LevelSet:
     level: float  # largest objective, above ``base``
     reach: Reach  # a ball or an ellipsoid that contains the whole set
     domain: Domain | Everywhere  # domain of its models
+    l1: FloatArray | None = None  # (p,): L1 penalty of each parameter in the objective
 
     @property
     def room(self) -> float:
@@ -150,9 +181,12 @@ class LevelSet:
         return _ROUNDING * (1 + abs(self.level)) * float(np.sqrt(len(self.centre)))
 
     def outer(
-        self, direction: FloatArray, step: FloatArray, value: FloatArray, gradient: FloatArray
+        self, direction: FloatArray, theta: FloatArray, value: FloatArray, gradient: FloatArray
     ) -> FloatArray:
-        """Upper bound (K,) on a·(θ − θ*) over the set for each column a of ``direction`` (p, K)."""
+        """Upper bound (K,) on a·(ϑ − θ*) over the set for each column a of ``direction`` (p, K)."""
+        if self.l1 is not None:
+            gradient = matched_subgradient(gradient, theta, self.l1, direction, self.reach.weight)
+        step = theta - self.centre[:, None]
         room = self.level - value + np.einsum("ij,ij->j", gradient, step) + self._error
         return self.reach.least_bound(direction, gradient, np.maximum(room, self.room))
 

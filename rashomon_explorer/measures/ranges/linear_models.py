@@ -52,8 +52,11 @@ def _liblinear(estimator: Any, problem: PenalisedProblem, tol: float) -> FloatAr
     scale = np.ones(problem.p)  # of the parameters that the solver sees
     if problem.intercept:
         scale[-1] = estimator.intercept_scaling
-    start = problem.value_and_gradient(np.zeros((problem.p, 1)))[1][:, 0]
-    return np.asarray(tol * max(rarer, 1 / problem.n) * np.linalg.norm(scale * start) / scale)
+    start = scale * problem.value_and_gradient(np.zeros((problem.p, 1)))[1][:, 0]
+    size = float(np.linalg.norm(start))
+    if problem.l1 is not None:
+        size = 2 * float(np.maximum(np.abs(start) - scale * problem.l1, 0.0).sum())
+    return np.asarray(tol * max(rarer, 1 / problem.n) * size / scale)
 
 
 def _averaged(problem: PenalisedProblem, tol: float, theta: FloatArray) -> FloatArray:
@@ -125,9 +128,11 @@ def penalised_problem(
     The objective is scikit-learn's, divided so that the loss is a mean over rows, weighted by
     sample and class weights: ψ is in that unit.
 
-    - ``LogisticRegression``: mean log loss + ‖w‖²/(2CΣw_i), w_i the rows' weights (1 without).
+    - ``LogisticRegression``: mean log loss + [½(1 − ρ)‖w‖² + ρ‖w‖₁]/(CΣw_i), w_i the rows' weights
+      (1 without), ρ the share of the L1 penalty.
     - ``Ridge``, ``RidgeClassifier``, ``LinearRegression``: mean ½(y − ŷ)² + α‖w‖²/(2Σw_i), with
       labels −1 and 1.
+    - ``Lasso``, ``ElasticNet``: mean ½(y − ŷ)² + α·ρ‖w‖₁ + ½α(1 − ρ)‖w‖², ρ = ``l1_ratio``.
     - ``LinearSVC(loss="squared_hinge")``: mean max(0, 1 − yŷ)² + ‖w‖²/(2CΣw_i).
 
     The twins with ``CV`` in their names have the penalty that they chose. The intercept is not
@@ -139,8 +144,9 @@ def penalised_problem(
 
     Parameters
     ----------
-    estimator : LogisticRegression, Ridge, RidgeClassifier, LinearRegression, LinearSVC or CV twin
-        Fitted, of two classes or one target, without an L1 penalty.
+    estimator : estimator of scikit-learn
+        ``LogisticRegression``, ``Ridge``, ``RidgeClassifier``, ``LinearRegression``, ``Lasso``,
+        ``ElasticNet``, ``LinearSVC`` or a CV twin; fitted, of two classes or one target.
     X : array-like of shape (n_rows, n_features)
         Rows it was fitted to; for a pipeline's last step, the transformed rows.
     y : array-like of shape (n_rows,)
@@ -188,15 +194,19 @@ def penalised_problem(
     made = maker(estimator, y, len(rows) if weights is None else float(weights.sum()))
     intercept = bool(estimator.fit_intercept)
     names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(rows.shape[1])])
-    ridges = np.full(rows.shape[1], made.ridge)
+    ridges, l1 = (np.full(rows.shape[1], size) for size in (made.ridge, made.l1))
+    if intercept:
+        ridges = np.append(ridges, made.ridge * made.intercept**2)
+        l1 = np.append(l1, made.l1 * made.intercept)
     problem = PenalisedProblem(
         rows=add_intercept(rows) if intercept else rows,
         targets=made.targets,
         loss=made.loss,
-        ridges=np.append(ridges, made.ridge * made.intercept**2) if intercept else ridges,
+        ridges=ridges,
         intercept=intercept,
         feature_names=tuple(str(name) for name in names),
         weights=None if weights is None else weights / weights.mean(),
+        l1=l1 if l1.any() else None,
     )
     _check_fit(problem, estimator)
     return problem
@@ -209,6 +219,7 @@ class _Objective:
     loss: Loss
     targets: FloatArray
     ridge: float = 0.0
+    l1: float = 0.0
     intercept: float = 0.0  # factor of the intercept as the penalty sees it
 
 
@@ -225,6 +236,10 @@ def _makers() -> dict[type, Callable[[Any, NDArray[Any], float], _Objective]]:
         linear_model.RidgeClassifier: _ridge_labels,
         linear_model.RidgeClassifierCV: _ridge_labels,
         linear_model.LinearRegression: _ordinary,
+        linear_model.Lasso: _lasso,
+        linear_model.LassoCV: _lasso,
+        linear_model.ElasticNet: _lasso,
+        linear_model.ElasticNetCV: _lasso,
         LinearSVC: _squared_hinge,
     }
 
@@ -279,8 +294,10 @@ def _log_loss(estimator: Any, y: NDArray[Any], weight: float) -> _Objective:
     targets = _signs(estimator, y)
     if getattr(estimator, "multi_class", "auto") == "multinomial":
         raise ValueError("multi_class='multinomial' has another objective: fit without it")
-    ridge = 1 / (weight * _inverse_penalty(estimator))
-    return _Objective(LogisticLoss(), targets, ridge, _intercept_factor(estimator))
+    inverse, share = _inverse_penalty(estimator)
+    size = 1 / (weight * inverse)
+    penalties = (1 - share) * size, share * size
+    return _Objective(LogisticLoss(), targets, *penalties, _intercept_factor(estimator))
 
 
 def _intercept_factor(estimator: Any) -> float:
@@ -290,35 +307,41 @@ def _intercept_factor(estimator: Any) -> float:
     return 1 / float(estimator.intercept_scaling)
 
 
-def _inverse_penalty(estimator: Any) -> float:
-    """C of the L2 penalty, infinite for none, for every supported version of scikit-learn."""
+def _inverse_penalty(estimator: Any) -> tuple[float, float]:
+    """C, infinite for no penalty, and its L1 share, as every version of scikit-learn spells it."""
     # "deprecated" from 1.8 on and absent from 1.10 on, where only l1_ratio decides.
     penalty, inverse = getattr(estimator, "penalty", "deprecated"), _chosen(estimator, "C")
     inverse = float(np.ravel(inverse)[0])  # a CV twin may repeat it for each class
     if penalty is None or math.isinf(inverse):
-        return math.inf
+        return math.inf, 0.0
     share: Any = np.ravel(_chosen(estimator, "l1_ratio"))[0]
     shares = {"l2": 0.0, "l1": 1.0, "elasticnet": share, "deprecated": share or 0.0}
-    if penalty not in shares or shares[penalty] != 0:
-        raise ValueError(
-            f"L1 penalties are not supported, got penalty={penalty!r} with l1_ratio={share!r}: fit "
-            "with an L2 penalty or none"
-        )
-    return inverse
+    if penalty not in shares:
+        raise ValueError(f"penalty must be one of {list(shares)} or None, got {penalty!r}")
+    return inverse, float(shares[penalty])
 
 
 def _squared_hinge(estimator: Any, y: NDArray[Any], weight: float) -> _Objective:
-    if estimator.loss != "squared_hinge" or estimator.penalty != "l2":
+    if estimator.loss != "squared_hinge":
         raise ValueError(
-            f"LinearSVC must have loss='squared_hinge' and penalty='l2', got {estimator.loss!r} "
-            f"and {estimator.penalty!r}: fit with these, whose minimum can be certified"
+            f"LinearSVC must have loss='squared_hinge', got {estimator.loss!r}: fit with this "
+            "loss, whose minimum can be certified"
         )
-    targets, ridge = _signs(estimator, y), 1 / (weight * float(estimator.C))
-    return _Objective(SquaredHingeLoss(), targets, ridge, _intercept_factor(estimator))
+    size = 1 / (weight * float(estimator.C))
+    penalties = (0.0, size) if estimator.penalty == "l1" else (size, 0.0)
+    factor = _intercept_factor(estimator)
+    return _Objective(SquaredHingeLoss(), _signs(estimator, y), *penalties, factor)
 
 
 def _ridge(estimator: Any, y: NDArray[Any], weight: float) -> _Objective:
     return replace(_ordinary(estimator, y, weight), ridge=_alpha(estimator) / weight)
+
+
+def _lasso(estimator: Any, y: NDArray[Any], weight: float) -> _Objective:
+    share = _chosen(estimator, "l1_ratio")
+    share = 1.0 if share is None else float(share)  # LassoCV has none
+    alpha = _alpha(estimator)
+    return replace(_ordinary(estimator, y, weight), ridge=(1 - share) * alpha, l1=share * alpha)
 
 
 def _ridge_labels(estimator: Any, y: NDArray[Any], weight: float) -> _Objective:
@@ -367,10 +390,15 @@ def _check_fit(problem: PenalisedProblem, estimator: Any) -> None:
             f"the estimator has {len(fitted)} parameters, but the rows need {problem.p}"
         )
     value, gradient = problem.value_and_gradient(fitted[:, None])
+    if problem.l1 is not None:  # slopes beyond those that the L1 penalty balances
+        free = np.where(fitted == 0, problem.l1, 0.0)[:, None]
+        gradient = gradient + np.clip(-gradient, -free, free)
     excess = float(value[0]) - problem.minimum.value
     gain = float(problem.value(np.zeros((problem.p, 1)))[0]) - problem.minimum.value
     rounding = 1e-12 * (1 + abs(problem.minimum.value))
     if problem.loss.task == "classification" and excess <= _NEAR * gain + rounding:
+        return
+    if hasattr(estimator, "dual_gap_") and excess <= _proved_gap(estimator, problem) + rounding:
         return
     slopes, limits = np.abs(gradient[:, 0]), stopping_slopes(estimator, problem, fitted)
     if excess <= _FAR * gain + rounding and (slopes <= limits * 1.01).all():
@@ -384,6 +412,13 @@ def _check_fit(problem: PenalisedProblem, estimator: Any) -> None:
         f"({_convergence(estimator)}). The slope along {names[worst]!r} is {slopes[worst]:.3g}, "
         f"and a converged solver leaves at most {limits[worst]:.3g}"
     )
+
+
+def _proved_gap(estimator: Any, problem: PenalisedProblem) -> float:
+    """Excess of a fit by coordinate descent: its dual gap, at most what its tolerance allows."""
+    spread = _centred(problem)[1][:, None] ** 2
+    allowed = min(float(estimator.tol), _LOOSEST) * float(_mean(problem, spread)[0])
+    return 1.01 * min(float(estimator.dual_gap_), allowed)
 
 
 def _convergence(estimator: Any) -> str:

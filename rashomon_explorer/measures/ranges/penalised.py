@@ -12,20 +12,25 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.measures.ranges.flat import RowSpace
-from rashomon_explorer.measures.ranges.level_set import EllipsoidReach, Everywhere
+from rashomon_explorer.measures.ranges.l1 import minimise_l1
+from rashomon_explorer.measures.ranges.level_set import EllipsoidReach, Everywhere, radius_beyond
 from rashomon_explorer.problem.losses import Loss
+from rashomon_explorer.problem.losses.squared import SquaredRisk
 from rashomon_explorer.problem.losses.weighted import weighted_risk
 from rashomon_explorer.problem.lower_bounds import excess_bound, has_envelope
-from rashomon_explorer.problem.lower_bounds.smooth import ExcessBound, QuadraticBound
+from rashomon_explorer.problem.lower_bounds.smooth import (
+    SUMS,
+    ExcessBound,
+    QuadraticBound,
+    lever_bound,
+)
 from rashomon_explorer.problem.minimisation import MinimisedObjective, Minimum, Place, step_towards
 from rashomon_explorer.problem.problem import Problem
 
 _MOST_STEPS = 100
-_FURTHEST = 1e12
 _ROUNDING = 1e-13
 _CONVERGED = 1e-15  # decrease of the objective that a Newton step predicts, relative to it
 _DECIDED = 15.0  # margins above this are rare if a minimum exists; then check separability
@@ -33,18 +38,23 @@ _SEPARATES = 1e-6  # relative to the longest row, above the linear programme's t
 
 
 class _Penalised(MinimisedObjective):
-    """Mean loss plus ½ Σ ridge_j θ_j²."""
+    """Mean loss plus ½ Σ ridge_j θ_j² + Σ l1_j |θ_j|, with a subgradient and the smooth Hessian."""
 
-    def __init__(self, loss: Any, ridges: FloatArray) -> None:
+    def __init__(self, loss: Any, ridges: FloatArray, l1: FloatArray | None) -> None:
         super().__init__(loss, 0.0)
-        self.ridges = ridges
+        self.ridges, self.l1 = ridges, l1
 
     def value(self, theta: FloatArray) -> FloatArray:
-        return np.asarray(self.loss.value(theta) + self.ridges @ theta**2 / 2)
+        value = np.asarray(self.loss.value(theta) + self.ridges @ theta**2 / 2)
+        return value if self.l1 is None else value + self.l1 @ np.abs(theta)
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         value, gradient = self.loss.value_and_gradient(theta)
-        return value + self.ridges @ theta**2 / 2, gradient + self.ridges[:, None] * theta
+        value = value + self.ridges @ theta**2 / 2
+        gradient = gradient + self.ridges[:, None] * theta
+        if self.l1 is None:
+            return value, gradient
+        return value + self.l1 @ np.abs(theta), gradient + self.l1[:, None] * np.sign(theta)
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         return np.asarray(self.loss.hessian(theta) + np.diag(self.ridges))
@@ -52,7 +62,7 @@ class _Penalised(MinimisedObjective):
 
 @dataclass(frozen=True, eq=False)
 class PenalisedProblem:
-    """Mean loss of linear scores plus ½ Σ ridge_j θ_j², over all of R^p.
+    """Mean loss of linear scores plus ½ Σ ridge_j θ_j² + Σ l1_j |θ_j|, over all of R^p.
 
     The objective of scikit-learn's linear models, up to a factor. Curator: it holds private rows.
 
@@ -64,12 +74,14 @@ class PenalisedProblem:
     loss : Loss
         Logistic, squared, or squared hinge with every parameter penalised.
     ridges : ndarray of shape (p,)
-        Penalty of each parameter, 0 for an unpenalised one.
+        Squared penalty of each parameter, 0 for an unpenalised one.
     intercept : bool
     feature_names : tuple of str
         Names of the columns except the constant.
     weights : ndarray of shape (n,), optional
         Positive weights of the rows, of mean 1.
+    l1 : ndarray of shape (p,), optional
+        Absolute penalty of each parameter.
 
     Raises
     ------
@@ -89,6 +101,7 @@ class PenalisedProblem:
     intercept: bool
     feature_names: tuple[str, ...]
     weights: FloatArray | None = field(default=None, repr=False)
+    l1: FloatArray | None = None
 
     @property
     def domain(self) -> Everywhere:
@@ -130,7 +143,7 @@ class PenalisedProblem:
     @cached_property
     def row_space(self) -> RowSpace:
         """Directions along which the objective is flat, and their complement."""
-        return RowSpace.of(self.rows, self.ridges > 0)
+        return RowSpace.of(self.rows, self._penalties > 0)
 
     def reach(self, psi: float) -> EllipsoidReach:
         """Ellipsoid that contains every model with an excess loss of at most ``psi``.
@@ -139,15 +152,20 @@ class PenalisedProblem:
         bound(‖u‖) − ‖A^{-1/2}∇L(θ*)‖·‖u‖ (docs/theory.md §3), nondecreasing when divided by ‖u‖.
         Flat directions are left out.
         """
-        whiten = self._certified.whiten
-        return EllipsoidReach(whiten, self._certified.extent(psi + self._rounding))
+        return self._certified.reach(psi + self._rounding)
 
     @cached_property
     def _objective(self) -> _Penalised:
         if self.weights is None:
-            return _Penalised(self.loss.empirical(self.rows, self.targets), self.ridges)
+            risk = self.loss.empirical(self.rows, self.targets)
+            return _Penalised(risk, self.ridges, self.l1)
         risk = weighted_risk(self.loss, self.rows, self.targets, self.weights)
-        return _Penalised(risk, self.ridges)
+        return _Penalised(risk, self.ridges, self.l1)
+
+    @property
+    def _penalties(self) -> FloatArray:
+        """Sum (p,) of both penalties of each parameter."""
+        return self.ridges if self.l1 is None else self.ridges + self.l1
 
     @property
     def _rounding(self) -> float:
@@ -155,8 +173,11 @@ class PenalisedProblem:
 
     @cached_property
     @one_blas_thread()
-    def _certified(self) -> _Certified:
-        place, frame = Place.of(self._objective, np.zeros(self.p)), self.row_space.frame
+    def _certified(self) -> _Certified | SparseMinimum:
+        frame = self.row_space.frame
+        if self.l1 is not None:
+            return SparseMinimum.of(self._objective, self.l1, frame)
+        place = Place.of(self._objective, np.zeros(self.p))
         for _ in range(_MOST_STEPS):
             hessian = frame.T @ self.hessian(place.theta) @ frame
             step = frame @ np.linalg.lstsq(hessian, frame.T @ place.gradient, rcond=1e-15)[0]
@@ -170,7 +191,7 @@ class PenalisedProblem:
         return _Certified.at(self._objective, place, frame)
 
     def _check_separable(self, theta: FloatArray) -> None:
-        if self.loss.task != "classification" or self.ridges.any():
+        if self.loss.task != "classification" or self._penalties.any():
             return
         margins = self.targets * (self.rows @ theta)
         if (margins > 0).all():
@@ -229,20 +250,95 @@ class _Certified:
         bound = excess_bound(objective.loss, place.theta, whiten) if known else QuadraticBound()
         pull = float(np.linalg.norm(whiten.T @ place.gradient))
         start = cls(Minimum(place.theta, place.value, 0.0, 0.0, 0.0), whiten, bound, pull)
-        gap = pull * start.extent(0.0) + _ROUNDING * (1 + abs(place.value))
+        gap = pull * start.reach(0.0).extent + _ROUNDING * (1 + abs(place.value))
         return replace(start, minimum=Minimum(place.theta, place.value, gap, 0.0, gap))
 
-    def extent(self, psi: float) -> float:
-        """Radius beyond which the excess loss is above ``psi``."""
-        low, high = 0.0, 1.0
-        while self._excess(high) <= psi:
-            low, high = high, 2 * high
-            if high > _FURTHEST:
-                raise DataError(
-                    f"no bounded set is known to contain all models within psi={psi:g} of the "
-                    "minimum: lower psi, or fit with a stronger penalty"
-                )
-        return bisect(lambda radius: not self._excess(radius) <= psi, high, low, halvings=80)
+    def reach(self, psi: float) -> EllipsoidReach:
+        """Ellipsoid that contains every model with an excess loss of at most ``psi``."""
+        extent = radius_beyond(self.bound, self.pull, psi)
+        if math.isinf(extent):
+            raise DataError(
+                f"no bounded set is known to contain all models within psi={psi:g} of the "
+                "minimum: lower psi, or fit with a stronger penalty"
+            )
+        return EllipsoidReach(self.whiten, extent)
 
-    def _excess(self, radius: float) -> float:
-        return float(self.bound.radial(np.array([radius]))[0]) - self.pull * radius
+
+_LARGEST_GAP = 1e-8
+_SMALL = 1e-9  # ψ at which the minimum is certified, relative to the objective
+
+
+@dataclass(frozen=True)
+class SparseMinimum:
+    """A minimum of an objective with an L1 penalty, and sets that contain its level sets.
+
+    With the subgradient of least residual r at θ*, h = θ − θ* and κ_j = l1_j − |s_j| for the
+    parameters that are 0, the excess is at least (smooth excess) + r·h + Σκ_j|h_j|. Where
+    Σκ_j|h_j| ≤ 2ψ, the last sum is at least ½Σ(κ_j²/ψ)h_j², a penalty that makes the metric
+    A = Hessian + diag(κ²/ψ) positive definite (docs/measures-proofs.md).
+    """
+
+    objective: Any
+    l1: FloatArray
+    place: Place
+    residual: FloatArray  # (p,)
+    slack: FloatArray  # (p,): κ
+    frame: FloatArray  # (p, r)
+
+    @classmethod
+    def of(cls, objective: Any, l1: FloatArray, frame: FloatArray) -> SparseMinimum:
+        """Minimise, and record the optimality conditions there."""
+        theta = minimise_l1(objective, l1)
+        place = Place.of(objective, theta)
+        gradient = place.gradient
+        free = np.where(theta == 0, l1, 0.0)
+        share = np.clip(-gradient, -free, free)
+        slack = np.where(theta == 0, np.maximum(l1 - np.abs(share), 0.0), 0.0)
+        return cls(objective, l1, place, gradient + share, slack, frame)
+
+    @property
+    def minimum(self) -> Minimum:
+        """The minimum with its proved gap."""
+        reach = self.reach(_SMALL * (1 + abs(self.place.value)))
+        gap = reach.extent * float(np.linalg.norm(reach.whiten.T @ self.residual))
+        gap += _ROUNDING * (1 + abs(self.place.value))
+        if gap > _LARGEST_GAP * (1 + abs(self.place.value)):
+            raise DataError(
+                f"the minimum is only known to within {gap:.2g} of the objective: scale the "
+                "columns, or fit with a stronger penalty"
+            )
+        return Minimum(self.place.theta, self.place.value, gap, 0.0, gap)
+
+    def reach(self, psi: float) -> EllipsoidReach:
+        """Ellipsoid that contains every model with an excess loss of at most ``psi``."""
+        if (self.l1 > 0).all():
+            # The loss is ≥ 0, so that Σ l1_j|θ_j| is at most the level, and the norm below 1 + 1.
+            whiten = np.diag((self.place.value + psi) / self.l1)
+            ball = EllipsoidReach(whiten, 2.0)
+            return self._ellipsoid(psi) or ball
+        found = self._ellipsoid(psi)
+        if found is None:
+            raise DataError(
+                "no bounded set is known to contain the good models, because the minimum with its "
+                "L1 penalty is not clearly unique: drop collinear columns, or add an L2 penalty"
+            )
+        return found
+
+    def _ellipsoid(self, psi: float) -> EllipsoidReach | None:
+        objective, theta = self.objective, self.place.theta
+        known = isinstance(objective.loss, SquaredRisk) or type(objective.loss) in SUMS
+        metric = objective.hessian(theta) if known else np.diag(objective.ridges)
+        metric = metric + np.diag(self.slack**2 / psi)
+        scale = 1 / np.sqrt(np.maximum(np.diag(metric), 1e-300))
+        # The frame leaves out flat directions, and its columns get the scale 1.
+        frame = np.linalg.qr(self.frame / scale[:, None])[0] * scale[:, None]
+        curvature, vectors = np.linalg.eigh(frame.T @ metric @ frame)
+        if not curvature[0] > 1e-13 * curvature[-1]:
+            return None
+        whiten = frame @ vectors / np.sqrt(curvature)
+        bound: ExcessBound = QuadraticBound()
+        if type(objective.loss) in SUMS:
+            bound = lever_bound(objective.loss, theta, whiten)
+        pull = float(np.linalg.norm(whiten.T @ self.residual))
+        extent = radius_beyond(bound, pull, psi)
+        return EllipsoidReach(whiten, extent) if pull * extent < psi else None

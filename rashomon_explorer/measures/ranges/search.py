@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.progress import progress
+from rashomon_explorer.measures.ranges.l1 import FaceMetric
 from rashomon_explorer.measures.ranges.level_set import LevelSet
 
 _MOST_STEPS = 60
@@ -45,6 +46,21 @@ class SharedMetric:
             point[:, out] = x.T
         return np.asarray(self.vectors @ point)
 
+    def least_on_hyperplanes(
+        self,
+        direction: FloatArray,
+        theta: FloatArray,
+        gradient: FloatArray,
+        level: FloatArray,
+        stiff: FloatArray,
+        radius: float,
+    ) -> FloatArray:
+        """Minimiser of g·ϑ + ½·stiff·(ϑ − θ)ᵀB(ϑ − θ) over {a·ϑ = level, ‖ϑ‖ ≤ radius}."""
+        a, slope, start = (self.vectors.T @ one for one in (direction, gradient, theta))
+        own = self.curvature[:, None] * stiff
+        x = least_on_hyperplanes(own, own * start - slope, a, level, radius)
+        return np.asarray(self.vectors @ x)
+
 
 def _in_axes(
     a: FloatArray, c: FloatArray, stiff: FloatArray, room: FloatArray, radius: float
@@ -79,12 +95,42 @@ def _best_of_ball(stiff: FloatArray, pull: FloatArray, radius: float) -> FloatAr
     return np.asarray(x * np.minimum(1.0, radius / np.maximum(norm, 1e-300))[:, None])
 
 
+_HALVINGS = 80
+
+
+def least_on_hyperplanes(
+    stiff: FloatArray, pull: FloatArray, a: FloatArray, level: FloatArray, radius: float
+) -> FloatArray:
+    """Minimisers (p, K) of ½xᵀdiag(stiff)x − pull·x subject to a·x = level and ‖x‖ ≤ radius."""
+
+    def minimiser(multiplier: FloatArray) -> FloatArray:
+        soft = 1 / (stiff + multiplier)
+        square = np.maximum((a * a * soft).sum(axis=0), 1e-300)
+        return np.asarray((pull + (level - (a * pull * soft).sum(axis=0)) / square * a) * soft)
+
+    x = minimiser(np.zeros(a.shape[1]))
+    out = np.linalg.norm(x, axis=0) > radius
+    if not out.any():
+        return x
+    scale = np.log(stiff.max(axis=0))
+    low, high = scale - 60, scale + 60
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        outside = np.linalg.norm(minimiser(np.exp(middle)), axis=0) > radius
+        low, high = np.where(outside, middle, low), np.where(outside, high, middle)
+    return np.where(out, minimiser(np.exp(high)), x)
+
+
+Metric = SharedMetric | FaceMetric
+"""Quadratic models of the objective, with or without an L1 penalty."""
+
 Decide = Callable[[NDArray[np.intp], FloatArray, FloatArray], Mask]
 
 _MOST_ROUNDS = 60
 _SHARED_ROUNDS = 24  # rounds with a shared metric; columns still open then get their own
 _FLAT = 1e-12
 _FLAT_SHARE = 1e-6
+_CORNER = 1e-2
 _STIFFER, _SOFTER = 4.0, 0.5
 
 
@@ -113,7 +159,7 @@ def furthest(
     among: LevelSet, directions: FloatArray, tolerance: float, *, decided: Decide | None = None
 ) -> Extents:
     """Bracket max a·(ϑ − θ*) over the set for every column a."""
-    metric = axes(among.objective.hessian(among.centre), _least_curvature(among))
+    metric = _metric(among, among.centre)
     search = _Search(among, directions)
     wide = search.run(metric, _SHARED_ROUNDS, tolerance, decided)
     for column in progress(wide.tolist(), "exact ranges"):
@@ -154,7 +200,7 @@ class _Search:
         return self._directions[:, active], self.theta[:, active], self._gradient[:, active]
 
     def run(
-        self, metric: SharedMetric | None, rounds: int, tolerance: float, decided: Decide | None
+        self, metric: Metric | None, rounds: int, tolerance: float, decided: Decide | None
     ) -> NDArray[np.intp]:
         """Run the search and return the columns that are still open.
 
@@ -164,7 +210,7 @@ class _Search:
         for _ in range(rounds):
             if not len(active):
                 break
-            self._advance(metric or self._own_metric(), active)
+            self._advance(metric or _metric(self.among, self.theta[:, 0]), active)
             active = self._open(active, tolerance, decided)
         return active
 
@@ -173,10 +219,7 @@ class _Search:
     ) -> NDArray[np.intp]:
         return active[~closed(active, self.inner[active], self.outer[active], tolerance, decided)]
 
-    def _own_metric(self) -> SharedMetric:
-        return axes(self.among.objective.hessian(self.theta[:, 0]), _least_curvature(self.among))
-
-    def _advance(self, metric: SharedMetric, active: NDArray[np.intp]) -> None:
+    def _advance(self, metric: Metric, active: NDArray[np.intp]) -> None:
         room, radius = self.among.level - self._value[active], self.among.reach.radius
         theta = metric.furthest(*self.evaluate(active), room, self.stiff[active], radius)
         value, gradient = self.among.objective.value_and_gradient(theta)
@@ -195,10 +238,9 @@ class _Search:
     ) -> Mask:
         """Tighten both bounds by the values at ``theta``; return which inner ones improved."""
         among, a = self.among, self._directions[:, active]
-        step = theta - among.centre[:, None]
-        outer = among.outer(a, step, value, gradient)
-        self.outer[active] = np.minimum(self.outer[active], outer)
-        step = step * among.shrink(value)
+        outer = among.outer(a, theta, value, gradient)
+        self.outer[active] = np.fmin(self.outer[active], outer)
+        step = (theta - among.centre[:, None]) * among.shrink(value)
         inner = np.einsum("ij,ij->j", a, step)
         climbed = inner > self.inner[active]
         moved = active[climbed]
@@ -218,6 +260,15 @@ class _Search:
         self.points = self.among.verified(self.points)
         step = self.points - self.among.centre[:, None]
         self.inner = np.einsum("ij,ij->j", self._directions, step)
+
+
+def _metric(among: LevelSet, theta: FloatArray) -> Metric:
+    """Metric of the Hessian at one model (p,)."""
+    hessian = among.objective.hessian(theta)
+    if among.l1 is not None:  # which leaves corners where a squared hinge has no curvature
+        floor = _CORNER * among.objective.hessian(among.centre)
+        return FaceMetric.of(hessian + floor, among.l1)
+    return axes(hessian, _least_curvature(among))
 
 
 def axes(hessian: FloatArray, least: float) -> SharedMetric:

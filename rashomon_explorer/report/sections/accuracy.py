@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from rashomon_explorer._utils.arrays import FloatArray, likeliest
+from rashomon_explorer._utils.arrays import likeliest
+from rashomon_explorer.measures.multiplicity.scores import conflicts
 from rashomon_explorer.plots.text import percent
 from rashomon_explorer.report.blocks import Block, Facts, Table, Words
 from rashomon_explorer.report.material import Curator
@@ -107,16 +108,3 @@ def accuracy_curator(material: Curator) -> list[Block]:
     people = conflicts(scores, best, codes)
     people["correct"] = codes == truth
     return accuracy_section(people, facts, material.groups, "over these models: at least")
-
-
-def conflicts(scores: FloatArray, best: FloatArray, codes: FloatArray) -> pd.DataFrame:
-    """Conflict ratio, flip and largest change of the score of each person, over some models."""
-    other = likeliest(scores) != codes
-    move = np.abs(scores - best).max(axis=0)
-    return pd.DataFrame(
-        {
-            "conflict_ratio": other.mean(axis=0),
-            "flips": other.any(axis=0),
-            "move": move.max(axis=-1) if move.ndim == 2 else move,
-        }
-    )
