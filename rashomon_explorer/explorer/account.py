@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,16 @@ class Account:
         """Increase of the ledger's total ε if `guarantee` is charged: its privacy cost."""
         after = self.after(guarantee)
         return max(0.0, after - self.spent) if math.isfinite(after) else math.inf
+
+    def charged(self, guarantee: Guarantee) -> float | None:
+        """Increase of the total ε when `guarantee` was charged; None if no charge has it."""
+        before = replace(self, charges=(), totals=Totals(order=self.totals.order))
+        for entry in self.charges:
+            if entry.guarantee == guarantee:
+                return before.adds(guarantee)
+            if entry.counts:
+                before = replace(before, totals=before.totals.plus(entry.guarantee))
+        return None
 
     def affordable(self, plan: Any) -> float:
         """Largest ε of a plan of this kind that the remaining budget allows; 0 if none."""
@@ -139,13 +149,6 @@ class Cost:
     def left_after(self) -> float:
         """Budget that remains if the plan is charged; negative if it is exceeded."""
         return self.account.budget - self.account.after(self.plan.guarantee)
-
-    @property
-    def alone(self) -> str:
-        """Privacy cost if the plan were the only charge; empty if it is the same."""
-        delta = getattr(self.plan, "delta", self.account.delta)
-        apart = cost_text(self.plan.guarantee.epsilon(delta))
-        return "" if apart == self.text else f"{apart} as the only charge"
 
     def shortage(self, remedy: str) -> str:
         """Describe a cost over the budget; ``remedy`` may refer to the affordable ``{most}``."""

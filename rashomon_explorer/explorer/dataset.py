@@ -224,6 +224,7 @@ class DatasetController(ModelInputs):
         with self.state.hold_trait_notifications():
             self.state.rashomon_set = self.state.outside = None
             self.state.n_drawn = 0
+            self.state.charged = None
             self.state.drawn_settings = {}
             self.state.in_view = 0
             self.state.pick_nothing()

@@ -238,6 +238,7 @@ class SetDraw(PaidAction[DrawJob]):
         with state.hold_trait_notifications():
             state.alert = None
             state.n_drawn = 0
+            state.charged = adds if ledger is not None else None
             state.selection = ()
             state.favourites = Favourites()
             state.in_view = 0

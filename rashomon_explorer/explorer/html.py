@@ -41,13 +41,15 @@ DEFINITIONS: Mapping[str, FigureDefinition] = {
     **_of_measures(),
     "draws": FigureDefinition("models drawn from the set", "θ_1, …, θ_k", f"{_SET}.n_draws"),
     "spent": FigureDefinition(
-        "privacy cost of the draws: a bound on what they reveal about any one record",
+        "what the ledger was charged for the draws: the increase of its total ε, a bound on what "
+        "all results reveal about any one record",
         TERMS["(ε, δ)-DP"],
-        f"explorer.guarantee.epsilon({_SET}.plan.delta)",
+        "explorer.state.charged",
     ),
     "privacy cost": FigureDefinition(
-        "increase of the ledger's total ε by the action; it can be less than the ε of the action "
-        "as the only charge",
+        "increase of the ledger's total ε by the action. A first charge costs the ε that was set; "
+        "the action alone would have a slightly smaller one, plan.guarantee.epsilon(plan.delta), "
+        "because the ledger's rule stays valid whatever is charged later. Later charges add less",
         "total after − total before, rounded up",
         "explorer.ledger.epsilon_after(explorer.plan.guarantee) - explorer.ledger.spent()",
     ),

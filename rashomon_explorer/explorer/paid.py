@@ -181,8 +181,8 @@ class PaidResult:
 
     @property
     def spent(self) -> str:
-        """Privacy cost of the result as the only charge, as text."""
-        return cost_text(self.guarantee.epsilon(self.delta), self.delta)
+        """What the ledger was charged for the result, as text."""
+        return cost_text(self.adds)
 
     def to_text(self) -> str:
         """Serialise to JSON."""

@@ -88,6 +88,8 @@ class Session(SavedSets):
         except LedgerError as error:  # the draws can be shown, but nothing can be charged
             state.account = None
             messages.report(state, messages.LEDGER_READ, error)
+        if state.account is not None:
+            state.charged = state.account.charged(last.guarantee_)
         self.set_status(f"Showing {plural(state.n_drawn, 'draw')} of a fitted estimator.")
 
     @batch_updates
@@ -106,6 +108,9 @@ class Session(SavedSets):
         with state.hold_trait_notifications():
             state.rashomon_set = models
             state.n_drawn = models.n_draws
+            state.charged = None
+            if data is not None and state.account is not None:
+                state.charged = state.account.charged(models.guarantee)
             state.phase = "done"
             if data is None:
                 state.plan = planned

@@ -123,12 +123,19 @@ class StoredSet:
     n_draws: int
     epsilon: float
     settings: dict[str, Any]
+    adds: float | None = None
+    """What the ledger was charged; None in notes of older versions."""
+
+    @property
+    def cost(self) -> str:
+        """Privacy cost as text: what the ledger was charged, or else the ε of the set alone."""
+        return cost_text(self.epsilon if self.adds is None else self.adds)
 
     @property
     def label(self) -> str:
         """Description of the set in one line."""
         models = plural(self.n_draws, "model")
-        return f"Draw {self.number} · {models} · {cost_text(self.epsilon)} · {self.at:%d %b %H:%M}"
+        return f"Draw {self.number} · {models} · {self.cost} · {self.at:%d %b %H:%M}"
 
 
 class SetStore:
@@ -152,7 +159,9 @@ class SetStore:
         """Numbers of the sets in order, from the file names only."""
         return tuple(sorted(n for n, name in self._files() if name == self._models(n).name))
 
-    def keep(self, models: CuratorSet, settings: dict[str, Any]) -> StoredSet:
+    def keep(
+        self, models: CuratorSet, settings: dict[str, Any], adds: float | None = None
+    ) -> StoredSet:
         """Save a set: its models for the curator only, and a note with public numbers."""
         files.make_folder(self.folder)
         # The number of a deleted set is not reused: another page may still refer to it.
@@ -160,7 +169,8 @@ class SetStore:
         number = files.write_new_file(
             self.folder, lambda n: self._models(n).name, first, partial(write, models)
         )
-        entry = _of_models(number, datetime.now().replace(microsecond=0), models, settings)
+        at = datetime.now().replace(microsecond=0)
+        entry = replace(_of_models(number, at, models, settings), adds=adds)
         content = _written(entry).encode()
         try:
             files.replace_file(self._note(number), lambda file: file.write(content))
@@ -325,6 +335,9 @@ class SavedSets(DatasetController):
             state.rashomon_set = models
             state.n_drawn = models.n_draws
             state.drawn_settings = dict(entry.settings)
+            state.charged = entry.adds
+            if entry.adds is None and state.account is not None:
+                state.charged = state.account.charged(models.guarantee)
             state.in_view = number
             state.phase = "done"
         self.set_status(f"Opened {entry.label}; nothing was charged.")
@@ -398,7 +411,7 @@ class SavedSets(DatasetController):
         if self.set_store is None or state.uncharged or not state.rashomon_set.guarantee.holds:
             return
         try:
-            entry = self.set_store.keep(state.rashomon_set, state.drawn_settings)
+            entry = self.set_store.keep(state.rashomon_set, state.drawn_settings, state.charged)
         except Exception as error:  # the cost is spent: the draws stay on screen after any error
             messages.report(state, "Saving the draws", error, messages.ON_SCREEN_ONLY)
             return

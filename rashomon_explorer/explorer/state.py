@@ -127,6 +127,7 @@ class ExplorerState(traitlets.HasTraits):
     outside = traitlets.Any(None, allow_none=True)
     drawn_settings = traitlets.Dict()
     n_drawn = traitlets.Int(0)
+    charged = traitlets.Float(None, allow_none=True)
     kept = traitlets.Tuple()
     in_view = traitlets.Int(0)
     paid = traitlets.Tuple()

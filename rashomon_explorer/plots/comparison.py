@@ -242,12 +242,10 @@ def _note(table: pd.DataFrame, sets: tuple[Any, Any], names: tuple[str, str]) ->
 
 
 def _set_text(models: Any) -> str:
-    holds = models.guarantee.holds
-    cost = text.cost_text(models.guarantee.epsilon(models.plan.delta)) if holds else "no guarantee"
     if isinstance(models, ReleasedSet):
-        return f"{text.plural(models.n_draws, 'draw')}, {cost}"
+        return text.plural(models.n_draws, "draw")
     inside = f"{round(models.hit_rate * models.n_draws):,} of {models.n_draws:,} inside ψ"
-    return f"{inside}, {cost}"
+    return inside if models.guarantee.holds else f"{inside}, no guarantee"
 
 
 FIGURES = (

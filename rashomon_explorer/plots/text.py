@@ -293,7 +293,7 @@ def _release_words(models: ReleasedSet | ReleasedTrees) -> str:
     else:
         delta = guarantee.requested[1] if guarantee.requested else 1e-6
         seed = " · known seed: not private" if guarantee.reproducible else ""
-    return f"released at {cost_text(guarantee.epsilon(delta), delta)}{seed}"
+    return f"released: {cost_text(guarantee.epsilon(delta), delta)} by itself{seed}"
 
 
 def weak_guarantee_note(models: Any) -> str:

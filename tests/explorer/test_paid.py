@@ -1,6 +1,7 @@
 """The contract of every paid action: one price, one charge, a saved result and a receipt."""
 
 import asyncio
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 from unittest.mock import Mock
@@ -8,6 +9,7 @@ from unittest.mock import Mock
 import pytest
 
 from rashomon_explorer.explorer import Explorer
+from rashomon_explorer.explorer.export.bundle import readme
 from rashomon_explorer.plots.text import cost_text, what_is_left
 from tests.explorer.pages import press, price_on, set_state
 
@@ -149,3 +151,30 @@ def test_a_result_that_cannot_be_saved_is_shown_and_reported(page, action, monke
     action.ready(page)
     press(panel)
     assert page.state.alert is None
+
+
+def test_button_plan_receipt_list_and_bundle_show_the_one_price_of_a_set(cancer_page):
+    """The first charge costs more than the draws alone, a later one less."""
+    page = cancer_page
+    set_state(page, **SMALL)
+    for number in (1, 2):
+        price = price_on(page.draw_panel.button)
+        assert re.search(f"Privacy cost</abbr></dt><dd>{price}</dd>", page.plan_panel.facts.value)
+        before = page.ledger.spent() if page.ledger else 0.0
+        page.draw()
+        assert cost_text(page.ledger.spent() - before) == price != cost_text(_alone(page))
+        assert f"Spent</abbr></dt><dd>{price}</dd>" in page.numbers_panel.facts.value
+        assert f"4 models: <b>{price}</b>" in page.take_panel.receipt.value
+        assert f"Models: {price}." in readme(page.aggregates.contents())
+        assert f"Draw {number} · 4 models · {price} ·" in page.bar.sets.choice.label
+        again = Explorer(data=page.data, home=page.session.home)
+        assert f"Spent</abbr></dt><dd>{price}</dd>" in again.numbers_panel.facts.value
+        for note in page.session.set_store.folder.glob("*.json"):  # of an older version
+            note.unlink()
+        entry = page.ledger.entries()[-1].guarantee
+        assert page.state.account.charged(entry) == pytest.approx(page.ledger.spent() - before)
+        page.state.epsilon = 0.7
+
+
+def _alone(page):
+    return page.guarantee.epsilon(page.rashomon_set.plan.delta)

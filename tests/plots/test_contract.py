@@ -104,7 +104,7 @@ def test_a_released_figure_has_its_cost_and_nothing_that_only_the_curator_knows(
     figure = make(released)
     assert figure.layout.meta["view"] == "release"
     cost, doubt = band_of(figure).split("<br>")
-    assert cost == "released at ε = 20 at δ = 1e-6"
+    assert cost == "released: ε = 20 at δ = 1e-6 by itself"
     assert doubt == "guaranteed hit rate ≥ 17%: weak guarantee"
     strong = replace(models, plan=replace(models.plan, hit_rate_bound=0.2)).release()
     assert "<br>" not in band_of(make(strong))

@@ -43,7 +43,7 @@ def test_class_questions_cost_and_guarantee_are_told(tree_release, tree_models):
     (section,) = [one for one in tree_release.split("<section ") if one.startswith('id="trees"')]
     figures = figures_of(section)
     assert len(figures) == 3
-    assert all("released at" in str(figure["layout"]["shapes"]) for figure in figures)
+    assert all("by itself" in str(figure["layout"]["shapes"]) for figure in figures)
 
 
 def test_its_lines_make_such_trees_again(tree_release, tree_models, tree_rows, tmp_path):

@@ -147,9 +147,10 @@ def _what(contents: Contents) -> str:
 
 def _receipt(contents: Contents) -> str:
     alone = contents.models.guarantee.epsilon(contents.delta)
-    lines = [f"Models: {cost_text(alone)} as the only charge."]
+    charged = alone if contents.charged is None else contents.charged
+    lines = [f"Models: {cost_text(charged)}."]
     lines += [
-        f"Aggregates: {one.what} · added {cost_text(one.adds)} · {one.at:%d %b %Y}"
+        f"Aggregates: {one.what} · {cost_text(one.adds)} · {one.at:%d %b %Y}"
         for one in contents.purchases
     ]
     account = contents.account

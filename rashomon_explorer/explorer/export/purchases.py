@@ -132,6 +132,7 @@ class Contents:
     schema: TableSchema | None = None
     constants: Constants | None = None
     account: Account | None = None
+    charged: float | None = None
 
     @property
     def of_trees(self) -> bool:
@@ -268,6 +269,7 @@ class AggregateRelease(PaidAction[Purchase]):
             public_part(data.schema) if usable else None,
             self.session.constants,
             self.session.refresh_account(),
+            state.charged,
         )
 
     @property

@@ -45,8 +45,8 @@ class BasketPanel(PaidPanel):
         )
         self.group = ipywidgets.Dropdown(description="Groups", options=[_NO_GROUPS])
         self.table = ChoiceTable(label="Aggregates", headings=_HEADINGS)
-        hint = "A larger ε means less noise. The button shows what the ledger charges."
-        label, unit = "Cost ε of the aggregates", "as the only charge"
+        hint = "A larger ε means less noise. The button shows what the ledger is charged."
+        label, unit = "ε of the noise", "larger: less noise"
         self.epsilon = slider(label, unit, hint, (0.01, 10.0), 0.5, "log")
         choices = row([self.which, self.group], "rx-basket-of")
         parts = [choices, self.stated, self.table, self.epsilon]

@@ -10,16 +10,16 @@ import traitlets
 
 from rashomon_explorer._utils.formatting import epsilon_text
 from rashomon_explorer.exceptions import LedgerError
-from rashomon_explorer.explorer import family, html
+from rashomon_explorer.explorer import html
 from rashomon_explorer.explorer.account import Account
 from rashomon_explorer.explorer.messages import error_boundary, report
 from rashomon_explorer.explorer.panels import card
+from rashomon_explorer.explorer.panels.numbers import set_cost
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.widgets import controls, files
 from rashomon_explorer.plots.budget import charges_table
 from rashomon_explorer.plots.text import cost_text, number, plural, what_is_left
-from rashomon_explorer.sets import RashomonSet
 
 
 class BudgetGauge(card.Panel):
@@ -139,7 +139,7 @@ class SetPicker:
         state = self.state
         choices = [(one.label, one.number) for one in reversed(state.kept)]
         in_view = state.in_view if state.in_view in dict(choices).values() else _OTHER
-        others = [] if in_view else [(_words(state.rashomon_set), _OTHER)]
+        others = [] if in_view else [(_words(state), _OTHER)]
         self._telling = True
         self.choice.options = [*others, *choices]
         self.choice.value = in_view
@@ -159,15 +159,11 @@ class SetPicker:
         self.session.delete_saved(self.state.in_view)
 
 
-def _words(models: RashomonSet | None) -> str:
+def _words(state: ExplorerState) -> str:
+    models = state.rashomon_set
     if models is None or not models.n_draws:
         return "no models yet"
-    has_guarantee = models.guarantee.holds
-    cost = (
-        cost_text(models.guarantee.epsilon(family.spent_delta(models.guarantee)))
-        if has_guarantee
-        else "no guarantee"
-    )
+    cost = set_cost(state) if models.guarantee.holds else "no guarantee"
     return f"{plural(models.n_draws, 'model')} · {cost}"
 
 

@@ -176,7 +176,6 @@ class PaidPanel(Panel):
             shortage = escape(cost.shortage(self.action.remedy))
             return brief, f"<b>Over the budget</b>: {shortage}"
         spends = f"This will spend <b>{cost.text}</b>"
-        spends += f" ({cost.alone})" if cost.alone else ""
         if quote.weakness:
             why = f"{spends}. {escape(quote.weakness[:1].upper() + quote.weakness[1:])}."
             return f"<b>{cost.text}</b> · weak", why
@@ -333,7 +332,7 @@ def _tuned_html(tuned: paid.Tuned) -> str:
     drawn = ", ".join(number(one) for one in sorted(tuned.penalties))
     return released_html(
         html.fact("Drawn", drawn, "penalties of the mean loss"),
-        html.fact("Spent", tuned.spent, f"added {cost_text(tuned.adds)}", kind="rx-paid"),
+        html.fact("Spent", tuned.spent, kind="rx-paid"),
         html.fact("Guarantee", tuned.promised, f"by the {tuned.mechanism} mechanism"),
     )
 
@@ -393,7 +392,7 @@ def _one_model_html(result: paid.PaidModel) -> str:
     others = pd.DataFrame(result.others, columns=["other mechanism", "guarantee, or why not"])
     return (
         released_html(
-            html.fact("Spent", result.spent, f"added {cost_text(result.adds)}", kind="rx-paid"),
+            html.fact("Spent", result.spent, kind="rx-paid"),
             html.fact("Expected excess loss", result.excess, "on these rows"),
             html.fact("On new rows", result.unseen),
             html.fact("Made by", result.mechanism.replace("_", " "), result.why),

@@ -12,9 +12,9 @@ from sklearn.utils import Bunch
 
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
 from rashomon_explorer.explorer.export.purchases import AggregateRelease
-from rashomon_explorer.explorer.family import spent_delta
 from rashomon_explorer.explorer.messages import report as report_failure
 from rashomon_explorer.explorer.panels.card import Panel, row, styled
+from rashomon_explorer.explorer.panels.numbers import set_cost
 from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, Making, ToPicture
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.plots.text import cost_text, plural, what_is_left
@@ -88,13 +88,11 @@ class TakePanel(Panel):
 
     def _purchases_html(self) -> str:
         models, account = self.state.rashomon_set, self.state.account
-        cost = cost_text(
-            models.guarantee.epsilon(spent_delta(models.guarantee)), spent_delta(models.guarantee)
-        )
-        lines = [f"{plural(models.n_draws, 'model')}: <b>{cost}</b> by themselves"]
+        cost = set_cost(self.state)
+        lines = [f"{plural(models.n_draws, 'model')}: <b>{cost}</b>"]
         for one in self.state.paid:
             when = f"{one.at:%d %b %H:%M}"
-            added = f"added <b>{cost_text(one.adds)}</b>"
+            added = f"<b>{cost_text(one.adds)}</b>"
             lines.append(f"{escape(one.what)}: {added}, charge {one.released.charge}, {when}")
         if not self.state.paid:
             lines.append("No aggregates were released for this set.")

@@ -22,7 +22,7 @@ class NumbersPanel(Panel):
     """Draws, hit rate, best loss and privacy cost, and the switch between the two views."""
 
     title = "Explore"
-    needs = ("rashomon_set", "view", "phase", "account", "drawn_settings", "data", *SETTINGS)
+    needs = ("rashomon_set", "charged", "view", "phase", "drawn_settings", "data", *SETTINGS)
 
     def __init__(self, state: ExplorerState) -> None:
         self.facts = styled(ipywidgets.HTML(), "rx-numbers")
@@ -85,10 +85,16 @@ class NumbersPanel(Panel):
         if not models.guarantee.holds:
             return fact("Guarantee", "none", models.guarantee.theorem, kind="rx-over")
         delta = family.spent_delta(models.guarantee)
-        cost = cost_text(models.guarantee.epsilon(delta))
         seed = "known seed: not private" if models.guarantee.reproducible else ""
         note = seed or f"at δ = {number(delta, rounding='up')}"
-        return fact("Spent", cost, note, kind="rx-paid")
+        return fact("Spent", set_cost(self.state), note, kind="rx-paid")
+
+
+def set_cost(state: ExplorerState) -> str:
+    """Charge of the ledger for the set on screen, as text; without a charge, the set's own ε."""
+    guarantee = state.rashomon_set.guarantee
+    alone = guarantee.epsilon(family.spent_delta(guarantee))
+    return cost_text(alone if state.charged is None else state.charged)
 
 
 def _columns(models: PredictorSet) -> list[str]:

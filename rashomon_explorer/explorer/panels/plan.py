@@ -141,9 +141,9 @@ class PlanPanel(Panel):
         at = f"at δ = {text.number(plan.delta, rounding='up')}"
         offer = draw_cost(state)
         if offer is None or state.spent:
-            return [fact("Privacy cost", text.cost_text(plan.guarantee.epsilon(plan.delta)), at)]
-        note = "; ".join(filter(None, (at, offer.alone)))
-        return [fact("Privacy cost", offer.text, note)]
+            charged = plan.epsilon if state.charged is None else state.charged
+            return [fact("Privacy cost", text.cost_text(charged), at)]
+        return [fact("Privacy cost", offer.text, at)]
 
     def _after(self) -> list[str]:
         offer = draw_cost(self.state)

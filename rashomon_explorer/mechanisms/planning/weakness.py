@@ -90,10 +90,8 @@ def weak_guarantee_reason(planned: BasePlan) -> str:
         if not planned.expected.is_weak:
             return ""
         return f"the model is expected to reach {planned.expected}"
-    if planned.centre_excess is not None and not planned.hit_rate_bound:
-        return _off_centre(planned.centre_excess, planned.psi)
     if not has_hit_rate(planned):
-        return _no_better_than_nothing(planned)
+        return _no_better_than_nothing(planned) or _beyond_psi(planned)
     if planned.hit_rate_bound >= WEAK_HIT_RATE:
         return ""
     return (
@@ -109,17 +107,22 @@ def has_hit_rate(planned: BasePlan) -> bool:
     return planned.psi > 0 and not planned.by_excess and not unproved
 
 
-def _off_centre(excess: float, psi: float) -> str:
-    if excess <= psi or psi == 0:
+def _beyond_psi(planned: BasePlan) -> str:
+    excess, psi = planned.weighed_excess, planned.psi
+    if excess <= psi or psi == 0 or not math.isfinite(excess):
         return ""
+    centre = planned.centre_excess is not None
+    clipped = "" if centre or math.isfinite(planned.excess_bound) else " with clipped slopes"
+    of, outside = ("the centre of all draws", "they") if centre else ("a draw", "draws")
     return (
-        f"the loss of the centre of all draws exceeds the least by up to "
-        f"{rounded_up(excess)} on average, more than ψ = {psi:g}: they may lie far outside the "
-        "Rashomon set"
+        f"the loss of {of}{clipped} exceeds the least by up to {rounded_up(excess)} on average, "
+        f"more than ψ = {psi:g}: {outside} may lie far outside the Rashomon set"
     )
 
 
 def _no_better_than_nothing(planned: BasePlan) -> str:
+    if planned.centre_excess is not None:
+        return ""
     nothing, excess = planned.zero_loss, planned.weighed_excess
     unknown = not math.isfinite(planned.beta) and not planned.by_excess
     if nothing is None or unknown or excess < nothing:
