@@ -422,7 +422,7 @@ class LinearTask:
         from rashomon_explorer.problem.problem import add_intercept
 
         models, X = set_and_rows(models, X)
-        need_linear(models)
+        models = linear_models(models)
         if models.n_draws == 0:
             raise ValueError("the set has no models, so there is nothing to measure")
         rows, targets = checked_rows(models, X, y)
@@ -443,16 +443,20 @@ class LinearTask:
         return cls(coef, add_intercept(models.rows(rows)), targets, loss, scale)
 
 
-def need_linear(models: object) -> None:
-    """Raise TypeError unless the models have coefficients."""
-    from rashomon_explorer.sets import RashomonSet, ReleasedSet
+def linear_models(models: Any) -> RashomonSet | ReleasedSet:
+    """Set of linear models, also that of fitted ones; raise TypeError unless they are linear."""
+    from rashomon_explorer.sets import PredictorSet, RashomonSet, ReleasedSet
+    from rashomon_explorer.sets.models.fitted import FittedModels
 
-    if not isinstance(models, RashomonSet | ReleasedSet):
-        raise TypeError(
-            "this importance needs linear models, a RashomonSet or a ReleasedSet, or decision "
-            f"trees, got {type(models).__name__}: for other models use switching_loss or "
-            "divided_loss with the predict function of each model"
-        )
+    if isinstance(models, RashomonSet | ReleasedSet):
+        return models
+    if isinstance(models, PredictorSet) and isinstance(models.models, FittedModels):
+        return models.linear
+    raise TypeError(
+        "this importance needs linear models, a RashomonSet or a ReleasedSet, or decision "
+        f"trees, got {type(models).__name__}: for other models use switching_loss or "
+        "divided_loss with the predict function of each model"
+    )
 
 
 def checked_rows(

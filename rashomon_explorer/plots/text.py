@@ -19,7 +19,8 @@ from rashomon_explorer.mechanisms.planning import weakness
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.plots.theme import PURPLE, View, add_band, curator_band, empty_figure
-from rashomon_explorer.sets import CuratorSet, RashomonSet, ReleasedSet, ReleasedTrees
+from rashomon_explorer.sets import CuratorSet, PredictorSet, RashomonSet, ReleasedSet, ReleasedTrees
+from rashomon_explorer.sets.models.fitted import FittedModels
 
 _LONGEST_NAME = 24
 
@@ -218,6 +219,8 @@ def need_curator(models: object, plot: str) -> RashomonSet:
 def need_linear(models: object, plot: str) -> Any:
     """Set of linear models, a curator's or released, or that of a fitted estimator."""
     models = fitted_set(models)
+    if isinstance(models, PredictorSet) and isinstance(models.models, FittedModels):
+        return models.linear
     if isinstance(models, RashomonSet | ReleasedSet):
         return models
     raise TypeError(

@@ -18,11 +18,12 @@ from rashomon_explorer.sets import scores as scoring
 from rashomon_explorer.sets.base import CuratorSet, ModelSet, Places
 from rashomon_explorer.sets.files import written_as
 from rashomon_explorer.sets.models import Models, fitted, written
-from rashomon_explorer.sets.models.trees import DecisionTrees, Node, tree_columns
+from rashomon_explorer.sets.models.trees import DecisionTrees, tree_columns
 
 if TYPE_CHECKING:
     from rashomon_explorer.data import TableSchema
     from rashomon_explorer.mechanisms.planning.trees import TreePlan
+    from rashomon_explorer.sets.linear import RashomonSet
 
 NOT_PRIVATE = no_guarantee("these models were not drawn privately")
 
@@ -96,40 +97,42 @@ class PredictorModels(ModelSet):
         """
         if isinstance(self.models, fitted.FittedModels):
             return self.models.estimators[draw]
-        tree, names = self._tree(draw), self.models.feature_names
+        tree, names = self.decision_trees.trees[draw], self.decision_trees.feature_names
         width = len(names) or 1 + max(tree_columns(tree), default=0)
         return written.as_sklearn(tree, width, self.classes, names)
 
     def text(self, draw: int) -> str:
         """Write one of the trees as text, one line per node."""
-        return written.as_text(self._tree(draw), self.models.feature_names, self.classes)
+        own = self.decision_trees
+        return written.as_text(own.trees[draw], own.feature_names, self.classes)
 
     def dot(self, draw: int) -> str:
         """Write one of the trees in the DOT language, which Graphviz draws."""
-        return written.as_dot(self._tree(draw), self.models.feature_names, self.classes)
+        own = self.decision_trees
+        return written.as_dot(own.trees[draw], own.feature_names, self.classes)
 
     def to_treefarms(self) -> list[dict[str, Any]]:
         """Convert all trees to the TreeFARMS format, which ``from_treefarms`` reads."""
-        return [written.as_nested(self._tree(draw)) for draw in range(len(self.models))]
+        return [written.as_nested(tree) for tree in self.decision_trees.trees]
 
     def to_timbertrek(self, X: Any = None, y: Any = None) -> dict[str, Any]:
         """Convert all trees to the TimberTrek format; ``json.dump`` writes its file."""
-        trees = [self._tree(draw) for draw in range(len(self.models))]
+        own = self.decision_trees
         if len(self.classes) != 2:
             raise TypeError(f"TimberTrek's leaves are + or -, and the classes are {self.classes}")
         if (X is None) != (y is None):
             raise ValueError("give both X and y: rows, and the label of each")
         rows = None
-        losses = getattr(self, "losses", np.full(len(trees), np.nan)) if self.curated else None
+        losses = getattr(self, "losses", np.full(len(own), np.nan)) if self.curated else None
         if X is not None:
             X = scoring.encoded_rows(self, X)
-            rows = self.models.rows(X), fitted.class_codes(np.asarray(y), self.classes, "y")
+            rows = own.rows(X), fitted.class_codes(np.asarray(y), self.classes, "y")
         if losses is None or np.isnan(losses).any():
             if rows is None:
                 raise ValueError("the losses of these trees are unknown: give rows, X= and y=")
-            losses = (self.models.labels(X) != rows[1]).mean(axis=1)
+            losses = (own.labels(X) != rows[1]).mean(axis=1)
         return written.as_timbertrek(
-            trees, self._numbers(), losses.tolist(), self.models.feature_names, rows
+            own.trees, self._numbers(), losses.tolist(), own.feature_names, rows
         )
 
     def _numbers(self) -> list[int]:
@@ -139,10 +142,15 @@ class PredictorModels(ModelSet):
             return [int(number) for number in found]
         return list(range(1, len(self.models) + 1))
 
-    def _tree(self, draw: int) -> Node:
-        if not isinstance(self.models, DecisionTrees):
+    @property
+    def decision_trees(self) -> DecisionTrees:
+        """Trees that predict the labels of the models; also of scikit-learn's fitted trees."""
+        own = self.models
+        if not isinstance(own, DecisionTrees):
+            own = getattr(own, "decision_trees", None)
+        if own is None:
             raise TypeError(f"{self.models.kind} have no decision trees: use scores and labels")
-        return self.models.trees[draw]
+        return own
 
     def _at(self, places: Places) -> dict[str, Any]:
         return {"models": self.models.take(places)}
@@ -286,6 +294,20 @@ class PredictorSet(PredictorModels, CuratorSet):
     def mechanism(self) -> str:
         """Sampler with the distribution of these draws; the type of models from elsewhere."""
         return "exact" if self.independent else self.models.kind
+
+    @property
+    def linear(self) -> RashomonSet:
+        """The same models as a set of linear models, with coefficients and their measures.
+
+        Raises
+        ------
+        TypeError
+            If a model is not linear in the rows, or is a step of a pipeline.
+        """
+        # Local import: plans are slow to import, and few sets are read so.
+        from rashomon_explorer.sets.sources.draws import linear_set
+
+        return linear_set(self)
 
     @property
     def coef(self) -> FloatArray:

@@ -19,6 +19,7 @@ from rashomon_explorer.measures.inputs import (
     Features,
     LinearTask,
     feature_groups,
+    linear_models,
     set_and_rows,
 )
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
@@ -81,6 +82,7 @@ def conditional_reliance(
             "switches a feature between rows of one stratum, or model_reliance, between "
             "all rows"
         )
+    models = linear_models(models)
     task = LinearTask.from_models(models, X, y, loss)
     groups = feature_groups(features, models.feature_names[:-1], models.feature_groups)
     tables = [

@@ -11,19 +11,36 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.containers import column_labels
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.measures import inputs
 from rashomon_explorer.measures.reliance.pair_losses import row_losses
-from rashomon_explorer.measures.reliance.tree_reliance import TreeTask, held_trees
-from rashomon_explorer.sets.models.trees import tree_columns
+from rashomon_explorer.measures.reliance.tree_reliance import TreeTask
+from rashomon_explorer.sets import PredictorSet
+from rashomon_explorer.sets.models.fitted import FittedModels
+from rashomon_explorer.sets.models.trees import DecisionTrees, tree_columns
+from rashomon_explorer.sets.sources.predictions import ROW_LOSSES
+from rashomon_explorer.sets.sources.predictions import row_losses as predicted_losses
 
 
-class _LinearModels:
+class _Arrays:
+    """Rows as an array, whose columns are shuffled."""
+
+    rows: Any
+
+    def shuffled(self, order: inputs.Columns, columns: inputs.Columns) -> Any:
+        """Rows with some columns in another order."""
+        rows = self.rows.copy()
+        rows[:, columns] = self.rows[np.ix_(order, columns)]
+        return rows
+
+
+class _LinearModels(_Arrays):
     """Losses of linear models on rows with targets."""
 
     def __init__(self, models: Any, X: ArrayLike, y: ArrayLike) -> None:
-        inputs.need_linear(models)
+        models = inputs.linear_models(models)
         self.models, self.names = models, models.feature_names[:-1]
         self.rows, self.targets = inputs.checked_rows(models, X, y)
         self.groups: Mapping[str, Sequence[str]] | None = models.feature_groups
@@ -41,7 +58,42 @@ class _LinearModels:
         return np.arange(self.models.n_draws)
 
 
-class _Trees:
+class _Predictors(_Arrays):
+    """Losses of any models that predict, on rows in the form that they take."""
+
+    groups = None
+
+    def __init__(self, models: PredictorSet, X: Any, y: ArrayLike) -> None:
+        self.models, self.targets = models, y
+        self.rows: Any = X if hasattr(X, "iloc") else np.asarray(X)
+        labels = column_labels(self.rows)
+        self.names = [f"x{j}" for j in range(self.rows.shape[1])] if labels is None else labels
+
+    def losses(self, rows: Any, places: inputs.Columns) -> FloatArray:
+        """Mean loss of all models: log loss, share of wrong labels, or half the squared error."""
+        own = self.models
+        scores, certain = own.scores(rows), getattr(own.models, "certain", False)
+        known = own.loss if own.loss in ROW_LOSSES else None
+        return predicted_losses(
+            scores, self.targets, classes=own.classes, loss=known, certain=certain
+        )[0].mean(axis=1)
+
+    def shuffled(self, order: inputs.Columns, columns: inputs.Columns) -> Any:
+        """Rows with some columns in another order."""
+        if not hasattr(self.rows, "iloc"):
+            return super().shuffled(order, columns)
+        rows = self.rows.copy()
+        for place in columns:
+            moved = self.rows.iloc[order, place]
+            rows[rows.columns[place]] = moved.set_axis(rows.index)
+        return rows
+
+    def using(self, columns: inputs.Columns) -> inputs.Columns:
+        """Models that use some columns: all."""
+        return np.arange(self.models.n_draws)
+
+
+class _Trees(_Arrays):
     """Losses of trees on rows with labels."""
 
     def __init__(self, models: Any, X: ArrayLike, y: ArrayLike) -> None:
@@ -60,6 +112,14 @@ class _Trees:
         return np.array([k for k, own in enumerate(self.columns) if own & moved], dtype=np.intp)
 
 
+def _task(models: Any, X: Any, y: ArrayLike) -> _LinearModels | _Trees | _Predictors:
+    own = getattr(models, "models", None)
+    if isinstance(own, DecisionTrees):
+        return _Trees(models, X, y)
+    fitted = isinstance(own, FittedModels)
+    return _Predictors(models, X, y) if fitted else _LinearModels(models, X, y)
+
+
 def permutation_importance(
     models: Any,
     X: ArrayLike,
@@ -73,14 +133,15 @@ def permutation_importance(
 
     The loss is the log loss (nats per row) for classification, the share of wrong labels for
     models without probabilities (a sign link, trees), and half the mean squared error for
-    regression. All models share the same shuffles and are comparable. The mean over all shuffles
-    is (n − 1)/n of :func:`model_reliance` if no shuffled row is longer than the row norm.
-    Results on private rows are not private.
+    regression. For fitted models the columns of the table that they take are shuffled. All models
+    share the same shuffles and are comparable. The mean over all shuffles is (n − 1)/n of
+    :func:`model_reliance` if no shuffled row is longer than the row norm. Results on private rows
+    are not private.
 
     Parameters
     ----------
     models, X, y, features
-        As for :func:`model_reliance`; a set, without problems.
+        As for :func:`model_reliance`; a set of any models, without problems.
     n_repeats : int, default=5
         Number of shuffles to average over.
     random_state : int, RandomState instance or None, default=None
@@ -93,7 +154,7 @@ def permutation_importance(
     Raises
     ------
     TypeError
-        If the models are neither linear nor trees.
+        If the set holds only predictions.
     ValueError
         If a shape is wrong, a label is not one of the classes, a feature is unknown, or
         ``n_repeats`` is below 1.
@@ -116,20 +177,19 @@ def permutation_table(
     """Table of :func:`permutation_importance` with one column per group."""
     check_count(n_repeats=n_repeats)
     models, X = inputs.set_and_rows(models, X)
-    task = _LinearModels(models, X, y) if held_trees(models) is None else _Trees(models, X, y)
+    task = _task(models, X, y)
     groups = inputs.feature_groups(features, task.names, task.groups)
     using = {name: task.using(columns) for name, columns in groups.items()}
     rng = check_random_state(random_state)
-    rows, every = task.rows, np.arange(len(models))
-    before = task.losses(rows, every)
+    every = np.arange(len(models))
+    before = task.losses(task.rows, every)
     rise = np.zeros((len(every), len(groups)))
     for _ in progress(range(n_repeats), "permutation importance"):
-        order = rng.permutation(len(rows))
+        order = rng.permutation(len(task.rows))
         for place, (name, columns) in enumerate(groups.items()):
             if not len(using[name]):
                 continue
-            shuffled = rows.copy()
-            shuffled[:, columns] = rows[np.ix_(order, columns)]
-            rise[using[name], place] += task.losses(shuffled, using[name]) - before[using[name]]
+            after = task.losses(task.shuffled(order, columns), using[name])
+            rise[using[name], place] += after - before[using[name]]
     table = pd.DataFrame(rise / n_repeats, columns=list(groups))
     return table.rename_axis(index="model", columns="feature")

@@ -11,7 +11,12 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.validation import check_count
-from rashomon_explorer.measures.inputs import as_models_by_rows, earlier_steps, fitted_set
+from rashomon_explorer.measures.inputs import (
+    as_models_by_rows,
+    earlier_steps,
+    fitted_set,
+    linear_models,
+)
 
 if TYPE_CHECKING:
     from rashomon_explorer.sets import RashomonSet, ReleasedSet
@@ -40,7 +45,7 @@ def coefficient_spread(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
     >>> list(coefficient_spread(models).columns)
     ['min', 'q05', 'median', 'q95', 'max', 'best']
     """
-    models = fitted_set(models)
+    models = linear_models(fitted_set(models))
     table = importance_spread(models.coef, models.parameter_names)
     if hasattr(models, "best"):
         table["best"] = models.best

@@ -16,7 +16,7 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.measures.inputs import (
     Features,
     feature_groups,
-    need_linear,
+    linear_models,
     set_and_rows,
     sum_rows,
 )
@@ -281,7 +281,7 @@ def linear_shap(
     (models, X), background = set_and_rows(models, X), set_and_rows(models, background)[1]
     if held_trees(models) is not None:
         raise TypeError("linear_shap needs linear models: tree_shap is for sets of trees")
-    need_linear(models)
+    models = linear_models(models)
     rows = _rows("X", X, models)
     reference = rows if background is None else _rows("background", background, models)
     coef, away = _coefficients(models), rows - reference.mean(axis=0)
@@ -331,7 +331,7 @@ def shap_importance(
 
         table = pd.DataFrame(_of_each_tree(forest, mean_size), columns=list(groups))
         return table.rename_axis(index="model", columns="feature")
-    need_linear(models)
+    models = linear_models(models)
     groups = feature_groups(features, models.feature_names[:-1], models.feature_groups)
     if background is None:
         sums = sum_rows(X, partial(_row_sums, models))

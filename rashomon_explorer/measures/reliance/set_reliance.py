@@ -20,6 +20,7 @@ from rashomon_explorer.measures.inputs import (
     LinearTask,
     feature_groups,
     fitted_set,
+    linear_models,
     set_and_rows,
 )
 from rashomon_explorer.measures.ranges import penalised
@@ -50,6 +51,7 @@ def reliance_task(
     if hasattr(source, "fit"):  # one model; sets have predict, but not fit
         source, X, y = (penalised_problem(source, _needed(X, "X"), _needed(y, "y")), None, None)
     if not isinstance(source, Problem | penalised.PenalisedProblem):
+        source = linear_models(source)
         task = LinearTask.from_models(source, _needed(X, "X"), _needed(y, "y"), loss)
         return task, source.feature_names[:-1], source.feature_groups
     refuse_rows(X, y)

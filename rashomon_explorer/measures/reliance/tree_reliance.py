@@ -19,7 +19,7 @@ Question = tuple[int, str, float]
 def held_trees(models: Any) -> DecisionTrees | None:
     """Trees of a set or of an estimator's set; None for any other object."""
     own = getattr(getattr(models, "rashomon_set_", models), "models", None)
-    return own if isinstance(own, DecisionTrees) else None
+    return own if isinstance(own, DecisionTrees) else getattr(own, "decision_trees", None)
 
 
 def column_names(trees: DecisionTrees, rows: FloatArray) -> tuple[str, ...]:
@@ -45,12 +45,13 @@ class TreeTask:
         if X is None or y is None:
             raise ValueError("X and y are required: sets hold no rows")
         own, X = set_and_rows(models, X)
-        rows, codes = own.models.rows(X), class_codes(np.asarray(y), tuple(own.classes), "y")
+        trees = own.decision_trees
+        rows, codes = trees.rows(X), class_codes(np.asarray(y), tuple(own.classes), "y")
         if codes.shape != (len(rows),):
             raise ValueError(
                 f"y must have one target per row of X, got {rows.shape}, {codes.shape}"
             )
-        return cls(own.models, rows, codes)
+        return cls(trees, rows, codes)
 
     @property
     def names(self) -> tuple[str, ...]:

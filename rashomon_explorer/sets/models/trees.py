@@ -157,6 +157,40 @@ class DecisionTrees:
         return rows
 
 
+def sklearn_trees(models: Sequence[Any], classes: Sequence[Any]) -> DecisionTrees | None:
+    """Trees of scikit-learn's classifiers, which predict their labels; None for other models.
+
+    Thresholds are moved to the largest double that scikit-learn sends the same way, since it
+    rounds rows to single precision first.
+    """
+    if len(classes) < 2 or not all(hasattr(model, "tree_") for model in models):
+        return None
+    names = [tuple(map(str, getattr(model, "feature_names_in_", ()))) for model in models]
+    if len(set(names)) != 1 or any(model.tree_.n_outputs > 1 for model in models):
+        return None
+    code = {label: place for place, label in enumerate(classes)}
+    trees = [_sklearn_node(model.tree_, 0, [code[c] for c in model.classes_]) for model in models]
+    return DecisionTrees(tuple(trees), len(classes), names[0])
+
+
+def _sklearn_node(tree: Any, place: int, codes: Sequence[int]) -> Node:
+    if tree.children_left[place] < 0:
+        return Leaf(codes[int(np.argmax(tree.value[place, 0]))])
+    branches = tree.children_left[place], tree.children_right[place]
+    yes, no = (_sklearn_node(tree, int(one), codes) for one in branches)
+    return Split(int(tree.feature[place]), yes, no, "<=", _double_threshold(tree.threshold[place]))
+
+
+def _double_threshold(threshold: float) -> float:
+    """Largest double that rounds to a single of at most ``threshold``."""
+    single = np.float32(threshold)
+    if float(single) > threshold:
+        single = np.nextafter(single, np.float32(-np.inf))
+    middle = (float(single) + float(np.nextafter(single, np.float32(np.inf)))) / 2
+    rounds_down = float(np.float32(middle)) <= threshold
+    return middle if rounds_down else float(np.nextafter(middle, -np.inf))
+
+
 def count_leaves(tree: Node) -> int:
     """Count the leaves of a tree."""
     return sum(isinstance(node, Leaf) for node in _nodes(tree))

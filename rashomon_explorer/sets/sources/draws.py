@@ -1,4 +1,4 @@
-"""Set of linear draws of a problem, from any sampler."""
+"""Sets of linear models: draws of a problem from any sampler, and fitted estimators."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.sets.linear import RashomonSet
+from rashomon_explorer.sets.models.fitted import FittedModels
 
 if TYPE_CHECKING:
     from rashomon_explorer.mechanisms.base import Draws
@@ -92,6 +93,10 @@ def from_draws(
         raise ValueError(
             f"draws must be finite, of shape (n_draws, {problem.p}), got shape {theta.shape}"
         )
+    if plan is None:
+        plan = plan_without_budget(
+            theta.shape, psi, problem.loss.name, problem.n, _oscillation(problem)
+        )
     best = _with_intercepts(problem.minimum.theta[None], problem)[0]
     n_features = problem.p // problem.loss.outputs - problem.intercept
     return RashomonSet(
@@ -102,7 +107,7 @@ def from_draws(
         link=problem.loss.link,
         row_norm=problem.row_norm,
         target_bounds=target_bounds,
-        plan=_plan_without_budget(problem, len(theta), psi) if plan is None else plan,
+        plan=plan,
         guarantee=_UNKNOWN if guarantee is None else guarantee,
         losses=problem.value(theta.T) if drawn is None else drawn.losses,
         minimum=replace(problem.minimum, theta=best),
@@ -128,21 +133,23 @@ def _names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...]:
     return tuple(str(name) for name in names)
 
 
-def _plan_without_budget(problem: Problem, n_draws: int, psi: float) -> Plan:
-    """Plan that states that there is no budget and no guarantee."""
+def plan_without_budget(
+    shape: tuple[int, ...], psi: float, loss: str, n: int = 1, oscillation: float = math.inf
+) -> Plan:
+    """Plan that states that there is no budget and no guarantee, for (n_draws, p) parameters."""
     from rashomon_explorer.mechanisms.planning.plan import Plan
 
     return Plan(
-        n=problem.n,
-        p=problem.p,
+        n=n,
+        p=shape[1],
         psi=psi,
-        loss=problem.loss.name,
+        loss=loss,
         epsilon=math.inf,
         delta=0.0,
-        n_draws=n_draws,
+        n_draws=shape[0],
         eta=math.inf,
         beta=math.nan,
-        oscillation=_oscillation(problem),
+        oscillation=oscillation,
         hit_rate_bound=0.0,
         excess_bound=math.inf,
         guarantee=_UNKNOWN,
@@ -152,3 +159,70 @@ def _plan_without_budget(problem: Problem, n_draws: int, psi: float) -> Plan:
 def _oscillation(problem: Problem) -> float:
     """Oscillation of a problem's loss; infinite if its rows have no declared bound."""
     return problem.constants.charged_oscillation if math.isfinite(problem.row_norm) else math.inf
+
+
+def linear_set(models: Any) -> RashomonSet:
+    """See :attr:`PredictorSet.linear`."""
+    # Local import: minimisers are slow to import.
+    from rashomon_explorer.problem.minimisation import Minimum
+
+    fitted = models.models
+    if not isinstance(fitted, FittedModels) or not len(fitted):
+        raise TypeError(f"{fitted.kind} have no coefficients: linear models are needed")
+    link, coef = _linear_models(fitted)
+    best = int(np.argmin(np.nan_to_num(models.losses)))
+    reference = models.reference
+    if isinstance(reference, FittedModels) and hasattr(reference.estimators[0], "coef_"):
+        theta = _linear_models(reference)[1][0]
+    else:
+        theta = coef[best]
+    names = _input_names(fitted.estimators[0], coef.shape[1], link, len(fitted.classes))
+    made = RashomonSet(
+        coef=coef,
+        feature_names=(*names, "intercept"),
+        link=link,
+        row_norm=math.inf,
+        classes=models.classes,
+        plan=plan_without_budget(coef.shape, models.psi, models.loss),
+        guarantee=models.guarantee,
+        steps=models.steps,
+        losses=models.losses,
+        minimum=Minimum(theta, models.least, math.nan, 0.0, math.nan),
+        clipped_share=0.0,
+        acceptance=math.nan,
+        mechanism="unknown",
+    )
+    _check_linear(fitted, made)
+    return made
+
+
+def _linear_models(fitted: FittedModels) -> tuple[str, FloatArray]:
+    """Link and parameters of linear models; a softmax has no parameters for its first class."""
+    classes, coef = fitted.classes, fitted.coef
+    if not classes:
+        return "identity", coef
+    if fitted.certain:
+        return "sign", coef
+    if len(classes) == 2:
+        return "logistic", coef
+    blocks = coef.reshape(len(coef), len(classes), -1)
+    return "softmax", (blocks[:, 1:] - blocks[:, :1]).reshape(len(coef), -1)
+
+
+def _input_names(model: Any, width: int, link: str, n_classes: int) -> list[str]:
+    count = width // (n_classes - 1 if link == "softmax" else 1) - 1
+    return list(map(str, getattr(model, "feature_names_in_", [f"x{j}" for j in range(count)])))
+
+
+def _check_linear(fitted: FittedModels, made: RashomonSet) -> None:
+    """Raise unless the linear scores give the predictions of the models on some rows."""
+    rows: Any = np.random.default_rng(0).standard_normal((8, len(made.feature_names) - 1))
+    if hasattr(fitted.estimators[0], "feature_names_in_"):
+        import pandas as pd  # slow to import
+
+        rows = pd.DataFrame(rows, columns=list(made.feature_names[:-1]))
+    if not np.allclose(fitted.scores(rows), made.scores(rows), rtol=1e-6, atol=1e-9):
+        raise TypeError(
+            "these models are not linear in their rows: their coefficients do not give their "
+            "predictions"
+        )
