@@ -2,13 +2,18 @@
 
 import os
 import re
+import subprocess
 import tomllib
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
+
+import rashomon_explorer
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -35,6 +40,10 @@ def _conda():
     return {requirement.name: requirement.specifier for requirement in asked}
 
 
+def _conda_bounds():
+    return {CONDA_NAMES.get(one.name, one.name): one.specifier for one in RUNTIME}
+
+
 def _pins():
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pins = [line.split("==") for line in lines if not line.startswith("#")]
@@ -59,7 +68,40 @@ def test_conda_and_pip_ask_for_the_same():
     conda = _conda()
     assert conda.pop("python") == SpecifierSet(PROJECT["requires-python"])
     assert conda.pop("pip") == SpecifierSet()
-    assert conda == {CONDA_NAMES.get(r.name, r.name): r.specifier for r in RUNTIME}
+    assert conda == _conda_bounds()
+
+
+def test_the_recipe_for_conda_asks_for_the_same():
+    recipe = yaml.safe_load((ROOT / "conda" / "recipe.yaml").read_text(encoding="utf-8"))
+    asked = [one for output in recipe["outputs"] for one in output["requirements"]["run"]]
+    asked = [Requirement(text) for text in asked if "$" not in text]
+    found = {one.name: one.specifier for one in asked}
+    assert found == {"python": SpecifierSet(PROJECT["requires-python"]), **_conda_bounds()}
+    assert recipe["context"]["version"] == rashomon_explorer.__version__
+
+
+def test_the_address_is_a_placeholder_in_one_place():
+    named = {name for name, text in _texts() if "github.com/OWNER" in text}
+    assert named <= {"pyproject.toml", "tests/test_packaging.py"}
+    assert all("OWNER" in address for address in PROJECT["urls"].values())
+
+
+def test_workflows_run_what_is_there():
+    """Their own commands, and scripts that a shell can parse."""
+    workflows = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+    jobs = [yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"] for path in workflows]
+    steps = [step for one in jobs for job in one.values() for step in job["steps"]]
+    commands = "\n".join(step.get("run", "") for step in steps)
+    named = set(re.findall(r"(?<![\w/])(?:\.ci|tests)/[\w./]+", commands))
+    assert {".ci/run", ".ci/matrix", ".ci/release"} <= named
+    assert [name for name in named if not (ROOT / name).exists()] == []
+    for script in (".ci/run", ".ci/matrix", ".ci/release"):
+        assert subprocess.run(["bash", "-n", ROOT / script], check=False).returncode == 0
+
+
+def test_the_version_stands_in_one_place():
+    assert PROJECT["dynamic"] == ["version"]
+    assert version("rashomon-explorer") == rashomon_explorer.__version__
 
 
 def test_every_direct_dependency_is_pinned_within_its_bounds():
