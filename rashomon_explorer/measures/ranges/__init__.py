@@ -3,6 +3,7 @@
 Ranges over a released ellipsoid are post-processing of the release.
 """
 
+from rashomon_explorer.measures.ranges.changes import Recourse
 from rashomon_explorer.measures.ranges.declared import declared_problem, set_problem
 from rashomon_explorer.measures.ranges.exact import (
     exact_coefficient_ranges,
@@ -19,6 +20,7 @@ from rashomon_explorer.measures.ranges.flips import (
     flip_psi,
 )
 from rashomon_explorer.measures.ranges.linear_models import penalised_problem
+from rashomon_explorer.measures.ranges.linear_recourse import recourse
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.measures.ranges.people import draws_in_range, people_ranges, proved_people
 from rashomon_explorer.measures.ranges.released import released_flips, released_ranges
@@ -27,6 +29,7 @@ __all__ = [
     "ExactAmbiguity",
     "FlipPsi",
     "PenalisedProblem",
+    "Recourse",
     "declared_problem",
     "draws_in_range",
     "exact_ambiguity",
@@ -39,6 +42,7 @@ __all__ = [
     "penalised_problem",
     "people_ranges",
     "proved_people",
+    "recourse",
     "relative_psi",
     "released_flips",
     "released_ranges",

@@ -1,0 +1,203 @@
+"""Changes that a person may make: features, directions, bounds, whole units, levels and costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.validation import check_positive
+
+Direction = Literal["up", "down"]
+
+CURATOR = "curator: not private"
+_UNMOVED = 1e-9  # relative to a value: a smaller change is rounding
+
+
+@dataclass(frozen=True)
+class LevelGroup:
+    """Indicators 0 and 1 of which exactly one is on; None is a level without an indicator."""
+
+    name: str
+    columns: tuple[int | None, ...]
+    cost: float
+
+    def now(self, person: FloatArray) -> int:
+        """Place of a person's level; raise if it is not one of them."""
+        own = [column for column in self.columns if column is not None]
+        on = np.flatnonzero(person[own])
+        if len(on) == 1 and person[own[on[0]]] == 1:
+            return self.columns.index(own[on[0]])
+        if not len(on) and None in self.columns:
+            return self.columns.index(None)
+        raise ValueError(
+            f"one indicator of {self.name!r} must be 1 and the others 0, got "
+            f"{person[own].tolist()}: list None among its levels if all may be 0"
+        )
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Checked declaration of the features that may change, how far, and at which cost."""
+
+    names: tuple[str, ...]
+    numbers: tuple[int, ...]  # features that change by numbers
+    cost: FloatArray  # (n_features,): of a unit
+    low: FloatArray
+    high: FloatArray
+    rises: Mask
+    falls: Mask
+    whole: Mask  # changes by whole units
+    groups: tuple[LevelGroup, ...]
+
+    @classmethod
+    def declared(
+        cls,
+        names: Sequence[str],
+        changeable: Sequence[Any],
+        *,
+        costs: Mapping[Any, float] | None = None,
+        bounds: Mapping[Any, tuple[float, float]] | None = None,
+        directions: Mapping[Any, Direction] | None = None,
+        integers: Sequence[Any] = (),
+        levels: Mapping[str, Sequence[Any]] | None = None,
+    ) -> Changes:
+        """Check the arguments of :func:`recourse`."""
+        places: dict[Any, int] = {name: place for place, name in enumerate(names)}
+        places |= {place: place for place in range(len(names))}
+        levels, costs, n = dict(levels or {}), dict(costs or {}), len(names)
+        _check_known([*changeable, *costs], {*places, *levels}, names)
+        _check_known([*(bounds or ()), *(directions or ()), *integers], places, names)
+        if isinstance(changeable, str) or not len(changeable):
+            raise ValueError(f"changeable must list at least one feature, got {changeable!r}")
+        check_positive(**{f"the cost of {one}": cost for one, cost in costs.items()})
+        cost, low, high = np.ones(n), np.full(n, -np.inf), np.full(n, np.inf)
+        rises, falls, whole = np.ones(n, bool), np.ones(n, bool), np.zeros(n, bool)
+        for one, own in costs.items():
+            if one not in levels:
+                cost[places[one]] = own
+        for one, (least, most) in (bounds or {}).items():
+            if not least <= most:
+                raise ValueError(f"bounds of {one!r} must be (low, high), got {(least, most)}")
+            low[places[one]], high[places[one]] = least, most
+        for one, way in (directions or {}).items():
+            if way not in ("up", "down"):
+                raise ValueError(f"directions of {one!r} must be 'up' or 'down', got {way!r}")
+            (falls if way == "up" else rises)[places[one]] = False
+        whole[[places[one] for one in integers]] = True
+        groups = tuple(
+            _group(name, levels[name], costs.get(name, 1.0), places, names)
+            for name in changeable
+            if name in levels
+        )
+        numbers = tuple(places[one] for one in changeable if one not in levels)
+        _check_apart(numbers, groups, names)
+        return cls(tuple(names), numbers, cost, low, high, rises, falls, whole, groups)
+
+    def room(self, person: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """How far each number may rise and fall; a value outside its bounds may stay or return."""
+        places = list(self.numbers)
+        up = np.where(self.rises, np.maximum(self.high - person, 0.0), 0.0)
+        down = np.where(self.falls, np.maximum(person - self.low, 0.0), 0.0)
+        both = np.where(self.whole, np.floor([up + _UNMOVED, down + _UNMOVED]), [up, down])
+        return both[0, places], both[1, places]
+
+    def price(self, person: FloatArray, other: FloatArray) -> float:
+        """Cost of the change from a person's features to others."""
+        places = list(self.numbers)
+        moved = float(self.cost[places] @ np.abs(other - person)[places])
+        return moved + sum(
+            group.cost for group in self.groups if group.now(other) != group.now(person)
+        )
+
+
+def _check_known(used: Sequence[Any], known: Any, names: Sequence[str]) -> None:
+    strange = [one for one in used if one not in known]
+    if strange:
+        raise ValueError(f"unknown feature {strange[0]!r}; the features are {', '.join(names)}")
+
+
+def _group(
+    name: str, levels: Sequence[Any], cost: float, places: Mapping[Any, int], names: Sequence[str]
+) -> LevelGroup:
+    _check_known([one for one in levels if one is not None], places, names)
+    columns = tuple(None if one is None else places[one] for one in levels)
+    if len(set(columns)) < max(2, len(columns)):
+        raise ValueError(f"levels of {name!r} must be at least two different ones, got {levels!r}")
+    return LevelGroup(name, columns, cost)
+
+
+def _check_apart(
+    numbers: Sequence[int], groups: Sequence[LevelGroup], names: Sequence[str]
+) -> None:
+    every = [*numbers, *(one for group in groups for one in group.columns if one is not None)]
+    twice = [one for one in every if every.count(one) > 1]
+    if twice:
+        raise ValueError(
+            f"{names[twice[0]]!r} is named twice among the changeable features: name a number or "
+            "its group of levels, once"
+        )
+
+
+def snapped(person: FloatArray, other: FloatArray) -> FloatArray:
+    """Features after a change, without changes that are rounding."""
+    small = np.abs(other - person) <= _UNMOVED * (1 + np.abs(person))
+    return np.where(small, person, other)
+
+
+@dataclass(frozen=True)
+class Recourse:
+    """Least changes after which every model of a set accepts each person. Curator: not private.
+
+    Returned by :func:`recourse`.
+
+    Parameters
+    ----------
+    people : pandas.DataFrame
+        One row per person. ``status``: ``"found"``; ``"impossible"`` if some models of the set
+        never accept together, whatever may change; ``"undecided"`` if the search ended early.
+        ``cost`` of the change; ``cost_at_least``, which no change undercuts that all models
+        accept; ``worst_score``, below which no model's score is after it. ``one_cost`` and
+        ``one_worst_score`` are for the change that is enough for the best model alone: its cost,
+        and the score that some model of the set gives after it.
+    changes : pandas.DataFrame
+        One row per person and changed feature: ``old``, ``new``, and ``new_for_one``, the value
+        that is enough for the best model alone.
+    rows : pandas.DataFrame
+        Features of each person after the change; NaN if there is none.
+    """
+
+    people: pd.DataFrame
+    changes: pd.DataFrame
+    rows: pd.DataFrame
+
+    @classmethod
+    def of_people(
+        cls,
+        table: pd.DataFrame,
+        old: FloatArray,
+        new: FloatArray,
+        new_for_one: FloatArray,
+        names: Sequence[str],
+        psi: float,
+    ) -> Recourse:
+        """List what changes; rows without a change are NaN."""
+        differs = ((new != old) & ~np.isnan(new)) | ((new_for_one != old) & ~np.isnan(new_for_one))
+        person, feature = np.nonzero(differs)
+        changes = pd.DataFrame(
+            {
+                "person": table.index[person],
+                "feature": np.asarray(names, dtype=object)[feature],
+                "old": old[person, feature],
+                "new": new[person, feature],
+                "new_for_one": new_for_one[person, feature],
+            }
+        )
+        rows = pd.DataFrame(new, index=table.index, columns=list(names))
+        for frame in (table, changes, rows):
+            frame.attrs.update(view=CURATOR, psi=float(psi))
+        return cls(table, changes, rows)

@@ -1,0 +1,532 @@
+"""Recourse: the least change of a person after which every model of the Rashomon set accepts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.progress import progress
+from rashomon_explorer._utils.validation import check_inner_share, check_positive
+from rashomon_explorer.measures.ranges.brackets import Past, bracketed
+from rashomon_explorer.measures.ranges.changes import Changes, Direction, Recourse, snapped
+from rashomon_explorer.measures.ranges.exact import encoded_rows, row_index
+from rashomon_explorer.measures.ranges.level_set import check_problem
+from rashomon_explorer.measures.ranges.penalised import ConvexProblem, PenalisedProblem
+
+_MOST_ROUNDS = 150
+_NEW_CUTS = 3  # cuts that a programme takes from the pool at a time
+_COARSE = 1e-2  # relative accuracy of the models that become cuts
+_FINE = 1e-9
+_RAISE = 0.5  # part of the tolerated extra cost that a raised margin may take
+_FINEST = 1e-4  # of the first raise of the margin: the last one
+_ROUNDING = 1e-9
+
+
+def recourse(
+    problem: ConvexProblem,
+    psi: float,
+    X: Any,
+    changeable: Sequence[Any],
+    *,
+    costs: Mapping[Any, float] | None = None,
+    bounds: Mapping[Any, tuple[float, float]] | None = None,
+    directions: Mapping[Any, Direction] | None = None,
+    integers: Sequence[Any] = (),
+    levels: Mapping[str, Sequence[Any]] | None = None,
+    design: tuple[ArrayLike, ArrayLike] | None = None,
+    feature_names: Sequence[str] | None = None,
+    wanted: int = 1,
+    margin: float = 0.0,
+    tolerance: float = 1e-3,
+) -> Recourse:
+    """Least change after which every model of the Rashomon set accepts each person.
+
+    The worst score of the set, g(x) = min {θ·x : L(θ) ≤ L(θ*) + ψ}, is concave in x: a model that
+    refuses x cuts off a half-space of changes. A linear or mixed-integer programme finds the
+    cheapest change that the models found so far accept, and the set is asked for its worst model
+    there, until it proves that none refuses. Models found for one person serve all.
+
+    **Curator: computed from private rows, not private.**
+
+    Parameters
+    ----------
+    problem : Problem or PenalisedProblem
+        Of a classification, as for :func:`exact_score_ranges`; no change makes a row longer than
+        its ``row_norm``.
+    psi : float
+        Rashomon threshold > 0, in units of the problem's objective.
+    X : DataFrame or array-like of shape (n_people, n_features)
+        The people, in the features that change: the problem's columns, or those of ``design``.
+    changeable : sequence of str or int
+        Features that may change, by name or place, and names of groups in ``levels``.
+    costs : mapping of feature or group to float, optional
+        Cost > 0 of one unit of a feature, or of another level of a group; by default 1.
+    bounds : mapping of feature to (float, float), optional
+        Least and largest value; by default none. A value outside may stay where it is.
+    directions : mapping of feature to "up" or "down", optional
+        Features that only rise or only fall.
+    integers : sequence of str or int, optional
+        Features that change by whole units.
+    levels : mapping of group to sequence of str, int or None, optional
+        Columns that indicate the levels of one category by 1 and 0: exactly one level is on. None
+        is a level without a column, as after ``OneHotEncoder(drop="first")``.
+    design : (array of shape (n_columns, n_features), array of shape (n_columns,)), optional
+        Affine map from features to the problem's columns, for a model behind scalers and encoders:
+        column = matrix @ features + offset.
+    feature_names : sequence of str, optional
+        By default the columns of a DataFrame, or those of the problem.
+    wanted : int, default=1
+        Code 0, 1, … of the class that means acceptance.
+    margin : float, default=0.0
+        Score that every model must give at least, in log-odds for a logistic loss; for several
+        classes the lead over every other class.
+    tolerance : float, default=0.001
+        Relative distance of ``cost`` and ``cost_at_least`` at which the search ends.
+
+    Returns
+    -------
+    Recourse
+        ``people``, ``changes`` and ``rows``.
+
+    Raises
+    ------
+    TypeError
+        If the problem is a regression, or no problem.
+    ValueError
+        If a feature is unknown or a value is out of range.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.problem import Problem
+    >>> problem = Problem([[0.5], [-0.5]] * 9, [1, -1] * 9, ridge=0.01)
+    >>> found = recourse(problem, 0.01, [[-0.4]], ["x0"], bounds={"x0": (-1, 1)})
+    >>> found.people[["status", "cost", "one_cost"]].round(2).values.tolist()
+    [['found', 0.5, 0.4]]
+    """
+    check_problem(problem)
+    if problem.loss.task == "regression":
+        raise TypeError("recourse needs a classification: a regression accepts nobody")
+    check_positive(psi=psi)
+    check_inner_share(tolerance=tolerance)
+    people, names, index = _people(problem, X, design, feature_names)
+    changes = Changes.declared(
+        names,
+        changeable,
+        costs=costs,
+        bounds=bounds,
+        directions=directions,
+        integers=integers,
+        levels=levels,
+    )
+    asked = _Set.of(problem, float(psi), design, wanted, float(margin))
+    _check_norms(asked, people)
+    programmes = [_Programme.of(changes, person, asked) for person in people]
+    best = asked.functionals(problem.minimum.theta[:, None])
+    one = _of_best(programmes, best, asked.margin)
+    every = _Search(asked, programmes, tolerance, _Pool(best)).run()
+    one_worst = asked.worst(one.rows)[1]
+    table = pd.DataFrame(
+        {
+            "status": every.status,
+            "cost": every.costs,
+            "cost_at_least": every.least,
+            "worst_score": every.worst,
+            "one_cost": one.costs,
+            "one_worst_score": one_worst,
+        },
+        index=index,
+    )
+    return Recourse.of_people(table, people, every.rows, one.rows, names, psi)
+
+
+def _people(
+    problem: ConvexProblem, X: Any, design: Any, feature_names: Sequence[str] | None
+) -> tuple[FloatArray, list[str], pd.Index]:
+    """Features (n, q) of the people, their names and the index of the people."""
+    index = row_index(X)
+    own = [str(name) for name in X.columns] if isinstance(X, pd.DataFrame) else None
+    if design is None:
+        rows, width = encoded_rows(problem, X), problem.p // problem.loss.outputs
+        width -= problem.intercept
+        own = None if own is not None and len(own) != width else own
+        own = own or list(getattr(problem, "feature_names", [f"x{j}" for j in range(width)]))
+    else:
+        rows, width = X, np.asarray(design[0]).shape[-1]
+    try:
+        people = np.asarray(rows, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"X must hold numbers: {error}") from error
+    if people.ndim != 2 or people.shape[1] != width or not np.isfinite(people).all():
+        raise ValueError(f"X must be finite, of shape (n_people, {width}), got {people.shape}")
+    names = list(map(str, feature_names or own or [f"x{j}" for j in range(width)]))
+    if len(names) != width:
+        raise ValueError(f"feature_names must hold {width} names, got {len(names)}")
+    return people, names, index
+
+
+def _check_norms(asked: _Set, people: FloatArray) -> None:
+    norms = np.linalg.norm(asked.design(people)[:, : asked.n_columns], axis=1)
+    longer = norms > asked.problem.row_norm * (1 + _ROUNDING)
+    if longer.any():
+        raise ValueError(
+            f"person {int(longer.argmax())} has a row longer than row_norm="
+            f"{asked.problem.row_norm:g}, which the models clip: declare a larger row_norm"
+        )
+
+
+@dataclass(frozen=True)
+class _Set:
+    """All models within ψ, asked for the worst score of rows."""
+
+    problem: ConvexProblem
+    psi: float
+    matrix: FloatArray  # (width, q): from features to the columns that models score
+    offset: FloatArray  # (width,)
+    leads: FloatArray  # (others, outputs): scores whose leads have to be reached
+    margin: float
+
+    @classmethod
+    def of(
+        cls, problem: ConvexProblem, psi: float, design: Any, wanted: int, margin: float
+    ) -> _Set:
+        """Check the map and the class."""
+        if getattr(problem, "scale", None) is not None:
+            raise ValueError(
+                "recourse needs models of the table's columns, and these use columns that were "
+                "mapped by released centres: fit with standardize=None"
+            )
+        outputs = problem.loss.outputs
+        width = problem.p // outputs - problem.intercept
+        matrix, offset = (np.eye(width), np.zeros(width)) if design is None else design
+        matrix, offset = np.asarray(matrix, dtype=float), np.asarray(offset, dtype=float)
+        if matrix.ndim != 2 or matrix.shape[0] != width or offset.shape != (width,):
+            raise ValueError(
+                f"design must be a matrix of {width} rows and as many offsets, got "
+                f"{matrix.shape} and {offset.shape}"
+            )
+        if problem.intercept:
+            matrix = np.vstack([matrix, np.zeros(matrix.shape[1])])
+            offset = np.append(offset, 1.0)
+        if wanted not in range(outputs + 1 if outputs > 1 else 2):
+            raise ValueError(f"wanted must be the code of a class, got {wanted!r}")
+        if outputs == 1:
+            leads = np.array([[1.0 if wanted else -1.0]])
+        else:
+            each = np.vstack([np.zeros(outputs), np.eye(outputs)])
+            leads = each[wanted] - np.delete(each, wanted, axis=0)
+        return cls(problem, psi, matrix, offset, leads, margin)
+
+    def design(self, rows: FloatArray) -> FloatArray:
+        """Columns (n, width) of features (n, q) as the models score them."""
+        return np.asarray(rows @ self.matrix.T + self.offset)
+
+    def functionals(self, thetas: FloatArray) -> FloatArray:
+        """Leads of models (p, K) as functions of the columns, (K·others, width)."""
+        models = thetas.T.reshape(thetas.shape[1], len(self.leads[0]), -1)
+        return np.einsum("lo,kow->klw", self.leads, models).reshape(-1, models.shape[2])
+
+    def worst(
+        self, rows: FloatArray, need: float | None = None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Worst score of features (n, q): a proved bound, one attained, and the models (p, …).
+
+        With a needed score the search ends where a bracket is on one side of it.
+        """
+        known = np.flatnonzero(~np.isnan(rows).any(axis=1))
+        proved, attained = np.full((2, len(rows)), np.nan)
+        if not len(known):
+            return proved, attained, np.empty((self.problem.p, 0))
+        design = self.design(rows[known])
+        directions = -np.einsum("lo,nw->nlow", self.leads, design)
+        directions = directions.reshape(len(known) * len(self.leads), -1).T
+        best = -(self.problem.minimum.theta @ directions)
+        decided = None if need is None else Past(best - need)
+        accuracy = _COARSE if need is None else _FINE
+        found = bracketed(self.problem, self.psi, directions, accuracy, decided)
+        shape = len(known), len(self.leads)
+        proved[known] = (best - found.outer).reshape(shape).min(axis=1)
+        attained[known] = (best - found.inner).reshape(shape).min(axis=1)
+        return proved, attained, found.points
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns without the constant."""
+        return len(self.offset) - self.problem.intercept
+
+    @cached_property
+    def flat(self) -> FloatArray:
+        """Directions (f, width) along which the rows of a change must be 0: no bound is known."""
+        if not isinstance(self.problem, PenalisedProblem):
+            return np.empty((0, len(self.offset)))
+        space = self.problem.row_space
+        return np.asarray((space.flat / space.scale[:, None]).T)
+
+
+@dataclass(eq=False)
+class _Pool:
+    """Half-spaces t·d ≥ offset of columns d, which every accepted change satisfies."""
+
+    normals: FloatArray  # (K, width)
+    norms: FloatArray = field(init=False)  # offsets of bounds on the norm; NaN for models
+
+    def __post_init__(self) -> None:
+        self.norms = np.full(len(self.normals), np.nan)
+
+    def add(self, normals: FloatArray, offset: float = np.nan) -> None:
+        """Add half-spaces of models, or with an offset of their own."""
+        self.normals = np.vstack([self.normals, normals])
+        self.norms = np.append(self.norms, np.full(len(normals), offset))
+
+    def add_refusing(self, normals: FloatArray, rows: FloatArray, margin: float) -> None:
+        """Add half-spaces of models that refuse some of the rows."""
+        refusing = (normals @ rows.T < margin).any(axis=1)
+        self.add(normals[refusing])
+
+    def offsets(self, margin: float) -> FloatArray:
+        """Offset (K,) of each half-space at a margin."""
+        return np.where(np.isnan(self.norms), margin, self.norms)
+
+
+@dataclass(eq=False)
+class _Programme:
+    """Cheapest change of one person subject to some half-spaces of the pool."""
+
+    changes: Changes
+    person: FloatArray
+    asked: _Set
+    cost: FloatArray  # (k,)
+    start: FloatArray  # (q,): features without the levels of the groups
+    steps: FloatArray  # (q, k): change of the features by each variable
+    upper: FloatArray
+    whole: NDArray[np.int_]
+    equal: FloatArray  # (groups, k): one level of each group
+    used: list[int] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, changes: Changes, person: FloatArray, asked: _Set) -> _Programme:
+        """Variables: rise and fall of each number, then a 0 or 1 of each level."""
+        eye, numbers = np.eye(len(person)), list(changes.numbers)
+        up, down = changes.room(person)
+        steps = [eye[:, numbers], -eye[:, numbers]]
+        cost: list[FloatArray] = [changes.cost[numbers]] * 2
+        upper, whole = [up, down], [changes.whole[numbers]] * 2
+        start, owner = person.copy(), [-1] * (2 * len(numbers))
+        for place, group in enumerate(changes.groups):
+            own = [column for column in group.columns if column is not None]
+            start[own] = 0.0
+            columns = [np.zeros(len(person)) if c is None else eye[:, c] for c in group.columns]
+            steps.append(np.column_stack(columns))
+            cost.append(np.where(np.arange(len(columns)) == group.now(person), 0.0, group.cost))
+            upper.append(np.ones(len(columns)))
+            whole.append(np.ones(len(columns), dtype=bool))
+            owner += [place] * len(columns)
+        equal = np.array(owner) == np.arange(len(changes.groups))[:, None]
+        return cls(
+            changes=changes,
+            person=person,
+            asked=asked,
+            cost=np.concatenate(cost),
+            start=start,
+            steps=np.hstack(steps),
+            upper=np.concatenate(upper),
+            whole=np.concatenate(whole).astype(int),
+            equal=equal.astype(float),
+        )
+
+    def solve(self, pool: _Pool, margin: float) -> tuple[FloatArray | None, float]:
+        """Cheapest features that all half-spaces accept, and a lower bound of their cost.
+
+        None and ∞ if there are none. Half-spaces are taken from the pool as they are needed.
+        """
+        while True:
+            found = milp(
+                self.cost,
+                integrality=self.whole,
+                bounds=Bounds(0.0, self.upper),
+                constraints=self._rules(pool, margin),
+            )
+            if found.x is None:
+                return None, np.inf
+            features = self._features(found.x)
+            if not self._add_missing(pool, margin, features):
+                whole = self.whole.any()
+                return features, float(found.mip_dual_bound if whole else found.fun)
+
+    def best_reachable(self, pool: _Pool) -> float:
+        """Upper bound on the worst score of the models in the pool after any change."""
+        self.used = np.flatnonzero(~np.isnan(pool.norms)).tolist()
+        rules = [(np.asarray(one.A), one.lb, one.ub) for one in self._rules(pool, -np.inf)]
+        models = pool.normals[np.isnan(pool.norms)]
+        self.used += np.flatnonzero(np.isnan(pool.norms)).tolist()
+        through, base = self._columns
+        none = np.zeros(len(self.cost))
+        found = milp(
+            np.append(none, -1.0),
+            integrality=np.append(self.whole, 0),
+            bounds=Bounds(np.append(none, -np.inf), np.append(self.upper, np.inf)),
+            constraints=[
+                *(LinearConstraint(np.pad(a, ((0, 0), (0, 1))), low, up) for a, low, up in rules),
+                LinearConstraint(
+                    np.column_stack([models @ through, -np.ones(len(models))]),
+                    -(models @ base),
+                    np.inf,
+                ),
+            ],
+        )
+        if found.x is None:
+            return np.inf
+        return -float(found.mip_dual_bound if self.whole.any() else found.fun)
+
+    @cached_property
+    def _columns(self) -> tuple[FloatArray, FloatArray]:
+        """Columns that models score, (width, k) by each variable and (width,) without any."""
+        matrix = self.asked.matrix
+        return matrix @ self.steps, matrix @ self.start + self.asked.offset
+
+    def _rules(self, pool: _Pool, margin: float) -> list[LinearConstraint]:
+        through, base = self._columns
+        rules = [LinearConstraint(self.equal, 1.0, 1.0)] if len(self.equal) else []
+        if len(flat := self.asked.flat):
+            rules.append(LinearConstraint(flat @ through, -flat @ base, -flat @ base))
+        if self.used:
+            normals, offsets = pool.normals[self.used], pool.offsets(margin)[self.used]
+            rules.append(LinearConstraint(normals @ through, offsets - normals @ base, np.inf))
+        return rules
+
+    def _add_missing(self, pool: _Pool, margin: float, features: FloatArray) -> bool:
+        """Use the half-spaces that features violate most; returns whether there were any."""
+        row = self.asked.design(features[None])[0]
+        norm = float(np.linalg.norm(row[: self.asked.n_columns]))
+        if norm > self.asked.problem.row_norm * (1 + _ROUNDING):
+            unit = np.where(np.arange(len(row)) < self.asked.n_columns, -row / norm, 0.0)
+            pool.add(unit[None], -self.asked.problem.row_norm)
+        missing = pool.offsets(margin) - pool.normals @ row
+        missing -= _ROUNDING * (1 + np.abs(pool.normals) @ np.abs(row))
+        missing[self.used] = -np.inf
+        worst = np.argsort(-missing)[:_NEW_CUTS]
+        self.used += worst[missing[worst] > 0].tolist()
+        return bool((missing[worst] > 0).any())
+
+    def _features(self, values: FloatArray) -> FloatArray:
+        values = np.where(self.whole, np.rint(values), values)
+        return snapped(self.person, self.start + self.steps @ np.clip(values, 0.0, self.upper))
+
+
+@dataclass(eq=False)
+class _Answers:
+    """Change of each person that was found so far."""
+
+    rows: FloatArray
+    costs: FloatArray
+    least: FloatArray
+    worst: FloatArray
+    status: NDArray[Any]
+
+    @classmethod
+    def none(cls, people: FloatArray) -> _Answers:
+        """No change yet."""
+        n, nothing = len(people), np.full(len(people), np.nan)
+        status = np.full(n, "undecided", dtype=object)
+        rows = np.full(people.shape, np.nan)
+        return cls(rows, nothing, np.zeros(n), nothing.copy(), status)
+
+
+def _of_best(programmes: Sequence[_Programme], best: FloatArray, margin: float) -> _Answers:
+    """Change of each person that is enough for the best model."""
+    answers = _Answers.none(np.array([one.person for one in programmes]))
+    for place, one in enumerate(programmes):
+        found, least = one.solve(_Pool(best), margin)
+        one.used.clear()
+        if found is not None:
+            answers.rows[place], answers.least[place] = found, least
+            answers.costs[place] = one.changes.price(one.person, found)
+    return answers
+
+
+@dataclass(eq=False)
+class _Search:
+    """Cutting planes for all people together."""
+
+    asked: _Set
+    programmes: Sequence[_Programme]
+    tolerance: float
+    pool: _Pool
+
+    def run(self) -> _Answers:
+        """Search until every person has a change that is proved, or none."""
+        people = np.array([one.person for one in self.programmes])
+        self.answers = _Answers.none(people)
+        margin = self.asked.margin
+        missing = margin - self._ask(people)[1]
+        self.raised = _RAISE * self.tolerance * np.maximum(missing, _ROUNDING)
+        self.finest = _FINEST * self.raised
+        active = list(range(len(people)))
+        for _ in progress(range(_MOST_ROUNDS), "recourse"):
+            active = self._round(active)
+            if not active:
+                break
+        return self.answers
+
+    def _round(self, active: list[int]) -> list[int]:
+        """Ask the set about the cheapest changes; returns the people who are still open."""
+        margin, tried, rows = self.asked.margin, [], []
+        for place in active:
+            found = self.programmes[place].solve(self.pool, margin + self.raised[place])[0]
+            if found is not None:
+                tried.append(place)
+                rows.append(found)
+            elif not self._is_impossible(place):
+                self.raised[place] /= 4
+        if tried:
+            proved = self._ask(np.array(rows))[0]
+            for place, features, worst in zip(tried, rows, proved, strict=True):
+                if worst >= margin:
+                    self._accept(place, features, worst)
+        return [one for one in active if self._is_open(one)]
+
+    def _is_open(self, place: int) -> bool:
+        undecided = self.answers.status[place] == "undecided"
+        return bool(undecided and self.raised[place] > self.finest[place])
+
+    def _ask(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Worst scores (proved, attained) of rows; models that refuse become half-spaces."""
+        margin = self.asked.margin
+        proved, attained, models = self.asked.worst(rows)
+        near = np.flatnonzero((proved < margin) & (attained >= margin))
+        if len(near):
+            fine, low, others = self.asked.worst(rows[near], margin)
+            proved[near], attained[near] = fine, low
+            models = np.hstack([models, others])
+        self.pool.add_refusing(self.asked.functionals(models), self.asked.design(rows), margin)
+        return proved, attained
+
+    def _accept(self, place: int, features: FloatArray, worst: float) -> None:
+        """Store a proved change, and end the person's search if it is nearly the cheapest."""
+        one, answers = self.programmes[place], self.answers
+        cost = one.changes.price(one.person, features)
+        least = min(one.solve(self.pool, self.asked.margin)[1], cost)
+        answers.least[place] = max(answers.least[place], least)
+        if not cost >= answers.costs[place]:
+            answers.rows[place], answers.costs[place] = features, cost
+            answers.worst[place] = worst
+        close = answers.costs[place] <= (1 + self.tolerance) * answers.least[place] + _ROUNDING
+        if close:
+            answers.status[place] = "found"
+        self.raised[place] /= 4
+
+    def _is_impossible(self, place: int) -> bool:
+        """Whether models in the pool refuse together after every change."""
+        best = self.programmes[place].best_reachable(self.pool)
+        impossible = best < self.asked.margin - _ROUNDING
+        if impossible:
+            self.answers.status[place], self.answers.worst[place] = "impossible", best
+            self.answers.costs[place] = self.answers.least[place] = np.inf
+        return bool(impossible)
