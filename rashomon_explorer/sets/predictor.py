@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -18,7 +19,7 @@ from rashomon_explorer.sets import scores as scoring
 from rashomon_explorer.sets.base import CuratorSet, ModelSet, Places
 from rashomon_explorer.sets.files import written_as
 from rashomon_explorer.sets.models import Models, fitted, written
-from rashomon_explorer.sets.models.trees import DecisionTrees, tree_columns
+from rashomon_explorer.sets.models.trees import DecisionTrees, sklearn_trees, tree_columns
 
 if TYPE_CHECKING:
     from rashomon_explorer.data import TableSchema
@@ -142,13 +143,13 @@ class PredictorModels(ModelSet):
             return [int(number) for number in found]
         return list(range(1, len(self.models) + 1))
 
-    @property
+    @cached_property
     def decision_trees(self) -> DecisionTrees:
         """Trees that predict the labels of the models; also of scikit-learn's fitted trees."""
-        own = self.models
+        own: Any = self.models
+        if isinstance(own, fitted.FittedModels):
+            own = sklearn_trees(own.estimators, own.classes)
         if not isinstance(own, DecisionTrees):
-            own = getattr(own, "decision_trees", None)
-        if own is None:
             raise TypeError(f"{self.models.kind} have no decision trees: use scores and labels")
         return own
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.inputs import Columns, set_and_rows
+from rashomon_explorer.sets import PredictorModels
 from rashomon_explorer.sets.models.fitted import class_codes
 from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Node, tree_questions
 
@@ -18,8 +19,13 @@ Question = tuple[int, str, float]
 
 def held_trees(models: Any) -> DecisionTrees | None:
     """Trees of a set or of an estimator's set; None for any other object."""
-    own = getattr(getattr(models, "rashomon_set_", models), "models", None)
-    return own if isinstance(own, DecisionTrees) else getattr(own, "decision_trees", None)
+    own = getattr(models, "rashomon_set_", models)
+    if not isinstance(own, PredictorModels):
+        return None
+    try:
+        return own.decision_trees
+    except TypeError:
+        return None
 
 
 def column_names(trees: DecisionTrees, rows: FloatArray) -> tuple[str, ...]:

@@ -1,7 +1,6 @@
 """Models from other libraries."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from hashlib import sha256
 from typing import Any, ClassVar, Self
 
@@ -36,13 +35,6 @@ class FittedModels:
 
     def __len__(self) -> int:
         return len(self.estimators)
-
-    @cached_property
-    def decision_trees(self) -> Any:
-        """Trees that predict the labels of these models; None unless all are single trees."""
-        from rashomon_explorer.sets.models.trees import sklearn_trees
-
-        return sklearn_trees(self.estimators, self.classes) if len(self) else None
 
     @property
     def certain(self) -> bool:

@@ -163,7 +163,7 @@ def sklearn_trees(models: Sequence[Any], classes: Sequence[Any]) -> DecisionTree
     Thresholds are moved to the largest double that scikit-learn sends the same way, since it
     rounds rows to single precision first.
     """
-    if len(classes) < 2 or not all(hasattr(model, "tree_") for model in models):
+    if len(classes) < 2 or not models or not all(hasattr(one, "tree_") for one in models):
         return None
     names = [tuple(map(str, getattr(model, "feature_names_in_", ()))) for model in models]
     if len(set(names)) != 1 or any(model.tree_.n_outputs > 1 for model in models):
