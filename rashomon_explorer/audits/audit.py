@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -237,6 +238,18 @@ class Audit:
         """Either ``"exact"`` or ``"sampled"``."""
         return str(self.answers.kind)
 
+    def at(self, psi: float) -> Audit:
+        """Audit of the same model at another threshold ψ: how answers grow with the tolerance."""
+        if psi == self.psi:
+            return self
+        if self.kind != "exact":
+            raise TypeError("a sampled set has one threshold: call audit again with a tolerance")
+        text = f"good models lose at most {psi:.4g} more than the best: a number that you chose"
+        answers = replace(self.answers, inputs=replace(self.inputs, psi=float(psi)))
+        return replace(
+            self, tolerance=rules.Tolerance(float(psi), "absolute", text), answers=answers
+        )
+
     @property
     def psi(self) -> float:
         """Largest excess loss of a good model."""
@@ -402,6 +415,11 @@ class Audit:
         from rashomon_explorer.audits.document import write_report  # needs the extra app
 
         return write_report(self, path, title=title, interactive=interactive, overwrite=overwrite)
+
+    def explore(self) -> Any:
+        """Open the dashboard on the audit; it charges nothing."""
+        # By name: the page imports this room, and is heavy.
+        return import_module("rashomon_explorer.explorer").Explorer(self)
 
     def to_json(self) -> str:
         """Text of the audit as JSON, by the schema that :func:`audits.json_schema` returns."""

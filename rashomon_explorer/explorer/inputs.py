@@ -12,8 +12,8 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer import estimators, sets
+from rashomon_explorer.audits import Audit, audit
 from rashomon_explorer.data import TableSchema
-from rashomon_explorer.explorer.model_inputs import ExternalModel
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.table.files import chunked_dataset
 from rashomon_explorer.rows import ChunkedRows, chunk_rows
@@ -27,9 +27,9 @@ _OURS = (
 _LINEAR = (LogisticRegression, Ridge, LinearRegression)
 _KNOWN = (
     "a data set (Bunch), chunked rows (chunk_rows(...)), a fitted RashomonClassifier, "
-    "RashomonRegressor or RashomonTreeClassifier, a RashomonSet, a PredictorSet, a fitted "
-    "LogisticRegression, Ridge or LinearRegression, a Pipeline that ends in one, or a list of "
-    "fitted models"
+    "RashomonRegressor or RashomonTreeClassifier, a RashomonSet, a PredictorSet, an Audit, a "
+    "fitted LogisticRegression, Ridge or LinearRegression, a Pipeline that ends in one, or a list "
+    "of fitted models"
 )
 Show = Callable[[Session], None]
 
@@ -68,7 +68,9 @@ def _has_target(schema: Any) -> bool:
 
 
 def is_external_model(shown: Any) -> bool:
-    """Whether it is a linear scikit-learn model, or a pipeline that ends in one."""
+    """Whether it is an audit, a linear scikit-learn model, or a pipeline that ends in one."""
+    if isinstance(shown, Audit):
+        return shown.kind == "exact"
     return isinstance(shown[-1] if isinstance(shown, Pipeline) else shown, _LINEAR)
 
 
@@ -95,8 +97,12 @@ def _set(shown: Any, data: Any) -> Show:
 
 def _linear(shown: Any, data: Any) -> Show:
     check_is_fitted(shown[-1] if isinstance(shown, Pipeline) else shown)
-    model = ExternalModel.from_fitted(shown, *_pair(data))
-    return lambda session: session.show_external(model)
+    found = audit(shown, *_pair(data))
+    return lambda session: session.show_audit(found)
+
+
+def _audit(shown: Audit, data: Any) -> Show:
+    return lambda session: session.show_audit(shown)
 
 
 def _several(shown: Any, data: Any) -> Show:
@@ -121,6 +127,7 @@ _WAYS: tuple[tuple[Any, Callable[[Any, Any], Show]], ...] = (
     (Bunch, _bunch),
     (_OURS, _fitted),
     ((sets.RashomonSet, sets.PredictorSet), _set),
+    (Audit, _audit),
     (_LINEAR, _linear),
     ((list, tuple), _several),
 )

@@ -1,6 +1,5 @@
 """Encoded rows, group columns, and models that were fitted elsewhere."""
 
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -12,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 from rashomon_explorer import estimators
 from rashomon_explorer.explorer import family, streamed_table
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.measures import exact_ambiguity, exact_coefficient_ranges, penalised_problem
 from rashomon_explorer.rows import ChunkedRows
 
 
@@ -71,7 +69,9 @@ class ModelInputs:
     @property
     def targets(self) -> Any:
         """Targets of the data set in the coding of the models on screen: codes or labels."""
-        data = self.state.data
+        data, audit = self.state.data, self.state.outside
+        if audit is not None:
+            return audit.inputs.model.targets
         if data is None:
             return None
         return data.y if self._of_codes else data.frame[data.schema.target.name]
@@ -142,41 +142,3 @@ def check_fitted_estimator(shown: Any) -> Ours:
         )
     check_is_fitted(last)
     return last
-
-
-MOST_PEOPLE = 500
-"""Number of leading rows for which label flips are computed."""
-
-
-@dataclass(frozen=True)
-class ExternalModel:
-    """Fitted scikit-learn model with the rows that it was fitted to (curator)."""
-
-    model: Any
-    rows: pd.DataFrame
-    y: Any
-    problem: Any
-
-    @classmethod
-    def from_fitted(cls, fitted: Any, X: Any, y: Any) -> "ExternalModel":
-        """Create from a model, or a pipeline that ends in one, and the rows of the fit."""
-        model, rows = fitted, X
-        if isinstance(fitted, Pipeline):
-            model = fitted[-1]
-            for _, step in fitted.steps[:-1]:
-                rows = step.transform(rows)
-        frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(np.asarray(rows))
-        known = rows if hasattr(model, "feature_names_in_") else frame.to_numpy()
-        return cls(model, frame, y, penalised_problem(model, known, y))
-
-    def ranges(self, psi: float) -> pd.DataFrame:
-        """Exact range of every coefficient over the models within ψ of the objective's minimum."""
-        return exact_coefficient_ranges(self.problem, psi)
-
-    def flip_message(self, psi: float) -> str:
-        """Share of people with a conflicting prediction; empty for regression."""
-        if not hasattr(self.model, "classes_"):
-            return ""
-        people = self.rows.head(MOST_PEOPLE)
-        share = exact_ambiguity(self.problem, psi, people.to_numpy())
-        return f"{share.lower:.0%} of {len(people):,} people have a conflicting prediction"

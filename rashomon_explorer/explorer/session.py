@@ -8,13 +8,14 @@ from typing import Any
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import Bunch
 
+from rashomon_explorer.audits import Audit
 from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.explorer import family, messages, streamed_table
 from rashomon_explorer.explorer.background import batch_updates
 from rashomon_explorer.explorer.dataset import other_charged_ledgers, public_constants
-from rashomon_explorer.explorer.model_inputs import ExternalModel, check_fitted_estimator
+from rashomon_explorer.explorer.model_inputs import check_fitted_estimator
 from rashomon_explorer.explorer.set_store import SavedSets
-from rashomon_explorer.explorer.state import LINEAR, SETTINGS, TREES
+from rashomon_explorer.explorer.state import LINEAR, SETTINGS, TREES, ExplorerState
 from rashomon_explorer.plots.text import plural
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.constants import Constants
@@ -32,6 +33,10 @@ def default_home() -> Path:
 
 class Session(SavedSets):
     """One user's session: the data set and the set on screen, drawn or imported."""
+
+    def __init__(self, state: ExplorerState, home: Path) -> None:
+        super().__init__(state, home)
+        state.observe(lambda _: self._follow_psi(), "psi")
 
     @property
     def guarantee(self) -> Guarantee | None:
@@ -117,15 +122,37 @@ class Session(SavedSets):
         self.set_status(f"Showing an imported set of {plural(models.n_draws, 'model')}.")
 
     @batch_updates
-    def show_external(self, model: ExternalModel) -> None:
-        """Show the exact Rashomon set of a fitted model; draw and charge nothing."""
-        self.forget()
-        self.rows = model.rows
-        self.state.outside = model
+    def show_audit(self, audit: Audit, data: Bunch | None = None) -> None:
+        """Show the good models of a fitted model; draw and charge nothing.
+
+        Without ``data``, the data set on screen is unloaded: the audit's rows are others.
+        """
+        state, model = self.state, audit.inputs.model
+        if data is None:
+            self.forget()
+        else:
+            self._check_free()
+            self._clear()
+        self.rows = audit.answers.model_rows if data is None else self._encoded
+        self._behind = None
+        with state.hold_trait_notifications():
+            state.rashomon_set = audit.models
+            state.n_drawn = audit.models.n_draws
+            state.phase = "done"
+            if audit.kind == "exact":
+                state.psi, state.outside = audit.psi, audit
+        known = "exact ranges" if audit.kind == "exact" else "sampled ranges, at least"
         self.set_status(
-            f"{type(model.model).__name__} on {plural(len(model.rows), 'row')}: exact ranges, "
-            f"not private. Nothing is charged."
+            f"{model.name} on {plural(len(model.table), 'row')}: {known}, not private. Nothing is "
+            "charged."
         )
+
+    def _follow_psi(self) -> None:
+        """Keep the draws of an audited model that lie within the slider's ψ."""
+        audit = self.state.outside
+        if audit is not None:
+            models, psi = audit.models, self.state.psi
+            self.state.rashomon_set = models if psi >= audit.psi else models.inside(psi)
 
     def inputs_of_draw(self, estimator: Any) -> tuple[Any, Any]:
         """Rows and targets of a draw; the rows on screen follow in the same encoding."""

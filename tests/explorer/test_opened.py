@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from rashomon_explorer import RashomonClassifier
+from rashomon_explorer import RashomonClassifier, audit
 from rashomon_explorer.data import load_dataset
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import Explorer
@@ -52,15 +52,33 @@ def test_a_fitted_linear_model_shows_its_exact_set_and_flips_at_once(rows, tmp_p
     assert explorer.draw_panel.button.disabled and list(tmp_path.iterdir()) == []
     explorer.show("people_ranges")
     people = explorer.cards["people_ranges"].call.table()
-    assert set(people) == {"flips", "best", "exact_low", "exact_high"}
-    explorer.state.psi = 0.2
-    assert _title(explorer, "exact") != title
+    drawn = {"drawn_low", "drawn_high", "drawn_flips"}
+    assert set(people) == {"flips", "best", "exact_low", "exact_high"} | drawn
+    assert (people["exact_low"] <= people["drawn_low"] + 1e-9).all()
+    for psi in (0.2, 1e-3):
+        explorer.state.psi = psi
+        assert _title(explorer, "exact") != title and _failed(explorer) == []
     explorer.state.view = "release"
     assert "reads private rows" in str(explorer.cards["exact"].view.figure["layout"])
     explorer.session.choose(load_dataset("monks1"))
     assert explorer.state.outside is None
     ridge = Explorer(Ridge().fit(X, X["a"] + y), data=(X, X["a"] + y), home=tmp_path)
     assert _failed(ridge) == [] and "people" not in _title(ridge, "exact")  # no flips
+
+
+def test_an_audit_opens_with_its_tolerance_and_its_models(rows, tmp_path, monkeypatch):
+    X, y = rows
+    monkeypatch.chdir(tmp_path)
+    found = audit(LogisticRegression().fit(X, y), X, y, tolerance="1%", n_models=40)
+    explorer = found.explore()
+    assert explorer.state.outside is found and explorer.state.psi == found.psi
+    assert explorer.rashomon_set is found.models and _failed(explorer) == []
+    assert explorer.draw_panel.button.disabled and explorer.state.page == "set"
+    assert explorer.cards["importance"].view.figure["data"]
+    tree = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
+    sampled = Explorer(audit(tree, X, y, tolerance=0.5, n_models=8, random_state=0))
+    assert sampled.state.outside is None and _failed(sampled) == []
+    assert sampled.rashomon_set.n_draws > 1 and sampled.cards["people"].view.figure["data"]
 
 
 def test_a_list_of_fitted_models_is_a_set_and_sets_are_shown_without_rows(rows, tmp_path):
@@ -112,3 +130,25 @@ def test_an_unfitted_model_is_told_so_and_a_data_set_is_shown(rows, cancer, tmp_
     for model in (LogisticRegression(), RashomonClassifier()):
         with pytest.raises(NotFittedError):
             Explorer(model, data=rows, home=tmp_path)
+
+
+def test_a_table_on_the_page_is_audited_with_a_model_fitted_there(tmp_path, cancer):
+    explorer = Explorer(cancer, home=tmp_path)
+    panel = explorer.data_panel
+    assert "free, not private" in panel.audit.description and not panel.audit.disabled
+    panel.audit.click()
+    assert explorer.state.alert is None and _failed(explorer) == []
+    found = explorer.state.outside
+    assert found.kind == "exact" and explorer.data is cancer and explorer.state.psi == found.psi
+    explorer.show("people_ranges")
+    people = explorer.cards["people_ranges"].call.table()
+    flips = found.decided["flips"].to_numpy()[people.index]
+    assert ((people["flips"] == "yes") == flips).all()
+    assert explorer.cards["importance"].view.figure["data"]
+    assert not list(tmp_path.glob("*.ledger")) and not explorer.guarantee.holds
+    explorer.state.view = "release"
+    assert panel.audit.layout.display == "none"
+    assert not explorer.cards["people_ranges"].view.figure["data"]
+    explorer.state.view = "curator"
+    explorer.data_panel.name.value = "monks1"
+    assert explorer.state.outside is None

@@ -1,5 +1,6 @@
 """Guarantees of a plan or of draws, and the plan that is dragged."""
 
+import math
 from collections.abc import Sequence
 from html import escape
 from typing import Any
@@ -34,6 +35,8 @@ def bounds(card: FigureCard) -> FigureCall | str:
         return card.build({"planned": plan}, **changes)
     if models is not None and not models.as_drawn and state.view != "release":
         return "Guarantees are for all draws,<br>and some of them were selected."
+    if math.isnan(planned.beta):
+        return "These models were not drawn privately:<br>no bound is guaranteed."
     if not planned.of_exact_draws:
         return (
             "This bound holds for exact draws only;<br>see <b>Plan</b> for this mechanism's "

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rashomon_explorer.audits import Audit
 from rashomon_explorer.data import IgnoredColumn
 from rashomon_explorer.estimators.tuning_audit import audit_tuning
 from rashomon_explorer.exceptions import PrivacyLeakWarning
@@ -72,10 +73,20 @@ def exact(card: FigureCard) -> FigureCall | str:
     of = "explorer.state.outside"
     return card.build(
         {
-            "exact": Argument(f"{of}.ranges({psi!r})", lambda: external.ranges(psi)),
-            "note": Argument(f"{of}.flip_message({psi!r})", lambda: external.flip_message(psi)),
+            "exact": Argument(f"{of}.at({psi!r}).effects", lambda: external.at(psi).effects),
+            "note": Argument("", lambda: _audit_note(external.at(psi))),
         }
     )
+
+
+def _audit_note(found: Audit) -> str:
+    """Return the unit of the effects and the share of people with a conflicting prediction."""
+    unit = "per standard deviation or level"
+    if found.task == "regression":
+        return unit
+    people = found.decided
+    share = f"{people['flips'].mean():.0%} of {len(people):,} people have a conflicting prediction"
+    return f"{unit} · {share}"
 
 
 def budget(card: FigureCard) -> FigureCall:

@@ -6,6 +6,7 @@ from html import escape
 import ipywidgets
 import pandas as pd
 
+from rashomon_explorer.audits.tables import audit_table
 from rashomon_explorer.data import list_datasets, load_dataset
 from rashomon_explorer.data.catalog import fetch_table
 from rashomon_explorer.explorer.background import BackgroundTask
@@ -18,6 +19,11 @@ from rashomon_explorer.explorer.streamed_table import streamed_table, table_shap
 from rashomon_explorer.explorer.table.editor import TableEditor
 
 _FETCHING = "Fetching from OpenML"
+_AUDITING = "Auditing a model"
+_AUDIT = (
+    "Fits a logistic or ridge regression with a cross-validated penalty to the table, and shows "
+    "what the models that are as good disagree on. Nothing is charged, and nothing is private."
+)
 
 
 class OpenMLPicker:
@@ -70,12 +76,17 @@ class DataPanel(Panel):
         self.positive = ipywidgets.Dropdown(description="Positive class", options=[])
         self.about = region()
         self.schema = SchemaPanel(session)
+        self.audit = ipywidgets.Button(
+            description="Fit and audit a model (free, not private)", tooltip=_AUDIT
+        )
+        self.audit.on_click(error_boundary(self.state, _AUDITING, lambda _: self._audit()))
+        self._auditing = BackgroundTask(_AUDITING, self._not_audited, self.refresh)
         self.openml = OpenMLPicker(self.state, self._fetched)
         for hidden in (self.positive, self.schema.file, self.openml.widget):
             display(hidden, False)
         self._updating = False
-        parts = [self.name, self.openml.widget, self.positive, self.about, self.schema.widget]
-        super().__init__(self.state, *parts)
+        parts = [self.name, self.openml.widget, self.positive, self.about]
+        super().__init__(self.state, *parts, self.audit, self.schema.widget)
         self.name.observe(self.on("Loading the data", self._on_dataset), "value")
         self.positive.observe(self.on("Loading the data", self._on_positive_label), "value")
         self.state.observe(self.on("Showing the schema", self._show), "data")
@@ -124,6 +135,20 @@ class DataPanel(Panel):
         self.state.alert = None
         self.schema.propose(name, frame)
 
+    def _audit(self) -> None:
+        """Fit a linear model with a cross-validated penalty to the table, and show its audit."""
+        data = self.session.data_or_error()
+        rows = self.session.rows
+        self.state.message = "Fitting a model and looking for others that are as good…"
+        self._auditing.start(
+            lambda: audit_table(rows, data.y, data.task),
+            lambda found: self.session.show_audit(found, data),
+        )
+
+    def _not_audited(self, error: Exception) -> None:
+        self.state.message = "Nothing was audited."
+        report(self.state, _AUDITING, error)
+
     def _on_positive_label(self) -> None:
         if not self._updating and self.positive.value is not None:
             self.schema.positive_label = self.positive.value
@@ -148,6 +173,9 @@ class DataPanel(Panel):
         """Describe the data set, and lock the choice during a draw."""
         self.name.disabled = self.positive.disabled = self.state.busy
         data = self.state.data
+        in_memory = data is not None and streamed_table(data) is None
+        display(self.audit, in_memory and self.state.view == "curator")
+        self.audit.disabled = self.state.busy or self._auditing.running
         if data is None:
             self.about.value = ""
             return

@@ -1,0 +1,47 @@
+"""Audit of a model that is fitted for it: for a table without a model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rashomon_explorer.audits.audit import Audit, audit
+
+_PENALTIES = 2.0 ** np.arange(-10, 11, 2)
+_FOLDS = 5
+
+
+def audit_table(X: Any, y: ArrayLike, task: str, **options: Any) -> Audit:
+    """Audit a logistic or ridge regression with a cross-validated penalty.
+
+    **Computed from private rows: for you, not for publication.**
+
+    Parameters
+    ----------
+    X : array-like or DataFrame of shape (n_rows, n_features)
+        Numbers of comparable size, such as encoded or standardised rows.
+    y : array-like of shape (n_rows,)
+    task : {"classification", "regression"}
+    **options
+        Arguments of :func:`rashomon_explorer.audit`.
+
+    Returns
+    -------
+    Audit
+    """
+    from sklearn.linear_model import LogisticRegression, Ridge
+    from sklearn.model_selection import GridSearchCV
+
+    search = (
+        GridSearchCV(
+            LogisticRegression(max_iter=10_000, tol=1e-6),
+            {"C": list(1 / _PENALTIES)},
+            scoring="neg_log_loss",
+            cv=_FOLDS,
+        )
+        if task == "classification"
+        else GridSearchCV(Ridge(), {"alpha": list(_PENALTIES)}, cv=_FOLDS)
+    )
+    return audit(search.fit(X, y), X, y, **options)
