@@ -33,8 +33,8 @@ from rashomon_explorer.explorer.panels.settings import ModelPanel
 from rashomon_explorer.explorer.panels.sidebar import Rail
 from rashomon_explorer.explorer.session import HOME_VARIABLE, Session, default_home
 from rashomon_explorer.explorer.state import Alert, ExplorerState
-from rashomon_explorer.explorer.views import VIEWS, FigureRegistry, View, ViewPart
-from rashomon_explorer.explorer.widgets.controls import KernelWatch, Tabs
+from rashomon_explorer.explorer.views import VIEWS, FigureRegistry, View, ViewPart, WidgetPart
+from rashomon_explorer.explorer.widgets.controls import Introduction, KernelWatch, Tabs
 from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.rows import ChunkedRows
 
@@ -259,11 +259,12 @@ class Explorer(SessionView):
     def _make_panels(self) -> None:
         self.alert_panel = AlertPanel(self.state)
         self.kernel_watch = KernelWatch()
+        self.introduction = WidgetPart(Introduction())
         self.data_panel = DataPanel(self.session)
         self.model_panel = ModelPanel(self.state)
         self.model_panel.questions.redeclare = self.session.redeclare
         self.plan_panel = PlanPanel(self.state)
-        self.budget_panel = BudgetGauge(self.state)
+        self.budget_panel = BudgetGauge(self.state, self.plan_panel.others)
         self.draw_panel = DrawPanel(self.drawing, self.model_panel.dials)
         self.numbers_panel = NumbersPanel(self.state)
         self.models_panel = ModelsPanel(self.session)
@@ -292,6 +293,7 @@ class Explorer(SessionView):
             "numbers panel": self.numbers_panel,
             "models panel": self.models_panel,
             "selection panel": self.selection_panel,
+            "introduction": self.introduction,
             "people headline": self.people_headline,
             "people table": self.people_table,
             "basket panel": self.basket_panel,

@@ -140,6 +140,7 @@ VIEWS: tuple[ViewPlan, ...] = (
         "Plan",
         "What does a privacy budget guarantee?",
         (("plan",), ("plan panel",), ("promise",), ("budget panel",)),
+        strips=("introduction",),
     ),
     ViewPlan(
         "set",
@@ -203,6 +204,13 @@ class ViewPart(Protocol):
     @property
     def widget(self) -> ipywidgets.Widget:
         """Widget on the page."""
+
+
+@dataclass(frozen=True)
+class WidgetPart:
+    """Widget that is a part of a view by itself."""
+
+    widget: ipywidgets.Widget
 
 
 class Slot:

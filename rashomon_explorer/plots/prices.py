@@ -227,7 +227,7 @@ def _finding(planned: Plan | TreePlan) -> str:
 
 
 def _note(planned: Plan | TreePlan, clicked: bool) -> str:
-    dragged = "drag the dot to plan another privacy cost or number of draws · " if clicked else ""
+    dragged = "drag the dot to change the plan · " if clicked else ""
     note = f"{dragged}no row is read"
     if isinstance(planned, TreePlan):
         return note

@@ -161,13 +161,17 @@ def test_every_figure_has_its_table_and_its_python(page):
     for figure in sorted(set(FIGURES) - {"aggregates"}):  # nothing was bought
         page.see(figure)
         card = f"document.querySelector('[data-figure={figure}]').closest('.rx-figure')"
-        page.wait(lambda at=card: not page.run(f"{at}.querySelector(':disabled')"), figure)
-        toggles = f"[...{card}.querySelectorAll('.rx-bar .rx-quiet')].map((b) => b.click())"
-        assert page.run(f"{toggles}.length") == 3
-        page.wait(lambda at=card: page.run(f"{at}.querySelector('.rx-table caption')"), "a table")
-        page.wait(lambda at=card: page.run(f"{at}.querySelector('.rx-code')"), "its Python")
+        height = page.run(f"{card}.querySelector('.rx-plot-area').offsetHeight")
+        for place, shown in enumerate((".rx-table caption", ".rx-code", ".rx-menu-body > *")):
+            entry = f"{card}.querySelectorAll('.rx-menu-entry')[{place}]"
+            page.wait(lambda at=entry: page.run(f"{at}.disabled === false"), figure)
+            page.run(f"{entry}.click()")
+            box = f"{card}.querySelector('.rx-menu-box:popover-open {shown}')"
+            page.wait(lambda at=box: page.run(f"Boolean({at})"), f"{shown} of {figure}")
+            assert page.run(f"{card}.querySelector('.rx-plot-area').offsetHeight") == height
     page.see("losses")
-    assert "plot_losses(explorer.rashomon_set)" in page.text(".rx-view-set .rx-figure .rx-code")
+    python = "document.querySelectorAll('.rx-view-set .rx-menu-entry')"
+    page.run(f"[...{python}].find((n) => n.title.includes('Excess loss')).click()")
 
 
 def test_clicking_a_draw_compares_it_with_the_best(page):

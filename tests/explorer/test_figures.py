@@ -108,9 +108,11 @@ def test_every_figure_keeps_the_contract(page, name, view, caplog):
             assert {round(float(np.float32(one)), 3) for one in shown} & drawn_numbers
     else:
         assert not figure["data"] or name in ("trees", "witness", "budget", "person")
-    card.table.button.value = card.code.button.value = True
-    assert "could not be made" not in card.table.region.value
-    card.table.button.value = card.code.button.value = False
+    for entry in card.menu.names:
+        card.menu.chosen = entry
+        assert "could not be made" not in card.menu.html
+        assert card.menu.html or not card.menu.enabled(entry)
+    card.menu.chosen = ""
 
 
 def test_every_figure_is_declared_in_full_and_every_word_defined():

@@ -83,14 +83,15 @@ def test_draws_are_paid_trees_of_the_tables_own_columns(page):
 
 def test_models_are_told_apart_by_leaves_and_by_whom_they_label(page):
     labels, sizes = page.rashomon_set.labels(page.rows.head(500)), page.rashomon_set.complexity()
-    simplest, nearest, apart = page.models_panel.pickers
-    simplest.click()
+    menu = page.models_panel.menu
+    menu.chosen = "Simplest"
     assert sizes[list(page.state.selection)].max() <= np.sort(sizes)[4]
-    apart.click()
+    menu.chosen = "Most different"
     first, second = page.state.selection
     assert (labels[first] != labels[second]).mean() > 0
     page.state.view = "release"
-    assert nearest.disabled and apart.disabled and not simplest.disabled
+    assert not menu.enabled("Nearest") and not menu.enabled("Most different")
+    assert menu.enabled("Simplest")
 
 
 def test_what_is_true_of_all_trees_is_shown_exactly(page):

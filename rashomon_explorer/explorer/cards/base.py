@@ -18,10 +18,11 @@ from rashomon_explorer.explorer import html, messages
 from rashomon_explorer.explorer.background import run_in_thread
 from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.model_inputs import group_labels
-from rashomon_explorer.explorer.panels.card import ToggledRegion, column, region, row
+from rashomon_explorer.explorer.panels.card import column, region, row
 from rashomon_explorer.explorer.selection import taken
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import SETTINGS, UNPAID
+from rashomon_explorer.explorer.widgets.controls import CardMenu, MenuEntries
 from rashomon_explorer.explorer.widgets.plotly_view import PlotlyView
 from rashomon_explorer.plots import registry
 from rashomon_explorer.plots.text import counted, empty_set_figure
@@ -152,30 +153,18 @@ class FigureCard:
         self.call = registry.FigureCall(go.Figure, is_message=True)
         self.cache = registry.MeasureCache()
         self._offering = False
-        hint = _plain(spec.definition) or f"What the numbers of “{spec.title}” are"
-        self.table = ToggledRegion(
-            "Table", f"Show the numbers behind “{spec.title}”", self._table_html
-        )
-        self.code = ToggledRegion(
-            "Python", f"Show the Python line of “{spec.title}”", self._code_html
-        )
-        self.meaning = ToggledRegion("Definition", hint, self._definition_html)
-        self._toggled = (self.table, self.code, self.meaning)
-        self.table.button.disabled = self.code.button.disabled = True
+        self.menu = CardMenu(spec.title, self._menu_entries())
+        self._enable_entries()
         self._kinds, self._settings = region("rx-kinds"), region("rx-drawn-with")
         if {"models", "drawn"} & set(spec.needs):
             watched = ["rashomon_set", "drawn_settings", "data", *SETTINGS]
             self.state.observe(lambda _: self._date(), watched)
             self._date()
-        defined = bool(spec.definition or html.figure_terms(spec))
-        buttons = [one.button for one in self._toggled if defined or one is not self.meaning]
         groups = [self._column_picker()] if "column" in spec.needs else []
         self.controls = {label: make(self, label) for label, make in (controls or {}).items()}
         own = [getattr(control, "widget", control) for control in self.controls.values()]
-        bar = [self._kinds, self._settings, *groups, *own, row(buttons, "rx-asked")]
-        below = [one.region for one in self._toggled]
-        parts = [self.view, row(bar, "rx-bar"), *below]
-        self.widget = column(parts, "rx-card", "rx-figure")
+        bar = [self._kinds, self._settings, *groups, *own]
+        self.widget = column([self.view, self.menu, row(bar, "rx-bar")], "rx-card", "rx-figure")
         if spec.selects:
             _link_selection(self)
 
@@ -388,8 +377,7 @@ class FigureCard:
             if words not in str(figure.layout.title.text or ""):
                 registry.add_subtitle(figure, words)
         self.view.show(figure)
-        self.table.button.disabled = call.tabulate is None
-        self.code.button.disabled = not call.lines
+        self._enable_entries()
         self._fill()
 
     def _scope(self, call: registry.FigureCall) -> Iterator[str]:
@@ -413,10 +401,24 @@ class FigureCard:
         self._settings.value = f"drawn with {escape(words)}" if words else ""
 
     def _fill(self) -> None:
-        for one in self._toggled:
-            one.refresh()
+        self.menu.refresh()
         marks = self.call.marks() if callable(self.call.marks) else self.call.marks
         self._kinds.value = html.marks_html(*(_BADGES[mark] for mark in marks))
+
+    def _menu_entries(self) -> MenuEntries:
+        spec = self.spec
+        entries: dict[str, tuple[str, Callable[[], object]]] = {
+            "Table": (f"The numbers behind “{spec.title}”", self._table_html),
+            "Python": (f"The Python line of “{spec.title}”", self._code_html),
+        }
+        if spec.definition or html.figure_terms(spec):
+            hint = _plain(spec.definition) or f"What the numbers of “{spec.title}” are"
+            entries["Definition"] = (hint, self._definition_html)
+        return entries
+
+    def _enable_entries(self) -> None:
+        self.menu.enable("Table", self.call.tabulate is not None)
+        self.menu.enable("Python", bool(self.call.lines))
 
     def _table_html(self) -> str:
         title = self.spec.title

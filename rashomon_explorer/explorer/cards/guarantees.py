@@ -80,7 +80,8 @@ def _guarantees_html(source: Plan | RashomonSet, rows: Sequence[guarantees.Guara
         if not mechanism_traits(source.mechanism).planned_law:
             remarks.append(f"These are draws of {source.mechanism}, which has no guarantee.")
     note = f'<p class="rx-note">{escape(" ".join(remarks))}</p>'
-    return f"<details><summary>Guarantees and theorems</summary>{listed}{note}</details>"
+    summary = "<summary>Guarantees and theorems</summary>"
+    return f"<details>{summary}<div>{listed}{note}</div></details>"
 
 
 def _table(

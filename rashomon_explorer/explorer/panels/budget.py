@@ -28,7 +28,7 @@ class BudgetGauge(card.Panel):
     title = "Budget"
     needs = ("account", "plan", "phase", "data", "same_rows", "view")
 
-    def __init__(self, state: ExplorerState) -> None:
+    def __init__(self, state: ExplorerState, *below: ipywidgets.Widget) -> None:
         fixed, (epsilon, delta) = "Fixed at the first draw of this data set.", state.planned_budget
         self.epsilon = card.slider("Budget ε", "for ever", fixed, (0.1, 100.0), epsilon, "log")
         self.delta = card.slider("Budget δ", "for ever", "", (1e-12, 1e-3), delta, "log", "zero")
@@ -36,7 +36,7 @@ class BudgetGauge(card.Panel):
         traitlets.link((self.delta, "value"), (state, "budget_delta"))
         self.gauge = card.styled(ipywidgets.HTML(), "rx-gauge")
         self.same_rows = card.region()
-        super().__init__(state, self.same_rows, self.gauge, self.epsilon, self.delta)
+        super().__init__(state, self.same_rows, self.gauge, self.epsilon, self.delta, *below)
 
     def lines(self) -> tuple[str, ...]:
         """Python that shows the same numbers."""

@@ -9,7 +9,7 @@ import ipywidgets
 from rashomon_explorer.explorer.html import code_block
 from rashomon_explorer.explorer.messages import error_boundary
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.explorer.widgets.controls import LiveText, Slider
+from rashomon_explorer.explorer.widgets.controls import CardMenu, LiveText, MenuEntries, Slider
 from rashomon_explorer.plots.text import plural
 
 
@@ -58,20 +58,6 @@ def slider(
     return Slider(label=label, unit=unit, help=hint, low=low, high=high, value=value, **traits)
 
 
-class ToggledRegion:
-    """Button that shows a region of HTML."""
-
-    def __init__(self, label: str, hint: str, find: Callable[[], str], *kinds: str) -> None:
-        self._find = find
-        self.button = quiet_button(label, hint, toggles=True)
-        self.region = region(*kinds)
-        self.button.observe(lambda _: self.refresh(), "value")
-
-    def refresh(self) -> None:
-        """Update the region if it is shown."""
-        self.region.value = self._find() if self.button.value else ""
-
-
 class Panel:
     """Part of the page that follows the state, in a frame with its title and Python code."""
 
@@ -81,8 +67,7 @@ class Panel:
 
     def __init__(self, state: ExplorerState, *children: ipywidgets.Widget, kind: str = "") -> None:
         self.state = state
-        hint = f"Show the Python lines of “{self.title}”"
-        self.code = ToggledRegion("Python", hint, lambda: code_block(self.lines()))
+        self.menu = CardMenu(self.title, self.menu_entries())
         self.widget = self.frame(children)
         if kind:
             self.widget.add_class(kind)
@@ -93,13 +78,16 @@ class Panel:
     def frame(self, children: Iterable[ipywidgets.Widget]) -> ipywidgets.Widget:
         """Return the children in a frame."""
         heading = styled(ipywidgets.HTML(f"<h2>{escape(self.title)}</h2>"), "rx-heading")
-        head = row([heading, self.code.button], "rx-head")
-        return column([head, *children, self.code.region], "rx-card")
+        return column([row([heading], "rx-head"), self.menu, *children], "rx-card")
+
+    def menu_entries(self) -> MenuEntries:
+        """Return hint and text of each entry of the panel's menu, by name."""
+        return {"Python": ("Python that shows the same", lambda: code_block(self.lines()))}
 
     def update(self) -> None:
-        """Update the panel and its code from the state."""
+        """Update the panel and its menu from the state."""
         self.refresh()
-        self.code.refresh()
+        self.menu.refresh()
 
     def lines(self) -> tuple[str, ...]:
         """Python that shows the same."""

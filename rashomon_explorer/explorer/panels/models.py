@@ -19,7 +19,13 @@ from rashomon_explorer.explorer.background import BackgroundTask
 from rashomon_explorer.explorer.panels.card import Panel, display, quiet_button, row, styled
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import UNPAID, ExplorerState, Favourites
-from rashomon_explorer.explorer.widgets.controls import LiveText, ModelTable, Slider, table_column
+from rashomon_explorer.explorer.widgets.controls import (
+    LiveText,
+    MenuEntries,
+    ModelTable,
+    Slider,
+    table_column,
+)
 from rashomon_explorer.plots.coefficients import coefficients_table
 from rashomon_explorer.plots.losses import losses_table
 from rashomon_explorer.plots.text import plural
@@ -109,30 +115,9 @@ class ModelsPanel(Panel):
         self._measured: tuple[Any, FloatArray | None, int] = (None, None, 0)
         self._filled = 0.0
         self.compare: Callable[[], object] = lambda: None
-        self.pickers = (
-            self._picker(
-                "Simplest",
-                "Select the five models with the fewest large coefficients, or leaves",
-                lambda among: selection.simplest(state.rashomon_set, among),
-            ),
-            self._picker(
-                "Nearest",
-                "Select the five models nearest to the selected one, or to the best",
-                self._nearest,
-            ),
-            self._picker(
-                "Most different",
-                "Select two models that are far apart",
-                lambda among: selection.most_different(self._places()[0], among),
-            ),
-        )
-        self.aside = quiet_button(
-            "Side by side", "The first two selected models, or one and the best"
-        )
-        self.aside.on_click(lambda _: self.compare())
         traitlets.link((state, "inside_only"), (self.table, "inside_only"))
-        bar = row([*self.pickers, self.aside, inside_only(state)], "rx-pickers")
-        super().__init__(state, self.said, bar, self.table, kind="rx-models-card")
+        bar = row([self.said, inside_only(state)], "rx-pickers")
+        super().__init__(state, bar, self.table, kind="rx-models-card")
         self.table.observe(lambda change: self._on_selection(change["new"]), "picked")
         self.table.observe(self.on("Saving stars and notes", self._edited), "edit")
         state.observe(lambda _: setattr(self.table, "picked", sorted(state.selection)), "selection")
@@ -161,10 +146,9 @@ class ModelsPanel(Panel):
         models, state = self.state.rashomon_set, self.state
         listed = models is not None and models.n_draws > 0 and not state.has_no_guarantee
         known = isinstance(models, RashomonSet) or family.trees_in(models) is not None
-        by_size, *by_place = self.pickers
-        by_size.disabled = not (listed and known)
-        for button in by_place:
-            button.disabled = not (listed and self._has_distances)
+        self.menu.enable("Simplest", listed and known)
+        for entry in ("Nearest", "Most different", "Side by side"):
+            self.menu.enable(entry, listed and self._has_distances)
         if not listed:
             self.table.fill(0, [])
             self.said.html = (
@@ -261,17 +245,32 @@ class ModelsPanel(Panel):
         selected = self.state.selection
         return selection.nearest(places, places[selected[0]] if selected else goal, among)
 
-    def _picker(
-        self, label: str, hint: str, rule: Callable[[NDArray[np.intp]], list[int]]
-    ) -> ipywidgets.Button:
-        button = quiet_button(label, hint)
+    def menu_entries(self) -> MenuEntries:
+        """See `Panel.menu_entries`; these select models, or compare the selected ones."""
+        simple = "Select the five models with the fewest large coefficients, or leaves"
+        near = "Select the five models nearest to the selected one, or to the best"
+        apart = "Select two models that are far apart"
+        beside = "The first two selected models, or one and the best"
+        return {
+            "Simplest": (simple, self._selecting(self._simplest)),
+            "Nearest": (near, self._selecting(self._nearest)),
+            "Most different": (apart, self._selecting(self._apart)),
+            "Side by side": (beside, lambda: self.compare()),
+            **super().menu_entries(),
+        }
 
+    def _simplest(self, among: NDArray[np.intp]) -> list[int]:
+        return selection.simplest(self.state.rashomon_set, among)
+
+    def _apart(self, among: NDArray[np.intp]) -> list[int]:
+        return selection.most_different(self._places()[0], among)
+
+    def _selecting(self, rule: Callable[[NDArray[np.intp]], list[int]]) -> Callable[[], object]:
         def pick() -> None:
             among = self._among()
             self.state.selection = tuple(rule(among)) if len(among) else ()
 
-        button.on_click(self.on("Selecting models", pick))
-        return button
+        return self.on("Selecting models", pick)
 
     def _on_selection(self, draws: list[int]) -> None:
         if tuple(draws) != tuple(sorted(self.state.selection)):

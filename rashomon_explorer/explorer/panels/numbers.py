@@ -9,7 +9,7 @@ import traitlets
 
 from rashomon_explorer.explorer import family, messages
 from rashomon_explorer.explorer.html import fact
-from rashomon_explorer.explorer.panels.card import Panel, column, region, row, styled
+from rashomon_explorer.explorer.panels.card import Panel, column, region, styled
 from rashomon_explorer.explorer.state import SETTINGS, ExplorerState
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
 from rashomon_explorer.plots.text import cost_text, guaranteed, guaranteed_hits, number, percent
@@ -40,8 +40,7 @@ class NumbersPanel(Panel):
 
     def frame(self, children: Iterable[ipywidgets.Widget]) -> ipywidgets.Widget:
         """Return the numbers in one line, without a title."""
-        top = row([*children, self.code.button], "rx-numbers-row")
-        return column([top, self.code.region], "rx-card")
+        return column([self.menu, *children], "rx-card", "rx-numbers-card")
 
     def lines(self) -> tuple[str, ...]:
         """Python that shows the same numbers."""

@@ -9,8 +9,9 @@ import pandas as pd
 from rashomon_explorer.explorer.account import draw_cost
 from rashomon_explorer.explorer.drawing import SetDraw
 from rashomon_explorer.explorer.html import fact
-from rashomon_explorer.explorer.panels.card import Panel, ToggledRegion, row, styled
+from rashomon_explorer.explorer.panels.card import Panel, region, styled
 from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.explorer.widgets.controls import MenuEntries
 from rashomon_explorer.mechanisms.planning.advice import explain
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import improvement_messages
@@ -53,23 +54,22 @@ def _with_the_rest(state: ExplorerState) -> str:
 
 
 def _listed(offers: pd.DataFrame) -> str:
-    if offers.empty:
-        return '<p class="rx-note">The inputs of this plan are unknown.</p>'
-    rows = [
-        fact(str(option), offer["within ψ"], _small(offer)) for option, offer in offers.iterrows()
-    ]
-    return f'<p class="rx-note">{_WHAT}</p><dl class="rx-facts">{"".join(rows)}</dl>'
+    rows = "".join(_option_row(str(option), offer) for option, offer in offers.iterrows())
+    return (
+        f'<table class="rx-table rx-ways"><caption>{_WHAT}</caption><thead><tr>'
+        '<th scope="col">mechanism</th><th scope="col">guaranteed hit rate</th>'
+        f'<th scope="col">cost</th></tr></thead><tbody>{rows}</tbody></table>'
+    )
 
 
-def _small(offer: "pd.Series[str]") -> str:
-    details = [
-        offer[name] for name in ("draws within ψ", "privacy cost") if offer["privacy cost"] != "–"
-    ]
-    return "; ".join([offer["draw"], *details, offer["reason"]])
+def _option_row(option: str, offer: "pd.Series[str]") -> str:
+    hint = escape(f"{offer['draw']}; {offer['draws within ψ']}; {offer['reason']}")
+    cells = "".join(f"<td>{escape(offer[name])}</td>" for name in ("within ψ", "privacy cost"))
+    return f'<tr title="{hint}"><th scope="row">{escape(option)}</th>{cells}</tr>'
 
 
 _TREES = "Trees are counted and drawn exactly; there is no alternative mechanism."
-_WHAT = "Guaranteed hit rate at this privacy cost, and distribution of the draws within ψ."
+_WHAT = "Mechanisms at this privacy cost, the best first"
 
 
 class PlanPanel(Panel):
@@ -80,13 +80,13 @@ class PlanPanel(Panel):
 
     def __init__(self, state: ExplorerState) -> None:
         self.facts = styled(ipywidgets.HTML(), "rx-plan")
+        self.others = region()
+        super().__init__(state, self.facts)
+
+    def menu_entries(self) -> MenuEntries:
+        """See `Panel.menu_entries`."""
         what = "What the plan guarantees, what limits it, and suggestions"
-        self.explanation = ToggledRegion("Explanation", what, self._explain, "rx-note")
-        every = "Guarantee of every mechanism at the same privacy cost, or why it does not apply"
-        self.alternatives = ToggledRegion("Alternatives", every, self._list, "rx-ways")
-        toggled = (self.explanation, self.alternatives)
-        buttons = row([one.button for one in toggled], "rx-asked-ways")
-        super().__init__(state, self.facts, buttons, *(one.region for one in toggled))
+        return {"Explanation": (what, self._explain), **super().menu_entries()}
 
     def lines(self) -> tuple[str, ...]:
         """Python that shows the same numbers."""
@@ -104,8 +104,7 @@ class PlanPanel(Panel):
     def refresh(self) -> None:
         """Update the numbers."""
         plan = self.state.plan
-        self.explanation.refresh()
-        self.alternatives.refresh()
+        self.others.value = self._list()
         if plan is None:
             reason = self.state.no_plan or "Choose a data set to see its guarantees."
             self.facts.value = f'<p class="rx-note">{escape(reason)}</p>'
@@ -131,7 +130,8 @@ class PlanPanel(Panel):
         plan = self.state.plan
         if isinstance(plan, TreePlan):
             return f'<p class="rx-note">{_TREES}</p>'
-        return "" if plan is None else _listed(options_table(plan))
+        offers = None if plan is None else options_table(plan)
+        return "" if offers is None or offers.empty else _listed(offers)
 
     def _price(self) -> list[str]:
         state, plan = self.state, self.state.plan

@@ -1,7 +1,7 @@
 """Sliders, switches, status lines and tables of the page."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +85,54 @@ class Step(anywidget.AnyWidget):
     opens = traitlets.Bool(True).tag(sync=True)
     unfolded = traitlets.Bool(False).tag(sync=True)
     pressed = traitlets.Int(0).tag(sync=True)
+
+
+MenuEntries = Mapping[str, tuple[str, Callable[[], object]]]
+"""Hint and action of each entry of a menu, by name; an action may return HTML to show."""
+
+
+class CardMenu(anywidget.AnyWidget):
+    """The ⋯ menu of a card; a chosen entry acts, or shows its HTML in a box over the page."""
+
+    _esm = script("card_menu.js")
+    label = traitlets.Unicode("").tag(sync=True)
+    entries: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
+    chosen = traitlets.Unicode("").tag(sync=True)
+    html = traitlets.Unicode("").tag(sync=True)
+
+    def __init__(self, label: str, entries: MenuEntries) -> None:
+        self._find = {name: find for name, (_, find) in entries.items()}
+        known = [(name, hint) for name, (hint, _) in entries.items()]
+        listed = [{"name": name, "hint": hint, "disabled": False} for name, hint in known]
+        super().__init__(label=label, entries=listed)
+        self.observe(lambda _: self.refresh(), "chosen")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the entries."""
+        return tuple(self._find)
+
+    def refresh(self) -> None:
+        """Update the text of the chosen entry; an entry without text is done at once."""
+        self.html = str(self._find[self.chosen]() or "") if self.chosen else ""
+        if not self.html:
+            self.chosen = ""
+
+    def enabled(self, name: str) -> bool:
+        """Return whether an entry can be chosen."""
+        return not next(one["disabled"] for one in self.entries if one["name"] == name)
+
+    def enable(self, name: str, enabled: bool) -> None:
+        """Enable or disable an entry."""
+        self.entries = [
+            {**one, "disabled": not enabled} if one["name"] == name else one for one in self.entries
+        ]
+
+
+class Introduction(anywidget.AnyWidget):
+    """Introduction of the page and its tour; the browser remembers that they were seen."""
+
+    _esm = script("introduction.js")
 
 
 class ThemeSwitch(anywidget.AnyWidget):

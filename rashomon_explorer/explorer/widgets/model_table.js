@@ -8,15 +8,13 @@ function render({ model, el }) {
   el.classList.add("rx-models");
   el.innerHTML = `
     <div class="rx-models-bar">
-      <input type="search" placeholder="Search: 17, a note, loss < 0.01 …" aria-label="Search the models">
-      <label><input type="checkbox" data-starred> ★ only</label>
+      <input type="search" placeholder="Search: 17, ★, a note, loss < 0.01" aria-label="Search the models: a number, ★, a note, or loss < 0.01">
       <span class="rx-models-count" role="status"></span>
     </div>
-    <div class="rx-models-scroll" tabindex="0" role="region" aria-label="Table of models: arrow keys move, space picks, s stars">
+    <div class="rx-models-scroll" tabindex="0" role="region" aria-label="Table of models: arrow keys move, space selects, s stars, n writes a note">
       <table><thead><tr></tr></thead><tbody></tbody></table>
     </div>`;
   const search = el.querySelector("input[type=search]");
-  const starred = el.querySelector("[data-starred]");
   const count = el.querySelector(".rx-models-count");
   const scroll = el.querySelector(".rx-models-scroll");
   const table = el.querySelector("table");
@@ -48,8 +46,12 @@ function render({ model, el }) {
     model.save_changes();
   }
 
-  // "loss < 0.01", "accuracy >= .8", the number of a model, or text of a note.
+  // "loss < 0.01", "accuracy >= .8", the number of a model, ★, or text of a note.
   function wanted(words) {
+    if (words === "★") {
+      const marked = stars();
+      return (draw) => marked.has(draw);
+    }
     const rule = words.match(/^(.+?)\s*(<=|>=|<|>|=)\s*([-+.\d]+)\s*(%?)$/);
     if (rule) {
       const key = rule[1].trim().toLowerCase();
@@ -71,10 +73,9 @@ function render({ model, el }) {
     const fits = words ? wanted(words) : () => true;
     const inside = named("inside");
     const hide = model.get("inside_only") && inside;
-    const marked = stars();
     order = [];
     for (let draw = 0; draw < count_of(); draw += 1)
-      if (fits(draw) && !(hide && !inside.numbers[draw]) && (!starred.checked || marked.has(draw))) order.push(draw);
+      if (fits(draw) && !(hide && !inside.numbers[draw])) order.push(draw);
     const column = named(sorted.name);
     const sign = sorted.down ? -1 : 1;
     order.sort((a, b) => {
@@ -125,34 +126,42 @@ function render({ model, el }) {
     tr.setAttribute("aria-rowindex", place + 2);
     tr.setAttribute("aria-selected", now.has(draw));
     tr.classList.toggle("rx-here", draw === focus);
-    const star = document.createElement("button");
-    star.type = "button";
-    star.textContent = marked.has(draw) ? "★" : "☆";
-    star.tabIndex = -1;
-    star.setAttribute("aria-pressed", marked.has(draw));
-    star.setAttribute("aria-label", `Star draw ${draw}`);
+    tr.addEventListener("click", (event) => {
+      if (!event.target.closest("[data-own]")) pick(draw);
+    });
+    const star = own(tr.insertCell(), marked.has(draw) ? "★" : "☆", "Star: kept with the set");
     star.addEventListener("click", () => send("star", draw));
-    tr.insertCell().append(star);
     const name = document.createElement("th");
     name.scope = "row";
-    const box = document.createElement("input");
-    box.type = "checkbox";
-    box.tabIndex = -1;
-    box.checked = now.has(draw);
-    box.setAttribute("aria-label", `Pick draw ${draw}`);
-    box.addEventListener("change", () => pick(draw));
-    name.append(box, ` draw ${draw}`);
+    name.textContent = `draw ${draw}`;
     tr.append(name);
     for (const column of columns) tr.insertCell().textContent = written(column, column.numbers[draw]);
-    const note = document.createElement("input");
-    note.type = "text";
-    note.value = noteOf(draw);
-    note.maxLength = 200;
-    note.tabIndex = -1;
-    note.setAttribute("aria-label", `Note on draw ${draw}`);
-    note.addEventListener("change", () => send("note", draw, note.value));
-    tr.insertCell().append(note);
+    const note = own(tr.insertCell(), noteOf(draw), "Note: click to write");
+    note.className = "rx-models-note";
+    note.addEventListener("click", () => write(note, draw));
     return tr;
+  }
+
+  function own(cell, words, hint) {
+    cell.textContent = words;
+    cell.title = hint;
+    cell.dataset.own = "";
+    return cell;
+  }
+
+  // A note is text that becomes a field.
+  function write(cell, draw) {
+    if (cell.querySelector("input")) return;
+    const field = document.createElement("input");
+    field.type = "text";
+    field.value = noteOf(draw);
+    field.maxLength = 200;
+    field.setAttribute("aria-label", `Note on draw ${draw}`);
+    field.addEventListener("change", () => send("note", draw, field.value));
+    field.addEventListener("keydown", (event) => ["Enter", "Escape"].includes(event.key) && scroll.focus());
+    field.addEventListener("blur", () => setTimeout(show));
+    cell.replaceChildren(field);
+    field.focus();
   }
 
   function written(column, number) {
@@ -215,13 +224,17 @@ function render({ model, el }) {
       count.textContent = spoken(focus);
     } else if (event.key === " " && focus >= 0) pick(focus);
     else if (event.key === "s" && focus >= 0) send("star", focus);
+    else if (event.key === "n" && focus >= 0) {
+      const cell = body.querySelector(".rx-here .rx-models-note");
+      if (cell) setTimeout(() => write(cell, focus));
+    }
     else return;
     event.preventDefault();
     show();
   }
 
   const spoken = (draw) =>
-    [`draw ${draw}`, ...columns.map((one) => `${one.title} ${written(one, one.numbers[draw])}`), picked().has(draw) ? "picked" : ""]
+    [`draw ${draw}`, ...columns.map((one) => `${one.title} ${written(one, one.numbers[draw])}`), picked().has(draw) ? "selected" : ""]
       .filter(Boolean)
       .join(", ");
 
@@ -234,7 +247,6 @@ function render({ model, el }) {
     scroll.scrollTop = 0;
     arrange();
   });
-  starred.addEventListener("change", arrange);
   scroll.addEventListener("scroll", show);
   scroll.addEventListener("keydown", pressed);
   const sized = new ResizeObserver(show);

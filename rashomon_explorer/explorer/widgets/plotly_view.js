@@ -135,9 +135,9 @@ function render({ model, el }) {
         save.disabled = !figure.data?.length;
         name();
         handle.put();
-        // Among the card's buttons if there is a card, else below the figure.
-        const beside = el.closest(".rx-figure")?.querySelector(".rx-asked");
-        if (beside && save.parentNode !== beside) beside.append(save);
+        // In the card's menu if there is a card, else below the figure.
+        const menu = el.closest(".rx-figure")?.querySelector(".rx-menu-list");
+        if (menu && save.parentNode !== menu) menu.append(save);
         look();
         model.send({ type: "drawn", rev });
       }

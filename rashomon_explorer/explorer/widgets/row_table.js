@@ -19,6 +19,7 @@ function render({ model, el }) {
   const table = document.createElement("table");
   box.append(table);
   el.append(top, box);
+  let here = -1; // row of the arrow keys: the table is one tab stop
   let by = null;
   let down = true;
 
@@ -58,7 +59,6 @@ function render({ model, el }) {
 
   function line(row, picked) {
     const tr = document.createElement("tr");
-    tr.tabIndex = 0;
     tr.setAttribute("aria-selected", String(picked));
     tr.className = picked ? "rx-picked" : "";
     tr.append(
@@ -69,21 +69,31 @@ function render({ model, el }) {
       }),
     );
     tr.addEventListener("click", (e) => tell(row.id, e.ctrlKey || e.metaKey || e.shiftKey));
-    tr.addEventListener("keydown", (e) => {
-      if (e.key !== "Enter" && e.key !== " ") return;
-      e.preventDefault();
-      tell(row.id, e.ctrlKey || e.shiftKey);
-    });
     return tr;
   }
 
+  function pressed(event) {
+    const rows = [...table.querySelectorAll("tbody tr")];
+    const last = rows.length - 1;
+    const place = rows.findIndex((tr) => Number(tr.dataset.id) === here);
+    const moves = { ArrowDown: place + 1, ArrowUp: place - 1, Home: 0, End: last, PageDown: place + 10, PageUp: place - 10 };
+    if (event.target !== box || (!(event.key in moves) && (place < 0 || ![" ", "Enter"].includes(event.key)))) return;
+    event.preventDefault();
+    if (!(event.key in moves)) return tell(here, event.ctrlKey || event.shiftKey);
+    const row = rows[Math.max(0, Math.min(last, moves[event.key]))];
+    here = Number(row?.dataset.id ?? -1);
+    for (const tr of rows) tr.classList.toggle("rx-here", tr === row);
+    row?.scrollIntoView({ block: "nearest" });
+    count.textContent = row?.textContent ? [...row.cells].map((cell) => cell.textContent).join(", ") : "";
+    return undefined;
+  }
+
   function show() {
-    const focused = document.activeElement?.closest?.("tr")?.dataset.id;
     const rows = wanted();
     const picked = new Set(model.get("picked"));
     search.placeholder = model.get("hint");
     search.setAttribute("aria-label", model.get("hint"));
-    box.setAttribute("aria-label", model.get("label"));
+    box.setAttribute("aria-label", `${model.get("label")}: arrow keys move, space selects`);
     const all = model.get("rows").length;
     count.textContent = rows.length < all ? `${rows.length} of ${all} shown` : model.get("note");
     const head = document.createElement("thead");
@@ -95,14 +105,15 @@ function render({ model, el }) {
       ...rows.map((row) => {
         const tr = line(row, picked.has(row.id));
         tr.dataset.id = row.id;
+        tr.classList.toggle("rx-here", row.id === here);
         return tr;
       }),
     );
     table.replaceChildren(head, body);
-    if (focused) body.querySelector(`tr[data-id="${focused}"]`)?.focus();
   }
 
   search.addEventListener("input", show);
+  box.addEventListener("keydown", pressed);
   for (const trait of ["rows", "columns", "picked", "note"]) model.on(`change:${trait}`, show);
   show();
   return () => {
