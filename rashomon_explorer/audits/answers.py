@@ -12,8 +12,10 @@ import pandas as pd
 
 from rashomon_explorer import measures
 from rashomon_explorer._utils.arrays import FloatArray, likeliest
+from rashomon_explorer.audits.change import table_recourse
 from rashomon_explorer.audits.draws import drawn_set
-from rashomon_explorer.measures.ranges import proved_people
+from rashomon_explorer.audits.models import row_labels
+from rashomon_explorer.measures.ranges import Recourse, proved_people
 from rashomon_explorer.measures.reliance.set_reliance import problem_task, reliance_table
 from rashomon_explorer.sets import RashomonSet
 
@@ -268,6 +270,11 @@ class ExactAnswers:
         table["correct"] = flips["label"].to_numpy() == self.inputs.model.targets
         return marked(table, "exact; conflict_ratio: sampled")
 
+    def recourse(self, rows: Any, changeable: Any, **options: Any) -> Recourse:
+        """Least change of each person after which every good model accepts."""
+        own = self.inputs
+        return table_recourse(self.problem, own.psi, own.model, rows, changeable, **options)
+
     def decide_or_abstain(self, rows: Any) -> pd.Series:
         """Label of each person on which every model of the set agrees; otherwise missing."""
         seen = np.asarray(self.inputs.model.seen(rows), dtype=float)
@@ -281,11 +288,6 @@ def _only_best(models: RashomonSet) -> RashomonSet:
     """Set that holds the best model alone."""
     best = models.minimum
     return replace(models, coef=best.theta[None], losses=np.array([best.value]))
-
-
-def row_labels(rows: Any) -> pd.Index:
-    """Index of a table's rows."""
-    return rows.index if isinstance(rows, pd.DataFrame) else pd.RangeIndex(len(rows))
 
 
 def with_sign(table: pd.DataFrame) -> pd.DataFrame:

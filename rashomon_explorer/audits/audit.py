@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
@@ -28,6 +29,7 @@ from rashomon_explorer.audits.sampled import (
 )
 from rashomon_explorer.audits.sampled_answers import SampledAnswers
 from rashomon_explorer.measures import penalised_problem
+from rashomon_explorer.measures.ranges import Recourse
 from rashomon_explorer.sets.models.fitted import StoredPredictions
 
 _MODELS = 200
@@ -350,6 +352,33 @@ class Audit:
     def decide_or_abstain(self, rows: Any) -> pd.Series:
         """Per row of a table: the label on which all good models agree; None to abstain."""
         return self.answers.decide_or_abstain(rows)
+
+    def recourse(
+        self, rows: Any, changeable: Sequence[str], *, wanted: Any = None, **options: Any
+    ) -> Recourse:
+        """Least change of a refused person after which every good model accepts.
+
+        Parameters
+        ----------
+        rows : DataFrame or array-like of shape (n_people, n_columns)
+            People, as the model takes them.
+        changeable : sequence of str
+            Columns of the table that may change: numbers, and columns of categories.
+        wanted : label, optional
+            Label that means acceptance; by default the second of two classes.
+        **options
+            ``bounds``, by default the range in the rows of the fit; ``costs``, by default 1 for a
+            standard deviation or another level; ``directions``, ``integers``, ``margin`` and
+            ``tolerance`` as for :func:`rashomon_explorer.measures.recourse`.
+
+        Returns
+        -------
+        Recourse
+            ``people`` with the cost of the change, and of that for the fitted model alone;
+            ``changes``, old and new values in the units of the table.
+        """
+        found: Recourse = self.answers.recourse(rows, changeable, wanted=wanted, **options)
+        return found
 
     def compare(self, other: Any) -> Comparison:
         """Compare another fitted model: is it in the set, by how much, and who changes."""

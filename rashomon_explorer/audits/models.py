@@ -166,7 +166,7 @@ class AuditedModel:
         own = np.diag(slopes * self._spreads if standardised else slopes)
         constant = np.array([column.offset for column in self.columns])
         names, kept = self.names, np.ones(len(own), dtype=bool)
-        for places in self._complete_levels():
+        for places in self.complete_levels():
             common = places[int(np.argmax(self._indicators(places).sum(axis=0)))]
             constant = constant + own[common]
             kept[common] = False
@@ -196,8 +196,8 @@ class AuditedModel:
             ]
         )
 
-    def _complete_levels(self) -> list[list[int]]:
-        """Columns of each set of indicators of which exactly one is 1 in every row."""
+    def complete_levels(self) -> list[list[int]]:
+        """Return the columns of each set of indicators of which exactly one is 1 in every row."""
         levels: dict[str, list[int]] = {}
         for place, column in enumerate(self.columns):
             if column.level and column.in_units:
@@ -243,6 +243,11 @@ class StoredModel:
 
 def _dense(rows: Any) -> Any:
     return rows.toarray() if issparse(rows) else rows  # type: ignore[attr-defined]
+
+
+def row_labels(rows: Any) -> pd.Index:
+    """Index of a table's rows."""
+    return rows.index if isinstance(rows, pd.DataFrame) else pd.RangeIndex(len(rows))
 
 
 def as_table(model: Any, X: Any, *, like: Sequence[Any] | None = None) -> pd.DataFrame:

@@ -20,10 +20,10 @@ from rashomon_explorer.audits.answers import (
     Inputs,
     burden,
     marked,
-    row_labels,
     spread,
     with_sign,
 )
+from rashomon_explorer.audits.models import row_labels
 from rashomon_explorer.audits.sampled import SampledSet
 from rashomon_explorer.measures.multiplicity.scores import conflicts
 from rashomon_explorer.measures.ranges import people_ranges
@@ -202,6 +202,10 @@ class SampledAnswers:
         table = conflicts(self._scores, self._best, self._codes())
         table["correct"] = flips["label"].to_numpy() == self.inputs.model.targets
         return marked(table.set_axis(self.inputs.index, axis=0), SAMPLED)
+
+    def recourse(self, rows: Any, changeable: Any, **options: Any) -> Any:
+        """Raise TypeError: only an exact set can prove that no good model refuses."""
+        raise TypeError("recourse needs an exact audit, of a linear model")
 
     def decide_or_abstain(self, rows: Any) -> pd.Series:
         """Label of each person on which all models agree with a clear lead; otherwise missing.

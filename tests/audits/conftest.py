@@ -30,9 +30,9 @@ def raw_table(n=300, seed=0):
     return table, pd.Series(np.where(lived, "lived", "died"), table.index)
 
 
-def encoder():
+def encoder(drop=None):
     numbers = make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler())
-    return make_column_transformer((numbers, NUMBERS), (OneHotEncoder(), WORDS))
+    return make_column_transformer((numbers, NUMBERS), (OneHotEncoder(drop=drop), WORDS))
 
 
 @pytest.fixture(scope="session")

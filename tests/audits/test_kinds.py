@@ -1,0 +1,113 @@
+"""Kinds of linear models that are audited exactly, behind one pipeline, and recourse."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import (
+    ElasticNet,
+    Lasso,
+    LinearRegression,
+    LogisticRegression,
+    LogisticRegressionCV,
+    RidgeClassifier,
+    RidgeCV,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
+
+from rashomon_explorer import audit
+from tests.audits.conftest import encoder
+
+SPARSE = {"solver": "saga", "max_iter": 100_000, "tol": 1e-8}
+CLASSIFIERS = [
+    LogisticRegression(C=0.5, l1_ratio=1.0, **SPARSE),
+    LogisticRegression(C=0.5, l1_ratio=0.5, **SPARSE),
+    LogisticRegression(class_weight="balanced", max_iter=1000, tol=1e-8),
+    RidgeClassifier(alpha=2.0),
+    LinearSVC(tol=1e-8, max_iter=100_000),
+]
+
+
+def _drop(model):
+    """With an L1 penalty alone, collinear indicators leave the minimum open."""
+    return "first" if type(model) is Lasso or getattr(model, "l1_ratio", 0) == 1.0 else None
+
+
+REGRESSORS = [LinearRegression(), RidgeCV(), Lasso(0.01, tol=1e-9), ElasticNet(0.01, tol=1e-9)]
+
+
+@pytest.mark.parametrize("model", CLASSIFIERS, ids=str)
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_every_linear_classifier_is_audited_exactly(people, model):
+    X, y = people
+    fitted = make_pipeline(encoder(_drop(model)), model).fit(X, y)
+    found = audit(fitted, X, y, groups="crew", tolerance="1%", n_models=40, random_state=0)
+    assert found.kind == "exact" and (found.flips["label"] == fitted.predict(X)).all()
+    assert 0 < found.flips["flips"].sum() < len(X)
+    assert (found.flips["conflict_ratio"] <= found.flips["flips"]).all()
+    table = found.coefficients
+    assert (table["low"] <= table["fitted"]).all() and (table["fitted"] <= table["high"]).all()
+    assert "Settled" in repr(found) and len(found.importance) == 4 and len(found.gaps) == 1
+    ranges = found.scores(X.head(3))
+    assert (ranges["low"] <= ranges["high"]).all()
+
+
+@pytest.mark.parametrize("model", REGRESSORS, ids=str)
+def test_every_linear_regression_is_audited_exactly(regression, model):
+    """A full set of indicators without a penalty is flat in a direction: contrasts are not."""
+    _, X, y = regression
+    fitted = make_pipeline(encoder(_drop(model)), model).fit(X, y)
+    found = audit(fitted, X, y, tolerance="1%", n_models=40, random_state=0)
+    assert found.kind == "exact" and np.isfinite(found.coefficients[["low", "high"]]).all(axis=None)
+    ranges = found.scores(X)
+    assert np.allclose(ranges["fitted"], fitted.predict(X), atol=1e-3)
+    drawn = np.asarray(found.models.scores(found.answers.rows))
+    assert (drawn <= ranges["high"].to_numpy() + 1e-6).all()
+    (sex,) = [name for name in found.coefficients.index if name.startswith("sex=")]
+    assert found.coefficients.loc[sex, "settled"]
+
+
+def test_weights_of_the_fit_are_passed_on(people):
+    X, y = people
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(X))
+    model = make_pipeline(encoder(), LogisticRegression(max_iter=1000, tol=1e-8))
+    fitted = model.fit(X, y, logisticregression__sample_weight=weight)
+    found = audit(fitted, X, y, sample_weight=weight, tolerance="1%")
+    assert found.kind == "exact" and (found.flips["label"] == fitted.predict(X)).all()
+    with pytest.raises(ValueError, match="sample_weight"):
+        audit(fitted, X, y, tolerance="1%")
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_a_cv_twin_has_its_chosen_penalty(people):
+    X, y = people
+    twin = LogisticRegressionCV(
+        Cs=[0.3, 3.0], cv=3, max_iter=1000, tol=1e-8, scoring="neg_log_loss"
+    )
+    fitted = make_pipeline(encoder(), twin).fit(X, y)
+    chosen = LogisticRegression(C=float(np.ravel(fitted[-1].C_)[0]), max_iter=1000, tol=1e-8)
+    plain = make_pipeline(encoder(), chosen).fit(X, y)
+    one, other = (audit(model, X, y, tolerance="1%") for model in (fitted, plain))
+    assert one.decided["flips"].equals(other.decided["flips"])
+
+
+def test_recourse_in_the_tables_columns_holds_for_every_good_model(people, pipeline):
+    X, y = people
+    found = audit(pipeline, X, y, tolerance="1%", random_state=0)
+    refused = X[(pipeline.predict(X) == "died") & X["age"].notna()].head(4)
+    way = found.recourse(refused, ["age", "port"], wanted="lived", bounds={"age": (0, 100)})
+    table = way.people
+    reached = table["status"] == "found"
+    assert reached.any() and (table["cost"] >= table["one_cost"] - 1e-9)[reached].all()
+    after = refused.copy()
+    features = way.rows.loc[reached]
+    after.loc[reached, "age"] = features["age"]
+    ports = features[[f"port={one}" for one in "CQS"]].to_numpy().argmax(axis=1)
+    after.loc[reached, "port"] = np.array(["C", "Q", "S"])[ports]
+    assert (found.scores(after[reached])["low"] >= 0.5 - 1e-4).all()
+    assert (after["fare"] == refused["fare"]).all() and (after["sex"] == refused["sex"]).all()
+    with pytest.raises(ValueError, match="unknown column 'height'"):
+        found.recourse(refused, ["height"])
+    with pytest.raises(ValueError, match="wanted must be one of the labels"):
+        found.recourse(refused, ["age"], wanted="saved")
+    assert isinstance(way.changes, pd.DataFrame)
