@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtri
 from sklearn.base import clone
-from sklearn.utils.class_weight import compute_sample_weight
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
@@ -21,6 +20,7 @@ from rashomon_explorer._utils.sklearn_compat import select_rows
 from rashomon_explorer._utils.validation import check_inner_share, check_positive
 from rashomon_explorer.audits.refits import FixedColumns, column_names, fit, last_step
 from rashomon_explorer.measures.inputs import feature_groups
+from rashomon_explorer.measures.ranges.linear_models import row_weights
 from rashomon_explorer.sets.models.fitted import FittedModels
 from rashomon_explorer.sets.sources.predictions import fitted_models, row_losses
 
@@ -204,12 +204,11 @@ class _Case:
 
     @cached_property
     def weights(self) -> FloatArray:
-        """Weight of each row in the objective: of the fit, times those of the classes."""
-        given = np.ones(len(self.y)) if self.sample_weight is None else self.sample_weight
-        balance = getattr(last_step(self.model), "class_weight", None)
-        return np.asarray(given, dtype=float) * (
-            1.0 if balance is None else compute_sample_weight(balance, self.y)
-        )
+        """Weight of each row: in the objective of the problem, or else as given."""
+        known = self.sample_weight
+        if self.problem is not None:
+            known = row_weights(last_step(self.model), self.y, known)
+        return np.ones(len(self.y)) if known is None else np.asarray(known, dtype=float)
 
     @cached_property
     def folds(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
@@ -341,10 +340,14 @@ def _without(case: _Case, names: str) -> tuple[float, str]:
         left_out = FixedColumns(case.model, _listed(names, known))
         price = case.mean(case.held_out(left_out) - case.held_out(case.model))
         return price, f"the cross-validated price of leaving out {names}"
-    columns = _columns(case, names)
-    return best_without(case.problem, columns) - case.problem.minimum.value, (
-        f"the price of leaving out {names}"
-    )
+    best = case.problem.minimum
+    price = best_without(case.problem, _columns(case, names)) - best.value
+    if price <= best.gap:
+        raise ValueError(
+            f"leaving out {names} costs nothing, so the best model without it is a best model: use "
+            "another column or tolerance"
+        )
+    return price, f"the price of leaving out {names}"
 
 
 def _listed(names: str, known: Sequence[str]) -> list[str]:
@@ -365,10 +368,16 @@ def best_without(problem: Any, columns: NDArray[np.intp]) -> float:
     kept = np.setdiff1d(np.arange(problem.rows.shape[1]), columns)
     if not len(kept):
         return float(problem.value(np.zeros((problem.p, 1)))[0])
+    width = problem.rows.shape[1]
+
+    def rest(penalties: FloatArray) -> FloatArray:
+        return np.asarray(penalties.reshape(-1, width)[:, kept].ravel())  # a block for each output
+
     smaller = replace(
         problem,
         rows=problem.rows[:, kept],
-        ridges=problem.ridges[kept],
+        ridges=rest(problem.ridges),
+        l1=None if problem.l1 is None else rest(problem.l1),
         feature_names=tuple(name for j, name in enumerate(names) if j in kept),
     )
     return float(smaller.minimum.value)

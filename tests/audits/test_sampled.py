@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from joblib import parallel_config
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
@@ -91,6 +92,33 @@ def test_comparison_with_the_best_of_many_would_drop_models_as_good_as_the_other
     assert best < 0.3 < 0.5 < own
 
 
+@pytest.mark.law
+def test_few_refits_that_are_truly_worse_than_the_tolerance_are_kept():
+    """Over many samples of a known population; and most refits that are truly good are kept."""
+    rng = np.random.default_rng(8)
+
+    def sample(n):
+        X = rng.standard_normal((n, 4))
+        chance = 1 / (1 + np.exp(-X[:, 0] - X[:, 1] * X[:, 2]))
+        return X, (rng.random(n) < chance).astype(int)
+
+    X_all, y_all = sample(40_000)
+    psi, worse, good = 0.02, [], []
+    model = DecisionTreeClassifier(max_depth=4, min_samples_leaf=20, random_state=0)
+    for seed in range(60):
+        X, y = sample(1500)
+        kept = sample_models(model, X, y, tolerance=psi, n_models=15, random_state=seed)
+        every = sample_models(model, X, y, tolerance=10.0, n_models=15, random_state=seed)
+        losses = -np.log(np.clip(np.abs(every.scores(X_all) - 1 + y_all), 1e-9, 1)).mean(axis=1)
+        excess = losses[1:] - losses[0]
+        inside = np.isin(every.names[1:], kept.names)
+        worse += inside[excess > psi].tolist()
+        good += inside[excess < 0.25 * psi].tolist()
+    assert len(worse) > 150
+    assert np.mean(worse) < 0.05
+    assert np.mean(good) > 0.3
+
+
 def test_weights_of_rows_count_as_repeated_rows():
     rng = np.random.default_rng(7)
     losses, weights = rng.exponential(size=(3, 50)), rng.integers(1, 4, 50)
@@ -103,7 +131,8 @@ def test_the_models_depend_on_the_seed_alone():
     X, y = cancer(200)
     settings = {"n_models": 12, "tolerance": 0.2}
     one = sample_models(boosted(), X, y, random_state=1, **settings)
-    jobs = sample_models(boosted(), X, y, random_state=1, n_jobs=2, **settings)
+    with parallel_config("threading"):
+        jobs = sample_models(boosted(), X, y, random_state=1, n_jobs=2, **settings)
     other = sample_models(boosted(), X, y, random_state=2, **settings)
     assert one.names == jobs.names != other.names
     assert (one.scores(X) == jobs.scores(X)).all()

@@ -9,13 +9,20 @@ from scipy.optimize import brentq, minimize
 from scipy.stats import chi2
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.ensemble import GradientBoostingClassifier
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
+from sklearn.linear_model import (
+    ElasticNet,
+    LinearRegression,
+    LogisticRegression,
+    Ridge,
+    RidgeClassifier,
+)
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
-from rashomon_explorer.audits.tolerance import Tolerance, resolve
+from rashomon_explorer.audits.tolerance import Tolerance, _Case, resolve
 from rashomon_explorer.measures import exact_ambiguity, exact_coefficient_ranges, penalised_problem
 
 
@@ -191,3 +198,40 @@ def test_a_likelihood_ratio_needs_a_likelihood():
         resolve("likelihood ratio", GradientBoostingClassifier(n_estimators=2).fit(X, y), X, y)
     with pytest.raises(TypeError, match="RidgeClassifier"):
         resolve("likelihood ratio", RidgeClassifier().fit(X, y), X, y)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LogisticRegression(class_weight="balanced", tol=1e-8),
+        LogisticRegression(solver="saga", l1_ratio=0.5, C=0.5, tol=1e-8, max_iter=20_000),
+        LinearSVC(fit_intercept=False, tol=1e-8),
+        RidgeClassifier(),
+        Ridge(),
+        ElasticNet(alpha=0.01, tol=1e-9),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_losses_of_rows_are_in_the_unit_of_the_objective(model, weighted):
+    """Their weighted mean is the objective of the fitted model without its penalty."""
+    X, y = cancer()
+    weights = np.random.default_rng(0).uniform(0.5, 2, len(y)) if weighted else None
+    model.fit(X, y, sample_weight=weights)
+    problem = penalised_problem(model, X, y, sample_weight=weights)
+    case = _Case(model, X, y, problem, weights, {}, 0)
+    theta = problem.minimum.theta
+    penalty = problem.ridges @ theta**2 / 2
+    if problem.l1 is not None:
+        penalty += problem.l1 @ np.abs(theta)
+    expected = problem.minimum.value - penalty
+    assert case.mean(case._losses(model, X, y)) == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_column_that_costs_nothing_gives_no_tolerance():
+    X, y = cancer()
+    model = LogisticRegression(solver="saga", l1_ratio=1.0, C=0.1, tol=1e-8, max_iter=20_000)
+    model.fit(X, y)
+    unused = int(np.flatnonzero(model.coef_[0] == 0)[0])
+    with pytest.raises(ValueError, match="costs nothing"):
+        resolved(f"without x{unused}", model, X, y)

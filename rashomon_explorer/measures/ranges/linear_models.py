@@ -188,7 +188,7 @@ def penalised_problem(
     rows, y = _table(X), np.asarray(y)
     if y.shape != (len(rows),):
         raise ValueError(f"y must hold one target per row, got {y.shape} for {len(rows)} rows")
-    weights = _row_weights(estimator, y, sample_weight)
+    weights = row_weights(estimator, y, sample_weight)
     if weights is not None:
         rows, y, weights = rows[weights > 0], y[weights > 0], weights[weights > 0]
     made = maker(estimator, y, len(rows) if weights is None else float(weights.sum()))
@@ -244,7 +244,7 @@ def _makers() -> dict[type, Callable[[Any, NDArray[Any], float], _Objective]]:
     }
 
 
-def _row_weights(
+def row_weights(
     estimator: Any, y: NDArray[Any], sample_weight: ArrayLike | None
 ) -> FloatArray | None:
     """Sample weight times class weight (n,) of each row; None without weights."""
