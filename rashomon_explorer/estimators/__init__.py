@@ -1,15 +1,34 @@
 """scikit-learn estimators: private draws from Rashomon sets, for pipelines."""
 
-from rashomon_explorer.estimators.bilevel_search import DPBilevelSearch
-from rashomon_explorer.estimators.classifier import RashomonClassifier
-from rashomon_explorer.estimators.dp_classifier import DPClassifier
-from rashomon_explorer.estimators.dp_regressor import DPRegressor
-from rashomon_explorer.estimators.pipelines import privacy_leaks
-from rashomon_explorer.estimators.private_search import PrivateSearch
-from rashomon_explorer.estimators.regressor import RashomonRegressor
-from rashomon_explorer.estimators.scaler import PublicBoundsScaler
-from rashomon_explorer.estimators.tree_classifier import RashomonTreeClassifier
-from rashomon_explorer.estimators.tuning_audit import TuningAudit, audit_tuning
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rashomon_explorer.estimators.bilevel_search import DPBilevelSearch
+    from rashomon_explorer.estimators.classifier import RashomonClassifier
+    from rashomon_explorer.estimators.dp_classifier import DPClassifier
+    from rashomon_explorer.estimators.dp_regressor import DPRegressor
+    from rashomon_explorer.estimators.pipelines import privacy_leaks
+    from rashomon_explorer.estimators.private_search import PrivateSearch
+    from rashomon_explorer.estimators.regressor import RashomonRegressor
+    from rashomon_explorer.estimators.scaler import PublicBoundsScaler
+    from rashomon_explorer.estimators.tree_classifier import RashomonTreeClassifier
+    from rashomon_explorer.estimators.tuning_audit import TuningAudit, audit_tuning
+
+# Modules of the names: each is imported on first use.
+_HOMES = {
+    "DPBilevelSearch": "bilevel_search",
+    "DPClassifier": "dp_classifier",
+    "DPRegressor": "dp_regressor",
+    "PrivateSearch": "private_search",
+    "PublicBoundsScaler": "scaler",
+    "RashomonClassifier": "classifier",
+    "RashomonRegressor": "regressor",
+    "RashomonTreeClassifier": "tree_classifier",
+    "TuningAudit": "tuning_audit",
+    "audit_tuning": "tuning_audit",
+    "privacy_leaks": "pipelines",
+}
 
 __all__ = [
     "DPBilevelSearch",
@@ -24,3 +43,14 @@ __all__ = [
     "audit_tuning",
     "privacy_leaks",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """Public names of the package."""
+    return __all__

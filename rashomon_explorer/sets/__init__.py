@@ -1,11 +1,28 @@
 """Sets of models: the curator's sets and released sets."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from rashomon_explorer.sets.base import CuratorSet, ModelSet
 from rashomon_explorer.sets.linear import LinearSet, RashomonSet, ReleasedSet
-from rashomon_explorer.sets.predictor import PredictorModels, PredictorSet, ReleasedTrees
-from rashomon_explorer.sets.sources.draws import from_draws
-from rashomon_explorer.sets.sources.predictions import from_estimators, from_predictions
-from rashomon_explorer.sets.sources.trees import from_timbertrek, from_treefarms
+
+if TYPE_CHECKING:
+    from rashomon_explorer.sets.predictor import PredictorModels, PredictorSet, ReleasedTrees
+    from rashomon_explorer.sets.sources.draws import from_draws
+    from rashomon_explorer.sets.sources.predictions import from_estimators, from_predictions
+    from rashomon_explorer.sets.sources.trees import from_timbertrek, from_treefarms
+
+# Modules of predictors and of their sources: loaded when a name is first used.
+_HOMES = {
+    "PredictorModels": "predictor",
+    "PredictorSet": "predictor",
+    "ReleasedTrees": "predictor",
+    "from_draws": "sources.draws",
+    "from_estimators": "sources.predictions",
+    "from_predictions": "sources.predictions",
+    "from_timbertrek": "sources.trees",
+    "from_treefarms": "sources.trees",
+}
 
 __all__ = [
     "CuratorSet",
@@ -22,3 +39,14 @@ __all__ = [
     "from_timbertrek",
     "from_treefarms",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """Public names of the package."""
+    return __all__
