@@ -8,6 +8,7 @@ from rashomon_explorer.trees.answers import (
     flip_psi,
     label_shares,
     least_losses,
+    possible_labels,
 )
 from rashomon_explorer.trees.counted import CountedTrees
 from rashomon_explorer.trees.parity import ParityAnswer, ParityFront, best_with_parity, parity_front
@@ -27,4 +28,5 @@ __all__ = [
     "label_shares",
     "least_losses",
     "parity_front",
+    "possible_labels",
 ]

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer.exceptions import DataError
@@ -95,6 +95,48 @@ def best_tree_predicting(counted: CountedTrees, row: int, label: int) -> Node:
     predicting = BestPredicting(counted.best_trees, combination, label)
     losses = counted.losses_by_leaves(predicting.best_errors)
     return predicting.best(1 + int(np.argmin(losses)))
+
+
+def possible_labels(counted: CountedTrees, psi: float, X: ArrayLike) -> Mask:
+    """Whether some tree within ψ gives each row each label; for the curator: not private.
+
+    Exact over all trees, also for rows with answers that no row of the counted table has: a tree
+    may lead these to a leaf without rows, which may have every label.
+
+    Parameters
+    ----------
+    counted : CountedTrees
+    psi : float
+        Rashomon threshold, in units of the loss.
+    X : array-like of shape (k, m) or DataFrame
+        Rows in the form for its trees.
+
+    Returns
+    -------
+    ndarray of bool of shape (k, n_labels)
+        By the index of the class.
+
+    Examples
+    --------
+    >>> counted = CountedTrees([[1, 0], [1, 1], [0, 1]], [1, 0, 0], max_leaves=2)
+    >>> possible_labels(counted, 0.0, [[1, 0], [0, 0]]).tolist()
+    [[False, True], [False, True]]
+    """
+    need_all(counted)
+    table = X if counted.questions is None else counted.questions.answers(np.asarray(X))
+    answers, place = np.unique(yes_or_no(table), axis=0, return_inverse=True)
+    if answers.shape[1] != counted.trees.n_features:
+        raise DataError(
+            f"X must have the table's columns, {counted.trees.n_features} answers per row, got "
+            f"{answers.shape[1]}"
+        )
+    limit, best = counted.limits(psi), counted.best_trees
+    found = [
+        [(BestPredicting(best, row, label).best_errors <= limit).any() for label in range(labels)]
+        for row in answers.tolist()
+        for labels in [len(counted.classes)]
+    ]
+    return np.array(found, dtype=bool)[place.reshape(-1)]
 
 
 def best_avoiding(counted: CountedTrees, feature: int) -> Node:

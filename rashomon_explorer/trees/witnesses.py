@@ -219,7 +219,11 @@ def _leading_not(places: IntArray, feature: int) -> IntArray:
 
 
 class BestPredicting(BestTrees):
-    """Subtrees that give one combination of features a label."""
+    """Subtrees that give one combination of features a label, also one that no row has.
+
+    An idle question may lead a combination without rows to a branch without rows, where every
+    label is free.
+    """
 
     def __init__(self, free: BestTrees, row: list[bool], label: int) -> None:
         super().__init__(free.levels, free.trees, free.least)
@@ -257,12 +261,21 @@ class BestPredicting(BestTrees):
             to_yes, to_no = int(level.yes[place, feature]), int(level.no[place, feature])
             for a, b in self.shares(depth, leaves):
                 found.append(yes.errors(depth + 1, to_yes, a) + no.errors(depth + 1, to_no, b))
-        if level.spare[place] > 0 and leaves == 2:
-            found.append(alone)
-        elif level.spare[place] > 0:
+        apart = self._leading_away(level, place)
+        sharing = [self] * bool(level.spare[place] > apart) + [self._free] * bool(apart)
+        if leaves == 2:
+            errors = lattice.label_errors(level, level.totals[place])
+            others = int(np.delete(errors, self._label).min())
+            return found + [alone if one is self else others for one in sharing]
+        for one in sharing:
             same = int(level.same[place])
-            found += [self.errors(depth + 1, same, b) for _, b in self.shares(depth, leaves)]
+            found += [one.errors(depth + 1, same, b) for _, b in self.shares(depth, leaves)]
         return found
+
+    def _leading_away(self, level: Level, place: int) -> int:
+        """Count the idle questions that the rows of a set answer unlike the combination."""
+        having = level.with_feature[place].any(axis=1)
+        return int((~level.cuts[place] & (having != np.asarray(self._row, dtype=bool))).sum())
 
 
 class BestUsing(BestTrees):

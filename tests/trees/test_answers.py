@@ -1,5 +1,7 @@
 """Answers of the curator, shares and fronts, against every tree of a small class."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,6 +19,7 @@ from rashomon_explorer.trees import (
     label_shares,
     least_losses,
     parity_front,
+    possible_labels,
 )
 from rashomon_explorer.trees.fronts import Fronts
 from tests.trees.listed import CLASSES, leaves_of, listing, says, some_rows
@@ -44,6 +47,23 @@ class TestBruteForce:
                 tree = best_tree_predicting(counted, row, label)
                 assert says(tree, known.X[row]) == label
                 assert known.loss_of(tree) == pytest.approx(wanted[row, label], abs=1e-12)
+
+    def test_labels_that_are_possible_also_for_rows_that_the_table_lacks(
+        self, shape, costs, seed, penalty
+    ):
+        known = listing(shape, seed, penalty, costs)
+        every = np.array(list(product([0, 1], repeat=shape[0])))
+        for psi in (0.0, 0.1, 0.3):
+            inside = [
+                tree
+                for tree, loss in zip(known.trees, known.losses, strict=True)
+                if loss <= known.counted.least + psi + 1e-12
+            ]
+            wanted = [
+                [label in {says(tree, row) for tree in inside} for label in range(shape[3])]
+                for row in every
+            ]
+            assert possible_labels(known.counted, psi, every).tolist() == wanted
 
     def test_features_used_and_avoided(self, shape, costs, seed, penalty):
         known = listing(shape, seed, penalty, costs)

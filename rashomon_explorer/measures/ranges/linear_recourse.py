@@ -15,11 +15,14 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.validation import check_inner_share, check_positive
+from rashomon_explorer.measures.inputs import set_and_rows
 from rashomon_explorer.measures.ranges.brackets import Past, bracketed
 from rashomon_explorer.measures.ranges.changes import Changes, Direction, Recourse, snapped
 from rashomon_explorer.measures.ranges.exact import encoded_rows, row_index
 from rashomon_explorer.measures.ranges.level_set import check_problem
 from rashomon_explorer.measures.ranges.penalised import ConvexProblem, PenalisedProblem
+from rashomon_explorer.measures.ranges.tree_recourse import TreeSet, tree_recourse
+from rashomon_explorer.sets.models.trees import DecisionTrees
 
 _MOST_ROUNDS = 150
 _NEW_CUTS = 3  # cuts that a programme takes from the pool at a time
@@ -31,7 +34,7 @@ _ROUNDING = 1e-9
 
 
 def recourse(
-    problem: ConvexProblem,
+    problem: Any,
     psi: float,
     X: Any,
     changeable: Sequence[Any],
@@ -58,9 +61,10 @@ def recourse(
 
     Parameters
     ----------
-    problem : Problem or PenalisedProblem
+    problem : Problem, PenalisedProblem, CountedTrees or PredictorSet of trees
         Of a classification, as for :func:`exact_score_ranges`; no change makes a row longer than
-        its ``row_norm``.
+        its ``row_norm``. For trees, all of a counted class or a set within ψ must accept: the
+        cheapest change is exact, and scores are 1 (accepted) or 0.
     psi : float
         Rashomon threshold > 0, in units of the problem's objective.
     X : DataFrame or array-like of shape (n_people, n_features)
@@ -86,8 +90,8 @@ def recourse(
     wanted : int, default=1
         Code 0, 1, … of the class that means acceptance.
     margin : float, default=0.0
-        Score that every model must give at least, in log-odds for a logistic loss; for several
-        classes the lead over every other class.
+        For linear models, the score that every model must give at least, in log-odds for a
+        logistic loss; for several classes the lead over every other class.
     tolerance : float, default=0.001
         Relative distance of ``cost`` and ``cost_at_least`` at which the search ends.
 
@@ -111,28 +115,31 @@ def recourse(
     >>> found.people[["status", "cost", "one_cost"]].round(2).values.tolist()
     [['found', 0.5, 0.4]]
     """
+    declared: dict[str, Any] = {
+        "costs": costs,
+        "bounds": bounds,
+        "directions": directions,
+        "integers": integers,
+        "levels": levels,
+    }
+    trees = _tree_set(problem, psi, wanted, design, margin)
+    if trees is not None:
+        people = _tree_rows(problem, trees, X)
+        changes = Changes.declared(trees.names, changeable, **declared)
+        return tree_recourse(trees, changes, people, row_index(X), psi)
     check_problem(problem)
     if problem.loss.task == "regression":
         raise TypeError("recourse needs a classification: a regression accepts nobody")
     check_positive(psi=psi)
     check_inner_share(tolerance=tolerance)
-    people, names, index = _people(problem, X, design, feature_names)
-    changes = Changes.declared(
-        names,
-        changeable,
-        costs=costs,
-        bounds=bounds,
-        directions=directions,
-        integers=integers,
-        levels=levels,
-    )
+    people, names = _people(problem, X, design, feature_names)
+    changes = Changes.declared(names, changeable, **declared)
     asked = _Set.of(problem, float(psi), design, wanted, float(margin))
     _check_norms(asked, people)
     programmes = [_Programme.of(changes, person, asked) for person in people]
     best = asked.functionals(problem.minimum.theta[:, None])
     one = _of_best(programmes, best, asked.margin)
     every = _Search(asked, programmes, tolerance, _Pool(best)).run()
-    one_worst = asked.worst(one.rows)[1]
     table = pd.DataFrame(
         {
             "status": every.status,
@@ -140,18 +147,42 @@ def recourse(
             "cost_at_least": every.least,
             "worst_score": every.worst,
             "one_cost": one.costs,
-            "one_worst_score": one_worst,
+            "one_worst_score": asked.worst(one.rows)[1],
         },
-        index=index,
+        index=row_index(X),
     )
     return Recourse.of_people(table, people, every.rows, one.rows, names, psi)
 
 
+def _tree_set(source: Any, psi: float, wanted: int, design: Any, margin: float) -> TreeSet | None:
+    """Trees of a counted class or of a set; None for other objects."""
+    # Local import: counted trees are slow to import.
+    from rashomon_explorer.trees import CountedTrees
+
+    source = getattr(source, "rashomon_set_", source)
+    if not isinstance(source, CountedTrees) and not isinstance(
+        getattr(source, "models", None), DecisionTrees
+    ):
+        return None
+    if design is not None or margin:
+        raise ValueError("design and margin are for linear models: trees take their own columns")
+    if wanted not in range(len(source.classes)):
+        raise ValueError(f"wanted must be the code of a class, got {wanted!r}")
+    make = TreeSet.counted if isinstance(source, CountedTrees) else TreeSet.listed
+    return make(source, float(psi), wanted)
+
+
+def _tree_rows(source: Any, trees: TreeSet, X: Any) -> FloatArray:
+    """Rows of people in the columns of trees."""
+    rows = set_and_rows(source, X)[1]
+    named = isinstance(rows, pd.DataFrame) and set(trees.names) <= set(rows.columns)
+    return _numbers(rows[list(trees.names)] if named else rows, len(trees.names))
+
+
 def _people(
     problem: ConvexProblem, X: Any, design: Any, feature_names: Sequence[str] | None
-) -> tuple[FloatArray, list[str], pd.Index]:
-    """Features (n, q) of the people, their names and the index of the people."""
-    index = row_index(X)
+) -> tuple[FloatArray, list[str]]:
+    """Features (n, q) of the people, and their names."""
     own = [str(name) for name in X.columns] if isinstance(X, pd.DataFrame) else None
     if design is None:
         rows, width = encoded_rows(problem, X), problem.p // problem.loss.outputs
@@ -160,16 +191,22 @@ def _people(
         own = own or list(getattr(problem, "feature_names", [f"x{j}" for j in range(width)]))
     else:
         rows, width = X, np.asarray(design[0]).shape[-1]
+    people = _numbers(rows, width)
+    names = list(map(str, feature_names or own or [f"x{j}" for j in range(width)]))
+    if len(names) != width:
+        raise ValueError(f"feature_names must hold {width} names, got {len(names)}")
+    return people, names
+
+
+def _numbers(rows: Any, width: int) -> FloatArray:
+    """Finite features (n_people, width)."""
     try:
         people = np.asarray(rows, dtype=float)
     except (TypeError, ValueError) as error:
         raise ValueError(f"X must hold numbers: {error}") from error
     if people.ndim != 2 or people.shape[1] != width or not np.isfinite(people).all():
         raise ValueError(f"X must be finite, of shape (n_people, {width}), got {people.shape}")
-    names = list(map(str, feature_names or own or [f"x{j}" for j in range(width)]))
-    if len(names) != width:
-        raise ValueError(f"feature_names must hold {width} names, got {len(names)}")
-    return people, names, index
+    return people
 
 
 def _check_norms(asked: _Set, people: FloatArray) -> None:

@@ -1,0 +1,181 @@
+"""Recourse over sets of decision trees: the cheapest cell of questions that all trees accept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.progress import progress
+from rashomon_explorer.measures.ranges.changes import Changes, Recourse
+from rashomon_explorer.sets.models.trees import Leaf, Split, tree_questions
+
+if TYPE_CHECKING:
+    from rashomon_explorer.trees import CountedTrees
+
+_MOST_CELLS = 200_000
+_AT_ONCE = 256
+
+
+@dataclass(frozen=True)
+class TreeSet:
+    """Trees that must all accept: counted or listed, with the best of them."""
+
+    names: tuple[str, ...]
+    questions: tuple[Split, ...]  # of all trees, on the columns
+    accepts: Callable[[FloatArray], Mask]  # whether all trees accept each row
+    best_accepts: Callable[[FloatArray], Mask]
+
+    @classmethod
+    def counted(cls, trees: CountedTrees, psi: float, wanted: int) -> TreeSet:
+        """All trees of a counted class within ψ."""
+        from rashomon_explorer.trees import possible_labels
+
+        best = trees.as_set([trees.best()], psi=psi).models
+        names = trees.feature_names if trees.questions is None else trees.questions.names
+        plain = tuple((column, None) for column in range(len(names)))
+        splits = plain if trees.questions is None else trees.questions.splits
+        no, yes = Leaf(0), Leaf(1)
+        questions = tuple(
+            Split(column, yes, no) if cut is None else Split(column, yes, no, ">", cut)
+            for column, cut in splits
+        )
+
+        def accepts(rows: FloatArray) -> Mask:
+            possible = possible_labels(trees, psi, rows)
+            return np.asarray(possible[:, wanted] & (possible.sum(axis=1) == 1))
+
+        return cls(tuple(names), questions, accepts, _of_labels(best, wanted))
+
+    @classmethod
+    def listed(cls, models: Any, psi: float, wanted: int) -> TreeSet:
+        """Trees of a set within ψ."""
+        inside = models.inside(psi).models
+        both = (*inside.trees, *models.reference.trees)
+        questions = {split.question: split for tree in both for split in tree_questions(tree)}
+        width = 1 + max((column for column, *_ in questions), default=0)
+        names = inside.feature_names or tuple(f"x{j}" for j in range(width))
+        best = _of_labels(models.reference, wanted)
+        every = tuple(questions[one] for one in sorted(questions))
+        return cls(tuple(names), every, _of_labels(inside, wanted), best)
+
+
+def _of_labels(trees: Any, wanted: int) -> Callable[[FloatArray], Mask]:
+    return lambda rows: np.asarray((trees.labels(rows) == wanted).all(axis=0))
+
+
+def tree_recourse(
+    trees: TreeSet, changes: Changes, people: FloatArray, index: pd.Index, psi: float
+) -> Recourse:
+    """Cheapest change of each person after which all trees accept, exact over all cells."""
+    known: dict[bytes, bool] = {}
+    found = [_cheapest(trees, changes, one, known) for one in progress(list(people), "recourse")]
+    alone: dict[bytes, bool] = {}
+    single = TreeSet(trees.names, trees.questions, trees.best_accepts, trees.best_accepts)
+    ones = [_cheapest(single, changes, one, alone) for one in people]
+    nothing = np.full(people.shape[1], np.nan)
+    rows = np.array([nothing if row is None else row for row, _ in found])
+    one_rows = np.array([nothing if row is None else row for row, _ in ones])
+    accepted = np.array([row is not None for row, _ in found])
+    costs = np.array([cost for _, cost in found])
+    one_worst = np.array(
+        [np.nan if row is None else float(trees.accepts(row[None])[0]) for row, _ in ones]
+    )
+    table = pd.DataFrame(
+        {
+            "status": np.where(accepted, "found", "impossible"),
+            "cost": costs,
+            "cost_at_least": costs,
+            "worst_score": accepted.astype(float),
+            "one_cost": np.array([np.nan if row is None else cost for row, cost in ones]),
+            "one_worst_score": one_worst,
+        },
+        index=index,
+    )
+    return Recourse.of_people(table, people, rows, one_rows, changes.names, psi)
+
+
+def _cheapest(
+    trees: TreeSet, changes: Changes, person: FloatArray, known: dict[bytes, bool]
+) -> tuple[FloatArray | None, float]:
+    """Cheapest features in a cell that all trees accept, and their cost; None and ∞ if none."""
+    rows, costs = _cells(trees, changes, person)
+    for some in _in_parts(np.argsort(costs, kind="stable")):
+        answers = np.packbits(_answers(trees.questions, rows[some]), axis=1)
+        keys = [one.tobytes() for one in answers]
+        new = {key: place for key, place in zip(keys, some, strict=True) if key not in known}
+        if new:
+            verdicts = trees.accepts(rows[list(new.values())])
+            known |= dict(zip(new, verdicts.tolist(), strict=True))
+        for key, place in zip(keys, some, strict=True):
+            if known[key]:
+                return rows[place], float(costs[place])
+    return None, np.inf
+
+
+def _in_parts(order: Any) -> Iterator[Any]:
+    """Yield the cheapest cells first, a few and then many at a time."""
+    start, size = 0, 8
+    while start < len(order):
+        yield order[start : start + size]
+        start, size = start + size, min(2 * size, _AT_ONCE)
+
+
+def _cells(trees: TreeSet, changes: Changes, person: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Cheapest features in each cell that a person can reach, and their costs."""
+    parts = [
+        [({place: value}, changes.cost[place] * abs(value - person[place])) for value in values]
+        for place in changes.numbers
+        for values in [_values(trees.questions, changes, person, place)]
+    ]
+    for group in changes.groups:
+        own, now = [one for one in group.columns if one is not None], group.now(person)
+        parts.append(
+            [
+                ({one: float(one == column) for one in own}, group.cost * (place != now))
+                for place, column in enumerate(group.columns)
+            ]
+        )
+    count = int(np.prod([len(part) for part in parts], dtype=float))
+    if count > _MOST_CELLS:
+        raise ValueError(
+            f"the questions about the changeable features have {count:,} combinations of answers "
+            f"for a person, more than {_MOST_CELLS:,}: let fewer features change, or bound them"
+        )
+    rows, costs = np.tile(person, (count, 1)), np.zeros(count)
+    for row, choice in enumerate(product(*parts)):
+        for values, cost in choice:
+            rows[row, list(values)] = list(values.values())
+            costs[row] += cost
+    return rows, costs
+
+
+def _values(
+    questions: tuple[Split, ...], changes: Changes, person: FloatArray, place: int
+) -> list[float]:
+    """Value nearest to a person's in each interval between the questions about one feature."""
+    own = [one for one in questions if one.feature == place]
+    now, cuts = float(person[place]), np.array([one.reference for one in own])
+    if changes.whole[place]:
+        steps = np.floor(cuts - now)
+        near = now + np.concatenate([steps - 1, steps, steps + 1])
+    elif any(one.is_binary for one in own):
+        near = np.array([0.0, 1.0])
+    else:
+        near = np.concatenate([cuts, np.nextafter(cuts, -np.inf), np.nextafter(cuts, np.inf)])
+    numbers = list(changes.numbers)
+    up, down = (room[numbers.index(place)] for room in changes.room(person))
+    near = near[(near - now <= up) & (now - near <= down)]
+    near = np.append(now, near[np.argsort(np.abs(near - now), kind="stable")])
+    answers = np.column_stack([one.answers(near) for one in own]) if own else near[:, None] * 0
+    _, first = np.unique(answers, axis=0, return_index=True)
+    return [float(value) for value in near[np.sort(first)]]
+
+
+def _answers(questions: tuple[Split, ...], rows: FloatArray) -> Mask:
+    return np.column_stack([one.answers(rows[:, one.feature]) for one in questions])
