@@ -246,6 +246,8 @@ class Explorer(SessionView):
                 self.state.page = "set"
             for renderer in self.renderers:
                 renderer.mark()
+        self._shows_chains = False
+        self.state.observe(lambda _: self._show_chains(), ["chains", "phase"])
         self._watcher = BackgroundTask("reading the ledger")
         self._watcher.spawn(self._watch)
 
@@ -333,6 +335,13 @@ class Explorer(SessionView):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         return self.widget._repr_mimebundle_(**kwargs)
+
+    def _show_chains(self) -> None:
+        """Show the chains of a running draw in the view Set, and its losses afterwards."""
+        running = bool(self.state.chains) and self.state.spent
+        if running != self._shows_chains and self.state.page == "set":
+            self._shows_chains = running
+            self.show("chains" if running else "losses")
 
     def draw(self) -> None:
         """Do what the Draw button does.

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial, wraps
 from typing import Any, TypeVar, cast
 
+from rashomon_explorer._utils.chains import ChainState
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.messages import LOGGER
 from rashomon_explorer.explorer.state import ExplorerState
@@ -31,6 +32,27 @@ def has_event_loop() -> bool:
     except RuntimeError:
         return False
     return True
+
+
+_MOST_LOOKS = 400
+
+
+def chain_observer(state: ExplorerState) -> Callable[[ChainState], None]:
+    """Return a function that shows looks at running chains in the state, from any thread."""
+    loop = asyncio.get_running_loop() if has_event_loop() else None
+    looks: list[ChainState] = []
+    state.chains = ()
+
+    def show(one: ChainState) -> None:
+        if len(looks) >= _MOST_LOOKS:
+            del looks[1::2]
+        looks.append(one)
+        if loop is None:
+            state.chains = tuple(looks)
+        else:
+            loop.call_soon_threadsafe(setattr, state, "chains", tuple(looks))
+
+    return show
 
 
 class BackgroundTask:

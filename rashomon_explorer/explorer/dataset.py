@@ -227,6 +227,7 @@ class DatasetController(ModelInputs):
             self.state.charged = None
             self.state.drawn_settings = {}
             self.state.in_view = 0
+            self.state.chains = ()
             self.state.pick_nothing()
             self.state.group_column = ""
             self.state.phase = "empty"

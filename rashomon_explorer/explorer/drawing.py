@@ -13,17 +13,18 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
+from rashomon_explorer._utils.chains import ChainState, watch_chains
 from rashomon_explorer.estimators.feasibility import infeasibility_message, is_tried
 from rashomon_explorer.exceptions import DataError, SamplerError
 from rashomon_explorer.explorer import messages
-from rashomon_explorer.explorer.background import BackgroundTask, has_event_loop
+from rashomon_explorer.explorer.background import BackgroundTask, chain_observer, has_event_loop
 from rashomon_explorer.explorer.dataset import note_table
 from rashomon_explorer.explorer.paid import PaidAction, Quote
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import FORETELLING, ExplorerState, Favourites
 from rashomon_explorer.explorer.streamed_table import clipped_share
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, mechanism_traits
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_guarantee_reason
@@ -47,7 +48,9 @@ class DrawJob:
         *,
         adds: float = 0.0,
         measure: Callable[[], Any] = lambda: None,
+        observer: Callable[[ChainState], None] | None = None,
     ) -> None:
+        self._observer = observer
         self.estimator = estimator
         self.measured: Any = None
         self._measure = measure
@@ -89,7 +92,10 @@ class DrawJob:
         try:
             self.estimator.set_callbacks(watcher)
             try:
-                with suppress_weak_warnings():  # the page showed them before the button was pressed
+                with (
+                    suppress_weak_warnings(),
+                    watch_chains(self._observer),
+                ):  # the page showed them before the button was pressed
                     self.estimator.fit(*self._rows_and_targets())
             finally:
                 self.estimator.set_callbacks()
@@ -234,7 +240,9 @@ class SetDraw(PaidAction[DrawJob]):
             note_table(ledger, None if session.is_chunked else state.data.X)
         measure = partial(clipped_share, state.data)
         inputs = session.inputs_of_draw(estimator)
-        self.job = DrawJob(estimator, *inputs, adds=adds, measure=measure)
+        self.job = DrawJob(
+            estimator, *inputs, adds=adds, measure=measure, observer=chain_observer(state)
+        )
         with state.hold_trait_notifications():
             state.alert = None
             state.n_drawn = 0
@@ -399,4 +407,13 @@ def progress(job: DrawJob, state: ExplorerState) -> str:
     first = f"Sampling the first of {models}, {job.seconds:.0f} s"
     if job.rows_read:
         return f"{first}: {job.rows_read:,} rows read; every pass reads them again."
-    return f"{first}. The sampler rejects proposals until one is accepted."
+    if state.chains:
+        last = state.chains[-1]
+        chains = plural(len(last.excess), "chain")
+        return f"Step {last.step:,} of {last.n_steps:,} of {chains}, {job.seconds:.0f} s."
+    if isinstance(state.plan, TreePlan):
+        return f"{first}. All trees are counted before the first draw."
+    mechanism = MECHANISMS[state.plan.mechanism or state.mechanism] if state.plan else None
+    if mechanism is None or mechanism.traits.may_give_up:
+        return f"{first}. The sampler rejects proposals until one is accepted."
+    return f"{first}. A model is {mechanism.summary}."

@@ -11,11 +11,12 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, cast
 
 import numpy as np
 
+from rashomon_explorer._utils.chains import watch_chains
 from rashomon_explorer.estimators import DPBilevelSearch, DPClassifier, DPRegressor
 from rashomon_explorer.exceptions import BudgetExceededError, LedgerError, SamplerError
 from rashomon_explorer.explorer import messages
 from rashomon_explorer.explorer.account import Account, Cost, to_charge
-from rashomon_explorer.explorer.background import BackgroundTask
+from rashomon_explorer.explorer.background import BackgroundTask, chain_observer
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.set_store import NumberedFiles, read_file
 from rashomon_explorer.explorer.state import BUDGET, SETTINGS
@@ -367,9 +368,16 @@ class SingleModel(SavedAction[PaidModel]):
         estimator, data = self.make_estimator(ledger=ledger), self.state.data
         rows, stream = self.session.rows, streamed_table(data)
         columns = list(map(str, rows.columns))
-        if stream is not None:  # all rows are validated before anything is charged
-            return lambda: paid_model(estimator.fit(stream.encoded()), data, columns, adds)
-        return lambda: paid_model(estimator.fit(rows, data.y), data, columns, adds)
+        observer = chain_observer(self.state)
+
+        def make() -> PaidModel:
+            # All chunked rows are validated before anything is charged.
+            table = (rows, data.y) if stream is None else (stream.encoded(),)
+            with watch_chains(observer):
+                fitted = estimator.fit(*table)
+            return paid_model(fitted, data, columns, adds)
+
+        return make
 
     def describe(self, result: PaidModel) -> str:
         """See `SavedAction.describe`."""

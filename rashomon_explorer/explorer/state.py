@@ -137,6 +137,7 @@ class ExplorerState(traitlets.HasTraits):
     tuning = traitlets.Any(None, allow_none=True)
     search = traitlets.Any(None, allow_none=True)
     tuned = traitlets.Any(None, allow_none=True)
+    chains = traitlets.Tuple()
     selection = traitlets.Tuple()
     people = traitlets.Tuple()
     edits = traitlets.Dict()

@@ -147,7 +147,7 @@ VIEWS: tuple[ViewPlan, ...] = (
         "Set",
         "How wide is the set?",
         (
-            ("losses",),
+            ("losses", "chains"),
             (
                 "models panel",
                 "coefficients",

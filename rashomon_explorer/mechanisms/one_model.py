@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.chains import ChainLooks, ChainState
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer.mechanisms import request as requests
 from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits
@@ -290,11 +291,18 @@ def average_of_steps(
     rng: np.random.Generator,
 ) -> FloatArray:
     """Mean (p,) of the states of noisy subgradient descent, without the last state."""
-    theta, mean = start, np.zeros(problem.p)
+    theta, mean, look = start, np.zeros(problem.p), ChainLooks()
+
+    def seen() -> ChainState:
+        both = problem.value(np.column_stack([theta, mean])) - problem.minimum.value
+        rows = round(planned.rate * problem.n) if planned.rate < 1 else 0
+        return ChainState(step + 1, planned.n_steps, both[:1], both[1:], planned.pace, rows)
+
     for step in progress(range(planned.n_steps), "steps"):
         mean += (theta - mean) / (step + 1)
         slope = noisy_slope(problem, planned, theta, rng) + problem.ridge * theta
         theta = problem.domain.project((theta - planned.pace * slope)[:, None])[:, 0]
+        look(seen)
     return mean
 
 

@@ -4,6 +4,7 @@ from itertools import chain
 
 from rashomon_explorer.plots import (
     budget,
+    chains,
     coefficients,
     columns,
     comparison,
@@ -26,6 +27,7 @@ from rashomon_explorer.plots.registry import FigureSpec
 
 _MODULES = (
     losses,
+    chains,
     coefficients,
     people,
     guarantees,

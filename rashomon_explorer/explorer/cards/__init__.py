@@ -10,6 +10,7 @@ from rashomon_explorer.plots.registry import FigureSpec
 
 INPUTS: Mapping[str, Inputs] = {
     "losses": inputs.losses,
+    "chains": inputs.chains,
     "coefficients": inputs.cloud,
     "importance": inputs.importances,
     "importance_cloud": inputs.importance_cloud,

@@ -71,6 +71,13 @@ NEEDS: Mapping[str, Need] = {
     "favourites": Need(("favourites",)),
     "people": Need(("groups", "people")),
     "edits": Need(("edits",)),
+    "chains": Need(
+        ("chains", "view", "psi"),
+        _unless(
+            lambda session: session.state.chains,
+            "No chain has run.<br>Langevin mechanisms, hit_and_run and noisy_sgd have chains.",
+        ),
+    ),
     "psi": Need(("psi",)),
     "data": Need(
         ("data", "view"), _unless(lambda session: session.state.data is not None, NO_DATA)

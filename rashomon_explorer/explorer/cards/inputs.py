@@ -200,6 +200,12 @@ def losses(card: FigureCard) -> FigureCall | str:
     return card.build()
 
 
+def chains(card: FigureCard) -> FigureCall:
+    """Pass looks at the chains of the last draw."""
+    looks = Argument.known(card.state.chains, "explorer.state.chains")
+    return card.build({"chains": looks, "psi": float(card.state.psi)})
+
+
 def clear_axes(card: FigureCard) -> None:
     """Offer no axes while there are no models."""
     if card.is_without_models:

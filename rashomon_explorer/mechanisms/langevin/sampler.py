@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray, to_host
+from rashomon_explorer._utils.chains import ChainLooks, ChainState
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer._utils.validation import check_count, check_nonnegative, check_positive
@@ -322,18 +324,31 @@ class PlannedPath(Mechanism):
 
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
         """Yield empty batches, so that a caller may stop, and all chains at the end."""
+        assert isinstance(self.plan, plans.PathPlan)
         last_batch = rested = time.perf_counter()
-        for _, average in self.states(target, rng):
+        look = ChainLooks()
+        for step, (state, average) in enumerate(self.states(target, rng), start=1):
+            look(partial(self._look, target, step, state, average))
             if time.perf_counter() - last_batch > _SECONDS_BETWEEN_LOOKS:
                 yield Batch(to_host(average[:, :0]), np.empty(0), evaluated=0)
                 last_batch = time.perf_counter()
             if time.perf_counter() - rested > _SECONDS_BETWEEN_RESTS:
                 pause()  # lets a dashboard's event loop run
                 rested = time.perf_counter()
-        assert isinstance(self.plan, plans.PathPlan)
         evaluated = self.plan.n_draws * (self.plan.n_steps + 1)
         losses = target.problem.value(average)
         yield Batch(to_host(average), to_host(losses), evaluated=evaluated)
+
+    def _look(
+        self, target: GibbsTarget, step: int, state: FloatArray, average: FloatArray
+    ) -> ChainState:
+        assert isinstance(self.plan, plans.PathPlan)
+        least, steps = target.problem.minimum.value, self.plan.n_steps
+        states, averages = (
+            np.asarray(to_host(target.problem.value(one))) - least for one in (state, average)
+        )
+        size = 2 * self.plan.step_size * step / (steps + 1)
+        return ChainState(step, steps, states, averages, step_size=size)
 
     def states(
         self, target: GibbsTarget, rng: np.random.Generator

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray, Mask
+from rashomon_explorer._utils.chains import ChainLooks, ChainState
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer.mechanisms.base import Batch, Traits
 from rashomon_explorer.mechanisms.planning.plan import Plan
@@ -78,9 +80,10 @@ class HitAndRunSampler(GibbsMechanism):
         # On an ellipsoid a step multiplies the mean of the chains by 1 − 1/p.
         burn_in = 3 * p if self.burn_in is None else self.burn_in
         thin = max(1, 2 * p if self.thin is None else self.thin)
-        walk = _Walk(target, self.n_chains)
+        walk, look = _Walk(target, self.n_chains), ChainLooks()
         for start in range(0, burn_in, _TOGETHER):
             evaluated = walk.move(min(_TOGETHER, burn_in - start), rng)
+            look(partial(walk.look, start + _TOGETHER, burn_in, evaluated))
             yield Batch(np.empty((p, 0)), np.empty(0), evaluated)
         while True:
             strides = [min(_TOGETHER, thin - start) for start in range(0, thin, _TOGETHER)]
@@ -127,6 +130,13 @@ class _Walk:
         self._by_line = _expandable(target.problem, self._envelope)
         self._u = np.zeros((target.problem.p, n_chains))
         self.theta = np.repeat(minimum.theta[:, None], n_chains, axis=1)
+
+    def look(self, step: int, burn_in: int, evaluated: int) -> ChainState:
+        """State of the chains, with the share of evaluated points that were accepted."""
+        problem, moved = self._target.problem, _TOGETHER * self.theta.shape[1]
+        excess = problem.value(self.theta) - problem.minimum.value
+        share = min(1.0, moved / max(1, evaluated))
+        return ChainState(min(step, burn_in), burn_in, excess, np.empty(0), acceptance=share)
 
     def move(self, steps: int, rng: np.random.Generator) -> int:
         """Move every chain by ``steps`` steps; return the number of evaluated losses."""
