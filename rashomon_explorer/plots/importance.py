@@ -433,9 +433,10 @@ def importances(
 def _with_best(models: Any) -> Any:
     """Append the best model to the models."""
     if (trees := held_trees(models)) is not None:
+        best = replace(models, models=models.reference, losses=np.zeros(1), names=("best",))
         return replace(
             models,
-            models=replace(trees, trees=(*trees.trees, *models.reference.trees)),
+            models=replace(trees, trees=(*trees.trees, *best.decision_trees.trees)),
             losses=np.append(models.losses, models.least),
             names=(*models.names, "best"),
         )
