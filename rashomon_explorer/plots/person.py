@@ -280,7 +280,7 @@ def plot_what_if(
     models : RashomonSet, PredictorSet, ReleasedSet or ReleasedTrees
         Models; of a curator's set, only those inside the set count.
     before, after : array-like of shape (1, n_features)
-        The individual without and with the changes, as the models require.
+        The individual without and with the changes, in the table that the estimator took.
     person : int, optional
         Index of the individual; None for one that is made up.
     answer : str
@@ -302,6 +302,7 @@ def plot_what_if(
     'A made-up person, changed: 5 of 5 models change their answer'
     """
     name = "A made-up person" if person is None else f"Person {person}"
+    (models, before), after = set_and_rows(models, before), set_and_rows(models, after)[1]
     counts = text.counted(models)
     if counts.is_empty:
         return text.empty_set_figure(name, models)
@@ -319,7 +320,7 @@ def plot_what_if(
             x = np.add.outer(apart[mask], np.arange(len(ends)))
             _slopes(figure, x, table.loc[mask, ends], highlight, colour, words)
     if isinstance(models, CuratorSet):
-        best = _last(np.asarray(models.best_scores(np.concatenate([before, after]))), 1)
+        best = _last(np.asarray(models.best_scores(_both(before, after))), 1)
         line = {"mode": "lines+markers", "line": {"color": theme.BEST_MODEL}}
         marks.mark_best(figure, np.arange(len(ends)), best[: len(ends)], ": %{y:.3f}", **line)
     if models.task == "classification" and models.n_classes == 2:
@@ -333,8 +334,9 @@ def plot_what_if(
 
 def what_if_table(models: Any, before: ArrayLike, after: ArrayLike) -> pd.DataFrame:
     """Tabulate the answer of every good model before and after a change, and whether it differs."""
+    (models, before), after = set_and_rows(models, before), set_and_rows(models, after)[1]
     counts = text.counted(models)
-    scores = np.asarray(counts.models.scores(np.concatenate([before, after])))
+    scores = np.asarray(counts.models.scores(_both(before, after)))
     answers = _last(scores, 2)
     table = pd.DataFrame(
         {"before": answers[:, 0], "after": answers[:, 1]},
@@ -344,6 +346,12 @@ def what_if_table(models: Any, before: ArrayLike, after: ArrayLike) -> pd.DataFr
         labels = likeliest(scores)
         table["changes"] = labels[:, 0] != labels[:, 1]
     return table
+
+
+def _both(before: Any, after: Any) -> Any:
+    """One table of two; models without an encoder take text from a frame only."""
+    frames = isinstance(before, pd.DataFrame) and isinstance(after, pd.DataFrame)
+    return pd.concat([before, after]) if frames else np.concatenate([before, after])
 
 
 def _last(scores: FloatArray, ndim: int) -> FloatArray:

@@ -78,6 +78,7 @@ SPECIAL = {
     "plot_person": lambda f, who, X: f(who, X, 3),
     "plot_ranges": lambda f, who, X: f(who, EXACT_RANGES),
     "plot_two_sets": lambda f, who, X: f(who, who),
+    "plot_what_if": lambda f, who, X: f(who, X[:1], X[1:2]),
     "reliance_over_draws": WITH_TARGETS,
     "reliance_within": lambda f, who, X: f(who, X, Y, GROUPS),
     "set_problem": lambda f, who, X: f(_set(who), X, Y).minimum.theta,
