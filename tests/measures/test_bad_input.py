@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from rashomon_explorer import measures as m
@@ -171,7 +172,7 @@ RANGES = [
     (lambda: m.penalised_problem(MODEL, X, Y[1:]), "one target per row"),
     (lambda: m.penalised_problem(MODEL, X * NAN, Y), "without NaN"),
     (lambda: m.penalised_problem(MODEL, [["old"]] * 40, Y), "must hold numbers"),
-    (lambda: FITTED(LogisticRegression(), np.arange(40) % 3), "two classes are needed, got 3"),
+    (lambda: FITTED(LinearSVC(), np.arange(40) % 3), "needs two classes, got 3"),
     (lambda: FITTED(Ridge(positive=True, solver="lbfgs"), Y), "positive=False"),
 ]
 DECOMPOSITION = [

@@ -14,7 +14,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_positive
 from rashomon_explorer.measures.ranges.brackets import bracketed
 from rashomon_explorer.measures.ranges.level_set import check_problem
-from rashomon_explorer.measures.ranges.penalised import ConvexProblem
+from rashomon_explorer.measures.ranges.penalised import ConvexProblem, PenalisedProblem
 from rashomon_explorer.problem.problem import add_intercept
 from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
 from rashomon_explorer.rows.columns import read_column
@@ -34,13 +34,14 @@ def parameter_names(
     names = (*map(str, feature_names), *(["intercept"] if problem.intercept else []))
     if outputs == 1:
         return names
-    return tuple(f"class {c}: {name}" for c in range(1, outputs + 1) for name in names)
+    classes = getattr(problem, "classes", ()) or [f"class {c}" for c in range(1, outputs + 1)]
+    return tuple(f"{label}: {name}" for label in classes for name in names)
 
 
 def as_directions(problem: ConvexProblem, directions: ArrayLike | None) -> FloatArray:
     """Directions (k, p), by default one for each parameter."""
     if directions is None:
-        return np.eye(problem.p)
+        return np.asarray(getattr(problem, "parameter_directions", np.eye(problem.p)))
     try:
         array = np.asarray(directions, dtype=float)
     except (TypeError, ValueError) as error:
@@ -83,17 +84,36 @@ def encoded_rows(problem: ConvexProblem, X: Any) -> Any:
 
 
 def score_directions(problem: ConvexProblem, X: ArrayLike) -> tuple[FloatArray, pd.Index]:
-    """Directions of every row's score; with several scores per row, one per class but the first."""
-    return row_directions(scored_rows(problem, X), row_index(X), problem.loss.outputs)
+    """Directions of every row's score; with several scores per row, one per class but the first.
+
+    A penalised problem has a score of every class, centred for softmax losses.
+    """
+    rows, index, outputs = scored_rows(problem, X), row_index(X), problem.loss.outputs
+    if outputs > 1 and isinstance(problem, PenalisedProblem):
+        return row_directions(rows, index, outputs, problem.class_scores, problem.classes)
+    return row_directions(rows, index, outputs)
 
 
-def row_directions(rows: FloatArray, index: pd.Index, outputs: int) -> tuple[FloatArray, pd.Index]:
-    """Directions of the scores of rows (n_rows, width) as the models score them."""
+def row_directions(
+    rows: FloatArray,
+    index: pd.Index,
+    outputs: int,
+    scores: FloatArray | None = None,
+    classes: Sequence[Any] | None = None,
+) -> tuple[FloatArray, pd.Index]:
+    """Directions of the scores of rows (n_rows, width) as the models score them.
+
+    ``scores`` (k, outputs) maps a row's outputs to the scores of ``classes``.
+    """
     if outputs == 1:
         return rows, index
-    directions = np.einsum("nj,ck->ncjk", rows, np.eye(outputs)).swapaxes(2, 3)
-    classes = np.tile(np.arange(1, outputs + 1), len(rows))
-    names = pd.MultiIndex.from_arrays([index.repeat(outputs), classes], names=["row", "class"])
+    scores = np.eye(outputs) if scores is None else scores
+    classes = range(1, outputs + 1) if classes is None else classes
+    directions = np.einsum("nj,kc->nkcj", rows, scores)
+    labels = pd.Index(list(classes) * len(rows), name="class")
+    names = pd.MultiIndex.from_arrays(
+        [index.repeat(len(scores)), labels], names=[index.name, "class"]
+    )
     return directions.reshape(len(names), outputs * rows.shape[1]), names
 
 
@@ -107,7 +127,8 @@ def gap_directions(
     problem: ConvexProblem, X: ArrayLike, groups: ArrayLike
 ) -> tuple[FloatArray, pd.Index]:
     """Directions of the difference in mean score for every pair of groups."""
-    if problem.loss.outputs > 1:
+    outputs = problem.loss.outputs
+    if outputs > 1 and not isinstance(problem, PenalisedProblem):
         raise ValueError("a group gap needs one score per row: pass your own directions instead")
     table = as_chunked_rows(encoded_rows(problem, X)) if is_chunked(X) else None
     rows = scored_rows(problem, X) if table is None else np.empty(0)
@@ -129,7 +150,10 @@ def gap_directions(
     means = sums / np.bincount(codes)[:, None]
     first, second = np.triu_indices(len(names), k=1)
     labels = [f"{names[i]} - {names[j]}" for i, j in zip(first, second, strict=True)]
-    return means[first] - means[second], pd.Index(labels, name="groups")
+    gaps, index = means[first] - means[second], pd.Index(labels, name="groups")
+    if outputs == 1 or not isinstance(problem, PenalisedProblem):
+        return gaps, index
+    return row_directions(gaps, index, outputs, problem.class_scores, problem.classes)
 
 
 def _group_sums(rows: FloatArray, codes: NDArray[np.intp], n_groups: int) -> FloatArray:
@@ -256,7 +280,7 @@ def exact_coefficient_ranges(
     """
     check_problem(problem)
     index = pd.Index(parameter_names(problem, feature_names), name="parameter")
-    table = _table(problem, psi, np.eye(problem.p), index, tolerance)
+    table = _table(problem, psi, as_directions(problem, None), index, tolerance)
     return table.assign(sign=_signs(table))
 
 
@@ -293,8 +317,9 @@ def exact_score_ranges(
     Returns
     -------
     pandas.DataFrame
-        As in :func:`exact_ranges`, one row per person, or per person and class but the first
-        (class 0 of a softmax loss has the score 0).
+        As in :func:`exact_ranges`, one row per person. With several classes one per person and
+        class: of a scikit-learn model every class, with softmax scores minus their mean; else
+        every class but class 0, whose score is 0.
     """
     check_problem(problem)
     directions, index = score_directions(problem, X)

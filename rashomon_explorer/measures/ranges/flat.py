@@ -34,6 +34,17 @@ class RowSpace:
         basis = np.linalg.qr(flat, mode="complete")[0]
         return cls(scale, flat, basis[:, flat.shape[1] :])
 
+    def of_classes(self, classes: int, penalised: Mask, shift: bool) -> RowSpace:
+        """Split for one score per class, where a common shift of all scores may be flat too."""
+        scale, same = np.tile(self.scale, classes), np.full((classes, 1), classes**-0.5)
+        flat: FloatArray = np.kron(np.eye(classes), self.flat).astype(float)
+        if shift:
+            centred = np.linalg.qr(same, mode="complete")[0][:, 1:]
+            each = np.eye(len(self.scale))[:, ~penalised]
+            flat = np.hstack([np.kron(centred, self.flat), np.kron(same, each)])
+        basis = np.linalg.qr(flat, mode="complete")[0]
+        return RowSpace(scale, flat, basis[:, flat.shape[1] :])
+
     @property
     def frame(self) -> FloatArray:
         """Matrix (p, r) whose columns span the models that differ in some score or penalty."""

@@ -15,7 +15,7 @@ from rashomon_explorer.measures.ranges.brackets import Past, bracketed
 from rashomon_explorer.measures.ranges.crossings import LEAST, least_crossings
 from rashomon_explorer.measures.ranges.exact import row_index, scored_rows
 from rashomon_explorer.measures.ranges.level_set import check_problem
-from rashomon_explorer.measures.ranges.penalised import ConvexProblem
+from rashomon_explorer.measures.ranges.penalised import ConvexProblem, PenalisedProblem
 
 _TOLERANCE = 1e-6
 
@@ -87,7 +87,7 @@ def exact_flips(
     """
     _check_classes(problem)
     rows, best = scored_rows(problem, X), problem.minimum.theta
-    directions, label = flip_directions(rows, best, problem.loss.outputs)
+    directions, label = _problem_directions(problem, rows)
     needed = -np.einsum("nkj,j->nk", directions, best)
     n, others = needed.shape
     need = needed.ravel()
@@ -151,19 +151,32 @@ def _check_classes(problem: ConvexProblem) -> None:
 
 
 def flip_directions(
-    rows: FloatArray, best: FloatArray, outputs: int
+    rows: FloatArray, best: FloatArray, outputs: int, reference: bool = True
 ) -> tuple[FloatArray, NDArray[np.int_]]:
-    """Directions (n, other labels, p) whose value is > 0 for a flip, and the best labels (n,)."""
+    """Directions (n, other labels, p) whose value is > 0 for a flip, and the best labels (n,).
+
+    With several scores, ``reference`` says whether one more class has the score 0.
+    """
     scores = rows @ best.reshape(outputs, -1).T
     if outputs == 1:
         label = (scores[:, 0] > 0).astype(int)
         return (rows * np.where(label == 1, -1.0, 1.0)[:, None])[:, None, :], label
-    label = np.column_stack([np.zeros(len(rows)), scores]).argmax(axis=1)
-    each = np.vstack([np.zeros(outputs), np.eye(outputs)])  # class 0 has the score 0
-    others = np.array([[c for c in range(outputs + 1) if c != own] for own in range(outputs + 1)])
+    each = np.eye(outputs)
+    if reference:
+        each = np.vstack([np.zeros(outputs), each])
+    label, count = (scores @ each.T).argmax(axis=1), len(each)
+    others = np.array([[c for c in range(count) if c != own] for own in range(count)])
     differences = each[others[label]] - each[label][:, None, :]
     directions = np.einsum("nkc,nj->nkcj", differences, rows)
-    return directions.reshape(len(rows), outputs, best.size), label
+    return directions.reshape(len(rows), count - 1, best.size), label
+
+
+def _problem_directions(
+    problem: ConvexProblem, rows: FloatArray
+) -> tuple[FloatArray, NDArray[np.int_]]:
+    """Directions and labels of :func:`flip_directions` at a problem's best model."""
+    reference = not isinstance(problem, PenalisedProblem)
+    return flip_directions(rows, problem.minimum.theta, problem.loss.outputs, reference)
 
 
 class FlipPsi(NamedTuple):
@@ -225,11 +238,11 @@ def flip_psi(problem: ConvexProblem, x: ArrayLike, *, tolerance: float = 0.01) -
     check_inner_share(tolerance=tolerance)
     one = np.ndim(x) == 1
     people = x.to_frame().T if isinstance(x, pd.Series) else np.asarray(x)[None] if one else x
-    rows, best = scored_rows(problem, people), problem.minimum.theta
+    rows = scored_rows(problem, people)
     rows, place = np.unique(rows, axis=0, return_inverse=True)
     zero = float(problem.value(np.zeros((problem.p, 1)))[0]) - problem.minimum.value
     zero = 1.01 * max(zero, 1e-12)
-    directions = flip_directions(rows, best, problem.loss.outputs)[0]
+    directions = _problem_directions(problem, rows)[0]
     n, others, p = directions.shape
     found = least_crossings(problem, directions.reshape(-1, p).T, zero, tolerance)
     ends = np.stack(found).reshape(2, n, others).min(axis=2).T

@@ -19,13 +19,14 @@ from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.logistic import LogisticLoss
 from rashomon_explorer.problem.losses.margins import SquaredHingeLoss, SquaredLabelLoss
+from rashomon_explorer.problem.losses.several import SquaredLabelsLoss, SymmetricSoftmaxLoss
 from rashomon_explorer.problem.losses.squared import SquaredLoss
 from rashomon_explorer.problem.problem import add_intercept
 
 _LOOSEST = 1e-3  # with a larger tol other objectives would pass the check
 _AVERAGED = 4.0  # sag and saga stop by the change of weights: slopes up to 3.9·tol were observed
 _EXACT = ("svd", "cholesky", "auto")
-_SQUARED = SquaredLoss | SquaredLabelLoss
+_SQUARED = SquaredLoss | SquaredLabelLoss | SquaredLabelsLoss
 
 
 def stopping_slopes(estimator: Any, problem: PenalisedProblem, theta: FloatArray) -> FloatArray:
@@ -38,7 +39,8 @@ def stopping_slopes(estimator: Any, problem: PenalisedProblem, theta: FloatArray
         own = _liblinear(estimator, problem, tol)
     else:
         own = _averaged(problem, tol, theta) if solver in ("sag", "saga") else tol
-    return np.asarray(np.maximum(own, _rounding(estimator, problem, theta)))
+    own = np.maximum(own, _rounding(estimator, problem, theta))
+    return np.resize(own, problem.p)  # the same for every class
 
 
 def _liblinear(estimator: Any, problem: PenalisedProblem, tol: float) -> FloatArray | float:
@@ -71,17 +73,19 @@ def _averaged(problem: PenalisedProblem, tol: float, theta: FloatArray) -> Float
     slowest = epoch * float(np.abs(theta).max(initial=0.0))
     size = np.sqrt(_mean(problem, squares))
     if isinstance(problem.loss, _SQUARED):
-        size = size * float(np.sqrt(_mean(problem, _centred(problem)[1][:, None] ** 2)[0]))
+        size = size * float(np.sqrt(_mean(problem, _centred(problem)[1] ** 2).max()))
     return np.asarray(tol * np.maximum(_AVERAGED * size, slowest))
 
 
 def _centred(problem: PenalisedProblem) -> tuple[FloatArray, FloatArray]:
-    """Rows without the constant, and targets; minus their means if there is an intercept."""
+    """Rows without the constant, and targets (n, classes); centred if there is an intercept."""
+    targets = problem.targets[:, None]
+    if isinstance(problem.loss, SquaredLabelsLoss):
+        targets = problem.loss.signs(problem.targets)
     if not problem.intercept:
-        return problem.rows, problem.targets
-    middle = np.average(problem.targets, weights=problem.weights)
+        return problem.rows, targets
     rows = problem.rows[:, :-1]
-    return rows - _mean(problem, rows), problem.targets - middle
+    return rows - _mean(problem, rows), targets - _mean(problem, targets)
 
 
 def _mean(problem: PenalisedProblem, table: FloatArray) -> FloatArray:
@@ -98,13 +102,13 @@ def _least_squares(
         return _averaged(problem, tol, theta)
     root = np.sqrt(1.0 if problem.weights is None else problem.weights)
     rows, spread = _centred(problem)
-    rows, spread = rows * np.reshape(root, (-1, 1)), spread * root
+    rows, spread = (table * np.reshape(root, (-1, 1)) for table in (rows, spread))
     size = float(np.sqrt((rows**2).sum() / problem.n + problem.ridges.sum()))
     if solver == "lsqr":
         return tol * size * float(np.sqrt(2 * problem.value(theta[:, None])[0]))
     if rows.shape[1] > problem.n:
-        return tol * size * float(np.sqrt((spread**2).mean()))
-    return tol * float(np.linalg.norm(rows.T @ spread)) / problem.n
+        return tol * size * float(np.sqrt((spread**2).mean(axis=0).max()))
+    return tol * float(np.linalg.norm(rows.T @ spread, axis=0).max()) / problem.n
 
 
 def _rounding(estimator: Any, problem: PenalisedProblem, theta: FloatArray) -> FloatArray:
@@ -112,7 +116,9 @@ def _rounding(estimator: Any, problem: PenalisedProblem, theta: FloatArray) -> F
     precision = np.sqrt(np.finfo(np.asarray(estimator.coef_).dtype).eps)
     terms = 1.0
     if isinstance(problem.loss, _SQUARED):
-        terms = np.abs(problem.targets) + np.abs(problem.rows) @ np.abs(theta)
+        each = theta.reshape(problem.loss.outputs, -1).T
+        label = np.abs(problem.targets) if problem.loss.outputs == 1 else 1.0
+        terms = (np.abs(problem.rows) @ np.abs(each)).max(axis=1) + label
     return precision * _mean(problem, np.abs(problem.rows) * np.reshape(terms, (-1, 1)))
 
 
@@ -146,7 +152,8 @@ def penalised_problem(
     ----------
     estimator : estimator of scikit-learn
         ``LogisticRegression``, ``Ridge``, ``RidgeClassifier``, ``LinearRegression``, ``Lasso``,
-        ``ElasticNet``, ``LinearSVC`` or a CV twin; fitted, of two classes or one target.
+        ``ElasticNet``, ``LinearSVC`` or a CV twin; fitted to one target. ``LogisticRegression``
+        and ``RidgeClassifier`` may have three classes or more.
     X : array-like of shape (n_rows, n_features)
         Rows it was fitted to; for a pipeline's last step, the transformed rows.
     y : array-like of shape (n_rows,)
@@ -198,15 +205,17 @@ def penalised_problem(
     if intercept:
         ridges = np.append(ridges, made.ridge * made.intercept**2)
         l1 = np.append(l1, made.l1 * made.intercept)
+    several = tuple(estimator.classes_) if made.loss.outputs > 1 else ()
     problem = PenalisedProblem(
         rows=add_intercept(rows) if intercept else rows,
         targets=made.targets,
         loss=made.loss,
-        ridges=ridges,
+        ridges=np.tile(ridges, made.loss.outputs),
         intercept=intercept,
         feature_names=tuple(str(name) for name in names),
         weights=None if weights is None else weights / weights.mean(),
-        l1=l1 if l1.any() else None,
+        l1=np.tile(l1, made.loss.outputs) if l1.any() else None,
+        classes=several,
     )
     _check_fit(problem, estimator)
     return problem
@@ -274,9 +283,18 @@ def _signs(estimator: Any, y: NDArray[Any]) -> FloatArray:
     """Labels −1 and 1 of two classes."""
     classes = estimator.classes_
     if len(classes) != 2:
-        raise ValueError(f"two classes are needed, got {len(classes)}")
+        raise ValueError(
+            f"{type(estimator).__name__} needs two classes, got {len(classes)}: for more fit a "
+            "LogisticRegression or RidgeClassifier"
+        )
     _check_labels(classes, y)
     return np.where(y == classes[1], 1.0, -1.0)
+
+
+def _codes(estimator: Any, y: NDArray[Any]) -> FloatArray:
+    """Labels 0, 1, … of several classes."""
+    _check_labels(estimator.classes_, y)
+    return np.searchsorted(estimator.classes_, y).astype(float)
 
 
 def _check_labels(classes: NDArray[Any], y: NDArray[Any]) -> None:
@@ -291,13 +309,23 @@ def _chosen(estimator: Any, name: str) -> Any:
 
 
 def _log_loss(estimator: Any, y: NDArray[Any], weight: float) -> _Objective:
-    targets = _signs(estimator, y)
-    if getattr(estimator, "multi_class", "auto") == "multinomial":
+    classes, spelled = estimator.classes_, getattr(estimator, "multi_class", "auto")
+    loss: Loss = LogisticLoss()
+    if len(classes) > 2:
+        if estimator.solver == "liblinear" or spelled == "ovr":
+            raise ValueError(
+                f"one model for each of {len(classes)} classes has no common objective: fit with "
+                "solver='lbfgs' and no multi_class"
+            )
+        loss, targets = SymmetricSoftmaxLoss(len(classes)), _codes(estimator, y)
+    elif spelled == "multinomial":
         raise ValueError("multi_class='multinomial' has another objective: fit without it")
+    else:
+        targets = _signs(estimator, y)
     inverse, share = _inverse_penalty(estimator)
     size = 1 / (weight * inverse)
     penalties = (1 - share) * size, share * size
-    return _Objective(LogisticLoss(), targets, *penalties, _intercept_factor(estimator))
+    return _Objective(loss, targets, *penalties, _intercept_factor(estimator))
 
 
 def _intercept_factor(estimator: Any) -> float:
@@ -345,7 +373,10 @@ def _lasso(estimator: Any, y: NDArray[Any], weight: float) -> _Objective:
 
 
 def _ridge_labels(estimator: Any, y: NDArray[Any], weight: float) -> _Objective:
-    return _Objective(SquaredLabelLoss(), _signs(estimator, y), _alpha(estimator) / weight)
+    ridge, count = _alpha(estimator) / weight, len(estimator.classes_)
+    if count > 2:
+        return _Objective(SquaredLabelsLoss(count), _codes(estimator, y), ridge)
+    return _Objective(SquaredLabelLoss(), _signs(estimator, y), ridge)
 
 
 def _alpha(estimator: Any) -> float:
@@ -382,9 +413,10 @@ def _check_names(estimator: Any, X: Any) -> None:
 
 
 def _check_fit(problem: PenalisedProblem, estimator: Any) -> None:
-    fitted = np.ravel(estimator.coef_).astype(float)
+    fitted = np.atleast_2d(estimator.coef_).astype(float)
     if problem.intercept:
-        fitted = np.append(fitted, estimator.intercept_)
+        fitted = np.column_stack([fitted, np.atleast_1d(estimator.intercept_)])
+    fitted = fitted.ravel()
     if len(fitted) != problem.p:
         raise ValueError(
             f"the estimator has {len(fitted)} parameters, but the rows need {problem.p}"
@@ -396,14 +428,14 @@ def _check_fit(problem: PenalisedProblem, estimator: Any) -> None:
     excess = float(value[0]) - problem.minimum.value
     gain = float(problem.value(np.zeros((problem.p, 1)))[0]) - problem.minimum.value
     rounding = 1e-12 * (1 + abs(problem.minimum.value))
-    if problem.loss.task == "classification" and excess <= _NEAR * gain + rounding:
+    if problem.loss.task != "regression" and excess <= _NEAR * gain + rounding:
         return
     if hasattr(estimator, "dual_gap_") and excess <= _proved_gap(estimator, problem) + rounding:
         return
     slopes, limits = np.abs(gradient[:, 0]), stopping_slopes(estimator, problem, fitted)
     if excess <= _FAR * gain + rounding and (slopes <= limits * 1.01).all():
         return
-    names = (*problem.feature_names, "intercept")
+    names = problem.loss.outputs * [*problem.feature_names, *["intercept"] * problem.intercept]
     worst = int(np.argmax(slopes / np.maximum(limits, 1e-300)))
     raise ValueError(
         f"the estimator's objective on these rows is {max(excess, 0.0):.3g} above the minimum: "
@@ -416,7 +448,7 @@ def _check_fit(problem: PenalisedProblem, estimator: Any) -> None:
 
 def _proved_gap(estimator: Any, problem: PenalisedProblem) -> float:
     """Excess of a fit by coordinate descent: its dual gap, at most what its tolerance allows."""
-    spread = _centred(problem)[1][:, None] ** 2
+    spread = _centred(problem)[1] ** 2
     allowed = min(float(estimator.tol), _LOOSEST) * float(_mean(problem, spread)[0])
     return 1.01 * min(float(estimator.dual_gap_), allowed)
 

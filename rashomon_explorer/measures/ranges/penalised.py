@@ -82,6 +82,8 @@ class PenalisedProblem:
         Positive weights of the rows, of mean 1.
     l1 : ndarray of shape (p,), optional
         Absolute penalty of each parameter.
+    classes : tuple, optional
+        Labels of three or more classes. Then p counts the parameters of every class, in turn.
 
     Raises
     ------
@@ -102,6 +104,7 @@ class PenalisedProblem:
     feature_names: tuple[str, ...]
     weights: FloatArray | None = field(default=None, repr=False)
     l1: FloatArray | None = None
+    classes: tuple[Any, ...] = ()
 
     @property
     def domain(self) -> Everywhere:
@@ -121,7 +124,27 @@ class PenalisedProblem:
     @property
     def p(self) -> int:
         """Number of parameters, the intercept included."""
-        return int(self.rows.shape[1])
+        return int(self.rows.shape[1]) * self.loss.outputs
+
+    @property
+    def class_scores(self) -> FloatArray:
+        """Matrix (classes, classes) from a row's scores to those that models differ in.
+
+        Softmax losses do not change with all scores, so that these are centred.
+        """
+        count = self.loss.outputs
+        return np.asarray(np.eye(count) - (1 / count if self._shift else 0.0))
+
+    @property
+    def parameter_directions(self) -> FloatArray:
+        """Directions (p, p) of the parameters, centred over classes where only that is determined.
+
+        An L1 penalty determines every parameter that it covers.
+        """
+        centred = np.asarray(np.kron(self.class_scores, np.eye(self.rows.shape[1])), dtype=float)
+        if self.l1 is None:
+            return centred
+        return np.where(self.l1[:, None] > 0, np.eye(self.p), centred)
 
     def value(self, theta: FloatArray) -> FloatArray:
         """Objective (K,) of each column of ``theta`` (p, K)."""
@@ -143,7 +166,11 @@ class PenalisedProblem:
     @cached_property
     def row_space(self) -> RowSpace:
         """Directions along which the objective is flat, and their complement."""
-        return RowSpace.of(self.rows, self._penalties > 0)
+        penalised = self._penalties[: self.rows.shape[1]] > 0  # the same for every class
+        space = RowSpace.of(self.rows, penalised)
+        if self.loss.outputs == 1:
+            return space
+        return space.of_classes(self.loss.outputs, penalised, self._shift)
 
     def reach(self, psi: float) -> EllipsoidReach:
         """Ellipsoid that contains every model with an excess loss of at most ``psi``.
@@ -161,6 +188,11 @@ class PenalisedProblem:
             return _Penalised(risk, self.ridges, self.l1)
         risk = weighted_risk(self.loss, self.rows, self.targets, self.weights)
         return _Penalised(risk, self.ridges, self.l1)
+
+    @property
+    def _shift(self) -> bool:
+        """Whether a common change of all classes' scores leaves the loss as it is."""
+        return self.loss.name == "symmetric_softmax"
 
     @property
     def _penalties(self) -> FloatArray:
@@ -191,36 +223,49 @@ class PenalisedProblem:
         return _Certified.at(self._objective, place, frame)
 
     def _check_separable(self, theta: FloatArray) -> None:
-        if self.loss.task != "classification" or self._penalties.any():
+        if self.loss.task == "regression" or self._penalties.any():
             return
-        margins = self.targets * (self.rows @ theta)
+        signed = self._margin_rows()
+        margins = signed @ theta
         if (margins > 0).all():
             raise DataError(
                 "the classes can be separated without error, so that the unpenalised loss has no "
                 "minimum: fit with a finite C"
             )
-        names = [*self.feature_names, "intercept"]
-        along = _separating(self.rows, self.targets) if margins.max() > _DECIDED else ()
+        names = self.loss.outputs * [*self.feature_names, *["intercept"] * self.intercept]
+        along = _separating(signed) if margins.max() > _DECIDED else ()
         if len(along):
             raise DataError(
-                f"the unpenalised loss has no minimum: along {[names[j] for j in along]} no "
+                "the unpenalised loss has no minimum: along "
+                f"{list(dict.fromkeys(names[j] for j in along))} no "
                 "row's loss increases (quasi-complete separation, such as a column that "
                 "is nonzero in only one class): fit with a finite C, or drop such a column"
             )
+
+    def _margin_rows(self) -> FloatArray:
+        """Rows (m, p) whose products with a model are the margins by which labels win."""
+        if self.loss.outputs == 1:
+            return self.targets[:, None] * self.rows
+        every, own = np.eye(self.loss.outputs), self.targets.astype(int)
+        others = [
+            np.kron(every[own[i]] - np.delete(every, own[i], 0), row)
+            for i, row in enumerate(self.rows)
+        ]
+        return np.vstack(others)
 
 
 ConvexProblem = Problem | PenalisedProblem
 
 
-def _separating(rows: FloatArray, targets: FloatArray) -> NDArray[np.intp]:
+def _separating(margins: FloatArray) -> NDArray[np.intp]:
     """Parameters of a direction along which no margin falls and some rise; empty if there is none.
 
     The maximum likelihood estimate of a logistic model exists if and only if there is no such
     direction (Albert and Anderson 1984); a linear programme finds it (Konis 2007).
     """
-    size = np.abs(rows).max(axis=0)
-    signed = targets[:, None] * rows / np.where(size > 0, size, 1.0)
-    found = linprog(-signed.mean(axis=0), -signed, np.zeros(len(rows)), bounds=(-1, 1))
+    size = np.abs(margins).max(axis=0)
+    signed = margins / np.where(size > 0, size, 1.0)
+    found = linprog(-signed.mean(axis=0), -signed, np.zeros(len(signed)), bounds=(-1, 1))
     if found.x is None or (signed @ found.x).max() < _SEPARATES:
         return np.empty(0, dtype=np.intp)
     return np.flatnonzero(np.abs(found.x) > _SEPARATES)

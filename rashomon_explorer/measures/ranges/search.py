@@ -130,7 +130,7 @@ _MOST_ROUNDS = 60
 _SHARED_ROUNDS = 24  # rounds with a shared metric; columns still open then get their own
 _FLAT = 1e-12
 _FLAT_SHARE = 1e-6
-_CORNER = 1e-2
+_CORNER = 1e-3
 _STIFFER, _SOFTER = 4.0, 0.5
 
 
@@ -265,9 +265,11 @@ class _Search:
 def _metric(among: LevelSet, theta: FloatArray) -> Metric:
     """Metric of the Hessian at one model (p,)."""
     hessian = among.objective.hessian(theta)
-    if among.l1 is not None:  # which leaves corners where a squared hinge has no curvature
-        floor = _CORNER * among.objective.hessian(among.centre)
-        return FaceMetric.of(hessian + floor, among.l1)
+    if among.l1 is not None:
+        # Faces may be corners of the set, where the loss alone has no curvature.
+        around = among.objective.hessian(among.centre)
+        hessian = hessian + _CORNER * np.diag(np.diag(around))
+        return FaceMetric.of(hessian, among.l1)
     return axes(hessian, _least_curvature(among))
 
 

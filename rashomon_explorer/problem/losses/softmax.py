@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -102,6 +102,7 @@ class SoftmaxRisk:
 
     table: Rows
     own: Any  # 1 in the column of each row's class, for classes 1, 2, …
+    reference: ClassVar[bool] = True  # whether one more class has the score 0
 
     @property
     def n(self) -> int:
@@ -205,10 +206,13 @@ class SoftmaxRisk:
         xp = self.table.xp
         models = xp.reshape(theta, (self.classes, self.table.p, -1))
         scores = self.table.scores(models, part)
-        highest = xp.max(scores, axis=0)
-        top = xp.maximum(highest, xp.zeros_like(highest))  # the reference's score is 0
+        top = xp.max(scores, axis=0)
+        if self.reference:
+            top = xp.maximum(top, xp.zeros_like(top))
         parts = xp.exp(scores - top)
-        total = xp.exp(-top) + xp.sum(parts, axis=0)
+        total = xp.sum(parts, axis=0)
+        if self.reference:
+            total = xp.exp(-top) + total
         return parts / total, top + xp.log(total), scores
 
     def _device_hessian(self, table: DeviceRows, theta: FloatArray) -> FloatArray:

@@ -11,6 +11,7 @@ from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss
 from rashomon_explorer.problem.losses.logistic import LogisticLoss
 from rashomon_explorer.problem.losses.margins import SquaredHingeLoss, SquaredLabelLoss
 from rashomon_explorer.problem.losses.scores import ScoreRisk
+from rashomon_explorer.problem.losses.several import SymmetricSoftmaxLoss
 from rashomon_explorer.problem.losses.squared import SquaredLoss, SquaredRisk
 from rashomon_explorer.problem.losses.tables import HostRows
 
@@ -87,6 +88,13 @@ def _squared_label(
     loss: SquaredLabelLoss, rows: FloatArray, targets: FloatArray, weights: FloatArray
 ) -> EmpiricalLoss:
     return _squared(SquaredLoss(1.0), rows, targets, weights)
+
+
+@_weighted.register
+def _of_classes(
+    loss: SymmetricSoftmaxLoss, rows: FloatArray, targets: FloatArray, weights: FloatArray
+) -> EmpiricalLoss:
+    return loss.weighted(rows, targets, weights)
 
 
 @_weighted.register

@@ -14,6 +14,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.problem.losses.base import EmpiricalLoss
 from rashomon_explorer.problem.losses.chunked import ChunkedRisk, ChunkLoss
 from rashomon_explorer.problem.losses.logistic import LogisticRisk
+from rashomon_explorer.problem.losses.several import SymmetricSoftmaxRisk
 from rashomon_explorer.problem.losses.softmax import SoftmaxRisk
 from rashomon_explorer.problem.losses.weighted import WeightedLogisticRisk
 
@@ -308,6 +309,10 @@ def _softmax_sums(
     parts = whiten.reshape(risk.classes, risk.rows.shape[1], -1)
     scores = np.stack([risk.rows @ part for part in parts])
     probability = risk.probabilities(theta)
+    if risk.reference:
+        scores = np.concatenate([np.zeros_like(scores[:1]), scores])
+        probability = np.concatenate([1 - probability.sum(axis=0, keepdims=True), probability])
+    weights = getattr(risk, "weights", None)
     _, n, p = scores.shape
     lever = np.asarray(_longest_lever(scores)) ** 2
     if p > most:
@@ -316,7 +321,8 @@ def _softmax_sums(
     second, fourth, third = np.zeros((q, q)), np.zeros((q, q)), np.zeros((q, p))
     for low in range(0, n, _ROWS_AT_ONCE):
         rows = slice(low, low + _ROWS_AT_ONCE)
-        variance, square, skewness = _forms(scores[:, rows], probability[:, rows])
+        part = None if weights is None else weights[rows]
+        variance, square, skewness = _forms(scores[:, rows], probability[:, rows], part)
         second += variance @ square.T / n
         fourth += square @ square.T / n
         third += skewness / n
@@ -325,21 +331,21 @@ def _softmax_sums(
 
 def _longest_lever(scores: FloatArray) -> float:
     """Largest k over rows and unit steps: the largest difference of two of a row's scores."""
-    ends = [*scores, np.zeros_like(scores[0])]
     longest = max(
         float(np.einsum("ij,ij->i", one - other, one - other).max())
-        for k, one in enumerate(ends)
-        for other in ends[k + 1 :]
+        for k, one in enumerate(scores)
+        for other in scores[k + 1 :]
     )
     return math.sqrt(longest) * _SOFTMAX_ROUNDING
 
 
 def _forms(
-    scores: FloatArray, probability: FloatArray
+    every: FloatArray, shares: FloatArray, weights: FloatArray | None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Coordinates (q, m) of φ_i'' and of K_i, and (q, p) of the sum of third derivatives."""
-    every = np.concatenate([np.zeros_like(scores[:1]), scores])
-    shares = np.concatenate([1 - probability.sum(axis=0, keepdims=True), probability])
+    """Coordinates (q, m) of φ_i'' and of K_i, and (q, p) of the sum of third derivatives.
+
+    Weights w_i enter as √w_i φ_i'', √w_i K_i and the weighted sum, so that products have w_i.
+    """
     mean = np.einsum("cm,cmp->mp", shares, every)
     centre = every.mean(axis=0)
     m, p = mean.shape
@@ -348,8 +354,10 @@ def _forms(
     for one, share in zip(every, shares, strict=True):
         weighted = share * outer_squares((one - mean).T)
         variance += weighted
-        skewness += weighted @ (one - mean)
+        skewness += (weighted if weights is None else weighted * weights) @ (one - mean)
         square += 2 * outer_squares((one - centre).T)
+    if weights is not None:
+        variance, square = variance * np.sqrt(weights), square * np.sqrt(weights)
     return variance, square, skewness
 
 
@@ -357,6 +365,7 @@ SUMS: dict[type, Callable[..., Sums]] = {
     LogisticRisk: _logistic_sums,
     WeightedLogisticRisk: _logistic_sums,
     SoftmaxRisk: _softmax_sums,
+    SymmetricSoftmaxRisk: _softmax_sums,
 }
 """Arguments of :meth:`LogisticBound.of_sums` from a mean loss, a model (p,) and a metric (p, p)."""
 
