@@ -4,6 +4,7 @@ import argparse
 import json
 import math
 import os
+import re
 import socket
 import sys
 from collections import Counter
@@ -83,6 +84,19 @@ def _parser() -> argparse.ArgumentParser:
         "--most-pages", type=_count, default=MOST_PAGES, help=f"open at once ({MOST_PAGES})"
     )
     parser.add_argument(
+        "--demo",
+        action="store_true",
+        help="public demo: shipped tables only, no files, no token, budgets that end with the page",
+    )
+    parser.add_argument(
+        "--frame-ancestors",
+        type=_origin,
+        action="append",
+        default=[],
+        metavar="ORIGIN",
+        help="site that may show the page in a frame, such as https://example.org; may be repeated",
+    )
+    parser.add_argument(
         "--data", type=Path, help="Parquet file or folder to open, however large (docs/scale.md)"
     )
     parser.add_argument("--target", help="target column; by default the schema's")
@@ -152,13 +166,21 @@ def _folder(text: str) -> str:
     raise argparse.ArgumentTypeError(f"must begin with / and hold no ? or #, got {text!r}")
 
 
+def _origin(text: str) -> str:
+    if re.fullmatch(r"https?://[\w.*-]+(:\d+)?", text):
+        return text
+    raise argparse.ArgumentTypeError(f"must be an origin such as https://example.org, got {text!r}")
+
+
 def _start(options: argparse.Namespace) -> int:
+    if options.demo and (options.data or options.schema or options.target):
+        return _complain("--demo shows the shipped tables only: leave --data and --schema out")
     if options.port is not None and not _is_free(options.ip, options.port):
         return _complain(
             f"port {options.port} is in use; choose another, or omit --port for a free one"
         )
     any_host = options.any_host or not is_loopback(options.ip)
-    if options.no_token and any_host:
+    if options.no_token and any_host and not options.demo:
         return _complain(
             f"--no-token would expose the rows on the network; use it with --ip {LOOPBACK} and "
             "without --any-host"
@@ -168,7 +190,8 @@ def _start(options: argparse.Namespace) -> int:
         _check_app()
     except (DataError, ImportError) as error:
         return _complain(str(error))
-    token, new = ("", True) if options.no_token else take_token()
+    open_to_all = options.no_token or options.demo
+    token, new = ("", True) if open_to_all else take_token()
     from rashomon_explorer.server.dashboard import serve
 
     serve(
@@ -183,6 +206,8 @@ def _start(options: argparse.Namespace) -> int:
             token=token,
             told=new,
             most_pages=options.most_pages,
+            demo=options.demo,
+            frame_ancestors=tuple(options.frame_ancestors),
         )
     )
     return 0

@@ -3,13 +3,14 @@
 import os
 from functools import partial
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import Bunch
 
 from rashomon_explorer.audits import Audit
-from rashomon_explorer.exceptions import LedgerError
+from rashomon_explorer.exceptions import DataError, LedgerError
 from rashomon_explorer.explorer import family, messages, streamed_table
 from rashomon_explorer.explorer.background import batch_updates
 from rashomon_explorer.explorer.dataset import other_charged_ledgers, public_constants
@@ -25,10 +26,25 @@ from rashomon_explorer.sets import RashomonSet
 HOME_VARIABLE = "RASHOMON_EXPLORER_HOME"
 """Environment variable that names the folder of the ledgers."""
 
+DEMO_VARIABLE = "RASHOMON_EXPLORER_DEMO"
+"""Environment variable of a public demo."""
+
 
 def default_home() -> Path:
     """Return the folder of the ledgers: where the command was started, or the current one."""
-    return Path(os.environ.get(HOME_VARIABLE) or Path.cwd())
+    home = Path(os.environ.get(HOME_VARIABLE) or Path.cwd())
+    return Path(mkdtemp(prefix="demo-", dir=home)) if is_demo() else home
+
+
+def is_demo() -> bool:
+    """Whether the page is a public demo: shipped tables, no files, budgets of its own."""
+    return DEMO_VARIABLE in os.environ
+
+
+def refuse_in_demo(what: str) -> None:
+    """Raise a DataError in a demo."""
+    if is_demo():
+        raise DataError(f"the demo {what}: install the package to use your own tables")
 
 
 class Session(SavedSets):

@@ -63,6 +63,9 @@ def mask_tokens(token: str) -> None:
 HOME_VARIABLE = "RASHOMON_EXPLORER_HOME"
 """Environment variable that tells the notebook where the user started the dashboard."""
 
+DEMO_VARIABLE = "RASHOMON_EXPLORER_DEMO"
+"""Environment variable that tells the notebook that it is a public demo."""
+
 _KILL_ATTEMPTS = 50
 
 ANYWHERE = ("", "0.0.0.0", "::")
@@ -110,6 +113,10 @@ class Dashboard(Voila):
 
     def init_settings(self) -> dict[str, Any]:
         """Set the allowed host names and the limit on open pages."""
+        headers = self.tornado_settings["headers"]
+        policy = headers["Content-Security-Policy"]
+        ancestors = " ".join(["frame-ancestors 'self'", *self._serving.frame_ancestors])
+        headers["Content-Security-Policy"] = policy.replace("frame-ancestors 'self'", ancestors)
         self.tornado_settings.update(
             allow_remote_access=self._serving.any_host, most_pages=self._serving.most_pages
         )
@@ -178,7 +185,9 @@ def serve(serving: Serving) -> None:
     mask_tokens(serving.token)
     os.umask(0o077)  # inherited by kernels: only this account can read their files
     with tempfile.TemporaryDirectory(prefix="rashomon-explorer-") as scratch:
-        os.environ.update(_surroundings(scratch), **{HOME_VARIABLE: str(serving.home)})
+        home = scratch if serving.demo else str(serving.home)
+        demo = {DEMO_VARIABLE: "1"} if serving.demo else {}
+        os.environ.update(_surroundings(scratch), **{HOME_VARIABLE: home}, **demo)
         dashboard = Dashboard(serving, connection_dir_root=scratch)
         dashboard.initialize([])
         dashboard.start()

@@ -29,6 +29,8 @@ class Serving:
     token: str = field(default="", repr=False)
     told: bool = True
     most_pages: int = MOST_PAGES
+    demo: bool = False
+    frame_ancestors: tuple[str, ...] = ()
 
     @property
     def query(self) -> str:

@@ -17,6 +17,7 @@ from rashomon_explorer._utils.assets import asset_path
 from rashomon_explorer._utils.formatting import rounded_down, rounded_up
 from rashomon_explorer.cli import DEFAULT_PORT, main
 from rashomon_explorer.privacy import Ledger, bounded_range, gdp
+from tests.conftest import free_port
 from tests.patience import LONG, until
 
 
@@ -324,3 +325,33 @@ def _get(running, headers=None, path=None):
         return answer.status, answer.headers, answer.read().decode()
     finally:
         connection.close()
+
+
+def test_a_demo_is_open_and_may_be_framed(start_dashboard, tmp_path):
+    frame = ("--frame-ancestors", "https://demo.example")
+    running = start_dashboard(
+        tmp_path, "--demo", "--no-browser", "--port", str(free_port()), *frame
+    )
+    assert "token" not in running.url
+    status, headers, page = _get(running)
+    assert status == 200 and "widget-view" in page
+    assert "frame-ancestors 'self' https://demo.example" in headers["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--demo", "--data", "mine.parquet"], "shipped tables only"),
+        (["--demo", "--schema", "mine.toml"], "shipped tables only"),
+    ],
+)
+def test_a_demo_shows_no_table_of_ones_own(words, reason, capsys):
+    assert main(words) == 1
+    assert reason in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("origin", ["example.org", "https://a b", "https://a;script-src", "'none'"])
+def test_a_frame_needs_an_origin(origin, capsys):
+    with pytest.raises(SystemExit):
+        main(["--frame-ancestors", origin])
+    assert "must be an origin" in capsys.readouterr().err

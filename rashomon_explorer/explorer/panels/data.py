@@ -8,12 +8,12 @@ import pandas as pd
 
 from rashomon_explorer.audits.tables import audit_table
 from rashomon_explorer.data import list_datasets, load_dataset
-from rashomon_explorer.data.catalog import fetch_table
+from rashomon_explorer.data.catalog import fetch_table, read_catalog
 from rashomon_explorer.explorer.background import BackgroundTask
 from rashomon_explorer.explorer.messages import error_boundary, report
 from rashomon_explorer.explorer.panels.card import Panel, column, display, region
 from rashomon_explorer.explorer.panels.schema import SchemaPanel
-from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.explorer.session import Session, is_demo, refuse_in_demo
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.streamed_table import streamed_table, table_shape
 from rashomon_explorer.explorer.table.editor import TableEditor
@@ -41,6 +41,7 @@ class OpenMLPicker:
         self.widget = column([self.which, self.fetch], "rx-schema")
 
     def _fetch(self) -> None:
+        refuse_in_demo("fetches no tables")
         name = self.which.value.strip()
         self.state.message = f"Fetching {name} from OpenML…"
         self.task.start(lambda: fetch_table(name), lambda table: self._found(*table))
@@ -69,9 +70,7 @@ class DataPanel(Panel):
         self.session = session
         self.state = session.state
         self.name = ipywidgets.Dropdown(
-            description="Data set",
-            options=[("choose…", _NOTHING), *_labels(list_datasets().set_index("name")), *_OTHERS],
-            value=_NOTHING,
+            description="Data set", options=[("choose…", _NOTHING), *_choices()], value=_NOTHING
         )
         self.positive = ipywidgets.Dropdown(description="Positive class", options=[])
         self.about = region()
@@ -204,8 +203,20 @@ class DataPanel(Panel):
         self.about.value = f'{warning}<p>{" · ".join(facts)}</p><p class="rx-note">{first}</p>'
 
 
+def _choices() -> list[tuple[str, str]]:
+    """Tables to choose from; in a demo those that need neither a network nor a file."""
+    tables = list_datasets().set_index("name")
+    if is_demo():
+        return _labels(tables[[not _needs_network(name) for name in tables.index]])
+    return [*_labels(tables), *_OTHERS]
+
+
+def _needs_network(name: str) -> bool:
+    return read_catalog()[name].loader == "openml"
+
+
 def _labels(catalog: pd.DataFrame) -> list[tuple[str, str]]:
-    fetched = {name for name, row in catalog.iterrows() if "openml" in str(row["source"]).lower()}
+    fetched = {name for name in catalog.index if _needs_network(name)}
     offline = [name for name in catalog.index if name not in fetched]
     return [
         *((f"{n} ({catalog.loc[n, 'rows']:,} rows)", n) for n in offline),

@@ -17,7 +17,7 @@ from rashomon_explorer.data.schema_files import json_values, toml_values
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import html, messages
 from rashomon_explorer.explorer.panels.card import column, display, quiet_button, region, row
-from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.explorer.session import Session, refuse_in_demo
 from rashomon_explorer.explorer.table.editor import TableEditor, form_rows, release_rows
 from rashomon_explorer.explorer.table.files import read_table
 from rashomon_explorer.explorer.table.remarks import confirmations, remarks
@@ -143,6 +143,7 @@ class SchemaPanel:
         return self.state.view == "release"
 
     def _on_file(self) -> None:
+        refuse_in_demo("takes no files")
         file = self.file
         self.edit(None)
         if file.size > file.most_bytes:
@@ -202,6 +203,7 @@ class SchemaPanel:
         self._declare(self.dictionary.value, _ending_of(self.dictionary.value))
 
     def _take_file(self) -> None:
+        refuse_in_demo("takes no files")
         file = self.dictionary_file
         self._declare(file.content.decode("utf-8-sig"), PurePath(file.name).suffix.lower())
 
