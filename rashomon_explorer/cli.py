@@ -14,7 +14,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from rashomon_explorer._utils.extras import app_missing
+from rashomon_explorer._utils.extras import missing_package
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.server.settings import (
     DEFAULT_PORT,
@@ -217,7 +217,7 @@ def _check_app() -> None:
     """Raise an ImportError that says what to install if the page cannot run."""
     for name in _APP:
         if find_spec(name) is None:
-            raise app_missing("The dashboard", name)
+            raise missing_package("The dashboard", name)
 
 
 def _ask_for_table(options: argparse.Namespace) -> None:

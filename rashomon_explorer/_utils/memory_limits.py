@@ -3,6 +3,8 @@
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from ctypes import CDLL
 from pathlib import Path
 from typing import NamedTuple
 
@@ -97,3 +99,9 @@ def _status_bytes(name: str) -> int:
         return 0
     sizes = (line.split()[1] for line in lines if line.startswith(f"{name}:"))
     return int(next(sizes, "0")) * 1024
+
+
+def release_freed_memory() -> None:
+    """Return memory that was freed to the operating system; glibc keeps it otherwise."""
+    with suppress(OSError, AttributeError):  # another C library, such as that of macOS
+        CDLL(None).malloc_trim(0)

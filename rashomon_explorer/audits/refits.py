@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone
 
 from rashomon_explorer._utils.sklearn_compat import select_rows, validate_parameter_constraints
@@ -44,10 +45,11 @@ def fit(model: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
 
 
 def column_names(X: Any) -> list[str]:
-    """Names of a table's columns, by default x0, x1, …."""
+    """Names of a table's columns, by default x0, x1, …; none of a list of texts."""
     if hasattr(X, "columns"):
         return [str(name) for name in X.columns]
-    return [f"x{place}" for place in range(np.shape(X)[1])]
+    shape = np.shape(X)
+    return [f"x{place}" for place in range(shape[1] if len(shape) > 1 else 0)]
 
 
 _ROWWISE = ("predict", "predict_proba", "decision_function", "predict_log_proba", "score")
@@ -87,10 +89,15 @@ class FixedColumns(BaseEstimator):
         fitted = self.__dict__.get("model_")
         if fitted is None or name.startswith("__"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        found = getattr(fitted, name)
-        if name not in _ROWWISE:
-            return found
-        return lambda X, *rest: found(self._fixed(X), *rest)
+        found, places = getattr(fitted, name), list(self.values_)
+        if name in _ROWWISE:
+            return lambda X, *rest: found(self._fixed(X), *rest)
+        if name == "coef_":  # of the rows as they come
+            found = np.array(found)
+            found[..., places] = 0.0
+        elif name == "intercept_":
+            found = found + fitted.coef_[..., places] @ np.array([*self.values_.values()])
+        return found
 
     def _fixed(self, X: Any) -> Any:
         if not hasattr(X, "columns"):
@@ -295,7 +302,7 @@ def available_refits(model: Any, X: Any) -> dict[str, list[Refit]]:
             for name, value in neighbours(model)
         ],
         "column": [Refit("column", f"without {name}", column=name) for name in columns]
-        if len(columns) > 1
+        if len(columns) > 1 and not issparse(X)
         else [],
     }
 

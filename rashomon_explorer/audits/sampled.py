@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask, likeliest, read_only_copy
+from rashomon_explorer._utils.containers import as_pandas
 from rashomon_explorer._utils.progress import tally
 from rashomon_explorer._utils.sklearn_compat import select_rows
 from rashomon_explorer._utils.validation import check_count, check_inner_share
@@ -213,7 +214,7 @@ def sample_models(
     check_inner_share(held_out=held_out, confidence=confidence)
     if n_models != "auto":
         check_count(n_models=n_models)  # type: ignore[arg-type]
-    own, targets = refits.recipe(model), np.asarray(y)
+    X, own, targets = as_pandas(X), refits.recipe(model), np.asarray(y)
     seed = int(check_random_state(random_state).randint(2**31))
     known = random_state if isinstance(random_state, int | np.integer) else None
     rule = resolve(tolerance, own, X, targets, sample_weight=sample_weight, random_state=known)
@@ -309,13 +310,14 @@ class _Refits:
         """Fit those that are new; return those whose fits succeed."""
         from joblib import Parallel, delayed
 
-        new = [one for one in dict.fromkeys(wanted) if one not in self.found | self.failed]
+        known = self.found.keys() | self.failed.keys()
+        new = [one for one in dict.fromkeys(wanted) if one not in known]
         arguments = (self.model, self.train, self.X, self.classes, self.seed)
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
         results = parallel(delayed(_fit_and_predict)(one, *arguments) for one in new)
         for place, (one, result) in enumerate(zip(new, results, strict=True), start=1):
-            known = self.failed if isinstance(result, Exception) else self.found
-            known[one] = result
+            results_of = self.failed if isinstance(result, Exception) else self.found
+            results_of[one] = result
             if done is not None:
                 done(place)
         return [one for one in wanted if one in self.found]

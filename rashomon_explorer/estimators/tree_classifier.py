@@ -213,6 +213,7 @@ default=None
             costs=self._cost_matrix(classes),
             classes=np.asarray(classes).tolist(),
             most_memory=most_memory,
+            schema=table.schema,
         )
 
     def _n_encoded(self, n_features: int | None) -> int:

@@ -1,10 +1,10 @@
 """The dashboard: one object for notebooks and Voilà, made of small panels and figures."""
 
-from rashomon_explorer._utils.extras import app_missing
+from rashomon_explorer._utils.extras import missing_package
 
 try:
     from rashomon_explorer.explorer.app import Explorer
 except ModuleNotFoundError as error:
-    raise app_missing("The dashboard", error.name) from error
+    raise missing_package("The dashboard", error.name) from error
 
 __all__ = ["Explorer"]

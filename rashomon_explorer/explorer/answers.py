@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rashomon_explorer import trees
 from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.memory_limits import release_freed_memory
 from rashomon_explorer.data.encoder import UnitEncoder
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import family
@@ -51,6 +52,11 @@ class _Results:
                 results[key] = compute()
             return results[key]
 
+    def forget(self) -> None:
+        """Drop all results and the rows."""
+        with self._guard:
+            self._problem, self._rows, self._results, self._locks = None, None, {}, {}
+
 
 class ExactAnswers:
     """Exact results for the set on screen.  Curator: computed from private rows."""
@@ -59,6 +65,7 @@ class ExactAnswers:
         self._screen = screen
         self.state = screen.state
         self._results = _Results()
+        self.forget = self._results.forget
         self._selected = CurrentSelection(screen)
 
     @property
@@ -218,6 +225,7 @@ class TreeAnswers:
     def __init__(self, state: ExplorerState) -> None:
         self.state = state
         self._results = _Results()
+        self.forget = self._results.forget
 
     @property
     def why_not(self) -> str:
@@ -371,7 +379,9 @@ class TreeAnswers:
         if stream is not None:
             stream.encoded()  # raises an error that names the first invalid row
         rows = (data.frame, data.y) if stream is None else (stream.labelled,)
-        return family.tree_estimator(self.state, None).counted(*rows)
+        counted = family.tree_estimator(self.state, None).counted(*rows)
+        release_freed_memory()  # counting takes several times the memory of its result
+        return counted
 
     def _as_predictor_set(self, tree: Node) -> PredictorSet:
         counted = self.counted

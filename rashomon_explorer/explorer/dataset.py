@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 
 from sklearn.utils import Bunch
 
+from rashomon_explorer._utils.memory_limits import release_freed_memory
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.estimators import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.exceptions import DataError, LedgerError, SamplerError
@@ -162,6 +163,7 @@ class DatasetController(ModelInputs):
         self.set_status(
             f"{description} schema. No draw has read it, and moving a slider costs no privacy."
         )
+        release_freed_memory()
         if in_blocks and not data.bounds_learnt:
             self._recognise(data, account.path)
 
@@ -221,6 +223,8 @@ class DatasetController(ModelInputs):
 
     def _clear(self) -> None:
         self.estimator = None
+        self.exact.forget()
+        self.tree_answers.forget()
         with self.state.hold_trait_notifications():
             self.state.rashomon_set = self.state.outside = None
             self.state.n_drawn = 0

@@ -14,6 +14,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from rashomon_explorer._utils.chains import ChainState, watch_chains
+from rashomon_explorer._utils.memory_limits import release_freed_memory
 from rashomon_explorer.estimators.feasibility import infeasibility_message, is_tried
 from rashomon_explorer.exceptions import DataError, SamplerError
 from rashomon_explorer.explorer import messages
@@ -298,6 +299,7 @@ class SetDraw(PaidAction[DrawJob]):
         if ended:
             self._read_ledger()
             self.receive(job)
+            release_freed_memory()
         elif not job.stopped:
             self.session.set_status(progress(job, state))
         return not ended

@@ -4,7 +4,7 @@ Figures of private rows take a `RashomonSet` and have an amber band. Figures of 
 trees also take a release, which has a green band with the privacy cost and no value from the rows.
 """
 
-from rashomon_explorer._utils.extras import app_missing
+from rashomon_explorer._utils.extras import missing_package
 
 try:
     from rashomon_explorer.plots.budget import attack_in_words, plot_budget, plot_tradeoff
@@ -40,7 +40,7 @@ try:
     from rashomon_explorer.plots.rules import plot_rules, rules_table
     from rashomon_explorer.plots.trees import plot_tree_use, plot_trees
 except ModuleNotFoundError as error:
-    raise app_missing("A figure", error.name) from error
+    raise missing_package("A figure", error.name) from error
 
 __all__ = [
     "FigureSpec",

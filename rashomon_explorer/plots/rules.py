@@ -1,6 +1,7 @@
-"""Rules of many trees as one trie, shown as a sunburst (as in TimberTrek)."""
+"""Rules of many trees as one trie, shown as an icicle (rules as in TimberTrek)."""
 
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -14,7 +15,7 @@ from rashomon_explorer.plots.trees import need_trees
 from rashomon_explorer.sets import PredictorSet, ReleasedTrees
 from rashomon_explorer.sets.models.written import as_question, tree_rules
 
-_TITLE = "Rules of the trees"
+_MOST_LEVELS, _SMALLEST_TEXT, _LINE = 5, 11, 18
 _ALWAYS = "no question"
 Path = tuple[str, ...]
 
@@ -69,10 +70,10 @@ def rules_table(models: PredictorSet | ReleasedTrees, search: str = "") -> pd.Da
 def plot_rules(
     models: PredictorSet | ReleasedTrees, search: str = "", highlight: Sequence[int] = ()
 ) -> go.Figure:
-    """Plot the rules of all trees as a sunburst, with the first question in the inner ring.
+    """Plot the rules of all trees as an icicle, with the first question at the top.
 
-    The width of a sector is the number of rules that continue from it, summed over trees. Its
-    colour is the least loss of its trees (curator only). Sectors that do not match the search, or
+    The width of a box is the number of rules that continue from it, summed over trees. Its
+    colour is the least loss of its trees (curator only). Boxes that do not match the search, or
     belong to no selected tree, are grey.
 
     Parameters
@@ -87,7 +88,7 @@ def plot_rules(
     Returns
     -------
     plotly.graph_objects.Figure
-        A click on a sector zooms into it.
+        A click on a box zooms into it.
 
     Raises
     ------
@@ -103,23 +104,43 @@ def plot_rules(
     match_text = f"; {text.plural(len(matches), 'place')} with “{escape(search)}”" if search else ""
     rules = sum(bool(place.ending) for place in trie.values())
     note = f"{text.plural(rules, 'rule')} of {text.plural(models.n_draws, 'tree')}{match_text}"
-    figure = theme.new_figure(_TITLE, f"{note}; first question inside", height=520)
+    figure = theme.new_figure(_finding(known, models.n_draws), f"{note}; first question at the top")
     paths = sorted(known, key=lambda path: (len(path), -len(known[path].through), path))
-    figure.add_sunburst(
+    figure.add_icicle(
         ids=["", *map(_id, paths)],
-        labels=[text.plural(models.n_draws, "tree"), *(escape(path[-1]) for path in paths)],
+        labels=[text.plural(models.n_draws, "tree"), *(_label(path[-1]) for path in paths)],
         parents=[None, *(_id(path[:-1]) for path in paths)],
         values=[0, *(len(known[path].ending) for path in paths)],
         branchvalues="remainder",
         hovertext=["", *(_hover(path, known[path], losses) for path in paths)],
         hovertemplate="%{hovertext}<extra></extra>",
         marker=_marker(paths, known, matches, losses),
-        maxdepth=5,
-        insidetextorientation="radial",
+        maxdepth=_MOST_LEVELS,
+        tiling={"orientation": "v", "pad": 1},
+        pathbar={"thickness": 22},
+        textposition="middle center",
         sort=False,
     )
-    figure.update_layout(margin={"l": 18, "r": 18, "t": 84, "b": 18})
+    figure.update_layout(
+        margin={"l": 18, "r": 18, "t": 84, "b": 18},
+        uniformtext={"minsize": _SMALLEST_TEXT, "mode": "hide"},  # the hover has every rule
+    )
     return text.models_band(figure, models)
+
+
+def _finding(known: dict[Path, _Place], n_draws: int) -> str:
+    """State the most common first question."""
+    firsts = {path[0]: len(place.through) for path, place in known.items() if len(path) == 1}
+    if not firsts:
+        return "No tree asks a question"
+    question = max(firsts, key=lambda one: firsts[one])
+    trees = text.plural(n_draws, "tree")
+    return f"{firsts[question]:,} of {trees} ask first “{escape(question)}”"
+
+
+def _label(question: str) -> str:
+    """Question on lines that fit a narrow box."""
+    return "<br>".join(escape(line) for line in textwrap.wrap(question, _LINE))
 
 
 def _trie(models: PredictorSet | ReleasedTrees) -> dict[Path, _Place]:
@@ -193,10 +214,10 @@ FIGURES = (
         name="rules",
         title="Rules of the trees",
         short="Rules",
-        label="Sunburst of the questions that trees ask one after the other",
+        label="Icicle of the questions that trees ask one after the other",
         definition=(
             "A rule is the sequence of questions from a tree's root to a leaf, without the answers "
-            "(TimberTrek, Wang et al. 2022). The width of a sector is the number of rules that "
+            "(TimberTrek, Wang et al. 2022). The width of a box is the number of rules that "
             "continue from it, summed over trees; click it to zoom in. Rules that do not match the "
             "<b>search</b>, or belong to no selected (or <b>starred</b>) tree, are grey."
         ),

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils import validation
+from rashomon_explorer._utils.extras import missing_package
 from rashomon_explorer._utils.formatting import Fact, ReprMixin, rounded_up
 from rashomon_explorer.privacy import conversions
 from rashomon_explorer.privacy.tradeoff import curves
@@ -19,6 +22,7 @@ from rashomon_explorer.privacy.tradeoff.bounded_range import BoundedRange, Repea
 ROUNDING = 1e-9  # relative to a budget: a plan that spends all of it must not fail by an ulp
 
 ADJACENCY = "replace one record; the number of rows and all bounds are public"
+_SCHEMA = "rashomon-explorer/guarantee-1"
 _SEEDED = "drawn with a known seed: reproducible, not private"
 
 
@@ -235,6 +239,82 @@ class Guarantee(ReprMixin):
             plain["requested"] = tuple(plain["asked"])
         plain.pop("asked", None)
         return cls(**{**plain, "assumptions": tuple(plain["assumptions"])})
+
+    def to_json(self) -> str:
+        """Return JSON text by the schema of :meth:`json_schema`."""
+        content = {"$schema": _SCHEMA, "relation": self.relation, **self.to_dict()}
+        return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Guarantee:
+        """Inverse of :meth:`to_json`; a ValueError if the text follows another schema."""
+        values = json.loads(text)
+        known = values.pop("$schema", None), values.pop("relation", None)
+        if known != (_SCHEMA, cls.relation):
+            raise ValueError(
+                f"the schema and relation of a guarantee must be {(_SCHEMA, cls.relation)!r}, got "
+                f"{known!r}"
+            )
+        return cls.from_dict(values)
+
+    @staticmethod
+    def json_schema() -> dict[str, Any]:
+        """Return the JSON schema of :meth:`to_json`."""
+        path = Path(__file__).with_name("guarantee-schema.json")
+        schema: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return schema
+
+    def to_dp_event(self) -> Any:
+        """Return an event for the accountants of ``dp_accounting``, with their default relation.
+
+        The event is a Gaussian mechanism if Gaussian DP is proved, and otherwise zCDP, which pure
+        DP implies: for one draw that is a weaker bound than its ε. The numbers of a guarantee hold
+        for a replaced record, so the accountant must not double them: keep its default,
+        ``ADD_OR_REMOVE_ONE``.
+
+        Raises
+        ------
+        ValueError
+            If neither notion is proved, or an (ε, δ) part is.
+
+        Examples
+        --------
+        >>> from rashomon_explorer.privacy import zcdp
+        >>> zcdp(0.25).to_dp_event()
+        ZCDpEvent(rho=0.25, xi=0.0)
+        """
+        try:
+            from dp_accounting import dp_event
+        except ImportError as error:
+            raise missing_package("An event", "dp_accounting", "accounting") from error
+        proved = min(self.mu, self.rho)
+        if math.isinf(proved) or self.approximate_epsilon or self.approximate_delta:
+            raise ValueError(
+                f"an event needs Gaussian DP, zCDP or pure DP, got {guarantee_text(self)}: use "
+                "epsilon(delta)"
+            )
+        if not proved:
+            return dp_event.NoOpDpEvent()
+        if math.isfinite(self.mu):
+            return dp_event.GaussianDpEvent(math.nextafter(1 / self.mu, 0))
+        return dp_event.ZCDpEvent(self.rho)
+
+    def privacy_profile(self) -> Any:
+        """Return δ(ε) as a privacy profile of OpenDP, which needs its features enabled.
+
+        Examples
+        --------
+        >>> import opendp.prelude as dp
+        >>> from rashomon_explorer.privacy import gdp
+        >>> dp.enable_features("contrib", "honest-but-curious")
+        >>> round(gdp(0.7).privacy_profile().epsilon(1e-6), 4)
+        3.2706
+        """
+        try:
+            from opendp.measures import new_privacy_profile
+        except ImportError as error:
+            raise missing_package("A privacy profile", "opendp", "secure") from error
+        return new_privacy_profile(self.delta)
 
     def __str__(self) -> str:
         if not self.holds:

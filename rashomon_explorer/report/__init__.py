@@ -4,11 +4,11 @@ Each edition is a function with its own input type: neither accepts the input of
 one for releases has no argument for rows. ``report`` calls the function that fits its input.
 """
 
-from rashomon_explorer._utils.extras import app_missing
+from rashomon_explorer._utils.extras import missing_package
 
 try:
     from rashomon_explorer.report.editions import curator_report, release_report, report
 except ModuleNotFoundError as error:
-    raise app_missing("A report", error.name) from error
+    raise missing_package("A report", error.name) from error
 
 __all__ = ["curator_report", "release_report", "report"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.sets.models.trees import Node
+from rashomon_explorer.sets.scores import encoded_rows
 from rashomon_explorer.trees import lattice
 from rashomon_explorer.trees.counted import CountedTrees
 from rashomon_explorer.trees.counting import count
@@ -123,7 +125,7 @@ def possible_labels(counted: CountedTrees, psi: float, X: ArrayLike) -> Mask:
     [[False, True], [False, True]]
     """
     need_all(counted)
-    table = X if counted.questions is None else counted.questions.answers(np.asarray(X))
+    table = _answers(counted, X)
     answers, place = np.unique(yes_or_no(table), axis=0, return_inverse=True)
     if answers.shape[1] != counted.trees.n_features:
         raise DataError(
@@ -345,9 +347,15 @@ def label_shares(counted: CountedTrees, psi: float, X: ArrayLike | None = None) 
     return np.asarray(shares[counted.rows.place if X is None else _places(counted, X)])
 
 
+def _answers(counted: CountedTrees, X: Any) -> Any:
+    """Answers of the rows of a table, raw or encoded."""
+    rows = encoded_rows(counted, X)
+    return rows if counted.questions is None else counted.questions.answers(np.asarray(rows))
+
+
 def _places(counted: CountedTrees, X: ArrayLike) -> NDArray[np.int64]:
     """Index of the combination of each row."""
-    table = X if counted.questions is None else counted.questions.answers(np.asarray(X))
+    table = _answers(counted, X)
     answers, patterns = yes_or_no(table), counted.rows.patterns
     if answers.shape[1] != patterns.shape[1]:
         raise DataError(

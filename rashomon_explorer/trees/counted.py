@@ -121,6 +121,9 @@ class CountedTrees(ReprMixin):
     most_memory : int, optional
         Limit of the memory for counting, in bytes; a larger need is an error before a value is
         read. By default 4 GiB, or the limit of ``ulimit`` or a container, if that is less.
+    schema : TableSchema, optional
+        Schema of the table whose encoded columns the questions are about; sets of trees then take
+        the raw table.
 
     Raises
     ------
@@ -150,6 +153,7 @@ class CountedTrees(ReprMixin):
         feature_names: Sequence[str] | None = None,
         convention: str = "all",
         most_memory: int | None = None,
+        schema: TableSchema | None = None,
     ) -> None:
         check_nonnegative(leaf_penalty=leaf_penalty)
         if convention not in CONVENTIONS:
@@ -167,7 +171,7 @@ class CountedTrees(ReprMixin):
         if matrix is not None:
             check_dear(trees, shape[0], int(matrix.max()), most_memory)
         trees.check_memory(shape[0], most_memory)
-        self.questions = questions
+        self.questions, self.schema = questions, schema
         named = questions.in_words if questions is not None else feature_names
         self.feature_names = names_of(X, shape[1], named)
         if len(self.classes) < 2:
@@ -200,9 +204,7 @@ class CountedTrees(ReprMixin):
     ) -> CountedTrees:
         """Count trees on yes-or-no questions about a table.
 
-        Sets of its trees take the table itself, as those of ``RashomonTreeClassifier``; with a
-        schema they take encoded rows,
-        ``schema.units.UnitEncoder(schema).transform(X)``.
+        Sets of its trees take the table itself, as those of ``RashomonTreeClassifier``.
 
         Parameters
         ----------
@@ -231,6 +233,7 @@ class CountedTrees(ReprMixin):
         >>> trees.draw(2, psi=0.0, random_state=0).labels(table).tolist()
         [[0, 1, 1, 0], [0, 1, 1, 0]]
         """
+        declared = None
         if schema is not None:
             declared = TableSchema.from_schema_or_path(schema)
             rows, questions = (
@@ -245,7 +248,11 @@ class CountedTrees(ReprMixin):
                 raise DataError(f"X must have rows and columns, got shape {rows.shape}")
             questions = array_questions(names_of(X, rows.shape[1], None), thresholds)
             rows = numbers_of(rows)
-        return cls(questions.answers(rows), y, questions=questions, **settings)
+        return cls(questions.answers(rows), y, questions=questions, schema=declared, **settings)
+
+    def encode(self, X: Any) -> Any:
+        """Encode a raw table by the schema, if there is one."""
+        return X if self.schema is None else UnitEncoder(self.schema).transform(X)
 
     @property
     def n(self) -> int:
@@ -414,6 +421,7 @@ class CountedTrees(ReprMixin):
             names=tuple(f"tree {place}" for place in range(len(trees))),
             loss="objective" if self.leaf_penalty or self.rows.costs is not None else "zero_one",
             independent=independent,
+            schema=self.schema,
         )
 
     def _asking(self, trees: Sequence[Node]) -> DecisionTrees:

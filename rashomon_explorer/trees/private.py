@@ -10,6 +10,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.sets.models.trees import Node, count_leaves
+from rashomon_explorer.sets.scores import encoded_rows
 from rashomon_explorer.trees.counted import CountedTrees
 from rashomon_explorer.trees.law import CappedEnergy, any_tree, gibbs
 from rashomon_explorer.trees.questions import ThresholdQuestions
@@ -69,7 +70,7 @@ def counted_like(models: Any, X: ArrayLike, y: ArrayLike) -> CountedTrees:
     columns = tuple((names.index(name), threshold) for name, threshold in planned.questions)
     questions = ThresholdQuestions(columns, names)
     return CountedTrees(
-        questions.answers(models.models.rows(X)),
+        questions.answers(models.models.rows(encoded_rows(models, X))),
         y,
         questions=questions,
         max_leaves=planned.most_leaves,
@@ -77,6 +78,7 @@ def counted_like(models: Any, X: ArrayLike, y: ArrayLike) -> CountedTrees:
         leaf_penalty=planned.leaf_penalty,
         costs=planned.costs or None,
         classes=models.classes,
+        schema=models.schema,
     )
 
 

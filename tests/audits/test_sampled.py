@@ -10,7 +10,8 @@ from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestRegressor
-from sklearn.linear_model import LogisticRegression
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression, SGDRegressor
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -195,6 +196,29 @@ def test_classes_targets_and_labels(model, data, loss):
     assert few.kinds == found.kinds[:2]
     assert type(found.stored(X)) is PredictorSet
     assert pickle.loads(pickle.dumps(few)).names == few.names
+
+
+def test_texts_and_sparse_rows_have_refits_of_other_kinds():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 120)
+    texts = [" ".join(rng.choice(["good", "fine"] if one else ["bad", "fine"], 4)) for one in y]
+    model = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    found = sample_models(model, texts, y, n_models=8, tolerance=0.5, random_state=0)
+    assert set(found.kinds) == {"as given", "bootstrap", "neighbour"}
+    rows = TfidfVectorizer().fit_transform(texts)
+    sparse = sample_models(LogisticRegression(), rows, y, n_models=8, tolerance=0.5, random_state=0)
+    assert sparse.scores(rows).shape == (len(sparse), 120)
+
+
+def test_refits_of_a_linear_model_have_coefficients_without_a_column_too():
+    X, y = load_diabetes(return_X_y=True)
+    found = sample_models(
+        SGDRegressor(tol=None, max_iter=50, random_state=0), X, y, n_models=30, random_state=0
+    )
+    assert "column" in found.kinds
+    assert found.linear.scores(X) == pytest.approx(found.scores(X))
+    left_out = found.kinds.index("column")
+    assert (found.coef[left_out] == 0).sum() == 1
 
 
 def test_auto_stops_when_the_disagreement_is_known():

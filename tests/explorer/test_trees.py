@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +19,7 @@ from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.plots.text import cost_text
 from rashomon_explorer.sets import PredictorSet, ReleasedTrees
 from rashomon_explorer.trees import TreeClass
-from tests.explorer.pages import price_on, redrawn, set_state, unzipped
+from tests.explorer.pages import held_page, price_on, redrawn, set_state, unzipped
 
 AS_OPENED = {"family": "trees", "max_leaves": 3, "max_depth": None, "leaf_penalty": 0.005}
 AS_OPENED |= {"n_draws": 8, "goal": "set", "view": "curator", "page": "plan", "group_column": ""}
@@ -289,3 +290,24 @@ def test_a_fitted_estimator_of_trees_opens(tmp_path):
     assert explorer.rashomon_set.n_draws == 2 and explorer.state.family == "trees"
     with pytest.raises(TypeError, match="got a release"):
         Explorer(fitted.rashomon_set_.release())
+
+
+def _resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_memory_is_given_back_after_trees_and_after_a_change_of_table(tmp_path, cancer):
+    page = held_page(tmp_path)
+    set_state(page, family="trees", max_leaves=4, n_draws=3, psi=0.05)
+    before = _resident()
+    page.draw()
+    for name in ("tree_sizes", "tree_flips", "tree_parity"):
+        page.cards[name].redraw()
+    old, results = page.data, page.session.tree_answers._results
+    assert results._rows is old
+    page.state.family = "linear"
+    page.session.choose(cancer)
+    assert results._rows is not old and not results._results
+    assert _resident() - before < 150 * 2**20

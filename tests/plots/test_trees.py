@@ -1,4 +1,4 @@
-"""Trees and the sunburst of their rules: what they show, and to whom."""
+"""Trees and the icicle of their rules: what they show, and to whom."""
 
 import json
 from dataclasses import replace
@@ -49,9 +49,14 @@ def test_rules_are_counted_over_trees_and_a_search_greys_out_the_rest(drawn):
         below = [ends(one) for one in node["c"] if one["f"] != "_"]
         return sum(one["f"] == "_" for one in node["c"]) + sum(below)
 
-    sunburst = plots.plot_rules(drawn).data[0]
-    assert rules["trees"].sum() == ends(drawn.to_timbertrek()["trie"]) == sum(sunburst.values)
-    assert set(sunburst.parents[1:]) <= set(sunburst.ids)
+    icicle = plots.plot_rules(drawn).data[0]
+    assert rules["trees"].sum() == ends(drawn.to_timbertrek()["trie"]) == sum(icicle.values)
+    assert set(icicle.parents[1:]) <= set(icicle.ids)
+    assert icicle.type == "icicle"  # of whose texts none is too small to read
+    figure = plots.plot_rules(drawn)
+    assert figure.layout.uniformtext.mode == "hide" and figure.layout.uniformtext.minsize >= 11
+    assert all(one in text for one, text in zip(icicle.ids[1:], icicle.hovertext[1:], strict=True))
+    assert " of 40 trees ask first “" in figure.layout.title.text
     found = plots.rules_table(drawn, "X2")
     assert len(found) and all("x2" in rule for rule in found.index)
     for options in ({"search": "x2"}, {"highlight": [0]}):

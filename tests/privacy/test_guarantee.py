@@ -5,8 +5,11 @@ import math
 import re
 from itertools import pairwise
 
+import jsonschema
 import numpy as np
 import pytest
+from dp_accounting import dp_event, pld
+from dp_accounting import rdp as dp_rdp
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
@@ -276,3 +279,40 @@ def test_edges(found, value):
 def test_delta_of_a_large_mu_falls():
     deltas = [gdp_delta(80.0, epsilon) for epsilon in np.linspace(0, 6000, 400)]
     assert all(later <= earlier for earlier, later in pairwise(deltas))
+
+
+@given(COMPOSED)
+def test_json_has_its_schema_and_reads_back(guarantee):
+    content = json.loads(guarantee.to_json())
+    jsonschema.validate(content, Guarantee.json_schema())
+    assert Guarantee.from_json(guarantee.to_json()) == guarantee
+    for change in ({"rho": -1}, {"relation": "add"}, {"notes": ""}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate({**content, **change}, Guarantee.json_schema())
+    with pytest.raises(ValueError, match="schema and relation"):
+        Guarantee.from_json(json.dumps({**content, "relation": "add"}))
+
+
+def test_json_of_curves_and_orders_has_the_schema():
+    for guarantee in (compose([bounded_range(0.1)] * 9), rdp([2, 4], [0.1, 0.2])):
+        jsonschema.validate(json.loads(guarantee.to_json()), Guarantee.json_schema())
+        assert Guarantee.from_json(guarantee.to_json()) == guarantee
+
+
+@pytest.mark.parametrize(("one", "slack"), [(gdp(0.7), 1e-4), (zcdp(0.25), 1e-3), (pure(0.5), 4)])
+def test_an_event_costs_other_accountants_no_less(one, slack):
+    """And no more than their own rounding; pure DP, which counts as zCDP there, several times."""
+    accountant = (pld.PLDAccountant if one.mu < math.inf else dp_rdp.RdpAccountant)()
+    accountant.compose(one.to_dp_event(), 3)
+    theirs, ours = accountant.get_epsilon(1e-6), compose([one] * 3).epsilon(1e-6)
+    assert ours * (1 - 1e-4) <= theirs <= ours * (1 + slack)
+    composed = compose([one] * 3).to_dp_event()
+    assert type(composed) is type(one.to_dp_event())
+
+
+def test_no_event_claims_more_than_is_proved():
+    for guarantee in (approximate(0.5, 1e-7), rdp([2, 4], [0.1, 0.2]), no_guarantee("seen")):
+        with pytest.raises(ValueError, match="an event needs"):
+            guarantee.to_dp_event()
+    assert 1 / gdp(0.3).to_dp_event().noise_multiplier >= 0.3
+    assert gdp(0.0).to_dp_event() == dp_event.NoOpDpEvent()

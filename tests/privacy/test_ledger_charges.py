@@ -3,18 +3,23 @@
 import os
 import pickle
 import sqlite3
+import traceback
 from contextlib import contextmanager
+from importlib import import_module
+from types import SimpleNamespace
 
 import numpy as np
+import opendp.prelude as dp
 import pytest
 
 from rashomon_explorer import DPClassifier, RashomonClassifier
-from rashomon_explorer.exceptions import FitError, LedgerWarning
+from rashomon_explorer.exceptions import BudgetExceededError, FitError, LedgerWarning
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers.metered import MeteredLangevin
 from rashomon_explorer.privacy import Charge, Ledger, LedgerError, adaptive_epsilon
 from rashomon_explorer.privacy.ledger import file
+from rashomon_explorer.privacy.ledger.totals import Totals
 from rashomon_explorer.privacy.notions import approximate, bounded_range, no_guarantee, pure, zcdp
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.release import release
@@ -248,3 +253,61 @@ class TestAnotherFile:
         assert Ledger(ledger.path.rename(tmp_path / "moved.ledger")).spent() == 0.25
         ledger.path.write_bytes(backup)
         ledger.reserve(pure(0.25))
+
+
+def test_a_block_is_charged_before_it_runs_and_committed_after(tmp_path):
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=1.0)
+    with ledger.charge(pure(0.5), note="mine", parameters={"k": 1}) as charge:
+        assert (ledger.spent(), ledger.entries()[0].state) == (0.5, "started")
+    (entry,) = ledger.entries()
+    assert (entry.id, entry.state, entry.note, entry.parameters) == (
+        charge.id,
+        "committed",
+        "mine",
+        {"k": 1},
+    )
+    with pytest.raises(BudgetExceededError), ledger.charge(pure(0.6)):
+        pytest.fail("the block ran")
+    assert ledger.spent() == 0.5 and charge.returned
+
+
+def test_a_block_that_fails_stays_charged_and_tells_nothing(tmp_path):
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=1.0)
+    with pytest.raises(FitError) as caught, ledger.charge(pure(0.5)):
+        raise ValueError("row 7 is Ann's")
+    assert str(caught.value) == str(FitError("")) and "Ann" in caught.value.detail
+    assert caught.value.__context__ is None and caught.value.__cause__ is None
+    assert "Ann" not in "".join(traceback.format_exception(caught.value))
+    assert (ledger.spent(), ledger.entries()[0].state) == (0.5, "started")
+    with pytest.raises(MemoryError), ledger.charge(pure(0.25)):
+        raise MemoryError
+    with pytest.raises(KeyboardInterrupt), ledger.charge(pure(0.25)):
+        raise KeyboardInterrupt
+    assert ledger.spent() == 1.0
+
+
+def test_mechanisms_of_opendp_are_charged_what_their_maps_say(tmp_path):
+    dp.enable_features("contrib", "honest-but-curious")
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=1.0, delta=1e-6)
+    ages = np.array([31, 47, 52])
+    space = dp.atom_domain(T=int), dp.absolute_distance(T=int)
+    laplace = dp.m.make_laplace(*space, scale=4.0)
+    with ledger.charge(pure(laplace.map(1)), note="OpenDP: Laplace count"):
+        released = laplace(int((ages > 40).sum()))
+    gaussian = dp.m.make_gaussian(*space, scale=20.0)
+    with ledger.charge(zcdp(gaussian.map(1)), note="OpenDP: Gaussian count"):
+        gaussian(int((ages > 50).sum()))
+    assert isinstance(released, int)
+    assert ledger.totals == Totals.from_charges([pure(0.25), zcdp(0.00125)], ledger.order)
+
+
+def test_mechanisms_of_diffprivlib_are_charged_their_epsilon(tmp_path):
+    """Where it is installed: it needs a scikit-learn that is older than the newest."""
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=1.0)
+    try:
+        tools = import_module("diffprivlib.tools")
+    except ImportError:  # their function takes an array and bounds, and has no other result
+        tools = SimpleNamespace(mean=lambda rows, epsilon, bounds: float(np.clip(rows, *bounds)[0]))
+    with ledger.charge(pure(0.5), note="diffprivlib: mean"):
+        mean = tools.mean(np.array([31.0, 47.0, 52.0]), epsilon=0.5, bounds=(18, 90))
+    assert np.isfinite(mean) and ledger.remaining == 0.5

@@ -43,8 +43,13 @@ def run_with_constant_error(work: Callable[[], T]) -> T:
     except MemoryError:
         raise
     except Exception as error:
-        reason = error.detail if isinstance(error, FitError) else f"{type(error).__name__}: {error}"
+        reason = failure_reason(error)
     raise FitError(reason)
+
+
+def failure_reason(error: Exception) -> str:
+    """Detail of a FitError that replaces an exception; it is for the curator."""
+    return error.detail if isinstance(error, FitError) else f"{type(error).__name__}: {error}"
 
 
 def failure_assumption(what: str, *, charged: bool) -> str:
@@ -192,6 +197,11 @@ class Charge:
         """
         self.start()
         result = run_with_constant_error(work)
+        self.end()
+        return result
+
+    def end(self) -> None:
+        """Commit after a result was returned; warn if the commit cannot be written."""
         self.returned = True  # from here on no cost may depend on it, committed or not
         try:
             self.commit()
@@ -203,7 +213,6 @@ class Charge:
                 LedgerWarning,
                 stacklevel=warn_stacklevel(),
             )
-        return result
 
     def commit(self) -> None:
         """Record that the mechanism ran to completion."""

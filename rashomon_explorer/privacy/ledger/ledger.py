@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rashomon_explorer._utils.formatting import Fact, ReprMixin, epsilon_text
-from rashomon_explorer.exceptions import LedgerError
+from rashomon_explorer.exceptions import FitError, LedgerError
 from rashomon_explorer.privacy.conversions import zcdp_epsilon
 from rashomon_explorer.privacy.guarantee import ROUNDING, Guarantee
 from rashomon_explorer.privacy.ledger import charge, file, rows
@@ -282,6 +282,59 @@ class Ledger(ReprMixin):
                 rows.refuse_past(budget, totals, guarantee, entered)
             number = rows.insert_charge(connection, totals, guarantee, entered, note, parameters)
         return charge.Charge(number, self._mark, self.path, self._identity, extends)
+
+    @contextmanager
+    def charge(
+        self,
+        guarantee: Guarantee,
+        note: str = "",
+        parameters: dict[str, Any] | None = None,
+        *,
+        rule: str | None = None,
+    ) -> Iterator[charge.Charge]:
+        """Reserve and start a charge, run the block below ``with``, and commit.
+
+        The block may run any mechanism, of another library or of your own, whose guarantee is
+        ``guarantee``; the ledger does not check that it is. `reserve` describes the parameters.
+
+        Raises
+        ------
+        FitError
+            If the block raises any exception except MemoryError; the charge stays spent. The
+            message is constant, and ``detail`` holds the reason for the curator.
+        BudgetExceededError
+            If the budget does not allow it; the block was not run.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import numpy as np
+        >>> from rashomon_explorer.privacy import pure
+        >>> ages, folder = [31, 47, 52], tempfile.TemporaryDirectory()
+        >>> ledger = Ledger.create(folder.name + "/ages.ledger", epsilon=1.0)
+        >>> with ledger.charge(pure(0.5), note="count of ages above 40, Laplace"):
+        ...     above = sum(age > 40 for age in ages) + np.random.default_rng().laplace(0, 2)
+        >>> ledger.remaining
+        0.5
+        >>> folder.cleanup()
+        """
+        reserved = self.reserve(guarantee, note, parameters, rule=rule)
+        reserved.start()
+        reason = None
+        try:
+            yield reserved
+        except MemoryError:
+            raise
+        except Exception as error:
+            reason = charge.failure_reason(error)
+        if reason is None:
+            reserved.end()
+            return
+        failure = FitError(reason)
+        try:
+            raise failure
+        finally:
+            failure.__context__ = None  # of the block, which a traceback would print
 
     def _title(self) -> str:
         return f"Ledger {self.path.name}"

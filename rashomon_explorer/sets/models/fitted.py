@@ -46,14 +46,15 @@ class FittedModels:
         if X is None:
             raise ValueError("fitted models need rows: call scores(X)")
         several = (len(self.classes),) if len(self.classes) > 2 else ()
-        shape = (len(self), len(X), *several)
+        n = X.shape[0] if hasattr(X, "shape") else len(X)  # a sparse matrix has no length
+        shape = (len(self), n, *several)
         if not len(self):
             return np.empty(shape)
         each = [self._predict(place, model, X) for place, model in enumerate(self.estimators)]
         for place, values in enumerate(each):
             if values.shape != shape[1:]:
                 raise ValueError(
-                    f"model {place} predicts shape {values.shape} for {len(X)} rows, expected "
+                    f"model {place} predicts shape {values.shape} for {n} rows, expected "
                     f"{shape[1:]}"
                 )
         return check_scores(np.stack(each), "predictions")
