@@ -190,7 +190,7 @@ class Explorer(SessionView):
     >>> from rashomon_explorer.data import load_dataset
     >>> explorer = Explorer(data=load_dataset("breast_cancer"))
     >>> explorer.plan.n, explorer.plan.n_draws
-    (569, 1)
+    (569, 20)
     """
 
     def __init__(

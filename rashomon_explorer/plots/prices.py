@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.bisection import bisect
-from rashomon_explorer.mechanisms.planning import options, suggestions, weakness
+from rashomon_explorer.mechanisms.planning import options, select, suggestions, weakness
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.pricing import draws_guarantee as priced
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
@@ -23,7 +23,7 @@ from rashomon_explorer.plots.text import at_least, at_most, cost_text, plural
 from rashomon_explorer.plots.theme import BLUE, CATEGORIES, new_figure
 
 DRAWS = (1, 5, 20, 100)
-LEAST_PRICE, MOST_PRICE = 0.05, 100.0
+LEAST_PRICE, MOST_PRICE = select.LEAST_EPSILON, select.MOST_EPSILON
 _ETAS = tuple(np.geomspace(1e-3, MOST_PRICE, 41).tolist())  # bounded ranges η of one draw
 _PLANNED = 9  # costs that are planned one by one, without a closed form
 _TREES_PLANNED = 25
@@ -44,7 +44,7 @@ def guarantee_at(planned: Plan | TreePlan, epsilon: float, n_draws: int) -> floa
     """Guarantee at another privacy cost and number of draws; NaN if infeasible or unknown."""
     if isinstance(planned, TreePlan):
         found = planned.at_epsilon(epsilon, n_draws)
-        return np.nan if found is None else _promise(found)
+        return np.nan if found is None else _promise(found, by_hits=weakness.has_hit_rate(planned))
     if _of_a_law(planned):
         prices = [_total(eta, n_draws, planned.ledger, planned.delta) for eta in _ETAS]
         eta = np.exp(np.interp(np.log(epsilon), np.log(prices), np.log(_ETAS)))
@@ -52,13 +52,13 @@ def guarantee_at(planned: Plan | TreePlan, epsilon: float, n_draws: int) -> floa
     if planned.law is None or planned.mechanism not in MECHANISMS:
         return np.nan
     request = replace(planned.law, psi=planned.psi, epsilon=epsilon, n_draws=n_draws)
-    return _planned_promise(planned.mechanism, request)
+    return _planned_promise(planned.mechanism, request, by_hits=weakness.has_hit_rate(planned))
 
 
 @lru_cache(maxsize=2048)  # independent of the plan's own cost
-def _planned_promise(mechanism: str, request: Request) -> float:
+def _planned_promise(mechanism: str, request: Request, *, by_hits: bool) -> float:
     with suggestions.suppress_weak_warnings():
-        return _promise(MECHANISMS[mechanism].plan_for(request))
+        return _promise(select.best_plan(MECHANISMS[mechanism], request), by_hits=by_hits)
 
 
 def draws_at(planned: Plan | TreePlan, epsilon: float, promise: float) -> int:
@@ -123,7 +123,7 @@ def plot_costs(
             _label(figure, curve, plural(count, "draw") if last else str(count), last=last)
     figure.add_scatter(
         x=[planned.epsilon],
-        y=[_promise(planned)],
+        y=[_promise(planned, by_hits=weakness.has_hit_rate(planned))],
         mode="markers",
         name="this plan",
         marker={"size": 14, "color": CATEGORIES[1], "line": {"color": BLUE, "width": 2}},
@@ -211,8 +211,11 @@ def _frame(count: int, prices: ArrayLike, guarantees: ArrayLike) -> pd.DataFrame
     return pd.DataFrame(columns).astype({"epsilon": float, "promise": float})
 
 
-def _promise(planned: Plan | TreePlan) -> float:
-    return planned.hit_rate_bound if weakness.has_hit_rate(planned) else planned.weighed_excess
+def _promise(planned: Plan | TreePlan, *, by_hits: bool) -> float:
+    """Hit rate or excess of a plan: the same quantity at every point of a curve."""
+    if by_hits:
+        return planned.hit_rate_bound if weakness.has_hit_rate(planned) else 0.0
+    return planned.weighed_excess
 
 
 def _worded(planned: Plan | TreePlan, promise: float) -> str:

@@ -222,7 +222,9 @@ def _public(
     charged: bool,
 ) -> PublicShape:
     """Public numbers that may be used before the charge starts: shapes, but no values."""
-    released = _paid(models)
+    # Without the schema, a cell that no encoded row has is clipped: a check after the charge would
+    # raise an error that depends on a row.
+    released = replace(_paid(models), schema=None)
     _refuse_leaky(find_leak(X, y, groups))
     declared = tuple(categories)
     public = PublicShape(released, 0, y is not None, groups is not None, declared)

@@ -13,9 +13,9 @@ from rashomon_explorer.data import load_csv, load_dataset
 from rashomon_explorer.estimators import audit_tuning
 from rashomon_explorer.exceptions import PrivacyLeakWarning, SamplerError
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.dataset import BY_THE_RULE
 from rashomon_explorer.explorer.export import bundle, score
 from rashomon_explorer.explorer.paid import Tuned, paid_model
+from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.privacy import pure
 from tests.explorer.pages import set_state, unzipped
 
@@ -80,7 +80,8 @@ def test_one_model_of_the_page_is_that_of_python_columns_and_all(explorer, tmp_p
     (tmp_path / "narrow.csv").write_text("\n".join(lines))
     declared = {"bounds": {"age": (0, 100), "debt": (0, 1)}, "classes": ["no", "yes"]}
     explorer.session.choose(load_csv(tmp_path / "narrow.csv", target="repaid", **declared))
-    set_state(explorer, **BY_THE_RULE, delta=0.0, epsilon=2.0)
+    set_state(explorer, **dict.fromkeys(("radius", "ridge", "n_draws", "mechanism"), AUTO))
+    set_state(explorer, delta=0.0, epsilon=2.0)
     plan, state = explorer.plan, explorer.state
     assert plan.columns is not None and "centred and scaled" in explorer.plan_panel.facts.value
     norm = explorer.session.make_estimator().row_norm

@@ -92,7 +92,7 @@ def test_selection_compares_draws_with_the_best(cancer_page):
     assert "No models are selected" in table.value and state.alert is None
 
 
-def test_a_large_table_opens_with_many_and_a_small_one_with_one_good_model(
+def test_every_table_opens_with_twenty_draws_and_one_model_is_a_goal_of_its_own(
     as_it_opens, tmp_path, cancer
 ):
     assert set(MECHANISM_LABELS) == {AUTO, *OF_SEVERAL_MODELS}
@@ -100,12 +100,18 @@ def test_a_large_table_opens_with_many_and_a_small_one_with_one_good_model(
     assert explorer.plan.n_draws == 20 and explorer.plan.hit_rate_bound > 0.6
     explorer.session.choose(cancer)
     state = explorer.state
-    assert state.radius == state.ridge == state.n_draws == AUTO
-    assert explorer.plan.mechanism == "objective_perturbation" and explorer.plan.gaussian
-    assert explorer.plan.n_draws == 1 and "Draw 1 model" in explorer.draw_panel.button.description
+    assert state.goal == "set" and state.n_draws == 20
+    assert explorer.plan.mechanism == "ellipsoid"
+    assert "Draw 20 models" in explorer.draw_panel.button.description
+    assert explorer.draw_panel.button.button_style == ""  # its excess is above ψ
+    state.goal = "one"
+    assert "Make one model" in explorer.goal_panel.one.button.description
+    state.goal = "set"
+    state.radius = AUTO
     dials = explorer.model_panel.dials
     assert dials["radius"].value == pytest.approx(explorer.plan.radius)
     assert explorer.model_panel.open["radius"].auto.value
+    state.radius = 4.0
     press(explorer.draw_panel)
     assert state.alert is None and state.phase == "done"
     predicted = explorer.estimator.predict(cancer.frame)
@@ -118,9 +124,7 @@ def test_what_was_touched_stays_and_moving_a_dial_leaves_the_rule(as_it_opens, t
     explorer = Explorer(data=cancer, home=tmp_path)
     explorer.model_panel.dials["n_draws"].value = 5.0
     assert explorer.state.n_draws == 5 and not explorer.model_panel.open["n_draws"].auto.value
-    assert explorer.plan.n_draws == 5 and explorer.state.radius == AUTO
-    explorer.data_panel.name.value = "lending"
-    assert explorer.state.n_draws == 5 and explorer.state.radius == AUTO
+    assert explorer.plan.n_draws == 5 and explorer.state.radius == 4.0
     explorer.model_panel.open["n_draws"].auto.value = True
     assert explorer.state.n_draws == AUTO
 

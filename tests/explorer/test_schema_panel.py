@@ -39,6 +39,12 @@ def test_a_table_is_proposed_and_every_learnt_value_is_marked(panel, explorer):
     assert explorer.data.bounds_learnt and "no guarantee" in explorer.data_panel.about.value
     explorer.draw()
     assert not explorer.guarantee.holds and explorer.ledger is None
+    panel.use.click()
+    assert "public schema" not in explorer.state.message
+    panel.confirm.click()  # applies at once
+    assert not explorer.data.bounds_learnt and explorer.rashomon_set is None
+    assert "no guarantee" not in explorer.data_panel.about.value
+    assert "public schema" in explorer.state.message and explorer.drawing.quote().cost is not None
 
 
 def test_corrected_and_confirmed_it_is_drawn_from_by_its_schema(panel, explorer, tmp_path):
@@ -50,7 +56,6 @@ def test_corrected_and_confirmed_it_is_drawn_from_by_its_schema(panel, explorer,
     assert _row(panel, "debt")["learnt"] == []
     panel.confirm.click()
     assert panel.notes.value == "" and panel.confirm.disabled
-    panel.use.click()
     assert explorer.state.alert is None
     assert explorer.data.bounds["age"] == (18.0, 90.0) and not explorer.data.bounds_learnt
     assert list(explorer.data.sensitive) == ["sex"]

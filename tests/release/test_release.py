@@ -9,8 +9,10 @@ import pytest
 
 from rashomon_explorer import Ledger, PublicBoundsScaler, RashomonClassifier
 from rashomon_explorer._utils.taint import ONE_BY_ONE, mark
+from rashomon_explorer.data import Numeric, TableSchema
 from rashomon_explorer.exceptions import (
     CuratorOnlyError,
+    DataError,
     FitError,
     LargeDeltaWarning,
     PrivacyLeakWarning,
@@ -95,6 +97,21 @@ def test_what_fails_after_the_start_is_spent(tmp_path):
     assert entry.state == "committed" and set(entry.parameters["queries"]) == set(EVERYTHING)
     with pytest.raises(ValueError, match="X contains NaN"):
         _released(X=broken, ledger=None)
+
+
+def test_a_cell_that_no_encoded_row_has_is_clipped_and_stops_nothing():
+    schema = TableSchema([Numeric("x0", (-1, 1)), Numeric("x1", (-1, 1))])
+    clf = RashomonClassifier(epsilon=300.0, n_draws=5, random_state=0, schema=schema)
+    models = clf.fit(X, Y).rashomon_set_
+    rows = np.asarray(clf.encoder_.transform(X))
+    rows[0] = 1e3
+    with pytest.raises(DataError, match="above row_norm"):
+        models.scores(rows)
+    for released in (
+        _released(["ambiguity"], models, X=rows),
+        _released(["losses"], models, X=rows),
+    ):
+        assert np.isfinite(released.table()["estimate"]).all()
 
 
 def test_a_private_baseline_is_excluded_by_the_assumptions():

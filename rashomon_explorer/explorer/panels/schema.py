@@ -50,7 +50,8 @@ class SchemaPanel:
         self.preview = quiet_button("First rows", "Curator: shows private rows", toggles=True)
         self._rows = region("rx-preview")
         self.confirm = ipywidgets.Button(
-            description="Confirm all", tooltip="I have checked that all of this is public knowledge"
+            description="Confirm all",
+            tooltip="I have checked that all of this is public knowledge: use the table",
         )
         self.positive = ipywidgets.Dropdown(description="Positive class", options=[_ALL])
         self.use = ipywidgets.Button(description="Use this table", button_style="primary")
@@ -192,11 +193,13 @@ class SchemaPanel:
             self._confirm_on_screen(before)
 
     def _confirm_on_screen(self, before: TableEditor) -> None:
-        """Confirm the data set on screen too, if it differs from the form in marks only."""
+        """Apply a confirmation: keep a data set that differs in marks only, else load the table."""
         data = self.state.data
-        if self.table is None or data is None or not self._on_screen or data.bounds_learnt:
+        if self.table is None or self.table.schema.unconfirmed:
             return
-        if data.schema == before.schema != self.table.schema:
+        if data is None or not self._on_screen or data.bounds_learnt:
+            self.load()
+        elif data.schema == before.schema != self.table.schema:
             self.session.confirm(self.table.schema)
 
     def _take(self) -> None:
