@@ -5,8 +5,6 @@ Audit a fitted model
 Which coefficients and which decisions do the data settle, and which are the model's own?
 """
 
-# sphinx_gallery_thumbnail_path = "../examples/pictures/01_audit.png"
-
 # %%
 # A fitted scikit-learn pipeline: breast cancer, ten columns.
 from sklearn.datasets import load_breast_cancer
@@ -37,3 +35,4 @@ found.plot("coefficients")
 # The people whose diagnosis depends on the choice of the model, and the tolerance at which it
 # flips:
 found.flips[found.flips.flips].round(5)
+# sphinx_gallery_thumbnail_path = "../examples/pictures/01_audit.png"

@@ -5,8 +5,6 @@ Whom would another good model decide differently?
 The range of one person's score over all good models says how much the choice of the model decides.
 """
 
-# sphinx_gallery_thumbnail_path = "../examples/pictures/02_people.png"
-
 # %%
 # A logistic regression of simulated loans.
 from sklearn.linear_model import LogisticRegression
@@ -34,3 +32,4 @@ scores[["low_outer", "best", "high_outer"]].round(2).head()
 from rashomon_explorer.plots import plot_exact_ranges
 
 plot_exact_ranges(scores)
+# sphinx_gallery_thumbnail_path = "../examples/pictures/02_people.png"

@@ -5,8 +5,6 @@ Draw models of the Rashomon set privately
 Ten near-optimal models at one privacy cost, and what they disagree about.
 """
 
-# sphinx_gallery_thumbnail_path = "../examples/pictures/03_private_set.png"
-
 # %%
 # The plan reads no row: it says what ε = 4 guarantees for a table of this shape.
 from rashomon_explorer import RashomonClassifier, load_dataset
@@ -33,3 +31,4 @@ from rashomon_explorer.measures import ambiguity
 inside = model.rashomon_set_.inside()
 labels = inside.labels(model.encoder_.transform(data.frame.head(5000)))
 print(f"{ambiguity(labels):.0%} of 5,000 people, by {inside.n_draws} models")
+# sphinx_gallery_thumbnail_path = "../examples/pictures/03_private_set.png"

@@ -5,8 +5,6 @@ Train one private model
 One classifier with differential privacy, and how its accuracy depends on ε.
 """
 
-# sphinx_gallery_thumbnail_path = "../examples/pictures/04_one_model.png"
-
 # %%
 # Before a row is read, the plan states the guaranteed excess loss, and what twelve simulated tables
 # of the same shape suggest.
@@ -37,3 +35,4 @@ pd.Series(accuracy, name="accuracy on new rows").rename_axis("ε").round(3)
 # %%
 # What may be said about the fitted model:
 print(model.guarantee_)
+# sphinx_gallery_thumbnail_path = "../examples/pictures/04_one_model.png"

@@ -5,8 +5,6 @@ Choose a privacy budget
 What does an ε guarantee, and what does it reveal about one person?
 """
 
-# sphinx_gallery_thumbnail_path = "../examples/pictures/05_choose_epsilon.png"
-
 # %%
 # The guaranteed hit rate by privacy cost, for several numbers of models. No row is read.
 from rashomon_explorer.mechanisms import explain, plan
@@ -27,3 +25,4 @@ import math
 for epsilon in (0.5, 1, 2, 4):
     right = math.exp(epsilon) / (1 + math.exp(epsilon))
     print(f"ε = {epsilon}: at most {right:.0%} of the guesses are right")
+# sphinx_gallery_thumbnail_path = "../examples/pictures/05_choose_epsilon.png"

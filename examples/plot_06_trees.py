@@ -5,8 +5,6 @@ Count every good sparse tree
 Sparse trees can be counted: not a sample of the Rashomon set, but all of it.
 """
 
-# sphinx_gallery_thumbnail_path = "../examples/pictures/06_trees.png"
-
 # %%
 # Thresholds are public; they are not read off the rows.
 from rashomon_explorer import RashomonTreeClassifier, load_dataset
@@ -34,3 +32,4 @@ plot_tree_use(counted.draw(1000, trees.psi, random_state=0))
 # One tree that may be published, with ε = 1:
 released = trees.set_params(random_state=0).fit(X, y).rashomon_set_.release()
 print(released.text(0))
+# sphinx_gallery_thumbnail_path = "../examples/pictures/06_trees.png"

@@ -5,8 +5,6 @@ The range of a group gap over the good models
 Models of the same accuracy treat groups differently. How differently?
 """
 
-# sphinx_gallery_thumbnail_path = "../examples/pictures/07_fairness.png"
-
 # %%
 # A hundred models of the set, uniformly and without privacy: a reference for the curator.
 from rashomon_explorer import RashomonClassifier, load_dataset
@@ -33,3 +31,4 @@ plot_fairness_range(audit)
 # %%
 # Is there a good model with a small gap? Each dot is one model.
 plot_frontier(audit)
+# sphinx_gallery_thumbnail_path = "../examples/pictures/07_fairness.png"

@@ -5,8 +5,6 @@ Is there a good model without this feature?
 Model class reliance: the least and the most that any good model depends on a feature.
 """
 
-# sphinx_gallery_thumbnail_path = "../examples/pictures/08_reliance.png"
-
 # %%
 from rashomon_explorer import RashomonClassifier, load_dataset
 
@@ -28,3 +26,4 @@ reliance.round(3)
 from rashomon_explorer.plots import plot_class_reliance
 
 plot_class_reliance(reliance)
+# sphinx_gallery_thumbnail_path = "../examples/pictures/08_reliance.png"

@@ -6,8 +6,6 @@ The importance of a feature is a property of a model. Over the good models it ha
 features may trade places.
 """
 
-# sphinx_gallery_thumbnail_path = "../examples/pictures/09_importance.png"
-
 # %%
 from rashomon_explorer import RashomonClassifier, load_dataset
 
@@ -26,3 +24,4 @@ plot_importance(model.rashomon_set_, rows, frame["repaid"])
 
 # %%
 plot_importance_cloud(model.rashomon_set_, rows, frame["repaid"])
+# sphinx_gallery_thumbnail_path = "../examples/pictures/09_importance.png"

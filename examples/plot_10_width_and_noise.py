@@ -5,8 +5,6 @@ Is it the set, or the noise?
 Private draws disagree for two reasons: the Rashomon set is wide, and the mechanism adds noise.
 """
 
-# sphinx_gallery_thumbnail_path = "../examples/pictures/10_width_and_noise.png"
-
 # %%
 # Private draws at a small budget, and a reference without privacy.
 import warnings
@@ -29,3 +27,4 @@ from rashomon_explorer.plots import plot_decomposition
 rows = private.encoder_.transform(data.frame.head(5000))
 found = disagreement_decomposition(private.rashomon_set_, rows, reference=reference.rashomon_set_)
 plot_decomposition(found)
+# sphinx_gallery_thumbnail_path = "../examples/pictures/10_width_and_noise.png"

@@ -5,8 +5,6 @@ Keep a privacy budget in a ledger
 One file holds the budget of a table. Every mechanism charges it, also one of another library.
 """
 
-# sphinx_gallery_thumbnail_path = "../examples/pictures/11_ledger.png"
-
 # %%
 import tempfile
 from pathlib import Path
@@ -40,3 +38,4 @@ ledger
 from rashomon_explorer.plots import plot_budget
 
 plot_budget(ledger)
+# sphinx_gallery_thumbnail_path = "../examples/pictures/11_ledger.png"

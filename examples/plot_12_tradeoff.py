@@ -5,8 +5,6 @@ What does a guarantee mean for one person?
 A guarantee bounds every test that tells whether one person's row was in the table.
 """
 
-# sphinx_gallery_thumbnail_path = "../examples/pictures/12_tradeoff.png"
-
 # %%
 # The best possible test misses at least this share of the cases, at each rate of false alarms.
 from rashomon_explorer.mechanisms import plan
@@ -26,3 +24,4 @@ one = bounded_range(eta=0.2)
 for count in (1, 5, 20):
     together = compose([one] * count).epsilon(1e-6)
     print(f"{count} draws: ε = {together:.2f}, the sum would be {0.2 * count:.1f}")
+# sphinx_gallery_thumbnail_path = "../examples/pictures/12_tradeoff.png"

@@ -6,8 +6,6 @@ For models without a convex objective the good models are sampled: the audit ref
 reports what these refits show, marked *at least*.
 """
 
-# sphinx_gallery_thumbnail_path = "../examples/pictures/13_boosted_trees.png"
-
 # %%
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -26,3 +24,4 @@ found
 
 # %%
 found.plot("people")
+# sphinx_gallery_thumbnail_path = "../examples/pictures/13_boosted_trees.png"
