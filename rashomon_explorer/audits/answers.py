@@ -16,7 +16,6 @@ from rashomon_explorer.audits.change import table_recourse
 from rashomon_explorer.audits.draws import drawn_set
 from rashomon_explorer.audits.models import row_labels
 from rashomon_explorer.measures.ranges import Recourse, proved_people
-from rashomon_explorer.measures.reliance.set_reliance import problem_task, reliance_table
 from rashomon_explorer.sets import RashomonSet
 
 NOT_PRIVATE = "not private: for you, not for publication"
@@ -114,10 +113,7 @@ class ExactAnswers:
     has_coefficients: ClassVar[bool] = True
     has_importance: ClassVar[bool] = True
 
-    @property
-    def has_gaps(self) -> bool:
-        """Whether a person has one score."""
-        return bool(self.problem.loss.outputs == 1)
+    has_gaps: ClassVar[bool] = True
 
     @property
     def score_unit(self) -> str:
@@ -186,9 +182,8 @@ class ExactAnswers:
     def ranges(self, *, standardised: bool) -> pd.DataFrame:
         """Range of each coefficient as from :func:`exact_ranges`."""
         problem, model = self.problem, self.inputs.model
-        directions, names = model.directions(
-            problem.intercept, problem.loss.outputs, standardised=standardised
-        )
+        scores = problem.class_scores if problem.loss.outputs > 1 else np.ones((1, 1))
+        directions, names = model.directions(problem.intercept, scores, standardised=standardised)
         found = measures.exact_ranges(problem, self.inputs.psi, directions, names=names)
         return found.rename_axis("coefficient")
 
@@ -203,13 +198,28 @@ class ExactAnswers:
         """Prediction of each person of the fit, its range, and whether the label can flip."""
         rows = self.rows
         found = proved_people(self.problem, self.inputs.psi, rows, tolerance=_PEOPLE_TOLERANCE)
+        if self.problem.loss.outputs == 1 and self._has_margins:
+            ends = measures.exact_score_ranges(self.problem, self.inputs.psi, rows)
+            for name, end in (("exact_low", "low"), ("best", "best"), ("exact_high", "high")):
+                found[name] = ends[end].to_numpy()
+        if self.problem.loss.outputs > 1:
+            chances, best = self.models.scores(rows), self.models.best_scores(rows)
+            each, label = np.arange(len(best)), best.argmax(axis=1)
+            own = chances[:, each, label]
+            found = found.assign(best=best[each, label], drawn_low=own.min(axis=0))
+            found = found.assign(drawn_high=own.max(axis=0))
         return found.reset_index(drop=True)
+
+    @property
+    def _has_margins(self) -> bool:
+        """Whether scores are margins without a probability."""
+        return bool(self.problem.loss.link == "sign")
 
     def scores(self, rows: Any) -> pd.DataFrame:
         """Range of each person's prediction over the set, and whether the label can flip."""
         seen, index = self.inputs.model.seen(rows), row_labels(rows)
         seen = np.asarray(seen, dtype=float)
-        if self.problem.loss.outputs > 1 or self.problem.loss.link == "sign":
+        if self.problem.loss.outputs > 1 or self._has_margins:
             found = measures.exact_score_ranges(self.problem, self.inputs.psi, seen)
             return marked(found[list(_ENDS)].rename(columns=_ENDS), "exact")
         return self._ranges(seen).set_axis(index, axis=0)
@@ -235,7 +245,11 @@ class ExactAnswers:
         found = measures.exact_group_gap(
             self.problem, self.inputs.psi, self.rows, self.inputs.groups.to_numpy()
         )
-        table = found[list(_ENDS)].rename(columns=_ENDS).rename_axis("gap")
+        table = found[list(_ENDS)].rename(columns=_ENDS)
+        if table.index.nlevels > 1:  # of each class
+            names = [f"{label}: {gap}" for gap, label in table.index]
+            table = table.set_axis(pd.Index(names), axis=0)
+        table = table.rename_axis("gap")
         return marked(with_sign(table), "exact")
 
     def importance(self) -> pd.DataFrame:
@@ -247,20 +261,20 @@ class ExactAnswers:
 
     def reliance(self) -> pd.DataFrame:
         """Increase of the loss when a feature is switched between people, over the set."""
-        features = {
-            name: np.array(places, dtype=np.intp)
-            for name, places in self.inputs.named_features().items()
-        }
-        drawn = self.models.coef[:_RELIANCE_MODELS]
-        drawn = drawn if self.problem.intercept else drawn[:, :-1]
-        both = np.vstack([self.problem.minimum.theta, drawn])
-        found = reliance_table(problem_task(self.problem, both), features)
-        return spread(found.iloc[1:], found.iloc[:1])
+        features, targets = self.inputs.named_features(), self.inputs.model.targets
+        few = self.models[: min(_RELIANCE_MODELS, self.models.n_draws)]
+        found, best = (
+            measures.model_reliance(models, self.rows, targets, features=features)
+            for models in (few, _only_best(self.models))
+        )
+        return spread(found, best)
 
     def accuracy(self, flips: pd.DataFrame) -> pd.DataFrame:
         """Conflict ratio, flip, largest change of the score and correctness of each person."""
         table = flips[["conflict_ratio", "flips"]].copy()
-        if self.problem.loss.outputs == 1:
+        if self._has_margins:
+            table["move"] = np.nan
+        elif self.problem.loss.outputs == 1:
             ranges = self.people()
             ends = ranges[["exact_low", "exact_high"]].sub(ranges["best"], axis=0).abs()
             table["move"] = ends.max(axis=1).to_numpy()

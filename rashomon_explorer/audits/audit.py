@@ -296,7 +296,7 @@ class Audit:
 
     @property
     def has_gaps(self) -> bool:
-        """Whether there are groups, and one score a person."""
+        """Whether there are groups, and scores whose means can be compared."""
         return self.inputs.groups is not None and bool(self.answers.has_gaps)
 
     @cached_property

@@ -52,7 +52,7 @@ def _about(audit: Any) -> list[Block]:
             "Many models fit these rows almost as well as the one that is in use. This report "
             "states what all of them agree on, and for whom they decide otherwise."
         ),
-        Words(f"It was computed from private rows: {NOT_PRIVATE}.", "warning"),
+        Words(f"Computed from private rows, {NOT_PRIVATE}.", "warning"),
         Facts(facts),
         Items(found),
         Table(table, "Numbers of the audit"),

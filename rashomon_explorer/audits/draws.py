@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -91,6 +93,28 @@ def _uniform(inside: Any, move: FloatArray, rng: np.random.Generator) -> FloatAr
     return found
 
 
+def _against_first(problem: Any, drawn: FloatArray) -> tuple[Any, FloatArray]:
+    """Problem and models whose first class has the score 0, as in sets of linear models."""
+    outputs, losses = problem.loss.outputs, problem.value(drawn.T)
+
+    def referenced(theta: FloatArray) -> FloatArray:
+        each = theta.reshape(len(theta), outputs, -1)
+        return (each[:, 1:] - each[:, :1]).reshape(len(theta), -1)
+
+    best = referenced(problem.minimum.theta[None])[0]
+    same = SimpleNamespace(
+        n=problem.n,
+        p=len(best),
+        # The same labels as by the largest score of a squared loss, too.
+        loss=SimpleNamespace(name=problem.loss.name, link="softmax", outputs=outputs - 1),
+        minimum=replace(problem.minimum, theta=best),
+        row_norm=problem.row_norm,
+        intercept=problem.intercept,
+        value=lambda _: losses,
+    )
+    return same, referenced(drawn)
+
+
 def drawn_set(
     problem: Any,
     psi: float,
@@ -102,9 +126,12 @@ def drawn_set(
     classes: Sequence[Any],
 ) -> RashomonSet:
     """Set of uniform models of the exact set, in the units of the rows of the problem."""
+    drawn = uniform_models(problem, psi, n_models, rng)
+    if problem.loss.outputs > 1:
+        problem, drawn = _against_first(problem, drawn)
     return from_draws(
         problem,
-        uniform_models(problem, psi, n_models, rng),
+        drawn,
         psi,
         feature_names=names,
         feature_groups=groups,

@@ -152,7 +152,7 @@ class AuditedModel:
         return np.asarray(self.estimator.classes_)[np.asarray(codes)]
 
     def directions(
-        self, intercept: bool, outputs: int = 1, *, standardised: bool = False
+        self, intercept: bool, scores: FloatArray, *, standardised: bool = False
     ) -> tuple[FloatArray, list[str]]:
         """Coefficients in the units of the table, as directions (k, p) with their names.
 
@@ -160,7 +160,7 @@ class AuditedModel:
         times ``offset`` to the intercept. If the indicators of all levels of a column are there,
         only differences between levels have a meaning: to the most common level, which is part of
         the intercept. Standardised, a coefficient is per standard deviation of a number, so that
-        they can be compared.
+        they can be compared. ``scores`` (k, outputs) maps the outputs to the scores of classes.
         """
         slopes = np.array([column.slope for column in self.columns])
         own = np.diag(slopes * self._spreads if standardised else slopes)
@@ -178,10 +178,10 @@ class AuditedModel:
         if intercept or constant.any():
             own = np.vstack([own, [*constant, *([1.0] * intercept)]])
             names = [*names, "intercept"]
-        if outputs == 1:
+        if scores.size == 1:
             return own, names
-        classes = map(str, self.classes[-outputs:])
-        return np.asarray(np.kron(np.eye(outputs), own), dtype=float), [
+        classes = map(str, self.classes)
+        return np.asarray(np.kron(scores, own), dtype=float), [
             f"{c}: {name}" for c in classes for name in names
         ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Self
@@ -42,6 +43,20 @@ def fit(model: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
     steps = getattr(model, "steps", None)
     name = f"{steps[-1][0]}__sample_weight" if isinstance(steps, list) else "sample_weight"
     return model.fit(X, y, **{name: sample_weight})
+
+
+@contextmanager
+def on_a_part_of_the_rows() -> Iterator[None]:
+    """Say what to do if a model cannot be fitted to a part of the rows and used on the others."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(
+            f"the model fails if it is fitted to a part of the rows and used on the rest: {error}. "
+            "A level of a few rows needs an encoder that takes unknown levels, such as "
+            "OneHotEncoder(handle_unknown='ignore'); with a number or a percentage as the "
+            "tolerance, linear models are not refitted"
+        ) from error
 
 
 def column_names(X: Any) -> list[str]:

@@ -301,7 +301,8 @@ class _Refits:
         first = AS_GIVEN.fitted(model, *work.train, seed)
         several = fitted_models((first,), y)
         work.classes = several.classes
-        scores = several.scores(work.X)
+        with refits.on_a_part_of_the_rows():
+            scores = several.scores(work.X)
         work.loss = row_losses(scores, work.y, classes=work.classes, certain=several.certain)[1]
         work.found[AS_GIVEN] = first, scores[0]
         return work

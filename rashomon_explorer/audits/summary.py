@@ -84,8 +84,10 @@ def _widths(audit: Any) -> Any:
 
 
 def _effects(audit: Any) -> pd.DataFrame:
-    """Coefficients without intercepts, the most certain sign first."""
-    table = audit.coefficients.loc[audit.effects.index]
+    """Coefficients in the units of the table without intercepts, the most certain sign first."""
+    opaque = {column.name for column in audit.inputs.model.columns if not column.in_units}
+    own = [str(name).split(": ")[-1] not in opaque for name in audit.effects.index]
+    table = audit.coefficients.loc[audit.effects.index[own]]
     width = (table["high"] - table["low"]).to_numpy(float)
     with np.errstate(divide="ignore", invalid="ignore"):
         certainty = np.nan_to_num(np.abs(table["fitted"].to_numpy(float)) / width, posinf=np.inf)
@@ -112,8 +114,8 @@ def findings(audit: Any) -> Lines:
     else:
         width = _widths(audit)
         arbitrary.append(
-            f"half of the predictions can move within {number(float(np.median(width)))} or more, "
-            f"the widest within {number(float(width.max()))}"
+            f"half of the people have a range of predictions wider than "
+            f"{number(float(np.median(width)))}, the widest {number(float(width.max()))}"
         )
     if audit.has_coefficients:
         table = _effects(audit)
@@ -194,6 +196,7 @@ _STYLE = (
     "font:14px/1.45 system-ui,sans-serif;max-width:52em;border:1px solid rgba(128,128,128,.45);"
     "border-radius:6px;padding:.7em 1em"
 )
+_TABLE = "margin:.4em 0;background:none;color:inherit;font:inherit"
 _BAND = (
     "background:rgba(230,159,0,.24);border:1px solid #E69F00;border-radius:4px;padding:0 .5em;"
     "font-size:12px"
@@ -214,7 +217,7 @@ def as_html(audit: Any) -> str:
     )
     return (
         f'<div style="{_STYLE}"><b>Audit</b> <span style="{_BAND}">{escape(NOT_PRIVATE)}</span>'
-        f'<table style="margin:.4em 0;background:none">{rows}</table>{lists}{_figures(audit)}'
+        f'<table style="{_TABLE}">{rows}</table>{lists}{_figures(audit)}'
         f'<div style="margin-top:.6em;opacity:.8"><code>{escape(_next(audit))}</code></div></div>'
     )
 

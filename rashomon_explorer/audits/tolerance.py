@@ -18,7 +18,13 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.sklearn_compat import select_rows
 from rashomon_explorer._utils.validation import check_inner_share, check_positive
-from rashomon_explorer.audits.refits import FixedColumns, column_names, fit, last_step
+from rashomon_explorer.audits.refits import (
+    FixedColumns,
+    column_names,
+    fit,
+    last_step,
+    on_a_part_of_the_rows,
+)
 from rashomon_explorer.measures.inputs import feature_groups
 from rashomon_explorer.measures.ranges.linear_models import row_weights
 from rashomon_explorer.sets.models.fitted import FittedModels
@@ -229,8 +235,9 @@ class _Case:
         weight = None if self.sample_weight is None else np.asarray(self.sample_weight)
         for train, test in progress(self.folds, "cross-validation"):
             own = None if weight is None else weight[train]
-            fitted = fit(clone(model), select_rows(self.X, train), self.y[train], own)
-            losses[test] = self._losses(fitted, select_rows(self.X, test), self.y[test])
+            with on_a_part_of_the_rows():
+                fitted = fit(clone(model), select_rows(self.X, train), self.y[train], own)
+                losses[test] = self._losses(fitted, select_rows(self.X, test), self.y[test])
         return losses
 
     def _losses(self, fitted: Any, X: Any, y: NDArray[Any]) -> FloatArray:
@@ -246,7 +253,7 @@ class _Case:
         codes = np.searchsorted(np.asarray(self.classes), y)
         targets = np.where(codes[:, None] == columns, 1.0, -1.0)
         scores = scores.reshape(targets.shape)
-        if loss.name == "squared":
+        if loss.name == "squared" or len(columns) > 1:
             return np.asarray(((targets - scores) ** 2).sum(axis=1) / 2)
         return np.asarray(loss.function.value(loss.shift - targets * scores).sum(axis=1))
 

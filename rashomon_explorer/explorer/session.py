@@ -152,8 +152,10 @@ class Session(SavedSets):
         self.rows = audit.answers.model_rows if data is None else self._encoded
         self._behind = None
         with state.hold_trait_notifications():
-            state.rashomon_set = audit.models
-            state.n_drawn = audit.models.n_draws
+            # Coefficients of several classes: exact ones are centred, those of a set are not.
+            comparable = audit.kind == "sampled" or audit.problem.loss.outputs == 1
+            state.rashomon_set = audit.models if comparable else None
+            state.n_drawn = audit.models.n_draws if comparable else 0
             state.phase = "done"
             if audit.kind == "exact":
                 state.psi, state.outside = audit.psi, audit
@@ -166,7 +168,7 @@ class Session(SavedSets):
     def _follow_psi(self) -> None:
         """Keep the draws of an audited model that lie within the slider's ψ."""
         audit = self.state.outside
-        if audit is not None:
+        if audit is not None and self.state.rashomon_set is not None:
             models, psi = audit.models, self.state.psi
             self.state.rashomon_set = models if psi >= audit.psi else models.inside(psi)
 

@@ -451,7 +451,13 @@ def linear_models(models: Any) -> RashomonSet | ReleasedSet:
     if isinstance(models, RashomonSet | ReleasedSet):
         return models
     if isinstance(models, PredictorSet) and isinstance(models.models, FittedModels):
-        return models.linear
+        try:
+            return models.linear
+        except TypeError as error:
+            raise TypeError(
+                f"linear models or trees are needed, and {error}: permutation_importance is for "
+                "any models"
+            ) from error
     raise TypeError(
         "this importance needs linear models, a RashomonSet or a ReleasedSet, or decision "
         f"trees, got {type(models).__name__}: for other models use switching_loss or "

@@ -50,7 +50,7 @@ def plot_frontier(
     audit = _need_audit(audit, "plot_frontier")
     gap = audit.gaps[0] if gap is None else gap
     by = audit.quality if by is None else by
-    line, fairest = audit.frontier(gap, by=by), audit.least_unfair(gap)
+    line, fairest = audit.frontier(gap, by=by, with_best=True), audit.least_unfair(gap)
     draws, note = text.subsample_points(len(audit.table))
     title = _traded(audit, gap, by, fairest)
     figure = theme.new_figure(
@@ -59,7 +59,7 @@ def plot_frontier(
     figure.add_trace(_dots(audit.table.iloc[draws], gap, by, audit.psi, highlight))
     steps = line.iloc[::-1]  # from the least unfair on: the quality that a gap of at most x allows
     look = {"mode": "lines", "line": {"shape": "hv", "color": theme.GREY, "width": 1.6}}
-    x, y = steps[gap].to_numpy(np.float32), steps[by].to_numpy(np.float32)
+    x, y = (steps[name].to_numpy(dtype=np.float32) for name in (gap, by))
     marks.add_marks(figure, x, y, "frontier", **look)
     for name, model, symbol, colour in (
         ("best model", audit.best, "x", theme.BEST_MODEL),
@@ -246,7 +246,7 @@ def plot_burden(
     >>> groups = ["a", "b", "a", "b"]
     >>> table = multiplicity_by_person_group(models, None, groups, measures=["ambiguity"])
     >>> plot_burden(table).layout.title.text.split("<br>")[0]
-    'b has the largest value: ambiguity 50%, of all 25%'
+    'b: ambiguity 50% (1 of 2), others 0% (0 of 2)'
     """
     known = [name for name in table if name != "rows" and not str(name).endswith("_ratio")]
     measure = str(known[0]) if measure is None else measure
@@ -285,10 +285,23 @@ def _finding(table: pd.DataFrame, groups: pd.DataFrame, measure: str, share: boo
     place = int(groups[measure].to_numpy().argmax())
     first, most = groups.index[place], float(groups[measure].to_numpy()[place])
     size, everyone = int(groups["rows"].to_numpy()[place]), _of_all(table, measure)
-    note = f"{words} {write(most)}, of all {write(everyone)}"
     if share and size >= _FEW and text.wilson(most, size)[0] <= everyone:
         return f"No group is clearly above the overall value: {words} {write(everyone)}"
-    return f"{escape(str(first))} has the largest value: {note}"
+    if measure == "ambiguity":
+        return _by_share_and_count(escape(str(first)), most, size, table)
+    return f"{escape(str(first))} has the largest {words}: {write(most)}, of all {write(everyone)}"
+
+
+def _by_share_and_count(first: str, most: float, size: int, table: pd.DataFrame) -> str:
+    """State who is affected: a large group with a smaller share may have more people affected."""
+    rows, all_affected = int(table["rows"].to_dict()[_ALL]), _of_all(table, "ambiguity")
+    affected, others = round(most * size), rows - size
+    left = round(all_affected * rows) - affected
+    rest = text.percent(left / others) if others else "–"
+    return (
+        f"{first}: ambiguity {text.percent(most)} ({affected:,} of {size:,}), others {rest} "
+        f"({left:,} of {others:,})"
+    )
 
 
 def _of_all(table: pd.DataFrame, measure: str) -> float:

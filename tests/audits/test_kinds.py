@@ -67,6 +67,25 @@ def test_every_linear_regression_is_audited_exactly(regression, model):
     assert found.coefficients.loc[sex, "settled"]
 
 
+@pytest.mark.parametrize("model", [LogisticRegression(max_iter=1000, tol=1e-8), RidgeClassifier()])
+def test_three_classes_are_audited_exactly(people, model, tmp_path):
+    X, _ = people
+    y = np.where(np.arange(len(X)) % 3 == 0, "S", X["port"])
+    fitted = make_pipeline(encoder(), model).fit(X, y)
+    found = audit(fitted, X, y, groups="crew", tolerance="3%", n_models=60, random_state=0)
+    flips = found.flips
+    assert found.kind == "exact" and (flips["label"] == fitted.predict(X)).all()
+    assert 0 < flips["flips"].sum() < len(X) and len(found.gaps) == 3
+    drawn = np.asarray(found.models.scores(found.answers.rows)).argmax(axis=2)
+    other = np.asarray(found.models.class_names)[drawn] != flips["label"].to_numpy()
+    assert np.allclose(other.mean(axis=0), flips["conflict_ratio"])
+    assert not other[:, ~flips["flips"].to_numpy()].any()
+    assert set(found.coefficients["sign"]) <= {"+", "−", "either"}
+    assert {name.split(": ")[0] for name in found.coefficients.index} == {"C", "Q", "S"}
+    found.report(tmp_path / "a.html", interactive=False)
+    assert '"kind": "exact"' in found.to_json() and found._repr_html_()
+
+
 def test_weights_of_the_fit_are_passed_on(people):
     X, y = people
     weight = np.random.default_rng(0).uniform(0.5, 2.0, len(X))

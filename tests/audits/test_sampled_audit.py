@@ -85,6 +85,17 @@ def test_a_regression_forest_has_ranges(people):
     assert "widest range" in found.summary().index
 
 
+def test_a_rare_level_that_stops_a_refit_is_named(people):
+    X, y = people
+    X = X.assign(port=np.where(np.arange(len(X)) == 7, "Z", X["port"]), age=40.0).drop(
+        columns="crew"
+    )
+    codes = make_column_transformer((OrdinalEncoder(), WORDS), remainder="passthrough")
+    model = make_pipeline(codes, DecisionTreeClassifier(max_depth=2, random_state=0)).fit(X, y)
+    with pytest.raises(ValueError, match=r"part of the rows.*unknown categories.*handle_unknown"):
+        audit(model, X, y)
+
+
 def test_several_models_and_predictions_give_the_same_flips(fitted, people):
     model, X, y = fitted
     other = make_pipeline(model[0], DecisionTreeClassifier(max_depth=3, random_state=1)).fit(X, y)

@@ -203,12 +203,32 @@ def test_the_frontier_shows_every_model_and_its_marks(audit):
     np.testing.assert_allclose(dots.y, audit.table["accuracy"], rtol=1e-6)
     assert dots.customdata.tolist() == audit.table.index.tolist()
     assert np.flatnonzero(np.asarray(dots.marker.line.width) > 1).tolist() == [1]
-    np.testing.assert_allclose(line.x, audit.frontier(gap)[gap].iloc[::-1], rtol=1e-6)
+    front = audit.frontier(gap, with_best=True)
+    np.testing.assert_allclose(line.x, front[gap].astype(float).iloc[::-1], rtol=1e-6)
     assert (np.diff(line.x) > 0).all()
     best, fairest = trace_of(figure, "best model"), trace_of(figure, "least unfair")
     assert (best.x[0], best.y[0]) == (audit.best[gap], audit.best["accuracy"])
     assert fairest.x[0] == audit.table[gap].min()
     assert "selected on these rows" in title_of(figure)
+
+
+def test_the_best_model_competes_for_the_frontier(audit):
+    for gap in audit.gaps:
+        line = audit.frontier(gap, with_best=True)
+        at, quality = audit.best[gap], audit.best["accuracy"]
+        beaten = (line[gap] >= at) & (line["accuracy"] < quality) & (line.index != "best")
+        assert not beaten.any()
+        assert ("best" in line.index) == (
+            not ((line[gap] <= at) & (line["accuracy"] > quality)).any()
+        )
+
+
+def test_who_bears_it_is_said_by_share_and_by_count():
+    """B has the larger share, A the more people."""
+    shares = {"rows": [50_000, 32_250, 17_750], "ambiguity": [0.3379, 0.3203, 0.37]}
+    table = pd.DataFrame(shares, index=["all rows", "A", "B"])
+    title = title_of(plots.plot_burden(table))
+    assert title.startswith("B: ambiguity 37% (6,568 of 17,750), others 32% (10,327 of 32,250)")
 
 
 @pytest.mark.parametrize(("count", "n"), [(0, 5), (3, 12), (90, 100)])

@@ -4,9 +4,10 @@ import math
 from html import escape
 
 import ipywidgets
+import numpy as np
 import pandas as pd
 
-from rashomon_explorer.explorer.account import draw_cost
+from rashomon_explorer.explorer.account import Account, draw_cost
 from rashomon_explorer.explorer.drawing import SetDraw
 from rashomon_explorer.explorer.html import fact
 from rashomon_explorer.explorer.panels.card import Panel, region, styled
@@ -20,12 +21,13 @@ from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_gu
 from rashomon_explorer.mechanisms.samplers.feasibility import feasibility_suggestions, preflight
 from rashomon_explorer.plots import text
 from rashomon_explorer.plots.prices import options_table
-from rashomon_explorer.privacy import approximate, best_attack
+from rashomon_explorer.privacy import Guarantee, approximate, best_attack
 
 FALSE_ALARMS = 0.05
 """False-positive rate of the membership attack shown on the page."""
 
 _NOTHING = 0.99
+_DELTAS = np.geomspace(1e-9, 0.3, 40)
 
 
 def risk_fact(state: ExplorerState) -> str:
@@ -46,11 +48,21 @@ def _with_the_rest(state: ExplorerState) -> str:
     offer = draw_cost(state)
     if offer is None or state.spent or not offer.account.spent > 0:
         return ""
-    after = offer.account.after(offer.plan.guarantee)
-    success = best_attack(approximate(after, offer.account.delta), FALSE_ALARMS)
+    success = attack_on_all(offer.account, offer.plan.guarantee)
     if success > _NOTHING:
-        return f"; with all previous charges, no bound below {text.percent(_NOTHING)}"
-    return f"; with all previous charges, at most {text.percent(success, 'up')}"
+        return "; with all previous charges, no useful bound is known"
+    return f"; with all previous charges, at most {text.percent(success, 'up')} (a loose bound)"
+
+
+def attack_on_all(account: Account, planned: Guarantee) -> float:
+    """Bound on the members that an attacker finds from all charges and a planned one together.
+
+    The ledger's rule gives a total ε at every δ; each such pair is a bound, and the least holds.
+    """
+    totals = account.totals.plus(planned)
+    pairs = ((totals.epsilon(float(delta)), float(delta)) for delta in _DELTAS)
+    known = [approximate(*pair) for pair in pairs if math.isfinite(pair[0])]
+    return min((best_attack(one, FALSE_ALARMS) for one in known), default=1.0)
 
 
 def _listed(offers: pd.DataFrame) -> str:

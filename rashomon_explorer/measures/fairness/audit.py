@@ -237,26 +237,30 @@ class FairnessAudit(ReprMixin):
         table.attrs.update(view=CURATOR, psi=self.psi, left_out=self.left_out)
         return table
 
-    def frontier(self, gap: str, *, by: str | None = None) -> pd.DataFrame:
+    def frontier(self, gap: str, *, by: str | None = None, with_best: bool = False) -> pd.DataFrame:
         """Models inside ψ that no other model inside beats at both quality and gap.
 
         Parameters
         ----------
         gap : one of ``gaps``
         by : ``quality``, which is the default, or ``"loss"``
+        with_best : whether the best model competes, which is no draw; its row is ``"best"``
 
         Returns
         -------
         pandas.DataFrame
             Rows of ``table``, ordered from the best quality.
         """
-        column = self._column(gap)
+        self._column(gap)  # which checks the name
         name = self.quality if by is None else by
         if name not in (self.quality, "loss"):
             raise ValueError(f"by must be {self.quality!r} or 'loss', got {by!r}")
         side = "accuracy" if name == "accuracy" else "losses"
-        found = frontier(_rounded(self._unfairness(column)), **{side: self.table[name]})
-        return self.table.iloc[found.index]
+        best = [self.best.rename("best").to_frame().T] if with_best else []
+        table = pd.concat([self.table, *best])
+        unfair = self._unfairness(table[gap].astype(float))
+        found = frontier(_rounded(unfair), **{side: table[name].astype(float)})
+        return table.iloc[found.index]
 
     def least_unfair(
         self, gap: str, *, psi: float | None = None, min_accuracy: float | None = None

@@ -64,7 +64,11 @@ def accuracy_section(
         Facts(facts),
         Words(_USE),
         Table(_frame(ratios, split, "conflict ratio"), _CONFLICTS, f"“Any”: {known}."),
-        Table(_frame(moves, split, "change of the score"), _AMBIGUITY, f"{known}."),
+        *(
+            [Table(_frame(moves, split, "change of the score"), _AMBIGUITY, f"{known}.")]
+            if people["move"].notna().any()  # margins have no such scale
+            else []
+        ),
         Table(_agreement(people), _AGREEMENT, "On these rows; for the rows of the fit optimistic."),
     ]
 

@@ -169,7 +169,10 @@ def linear_set(models: Any) -> RashomonSet:
     fitted = models.models
     if not isinstance(fitted, FittedModels) or not len(fitted):
         raise TypeError(f"{fitted.kind} have no coefficients: linear models are needed")
-    link, coef = _linear_models(fitted)
+    try:
+        link, coef = _linear_models(fitted)
+    except AttributeError as error:  # which would hide the attribute itself
+        raise TypeError(str(error)) from error
     best = int(np.argmin(np.nan_to_num(models.losses)))
     reference = models.reference
     if isinstance(reference, FittedModels) and hasattr(reference.estimators[0], "coef_"):
