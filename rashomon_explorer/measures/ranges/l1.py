@@ -146,7 +146,7 @@ def matched_subgradient(
 
 
 _MOST_STEPS = 200
-_UNDAMPED, _DAMPING = 20, 1e-2
+_UNDAMPED, _DAMPING = 20, 1e-3
 _CONVERGED = 1e-16
 _HALVINGS = 40
 
@@ -155,9 +155,9 @@ def minimise_l1(objective: Any, l1: FloatArray) -> FloatArray:
     """Minimiser (p,) of a smooth function plus Σ l1_j |θ_j|, by Newton's method over faces."""
     theta = np.zeros(len(l1))
     value, gradient = _at(objective, theta)
-    floor = _DAMPING * objective.hessian(theta)
+    floor = _DAMPING * np.diag(np.diag(objective.hessian(theta)))
     for count in range(_MOST_STEPS):
-        # A squared hinge has no curvature where all margins are met: then steps are damped.
+        # Where the loss has no curvature in some direction, steps are damped.
         hessian = objective.hessian(theta) + (floor if count > _UNDAMPED else 0.0)
         target = FaceMetric.of(hessian, l1).least(theta, gradient)
         move = target - theta

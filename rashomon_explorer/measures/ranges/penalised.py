@@ -310,44 +310,43 @@ class _Certified:
 
 
 _LARGEST_GAP = 1e-8
-_SMALL = 1e-9  # ψ at which the minimum is certified, relative to the objective
+_CERTIFIED = 1e-3  # ψ of the set in which the minimum is certified, relative to the objective
+_FLATTEST = 1e-12  # least curvature of a metric, above the error of its eigenvalues
 
 
 @dataclass(frozen=True)
 class SparseMinimum:
     """A minimum of an objective with an L1 penalty, and sets that contain its level sets.
 
-    With the subgradient of least residual r at θ*, h = θ − θ* and κ_j = l1_j − |s_j| for the
-    parameters that are 0, the excess is at least (smooth excess) + r·h + Σκ_j|h_j|. Where
-    Σκ_j|h_j| ≤ 2ψ, the last sum is at least ½Σ(κ_j²/ψ)h_j², a penalty that makes the metric
-    A = Hessian + diag(κ²/ψ) positive definite (docs/measures-proofs.md).
+    With the subgradient of least residual r at θ* and h = θ − θ*, the excess is at least the
+    smooth part's plus r·h. No loss is negative, so that Σ l1_j|θ_j| is at most the level, and
+    Σ(l1_j h_j)² at most M² for M = level + Σ l1_j|θ*_j|. Hence (smooth excess) + ψΣ(l1_j h_j)²/M²
+    is at most 2ψ − r·h, and its metric, Hessian + diag(2ψ·l1²/M²), is positive definite even
+    where the minimum is not unique (docs/measures-proofs.md).
     """
 
     objective: Any
     l1: FloatArray
     place: Place
     residual: FloatArray  # (p,)
-    slack: FloatArray  # (p,): κ
     frame: FloatArray  # (p, r)
 
     @classmethod
     def of(cls, objective: Any, l1: FloatArray, frame: FloatArray) -> SparseMinimum:
         """Minimise, and record the optimality conditions there."""
-        theta = minimise_l1(objective, l1)
-        place = Place.of(objective, theta)
-        gradient = place.gradient
-        free = np.where(theta == 0, l1, 0.0)
-        share = np.clip(-gradient, -free, free)
-        slack = np.where(theta == 0, np.maximum(l1 - np.abs(share), 0.0), 0.0)
-        return cls(objective, l1, place, gradient + share, slack, frame)
+        place = Place.of(objective, minimise_l1(objective, l1))
+        free = np.where(place.theta == 0, l1, 0.0)
+        share = np.clip(-place.gradient, -free, free)
+        return cls(objective, l1, place, place.gradient + share, frame)
 
     @property
     def minimum(self) -> Minimum:
         """The minimum with its proved gap."""
-        reach = self.reach(_SMALL * (1 + abs(self.place.value)))
+        size = 1 + abs(self.place.value)
+        reach = self.reach(_CERTIFIED * size)
         gap = reach.extent * float(np.linalg.norm(reach.whiten.T @ self.residual))
-        gap += _ROUNDING * (1 + abs(self.place.value))
-        if gap > _LARGEST_GAP * (1 + abs(self.place.value)):
+        gap += _ROUNDING * size
+        if not gap <= _LARGEST_GAP * size:
             raise DataError(
                 f"the minimum is only known to within {gap:.2g} of the objective: scale the "
                 "columns, or fit with a stronger penalty"
@@ -356,34 +355,25 @@ class SparseMinimum:
 
     def reach(self, psi: float) -> EllipsoidReach:
         """Ellipsoid that contains every model with an excess loss of at most ``psi``."""
-        if (self.l1 > 0).all():
-            # The loss is ≥ 0, so that Σ l1_j|θ_j| is at most the level, and the norm below 1 + 1.
-            whiten = np.diag((self.place.value + psi) / self.l1)
-            ball = EllipsoidReach(whiten, 2.0)
-            return self._ellipsoid(psi) or ball
-        found = self._ellipsoid(psi)
-        if found is None:
-            raise DataError(
-                "no bounded set is known to contain the good models, because the minimum with its "
-                "L1 penalty is not clearly unique: drop collinear columns, or add an L2 penalty"
-            )
-        return found
-
-    def _ellipsoid(self, psi: float) -> EllipsoidReach | None:
         objective, theta = self.objective, self.place.theta
+        most = self.place.value + psi + float(self.l1 @ np.abs(theta))
         known = isinstance(objective.loss, SquaredRisk) or type(objective.loss) in SUMS
         metric = objective.hessian(theta) if known else np.diag(objective.ridges)
-        metric = metric + np.diag(self.slack**2 / psi)
-        scale = 1 / np.sqrt(np.maximum(np.diag(metric), 1e-300))
+        metric = metric + np.diag(2 * psi * (self.l1 / most) ** 2)
+        scale = 1 / np.sqrt(np.diag(metric))
         # The frame leaves out flat directions, and its columns get the scale 1.
         frame = np.linalg.qr(self.frame / scale[:, None])[0] * scale[:, None]
         curvature, vectors = np.linalg.eigh(frame.T @ metric @ frame)
-        if not curvature[0] > 1e-13 * curvature[-1]:
-            return None
-        whiten = frame @ vectors / np.sqrt(curvature)
+        curvature = curvature - len(curvature) * np.finfo(float).eps * curvature[-1]
+        whiten = frame @ vectors / np.sqrt(np.maximum(curvature, 1e-300))
         bound: ExcessBound = QuadraticBound()
         if type(objective.loss) in SUMS:
             bound = lever_bound(objective.loss, theta, whiten)
         pull = float(np.linalg.norm(whiten.T @ self.residual))
-        extent = radius_beyond(bound, pull, psi)
-        return EllipsoidReach(whiten, extent) if pull * extent < psi else None
+        extent = radius_beyond(bound, pull, 2 * psi)
+        if math.isinf(extent) or not curvature[0] > _FLATTEST * curvature[-1]:
+            raise DataError(
+                "no bounded set is known to contain the good models: scale the columns, drop "
+                "collinear ones, or add an L2 penalty"
+            )
+        return EllipsoidReach(whiten, extent)
