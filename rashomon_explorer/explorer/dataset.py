@@ -151,6 +151,7 @@ class DatasetController(ModelInputs):
         self._encoder, self._behind = encoder, None
         self._ledger_path = account.path
         changed_task = state.data is None or state.data.task != data.task
+        other_table = state.data is None or state.data.name != data.name
         self._clear()
         with state.hold_trait_notifications():
             state.data = data
@@ -161,7 +162,7 @@ class DatasetController(ModelInputs):
             state.account = account
             state.delta = account.delta
             state.same_rows = same_rows(others, account.path.name)
-            self._open(anew=changed_task)
+            self._open(anew=changed_task or other_table)
         self.replan()
         n, columns = table_shape(data)
         description = (
@@ -209,15 +210,13 @@ class DatasetController(ModelInputs):
     def _open(self, *, anew: bool) -> None:
         """Set defaults of a new data set, unless the user changed a setting of the last one."""
         state = self.state
-        if of_trees(state):
-            return
         if not anew and any(
             getattr(state, name) != setting for name, setting in self._opened.items()
         ):
             return
 
         def planned(settings: Mapping[str, Any]) -> Plan:
-            estimator = self.make_estimator(ledger=self._to_charge).set_params(**settings)
+            estimator = linear_estimator(state, self._to_charge).set_params(**settings)
             with suggestions.suppress_weak_warnings():
                 return cast(Plan, estimator.plan(*table_shape(state.data)))
 

@@ -20,7 +20,7 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import family, messages
 from rashomon_explorer.explorer.background import batch_updates
 from rashomon_explorer.explorer.dataset import DatasetController, linear_estimator, public_constants
-from rashomon_explorer.explorer.state import ExplorerState, Favourites
+from rashomon_explorer.explorer.state import SETTINGS, ExplorerState, Favourites
 from rashomon_explorer.explorer.streamed_table import table_shape, tree_rows
 from rashomon_explorer.plots.text import cost_text, plural
 from rashomon_explorer.problem.constants import Constants
@@ -308,7 +308,7 @@ class SavedSets(DatasetController):
 
     @batch_updates
     def open_saved(self, number: int) -> None:
-        """Show a saved set; nothing is charged, and the settings do not change."""
+        """Show a saved set with the settings of its draw; nothing is charged."""
         self.check_ready()
         state = self.state
         entry = next((one for one in state.kept if one.number == number), None)
@@ -340,6 +340,8 @@ class SavedSets(DatasetController):
                 state.charged = state.account.charged(models.guarantee)
             state.in_view = number
             state.phase = "done"
+            for name in set(entry.settings) & set(SETTINGS):
+                setattr(state, name, entry.settings[name])
         self.set_status(f"Opened {entry.label}; nothing was charged.")
 
     def _constants_with(self, settings: dict[str, Any], models: RashomonSet) -> Constants | None:

@@ -101,9 +101,15 @@ def test_a_page_that_was_made_ahead_catches_up_with_another(tmp_path, cancer):
 def test_deleting_asks_first_and_the_price_stays_spent(tmp_path, cancer):
     explorer, folder = _drawn(tmp_path, cancer), tmp_path / "breast_cancer.sets"
     picker = explorer.bar.sets
+    picker.menu.value = True
+    picker.delete.click()
+    assert "ε = 2 stays spent" in picker.question.said.html
+    picker.question.no.click()
+    assert not picker.question.open
     picker.delete.click()
     assert len(list(folder.iterdir())) == 2
-    picker.sure.click()
+    picker.question.yes.click()
+    assert not picker.menu.value and picker.menu.layout.display == "none"
     # Empty: it says that there is no first draw any more.
     assert [path.name for path in folder.iterdir()] == ["0001.deleted"]
     assert explorer.rashomon_set is None and explorer.state.kept == ()

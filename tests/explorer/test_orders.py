@@ -144,7 +144,10 @@ ACTS: dict[str, Callable[[Visit], Any]] = {
     "pick": lambda visit: visit.set(selection=(1,)),
     "star": lambda visit: visit.page.models_panel.table.do("star", 1),
     "open_first": lambda visit: visit.attempt(visit.page.session.open_saved, 1),
-    "delete": lambda visit: (visit.page.bar.sets.delete.click(), visit.page.bar.sets.sure.click()),
+    "delete": lambda visit: (
+        visit.page.bar.sets.delete.click(),
+        visit.page.bar.sets.question.yes.click(),
+    ),
     "delete_elsewhere": lambda visit: [
         visit.page.session.set_store.delete(kept.number) for kept in visit.page.state.kept
     ],

@@ -10,8 +10,9 @@ from rashomon_explorer import exceptions
 from rashomon_explorer.data import Numeric, TableSchema, load_csv, load_dataset
 from rashomon_explorer.estimators import PublicBoundsScaler, RashomonClassifier
 from rashomon_explorer.explorer import Explorer
+from rashomon_explorer.explorer.panels.data import OWN_FILE
 from rashomon_explorer.privacy import Ledger, bounded_range
-from tests.explorer.pages import press
+from tests.explorer.pages import press, set_state
 
 PAGE = {"radius": 4.0, "ridge": 0.0, "n_draws": 20, "mechanism": "exact"}
 LOANS = {"target": "repaid", "sensitive": ["sex"], "classes": ["no", "yes"]}
@@ -205,3 +206,32 @@ def test_every_draw_is_shown_though_the_ledger_cannot_be_read_on_the_way(cancer_
         pass
     assert state.phase == "done" and state.alert.reason == "the disk is away"
     assert cancer_page.rashomon_set.n_draws == state.n_drawn == 20
+
+
+def test_a_set_brings_its_settings_and_a_table_resets_those_of_the_last(tmp_path, cancer):
+    page = Explorer(data=cancer, home=tmp_path)
+    opened = {name: getattr(page.state, name) for name in ("radius", "n_draws", "mechanism")}
+    set_state(page, psi=0.6, n_draws=2, epsilon=2.0, radius=3.0)
+    page.draw()
+    set_state(page, psi=0.1, n_draws=7, epsilon=1.0, radius=1.0, mechanism="langevin")
+    assert page.numbers_panel.stale.value
+    page.session.open_saved(1)
+    assert page.state.settings() == page.state.drawn_settings and not page.numbers_panel.stale.value
+    assert (page.state.psi, page.state.n_draws, page.state.radius) == (0.6, 2, 3.0)
+    page.state.mechanism = "hit_and_run"
+    page.data_panel.name.value = "lending"
+    assert {name: getattr(page.state, name) for name in opened} == opened
+    page.state.radius = 2.0
+    page.session.choose(page.data)  # the same table: what was changed stays
+    assert page.state.radius == 2.0
+
+
+def test_while_a_file_is_described_nothing_sells_the_old_table(cancer_page, table):
+    page, panel = cancer_page, cancer_page.data_panel
+    panel.name.value = OWN_FILE
+    assert page.data is None and page.draw_panel.button.disabled
+    panel.schema.file.choose("loans.csv", table.read_bytes())
+    panel.schema.use.click()
+    assert page.data.name == "loans" and not page.draw_panel.button.disabled
+    panel.schema.file.choose("other.csv", table.read_bytes())
+    assert page.data is None and page.draw_panel.button.disabled

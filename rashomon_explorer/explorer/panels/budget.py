@@ -115,24 +115,31 @@ class SetPicker:
         self.state = session.state
         self.choice = ipywidgets.Dropdown(description="Set in view", options=[("", _OTHER)])
         card.styled(self.choice, "rx-unlabelled")
-        self.delete = card.quiet_button(
-            "✕", "Delete the set in view from this machine, after a confirmation"
+        self.menu = card.quiet_button("⋯", "Menu of the set in view", toggles=True)
+        self.delete = card.quiet_button("Delete this set…", "Asks first; its cost stays spent")
+        self.question = card.Question(
+            error_boundary(self.state, "Deleting the set", lambda: self._delete())
         )
-        self.sure = card.quiet_button("Delete permanently", "Its privacy cost stays spent")
         self._telling = False
         self.choice.observe(error_boundary(self.state, "Opening the set", self._on_choice), "value")
-        self.delete.on_click(lambda _: self._ask(not self._asking))
-        self.sure.on_click(error_boundary(self.state, "Deleting the set", self._delete))
+        self.delete.on_click(lambda _: self._ask())
+        self.menu.observe(lambda _: self._open(), "value")
         self.state.observe(lambda _: self.refresh(), ["kept", "in_view", "rashomon_set", "phase"])
-        self.widget = card.row([self.choice, self.delete, self.sure], "rx-sets")
+        self._items = card.column([self.delete, self.question.widget], "rx-set-menu")
+        self.widget = card.row([self.choice, self.menu, self._items], "rx-sets")
         self.refresh()
 
-    @property
-    def _asking(self) -> bool:
-        return self.sure.layout.display is None
+    def _ask(self) -> None:
+        number, cost = self.state.in_view, set_cost(self.state)
+        self.question.ask(
+            f"Delete draw {number} and its released aggregates from this machine? {cost} stays "
+            "spent. This cannot be undone.",
+            f"Delete draw {number}",
+        )
 
-    def _ask(self, asking: bool) -> None:
-        card.display(self.sure, asking)
+    def _open(self) -> None:
+        self.question.close()
+        card.display(self._items, bool(self.menu.value))
 
     def refresh(self) -> None:
         """Update the list of sets."""
@@ -145,8 +152,9 @@ class SetPicker:
         self.choice.value = in_view
         self._telling = False
         self.choice.disabled = state.busy or len(self.choice.options) < 2
-        card.display(self.delete, bool(state.in_view) and not state.busy)
-        self._ask(False)
+        self.menu.value = False
+        card.display(self.menu, bool(state.in_view) and not state.busy)
+        self._open()
 
     def _on_choice(self, _change: object) -> None:
         if not self._telling and self.choice.value != _OTHER:
@@ -155,7 +163,7 @@ class SetPicker:
             finally:
                 self.refresh()
 
-    def _delete(self, _click: object) -> None:
+    def _delete(self) -> None:
         self.session.delete_saved(self.state.in_view)
 
 

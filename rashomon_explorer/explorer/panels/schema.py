@@ -158,7 +158,8 @@ class SchemaPanel:
         self.propose(PurePath(file.name).stem, frame, file.name)
 
     def propose(self, name: str, frame: pd.DataFrame, called: str = "") -> None:
-        """Show a table in the form, with a schema proposed from its rows."""
+        """Show a table in the form, with a schema proposed from its rows; unload the old table."""
+        self.session.forget()
         written = frame.attrs.pop("written", "")
         self.edit(TableEditor.proposed(name, frame))
         self.state.alert = None
