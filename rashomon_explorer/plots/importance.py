@@ -19,7 +19,8 @@ from rashomon_explorer.measures.inputs import COLUMNS, Features, set_and_rows
 from rashomon_explorer.measures.ranges import set_problem
 from rashomon_explorer.measures.reliance.tree_reliance import held_trees
 from rashomon_explorer.plots import marks, registry, text, theme
-from rashomon_explorer.sets import RashomonSet
+from rashomon_explorer.sets import PredictorSet, RashomonSet
+from rashomon_explorer.sets.models.fitted import FittedModels
 from rashomon_explorer.trees.private import counted_like
 
 MOST_IN_CLOUD = 4
@@ -406,28 +407,35 @@ def importances(
     All rows count if they take about a second, or ``max_rows`` of them. For a sample, the attribute
     ``"margin"`` has the half-width of the 95 % interval of every value, from means of its parts.
     """
+    models, X = set_and_rows(models, X)
     inside = text.need_inside(text.counted(models), models)
-    trees = held_trees(inside)
-    X = np.asarray(X, dtype=float) if trees is None else trees.rows(X)
+    if (trees := held_trees(inside)) is not None:
+        X = trees.rows(X)
+    table: Any = X if isinstance(X, pd.DataFrame) else np.asarray(X)
     y, every = np.asarray(y), _with_best(inside)
-    repeats = int(np.clip(_SHUFFLED_ROWS // len(X), 1, _MOST_REPEATS))
+    repeats = int(np.clip(_SHUFFLED_ROWS // len(table), 1, _MOST_REPEATS))
     if max_rows is None:
-        max_rows = max(_FEWEST_ROWS, _CELLS // (len(every) * X.shape[1] * repeats))
-    rows = text.sample_rows(len(X), max_rows)
+        max_rows = max(_FEWEST_ROWS, _CELLS // (len(every) * table.shape[1] * repeats))
+    rows = text.sample_rows(len(table), max_rows)
     parts = [rows]
-    if len(rows) < len(X) and len(rows) >= _FEWEST_ROWS:
+    if len(rows) < len(table) and len(rows) >= _FEWEST_ROWS:
         parts = np.array_split(np.random.default_rng(0).permutation(rows), _PARTS)
     options: dict[str, Any] = {"measure": "permutation", "features": features, "random_state": 0}
     tables = [
-        importance_cloud(every, X[part], y[part], n_repeats=repeats, **options) for part in parts
+        importance_cloud(every, _rows(table, part), y[part], n_repeats=repeats, **options)
+        for part in parts
     ]
     values = np.array([one.to_numpy() for one in tables])
     found = pd.DataFrame(values.mean(axis=0), tables[0].index, tables[0].columns)
     if len(parts) > 1:
         found.attrs["margin"] = _SURE * values.std(axis=0, ddof=1) / np.sqrt(_PARTS)
-    read = f"{len(rows):,} of {len(X):,} rows read"
-    found.attrs["rows"] = f"all {len(X):,} rows" if len(rows) == len(X) else read
+    read = f"{len(rows):,} of {len(table):,} rows read"
+    found.attrs["rows"] = f"all {len(table):,} rows" if len(rows) == len(table) else read
     return found
+
+
+def _rows(table: Any, places: Any) -> Any:
+    return table.iloc[places] if isinstance(table, pd.DataFrame) else table[places]
 
 
 def _with_best(models: Any) -> Any:
@@ -437,6 +445,14 @@ def _with_best(models: Any) -> Any:
         return replace(
             models,
             models=replace(trees, trees=(*trees.trees, *best.decision_trees.trees)),
+            losses=np.append(models.losses, models.least),
+            names=(*models.names, "best"),
+        )
+    if isinstance(models, PredictorSet) and isinstance(models.models, FittedModels):
+        best = getattr(models.reference, "estimators", ())
+        return replace(
+            models,
+            models=replace(models.models, estimators=(*models.models.estimators, *best)),
             losses=np.append(models.losses, models.least),
             names=(*models.names, "best"),
         )

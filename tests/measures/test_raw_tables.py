@@ -7,9 +7,13 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from rashomon_explorer import PublicBoundsScaler, RashomonClassifier, RashomonTreeClassifier, data
 from rashomon_explorer import measures as m
@@ -17,6 +21,7 @@ from rashomon_explorer import plots as p
 from rashomon_explorer.measures import importance
 from rashomon_explorer.report import report
 from rashomon_explorer.rows import chunk_rows
+from rashomon_explorer.sets import from_estimators
 
 SCHEMA = data.TableSchema(
     [
@@ -209,3 +214,32 @@ def test_one_model_is_refused_in_words():
         m.multiplicity_table(model, ENCODED)
     with pytest.raises(NotFittedError):
         m.multiplicity_table(RashomonClassifier(schema=SCHEMA), X)
+
+
+ANY_MODEL = {
+    "fairness_audit",
+    "multiplicity_by_person_group",
+    "multiplicity_table",
+    "permutation_importance",
+    "plot_importance",
+    "plot_losses",
+    "plot_people",
+    "plot_person",
+    "plot_what_if",
+}
+
+
+@pytest.mark.parametrize("name", sorted(ANY_MODEL))
+def test_fitted_pipelines_take_their_table_of_text_and_gaps(name):
+    numbers = make_pipeline(SimpleImputer(), StandardScaler())
+    columns = make_column_transformer((OneHotEncoder(), ["home"]), (numbers, ["age", "income"]))
+    fits = [
+        make_pipeline(clone(columns), LogisticRegression(C=c)).fit(X, Y) for c in (0.01, 0.1, 1)
+    ]
+    seen = fits[0][:-1].transform(X)  # the same for all
+    last = from_estimators([one[-1] for one in fits], seen, Y)
+    raw = from_estimators(fits, X, Y)
+    call = SPECIAL.get(name, lambda f, who, X: f(who, X))
+    result = call(OF_MODELS[name], raw, X)
+    if name not in {"permutation_importance", "plot_importance", "plot_person"}:  # of columns
+        assert plain(result) == plain(call(OF_MODELS[name], last, seen))

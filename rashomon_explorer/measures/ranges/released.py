@@ -112,7 +112,7 @@ def released_flips(models: Drawn, X: ArrayLike) -> pd.DataFrame:
 
 
 def _region(models: Drawn) -> CutEllipsoid:
-    region = models.ellipsoid
+    region = getattr(models, "ellipsoid", None)
     if region is None:
         raise ValueError(
             'no ellipsoid was released with these draws: fit with mechanism="ellipsoid", or use '
