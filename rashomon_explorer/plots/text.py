@@ -61,6 +61,12 @@ def join_notes(*notes: str) -> str:
     return " · ".join(filter(None, notes))
 
 
+def sentence(words: str) -> str:
+    """Text with a capital letter and a full stop; a symbol such as ε has no capital."""
+    first = words[:1].upper() if words[:1].isascii() else words[:1]
+    return f"{first}{words[1:]}" + "." * (not words.endswith("."))
+
+
 def none_phrase(n_draws: int) -> str:
     """First words of a sentence that no draw lies in a region."""
     return "The one draw does not lie" if n_draws == 1 else f"None of {n_draws:,} draws lies"

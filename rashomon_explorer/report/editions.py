@@ -136,7 +136,8 @@ def write_text(target: Path, text: str, *, public: bool) -> Path:
     return target
 
 
-_TITLE = "Rashomon set: "
+def _title(table: str) -> str:
+    return f"Rashomon set of {table}: " if table else "Rashomon set: "
 
 
 def report(
@@ -196,6 +197,9 @@ def curator_report(
     target: str = "",
     title: str = "",
     date: str = "",
+    table: str = "",
+    author: str = "",
+    classes: Sequence[str] | None = None,
     interactive: bool = True,
     overwrite: bool = False,
 ) -> Path:
@@ -224,12 +228,15 @@ def curator_report(
         ranges, model class reliance and certificates.
     ledger : Ledger or path-like, optional
         Ledger whose charges are listed.
-    bounds : mapping of str to (float, float), optional
-        Declared range of each feature.
+    bounds : mapping of str to (float, float) or str, optional
+        Declared range of each feature, or its declaration in words.
     target : str, optional
         Description of the quantity that is predicted.
-    title, date : str, optional
-        Printed title and date. Without a date, equal inputs give equal bytes.
+    title, date, table, author : str, optional
+        Printed title, date, name of the data set and author. Without a date, equal inputs give
+        equal bytes.
+    classes : sequence of str, optional
+        Names of the classes, if the models predict the codes 0, 1, ….
     interactive : bool, default=True
         Whether the file contains the script that draws its figures, 4.7 MB. Otherwise there is no
         script, and the numbers are in tables.
@@ -251,13 +258,20 @@ def curator_report(
         If lengths differ, the rows do not fit the models, or ``problem`` is not that of the draws.
     """
     place = refuse_existing(path, overwrite)
-    public = {"ledger": ledger, "bounds": bounds, "target": target, "title": title, "date": date}
+    public: dict[str, Any] = {
+        "ledger": ledger,
+        "bounds": bounds,
+        "target": target,
+        "title": title,
+        "date": date,
+    }
+    public |= {"table": table, "author": author, "classes": classes}
     material = curator_material(models, X, y, groups, problem, **public)
     models = material.models
     if X is not None and models.n_draws:
         models.scores(material.rows(0, 1))  # fails at once for rows of another shape
     _warn(models)
-    named = title or f"{_TITLE}{models.n_draws:,} models, curator’s edition"
+    named = title or f"{_title(table)}{models.n_draws:,} models, curator’s edition"
     html = Page(named, "curator", interactive).write(CURATOR, material)
     return write_text(place, html, public=False)
 
@@ -274,6 +288,9 @@ def release_report(
     target: str = "",
     title: str = "",
     date: str = "",
+    table: str = "",
+    author: str = "",
+    classes: Sequence[str] | None = None,
     interactive: bool = True,
     overwrite: bool = False,
 ) -> Path:
@@ -283,8 +300,8 @@ def release_report(
     and public plan, aggregates with guarantees of their own, and public settings. None of them
     holds a loss or a row, so the file is post-processing of private releases (Dwork and Roth
     2014, Proposition 2.1). Two sets that differ only in their losses, best model, clipped share
-    or acceptance rate give the same bytes. The caller must ensure that ``title``, ``target`` and
-    ``bounds`` are public.
+    or acceptance rate give the same bytes. The caller must ensure that the title, the names
+    and ``bounds`` are public.
 
     Parameters
     ----------
@@ -300,7 +317,7 @@ def release_report(
         Set of models to which the constants apply.
     ledger : Ledger or path-like, optional
         Number, notion and total of each charge are listed; names, times and remarks are not.
-    bounds, target, title, date, interactive, overwrite
+    bounds, target, title, date, table, author, classes, interactive, overwrite
         As in :func:`curator_report`.
 
     Returns
@@ -318,10 +335,17 @@ def release_report(
         If an aggregate's guarantee does not hold.
     """
     place = refuse_existing(path, overwrite)
-    public = {"ledger": ledger, "bounds": bounds, "target": target, "title": title, "date": date}
+    public: dict[str, Any] = {
+        "ledger": ledger,
+        "bounds": bounds,
+        "target": target,
+        "title": title,
+        "date": date,
+    }
+    public |= {"table": table, "author": author, "classes": classes}
     material = release_material(models, aggregates, constants=constants, domain=domain, **public)
     _warn(models)
-    named = title or f"{_TITLE}{models.n_draws:,} released models"
+    named = title or f"{_title(table)}{models.n_draws:,} released models"
     html = Page(named, "release", interactive).write(RELEASE, material)
     return write_text(place, html, public=True)
 

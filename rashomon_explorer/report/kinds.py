@@ -76,10 +76,9 @@ class ModelKind:
 
 def declared(names: Sequence[str], bounds: Bounds) -> pd.DataFrame:
     """Return the declared bounds of each feature, in its own units."""
-    ranges = [
-        f"{number(bounds[name][0])} to {number(bounds[name][1])}" if name in bounds else "–"
-        for name in names
-    ]
+    # The columns of a category are called "name=level".
+    found = [bounds.get(name, bounds.get(name.split("=")[0], "–")) for name in names]
+    ranges = [one if isinstance(one, str) else " to ".join(map(number, one)) for one in found]
     index = pd.Index(names, name="feature")
     return pd.DataFrame({"declared bounds, own units": ranges}, index=index)
 

@@ -28,7 +28,7 @@ from rashomon_explorer.sets.models.fitted import StoredPredictions
 PEOPLE = 5_000
 """Number of people shown from chunked rows, sampled by position only."""
 
-Bounds = Mapping[str, tuple[float, float]]
+Bounds = Mapping[str, tuple[float, float] | str]
 AnySet = RashomonSet | PredictorSet
 Paid = ReleasedSet | ReleasedTrees
 
@@ -39,8 +39,10 @@ class PublicMaterial:
 
     title: str = ""
     date: str = ""  # as printed; empty for no date
+    table: str = ""  # name of the data set
+    author: str = ""
     target: str = ""  # description of the quantity that the models predict
-    # declared, public range of each feature, in its own units
+    # declared, public range of each feature in its own units, or its declaration in words
     bounds: Bounds = field(default_factory=dict)
     constants: Constants | None = None  # public constants of the problem, for the certificates
     domain: Domain | None = None  # the set of models to which the constants apply
@@ -137,7 +139,11 @@ def curator_material(
         X = as_chunked_rows(X)
         y = read_targets(X) if y is None and X.source.labelled else y
         groups = read_column(X, groups) if isinstance(groups, str) else groups
+    classes = public.pop("classes", None)
     targets = None if y is None else np.asarray(y)
+    if (named := _named_classes(models, classes)) is not models:
+        models = named
+        targets = None if targets is None else np.asarray(models.classes)[targets.astype(int)]
     split = None if groups is None else _named(groups)
     _check_lengths(Curator(models=models, X=X, y=targets, groups=split))
     if problem is not None:
@@ -155,6 +161,7 @@ def release_material(
             f"a release needs a ReleasedSet or ReleasedTrees, got {type(models).__name__}: call "
             ".release() on a set of private draws first"
         )
+    models = _named_classes(models, public.pop("classes", None))
     for place, value in enumerate(aggregates):
         if type(value) is not ReleasedAggregates:
             raise TypeError(
@@ -169,6 +176,14 @@ def release_material(
             raise ValueError("constants and domain apply to linear models: omit them for trees")
         _check_constants(material.constants, models.plan)
     return material
+
+
+def _named_classes(models: Any, classes: Sequence[str] | None) -> Any:
+    """Models whose classes have names instead of the codes 0, 1, …; unchanged for other labels."""
+    codes = getattr(models, "classes", None)
+    if not classes or not codes or tuple(codes) != tuple(range(len(classes))):
+        return models
+    return replace(models, classes=tuple(map(str, classes)))
 
 
 def _tidy(public: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The curator's edition says what measures say, marks it, and says what it omits."""
 
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -11,6 +12,7 @@ from rashomon_explorer import RashomonClassifier
 from rashomon_explorer._utils.formatting import hit_rate_text
 from rashomon_explorer.measures import exact_ambiguity, multiplicity_table
 from rashomon_explorer.measures.multiplicity import MEASURES
+from rashomon_explorer.plots import text
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.report import material, report
@@ -155,3 +157,49 @@ def test_targets_and_groups_of_a_sample_are_those_of_its_rows(models, rows, monk
     assert people.X.shape == (50, 3)
     assert people.y.tolist() == (people.X[:, 0] > 0).astype(int).tolist()
     assert people.groups.tolist() == np.where(people.X[:, 1] > 0, "up", "down").tolist()
+
+
+NAMED = {
+    "table": "loans",
+    "author": "A. Curator",
+    "date": "2026-11-24",
+    "target": "repaid",
+    "classes": ["no", "yes"],
+    "bounds": {"age": "numeric 18 to 90 years"},
+}
+
+
+def _summary(path):
+    text = path.read_text(encoding="utf-8")
+    found = re.search(r'<section id="summary".*?</section>', text, re.DOTALL)
+    assert found and text.index("<section") == found.start()
+    return text, found[0]
+
+
+def test_the_first_page_of_both_editions_says_what_of_whom_and_when(models, rows, tmp_path):
+    X, y, *_ = rows
+    codes = np.unique(y, return_inverse=True)[1]
+    coded = replace(models, classes=(0, 1))
+    files = (
+        report(coded, tmp_path / "curator.html", X, codes, **NAMED),
+        report(coded.release(), tmp_path / "release.html", **NAMED),
+    )
+    for path in files:
+        page, summary = _summary(path)
+        assert all(NAMED[name] in summary for name in ("table", "author", "date", "target"))
+        assert "classes: no, yes" in summary and "class 1" not in page
+        assert "<title>Rashomon set of loans" in page
+        (words,) = re.findall(r"<p[^>]*>(This report is about.*?)</p>", summary, re.DOTALL)
+        assert len(re.findall(r"[.](?=\s|$)", words)) == 5, words
+        shown = figures_of(summary)
+        assert len(shown) == 3 and all(one["layout"]["height"] <= 240 for one in shown)
+        assert "numeric 18 to 90 years" in page
+        assert "\u0395 = " not in page  # ε has no capital
+    _, summary = _summary(files[0])
+    inside = round(models.hit_rate * models.n_draws)
+    assert f"{inside:,} of them lie within ψ = {number(models.psi)}" in summary
+
+
+def test_a_sentence_capitalises_words_and_no_symbol():
+    assert text.sentence("no row is read") == "No row is read."
+    assert text.sentence("ε = 4 at δ = 1e-6") == "ε = 4 at δ = 1e-6."

@@ -2,9 +2,11 @@
 
 import io
 import json
+import os
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any
@@ -13,6 +15,7 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from rashomon_explorer import plots
+from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.explorer import family, html
@@ -313,19 +316,36 @@ def _ledger(contents: Contents) -> str | None:
     return _json({**totals, "charges": charges})
 
 
+def described(data: Any) -> dict[str, Any]:
+    """Title, date, target, classes and declared columns of a report about a data set."""
+    return {} if data is None else _named(str(data.name), data.get("schema"))
+
+
+def _named(table: str, schema: TableSchema | None) -> dict[str, Any]:
+    target = None if schema is None else schema.target
+    columns = () if schema is None else schema.features
+    return {
+        "table": table,
+        "date": f"{datetime.now():%Y-%m-%d}",
+        "author": os.environ.get("RASHOMON_EXPLORER_AUTHOR", ""),
+        "target": "" if target is None else target.name,
+        "classes": None if schema is None else schema.classes,
+        "bounds": {one.name: one.summary for one in columns},
+    }
+
+
 def release_page(contents: Contents) -> str:
     """Return the release edition of the report as HTML."""
     models, radius = contents.models, None
     if isinstance(models, ReleasedSet) and contents.constants is not None and models.as_drawn:
         radius = models.plan.radius
     has_radius = radius is not None
-    target = contents.schema.target if contents.schema is not None else None
     with tempfile.TemporaryDirectory() as folder, suppress_weak_warnings():
         path = release_report(
             models,
             Path(folder) / "report.html",
             aggregates=[one.released for one in contents.purchases],
-            target="" if target is None else target.name,
+            **_named(contents.table, contents.schema),
             constants=contents.constants if has_radius else None,
             domain=Ball(radius) if has_radius and radius is not None else None,
         )

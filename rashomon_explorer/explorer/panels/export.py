@@ -153,6 +153,7 @@ class TakePanel(Panel):
             return session.chunks, session.all_targets, all_of
 
         def make() -> FileInTransit:
+            from rashomon_explorer.explorer.export.bundle import described
             from rashomon_explorer.report import curator_report
 
             rows, targets, groups = inputs()
@@ -165,6 +166,7 @@ class TakePanel(Panel):
                     targets if known else None,
                     groups=groups if known else None,
                     ledger=ledger,
+                    **described(state.data),
                 )
                 return FileInTransit(f"{table}-curator.html", path.read_bytes(), _HTML)
 

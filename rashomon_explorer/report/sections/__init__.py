@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rashomon_explorer.report.sections import accuracy, document, models, people, privacy
+from rashomon_explorer.report.sections import accuracy, document, models, people, privacy, summary
 from rashomon_explorer.report.sections.document import Section
 
 _PLAN = (
@@ -20,6 +20,7 @@ def _models(title: str, make: Any, view: document.View, *, trees: bool) -> Secti
 
 
 CURATOR: tuple[Section, ...] = (
+    Section("summary", "Summary", "curator", summary.summary_curator),
     Section("about", "About this report", "internal", document.about_curator),
     Section("data", "The data", "curator", models.data_curator),
     Section("set", "The set", "curator", models.the_set_curator),
@@ -39,6 +40,7 @@ CURATOR: tuple[Section, ...] = (
 )
 
 RELEASE: tuple[Section, ...] = (
+    Section("summary", "Summary", "release", summary.summary_release),
     Section("about", "About this report", "public", document.about_release),
     Section("data", "Public facts about the data", "public", models.data_release),
     Section("set", "The set", "public", models.the_set_release),

@@ -106,6 +106,8 @@ def _file(material: PublicMaterial) -> blocks.Facts:
         ("Written by", WRITER, "without any access to a network"),
         ("Date", material.date or "–", "" if material.date else undated),
     ]
+    rows += [("Data set", material.table, "")] if material.table else []
+    rows += [("Author", material.author, "")] if material.author else []
     if material.target:
         rows.append(("The models predict", material.target, ""))
     return blocks.Facts(rows)

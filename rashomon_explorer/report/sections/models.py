@@ -9,7 +9,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures import draws_in_range, exact_coefficient_ranges
 from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
 from rashomon_explorer.plots.figures import FIGURES
-from rashomon_explorer.plots.text import number, percent, plural
+from rashomon_explorer.plots.text import number, percent, plural, sentence
 from rashomon_explorer.privacy.audit import binomial_interval
 from rashomon_explorer.report.blocks import Block, Code, Facts, Table, Words, figure
 from rashomon_explorer.report.kinds import Rows, declared, model_kind
@@ -106,7 +106,7 @@ def the_set_curator(material: Curator) -> list[Block]:
     facts += model_kind(models).settings(material, models)
     facts += [(f"Choice {place + 1}", step, "") for place, step in enumerate(models.steps)]
     blocks: list[Block] = [Facts(facts)]
-    blocks += [Words(f"{note[0].upper()}{note[1:]}.", "note") for note in models.notes]
+    blocks += [Words(sentence(note), "note") for note in models.notes]
     if isinstance(models, RashomonSet) and models.n_draws:
         blocks.append(figure(material, "losses"))
         if models.as_drawn and models.plan.of_exact_draws:

@@ -21,7 +21,7 @@ from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.plots.budget import charges_table, plot_tradeoff, tradeoff_table
 from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.plots.prices import options_table
-from rashomon_explorer.plots.text import number
+from rashomon_explorer.plots.text import number, sentence
 from rashomon_explorer.privacy import Guarantee, Ledger, adaptive_epsilon
 from rashomon_explorer.privacy.composition import ledger_order
 from rashomon_explorer.problem.constants import Constants
@@ -73,7 +73,7 @@ def _total_cost(total: float, delta: float) -> Words:
 
 def _guarantee(models: AnySet | Paid, delta: float) -> list[Block]:
     guarantee = models.guarantee
-    blocks: list[Block] = [Words(str(guarantee)[:1].upper() + str(guarantee)[1:] + ".")]
+    blocks: list[Block] = [Words(sentence(str(guarantee)))]
     if guarantee.seeded:
         blocks.append(Words(SEEDED, "warning"))
     if not guarantee.holds:

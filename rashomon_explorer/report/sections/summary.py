@@ -1,0 +1,178 @@
+"""First section of a report: what it is of, five sentences, and three figures."""
+
+import math
+import textwrap
+from typing import Any
+
+import numpy as np
+
+from rashomon_explorer.measures import ambiguity, coefficient_spread
+from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
+from rashomon_explorer.plots.text import (
+    cost_text,
+    guaranteed,
+    guaranteed_hits,
+    number,
+    percent,
+    plural,
+    short_name,
+)
+from rashomon_explorer.plots.trees import tree_use_table
+from rashomon_explorer.report.blocks import Block, Facts, Plot, Words, figure
+from rashomon_explorer.report.material import Curator, PublicMaterial, Release
+from rashomon_explorer.sets import RashomonSet, ReleasedSet
+from rashomon_explorer.sets.models.trees import DecisionTrees
+
+_HEIGHT = 235  # so that three figures, the facts and the sentences are on one printed page
+_MOST_ROWS, _LETTERS = 20_000, 16
+
+
+def summary_curator(material: Curator) -> list[Block]:
+    """Summarise the set for the curator."""
+    models, rows = material.models, material.n_rows
+    sentences = [
+        _of_what(material, rows),
+        _hits(models),
+        _cost(models),
+        _conflicts(material),
+        _widest(models),
+    ]
+    linear = isinstance(models, RashomonSet)
+    names = ("losses", "coefficients") if linear else ("tree_use", "trees")
+    plots = [_small(material, name) for name in names]
+    if rows and models.n_draws and material.members.n_draws:
+        plots.insert(1, _small(material.people, "people"))
+    return [_head(material), Words(" ".join(sentences)), *filter(None, plots)]
+
+
+def summary_release(material: Release) -> list[Block]:
+    """Summarise the release."""
+    models = material.models
+    linear = isinstance(models, ReleasedSet)
+    planned = getattr(models, "plan", None)
+    sentences = [
+        _of_what(material, getattr(planned, "n", None)),
+        f"{plural(models.n_draws, 'model')} of them {'is' if models.n_draws == 1 else 'are'} "
+        "released here.",
+        _cost(models),
+        _proved(models, planned),
+        _widest(models),
+    ]
+    plots = [_small(material, "coefficients" if linear else "tree_use")]
+    if planned is not None:
+        plots.append(_small(material, "plan", planned=planned, draws=(), clicked=False))
+    plots.append(_small(material, "tradeoff", guarantee=models.guarantee, of="these models"))
+    return [_head(material), Words(" ".join(sentences)), *filter(None, plots)]
+
+
+def _proved(models: Any, planned: Any) -> str:
+    """State the guarantee of a draw, which is known before a row is read."""
+    if planned is None or not models.as_drawn:
+        return "Nothing is proved of how good these models are."
+    if has_hit_rate(planned):
+        return (
+            f"Each was within ψ = {number(planned.psi)} of the least loss with probability "
+            f"{guaranteed_hits(planned)}, whatever the rows are."
+        )
+    return f"Of their excess loss it is proved: {guaranteed(planned)}."
+
+
+def _head(material: PublicMaterial) -> Facts:
+    """List data set, prediction, author and date, with a dash for what was not stated."""
+    classes = getattr(getattr(material, "models", None), "class_names", ())
+    facts = {
+        "Data set": material.table,
+        "The models predict": material.target,
+        "Author": material.author,
+        "Date": material.date,
+    }
+    rows = [(name, value or "–", "") for name, value in facts.items()]
+    if classes and material.target:
+        rows[1] = (rows[1][0], material.target, f"classes: {', '.join(map(str, classes))}")
+    return Facts(rows)
+
+
+def _of_what(material: PublicMaterial, rows: int | None) -> str:
+    """State the table and the kind of models."""
+    table = f"the table {material.table}" if material.table else "one table"
+    size = "" if rows is None else f" of {rows:,} rows"
+    return f"This report is about models that explain {table}{size} almost equally well."
+
+
+def _hits(models: Any) -> str:
+    count = plural(models.n_draws, "model")
+    if not np.isfinite(models.least):
+        return f"It has {count}, whose losses are not known."
+    inside = round(models.hit_rate * models.n_draws)
+    return (
+        f"It has {count}: {inside:,} of them lie within ψ = {number(models.psi)} of the least loss "
+        f"{number(models.least, 4)}."
+    )
+
+
+def _cost(models: Any) -> str:
+    guarantee = models.guarantee
+    if not guarantee.holds:
+        return "The models have no privacy guarantee."
+    planned = getattr(models, "plan", None)
+    delta = 0.0 if planned is None else float(planned.delta)
+    epsilon = guarantee.epsilon(delta)
+    if not math.isfinite(epsilon):
+        return "The models have a privacy guarantee, stated below."
+    at = f" at δ = {number(delta, rounding='up')}" if delta else ""
+    return f"Their privacy cost is {cost_text(epsilon)}{at}."
+
+
+def _conflicts(material: Curator) -> str:
+    """State the share of people whom some model within ψ decides differently from the best."""
+    members = material.members
+    if material.X is None or not members.n_draws:
+        return "Without rows or models within ψ, nothing is known of how they differ for people."
+    people = material.people.X[:_MOST_ROWS]
+    if members.task != "classification":
+        scores = np.asarray(members.scores(people))
+        width = float(np.median(np.ptp(scores, axis=0)))
+        return f"For half of the people their predictions differ by more than {number(width)}."
+    best = members.best_scores(people)
+    own = best.argmax(axis=-1) if best.ndim == 2 else (best > 0.5).astype(int)
+    share = float(ambiguity(np.asarray(members.labels(people)), own))
+    return (
+        f"For {percent(share)} of {len(own):,} people, some of the models within ψ predict another "
+        "class than the best model."
+    )
+
+
+def _widest(models: Any) -> str:
+    """State the coefficient that varies most, or the most common question of trees."""
+    if not models.n_draws:
+        return "There is no model to describe."
+    if isinstance(getattr(models, "models", None), DecisionTrees):
+        table = tree_use_table(models)
+        if table.empty:
+            return "No tree asks a question."
+        share = percent(float(table["share"].iloc[0]))
+        return f"{share} of the trees ask “{table.index[0]}”."
+    if not isinstance(models, RashomonSet | ReleasedSet):
+        return "Their multiplicity is described below."
+    spread = coefficient_spread(models).drop("intercept", errors="ignore")
+    low, high = spread["min"].to_numpy(float), spread["max"].to_numpy(float)
+    most = int(np.argmax(high - low))
+    return (
+        f"The coefficient of {short_name(str(spread.index[most]))} differs most between them: from "
+        f"{number(float(low[most]), 2)} to {number(float(high[most]), 2)} per scaled unit."
+    )
+
+
+def _small(material: Any, name: str, **arguments: Any) -> Plot | None:
+    """Figure of a registered name, low enough for the first page; None if it does not apply."""
+    try:
+        plot = figure(material, name, **arguments)
+    except (TypeError, ValueError):  # the section of the figure states the reason
+        return None
+    plot.figure.update_layout(height=min(plot.height, _HEIGHT))
+    plot.figure.update_traces(marker_showscale=False, selector={"type": "scatter"})
+    for axis in plot.figure.select_yaxes():
+        if axis.title.text:
+            axis.title.text = "<br>".join(textwrap.wrap(axis.title.text, _LETTERS))
+            axis.title.font.size = 11
+    return plot
