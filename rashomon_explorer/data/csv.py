@@ -213,6 +213,7 @@ _OTHER_MARKS = {
     codecs.BOM_UTF16_BE: "UTF-16",
     b"PK\x03\x04": "a zip or spreadsheet file",
     b"\x1f\x8b": "a gzip file",
+    b"PAR1": "a Parquet file, which chunk_rows(path, target=...) reads",
 }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,8 +31,9 @@ def chunk_rows(
 
     Parameters
     ----------
-    X : array-like, numpy.memmap, DataFrame, Dask array or DataFrame, str or path
-        A path is a Parquet file, or a folder of them, read in the order of their names.
+    X : array-like, numpy.memmap, DataFrame, Dask array or DataFrame, str, path or list of paths
+        A path is a Parquet file, a folder of them or a pattern such as ``"2024-*.parquet"``, read
+        in the order of their names; a list of files is read in its own order.
     y : array-like of shape (n,), optional
         Targets; for a Dask collection, one with the same partitions. Omitted for Parquet.
     target : str, optional
@@ -92,14 +92,12 @@ def _source(
     columns: Sequence[str] | None,
     lengths: Sequence[int] | bool | None,
 ) -> RowSource:
-    if isinstance(X, str | os.PathLike):
+    if isinstance(X, str | os.PathLike) or _is_list_of_paths(X):
         if y is not None:
             raise TypeError(
                 "a Parquet file contains its targets: pass the name of their column as target="
             )
-        return ParquetRows.of(Path(X), target, columns)
-    if isinstance(X, list | tuple) and X and isinstance(X[0], str | os.PathLike):
-        raise TypeError("X is a list of paths: give one Parquet file, or the folder with them")
+        return ParquetRows.of(X, target, columns)
     if not is_dask(X):
         containers.check_readable("X", X)
     if target is not None or columns is not None:
@@ -111,6 +109,10 @@ def _source(
     return ArrayRows(
         X if containers.is_frame(X) or hasattr(X, "dtype") else np.asarray(X), _flat(y)
     )
+
+
+def _is_list_of_paths(X: Any) -> bool:
+    return isinstance(X, list | tuple) and bool(X) and isinstance(X[0], str | os.PathLike)
 
 
 def _split_columns(

@@ -5,6 +5,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from glob import glob
 from itertools import accumulate, groupby
 from operator import attrgetter
 from pathlib import Path
@@ -19,6 +20,10 @@ from rashomon_explorer.rows.source import Piece, RowSource, check_column
 Value = int | str | None
 """Value of a partition column: a 32-bit integer, text, or missing."""
 
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+"""A Parquet file, a folder of them, a pattern of their names, or a list of files."""
+
+_INDEX = re.compile(r"__index_level_\d+__")
 _HIDDEN = ("_", ".")
 _MISSING = "__HIVE_DEFAULT_PARTITION__"
 _WHOLE = re.compile(r"-?\d+")
@@ -41,17 +46,34 @@ class ParquetFolder:
     values: tuple[tuple[Value, ...], ...]
 
     @classmethod
-    def of(cls, path: Path) -> "ParquetFolder":
-        """List the files at a path without opening them."""
+    def of(cls, paths: Paths) -> "ParquetFolder":
+        """List the files of a path, of a pattern such as ``"2024-*.parquet"`` or of a list."""
+        if not isinstance(paths, str | os.PathLike):
+            files = [Path(one).absolute() for one in paths]
+            absent = [str(file) for file in files if not file.is_file()]
+            if absent or not files:
+                raise DataError(f"a list of Parquet files was expected; not found: {absent}")
+            if len({file.resolve() for file in files}) < len(files):
+                raise DataError("a file is in the list twice, which would double its records")
+            # Equal folders of all files name no column that differs.
+            return cls._named(files, Path(os.path.commonpath([file.parent for file in files])))
+        path = Path(paths).absolute()
         if path.is_file():
             return cls((path,), (), ((),))
-        paths = sorted(path.glob("**/*.parquet"))
-        files = [file for file in paths if file.is_file() and not _is_hidden(file, path)]
+        if not path.exists() and (found := sorted(glob(str(path), recursive=True))):
+            return cls.of([one for one in found if Path(one).is_file()])
+        inside = sorted(path.glob("**/*.parquet"))
+        files = [file for file in inside if file.is_file() and not _is_hidden(file, path)]
         if not files:
-            skipped = f" ({len(paths)} begin with _ or . and are skipped)" if paths else ""
+            skipped = f" ({len(inside)} begin with _ or . and are skipped)" if inside else ""
             raise DataError(
                 f"{path} is neither a Parquet file nor a folder of files named *.parquet{skipped}"
             )
+        return cls._named(files, path)
+
+    @classmethod
+    def _named(cls, files: list[Path], path: Path) -> "ParquetFolder":
+        """Files with the values of the folders between them and a path."""
         named = [_named_values(file.relative_to(path).parent, file) for file in files]
         keys = tuple(named[0])
         for file, values in zip(files, named, strict=True):
@@ -123,10 +145,10 @@ class ParquetRows(RowSource):
 
     @classmethod
     def of(
-        cls, path: str | os.PathLike[str], target: str | None, columns: Sequence[str] | None = None
+        cls, path: Paths, target: str | None, columns: Sequence[str] | None = None
     ) -> "ParquetRows":
-        """Read the footers of a file or folder."""
-        folder = ParquetFolder.of(Path(path).absolute())
+        """Read the footers of a file, of a folder, or of the files of a pattern or list."""
+        folder = ParquetFolder.of(path)
         files = folder.files
         read: list[RowGroup] = []
         first: dict[str, bool] | None = None
@@ -147,7 +169,9 @@ class ParquetRows(RowSource):
                     f"too ({partition.name}=...): rename one of them"
                 )
         first |= {partition.name: partition.is_number for partition in folder.partitions}
-        features = tuple(name for name in first if name != target) if columns is None else columns
+        if columns is None:  # without the row labels of pandas
+            columns = [name for name in first if name != target and not _INDEX.fullmatch(name)]
+        features = tuple(columns)
         for name in features if target is None else (target, *features):
             if name not in first:
                 raise DataError(f"{files[0]} has no column {name!r}: it has {list(first)}")
@@ -155,7 +179,7 @@ class ParquetRows(RowSource):
         if not filled:
             raise DataError(f"{path} holds no row")
         tabular = not all(first[name] for name in features)
-        return cls(filled, tuple(features), target, tabular, folder.partitions)
+        return cls(filled, features, target, tabular, folder.partitions)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -211,6 +211,25 @@ def test_files_that_a_failed_job_has_left_are_no_rows(tmp_path):
         chunk_rows(tmp_path, target="label")
 
 
+def test_a_pattern_and_a_list_read_the_rows_of_the_folder(tmp_path):
+    """With the values of its key=value folders, and without the row labels of pandas."""
+    for home, frame in (("own", FRAME[:50]), ("rent", FRAME[50:90])):
+        (tmp_path / f"home={home}").mkdir()
+        labelled = frame.take(np.roll(np.arange(len(frame)), 1))
+        labelled.to_parquet(tmp_path / f"home={home}" / "part.parquet")
+    files = [tmp_path / f"home={home}" / "part.parquet" for home in ("own", "rent")]
+    whole = chunk_rows(tmp_path, target="label").source
+    assert whole.columns == (*FRAME.columns.drop("label"), "home")
+    for paths in (files, [str(file) for file in files], tmp_path / "*" / "*.parquet"):
+        assert chunk_rows(paths, target="label").source == whole
+    backwards = chunk_rows(files[::-1], target="label").source
+    assert [group.values for group in backwards.groups] == [("rent",), ("own",)]
+    with pytest.raises(DataError, match="twice, which would double its records"):
+        chunk_rows([files[0], files[0]], target="label")
+    with pytest.raises(DataError, match=r"not found: \['.*none.parquet'\]"):
+        chunk_rows([files[0], tmp_path / "none.parquet"], target="label")
+
+
 @pytest.mark.parametrize(
     "names",
     [
