@@ -241,7 +241,8 @@ class Explorer(SessionView):
             elif failed is not None:
                 messages.report(self.state, "Opening the table", failed)
             else:
-                self.data_panel.name.value = FIRST_DATA
+                if self.data_panel.reopen(FIRST_DATA):
+                    self.state.page = "data"
             if self.state.rashomon_set is not None or inputs.is_external_model(first):
                 self.state.page = "set"
             for renderer in self.renderers:

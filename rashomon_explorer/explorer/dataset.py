@@ -17,11 +17,13 @@ from rashomon_explorer.explorer.account import Account, ledger_path, read_accoun
 from rashomon_explorer.explorer.answers import ExactAnswers, TreeAnswers
 from rashomon_explorer.explorer.background import BackgroundTask, batch_updates
 from rashomon_explorer.explorer.family import check_enumerable, of_trees, tree_estimator
-from rashomon_explorer.explorer.messages import LEDGER_READ, error_boundary, same_rows
+from rashomon_explorer.explorer.messages import LEDGER_READ, LOGGER, error_boundary, same_rows
 from rashomon_explorer.explorer.model_inputs import ModelInputs
 from rashomon_explorer.explorer.selection import CurrentSelection
 from rashomon_explorer.explorer.state import BUDGET, LINEAR, SETTINGS, ExplorerState
 from rashomon_explorer.explorer.streamed_table import encoded, scaled, streamed_table, table_shape
+from rashomon_explorer.explorer.table.editor import OWN_SOURCE
+from rashomon_explorer.explorer.table.files import save_schema
 from rashomon_explorer.explorer.what_if import WhatIf
 from rashomon_explorer.mechanisms.planning import suggestions, weakness
 from rashomon_explorer.mechanisms.planning.options import AUTO
@@ -323,6 +325,11 @@ class DatasetController(ModelInputs):
                 if not self._read_account(path).exists:
                     raise
                 # Another page created it at the same time: its budget applies to both.
+        if self.state.data.get("source") == OWN_SOURCE:
+            try:
+                save_schema(path, self.state.data.schema)
+            except OSError as error:  # then it is proposed again
+                LOGGER.error("the schema of %s was not saved", path, exc_info=error)
         return path
 
     def _check_free(self) -> None:

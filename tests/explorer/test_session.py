@@ -235,3 +235,32 @@ def test_while_a_file_is_described_nothing_sells_the_old_table(cancer_page, tabl
     assert page.data.name == "loans" and not page.draw_panel.button.disabled
     panel.schema.file.choose("other.csv", table.read_bytes())
     assert page.data is None and page.draw_panel.button.disabled
+
+
+def test_reopened_a_page_comes_back_to_the_last_table_and_asks_for_its_file_again(tmp_path, table):
+    home = tmp_path / "home"
+    home.mkdir()
+    page = Explorer(home=home)
+    page.data_panel.name.value = OWN_FILE
+    panel = page.data_panel.schema
+    panel.file.choose("loans.csv", table.read_bytes())
+    panel.confirm.click()
+    set_state(page, psi=0.6, n_draws=2, epsilon=1.0)
+    page.draw()
+    assert page.state.alert is None and page.guarantee.holds
+    again = Explorer(home=home)
+    assert again.state.page == "data" and again.data is None
+    assert "Give the file of loans again" in again.state.message
+    assert again.data_panel.name.label == "loans: give the file again"
+    again.data_panel.schema.file.choose("loans.csv", table.read_bytes())
+    assert "confirmed before" in again.state.message
+    assert again.data_panel.schema.confirm.disabled
+    again.data_panel.schema.use.click()
+    assert np.array_equal(again.rashomon_set.coef, page.rashomon_set.coef)
+    assert again.state.psi == 0.6 and not again.data.bounds_learnt
+    other = table.read_text().replace("debt", "loan").encode()  # the control: other columns
+    again.data_panel.schema.file.choose("loans.csv", other)
+    assert "proposed schema" in again.state.message and not again.data_panel.schema.confirm.disabled
+    again.data_panel.name.value = "breast_cancer"
+    again.draw()
+    assert Explorer(home=home).data.name == "breast_cancer"

@@ -17,6 +17,7 @@ from rashomon_explorer.explorer.session import Session, is_demo, refuse_in_demo
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.streamed_table import streamed_table, table_shape
 from rashomon_explorer.explorer.table.editor import TableEditor
+from rashomon_explorer.explorer.table.files import last_table, own_tables
 
 _FETCHING = "Fetching from OpenML"
 _AUDITING = "Auditing a model"
@@ -70,7 +71,9 @@ class DataPanel(Panel):
         self.session = session
         self.state = session.state
         self.name = ipywidgets.Dropdown(
-            description="Data set", options=[("choose…", _NOTHING), *_choices()], value=_NOTHING
+            description="Data set",
+            options=[("choose…", _NOTHING), *_choices(), *_own_tables(session)],
+            value=_NOTHING,
         )
         self.positive = ipywidgets.Dropdown(description="Positive class", options=[])
         self.about = region()
@@ -103,7 +106,7 @@ class DataPanel(Panel):
                 f"explorer = Explorer(rows, schema={data.name + '.toml'!r})",
                 "explorer.data.frame, explorer.chunks",
             )
-        if self.name.value in (OWN_FILE, OPENML):
+        if _is_own(self.name.value):
             return (*self.schema.lines(), "explorer.data")
         positive = f", positive={self.positive.value!r}" if self.positive.options else ""
         return (
@@ -114,13 +117,19 @@ class DataPanel(Panel):
 
     def _on_dataset(self) -> None:
         name = self.name.value
-        own = name in (OWN_FILE, OPENML)
-        display(self.schema.file, name == OWN_FILE)
+        own = _is_own(name)
+        display(self.schema.file, own and name != OPENML)
         display(self.openml.widget, name == OPENML)
         self._offer_classes([])
         if own or name == _NOTHING:
             self.session.forget()
             self.schema.edit(None)
+            if name.startswith(_AGAIN):
+                table = name.removeprefix(_AGAIN)
+                self.session.set_status(
+                    f"Give the file of {table} again: no rows are kept, but its schema, its "
+                    "ledger and its sets are."
+                )
             return
         self.session.set_status(f"Loading {name}…")
         data = load_dataset(name)
@@ -128,6 +137,14 @@ class DataPanel(Panel):
             self._offer_classes(list(data.classes))
             data = load_dataset(name, positive=self.positive.value)
         self.session.choose(data)
+
+    def reopen(self, first: str) -> bool:
+        """Choose the table that was charged last, else `first`; return whether a file is needed."""
+        values = [value for _, value in self.name.options]
+        last = last_table(self.session.home)
+        found = next((one for one in (last, _AGAIN + last) if last and one in values), first)
+        self.name.value = found
+        return _is_own(found)
 
     def _fetched(self, name: str, frame: pd.DataFrame) -> None:
         """Propose a schema for a fetched table."""
@@ -201,6 +218,20 @@ class DataPanel(Panel):
         why = self.state.unconfirmed
         warning = f'<p class="rx-band rx-none">no guarantee: {escape(why)}</p>' if why else ""
         self.about.value = f'{warning}<p>{" · ".join(facts)}</p><p class="rx-note">{first}</p>'
+
+
+_AGAIN = "again:"
+
+
+def _is_own(name: str) -> bool:
+    return name in (OWN_FILE, OPENML) or name.startswith(_AGAIN)
+
+
+def _own_tables(session: Session) -> list[tuple[str, str]]:
+    """Tables of one's own that were charged before; their files are not kept."""
+    if is_demo():
+        return []
+    return [(f"{name}: give the file again", _AGAIN + name) for name in own_tables(session.home)]
 
 
 def _choices() -> list[tuple[str, str]]:

@@ -16,10 +16,11 @@ from rashomon_explorer.data.schema import data_dependent, labels_unconfirmed, pu
 from rashomon_explorer.data.schema_files import json_values, toml_values
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import html, messages
+from rashomon_explorer.explorer.account import ledger_path
 from rashomon_explorer.explorer.panels.card import column, display, quiet_button, region, row
 from rashomon_explorer.explorer.session import Session, refuse_in_demo
 from rashomon_explorer.explorer.table.editor import TableEditor, form_rows, release_rows
-from rashomon_explorer.explorer.table.files import read_table
+from rashomon_explorer.explorer.table.files import read_table, saved_schema
 from rashomon_explorer.explorer.table.remarks import confirmations, remarks
 from rashomon_explorer.explorer.widgets.controls import TableForm
 from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, FilePicker, Making
@@ -161,12 +162,18 @@ class SchemaPanel:
         """Show a table in the form, with a schema proposed from its rows; unload the old table."""
         self.session.forget()
         written = frame.attrs.pop("written", "")
-        self.edit(TableEditor.proposed(name, frame))
+        known = saved_schema(ledger_path(self.session.home, name))
+        same = known is not None and set(known) == set(map(str, frame.columns))
+        next_step = "Check the proposed schema and confirm it."
+        if known is not None and same:
+            self.edit(TableEditor(name, frame, known))
+            next_step = "Its schema was confirmed before: press Use this table."
+        else:
+            self.edit(TableEditor.proposed(name, frame))
         self.state.alert = None
         self.session.set_status(
             f"{called or name}: {len(frame):,} rows, {frame.shape[1]} columns"
-            f"{', ' if written else ''}{written}. Check the proposed schema, confirm it, then "
-            f"press Use this table."
+            f"{', ' if written else ''}{written}. {next_step}"
         )
 
     def _edited(self) -> None:

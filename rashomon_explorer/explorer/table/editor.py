@@ -20,7 +20,7 @@ from rashomon_explorer.data.messages import quoted
 from rashomon_explorer.exceptions import DataError, PrivacyLeakWarning
 from rashomon_explorer.explorer.streamed_table import SampledChunks, StreamedTable
 
-_OWN = "your own table"
+OWN_SOURCE = "your own table"
 _CALLED_TARGET = ("target", "label", "class", "outcome", "y")
 
 
@@ -32,7 +32,7 @@ class TableEditor:
     frame: pd.DataFrame
     schema: TableSchema
     description: str = "A table of your own."
-    source: str = _OWN
+    source: str = OWN_SOURCE
     memo: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
     sampled: SampledChunks | None = None
 

@@ -9,9 +9,12 @@ from typing import Any
 import pandas as pd
 from sklearn.utils import Bunch
 
+from rashomon_explorer._utils import files
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.csv import parse_csv
+from rashomon_explorer.data.schema import public_part
 from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.explorer.messages import LOGGER
 from rashomon_explorer.explorer.streamed_table import SampledChunks
 from rashomon_explorer.explorer.table.editor import TableEditor
 from rashomon_explorer.rows import ChunkedRows
@@ -64,6 +67,39 @@ def read_table(name: str, content: bytes) -> pd.DataFrame:
         )
     frame.columns = [str(label) for label in frame.columns]
     return frame
+
+
+_SCHEMA = "schema.toml"  # of a table of one's own, in the folder of its sets
+
+
+def save_schema(ledger: Path, schema: TableSchema) -> None:
+    """Save the public schema of a table beside its ledger, so that only the file is asked for."""
+    folder = ledger.with_suffix(".sets")
+    files.make_folder(folder)
+    content = public_part(schema).to_toml().encode()
+    files.replace_file(folder / _SCHEMA, lambda file: file.write(content))
+
+
+def saved_schema(ledger: Path) -> TableSchema | None:
+    """Return the schema saved beside a ledger; None if there is none that can be read."""
+    path = ledger.with_suffix(".sets") / _SCHEMA
+    try:
+        return TableSchema.from_toml(path.read_text(encoding="utf-8")) if path.exists() else None
+    except (OSError, ValueError) as error:
+        LOGGER.error("%s could not be read", path, exc_info=error)
+        return None
+
+
+def own_tables(home: Path) -> list[str]:
+    """Names of the tables of one's own that have a ledger and a saved schema."""
+    ledgers = (folder.parent.with_suffix(".ledger") for folder in home.glob(f"*.sets/{_SCHEMA}"))
+    return sorted(ledger.stem for ledger in ledgers if ledger.exists())
+
+
+def last_table(home: Path) -> str:
+    """Name of the table that was charged last; empty if there is none."""
+    ledgers = {path.stat().st_mtime_ns: path.stem for path in home.glob("*.ledger")}
+    return ledgers[max(ledgers)] if ledgers else ""
 
 
 def chunked_dataset(
