@@ -146,36 +146,60 @@ def matched_subgradient(
 
 
 _MOST_STEPS = 200
-_UNDAMPED, _DAMPING = 20, 1e-3
 _CONVERGED = 1e-16
-_HALVINGS = 40
+_DAMPING, _LARGEST_DAMPING = 1e-3, 1e3  # shares of the Hessian's diagonal at 0
 
 
 def minimise_l1(objective: Any, l1: FloatArray) -> FloatArray:
-    """Minimiser (p,) of a smooth function plus Σ l1_j |θ_j|, by Newton's method over faces."""
+    """Minimiser (p,) of a smooth function plus Σ l1_j |θ_j|, by Newton's method over faces.
+
+    A step that fails, where the loss has no curvature in some direction, is repeated with damping.
+    """
     theta = np.zeros(len(l1))
     value, gradient = _at(objective, theta)
-    floor = _DAMPING * np.diag(np.diag(objective.hessian(theta)))
-    for count in range(_MOST_STEPS):
-        # Where the loss has no curvature in some direction, steps are damped.
-        hessian = objective.hessian(theta) + (floor if count > _UNDAMPED else 0.0)
-        target = FaceMetric.of(hessian, l1).least(theta, gradient)
-        move = target - theta
-        slope = (gradient - l1 * np.sign(theta)) @ move
-        slope += l1 @ (np.abs(target) - np.abs(theta))
-        step, new = 1.0, theta
-        for _ in range(_HALVINGS):
-            new = target if step == 1.0 else theta + step * move
-            reached, steeper = _at(objective, new)
-            if reached <= value + 1e-4 * step * slope + 4e-16 * max(1.0, abs(value)):
+    scale, damping = np.diag(np.diag(objective.hessian(theta))), 0.0
+    for _ in range(_MOST_STEPS):
+        metric = FaceMetric.of(objective.hessian(theta) + damping * scale, l1)
+        move = metric.least(theta, gradient) - theta
+        fall = float((l1 * np.sign(theta) - gradient) @ move)
+        fall -= float(l1 @ (np.abs(theta + move) - np.abs(theta)))
+        new = _step(objective, theta, value, move, fall)
+        if new is not None:
+            theta, damping = new, damping / 10 if damping > _DAMPING else 0.0
+            value, gradient = _at(objective, theta)
+        if new is None or fall <= _CONVERGED * (1 + abs(value)):
+            if (fall >= 0 and _is_optimal(theta, gradient, l1)) or damping >= _LARGEST_DAMPING:
                 break
-            step /= 2
-        else:
-            break
-        theta, value, gradient = new, reached, steeper
-        if -slope <= _CONVERGED * (1 + abs(value)):
-            break
+            damping = max(10 * damping, _DAMPING)
     return theta
+
+
+_HALVINGS = 40
+
+
+def _step(
+    objective: Any, theta: FloatArray, value: float, move: FloatArray, fall: float
+) -> FloatArray | None:
+    """Model with a lower objective along a move, or None; ``fall`` is the predicted decrease."""
+    if fall < 0:
+        return None
+    step = 1.0
+    for _ in range(_HALVINGS):
+        new = theta + step * move
+        reached = float(objective.value(new[:, None])[0])
+        if reached <= value - 1e-4 * step * fall + 4e-16 * max(1.0, abs(value)):
+            return np.asarray(new)
+        step /= 2
+    return None
+
+
+_OPTIMAL = 1e-10
+
+
+def _is_optimal(theta: FloatArray, gradient: FloatArray, l1: FloatArray) -> bool:
+    """Whether the slopes are those that the L1 penalty balances, nearly."""
+    residual = np.abs(gradient) - np.where(theta == 0, l1, 0.0)
+    return bool((residual <= _OPTIMAL * max(float(l1.max()), 1e-300)).all())
 
 
 def _at(objective: Any, theta: FloatArray) -> tuple[float, FloatArray]:
