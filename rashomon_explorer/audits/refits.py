@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone
 
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.sklearn_compat import select_rows, validate_parameter_constraints
 
 
@@ -65,6 +66,18 @@ def column_names(X: Any) -> list[str]:
         return [str(name) for name in X.columns]
     shape = np.shape(X)
     return [f"x{place}" for place in range(shape[1] if len(shape) > 1 else 0)]
+
+
+def floored(scores: FloatArray, n: int, classes: Sequence[Any]) -> FloatArray:
+    """Probabilities of at least 1/(2n), which n rows cannot tell from 0; other scores as given.
+
+    A forest gives some rows a probability of 0: in the log loss one of them, if wrong, counts as
+    much as hundreds of other rows.
+    """
+    if not classes:
+        return scores
+    least = 1 / (2 * n)
+    return np.clip(scores, least, 1.0 if scores.ndim == 3 else 1 - least)
 
 
 _ROWWISE = ("predict", "predict_proba", "decision_function", "predict_log_proba", "score")

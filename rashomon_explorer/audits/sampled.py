@@ -22,7 +22,7 @@ from rashomon_explorer._utils.progress import tally
 from rashomon_explorer._utils.sklearn_compat import select_rows
 from rashomon_explorer._utils.validation import check_count, check_inner_share
 from rashomon_explorer.audits import refits
-from rashomon_explorer.audits.refits import AS_GIVEN, KINDS, Refit
+from rashomon_explorer.audits.refits import AS_GIVEN, KINDS, Refit, floored
 from rashomon_explorer.audits.tolerance import Tolerance, resolve, resolve_losses
 from rashomon_explorer.measures.stopping import enough_draws
 from rashomon_explorer.sets import PredictorSet, from_estimators, from_predictions
@@ -160,7 +160,8 @@ def sample_models(
     ``NEIGHBOURS``), or it leaves a column out. It is kept if its held-out loss exceeds that of a
     refit without a change by at most ψ, with confidence. The comparison is paired, on the same
     rows, and with the model itself rather than with the best refit: the best of many looks better
-    than it is, and refits that are compared with it are not independent.
+    than it is, and refits that are compared with it are not independent. In the log loss a
+    probability of 0 counts as 1/(2n).
 
     **Curator: computed from private rows, not private.** Everything about the set is a lower
     bound: there are good models that no such refit finds.
@@ -329,13 +330,10 @@ class _Refits:
 
     def losses(self, wanted: Sequence[Refit]) -> FloatArray:
         """Losses of the held-out rows, shape (n_refits, n_rows)."""
-        return row_losses(
-            self.scores(wanted),
-            self.y,
-            classes=self.classes,
-            loss=self.loss,
-            certain=self.loss == "zero_one",
-        )[0]
+        scores, certain = self.scores(wanted), self.loss == "zero_one"
+        if not certain:
+            scores = floored(scores, len(self.y) + len(self.train[1]), self.classes)
+        return row_losses(scores, self.y, classes=self.classes, loss=self.loss, certain=certain)[0]
 
     def models(self, wanted: Sequence[Refit]) -> FittedModels:
         """Fitted models."""
@@ -464,13 +462,18 @@ def collect_models(
     else:
         every = from_estimators(models, X, y, names=names)
         scores, certain = every.scores(X), every.models.certain  # type: ignore[union-attr]
+    if not certain:
+        scores = floored(scores, scores.shape[1], every.classes)
     losses = row_losses(scores, y, classes=every.classes, loss=every.loss, certain=certain)[0]
-    best = int(np.argmin(every.losses))
+    means = losses.mean(axis=1)
+    best = int(np.argmin(means))
     rule = resolve_losses(tolerance, losses[best])
     _, errors, good = shown_good(losses, losses[best], rule.psi, confidence)
     own = {one.name: getattr(every, one.name) for one in fields(PredictorSet)}
+    own |= {"psi": rule.psi, "losses": means, "least": float(means[best])}
+    own["reference"] = every.models.take(np.array([best]))
     return SampledSet(
-        **{**own, "psi": rule.psi},
+        **own,
         kinds=("collected",) * len(every),
         errors=errors,
         tolerance=rule,

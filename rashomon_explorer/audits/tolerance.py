@@ -22,6 +22,7 @@ from rashomon_explorer.audits.refits import (
     FixedColumns,
     column_names,
     fit,
+    floored,
     last_step,
     on_a_part_of_the_rows,
 )
@@ -102,8 +103,9 @@ def resolve(
     y : array-like of shape (n_rows,)
     problem : PenalisedProblem, optional
         Convex problem that the model solves (:func:`penalised_problem`), in whose unit ψ is.
-        Without it ψ is in the unit of the held-out loss: log loss, the error rate of a classifier
-        without probabilities, or half the squared error.
+        Without it ψ is in the unit of the held-out loss: log loss, in which a probability of 0
+        counts as 1/(2n), the error rate of a classifier without probabilities, or half the squared
+        error.
     sample_weight : array-like of shape (n_rows,), optional
         Weights of the fit.
     groups : mapping of str to sequence of str, optional
@@ -245,9 +247,10 @@ class _Case:
         loss = getattr(self.problem, "loss", None)
         if not self.classes or loss is None or loss.link in ("logistic", "softmax"):
             models = FittedModels((fitted,), self.classes)
-            return row_losses(models.scores(X), y, classes=self.classes, certain=models.certain)[0][
-                0
-            ]
+            scores, certain = models.scores(X), models.certain
+            if self.problem is None and not certain:
+                scores = floored(scores, len(self.y), self.classes)
+            return row_losses(scores, y, classes=self.classes, certain=certain)[0][0]
         scores = np.asarray(fitted.decision_function(X), dtype=float)
         columns = np.arange(len(self.classes)) if scores.ndim == 2 else np.array([1])
         codes = np.searchsorted(np.asarray(self.classes), y)

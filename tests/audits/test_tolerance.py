@@ -21,6 +21,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 
 from rashomon_explorer.audits.tolerance import Tolerance, _Case, resolve
 from rashomon_explorer.measures import exact_ambiguity, exact_coefficient_ranges, penalised_problem
@@ -190,6 +191,18 @@ def test_a_tolerance_that_says_nothing_is_refused(tolerance, told):
     model = LogisticRegression().fit(X, y)
     with pytest.raises(ValueError, match=told):
         resolved(tolerance, model, X, y)
+
+
+def test_a_probability_of_zero_does_not_decide_on_the_tolerance():
+    """One wrong row with probability 0 would cost 36 nats, of 569 rows that cost .1 on average."""
+    X, y = cancer()
+    model = DecisionTreeClassifier(random_state=0).fit(X, y)
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    chance = cross_val_predict(model, X, y, cv=folds, method="predict_proba")
+    wrong = chance[np.arange(len(y)), y] == 0
+    losses = np.where(wrong, np.log(2 * len(y)), -np.log1p(-1 / (2 * len(y))))
+    expected = losses.std(ddof=1) / len(y) ** 0.5
+    assert resolve("cv", model, X, y).psi == pytest.approx(expected)
 
 
 def test_a_likelihood_ratio_needs_a_likelihood():
