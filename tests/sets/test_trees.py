@@ -8,6 +8,7 @@ node, and how many leaves a tree has (its complexity over the price of a leaf, 0
 
 import json
 from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,9 @@ def test_the_published_tree_sends_rows_where_timbertrek_printed():
     assert same.complexity()[0] == round(PRINTED["complexity"] / 0.015)
     assert np.array_equal(same.labels(rows), models.labels(rows))
     assert same.losses[0] == PRINTED["objective"]
+    fitted = SimpleNamespace(model_set=SimpleNamespace(to_trie=lambda: TRIE))  # a TREEFARMS
+    for source in (fitted, fitted.model_set):
+        assert np.array_equal(from_treefarms(source).losses, same.losses)
     # 106 errors of 1,728, as the leaves of the published tree add up.
     errors = from_treefarms(TRIE, criterion="loss").losses[0]
     assert errors == pytest.approx(106 / 1728, abs=1e-8)

@@ -50,7 +50,7 @@ def as_question(
 def as_nested(tree: Node) -> dict[str, Any]:
     """Tree in the TreeFARMS format, which ``from_treefarms`` reads."""
     if isinstance(tree, Leaf):
-        return {"prediction": tree.prediction}
+        return {"prediction": tree.prediction, "name": "Prediction"}  # their classifier prints it
     return {
         "feature": tree.feature,
         "relation": tree.relation,

@@ -177,8 +177,9 @@ def from_treefarms(
 
     Parameters
     ----------
-    source : path, list or mapping
-        A JSON file or its content, in one of three forms. A list of trees: nested
+    source : path, list, mapping or TREEFARMS
+        A fitted model of their package, its model set, or a JSON file or its content, in one of
+        three forms. A list of trees: nested
         ``{"feature", "relation", "reference", "true", "false"}`` with leaves ``{"prediction"}``
         (or objects with such a tree as their ``source``). The trie of its ``to_trie``: one
         layer of nodes per key, -1 and -2 for leaves of class 0 and 1, and ``objective``, ``loss``
@@ -229,7 +230,7 @@ def from_treefarms(
     """
     if criterion not in _TREEFARMS_CRITERIA:
         raise ValueError(f"criterion must be one of {[*_TREEFARMS_CRITERIA]}, got {criterion!r}")
-    known = read_json(source) if isinstance(source, str | PathLike) else source
+    known = read_json(source) if isinstance(source, str | PathLike) else _plain(source)
     found = list(_reader(known)(known))
     labels = _labels([tree for tree, _ in found]) if classes is None else tuple(classes)
     names = tuple(feature_names or ())
@@ -261,6 +262,12 @@ def from_treefarms(
         names=[f"tree {place}" for place in range(len(trees))],
         complete=False if complete is None and other_loss else complete,
     )
+
+
+def _plain(source: Any) -> Any:
+    """Trie of a fitted TREEFARMS or of its model set; other sources unchanged."""
+    models = getattr(source, "model_set", source)
+    return models.to_trie() if hasattr(models, "to_trie") else source
 
 
 def _reader(known: Any) -> Callable[[Any], Iterator[Found]]:
