@@ -123,8 +123,8 @@ def test_a_dictionary_is_taken_over_from_the_box_or_a_file(panel, explorer):
 def test_what_is_no_table_is_refused_in_words(panel, explorer, monkeypatch):
     monkeypatch.setattr(pd, "read_parquet", Mock(side_effect=ImportError("no pyarrow")))
     for name, content, told in (
-        ("picture.csv", b"\x89PNG\xff\xfe", "is not UTF-8 text"),
-        ("table.xlsx", b"", "none of .csv, .parquet"),
+        ("picture.csv", b"\x89PNG\xff\x81", "is neither UTF-8 text"),
+        ("table.ods", b"", "none of .csv, .xlsx, .parquet"),
         ("loans.parquet", b"PAR1", "pip install pyarrow, or save the table as CSV"),
     ):
         panel.file.choose(name, content)
@@ -216,3 +216,23 @@ def test_found_labels_are_confirmed_by_one_press_and_paid_sets_come_back(table, 
     assert again.rashomon_set is None and again.state.kept
     again.data_panel.schema.confirm.click()
     assert np.array_equal(again.rashomon_set.coef, explorer.rashomon_set.coef)
+
+
+def test_a_table_of_a_european_spreadsheet_is_read_and_its_encoding_is_named(panel, explorer):
+    rows = "".join(f"{k},5;{'Köln' if k % 2 else 'Zürich'};{k % 3 == 0}\n" for k in range(60))
+    panel.file.choose("orte.csv", f"größe;ort;ziel\n{rows}".encode("cp1252"))
+    assert explorer.state.alert is None and list(panel.table.frame) == ["größe", "ort", "ziel"]
+    assert set(panel.table.frame["ort"]) == {"Köln", "Zürich"}
+    assert "Windows-1252" in explorer.state.message
+
+
+def test_an_excel_file_is_read_where_openpyxl_is_and_named_where_it_is_not(
+    panel, explorer, monkeypatch
+):
+    frame = pd.DataFrame({"a": range(40), "b": [0, 1] * 20})
+    monkeypatch.setattr(pd, "read_excel", lambda file: frame)
+    panel.file.choose("sheet.xlsx", b"PK")
+    assert explorer.state.alert is None and list(panel.table.frame) == ["a", "b"]
+    monkeypatch.setattr(pd, "read_excel", Mock(side_effect=ImportError("openpyxl")))
+    panel.file.choose("sheet.xlsx", b"PK")
+    assert "pip install openpyxl" in explorer.state.alert.reason

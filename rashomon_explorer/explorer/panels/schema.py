@@ -45,7 +45,9 @@ class SchemaPanel:
         self.made: Bunch | None = None
         self._problems: dict[str, str] = {}
         self._chosen_class = _ALL
-        self.file = FilePicker("Your own table (CSV or Parquet)", accept=".csv,.parquet,.pq")
+        self.file = FilePicker(
+            "Your own table (CSV, Excel or Parquet)", accept=".csv,.xlsx,.parquet,.pq"
+        )
         self.form = TableForm()
         self.notes = region("rx-remarks")
         self.preview = quiet_button("First rows", "Curator: shows private rows", toggles=True)

@@ -2,6 +2,7 @@
 
 import io
 import os
+import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path, PurePath
 from typing import Any
@@ -24,15 +25,37 @@ _LEAST_COLUMNS = 2
 
 
 def _csv(content: bytes, name: str) -> pd.DataFrame:
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{name} is not UTF-8 text (byte {error.start}): save it as a UTF-8 CSV file"
-        ) from None
+    text, coding = _decoded(content, name)
     table = parse_csv(text.replace("\r\n", "\n"))
-    table.frame.attrs["written"] = table.written
+    table.frame.attrs["written"] = ", ".join(filter(None, (coding, table.written)))
     return table.frame
+
+
+def _decoded(content: bytes, name: str) -> tuple[str, str]:
+    """Text of a file, and the name of its encoding unless it is UTF-8."""
+    try:
+        return content.decode("utf-8-sig"), ""
+    except UnicodeDecodeError as error:
+        place = error.start
+    try:
+        return content.decode("cp1252"), "Windows-1252 text"
+    except UnicodeDecodeError:
+        raise DataError(
+            f"{name} is neither UTF-8 text (byte {place}) nor Windows-1252: save it as a UTF-8 CSV "
+            "file"
+        ) from None
+
+
+def _excel(content: bytes, name: str) -> pd.DataFrame:
+    try:
+        return pd.read_excel(io.BytesIO(content))
+    except ImportError:
+        raise DataError(
+            f"{name} is an Excel file, and reading it needs openpyxl: pip install openpyxl, or "
+            "save the table as CSV"
+        ) from None
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise DataError(f"{name} cannot be read as Excel: {error}") from None
 
 
 def _parquet(content: bytes, name: str) -> pd.DataFrame:
@@ -49,6 +72,7 @@ def _parquet(content: bytes, name: str) -> pd.DataFrame:
 
 READERS: Mapping[str, Callable[[bytes, str], pd.DataFrame]] = {
     ".csv": _csv,
+    ".xlsx": _excel,
     ".parquet": _parquet,
     ".pq": _parquet,
 }
