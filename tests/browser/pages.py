@@ -240,6 +240,9 @@ class Page:
     def declare(self, dictionary):
         """Paste a data dictionary for an uploaded table, confirm the rest and use the table."""
         self.wait(lambda: self.shown(".rx-form tbody tr"), "the form")
+        if not self.shown(".rx-dictionary textarea"):
+            self.button("Data dictionary").click()
+        self.wait(lambda: self.shown(".rx-dictionary textarea"), "the dictionary")
         box = self.shown(".rx-dictionary textarea")[0]
         box.send_keys(Keys.CONTROL, "a")
         box.send_keys(dictionary, Keys.TAB)
@@ -250,6 +253,14 @@ class Page:
             "the marks to go",
         )
         self.button("Use this table").click()
+
+    def field(self, column, field):
+        """Click a value of the schema table, and return the field that it becomes."""
+        rows = [row for row in self.shown(".rx-form tbody tr") if row.text.startswith(column)]
+        cell = rows[0].find_element(By.CSS_SELECTOR, f"[data-fields~='{field}']")
+        if not cell.find_elements(By.TAG_NAME, "input"):
+            cell.click()
+        return cell.find_element(By.CSS_SELECTOR, f"[data-field='{field}']")
 
     def draw(self):
         """Press Draw, and yes where the page asks whether so little is worth the price."""

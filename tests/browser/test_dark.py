@@ -37,12 +37,11 @@ def test_a_bad_table_is_explained_then_the_good_one_is_declared_row_by_row(
     good.write_text("\n".join(["age,income,repaid", *rows]))
     page.upload(good)
     page.wait(lambda: len(page.shown(".rx-form tbody tr")) == 3, "a row a column")
-    high = page.shown("input[aria-label='Upper bound of age']")[0]
-    page.replace(high, "10")
+    page.replace(page.field("age", "high"), "10")
     page.wait(
         lambda: "must have low < high" in page.text(".rx-problem"), "the problem beside its row"
     )
-    page.replace(page.shown("input[aria-label='Upper bound of age']")[0], "90")
+    page.replace(page.field("age", "high"), "90")
     page.wait(lambda: not page.shown(".rx-problem"), "the problem to go")
     page.declare("name,kind,low,high\nincome,numeric,0,9000")
     page.wait(lambda: "good: 300 rows" in page.status, "the good file")

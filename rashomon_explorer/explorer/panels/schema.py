@@ -25,12 +25,11 @@ from rashomon_explorer.explorer.table.remarks import confirmations, remarks
 from rashomon_explorer.explorer.widgets.controls import TableForm
 from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, FilePicker, Making
 
-_ALL = "all of them"
+_ALL = "all classes"
 _PREVIEWED = 8
 _HOW = (
-    "Each row below describes a column by public knowledge. Data-dependent values are marked: "
-    "correct them from domain knowledge and confirm them. There is no guarantee until all are "
-    "confirmed."
+    "Public knowledge about each column; click a value to change it. Marked values were read from "
+    "the rows: correct and confirm them, or there is no guarantee."
 )
 
 
@@ -62,7 +61,8 @@ class SchemaPanel:
         self.saver = Download("Save the schema", "The schema as a TOML file", self._file, failed)
         self._fill_dictionary()
         self._connect()
-        buttons = row([self.use, self.confirm, self.saver, self.preview], "rx-bar")
+        folded = (self.preview, self.described)
+        buttons = row([self.use, self.confirm, self.saver, *folded], "rx-bar")
         how = ipywidgets.HTML(f'<p class="rx-note">{_HOW}</p>')
         parts = [how, self.notes, self.form, self.positive, buttons, self._rows, self._dictionary]
         self._details = column(parts, "rx-declared")
@@ -71,7 +71,7 @@ class SchemaPanel:
 
     def _fill_dictionary(self) -> None:
         self.dictionary = ipywidgets.Textarea(
-            description="Data dictionary: paste CSV (one line per column), TOML or JSON",
+            description="Paste CSV (one line per column), TOML or JSON",
             placeholder=(
                 "name,kind,low,high,levels,role\nage,numeric,18,110,,\nhome,categorical,,,own|rent,"
             ),
@@ -81,6 +81,10 @@ class SchemaPanel:
         self.take = ipywidgets.Button(description="Apply dictionary")
         parts = [self.dictionary, self.dictionary_file, self.take]
         self._dictionary = column(parts, "rx-dictionary")
+        hint = "Paste or choose a description of all columns"
+        self.described = quiet_button("Data dictionary", hint, toggles=True)
+        self.described.observe(lambda _: display(self._dictionary, self.described.value), "value")
+        display(self._dictionary, False)
 
     def _connect(self) -> None:
         def on(what: str, act: Callable[[], None]) -> Callable[[Any], Any]:

@@ -69,8 +69,8 @@ function render({ el }) {
   function stop(number) {
     target?.classList.remove("rx-tour-stop");
     const app = el.closest(".rx-app");
-    target = STOPS[number] && app.querySelector(STOPS[number][0]);
-    if (!target?.checkVisibility()) return number < STOPS.length - 1 ? stop(number + 1) : leave();
+    target = [...app.querySelectorAll(STOPS[number][0])].find((node) => node.checkVisibility());
+    if (!target) return number < STOPS.length - 1 ? stop(number + 1) : leave();
     target.classList.add("rx-tour-stop");
     target.scrollIntoView({ block: "nearest" });
     bubble.innerHTML = `${STOPS[number][1]}<div><span>${number + 1} of ${STOPS.length}</span></div>`;

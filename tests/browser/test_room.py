@@ -1,0 +1,163 @@
+"""Figures keep their room, views keep few controls, words keep apart, and a first visit is told."""
+
+import pytest
+
+from rashomon_explorer.explorer.state import PAGES
+from tests.browser.pages import Page
+
+pytestmark = pytest.mark.browser
+
+LAPTOP, DESKTOP, PHONE = (1280, 800), (1920, 1080), (420, 860)
+
+# Visible part of an element, through all boxes that scroll around it.
+_SEEN = """
+const shown = (n) => n.checkVisibility({visibilityProperty: true}) && getComputedStyle(n).clipPath === 'none';
+const part = (n) => { const r = n.getBoundingClientRect();
+  const b = {left: Math.max(0, r.left), top: Math.max(0, r.top),
+    right: Math.min(innerWidth, r.right), bottom: Math.min(innerHeight, r.bottom)};
+  for (let p = n.parentElement; p; p = p.parentElement) {
+    if (getComputedStyle(p).overflow === 'visible') continue;
+    const q = p.getBoundingClientRect();
+    b.left = Math.max(b.left, q.left); b.right = Math.min(b.right, q.right);
+    b.top = Math.max(b.top, q.top); b.bottom = Math.min(b.bottom, q.bottom); }
+  return b; };
+const within = (b) => b.right - b.left > 2 && b.bottom - b.top > 2;
+const app = document.querySelector('.rx-app');
+"""
+
+_CONTROLS = f"""{_SEEN}
+return [...app.querySelectorAll('button, a[href], select, input, textarea, summary, [role=slider]')]
+  .filter((n) => shown(n) && !n.closest('.rx-skips') && within(part(n)))
+  .map((n) => n.ariaLabel || n.textContent.slice(0, 30) || n.outerHTML.slice(0, 60));"""
+
+_FIGURES = f"""{_SEEN}
+return Object.fromEntries([...app.querySelectorAll('.rx-plot-frame')].filter(shown)
+  .map((n) => [n.querySelector('.rx-plot-area').dataset.figure, n.clientHeight]));"""
+
+# Words that are cut by their own box, drop-downs that are narrower than their choice, and words
+# that lie on other words, on the page and within a figure.
+_COLLISIONS = f"""{_SEEN}
+const found = [];
+const own = (n) => [...n.childNodes].filter((c) => c.nodeType === 3 && c.textContent.trim());
+const canvas = document.createElement('canvas').getContext('2d');
+for (const n of [...app.querySelectorAll('select:not([multiple])')].filter(shown)) {{
+  const style = getComputedStyle(n);
+  canvas.font = style.font;
+  const room = n.clientWidth - parseFloat(style.paddingLeft);
+  if (canvas.measureText(n.selectedOptions[0]?.text ?? '').width > room) found.push(['narrow', n.value]);
+}}
+const texts = [...app.querySelectorAll('*')].filter((n) => own(n).length && shown(n)
+  && !n.closest('svg, style, select, textarea, .rx-skips, thead'));
+const boxes = [];
+for (const n of texts) {{
+  const overflow = getComputedStyle(n).overflowX;
+  if (overflow === 'hidden' && n.clientWidth && n.scrollWidth > n.clientWidth + 1
+    && getComputedStyle(n).textOverflow !== 'ellipsis') found.push(['cut', n.textContent.slice(0, 40)]);
+  const {{left, right, top, bottom}} = part(n);
+  const range = document.createRange();
+  for (const word of own(n)) {{
+    range.selectNodeContents(word);
+    for (const r of range.getClientRects())
+      if (r.left >= left - 1 && r.right <= right + 1 && r.top >= top - 1 && r.bottom <= bottom + 1)
+        boxes.push([r, n, word.textContent.trim().slice(0, 30)]);
+  }}
+}}
+for (const n of [...app.querySelectorAll('.rx-plot-area svg text')].filter(shown)) {{
+  const r = n.getBoundingClientRect(), b = n.closest('.rx-plot-area').getBoundingClientRect();
+  if (r.left < b.left - 1 || r.right > b.right + 1) found.push(['cut', n.textContent]);
+  if (within(part(n))) boxes.push([r, n, n.textContent.slice(0, 30)]);
+}}
+const fixed = (n) => n.closest('.rx-topbar, .rx-links, .rx-goal-panel');
+const meet = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2.5
+  && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3.5;
+boxes.forEach(([a, n, one], k) => boxes.slice(k + 1).forEach(([b, m, two]) => {{
+  if (n !== m && !n.contains(m) && !m.contains(n) && !fixed(n) === !fixed(m) && meet(a, b))
+    found.push([one, two]);
+}}));
+return found;"""
+
+
+@pytest.fixture(scope="module")
+def page(browser, dashboard):
+    """One visit for the tests below, in their order, with models to look at."""
+    visit = Page(browser, dashboard, "theme=light")
+    visit.data("breast_cancer")
+    visit.type_number("Draws", "20")
+    visit.draw()
+    visit.drawn()
+    visit.wait(lambda: visit.traces("losses").get("draw"), "the draws")
+    yield visit
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def _resize(page, size):
+    screen = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": False}
+    page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    page.wait(lambda: page.run("innerWidth") == size[0], "the size")
+
+
+def _ask(page, script):
+    return page.browser.execute_script(script)
+
+
+def test_every_figure_keeps_its_height_and_every_view_few_controls(page):
+    _resize(page, LAPTOP)
+    for view in PAGES:
+        page.go(view)
+        page.wait(lambda: all(h >= 240 for h in _ask(page, _FIGURES).values()), f"room in {view}")
+        controls = _ask(page, _CONTROLS)
+        assert len(controls) <= 40, f"{view} has {len(controls)}: {controls}"
+    page.go("set")
+    tops = "[...document.querySelectorAll('.rx-numbers .rx-fact')].map((n) => n.offsetTop)"
+    assert len(set(page.run(tops))) == 1  # one row
+
+
+def test_the_schema_shows_ten_columns_as_text_that_becomes_a_field(page):
+    page.go("data")
+    within = f"{_SEEN} return [...app.querySelectorAll('.rx-form tbody tr')].filter((n) => {{"
+    within += "const b = part(n); return b.bottom - b.top > 20; }).length;"
+    page.wait(lambda: _ask(page, within) >= 10, "ten columns")
+    assert not page.shown(".rx-form :is(input, select)")
+    box = page.field("mean radius", "high")
+    assert box.get_attribute("aria-label") == "Upper bound of mean radius"
+    page.press(box, "\ue00c")  # Escape
+    page.wait(lambda: not page.shown(".rx-form :is(input, select)"), "text again")
+    labels = [label.text.split("\n")[0] for label in page.shown(".rx-form-choices > *")]
+    assert labels[0].startswith("Predicted column") and labels[1].startswith("Sensitive columns")
+
+
+@pytest.mark.parametrize("size", [LAPTOP, DESKTOP, PHONE])
+def test_words_keep_apart_and_are_not_cut(page, size):
+    _resize(page, size)
+    heights = {}
+    for view in PAGES:
+        page.go(view)
+        try:
+            page.wait(lambda: _ask(page, _COLLISIONS) == [], f"the words of {view} at {size}")
+        except pytest.fail.Exception as failed:
+            raise AssertionError((view, _ask(page, _COLLISIONS))) from failed
+        heights |= _ask(page, _FIGURES)
+    if size == DESKTOP:
+        assert min(heights.values()) > 280  # cards grow
+
+
+def test_a_first_visit_is_told_what_the_page_is_about(page):
+    _resize(page, LAPTOP)
+    page.go("plan")
+    assert "A Rashomon set is" in page.text(".rx-intro") and len(page.shown(".rx-intro li")) == 3
+    page.run("localStorage.removeItem('rashomon-explorer-introduction')")
+    page.button("Tour").click()
+    for stop in range(1, 5):
+        page.wait(lambda at=stop: f"{at} of 4" in page.text(".rx-tour:popover-open"), "a stop")
+        assert page.shown(".rx-tour-stop")
+        page.button("Done" if stop == 4 else "Next").click()
+    page.wait(lambda: not page.shown(".rx-tour"), "its end")
+    assert page.run("localStorage.getItem('rashomon-explorer-introduction')") == "seen"
+    page.button("Tour").click()
+    page.button("Skip").click()
+    page.wait(lambda: not page.shown(".rx-tour-stop"), "the tour to be skipped")
+    page.run("document.querySelector('[aria-label=\"Hide this introduction\"]').click()")
+    assert not page.shown(".rx-intro")
+    page.run("document.querySelector('.rx-help').click()")
+    page.wait(lambda: page.shown(".rx-intro"), "the introduction to come back")
+    page.button("Skip").click()
