@@ -154,6 +154,7 @@ FIGURES = (
     registry.FigureSpec(
         name="losses",
         title="Losses of the draws against the threshold",
+        short="Losses",
         label="Histogram of the excess losses of the draws, with the threshold ψ",
         terms=("excess loss", "psi", "hit rate"),
         plot=plot_losses,

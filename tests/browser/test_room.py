@@ -83,6 +83,7 @@ def page(browser, dashboard):
     visit = Page(browser, dashboard, "theme=light")
     visit.data("breast_cancer")
     visit.type_number("Draws", "20")
+    visit.shown(".rx-step-line button[aria-expanded=true]")[0].click()
     visit.draw()
     visit.drawn()
     visit.wait(lambda: visit.traces("losses").get("draw"), "the draws")
