@@ -11,7 +11,8 @@ LAPTOP, DESKTOP, PHONE = (1280, 800), (1920, 1080), (420, 860)
 
 # Visible part of an element, through all boxes that scroll around it.
 _SEEN = """
-const shown = (n) => n.checkVisibility({visibilityProperty: true}) && getComputedStyle(n).clipPath === 'none';
+const shown = (n) => n.checkVisibility({visibilityProperty: true})
+  && getComputedStyle(n).clipPath === 'none';
 const part = (n) => { const r = n.getBoundingClientRect();
   const b = {left: Math.max(0, r.left), top: Math.max(0, r.top),
     right: Math.min(innerWidth, r.right), bottom: Math.min(innerHeight, r.bottom)};
@@ -44,7 +45,8 @@ for (const n of [...app.querySelectorAll('select:not([multiple])')].filter(shown
   const style = getComputedStyle(n);
   canvas.font = style.font;
   const room = n.clientWidth - parseFloat(style.paddingLeft);
-  if (canvas.measureText(n.selectedOptions[0]?.text ?? '').width > room) found.push(['narrow', n.value]);
+  const chosen = n.selectedOptions[0]?.text ?? '';
+  if (canvas.measureText(chosen).width > room) found.push(['narrow', chosen]);
 }}
 const texts = [...app.querySelectorAll('*')].filter((n) => own(n).length && shown(n)
   && !n.closest('svg, style, select, textarea, .rx-skips, thead'));
@@ -52,7 +54,8 @@ const boxes = [];
 for (const n of texts) {{
   const overflow = getComputedStyle(n).overflowX;
   if (overflow === 'hidden' && n.clientWidth && n.scrollWidth > n.clientWidth + 1
-    && getComputedStyle(n).textOverflow !== 'ellipsis') found.push(['cut', n.textContent.slice(0, 40)]);
+    && getComputedStyle(n).textOverflow !== 'ellipsis')
+    found.push(['cut', n.textContent.slice(0, 40)]);
   const {{left, right, top, bottom}} = part(n);
   const range = document.createRange();
   for (const word of own(n)) {{

@@ -22,6 +22,8 @@ const identities = (points) =>
 const TITLE_LINES = 50; // pixels at the top of a figure for title and subtitle
 const LEAST = 150; // smallest useful height in pixels
 const ROWS = 440; // a higher figure has one row per item and cannot be compressed
+const NARROW = 480; // pixels of width
+const LETTER = 6.5; // pixels of a letter of a band, about
 const LEGEND = 54; // pixels from the axis to the legend, including ticks and axis title
 
 // Text of a title without markup: it may contain user-defined column names, so nothing is executed.
@@ -130,6 +132,9 @@ function render({ model, el }) {
         const displayModeBar = matchMedia("(hover: hover)").matches ? "hover" : false;
         await Plotly.react(gd, figure.data ?? [], layout, { ...model.get("config"), displayModeBar });
         if (gone) break;
+        const changes = settled();
+        if (Object.keys(changes).length) await Plotly.relayout(gd, changes);
+        if (gone) break;
         listen();
         gd.dataset.rev = rev;
         save.disabled = !figure.data?.length;
@@ -171,6 +176,25 @@ function render({ model, el }) {
     if (legend.orientation === "h" && legend.y < 0)
       layout.legend = { ...wanted.legend, y: -LEGEND / Math.max(60, height - margin.t - LEGEND - 24) };
     return layout;
+  }
+
+  // Corrections that need the margins as drawn: a legend clear of the axis title, and on a narrow
+  // page a band that holds its words.
+  function settled() {
+    const { legend, shapes, _size: { l, r, w, h } } = gd._fullLayout;
+    const changes = {};
+    if (legend?.orientation === "h" && legend.y < 0 && -legend.y * h < LEGEND - 4)
+      Object.assign(changes, {
+        "legend.yref": "container",
+        "legend.yanchor": "bottom",
+        "legend.y": 0,
+        "margin.b": LEGEND + Math.ceil(legend._height ?? 20),
+      });
+    const place = gd.offsetWidth < NARROW ? (shapes ?? []).findIndex((shape) => shape.name === "band") : -1;
+    const longest = (text) => LETTER * Math.max(...text.split("<br>").map((line) => line.length));
+    if (place >= 0 && longest(shapes[place].label.text) > w)
+      Object.assign(changes, { [`shapes[${place}].x0`]: -l / w, [`shapes[${place}].x1`]: 1 + r / w });
+    return changes;
   }
 
   // The picture includes the title, which the page shows above the figure, and the band that states
