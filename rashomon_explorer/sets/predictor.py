@@ -104,6 +104,8 @@ class PredictorModels(ModelSet):
 
     def text(self, draw: int) -> str:
         """Write one of the trees as text, one line per node."""
+        if isinstance(self.models, fitted.FittedModels) and not self.classes:
+            return self.models.regression_text(draw)
         own = self.decision_trees
         return written.as_text(own.trees[draw], own.feature_names, self.classes)
 
