@@ -121,8 +121,9 @@ def audit(
     audited = AuditedModel.from_fit(model, table, y)
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
     try:
+        _check_certified(audited.estimator)
         problem = penalised_problem(audited.estimator, audited.rows, audited.targets, **weights)
-    except TypeError:  # of another kind than the linear models that have a convex objective
+    except TypeError:  # of another kind than the linear models whose minimum is certified
         return _sampled(audited, table, tolerance, groups, features, weights, choice)
     problem = replace(problem, feature_names=tuple(audited.names))
     found = rules.resolve(
@@ -137,6 +138,15 @@ def audit(
     )
     inputs = _inputs(audited, found.psi, groups, table, features, choice)
     return Audit(found, ExactAnswers(inputs, problem), table)
+
+
+def _check_certified(estimator: Any) -> None:
+    """Raise TypeError for a linear model with constraints, or whose loss has no certificate."""
+    kinked = getattr(estimator, "loss", "") == "hinge" or (
+        type(estimator).__name__ == "LinearSVC" and estimator.penalty != "l2"
+    )
+    if kinked or getattr(estimator, "positive", False):
+        raise TypeError(f"{type(estimator).__name__} is audited by a sample of refits")
 
 
 def _sampled(

@@ -9,6 +9,7 @@ from sklearn.linear_model import (
     LinearRegression,
     LogisticRegression,
     LogisticRegressionCV,
+    Ridge,
     RidgeClassifier,
     RidgeCV,
 )
@@ -108,6 +109,14 @@ def test_a_cv_twin_has_its_chosen_penalty(people):
     plain = make_pipeline(encoder(), chosen).fit(X, y)
     one, other = (audit(model, X, y, tolerance="1%") for model in (fitted, plain))
     assert one.decided["flips"].equals(other.decided["flips"])
+
+
+@pytest.mark.parametrize("model", [LinearSVC(loss="hinge", max_iter=100_000), Ridge(positive=True)])
+def test_what_has_no_certificate_is_sampled(people, regression, model):
+    X, y = people if isinstance(model, LinearSVC) else regression[1:]
+    fitted = make_pipeline(encoder(), model).fit(X, y)
+    found = audit(fitted, X, y, tolerance=0.5, n_models=6, random_state=0)
+    assert found.kind == "sampled" and "at least" in repr(found)
 
 
 def test_recourse_in_the_tables_columns_holds_for_every_good_model(people, pipeline):
