@@ -74,16 +74,20 @@ def problem_task(problem: penalised.ConvexProblem, coef: ArrayLike) -> LinearTas
     models = np.asarray(coef, dtype=float)
     if models.ndim != 2 or models.shape[1] != problem.p or not len(models):
         raise ValueError(f"coef must have shape (n_models, {problem.p}), got {models.shape}")
-    loss, targets = problem.loss, problem.targets
+    loss, targets, name = problem.loss, problem.targets, problem.loss.name
+    if getattr(problem, "weights", None) is not None:
+        raise ValueError("reliance is a mean over rows of equal weight: fit without weights")
+    shaped = models.reshape(len(models), loss.outputs, -1)
+    if name == "symmetric_softmax":  # scores relative to those of the first class
+        name, shaped = "softmax", shaped[:, 1:] - shaped[:, :1]
     median = not isinstance(loss, AbsoluteLoss) or loss.tau == 0.5
-    if loss.name not in _KNOWN or not median:
+    if name not in _KNOWN or not median:
         raise ValueError(f"reliance needs one of the losses {_KNOWN}, got {loss!r}")
     if isinstance(loss, SquaredLoss | AbsoluteLoss):
         targets = np.clip(targets, -loss.target_bound, loss.target_bound)
     elif loss.task == "classification":
         targets = (targets > 0).astype(float)
-    shaped = models.reshape(len(models), loss.outputs, -1)
-    return LinearTask(shaped, problem.rows, targets, loss.name, 1.0)
+    return LinearTask(shaped, problem.rows, targets, name, 1.0)
 
 
 def class_problem(
