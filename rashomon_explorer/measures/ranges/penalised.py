@@ -20,7 +20,6 @@ from rashomon_explorer.measures.ranges.level_set import EllipsoidReach, Everywhe
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.squared import SquaredRisk
 from rashomon_explorer.problem.losses.weighted import weighted_risk
-from rashomon_explorer.problem.lower_bounds import excess_bound, has_envelope
 from rashomon_explorer.problem.lower_bounds.smooth import (
     SUMS,
     ExcessBound,
@@ -282,17 +281,7 @@ class _Certified:
 
     @classmethod
     def at(cls, objective: _Penalised, place: Place, frame: FloatArray) -> _Certified:
-        known = has_envelope(objective.loss)
-        # Without a bound of the loss, its convexity and the curvature of the penalty are left.
-        metric = objective.hessian(place.theta) if known else np.diag(objective.ridges)
-        curvature, vectors = np.linalg.eigh(frame.T @ metric @ frame)
-        if not curvature[0] > 1e-15 * curvature[-1]:
-            raise DataError(
-                "the objective is nearly flat in some direction, too flat for its arithmetic: "
-                "drop nearly collinear columns, or fit with a stronger penalty"
-            )
-        whiten = frame @ vectors / np.sqrt(curvature)
-        bound = excess_bound(objective.loss, place.theta, whiten) if known else QuadraticBound()
+        whiten, bound = _metric(objective, place.theta, frame, np.zeros(objective.p))
         pull = float(np.linalg.norm(whiten.T @ place.gradient))
         start = cls(Minimum(place.theta, place.value, 0.0, 0.0, 0.0), whiten, bound, pull)
         gap = pull * start.reach(0.0).extent + _ROUNDING * (1 + abs(place.value))
@@ -301,17 +290,48 @@ class _Certified:
     def reach(self, psi: float) -> EllipsoidReach:
         """Ellipsoid that contains every model with an excess loss of at most ``psi``."""
         extent = radius_beyond(self.bound, self.pull, psi)
-        if math.isinf(extent):
-            raise DataError(
-                f"no bounded set is known to contain all models within psi={psi:g} of the "
-                "minimum: lower psi, or fit with a stronger penalty"
-            )
-        return EllipsoidReach(self.whiten, extent)
+        return EllipsoidReach(self.whiten, _finite(extent, psi))
+
+
+def _finite(extent: float, psi: float) -> float:
+    if math.isinf(extent):
+        raise DataError(
+            f"no bounded set is known to contain all models within psi={psi:g} of the "
+            "minimum: lower psi, or fit with a stronger penalty"
+        )
+    return extent
+
+
+_FLATTEST = 1e-14  # least curvature of a metric
+
+
+def _metric(
+    objective: _Penalised, theta: FloatArray, frame: FloatArray, added: FloatArray
+) -> tuple[FloatArray, ExcessBound]:
+    """Inverse root (p, r) of the Hessian plus a diagonal, and the bound of the excess in it.
+
+    Without a bound of the loss, its convexity and the curvature of the penalty are left.
+    """
+    summed = type(objective.loss) in SUMS
+    known = summed or isinstance(objective.loss, SquaredRisk)
+    metric = objective.hessian(theta) if known else np.diag(objective.ridges)
+    metric = metric + np.diag(added)
+    scale = 1 / np.sqrt(np.maximum(np.diag(metric), 1e-300))
+    # The frame leaves out flat directions, and its columns get the scale 1.
+    frame = np.linalg.qr(frame / scale[:, None])[0] * scale[:, None]
+    curvature, vectors = np.linalg.eigh(frame.T @ metric @ frame)
+    curvature = curvature - len(curvature) * np.finfo(float).eps * curvature[-1]  # rounding
+    if not curvature[0] > _FLATTEST * curvature[-1]:
+        raise DataError(
+            "the objective is nearly flat in some direction, too flat for its arithmetic: scale "
+            "the columns, drop nearly collinear ones, or add an L2 penalty"
+        )
+    whiten = frame @ vectors / np.sqrt(curvature)
+    return whiten, lever_bound(objective.loss, theta, whiten) if summed else QuadraticBound()
 
 
 _LARGEST_GAP = 1e-8
 _CERTIFIED = 1e-3  # ψ of the set in which the minimum is certified, relative to the objective
-_FLATTEST = 1e-12  # least curvature of a metric, above the error of its eigenvalues
 
 
 @dataclass(frozen=True)
@@ -357,23 +377,8 @@ class SparseMinimum:
         """Ellipsoid that contains every model with an excess loss of at most ``psi``."""
         objective, theta = self.objective, self.place.theta
         most = self.place.value + psi + float(self.l1 @ np.abs(theta))
-        known = isinstance(objective.loss, SquaredRisk) or type(objective.loss) in SUMS
-        metric = objective.hessian(theta) if known else np.diag(objective.ridges)
-        metric = metric + np.diag(2 * psi * (self.l1 / most) ** 2)
-        scale = 1 / np.sqrt(np.diag(metric))
-        # The frame leaves out flat directions, and its columns get the scale 1.
-        frame = np.linalg.qr(self.frame / scale[:, None])[0] * scale[:, None]
-        curvature, vectors = np.linalg.eigh(frame.T @ metric @ frame)
-        curvature = curvature - len(curvature) * np.finfo(float).eps * curvature[-1]
-        whiten = frame @ vectors / np.sqrt(np.maximum(curvature, 1e-300))
-        bound: ExcessBound = QuadraticBound()
-        if type(objective.loss) in SUMS:
-            bound = lever_bound(objective.loss, theta, whiten)
+        added = 2 * psi * (self.l1 / most) ** 2
+        whiten, bound = _metric(objective, theta, self.frame, added)
         pull = float(np.linalg.norm(whiten.T @ self.residual))
         extent = radius_beyond(bound, pull, 2 * psi)
-        if math.isinf(extent) or not curvature[0] > _FLATTEST * curvature[-1]:
-            raise DataError(
-                "no bounded set is known to contain the good models: scale the columns, drop "
-                "collinear ones, or add an L2 penalty"
-            )
-        return EllipsoidReach(whiten, extent)
+        return EllipsoidReach(whiten, _finite(extent, psi))
