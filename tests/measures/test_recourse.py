@@ -83,6 +83,20 @@ def test_a_slightly_smaller_change_is_refused_by_some_model():
     assert (worst(PROBLEM, less)[1] < 0).all()
 
 
+def test_changes_stay_within_bounds_and_values_outside_may_stay():
+    bounds = dict.fromkeys(range(3), (-0.8, 0.8))
+    found = recourse(PROBLEM, 0.01, X[REFUSED], [0, 1, 2], bounds=bounds)
+    old, new = X[REFUSED], found.rows.to_numpy()
+    assert (found.people["status"] == "found").any()
+    reached = np.isnan(new) | ((new >= np.minimum(old, -0.8)) & (new <= np.maximum(old, 0.8)))
+    assert reached.all()
+    known = found.people["status"].to_numpy() == "found"
+    assert (worst(PROBLEM, new[known], 0.01)[0] >= 0).all()
+    assert found.people["cost"][known].to_numpy() == pytest.approx(
+        np.abs(new - old).sum(axis=1)[known]
+    )
+
+
 def test_directions_bounds_and_integers_are_kept():
     options = {"directions": {0: "up", 1: "up"}, "integers": [0], "bounds": {2: (-0.25, 0.25)}}
     found = recourse(PROBLEM, PSI, [NO], [0, 1, 2], **options)

@@ -106,6 +106,14 @@ class Changes:
         both = np.where(self.whole, np.floor([up + _UNMOVED, down + _UNMOVED]), [up, down])
         return both[0, places], both[1, places]
 
+    def within_reach(self, person: FloatArray, features: FloatArray) -> FloatArray:
+        """Features with their numbers clipped to what a person may reach."""
+        low = np.where(self.falls, np.minimum(self.low, person), person)
+        high = np.where(self.rises, np.maximum(self.high, person), person)
+        reached, places = features.copy(), list(self.numbers)
+        reached[places] = np.clip(features, low, high)[places]
+        return reached
+
     def price(self, person: FloatArray, other: FloatArray) -> float:
         """Cost of the change from a person's features to others."""
         places = list(self.numbers)

@@ -30,6 +30,7 @@ _COARSE = 1e-2  # relative accuracy of the models that become cuts
 _FINE = 1e-9
 _RAISE = 0.5  # part of the tolerated extra cost that a raised margin may take
 _FINEST = 1e-4  # of the first raise of the margin: the last one
+_BETWEEN = 0.65  # way from the cheapest to accepted features where the set is asked, too
 _ROUNDING = 1e-9
 
 
@@ -454,7 +455,8 @@ class _Programme:
 
     def _features(self, values: FloatArray) -> FloatArray:
         values = np.where(self.whole, np.rint(values), values)
-        return snapped(self.person, self.start + self.steps @ np.clip(values, 0.0, self.upper))
+        features = self.start + self.steps @ np.clip(values, 0.0, self.upper)
+        return snapped(self.person, self.changes.within_reach(self.person, features))
 
 
 @dataclass(eq=False)
@@ -505,6 +507,7 @@ class _Search:
         missing = margin - self._ask(people)[1]
         self.raised = _RAISE * self.tolerance * np.maximum(missing, _ROUNDING)
         self.finest = _FINEST * self.raised
+        self.inner = np.full(people.shape, np.nan)
         active = list(range(len(people)))
         for _ in progress(range(_MOST_ROUNDS), "recourse"):
             active = self._round(active)
@@ -523,11 +526,39 @@ class _Search:
             elif not self._is_impossible(place):
                 self.raised[place] /= 4
         if tried:
-            proved = self._ask(np.array(rows))[0]
-            for place, features, worst in zip(tried, rows, proved, strict=True):
-                if worst >= margin:
-                    self._accept(place, features, worst)
+            cheap, between = np.array(rows), self._between(tried, np.array(rows))
+            proved, inner = np.split(self._ask(np.vstack([cheap, between]))[0], 2)
+            for place, *ends in zip(tried, rows, proved, between, inner, strict=True):
+                self._take(place, *ends)
         return [one for one in active if self._is_open(one)]
+
+    def _take(
+        self, place: int, cheap: FloatArray, worst: float, between: FloatArray, inner: float
+    ) -> None:
+        """Keep accepted features, and end the search where they are nearly the cheapest."""
+        one, margin = self.programmes[place], self.asked.margin
+        if worst >= margin:
+            self._accept(place, cheap, worst)
+        if inner >= margin:
+            self.inner[place] = between
+            near = (1 + self.tolerance) * one.changes.price(one.person, cheap)
+            if not one.whole.any() and one.changes.price(one.person, between) <= near:
+                self._accept(place, between, inner)
+
+    def _between(self, places: list[int], rows: FloatArray) -> FloatArray:
+        """Features between the cheapest and accepted ones, where models cut off more.
+
+        Without accepted ones yet, features beyond the cheapest, as far as the person may go.
+        """
+        found = []
+        for place, cheap in zip(places, rows, strict=True):
+            one, inner = self.programmes[place], self.inner[place]
+            if np.isnan(inner).any():
+                # A longer row might exceed the norm, and then nothing between is allowed.
+                beyond = np.isinf(self.asked.problem.row_norm) * (cheap - one.person)
+                inner = one.changes.within_reach(one.person, cheap + beyond)
+            found.append(snapped(one.person, cheap + _BETWEEN * (inner - cheap)))
+        return np.array(found)
 
     def _is_open(self, place: int) -> bool:
         undecided = self.answers.status[place] == "undecided"
