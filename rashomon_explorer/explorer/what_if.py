@@ -156,6 +156,7 @@ class WhatIf:
 
     def _field(self, name: str, value: Any, column: Any) -> Field:
         own = "" if pd.isna(value) else cell_text(value)
+        own = f"{value:.6g}" if isinstance(value, float) and own else own
         edited = self.state.edits.get(name, own)
         if isinstance(column, Levelled):
             levels = tuple(map(cell_text, column.levels))

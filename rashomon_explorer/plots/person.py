@@ -115,7 +115,9 @@ def _finding(table: pd.DataFrame, of: int | None) -> str:
         ends = ("exact_high", "exact_low") if "exact_low" in table else ("drawn_high", "drawn_low")
         width = float((table[ends[0]] - table[ends[1]]).median())
         return f"Half of the people have a range wider than {text.number(width)}"
-    drawn_share = sample_share(table["drawn_flips"] > 0, of) if "drawn_flips" in table else ""
+    drawn_flips = table.get("drawn_flips")
+    alone = of if "flips" not in table else None  # one interval is enough for a title
+    drawn_share = "" if drawn_flips is None else sample_share(drawn_flips > 0, alone)
     if "flips" not in table:
         return f"Some draw flips the label of {drawn_share}"
     proved = sample_share(table["flips"] == "yes", of)
@@ -250,7 +252,7 @@ def plot_person(
     figure = base
     if linear:
         figure = make_subplots(
-            rows=1, cols=2, column_widths=[0.42, 0.58], horizontal_spacing=0.26, figure=base
+            rows=1, cols=2, column_widths=[0.4, 0.6], horizontal_spacing=0.36, figure=base
         )
     _answers(figure, answers, float(own), exact, counts.highlighted(highlight), counts.places)
     if linear:
@@ -486,8 +488,8 @@ def _contributions(figure: go.Figure, table: pd.DataFrame) -> None:
     marker["color"] = theme.GREY
     marks.add_marks(figure, median, rows, "median", marker=marker, row=1, col=2)
     figure.update_layout(
-        xaxis2={"title": "contribution to the score by feature", "zeroline": True, "nticks": 5},
-        yaxis2=marks.row_axis(text.short_names(figure_rows.index, 18)),
+        xaxis2={"title": "contribution to the score", "zeroline": True, "nticks": 5},
+        yaxis2=marks.row_axis(text.short_names(figure_rows.index, 16)),
     )
 
 

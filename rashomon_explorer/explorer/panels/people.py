@@ -142,9 +142,17 @@ def _ambiguity(session: Any) -> str:
     return f"{words}; {marks_html(SAMPLED)} the draws show {share}" if share else words
 
 
+_NO_SAMPLE = (
+    "Selected models are no sample: clear the selection for the decomposition of the disagreement "
+    "and whether the draws suffice."
+)
+
+
 def _width(session: Any) -> str:
     """Decomposition of the disagreement, as text."""
-    models, people = session.picked.models, session.picked.everyone
+    models, people = session.state.rashomon_set, session.picked.everyone
+    if session.state.selection:
+        return _NO_SAMPLE
     if counted(models).models.n_draws < 2:
         return "The decomposition needs at least two draws within ψ."
     try:
@@ -161,7 +169,7 @@ def _enough(session: Any) -> str:
     """Whether the draws suffice to estimate the disagreement, as text."""
     models = session.state.rashomon_set
     if session.state.selection:
-        return "Selected models are no sample: clear the selection to judge the draws."
+        return ""
     inside = counted(models).models
     drawn = isinstance(models, RashomonSet) or models.independent
     if not drawn or inside.n_draws < 2:
