@@ -100,7 +100,7 @@ def test_a_page_says_that_its_program_is_silent(page, dashboard):
     assert page.run(_MARKS) == 0, "marks of the widgets' own push the page apart"
 
 
-# The page's clock runs ten times as fast: it is patient for two seconds, and not for twenty.
+# The page's clock runs ten times as fast.
 _HURRIED = "const now = performance.now.bind(performance); performance.now = () => 10 * now()"
 _DISCONNECTED = "document.querySelectorAll('.rx-app .jupyter-widgets-disconnected').length"
 _MARKS = """[...document.querySelectorAll('.rx-app .jupyter-widgets-disconnected')]

@@ -124,6 +124,7 @@ def test_the_page_stays_alive_and_pays_once(page, action):
     async def scenario():
         press(panel)
         assert panel.button.disabled
+        panel.confirm_or_start()  # a double click
         if panel is not page.draw_panel:
             assert panel.button.description == f"{panel.action.doing}…"
             panel.action.start()  # once is enough

@@ -142,8 +142,10 @@ class PaidPanel(Panel):
         self.price.value = f"{note}{short}" if sentence else ""
 
     def confirm_or_start(self) -> None:
-        """Start the action, or ask for confirmation if one is needed."""
+        """Start the action, or ask for confirmation if one is needed; a double click is one."""
         action, quote = self.action, self.action.quote()
+        if self.state.busy or action.task.running:
+            return
         cost, needs_confirmation = quote.cost, action.always_asks or bool(quote.weakness)
         if cost is None or not cost.affordable or not needs_confirmation or self.question.open:
             self.question.close()

@@ -156,11 +156,11 @@ class KernelWatch(anywidget.AnyWidget):
     """Alert that appears if the kernel does not respond; otherwise invisible."""
 
     _esm = script("kernel_watch.js")
-    patience = traitlets.Float(20.0).tag(sync=True)
+    patience = traitlets.Float(2.4).tag(sync=True)
     words = traitlets.Unicode(
         "The kernel of this page does not respond: it is busy or has ended. If this message "
-        "stays, buttons and sliders do not work. All charges are in the ledger and stay spent. "
-        "Reload the page to start again."
+        "stays, buttons and sliders do not work. All charges are in the ledger and stay spent; "
+        "saved sets are shown again after a reload."
     ).tag(sync=True)
 
     def __init__(self, **kwargs: Any) -> None:

@@ -4,14 +4,23 @@ function render({ model, el }) {
   el.classList.add("rx-saver");
   const button = document.createElement("button");
   button.type = "button";
-  el.replaceChildren(button);
+  const said = document.createElement("span");
+  said.className = "rx-note rx-saved";
+  said.setAttribute("role", "status");
+  el.replaceChildren(button, said);
 
   function show() {
     button.className = `jupyter-button ${model.get("primary") ? "mod-primary" : "rx-quiet"}`;
     button.textContent = model.get("making") ? "Making the file…" : model.get("label");
     button.title = model.get("hint");
     button.disabled = model.get("disabled") || model.get("making");
+    if (model.get("making")) say("");
   }
+
+  const say = (words) => {
+    said.textContent = words;
+    said.title = words;
+  };
 
   // If several pages show the button, only the page where it was pressed draws.
   let pressed = false;
@@ -35,6 +44,7 @@ function render({ model, el }) {
     link.download = message.name;
     link.click();
     el.dataset.saved = message.name;
+    say(`Saved ${message.name}`);
     setTimeout(() => URL.revokeObjectURL(address), 1000);
   }
 

@@ -1,13 +1,16 @@
 // The page asks the kernel regularly for a reply. Without one, the browser shows a message that
 // Python sent at the start, and removes it when a reply arrives.
-const EVERY = 5000;
+const EVERY = 500;
+const AT_FIRST = 20; // seconds in which a page that loads may be silent
 
 export default {
   render({ model, el }) {
     let asked = null;
+    let heard = false;
 
     const show = () => {
-      const silent = asked !== null && performance.now() - asked > 1000 * model.get("patience");
+      const patience = heard ? model.get("patience") : AT_FIRST;
+      const silent = asked !== null && performance.now() - asked > 1000 * patience;
       if (silent === Boolean(el.firstChild)) return;
       if (!silent) {
         el.replaceChildren();
@@ -17,6 +20,12 @@ export default {
       region.setAttribute("role", "alert");
       region.className = "rx-kernel-lost";
       region.textContent = model.get("words");
+      const reload = document.createElement("button");
+      reload.type = "button";
+      reload.className = "jupyter-button mod-primary";
+      reload.textContent = "Reload the page";
+      reload.addEventListener("click", () => location.reload());
+      region.append(" ", reload);
       el.append(region);
     };
     const ask = () => {
@@ -27,6 +36,7 @@ export default {
     };
     const answered = () => {
       asked = null;
+      heard = true;
       show();
     };
     model.on("msg:custom", answered);

@@ -1,4 +1,5 @@
-// Light or dark theme, stored for the next visit; a theme in the address takes precedence.
+// Light or dark theme: the system's until the button is pressed, which is stored for the next
+// visit; a theme in the address takes precedence, and a notebook has its own.
 const KEY = "rashomon-explorer-theme";
 const dark = () => document.body.dataset.jpThemeLight === "false";
 
@@ -10,6 +11,7 @@ function render({ el }) {
   button.innerHTML = '<span aria-hidden="true">◐</span>';
   el.append(button);
 
+  let kept = null;
   const name = () => {
     const other = dark() ? "Light page" : "Dark page";
     button.setAttribute("aria-label", other);
@@ -22,20 +24,29 @@ function render({ el }) {
   };
   button.addEventListener("click", () => {
     turn(!dark());
+    kept = dark() ? "dark" : "light";
     try {
       localStorage.setItem(KEY, dark() ? "dark" : "light");
     } catch {
       // Without local storage, the choice is lost at the next visit.
     }
   });
-  let kept = null;
   try {
     kept = localStorage.getItem(KEY);
   } catch {
     kept = null;
   }
-  if (kept && !new URLSearchParams(location.search).has("theme")) turn(kept === "dark");
-  else name();
+  const addressed = new URLSearchParams(location.search).has("theme");
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const follows = () => !kept && !addressed && document.body.dataset.voila === "voila";
+  const follow = () => {
+    if (follows()) turn(system.matches);
+  };
+  name();
+  if (kept && !addressed) turn(kept === "dark");
+  else follow();
+  system.addEventListener("change", follow);
+  return () => system.removeEventListener("change", follow);
 }
 
 export default { render };
