@@ -260,7 +260,17 @@ class ExactAnswers:
         return spread(found, fitted)
 
     def reliance(self) -> pd.DataFrame:
-        """Increase of the loss when a feature is switched between people, over the set."""
+        """Increase of the loss when a feature is switched between people, over the set.
+
+        Exact for least squares with a quadratic penalty; else over models of the set.
+        """
+        if self._has_exact_reliance:
+            exact = measures.model_class_reliance(
+                self.problem, psi=self.inputs.psi, features=self.inputs.named_features()
+            )
+            names = {"lower": "low", "best": "fitted", "upper": "high"}
+            table = exact[list(names)].rename(columns=names)
+            return marked(table.sort_values("fitted", ascending=False), "exact")
         features, targets = self.inputs.named_features(), self.inputs.model.targets
         few = self.models[: min(_RELIANCE_MODELS, self.models.n_draws)]
         found, best = (
@@ -268,6 +278,13 @@ class ExactAnswers:
             for models in (few, _only_best(self.models))
         )
         return spread(found, best)
+
+    @property
+    def _has_exact_reliance(self) -> bool:
+        """Whether the range of reliance over the whole set is known."""
+        problem = self.problem
+        plain = problem.loss.name == "squared" and problem.l1 is None and problem.weights is None
+        return bool(plain and problem.loss.outputs == 1 and not problem.row_space.flat.size)
 
     def accuracy(self, flips: pd.DataFrame) -> pd.DataFrame:
         """Conflict ratio, flip, largest change of the score and correctness of each person."""

@@ -133,6 +133,13 @@ def test_a_regression_has_ranges_and_no_labels(regression):
     table = found.summary()
     assert "median range" in table.index and "people who can flip" not in table.index
     assert np.allclose(found.scores(X)["fitted"], model.predict(X), atol=1e-6)
+    reliance = found.reliance
+    assert reliance.attrs["mark"] == "exact"
+    drawn = measures.model_reliance(
+        found.models[:20], found.answers.rows, y, features={"fare": [1]}
+    )["fare"]
+    assert (reliance.loc["fare", "low"] <= drawn).all()
+    assert (drawn <= reliance.loc["fare", "high"]).all()
     assert "Arbitrary" in repr(found) and "<svg" in found._repr_html_()
     with pytest.raises(TypeError, match="labels need a classification loss"):
         _ = found.flips

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 
 from rashomon_explorer.estimators import RashomonClassifier
 from rashomon_explorer.measures import model_class_reliance, model_reliance
@@ -315,3 +315,24 @@ def test_a_fitted_scikit_learn_model_has_its_own_reliance(kind, loss):
     expected = switching_loss(scores, X, targets, features=0, loss=loss)
     expected -= float(np.mean(loss(scores(X), targets)))
     assert table.loc[0, "x0"] == pytest.approx(expected, rel=1e-3, abs=1e-5)
+
+
+def test_least_squares_of_scikit_learn_has_the_range_of_the_same_problem_in_a_ball():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.5, 0.5, (200, 4))
+    y = X @ [1, 0.2, 0, -0.5] + 0.2 * rng.normal(size=200)
+    fitted = penalised_problem(Ridge(alpha=2.0, fit_intercept=False).fit(X, y), X, y)
+    settings = {"loss": "squared", "ridge": 2 / 200, "radius": 50.0, "row_norm": 5.0}
+    own = Problem(X, y, intercept=False, **settings)
+    features = {"x0": [0], "both": [1, 2]}
+    one, other = (
+        model_class_reliance(problem, psi=0.005, features=features) for problem in (fitted, own)
+    )
+    assert np.allclose(one, other, atol=1e-7)
+    free = penalised_problem(Ridge(alpha=2.0).fit(X, y), X, y)
+    table = model_class_reliance(free, psi=0.005)
+    assert (table["upper"] - table["upper_attained"] < 1e-9).all()
+    assert (table["lower"] < table["best"]).all() and (table["best"] < table["upper"]).all()
+    sparse = penalised_problem(Lasso(0.01, tol=1e-9).fit(X, y), X, y)
+    with pytest.raises(TypeError, match="least squares with a quadratic penalty"):
+        model_class_reliance(sparse, psi=0.005)

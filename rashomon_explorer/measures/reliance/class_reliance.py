@@ -164,9 +164,10 @@ def model_class_reliance(
 
     Parameters
     ----------
-    models_or_problem : Problem, or fitted RashomonClassifier or RashomonRegressor
-        With squared or logistic loss. Reliance is on its rows, in the problem's units (half the
-        squared error in the problem's target units, or nats).
+    models_or_problem : Problem, PenalisedProblem, or fitted Rashomon estimator
+        With squared or logistic loss; a PenalisedProblem, with ψ, if it is least squares with a
+        quadratic penalty. Reliance is on its rows, in the problem's units (half the squared error
+        in the problem's target units, or nats).
     X, y : array-like, optional
         Rows that the estimator was fitted to; a problem has its own.
     psi : float, optional

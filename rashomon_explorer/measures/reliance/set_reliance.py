@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import pandas as pd
@@ -29,6 +30,7 @@ from rashomon_explorer.measures.ranges.linear_models import penalised_problem
 from rashomon_explorer.measures.reliance.level_set import SquareMoments, moment_sums
 from rashomon_explorer.measures.reliance.pair_losses import row_losses, switched_mean
 from rashomon_explorer.measures.reliance.tree_reliance import TreeTask, held_trees
+from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses.kinked import AbsoluteLoss
 from rashomon_explorer.problem.losses.squared import SquaredLoss
 from rashomon_explorer.problem.problem import Problem
@@ -95,6 +97,10 @@ def class_problem(
 ) -> tuple[Problem, float, Sequence[str] | None, Groups]:
     """Problem, ψ, and names and groups of features (if known) of a Rashomon set."""
     source = models_or_problem
+    if isinstance(source, penalised.PenalisedProblem) and psi is not None:
+        refuse_rows(X, y)
+        # It has what the search reads of a Problem.
+        return cast(Problem, bounded_problem(source, psi)), psi, None, None
     if isinstance(source, Problem):
         refuse_rows(X, y)
         if psi is None:
@@ -109,6 +115,36 @@ def class_problem(
     problem = declared_problem(source, _needed(X, "X"), _needed(y, "y"))
     names, groups = models.feature_names[:-1], models.feature_groups
     return problem, models.psi if psi is None else psi, names, groups
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedProblem(penalised.PenalisedProblem):
+    """A penalised problem with a ball that contains all its models within ψ."""
+
+    radius: float = math.inf
+
+    @property
+    def domain(self) -> Any:
+        """Ball of models, which is no constraint on those within ψ."""
+        return Ball(self.radius)
+
+    @property
+    def ridge(self) -> FloatArray:
+        """Penalty (p,) of each parameter."""
+        return self.ridges
+
+
+def bounded_problem(problem: penalised.PenalisedProblem, psi: float) -> BoundedProblem:
+    """Squared loss with a quadratic penalty, and a ball around its models within ψ."""
+    if problem.loss.name != "squared" or problem.l1 is not None or problem.weights is not None:
+        raise TypeError(_route(problem))
+    if problem.row_space.flat.size:
+        raise ValueError("collinear columns without a penalty leave the reliance open: drop one")
+    reach = problem.reach(psi)
+    wide = reach.extent * float(np.linalg.norm(reach.whiten, 2))
+    radius = (float(np.linalg.norm(problem.minimum.theta)) + wide) * (1 + 1e-9)
+    own = {one.name: getattr(problem, one.name) for one in fields(penalised.PenalisedProblem)}
+    return BoundedProblem(**own, radius=radius)
 
 
 def default_names(problem: penalised.ConvexProblem) -> list[str]:
@@ -131,7 +167,8 @@ def refuse_rows(X: object, y: object) -> None:
 def _route(source: Any) -> str:
     if isinstance(source, penalised.PenalisedProblem) or hasattr(source, "fit"):
         return (
-            "its intercept is not penalised, so its models are unbounded. Use model_reliance "
+            "of scikit-learn's models only least squares with a quadratic penalty and without "
+            "weights are bounded well enough, as penalised_problem with psi. Use model_reliance "
             "for its best model, exact_ranges(penalised_problem(model, X, y), psi) "
             "for the coefficients of all good models, or Problem(X, y, radius=..., ridge=...) for "
             "models in a ball"
