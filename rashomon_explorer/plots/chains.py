@@ -12,7 +12,7 @@ from rashomon_explorer._utils.chains import ChainState
 from rashomon_explorer.plots import marks, registry, text, theme
 
 _MIXED = 1.05
-_FEWEST_LOOKS = 8
+_FEWEST_LOOKS = 4
 
 
 def plot_chains(chains: Sequence[ChainState], psi: float) -> go.Figure:
