@@ -22,6 +22,7 @@ const identities = (points) =>
 const TITLE_LINES = 50; // pixels at the top of a figure for title and subtitle
 const LEAST = 150; // smallest useful height in pixels
 const ROWS = 440; // a higher figure has one row per item and cannot be compressed
+const MARKS = 24; // pixels below a legend, where the marks of a card stand
 const NARROW = 480; // pixels of width
 const LETTER = 6.5; // pixels of a letter of a band, about
 const LEGEND = 54; // pixels from the axis to the legend, including ticks and axis title
@@ -181,19 +182,21 @@ function render({ model, el }) {
   // Corrections that need the margins as drawn: a legend clear of the axis title, and on a narrow
   // page a band that holds its words.
   function settled() {
-    const { legend, shapes, _size: { l, r, w, h } } = gd._fullLayout;
+    const { legend, shapes, yaxis, _size: { l, r, w, h } } = gd._fullLayout;
     const changes = {};
-    if (legend?.orientation === "h" && legend.y < 0 && -legend.y * h < LEGEND - 4)
+    if (legend?.orientation === "h" && legend.y < 0)
       Object.assign(changes, {
         "legend.yref": "container",
         "legend.yanchor": "bottom",
-        "legend.y": 0,
-        "margin.b": LEGEND + Math.ceil(legend._height ?? 20),
+        "legend.y": MARKS / gd._fullLayout.height,
+        "margin.b": LEGEND + MARKS + Math.ceil(legend._height ?? 20),
       });
     const place = gd.offsetWidth < NARROW ? (shapes ?? []).findIndex((shape) => shape.name === "band") : -1;
     const longest = (text) => LETTER * Math.max(...text.split("<br>").map((line) => line.length));
     if (place >= 0 && longest(shapes[place].label.text) > w)
       Object.assign(changes, { [`shapes[${place}].x0`]: -l / w, [`shapes[${place}].x1`]: 1 + r / w });
+    const across = plain(yaxis?.title?.text ?? "");
+    if (LETTER * across.length > h) changes["yaxis.title.text"] = yaxis.title.text.replace(", ", ",<br>");
     return changes;
   }
 
