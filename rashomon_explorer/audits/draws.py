@@ -13,6 +13,7 @@ import numpy as np
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import tally
 from rashomon_explorer._utils.threads import one_blas_thread
+from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.sets import RashomonSet
 from rashomon_explorer.sets.sources.draws import from_draws
 
@@ -137,4 +138,5 @@ def drawn_set(
         feature_groups=groups,
         classes=classes,
         mechanism="hit_and_run",
+        guarantee=no_guarantee("uniform models of the set of a fitted model: curator only"),
     )
