@@ -216,6 +216,8 @@ def sample_models(
     if n_models != "auto":
         check_count(n_models=n_models)  # type: ignore[arg-type]
     X, own, targets = as_pandas(X), refits.recipe(model), np.asarray(y)
+    if targets.ndim != 1:
+        raise ValueError(f"y must hold one label or target for each row, got shape {targets.shape}")
     seed = int(check_random_state(random_state).randint(2**31))
     known = random_state if isinstance(random_state, int | np.integer) else None
     rule = resolve(tolerance, own, X, targets, sample_weight=sample_weight, random_state=known)

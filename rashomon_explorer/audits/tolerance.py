@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtri
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
@@ -208,7 +208,10 @@ class _Case:
     @cached_property
     def classes(self) -> tuple[Any, ...]:
         """Classes of the model; empty for a regression."""
-        return fitted_models((self.model,), self.y).classes
+        if hasattr(self.model, "predict"):
+            return fitted_models((self.model,), self.y).classes
+        # A stack of models can predict only when it is fitted.
+        return tuple(np.unique(self.y).tolist()) if is_classifier(self.model) else ()
 
     @cached_property
     def weights(self) -> FloatArray:

@@ -9,9 +9,9 @@ from joblib import parallel_config
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
-from sklearn.ensemble import GradientBoostingClassifier, RandomForestRegressor
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestRegressor, StackingRegressor
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression, SGDRegressor
+from sklearn.linear_model import LogisticRegression, Ridge, SGDRegressor
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -178,6 +178,7 @@ def test_a_pipeline_on_a_raw_table_leaves_out_its_columns():
         (DecisionTreeClassifier(max_depth=3), load_iris, "log_loss"),
         (RandomForestRegressor(5), load_diabetes, "squared"),
         (LinearSVC(), load_iris, "zero_one"),
+        (StackingRegressor([("a", Ridge())]), load_diabetes, "squared"),
     ],
 )
 def test_classes_targets_and_labels(model, data, loss):
@@ -341,6 +342,12 @@ def test_bad_settings_are_refused_in_words(settings, told):
     model = make_pipeline(StandardScaler(), LogisticRegression())
     with pytest.raises((ValueError, TypeError), match=told):
         sample_models(model, X, y, **{"n_models": 2, "random_state": 0, **settings})
+
+
+def test_several_targets_are_refused():
+    X, y = cancer(80)
+    with pytest.raises(ValueError, match=r"one label or target for each row, got shape \(80, 2\)"):
+        sample_models(Ridge(), X, np.column_stack([y, y]))
 
 
 def test_rules_that_refit_are_refused_for_predictions():
