@@ -6,7 +6,9 @@ import math
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import rounded_up
@@ -17,6 +19,7 @@ from rashomon_explorer.estimators.rashomon import BaseDraws
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.select import GOALS
+from rashomon_explorer.sets.models.written import as_sklearn
 from rashomon_explorer.sets.scores import linear_scores
 
 
@@ -53,6 +56,22 @@ class BaseOneModel(BaseDraws):
         if self.scale_ is not None:
             theta = self.scale_.scaled(theta)
         return linear_scores(theta.reshape(1, -1), rows, self._row_norm, len(theta), self.scale_)[0]
+
+    def to_sklearn(self) -> Any:
+        """Return the fitted model as scikit-learn's, for encoded rows; linear ones have `to_onnx`.
+
+        With a ``schema`` it takes the rows of ``encoder_.transform(X)``.
+        """
+        check_is_fitted(self)
+        if hasattr(self, "tree_"):
+            (tree,), names = self.tree_.trees, self.tree_.feature_names
+            return as_sklearn(tree, len(names), tuple(self.classes_.tolist()), names)
+        from rashomon_explorer.sets.sklearn_models import one_model
+
+        theta = np.column_stack([np.atleast_2d(self.encoded_coef_), self.encoded_intercept_])
+        theta = theta if self.scale_ is None else self.scale_.scaled(theta)
+        classes = getattr(self, "classes_", None)
+        return one_model(theta, self._row_norm, self.scale_, classes=classes, loss=self.loss)
 
     def _fit_summary(self) -> list[str]:
         planned: Plan = self.plan_

@@ -58,6 +58,22 @@ class ShortensRows:
         self.row_norm_, self.scale_ = math.inf, None
         return super().fit(X, y, sample_weight=sample_weight)  # type: ignore[misc]
 
+    def to_onnx(self) -> Any:
+        """Return an ONNX model with the same predictions, whose clipping is part of the graph.
+
+        Its input ``X`` has double precision; its outputs are ``label`` and ``probabilities``, or
+        ``variable`` for targets. It needs the package onnx.
+
+        Raises
+        ------
+        TypeError
+            If classes are neither text nor integers.
+        """
+        from rashomon_explorer.sets.onnx_models import to_onnx
+
+        check_is_fitted(self)
+        return to_onnx(self)
+
     def _linear_scores(self, X: Any) -> FloatArray:
         check_is_fitted(self)
         checked = validate_data(self, X, dtype=np.float64, reset=False)
@@ -106,6 +122,21 @@ def to_sklearn(models: Any, draw: int) -> LinearModel:
     # scikit-learn would require the default names of unnamed features.
     if names != tuple(f"x{column}" for column in range(len(names))):
         model.feature_names_in_ = np.array(names, dtype=object)
+    return model
+
+
+def one_model(
+    coef: FloatArray, row_norm: float, scale: ColumnMap | None, *, classes: Any, loss: str
+) -> LinearModel:
+    """Model of an estimator of one model, of coefficients in the units of ``scale``."""
+    if classes is None:
+        model: Any = DrawnRidge()
+        model.encoded_coef_, model.encoded_intercept_ = coef[0, :-1], float(coef[0, -1])
+    else:
+        model = DrawnLogisticRegression() if loss == "logistic" else DrawnLinearSVC(loss="hinge")
+        model.encoded_coef_, model.encoded_intercept_ = coef[:, :-1], coef[:, -1]
+        model.classes_, model.n_iter_ = np.asarray(classes), np.zeros(1, dtype=int)
+    model.row_norm_, model.scale_, model.n_features_in_ = row_norm, scale, coef.shape[1] - 1
     return model
 
 

@@ -11,6 +11,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
+from rashomon_explorer import DPClassifier, DPRegressor, TableSchema
+from rashomon_explorer.data import Numeric
+from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.sets import from_estimators
 from tests.sets.made import make
 
@@ -82,3 +85,55 @@ def test_other_models_are_returned_and_bad_places_refused():
     assert models.to_sklearn(0) is fitted
     with pytest.raises(TypeError, match="stored predictions have no decision trees"):
         models.stored(ROWS).to_sklearn(0)
+
+
+def _answers(model, rows):
+    """Outputs of its ONNX graph by name, computed by the reference of the standard."""
+    reference = pytest.importorskip("onnx.reference")
+    graph = model.to_onnx()
+    names = [output.name for output in graph.graph.output]
+    values = reference.ReferenceEvaluator(graph).run(None, {"X": np.asarray(rows)})
+    return dict(zip(names, values, strict=True))
+
+
+@pytest.mark.parametrize("name", LINKS)
+@pytest.mark.parametrize(
+    "scale", [None, ColumnMap(np.array([0.1, 0.3]), np.array([0.5, 2.0]), 1.0)]
+)
+def test_onnx_predicts_the_same_for_long_rows_too(name, scale):
+    settings, _ = LINKS[name]
+    model = make(**settings, scale=scale).to_sklearn(1)
+    found = _answers(model, ROWS)
+    if name == "identity":
+        np.testing.assert_allclose(found["variable"][:, 0], model.predict(FRAME), atol=1e-12)
+        return
+    np.testing.assert_array_equal(found["label"], model.predict(FRAME))
+    assert ("probabilities" in found) == (name != "sign")
+    if name != "sign":
+        expected = model.predict_proba(FRAME)
+        np.testing.assert_allclose(found["probabilities"], expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.RowsClippedWarning")
+@pytest.mark.parametrize("standardize", ["private", None])
+@pytest.mark.parametrize("classes", [["no", "yes"], [1, 2, 3]])
+def test_one_private_model_is_handed_on(classes, standardize):
+    y = np.asarray(classes)[RNG.integers(len(classes), size=len(ROWS))]
+    clf = DPClassifier(
+        epsilon=9.0, classes=classes, row_norm=1.0, standardize=standardize, family="linear"
+    )
+    model = clf.fit(ROWS, y).to_sklearn()
+    np.testing.assert_array_equal(model.predict(ROWS), clf.predict(ROWS))
+    np.testing.assert_allclose(model.predict_proba(ROWS), clf.predict_proba(ROWS), atol=1e-12)
+    np.testing.assert_array_equal(_answers(model, ROWS)["label"], clf.predict(ROWS))
+
+
+@pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.RowsClippedWarning")
+def test_a_private_regression_and_a_private_tree_are_handed_on():
+    reg = DPRegressor(epsilon=9.0, row_norm=1.0, target_bounds=(-15, 15)).fit(ROWS, ROWS[:, 0])
+    np.testing.assert_allclose(reg.to_sklearn().predict(ROWS), reg.predict(ROWS), atol=1e-12)
+    schema = TableSchema([Numeric("age", (-9, 9), thresholds=[0]), Numeric("income", (-9, 9))])
+    clf = DPClassifier(epsilon=9.0, classes=[0, 1], family="trees", schema=schema)
+    clf.fit(FRAME, (FRAME["age"] > 0).astype(int))
+    encoded = pd.DataFrame(clf.encoder_.transform(FRAME), columns=clf.tree_.feature_names)
+    np.testing.assert_array_equal(clf.to_sklearn().predict(encoded), clf.predict(FRAME))
