@@ -81,9 +81,9 @@ class ExactAnswers:
 
     @property
     def psi(self) -> float:
-        """Threshold ψ of the draws on screen; for a fitted model, the slider's ψ."""
+        """Threshold ψ of the draws on screen; for a fitted model the audit's, or the slider's."""
         is_external = self.state.outside is not None
-        return float(self.state.psi if is_external else self.state.rashomon_set.psi)
+        return float(self.state.outside_psi if is_external else self.state.rashomon_set.psi)
 
     @property
     def problem(self) -> Any:

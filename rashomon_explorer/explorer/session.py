@@ -158,7 +158,7 @@ class Session(SavedSets):
             state.n_drawn = audit.models.n_draws if comparable else 0
             state.phase = "done"
             if audit.kind == "exact":
-                state.psi, state.outside = audit.psi, audit
+                state.outside_psi, state.outside = audit.psi, audit
         known = "exact ranges" if audit.kind == "exact" else "sampled ranges, at least"
         self.set_status(
             f"{model.name} on {plural(len(model.table), 'row')}: {known}, not private. Nothing is "
@@ -168,6 +168,8 @@ class Session(SavedSets):
     def _follow_psi(self) -> None:
         """Keep the draws of an audited model that lie within the slider's ψ."""
         audit = self.state.outside
+        if audit is not None:
+            self.state.outside_psi = self.state.psi
         if audit is not None and self.state.rashomon_set is not None:
             models, psi = audit.models, self.state.psi
             self.state.rashomon_set = models if psi >= audit.psi else models.inside(psi)

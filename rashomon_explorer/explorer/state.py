@@ -125,6 +125,9 @@ class ExplorerState(traitlets.HasTraits):
     same_rows = traitlets.Unicode("")
     rashomon_set = traitlets.Any(None, allow_none=True)
     outside = traitlets.Any(None, allow_none=True)
+    outside_psi = traitlets.Float(0.02)
+    """ψ of the audit on screen: data-dependent, so that no plan and no release uses it."""
+
     drawn_settings = traitlets.Dict()
     n_drawn = traitlets.Int(0)
     charged = traitlets.Float(None, allow_none=True)

@@ -45,7 +45,7 @@ def test_a_fitted_linear_model_shows_its_exact_set_and_flips_at_once(rows, tmp_p
     assert explorer.state.alert is None and _failed(explorer) == []
     seen = StandardScaler().fit_transform(X) if scaled else X
     problem = penalised_problem(model[-1] if scaled else model, seen, y)
-    share = exact_ambiguity(problem, explorer.state.psi, np.asarray(seen)).lower
+    share = exact_ambiguity(problem, explorer.state.outside_psi, np.asarray(seen)).lower
     title = _title(explorer, "exact")
     assert f"{share:.0%} of 300 people have a conflicting prediction" in title
     assert "curator view: not private" in str(explorer.cards["exact"].view.figure["layout"])
@@ -71,7 +71,8 @@ def test_an_audit_opens_with_its_tolerance_and_its_models(rows, tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     found = audit(LogisticRegression().fit(X, y), X, y, tolerance="1%", n_models=40)
     explorer = found.explore()
-    assert explorer.state.outside is found and explorer.state.psi == found.psi
+    assert explorer.state.outside is found and explorer.state.outside_psi == found.psi
+    assert explorer.state.psi != found.psi  # data-dependent: no plan may follow it
     assert explorer.rashomon_set is found.models and _failed(explorer) == []
     assert explorer.draw_panel.button.disabled and explorer.state.page == "set"
     assert explorer.cards["importance"].view.figure["data"]
@@ -139,7 +140,8 @@ def test_a_table_on_the_page_is_audited_with_a_model_fitted_there(tmp_path, canc
     panel.audit.click()
     assert explorer.state.alert is None and _failed(explorer) == []
     found = explorer.state.outside
-    assert found.kind == "exact" and explorer.data is cancer and explorer.state.psi == found.psi
+    assert found.kind == "exact" and explorer.data is cancer
+    assert explorer.state.outside_psi == found.psi != explorer.state.psi == explorer.plan.psi
     explorer.show("people_ranges")
     people = explorer.cards["people_ranges"].call.table()
     flips = found.decided["flips"].to_numpy()[people.index]

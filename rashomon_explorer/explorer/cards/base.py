@@ -65,7 +65,7 @@ _OF_MODELS = ("rashomon_set", "view", "phase", "data")
 NEEDS: Mapping[str, Need] = {
     "models": Need(_OF_MODELS),
     "drawn": Need(_OF_MODELS),
-    "fitted": Need(("outside", "view")),
+    "fitted": Need(("outside", "outside_psi", "view")),
     "selection": Need(("selection",)),
     "inside only": Need(("inside_only",)),
     "favourites": Need(("favourites",)),

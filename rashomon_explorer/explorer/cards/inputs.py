@@ -67,7 +67,7 @@ _NO_MODEL = (
 
 def exact(card: FigureCard) -> FigureCall | str:
     """Pass exact coefficient ranges for a model fitted elsewhere."""
-    external, psi = card.state.outside, card.state.psi
+    external, psi = card.state.outside, card.state.outside_psi
     if external is None:
         return _NO_MODEL
     of = "explorer.state.outside"
