@@ -60,8 +60,9 @@ def best_plan(kind: type[Mechanism], request: Request) -> Plan:
     if planned.of_exact_draws and planned.centre_excess is None:
         return planned  # the law of exact draws guarantees more at a larger ε
     best = planned
+    known: Any = kind  # a class is hashable, whatever mypy says of its __hash__
     for epsilon in (one for one in _SMALLER_EPSILONS if one < request.epsilon):
-        smaller = _plan_at(kind, replace(request, epsilon=epsilon))
+        smaller = _plan_at(known, replace(request, epsilon=epsilon))
         if smaller is not None and _is_better(smaller, best):
             best = smaller
     if best is planned:
