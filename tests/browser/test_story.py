@@ -170,8 +170,10 @@ def test_every_figure_has_its_table_and_its_python(page):
             page.wait(lambda at=box: page.run(f"Boolean({at})"), f"{shown} of {figure}")
             assert page.run(f"{card}.querySelector('.rx-plot-area').offsetHeight") == height
     page.see("losses")
-    python = "document.querySelectorAll('.rx-view-set .rx-menu-entry')"
-    page.run(f"[...{python}].find((n) => n.title.includes('Excess loss')).click()")
+    losses = "document.querySelector('[data-figure=losses]').closest('.rx-figure')"
+    page.run(f"{losses}.querySelectorAll('.rx-menu-entry')[1].click()")
+    python = f"{losses}.querySelector('.rx-menu-box:popover-open .rx-code')?.textContent ?? ''"
+    page.wait(lambda: "plot_losses(explorer.rashomon_set" in page.run(python), "its Python")
 
 
 def test_clicking_a_draw_compares_it_with_the_best(page):
