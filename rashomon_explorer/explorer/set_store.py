@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sklearn.utils import Bunch
+from traitlets import TraitError
 
 from rashomon_explorer._utils import files
 from rashomon_explorer.data import TableSchema
@@ -341,7 +342,8 @@ class SavedSets(DatasetController):
             state.in_view = number
             state.phase = "done"
             for name in set(entry.settings) & set(SETTINGS):
-                setattr(state, name, entry.settings[name])
+                with suppress(TraitError):  # a note of an older version may name another mechanism
+                    setattr(state, name, entry.settings[name])
         self.set_status(f"Opened {entry.label}; nothing was charged.")
 
     def _constants_with(self, settings: dict[str, Any], models: RashomonSet) -> Constants | None:

@@ -17,6 +17,7 @@ from rashomon_explorer.sets.models.written import as_question, tree_rules
 
 _MOST_LEVELS, _SMALLEST_TEXT, _LINE = 5, 11, 18
 _ALWAYS = "no question"
+_ROOT = "all trees"  # with an empty id, plotly would add a root without a name
 Path = tuple[str, ...]
 
 
@@ -107,9 +108,9 @@ def plot_rules(
     figure = theme.new_figure(_finding(known, models.n_draws), f"{note}; first question at the top")
     paths = sorted(known, key=lambda path: (len(path), -len(known[path].through), path))
     figure.add_icicle(
-        ids=["", *map(_id, paths)],
+        ids=[_ROOT, *map(_id, paths)],
         labels=[text.plural(models.n_draws, "tree"), *(_label(path[-1]) for path in paths)],
-        parents=[None, *(_id(path[:-1]) for path in paths)],
+        parents=["", *(_id(path[:-1]) or _ROOT for path in paths)],
         values=[0, *(len(known[path].ending) for path in paths)],
         branchvalues="remainder",
         hovertext=["", *(_hover(path, known[path], losses) for path in paths)],

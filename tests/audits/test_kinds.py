@@ -83,6 +83,9 @@ def test_three_classes_are_audited_exactly(people, model, tmp_path):
     assert not other[:, ~flips["flips"].to_numpy()].any()
     assert set(found.coefficients["sign"]) <= {"+", "−", "either"}
     assert {name.split(": ")[0] for name in found.coefficients.index} == {"C", "Q", "S"}
+    other_port = X[fitted.predict(X) == "C"].dropna().head(2)
+    way = found.recourse(other_port, ["fare", "port"], wanted="S")
+    assert set(way.people["status"]) <= {"found", "impossible", "undecided"}
     found.report(tmp_path / "a.html", interactive=False)
     assert '"kind": "exact"' in found.to_json() and found._repr_html_()
 

@@ -161,17 +161,21 @@ def test_every_figure_has_its_table_and_its_python(page):
     for figure in sorted(set(FIGURES) - {"aggregates"}):  # nothing was bought
         page.see(figure)
         card = f"document.querySelector('[data-figure={figure}]').closest('.rx-figure')"
-        height = page.run(f"{card}.querySelector('.rx-plot-area').offsetHeight")
+        height = f"{card}.querySelector('.rx-plot-area').offsetHeight"
         for place, shown in enumerate((".rx-table caption", ".rx-code", ".rx-menu-body > *")):
             entry = f"{card}.querySelectorAll('.rx-menu-entry')[{place}]"
             page.wait(lambda at=entry: page.run(f"{at}.disabled === false"), figure)
             page.run(f"{entry}.click()")
             box = f"{card}.querySelector('.rx-menu-box:popover-open {shown}')"
             page.wait(lambda at=box: page.run(f"Boolean({at})"), f"{shown} of {figure}")
-            assert page.run(f"{card}.querySelector('.rx-plot-area').offsetHeight") == height
+            opened = page.run(height)
+            page.run(f"{card}.querySelector('.rx-menu-box').hidePopover()")
+            assert page.run(height) == opened  # the figure never shrinks
     page.see("losses")
-    python = "document.querySelectorAll('.rx-view-set .rx-menu-entry')"
-    page.run(f"[...{python}].find((n) => n.title.includes('Excess loss')).click()")
+    losses = "document.querySelector('[data-figure=losses]').closest('.rx-figure')"
+    page.run(f"{losses}.querySelectorAll('.rx-menu-entry')[1].click()")
+    python = f"{losses}.querySelector('.rx-menu-box:popover-open .rx-code')?.textContent ?? ''"
+    page.wait(lambda: "plot_losses(explorer.rashomon_set" in page.run(python), "its Python")
 
 
 def test_clicking_a_draw_compares_it_with_the_best(page):

@@ -52,6 +52,7 @@ def test_rules_are_counted_over_trees_and_a_search_greys_out_the_rest(drawn):
     icicle = plots.plot_rules(drawn).data[0]
     assert rules["trees"].sum() == ends(drawn.to_timbertrek()["trie"]) == sum(icicle.values)
     assert set(icicle.parents[1:]) <= set(icicle.ids)
+    assert all(icicle.ids) and list(icicle.parents).count("") == 1  # one root, with its name
     assert icicle.type == "icicle"  # of whose texts none is too small to read
     figure = plots.plot_rules(drawn)
     assert figure.layout.uniformtext.mode == "hide" and figure.layout.uniformtext.minsize >= 11

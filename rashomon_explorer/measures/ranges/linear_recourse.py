@@ -305,7 +305,11 @@ class _Set:
         if not isinstance(self.problem, PenalisedProblem):
             return np.empty((0, len(self.offset)))
         space = self.problem.row_space
-        return np.asarray((space.flat / space.scale[:, None]).T)
+        flat = (space.flat / space.scale[:, None]).T
+        each = flat.reshape(len(flat), self.leads.shape[1], len(self.offset))
+        rows = np.einsum("lo,fow->lfw", self.leads, each).reshape(-1, len(self.offset))
+        # The same change of all scores leaves every lead as it is.
+        return np.asarray(rows[np.abs(rows).max(axis=1) > _ROUNDING])
 
 
 @dataclass(eq=False)
