@@ -79,7 +79,7 @@ def test_draws_are_paid_trees_of_the_tables_own_columns(page):
     assert not isinstance(page.plan, TreePlan)
     page.session.open_saved(number)
     assert page.rashomon_set.models.trees == models.models.trees
-    assert "RashomonClassifier" in page.model_panel.lines()[1]
+    assert "RashomonTreeClassifier" in page.model_panel.lines()[1]  # a set brings its settings
 
 
 def test_models_are_told_apart_by_leaves_and_by_whom_they_label(page):

@@ -389,7 +389,7 @@ class FigureCard:
 
     def _scope(self, call: registry.FigureCall) -> Iterator[str]:
         """Describe the people of a figure, and which selection it does not follow."""
-        state, needs, words = self.state, {*self.spec.needs}, self.session.picked.words
+        state, needs = self.state, {*self.spec.needs}
         if state.view == "release":
             return
         if call.of_people:
@@ -398,7 +398,7 @@ class FigureCard:
             what = "the whole set" if call.marks == ("exact",) else "all models"
             yield f"of {what}, not only the selected models"
         if "people" in needs and "groups" not in needs:
-            yield words
+            yield self.session.picked.words
         elif (state.people or state.groups) and needs & {"rows", "exact", "tree class"}:
             yield "of all people, not only the selected ones"
 
