@@ -28,7 +28,7 @@ _CELLS = 4_000_000  # models × rows of one batch
 
 
 @dataclass(frozen=True, eq=False)
-class Inputs:
+class AuditInputs:
     """What all numbers of an audit are computed from.
 
     Parameters
@@ -88,7 +88,7 @@ def marked(table: pd.DataFrame, mark: str) -> pd.DataFrame:
     return table
 
 
-def burden(inputs: Inputs, flips: pd.DataFrame, mark: str) -> pd.DataFrame:
+def burden(inputs: AuditInputs, flips: pd.DataFrame, mark: str) -> pd.DataFrame:
     """People of each group, and those of them whose label can flip, by count and share."""
     if inputs.groups is None:
         raise ValueError(NO_GROUPS)
@@ -104,10 +104,10 @@ def burden(inputs: Inputs, flips: pd.DataFrame, mark: str) -> pd.DataFrame:
 
 
 @dataclass(frozen=True, eq=False)
-class ExactAnswers:
+class CertifiedAnswers:
     """Numbers proved over every model of a convex problem within ψ."""
 
-    inputs: Inputs
+    inputs: AuditInputs
     problem: Any
     kind: ClassVar[str] = "exact"
     has_coefficients: ClassVar[bool] = True

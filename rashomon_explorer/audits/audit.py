@@ -18,7 +18,7 @@ from rashomon_explorer._utils.containers import as_pandas
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.audits import json_document, summary
 from rashomon_explorer.audits import tolerance as rules
-from rashomon_explorer.audits.answers import ExactAnswers, Inputs
+from rashomon_explorer.audits.answers import AuditInputs, CertifiedAnswers
 from rashomon_explorer.audits.comparison import Comparison, compare
 from rashomon_explorer.audits.models import AuditedModel, StoredModel, as_table
 from rashomon_explorer.audits.sampled import (
@@ -137,7 +137,7 @@ def audit(
         **weights,
     )
     inputs = _inputs(audited, found.psi, groups, table, features, choice)
-    return Audit(found, ExactAnswers(inputs, problem), table)
+    return Audit(found, CertifiedAnswers(inputs, problem), table)
 
 
 def _check_certified(estimator: Any) -> None:
@@ -184,9 +184,9 @@ def _collected(models: Any, table: Any, y: Any, tolerance: Any) -> tuple[Any, Sa
 
 def _inputs(
     own: Any, psi: float, groups: Any, table: Any, features: Any, choice: dict[str, Any]
-) -> Inputs:
+) -> AuditInputs:
     n_models, seed = choice["n_models"], choice["random_state"]
-    return Inputs(
+    return AuditInputs(
         model=own,
         psi=psi,
         groups=_groups(groups, table, own.table),
@@ -226,7 +226,7 @@ class Audit:
     ----------
     tolerance : Tolerance
         Rule that says how much worse than the best a good model may be.
-    answers : ExactAnswers or SampledAnswers
+    answers : CertifiedAnswers or SampledAnswers
         Numbers of the audit.
     table : DataFrame or ndarray
         Rows as they were given.
@@ -283,9 +283,9 @@ class Audit:
         return "classification" if self.inputs.model.classes else "regression"
 
     @property
-    def inputs(self) -> Inputs:
+    def inputs(self) -> AuditInputs:
         """The fitted model with its rows, targets and groups."""
-        found: Inputs = self.answers.inputs
+        found: AuditInputs = self.answers.inputs
         return found
 
     @property

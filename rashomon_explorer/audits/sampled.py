@@ -128,6 +128,7 @@ def shown_good(
     Returns
     -------
     excess, errors, good : ndarray of shape (n_models,)
+        Mean difference to the baseline, its standard error, and the verdict.
     """
     n = len(baseline)
     weight = np.full(n, 1 / n) if weights is None else weights / weights.sum()
@@ -449,6 +450,7 @@ def collect_models(
     Returns
     -------
     SampledSet
+        The good ones, with the best as reference.
 
     Examples
     --------

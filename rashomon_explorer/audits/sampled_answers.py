@@ -17,7 +17,7 @@ from rashomon_explorer._utils.progress import progress
 from rashomon_explorer.audits.answers import (
     NO_GROUPS,
     SAMPLED,
-    Inputs,
+    AuditInputs,
     burden,
     marked,
     spread,
@@ -37,7 +37,7 @@ _SWITCHED_MODELS = 32  # each predicts all rows once for every feature
 class SampledAnswers:
     """Numbers over refits, fitted models or stored predictions that are shown to be good."""
 
-    inputs: Inputs
+    inputs: AuditInputs
     models: SampledSet
     kind: ClassVar[str] = "sampled"
     has_coefficients: ClassVar[bool] = False

@@ -30,6 +30,7 @@ def audit_table(X: Any, y: ArrayLike, task: str, **options: Any) -> Audit:
     Returns
     -------
     Audit
+        Of a model with a cross-validated penalty.
     """
     from sklearn.linear_model import LogisticRegression, Ridge
     from sklearn.model_selection import GridSearchCV

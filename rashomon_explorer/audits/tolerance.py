@@ -116,6 +116,7 @@ def resolve(
     Returns
     -------
     Tolerance
+        ψ in the unit of the objective, the rule, and what it means.
 
     Raises
     ------

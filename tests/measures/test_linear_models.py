@@ -22,7 +22,7 @@ from sklearn.svm import LinearSVC
 
 from rashomon_explorer import measures as m
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.measures.ranges.l1 import matched_subgradient
+from rashomon_explorer.measures.ranges.sparse import matched_subgradient
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")
 

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer.measures.ranges import level_set
-from rashomon_explorer.measures.ranges.l1 import FaceMetric, matched_subgradient
 from rashomon_explorer.measures.ranges.penalised import ConvexProblem, PenalisedProblem
 from rashomon_explorer.measures.ranges.search import Metric, axes
+from rashomon_explorer.measures.ranges.sparse import FaceMetric, matched_subgradient
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses.chunked import is_kinked
 

@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.bisection import bisect
-from rashomon_explorer.measures.ranges.l1 import matched_subgradient
+from rashomon_explorer.measures.ranges.sparse import matched_subgradient
 from rashomon_explorer.problem.domains import Domain
 from rashomon_explorer.problem.lower_bounds.smooth import ExcessBound
 

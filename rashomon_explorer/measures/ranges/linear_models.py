@@ -165,6 +165,7 @@ def penalised_problem(
     Returns
     -------
     PenalisedProblem
+        The objective that the estimator minimised.
 
     Raises
     ------

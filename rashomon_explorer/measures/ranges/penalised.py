@@ -15,8 +15,8 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.measures.ranges.flat import RowSpace
-from rashomon_explorer.measures.ranges.l1 import minimise_l1
 from rashomon_explorer.measures.ranges.level_set import EllipsoidReach, Everywhere, radius_beyond
+from rashomon_explorer.measures.ranges.sparse import minimise_l1
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.squared import SquaredRisk
 from rashomon_explorer.problem.losses.weighted import weighted_risk

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.progress import progress
-from rashomon_explorer.measures.ranges.l1 import FaceMetric
 from rashomon_explorer.measures.ranges.level_set import LevelSet
+from rashomon_explorer.measures.ranges.sparse import FaceMetric
 
 _MOST_STEPS = 60
 _INNER_STEPS = 60
