@@ -222,7 +222,7 @@ def test_what_is_taken_from_arrow_and_xarray_and_what_is_not(tmp_path):
         check_readable("y", good)
     for work, message in (
         (lambda: check_readable("X", "income"), "X is a str"),
-        (lambda: chunk_rows([tmp_path / "one.parquet"], target="good"), "one Parquet file, or the"),
+        (lambda: chunk_rows([tmp_path / "one.parquet"], target="good"), "list of Parquet files"),
         (lambda: chunk_rows(np.eye(3), target="good"), "X has none: give a DataFrame"),
         (lambda: chunk_rows(FRAME, target="gold"), "no column 'gold'"),
     ):

@@ -155,11 +155,13 @@ class Browser(Chrome):
         return [e["message"] for e in self.get_log("browser") if e["level"] == "SEVERE"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def dashboard(start_dashboard, tmp_path_factory):
+    """One for each file: a page comes back to the table that was charged last."""
     running = start_dashboard(tmp_path_factory.mktemp("dashboard"))
     running.wait()
-    return running
+    yield running
+    running.stop()
 
 
 @pytest.fixture(scope="session")

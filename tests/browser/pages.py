@@ -293,7 +293,8 @@ class Page:
     def check_contrast(self):
         """Fail where ink and ground are closer than 4.5 : 1; a grey word is the control."""
         assert self.browser.execute_script(_CONTRAST) == [] and self.alert == ""
-        note = "document.querySelector('.rx-note').style.color"
+        shown = "(node) => node.checkVisibility() && node.textContent.trim()"
+        note = f"[...document.querySelectorAll('.rx-note')].find({shown}).style.color"
         self.browser.execute_script(f"{note} = '#777777'")
         assert self.browser.execute_script(_CONTRAST)
         self.browser.execute_script(f"{note} = ''")

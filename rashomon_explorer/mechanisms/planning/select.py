@@ -67,7 +67,8 @@ def best_plan(kind: type[Mechanism], request: Request) -> Plan:
             best = smaller
     if best is planned:
         return planned
-    why = f"ε = {best.epsilon:.4g} of {request.epsilon:.4g} is used: a larger one guarantees less"
+    own, wanted = rounded_up(best.epsilon), rounded_up(request.epsilon)
+    why = f"ε = {own} of {wanted} is used: a larger one guarantees less"
     return replace(best, why=why)
 
 
