@@ -128,8 +128,13 @@ class SampledAnswers:
         return self._ranges(self._scores, self._best).set_axis(self.inputs.index, axis=0)
 
     def people(self) -> pd.DataFrame:
-        """Prediction of each person of the fit, and its range over the models."""
-        return people_ranges(self.models, self.model_rows).reset_index(drop=True)
+        """Prediction of each person of the fit, and its range over the models and this one."""
+        table = people_ranges(self.models, self.model_rows).reset_index(drop=True)
+        low, high = (
+            table[["best", "drawn_low"]].min(axis=1),
+            table[["best", "drawn_high"]].max(axis=1),
+        )
+        return table.assign(drawn_low=low, drawn_high=high)
 
     def groups(self) -> pd.DataFrame:
         """People of each group whose label a model flips, by count and share."""

@@ -83,6 +83,8 @@ def test_a_regression_forest_has_ranges(people):
     table = found.scores(X)
     assert np.allclose(table["fitted"], model.predict(X)) and (table["low"] < table["high"]).any()
     assert "widest range" in found.summary().index
+    drawn = found.answers.people()[["best", "drawn_low", "drawn_high"]]  # of the figure
+    assert np.allclose(drawn.to_numpy(), found.person_ranges[["fitted", "low", "high"]])
 
 
 def test_a_rare_level_that_stops_a_refit_is_named(people):
