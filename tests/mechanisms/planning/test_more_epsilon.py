@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.planning.select import select
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
@@ -33,7 +34,8 @@ def test_curves_of_the_promise_never_rise_and_a_plan_is_a_point_of_its_curve(mec
 
 def test_the_smaller_epsilon_is_charged_and_named():
     planned = _plan("objective_perturbation", 100.0, n=124, p=16, ridge=0.01)
-    assert planned.epsilon < 100 and f"ε = {planned.epsilon:.4g} of 100 is used" in planned.why
+    assert planned.epsilon < 100
+    assert f"ε = {rounded_up(planned.epsilon)} of 100 is used" in planned.why
     assert planned.guarantee.epsilon(planned.delta) <= planned.epsilon * (1 + 1e-9)
     row = {**TABLE, "n": 124, "p": 16, "ridge": 0.01, "row_norm": 2**0.5, "ledger": True}
     request = Request(**row, epsilon=planned.epsilon, n_draws=20)
