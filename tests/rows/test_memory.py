@@ -209,7 +209,7 @@ def test_a_row_group_larger_than_what_is_left_is_fitted(kind, tmp_path):
     folder.mkdir()
     _simulated(folder / "part.parquet", 200_000, 0)  # 34 MB, in one row group
     own = kind == "RLIMIT_AS"
-    told = _in_a_process(kind, folder, 130, *["control"] * own)  # 72 of it for two BLAS
+    told = _in_a_process(kind, folder, 140, *["control"] * own)  # 72 of it for two BLAS
     words, entries = told["refused"]
     assert f"ulimit -{'v' if own else 'd'} leaves less" in words and entries == 0
     assert told["states"] == ["committed"]
