@@ -442,7 +442,7 @@ class Audit:
         title : str, optional
             Title of the file.
         interactive : bool, default=True
-            Whether the file holds the script that draws its figures, 4.7 MB.
+            Whether the file holds the script that draws its figures, 2 MB.
         overwrite : bool, default=False
             Whether an existing file may be replaced.
 

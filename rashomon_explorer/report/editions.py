@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -87,7 +88,8 @@ class Page:
     def _document(
         self, rendered: Sequence[tuple[Section, list[Markup]]], left_out: dict[str, str]
     ) -> str:
-        scripts = [get_plotlyjs(), _shipped("report.js")] if self.interactive else []
+        scripts = [_shipped("report.js")] if self.interactive else []
+        run = [get_plotlyjs(), *scripts] if self.interactive else []
         return blocks.render_page(
             title=self.title,
             edition=self.edition,
@@ -95,9 +97,10 @@ class Page:
             badges=BADGES,
             sections=rendered,
             left_out=left_out,
-            policy=Markup(_policy(scripts)),
+            policy=Markup(_policy(run)),
             style=Markup(_shipped("report.css")),
             looks=Markup(blocks.json_for_script(templates())),
+            plotly=_packed_plotly() if self.interactive else "",
             scripts=[Markup(script) for script in scripts],
         )
 
@@ -110,6 +113,12 @@ def _policy(scripts: Sequence[str]) -> str:
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
+
+
+@cache
+def _packed_plotly() -> str:
+    """Return the Plotly script packed for `report.js`: 2 MB instead of 5."""
+    return base64.b64encode(gzip.compress(get_plotlyjs().encode(), mtime=0)).decode()
 
 
 @cache
@@ -238,7 +247,7 @@ def curator_report(
     classes : sequence of str, optional
         Names of the classes, if the models predict the codes 0, 1, ….
     interactive : bool, default=True
-        Whether the file contains the script that draws its figures, 4.7 MB. Otherwise there is no
+        Whether the file contains the script that draws its figures, 2 MB. Otherwise there is no
         script, and the numbers are in tables.
     overwrite : bool, default=False
         Whether an existing file may be replaced.
