@@ -19,6 +19,7 @@ pytestmark = pytest.mark.wheel
 ROOT = Path(__file__).resolve().parent.parent
 _FIRST_ANSWER = """
 from rashomon_explorer import DPClassifier, Ledger, load_dataset
+assert load_dataset("south_german_credit").X.shape == (1000, 45)
 data = load_dataset("lending")
 Ledger.create("a.ledger", epsilon=1.0, delta=1e-6)
 model = DPClassifier(epsilon=1.0, classes=[0, 1], row_norm=1.5, ledger="a.ledger")

@@ -1,14 +1,17 @@
 """The data sets of the catalogue and their loaders."""
 
 import itertools
+import os
 import tomllib
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +22,7 @@ from sklearn.utils import Bunch
 from rashomon_explorer._utils.assets import asset_path
 from rashomon_explorer.data.bunch import declared_schema, make_bunch
 from rashomon_explorer.data.cells import as_text, is_missing
+from rashomon_explorer.data.columns import column_from_values
 from rashomon_explorer.data.messages import Bounds, quoted, suggestion
 from rashomon_explorer.data.schema import TableSchema
 from rashomon_explorer.exceptions import DataError
@@ -50,6 +54,8 @@ class CatalogEntry:
     bounds_of_every_feature: Bounds | None = None
     # declared levels of every categorical column
     categories: Mapping[str, list[Any]] = field(default_factory=dict)
+    # features in the form of a schema file, instead of ``bounds`` and ``categories``
+    columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     target_bounds: Bounds | None = None  # declared range of a regression target
     options: Mapping[str, Any] = field(default_factory=dict)  # settings of the loader
 
@@ -62,7 +68,19 @@ class CatalogEntry:
         declared = declared_schema(
             self.target, self.sensitive, bounds, self.categories, self.target_bounds, self.classes
         )
-        return declared.in_order(columns)
+        others = [column_from_values(name, values) for name, values in self.columns.items()]
+        return TableSchema([*declared.columns, *others]).in_order(columns)
+
+    @property
+    def levels(self) -> dict[str, Sequence[Any]]:
+        """Declared levels of every column that has some."""
+        described = {n: one["levels"] for n, one in self.columns.items() if "levels" in one}
+        return {**self.categories, **described, self.target: self.classes or ()}
+
+    @property
+    def offline(self) -> bool:
+        """Whether the table needs no network."""
+        return self.loader not in ("openml", "acs")
 
 
 def read_catalog(path: Path | None = None) -> Mapping[str, CatalogEntry]:
@@ -203,13 +221,90 @@ def load_sklearn_toy(entry: CatalogEntry) -> pd.DataFrame:
     return data.data.assign(**{entry.target: labels})
 
 
+def load_shipped(entry: CatalogEntry) -> pd.DataFrame:
+    """Read a file of this package whose codes are places in the declared levels."""
+    frame = pd.read_csv(asset_path(f"datasets/{entry.options['file']}"))
+    for name in frame.columns.intersection(list(entry.levels)):
+        first = 0 if name in entry.options["codes_from_zero"] else 1
+        frame[name] = np.asarray(entry.levels[name], dtype=object)[frame[name] - first]
+    return _declared(_with_ranges(frame, entry), entry)
+
+
+def _with_ranges(frame: pd.DataFrame, entry: CatalogEntry) -> pd.DataFrame:
+    """Add columns whose levels are ranges of a number; a missing number stays missing."""
+    for name, one in entry.options.get("ranges", {}).items():
+        numbers = frame[one["column"]]
+        places = np.searchsorted(one["starts"], numbers, side="right") - 1
+        levels = np.asarray([*entry.levels[name], None], dtype=object)
+        frame[name] = levels[np.where(numbers >= one["starts"][0], places, -1)]
+    return frame
+
+
+ACS_SOURCE = "https://www2.census.gov/programs-surveys/acs/data/pums/2018/1-Year"
+ACS_ADULTS = {"AGEP": 16, "PINCP": 100, "WKHP": 0, "PWGTP": 0}
+"""Persons above each of these are kept: ``adult_filter`` of folktables."""
+ACS_INCOME = 50_000
+"""Dollars a year above which a person is in the positive class, as in folktables' ACSIncome."""
+
+
+def load_acs(entry: CatalogEntry) -> pd.DataFrame:
+    """Read the persons of one state from the American Community Survey, by ACSIncome's rules."""
+    path = _fetch_acs(entry.options["state"])
+    read = {*entry.columns, *entry.sensitive, *ACS_ADULTS}
+    try:
+        with zipfile.ZipFile(path) as archive:
+            (name,) = [one for one in archive.namelist() if one.startswith("psam_p")]
+            frame = pd.read_csv(archive.open(name), usecols=lambda column: column in read)
+    except (zipfile.BadZipFile, ValueError) as error:
+        raise DataError(f"{path} is not a file of persons of 2018: delete it ({error})") from error
+    _check_columns(frame, read, f"{path}, the file of {entry.name!r},", "Delete it")
+    adult = np.logical_and.reduce([frame[name] > least for name, least in ACS_ADULTS.items()])
+    frame = _with_ranges(frame[adult].copy(), entry)
+    frame[entry.target] = np.where(frame["PINCP"] > ACS_INCOME, ">50K", "<=50K")
+    for column, labels in entry.options["labels"].items():
+        frame[column] = _readable(frame[column], labels)
+    return _declared(frame, entry)
+
+
+def _declared(frame: pd.DataFrame, entry: CatalogEntry) -> pd.DataFrame:
+    return frame[[*entry.columns, *entry.sensitive, entry.target]]
+
+
+def _fetch_acs(state: str) -> Path:
+    """Path of a state's file, which is fetched once."""
+    if not (len(state) == 2 and state.isalpha()):
+        raise DataError(f"state must be two letters, such as 'CA', got {state!r}")
+    folder = Path(sklearn_datasets.get_data_home()) / "acs-2018-1-year"
+    path = folder / f"csv_p{state.lower()}.zip"
+    if not path.exists():
+        folder.mkdir(exist_ok=True)
+        part = path.with_suffix(f".{os.getpid()}")
+        url = f"{ACS_SOURCE}/{path.name}"
+        try:
+            with urlopen(url, timeout=60) as answer:
+                part.write_bytes(answer.read())
+        except (OSError, HTTPException) as error:
+            raise DataError(
+                f"{url} could not be fetched: {error}. Run this once with a network (and check "
+                f"that state={state!r} is one); or fetch the file elsewhere and save it as {path}"
+            ) from error
+        part.replace(path)
+    return path
+
+
 def load_openml(entry: CatalogEntry) -> pd.DataFrame:
     """Fetch a pinned OpenML table and give its columns and labels their catalogue names."""
     fetched = _fetch_pinned(entry)
     frame = pd.DataFrame(fetched.data).rename(columns=entry.options.get("rename", {}))
     frame = frame.drop(columns=entry.options.get("drop", []), errors="ignore")
     frame[entry.target] = fetched.target
-    _check_columns(frame, entry)
+    _check_columns(
+        frame,
+        {entry.target, *entry.sensitive, *entry.bounds, *entry.categories},
+        f"OpenML's table for {entry.name!r}",
+        "It is not the table of the catalogue: empty scikit-learn's cache, "
+        "sklearn.datasets.clear_data_home(), or read your copy with load_csv",
+    )
     missing_level = entry.options.get("missing_level")
     labels: Mapping[str, Mapping[str, str]] = entry.options.get("labels", {})
     for column in {entry.target, *entry.sensitive, *entry.categories}:
@@ -270,15 +365,11 @@ def _fetch_pinned(entry: CatalogEntry) -> Bunch:
     return fetched
 
 
-def _check_columns(frame: pd.DataFrame, entry: CatalogEntry) -> None:
+def _check_columns(frame: pd.DataFrame, expected: set[str], what: str, remedy: str) -> None:
     """Compare column names first, so that a changed table is not accepted."""
-    expected = {entry.target, *entry.sensitive, *entry.bounds, *entry.categories}
-    absent = sorted(expected - set(frame.columns))
-    if absent:
+    if absent := sorted(expected - set(frame.columns)):
         raise DataError(
-            f"OpenML's table for {entry.name!r} lacks {quoted(absent)}; its columns are "
-            f"{quoted(frame.columns)}. It is not the table of the catalogue: empty scikit-learn's "
-            "cache, sklearn.datasets.clear_data_home(), or read your copy with load_csv"
+            f"{what} lacks {quoted(absent)}; its columns are {quoted(frame.columns)}. {remedy}"
         )
 
 
@@ -292,12 +383,14 @@ LOADERS: Mapping[str, Callable[[CatalogEntry], pd.DataFrame]] = {
     "sklearn": load_sklearn_toy,
     "lending": load_lending,
     "monks": load_monks,
+    "shipped": load_shipped,
     "openml": load_openml,
+    "acs": load_acs,
 }
 """Loader kinds that a catalogue entry may name; each returns the raw columns of the table."""
 
 
-def load_dataset(name: str, *, positive: Any = None) -> Bunch:
+def load_dataset(name: str, *, positive: Any = None, state: str | None = None) -> Bunch:
     """Load a data set of the catalogue.
 
     Parameters
@@ -307,6 +400,8 @@ def load_dataset(name: str, *, positive: Any = None) -> Bunch:
     positive : object, optional
         Class coded 1, all other classes 0. By default the catalogue's positive class; tables with
         three or more classes then keep them all, coded 0, 1, ...
+    state : str, optional
+        Two letters of a state of the USA, for ``"acs_income"``; by default California.
 
     Returns
     -------
@@ -322,8 +417,8 @@ def load_dataset(name: str, *, positive: Any = None) -> Bunch:
     Raises
     ------
     DataError
-        If there is no such data set or class, or a required download fails without a
-        network.
+        If there is no such data set or class, ``state`` is given for a table without states,
+        or a required download fails without a network.
 
     Examples
     --------
@@ -345,6 +440,10 @@ def load_dataset(name: str, *, positive: Any = None) -> Bunch:
             f"catalogue entry {name!r} names the loader {entry.loader!r}; "
             f"the loaders are {quoted(LOADERS)}"
         )
+    if state is not None:
+        if "state" not in entry.options:
+            raise DataError(f"state={state!r} is for 'acs_income', got {name!r}: take it out")
+        entry = replace(entry, options={**entry.options, "state": state})
     frame = LOADERS[entry.loader](entry)
     return make_bunch(
         frame,

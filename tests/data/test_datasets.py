@@ -15,9 +15,10 @@ from rashomon_explorer.data.catalog import read_catalog
 from rashomon_explorer.data.messages import check_bounds
 from rashomon_explorer.exceptions import DataError
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "datasets.md"
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "datasets.md"
 ENTRIES = read_catalog()
-OPENML = {"adult", "compas", "german_credit", "bank_marketing"}
+FETCHED = {"adult", "compas", "bank_marketing", "acs_income"}
 
 
 @pytest.mark.parametrize("entry", ENTRIES.values(), ids=lambda entry: entry.name)
@@ -29,8 +30,9 @@ def test_every_entry_is_complete_has_a_loader_and_stands_on_the_page(entry):
     for column, pair in entry.bounds.items():
         check_bounds(pair, column)
     if entry.bounds_of_every_feature is None:
-        levels = [len(v) for name, v in entry.categories.items() if name not in entry.sensitive]
-        assert entry.features == len(entry.bounds) + sum(levels)
+        schema = entry.schema(list({*entry.bounds, *entry.columns, *entry.levels}))
+        assert entry.features == len(schema.encoded_names)
+        assert set(schema.sensitive) == set(entry.sensitive) and not schema.leak
     lines = PAGE.read_text(encoding="utf-8").splitlines()
     [row] = [line for line in lines if line.startswith(f"| `{entry.name}` ")]
     cells = [cell.strip() for cell in row.strip("|").split("|")]
@@ -40,7 +42,7 @@ def test_every_entry_is_complete_has_a_loader_and_stands_on_the_page(entry):
 def test_the_list_has_every_name(offline):
     found = list_datasets()
     assert list(found.columns) == ["name", "task", "rows", "features", "source", "description"]
-    assert set(found["name"]) == set(ENTRIES) and offline.name in set(ENTRIES) - OPENML
+    assert set(found["name"]) == set(ENTRIES) and offline.name in set(ENTRIES) - FETCHED
     entry = ENTRIES[offline.name]
     assert offline.X.shape == (entry.rows, entry.features)
 
@@ -64,6 +66,29 @@ def test_rows_are_scikit_learns_and_bounds_are_usual_ranges_and_not_read_off_the
         low, high = entry.target_bounds
         assert low < raw.target.min() and raw.target.max() < high
 
+
+def test_the_shipped_table_is_its_source_with_codes_as_labels():
+    """Shares of the code table by Groemping (2019), and groups that say what they are."""
+    entry, data = ENTRIES["south_german_credit"], load_dataset("south_german_credit")
+    path = ROOT / "datasets" / entry.options["file"]
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == SOUTH_GERMAN
+    codes = pd.read_csv(path)
+    assert data.frame["status"].value_counts()["200 DM or more, or salary for a year"] == 394
+    assert data.frame["purpose"].value_counts()["vacation"] == (codes.purpose == 8).sum()
+    assert data.frame["credit_history"].value_counts()["delays in the past"] == 40
+    assert data.y.sum() == 700 and data.classes == ["bad", "good"]
+    for name, levels in entry.levels.items():  # one label a code, in the order of the codes
+        if name in codes:
+            places = pd.Categorical(data.frame[name], levels, ordered=True).codes
+            assert len(set(codes[name] - places)) == 1 and places.min() >= 0, name
+    groups = data.sensitive
+    assert (groups.age_group == "25 or younger").to_numpy().sum() == (codes.age <= 25).sum() == 190
+    assert (groups.foreign_worker == "yes").sum() == 37
+    assert not any("status_sex" in name for name in (*data.frame, *data.feature_names))
+    assert "Sex cannot be recovered" in data.DESCR and "CC BY 4.0" in data.DESCR
+
+
+SOUTH_GERMAN = "a4e28e9ca9e250ca619b052f73bf63c1f4ab9c8e883a2b944f68251ed55a02f3"
 
 IRIS = """
 [iris]
@@ -123,6 +148,8 @@ def test_loads_are_independent_copies():
 def test_a_name_or_class_that_is_not_there_is_refused(name, positive, message):
     with pytest.raises(DataError, match=message):
         load_dataset(name, positive=positive)
+    with pytest.raises(DataError, match="state='TX' is for 'acs_income', got 'wine'"):
+        load_dataset("wine", state="TX")
 
 
 # The published definitions, over tuples (a1, ..., a6), written apart from the package.

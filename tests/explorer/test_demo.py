@@ -21,7 +21,8 @@ def test_each_page_has_ledgers_of_its_own(demo, tmp_path):
 def test_only_shipped_tables_are_offered(demo):
     panel = Explorer().data_panel
     names = [name for _, name in panel.name.options]
-    assert "lending" in names and not {"adult", "compas"} & set(names)
+    assert {"lending", "south_german_credit"} < set(names)
+    assert not {"adult", "compas", "acs_income"} & set(names)
     assert not any("your own" in label or "OpenML" in label for label, _ in panel.name.options)
 
 

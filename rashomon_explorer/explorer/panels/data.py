@@ -7,7 +7,7 @@ import ipywidgets
 import pandas as pd
 
 from rashomon_explorer.audits.tables import audit_table
-from rashomon_explorer.data import list_datasets, load_dataset
+from rashomon_explorer.data import load_dataset
 from rashomon_explorer.data.catalog import fetch_table, read_catalog
 from rashomon_explorer.explorer.background import BackgroundTask
 from rashomon_explorer.explorer.messages import error_boundary, report
@@ -236,20 +236,7 @@ def _own_tables(session: Session) -> list[tuple[str, str]]:
 
 def _choices() -> list[tuple[str, str]]:
     """Tables to choose from; in a demo those that need neither a network nor a file."""
-    tables = list_datasets().set_index("name")
-    if is_demo():
-        return _labels(tables[[not _needs_network(name) for name in tables.index]])
-    return [*_labels(tables), *_OTHERS]
-
-
-def _needs_network(name: str) -> bool:
-    return read_catalog()[name].loader == "openml"
-
-
-def _labels(catalog: pd.DataFrame) -> list[tuple[str, str]]:
-    fetched = {name for name in catalog.index if _needs_network(name)}
-    offline = [name for name in catalog.index if name not in fetched]
-    return [
-        *((f"{n} ({catalog.loc[n, 'rows']:,} rows)", n) for n in offline),
-        *((f"{n} (needs the network)", n) for n in catalog.index if n in fetched),
-    ]
+    entries = read_catalog().values()
+    shipped = [(f"{one.name} ({one.rows:,} rows)", one.name) for one in entries if one.offline]
+    fetched = [(f"{one.name} (needs the network)", one.name) for one in entries if not one.offline]
+    return shipped if is_demo() else [*shipped, *fetched, *_OTHERS]
