@@ -8,7 +8,12 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from rashomon_explorer.measures import exact_score_ranges, penalised_problem, recourse
+from rashomon_explorer.measures import (
+    exact_flips,
+    exact_score_ranges,
+    penalised_problem,
+    recourse,
+)
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.trees import CountedTrees, possible_labels
 from tests.trees.listed import listing, says
@@ -23,16 +28,16 @@ NO = [-1.0, 1.0, 0.0]  # a person whom the best model refuses
 WIDE = {"bounds": {0: (-3, 3), 1: (-3, 3)}}
 
 
-def sampled(problem, psi, n_models=10_000):
+def sampled(problem, psi, n_models=2_000):
     """Models (K, p) of the set, on rays from the best one, many of them near the boundary."""
     rng, best = np.random.default_rng(1), problem.minimum.theta[:, None]
     level = problem.minimum.value + psi
-    ray = np.linalg.solve(
-        np.linalg.cholesky(problem.hessian(best[:, 0])).T, rng.normal(size=(problem.p, n_models))
-    )
+    curvature, axes = np.linalg.eigh(problem.hessian(best[:, 0]))
+    bent = curvature > 1e-12 * curvature[-1]  # all scores of a softmax model may shift together
+    ray = axes[:, bent] / np.sqrt(curvature[bent]) @ rng.normal(size=(bent.sum(), n_models))
     ray *= np.sqrt(2 * psi) / np.linalg.norm(ray, axis=0)
     low, high = np.zeros(n_models), np.full(n_models, 9.0)
-    for _ in range(40):
+    for _ in range(30):
         middle = (low + high) / 2
         inside = problem.value(best + middle * ray) <= level
         low, high = np.where(inside, middle, low), np.where(inside, high, middle)
@@ -168,24 +173,60 @@ def test_levels_change_one_at_a_time_in_the_units_of_the_table(drop):
         assert answer.cost == pytest.approx(best, abs=0.025)
 
 
-def test_several_classes_need_the_lead_over_each_other():
-    y = np.digitize(X[:, 0] + 0.5 * RNG.normal(size=N), [-0.5, 0.5])
+def three_classes(penalised):
+    """Problem of three classes, and a map from its scores to those of all classes."""
+    noise = np.random.default_rng(2).normal(size=N)
+    y = np.digitize(X[:, 0] + 0.5 * noise, [-0.5, 0.5])
+    if penalised:
+        model = LogisticRegression(C=2.0, tol=1e-10).fit(X / 4, y)
+        return penalised_problem(model, X / 4, y), np.eye(3)
     problem = Problem(X / 4, y, loss="softmax", ridge=0.01, row_norm=4.0, radius=20.0)
-    models = sampled(problem, 0.003, 2_000).reshape(2_000, problem.loss.outputs, -1)
-    box = {0: (-1, 1), 1: (-1, 1)}
-    grid = np.array(list(itertools.product(np.linspace(-1, 1, 9), repeat=2)))
-    grid = np.column_stack([grid, np.zeros(len(grid)), np.ones(len(grid))])
-    status = []
+    return problem, np.vstack([np.zeros(2), np.eye(2)])
+
+
+def common_labels(problem, psi, rows):
+    """Label that every model of the set gives, proved for each row; -1 if there is none."""
+    found = exact_flips(problem, psi, rows)
+    return found["label"].where(found["decided"] & ~found["flips"], -1).to_numpy()
+
+
+@pytest.mark.parametrize("penalised", [False, True], ids=["a reference class", "a score each"])
+def test_several_classes_need_the_lead_over_each_other(penalised):
+    problem, classes = three_classes(penalised)
+    models = sampled(problem, 0.003, 400).reshape(400, problem.loss.outputs, -1)
+    grid = np.array(list(itertools.product(np.linspace(-1, 1, 13), repeat=2)))
+    cost, grid = np.abs(grid - NO[:2]).sum(axis=1), np.column_stack([grid, np.zeros(len(grid))])
+    labels, status = common_labels(problem, 0.003, grid), []
     for wanted in range(3):
+        box = {0: (-1, 1), 1: (-1, 1)}
         found = recourse(problem, 0.003, [NO], [0, 1], wanted=wanted, bounds=box)
-        status.append(found.people["status"][0])
-        rows = (
-            grid if status[-1] == "impossible" else np.append(found.rows.to_numpy()[0], 1.0)[None]
-        )
-        scores = np.concatenate([np.zeros((2_000, 1, len(rows))), models @ rows.T], axis=1)
-        accepted = (scores.argmax(axis=1) == wanted).all(axis=0)
-        assert (accepted == (status[-1] == "found")).all()
-    assert status == ["found", "impossible", "found"]
+        answer = found.people.iloc[0]
+        status.append(answer["status"])
+        assert cost[labels == wanted].min(initial=np.inf) >= answer["cost_at_least"]
+        if answer["status"] == "found":
+            row = np.append(found.rows.to_numpy()[0], 1.0)
+            scores = np.einsum("co,kow,w->kc", classes, models, row)
+            assert (scores.argmax(axis=1) == wanted).all()
+            assert answer["cost"] <= 1.001 * answer["cost_at_least"] + 1e-9
+    assert status == ["found", "found" if penalised else "impossible", "found"]
+
+
+def test_three_classes_with_whole_units_and_levels_against_every_change():
+    rng = np.random.default_rng(4)
+    home, years = np.eye(3)[rng.integers(0, 3, N)], rng.integers(0, 9, N)
+    raw = np.column_stack([years, home])
+    y = np.digitize(years + 4 * home[:, 1] + rng.logistic(size=N), [3, 6])
+    model = LogisticRegression(C=1.0, max_iter=1_000, tol=1e-10).fit(raw, y)
+    problem = penalised_problem(model, raw, y)
+    people = raw[model.predict(raw) == 0][:5]
+    options = {"integers": [0], "bounds": {0: (0, 8)}, "levels": {"home": [1, 2, 3]}}
+    found = recourse(problem, 0.01, people, [0, "home"], costs={"home": 2.5}, wanted=2, **options)
+    every = np.array([[n, *level] for n in range(9) for level in np.eye(3)])
+    accepted = common_labels(problem, 0.01, every) == 2
+    for person, answer in zip(people, found.people.itertuples(), strict=True):
+        cost = abs(every[:, 0] - person[0]) + 2.5 * (every[:, 1:] != person[1:]).any(axis=1)
+        assert answer.cost == pytest.approx(cost[accepted].min())
+        assert answer.one_cost < answer.cost  # the control: the best model asks for less
 
 
 def test_collinear_columns_without_a_penalty_leave_recourse_among_identified_rows():

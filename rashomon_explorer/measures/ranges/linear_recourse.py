@@ -253,13 +253,12 @@ class _Set:
         if problem.intercept:
             matrix = np.vstack([matrix, np.zeros(matrix.shape[1])])
             offset = np.append(offset, 1.0)
-        if wanted not in range(outputs + 1 if outputs > 1 else 2):
+        # A penalised problem of several classes has a score of each; others have none of the first.
+        own = outputs > 1 and isinstance(problem, PenalisedProblem)
+        each = np.eye(outputs) if own else np.vstack([np.zeros(outputs), np.eye(outputs)])
+        if wanted not in range(len(each)):
             raise ValueError(f"wanted must be the code of a class, got {wanted!r}")
-        if outputs == 1:
-            leads = np.array([[1.0 if wanted else -1.0]])
-        else:
-            each = np.vstack([np.zeros(outputs), np.eye(outputs)])
-            leads = each[wanted] - np.delete(each, wanted, axis=0)
+        leads = each[wanted] - np.delete(each, wanted, axis=0)
         return cls(problem, psi, matrix, offset, leads, margin)
 
     def design(self, rows: FloatArray) -> FloatArray:
