@@ -8,12 +8,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from rashomon_explorer.measures import (
-    exact_flips,
-    exact_score_ranges,
-    penalised_problem,
-    recourse,
-)
+from rashomon_explorer.measures import exact_flips, exact_score_ranges, penalised_problem, recourse
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.trees import CountedTrees, possible_labels
 from tests.trees.listed import listing, says
