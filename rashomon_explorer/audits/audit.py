@@ -207,6 +207,10 @@ def _groups(groups: Any, table: Any, rows: pd.DataFrame) -> pd.Series | None:
             raise ValueError(f"groups={groups!r} is no column of X; the columns are {known[:10]}")
         groups = table[groups]
     values = as_pandas(groups)
+    if getattr(values, "ndim", 1) != 1:
+        raise ValueError(
+            f"groups must be one column, got shape {values.shape}: pass one of them, or join them"
+        )
     series = values if isinstance(values, pd.Series) else pd.Series(np.asarray(values))
     if len(series) != len(rows):
         raise ValueError(
@@ -401,8 +405,8 @@ class Audit:
         ----------
         kind : {"people", "coefficients", "groups", "importance", "gaps"} or str
             Everyone's range, coefficients per standard deviation, who bears the multiplicity,
-            importances or group gaps; or the name of another figure of ``plots.FIGURES`` that
-            shows a set of models, such as ``"profile"`` with ``feature=``.
+            importances or group gaps; or the name of another figure of a set of models, such as
+            ``"frontier"``, or ``"profile"`` with ``feature=``.
         **arguments
             Arguments of the figure's plot function.
 

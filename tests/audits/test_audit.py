@@ -202,6 +202,8 @@ def test_wrong_models_and_groups_are_refused(people, pipeline):
         audit(LogisticRegression(), X, y)
     with pytest.raises(ValueError, match="groups='nobody' is no column"):
         audit(pipeline, X, y, groups="nobody", tolerance="1%")
+    with pytest.raises(ValueError, match=r"groups must be one column, got shape \(300, 2\)"):
+        audit(pipeline, X, y, groups=X.iloc[:, :2], tolerance="1%")
     with pytest.raises(ValueError, match="one group for each of 300 rows, got 3"):
         audit(pipeline, X, y, groups=["a", "b", "c"], tolerance="1%")
     with pytest.raises(ValueError, match="unknown feature 'height'"):
