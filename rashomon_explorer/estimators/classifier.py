@@ -14,6 +14,7 @@ from rashomon_explorer.estimators.base import with_parameters
 from rashomon_explorer.estimators.rashomon import BaseRashomon
 from rashomon_explorer.estimators.targets import ClassTargets
 from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.sets.scores import EncodedRows
 
 
 @with_parameters
@@ -102,8 +103,7 @@ class RashomonClassifier(ClassTargets[Plan], BaseRashomon):
     @tables.predict_in_chunks(tables.decisions)
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Log odds of the positive class's mean probability; log probabilities if multiclass."""
-        rows = self._encoded_rows(X)
-        margins = self.rashomon_set_.margins(rows)
+        margins = self.rashomon_set_.margins(self._encoded_rows(X).view(EncodedRows))
         if margins.ndim == 3:
             return np.asarray(_log_mean(log_softmax(margins, axis=-1)))
         return np.asarray(_log_mean(log_expit(margins)) - _log_mean(log_expit(-margins)))

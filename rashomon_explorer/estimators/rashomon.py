@@ -35,6 +35,7 @@ from rashomon_explorer.problem.constants import Constants, row_bound
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.sets import RashomonSet
+from rashomon_explorer.sets.scores import EncodedRows
 from rashomon_explorer.sets.sklearn_models import exact_only
 
 _PLANNED_FOR = ("psi", "radius", "ridge", "n_draws")
@@ -330,8 +331,7 @@ class BaseRashomon(BaseDraws):
         return self._predictions(self._scores(X))
 
     def _scores(self, X: ArrayLike) -> FloatArray:
-        rows = self._encoded_rows(X)
-        return self.rashomon_set_.scores(rows)
+        return self.rashomon_set_.scores(self._encoded_rows(X).view(EncodedRows))
 
     def _predictions(self, scores: FloatArray) -> NDArray[Any]:
         raise TypeError(f"{type(self).__name__} must implement _predictions")

@@ -232,11 +232,17 @@ def earlier_steps(models: Any) -> Callable[[Any], Any] | None:
 
 
 def set_and_rows(models: Any, X: Any = None) -> tuple[Any, Any]:
-    """Set of models and the rows that they take, from a set or an estimator and its raw table."""
-    from rashomon_explorer.sets.scores import encoded_rows
+    """Set of models and the rows that they take, from a set or an estimator and its raw table.
 
-    steps, models = earlier_steps(models), fitted_set(models)
-    return models, encoded_rows(models, X if steps is None or X is None else steps(X))
+    The set has no encoder any more, so that no row is encoded twice.
+    """
+    from rashomon_explorer.sets.scores import encoded_rows, without_encoder
+
+    steps, own = earlier_steps(models), fitted_set(models)
+    rows = X if steps is None or X is None else steps(X)
+    if rows is None:
+        return own, None
+    return without_encoder(own), encoded_rows(own, rows, is_raw=own is not models)
 
 
 def need_set(models: object) -> None:

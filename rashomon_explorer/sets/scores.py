@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,13 +21,22 @@ if TYPE_CHECKING:
 _TOLERANCE = 1e-9
 
 
+class EncodedRows(np.ndarray):
+    """Rows that a set or an estimator encoded, which no set encodes again."""
+
+
+def without_encoder(models: Any) -> Any:
+    """Return the set without its encoder: it takes encoded rows alone."""
+    return models if getattr(models, "schema", None) is None else replace(models, schema=None)
+
+
 def scaled_rows(schema: TableSchema, X: Any, row_norm: float) -> FloatArray:
     """Encode a raw table as for the fit of linear models, like ``TableEncoder``."""
     # Local import: sets without a schema need no pandas.
     from rashomon_explorer.data.encoder import check_cell_kinds, encoded_rows
 
     check_cell_kinds(schema, X)
-    return clip_rows(encoded_rows(schema, X, row_norm), row_norm)[0]
+    return clip_rows(encoded_rows(schema, X, row_norm), row_norm)[0].view(EncodedRows)
 
 
 def unit_rows(schema: TableSchema, X: Any) -> FloatArray:
@@ -41,7 +51,7 @@ def is_encoded(schema: TableSchema, X: Any) -> bool:
     """Whether a table has encoded columns rather than the schema's; by names and shape alone.
 
     A frame with the schema's columns is a raw table unless an encoder returned it. An array of
-    numbers with as many columns as encoded rows is encoded.
+    numbers with as many columns as encoded rows is encoded, unless :func:`is_ambiguous`.
     """
     # Local import: sets without a schema need no pandas.
     from rashomon_explorer._utils.containers import column_labels, container_shape
@@ -63,10 +73,28 @@ def _all_numbers(X: Any) -> bool:
     return np.asarray(X).dtype.kind in "biuf"
 
 
-def encoded_rows(models: Any, X: Any) -> Any:
+def is_ambiguous(schema: TableSchema, X: Any) -> bool:
+    """Whether an unnamed table may be raw or encoded, because every feature is one number."""
+    # Local import: sets without a schema need no pandas.
+    from rashomon_explorer._utils.containers import column_labels, container_shape
+
+    if isinstance(X, EncodedRows) or column_labels(X) is not None:
+        return False
+    width, shape = len(schema.encoded_names), container_shape(X, 2)
+    return shape is not None and shape[1:] == (width,) and width == len(schema.features)
+
+
+AMBIGUOUS = (
+    "X has numbers without column names: they may be the raw table or encoded rows, whose numbers "
+    "differ. Give the raw table as a DataFrame, or pass the fitted estimator in place of its set"
+)
+
+
+def encoded_rows(models: Any, X: Any, *, is_raw: bool = False) -> Any:
     """Rows as the models of a set take them, from the set's raw table or from encoded rows.
 
-    A set without a schema takes its rows as they are.
+    A set without a schema takes its rows as they are. ``is_raw`` settles what an unnamed array of
+    numbers is, where both are possible; trees have the same numbers in both.
     """
     schema = getattr(models, "schema", None)
     if schema is None or X is None:
@@ -75,11 +103,20 @@ def encoded_rows(models: Any, X: Any) -> Any:
     from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
 
     if is_chunked(X):
-        return _encoded_chunks(models, as_chunked_rows(X))
-    return X if is_encoded(schema, X) else models.encode(X)
+        return _encoded_chunks(models, as_chunked_rows(X), is_raw)
+    return X if _takes(models, X, is_raw) else models.encode(X)
 
 
-def _encoded_chunks(models: Any, table: Any) -> Any:
+def _takes(models: Any, X: Any, is_raw: bool) -> bool:
+    """Whether a table is encoded; raise if that is unknown and decides its numbers."""
+    if hasattr(models, "row_norm") and is_ambiguous(models.schema, X):
+        if not is_raw:
+            raise DataError(AMBIGUOUS)
+        return False
+    return isinstance(X, EncodedRows) or is_encoded(models.schema, X)
+
+
+def _encoded_chunks(models: Any, table: Any, is_raw: bool) -> Any:
     """Chunked rows with a step that encodes them, unless they have steps or encoded columns."""
     from rashomon_explorer.data.encoder import UnitEncoder
     from rashomon_explorer.rows.source import with_names
@@ -87,7 +124,7 @@ def _encoded_chunks(models: Any, table: Any) -> Any:
 
     names = table.source.names
     header = with_names(np.empty((0, table.source.shape[1])), names)
-    if table.steps or is_encoded(models.schema, header):
+    if table.steps or _takes(models, header, is_raw):
         return table
     if hasattr(models, "row_norm"):
         return table.then(EncodeStep(models.schema, models.row_norm))

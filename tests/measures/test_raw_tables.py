@@ -18,6 +18,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from rashomon_explorer import PublicBoundsScaler, RashomonClassifier, RashomonTreeClassifier, data
 from rashomon_explorer import measures as m
 from rashomon_explorer import plots as p
+from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.measures import importance
 from rashomon_explorer.report import report
 from rashomon_explorer.rows import chunk_rows
@@ -70,14 +71,14 @@ SPECIAL = {
     **dict.fromkeys(["plot_coefficients", "plot_coefficient_spread"], ALONE),
     **dict.fromkeys(["conditional_reliance", "importance_cloud", "model_reliance"], WITH_TARGETS),
     **dict.fromkeys(["plot_importance", "plot_importance_cloud"], WITH_TARGETS),
-    "draws_in_range": lambda f, who, X: f(_set(who), EXACT_RANGES),
+    "draws_in_range": lambda f, who, X: f(who, EXACT_RANGES),
     "fairness_audit": lambda f, who, X: f(who, X, Y, GROUPS).table,
     "linear_shap": lambda f, who, X: f(who, X, background=X[:9]),
     "model_class_reliance": lambda f, who, X: f(LINEAR, FRAME, Y, features=["age"]),
     "multiplicity_by_person_group": lambda f, who, X: f(who, X, GROUPS),
     "multiplicity_table": lambda f, who, X: f(who, X, groups=GROUPS),
     "noise_by_budget": lambda f, who, X: f(who, X, [np.inf]),
-    "people_ranges": lambda f, who, X: f(_set(who), X, DECLARED),
+    "people_ranges": lambda f, who, X: f(who, X, DECLARED),
     "permutation_importance": lambda f, who, X: f(who, X, Y, random_state=0),
     "plot_pair": lambda f, who, X: f(who, 0, 1, X, Y),
     "plot_person": lambda f, who, X: f(who, X, 3),
@@ -86,7 +87,7 @@ SPECIAL = {
     "plot_what_if": lambda f, who, X: f(who, X[:1], X[1:2]),
     "reliance_over_draws": WITH_TARGETS,
     "reliance_within": lambda f, who, X: f(who, X, Y, GROUPS),
-    "set_problem": lambda f, who, X: f(_set(who), X, Y).minimum.theta,
+    "set_problem": lambda f, who, X: f(who, X, Y).minimum.theta,
     "shap_importance": lambda f, who, X: f(who, X, background=X[:9]),
     "tree_shap": lambda f, who, X: f(who, X[:20], background=X[:9]),
 }
@@ -123,10 +124,6 @@ OF_MODELS = {
 }
 
 
-def _set(who):
-    return getattr(who, "rashomon_set_", who)
-
-
 def plain(result):
     """A result without its type: text that is equal for equal numbers."""
     if isinstance(result, go.Figure):
@@ -145,6 +142,31 @@ def test_a_function_of_models_takes_the_raw_table_and_the_estimator(name):
     expected = plain(call(f, models, encoded))
     assert plain(call(f, models, X)) == expected
     assert plain(call(f, estimator, X)) == expected
+
+
+NUMBERS = RashomonClassifier(
+    schema=data.TableSchema([data.Numeric("a", (0, 0.5)), data.Numeric("b", (-0.3, 0.3))]),
+    mechanism="exact",
+    random_state=0,
+    **EXACT,
+)
+BARE = np.random.default_rng(1).uniform((0, -0.3), (0.5, 0.3), (len(X), 2))
+NUMBERS.fit(pd.DataFrame(BARE, columns=["a", "b"]), Y)
+ONLY = {"plot_losses", "plot_bounds", "plot_ranges", "draws_in_range", "model_class_reliance"}
+
+
+@pytest.mark.parametrize("name", sorted(OF_MODELS.keys() - PROFILES - KIND.keys() - ONLY))
+def test_numbers_without_names_are_the_raw_table_of_an_estimator_and_refused_of_a_set(name):
+    """Both could be encoded: the bounds lie within the row norm, so no value tells."""
+    call, f = SPECIAL.get(name, lambda f, who, X: f(who, X)), OF_MODELS[name]
+    if name == "people_ranges":
+        problem = m.declared_problem(NUMBERS, BARE, Y)
+        call = lambda f, who, X: f(who, X, problem)  # noqa: E731
+    frame = pd.DataFrame(BARE, columns=["a", "b"])
+    assert plain(call(f, NUMBERS, BARE)) == plain(call(f, NUMBERS, frame))
+    if call not in (ALONE, SPECIAL["plot_two_sets"]):
+        with pytest.raises(DataError, match="Give the raw table as a DataFrame"):
+            call(f, NUMBERS.rashomon_set_, BARE)
 
 
 @pytest.mark.parametrize("name", sorted(PROFILES))

@@ -5,6 +5,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from rashomon_explorer import Ledger, PublicBoundsScaler, RashomonClassifier
@@ -103,8 +104,8 @@ def test_a_cell_that_no_encoded_row_has_is_clipped_and_stops_nothing():
     schema = TableSchema([Numeric("x0", (-1, 1)), Numeric("x1", (-1, 1))])
     clf = RashomonClassifier(epsilon=300.0, n_draws=5, random_state=0, schema=schema)
     models = clf.fit(X, Y).rashomon_set_
-    rows = np.asarray(clf.encoder_.transform(X))
-    rows[0] = 1e3
+    rows = clf.encoder_.transform(pd.DataFrame(X, columns=["x0", "x1"]))
+    rows.iloc[0] = 1e3
     with pytest.raises(DataError, match="above row_norm"):
         models.scores(rows)
     for released in (

@@ -168,14 +168,16 @@ def test_a_frame_with_the_declared_columns_is_a_raw_table_unless_an_encoder_retu
     X = FRAME[["age", "income"]].fillna(0) / [1, 100_000]
     clf = RashomonClassifier(schema=schema, **STRONG).fit(X, FRAME["repaid"])
     released, encoded = clf.rashomon_set_.release(), clf.encoder_.transform(X)
-    expected = released.scores(np.asarray(encoded))
+    expected = released.scores(released.encode(X))
     for same in (X, encoded, encoded[:], X[["income", "age"]], X.assign(income=X.income)):
         np.testing.assert_array_equal(released.scores(same), expected)
     unmarked = pd.DataFrame(np.asarray(encoded), columns=X.columns)
     with pytest.raises(DataError, match="no value within its bounds"):
         released.scores(unmarked)
-    with pytest.raises(DataError, match="give the raw table as a DataFrame"):
-        released.scores(X.to_numpy())
+    for unnamed in (X.to_numpy(), np.asarray(encoded), X.to_numpy().tolist()):
+        with pytest.raises(DataError, match="Give the raw table as a DataFrame"):
+            released.scores(unnamed)
+    np.testing.assert_array_equal(clf.predict(X.to_numpy()), clf.predict(X))
 
 
 def test_three_classes_of_chunked_rows_carry_their_schema():

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.data.tables import declared_labels
-from rashomon_explorer.measures.inputs import earlier_steps, set_and_rows
+from rashomon_explorer.measures.inputs import earlier_steps, fitted_set, set_and_rows
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.logistic import LogisticLoss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
@@ -79,17 +79,7 @@ def declared_problem(
             else f"{type(last).__name__} holds no linear draws and has no convex problem: "
             f"{_COUNTED}"
         )
-    steps = earlier_steps(estimator)
-    if steps is None:
-        return set_problem(models, X, y)
-    problem = set_problem(models, steps(X), y)
-    vars(problem)["encode"] = partial(_pipeline_rows, estimator)
-    return problem
-
-
-def _pipeline_rows(estimator: Pipeline, X: Any) -> Any:
-    """Rows of a table after a pipeline's steps."""
-    return set_and_rows(estimator, X)[1]
+    return set_problem(estimator, X, y)
 
 
 _COUNTED = (
@@ -99,21 +89,17 @@ _COUNTED = (
 
 
 def set_problem(
-    models: RashomonSet,
-    X: ArrayLike | ChunkedRows,
-    y: ArrayLike | None = None,
-    *,
-    resampled: bool = False,
+    models: Any, X: ArrayLike | ChunkedRows, y: ArrayLike | None = None, *, resampled: bool = False
 ) -> Problem:
     """Problem of a set of linear draws, from the rows that its estimator took.
 
-    For sets without their estimator, such as one loaded from a file. Curator: it holds
+    Also for sets without their estimator, such as one loaded from a file. Curator: it holds
     private rows.
 
     Parameters
     ----------
-    models : RashomonSet
-        With the plan of its draws.
+    models : RashomonSet or fitted Rashomon estimator
+        With the plan of its draws; an estimator as in :func:`declared_problem`.
     X : array-like of shape (n_rows, n_features), Dask collection or ChunkedRows
         Rows that they were fitted to: the raw table, or encoded rows.
     y : array-like of shape (n_rows,)
@@ -133,11 +119,13 @@ def set_problem(
     ValueError
         If a label is not one of its classes, or these are not the rows it was drawn from.
     """
+    source, steps, models = models, earlier_steps(models), fitted_set(models)
     if not isinstance(models, RashomonSet) or models.plan.radius is None:
         raise TypeError(
             "models must be linear draws whose plan has a ball, got "
             f"{type(models).__name__}, which has no convex problem: {_COUNTED}"
         )
+    is_raw, X = source is not models, X if steps is None else steps(X)
     declared: dict[str, Any] = {
         "loss": _loss(models),
         "radius": models.plan.radius,
@@ -145,12 +133,12 @@ def set_problem(
         "ridge": models.plan.ridge,
     }
     if is_chunked(X):
-        table = encoded_rows(models, chunks_with_targets(X, y))
+        table = encoded_rows(models, chunks_with_targets(X, y), is_raw=is_raw)
         scaled = () if models.scale is None else (ScaleStep(models.scale),)
-        steps = (NumericStep(), partial(_coded_step, models), *scaled)
-        problem = Problem(table.then(*steps), **declared)
+        coded = table.then(NumericStep(), partial(_coded_step, models), *scaled)
+        problem = Problem(coded, **declared)
     else:
-        rows: Any = encoded_rows(models, X)
+        rows: Any = encoded_rows(models, X, is_raw=is_raw)
         rows = rows if models.scale is None else models.scale.rows(np.asarray(rows))
         problem = Problem(rows, _targets(models, y), **declared)
     if not resampled:
@@ -158,9 +146,14 @@ def set_problem(
     # Read by the ranges for parameter names; a problem itself stores none.
     vars(problem)["feature_names"] = models.feature_names[:-1]
     vars(problem)["scale"] = models.scale  # the map to apply to evaluation rows
-    if models.schema is not None:
-        vars(problem)["encode"] = partial(encoded_rows, models)  # for a raw table's evaluation rows
+    if steps is not None or models.schema is not None:
+        vars(problem)["encode"] = partial(_rows_of, source)  # for a raw table's evaluation rows
     return problem
+
+
+def _rows_of(source: Any, X: Any) -> Any:
+    """Encode a table for a set, or as a fitted estimator does."""
+    return set_and_rows(source, X)[1]
 
 
 def _coded_step(models: RashomonSet, rows: Any, y: Any) -> tuple[Any, FloatArray]:

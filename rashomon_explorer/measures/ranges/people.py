@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask, likeliest
-from rashomon_explorer.measures.inputs import as_models_by_rows
+from rashomon_explorer.measures.inputs import as_models_by_rows, fitted_set, set_and_rows
 from rashomon_explorer.measures.ranges.exact import exact_score_ranges
 from rashomon_explorer.measures.ranges.flips import exact_flips
 from rashomon_explorer.measures.ranges.penalised import ConvexProblem
@@ -31,13 +31,13 @@ def people_ranges(
 
     Parameters
     ----------
-    models : RashomonSet or PredictorSet
+    models : RashomonSet, PredictorSet or fitted Rashomon estimator
         Only models inside ψ count.
     X : array-like of shape (n_rows, n_features)
-        Rows in the form that the models accept.
+        The table that the estimator took, or encoded rows.
     problem : Problem, optional
-        The problem of linear draws, from :func:`set_problem`: adds proved ranges over all models
-        within ψ.
+        The problem of linear draws, from :func:`declared_problem`: adds proved ranges over all
+        models within ψ.
     tolerance : float, default=0.001
         Tolerance of the exact ends, as in :func:`exact_score_ranges`.
 
@@ -60,10 +60,11 @@ def people_ranges(
     >>> table["flips"].tolist()
     ['yes', 'no']
     """
+    models, rows = set_and_rows(models, X)
     inside = models if np.isnan(models.least) else models.inside()
     if not inside.n_draws:
         raise ValueError("no model lies inside psi: raise epsilon or psi")
-    scores, best = np.asarray(inside.scores(X)), np.asarray(models.best_scores(X))
+    scores, best = np.asarray(inside.scores(rows)), np.asarray(models.best_scores(rows))
     answers, own = (scores[..., -1], best[..., -1]) if scores.ndim == 3 else (scores, best)
     index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(own))
     table = pd.DataFrame(
@@ -133,7 +134,7 @@ _ROUNDING = 1e-9
 
 
 def draws_in_range(
-    models: RashomonSet | ArrayLike, exact: pd.DataFrame, *, inside: ArrayLike | None = None
+    models: Any, exact: pd.DataFrame, *, inside: ArrayLike | None = None
 ) -> pd.DataFrame:
     """Range of the draws compared with the exact range, and the share that they miss.
 
@@ -145,7 +146,7 @@ def draws_in_range(
 
     Parameters
     ----------
-    models : RashomonSet or array-like of shape (n_models, k)
+    models : RashomonSet, fitted Rashomon estimator or array-like of shape (n_models, k)
         A set, whose coefficients are compared under its parameter names, or the values of k
         functionals at each draw: coefficients, or margins of k people.
     exact : pandas.DataFrame
@@ -174,6 +175,7 @@ def draws_in_range(
     >>> draws_in_range([[-0.5], [0.5]], exact)["shortfall"].item()
     0.5
     """
+    models = fitted_set(models)
     values, inside = _values(models, inside)
     if values.shape[1] != len(exact):
         raise ValueError(f"{values.shape[1]} columns of models for {len(exact)} exact ranges")
