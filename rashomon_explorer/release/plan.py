@@ -8,13 +8,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rashomon_explorer._utils import validation
-from rashomon_explorer.mechanisms.planning.suggestions import warn_large_delta
+from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.measures.inputs import fitted_set
+from rashomon_explorer.measures.reliance.tree_reliance import held_trees
+from rashomon_explorer.mechanisms.planning import suggestions
 from rashomon_explorer.privacy import Guarantee, gdp, pure
 from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
 from rashomon_explorer.release.catalogue import get_queries
 from rashomon_explorer.release.losses import loss_ranges
 from rashomon_explorer.release.noise import GaussianNoise, LaplaceNoise, Noise, noise_scale
 from rashomon_explorer.release.query import Paid, PublicShape, Query, Sensitivity
+from rashomon_explorer.sets import RashomonSet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -159,6 +163,24 @@ def _by_name(
     return [float(by_name[name]) for name in names]
 
 
+def paid_models(models: object) -> Paid:
+    """Draws with a guarantee, of a release, a curator's set or a fitted estimator; else raise."""
+    models = fitted_set(models)
+    if isinstance(models, RashomonSet) or held_trees(models) is not None:
+        with suggestions.suppress_weak_warnings():  # the warning about the aggregates follows below
+            models = getattr(models, "release", lambda: models)()
+    if not isinstance(models, Paid):
+        raise TypeError(
+            "release needs private draws, a ReleasedSet, ReleasedTrees or their curator's set, "
+            f"got {type(models).__name__}: other models depend on the rows without privacy"
+        )
+    if not models.guarantee.holds:
+        raise CuratorOnlyError(f"these draws cannot be released: {models.guarantee}")
+    if not models.n_draws:
+        raise ValueError("the set has no models, so there is nothing to measure")
+    return models
+
+
 _LEAST_SHARE = 2.0**-40  # relative to the largest term; means in doubles are right to about 2⁻⁵⁰
 
 
@@ -227,14 +249,14 @@ def planned(
     known = get_queries(queries)
     for query in known:
         query.check(public)
-    warn_large_delta(budget.delta, public.n_rows)
+    suggestions.warn_large_delta(budget.delta, public.n_rows)
     sensitivities = query_sensitivities(known, public)
     costs, guarantee = release_costs(known, sensitivities, budget, weights, ledger=ledger)
     return ReleasePlan(public, known, sensitivities, costs, guarantee)
 
 
 def plan_release(
-    models: Paid,
+    models: Any,
     n_rows: int,
     *,
     queries: Sequence[str | Query],
@@ -251,7 +273,7 @@ def plan_release(
 
     Parameters
     ----------
-    models : ReleasedSet or ReleasedTrees
+    models : ReleasedSet, ReleasedTrees, their curator's set or fitted estimator
     n_rows : int
         Number of private rows.
     queries, epsilon, delta, rho, mu, standard_error, weights, categories
@@ -279,6 +301,6 @@ def plan_release(
     0.1
     """
     validation.check_count(n_rows=n_rows)
-    public = PublicShape(models, n_rows, True, bool(categories), tuple(categories))
+    public = PublicShape(paid_models(models), n_rows, True, bool(categories), tuple(categories))
     budget = Budget(epsilon, delta, rho, mu, standard_error)
     return planned(public, queries, budget, weights, ledger=ledger)

@@ -18,26 +18,26 @@ from rashomon_explorer._utils.randomness import generator, noise_assumptions
 from rashomon_explorer._utils.taint import ONE_BY_ONE, find_leak, recall
 from rashomon_explorer._utils.validation import public_shape
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.measures.reliance.tree_reliance import held_trees
 from rashomon_explorer.mechanisms.planning import suggestions, weakness
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger
 from rashomon_explorer.privacy.ledger.charge import failure_assumption
 from rashomon_explorer.privacy.ledger.tables import recognise
+from rashomon_explorer.release.encoding import Encoding
 from rashomon_explorer.release.noise import on_grid
-from rashomon_explorer.release.plan import Budget, QueryCost, ReleasePlan, planned
+from rashomon_explorer.release.plan import Budget, QueryCost, ReleasePlan, paid_models, planned
 from rashomon_explorer.release.query import Paid, PublicShape, Query, Rows
 from rashomon_explorer.release.released import Answer, ReleasedAggregates
 from rashomon_explorer.release.secure import add_exactly, check_secure, secure_guarantee
 from rashomon_explorer.rows.source import read_mapped
-from rashomon_explorer.sets import PredictorSet, RashomonSet, ReleasedSet
+from rashomon_explorer.sets import ReleasedSet
 
 _USUAL_DELTA = 1e-6
 
 
 def release(
-    models: RashomonSet | PredictorSet | Paid,
-    X: ArrayLike,
+    models: Any,
+    X: Any,
     y: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     *,
@@ -64,10 +64,12 @@ def release(
 
     Parameters
     ----------
-    models : ReleasedSet, RashomonSet, ReleasedTrees or PredictorSet
-        Draws with a guarantee, linear or trees. They are not charged again.
-    X : array-like of shape (n_rows, n_features)
-        Private rows, scaled as for fitting the draws. Their number is public.
+    models : ReleasedSet, RashomonSet, ReleasedTrees, PredictorSet or fitted estimator
+        Draws with a guarantee, linear or trees, or the estimator that drew them, also at the end
+        of a pipeline whose steps are public. They are not charged again.
+    X : array-like or DataFrame of shape (n_rows, n_columns)
+        Private rows: the table that the estimator took, which is encoded by the declared schema
+        alone, or encoded rows. Their number is public.
     y : array-like of shape (n_rows,), optional
         Labels or targets, as passed to the estimator.
     groups : array-like of shape (n_rows,), optional
@@ -103,9 +105,13 @@ def release(
     BudgetExceededError
         If the ledger refuses the charge; nothing was read and nothing was spent.
     CuratorOnlyError
-        If the models have no guarantee, or the rows depend on data-dependent values.
+        If the models have no guarantee, the rows depend on data-dependent values, or a pipeline's
+        step is not known to prepare each row by itself.
+    DataError
+        If the columns are not those of the models; decided by names and shape.
     TypeError
-        If ``models`` is neither a set of linear draws nor a set of drawn trees.
+        If ``models`` is neither a set of linear draws nor a set of drawn trees, nor their
+        estimator.
     ValueError
         If a query is refused or does not fit the models, or a budget is out of range; nothing was
         read. Without a ledger also if a row contains NaN or an unknown label.
@@ -134,7 +140,7 @@ def release(
     >>> released.guarantee.pure_epsilon, released.guarantee.reproducible
     (1.0, True)
     """
-    public = _public(models, X, y, groups, categories, charged=ledger is not None)
+    public, encoding = _public(models, X, y, groups, categories, charged=ledger is not None)
     if (drawn := _plan_of(public.models)) is not None:
         suggestions.warn_if_weak(drawn, "the release from these draws")
     budget = Budget(epsilon, delta, rho, mu, standard_error)
@@ -146,7 +152,10 @@ def release(
     charge = None if book is None else _reserve(book, guarantee, plan, secure, note)
 
     def answer() -> tuple[Answer, ...]:
-        rows = Rows.read(public, *map(read_mapped, (X, y, groups)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # whether an encoder warns depends on the rows
+            encoded = encoding(read_mapped(X)), encoding.labels(read_mapped(y))
+        rows = Rows.read(public, *encoded, read_mapped(groups))
         _refuse_leaky(recall(rows.X))
         if charge is not None:
             recognise(charge.path, rows.X)
@@ -214,24 +223,25 @@ def _exact(query: Query, rows: Rows) -> FloatArray:
 
 def _public(
     models: object,
-    X: ArrayLike,
+    X: Any,
     y: ArrayLike | None,
     groups: ArrayLike | None,
     categories: Sequence[Any],
     *,
     charged: bool,
-) -> PublicShape:
-    """Public numbers that may be used before the charge starts: shapes, but no values."""
+) -> tuple[PublicShape, Encoding]:
+    """Public numbers that may be used before the charge starts: shapes and names, but no values."""
     # Without the schema, a cell that no encoded row has is clipped: a check after the charge would
     # raise an error that depends on a row.
-    released = replace(_paid(models), schema=None)
+    paid = paid_models(models)
+    released = replace(paid, schema=None)
     _refuse_leaky(find_leak(X, y, groups))
     declared = tuple(categories)
     public = PublicShape(released, 0, y is not None, groups is not None, declared)
-    n_features = len(public.columns)
     shape = _shape("X", X, 2, charged)
-    if len(shape) != 2 or shape[1] != n_features or not shape[0]:
-        raise ValueError(f"X must have shape (n_rows, {n_features}), got {shape}")
+    if len(shape) != 2 or not shape[0]:
+        raise ValueError(f"X must have rows and columns, got shape {shape}")
+    encoding = Encoding.planned(models, replace(public, models=paid), X, shape[1])
     for name, column in (("y", y), ("groups", groups)):
         known = shape[:1] if column is None else _shape(name, column, 1, charged)
         if known != shape[:1]:
@@ -241,7 +251,7 @@ def _public(
             "groups and categories go together: declare every group once, categories=('a', 'b'); "
             "the groups are not inferred from the rows"
         )
-    return replace(public, n_rows=shape[0])
+    return replace(public, n_rows=shape[0]), encoding
 
 
 def _refuse_leaky(leak: str) -> None:
@@ -252,22 +262,6 @@ def _refuse_leaky(leak: str) -> None:
 def _plan_of(models: Paid) -> Plan | None:
     """Plan of linear draws without selection; selected draws have another distribution."""
     return models.plan if isinstance(models, ReleasedSet) and models.as_drawn else None
-
-
-def _paid(models: object) -> Paid:
-    if isinstance(models, RashomonSet) or held_trees(models) is not None:
-        with suggestions.suppress_weak_warnings():  # the warning about the aggregates follows below
-            models = getattr(models, "release", lambda: models)()
-    if not isinstance(models, Paid):
-        raise TypeError(
-            "release needs private draws, a ReleasedSet, ReleasedTrees or their curator's set, "
-            f"got {type(models).__name__}: other models depend on the rows without privacy"
-        )
-    if not models.guarantee.holds:
-        raise CuratorOnlyError(f"these draws cannot be released: {models.guarantee}")
-    if not models.n_draws:
-        raise ValueError("the set has no models, so there is nothing to measure")
-    return models
 
 
 def _shape(name: str, values: Any, dimensions: int, charged: bool) -> tuple[int, ...]:
