@@ -54,7 +54,10 @@ def is_readable(data: Any) -> bool:
 def check_readable(name: str, data: Any) -> None:
     """Raise if a container's type cannot be read, before a ledger is charged."""
     if issparse(data):
-        raise TypeError(f"{name} is sparse, expected a dense table: use {name}.toarray()")
+        raise TypeError(
+            f"{name} is sparse, expected a dense table: use {name}.toarray(), "
+            "or sparse_output=False in an encoder"
+        )
     if is_readable(data):
         return
     homes = [(kind.__module__.partition(".")[0], kind.__name__) for kind in type(data).__mro__]

@@ -297,6 +297,8 @@ class Numeric(Column):
         if sample.coded or not sample.has_numbers or sample.numbers_rows:
             return None
         numbers = sample.numbers[np.isfinite(sample.numbers)]
+        if numbers.min() == numbers.max():  # a word such as "1" among others
+            return None
         bounds = float(numbers.min()), float(numbers.max())
         learnt = ("kind", "bounds", "typical", "missing")
         typical = _typical_range(numbers, bounds)

@@ -115,6 +115,7 @@ def test_codes_in_other_clothes():
             "spelt": ["1", "2", "?", "3"] * 5,
             "mixed": ["1", 2, "x", 2.0] * 5,
             "empty": [None] * 20,
+            "count": ["1", "1", "1", "2 or more"] * 4 + ["unknown"] * 4,  # one number among words
             "rate": [0.1, np.inf, 0.2, 0.3] * 5,
             "year": list(range(20)),
         }
@@ -122,6 +123,7 @@ def test_codes_in_other_clothes():
     proposed = propose_schema(frame, categorical=["year"], target="rate")
     assert proposed["spelt"].bounds == (1, 3) and proposed["spelt"].missing == "indicator"
     assert proposed["mixed"].kind == "numeric"
+    assert proposed["count"].levels == ("1", "2 or more", "unknown")
     assert proposed["empty"] == IgnoredColumn("empty", learnt=("role",))
     assert proposed["year"].levels == tuple(range(20))
     assert proposed["rate"].levels[:2] == (0.1, 0.2) and proposed["rate"].role == "target"
