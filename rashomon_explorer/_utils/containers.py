@@ -20,11 +20,11 @@ _COLUMNS = {"polars": ("Series",), "pyarrow": ("Array", "ChunkedArray"), "narwha
 _NAMED = {name: (*kinds, *_COLUMNS.get(name, ())) for name, kinds in _FRAMES.items()}
 _KNOWN = (*_FRAMES, "duckdb", "_duckdb")
 _REMEDY = {
-    ("polars", "LazyFrame"): "use .collect()",
-    ("narwhals", "LazyFrame"): "use .collect()",
+    ("polars", "LazyFrame"): "use chunk_rows(X, target=...) or .collect()",
+    ("narwhals", "LazyFrame"): "use chunk_rows(X, target=...) or .collect()",
     ("duckdb", "DuckDBPyRelation"): "use .df() or .to_arrow_table()",
     ("_duckdb", "DuckDBPyRelation"): "use .df() or .to_arrow_table()",
-    ("pyarrow", "Dataset"): "use .to_table()",
+    ("pyarrow", "Dataset"): "use chunk_rows(X, target=...) or .to_table()",
     ("pyarrow", "RecordBatchReader"): "use .read_all()",
     ("xarray", "Dataset"): "use .to_dataframe()",
     ("xarray", "DataArray"): "its values are not computed: use its Dask array, .data",
@@ -78,6 +78,16 @@ def is_lazy_array(data: Any) -> bool:
 def is_frame(data: Any) -> bool:
     """Whether a table has named columns: a frame of pandas, polars, narwhals or Arrow."""
     return column_labels(data) is not None
+
+
+def is_parquet_dataset(data: Any) -> bool:
+    """Whether data are a ``pyarrow.dataset``."""
+    return _is_of(data, {"pyarrow": ("Dataset",)})
+
+
+def is_lazy_frame(data: Any) -> bool:
+    """Whether data are a lazy frame of polars, also one wrapped by narwhals."""
+    return _is_of(data, {"polars": ("LazyFrame",), "narwhals": ("LazyFrame",)})
 
 
 def column_labels(X: Any) -> list[Any] | None:

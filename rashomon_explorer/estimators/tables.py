@@ -34,10 +34,10 @@ _DECLARE = (
     "drafts a schema to correct; pass it as schema=..."
 )
 _UNCOUNTED = (
-    "the partitions of this Dask DataFrame have unknown lengths, but the ledger is charged before "
-    "a partition is computed: pass chunk_rows(X, y, lengths=[...]) the rows of each "
-    "partition, or lengths=True to count them now, outside of any charge; or write the rows to "
-    "Parquet, whose footers contain the lengths. Nothing was read or charged"
+    "the number of rows of this lazy collection is unknown, but the ledger is charged before a row "
+    "is computed: pass chunk_rows(..., lengths=True) to count them now, outside of any charge, or "
+    "lengths=[...] for the partitions of a Dask DataFrame; or write the rows to Parquet, whose "
+    "footers contain the lengths. Nothing was read or charged"
 )
 _NOT_CHUNKED = (
     "needs whole tables. Chunked rows are supported by RashomonClassifier, RashomonRegressor, "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,8 +10,8 @@ import numpy as np
 from rashomon_explorer._utils import containers
 from rashomon_explorer.rows.chunked import ChunkedRows
 from rashomon_explorer.rows.dask import DaskRows, is_dask
-from rashomon_explorer.rows.parquet import ParquetRows
-from rashomon_explorer.rows.source import ArrayRows, RowSource, check_column
+from rashomon_explorer.rows.parquet import ParquetRows, is_parquet
+from rashomon_explorer.rows.source import ArrayRows, LazyRows, RowSource, check_column
 from rashomon_explorer.rows.workers import resolve_workers
 
 
@@ -31,13 +30,15 @@ def chunk_rows(
 
     Parameters
     ----------
-    X : array-like, numpy.memmap, DataFrame, Dask array or DataFrame, str, path or list of paths
-        A path is a Parquet file, a folder of them or a pattern such as ``"2024-*.parquet"``, read
-        in the order of their names; a list of files is read in its own order.
+    X : array-like, DataFrame, Dask collection, polars.LazyFrame, pyarrow.dataset, or paths
+        A path is a Parquet file, a folder or a pattern such as ``"2024-*.parquet"``, read in the
+        order of the names, or an address of an object store such as ``"s3://bucket/claims"``. A
+        list of paths is read in its own order. An array may be a ``numpy.memmap``.
     y : array-like of shape (n,), optional
-        Targets; for a Dask collection, one with the same partitions. Omitted for Parquet.
+        Targets; for a Dask collection, one with the same partitions. Omitted for files and lazy
+        frames.
     target : str, optional
-        Column of the targets in Parquet files, or in a DataFrame if y is omitted.
+        Column of the targets, if y is omitted.
     columns : sequence of str, optional
         Features; by default every column except the target.
     labelled : bool, default=True
@@ -48,9 +49,10 @@ def chunk_rows(
     executor : concurrent.futures.Executor or dask.distributed.Client, optional
         Executor for the work on chunks. Sums have the same digits everywhere.
     lengths : sequence of int or True, optional
-        Rows of each partition of a Dask DataFrame. True computes the partitions now to count their
-        rows. By default they come from Parquet footers or are counted at first use. A fit with a
-        ledger refuses uncounted partitions, because it reads nothing before the charge.
+        Rows of each partition of a Dask DataFrame. True computes the partitions, or collects a
+        lazy frame, now to count the rows. By default they come from Parquet footers or are counted
+        at first use. A fit with a ledger refuses uncounted rows, because it reads nothing before
+        the charge.
 
     Returns
     -------
@@ -63,7 +65,7 @@ def chunk_rows(
     DataError
         If files or columns are missing, or shapes do not agree.
     TypeError
-        If targets are n_targets twice or not at all.
+        If targets are given twice or not at all.
 
     Examples
     --------
@@ -78,8 +80,12 @@ def chunk_rows(
             "targets use chunk_rows(X, labelled=False)"
         )
     if not labelled and n_targets:
-        raise TypeError("labelled=False is for rows without targets, but targets were n_targets")
-    if lengths is not None and not is_dask(X):
+        raise TypeError("labelled=False is for rows without targets, but targets were given")
+    if (
+        lengths is not None
+        and not is_dask(X)
+        and not (containers.is_lazy_frame(X) and lengths is True)
+    ):
         raise TypeError(f"lengths are those of a Dask collection's partitions, got {type(X)}")
     source = _source(X, y, target, columns, lengths)
     return ChunkedRows(source, workers=resolve_workers(n_jobs, executor))
@@ -92,12 +98,18 @@ def _source(
     columns: Sequence[str] | None,
     lengths: Sequence[int] | bool | None,
 ) -> RowSource:
-    if isinstance(X, str | os.PathLike) or _is_list_of_paths(X):
+    if is_parquet(X) or containers.is_lazy_frame(X):
         if y is not None:
             raise TypeError(
-                "a Parquet file contains its targets: pass the name of their column as target="
+                "files and lazy frames contain their targets: pass the name of their column as "
+                "target="
             )
-        return ParquetRows.of(X, target, columns)
+        if is_parquet(X):
+            return ParquetRows.of(X, target, columns)
+        frame = LazyRows.of(X, target, columns)
+        if lengths:
+            frame.n  # noqa: B018 (counted now)
+        return frame
     if not is_dask(X):
         containers.check_readable("X", X)
     if target is not None or columns is not None:
@@ -109,10 +121,6 @@ def _source(
     return ArrayRows(
         X if containers.is_frame(X) or hasattr(X, "dtype") else np.asarray(X), _flat(y)
     )
-
-
-def _is_list_of_paths(X: Any) -> bool:
-    return isinstance(X, list | tuple) and bool(X) and isinstance(X[0], str | os.PathLike)
 
 
 def _split_columns(

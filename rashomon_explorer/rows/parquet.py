@@ -1,122 +1,124 @@
-"""Parquet files of a folder, with partition columns from ``key=value`` folder names."""
+"""Parquet files on disks and in object stores, listed by fsspec and pyarrow.dataset."""
 
 import os
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from glob import glob
 from itertools import accumulate, groupby
 from operator import attrgetter
-from pathlib import Path
-from typing import Any
-from urllib.parse import unquote
+from typing import Any, Self
 
 import numpy as np
 
+from rashomon_explorer._utils.containers import is_parquet_dataset
 from rashomon_explorer.exceptions import DataError, RowsChangedError, RowsGoneError
 from rashomon_explorer.rows.source import Piece, RowSource, check_column
 
 Value = int | str | None
-"""Value of a partition column: a 32-bit integer, text, or missing."""
-
-Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
-"""A Parquet file, a folder of them, a pattern of their names, or a list of files."""
+"""Value of a partition column: a whole number, text, or missing."""
 
 _INDEX = re.compile(r"__index_level_\d+__")
-_HIDDEN = ("_", ".")
-_MISSING = "__HIVE_DEFAULT_PARTITION__"
-_WHOLE = re.compile(r"-?\d+")
+_NAMES = (".parquet", ".parq", ".pq")
 
 
-@dataclass(frozen=True)
-class PartitionColumn:
-    """A column whose values are in folder names."""
+def is_parquet(data: Any) -> bool:
+    """Whether data are a path, a list of paths or a ``pyarrow.dataset``; imports nothing."""
+    if isinstance(data, list | tuple) and data:
+        data = data[0]
+    return isinstance(data, str | os.PathLike) or is_parquet_dataset(data)
 
-    name: str
-    is_number: bool
 
+def parquet_dataset(paths: Any) -> Any:
+    """Dataset of a Parquet file, a folder, a pattern such as ``"2024-*.parquet"`` or a list.
 
-@dataclass(frozen=True)
-class ParquetFolder:
-    """Files in the order of their names, with the values of their partition columns."""
-
-    files: tuple[Path, ...]
-    partitions: tuple[PartitionColumn, ...]
-    values: tuple[tuple[Value, ...], ...]
-
-    @classmethod
-    def of(cls, paths: Paths) -> "ParquetFolder":
-        """List the files of a path, of a pattern such as ``"2024-*.parquet"`` or of a list."""
-        if not isinstance(paths, str | os.PathLike):
-            files = [Path(one).absolute() for one in paths]
-            absent = [str(file) for file in files if not file.is_file()]
-            if absent or not files:
-                raise DataError(f"a list of Parquet files was expected; not found: {absent}")
-            if len({file.resolve() for file in files}) < len(files):
-                raise DataError("a file is in the list twice, which would double its records")
-            # Equal folders of all files name no column that differs.
-            return cls._named(files, Path(os.path.commonpath([file.parent for file in files])))
-        path = Path(paths).absolute()
-        if path.is_file():
-            return cls((path,), (), ((),))
-        if not path.exists() and (found := sorted(glob(str(path), recursive=True))):
-            return cls.of([one for one in found if Path(one).is_file()])
-        inside = sorted(path.glob("**/*.parquet"))
-        files = [file for file in inside if file.is_file() and not _is_hidden(file, path)]
-        if not files:
-            skipped = f" ({len(inside)} begin with _ or . and are skipped)" if inside else ""
+    Folders named ``key=value`` below the folder, or below the files' common folder, give columns.
+    """
+    try:
+        import pyarrow as pa
+        from pyarrow import dataset
+    except ImportError as error:
+        raise ImportError("Parquet files need pyarrow: install rashomon-explorer[scale]") from error
+    if is_parquet_dataset(paths):
+        kind = getattr(getattr(paths, "format", None), "default_extname", None)
+        if kind != "parquet" or getattr(paths, "_scan_options", None):
             raise DataError(
-                f"{path} is neither a Parquet file nor a folder of files named *.parquet{skipped}"
+                "a pyarrow.dataset must be of Parquet files, without a filter, since rows are "
+                "counted by footers: write the selected rows to Parquet, and pass their folder"
             )
-        return cls._named(files, path)
-
-    @classmethod
-    def _named(cls, files: list[Path], path: Path) -> "ParquetFolder":
-        """Files with the values of the folders between them and a path."""
-        named = [_named_values(file.relative_to(path).parent, file) for file in files]
-        keys = tuple(named[0])
-        for file, values in zip(files, named, strict=True):
-            if tuple(values) != keys:
-                raise DataError(
-                    f"{file} lies in folders of columns {list(values)}, and {files[0]} in folders "
-                    f"of {list(keys)}: every file must lie in the same key=value folders"
-                )
-        columns = [_typed([values[key] for values in named]) for key in keys]
-        rows = tuple(tuple(column[at] for column in columns) for at in range(len(files)))
-        partitions = (
-            PartitionColumn(key, any(isinstance(value, int) for value in column))
-            for key, column in zip(keys, columns, strict=True)
+        return paths
+    system, files, folder = _listed(paths)
+    try:
+        return dataset.dataset(
+            files,
+            format="parquet",
+            filesystem=system,
+            partitioning="hive",
+            partition_base_dir=folder,
         )
-        return cls(tuple(files), tuple(partitions), rows)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise DataError(f"{paths} cannot be read as Parquet: {error}") from error
 
 
-def _is_hidden(file: Path, root: Path) -> bool:
-    return any(part.startswith(_HIDDEN) for part in file.relative_to(root).parts)
+def _listed(paths: Any) -> tuple[Any, list[str], str]:
+    """File system, files in the order of their names, and the folder in which they lie."""
+    if not isinstance(paths, str | os.PathLike):
+        each = [_listed(path) for path in paths]
+        files = [file for _, inside, _ in each for file in inside]
+        if len({os.path.realpath(file) for file in files}) < len(files):
+            raise DataError("a file is in the list twice, which would double its records")
+        return each[0][0], files, os.path.commonpath([os.path.dirname(file) for file in files])
+    system, path = _file_system(paths)
+    if system.isfile(path):
+        return system, [path], os.path.dirname(path)
+    found, folder = {path: {"type": "directory"}}, path
+    if any(sign in path for sign in "*?[") and not system.exists(path):
+        found, folder = system.glob(path, detail=True), re.split(r"[*?\[]", path)[0]
+        folder = folder.rpartition("/")[0]
+    inside = {
+        file
+        for one, entry in found.items()
+        for file in ([one] if entry["type"] == "file" else _find(system, one))
+        if file.endswith(_NAMES)
+    }
+    files = sorted(file for file in inside if not _is_hidden(file.removeprefix(folder)))
+    if not files:
+        skipped = f" ({len(inside)} begin with _ or . and are skipped)" if inside else ""
+        raise DataError(
+            f"{path} is neither a Parquet file nor a folder of files named *.parquet{skipped}"
+        )
+    return system, files, folder
 
 
-def _named_values(folder: Path, file: Path) -> dict[str, str]:
-    """Values by key of ``key=value`` folder names; other folders are ignored."""
-    values: dict[str, str] = {}
-    for part in folder.parts:
-        key, separator, value = part.partition("=")
-        if not separator:
-            continue
-        if unquote(key) in values:
-            raise DataError(f"{file} lies in two folders of column {unquote(key)!r}, expected one")
-        values[unquote(key)] = unquote(value)
-    return values
+def _find(system: Any, folder: str) -> list[str]:
+    try:
+        found: list[str] = system.find(folder)
+    except FileNotFoundError:
+        return []
+    return found
 
 
-def _typed(values: Sequence[str]) -> list[Value]:
-    present = [None if value == _MISSING else value for value in values]
-    if all(value is None or _is_int32(value) for value in present):
-        return [None if value is None else int(value) for value in present]
-    return list(present)
+def _is_hidden(file: str) -> bool:
+    """Whether names mark what an unfinished job has left, as for every Parquet reader."""
+    return any(part.startswith(("_", ".")) for part in file.split("/"))
 
 
-def _is_int32(value: str) -> bool:
-    return _WHOLE.fullmatch(value) is not None and -(2**31) <= int(value) < 2**31
+def _file_system(path: str | os.PathLike[str]) -> tuple[Any, str]:
+    """Return the fsspec file system of a path or address, and the path in it."""
+    from fsspec.core import url_to_fs
+    from fsspec.implementations.arrow import ArrowFSWrapper
+
+    try:
+        found: tuple[Any, str] = url_to_fs(os.fspath(path))
+    except ImportError as error:  # s3fs, gcsfs, …: Arrow reads these stores itself
+        from pyarrow.fs import FileSystem
+
+        try:
+            system, inside = FileSystem.from_uri(os.fspath(path))
+        except ValueError:
+            raise error from None
+        return ArrowFSWrapper(system), inside
+    return found
 
 
 _ROWS_AT_ONCE = 2**14
@@ -135,51 +137,51 @@ class RowGroup:
 
 @dataclass(frozen=True)
 class ParquetRows(RowSource):
-    """Rows of one Parquet file, or of all files in a folder in the order of their names."""
+    """Rows of Parquet files, in the order of their names or of a list."""
 
     groups: tuple[RowGroup, ...]
     columns: tuple[str, ...]
     target: str | None
     tabular: bool
-    partitions: tuple[PartitionColumn, ...] = ()
+    system: Any  # pyarrow's file system, which is sent to workers
+    stored: tuple[str, ...]  # columns of the files
+    partitions: tuple[tuple[str, bool], ...] = ()  # names in folders, and whether they are numbers
 
     @classmethod
-    def of(
-        cls, path: Paths, target: str | None, columns: Sequence[str] | None = None
-    ) -> "ParquetRows":
-        """Read the footers of a file, of a folder, or of the files of a pattern or list."""
-        folder = ParquetFolder.of(path)
-        files = folder.files
-        read: list[RowGroup] = []
-        first: dict[str, bool] | None = None
-        for file, values in zip(files, folder.values, strict=True):
-            footer, kinds = _footer(file)
-            first = kinds if first is None else first
-            if kinds != first:
-                raise DataError(f"{file} has other columns, or types, than {files[0]}")
-            read += [
-                RowGroup(str(file), number, footer.row_group(number).num_rows, values)
-                for number in range(footer.num_row_groups)
-            ]
-        assert first is not None
-        for partition in folder.partitions:
-            if partition.name in first:
+    def of(cls, paths: Any, target: str | None, columns: Sequence[str] | None = None) -> Self:
+        """Read the footers of the files of a path, a pattern, a list or a ``pyarrow.dataset``."""
+        dataset = parquet_dataset(paths)
+        groups: list[RowGroup] = []
+        first: Any = None
+        for fragment in dataset.get_fragments():
+            kinds, values, read = _footer(fragment, dataset.schema)
+            first = first or (fragment.path, kinds, list(values))
+            if kinds != first[1]:
+                raise DataError(f"{fragment.path} has other columns, or types, than {first[0]}")
+            if list(values) != first[2]:
                 raise DataError(
-                    f"{files[0]} has a column {partition.name!r}, which its folder name contains "
-                    f"too ({partition.name}=...): rename one of them"
+                    f"{fragment.path} lies in folders of columns {list(values)}, and {first[0]} in "
+                    f"folders of {first[2]}: every file must lie in the same key=value folders"
                 )
-        first |= {partition.name: partition.is_number for partition in folder.partitions}
+            groups += [
+                RowGroup(fragment.path, group.id, group.num_rows, tuple(values.values()))
+                for group in read
+                if group.num_rows
+            ]
+        if not groups:
+            raise DataError(f"{paths} holds no row")
+        path, kinds, keys = first
+        partitions = tuple((key, _is_number(dataset.schema.field(key).type)) for key in keys)
+        stored, kinds = tuple(kinds), kinds | dict(partitions)
         if columns is None:  # without the row labels of pandas
-            columns = [name for name in first if name != target and not _INDEX.fullmatch(name)]
+            columns = [name for name in kinds if name != target and not _INDEX.fullmatch(name)]
         features = tuple(columns)
         for name in features if target is None else (target, *features):
-            if name not in first:
-                raise DataError(f"{files[0]} has no column {name!r}: it has {list(first)}")
-        filled = tuple(group for group in read if group.rows)
-        if not filled:
-            raise DataError(f"{path} holds no row")
-        tabular = not all(first[name] for name in features)
-        return cls(filled, features, target, tabular, folder.partitions)
+            if name not in kinds:
+                raise DataError(f"{path} has no column {name!r}: it has {list(kinds)}")
+        tabular = not all(kinds[name] for name in features)
+        system = dataset.filesystem
+        return cls(tuple(groups), features, target, tabular, system, stored, partitions)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -194,7 +196,7 @@ class ParquetRows(RowSource):
     @property
     def text_partitions(self) -> tuple[str, ...]:
         """Features that are text from folder names."""
-        text = {partition.name for partition in self.partitions if not partition.is_number}
+        text = {name for name, is_number in self.partitions if not is_number}
         return tuple(name for name in self.columns if name in text)
 
     @property
@@ -227,9 +229,8 @@ class ParquetRows(RowSource):
 
         try:
             # Open each file once: the length of a footer grows with the number of row groups.
-            with _open_file(path) as file:
-                named = {partition.name for partition in self.partitions}
-                stored = [name for name in self._read if name not in named]
+            with _open_file(path, filesystem=self.system) as file:
+                stored = [name for name in self._read if name not in dict(self.partitions)]
                 for group in groups:
                     _check_unchanged(file.metadata, group)
                     for batch in file.iter_batches(
@@ -255,11 +256,10 @@ class ParquetRows(RowSource):
         """Add the requested partition columns to a batch of a row group."""
         import pyarrow as pa
 
-        for partition, value in zip(self.partitions, group.values, strict=True):
-            if partition.name in self._read:
-                kind = pa.int32() if partition.is_number else pa.string()
-                column = pa.repeat(pa.scalar(value, kind), len(batch))
-                batch = batch.append_column(partition.name, column)
+        for (name, is_number), value in zip(self.partitions, group.values, strict=True):
+            if name in self._read:
+                kind = pa.int64() if is_number else pa.string()
+                batch = batch.append_column(name, pa.repeat(pa.scalar(value, kind), len(batch)))
         return batch
 
     def locate(self, row: int) -> str:
@@ -271,8 +271,8 @@ class ParquetRows(RowSource):
 
     def select_column(self, column: str) -> "ParquetRows":
         """Return the same rows with one column of the files, feature or not."""
-        _, kinds = _footer(Path(self.groups[0].path))
-        columns = (check_column(column, [*kinds, *(each.name for each in self.partitions)]),)
+        named = [name for name, _ in self.partitions]
+        columns = (check_column(column, [*self.stored, *named]),)
         return replace(self, columns=columns, target=None, tabular=True)
 
     @property
@@ -292,20 +292,33 @@ class ParquetRows(RowSource):
         return rows, targets
 
 
-def _footer(file: Path) -> tuple[Any, dict[str, bool]]:
-    """Metadata of a file, and whether each of its columns holds numbers."""
+def _footer(fragment: Any, schema: Any) -> tuple[dict[str, bool], dict[str, Value], list[Any]]:
+    """Columns of a file and whether they hold numbers, values of its folders, and row groups."""
+    import pyarrow as pa
+    from pyarrow.dataset import get_partition_keys
+
     try:
-        import pyarrow as pa
-    except ImportError as error:
-        raise ImportError("Parquet files need pyarrow: install rashomon-explorer[scale]") from error
-    try:
-        with _open_file(file) as opened:
-            schema, footer = opened.schema_arrow, opened.metadata
+        own, groups = fragment.physical_schema, fragment.row_groups
     except (pa.ArrowInvalid, OSError) as error:
-        raise DataError(f"{file} cannot be read as Parquet: {error}") from error
-    kinds = pa.types
-    numeric = (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_decimal)
-    return footer, {field.name: any(is_(field.type) for is_ in numeric) for field in schema}
+        raise DataError(f"{fragment.path} cannot be read as Parquet: {error}") from error
+    named = get_partition_keys(fragment.partition_expression)
+    for name in named:
+        if fragment.path.count(f"/{name}=") > 1:
+            raise DataError(f"{fragment.path} lies in two folders of column {name!r}, expected one")
+        if name in own.names:
+            raise DataError(
+                f"{fragment.path} has a column {name!r}, which its folder name contains too "
+                f"({name}=...): rename one of them"
+            )
+    values = {name: named[name] for name in schema.names if name in named}
+    return {field.name: _is_number(field.type) for field in own}, values, groups
+
+
+def _is_number(kind: Any) -> bool:
+    from pyarrow import types
+
+    numeric = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
+    return any(holds(kind) for holds in numeric)
 
 
 def _check_unchanged(footer: Any, group: RowGroup) -> None:
@@ -318,11 +331,17 @@ def _check_unchanged(footer: Any, group: RowGroup) -> None:
         )
 
 
-def _open_file(path: str | Path) -> Any:
-    """Open a file that reads pages on demand: a row group may be the whole table."""
+def _open_file(path: str, filesystem: Any) -> Any:
+    """Open a file; on a disk pages are read on demand, as a row group may be the whole table.
+
+    From an object store the columns of a row group are fetched at once.
+    """
+    from pyarrow.fs import LocalFileSystem
     from pyarrow.parquet import ParquetFile
 
-    return ParquetFile(path, pre_buffer=False, buffer_size=_READ_AT_ONCE)
+    local = isinstance(filesystem, LocalFileSystem)
+    size = _READ_AT_ONCE if local else 0
+    return ParquetFile(path, filesystem=filesystem, pre_buffer=not local, buffer_size=size)
 
 
 def _to_pandas(read: Any) -> Any:

@@ -252,6 +252,66 @@ class ArrayRows(RowSource):
         return ArrayRows(select_columns(self.X, [check_column(column, self.names)]))
 
 
+@dataclass(frozen=True, eq=False)
+class LazyRows(RowSource):
+    """Rows of a lazy frame of polars, collected in batches in every pass."""
+
+    frame: Any
+    columns: tuple[str, ...]
+    target: str | None
+
+    @classmethod
+    def of(cls, frame: Any, target: str | None, columns: Sequence[str] | None) -> "LazyRows":
+        """Resolve the columns; collect no row."""
+        frame = frame.to_native() if hasattr(frame, "to_native") else frame
+        names = frame.collect_schema().names()
+        features = [name for name in names if name != target] if columns is None else columns
+        for name in features if target is None else (target, *features):
+            check_column(name, names)
+        return cls(frame, tuple(features), target)
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the rows have been counted, for which the frame is collected once."""
+        return "n" in vars(self)
+
+    @cached_property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.frame.select(self.columns[0]).collect())
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return self.n, len(self.columns)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of the features."""
+        return self.columns
+
+    @property
+    def may_change(self) -> bool:
+        """True: the frame is collected in every pass."""
+        return True
+
+    @property
+    def labelled(self) -> bool:
+        """Whether a column holds the targets."""
+        return self.target is not None
+
+    def pieces(self, low: int, high: int) -> Iterator[Piece]:
+        """Yield batches of rows low to high."""
+        some = self.frame.slice(low, high - low)
+        for batch in some.collect_batches(chunk_size=_MAPPED_ROWS, maintain_order=True):
+            y = np.zeros(len(batch)) if self.target is None else batch[self.target].to_numpy()
+            yield as_pandas(batch.select(self.columns)), y
+
+    def select_column(self, column: str) -> RowSource:
+        """Return any column of the frame."""
+        return LazyRows.of(self.frame, None, [column])
+
+
 def check_column(column: str, names: Sequence[str]) -> str:
     """Raise if a column does not exist."""
     if column not in names:

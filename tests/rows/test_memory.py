@@ -249,11 +249,11 @@ def test_a_thread_that_cannot_be_started_is_a_lack_of_memory(tmp_path, monkeypat
     table, failures = chunk_rows(tmp_path, labelled=False), [1]
     read = parquet._open_file
 
-    def refused(path):
+    def refused(path, filesystem):
         if failures:
             failures.pop()
             raise pa.ArrowException("Unknown error: Failed to launch worker thread: no resources")
-        return read(path)
+        return read(path, filesystem)
 
     monkeypatch.setattr(parquet, "_open_file", refused)
     assert table.reduce(lambda rows, targets: (rows.sum(),)) == (45.0,) and not failures

@@ -68,11 +68,38 @@ def of_dask_frame(folder):
     return chunk_rows(dd.from_pandas(FRAME, npartitions=7), target="label")
 
 
+def of_arrow(folder):
+    return chunk_rows(pytest.importorskip("pyarrow").Table.from_pandas(FRAME), target="label")
+
+
+def of_lazy_frame(folder):
+    polars = pytest.importorskip("polars")
+    in_parquet(folder)
+    return chunk_rows(polars.scan_parquet(folder / "*.parquet"), target="label", lengths=True)
+
+
+def of_arrow_dataset(folder):
+    dataset = pytest.importorskip("pyarrow.dataset")
+    return chunk_rows(dataset.dataset(in_parquet(folder), format="parquet"), target="label")
+
+
+def at_an_address(folder):
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    memory.put(str(in_parquet(folder)), "/rows", recursive=True)
+    table = chunk_rows("memory://rows", target="label")
+    assert chunk_rows("memory://rows/part-*.parquet", target="label").source == table.source
+    return table
+
+
 SOURCES = {
     "a column-major array": lambda folder: chunk_rows(np.asfortranarray(X), Y),
     "a DataFrame": lambda folder: chunk_rows(pd.DataFrame(X), pd.Series(Y)),
     "a mapped file": mapped,
     "Parquet": lambda folder: chunk_rows(in_parquet(folder), target="label"),
+    "an Arrow table": of_arrow,
+    "an Arrow dataset": of_arrow_dataset,
+    "an object store": at_an_address,
+    "a lazy frame": of_lazy_frame,
     "a Dask array": of_dask_array,
     "a Dask DataFrame": of_dask_frame,
 }
@@ -201,6 +228,13 @@ def test_files_that_a_failed_job_has_left_are_no_rows(tmp_path):
     found = chunk_rows(tmp_path, target="label").to_memory()[0]["a"].tolist()
     read = dataset.dataset(tmp_path, format="parquet").to_table()["a"].to_pylist()
     assert sorted(found) == sorted(read) == [0.0, 5.0]
+    _write(tmp_path / "spark" / "2024.parquet", "part-0.snappy.parquet", "_temporary/p.parquet")
+    for paths, values in (("**", {0.0, 5.0}), ("spark/*.parquet", {0.0}), ("m*/*", {5.0})):
+        some = chunk_rows(str(tmp_path / paths), target="label").to_memory()[0]["a"]
+        assert set(some) == values
+    filtered = dataset.dataset(tmp_path, format="parquet").filter(dataset.field("a") > 0)
+    with pytest.raises(DataError, match="without a filter"):
+        chunk_rows(filtered, target="label")
     _write(tmp_path / "failed", "_part-0.parquet")
     with pytest.raises(DataError, match=r"1 begin with _ or . and are skipped"):
         chunk_rows(tmp_path / "failed", target="label")
@@ -226,7 +260,7 @@ def test_a_pattern_and_a_list_read_the_rows_of_the_folder(tmp_path):
     assert [group.values for group in backwards.groups] == [("rent",), ("own",)]
     with pytest.raises(DataError, match="twice, which would double its records"):
         chunk_rows([files[0], files[0]], target="label")
-    with pytest.raises(DataError, match=r"not found: \['.*none.parquet'\]"):
+    with pytest.raises(DataError, match=r"none.parquet is neither a Parquet file nor a folder"):
         chunk_rows([files[0], tmp_path / "none.parquet"], target="label")
 
 
@@ -255,18 +289,23 @@ def test_folders_give_the_columns_that_pyarrow_gives(names, tmp_path):
 
 
 def test_folders_that_say_two_things_are_refused_in_words(tmp_path):
-    pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
     for number, (names, message) in enumerate(
         (
             (("m=1/p.parquet", "q=1/p.parquet"), "the same key=value folders"),
             (("m=1/p.parquet", "p.parquet"), "the same key=value folders"),
             (("m=1/m=2/p.parquet",), "two folders of column 'm'"),
-            (("a=5/p.parquet",), "has a column 'a', which its folder name contains too"),
+            (("a=5/p.parquet",), "Field a has incompatible types"),
         )
     ):
         _write(tmp_path / str(number), *names)
         with pytest.raises(DataError, match=message):
             chunk_rows(tmp_path / str(number), target="label")
+    (tmp_path / "same" / "r=EU").mkdir(parents=True)
+    twice = pytest.importorskip("pyarrow").table({"r": ["EU"], "label": [1.0]})
+    parquet.write_table(twice, tmp_path / "same" / "r=EU" / "p.parquet")
+    with pytest.raises(DataError, match="has a column 'r', which its folder name contains too"):
+        chunk_rows(tmp_path / "same", target="label")
     _write(tmp_path / "text", "r=EU/p.parquet", "r=US/p.parquet")
     rows = chunk_rows(tmp_path / "text", target="label")
     with pytest.raises(DataError, match="r holds text, from folder names: declare it"):
