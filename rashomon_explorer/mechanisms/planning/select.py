@@ -54,11 +54,13 @@ def best_plan(kind: type[Mechanism], request: Request) -> Plan:
     """Plan of the best guarantee at the request's ε, or at a smaller one of a public grid.
 
     Some mechanisms guarantee less at a larger ε. A mechanism for ε is one for a larger ε, so the
-    smaller one is planned, and only it is charged.
+    smaller one is planned, and only it is charged. Sets alone: their draws are worth what is
+    guaranteed, and one model, measured, gets worse with a smaller ε even where the bound falls.
     """
     planned = kind.plan_for(request)
-    if planned.of_exact_draws and planned.centre_excess is None:
-        return planned  # the law of exact draws guarantees more at a larger ε
+    exact = planned.of_exact_draws and planned.centre_excess is None
+    if request.n_draws == 1 or exact:  # the law of exact draws guarantees more at a larger ε
+        return planned
     best = planned
     known: Any = kind  # a class is hashable, whatever mypy says of its __hash__
     for epsilon in (one for one in _SMALLER_EPSILONS if one < request.epsilon):

@@ -45,3 +45,9 @@ def test_the_smaller_epsilon_is_charged_and_named():
         Request(**row, epsilon=100.0, n_draws=20)
     )  # the control
     assert whole.weighed_excess > 1.3 * planned.weighed_excess and whole.epsilon == 100
+
+
+def test_one_model_keeps_the_epsilon_that_was_asked_for():
+    row = {**TABLE, "n": 12_000, "p": 20, "row_norm": 40.0, "n_draws": 1}
+    planned = select(mechanism="noisy_descent", epsilon=1.0, **row)  # at .08 it guarantees less
+    assert planned.epsilon == 1 and "is used" not in planned.why
