@@ -464,6 +464,17 @@ class Audit:
         # By name: the page imports this room, and is heavy.
         return import_module("rashomon_explorer.explorer").Explorer(self)
 
+    @property
+    def release_code(self) -> str:
+        """Python code that releases the answers about every good model, with noise, for others.
+
+        What the audit itself shows is computed from private rows. Gaps between optima over the set
+        can be released (:class:`rashomon_explorer.release.LeastPsi`): which coefficients keep their
+        sign, and which features no good model needs. Add ``LeastPsi(label_of=rows)`` for public
+        people.
+        """
+        return summary.release_code(self)
+
     def to_json(self) -> str:
         """Text of the audit as JSON, by the schema that :func:`audits.json_schema` returns."""
         return json_document.to_json(self)

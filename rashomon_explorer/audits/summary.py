@@ -15,7 +15,14 @@ from rashomon_explorer.audits.answers import NOT_PRIVATE
 _MOST_NAMES = 5
 _MOST_GROUPS = 4
 _MOST_BARS = 10
-_NEXT = (".flips", ".coefficients", ".importance", ".report('audit.html')", ".explore()")
+_NEXT = (
+    ".flips",
+    ".coefficients",
+    ".importance",
+    ".report('audit.html')",
+    ".explore()",
+    ".release_code",
+)
 
 Lines = dict[str, list[str]]
 """Sentences by heading."""
@@ -190,6 +197,34 @@ def as_text(audit: Any) -> str:
         for place, sentence in enumerate(sentences):
             lines.append(f"  {name if place == 0 else '':<12} {sentence}")
     return "\n".join([*lines, f"  {'Next':<12} {_next(audit)}"])
+
+
+_RELEASE = """\
+from rashomon_explorer import Ledger, {estimator}, TableEncoder, propose_schema
+from rashomon_explorer.release import release
+
+# 1. Draft the columns; in the file replace all that was read off the rows by public knowledge.
+propose_schema(X, path="audit.toml")
+# 2. The declarations in one model of low cost, which no answer uses.
+rows = TableEncoder("audit.toml").fit_transform(X)
+ledger = Ledger.create("audit.ledger", epsilon=2.0, delta=1e-6)
+model = {estimator}({settings}, n_draws=1, epsilon=0.5, ledger=ledger).fit(rows, y)
+# 3. Answers about every {kind} of that ball within ψ, with noise.
+queries = {queries}
+print(release(model.rashomon_set_, rows, y, queries=queries, epsilon=1.0, ledger=ledger))
+"""
+
+
+def release_code(audit: Any) -> str:
+    """Python code that releases an audit's answers with differential privacy."""
+    classes = tuple(np.asarray(audit.inputs.model.classes or ()).tolist())
+    psi = f"psi={audit.psi:.3g}, " if audit.kind == "exact" and classes else ""
+    return _RELEASE.format(
+        estimator="RashomonClassifier" if classes else "RashomonRegressor",
+        settings=f"{psi}classes={classes!r}" if classes else "target_bounds=(LOW, HIGH)",
+        kind="linear model" if audit.kind == "exact" else "linear model (not of these refits)",
+        queries=["psi_avoiding", *(["psi_sign"] if len(classes) < 3 else [])],
+    )
 
 
 _STYLE = (

@@ -240,12 +240,13 @@ def plot_released(released: ReleasedAggregates, *, confidence: float = 0.95) -> 
         )
     counts = [min(len(answer.statistics), MOST_NUMBERS) for answer in released.answers]
     inner = _ROW * sum(counts) + _GAP * len(counts)
+    draws = f"of all {text.plural(released.n_draws, 'draw')}, inside ψ or not"
+    every = [answer.of_every_model for answer in released.answers]
+    scope = ["of every model"] * any(every) + [draws] * (not all(every))
     figure = theme.new_figure(
         "Released aggregates",
         f"{text.percent(confidence, 'down')} intervals, noise included · "
-        f"{text.plural(released.n_rows, 'row')}, of all {text.plural(released.n_draws, 'draw')}, "
-        "inside ψ or "
-        "not",
+        f"{text.plural(released.n_rows, 'row')}, {' or '.join(scope)}",
         height=inner + 136,
     )
     figure.set_subplots(rows=len(counts), cols=1, row_heights=counts, vertical_spacing=_GAP / inner)

@@ -1,6 +1,7 @@
 """Differentially private queries on private rows, charged to a ledger."""
 
 from rashomon_explorer.release.groups import GroupGaps
+from rashomon_explorer.release.least_psi import LeastPsi
 from rashomon_explorer.release.losses import Excess, Losses, SoftHits
 from rashomon_explorer.release.plan import Budget, plan_release
 from rashomon_explorer.release.query import Query, Sensitivity
@@ -13,6 +14,7 @@ __all__ = [
     "Budget",
     "Excess",
     "GroupGaps",
+    "LeastPsi",
     "Losses",
     "Measured",
     "Query",

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from rashomon_explorer.release.groups import BaseRates, GroupGaps, GroupSizes
+from rashomon_explorer.release.least_psi import LeastPsi
 from rashomon_explorer.release.losses import Accuracies, ClippedShare, LossDifferences, Losses
 from rashomon_explorer.release.multiplicity import RELEASABLE, Discrepancies, MultiplicityQuery
 from rashomon_explorer.release.query import Query
@@ -67,11 +68,18 @@ REFUSED: dict[str, tuple[str, str]] = {
     "exact_ranges": (
         "their ends are optima over the set, which moves with every record, by an amount that "
         "grows without bound where the loss is flat",
-        "the spread of the draws' coefficients, which is public: coefficient_spread(released)",
+        "'psi_sign', the ψ up to which a coefficient keeps its sign over the whole set, or the "
+        "spread of the draws' coefficients, which is public: coefficient_spread(released)",
     ),
     "exact_ambiguity": (
         "which labels the whole set allows moves with the set, for all rows at once",
+        "LeastPsi(label_of=...), the ψ from which a public person's label can flip, or "
         "'ambiguity' over the draws, a lower bound",
+    ),
+    "psi_parity": (
+        "which models treat the groups alike depends on every record, so that one record can "
+        "exclude the best of them: the least excess of the others can be far above it",
+        "'psi_avoiding' of the columns that the groups are read from, or 'mean_selection_gap'",
     ),
 }
 
@@ -106,6 +114,8 @@ QUERIES: dict[str, Callable[[], Query]] = {
     "group_sizes": GroupSizes,
     "base_rates": BaseRates,
     "clipped_share": ClippedShare,
+    "psi_avoiding": partial(LeastPsi, avoiding=()),
+    "psi_sign": partial(LeastPsi, sign=()),
     "selection_gap": GroupGaps,
     "mean_selection_gap": partial(GroupGaps, over="mean"),
     "true_positive_gap": partial(GroupGaps, "true_positive"),
@@ -119,6 +129,8 @@ _WITH_OPTIONS: dict[str, str] = {
     **{name: f"MultiplicityQuery({name!r}, tolerance=...)" for name in sorted(_NEED_TOLERANCE)},
     "soft_hits": "SoftHits(width=..., radius=...)",
     **{name: f"Excess(over={over!r}, radius=...)" for name, over in _EXCESS.items()},
+    "psi_label_of": "LeastPsi(label_of=...)",
+    "psi_n_trees": "LeastPsi(n_trees=[...])",
 }
 
 

@@ -12,10 +12,14 @@ from rashomon_explorer._utils.arrays import NUMPY, FloatArray
 from rashomon_explorer._utils.validation import check_nonnegative, check_positive
 from rashomon_explorer.problem.constants import Constants, row_bound
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.problem import Problem
+from rashomon_explorer.problem.losses import Loss, get_loss
+from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
+from rashomon_explorer.problem.problem import Problem, add_intercept
 from rashomon_explorer.release import query, statistic
 from rashomon_explorer.release.noise import Noise
+from rashomon_explorer.sets import ReleasedSet
 
+UNCERTIFIED = "a minimum of the loss that cannot be certified makes the release fail"
 UNIT = {
     "logistic": "log loss, nats",
     "softmax": "log loss, nats",
@@ -180,6 +184,7 @@ class ExcessQuery(query.Query):
     ridge: float = 0.0
     needs: ClassVar[tuple[str, ...]] = ("y",)
     linear_only: ClassVar[bool] = True
+    assumptions = (UNCERTIFIED,)
 
     def check(self, public: query.PublicShape) -> None:
         """Raise an error for a radius or loss out of range."""
@@ -201,28 +206,11 @@ class ExcessQuery(query.Query):
 
     def excess(self, rows: query.Rows) -> FloatArray:
         """Return the excess (n_draws,) of each draw.  Curator: not private."""
-        models = rows.public.linear
-        problem = Problem(
-            models.rows(rows.X),
-            _targets(rows),
-            loss=models.plan.loss,
-            radius=self.radius,
-            row_norm=models.row_norm,
-            ridge=self.ridge,
-            arrays=NUMPY,
-        )
-        return np.asarray(problem.value(models.coef.T) - problem.minimum.value)
+        problem = posed_problem(rows, self.radius, self.ridge)
+        return np.asarray(problem.value(rows.public.linear.coef.T) - problem.minimum.value)
 
     def _constants(self, public: query.PublicShape, radius: float) -> Constants:
-        models = public.linear
-        return Constants.of(
-            models.plan.loss,
-            n=public.n_rows,
-            p=models.coef.shape[1],
-            domain=Ball(radius),
-            row_bound=row_bound(models.row_norm, intercept=True),
-            ridge=self.ridge,
-        )
+        return posed_constants(public, radius, self.ridge)
 
     @property
     def _least(self) -> str:
@@ -344,8 +332,52 @@ class SoftHits(ExcessQuery):
         )
 
 
+def posed_constants(public: query.PublicShape, radius: float, ridge: float) -> Constants:
+    """Constants of the draws' loss on a ball, for the number of rows of the release."""
+    models = public.linear
+    return Constants.of(
+        _loss(models),
+        n=public.n_rows,
+        p=models.coef.shape[1],
+        domain=Ball(radius),
+        row_bound=row_bound(models.row_norm, intercept=True),
+        ridge=ridge,
+    )
+
+
+def posed_problem(
+    rows: query.Rows, radius: float, ridge: float, without: FloatArray | None = None
+) -> Problem:
+    """Draws' loss of the rows on a ball.  Curator: not private.
+
+    With orthonormal directions ``without`` (k, width) the scores ignore them: the minimum is then
+    that over the models that are 0 along them.
+    """
+    models = rows.public.linear
+    design = add_intercept(models.rows(rows.X))
+    if without is not None:
+        design -= design @ without.T @ without
+    return Problem(
+        design,
+        _targets(rows),
+        loss=_loss(models),
+        radius=radius,
+        row_norm=row_bound(models.row_norm, intercept=True),
+        ridge=ridge,
+        intercept=False,
+        arrays=NUMPY,
+    )
+
+
+def _loss(models: ReleasedSet) -> Loss:
+    """Loss of the draws' plan, whose name identifies it."""
+    return SoftmaxLoss(models.n_classes) if models.link == "softmax" else get_loss(models.plan.loss)
+
+
 def _targets(rows: query.Rows) -> NDArray[Any]:
-    """Labels −1 and 1, or targets in [−1, 1], as the loss requires them."""
+    """Labels −1 and 1 or 0, 1, …, or targets in [−1, 1], as the loss requires them."""
+    if rows.models.link == "softmax":
+        return np.asarray(rows.codes)
     if rows.models.task == "classification":
         return 2 * rows.codes - 1
     low, high = rows.public.linear.target_bounds

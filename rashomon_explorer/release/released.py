@@ -30,6 +30,11 @@ class Answer:
     share: float
     noise: str
 
+    @property
+    def of_every_model(self) -> bool:
+        """Whether it is about every model of the class, not about the draws."""
+        return self.query.startswith("psi_")
+
 
 @dataclass(frozen=True)
 class ReleasedAggregates:

@@ -123,7 +123,7 @@ def release(
     -----
     WeakGuaranteeWarning
         If the draws' plan guarantees so little that they may lie far outside the Rashomon set.
-        The aggregates then describe the mechanism, not the set.
+        The aggregates of draws then describe the mechanism, not the set.
 
     Examples
     --------
@@ -141,12 +141,13 @@ def release(
     (1.0, True)
     """
     public, encoding = _public(models, X, y, groups, categories, charged=ledger is not None)
-    if (drawn := _plan_of(public.models)) is not None:
-        suggestions.warn_if_weak(drawn, "the release from these draws")
     budget = Budget(epsilon, delta, rho, mu, standard_error)
     if secure:
         check_secure(budget, random_state)
     plan = planned(public, queries, budget, weights, ledger=secure or ledger is not None)
+    drawn = _plan_of(public.models) if any(one.fewest_draws for one in plan.queries) else None
+    if drawn is not None:
+        suggestions.warn_if_weak(drawn, "the release from these draws")
     guarantee = _with_assumptions(plan, random_state, secure=secure, charged=ledger is not None)
     book = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
     charge = None if book is None else _reserve(book, guarantee, plan, secure, note)

@@ -124,21 +124,31 @@ def possible_labels(counted: CountedTrees, psi: float, X: ArrayLike) -> Mask:
     >>> possible_labels(counted, 0.0, [[1, 0], [0, 0]]).tolist()
     [[False, True], [False, True]]
     """
+    errors, place = _errors_predicting(counted, X)
+    return np.asarray(np.any(errors <= counted.limits(psi), axis=2))[place]
+
+
+def losses_predicting(counted: CountedTrees, X: ArrayLike) -> FloatArray:
+    """Least loss (k, n_labels) of a tree that gives each row each label, also for new rows."""
+    errors, place = _errors_predicting(counted, X)
+    losses = [[counted.losses_by_leaves(one).min() for one in row] for row in errors]
+    return np.array(losses)[place]
+
+
+def _errors_predicting(
+    counted: CountedTrees, X: ArrayLike
+) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+    """Least errors (U, n_labels, leaves) of trees that give answers a label; place of each row."""
     need_all(counted)
-    table = _answers(counted, X)
-    answers, place = np.unique(yes_or_no(table), axis=0, return_inverse=True)
+    answers, place = np.unique(yes_or_no(_answers(counted, X)), axis=0, return_inverse=True)
     if answers.shape[1] != counted.trees.n_features:
         raise DataError(
             f"X must have the table's columns, {counted.trees.n_features} answers per row, got "
             f"{answers.shape[1]}"
         )
-    limit, best = counted.limits(psi), counted.best_trees
-    found = [
-        [(BestPredicting(best, row, label).best_errors <= limit).any() for label in range(labels)]
-        for row in answers.tolist()
-        for labels in [len(counted.classes)]
-    ]
-    return np.array(found, dtype=bool)[place.reshape(-1)]
+    best, labels = counted.best_trees, range(len(counted.classes))
+    found = [[BestPredicting(best, row, k).best_errors for k in labels] for row in answers.tolist()]
+    return np.array(found), place.reshape(-1)
 
 
 def best_avoiding(counted: CountedTrees, feature: int) -> Node:

@@ -325,6 +325,25 @@ class CountedTrees(ReprMixin):
         """Count the trees within ψ of the best."""
         return sum(self.sizes(psi))
 
+    def psi_of_size(self, n_trees: int) -> float:
+        """Least ψ at which the set has at least ``n_trees`` trees."""
+        check_count(n_trees=n_trees)
+        if n_trees > self.trees.size:
+            raise DataError(f"n_trees must be at most {self.trees.size:,}, the trees of the class")
+        psi = 1 / self.unit
+        while self.size(psi) < n_trees:
+            psi *= 2
+        found = [
+            (losses_of(self.unit, self.leaf_penalty, leaves, first + np.arange(len(many))), many)
+            for leaves, one in enumerate(self.histogram(psi), start=1)
+            if one is not None
+            for first, many in [one]
+        ]
+        losses, many = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        order = np.argsort(losses, kind="stable")
+        last = int(np.searchsorted(np.cumsum(many[order]), n_trees))
+        return max(0.0, float(losses[order][last]) - self.least)
+
     def curve(self, psis: ArrayLike) -> NDArray[Any]:
         """Count the trees within every ψ in one pass, shape (K, leaves)."""
         values = np.asarray(psis, dtype=float)

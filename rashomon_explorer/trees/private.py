@@ -1,5 +1,6 @@
 """Private draws of trees from the thresholded Gibbs distribution of a plan, and their class."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,8 +59,13 @@ def gibbs_draws(counted: CountedTrees, planned: TreePlan, rng: np.random.Generat
     return DrawnTrees(tuple(trees), np.array(losses))
 
 
-def counted_like(models: Any, X: ArrayLike, y: ArrayLike) -> CountedTrees:
-    """Count all trees with the questions, leaves, depth, leaf penalty and costs of drawn ones."""
+def counted_like(
+    models: Any, X: ArrayLike, y: ArrayLike, without: Collection[int] = ()
+) -> CountedTrees:
+    """Count all trees with the questions, leaves, depth, leaf penalty and costs of drawn ones.
+
+    Questions about the columns ``without`` are left out.
+    """
     planned = models.planned
     if planned is None or not planned.questions:
         raise DataError(
@@ -67,7 +73,8 @@ def counted_like(models: Any, X: ArrayLike, y: ArrayLike) -> CountedTrees:
             "RashomonTreeClassifier have one; count others with CountedTrees"
         )
     names = models.models.feature_names
-    columns = tuple((names.index(name), threshold) for name, threshold in planned.questions)
+    every = ((names.index(name), threshold) for name, threshold in planned.questions)
+    columns = tuple(one for one in every if one[0] not in without)
     questions = ThresholdQuestions(columns, names)
     return CountedTrees(
         questions.answers(models.models.rows(encoded_rows(models, X))),

@@ -13,6 +13,8 @@ from sklearn.preprocessing import StandardScaler, scale
 
 from rashomon_explorer import audit, measures
 from rashomon_explorer.audits import Audit
+from rashomon_explorer.data import TableSchema
+from rashomon_explorer.exceptions import WeakGuaranteeWarning
 from tests.audits.conftest import encoder
 
 
@@ -218,3 +220,18 @@ def test_the_public_numbers_of_rashomon_py():
     all_ = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)).fit(X, y)
     share = audit(all_, X, y, tolerance="1%").summary().loc["ambiguity", "value"]
     assert share == pytest.approx(0.0281195, abs=1e-7)
+
+
+def test_the_code_for_a_release_runs_and_answers_the_same_question(found, people, tmp_path, capsys):
+    X, y = people
+    assert f"psi={found.psi:.3g}" in found.release_code
+    code = found.release_code.replace('"audit.', f'"{tmp_path}/audit.')
+    draft, release = code.split("# 2.")
+    names = {"X": X, "y": y}
+    exec(draft, names)
+    schema = TableSchema.load(tmp_path / "audit.toml")
+    schema.confirm(*schema).save(tmp_path / "audit.toml", overwrite=True)
+    with pytest.warns(WeakGuaranteeWarning):  # of the one model
+        exec("# 2." + release, names)
+    assert "psi without sex " in (said := capsys.readouterr().out) and "sign of age" in said
+    assert len(names["ledger"].entries()) == 2

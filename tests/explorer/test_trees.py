@@ -184,7 +184,8 @@ def _bought(page):
     panel = page.basket_panel
     if not page.state.paid:
         assert panel.group.value == "group" and "can be exported at no" in panel.price.value
-        panel.table.ticked = {"ambiguity": 1.0, "mean_loss": 1.0, "group_sizes": 1.0}
+        names = ("ambiguity", "mean_loss", "group_sizes", "psi_n_trees", "psi_avoiding")
+        panel.table.ticked = dict.fromkeys(names, 1.0)
         before, price = page.ledger.spent(), price_on(panel.button)
         panel.question.yes.click()
         assert cost_text(page.ledger.spent() - before) == price
@@ -197,7 +198,8 @@ def test_aggregates_of_trees_are_paid_for_or_say_why_not_and_come_back(page):
     assert abs(loss.estimate - exact) < 6 * loss.noise.deviation
     rows = {row["name"]: row for row in page.basket_panel.table.rows}
     refused = {name for name, row in rows.items() if row["why"]}
-    assert refused == {"soft_hits", "mean_excess", "largest_excess"}
+    assert refused == {"soft_hits", "mean_excess", "largest_excess", "psi_sign"}
+    assert _bought(page).released["psi of 10 trees"].note
     assert "linear models" in rows["soft_hits"]["why"]
     again = Explorer(load_dataset("lending"), home=page.session.home)
     assert again.state.paid == (_bought(page),)

@@ -131,7 +131,7 @@ def test_both_editions_list_every_offer_of_the_planner(release_text, curator_tex
 
 @pytest.fixture(scope="module")
 def value(models, rows):
-    settings = {"queries": ["ambiguity"], "epsilon": 0.5, "ledger": None}
+    settings = {"queries": ["ambiguity", "psi_sign"], "epsilon": 0.5, "ledger": None}
     return release(models.release(), *rows[:2], **settings)
 
 
@@ -144,6 +144,7 @@ def test_aggregates_add_to_the_cost_or_are_refused(models, value, tmp_path):
     total = adaptive_epsilon([models.guarantee, value.guarantee], models.plan.delta)
     assert f"together: ε = {rounded_up(total)}" in words(models, value)
     assert number(value["ambiguity"].estimate, 4) in words(models, value)
+    assert all(one.note in words(models, value) for one in value if "sign" in one.name)
     other = replace(value, models=pure(7.0))
     assert "add the cost of those draws to the total" in words(models, other)
     assert "add the cost of those draws to the total" not in words(models, value)

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 from rashomon_explorer.explorer.account import Account
 from rashomon_explorer.plots.text import cost_text
-from rashomon_explorer.release import Excess, Query, SoftHits, plan_release
+from rashomon_explorer.release import Excess, LeastPsi, Query, SoftHits, plan_release
 from rashomon_explorer.release.catalogue import get_query
 from rashomon_explorer.release.plan import ReleasePlan
 from rashomon_explorer.sets import ReleasedSet, ReleasedTrees
+from rashomon_explorer.trees.private import planned_class
 
 Paid = ReleasedSet | ReleasedTrees
 
@@ -33,14 +34,22 @@ def _in_a_ball(models: Paid) -> tuple[ReleasedSet, float]:
     return models, models.plan.radius
 
 
-_OF_A_BALL: Mapping[str, Callable[[Paid], Query]] = {
+def _counts(models: Paid) -> Query:
+    """Query for the ψ of 10, 100, 1,000, … trees."""
+    planned = models.planned if isinstance(models, ReleasedTrees) else None
+    most = 10 if planned is None else planned_class(planned).size
+    return LeastPsi(n_trees=[10**k for k in range(1, len(str(most)))])
+
+
+_OF_MODELS: Mapping[str, Callable[[Paid], Query]] = {
     "soft_hits": _soft_hits,
     "mean_excess": partial(_excess, over="mean"),
     "largest_excess": partial(_excess, over="largest"),
+    "psi_n_trees": _counts,
 }
 
 _SET, _GOOD, _LABELS, _SCORES = "The set", "How good", "Conflicting predictions", "Scores"
-_FEATURES, _COUNTS, _GROUPS = "Features", "Counts", "Groups"
+_EVERY, _FEATURES, _COUNTS, _GROUPS = "Every model of the set", "Features", "Counts", "Groups"
 
 
 class Aggregate(NamedTuple):
@@ -57,7 +66,7 @@ class Aggregate(NamedTuple):
 
     def query(self, models: Paid) -> Query:
         """Query for these models; raise a ValueError if it does not apply to them."""
-        find = _OF_A_BALL.get(self.name)
+        find = _OF_MODELS.get(self.name)
         return get_query(self.name) if find is None else find(models)
 
 
@@ -73,6 +82,9 @@ _AGGREGATES = (
     ("soft_hits", _SET, "hit rate, lower and upper bound"),
     ("mean_excess", _SET, "mean excess loss"),
     ("largest_excess", _SET, "largest excess loss"),
+    ("psi_avoiding", _EVERY, "least ψ at which a model does without a feature"),
+    ("psi_sign", _EVERY, "ψ up to which a coefficient keeps its sign"),
+    ("psi_n_trees", _EVERY, "ψ at which the set has 10, 100, … trees"),
     ("range_width", _SCORES, "mean range of a person's scores"),
     ("score_std", _SCORES, "standard deviation of a person's scores"),
     ("reliance", _FEATURES, "feature importance"),

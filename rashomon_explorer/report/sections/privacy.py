@@ -253,9 +253,11 @@ def _one(value: ReleasedAggregates, material: Release) -> list[Block]:
         blocks.append(Words(SEEDED, "warning"))
     if _numbers(value.models) != _numbers(material.models.guarantee):
         blocks.append(Words(_OTHER_DRAWS, "warning"))
+    every = [one for answer in value.answers if answer.of_every_model for one in answer.statistics]
     return [
         *blocks,
         figure(material, "aggregates", _INTERVALS, released=value),
+        *([Items({one.name: one.note for one in every})] if every else []),
         Items({answer.query: f"{answer.definition}; {answer.noise}" for answer in value.answers}),
     ]
 
