@@ -200,18 +200,18 @@ def as_text(audit: Any) -> str:
 
 
 _RELEASE = """\
-from rashomon_explorer import Ledger, {estimator}, TableEncoder, propose_schema
+from rashomon_explorer import Ledger, {estimator}, propose_schema
 from rashomon_explorer.release import release
 
 # 1. Draft the columns; in the file replace all that was read off the rows by public knowledge.
 propose_schema(X, path="audit.toml")
 # 2. The declarations in one model of low cost, which no answer uses.
-rows = TableEncoder("audit.toml").fit_transform(X)
 ledger = Ledger.create("audit.ledger", epsilon=2.0, delta=1e-6)
-model = {estimator}({settings}, n_draws=1, epsilon=0.5, ledger=ledger).fit(rows, y)
+settings = {{"schema": "audit.toml", "n_draws": 1, "epsilon": 0.5, "ledger": ledger}}
+model = {estimator}({settings}, **settings).fit(X, y)
 # 3. Answers about every {kind} of that ball within ψ, with noise.
 queries = {queries}
-print(release(model.rashomon_set_, rows, y, queries=queries, epsilon=1.0, ledger=ledger))
+print(release(model, X, y, queries=queries, epsilon=1.0, ledger=ledger))
 """
 
 

@@ -52,9 +52,9 @@ class LeastPsi(query.Query):
         Single features of linear models with one score; ``()`` means each. One number each: +ψ
         if the best model's coefficient is positive and one within ψ is not, −ψ the other way.
     label_of : array-like of shape (n_people, n_features), optional
-        **Public** people, in the form of the rows. One number each: +ψ if the best model gives
-        the second class and one within ψ the first, −ψ the other way; for three or more classes
-        of trees ψ without a sign.
+        **Public** people in the models' columns, which ``models.encode(table)`` returns. One
+        number each: +ψ if the best model gives the second class and one within ψ the first, −ψ
+        the other way; for three or more classes of trees ψ without a sign.
     n_trees : sequence of int, optional
         Counts K of trees. One number each: the least ψ at which the set has K trees.
 
