@@ -1,5 +1,6 @@
 """The declaration of a table on the page: proposed, marked, corrected, confirmed, saved."""
 
+import io
 from unittest.mock import Mock
 
 import numpy as np
@@ -224,15 +225,71 @@ def test_a_table_of_a_european_spreadsheet_is_read_and_its_encoding_is_named(pan
     assert explorer.state.alert is None and list(panel.table.frame) == ["größe", "ort", "ziel"]
     assert set(panel.table.frame["ort"]) == {"Köln", "Zürich"}
     assert "Windows-1252" in explorer.state.message
+    panel.file.choose("orte.csv", f"größe;ort;ziel\n{rows}".encode("utf-16"))
+    assert set(panel.table.frame["ort"]) == {"Köln", "Zürich"}
 
 
-def test_an_excel_file_is_read_where_openpyxl_is_and_named_where_it_is_not(
-    panel, explorer, monkeypatch
-):
-    frame = pd.DataFrame({"a": range(40), "b": [0, 1] * 20})
-    monkeypatch.setattr(pd, "read_excel", lambda file: frame)
-    panel.file.choose("sheet.xlsx", b"PK")
-    assert explorer.state.alert is None and list(panel.table.frame) == ["a", "b"]
+def test_the_index_of_a_parquet_file_is_a_column(panel):
+    pytest.importorskip("pyarrow")
+    content = io.BytesIO()
+    pd.DataFrame(
+        {"sex": ["f", "m"] * 9, "paid": ["no", "yes"] * 9},
+        index=pd.Index([f"ward {k % 3}" for k in range(18)], name="ward"),
+    ).to_parquet(content)
+    panel.file.choose("clinic.parquet", content.getvalue())
+    assert list(panel.table.frame) == ["ward", "sex", "paid"]
+
+
+_ROWS = [
+    [20 + k % 50, 1000.5 + k, pd.Timestamp(2020, 1, 1 + k % 28), k % 3 == 0] for k in range(40)
+]
+_NAMES = ["age", "income", "since", "paid"]
+_SHEETS = {
+    "plain": ([_NAMES, *_ROWS], ""),
+    "below a title": (
+        [["Clinic", None, None, None], [None] * 4, _NAMES, *_ROWS],
+        "header in line 3",
+    ),
+    "below merged cells": ([["person", None, "account", None], _NAMES, *_ROWS], "header in line 2"),
+    "beside empty columns": ([[None, *row[:2], None, *row[2:]] for row in (_NAMES, *_ROWS)], ""),
+    "no name": ([["age", None, *_NAMES[2:]], *_ROWS], "column 2 has no name in line 1"),
+    "repeated": ([["age", "age", *_NAMES[2:]], *_ROWS], "column 'age' occurs 2 times"),
+    "no rows": ([_NAMES], "no rows below it"),
+}
+
+
+def _stored(rows, monkeypatch):
+    """Content of an Excel file of two sheets; without openpyxl, of what pandas reads of it."""
+    openpyxl = pytest.importorskip("openpyxl") if monkeypatch is None else None
+    if openpyxl is None:
+        sheets = {"cover": pd.DataFrame([["Read me"]]), "data": pd.DataFrame(rows, dtype=object)}
+        monkeypatch.setattr(pd, "read_excel", lambda file, **options: sheets)
+        return b"PK"
+    book, content = openpyxl.Workbook(), io.BytesIO()
+    book.active["A1"] = "Read me"
+    data = book.create_sheet("data")
+    for row in rows:
+        data.append(row)
+    book.save(content)
+    return content.getvalue()
+
+
+@pytest.mark.parametrize("real", [False, True])
+@pytest.mark.parametrize("sheet", _SHEETS)
+def test_a_sheet_is_read_from_its_header_on(sheet, real, panel, explorer, monkeypatch):
+    rows, told = _SHEETS[sheet]
+    panel.file.choose("sheet.xlsx", _stored(rows, None if real else monkeypatch))
+    if explorer.state.alert is not None:
+        assert told in explorer.state.alert.reason and panel.table is None
+        return
+    assert told in explorer.state.message and "sheet 'data'" in explorer.state.message
+    frame = panel.table.frame
+    assert list(frame) == _NAMES and frame.shape == (40, 4)
+    assert [frame[name].dtype.kind for name in _NAMES] == ["i", "f", "M", "b"]
+    assert panel.table.schema.target.name == "paid"
+
+
+def test_an_excel_file_names_what_reads_it(panel, explorer, monkeypatch):
     monkeypatch.setattr(pd, "read_excel", Mock(side_effect=ImportError("openpyxl")))
     panel.file.choose("sheet.xlsx", b"PK")
     assert "pip install openpyxl" in explorer.state.alert.reason

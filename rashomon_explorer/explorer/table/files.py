@@ -1,9 +1,11 @@
 """Tables from files and chunks."""
 
+import codecs
 import io
 import os
 import zipfile
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -12,7 +14,9 @@ from sklearn.utils import Bunch
 
 from rashomon_explorer._utils import files
 from rashomon_explorer.data import TableSchema
+from rashomon_explorer.data.cells import cell_text
 from rashomon_explorer.data.csv import parse_csv
+from rashomon_explorer.data.messages import check_unique
 from rashomon_explorer.data.schema import public_part
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.messages import LOGGER
@@ -25,14 +29,16 @@ _LEAST_COLUMNS = 2
 
 
 def _csv(content: bytes, name: str) -> pd.DataFrame:
-    text, coding = _decoded(content, name)
+    text, encoding = _decoded(content, name)
     table = parse_csv(text.replace("\r\n", "\n"))
-    table.frame.attrs["written"] = ", ".join(filter(None, (coding, table.written)))
+    table.frame.attrs["written"] = ", ".join(filter(None, (encoding, table.written)))
     return table.frame
 
 
 def _decoded(content: bytes, name: str) -> tuple[str, str]:
     """Text of a file, and the name of its encoding unless it is UTF-8."""
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return content.decode("utf-16", errors="replace"), "UTF-16 text"
     try:
         return content.decode("utf-8-sig"), ""
     except UnicodeDecodeError as error:
@@ -47,40 +53,79 @@ def _decoded(content: bytes, name: str) -> tuple[str, str]:
 
 
 def _excel(content: bytes, name: str) -> pd.DataFrame:
-    try:
-        return pd.read_excel(io.BytesIO(content))
-    except ImportError:
+    """Read the first sheet that has a table, without empty rows and columns around it."""
+    sheets = pd.read_excel(
+        io.BytesIO(content), sheet_name=None, header=None, keep_default_na=False, na_values=[""]
+    )
+    for title, cells in sheets.items():
+        table = cells.dropna(how="all").dropna(how="all", axis=1)
+        if table.shape[1] < _LEAST_COLUMNS:
+            continue
+        frame, line = _below_header(table, f"sheet {title!r} of {name}")
+        places = [f"sheet {title!r}"] * (len(sheets) > 1) + [f"header in line {line}"] * (line > 1)
+        frame.attrs["written"] = ", ".join(places)
+        return frame
+    raise DataError(f"{name} has no sheet with {_LEAST_COLUMNS} columns or more")
+
+
+def _below_header(cells: pd.DataFrame, where: str) -> tuple[pd.DataFrame, int]:
+    """Split a sheet at its header, which may stand below titles; return the header's line too."""
+    filled = cells.notna()
+    start = int((filled.sum(axis=1) > 1).to_numpy().argmax())  # a title is one cell
+    names = cells.iloc[start]
+    if names.isna().any() and start + 1 < len(cells):  # cells merged over the names of columns
+        below = cells.iloc[start + 1]
+        if all(isinstance(label, str) for label in below):
+            start, names = start + 1, below
+    line = int(cells.index[start]) + 1
+    if names.isna().any():
+        column = int(names.index[names.isna()][0]) + 1
         raise DataError(
-            f"{name} is an Excel file, and reading it needs openpyxl: pip install openpyxl, or "
-            "save the table as CSV"
-        ) from None
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise DataError(f"{name} cannot be read as Excel: {error}") from None
+            f"column {column} has no name in line {line} of {where}: name it, or remove the column"
+        )
+    frame = cells.iloc[start + 1 :].set_axis([cell_text(name) for name in names], axis=1)
+    try:
+        check_unique([*map(str, frame)])
+    except DataError as error:
+        raise DataError(f"in line {line} of {where}, {error}") from None
+    if frame.empty:
+        raise DataError(f"{where} has a header (line {line}) and no rows below it: add the rows")
+    return frame.reset_index(drop=True).infer_objects(), line
 
 
 def _parquet(content: bytes, name: str) -> pd.DataFrame:
+    frame = pd.read_parquet(io.BytesIO(content))
+    return frame.reset_index() if any(frame.index.names) else frame.reset_index(drop=True)
+
+
+def _binary(
+    kind: str, needs: str, read: Callable[[bytes, str], pd.DataFrame], content: bytes, name: str
+) -> pd.DataFrame:
+    """Read a file of an optional library, with errors that say what to do."""
     try:
-        return pd.read_parquet(io.BytesIO(content))
+        return read(content, name)
     except ImportError:
         raise DataError(
-            f"{name} is a Parquet file, and reading it needs pyarrow: pip install pyarrow, or "
-            "save the table as CSV"
+            f"{name} is {kind} file, and reading it needs {needs}: pip install {needs}, or save "
+            "the table as CSV"
         ) from None
-    except (OSError, ValueError) as error:
-        raise DataError(f"{name} cannot be read as Parquet: {error}") from None
+    except DataError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, SyntaxError, zipfile.BadZipFile) as error:
+        raise DataError(f"{name} cannot be read as {kind} file: {error}") from None
 
 
 READERS: Mapping[str, Callable[[bytes, str], pd.DataFrame]] = {
     ".csv": _csv,
-    ".xlsx": _excel,
-    ".parquet": _parquet,
-    ".pq": _parquet,
+    ".xlsx": partial(_binary, "an Excel", "openpyxl", _excel),
+    ".parquet": partial(_binary, "a Parquet", "pyarrow", _parquet),
+    ".pq": partial(_binary, "a Parquet", "pyarrow", _parquet),
 }
 """Reader functions by file extension."""
 
 
 def read_table(name: str, content: bytes) -> pd.DataFrame:
-    r"""Read an uploaded table."""
+    """Read an uploaded table."""
     reader = READERS.get(PurePath(name).suffix.lower())
     if reader is None:
         raise DataError(f"{name} is none of {', '.join(READERS)}: save the table as one of them")
