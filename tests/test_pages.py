@@ -18,16 +18,47 @@ TOLERANT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 LINK = re.compile(
     r"\]\(((?:(?:\.\./)*[\w/-]+\.\w+)?)(?:#([\w-]+))?\)"
 )  # not the brackets of a formula
+MARKED = re.compile(r"^<!-- needs (\w+) -->\n```python\n.*?^```\n", re.MULTILINE | re.DOTALL)
 MOST_WORDS = 2_600
 FRONT_PAGE = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def failures(text, package=None):
+    """Failed examples of a page, of marked blocks those that need this package alone."""
+
+    def kept(block):
+        return block[0] if block[1] == package else "\n" * block[0].count("\n")
+
+    examples = doctest.DocTestParser().get_doctest(MARKED.sub(kept, text), {}, "page", None, 0)
+    return doctest.DocTestRunner(optionflags=TOLERANT).run(examples).failed
 
 
 @pytest.mark.parametrize("page", EXECUTED, ids=lambda page: page.stem)
 def test_pages_show_what_happens(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # for the files that examples write
-    outcome = doctest.testfile(str(page), module_relative=False, optionflags=TOLERANT)
-    assert outcome.failed == 0
-    assert page not in THEORY or len(page.read_text(encoding="utf-8").split()) <= MOST_WORDS
+    text = page.read_text(encoding="utf-8")
+    assert failures(text) == 0
+    assert page not in THEORY or len(text.split()) <= MOST_WORDS
+
+
+NEEDED = [
+    pytest.param(page, name, id=f"{page.stem}-{name}")
+    for page in PAGES
+    for name in dict.fromkeys(MARKED.findall(page.read_text(encoding="utf-8")))
+]
+
+
+@pytest.mark.parametrize(("page", "package"), NEEDED)
+def test_a_block_that_needs_another_package_runs_where_it_is(page, package, tmp_path, monkeypatch):
+    pytest.importorskip(package, exc_type=ImportError)
+    monkeypatch.chdir(tmp_path)
+    assert failures(page.read_text(encoding="utf-8"), package) == 0
+
+
+def test_a_marked_block_runs_if_its_package_is_asked_for():
+    block = "<!-- needs {} -->\n```python\n>>> {}\n1\n\n```\n"
+    page = ">>> a = 1\n\n" + block.format("this", "a") + block.format("that", "a + 1")
+    assert [failures(page, name) for name in (None, "this", "that")] == [0, 0, 1]
 
 
 def test_snippets_of_the_front_page_run_twice_from_an_empty_folder(tmp_path, monkeypatch, capsys):
