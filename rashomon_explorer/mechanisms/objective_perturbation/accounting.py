@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import gammaincc
 from scipy.special.cython_special import erfcx
 
@@ -206,16 +207,13 @@ def _renyi_ratio(shape: GaussianObjectivePerturbation, price: float, order: floa
     """Largest u at which D_a for this shape is at most the budget; 0 if J leaves none."""
     most = math.sqrt(2 * (price - shape.jump) / order)  # the ratio of a Gaussian mechanism
 
-    def holds(ratio: float) -> bool:
-        return replace(shape, ratio=ratio).renyi(order) <= price
+    def over(ratio: float) -> float:
+        return replace(shape, ratio=ratio).renyi(order) - price
 
-    if not holds(_LEAST * most):
+    if over(_LEAST * most) > 0:
         return 0.0
-    guess = most
-    for _ in range(_GUESSES):  # the excess over a Gaussian's divergence, log g, hardly changes
-        more = replace(shape, ratio=guess).renyi(order) - shape.jump - order * guess**2 / 2
-        guess = math.sqrt(2 * max(price - shape.jump - more, 0.0) / order)
-    return bisect(holds, _LEAST * most, most, halvings=60, about=guess)
+    root = brentq(over, _LEAST * most, most, xtol=_NEAR * _LEAST * most, rtol=_NEAR)
+    return bisect(lambda ratio: over(ratio) <= 0, _LEAST * most, most, halvings=60, about=root)
 
 
 @lru_cache(maxsize=4096)  # a rule compares many balls and lengths at one privacy cost
