@@ -34,6 +34,8 @@ from rashomon_explorer.explorer.panels.sidebar import Rail
 from rashomon_explorer.explorer.session import HOME_VARIABLE, Session, default_home
 from rashomon_explorer.explorer.state import Alert, ExplorerState
 from rashomon_explorer.explorer.views import VIEWS, FigureRegistry, View, ViewPart, WidgetPart
+from rashomon_explorer.explorer.widgets import basic
+from rashomon_explorer.explorer.widgets.basic import own_layout
 from rashomon_explorer.explorer.widgets.controls import Introduction, KernelWatch, Tabs
 from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.rows import ChunkedRows
@@ -69,10 +71,10 @@ class Shell:
         self._offer()
         links = row([self.tabs, chip], "rx-links")
         main = column([links, *above, *(view.widget for view in views)], "rx-main")
-        body = styled(ipywidgets.Box([rail, main]), "rx-body")
-        style = styled(ipywidgets.HTML(f"<style>{_STYLE}</style>"), "rx-style")
-        skip = styled(ipywidgets.HTML(_SKIP), "rx-skips")
-        self.widget = column([style, skip, bar, body], "rx-app")
+        body = styled(basic.Box([rail, main]), "rx-body")
+        style = styled(basic.HTML(f"<style>{_STYLE}</style>"), "rx-style")
+        skip = styled(basic.HTML(_SKIP), "rx-skips")
+        self.widget = own_layout(column([style, skip, bar, body], "rx-app"))
 
     def _turn(self) -> None:
         for name, view in self.views.items():

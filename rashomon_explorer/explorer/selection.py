@@ -111,11 +111,7 @@ class CurrentSelection:
     @property
     def answer(self) -> str:
         """Target that a score refers to, with its class; empty without a target."""
-        data = self.state.data
-        target = getattr(getattr(data, "schema", None), "target", None)
-        if target is None:
-            return ""
-        return f"{target.name} = {data.classes[-1]}" if data.classes else str(target.name)
+        return _target(self.state.data)
 
     def groups(self, column: str) -> pd.Series:
         """Group of each of these people by a column."""
@@ -254,6 +250,23 @@ class _Right:
 def leaves(models: Any) -> NDArray[np.int_]:
     """Count the leaves of each tree of a set."""
     return np.asarray(models.models.complexity(0.0))
+
+
+def _target(data: Any) -> str:
+    target = getattr(getattr(data, "schema", None), "target", None)
+    if target is None:
+        return ""
+    return f"{target.name} = {data.classes[-1]}" if data.classes else str(target.name)
+
+
+def predicted(data: Any) -> str:
+    """Describe what models of a table predict."""
+    if data.classes is None:
+        return _target(data) or "a number"
+    if len(data.classes) == 2:
+        return _target(data) or str(data.classes[-1])
+    name = data.schema.target.name if _target(data) else "the target"
+    return f"{name}, {len(data.classes)} classes"
 
 
 def answers(models: Any, rows: Any) -> FloatArray:

@@ -16,6 +16,8 @@ from rashomon_explorer.explorer.cards import FigureCard, figure_card
 from rashomon_explorer.explorer.messages import LOGGER
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import LINEAR
+from rashomon_explorer.explorer.widgets import basic
+from rashomon_explorer.explorer.widgets.basic import display
 from rashomon_explorer.explorer.widgets.controls import Fold
 from rashomon_explorer.plots.registry import TREES, FigureSpec
 
@@ -229,16 +231,14 @@ class Slot:
         self._cards = cards
         self._known: dict[str, ViewPart | FigureSpec] = {**cards.specs, **self._here}
         self._titles = [(_called(self._known[name]), place) for place, name in enumerate(names)]
-        self.choice = ipywidgets.Dropdown(
-            description="Figure shown here", options=self._titles, value=0
-        )
+        self.choice = basic.Dropdown(description="Figure shown here", options=self._titles, value=0)
         self.choice.add_class("rx-slot-choice")
         self._seen = self._offering = False
         self.choice.observe(lambda _: self._on_choice(), "value")
         self.fold = Fold(of=".rx-slot", escapes=False) if folds else None
         pickers = [self.fold] if self.fold is not None else []
         pickers += [self.choice] if len(self.names) > 1 else []
-        self.widget = ipywidgets.Box([*pickers, *(part.widget for part in self._here.values())])
+        self.widget = basic.Box([*pickers, *(part.widget for part in self._here.values())])
         self.widget.add_class("rx-slot")
         if folds:
             self.widget.add_class("rx-folds")
@@ -266,7 +266,7 @@ class Slot:
         self.choice.options, self.choice.value = offered, current
         self._offering = False
         if len(self.names) > 1:
-            self.choice.layout.display = None if len(offered) > 1 else "none"
+            display(self.choice, len(offered) > 1)
         self.show(seen=self._seen)
 
     def _suits(self, name: str, families: Collection[str]) -> bool:
@@ -287,7 +287,7 @@ class Slot:
             self.fold.words, self.fold.label = called, f"{called}: show or hide"
         for name, part in self._here.items():
             if len(self.names) > 1:
-                part.widget.layout.display = None if name == current else "none"
+                display(part.widget, name == current)
             if isinstance(part, FigureCard):
                 part.shown = seen and name == current
                 if part.shown:
@@ -316,13 +316,13 @@ class View:
             Slot(names, parts, cards, folds=place >= _OPEN_ON_A_PHONE)
             for place, names in enumerate(self.names)
         )
-        heading = ipywidgets.HTML(f"<h2>{escape(plan.question)}</h2>")
+        heading = basic.HTML(f"<h2>{escape(plan.question)}</h2>")
         heading.add_class("rx-question")
-        grid = ipywidgets.Box([slot.widget for slot in self.slots])
+        grid = basic.Box([slot.widget for slot in self.slots])
         grid.add_class("rx-grid")
         strips = [parts[name].widget for name in plan.strips]
         self.content = (heading, *strips, grid)
-        self.widget = ipywidgets.VBox()
+        self.widget = basic.VBox()
         self.widget.add_class("rx-view")
         self.widget.add_class(f"rx-view-{plan.name}")
 

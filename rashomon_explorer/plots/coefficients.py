@@ -345,6 +345,7 @@ FIGURES = (
     registry.FigureSpec(
         name="coefficients",
         title="Two coefficients, one dot per model",
+        short="Two coefficients",
         label="Scatter plot of two coefficients of the drawn models",
         terms=("coefficient", "excess loss"),
         plot=plot_coefficients,

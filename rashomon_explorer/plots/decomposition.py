@@ -174,9 +174,10 @@ def _note(found: DisagreementDecomposition) -> str:
     share = found.share_of_noise
     if not np.isfinite(share.value):
         return f"all draws agree · {misses}"
-    ends = number(100 * share.low, 2, "down"), number(100 * share.high, 2, "up")
+    ends = f"{percent(max(0.0, share.low), 'down')} to {percent(min(1.0, share.high), 'up')}"
     drawn = f"grey: {percent(found.confidence, 'down')} intervals"
-    return f"{100 * share.value:.0f}% [{', '.join(ends)}] is the mechanism's · {misses} · {drawn}"
+    own = percent(min(max(0.0, share.value), 1.0))  # a share, whatever its unbiased estimate
+    return f"{own} ({ends}) is the mechanism's · {misses} · {drawn}"
 
 
 def _bar(

@@ -58,7 +58,7 @@ def plot_bounds(models: RashomonSet) -> go.Figure:
     excess = np.sort(np.maximum(models.excess, 0.0))
     end = _end(excess, models.plan, law)
     found = _found(models, law)
-    figure = theme.new_figure("Measured and guaranteed excess loss", "<br>".join(found))
+    figure = theme.new_figure("Measured and guaranteed excess loss", text.join_notes(*found))
     figure.update_layout(margin={"t": figure.layout.margin.t + _LINE * (len(found) - 1)})
     _add_measured(figure, excess, end)
     _add_laws(figure, models.plan, law, end)
@@ -356,6 +356,7 @@ FIGURES = (
     registry.FigureSpec(
         name="bounds",
         title="Measured and guaranteed excess loss",
+        short="Measured excess",
         label="Share of draws below each excess loss, and the guaranteed share",
         terms=("guaranteed hit rate", "expected excess loss", "hit rate"),
         plot=plot_bounds,

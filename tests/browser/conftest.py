@@ -155,11 +155,16 @@ class Browser(Chrome):
         return [e["message"] for e in self.get_log("browser") if e["level"] == "SEVERE"]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def dashboard(start_dashboard, tmp_path_factory):
-    """One for each file: a page comes back to the table that was charged last."""
+    """One for files that choose a table of their own: a page comes back to the last table."""
+    return start_dashboard(tmp_path_factory.mktemp("dashboard"))
+
+
+@pytest.fixture(scope="module")
+def own_dashboard(start_dashboard, tmp_path_factory):
+    """One for a file that needs a first visit, or leaves a page that asks for a file."""
     running = start_dashboard(tmp_path_factory.mktemp("dashboard"))
-    running.wait()
     yield running
     running.stop()
 

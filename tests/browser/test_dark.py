@@ -12,6 +12,11 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
+def dashboard(own_dashboard):
+    return own_dashboard
+
+
+@pytest.fixture(scope="module")
 def page(browser, dashboard):
     """One visit for the tests below, in their order: the last one ends its program."""
     return Page(browser, dashboard, "theme=dark")

@@ -8,6 +8,7 @@ from tests.browser.pages import Page
 pytestmark = pytest.mark.browser
 
 LAPTOP, DESKTOP, PHONE = (1280, 800), (1920, 1080), (420, 860)
+COLUMN = 700  # pixels of a notebook's output
 
 # Visible part of an element, through all boxes that scroll around it.
 _SEEN = """
@@ -94,10 +95,18 @@ def page(browser, dashboard):
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def _resize(page, size):
+def _resize(page, size, column=0):
+    """Set the size of the window, or of a column in a notebook's page, which is no page of ours."""
+    page.run(_IN_A_COLUMN, f"{column}px" if column else "")
     screen = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": False}
     page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
     page.wait(lambda: page.run("innerWidth") == size[0], "the size")
+
+
+_IN_A_COLUMN = """((width) => {
+  document.body.dataset.voila = width ? '' : 'voila';
+  document.querySelector('.rx-app').style.width = width;
+})(arguments[0])"""
 
 
 def _ask(page, script):
@@ -130,9 +139,11 @@ def test_the_schema_shows_ten_columns_as_text_that_becomes_a_field(page):
     assert labels[0].startswith("Predicted column") and labels[1].startswith("Sensitive columns")
 
 
-@pytest.mark.parametrize("size", [LAPTOP, DESKTOP, PHONE])
-def test_words_keep_apart_and_are_not_cut(page, size):
-    _resize(page, size)
+@pytest.mark.parametrize(
+    ("size", "column"), [(LAPTOP, 0), (LAPTOP, COLUMN), (DESKTOP, 0), (PHONE, 0)]
+)
+def test_words_keep_apart_and_are_not_cut(page, size, column):
+    _resize(page, size, column)
     heights = {}
     for view in PAGES:
         page.go(view)
@@ -141,6 +152,7 @@ def test_words_keep_apart_and_are_not_cut(page, size):
         except pytest.fail.Exception as failed:
             raise AssertionError((view, _ask(page, _COLLISIONS))) from failed
         heights |= _ask(page, _FIGURES)
+    assert not column or page.run("document.querySelector('.rx-app').scrollWidth") == column
     if size == DESKTOP:
         assert min(heights.values()) > 280  # cards grow
 

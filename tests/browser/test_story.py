@@ -26,6 +26,11 @@ _NAMELESS = """[...document.querySelectorAll('.rx-app :is(input, select, textare
 
 
 @pytest.fixture(scope="module")
+def dashboard(own_dashboard):
+    return own_dashboard
+
+
+@pytest.fixture(scope="module")
 def page(browser, dashboard):
     browser.requests()
     browser.console_errors()

@@ -22,6 +22,8 @@ from rashomon_explorer.explorer.panels.card import column, region, row
 from rashomon_explorer.explorer.selection import taken
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import SETTINGS, UNPAID
+from rashomon_explorer.explorer.widgets import basic
+from rashomon_explorer.explorer.widgets.basic import own_layout
 from rashomon_explorer.explorer.widgets.controls import CardMenu, MenuEntries
 from rashomon_explorer.explorer.widgets.plotly_view import PlotlyView
 from rashomon_explorer.plots import registry
@@ -171,7 +173,8 @@ class FigureCard:
         self.controls = {label: make(self, label) for label, make in (controls or {}).items()}
         own = [getattr(control, "widget", control) for control in self.controls.values()]
         bar = [self._kinds, self._settings, *groups, *own]
-        self.widget = column([self.view, self.menu, row(bar, "rx-bar")], "rx-card", "rx-figure")
+        parts = [self.view, self.menu, row(bar, "rx-bar")]
+        self.widget = own_layout(column(parts, "rx-card", "rx-figure"))
         if spec.selects:
             _link_selection(self)
 
@@ -475,7 +478,7 @@ class FigureCard:
 
     def _column_picker(self) -> ipywidgets.Dropdown:
         """Return the list of columns that define groups; one choice for every figure."""
-        self.by = ipywidgets.Dropdown(description="by", options=[])
+        self.by = basic.Dropdown(description="by", options=[])
 
         def choose(_: object) -> None:
             if not self._offering:
@@ -520,7 +523,7 @@ def picker(*options: Any) -> Control:
     """Control that makes a dropdown, which redraws the figure."""
 
     def make(card: FigureCard, label: str) -> ipywidgets.Dropdown:
-        dropdown = ipywidgets.Dropdown(description=label, options=options, disabled=not options)
+        dropdown = basic.Dropdown(description=label, options=options, disabled=not options)
         dropdown.observe(lambda _: None if card._offering else card.changed(), "value")
         return dropdown
 

@@ -8,23 +8,24 @@ from rashomon_explorer.explorer.cards import inputs, trees
 from rashomon_explorer.explorer.cards.base import Control, FigureCard, Prepare, picker
 from rashomon_explorer.explorer.panels.models import ThresholdControl, inside_only
 from rashomon_explorer.explorer.panels.people import PersonForm
+from rashomon_explorer.explorer.widgets import basic
 
 
 def _text(card: FigureCard, label: str) -> ipywidgets.Text:
-    box = ipywidgets.Text(description=label, placeholder="a question", continuous_update=False)
+    box = basic.Text(description=label, placeholder="a question", continuous_update=False)
     box.observe(lambda _: card.changed(), "value")
     return box
 
 
 def _checkbox(card: FigureCard, label: str) -> ipywidgets.Checkbox:
-    box = ipywidgets.Checkbox(description=label, indent=False)
+    box = basic.Checkbox(description=label, indent=False)
     box.add_class("rx-tick")
     box.observe(lambda _: card.changed(), "value")
     return box
 
 
 def _toggle(card: FigureCard, label: str) -> ipywidgets.ToggleButton:
-    button = ipywidgets.ToggleButton(description=label, value=False)
+    button = basic.ToggleButton(description=label, value=False)
     button.add_class("rx-quiet")
     button.observe(lambda _: card.changed(), "value")
     return button

@@ -15,6 +15,7 @@ from rashomon_explorer.exceptions import PrivacyLeakWarning
 from rashomon_explorer.explorer import family, messages
 from rashomon_explorer.explorer.cards.base import CURATOR_FIGURE, NO_DATA, FigureCard
 from rashomon_explorer.explorer.selection import taken
+from rashomon_explorer.explorer.widgets.basic import display
 from rashomon_explorer.measures.inputs import COLUMNS, feature_groups
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.plots import coefficients, importance, profile
@@ -319,7 +320,7 @@ def class_reliance(card: FigureCard) -> FigureCall | str:
     ranked = sorted(size, key=lambda name: -size[name])
     each = 0.5 + _SECONDS_A_ROW * len(card.session.rows)
     most = max(1, int(_AT_ONCE / each))
-    every.layout.display = "none" if most >= len(ranked) else None
+    display(every, most < len(ranked))
     wait = math.ceil(each * len(ranked) / 60)
     every.tooltip = f"All {len(ranked)} features: about {plural(wait, 'minute')}"
     features = tuple(ranked if every.value else ranked[:most])

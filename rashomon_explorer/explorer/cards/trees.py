@@ -5,6 +5,7 @@ from typing import Any
 
 from rashomon_explorer.explorer.cards.base import NEEDS, FigureCard, Inputs
 from rashomon_explorer.explorer.family import in_words, reads_well, trees_in
+from rashomon_explorer.explorer.widgets.basic import display
 from rashomon_explorer.plots.registry import Argument, FigureCall
 from rashomon_explorer.plots.trees import MOST_TREES
 
@@ -59,7 +60,7 @@ def parity(card: FigureCard) -> FigureCall | str:
     state, answers, column = card.state, card.session.tree_answers, card.column
     classes = tuple(map(str, state.data.classes))
     class_name = card.offer("rate of", classes, classes[-1])
-    card.controls["rate of"].layout.display = None if len(classes) > 2 else "none"
+    display(card.controls["rate of"], len(classes) > 2)
     label, models = classes.index(class_name), state.rashomon_set
 
     def is_exact() -> bool:
@@ -90,9 +91,8 @@ def example(card: FigureCard) -> FigureCall | str:
     """Pass the best tree, and the best one with the property."""
     answers, does = card.session.tree_answers, card.controls["the best that"].value
     question = card.offer("question", answers.questions)
-    asks = "none" if does not in (_ASKS, _LACKS) else None
-    card.controls["question"].layout.display = asks
-    card.by.layout.display = None if does == _EQUAL else "none"
+    display(card.controls["question"], does in (_ASKS, _LACKS))
+    display(card.by, does == _EQUAL)
     if does == _EQUAL:
         return NEEDS["groups"].why_not(card.session) or _best(card, "fairest", card.column, "")
     if does != _PERSON:

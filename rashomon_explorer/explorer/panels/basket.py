@@ -2,14 +2,14 @@
 
 from typing import Any
 
-import ipywidgets
-
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
 from rashomon_explorer.explorer.export.basket import AGGREGATES, Aggregate, Basket
 from rashomon_explorer.explorer.export.purchases import AggregateRelease
 from rashomon_explorer.explorer.paid import Quote
-from rashomon_explorer.explorer.panels.card import display, row, slider, styled
+from rashomon_explorer.explorer.panels.card import row, slider, styled
 from rashomon_explorer.explorer.panels.draw import PaidPanel
+from rashomon_explorer.explorer.widgets import basic
+from rashomon_explorer.explorer.widgets.basic import display
 from rashomon_explorer.explorer.widgets.controls import ChoiceTable
 from rashomon_explorer.plots.text import number, percent, plural
 
@@ -38,12 +38,12 @@ class BasketPanel(PaidPanel):
 
     def __init__(self, action: AggregateRelease) -> None:
         self.aggregates = action
-        self.which = styled(ipywidgets.ToggleButtons(options=[("All models", _ALL)]), "rx-which")
-        self.stated = ipywidgets.Checkbox(
+        self.which = styled(basic.ToggleButtons(options=[("All models", _ALL)]), "rx-which")
+        self.stated = basic.Checkbox(
             description="I selected them without looking at figures marked “not private”",
             indent=False,
         )
-        self.group = ipywidgets.Dropdown(description="Groups", options=[_NO_GROUPS])
+        self.group = basic.Dropdown(description="Groups", options=[_NO_GROUPS])
         self.table = ChoiceTable(label="Aggregates", headings=_HEADINGS)
         hint = "A larger ε means less noise. The button shows what the ledger is charged."
         label, unit = "ε of the noise", "larger: less noise"

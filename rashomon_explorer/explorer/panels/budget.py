@@ -17,7 +17,7 @@ from rashomon_explorer.explorer.panels import card
 from rashomon_explorer.explorer.panels.numbers import set_cost
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.explorer.widgets import controls, files
+from rashomon_explorer.explorer.widgets import basic, controls, files
 from rashomon_explorer.plots.budget import charges_table
 from rashomon_explorer.plots.text import cost_text, number, plural, what_is_left
 
@@ -30,11 +30,11 @@ class BudgetGauge(card.Panel):
 
     def __init__(self, state: ExplorerState, *below: ipywidgets.Widget) -> None:
         fixed, (epsilon, delta) = "Fixed at the first draw of this data set.", state.planned_budget
-        self.epsilon = card.slider("Budget ε", "for ever", fixed, (0.1, 100.0), epsilon, "log")
-        self.delta = card.slider("Budget δ", "for ever", "", (1e-12, 1e-3), delta, "log", "zero")
+        self.epsilon = card.slider("Budget ε", "in total", fixed, (0.1, 100.0), epsilon, "log")
+        self.delta = card.slider("Budget δ", "in total", "", (1e-12, 1e-3), delta, "log", "zero")
         traitlets.link((self.epsilon, "value"), (state, "budget_epsilon"))
         traitlets.link((self.delta, "value"), (state, "budget_delta"))
-        self.gauge = card.styled(ipywidgets.HTML(), "rx-gauge")
+        self.gauge = card.styled(basic.HTML(), "rx-gauge")
         self.same_rows = card.region()
         super().__init__(state, self.same_rows, self.gauge, self.epsilon, self.delta, *below)
 
@@ -54,7 +54,7 @@ class BudgetGauge(card.Panel):
         account = self.state.account
         fixed = account is not None and account.exists
         for dial in (self.epsilon, self.delta):
-            card.display(dial, account is not None and not fixed)
+            basic.display(dial, account is not None and not fixed)
         warning = escape(self.state.same_rows) if self.state.view == "curator" else ""
         self.same_rows.value = warning and f'<p class="rx-band rx-none" role="alert">{warning}</p>'
         where = "" if account is None else _where(account.path.name, fixed)
@@ -113,7 +113,7 @@ class SetPicker:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.state = session.state
-        self.choice = ipywidgets.Dropdown(description="Set in view", options=[("", _OTHER)])
+        self.choice = basic.Dropdown(description="Set in view", options=[("", _OTHER)])
         card.styled(self.choice, "rx-unlabelled")
         self.menu = card.quiet_button("⋯", "Menu of the set in view", toggles=True)
         self.delete = card.quiet_button("Delete this set…", "Asks first; its cost stays spent")
@@ -123,6 +123,8 @@ class SetPicker:
         self._telling = False
         self.choice.observe(error_boundary(self.state, "Opening the set", self._on_choice), "value")
         self.delete.on_click(lambda _: self._ask())
+        self.question.no.on_click(lambda _: setattr(self.menu, "value", False))
+        self.state.observe(lambda _: setattr(self.menu, "value", False), "page")
         self.menu.observe(lambda _: self._open(), "value")
         self.state.observe(lambda _: self.refresh(), ["kept", "in_view", "rashomon_set", "phase"])
         self._items = card.column([self.delete, self.question.widget], "rx-set-menu")
@@ -139,7 +141,7 @@ class SetPicker:
 
     def _open(self) -> None:
         self.question.close()
-        card.display(self._items, bool(self.menu.value))
+        basic.display(self._items, bool(self.menu.value))
 
     def refresh(self) -> None:
         """Update the list of sets."""
@@ -153,7 +155,7 @@ class SetPicker:
         self._telling = False
         self.choice.disabled = state.busy or len(self.choice.options) < 2
         self.menu.value = False
-        card.display(self.menu, bool(state.in_view) and not state.busy)
+        basic.display(self.menu, bool(state.in_view) and not state.busy)
         self._open()
 
     def _on_choice(self, _change: object) -> None:
@@ -190,10 +192,10 @@ class TopBar:
 
     def __init__(self, session: Session, who: ipywidgets.Widget, saver: ipywidgets.Widget) -> None:
         self.state = state = session.state
-        brand = card.styled(ipywidgets.HTML(_BRAND), "rx-brand")
-        self.data = ipywidgets.Button(tooltip="Choose or describe the data set")
+        brand = card.styled(basic.HTML(_BRAND), "rx-brand")
+        self.data = basic.Button(tooltip="Choose or describe the data set")
         self.data.on_click(lambda _: setattr(state, "page", "data"))
-        self.gauge = card.styled(ipywidgets.HTML(), "rx-bar-gauge")
+        self.gauge = card.styled(basic.HTML(), "rx-bar-gauge")
         self.sets = SetPicker(session)
         self.theme = controls.ThemeSwitch()
         card.styled(self.data, "rx-bar-data")
@@ -221,7 +223,7 @@ class LedgerPanel(card.Panel):
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.charges = card.styled(ipywidgets.HTML(), "rx-charges")
+        self.charges = card.styled(basic.HTML(), "rx-charges")
         failed = partial(report, session.state, "Exporting the ledger")
         self.export = files.Download("Export the ledger", _HINT, self._export, failed)
         super().__init__(session.state, card.row([self.export], "rx-take"), self.charges)

@@ -9,13 +9,15 @@ import ipywidgets
 from rashomon_explorer.explorer.html import code_block
 from rashomon_explorer.explorer.messages import error_boundary
 from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.explorer.widgets import basic
+from rashomon_explorer.explorer.widgets.basic import display, own_layout
 from rashomon_explorer.explorer.widgets.controls import CardMenu, LiveText, MenuEntries, Slider
 from rashomon_explorer.plots.text import plural
 
 
 def region(*kinds: str) -> ipywidgets.HTML:
     """Return an HTML region with CSS classes, hidden while it is empty."""
-    html = styled(ipywidgets.HTML(), *kinds)
+    html = styled(basic.HTML(), *kinds)
     display(html, False)
     html.observe(lambda _: display(html, bool(html.value)), "value")
     return html
@@ -30,23 +32,18 @@ def styled(widget: Any, *kinds: str) -> Any:
 
 def row(children: Iterable[ipywidgets.Widget], *kinds: str) -> ipywidgets.HBox:
     """Return widgets side by side, with CSS classes."""
-    return styled(ipywidgets.HBox(tuple(children)), *kinds)
+    return styled(basic.HBox(tuple(children)), *kinds)
 
 
 def column(children: Iterable[ipywidgets.Widget], *kinds: str) -> ipywidgets.VBox:
     """Return widgets below each other, with CSS classes."""
-    return styled(ipywidgets.VBox(tuple(children)), *kinds)
+    return styled(basic.VBox(tuple(children)), *kinds)
 
 
 def quiet_button(label: str, hint: str = "", *, toggles: bool = False) -> Any:
     """Return a button without a frame; ``toggles`` makes it stay pressed."""
-    kind = ipywidgets.ToggleButton if toggles else ipywidgets.Button
+    kind = basic.ToggleButton if toggles else basic.Button
     return styled(kind(description=label, tooltip=hint or None), "rx-quiet")
-
-
-def display(widget: ipywidgets.Widget, shown: bool) -> None:
-    """Show or hide a widget."""
-    widget.layout.display = None if shown else "none"
 
 
 def slider(
@@ -68,7 +65,7 @@ class Panel:
     def __init__(self, state: ExplorerState, *children: ipywidgets.Widget, kind: str = "") -> None:
         self.state = state
         self.menu = CardMenu(self.title, self.menu_entries())
-        self.widget = self.frame(children)
+        self.widget = own_layout(self.frame(children))
         if kind:
             self.widget.add_class(kind)
         if self.needs:
@@ -77,7 +74,7 @@ class Panel:
 
     def frame(self, children: Iterable[ipywidgets.Widget]) -> ipywidgets.Widget:
         """Return the children in a frame."""
-        heading = styled(ipywidgets.HTML(f"<h2>{escape(self.title)}</h2>"), "rx-heading")
+        heading = styled(basic.HTML(f"<h2>{escape(self.title)}</h2>"), "rx-heading")
         return column([row([heading], "rx-head"), self.menu, *children], "rx-card")
 
     def menu_entries(self) -> MenuEntries:
@@ -110,7 +107,7 @@ class Question:
         self.yes, self.no = quiet_button(label), quiet_button("Cancel")
         self.yes.on_click(lambda _: self._confirmed())
         self.no.on_click(lambda _: self.close())
-        self.widget = column([self.said, ipywidgets.HBox([self.yes, self.no])], "rx-ask")
+        self.widget = column([self.said, basic.HBox([self.yes, self.no])], "rx-ask")
         self.close()
 
     @property

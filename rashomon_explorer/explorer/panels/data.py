@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from html import escape
 
-import ipywidgets
 import pandas as pd
 
 from rashomon_explorer.audits.tables import audit_table
@@ -11,13 +10,16 @@ from rashomon_explorer.data import load_dataset
 from rashomon_explorer.data.catalog import fetch_table, read_catalog
 from rashomon_explorer.explorer.background import BackgroundTask
 from rashomon_explorer.explorer.messages import error_boundary, report
-from rashomon_explorer.explorer.panels.card import Panel, column, display, region
+from rashomon_explorer.explorer.panels.card import Panel, column, region
 from rashomon_explorer.explorer.panels.schema import SchemaPanel
+from rashomon_explorer.explorer.selection import predicted
 from rashomon_explorer.explorer.session import Session, is_demo, refuse_in_demo
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.streamed_table import streamed_table, table_shape
 from rashomon_explorer.explorer.table.editor import TableEditor
 from rashomon_explorer.explorer.table.files import last_table, own_tables
+from rashomon_explorer.explorer.widgets import basic
+from rashomon_explorer.explorer.widgets.basic import display
 
 _FETCHING = "Fetching from OpenML"
 _AUDITING = "Auditing a model"
@@ -34,10 +36,10 @@ class OpenMLPicker:
         self.state = state
         self._found = found
         self.task = BackgroundTask(_FETCHING, self._failed, self._lock)
-        self.which = ipywidgets.Text(
+        self.which = basic.Text(
             description="Name or number on OpenML", placeholder="credit-g, or 31"
         )
-        self.fetch = ipywidgets.Button(description="Fetch the table", button_style="primary")
+        self.fetch = basic.Button(description="Fetch the table", button_style="primary")
         self.fetch.on_click(error_boundary(state, _FETCHING, lambda _: self._fetch()))
         self.widget = column([self.which, self.fetch], "rx-schema")
 
@@ -70,15 +72,15 @@ class DataPanel(Panel):
     def __init__(self, session: Session) -> None:
         self.session = session
         self.state = session.state
-        self.name = ipywidgets.Dropdown(
+        self.name = basic.Dropdown(
             description="Data set",
             options=[("choose…", _NOTHING), *_choices(), *_own_tables(session)],
             value=_NOTHING,
         )
-        self.positive = ipywidgets.Dropdown(description="Positive class", options=[])
+        self.positive = basic.Dropdown(description="Positive class", options=[])
         self.about = region()
         self.schema = SchemaPanel(session)
-        self.audit = ipywidgets.Button(
+        self.audit = basic.Button(
             description="Fit and audit a model (free, not private)", tooltip=_AUDIT
         )
         self.audit.on_click(error_boundary(self.state, _AUDITING, lambda _: self._audit()))
@@ -206,12 +208,9 @@ class DataPanel(Panel):
         if (stream := streamed_table(data)) is not None:
             facts[0] += ", in chunks"
             facts += [f"people and column shapes: {stream.words}"] if stream.words else []
-        if data.classes is not None:
-            named = data.classes if len(data.classes) > 2 else data.classes[1:]
-            facts.append(f"predicts <b>{escape(' or '.join(map(str, named)))}</b>")
-        else:
-            low, high = data.target_bounds
-            facts.append(f"predicts a number from {low:g} to {high:g}")
+        facts.append(f"predicts <b>{escape(predicted(data))}</b>")
+        if data.classes is None:
+            facts[-1] += " from {:g} to {:g}".format(*data.target_bounds)
         if len(data.sensitive.columns):
             facts.append(f"sensitive: {escape(', '.join(map(str, data.sensitive.columns)))}")
         first = escape(data.DESCR.splitlines()[0])

@@ -13,21 +13,15 @@ from rashomon_explorer.data.schema import public_part
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import html, messages, paid
 from rashomon_explorer.explorer.drawing import SetDraw
-from rashomon_explorer.explorer.panels.card import (
-    Panel,
-    Question,
-    column,
-    display,
-    region,
-    row,
-    styled,
-)
+from rashomon_explorer.explorer.panels.card import Panel, Question, column, region, row, styled
 from rashomon_explorer.explorer.state import FORETELLING, LINEAR, SETTINGS, ExplorerState
 from rashomon_explorer.explorer.streamed_table import streamed_table
+from rashomon_explorer.explorer.widgets import basic
+from rashomon_explorer.explorer.widgets.basic import display
 from rashomon_explorer.explorer.widgets.controls import Fold, LiveText, Slider
 from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, Making
 from rashomon_explorer.mechanisms.planning import suggestions
-from rashomon_explorer.plots.text import cost_text, number
+from rashomon_explorer.plots.text import cost_text, number, sentence
 
 _OF_A_PATH = "For less loss than the zero model"
 
@@ -38,7 +32,7 @@ class SuggestionButtons:
     def __init__(self, state: ExplorerState, dials: Mapping[str, Slider]) -> None:
         self.state = state
         self._dials = dials
-        self._before = styled(ipywidgets.HTML(), "rx-note")
+        self._before = styled(basic.HTML(), "rx-note")
         self._after = region("rx-note")
         self._row = row([], "rx-remedies")
         self.buttons: tuple[ipywidgets.Button, ...] = ()
@@ -82,7 +76,7 @@ class SuggestionButtons:
         self, suggestion: suggestions.Suggestion, found: suggestions.Improvement
     ) -> ipywidgets.Button:
         goal = "" if found.about else f" for {found.goal}"
-        button = ipywidgets.Button(
+        button = basic.Button(
             description=suggestion.words.split(" for ")[0].split(" with ")[0],
             tooltip=f"Set {suggestion.words}{goal}",
         )
@@ -116,8 +110,8 @@ class PaidPanel(Panel):
         kind: str = "rx-draw-card",
     ) -> None:
         self.action, self.state = action, action.state
-        self.price = styled(ipywidgets.HTML(), "rx-price")
-        self.button = styled(ipywidgets.Button(button_style="primary"), "rx-draw")
+        self.price = styled(basic.HTML(), "rx-price")
+        self.button = styled(basic.Button(button_style="primary"), "rx-draw")
         self.button.on_click(self.on(action.doing, self.confirm_or_start))
         self.question = Question(self.on(action.doing, action.start))
         buttons = row([self.button, *beside], "rx-buttons")
@@ -179,7 +173,7 @@ class PaidPanel(Panel):
             return brief, f"<b>Over the budget</b>: {shortage}"
         spends = f"This will spend <b>{cost.text}</b>"
         if quote.weakness:
-            why = f"{spends}. {escape(quote.weakness[:1].upper() + quote.weakness[1:])}."
+            why = f"{spends}. {escape(sentence(quote.weakness))}"
             return f"<b>{cost.text}</b> · weak", why
         brief = f"<b>{cost.text}</b> · {quote.brief}" if quote.brief else f"<b>{cost.text}</b>"
         return brief, f"{spends}. {quote.promise}"
@@ -192,7 +186,7 @@ class DrawPanel(PaidPanel):
     needs = (*PaidPanel.needs, "n_drawn")
 
     def __init__(self, action: SetDraw, dials: Mapping[str, Slider] | None = None) -> None:
-        self.stop = styled(ipywidgets.Button(description="Stop", disabled=True), "rx-stop")
+        self.stop = styled(basic.Button(description="Stop", disabled=True), "rx-stop")
         self.progress = region("rx-progress")
         self.status = LiveText(role="status", kind="rx-status")
         self.said = region("rx-said")  # for phones, above the view
@@ -266,7 +260,7 @@ class GoalPanel:
         self.state = single.state
         self.draw, self.one = draw, OneModelButton(single)
         self.goal = styled(
-            ipywidgets.ToggleButtons(
+            basic.ToggleButtons(
                 options=_GOALS,
                 tooltips=[
                     "Models that are almost as good as the best one",
@@ -301,11 +295,9 @@ class TuningPanel(PaidPanel):
 
     def __init__(self, tuning: paid.PenaltyTuning) -> None:
         self.tuning = tuning
-        self.bounds = ipywidgets.Dropdown(
-            description="Penalties from", options=[*paid.PENALTY_BOUNDS]
-        )
-        self.many = ipywidgets.Dropdown(description="Draws", options=list(paid.PENALTY_DRAWS))
-        self.result = ipywidgets.HTML()
+        self.bounds = basic.Dropdown(description="Penalties from", options=[*paid.PENALTY_BOUNDS])
+        self.many = basic.Dropdown(description="Draws", options=list(paid.PENALTY_DRAWS))
+        self.result = basic.HTML()
         settings = row([self.bounds, self.many], "rx-bar")
         super().__init__(tuning, before=[settings], after=[self.result], kind="rx-tuning")
         for control in (self.bounds, self.many):
@@ -346,7 +338,7 @@ class OneModelPanel(Panel):
     needs = ("one_model", "data")
 
     def __init__(self, state: ExplorerState) -> None:
-        self.result = ipywidgets.HTML()
+        self.result = basic.HTML()
         self.bundle = Download(
             "Save the model",
             "Model, guarantee, schema and a prediction script, in one zip file",

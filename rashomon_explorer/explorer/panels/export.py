@@ -7,7 +7,6 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-import ipywidgets
 from sklearn.utils import Bunch
 
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
@@ -15,9 +14,10 @@ from rashomon_explorer.explorer.export.purchases import AggregateRelease
 from rashomon_explorer.explorer.messages import report as report_failure
 from rashomon_explorer.explorer.panels.card import Panel, row, styled
 from rashomon_explorer.explorer.panels.numbers import set_cost
+from rashomon_explorer.explorer.widgets import basic
 from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, Making, ToPicture
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
-from rashomon_explorer.plots.text import cost_text, plural, what_is_left
+from rashomon_explorer.plots.text import cost_text, plural, sentence, what_is_left
 from rashomon_explorer.sets import RashomonSet
 
 _HTML, _ZIP = "text/html", "application/zip"
@@ -34,7 +34,7 @@ class TakePanel(Panel):
         self.aggregates = aggregates
         self.state = aggregates.state
         self.draws: Callable[[], tuple[int, ...] | None] = lambda: None
-        self.receipt = styled(ipywidgets.HTML(), "rx-receipt")
+        self.receipt = styled(basic.HTML(), "rx-receipt")
         self.bundle = self._download("Save the bundle", _BUNDLE, self._bundle, primary=True)
         self.saver = self._download("Save", _BUNDLE, self._bundle)
         self.release_report = self._download(
@@ -76,7 +76,7 @@ class TakePanel(Panel):
         drawn = self.state.rashomon_set
         nothing = drawn is None or not drawn.n_draws or self.state.busy
         self.curator_report.disabled = nothing or self.state.view == "release"
-        refusal = f'<p class="rx-note">{escape(why[:1].upper() + why[1:])}.</p>'
+        refusal = f'<p class="rx-note">{escape(sentence(why))}</p>'
         self.receipt.value = refusal if why else self._purchases_html()
 
     def _why_not(self) -> str:

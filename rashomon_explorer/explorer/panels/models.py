@@ -16,9 +16,11 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import family, html, messages, selection
 from rashomon_explorer.explorer.background import BackgroundTask
-from rashomon_explorer.explorer.panels.card import Panel, display, quiet_button, row, styled
+from rashomon_explorer.explorer.panels.card import Panel, quiet_button, row, styled
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import UNPAID, ExplorerState, Favourites
+from rashomon_explorer.explorer.widgets import basic
+from rashomon_explorer.explorer.widgets.basic import display
 from rashomon_explorer.explorer.widgets.controls import (
     LiveText,
     MenuEntries,
@@ -74,7 +76,7 @@ class ThresholdControl:
 
 def inside_only(state: ExplorerState) -> ipywidgets.Checkbox:
     """Return a checkbox that hides draws outside ψ in figures of single models."""
-    tick = ipywidgets.Checkbox(
+    tick = basic.Checkbox(
         description="Inside ψ only",
         indent=False,
         tooltip="Hide draws outside ψ in figures of single models",
@@ -342,13 +344,13 @@ def _of_the_models(models: Any, *, curator: bool) -> list[dict[str, Any]]:
         ]
     if not isinstance(models, RashomonSet):
         return []
-    goal, of = (models.best, "the best") if curator else (models.coef.mean(axis=0), "their mean")
+    goal, of = (models.best, "best") if curator else (models.coef.mean(axis=0), "mean")
     away = np.linalg.norm(models.coef - goal, axis=1)
     large, meaning = selection.large_coefficients(models), f"How simple: {_LARGE}"
-    length = f"Norm of the difference in coefficients from {of}"
+    length = f"Norm of the difference in coefficients from the {of} model"
     return [
-        table_column("large", "large", large, kind="count", meaning=meaning),
-        table_column("away", "distance", away, meaning=length, curator=curator),
+        table_column("large", "big coefficients", large, kind="count", meaning=meaning),
+        table_column("away", f"distance from\u00a0{of}", away, meaning=length, curator=curator),
     ]
 
 
@@ -362,11 +364,11 @@ class SelectionPanel(Panel):
 
     linear = True  # it lists coefficients
     title = "Selected models"
-    short = "Coefficients of the selected models"
+    short = "Selected models"
     needs = ("selection", "rashomon_set", "view")
 
     def __init__(self, state: ExplorerState) -> None:
-        self.table = ipywidgets.HTML()
+        self.table = basic.HTML()
         self.clear = quiet_button("Clear the selection")
         self.clear.on_click(lambda _: setattr(state, "selection", ()))
         super().__init__(state, self.table, self.clear, kind="rx-selection")

@@ -11,6 +11,7 @@ from rashomon_explorer.explorer import family, messages
 from rashomon_explorer.explorer.html import fact
 from rashomon_explorer.explorer.panels.card import Panel, column, region, styled
 from rashomon_explorer.explorer.state import SETTINGS, ExplorerState
+from rashomon_explorer.explorer.widgets import basic
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
 from rashomon_explorer.plots.text import cost_text, guaranteed, guaranteed_hits, number, percent
 from rashomon_explorer.sets import PredictorSet, RashomonSet
@@ -25,8 +26,8 @@ class NumbersPanel(Panel):
     needs = ("rashomon_set", "charged", "view", "phase", "drawn_settings", "data", *SETTINGS)
 
     def __init__(self, state: ExplorerState) -> None:
-        self.facts = styled(ipywidgets.HTML(), "rx-numbers")
-        self.view = ipywidgets.ToggleButtons(
+        self.facts = styled(basic.HTML(), "rx-numbers")
+        self.view = basic.ToggleButtons(
             options=_VIEWS,
             tooltips=[
                 "All figures, including those computed from private rows",
@@ -120,7 +121,7 @@ def _promised(models: RashomonSet) -> str:
 
 
 def _curator_facts(models: RashomonSet) -> list[str]:
-    where = "on the ball's boundary" if models.minimum.on_boundary else "inside the ball"
+    where = "limited by the radius" if models.minimum.on_boundary else "certified minimum"
     return [
         fact(
             "Hit rate",

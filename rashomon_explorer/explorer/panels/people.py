@@ -3,7 +3,6 @@
 from html import escape
 from typing import Any
 
-import ipywidgets
 import numpy as np
 import pandas as pd
 
@@ -14,6 +13,7 @@ from rashomon_explorer.explorer.messages import error_boundary
 from rashomon_explorer.explorer.model_inputs import group_labels
 from rashomon_explorer.explorer.panels.card import Panel, region, row
 from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.explorer.widgets import basic
 from rashomon_explorer.explorer.widgets.controls import FieldForm, RowTable
 from rashomon_explorer.measures import disagreement_decomposition, enough_draws
 from rashomon_explorer.measures.decomposition import DisagreementDecomposition
@@ -27,15 +27,18 @@ _HALF_WIDTH = 0.02
 _CLASSES_ONLY = "classification"
 
 
+_NOTHING_YET = '<p class="rx-note">No results about people yet.</p>'
+
+
 class PeopleHeadline:
     """Summary of the people on screen, and choice of the group to inspect."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self.state = session.state
-        self.column = ipywidgets.Dropdown(description="Groups by", options=[])
-        self.group = ipywidgets.Dropdown(description="look at", options=[_EVERYONE])
-        self.words = ipywidgets.HTML('<p class="rx-note">Press <b>Draw</b>.</p>')
+        self.column = basic.Dropdown(description="Groups by", options=[])
+        self.group = basic.Dropdown(description="Show", options=[_EVERYONE])
+        self.words = basic.HTML(_NOTHING_YET)
         self._updating = False
         self.column.observe(self._by, "value")
         self.group.observe(self._look, "value")
@@ -102,7 +105,7 @@ class PeopleHeadline:
     def _show(self, found: Any) -> None:
         if isinstance(found, Exception):
             found = f"<li>{escape(str(found))}</li>"
-        empty = '<p class="rx-note">No results about people yet.</p>'
+        empty = _NOTHING_YET
         if self.state.view == "release":
             empty = '<p class="rx-note">This is computed from private rows.</p>'
         self.words.value = f"<ul>{found}</ul>" if found else empty
@@ -306,7 +309,7 @@ class PeopleTable(Panel):
 
 def _why_not(found: Any, state: Any) -> str:
     if isinstance(found, Exception):
-        return f"<p>People cannot be shown: {ipywidgets.HTML(str(found)).value}</p>"
+        return f"<p>People cannot be shown: {escape(str(found))}</p>"
     words = "Press <b>Draw</b>, or show a model with its rows."
     if state.view == "release":
         words = "This table reads private rows and is not part of the release."

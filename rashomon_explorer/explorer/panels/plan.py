@@ -3,7 +3,6 @@
 import math
 from html import escape
 
-import ipywidgets
 import numpy as np
 import pandas as pd
 
@@ -12,6 +11,7 @@ from rashomon_explorer.explorer.drawing import SetDraw
 from rashomon_explorer.explorer.html import fact
 from rashomon_explorer.explorer.panels.card import Panel, region, styled
 from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.explorer.widgets import basic
 from rashomon_explorer.explorer.widgets.controls import MenuEntries
 from rashomon_explorer.mechanisms.planning.advice import explain
 from rashomon_explorer.mechanisms.planning.plan import Plan
@@ -69,15 +69,15 @@ def _listed(offers: pd.DataFrame) -> str:
     rows = "".join(_option_row(str(option), offer) for option, offer in offers.iterrows())
     return (
         f'<table class="rx-table rx-ways"><caption>{_WHAT}</caption><thead><tr>'
-        '<th scope="col">mechanism</th><th scope="col">guaranteed hit rate</th>'
-        f'<th scope="col">cost</th></tr></thead><tbody>{rows}</tbody></table>'
+        '<th scope="col">mechanism</th><th scope="col">guaranteed hit rate</th></tr></thead>'
+        f"<tbody>{rows}</tbody></table>"
     )
 
 
 def _option_row(option: str, offer: "pd.Series[str]") -> str:
     hint = escape(f"{offer['draw']}; {offer['draws within ψ']}; {offer['reason']}")
-    cells = "".join(f"<td>{escape(offer[name])}</td>" for name in ("within ψ", "privacy cost"))
-    return f'<tr title="{hint}"><th scope="row">{escape(option)}</th>{cells}</tr>'
+    rate = escape(offer["within ψ"])
+    return f'<tr title="{hint}"><th scope="row">{escape(option)}</th><td>{rate}</td></tr>'
 
 
 _TREES = "Trees are counted and drawn exactly; there is no alternative mechanism."
@@ -91,7 +91,7 @@ class PlanPanel(Panel):
     needs = ("plan", "no_plan", "account", "data", "phase")
 
     def __init__(self, state: ExplorerState) -> None:
-        self.facts = styled(ipywidgets.HTML(), "rx-plan")
+        self.facts = styled(basic.HTML(), "rx-plan")
         self.others = region()
         super().__init__(state, self.facts)
 
@@ -172,7 +172,7 @@ class PlanPanel(Panel):
         if not why:
             return ""
         # Folded: Draw is always visible, with the same message and the suggestions.
-        message = " ".join([f"{why[:1].upper()}{why[1:]}.", *improvement_messages(self.state.plan)])
+        message = " ".join([text.sentence(why), *improvement_messages(self.state.plan)])
         what = "Weak guarantee" if self.state.plan.expected is None else "Little is expected"
         more = f"<summary>{what}</summary><p>{escape(message)}</p>"
         return f'<details class="rx-note rx-little">{more}</details>'
@@ -207,7 +207,7 @@ def _excess(plan: Plan) -> tuple[str, str]:
 def _law(plan: Plan) -> list[str]:
     """Inverse temperature if there is one, and the excess loss if it is not shown first."""
     around = plan.centre_excess is not None
-    cold = [] if around and not math.isfinite(plan.beta) else [text.number(plan.beta)]
+    cold = [] if around and not math.isfinite(plan.beta) else [text.number(plan.beta, 4)]
     facts = [fact("Inverse temperature β", beta) for beta in cold]
     return [*facts, fact(*_excess(plan))] if has_hit_rate(plan) else facts
 

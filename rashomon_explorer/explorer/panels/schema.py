@@ -7,7 +7,6 @@ from html import escape
 from pathlib import PurePath
 from typing import Any
 
-import ipywidgets
 import pandas as pd
 from sklearn.utils import Bunch
 
@@ -17,11 +16,13 @@ from rashomon_explorer.data.schema_files import json_values, toml_values
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import html, messages
 from rashomon_explorer.explorer.account import ledger_path
-from rashomon_explorer.explorer.panels.card import column, display, quiet_button, region, row
+from rashomon_explorer.explorer.panels.card import column, quiet_button, region, row
 from rashomon_explorer.explorer.session import Session, refuse_in_demo
 from rashomon_explorer.explorer.table.editor import TableEditor, form_rows, release_rows
 from rashomon_explorer.explorer.table.files import read_table, saved_schema
 from rashomon_explorer.explorer.table.remarks import confirmations, remarks
+from rashomon_explorer.explorer.widgets import basic
+from rashomon_explorer.explorer.widgets.basic import display
 from rashomon_explorer.explorer.widgets.controls import TableForm
 from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, FilePicker, Making
 
@@ -51,26 +52,26 @@ class SchemaPanel:
         self.notes = region("rx-remarks")
         self.preview = quiet_button("First rows", "Curator: shows private rows", toggles=True)
         self._rows = region("rx-preview")
-        self.confirm = ipywidgets.Button(
+        self.confirm = basic.Button(
             description="Confirm all",
             tooltip="I have checked that all of this is public knowledge: use the table",
         )
-        self.positive = ipywidgets.Dropdown(description="Positive class", options=[_ALL])
-        self.use = ipywidgets.Button(description="Use this table", button_style="primary")
+        self.positive = basic.Dropdown(description="Positive class", options=[_ALL])
+        self.use = basic.Button(description="Use this table", button_style="primary")
         failed = partial(messages.report, self.state, "Saving the schema")
         self.saver = Download("Save the schema", "The schema as a TOML file", self._file, failed)
         self._fill_dictionary()
         self._connect()
         folded = (self.preview, self.described)
         buttons = row([self.use, self.confirm, self.saver, *folded], "rx-bar")
-        how = ipywidgets.HTML(f'<p class="rx-note">{_HOW}</p>')
+        how = basic.HTML(f'<p class="rx-note">{_HOW}</p>')
         parts = [how, self.notes, self.form, self.positive, buttons, self._rows, self._dictionary]
         self._details = column(parts, "rx-declared")
         self.widget = column([self.file, self._details], "rx-schema")
         self.refresh()
 
     def _fill_dictionary(self) -> None:
-        self.dictionary = ipywidgets.Textarea(
+        self.dictionary = basic.Textarea(
             description="Paste CSV (one line per column), TOML or JSON",
             placeholder=(
                 "name,kind,low,high,levels,role\nage,numeric,18,110,,\nhome,categorical,,,own|rent,"
@@ -78,7 +79,7 @@ class SchemaPanel:
             rows=3,
         )
         self.dictionary_file = FilePicker("or choose a file", accept=".csv,.toml,.json")
-        self.take = ipywidgets.Button(description="Apply dictionary")
+        self.take = basic.Button(description="Apply dictionary")
         parts = [self.dictionary, self.dictionary_file, self.take]
         self._dictionary = column(parts, "rx-dictionary")
         hint = "Paste or choose a description of all columns"

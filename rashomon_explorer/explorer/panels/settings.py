@@ -14,11 +14,12 @@ from rashomon_explorer.explorer.family import TREE_SETTINGS, class_in_words, of_
 from rashomon_explorer.explorer.panels import card
 from rashomon_explorer.explorer.state import LINEAR, OPEN, SETTINGS, TREES, ExplorerState
 from rashomon_explorer.explorer.table.editor import TableEditor
+from rashomon_explorer.explorer.widgets import basic
 from rashomon_explorer.explorer.widgets.controls import Slider
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
-from rashomon_explorer.plots.text import at_most, guaranteed_hits
+from rashomon_explorer.plots.text import at_most, guaranteed_hits, sentence
 from rashomon_explorer.problem.losses import get_loss
 
 
@@ -27,7 +28,7 @@ class AutoSlider:
 
     def __init__(self, state: ExplorerState, name: str, dial: Slider) -> None:
         self.state, self.name, self.dial = state, name, dial
-        self.auto = ipywidgets.Checkbox(
+        self.auto = basic.Checkbox(
             description=f"{dial.label}: set automatically from public numbers", indent=False
         )
         card.styled(self.auto, "rx-auto")
@@ -35,7 +36,7 @@ class AutoSlider:
         dial.observe(lambda _: self._set(dial.value), "value")
         self.auto.observe(lambda _: self._set(AUTO if self.auto.value else dial.value), "value")
         state.observe(lambda _: self.update(), [name, "plan"])
-        self.widget = ipywidgets.VBox([dial, self.auto])
+        self.widget = basic.VBox([dial, self.auto])
         self.update()
 
     def update(self) -> None:
@@ -130,14 +131,14 @@ class MechanismPicker:
 
     def __init__(self, state: ExplorerState) -> None:
         self.state = state
-        self.choice = ipywidgets.Dropdown(
+        self.choice = basic.Dropdown(
             description="Mechanism",
             options=[(text, name) for name, text in MECHANISM_LABELS.items()],
         )
         self.why = card.region("rx-note")
         traitlets.link((self.choice, "value"), (state, "mechanism"))
         state.observe(lambda _: self.update(), ["plan", "no_plan", "mechanism"])
-        self.widget = ipywidgets.VBox([self.choice, self.why])
+        self.widget = basic.VBox([self.choice, self.why])
         self.update()
 
     def update(self) -> None:
@@ -155,7 +156,7 @@ class MechanismPicker:
             return f"Nothing is charged and nothing can be released: {state.uncharged}."
         mechanism, why = state.plan.mechanism or state.mechanism, state.plan.why
         if state.mechanism == AUTO:
-            return f"Selected: {mechanism.replace('_', ' ')}. {why[:1].upper()}{why[1:]}."
+            return f"Selected: {mechanism.replace('_', ' ')}. {sentence(why)}"
         if has_hit_rate(state.plan):
             return f"Guaranteed hit rate: {guaranteed_hits(state.plan)}."
         return (
@@ -183,9 +184,9 @@ class QuestionsEditor:
         )
         self._problem = card.region("rx-note", "rx-class-size")
         self._boxes = card.column([], "rx-thresholds")
-        how = ipywidgets.HTML(f'<p class="rx-note">{_HOW}</p>')
-        self._editor = ipywidgets.VBox([how, self._problem, self._boxes])
-        self.widget = ipywidgets.VBox([self.size, self.opened, self._editor])
+        how = basic.HTML(f'<p class="rx-note">{_HOW}</p>')
+        self._editor = basic.VBox([how, self._problem, self._boxes])
+        self.widget = basic.VBox([self.size, self.opened, self._editor])
         self.opened.observe(lambda _: self.refresh(), "value")
         self._updating = False
         watched = ["data", "family", "max_leaves", "max_depth", "phase", "view"]
@@ -200,8 +201,8 @@ class QuestionsEditor:
         numbers = _numbers(state.data.schema) if known else ()
         self.size.value = f"<p>{escape(class_in_words(state))}</p>" if known else ""
         is_open = self.opened.value and bool(numbers)
-        card.display(self.opened, bool(numbers))
-        card.display(self._editor, is_open)
+        basic.display(self.opened, bool(numbers))
+        basic.display(self._editor, is_open)
         if is_open or state.unconfirmed_reason:
             self._list(numbers)
 
@@ -219,7 +220,7 @@ class QuestionsEditor:
         self._updating = False
 
     def _box(self, name: str) -> ipywidgets.Text:
-        box = ipywidgets.Text(description=name, continuous_update=False)
+        box = basic.Text(description=name, continuous_update=False)
         box.tooltip = f"Thresholds of {name}"
         box.observe(partial(self._typed, name), "value")
         return box
@@ -233,7 +234,7 @@ class QuestionsEditor:
             self.redeclare(table.edited(name, "thresholds", self.boxes[name].value).schema)
         except DataError as error:
             message = str(error)
-            self._problem.value = f"<p>{escape(message[:1].upper() + message[1:])}.</p>"
+            self._problem.value = f"<p>{escape(sentence(message))}</p>"
 
 
 def _numbers(schema: TableSchema) -> tuple[Numeric, ...]:
@@ -295,19 +296,19 @@ class ModelPanel(card.Panel):
 
     def __init__(self, state: ExplorerState) -> None:
         self.dials = dials()
-        self.loss = ipywidgets.Dropdown(description="Loss", options=losses_for("classification"))
+        self.loss = basic.Dropdown(description="Loss", options=losses_for("classification"))
         self.more = card.quiet_button("More settings", "Radius, ridge and δ", toggles=True)
         self.mechanism = MechanismPicker(state)
         self.questions = QuestionsEditor(state)
-        self.family = ipywidgets.Dropdown(description="Models", options=[*_FAMILIES.items()])
+        self.family = basic.Dropdown(description="Models", options=[*_FAMILIES.items()])
         for name, dial in self.dials.items():
             if name not in OPEN:
                 follow(dial, state, name)
         self.open = {name: AutoSlider(state, name, self.dials[name]) for name in OPEN}
         widgets = {**self.dials, **{name: one.widget for name, one in self.open.items()}}
-        self._extra = ipywidgets.VBox([widgets[name] for name in _MORE])
-        self.more.observe(lambda _: card.display(self._extra, self.more.value), "value")
-        card.display(self._extra, False)
+        self._extra = basic.VBox([widgets[name] for name in _MORE])
+        self.more.observe(lambda _: basic.display(self._extra, self.more.value), "value")
+        basic.display(self._extra, False)
         traitlets.link((self.loss, "value"), (state, "loss"))
         traitlets.link((self.family, "value"), (state, "family"))
         self._of = {
@@ -335,7 +336,7 @@ class ModelPanel(card.Panel):
         data, busy = self.state.data, self.state.busy
         for family, controls in self._of.items():
             for control in controls:
-                card.display(control, family == self.state.family)
+                basic.display(control, family == self.state.family)
         if data is not None and tuple(self.loss.options) != losses_for(data.task):
             self.loss.options = losses_for(data.task)
         ticks = [one.auto for one in self.open.values()]

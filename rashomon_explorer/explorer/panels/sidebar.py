@@ -2,11 +2,13 @@
 
 from html import escape
 
-from rashomon_explorer.explorer.panels.card import column, display
+from rashomon_explorer.explorer.panels.card import column
 from rashomon_explorer.explorer.panels.draw import GoalPanel
 from rashomon_explorer.explorer.panels.settings import ModelPanel
+from rashomon_explorer.explorer.selection import predicted
 from rashomon_explorer.explorer.state import SETTINGS, TREES, ExplorerState
 from rashomon_explorer.explorer.streamed_table import table_shape
+from rashomon_explorer.explorer.widgets.basic import display
 from rashomon_explorer.explorer.widgets.controls import Step
 from rashomon_explorer.mechanisms.planning import options, weakness
 from rashomon_explorer.plots.text import at_most, cost_text, guaranteed_hits, number, plural
@@ -48,10 +50,7 @@ def _data_line(state: ExplorerState) -> str:
     if state.unconfirmed_reason:
         return escape(plural(n, "row"))
     facts = [plural(n, "row"), plural(columns, "feature")]
-    if data.classes is not None:
-        facts.append(f"predicts {data.classes[-1] if len(data.classes) == 2 else 'a class'}")
-    else:
-        facts.append("predicts a number")
+    facts.append(f"predicts {predicted(data)}")
     if len(data.sensitive.columns):
         facts.append(f"sensitive: {', '.join(map(str, data.sensitive.columns))}")
     return escape(" · ".join(facts))

@@ -5,10 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import anywidget
 import numpy as np
 import traitlets
 from numpy.typing import ArrayLike
+
+from rashomon_explorer.explorer.widgets import basic
 
 
 def script(*names: str) -> str:
@@ -16,7 +17,7 @@ def script(*names: str) -> str:
     return "".join((Path(__file__).parent / name).read_text(encoding="utf-8") for name in names)
 
 
-class Slider(anywidget.AnyWidget):
+class Slider(basic.AnyWidget):
     """Number chosen by slider, keyboard or text box."""
 
     _esm = script("dial.js")
@@ -42,7 +43,7 @@ class Slider(anywidget.AnyWidget):
         )
 
 
-class Fold(anywidget.AnyWidget):
+class Fold(basic.AnyWidget):
     """Button that folds and unfolds the box around it, by the attribute ``data-open``."""
 
     _esm = script("fold.js")
@@ -54,7 +55,7 @@ class Fold(anywidget.AnyWidget):
     marks: traitlets.List[str] = traitlets.List(["▾", "▴"]).tag(sync=True)
 
 
-class Tabs(anywidget.AnyWidget):
+class Tabs(basic.AnyWidget):
     """One view of several, chosen by link, by address (``#set``), or from Python."""
 
     _esm = script("tabs.js")
@@ -76,7 +77,7 @@ class Tabs(anywidget.AnyWidget):
         )
 
 
-class Step(anywidget.AnyWidget):
+class Step(basic.AnyWidget):
     """Step of the page, shown as a button and one line."""
 
     _esm = script("step.js")
@@ -91,7 +92,7 @@ MenuEntries = Mapping[str, tuple[str, Callable[[], object]]]
 """Hint and action of each entry of a menu, by name; an action may return HTML to show."""
 
 
-class CardMenu(anywidget.AnyWidget):
+class CardMenu(basic.AnyWidget):
     """The ⋯ menu of a card; a chosen entry acts, or shows its HTML in a box over the page."""
 
     _esm = script("card_menu.js")
@@ -129,19 +130,19 @@ class CardMenu(anywidget.AnyWidget):
         ]
 
 
-class Introduction(anywidget.AnyWidget):
+class Introduction(basic.AnyWidget):
     """Introduction of the page and its tour; the browser remembers that they were seen."""
 
     _esm = script("introduction.js")
 
 
-class ThemeSwitch(anywidget.AnyWidget):
+class ThemeSwitch(basic.AnyWidget):
     """Switch between light and dark, stored in the browser; notebooks have their own theme."""
 
     _esm = script("theme_switch.js")
 
 
-class ChoiceTable(anywidget.AnyWidget):
+class ChoiceTable(basic.AnyWidget):
     """Table of aggregates with check boxes, their noise and their share of the cost."""
 
     _esm = script("choice_table.js")
@@ -152,7 +153,7 @@ class ChoiceTable(anywidget.AnyWidget):
     disabled = traitlets.Bool(False).tag(sync=True)
 
 
-class KernelWatch(anywidget.AnyWidget):
+class KernelWatch(basic.AnyWidget):
     """Alert that appears if the kernel does not respond; otherwise invisible."""
 
     _esm = script("kernel_watch.js")
@@ -173,7 +174,7 @@ class KernelWatch(anywidget.AnyWidget):
         self.send({"kind": "alive"})
 
 
-class LiveText(anywidget.AnyWidget):
+class LiveText(basic.AnyWidget):
     """Text in a live region of the page."""
 
     _esm = script("live.js")
@@ -182,7 +183,7 @@ class LiveText(anywidget.AnyWidget):
     kind = traitlets.Unicode("").tag(sync=True)
 
 
-class ModelTable(anywidget.AnyWidget):
+class ModelTable(basic.AnyWidget):
     """Table with one row per model; only visible rows are in the document."""
 
     _esm = script("model_table.js")
@@ -225,7 +226,7 @@ def table_column(
     }
 
 
-class RowTable(anywidget.AnyWidget):
+class RowTable(basic.AnyWidget):
     """Table that is sorted by its headings, searched by text, and selected by row."""
 
     _esm = script("row_table.js")
@@ -237,7 +238,7 @@ class RowTable(anywidget.AnyWidget):
     note = traitlets.Unicode("").tag(sync=True)
 
 
-class FieldForm(anywidget.AnyWidget):
+class FieldForm(basic.AnyWidget):
     """Form with one field a feature; Python answers every edit with all fields."""
 
     _esm = script("field_form.js")
@@ -251,7 +252,7 @@ class FieldForm(anywidget.AnyWidget):
         self.edit = {"at": self.edit.get("at", 0) + 1, "name": name, "value": value}
 
 
-class TableForm(anywidget.AnyWidget):
+class TableForm(basic.AnyWidget):
     """Form with one row per column; Python answers every edit with all rows."""
 
     _esm = script("table_form.js")

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import anywidget
 import ipywidgets
 import plotly
 import plotly.graph_objects as go
 import traitlets
 
 from rashomon_explorer.explorer.background import BackgroundTask, run_in_thread
+from rashomon_explorer.explorer.widgets import basic
 from rashomon_explorer.explorer.widgets.controls import script
 from rashomon_explorer.explorer.widgets.plotly_view import shared_bundle
 
@@ -40,7 +40,7 @@ class ToPicture:
 Making = Callable[[], FileInTransit | ToPicture]
 
 
-class Download(anywidget.AnyWidget):
+class Download(basic.AnyWidget):
     """Button that makes a file and sends it to the browser."""
 
     _esm = script("plotly_library.js", "pictures.js", "download.js")
@@ -121,7 +121,7 @@ def _finished(result: FileInTransit | ToPicture, pictures: Mapping[str, bytes]) 
 _MEGABYTE = 1_000_000
 
 
-class FilePicker(anywidget.AnyWidget):
+class FilePicker(basic.AnyWidget):
     """Native input for one file, with its name."""
 
     _esm = script("file_picker.js")

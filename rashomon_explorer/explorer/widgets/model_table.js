@@ -107,7 +107,7 @@ function render({ model, el }) {
         th.setAttribute("aria-sort", own ? (sorted.down ? "descending" : "ascending") : "none");
         const button = document.createElement("button");
         button.type = "button";
-        button.textContent = `${title}${own ? (sorted.down ? " ↓" : " ↑") : ""}`;
+        button.textContent = `${title}${own ? (sorted.down ? "\u00a0↓" : "\u00a0↑") : ""}`;
         button.setAttribute("aria-label", `Sort by ${title}`);
         button.addEventListener("click", () => {
           sorted = { name, down: own ? !sorted.down : false };

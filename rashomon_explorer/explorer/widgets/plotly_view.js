@@ -22,10 +22,10 @@ const identities = (points) =>
 const TITLE_LINES = 50; // pixels at the top of a figure for title and subtitle
 const LEAST = 150; // smallest useful height in pixels
 const ROWS = 440; // a higher figure has one row per item and cannot be compressed
-const MARKS = 24; // pixels below a legend, where the marks of a card stand
+const MARKS = 24; // pixels below a legend, where the marks of a card stand, if there are any
 const NARROW = 480; // pixels of width
 const LETTER = 6.5; // pixels of a letter of a band, about
-const LEGEND = 54; // pixels from the axis to the legend, including ticks and axis title
+const LEGEND = 48; // pixels from the axis to the legend, including ticks and axis title
 
 // Text of a title without markup: it may contain user-defined column names, so nothing is executed.
 const plain = (html) => new DOMParser().parseFromString(html, "text/html").body.textContent;
@@ -184,12 +184,14 @@ function render({ model, el }) {
   function settled() {
     const { legend, shapes, yaxis, _size: { l, r, w, h } } = gd._fullLayout;
     const changes = {};
+    const marked = el.closest(".rx-figure")?.querySelector(":scope > .rx-bar > .rx-kinds")?.offsetHeight;
+    const below = marked ? MARKS : 4;
     if (legend?.orientation === "h" && legend.y < 0)
       Object.assign(changes, {
         "legend.yref": "container",
         "legend.yanchor": "bottom",
-        "legend.y": MARKS / gd._fullLayout.height,
-        "margin.b": LEGEND + MARKS + Math.ceil(legend._height ?? 20),
+        "legend.y": below / gd._fullLayout.height,
+        "margin.b": LEGEND + below + Math.ceil(legend._height ?? 20),
       });
     const place = gd.offsetWidth < NARROW ? (shapes ?? []).findIndex((shape) => shape.name === "band") : -1;
     const longest = (text) => LETTER * Math.max(...text.split("<br>").map((line) => line.length));

@@ -5,18 +5,18 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import anywidget
 import ipywidgets
 import plotly
 import plotly.graph_objects as go
 import traitlets
 
 from rashomon_explorer._utils.assets import plotly_module
+from rashomon_explorer.explorer.widgets import basic
 from rashomon_explorer.explorer.widgets.controls import script
 from rashomon_explorer.plots.theme import templates
 
 
-class PlotlyBundle(anywidget.AnyWidget):
+class PlotlyBundle(basic.AnyWidget):
     """Send plotly.js to a browser on request, once for all figures."""
 
     _esm = "export default { render() {} }"
@@ -90,7 +90,7 @@ _PICKING = ["select2d", "lasso2d"]
 _QUIET = 1.0  # seconds after the last patch until the figure is sent whole
 
 
-class PlotlyView(anywidget.AnyWidget):
+class PlotlyView(basic.AnyWidget):
     """Figure that follows the page's theme and width and reports when it is drawn."""
 
     _esm = script("plotly_library.js", "plot_handle.js", "plotly_view.js")
