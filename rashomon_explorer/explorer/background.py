@@ -44,6 +44,8 @@ def chain_observer(state: ExplorerState) -> Callable[[ChainState], None]:
     state.chains = ()
 
     def show(one: ChainState) -> None:
+        if looks and one.step < looks[-1].step:  # the next chain of several, as of each class
+            looks.clear()
         if len(looks) >= _MOST_LOOKS:
             del looks[1::2]
         looks.append(one)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.util import find_spec
 from operator import attrgetter
 from typing import Any, ClassVar, Self
@@ -10,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer._utils.chains import ChainLooks, ChainState
+from rashomon_explorer._utils.chains import ChainLooks
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer.mechanisms import request as requests
 from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits
@@ -292,17 +293,13 @@ def average_of_steps(
 ) -> FloatArray:
     """Mean (p,) of the states of noisy subgradient descent, without the last state."""
     theta, mean, look = start, np.zeros(problem.p), ChainLooks()
-
-    def seen() -> ChainState:
-        both = problem.value(np.column_stack([theta, mean])) - problem.minimum.value
-        rows = round(planned.rate * problem.n) if planned.rate < 1 else 0
-        return ChainState(step + 1, planned.n_steps, both[:1], both[1:], planned.pace, rows)
-
+    rows = round(planned.rate * problem.n) if planned.rate < 1 else 0
     for step in progress(range(planned.n_steps), "steps"):
         mean += (theta - mean) / (step + 1)
         slope = noisy_slope(problem, planned, theta, rng) + problem.ridge * theta
         theta = problem.domain.project((theta - planned.pace * slope)[:, None])[:, 0]
-        look(seen)
+        known = problem, theta, mean, step + 1, planned.n_steps, planned.pace, rows
+        look(partial(sampler.chain_state, *known))
     return mean
 
 
@@ -451,12 +448,7 @@ class LocalisedGaussian(OneModelMechanism):
         start = noisy_minimiser(problem, planned.solver, planned.scale, rng, gaussian=True)
         if not isinstance(planned.then, centres.Centre):
             return average_of_steps(problem, planned.then, start, rng)
-        mean = np.zeros(problem.p)
-        weights = centres.average_weights(planned.then, problem.constants)
-        for weight, ahead in zip(
-            weights, sampler.descent(problem, planned.then, rng, start), strict=True
-        ):
-            mean += weight * problem.domain.project(ahead[:, None])[:, 0]
+        *_, (mean, _) = sampler.weighted_descent(problem, planned.then, rng, start)
         return mean
 
 

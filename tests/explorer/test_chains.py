@@ -31,6 +31,10 @@ def every_step_is_looked_at(monkeypatch):
         RashomonClassifier(mechanism="langevin_clipped", n_draws=3, epsilon=2.0, delta=1e-6),
         RashomonClassifier(mechanism="hit_and_run", n_draws=3, psi=0.1),
         DPClassifier(loss="hinge", mechanism="noisy_sgd", epsilon=2.0, delta=1e-6),
+        DPClassifier(mechanism="noisy_descent", epsilon=0.1, delta=1e-6),
+        DPClassifier(mechanism="last_iterate", epsilon=2.0, delta=1e-6),
+        DPClassifier(loss="hinge", mechanism="localised_gaussian", epsilon=2.0, delta=1e-6),
+        RashomonClassifier(mechanism="ellipsoid", n_draws=3, epsilon=6.0, delta=1e-6),
     ],
     ids=lambda one: one.mechanism,
 )
@@ -42,7 +46,8 @@ def test_watched_chains_make_the_same_models_and_end_at_their_losses(estimator):
     with watch_chains(looks.append):
         watched = estimator.fit(X, Y)
     np.testing.assert_array_equal(watched.encoded_coef_, alone)
-    last = looks[-1]
+    last, steps = looks[-1], [one.step for one in looks]
+    assert steps == sorted(set(steps)), "chains of simulated tables are not the table's"
     assert last.step == last.n_steps or estimator.mechanism == "hit_and_run"
     assert (last.excess >= -1e-12).all()
     if estimator.mechanism == "langevin":  # the averages of the last step are the draws

@@ -3,11 +3,13 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, Self, cast
 
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.chains import ChainLooks, ChainState
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer.exceptions import SamplerError
@@ -46,16 +48,43 @@ def released_centre(
     if centre.name == "output":
         theta = _noisy_minimiser(problem, centre, rng)
     else:
-        weights = average_weights(centre, problem.constants)
-        for weight, ahead in zip(weights, descent(problem, centre, rng), strict=True):
-            here = _into(problem, ahead)
-            theta += weight * here
-            pushed += weight * float(np.linalg.norm(ahead - here))
+        for total in weighted_descent(problem, centre, rng):
+            theta, pushed = total
             yield None
     # Rounding to the grid may lead outside the ball.
     model = _into(problem, to_public_grid(theta))
     slope = pushed / centre.step_size if pushed else 0.0
     yield ReleasedCentre(model, slope / float(problem.domain.radius))
+
+
+def weighted_descent(
+    problem: Problem, centre: Centre, rng: np.random.Generator, start: FloatArray | None = None
+) -> Iterator[tuple[FloatArray, float]]:
+    """Yield, of `descent` so far, the weighted sums of states (p,) and of what was cut off each."""
+    total, pushed, reached, look = np.zeros(problem.p), 0.0, 0.0, ChainLooks()
+    weights = average_weights(centre, problem.constants)
+    steps = zip(weights, descent(problem, centre, rng, start), strict=True)
+    for step, (weight, ahead) in enumerate(steps, start=1):
+        here = _into(problem, ahead)
+        total, reached = total + weight * here, reached + weight
+        pushed += weight * float(np.linalg.norm(ahead - here))
+        known = problem, here, total / reached, step, centre.n_steps, centre.step_size
+        look(partial(chain_state, *known))
+        yield total, pushed
+
+
+def chain_state(
+    problem: Problem,
+    state: FloatArray,
+    average: FloatArray,
+    step: int,
+    n_steps: int,
+    step_size: float,
+    batch: int = 0,
+) -> ChainState:
+    """Excess loss of one chain's state (p,) and of its average, for the curator."""
+    both = problem.value(np.column_stack([state, average])) - problem.minimum.value
+    return ChainState(step, n_steps, both[:1], both[1:], step_size, batch)
 
 
 def descent(
@@ -99,15 +128,22 @@ def _by_acceleration(
     problem: Problem, centre: Centre, rng: np.random.Generator
 ) -> Iterator[ReleasedCentre | None]:
     """Yield None while running, and the average of the path at the end."""
-    slope, was_outside = np.zeros(problem.p), False
+    slope, was_outside, look = np.zeros(problem.p), False, ChainLooks()
     for t, stride in enumerate(strides(problem, centre, rng), start=1):
         slope = slope + 2 / (t + 1) * (stride.gradient - slope)
         was_outside |= bool(np.linalg.norm(stride.ahead) > problem.domain.radius)
+        look(partial(_stride_state, problem, centre, stride, t))
         yield None
     theta = _into(problem, to_public_grid(stride.average))
     length = float(theta @ theta)
     pull = -float(slope @ theta) / length if was_outside and length > 0 else 0.0
     yield ReleasedCentre(theta, max(0.0, pull))
+
+
+def _stride_state(problem: Problem, centre: Centre, stride: Stride, step: int) -> ChainState:
+    both = _into(problem, stride.ahead), stride.average
+    size = centre.step_size * 2 * step / (centre.n_steps + 1)
+    return chain_state(problem, *both, step, centre.n_steps, size)
 
 
 def _noisy_minimiser(problem: Problem, centre: Centre, rng: np.random.Generator) -> FloatArray:

@@ -170,13 +170,19 @@ class LangevinSampler:
         drift = self._drift(target)
         if self.shown == "last":
             drift.contraction(self.step_size)
-        waited = 0
+        waited, look = 0, ChainLooks()
         for step, theta in enumerate(self._chains(drift, rng), start=1):
             waited += 1
+            look(partial(self._look, target, step, theta))
             if step == self.n_steps or self._shows(step):
                 losses = to_host(drift.value(theta))
                 yield Batch(to_host(theta), losses, evaluated=(waited + 1) * self.n_chains)
                 waited = 0
+
+    def _look(self, target: GibbsTarget, step: int, theta: FloatArray) -> ChainState:
+        excess = np.asarray(to_host(target.problem.value(theta))) - target.problem.minimum.value
+        known = step, self.n_steps, excess, np.empty(0), self.step_size
+        return ChainState(*known, batch=self.batch_size or 0)
 
     def states(
         self, target: GibbsTarget, rng: np.random.Generator, first: FloatArray | None = None

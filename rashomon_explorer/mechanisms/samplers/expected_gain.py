@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.chains import watch_chains
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.planning.plan import Plan
@@ -73,7 +74,8 @@ def _share(planned: Plan, declared: bool, target: tuple[float, float] | None, ta
         scale=scale,
     )
     mechanism = MECHANISMS[planned.mechanism].for_plan(planned)
-    drawn = collect(mechanism, GibbsTarget.of(problem, planned), 1, rng)
+    with watch_chains(None):  # chains on simulated rows are none of the table's
+        drawn = collect(mechanism, GibbsTarget.of(problem, planned), 1, rng)
     theta = drawn.coef.reshape(planned.outputs, -1)
     theta = theta if scale is None else scale.original(theta)
     best = _least_squares(loss, rows[fit], targets[fit])
