@@ -1,6 +1,6 @@
 # The dashboard for a team: `make image`, then as docs/team.md says.
-# A release gives the digest of its base: --build-arg PYTHON=python:3.13-slim@sha256:…
-ARG PYTHON=python:3.13-slim
+# A newer base: --build-arg PYTHON=python:3.13-slim@sha256:…, as the release workflow looks it up.
+ARG PYTHON=python:3.13-slim@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b
 
 FROM ${PYTHON} AS build
 WORKDIR /build

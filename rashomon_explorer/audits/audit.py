@@ -207,6 +207,8 @@ def _groups(groups: Any, table: Any, rows: pd.DataFrame) -> pd.Series | None:
             raise ValueError(f"groups={groups!r} is no column of X; the columns are {known[:10]}")
         groups = table[groups]
     values = as_pandas(groups)
+    if isinstance(values, pd.DataFrame) and values.shape[1] == 1:
+        values = values.iloc[:, 0]
     if getattr(values, "ndim", 1) != 1:
         raise ValueError(
             f"groups must be one column, got shape {values.shape}: pass one of them, or join them"

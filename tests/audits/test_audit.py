@@ -131,7 +131,7 @@ def test_names_are_escaped(people):
 
 def test_a_regression_has_ranges_and_no_labels(regression):
     model, X, y = regression
-    found = audit(model, X, y, groups="crew", tolerance="1%")
+    found = audit(model, X, y, groups=X[["crew"]], tolerance="1%")
     table = found.summary()
     assert "median range" in table.index and "people who can flip" not in table.index
     assert np.allclose(found.scores(X)["fitted"], model.predict(X), atol=1e-6)

@@ -179,8 +179,8 @@ def test_thresholds_are_asked_in_the_place_of_even_steps_and_change_no_encoding(
 
 
 def test_the_documented_kind_is_registered_proposed_encoded_and_stored(monkeypatch):
-    """The class in docs/architecture.md, and the one line that enters it."""
-    page = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    """The class in docs/extending.md, and the one line that enters it."""
+    page = (Path(__file__).parents[2] / "docs" / "extending.md").read_text(encoding="utf-8")
     (example,) = (one for one in re.findall(r"```python\n(.*?)```", page, re.S) if "Day(" in one)
     names = {"Column": Column, "ColumnSample": ColumnSample, "FloatArray": FloatArray, "pd": pd}
     names |= {"Reading": Reading, "ClassVar": ClassVar, "Sequence": Sequence, "np": np}

@@ -155,8 +155,8 @@ def test_a_figure_is_of_the_people_who_were_selected_when_it_was_started(loans, 
 
 
 def test_the_documented_figure_is_on_page_and_report(tmp_path):
-    """The measure and figure of docs/architecture.md, registered by their own lines."""
-    text = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    """The measure and figure of docs/extending.md, registered by their own lines."""
+    text = (Path(__file__).parents[2] / "docs" / "extending.md").read_text(encoding="utf-8")
     (example,) = (one for one in re.findall(r"```python\n(.*?)```", text, re.S) if "votes" in one)
     known = {"__name__": "documented", "FigureSpec": FigureSpec, "register": register, "pd": pd}
     known |= {"new_figure": new_figure, "curator_band": curator_band}

@@ -69,6 +69,22 @@ def test_compose_keeps_the_ledgers_and_needs_a_token():
     assert service["ports"] == [f"127.0.0.1:{options.port}:{options.port}"]
 
 
+def test_the_demo_of_compose_keeps_nothing_and_may_be_framed():
+    service = COMPOSE["services"]["demo"]
+    program = json.loads(_said("ENTRYPOINT")[0])
+    command = [re.sub(r"\$\{\w+:-(.*)\}", r"\1", word) for word in service["command"]]
+    options = _parser().parse_args([*program[1:], *command])
+    assert options.demo and options.frame_ancestors == ["https://example.org"]
+    assert service["profiles"] == ["demo"]  # it starts by name only
+    assert service["read_only"] and service["tmpfs"] == ["/tmp"] and "volumes" not in service
+
+
+def test_the_base_of_the_container_is_pinned():
+    (base,) = _said("ARG")
+    assert re.fullmatch(r"PYTHON=python:3\.\d+-slim@sha256:[0-9a-f]{64}", base)
+    assert [line.split()[0] for line in _said("FROM")] == ["${PYTHON}", "${PYTHON}"]
+
+
 def test_a_token_of_ones_own_is_taken_out_of_sight(monkeypatch):
     monkeypatch.setenv(TOKEN_VARIABLE, "mine")
     assert take_token() == ("mine", False)
