@@ -115,6 +115,8 @@ def _link(source: Path, target: Path) -> None:
     try:
         os.link(source, target)
         return
+    except AttributeError:  # in a browser
+        pass
     except OSError as error:
         if error.errno not in _UNSUPPORTED:
             raise

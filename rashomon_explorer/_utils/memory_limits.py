@@ -49,9 +49,10 @@ def spare_addresses() -> None:
 
 
 def _of_process() -> Iterator[MemoryLimit]:
-    if sys.platform == "win32":
+    try:
+        import resource
+    except ImportError:  # on Windows and in a browser
         return
-    import resource
 
     for kind, name, line in (
         (resource.RLIMIT_AS, _ADDRESSES, "VmSize"),

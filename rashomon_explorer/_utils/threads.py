@@ -2,9 +2,11 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
@@ -17,6 +19,17 @@ def cores() -> int:
     from joblib import cpu_count  # of scikit-learn's, and slow to import
 
     return max(1, int(cpu_count()))
+
+
+@contextmanager
+def thread_map(most: int) -> Iterator[Callable[..., Iterator[Any]]]:
+    """Yield `map` on at most so many threads; on one core, as in a browser, that of Python."""
+    workers = min(most, cores())
+    if workers == 1:
+        yield map
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        yield pool.map
 
 
 @contextmanager

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
+from rashomon_explorer._utils.threads import thread_map
 from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.measures.inputs import Bytes, Predictions, Steps
 from rashomon_explorer.measures.multiplicity.measure import ESTIMATE, LOWER_BOUND, Measure, Sizes
@@ -149,8 +149,8 @@ def _distances(bits: NDArray[np.uint64], first: int) -> IntArray:
     parts = [bits[:, :, start : start + _WORDS] for start in range(0, bits.shape[2], _WORDS)]
     if not parts:
         return np.zeros((len(bits) - first, len(bits)), dtype=np.int64)
-    with ThreadPoolExecutor(_THREADS) as pool:  # NumPy releases the GIL
-        return np.sum(list(pool.map(partial(_distances_of_part, first=first), parts)), axis=0)
+    with thread_map(_THREADS) as run:  # NumPy releases the GIL
+        return np.sum(list(run(partial(_distances_of_part, first=first), parts)), axis=0)
 
 
 def _distances_of_part(bits: NDArray[np.uint64], first: int) -> IntArray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,6 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask, likeliest
+from rashomon_explorer._utils.threads import thread_map
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import inputs
 from rashomon_explorer.measures.multiplicity.catalogue import MEASURES, get_measure, refuse_options
@@ -215,8 +215,8 @@ def _sums_in_memory(
         predictions["labels"] = coded.of_models(order)
     n_rows = next(iter(predictions.values())).values.shape[1]
     codes, names = (None, []) if groups is None else inputs.group_codes(groups, n_rows)
-    with ThreadPoolExecutor(_THREADS) as pool:  # NumPy releases the GIL
-        sums = task.sums(predictions, codes, pool.map)
+    with thread_map(_THREADS) as run:  # NumPy releases the GIL
+        sums = task.sums(predictions, codes, run)
     return sums | {(None, _UNCERTAIN): int(not certain)}, names
 
 
