@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 import pytest
 
 from rashomon_explorer._utils.assets import plotly_module
+from rashomon_explorer.explorer.widgets.controls import KernelWatch
 from rashomon_explorer.explorer.widgets.plotly_view import PlotlyView
 
 pytestmark = pytest.mark.browser
@@ -159,3 +160,42 @@ def test_figures_take_turns_and_a_slow_one_holds_the_others_no_longer_than_a_mom
     else:
         assert sorted(told[::2]) == ["first begins", "second begins", "third begins"]
         assert [end.replace("ends", "begins") for end in told[1::2]] == told[::2]
+
+
+_SILENCE = """
+const [code, words, done] = arguments;
+(async () => {
+  const now = performance.now.bind(performance);
+  let [told, moved, kernel] = [null, 0, false];
+  performance.now = () => now() + moved;
+  const model = {
+    get: (name) => words[name],
+    on: (_, call) => { told = call; },
+    off() {},
+    send() { if (kernel) told(); },
+  };
+  const file = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
+  const place = document.body.appendChild(document.createElement("div"));
+  const leave = (await import(file)).default.render({ model, el: place });
+  const shown = [];
+  for (const later of [0, 20_000, 0, 0, 20_000]) {
+    moved += later;
+    await new Promise((go) => setTimeout(go, 600));
+    shown.push(place.textContent);
+    if (shown.length === 2) kernel = true;
+    if (shown.length === 3) kernel = false;
+  }
+  leave();
+  performance.now = now;
+  return shown;
+})().then(done, (error) => done([String(error)]));
+"""
+
+
+def test_a_page_without_a_kernel_says_what_to_do_and_one_that_lost_it_offers_a_reload(browser):
+    watch = KernelWatch()
+    words = {name: getattr(watch, name) for name in ("words", "unheard", "patience")}
+    lost = f"{watch.words} Reload the page"
+    expected = ["", watch.unheard, "", "", lost]
+    assert _told(browser, _SILENCE, KernelWatch._esm, words) == expected
+    assert "run the cell again" in watch.unheard

@@ -163,6 +163,10 @@ class KernelWatch(basic.AnyWidget):
         "stays, buttons and sliders do not work. All charges are in the ledger and stay spent; "
         "saved sets are shown again after a reload."
     ).tag(sync=True)
+    unheard = traitlets.Unicode(
+        "No kernel answers, so buttons and sliders do not work. In a saved notebook or its HTML, "
+        "run the cell again in JupyterLab; in the dashboard, wait or reload the page."
+    ).tag(sync=True)
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
