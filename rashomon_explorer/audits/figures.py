@@ -57,8 +57,11 @@ def _groups(audit: Any) -> tuple[str, dict[str, Any]]:
 
 
 def _importance(audit: Any) -> tuple[str, dict[str, Any]]:
-    if audit.kind != "exact":
-        raise ValueError("this figure needs linear models: see the table .importance")
+    if not audit.has_importance:
+        raise ValueError(
+            "importance needs models that predict changed rows, and this audit has stored "
+            "predictions: audit the fitted models, audit([model, ...], X, y)"
+        )
     return "importance", model_arguments(audit)
 
 

@@ -386,7 +386,9 @@ def _dots(
 
 
 _CELLS = 30_000_000
-"""Losses that are computed in about a second."""
+"""Losses of linear models or trees that are computed in about a second."""
+_CELLS_OF_OTHERS = 600_000
+"""Losses of models of other kinds, such as boosting."""
 _SHUFFLED_ROWS, _MOST_REPEATS = 100_000, 5
 _PARTS, _FEWEST_ROWS = 8, 1_600
 _SURE = 2.365  # 97.5 % quantile of Student's t with _PARTS − 1 degrees of freedom
@@ -413,9 +415,11 @@ def importances(
         X = trees.rows(X)
     table: Any = X if isinstance(X, pd.DataFrame) else np.asarray(X)
     y, every = np.asarray(y), _with_best(inside)
-    repeats = int(np.clip(_SHUFFLED_ROWS // len(table), 1, _MOST_REPEATS))
+    others = isinstance(getattr(every, "models", None), FittedModels)
+    repeats = 1 if others else int(np.clip(_SHUFFLED_ROWS // len(table), 1, _MOST_REPEATS))
     if max_rows is None:
-        max_rows = max(_FEWEST_ROWS, _CELLS // (len(every) * table.shape[1] * repeats))
+        cells = _CELLS_OF_OTHERS if others else _CELLS
+        max_rows = max(_FEWEST_ROWS, cells // (len(every) * table.shape[1] * repeats))
     rows = text.sample_rows(len(table), max_rows)
     parts = [rows]
     if len(rows) < len(table) and len(rows) >= _FEWEST_ROWS:
@@ -646,7 +650,7 @@ FIGURES = (
         plot=importance_figure,
         table=importance_ranges,
         code=plot_importance,
-        families=("linear", "trees"),
+        families=("linear", "trees", "other"),
         needs=("models", "selection", "people", "rows", "targets", "inside"),
         marks=("sampled",),
         slow=True,

@@ -17,13 +17,15 @@ from rashomon_explorer.measures.importance.profiles import curve_band
 from rashomon_explorer.measures.inputs import earlier_steps
 from rashomon_explorer.plots import marks, registry, text
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, PURPLE, SKY, new_figure
+from rashomon_explorer.sets.models.fitted import FittedModels
 
 _TITLE = "Partial dependence of the models"
 _MOST_LINES = 25
 Places = NDArray[np.float32]
 
-MOST_ROWS = 500
-"""Maximum number of rows for which the feature is set to each value."""
+_PREDICTIONS, _PREDICTIONS_OF_OTHERS = 10_000_000, 1_000_000
+"""Predictions of linear models or trees, and of other models, that take about a second."""
+_FEWEST_ROWS = 100
 
 
 def plot_profile(
@@ -33,7 +35,7 @@ def plot_profile(
     *,
     transform: Callable[[Any], Any] | None = None,
     n_points: int = 20,
-    max_rows: int = MOST_ROWS,
+    max_rows: int | None = None,
     answer: str = "",
     highlight: Sequence[int] = (),
 ) -> go.Figure:
@@ -45,8 +47,9 @@ def plot_profile(
         Models; only those inside the set count (curator only).
     X, feature, transform, n_points
         As for ``measures.partial_dependence_band``.
-    max_rows : int
-        Maximum number of rows; larger tables use a fixed subsample, which the figure states.
+    max_rows : int, optional
+        Maximum number of rows; by default so many that they take about a second. Larger tables use
+        a fixed subsample, which the figure states.
     answer : str
         Name of the predicted quantity; by default the last class, or "prediction".
     highlight : sequence of int
@@ -80,10 +83,14 @@ def profiles(
     transform: Callable[[Any], Any] | None = None,
     *,
     n_points: int = 20,
-    max_rows: int = MOST_ROWS,
+    max_rows: int | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame, str]:
     """Curve of every model inside ψ, their band, and a text with the number of rows read."""
     inside = text.need_inside(text.counted(models), models)
+    if max_rows is None:
+        others = isinstance(getattr(inside, "models", None), FittedModels)
+        most = _PREDICTIONS_OF_OTHERS if others else _PREDICTIONS
+        max_rows = max(_FEWEST_ROWS, most // (inside.n_draws * n_points))
     places = text.sample_rows(len(X), max_rows)
     rows = X.iloc[places] if isinstance(X, pd.DataFrame) else np.asarray(X)[places]
     some = f"{max_rows:,} of " if len(X) > max_rows else ""

@@ -112,4 +112,10 @@ def test_several_models_and_predictions_give_the_same_flips(fitted, people):
         _ = stored.importance
     with pytest.raises(TypeError, match="what other rows would get"):
         stored.scores(X)
+    assert (
+        several.plot("importance").layout.title.text.count("rel")
+        and several.plot("profile", feature="age").data
+    )
+    with pytest.raises(ValueError, match="audit the fitted models"):
+        stored.plot("importance")
     assert isinstance(audit({"a": model, "b": other}, X, y, tolerance=1.0).flips, pd.DataFrame)
