@@ -109,7 +109,7 @@ def proved_people(
         Columns ``flips``, for classes, and, for one score per row, ``best``, ``exact_low`` and
         ``exact_high``, as in :func:`people_ranges`.
     """
-    classes = problem.loss.task == "classification"
+    classes = problem.loss.task != "regression"
     table = pd.DataFrame(index=X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(X)))
     if classes:
         found = exact_flips(problem, psi, X)
