@@ -264,7 +264,7 @@ class CertifiedAnswers:
 
         Exact for least squares with a quadratic penalty; else over models of the set.
         """
-        if self._has_exact_reliance:
+        if self.has_exact_reliance:
             exact = measures.model_class_reliance(
                 self.problem, psi=self.inputs.psi, features=self.inputs.named_features()
             )
@@ -280,7 +280,7 @@ class CertifiedAnswers:
         return spread(found, best)
 
     @property
-    def _has_exact_reliance(self) -> bool:
+    def has_exact_reliance(self) -> bool:
         """Whether the range of reliance over the whole set is known."""
         problem = self.problem
         plain = problem.loss.name == "squared" and problem.l1 is None and problem.weights is None

@@ -47,11 +47,14 @@ class AuditedModel:
     table : pandas.DataFrame
         Rows of the fit, with the columns that the model takes.
     targets : ndarray of shape (n_rows,)
+    class_names : tuple, default=()
+        Labels of the estimator's classes, if it was fitted to codes 0, 1, ….
     """
 
     original: Any
     table: pd.DataFrame = field(repr=False)
     targets: NDArray[Any] = field(repr=False)
+    class_names: tuple[Any, ...] = ()
 
     @classmethod
     def from_fit(cls, model: Any, X: Any, y: Any) -> AuditedModel:
@@ -87,7 +90,7 @@ class AuditedModel:
         """Labels of the classes; empty for a regression."""
         if not is_classifier(self.estimator):
             return ()
-        return tuple(np.asarray(self.estimator.classes_).tolist())
+        return self.class_names or tuple(np.asarray(self.estimator.classes_).tolist())
 
     @cached_property
     def columns(self) -> Columns:
@@ -149,7 +152,7 @@ class AuditedModel:
 
     def labels(self, codes: ArrayLike) -> NDArray[Any]:
         """Labels of class codes 0, 1, …."""
-        return np.asarray(self.estimator.classes_)[np.asarray(codes)]
+        return np.asarray(self.classes)[np.asarray(codes)]
 
     def directions(
         self, intercept: bool, scores: FloatArray, *, standardised: bool = False

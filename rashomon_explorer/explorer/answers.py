@@ -71,7 +71,7 @@ class ExactAnswers:
     @property
     def why_not(self) -> str:
         """Why no exact results are available for the models on screen; empty if they are."""
-        if self.state.outside is not None:
+        if self.state.exact_audit is not None:
             return ""
         models = self.state.rashomon_set
         linear = isinstance(models, RashomonSet) and models.link != "sign"
@@ -82,14 +82,14 @@ class ExactAnswers:
     @property
     def psi(self) -> float:
         """Threshold ψ of the draws on screen; for a fitted model the audit's, or the slider's."""
-        is_external = self.state.outside is not None
+        is_external = self.state.exact_audit is not None
         return float(self.state.outside_psi if is_external else self.state.rashomon_set.psi)
 
     @property
     def problem(self) -> Any:
         """Problem that the models on screen minimise, with its certified minimum."""
-        if self.state.outside is not None:
-            return self.state.outside.problem
+        if (audit := self.state.exact_audit) is not None:
+            return audit.problem
         return self._find("problem", self._make_problem)
 
     def coefficient_ranges(self) -> pd.DataFrame:
@@ -148,7 +148,7 @@ class ExactAnswers:
     def ambiguity_by(self, people: CurrentSelection, column: str) -> pd.Series:
         """Exact ambiguity of each group of a column, over the people of ``people.few``."""
         flips = self.people(people.few)["flips"] == "yes"
-        groups = group_labels(self.state.data, column).iloc[people.few].to_numpy()
+        groups = group_labels(self._screen.group_table, column).iloc[people.few].to_numpy()
         shares: pd.Series = flips.groupby(groups).mean()
         return shares
 
@@ -160,8 +160,13 @@ class ExactAnswers:
 
     def flip_psi(self, place: int) -> FlipPsi:
         """Least ψ at which a person's label flips."""
-        row = np.asarray(taken(self._screen.rows, np.array([place])), dtype=float)[0]
-        return self._find(("flip", place), lambda: flip_psi(self.problem, row))
+        row = taken(self._screen.rows, np.array([place]))
+
+        def find() -> FlipPsi:
+            low, high = flip_psi(self.problem, row)
+            return FlipPsi(float(low[0]), float(high[0]))
+
+        return self._find(("flip", place), find)
 
     def _make_problem(self) -> Any:
         blocks = self._screen.chunks

@@ -37,7 +37,7 @@ def families_on_screen(state: ExplorerState) -> frozenset[str]:
     drawn = state.rashomon_set
     families = {TREES if trees_in(drawn) is not None else LINEAR} if drawn is not None else set()
     return frozenset(
-        {str(state.family), *families, *([LINEAR] if state.outside is not None else [])}
+        {str(state.family), *families, *([LINEAR] if state.exact_audit is not None else [])}
     )
 
 

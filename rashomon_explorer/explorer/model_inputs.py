@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
+from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer import estimators
@@ -18,7 +19,7 @@ def group_columns(data: Any) -> tuple[str, ...]:
     """Columns that can define groups: sensitive ones first, then those with few levels."""
     if data is None:
         return ()
-    target = getattr(data.schema.target, "name", None)
+    target = getattr(getattr(data.get("schema"), "target", None), "name", None)
     first = [str(name) for name in data.sensitive.columns]
     others = [str(name) for name in data.frame.columns if str(name) not in (*first, target)]
     levels = {name: _column(data, name).nunique(dropna=False) for name in [*first, *others]}
@@ -52,6 +53,13 @@ def _column(data: Any, name: str) -> pd.Series:
     raise KeyError(f"the table has no column {name!r}")
 
 
+def _audit_table(audit: Any) -> Bunch:
+    """Return the groups of an audit, and the table that the audited model took."""
+    groups, table = audit.inputs.groups, audit.inputs.model.table
+    sensitive = pd.DataFrame(index=table.index) if groups is None else groups.to_frame()
+    return Bunch(sensitive=sensitive, frame=table)
+
+
 class ModelInputs:
     """Rows, targets and groups in the names and codes of the models on screen."""
 
@@ -60,11 +68,22 @@ class ModelInputs:
     _encoder: Any
     _behind: Any
     _encoded: Any
+    _audited: tuple[Any, Any] = (None, None)
 
     @property
     def encoder(self) -> Any:
         """Encoder of the rows on screen; None for rows that were given encoded."""
         return self._encoder if self.rows is not None and self.rows is self._encoded else None
+
+    @property
+    def group_table(self) -> Any:
+        """Table whose columns can define groups: the data set, or the rows of an audit."""
+        data, audit = self.state.data, self.state.outside
+        if data is not None or audit is None:
+            return data
+        if self._audited[0] is not audit:
+            self._audited = audit, _audit_table(audit)
+        return self._audited[1]
 
     @property
     def targets(self) -> Any:

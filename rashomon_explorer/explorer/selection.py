@@ -115,11 +115,11 @@ class CurrentSelection:
 
     def groups(self, column: str) -> pd.Series:
         """Group of each of these people by a column."""
-        return group_labels(self.state.data, column).iloc[self.people]
+        return group_labels(self._screen.group_table, column).iloc[self.people]
 
     def levels(self, column: str) -> tuple[str, ...]:
         """Return the groups of a column, the largest first."""
-        counts = group_labels(self.state.data, column).value_counts()
+        counts = group_labels(self._screen.group_table, column).value_counts()
         return tuple(map(str, counts.index))
 
     @property
@@ -128,8 +128,9 @@ class CurrentSelection:
         data = self.state.data
         if self.state.view == "release":
             return () if data is None else tuple(map(str, data.sensitive.columns))
-        if self._columns[0] is not data:
-            self._columns = data, group_columns(data)
+        table = self._screen.group_table
+        if self._columns[0] is not table:
+            self._columns = table, group_columns(table)
         return self._columns[1]
 
     @property
@@ -174,7 +175,7 @@ class CurrentSelection:
             return mask
         for column in dict.fromkeys(column for column, _ in state.groups):
             levels = [level for own, level in state.groups if own == column]
-            mask &= group_labels(state.data, column).isin(levels).to_numpy()
+            mask &= group_labels(self._screen.group_table, column).isin(levels).to_numpy()
         if len(state.people) >= FEWEST_PEOPLE:
             people = np.zeros_like(mask)
             people[list(state.people)] = True

@@ -152,26 +152,28 @@ class Session(SavedSets):
         self.rows = audit.answers.model_rows if data is None else self._encoded
         self._behind = None
         with state.hold_trait_notifications():
-            # Coefficients of several classes: exact ones are centred, those of a set are not.
-            comparable = audit.kind == "sampled" or audit.problem.loss.outputs == 1
-            state.rashomon_set = audit.models if comparable else None
-            state.n_drawn = audit.models.n_draws if comparable else 0
+            state.rashomon_set, state.n_drawn = self._audit_models(audit), audit.models.n_draws
             state.phase = "done"
-            if audit.kind == "exact":
-                state.outside_psi, state.outside = audit.psi, audit
+            state.outside_psi, state.outside = audit.psi, audit
         known = "exact ranges" if audit.kind == "exact" else "sampled ranges, at least"
         self.set_status(
             f"{model.name} on {plural(len(model.table), 'row')}: {known}, not private. Nothing is "
             "charged."
         )
 
+    def _audit_models(self, audit: Audit) -> Any:
+        """Models of an audit; indicators of one column of the data set form one feature."""
+        if self.state.data is None or self.rows is not self._encoded:
+            return audit.models
+        return audit.models.with_groups(self._encoder.feature_groups_)
+
     def _follow_psi(self) -> None:
         """Keep the draws of an audited model that lie within the slider's ψ."""
-        audit = self.state.outside
+        audit = self.state.exact_audit
         if audit is not None:
             self.state.outside_psi = self.state.psi
         if audit is not None and self.state.rashomon_set is not None:
-            models, psi = audit.models, self.state.psi
+            models, psi = self._audit_models(audit), self.state.psi
             self.state.rashomon_set = models if psi >= audit.psi else models.inside(psi)
 
     def inputs_of_draw(self, estimator: Any) -> tuple[Any, Any]:

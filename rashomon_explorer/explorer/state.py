@@ -125,6 +125,8 @@ class ExplorerState(traitlets.HasTraits):
     same_rows = traitlets.Unicode("")
     rashomon_set = traitlets.Any(None, allow_none=True)
     outside = traitlets.Any(None, allow_none=True)
+    """Audit on screen, exact or sampled."""
+
     outside_psi = traitlets.Float(0.02)
     """ψ of the audit on screen: data-dependent, so that no plan and no release uses it."""
 
@@ -152,6 +154,11 @@ class ExplorerState(traitlets.HasTraits):
     page = traitlets.Enum(PAGES, "plan")
     alert = traitlets.Instance(Alert, allow_none=True)
     message = traitlets.Unicode("")
+
+    @property
+    def exact_audit(self) -> Any:
+        """Audit on screen whose numbers are proved; None for a sampled one and without an audit."""
+        return self.outside if self.outside is not None and self.outside.kind == "exact" else None
 
     @property
     def busy(self) -> bool:

@@ -364,7 +364,7 @@ _GAPS = registry.FigureSpec(
     result="audit",
     plot=plot_fairness_range,
     table=lambda audit: audit.ranges(),
-    needs=("models", "selection", "rows", "targets", "table", "column", "groups", "inside"),
+    needs=("models", "selection", "rows", "targets", "column", "groups", "inside"),
     marks=("sampled",),
     selects="models",
     slow=True,
@@ -404,6 +404,6 @@ FIGURES = (
         plot=plot_burden,
         table=lambda table: table,
         selects="groups",
-        needs=("models", "selection", "people", "rows", "table", "column", "groups", "inside"),
+        needs=("models", "selection", "people", "rows", "column", "groups", "inside"),
     ),
 )

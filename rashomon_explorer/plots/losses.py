@@ -104,7 +104,7 @@ def _headline(models: RashomonSet) -> str:
 def _found(models: RashomonSet, *notes: str) -> str:
     hits = f"hit rate {text.percent(models.hit_rate)}"
     # The guarantee is for all draws, not for a selection of them or for imported models.
-    drawn = isinstance(models, RashomonSet) and models.as_drawn
+    drawn = isinstance(models, RashomonSet) and models.as_drawn and models.guarantee.holds
     threshold_note = ""
     if drawn and models.psi != models.plan.psi:
         drawn, threshold_note = (

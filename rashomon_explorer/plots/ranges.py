@@ -262,6 +262,7 @@ FIGURES = (
         table=lambda exact: exact,
         families=registry.LINEAR,
         needs=("fitted", "psi"),
+        marks=("exact",),
         slow=True,
     ),
 )

@@ -3,7 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import make_classification
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
@@ -76,10 +78,61 @@ def test_an_audit_opens_with_its_tolerance_and_its_models(rows, tmp_path, monkey
     assert explorer.rashomon_set is found.models and _failed(explorer) == []
     assert explorer.draw_panel.button.disabled and explorer.state.page == "set"
     assert explorer.cards["importance"].view.figure["data"]
-    tree = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
-    sampled = Explorer(audit(tree, X, y, tolerance=0.5, n_models=8, random_state=0))
-    assert sampled.state.outside is None and _failed(sampled) == []
-    assert sampled.rashomon_set.n_draws > 1 and sampled.cards["people"].view.figure["data"]
+
+
+THREE = make_pipeline(StandardScaler(), LogisticRegression())
+AUDITED = {
+    "two classes": (LogisticRegression(), lambda X, y: y, set()),
+    "three classes": (THREE, lambda X, y: np.digitize(X["a"], [-1, 1]), set()),
+    "numbers": (Ridge(), lambda X, y: X["a"] + y, {"class_reliance"}),
+    "trees": (DecisionTreeClassifier(max_depth=3, random_state=0), lambda X, y: y, set()),
+    "boosting": (
+        HistGradientBoostingClassifier(max_iter=5, early_stopping=False, random_state=0),
+        lambda X, y: y,
+        set(),
+    ),
+}
+OF_GROUPS = {"gaps", "frontier", "burden"}
+OF_PEOPLE = {"people", "people_ranges", "importance", "profile"}
+NEED_DRAWS = {"decomposition", "importance_distribution", "bounds", "promise", "plan", "budget"}
+NEED_DRAWS |= {"tradeoff", "aggregates", "penalties", "sets", "chains", "columns"}
+
+
+@pytest.mark.parametrize("kind", AUDITED)
+def test_every_figure_of_an_audit_is_drawn_with_its_groups_or_says_what_to_do(rows, tmp_path, kind):
+    X, y = rows
+    model, target, more = AUDITED[kind]
+    t = target(X, y)
+    sex = pd.Series(np.where(np.arange(len(X)) % 3, "f", "m"), name="sex")
+    tolerance = {"trees": 0.5, "boosting": 0.5}.get(kind, "5%")
+    settings = {"tolerance": tolerance, "groups": sex, "n_models": 6, "random_state": 0}
+    found = audit(clone(model).fit(X, t), X, t, **settings)
+    explorer = Explorer(found, home=tmp_path)
+    assert explorer.state.outside is found and explorer.state.psi != found.psi
+    assert explorer.selected.columns[0] == "sex" and "a" in explorer.selected.columns
+    assert explorer.people_headline.column.value == "sex"
+    drawn = {name for name, card in explorer.cards.items() if not _redrawn(card).is_message}
+    assert OF_GROUPS | OF_PEOPLE | more <= drawn and _failed(explorer) == []
+    assert not drawn & NEED_DRAWS
+    table = explorer.cards["burden"].call.table()
+    assert set(table.index.get_level_values(0)) >= {"f", "m"} or {"f", "m"} <= set(table.columns)
+    if kind in ("boosting", "numbers"):
+        assert b"Audit of" in explorer.take_panel._curator_report()().content
+    marked = {name for name in drawn if "paid" in _marks(explorer.cards[name])}
+    explorer.state.view = "release"
+    for card in explorer.cards.values():
+        assert _redrawn(card).is_message and "paid" not in _marks(card)
+    assert not marked and explorer.selected.columns == ()
+    assert not list(tmp_path.iterdir())
+
+
+def _redrawn(card):
+    card.redraw()
+    return card.call
+
+
+def _marks(card):
+    return card.call.marks() if callable(card.call.marks) else card.call.marks
 
 
 def test_a_list_of_fitted_models_is_a_set_and_sets_are_shown_without_rows(rows, tmp_path):

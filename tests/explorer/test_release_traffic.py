@@ -11,6 +11,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
+from rashomon_explorer import audit
 from rashomon_explorer.data import Categorical, Numeric, TableSchema, YesNo
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError, FitError
 from rashomon_explorer.explorer import Explorer
@@ -239,6 +240,22 @@ def _of_fitted_models(home, seed, *models):
     return Explorer(fitted if len(fitted) > 1 else fitted[0], data=(X, y), home=home)
 
 
+def _audited(home, seed, model, **settings):
+    frame = _loans(seed)
+    X, y = frame[["age", "debt"]] / [90, 1], frame["repaid"]
+    found = audit(model.fit(X, y), X, y, groups=frame["sex"], random_state=0, **settings)
+    return Explorer(found, home=home)
+
+
+def _audited_here(home, seed):
+    page = Explorer(data=TableEditor("loans", _loans(seed), LOANS).data(), home=home)
+    before = page.state.settings(), page.plan.psi, page.plan.guarantee
+    page.data_panel.audit.click()
+    assert page.state.outside.psi == page.state.outside_psi != page.state.psi
+    assert before == (page.state.settings(), page.plan.psi, page.plan.guarantee)
+    return page
+
+
 LOANS = TableSchema(
     [
         Numeric("age", (18, 90)),
@@ -254,6 +271,11 @@ UNPAID_MODELS = {
     "trees of a forest": lambda home, seed: _of_fitted_models(
         home, seed, *(DecisionTreeClassifier(max_depth=k, random_state=0) for k in (2, 3))
     ),
+    "audited": lambda home, seed: _audited(home, seed, LogisticRegression(), n_models=20),
+    "audited by a sample": lambda home, seed: _audited(
+        home, seed, DecisionTreeClassifier(max_depth=3, random_state=0), tolerance=0.3, n_models=6
+    ),
+    "audited on the page": _audited_here,
 }
 
 

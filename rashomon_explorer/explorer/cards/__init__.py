@@ -33,6 +33,7 @@ INPUTS: Mapping[str, Inputs] = {
     "people": people.people,
     "people_ranges": people.people_ranges,
     "person": people.person,
+    "gaps": people.gaps,
     "frontier": people.frontier,
     "burden": people.burden,
     "decomposition": people.decomposition,

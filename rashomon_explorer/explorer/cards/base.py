@@ -106,16 +106,13 @@ NEEDS: Mapping[str, Need] = {
             "Needs the rows and their targets: <b>Explorer(models, data=data)</b>.",
         )
     ),
-    "table": Need(
-        why_not=_unless(
-            lambda session: session.state.data is not None,
-            "Needs the table: <b>Explorer(models, data=data)</b>.",
-        )
-    ),
     "groups": Need(
-        why_not=_unless(
-            lambda session: session.picked.columns, "No column of this table defines groups."
-        )
+        ("outside",),
+        _unless(
+            lambda session: session.picked.columns,
+            "No column defines groups: choose a data set that has one,<br>"
+            "or give <b>audit(model, X, y, groups=...)</b>.",
+        ),
     ),
     "exact": Need(why_not=lambda session: session.exact.why_not),
     "inside": Need(),
@@ -255,7 +252,7 @@ class FigureCard:
         }
 
     def _grouped_rows(self, rows: Any, targets: Any) -> dict[str, registry.Argument]:
-        session, column, data = self.session, self.column, self.state.data
+        session, column, table = self.session, self.column, self.session.group_table
         if session.is_chunked:  # each is a pass over the rows, in the thread of the figure
             groups = f"explorer.session.all_groups({column!r})"
             return {
@@ -273,7 +270,7 @@ class FigureCard:
             "y": registry.Argument(f"{everyone}.targets", lambda: taken(targets, places), rows),
             "groups": registry.Argument(
                 f"{everyone}.groups({column!r})",
-                lambda: group_labels(data, column).iloc[places],
+                lambda: group_labels(table, column).iloc[places],
                 (rows, column),
             ),
         }
@@ -314,7 +311,7 @@ class FigureCard:
     def is_without_models(self) -> bool:
         """Whether there is neither a draw nor, for figures of both, a model fitted elsewhere."""
         models = self.state.rashomon_set
-        is_external = "fitted" in self.spec.needs and self.state.outside is not None
+        is_external = "fitted" in self.spec.needs and self.state.exact_audit is not None
         return (models is None or not models.n_draws) and not is_external
 
     def missing(self) -> str:
@@ -490,7 +487,7 @@ class FigureCard:
                 self.by.value = self.column or None
 
         self.by.observe(choose, "value")
-        self.state.observe(follow, ["data", "group_column", "view"])
+        self.state.observe(follow, ["data", "outside", "group_column", "view"])
         follow()
         return self.by
 

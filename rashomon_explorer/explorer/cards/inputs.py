@@ -18,7 +18,7 @@ from rashomon_explorer.explorer.selection import taken
 from rashomon_explorer.explorer.widgets.basic import display
 from rashomon_explorer.measures.inputs import COLUMNS, feature_groups
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
-from rashomon_explorer.plots import coefficients, importance, profile
+from rashomon_explorer.plots import coefficients, importance
 from rashomon_explorer.plots.budget import HEIGHT
 from rashomon_explorer.plots.penalties import drawn_table, plot_drawn_penalties
 from rashomon_explorer.plots.ranges import plot_exact_ranges
@@ -52,11 +52,14 @@ def ranges(card: FigureCard) -> FigureCall | str:
     exact = {"exact": Argument("explorer.exact.coefficient_ranges()", find)}
     if _has_draws(card):
         return card.build(exact)
-    return card.build(exact, code=plot_exact_ranges, marks=("exact",))
+    return card.build({**exact, "models": None}, code=plot_exact_ranges, marks=("exact",))
 
 
 def _has_draws(card: FigureCard) -> bool:
-    models = card.state.rashomon_set
+    """Whether draws lie within ψ whose coefficients are those of the exact ranges."""
+    models, audit = card.state.rashomon_set, card.state.exact_audit
+    if audit is not None and audit.problem.loss.outputs > 1:  # exact ones are centred
+        return False
     return models is not None and models.hit_rate > 0
 
 
@@ -68,7 +71,7 @@ _NO_MODEL = (
 
 def exact(card: FigureCard) -> FigureCall | str:
     """Pass exact coefficient ranges for a model fitted elsewhere."""
-    external, psi = card.state.outside, card.state.outside_psi
+    external, psi = card.state.exact_audit, card.state.outside_psi
     if external is None:
         return _NO_MODEL
     of = "explorer.state.outside"
@@ -167,9 +170,17 @@ def penalties(card: FigureCard) -> FigureCall | str:
     )
 
 
+_OF_DRAWS = (
+    "An audited model is not refitted to other samples.<br>"
+    "Press <b>Draw</b> under a data set: its models are<br>measured on resampled tables."
+)
+
+
 def distribution(card: FigureCard) -> FigureCall | str:
     """Pass importance of each feature on resampled tables."""
     session, models = card.session, card.state.rashomon_set
+    if card.state.exact_audit is not None:
+        return _OF_DRAWS
     if family.trees_in(models) is None and session.exact.why_not:
         return session.exact.why_not
     planned: Any = getattr(models, "planned", None)
@@ -281,21 +292,16 @@ def importance_cloud(card: FigureCard) -> FigureCall:
     return card.build(arguments)
 
 
-_MOST_PROFILES, _FEWEST_ROWS = 500_000, 100
-
-
 def feature_profile(card: FigureCard) -> FigureCall:
     """Pass the chosen feature of the selected people, in the table's own columns."""
     selection, encoder = card.session.picked, card.session.encoder
     table = selection.table
     feature = card.offer("feature", selection.features)
-    most = max(_FEWEST_ROWS, _MOST_PROFILES // card.state.rashomon_set.n_draws)
     key = (card.session.rows, selection.people.tobytes())
     arguments: dict[str, Any] = {
         "X": Argument("explorer.selected.table", lambda: table, key),
         "feature": next(name for name in table.columns if str(name) == feature),
         "answer": Argument.known(selection.answer, "explorer.selected.answer"),
-        "max_rows": min(profile.MOST_ROWS, most),
     }
     if encoder is not None:
         encode = selection.encode
@@ -315,6 +321,12 @@ def class_reliance(card: FigureCard) -> FigureCall | str:
     models, exact, every = card.state.rashomon_set, card.session.exact, card.controls[ALL_FEATURES]
     if models.link not in ("logistic", "identity"):
         return "Class reliance is available for squared loss and for two classes."
+    if (audit := card.state.exact_audit) is not None and not audit.answers.has_exact_reliance:
+        return (
+            "Of audited models, least squares with an L2 penalty<br>and without weights have exact "
+            "reliance.<br>The range over a sample of this set is under<br><b>Importance</b>, and "
+            "in <b>audit.reliance</b>."
+        )
     groups = feature_groups(None, models.feature_names[:-1], models.feature_groups)
     size = {name: float(np.abs(models.best[places]).max()) for name, places in groups.items()}
     ranked = sorted(size, key=lambda name: -size[name])

@@ -17,10 +17,10 @@ _EVERYONE = "everyone"
 
 def people(card: FigureCard) -> FigureCall:
     """Pass selected people and models, by group."""
-    data, selection, by = card.state.data, card.session.picked, card.controls["by"]
-    columns = (_EVERYONE, *selection.columns) if data is not None else (_EVERYONE,)
+    table, selection, by = card.session.group_table, card.session.picked, card.controls["by"]
+    columns = (_EVERYONE, *selection.columns)
     if tuple(by.options) != columns:
-        sensitive = () if data is None else map(str, data.sensitive.columns)
+        sensitive = () if table is None else map(str, table.sensitive.columns)
         first = next((name for name in sensitive if name in columns), _EVERYONE)
         with card.silent():
             by.options, by.value, by.disabled = columns, first, False
@@ -101,10 +101,24 @@ _GAPS: Mapping[str, tuple[str, ...]] = {
 }
 
 
+def gaps(card: FigureCard) -> FigureCall:
+    """Pass the label whose rates are compared: of several classes the last one."""
+    return _of_a_label(card, {})
+
+
 def frontier(card: FigureCard) -> FigureCall:
-    """Pass the chosen gap."""
+    """Pass the chosen gap, and the label as for the gaps."""
     gap = card.offer("gap", _GAPS[card.state.rashomon_set.task])
-    return card.build({"gap": f"{gap}_difference"})
+    return _of_a_label(card, {"gap": f"{gap}_difference"})
+
+
+def _of_a_label(card: FigureCard, arguments: dict[str, Any]) -> FigureCall:
+    models = card.state.rashomon_set
+    if models.n_classes <= 2:
+        return card.build(arguments)
+    label = (models.classes or range(models.n_classes))[-1]
+    words = f"rates of the label {models.class_names[-1]}"
+    return card.build({**arguments, "positive": label}, subtitle=words)
 
 
 _BURDENS: Mapping[str, tuple[str, ...]] = {
@@ -144,18 +158,19 @@ _OTHER_DRAWS = "The decomposition into set width and mechanism noise<br>needs dr
 def decomposition(card: FigureCard) -> FigureCall | str:
     """Pass draws split by the groups of a column; for trees all trees are the reference."""
     session, models, column = card.session, card.state.rashomon_set, card.column
-    if isinstance(models, PredictorSet) and not models.independent:
+    imported = isinstance(models, PredictorSet) and not models.independent
+    if imported or card.state.outside is not None:
         return _OTHER_DRAWS
     arguments: dict[str, Any] = {}
     if trees_in(models) is not None:
-        answers, rows, data = session.tree_answers, session.rows, card.state.data
+        answers, rows, table = session.tree_answers, session.rows, session.group_table
         places = session.picked.everyone.people
         line = "explorer.tree_answers.class_of_draws(explorer.rashomon_set)"
         everyone = "explorer.selected.everyone"
         arguments = {
             "X": Argument(f"{everyone}.rows", lambda: taken(rows, places)),
             "groups": Argument(
-                f"{everyone}.groups({column!r})", lambda: group_labels(data, column).iloc[places]
+                f"{everyone}.groups({column!r})", lambda: group_labels(table, column).iloc[places]
             ),
             "reference": Argument(line, lambda: answers.class_of_draws(models)),
         }

@@ -126,7 +126,9 @@ class SetPicker:
         self.question.no.on_click(lambda _: setattr(self.menu, "value", False))
         self.state.observe(lambda _: setattr(self.menu, "value", False), "page")
         self.menu.observe(lambda _: self._open(), "value")
-        self.state.observe(lambda _: self.refresh(), ["kept", "in_view", "rashomon_set", "phase"])
+        self.state.observe(
+            lambda _: self.refresh(), ["kept", "in_view", "rashomon_set", "phase", "view"]
+        )
         self._items = card.column([self.delete, self.question.widget], "rx-set-menu")
         self.widget = card.row([self.choice, self.menu, self._items], "rx-sets")
         self.refresh()
@@ -173,6 +175,8 @@ def _words(state: ExplorerState) -> str:
     models = state.rashomon_set
     if models is None or not models.n_draws:
         return "no models yet"
+    if state.has_no_guarantee:
+        return "models without a guarantee"
     cost = set_cost(state) if models.guarantee.holds else "no guarantee"
     return f"{plural(models.n_draws, 'model')} · {cost}"
 

@@ -180,7 +180,8 @@ def selection_text(state: ExplorerState) -> list[str]:
     """Describe the selected models, groups and people; empty if nothing is selected."""
     selected, models = state.selection, state.rashomon_set
     parts = []
-    if selected and models:
+    # How many refits of an audit are good is private; so no set without a guarantee is counted.
+    if selected and models and not state.has_no_guarantee:
         parts.append(f"{len(selected):,} of {plural(models.n_draws, 'model')}")
     if state.view == "release":  # selected people are not public
         return parts

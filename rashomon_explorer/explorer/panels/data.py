@@ -5,6 +5,7 @@ from html import escape
 
 import pandas as pd
 
+from rashomon_explorer.audits import Audit
 from rashomon_explorer.audits.tables import audit_table
 from rashomon_explorer.data import load_dataset
 from rashomon_explorer.data.catalog import fetch_table, read_catalog
@@ -158,10 +159,17 @@ class DataPanel(Panel):
         data = self.session.data_or_error()
         rows = self.session.rows
         self.state.message = "Fitting a model and looking for others that are as good…"
-        self._auditing.start(
-            lambda: audit_table(rows, data.y, data.task),
-            lambda found: self.session.show_audit(found, data),
-        )
+
+        def find() -> Audit:
+            found = audit_table(rows, data.y, data.task, class_names=data.classes or ())
+            _ = found.models  # drawn here, not in the thread that answers the browser
+            return found
+
+        def show(found: Audit) -> None:
+            self.session.show_audit(found, data)
+            self.state.page = "set"
+
+        self._auditing.start(find, show)
 
     def _not_audited(self, error: Exception) -> None:
         self.state.message = "Nothing was audited."

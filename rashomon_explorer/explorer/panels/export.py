@@ -61,6 +61,8 @@ class TakePanel(Panel):
         rows = "explorer.rows, explorer.targets"
         if self.aggregates.session.is_chunked:
             rows = "explorer.chunks, explorer.session.all_targets"
+        if self.state.outside is not None:
+            return ("explorer.state.outside.report('audit.html')",)
         return (
             "from rashomon_explorer.report import report",
             "explorer.rashomon_set.release().save('models.npz')",
@@ -139,6 +141,7 @@ class TakePanel(Panel):
         models, rows, targets = state.rashomon_set, session.rows, session.targets
         if models is None or state.view == "release":
             raise CuratorOnlyError("this report contains private numbers: switch to Curator")
+        audit, psi = state.outside, float(state.outside_psi)
         known = rows is not None and isinstance(models, RashomonSet)
         table = "models" if state.data is None else str(state.data.name)
         account = session.refresh_account()
@@ -156,12 +159,15 @@ class TakePanel(Panel):
             from rashomon_explorer.explorer.export.bundle import described
             from rashomon_explorer.report import curator_report
 
-            rows, targets, groups = inputs()
-
             with tempfile.TemporaryDirectory() as folder, suppress_weak_warnings():
-                path = curator_report(
+                path = Path(folder) / "report.html"
+                if audit is not None:
+                    (audit.at(psi) if audit.kind == "exact" else audit).report(path)
+                    return FileInTransit(f"{table}-audit.html", path.read_bytes(), _HTML)
+                rows, targets, groups = inputs()
+                curator_report(
                     models,
-                    Path(folder) / "report.html",
+                    path,
                     rows if known else None,
                     targets if known else None,
                     groups=groups if known else None,

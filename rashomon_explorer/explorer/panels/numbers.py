@@ -71,7 +71,9 @@ class NumbersPanel(Panel):
                 "as the best one. Choose data, check the guarantee under Plan, press Draw.</p>"
             )
             return
-        rows = [fact("Draws", f"{models.n_draws:,}"), self._price(), *_columns(models)]
+        rows = [self._price()]
+        if not self.state.has_no_guarantee:
+            rows = [fact("Draws", f"{models.n_draws:,}"), *rows, *_columns(models)]
         if self.state.view == "curator":
             linear = isinstance(models, RashomonSet)
             rows += _curator_facts(models) if linear else _facts_of_others(models)
@@ -122,12 +124,12 @@ def _promised(models: RashomonSet) -> str:
 
 def _curator_facts(models: RashomonSet) -> list[str]:
     where = "limited by the radius" if models.minimum.on_boundary else "certified minimum"
+    promised = f"; {_promised(models)}" if models.guarantee.holds else ""
     return [
         fact(
             "Hit rate",
             percent(models.hit_rate),
-            f"{round(models.hit_rate * models.n_draws):,} of {models.n_draws:,} inside ψ; "
-            f"{_promised(models)}",
+            f"{round(models.hit_rate * models.n_draws):,} of {models.n_draws:,} inside ψ{promised}",
             kind="rx-curator",
         ),
         fact("Best loss", number(models.minimum.value, 4), where, kind="rx-curator"),

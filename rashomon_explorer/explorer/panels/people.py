@@ -44,7 +44,8 @@ class PeopleHeadline:
         self.group.observe(self._look, "value")
         choices = row([self.column, self.group], "rx-bar")
         self.widget = row([self.words, choices], "rx-card", "rx-headline")
-        self.state.observe(lambda _: self._offer(), ["data", "group_column", "groups", "view"])
+        offered = ["data", "outside", "group_column", "groups", "view"]
+        self.state.observe(lambda _: self._offer(), offered)
         needs = [
             "rashomon_set",
             "outside",
@@ -156,6 +157,8 @@ def _width(session: Any) -> str:
     models, people = session.state.rashomon_set, session.picked.everyone
     if session.state.selection:
         return _NO_SAMPLE
+    if session.state.outside is not None:  # neither a mechanism nor noise
+        return ""
     if counted(models).models.n_draws < 2:
         return "The decomposition needs at least two draws within ψ."
     try:
@@ -273,11 +276,11 @@ class PeopleTable(Panel):
         return self._with_groups(table)
 
     def _with_groups(self, table: pd.DataFrame) -> pd.DataFrame:
-        data, columns = self.state.data, self.session.picked.columns
+        source, columns = self.session.group_table, self.session.picked.columns
         current = [self.state.group_column] if self.state.group_column in columns else []
         names = dict.fromkeys([*current, *columns])
         groups = {
-            name: group_labels(data, name).iloc[table.index].to_numpy()
+            name: group_labels(source, name).iloc[table.index].to_numpy()
             for name in list(names)[:_MOST_COLUMNS]
         }
         return table.assign(**{f"_{name}": values for name, values in groups.items()})
