@@ -412,7 +412,8 @@ def load_dataset(name: str, *, positive: Any = None, state: str | None = None) -
         ``bounds`` dict of column to (low, high), all declared; ``bounds_learnt`` False;
         ``target_bounds`` (low, high), None for classification; ``task``; ``classes`` list,
         ``classes[k]`` coded k, None for regression; ``feature_names``;
-        ``feature_groups`` dict of a category to its columns in ``X``; ``DESCR``; ``source``.
+        ``feature_groups`` dict of a category to its columns in ``X``; ``schema`` TableSchema;
+        ``frame`` DataFrame, the table before it was encoded; ``DESCR`` with licence; ``source``.
 
     Raises
     ------
