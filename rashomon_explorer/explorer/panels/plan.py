@@ -21,13 +21,15 @@ from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_gu
 from rashomon_explorer.mechanisms.samplers.feasibility import feasibility_suggestions, preflight
 from rashomon_explorer.plots import text
 from rashomon_explorer.plots.prices import options_table
-from rashomon_explorer.privacy import Guarantee, approximate, best_attack
+from rashomon_explorer.privacy import Guarantee, best_attack
+from rashomon_explorer.privacy.tradeoff.curves import envelope
 
 FALSE_ALARMS = 0.05
 """False-positive rate of the membership attack shown on the page."""
 
 _NOTHING = 0.99
 _DELTAS = np.geomspace(1e-9, 0.3, 40)
+_HUGE = 700.0  # ε at which a pair proves nothing, and e^ε overflows
 
 
 def risk_fact(state: ExplorerState) -> str:
@@ -60,9 +62,9 @@ def attack_on_all(account: Account, planned: Guarantee) -> float:
     The ledger's rule gives a total ε at every δ; each such pair is a bound, and the least holds.
     """
     totals = account.totals.plus(planned)
-    pairs = ((totals.epsilon(float(delta)), float(delta)) for delta in _DELTAS)
-    known = [approximate(*pair) for pair in pairs if math.isfinite(pair[0])]
-    return min((best_attack(one, FALSE_ALARMS) for one in known), default=1.0)
+    epsilons = np.array([totals.epsilon(float(delta)) for delta in _DELTAS])
+    epsilons[epsilons > _HUGE] = math.inf
+    return 1.0 - float(envelope(FALSE_ALARMS, epsilons, _DELTAS))
 
 
 def _listed(offers: pd.DataFrame) -> str:
@@ -92,6 +94,7 @@ class PlanPanel(Panel):
 
     def __init__(self, state: ExplorerState) -> None:
         self.facts = styled(basic.HTML(), "rx-plan")
+        self._listed: Plan | None = None
         self.others = region()
         super().__init__(state, self.facts)
 
@@ -116,7 +119,8 @@ class PlanPanel(Panel):
     def refresh(self) -> None:
         """Update the numbers."""
         plan = self.state.plan
-        self.others.value = self._list()
+        if plan is None or plan is not self._listed:
+            self._listed, self.others.value = plan, self._list()
         if plan is None:
             reason = self.state.no_plan or "Choose a data set to see its guarantees."
             self.facts.value = f'<p class="rx-note">{escape(reason)}</p>'
