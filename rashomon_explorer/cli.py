@@ -114,6 +114,10 @@ def _parser() -> argparse.ArgumentParser:
         "--epsilon", type=_epsilon, help="privacy budget, permanent; none if omitted"
     )
     create.add_argument("--delta", type=_delta, help="δ of the budget, permanent (default: 0)")
+    create.add_argument(
+        "--accounting", choices=("gdp", "rdp", "pure"), help="notion to count in (docs/ledger.md)"
+    )
+    create.add_argument("--order", type=float, help="order of --accounting rdp")
     create.set_defaults(run=_create_ledger)
     show = ledger_commands.add_parser("show", help="print the budget and what was spent")
     show.add_argument("path", type=Path, help="the ledger's file")
@@ -281,7 +285,8 @@ def _create_ledger(options: argparse.Namespace) -> int:
     if options.epsilon is None and options.delta is not None:
         return _complain("a budget needs --epsilon as well as --delta")
     try:
-        ledger = Ledger.create(options.path, epsilon=options.epsilon, delta=options.delta)
+        names = ("epsilon", "delta", "accounting", "order")
+        ledger = Ledger.create(options.path, **{name: getattr(options, name) for name in names})
     except (LedgerError, ValueError) as error:
         return _complain(str(error))
     print(f"created {ledger.path}")

@@ -14,7 +14,7 @@ from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
 from rashomon_explorer.mechanisms.planning.suggestions import weak_warnings_suppressed
-from rashomon_explorer.mechanisms.request import ZCDP
+from rashomon_explorer.mechanisms.request import GDP, ZCDP
 from rashomon_explorer.mechanisms.samplers.feasibility import (
     infeasibility_message,
     is_infeasible,
@@ -70,6 +70,8 @@ def ledger_rule(ledger: str | os.PathLike[str] | Ledger | None, delta: float) ->
         totals = (ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)).totals
     except exceptions.LedgerError:
         return True
+    if totals.accounting == "gdp":
+        return GDP
     return ZCDP if totals.order is None or totals.leaks else totals.order
 
 

@@ -15,13 +15,14 @@ from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer._utils.sklearn_compat import Interval, StrOptions
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.estimators import base
-from rashomon_explorer.estimators.feasibility import N_DRAWS, check_budget
+from rashomon_explorer.estimators.feasibility import N_DRAWS, check_budget, ledger_rule
 from rashomon_explorer.estimators.tables import TableAdapter, a_label, chances, predict_in_chunks
 from rashomon_explorer.estimators.targets import ClassCodes, ClassTargets
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.planning.options import AUTO, LEAST_HITS, MOST_DRAWS
 from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak, warn_large_delta
 from rashomon_explorer.mechanisms.planning.trees import TreePlan, plan_trees
+from rashomon_explorer.mechanisms.request import draws_rule
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.sets import PredictorSet
@@ -256,7 +257,7 @@ default=None
                 n_draws=n_draws,
                 hit_rate=self.hit_rate,
                 walk_rounding=trees.rounding(n * tree_class.dearest(self.costs)),
-                ledger=self.ledger is not None,
+                ledger=draws_rule(ledger_rule(self.ledger, self.delta)),
                 max_depth=self.max_depth,
                 questions=() if questions is None else questions.declared,
             )

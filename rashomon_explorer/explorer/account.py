@@ -13,7 +13,7 @@ from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.mechanisms.planning.pricing import draws_guarantee
 from rashomon_explorer.plots.text import cost_text, number, what_is_left
-from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, pure, zcdp
+from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, gdp, pure, zcdp
 from rashomon_explorer.privacy.conversions import filter_order, zcdp_rho
 from rashomon_explorer.privacy.guarantee import ROUNDING
 from rashomon_explorer.privacy.ledger.charge import PendingLedger
@@ -60,7 +60,7 @@ class Account:
 
     def charged(self, guarantee: Guarantee) -> float | None:
         """Increase of the total ε when `guarantee` was charged; None if no charge has it."""
-        before = replace(self, charges=(), totals=Totals(order=self.totals.order))
+        before = replace(self, charges=(), totals=self.totals.cleared())
         for entry in self.charges:
             if entry.guarantee == guarantee:
                 return before.adds(guarantee)
@@ -80,6 +80,8 @@ class Account:
             most, priced = eta, partial(draws_guarantee, n_draws=plan.n_draws, ledger=True)
         elif math.isfinite(plan.guarantee.epsilon(0.0)):
             most, priced = plan.guarantee.epsilon(0.0), pure
+        elif self.totals.accounting == "gdp":
+            most, priced = plan.guarantee.mu, gdp
         else:  # a path, an ellipsoid or Gaussian noise: the ledger composes its zCDP guarantee
             most, priced = plan.guarantee.rho, zcdp
         if not math.isfinite(most):

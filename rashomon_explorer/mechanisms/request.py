@@ -22,11 +22,20 @@ ZCDP = "zcdp"
 """Marks a ledger that composes pure DP and zCDP only."""
 
 
+GDP = "gdp"
+"""Marks a ledger that composes pure DP and Gaussian DP only."""
+
+
+def draws_rule(ledger: bool | float | str) -> bool | str:
+    """Whether draws compose in a ledger, and the mark of one that counts Gaussian DP."""
+    return GDP if ledger == GDP else bool(ledger)
+
+
 def cost_at_order(
     epsilon: float, delta: float, ledger: bool | float | str
 ) -> tuple[float, float] | None:
     """Rényi order a of a ledger, and a·ρ with ρ the zCDP of (ε, δ); None if it has no order."""
-    own = filter_order(epsilon, delta) if ledger and ledger != ZCDP else None
+    own = filter_order(epsilon, delta) if ledger and ledger not in (ZCDP, GDP) else None
     if own is None:
         return None
     order = min(own, float(ledger)) if not isinstance(ledger, bool) else own
@@ -58,7 +67,7 @@ class Request:
     @property
     def gaussian_mu(self) -> float:
         """Largest μ of Gaussian DP within the budget, by a ledger's composition if there is one."""
-        if self.ledger:
+        if self.ledger and self.ledger != GDP:
             return math.sqrt(2 * zcdp_rho(self.epsilon, self.delta))
         return gdp_mu(self.epsilon, self.delta)
 
@@ -79,7 +88,7 @@ class Request:
         """Arguments of :func:`rashomon_explorer.mechanisms.planning.plan`."""
         numbers = {name: getattr(self, name) for name in self.__dataclass_fields__}
         del numbers["in_chunks"]
-        return {**numbers, "ledger": bool(self.ledger)}
+        return {**numbers, "ledger": draws_rule(self.ledger)}
 
     @property
     def loss_function(self) -> Loss:
@@ -100,7 +109,7 @@ class Request:
             "n_draws": self.n_draws,
             "loss": loss.name,
             "oscillation": self.constants.charged_oscillation,
-            "ledger": bool(self.ledger),
+            "ledger": draws_rule(self.ledger),
             "radius": float(self.radius),
             "row_bound": float(self.row_norm),
             "ridge": float(self.ridge),

@@ -16,6 +16,7 @@ from rashomon_explorer.plots.marks import add_marks
 from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, best_attack
 from rashomon_explorer.privacy.composition import running_epsilon
 from rashomon_explorer.privacy.guarantee import Divergence
+from rashomon_explorer.privacy.ledger.totals import Totals
 
 HEIGHT = 230
 
@@ -46,7 +47,7 @@ def plot_budget(ledger: Ledger, planned: Plan | None = None) -> go.Figure:
         budget,
         delta,
         None if planned is None else planned.guarantee,
-        order=ledger.order,
+        rule=ledger.totals,
         divergences=[entry.divergence for entry in entries],
         notes=[f"{entry.who}, {entry.day}<br>{entry.standing}" for entry in entries],
     )
@@ -58,7 +59,7 @@ def budget_bar(
     delta: float,
     planned: Guarantee | None = None,
     *,
-    order: float | None = None,
+    rule: Totals | None = None,
     divergences: list[Divergence | None] | None = None,
     notes: list[str] | None = None,
 ) -> go.Figure:
@@ -67,7 +68,7 @@ def budget_bar(
     if planned is not None:
         known = [*known, None]
     every = charges if planned is None else [*charges, planned]
-    running = running_epsilon(every, delta, order=order, divergences=known)
+    running = running_epsilon(every, delta, totals=rule, divergences=known)
     totals, after = running[: len(charges) + 1], running[-1]
     spent = totals[-1]
     figure = theme.new_figure(
@@ -212,14 +213,14 @@ def plot_tradeoff(guarantee: Guarantee | pd.DataFrame, of: str = "") -> go.Figur
 
 
 def charges_table(
-    entries: Sequence[LedgerEntry], delta: float, *, order: float | None = None
+    entries: Sequence[LedgerEntry], delta: float, *, rule: Totals | None = None
 ) -> pd.DataFrame:
-    """Tabulate the charges of a ledger and the total after each, at the ledger's ``order``."""
+    """Tabulate the charges of a ledger and the total after each, by the rule of its totals."""
     counted = [entry for entry in entries if entry.counts]
     totals = running_epsilon(
         [entry.guarantee for entry in counted],
         delta,
-        order=order,
+        totals=rule,
         divergences=[entry.divergence for entry in counted],
     )
     places = accumulate(int(entry.counts) for entry in entries)

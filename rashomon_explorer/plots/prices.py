@@ -193,7 +193,7 @@ def _closed(planned: Plan, count: int) -> pd.DataFrame:
 
 
 @lru_cache(maxsize=2048)  # independent of the rows; cached for sliders
-def _total(eta: float, count: int, ledger: bool, delta: float) -> float:
+def _total(eta: float, count: int, ledger: bool | str, delta: float) -> float:
     return priced(eta, count, ledger=ledger).epsilon(delta)
 
 

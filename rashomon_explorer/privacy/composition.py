@@ -14,7 +14,12 @@ from scipy.optimize import brentq
 
 from rashomon_explorer._utils.validation import check_count, check_delta, check_positive
 from rashomon_explorer.privacy import conversions, tradeoff
-from rashomon_explorer.privacy.guarantee import Divergence, Guarantee, bounded_range_draws
+from rashomon_explorer.privacy.guarantee import (
+    Divergence,
+    Guarantee,
+    bounded_range_draws,
+    gaussian_mu,
+)
 from rashomon_explorer.privacy.ledger.totals import Totals
 from rashomon_explorer.privacy.notions import bounded_range
 
@@ -188,7 +193,7 @@ def zcdp_sum(parts: list[Guarantee], delta: float) -> float:
 def gdp_sum(parts: list[Guarantee], delta: float) -> float:
     """√Σ μ² of Gaussian DP; pure DP and bounded range count by the μ-GDP they imply."""
     return conversions.gdp_epsilon(
-        math.sqrt(_finite("μ", [_mu(part) ** 2 for part in parts])), delta
+        math.sqrt(_finite("μ", [gaussian_mu(part) ** 2 for part in parts])), delta
     )
 
 
@@ -271,14 +276,6 @@ def _ranges(parts: list[Guarantee]) -> tuple[float, int]:
         missing = len(known) - len(ranges)
         raise DoesNotApply(f"{missing} of {len(known)} parts have no bounded range")
     return max(eta for eta, _ in ranges), sum(count for _, count in ranges)
-
-
-def _mu(part: Guarantee) -> float:
-    bounds = [part.mu, conversions.pure_mu(part.pure_epsilon)]
-    ranges = bounded_range_draws(part)
-    if ranges is not None:
-        bounds.append(math.sqrt(ranges[1]) * conversions.bounded_range_mu(ranges[0]))
-    return min(bounds)
 
 
 def _tradeoff(part: Guarantee) -> tradeoff.TradeOff:
@@ -524,17 +521,17 @@ def running_epsilon(
     charges: Sequence[Guarantee],
     delta: float,
     *,
-    order: float | None = None,
+    totals: Totals | None = None,
     divergences: Sequence[Divergence | None] | None = None,
 ) -> list[float]:
-    """Total ε by :func:`adaptive_epsilon` after none, one, … and all of the charges."""
+    """Total ε after none, one, … and all of the charges, by the rule of a ledger's totals."""
     entered = divergences or [None] * len(charges)
     steps = accumulate(
         zip(charges, entered, strict=True),
-        lambda totals, charge: totals.plus(*charge),
-        initial=Totals(order=order),
+        lambda before, charge: before.plus(*charge),
+        initial=(totals or Totals()).cleared(),
     )
-    return [totals.epsilon(delta) for totals in steps]
+    return [one.epsilon(delta) for one in steps]
 
 
 def ledger_order(charges: Sequence[Guarantee]) -> float | None:

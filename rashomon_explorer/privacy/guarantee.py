@@ -374,6 +374,15 @@ def divergence(guarantee: Guarantee, order: float) -> Divergence:
     return Divergence(lost + min(others), steady=False)
 
 
+def gaussian_mu(guarantee: Guarantee) -> float:
+    """Least μ of Gaussian DP that the guarantee, pure DP or bounded range proves."""
+    bounds = [guarantee.mu, conversions.pure_mu(guarantee.pure_epsilon)]
+    draws = bounded_range_draws(guarantee)
+    if draws is not None:
+        bounds.append(math.sqrt(draws[1]) * conversions.bounded_range_mu(draws[0]))
+    return min(bounds)
+
+
 def bounded_range_draws(guarantee: Guarantee) -> tuple[float, int] | None:
     """Return η and the number of draws of a guarantee of bounded range, or None."""
     if guarantee.notion == "bounded_range" and math.isfinite(guarantee.pure_epsilon):

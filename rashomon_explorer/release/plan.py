@@ -279,7 +279,8 @@ def plan_release(
     queries, epsilon, delta, rho, mu, standard_error, weights, categories
         As for :func:`~rashomon_explorer.release.release`.
     ledger : bool, default=True
-        Whether a ledger will be charged, which counts zCDP.
+        Whether a ledger will be charged that counts zCDP, as all but those created with
+        ``accounting="gdp"`` do.
 
     Raises
     ------

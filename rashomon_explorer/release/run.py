@@ -144,12 +144,13 @@ def release(
     budget = Budget(epsilon, delta, rho, mu, standard_error)
     if secure:
         check_secure(budget, random_state)
-    plan = planned(public, queries, budget, weights, ledger=secure or ledger is not None)
+    book = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
+    by_zcdp = secure or (book is not None and book.accounting != "gdp")
+    plan = planned(public, queries, budget, weights, ledger=by_zcdp)
     drawn = _plan_of(public.models) if any(one.fewest_draws for one in plan.queries) else None
     if drawn is not None:
         suggestions.warn_if_weak(drawn, "the release from these draws")
     guarantee = _with_assumptions(plan, random_state, secure=secure, charged=ledger is not None)
-    book = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
     charge = None if book is None else _reserve(book, guarantee, plan, secure, note)
 
     def answer() -> tuple[Answer, ...]:

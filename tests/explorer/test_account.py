@@ -43,7 +43,7 @@ def test_account_figures_and_tables_are_the_ledgers(history, new):
         new.reserve(guarantee).void()
     account, spent = read_account(new.path, (9.0, 1e-3)), new.spent()
     assert account.exists and (account.budget, account.delta) == (2.0, DELTA)
-    composed = privacy.adaptive_epsilon(account.guarantees, DELTA, order=new.order)
+    composed = privacy.adaptive_epsilon(account.guarantees, DELTA, rule=new.totals)
     assert account.spent == spent == composed and account.left == new.remaining
     for guarantee in NEXT:
         after = new.epsilon_after(guarantee)

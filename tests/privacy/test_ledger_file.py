@@ -171,12 +171,12 @@ class TestCreating:
                 {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in expected}
             )
 
-        def watched(connection, budget):
+        def watched(connection, *settings):
             read_pragmas(connection)
-            create(connection, budget)
+            create(connection, *settings)
 
         monkeypatch.setattr(file, "create", watched)
-        file.create_file(path, None)
+        file.create_file(path, None, Totals())
         for opened in (file.reading, file.writing):
             with opened(path) as connection:
                 read_pragmas(connection)
@@ -361,7 +361,7 @@ def test_a_migrated_ledger_says_what_it_said(old, version):
         assert entries[3 - version].guarantee == gdp(0.05).with_seed()
         assert version == 2 or entries[0].who == "root (process 1827)"
     exported = json.loads(ledger.export(), parse_constant=pytest.fail)
-    assert exported["version"] == 5 and exported["order"] is None
+    assert exported["version"] == 6 and exported["order"] is None
     assert exported["budget"] == {"epsilon": 3.0, "delta": 1e-6}
     assert (exported["spent"], exported["remaining"]) == (ledger.spent(), ledger.remaining)
     assert exported["entries"] == [entry.to_dict() for entry in entries]

@@ -72,7 +72,7 @@ def test_every_number_of_a_ledger_is_of_the_same_sum(ledger):
     assert each == [entered_at(one, ORDER).value for one in CHARGES]
     spent = [bar for bar in plot_budget(ledger).data if bar.name == "spent"]
     assert sum(bar.x[0] for bar in spent) == pytest.approx(ledger.spent())
-    table = charges_table(ledger.entries(), 1e-6, order=ledger.order)
+    table = charges_table(ledger.entries(), 1e-6, rule=ledger.totals)
     assert table["ε in total"].iloc[-1] == ledger.spent()
 
 

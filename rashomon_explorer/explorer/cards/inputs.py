@@ -108,7 +108,7 @@ def budget(card: FigureCard) -> FigureCall:
         "charges": account.guarantees,
         "budget": account.budget,
         "delta": account.delta,
-        "order": account.totals.order,
+        "rule": account.totals,
         "divergences": [entry.divergence for entry in charges],
         "notes": [f"{one.note}<br>{one.day}, {one.standing}" for one in charges],
         "entries": account.charges,

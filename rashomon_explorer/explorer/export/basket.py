@@ -117,6 +117,7 @@ class Basket:
     categories: tuple[Any, ...] = ()
     draws: tuple[int, ...] | None = None
     group: str = ""
+    by_zcdp: bool = True  # whether the ledger counts zCDP, as all but those of Gaussian DP do
 
     @cached_property
     def queries(self) -> tuple[Query, ...]:
@@ -133,7 +134,8 @@ class Basket:
     @cached_property
     def plan(self) -> ReleasePlan | None:
         """Noise and privacy cost under the ledger's rule; None for an empty basket."""
-        return plan_release(self.models, self.n_rows, **self.budget) if self.names else None
+        settings = {**self.budget, "ledger": self.by_zcdp}
+        return plan_release(self.models, self.n_rows, **settings) if self.names else None
 
     def cost_text(self, account: Account) -> str:
         """Increase of the ledger's total ε caused by this release, as text."""

@@ -21,8 +21,9 @@ from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.set_store import Failed, NumberedFiles, log_unread, read_file
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.plots.text import cost_text, plural
-from rashomon_explorer.privacy import Guarantee, adaptive_epsilon
-from rashomon_explorer.privacy.composition import ledger_order
+from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.privacy.composition import ledger_order, running_epsilon
+from rashomon_explorer.privacy.ledger.totals import Totals
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.release import ReleasedAggregates, release
 from rashomon_explorer.release.released import from_released_values, released_values
@@ -160,8 +161,8 @@ class Contents:
     def total(self) -> float:
         """Total ε of the models and aggregates at the models' δ."""
         every = list(self.guarantees)
-        order = ledger_order(every) if self.account is None else self.account.totals.order
-        return adaptive_epsilon(every, self.delta, order=order)
+        totals = Totals(order=ledger_order(every)) if self.account is None else self.account.totals
+        return running_epsilon(every, self.delta, totals=totals)[-1]
 
 
 _NO_MODELS = "there are no models to release yet: press Draw"
@@ -254,6 +255,7 @@ class AggregateRelease(PaidAction[Purchase]):
             self.groups.get(group, ()),
             draws,
             group,
+            state.account is None or state.account.totals.accounting != "gdp",
         )
 
     def contents(self, draws: tuple[int, ...] | None = None) -> Contents:

@@ -44,7 +44,7 @@ def gibbs_certificates(
     n_draws: int = 1,
     width: float = 0.0,
     interior: bool = False,
-    ledger: bool = False,
+    ledger: bool | str = False,
 ) -> tuple[Certificate, ...]:
     """Every certificate of exact draws from a thresholded Gibbs law, the best at δ first.
 
@@ -165,7 +165,7 @@ def largest_beta(
     n_draws: int = 1,
     width: float = 0.0,
     interior: bool = False,
-    ledger: bool = False,
+    ledger: bool | str = False,
 ) -> tuple[float, Certificate]:
     """Largest β at which a certificate allows exact draws within a budget, and that certificate.
 

@@ -76,7 +76,7 @@ def plan_path(
     n_draws: int = 1,
     width: float | None = None,
     max_steps: int = 2_000,
-    ledger: bool = False,
+    ledger: bool | str = False,
 ) -> PathPlan:
     """Choose β, step and time of Langevin chains for a total budget; reads no row.
 

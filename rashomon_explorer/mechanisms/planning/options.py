@@ -201,7 +201,7 @@ def plan_options(
     epsilon: float,
     delta: float = 0.0,
     n_draws: int = 1,
-    ledger: bool = False,
+    ledger: bool | str = False,
 ) -> tuple[Offer, ...]:
     """Options of all mechanisms for a budget, the best first; reads no row.
 

@@ -29,7 +29,7 @@ def plan(
     n_draws: int | None = None,
     hit_rate: float | None = None,
     certificate: str = "oscillation",
-    ledger: bool = False,
+    ledger: bool | str = False,
 ) -> Plan:
     """Plan exact draws from two of budget, number of draws and wanted hit rate; reads no row.
 

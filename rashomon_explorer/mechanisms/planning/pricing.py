@@ -2,14 +2,20 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.validation import check_count, check_delta, check_positive
 from rashomon_explorer.mechanisms.certificates import catalogue
+from rashomon_explorer.mechanisms.request import GDP
 from rashomon_explorer.privacy import Guarantee, bounded_range, composition
-from rashomon_explorer.privacy.conversions import zcdp_epsilon, zcdp_rho
+from rashomon_explorer.privacy.conversions import (
+    bounded_range_mu,
+    gdp_epsilon,
+    zcdp_epsilon,
+    zcdp_rho,
+)
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
 
@@ -17,28 +23,37 @@ _MOST_DRAWS = 1_000_000
 _HAIR = 1e-13
 
 
-def draws_guarantee(eta: float, n_draws: int, *, ledger: bool = False) -> Guarantee:
+def draws_guarantee(eta: float, n_draws: int, *, ledger: bool | str = False) -> Guarantee:
     """Guarantee of independent draws of one law, each of bounded range η."""
     if ledger:
-        return composition.compose([bounded_range(eta)] * n_draws)
+        draws = composition.compose([bounded_range(eta)] * n_draws)
+        if ledger == GDP:
+            draws = replace(draws, mu=math.sqrt(n_draws) * bounded_range_mu(eta))
+        return draws
     return composition.repeated_bounded_range(eta, n_draws)
 
 
-def affordable_eta(epsilon: float, delta: float, n_draws: int, *, ledger: bool = False) -> float:
+def affordable_eta(
+    epsilon: float, delta: float, n_draws: int, *, ledger: bool | str = False
+) -> float:
     """Largest bounded range η of each of ``n_draws`` draws that together cost (ε, δ)."""
     check_positive(epsilon=epsilon)
     check_count(n_draws=n_draws)
     check_delta(delta)
     if not ledger:
         return composition.affordable_repeated_eta(epsilon, delta, int(n_draws))
-    return _affordable_adaptively(epsilon, delta, int(n_draws))
+    return _affordable_adaptively(epsilon, delta, int(n_draws), ledger == GDP)
 
 
 @lru_cache(maxsize=4096)  # a rule repeats the same few budgets for every ball that it compares
-def _affordable_adaptively(epsilon: float, delta: float, n_draws: int) -> float:
+def _affordable_adaptively(epsilon: float, delta: float, n_draws: int, by_gdp: bool) -> float:
     def total(eta: float) -> float:
         one = bounded_range(eta)
-        return min(n_draws * one.pure_epsilon, zcdp_epsilon(n_draws * one.rho, delta))
+        if by_gdp:
+            composed = gdp_epsilon(math.sqrt(n_draws) * bounded_range_mu(eta), delta)
+        else:
+            composed = zcdp_epsilon(n_draws * one.rho, delta)
+        return min(n_draws * one.pure_epsilon, composed)
 
     low = epsilon / n_draws
     if total(low) > epsilon:  # the sum of n rounded shares may pass ε by an ulp
@@ -51,7 +66,9 @@ def _affordable_adaptively(epsilon: float, delta: float, n_draws: int) -> float:
     return bisect(lambda eta: total(eta) <= epsilon, low, high, halvings=80, about=about)
 
 
-def affordable_draws(epsilon: float, delta: float, eta: float, *, ledger: bool = False) -> int:
+def affordable_draws(
+    epsilon: float, delta: float, eta: float, *, ledger: bool | str = False
+) -> int:
     """Largest number of draws of bounded range η within (ε, δ); 0 if none fits."""
     return _most(lambda k: draws_guarantee(eta, k, ledger=ledger).epsilon(delta) <= epsilon)
 
@@ -64,7 +81,7 @@ class CostTable:
     domain: Domain
     psi: float  # Rashomon threshold
     delta: float  # total δ
-    ledger: bool  # as in :func:`rashomon_explorer.mechanisms.planning.plan`
+    ledger: bool | str  # as in :func:`rashomon_explorer.mechanisms.planning.plan`
     best: bool  # whether every certificate of a Gibbs law may be used, or bounded range only
 
     def guarantee(self, beta: float, n_draws: int) -> tuple[str, Guarantee]:

@@ -127,7 +127,7 @@ def plan_trees(
     n_draws: int = 1,
     hit_rate: float = _WORTH,
     walk_rounding: float = 0.0,
-    ledger: bool = False,
+    ledger: bool | str = False,
     max_depth: int | None = None,
     questions: Sequence[tuple[str, float | None]] = (),
     costs: Sequence[Sequence[int]] = (),

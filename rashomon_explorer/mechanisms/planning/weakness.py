@@ -60,7 +60,7 @@ class BasePlan(ReprMixin):
     hit_rate_bound: float
     excess_bound: float
     guarantee: Guarantee
-    ledger: bool = False
+    ledger: bool | str = False
     expected: ExpectedGain | None = field(default=None, compare=False)
 
     @property

@@ -15,7 +15,7 @@ from rashomon_explorer.mechanisms.bounds import hit_rate
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.rejection.candidates import MOST_AHEAD, Candidates, accept
-from rashomon_explorer.mechanisms.request import ZCDP, Request
+from rashomon_explorer.mechanisms.request import GDP, ZCDP, Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
 
@@ -90,7 +90,7 @@ class ExactSampler(Mechanism):
     def plan_for(cls, request: Request) -> Plan:
         """Plan by the best certificate that applies, or by bounded range."""
         # A certificate improves only with a ridge and δ; a ledger without an order leaves no δ.
-        gains = request.ridge > 0 and request.delta > 0 and request.ledger != ZCDP
+        gains = request.ridge > 0 and request.delta > 0 and request.ledger not in (ZCDP, GDP)
         return plan(**request.numbers, certificate="best" if gains else "oscillation")
 
     @classmethod

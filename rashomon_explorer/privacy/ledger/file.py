@@ -12,13 +12,12 @@ from pathlib import Path
 
 from rashomon_explorer._utils.files import create_private, tighten
 from rashomon_explorer.exceptions import LedgerError
-from rashomon_explorer.privacy.conversions import filter_order
 from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.ledger.totals import ACCOUNTING_TABLES, Totals, write_order
 from rashomon_explorer.privacy.ledger.totals import TABLES as DIVERGENCES
-from rashomon_explorer.privacy.ledger.totals import Totals, write_order
 
 APPLICATION_ID = 0x52617368  # "Rash": distinguishes ledgers from SQLite files of other programs
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 _BUDGET = (
     "CREATE TABLE IF NOT EXISTS budget "
@@ -92,17 +91,20 @@ BEGIN SELECT RAISE(ABORT, 'a budget is set once'); END""",
 _TABLES = (_BUDGET, _TOTALS, _CHARGES, *_TRIGGERS)
 
 
-def create(connection: sqlite3.Connection, budget: tuple[float, float] | None) -> None:
-    """Create the tables of an empty ledger, within the caller's transaction."""
+def create(
+    connection: sqlite3.Connection, budget: tuple[float, float] | None, totals: Totals
+) -> None:
+    """Create the tables of a ledger with the rule of ``totals``, in the caller's transaction."""
     _execute(connection, _TABLES)
     _name(connection)
-    _execute(connection, DIVERGENCES)
-    order = None if budget is None else filter_order(*budget)
+    _execute(connection, (*DIVERGENCES, *ACCOUNTING_TABLES))
     if budget is not None:
         write_budget(connection, budget)
-    if order is not None:
-        write_order(connection, order)
-    write_totals(connection, Totals(order=order))
+    if totals.order is not None:
+        write_order(connection, totals.order)
+    if totals.accounting:
+        connection.execute("INSERT INTO accounting VALUES (1, ?)", (totals.accounting,))
+    write_totals(connection, totals)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
@@ -129,8 +131,10 @@ def migrate(connection: sqlite3.Connection, version: int) -> None:
         _from_2(connection)
     if version < 4:
         _name(connection)
-    # Version 4 stores no Rényi order: the ledger keeps the rule of its version.
-    _execute(connection, DIVERGENCES)
+    # Older versions store no Rényi order, or no accounting: the ledger keeps its version's rule.
+    if version < 5:
+        _execute(connection, DIVERGENCES)
+    _execute(connection, ACCOUNTING_TABLES)
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
@@ -277,8 +281,8 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
         connection.execute("COMMIT")
 
 
-def create_file(path: Path, budget: tuple[float, float] | None) -> None:
-    """Create a new ledger with its budget; raise a LedgerError if the file exists."""
+def create_file(path: Path, budget: tuple[float, float] | None, totals: Totals) -> None:
+    """Create a new ledger with its budget and rule; raise a LedgerError if the file exists."""
     if not path.parent.is_dir():
         raise LedgerError(f"the folder {path.parent} does not exist: create it first")
     _refuse_remains(path)
@@ -295,7 +299,7 @@ def create_file(path: Path, budget: tuple[float, float] | None) -> None:
     try:
         with _connect(path) as connection:
             connection.execute("BEGIN IMMEDIATE")
-            create(connection, budget)
+            create(connection, budget, totals)
             connection.execute("COMMIT")
     except BaseException:
         if path.stat().st_size == 0:  # still empty, so no process can use it

@@ -28,9 +28,7 @@ _LOOSE = 1.5
 _SLACK = 0.05
 
 
-def check_covered(
-    guarantee: Guarantee, delta: float, rule: str | None, order: float | None = None
-) -> None:
+def check_covered(guarantee: Guarantee, delta: float, rule: str | None, totals: Totals) -> None:
     """Raise a LedgerError if the ledger's rule costs far more than the guarantee's own curve.
 
     Adaptively chosen charges add up in pure DP and at the ledger's one Rényi order, or in zCDP
@@ -41,8 +39,17 @@ def check_covered(
         if rule not in RULES:
             raise ValueError(f"rule must be one of {RULES} or None, got {rule!r}")
         return
+    if totals.accounting:
+        if math.isinf(totals.cleared().plus(guarantee).epsilon(delta)) and guarantee.holds:
+            raise LedgerError(
+                f"this ledger counts {totals.notion}, in which nothing is proved of the charge "
+                f"({guarantee}): use a mechanism with such a guarantee, or a ledger that was "
+                "created without accounting=. Nothing was run and nothing was spent"
+            )
+        return
     if guarantee.curve is None or isinstance(guarantee.curve, RepeatedBoundedRange):
         return
+    order = totals.order
     if _within_request(guarantee, order):
         return
     delta = delta or _USUAL_DELTA
@@ -115,6 +122,8 @@ class Ledger(ReprMixin):
         *,
         epsilon: float | None = None,
         delta: float | None = None,
+        accounting: str | None = None,
+        order: float | None = None,
     ) -> Ledger:
         """Create a new ledger at a path without a file.
 
@@ -124,10 +133,23 @@ class Ledger(ReprMixin):
             File of the ledger, next to the data set; an existing file is an error.
         epsilon, delta : float, optional
             The budget, which is final. Without one, a ledger records charges and accepts all.
+        accounting : {"gdp", "rdp", "pure"}, optional
+            The one notion in which charges add up beside pure DP, final as the budget: Gaussian
+            DP, Rényi DP at one order, or nothing else. By default zCDP, and Rényi divergences at
+            the order that wastes no zCDP. docs/ledger.md compares what each pays for.
+        order : float, optional
+            Order > 1 for ``"rdp"``, by default that of the default.
+
+        Raises
+        ------
+        LedgerError
+            If the path has a file, or cannot be written.
+        ValueError
+            If a number is out of range, or the accounting does not fit the budget.
         """
         budget = rows.checked_budget(epsilon, delta)
         path = Path(path).absolute()
-        file.create_file(path, budget)
+        file.create_file(path, budget, rows.checked_rule(budget, accounting, order))
         return cls(path)
 
     @classmethod
@@ -162,8 +184,13 @@ class Ledger(ReprMixin):
 
     @property
     def order(self) -> float | None:
-        """The one order at which Rényi divergences add up, fixed if δ > 0; otherwise None."""
+        """The one order at which Rényi divergences add up; None without one."""
         return self._standing()[1].order
+
+    @property
+    def accounting(self) -> str | None:
+        """Notion that the ledger was told to count: "gdp", "rdp" or "pure"; None by default."""
+        return self._standing()[1].accounting or None
 
     def entries(self) -> list[charge.LedgerEntry]:
         """Return all charges, oldest first, including voided ones."""
@@ -195,7 +222,7 @@ class Ledger(ReprMixin):
         """Whether :meth:`reserve` with the same ``rule`` would accept this charge now."""
         budget, totals = self._standing()
         try:
-            check_covered(guarantee, rows.ledger_delta(budget), rule, totals.order)
+            check_covered(guarantee, rows.ledger_delta(budget), rule, totals)
         except LedgerError:
             return False
         return budget is None or rows.within(totals.plus(guarantee).epsilon(budget[1]), budget)
@@ -260,7 +287,7 @@ class Ledger(ReprMixin):
             raise TypeError(f"expected a Guarantee, such as pure(epsilon=0.5), got {guarantee!r}")
         # Before the file is locked, because it may take time.
         budget, totals = self._standing()
-        check_covered(guarantee, rows.ledger_delta(budget), rule, totals.order)
+        check_covered(guarantee, rows.ledger_delta(budget), rule, totals)
         with self._writing() as connection:
             budget, totals = (
                 file.read_budget(connection),

@@ -15,7 +15,7 @@ from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.formatting import Fact, left_text, rounded_up
 from rashomon_explorer.exceptions import BudgetExceededError, LedgerError
-from rashomon_explorer.privacy.conversions import filter_order, zcdp_epsilon
+from rashomon_explorer.privacy.conversions import conversion, filter_order, zcdp_epsilon
 from rashomon_explorer.privacy.guarantee import ROUNDING, Divergence, Guarantee, epsilon_delta_text
 from rashomon_explorer.privacy.ledger import file, totals
 from rashomon_explorer.privacy.ledger.charge import LedgerEntry
@@ -127,17 +127,18 @@ def sum_entries(connection: sqlite3.Connection) -> totals.Totals:
         "LEFT JOIN divergences ON charge = id WHERE state <> 'voided' "
         "GROUP BY guarantee, value, steady ORDER BY 1"
     )
-    order = totals.read_order(connection)
+    order, accounting = totals.read_order(connection), totals.read_accounting(connection)
+    entered = order is not None or accounting == "gdp"
     counted = [
-        (file.read_guarantee(number, text), _divergence(order, value, steady), count)
+        (file.read_guarantee(number, text), _divergence(entered, value, steady), count)
         for number, text, value, steady, count in rows
     ]
-    return totals.Totals.from_counts(counted, read_leaks(connection), order)
+    return totals.Totals.from_counts(counted, read_leaks(connection), order, accounting)
 
 
-def _divergence(order: float | None, value: float | None, steady: int | None) -> Divergence | None:
+def _divergence(entered: bool, value: float | None, steady: int | None) -> Divergence | None:
     """Divergence of a charge as stored in the file; a missing value counts as infinite."""
-    if order is None:
+    if not entered:
         return None
     return Divergence(math.inf if value is None else value, bool(steady))
 
@@ -190,6 +191,36 @@ def checked_budget(epsilon: float | None, delta: float | None) -> Budget | None:
     delta = 0.0 if delta is None else delta
     validation.check_delta(delta)
     return float(epsilon), float(delta)
+
+
+def checked_rule(
+    budget: Budget | None, accounting: str | None, order: float | None
+) -> totals.Totals:
+    """Validate what a ledger is told to count; return totals of no charge by this rule."""
+    if accounting is None:
+        if order is not None:
+            raise ValueError('order belongs to accounting="rdp": pass both, or neither')
+        return totals.Totals(order=None if budget is None else filter_order(*budget))
+    if accounting not in totals.ACCOUNTING:
+        raise ValueError(
+            f"accounting must be one of {list(totals.ACCOUNTING)} or None, got {accounting!r}"
+        )
+    if budget is None:
+        raise ValueError("accounting needs a budget: pass epsilon, and delta unless it is 'pure'")
+    if (accounting == "pure") == (budget[1] > 0):
+        needs = "has no delta: omit it" if accounting == "pure" else "needs delta > 0"
+        raise ValueError(f"accounting={accounting!r} {needs}, got delta={budget[1]!r}")
+    if order is not None and accounting != "rdp":
+        raise ValueError(f"accounting={accounting!r} has no order, got order={order!r}")
+    if accounting != "rdp":
+        return totals.Totals(accounting=accounting)
+    order = filter_order(*budget) if order is None else order
+    if order is None or not 1 < order < math.inf or conversion(order, budget[1]) >= budget[0]:
+        raise ValueError(
+            f"order={order!r} leaves nothing of ε={budget[0]:g} at δ={budget[1]:g} to Rényi "
+            "divergences: it must be a finite number, larger, or the budget larger"
+        )
+    return totals.Totals(order=float(order), accounting=accounting)
 
 
 def set_once(connection: sqlite3.Connection, budget: Budget, path: Path) -> None:
@@ -250,8 +281,14 @@ def _remaining_text(budget: Budget, spent: totals.Totals, guarantee: Guarantee) 
         if kind not in ("zcdp", "gdp") or not delta:
             return number
         # The ε to request of a release, which a ledger counts by its zCDP.
-        return f"{number} (ε={left_text(zcdp_epsilon(charge(most).rho, delta))} at δ={delta:g})"
+        total = spent.cleared().plus(charge(most)) if spent.accounting else None
+        epsilon = zcdp_epsilon(charge(most).rho, delta) if total is None else total.epsilon(delta)
+        return f"{number} (ε={left_text(epsilon)} at δ={delta:g})"
 
+    if spent.accounting:
+        named = {"gdp": ["gdp"], "rdp": ["zcdp"], "pure": []}[spent.accounting]
+        has_pure = math.isfinite(guarantee.pure_epsilon) or not named
+        return " or ".join(map(text, ["pure"] * has_pure + named))
     if lost:
         most = _largest_charge(budget, spent, lambda epsilon: approximate(epsilon, lost))
         return f"ε={left_text(most)} at δ={lost:g}"
@@ -289,6 +326,7 @@ def within(epsilon: float, budget: Budget) -> bool:
 def ledger_facts(budget: Budget | None, sums: totals.Totals) -> list[Fact]:
     """Budget, spent and remaining ε for the ledger's repr."""
     charges = ("charges", f"{sums.live:,}")
+    counts = [("counts", sums.notion)] if sums.accounting else []
     if budget is None:
         return [("budget", "none: all charges are accepted"), charges]
     spent = sums.epsilon(budget[1])
@@ -296,6 +334,7 @@ def ledger_facts(budget: Budget | None, sums: totals.Totals) -> list[Fact]:
         ("budget", epsilon_delta_text(*budget)),
         ("spent", f"ε = {rounded_up(spent)}"),
         ("left", f"ε = {left_text(budget[0] - spent)}"),
+        *counts,
         charges,
     ]
 
@@ -310,6 +349,7 @@ def as_text(connection: sqlite3.Connection) -> str:
         "version": file.SCHEMA_VERSION,
         "budget": None if budget is None else {"epsilon": budget[0], "delta": budget[1]},
         "order": sums.order,
+        "accounting": sums.accounting or None,
         "spent": "inf" if spent == math.inf else spent,
         "remaining": "inf" if left == math.inf else left,
         "entries": [entry.to_dict() for entry in read_entries(connection)],

@@ -9,11 +9,20 @@ from typing import Any
 
 from rashomon_explorer._utils.validation import check_delta
 from rashomon_explorer.exceptions import LedgerError
-from rashomon_explorer.privacy.conversions import conversion, zcdp_epsilon
-from rashomon_explorer.privacy.guarantee import ROUNDING, Divergence, Guarantee, divergence
+from rashomon_explorer.privacy.conversions import conversion, gdp_epsilon, zcdp_epsilon
+from rashomon_explorer.privacy.guarantee import (
+    ROUNDING,
+    Divergence,
+    Guarantee,
+    divergence,
+    gaussian_mu,
+)
 
 _LEAST_DOUBLE_BITS = 1074  # every double is an integer multiple of 2⁻¹⁰⁷⁴
 _SUMMED = ("pure_epsilon", "rho", "approximate_epsilon", "approximate_delta")
+
+ACCOUNTING = {"gdp": "Gaussian DP", "rdp": "Rényi DP", "pure": "pure DP"}
+"""Notions in which a ledger may be told to count, by name."""
 
 Counted = tuple[Guarantee, Divergence | None, int]
 """A charge, its divergence if the ledger has an order, and its number of occurrences."""
@@ -65,6 +74,17 @@ class Totals:
     order: float | None = None
     divergences: ExactSum = field(default_factory=ExactSum)
     unsteady: int = 0
+    accounting: str = ""  # name of the one notion besides pure DP; empty for the usual rule
+
+    @property
+    def notion(self) -> str:
+        """Notion that was named when the ledger was created, in words."""
+        order = "" if self.order is None else f" at order {self.order:.3g}"
+        return ACCOUNTING[self.accounting] + order if self.accounting else ""
+
+    def cleared(self) -> "Totals":
+        """Totals of no charge, by the same rule."""
+        return Totals(order=self.order, accounting=self.accounting)
 
     @classmethod
     def from_charges(cls, charges: Iterable[Guarantee], order: float | None = None) -> "Totals":
@@ -76,7 +96,11 @@ class Totals:
 
     @classmethod
     def from_counts(
-        cls, counted: Sequence[Counted], leaks: bool | None, order: float | None = None
+        cls,
+        counted: Sequence[Counted],
+        leaks: bool | None,
+        order: float | None = None,
+        accounting: str = "",
     ) -> "Totals":
         """Sum charges with their numbers of occurrences; a faster form of `from_charges`."""
         sums = {
@@ -93,13 +117,15 @@ class Totals:
             order,
             ExactSum.from_terms((one.value, count) for one, count in entered),
             sum(count for one, count in entered if not one.steady),
+            accounting,
         )
 
     def charge_divergence(self, charge: Guarantee) -> Divergence | None:
-        """Divergence at which a charge is recorded, rounded up; None without an order."""
-        if self.order is None:
-            return None
-        return entered_at(charge, self.order)
+        """Divergence, or μ² of Gaussian DP, at which a charge is recorded; None without either."""
+        if self.accounting == "gdp":
+            mu = math.inf if takes_delta(charge) else gaussian_mu(charge)
+            return Divergence(_rounded_up(mu * mu))
+        return None if self.order is None else entered_at(charge, self.order)
 
     def plus(self, charge: Guarantee, divergence: Divergence | None = None) -> "Totals":
         """Return the totals with one more charge, whose divergence may be given."""
@@ -127,11 +153,25 @@ class Totals:
         """Total ε at δ, as :func:`adaptive_epsilon` defines it."""
         check_delta(delta)
         pure, rho, own_epsilon, own_delta = (float(self.sums[name]) for name in _SUMMED)
+        if self.accounting:
+            apart = own_epsilon or own_delta
+            return math.inf if apart else min(pure, self._in_one_notion(delta))
         if self.leaks:  # also after those were voided, because the use of δ was fixed with them
             return own_epsilon + pure if own_delta <= delta * (1 + ROUNDING) else math.inf
         if own_epsilon or own_delta:
             return math.inf
         return min(pure, zcdp_epsilon(rho, delta), self._by_order(delta))
+
+    def _in_one_notion(self, delta: float) -> float:
+        """Total ε in the notion that was named, which is a filter by itself."""
+        total = float(self.divergences)
+        if self.accounting == "pure" or not math.isfinite(total) or (total and not delta):
+            return math.inf
+        if not total:
+            return 0.0
+        if self.order is None:
+            return gdp_epsilon(math.sqrt(total), delta)
+        return max(0.0, total + conversion(self.order, delta))
 
     def _by_order(self, delta: float) -> float:
         """Total ε from the divergences at the one order."""
@@ -147,8 +187,10 @@ class Totals:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; fractions are text, because no JSON number holds them."""
         sums = {name: _text(total) for name, total in self.sums.items()}
-        plain = {"live": self.live, "leaks": self.leaks, "sums": sums}
-        if self.order is None:
+        plain: dict[str, Any] = {"live": self.live, "leaks": self.leaks, "sums": sums}
+        if self.accounting:
+            plain["accounting"] = self.accounting
+        if self.order is None and self.accounting != "gdp":
             return plain
         divergences = {"divergences": _text(self.divergences), "unsteady": self.unsteady}
         return {**plain, "order": self.order, **divergences}
@@ -158,7 +200,8 @@ class Totals:
         """Inverse of :meth:`to_dict`."""
         sums = {name: _read(text) for name, text in values["sums"].items()}
         plain = cls(values["live"], values["leaks"], sums)
-        if values.get("order") is None:
+        plain = replace(plain, accounting=values.get("accounting", ""))
+        if values.get("divergences") is None:
             return plain
         divergences, unsteady = _read(values["divergences"]), values["unsteady"]
         return replace(plain, order=values["order"], divergences=divergences, unsteady=unsteady)
@@ -176,7 +219,11 @@ def _read(text: list[Any]) -> ExactSum:
 def entered_at(charge: Guarantee, order: float) -> Divergence:
     """Divergence at which a charge is recorded, rounded up."""
     value, steady = divergence(charge, order)
-    return Divergence(math.nextafter(value, math.inf) if value else 0.0, steady)
+    return Divergence(_rounded_up(value), steady)
+
+
+def _rounded_up(value: float) -> float:
+    return math.nextafter(value, math.inf) if value else 0.0
 
 
 def takes_delta(guarantee: Guarantee) -> bool:
@@ -215,6 +262,32 @@ BEGIN SELECT RAISE(ABORT, 'what a charge costs is never replaced'); END""",
 CREATE TRIGGER divergences_keep BEFORE UPDATE ON divergences
 BEGIN SELECT RAISE(ABORT, 'what a charge costs never changes'); END""",
 )
+
+
+ACCOUNTING_TABLES = (
+    "CREATE TABLE accounting (id INTEGER PRIMARY KEY CHECK (id = 1), value TEXT NOT NULL)",
+    *(
+        f"""
+CREATE TRIGGER accounting_{name} BEFORE {change} ON accounting
+BEGIN SELECT RAISE(ABORT, 'what a ledger counts is settled once'); END"""
+        for name, change in (("stays", "DELETE"), ("keeps", "UPDATE"))
+    ),
+    """
+CREATE TRIGGER accounting_once BEFORE INSERT ON accounting
+WHEN EXISTS (SELECT 1 FROM accounting)
+BEGIN SELECT RAISE(ABORT, 'what a ledger counts is settled once'); END""",
+)
+
+
+def read_accounting(connection: sqlite3.Connection) -> str:
+    """Return the name of the notion that a ledger was told to count; empty for none."""
+    row = connection.execute("SELECT value FROM accounting").fetchone()
+    if row is not None and row[0] not in ACCOUNTING:
+        raise LedgerError(
+            f"the ledger's accounting reads {row[0]!r}, which is invalid: another program changed "
+            "the file; restore a trusted copy"
+        )
+    return "" if row is None else str(row[0])
 
 
 def read_order(connection: sqlite3.Connection) -> float | None:

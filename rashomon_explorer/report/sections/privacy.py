@@ -112,7 +112,7 @@ def _charges(ledger: Ledger, *, public: bool = False) -> Table:
     delta = 0.0 if budget is None else budget[1]
     if public:
         entries = [entry for entry in entries if entry.counts]
-    frame = charges_table(entries, delta, order=ledger.order)
+    frame = charges_table(entries, delta, rule=ledger.totals)
     if public:
         notions = {"notion": [entry.mechanism for entry in entries]}
         totals = pd.DataFrame({**notions, "ε in total": frame["ε in total"]}, index=frame.index)
