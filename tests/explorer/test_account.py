@@ -43,7 +43,7 @@ def test_account_figures_and_tables_are_the_ledgers(history, new):
         new.reserve(guarantee).void()
     account, spent = read_account(new.path, (9.0, 1e-3)), new.spent()
     assert account.exists and (account.budget, account.delta) == (2.0, DELTA)
-    composed = privacy.adaptive_epsilon(account.guarantees, DELTA, rule=new.totals)
+    composed = privacy.adaptive_epsilon(account.guarantees, DELTA, order=new.order)
     assert account.spent == spent == composed and account.left == new.remaining
     for guarantee in NEXT:
         after = new.epsilon_after(guarantee)
@@ -51,7 +51,7 @@ def test_account_figures_and_tables_are_the_ledgers(history, new):
         assert account.affords(guarantee) == new.can_afford(guarantee)
         assert account.adds(guarantee) == max(0.0, after - spent)
     if entries := new.entries():
-        totals = charges_table(entries, DELTA, order=new.order)["ε in total"]
+        totals = charges_table(entries, DELTA, rule=new.totals)["ε in total"]
         assert totals.iloc[-1] == spent == totals.iloc[-2]  # the last one was voided
     bars = [bar for bar in plot_budget(new).data if bar.name == "spent"]
     assert sum(bar.x[0] for bar in bars) == pytest.approx(spent)

@@ -263,7 +263,7 @@ def test_the_file_has_what_was_declared_and_no_row(path):
     tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
     assert {name for (name,) in tables} == {
         *("budget", "charges", "totals", "identity", "sqlite_sequence"),
-        *("renyi_order", "divergences"),
+        *("renyi_order", "divergences", "accounting"),
     }
     connection.close()
 
