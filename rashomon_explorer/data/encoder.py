@@ -47,6 +47,24 @@ def encoded_rows(
     return np.column_stack([scale * column.in_unit_size(reading) for column, reading in read])
 
 
+def encoded_units(schema: TableSchema, row_norm: float) -> dict[str, tuple[float, float, str]]:
+    """Offset, size and name of the unit of encoded columns: a cell is offset + size · encoded."""
+    scale, units = row_norm / math.sqrt(len(schema.features)), {}
+    for column in schema.features:
+        levelled = isinstance(column, columns.Levelled)
+        known = column.levels if isinstance(column, columns.Levelled) else column.value_bounds
+        reading = column.read(pd.Series([*known, "\0", None], dtype=object))
+        own, encoded = column.in_units(reading), scale * column.in_unit_size(reading)
+        unit = "level" if levelled else getattr(column, "unit", "")
+        for name, cell, value in zip(column.encoded_names, own.T, encoded.T, strict=True):
+            low, high = cell.argmin(), cell.argmax()
+            size = float((cell[high] - cell[low]) / (value[high] - value[low]))
+            indicator = name != column.name and not levelled
+            found = "missing" if indicator else unit
+            units[name] = float(cell[low] - size * value[low]), size, found
+    return units
+
+
 def read_features(
     schema: TableSchema, X: Any, *, quiet: bool = False
 ) -> list[tuple[Column, cells.Reading]]:

@@ -19,6 +19,7 @@ from plotly.offline import get_plotlyjs
 
 from rashomon_explorer._utils.files import replace_file
 from rashomon_explorer._utils.progress import progress
+from rashomon_explorer.data.schema import TableSchema
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
@@ -202,6 +203,7 @@ def curator_report(
     groups: ArrayLike | str | None = None,
     problem: Problem | None = None,
     ledger: Ledger | str | PathLike[str] | None = None,
+    schema: TableSchema | None = None,
     bounds: Bounds | None = None,
     target: str = "",
     title: str = "",
@@ -237,6 +239,9 @@ def curator_report(
         ranges, model class reliance and certificates.
     ledger : Ledger or path-like, optional
         Ledger whose charges are listed.
+    schema : TableSchema, optional
+        Public schema of the table: it states the target, its classes, bounds, and the units of
+        columns and coefficients.
     bounds : mapping of str to (float, float) or str, optional
         Declared range of each feature, or its declaration in words.
     target : str, optional
@@ -269,6 +274,7 @@ def curator_report(
     place = refuse_existing(path, overwrite)
     public: dict[str, Any] = {
         "ledger": ledger,
+        "schema": schema,
         "bounds": bounds,
         "target": target,
         "title": title,
@@ -293,6 +299,7 @@ def release_report(
     constants: Constants | None = None,
     domain: Domain | None = None,
     ledger: Ledger | str | PathLike[str] | None = None,
+    schema: TableSchema | None = None,
     bounds: Bounds | None = None,
     target: str = "",
     title: str = "",
@@ -326,7 +333,7 @@ def release_report(
         Set of models to which the constants apply.
     ledger : Ledger or path-like, optional
         Number, notion and total of each charge are listed; names, times and remarks are not.
-    bounds, target, title, date, table, author, classes, interactive, overwrite
+    schema, bounds, target, title, date, table, author, classes, interactive, overwrite
         As in :func:`curator_report`.
 
     Returns
@@ -346,6 +353,7 @@ def release_report(
     place = refuse_existing(path, overwrite)
     public: dict[str, Any] = {
         "ledger": ledger,
+        "schema": schema,
         "bounds": bounds,
         "target": target,
         "title": title,

@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from rashomon_explorer.data.encoder import encoded_units
+from rashomon_explorer.data.schema import TableSchema, data_dependent
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.inputs import set_and_rows
 from rashomon_explorer.mechanisms.planning.plan import Plan
@@ -42,11 +44,25 @@ class PublicMaterial:
     table: str = ""  # name of the data set
     author: str = ""
     target: str = ""  # description of the quantity that the models predict
+    schema: TableSchema | None = None  # public; it states target, classes, bounds and units
     # declared, public range of each feature in its own units, or its declaration in words
     bounds: Bounds = field(default_factory=dict)
     constants: Constants | None = None  # public constants of the problem, for the certificates
     domain: Domain | None = None  # the set of models to which the constants apply
     ledger: Ledger | None = None  # whose charges are listed
+
+    @cached_property
+    def units(self) -> "pd.DataFrame | None":
+        """Offset, size and name of the unit of each encoded feature; None if they are unknown."""
+        models = getattr(self, "models", None)
+        if self.schema is None or not isinstance(models, RashomonSet | ReleasedSet):
+            return None
+        if models.outputs > 1 or getattr(models, "scale", None) is not None:
+            return None
+        if models.feature_names[:-1] != self.schema.encoded_names:
+            return None
+        units = encoded_units(self.schema, models.row_norm)
+        return pd.DataFrame.from_dict(units, orient="index", columns=["offset", "size", "unit"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +155,7 @@ def curator_material(
         X = as_chunked_rows(X)
         y = read_targets(X) if y is None and X.source.labelled else y
         groups = read_column(X, groups) if isinstance(groups, str) else groups
-    classes = public.pop("classes", None)
+    classes = _classes(public)
     targets = None if y is None else np.asarray(y)
     if (named := _named_classes(models, classes)) is not models:
         models = named
@@ -161,7 +177,10 @@ def release_material(
             f"a release needs a ReleasedSet or ReleasedTrees, got {type(models).__name__}: call "
             ".release() on a set of private draws first"
         )
-    models = _named_classes(models, public.pop("classes", None))
+    schema = public.get("schema")
+    if schema is not None and data_dependent(schema):
+        raise CuratorOnlyError("schema has data-dependent values: confirm them before a release")
+    models = _named_classes(models, _classes(public))
     for place, value in enumerate(aggregates):
         if type(value) is not ReleasedAggregates:
             raise TypeError(
@@ -178,7 +197,13 @@ def release_material(
     return material
 
 
-def _named_classes(models: Any, classes: Sequence[str] | None) -> Any:
+def _classes(public: dict[str, Any]) -> Sequence[Any] | None:
+    """Take names of classes from the arguments, or those of the schema."""
+    schema, classes = public.get("schema"), public.pop("classes", None)
+    return classes or (None if schema is None else schema.classes)
+
+
+def _named_classes(models: Any, classes: Sequence[Any] | None) -> Any:
     """Models whose classes have names instead of the codes 0, 1, …; unchanged for other labels."""
     codes = getattr(models, "classes", None)
     if not classes or not codes or tuple(codes) != tuple(range(len(classes))):
@@ -188,6 +213,13 @@ def _named_classes(models: Any, classes: Sequence[str] | None) -> Any:
 
 def _tidy(public: Mapping[str, Any]) -> dict[str, Any]:
     tidied = {name: value for name, value in public.items() if value is not None}
+    schema = tidied.get("schema")
+    if schema is not None:
+        tidied["schema"] = TableSchema([one for one in schema.columns if one.role == "feature"])
+        declared = {one.name: one.summary for one in schema.features}
+        tidied["bounds"] = tidied.get("bounds") or declared
+        if schema.target is not None:
+            tidied["target"] = tidied.get("target") or schema.target.name
     ledger = tidied.get("ledger")
     if isinstance(ledger, str | os.PathLike):
         tidied["ledger"] = Ledger(ledger)

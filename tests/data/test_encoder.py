@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from rashomon_explorer import TableEncoder, TableSchema
 from rashomon_explorer._utils.taint import find_leak
 from rashomon_explorer.data import Categorical, IgnoredColumn, Numeric, Ordered, YesNo
+from rashomon_explorer.data.encoder import UnitEncoder, encoded_rows, encoded_units
 from rashomon_explorer.exceptions import (
     DataError,
     PrivacyLeakWarning,
@@ -87,6 +88,24 @@ def frame_of(n=50):
             "repaid": rng.choice(["no", "yes"], n),
         }
     )
+
+
+@quiet
+def test_encoded_columns_are_mapped_back_to_the_units_of_the_table():
+    columns = [
+        Numeric("wage", (0, 9_000), typical=(1_000, 3_000), unit="€", missing="indicator"),
+        Categorical("home", ["own", "rent", "other"], missing="indicator", unknown="other"),
+        Ordered("grade", ["low", "mid", "high"]),
+        YesNo("old", ["no", "yes"]),
+    ]
+    schema = TableSchema(columns)
+    cells = {"wage": [0.0, 2_500, 8_000, np.nan], "home": ["own", "rent", "tent", None]}
+    cells |= {"grade": ["low", "mid", "high", "low"], "old": ["no", "yes", "no", "yes"]}
+    table, units = pd.DataFrame(cells), encoded_units(schema, 2.0)
+    assert list(units) == list(schema.encoded_names) and units["wage"][2] == "€"
+    offset, size = (np.array([one[part] for one in units.values()]) for part in (0, 1))
+    found = offset + size * encoded_rows(schema, table, 2.0)
+    np.testing.assert_allclose(found, UnitEncoder(schema).transform(table), atol=1e-9)
 
 
 def test_names_groups_and_index_are_kept():

@@ -5,11 +5,21 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from rashomon_explorer import RashomonClassifier
 from rashomon_explorer._utils.formatting import hit_rate_text
+from rashomon_explorer.data import (
+    Categorical,
+    Numeric,
+    TableEncoder,
+    TableSchema,
+    YesNo,
+    propose_schema,
+)
+from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import exact_ambiguity, multiplicity_table
 from rashomon_explorer.measures.multiplicity import MEASURES
 from rashomon_explorer.plots import text
@@ -203,3 +213,32 @@ def test_the_first_page_of_both_editions_says_what_of_whom_and_when(models, rows
 def test_a_sentence_capitalises_words_and_no_symbol():
     assert text.sentence("no row is read") == "No row is read."
     assert text.sentence("ε = 4 at δ = 1e-6") == "ε = 4 at δ = 1e-6."
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_with_a_schema_columns_and_coefficients_are_in_units_of_the_table(tmp_path):
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame({"wage": rng.uniform(1_000, 3_000, 200), "home": ["own", "rent"] * 100})
+    y = np.where(table["wage"] + 300 * rng.normal(size=200) > 2_000, "yes", "no")
+    wage = Numeric("wage", (0, 9_000), typical=(1_000, 3_000), unit="€")
+    target = YesNo("paid", ["no", "yes"], role="target")
+    schema = TableSchema([wage, Categorical("home", ["own", "rent"]), target])
+    settings = {"psi": 0.2, "epsilon": 120.0, "n_draws": 5, "random_state": 0, "ridge": 0.1}
+    rows = TableEncoder(TableSchema(schema.columns[:2])).fit_transform(table)
+    models = RashomonClassifier(**settings, classes=["no", "yes"]).fit(rows, y).rashomon_set_
+    size = 1_000 * np.sqrt(2 / 3)  # half of the typical range, of one of two features of size 1
+    medians = np.median(models.coef, axis=0) / [size, 1, 1, 1]
+    private = read(report(models, tmp_path / "a.html", rows, y, schema=schema, author="Ada"))
+    public = read(report(models.release(), tmp_path / "b.html", schema=schema))
+    for text_ in map(words_of, (private, public)):
+        assert "paid" in text_ and "no, yes" in text_ and "0 to 9,000 €" in text_
+        (found,) = re.findall(r"per unit of the table.*?wage\s+\S+\s+(\S+)", text_, re.DOTALL)
+        assert found == number(float(medians[0]), 4)
+    assert models.hit_rate == 1 and "Ada" in private
+    with pytest.raises(CuratorOnlyError, match="confirm"):
+        proposed = propose_schema(table.assign(paid=y), target="paid")
+        report(models.release(), tmp_path / "c.html", schema=proposed)
+    mean = float(np.clip(table["wage"], 0, 9_000).mean())
+    pattern = r"in units of the table.*?typically 1,000 to 3,000\s+\S+\s+(\S+)\s+\S+\s+€"
+    (found,) = re.findall(pattern, words_of(private), re.DOTALL)
+    assert float(found.replace(",", "")) == pytest.approx(mean, rel=0.05)  # but for clipped rows

@@ -115,7 +115,7 @@ def test_types_do_not_mix(case, tmp_path):
 
 def test_there_is_no_argument_for_rows():
     allowed = {"models", "aggregates", "constants", "domain", "ledger", "bounds", "target"}
-    named = {"title", "date", "table", "author"}
+    named = {"title", "date", "table", "author", "schema"}
     how = {"path", "classes", "interactive", "overwrite", *named}
     assert set(inspect.signature(release_report).parameters) == allowed | how
     assert {field.name for field in fields(Release)} == allowed | named

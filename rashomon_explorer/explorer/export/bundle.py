@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -316,21 +315,13 @@ def _ledger(contents: Contents) -> str | None:
     return _json({**totals, "charges": charges})
 
 
-def described(data: Any) -> dict[str, Any]:
-    """Title, date, target, classes and declared columns of a report about a data set."""
-    return {} if data is None else _named(str(data.name), data.get("schema"))
-
-
-def _named(table: str, schema: TableSchema | None) -> dict[str, Any]:
-    target = None if schema is None else schema.target
-    columns = () if schema is None else schema.features
+def described(table: str, schema: TableSchema | None, author: str) -> dict[str, Any]:
+    """Return data set, date, author and schema for a report."""
     return {
         "table": table,
         "date": f"{datetime.now():%Y-%m-%d}",
-        "author": os.environ.get("RASHOMON_EXPLORER_AUTHOR", ""),
-        "target": "" if target is None else target.name,
-        "classes": None if schema is None else schema.classes,
-        "bounds": {one.name: one.summary for one in columns},
+        "author": author,
+        "schema": schema,
     }
 
 
@@ -345,7 +336,7 @@ def release_page(contents: Contents) -> str:
             models,
             Path(folder) / "report.html",
             aggregates=[one.released for one in contents.purchases],
-            **_named(contents.table, contents.schema),
+            **described(contents.table, contents.schema, contents.author),
             constants=contents.constants if has_radius else None,
             domain=Ball(radius) if has_radius and radius is not None else None,
         )

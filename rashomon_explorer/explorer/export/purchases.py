@@ -134,6 +134,7 @@ class Contents:
     constants: Constants | None = None
     account: Account | None = None
     charged: float | None = None
+    author: str = ""
 
     @property
     def of_trees(self) -> bool:
@@ -188,7 +189,7 @@ class AggregateRelease(PaidAction[Purchase]):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.selected: Basket | None = None
-        self.why_not = ""
+        self.why_not, self.author = "", ""
         self._set_on_screen: Any = None
         self._set_of_order: Any = None
         self._unsaved: list[tuple[Purchases, Purchase]] = []
@@ -272,6 +273,7 @@ class AggregateRelease(PaidAction[Purchase]):
             self.session.constants,
             self.session.refresh_account(),
             state.charged,
+            self.author,
         )
 
     @property

@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import ipywidgets
 from sklearn.utils import Bunch
 
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
@@ -47,8 +48,12 @@ class TakePanel(Panel):
             "One HTML file that includes private numbers: not for release",
             self._curator_report,
         )
+        self.author = ipywidgets.Text(
+            description="Author", placeholder="printed on the reports", continuous_update=False
+        )
+        self.author.observe(lambda _: setattr(aggregates, "author", self.author.value), "value")
         buttons = row([self.bundle, self.release_report, self.curator_report], "rx-take")
-        super().__init__(self.state, buttons, self.receipt)
+        super().__init__(self.state, buttons, self.author, self.receipt)
 
     def _download(
         self, label: str, hint: str, prepare: Callable[[], Making], *, primary: bool = False
@@ -143,7 +148,8 @@ class TakePanel(Panel):
             raise CuratorOnlyError("this report contains private numbers: switch to Curator")
         audit, psi = state.outside, float(state.outside_psi)
         known = rows is not None and isinstance(models, RashomonSet)
-        table = "models" if state.data is None else str(state.data.name)
+        data, author = state.data, self.aggregates.author
+        table = "models" if data is None else str(data.name)
         account = session.refresh_account()
         ledger = account.path if account is not None and account.exists else None
 
@@ -172,7 +178,7 @@ class TakePanel(Panel):
                     targets if known else None,
                     groups=groups if known else None,
                     ledger=ledger,
-                    **described(state.data),
+                    **described(table, None if data is None else data.get("schema"), author),
                 )
                 return FileInTransit(f"{table}-curator.html", path.read_bytes(), _HTML)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.measures import draws_in_range, exact_coefficient_ranges
+from rashomon_explorer.measures import coefficient_spread, draws_in_range, exact_coefficient_ranges
 from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
 from rashomon_explorer.plots.figures import FIGURES
 from rashomon_explorer.plots.text import number, percent, plural, sentence
@@ -56,27 +56,27 @@ def _counts(material: Curator) -> list[tuple[str, str, str]]:
 
 
 def _columns(material: Curator) -> Table:
+    """Minimum, mean and maximum of each column, in units of the table if a schema is given."""
     if isinstance(material.X, ChunkedRows):
-        return _columns_of_blocks(material, material.X)
-    frame = pd.DataFrame(material.X)
-    names = getattr(material.models, "feature_names", (*map(str, frame.columns), "intercept"))[:-1]
-    if len(names) == frame.shape[1]:
-        frame.columns = pd.Index(names)
-    table = declared([str(name) for name in frame.columns], material.bounds)
-    measured = frame.apply(pd.to_numeric, errors="coerce")
-    for name in ("min", "mean", "max"):
-        table[name] = getattr(measured, name)().to_numpy(dtype=float)
-    return Table(table, "Features, as the models take them")
-
-
-def _columns_of_blocks(material: Curator, rows: ChunkedRows) -> Table:
-    """Mean, minimum and maximum of each column over all chunks."""
-    least, sums, most = rows.reduce(_ends, merge=_wider)
-    known = getattr(material.models, "feature_names", ())[:-1]
-    names = known if len(known) == len(sums) else [f"x{j}" for j in range(len(sums))]
-    table = declared([str(name) for name in names], material.bounds)
-    table["min"], table["mean"], table["max"] = least, sums / rows.n, most
-    return Table(table, "Features, as the models take them")
+        least, sums, most = material.X.reduce(_ends, merge=_wider)
+        ends = least, sums / material.X.n, most
+        called: Any = [f"x{j}" for j in range(len(sums))]
+    else:
+        frame = pd.DataFrame(material.X).apply(pd.to_numeric, errors="coerce")
+        ends = tuple(getattr(frame, name)().to_numpy(float) for name in ("min", "mean", "max"))
+        called = frame.columns
+    names = getattr(material.models, "feature_names", ())[:-1]
+    table = declared(
+        [str(one) for one in (names if len(names) == len(called) else called)], material.bounds
+    )
+    units = None if material.units is None or len(names) != len(called) else material.units
+    for name, values in zip(("min", "mean", "max"), ends, strict=True):
+        own = values if units is None else units["offset"] + units["size"] * values
+        table[name] = np.asarray(own, dtype=float)
+    if units is None:
+        return Table(table, "Features, as the models take them")
+    table["unit"] = units["unit"].to_numpy()
+    return Table(table, "Features, clipped, in units of the table", _LEVELS)
 
 
 def _ends(rows: FloatArray, targets: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -191,6 +191,7 @@ def coefficients_curator(material: Curator) -> list[Block]:
         figure(material, "coefficient_spread")
         if models.hit_rate
         else Words(f"None of {models.n_draws} draws lies inside, so there is no range."),
+        *(_in_units(material, models.inside()) if models.hit_rate else ()),
         figure(material, "coefficients"),
     ]
     return [_exact(material, models), *blocks] if material.problem is not None else blocks
@@ -200,7 +201,23 @@ def coefficients_release(material: Release) -> list[Block]:
     """Show coefficients of released draws."""
     if not material.models.n_draws:
         raise Skip("the release holds no models")
-    return [figure(material, "coefficient_spread"), figure(material, "coefficients")]
+    own = _in_units(material, material.models)
+    return [figure(material, "coefficient_spread"), *own, figure(material, "coefficients")]
+
+
+_LEVELS = "Of a level, 1 is its presence and 0 its absence."
+
+
+def _in_units(material: Any, models: Any) -> list[Block]:
+    """Ranges of coefficients per unit of the table, if a schema states the units."""
+    if material.units is None:
+        return []
+    kept = ["min", "median", "max", "best"]
+    table = coefficient_spread(models).drop("intercept", errors="ignore").filter(kept)
+    table = table.div(material.units["size"], axis=0).loc[material.units.index]
+    table["unit"] = material.units["unit"]
+    note = f"Change of the linear score by 1 unit, in a row that is not clipped. {_LEVELS}"
+    return [Table(table.rename_axis("feature"), "Coefficients per unit of the table", note)]
 
 
 def _exact(material: Curator, models: RashomonSet) -> Block:

@@ -35,7 +35,7 @@ def summary_curator(material: Curator) -> list[Block]:
         _hits(models),
         _cost(models),
         _conflicts(material),
-        _widest(models),
+        _widest(material),
     ]
     linear = isinstance(models, RashomonSet)
     names = ("losses", "coefficients") if linear else ("tree_use", "trees")
@@ -56,7 +56,7 @@ def summary_release(material: Release) -> list[Block]:
         "released here.",
         _cost(models),
         _proved(models, planned),
-        _widest(models),
+        _widest(material),
     ]
     plots = [_small(material, "coefficients" if linear else "tree_use")]
     if planned is not None:
@@ -142,8 +142,9 @@ def _conflicts(material: Curator) -> str:
     )
 
 
-def _widest(models: Any) -> str:
+def _widest(material: Any) -> str:
     """State the coefficient that varies most, or the most common question of trees."""
+    models = material.models
     if not models.n_draws:
         return "There is no model to describe."
     if isinstance(getattr(models, "models", None), DecisionTrees):
@@ -157,9 +158,15 @@ def _widest(models: Any) -> str:
     spread = coefficient_spread(models).drop("intercept", errors="ignore")
     low, high = spread["min"].to_numpy(float), spread["max"].to_numpy(float)
     most = int(np.argmax(high - low))
+    name, ends, per = str(spread.index[most]), (low[most], high[most]), "scaled unit"
+    if material.units is not None:
+        size, unit = material.units.loc[name, ["size", "unit"]]
+        levels = unit in ("level", "missing")
+        ends = tuple(one / size for one in ends) if levels else ends
+        per = "presence of it" if levels else f"{number(size, 3)} {unit or 'units'}"
     return (
-        f"The coefficient of {short_name(str(spread.index[most]))} differs most between them: from "
-        f"{number(float(low[most]), 2)} to {number(float(high[most]), 2)} per scaled unit."
+        f"The coefficient of {short_name(name)} differs most between them: from "
+        f"{number(float(ends[0]), 2)} to {number(float(ends[1]), 2)} per {per}."
     )
 
 
