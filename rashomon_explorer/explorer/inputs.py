@@ -12,6 +12,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer import estimators, sets
+from rashomon_explorer._utils.containers import is_frame
 from rashomon_explorer.audits import Audit, audit
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.explorer.session import Session
@@ -46,6 +47,8 @@ def coerce_input(shown: Any, data: Any = None) -> Show:
             "rashomon_explorer.plots or report.release_report"
         )
     more = ": give it in a list, with its rows" if isinstance(last, BaseEstimator) else ""
+    if is_frame(last):
+        more = ": name its target, Explorer(chunk_rows(frame, target=...))"
     raise TypeError(f"Explorer shows {_KNOWN}, got {type(last).__name__}{more}")
 
 

@@ -172,6 +172,7 @@ def test_a_rashomon_set_is_shown_with_the_data_it_was_drawn_from(cancer, tmp_pat
         (lambda X, y: Lasso().fit(X, y), (1, 2), "give it in a list"),
         (lambda X, y: [LogisticRegression().fit(X, y)], None, "need the rows"),
         (lambda X, y: 3, None, "Explorer shows a data set"),
+        (lambda X, y: pd.DataFrame(X), None, r"Explorer\(chunk_rows\(frame, target=...\)\)"),
     ],
 )
 def test_what_cannot_be_shown_is_refused_with_what_can(rows, tmp_path, shown, data, words):
