@@ -25,10 +25,9 @@ try:
     from rashomon_explorer.plots.importance import (
         plot_class_reliance,
         plot_importance,
-        plot_importance_cloud,
         plot_importance_distribution,
-        plot_importance_pair,
     )
+    from rashomon_explorer.plots.importance_pairs import plot_importance_cloud, plot_importance_pair
     from rashomon_explorer.plots.losses import plot_losses
     from rashomon_explorer.plots.penalties import plot_penalties, tuning_in_words
     from rashomon_explorer.plots.people import plot_people

@@ -1,4 +1,4 @@
-"""Figures of feature importances, one for each measure, and pairwise figures."""
+"""Figures of feature importances over the set, one for each measure."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from rashomon_explorer.measures import importance_cloud, importance_spread, rid
-from rashomon_explorer.measures.importance import ImportanceDistribution, importance_tradeoffs
-from rashomon_explorer.measures.inputs import COLUMNS, Features, set_and_rows
+from rashomon_explorer.measures.importance import ImportanceDistribution
+from rashomon_explorer.measures.inputs import Features, set_and_rows
 from rashomon_explorer.measures.ranges import set_problem
 from rashomon_explorer.measures.reliance.tree_reliance import held_trees
 from rashomon_explorer.plots import marks, registry, text, theme
@@ -23,77 +23,8 @@ from rashomon_explorer.sets import PredictorSet, RashomonSet
 from rashomon_explorer.sets.models.fitted import FittedModels
 from rashomon_explorer.trees.private import counted_like
 
-MOST_IN_CLOUD = 4
-"""Maximum number of features in a cloud, the most variable first."""
-
-_CLOUD = "Feature importances, pair by pair"
 _MOST_CURVES = len(theme.CATEGORIES)
 _STEPS = 200
-_UNITS = {
-    "reliance": "increase of the loss if a feature is switched between rows",
-    "conditional": "increase of the loss if the part not explained by other features is switched",
-    "permutation": "increase of the loss if a feature is shuffled",
-    "shap": "mean absolute SHAP value",
-}
-
-
-def plot_importance_cloud(
-    models: RashomonSet,
-    X: ArrayLike,
-    y: ArrayLike,
-    *,
-    measure: str = "reliance",
-    features: Features = None,
-    highlight: Sequence[int] = (),
-) -> go.Figure:
-    """Plot the importances of all pairs of features, one dot per draw (Dong and Rudin 2020).
-
-    Parameters
-    ----------
-    models : RashomonSet
-        Draws with their losses (curator only).
-    X : array-like of shape (n_rows, n_features)
-        Private rows, scaled as for fitting the draws.
-    y : array-like of shape (n_rows,)
-        Targets, as passed to the estimator.
-    measure : {"reliance", "conditional", "permutation", "shap"}, default="reliance"
-    features : sequence, mapping or "columns", optional
-        Features to show, see ``measures.feature_groups``; by default the few whose importances
-        vary most.
-    highlight : sequence of int
-        Row numbers of draws to mark with rings.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        Matrix of scatter plots, coloured by excess loss, with a dot for every draw inside the set;
-        a message if there is none.
-
-    Raises
-    ------
-    TypeError
-        If given a `ReleasedSet`, because importances are computed from private rows.
-    ValueError
-        If fewer than two features are shown, or as for :func:`importance_cloud`.
-    """
-    models, X = set_and_rows(models, X)
-    models = text.need_curator(models, "plot_importance_cloud")
-    counts = text.counted(models)
-    if counts.is_empty:
-        return text.empty_set_figure(_CLOUD, models)
-    cloud = model_importances(counts.models, X, y, measure=measure, features=features)
-    if cloud.shape[1] < 2:
-        raise ValueError(f"a cloud needs at least two features, got {list(cloud.columns)}")
-    columns = cloud.columns
-    if features is None or features == COLUMNS:
-        columns = pd.Index(widest(cloud)[:MOST_IN_CLOUD])
-    positions, note = text.subsample_points(len(cloud))
-    cut = "" if len(columns) == cloud.shape[1] else f"{len(columns)} widest of {cloud.shape[1]}"
-    words = text.join_notes(counts.words, _UNITS.get(measure, measure), cut, note)
-    figure = theme.new_figure(_CLOUD, words, height=480)
-    figure.add_trace(_matrix(counts, cloud[columns].iloc[positions], positions, highlight))
-    figure.update_layout(showlegend=False)
-    return text.models_band(figure, models)
 
 
 def plot_importance_distribution(distribution: ImportanceDistribution) -> go.Figure:
@@ -208,33 +139,6 @@ def _reliance_finding(table: pd.DataFrame) -> str:
     return words[0].upper() + words[1:]
 
 
-def _matrix(
-    counts: text.Counted, cloud: pd.DataFrame, positions: np.ndarray, highlight: Sequence[int]
-) -> go.Splom:
-    models, draws = counts.models, counts.places[positions]
-    selected = np.isin(draws, np.asarray(highlight, dtype=int))
-    excess = np.asarray(models.excess, dtype=np.float32)[positions]
-    return go.Splom(
-        name="draw",
-        dimensions=[
-            {"label": label, "values": cloud[name].to_numpy(np.float32)}
-            for name, label in zip(cloud, text.short_names(cloud), strict=True)
-        ],
-        customdata=draws,
-        diagonal={"visible": False},
-        showupperhalf=False,
-        marker={
-            "size": np.where(selected, 10, 5),
-            "showscale": True,
-            **marks.loss_colours(excess, max(float(excess.max(initial=0.0)), float(models.psi))),
-            "line": text.edges(selected, 2.5, 0.5),
-        },
-        text=[text.number(float(value)) for value in excess],
-        hovertemplate="draw %{customdata}<br>%{x:.4g}, %{y:.4g}<br>excess loss %{text}"
-        "<extra></extra>",
-    )
-
-
 def _draws(values: pd.DataFrame) -> go.Scatter:
     positions, _ = text.subsample_points(len(values))
     points = values.iloc[positions].to_numpy(np.float32)
@@ -260,129 +164,6 @@ def _limits(name: str, row: pd.Series) -> str:
     if "shortfall" not in row or not np.isfinite(row["shortfall"]):
         return words
     return f"{words}<br>the draws miss {100 * row['shortfall']:.0f} % of the attained width"
-
-
-_TITLE = "Importance of two features, one dot per model"
-_FADED = 0.25
-_TRADED, _TOGETHER = -0.5, 0.5
-
-
-def plot_importance_pair(
-    models: Any,
-    cloud: pd.DataFrame,
-    x: str | None = None,
-    y: str | None = None,
-    *,
-    highlight: Sequence[int] = (),
-) -> go.Figure:
-    """Plot the importances of two features over the set (Dong and Rudin 2020).
-
-    Parameters
-    ----------
-    models : RashomonSet
-        Draws with their losses (curator only); only those inside the set are shown.
-    cloud : pandas.DataFrame
-        Importances of all these models, from ``measures.importance_cloud``: one row per model, one
-        column per feature.
-    x, y : str, optional
-        Two of its columns; by default the two that vary most.
-    highlight : sequence of int
-        Row numbers of models to mark with rings; the others fade.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        One dot per model inside, coloured by excess loss; the title states whether one feature can
-        replace the other. A message if no model lies inside.
-
-    Raises
-    ------
-    TypeError
-        If given a `ReleasedSet`, because importances are computed from private rows.
-    ValueError
-        If the cloud has only one feature, or not one row per model.
-    """
-    models = text.need_curator(models, "plot_importance_pair")
-    counts = text.counted(models)
-    if counts.is_empty:
-        return text.empty_set_figure(_TITLE, models)
-    if len(cloud) != models.n_draws or cloud.shape[1] < 2:
-        raise ValueError(
-            f"cloud must have two features or more for each of {models.n_draws} models, got shape "
-            f"{cloud.shape}"
-        )
-    wide = widest(cloud)
-    first, second = x or wide[0], y or wide[1]
-    pair = cloud.iloc[counts.places][[first, second]]
-    positions, note = text.subsample_points(len(pair))
-    words = text.join_notes(counts.words, _correlation(pair), note)
-    figure = theme.new_figure(_finding(pair, first, second), words)
-    figure.add_trace(_dots(pair.iloc[positions], counts, positions, highlight))
-    figure.update_layout(
-        xaxis={"title": f"importance of {text.short_name(first)}", "zeroline": True},
-        yaxis={"title": f"importance of {text.short_name(second)}", "zeroline": True},
-        showlegend=False,
-        uirevision=f"{first},{second}",
-    )
-    return text.models_band(figure, models)
-
-
-def model_importances(
-    models: RashomonSet,
-    X: ArrayLike,
-    targets: ArrayLike,
-    *,
-    measure: str = "shap",
-    features: Features = None,
-) -> pd.DataFrame:
-    """Return the importance of every feature to every model; permutations have a fixed seed."""
-    options: dict[str, Any] = {"random_state": 0} if measure == "permutation" else {}
-    return importance_cloud(models, X, targets, measure=measure, features=features, **options)
-
-
-def widest(cloud: pd.DataFrame) -> list[str]:
-    """Columns of a cloud, in decreasing order of their spread over the models."""
-    width = (cloud.max() - cloud.min()).to_numpy()
-    return [str(cloud.columns[place]) for place in np.argsort(-width, kind="stable")]
-
-
-def _rank(pair: pd.DataFrame) -> float:
-    if len(pair) < 3 or pair.columns[0] == pair.columns[1]:
-        return float("nan")
-    return float(importance_tradeoffs(pair).to_numpy()[0, 1])
-
-
-def _correlation(pair: pd.DataFrame) -> str:
-    rank = _rank(pair)
-    return "" if np.isnan(rank) else f"rank correlation {text.number(rank, 2)}"
-
-
-def _finding(pair: pd.DataFrame, first: str, second: str) -> str:
-    names, rank = (text.short_name(first), text.short_name(second)), _rank(pair)
-    if np.isnan(rank):
-        return _TITLE
-    if rank <= _TRADED:
-        return f"Models that rely less on {names[0]} rely more on {names[1]}"
-    if rank >= _TOGETHER:
-        return f"Models that rely more on {names[0]} rely more on {names[1]} too"
-    return f"Reliance on {names[0]} is almost unrelated to reliance on {names[1]}"
-
-
-def _dots(
-    pair: pd.DataFrame, counts: text.Counted, positions: np.ndarray, highlight: Sequence[int]
-) -> go.Scatter | go.Scattergl:
-    draws = counts.places[positions]
-    selected = np.isin(draws, np.asarray(highlight, dtype=int))
-    excess = np.asarray(counts.models.excess, dtype=np.float32)[positions]
-    many, psi = len(positions) > marks.MANY, float(counts.models.psi)
-    top = max(float(excess.max(initial=0.0)), psi if np.isfinite(psi) else 0.0)
-    marker = {
-        "size": np.where(selected, 12, 5 if many else 8),
-        "opacity": np.where(selected.any() & ~selected, _FADED, 1.0),
-        "line": text.edges(selected, 3, 0.8),
-    }
-    x, y = (pair.iloc[:, column].to_numpy(np.float32) for column in (0, 1))
-    return marks.excess_dots(x, y, draws, excess, top, "%{x:.4g}, %{y:.4g}", **marker)
 
 
 _CELLS = 30_000_000
@@ -673,30 +454,6 @@ FIGURES = (
         families=registry.LINEAR,
         needs=("models", "rows", "targets", "exact"),
         marks=("exact",),
-        slow=True,
-        on_demand=True,
-        of_people=True,
-    ),
-    registry.FigureSpec(
-        name="importance_cloud",
-        title="Importance of two features, one dot per model",
-        short="Two features",
-        label="Scatter plot of two features' importances over the models inside the set",
-        definition=(
-            "The importance of two features to each model within ψ (variable importance cloud, "
-            "Dong and Rudin 2020). <b>SHAP</b>: mean over people of "
-            "|θ<sub>j</sub>(x<sub>j</sub> − mean)|; <b>switching</b>: rise of the loss when the "
-            "feature is switched between people; <b>shuffling</b>: rise of the loss when its "
-            "column is shuffled. The cloud of the draws is a sample of that of the set."
-        ),
-        measure=model_importances,
-        result="cloud",
-        plot=plot_importance_pair,
-        table=lambda cloud: cloud,
-        families=registry.LINEAR,
-        needs=("models", "selection", "people", "rows", "targets"),
-        marks=("sampled",),
-        selects="models",
         slow=True,
         on_demand=True,
         of_people=True,
