@@ -24,6 +24,14 @@ NO_GROUPS = "no groups were given: audit(model, X, y, groups=...)"
 _ENDS = {"low_outer": "low", "best": "fitted", "high_outer": "high"}
 _PEOPLE_TOLERANCE = 1e-3  # of a person's range, relative
 _RELIANCE_MODELS = 32  # each needs all pairs of rows
+_RELIANCE_ROWS = 20_000  # of a logistic model; with more, a bound takes minutes a feature
+_RELIANCE_ENDS = {
+    "lower": "low",
+    "best": "fitted",
+    "upper": "high",
+    "lower_attained": "low_attained",
+    "upper_attained": "high_attained",
+}
 _CELLS = 4_000_000  # models × rows of one batch
 
 
@@ -262,14 +270,15 @@ class CertifiedAnswers:
     def reliance(self) -> pd.DataFrame:
         """Increase of the loss when a feature is switched between people, over the set.
 
-        Exact for least squares with a quadratic penalty; else over models of the set.
+        No good model is outside ``low`` and ``high``, and some reach ``low_attained`` and
+        ``high_attained``, for least squares and logistic regression with a quadratic penalty;
+        else the range over models of the set. Each person counts once, whatever the weights.
         """
         if self.has_exact_reliance:
-            exact = measures.model_class_reliance(
+            proved = measures.model_class_reliance(
                 self.problem, psi=self.inputs.psi, features=self.inputs.named_features()
             )
-            names = {"lower": "low", "best": "fitted", "upper": "high"}
-            table = exact[list(names)].rename(columns=names)
+            table = proved.rename(columns=_RELIANCE_ENDS)[list(_RELIANCE_ENDS.values())]
             return marked(table.sort_values("fitted", ascending=False), "exact")
         features, targets = self.inputs.named_features(), self.inputs.model.targets
         few = self.models[: min(_RELIANCE_MODELS, self.models.n_draws)]
@@ -281,10 +290,12 @@ class CertifiedAnswers:
 
     @property
     def has_exact_reliance(self) -> bool:
-        """Whether the range of reliance over the whole set is known."""
+        """Whether the range of reliance over the whole set can be bounded, and in seconds."""
         problem = self.problem
-        plain = problem.loss.name == "squared" and problem.l1 is None and problem.weights is None
-        return bool(plain and problem.loss.outputs == 1 and not problem.row_space.flat.size)
+        known = problem.l1 is None and not problem.row_space.flat.size
+        squared = problem.loss.name == "squared"
+        few = problem.loss.name == "logistic" and problem.n <= _RELIANCE_ROWS
+        return bool(known and problem.loss.outputs == 1 and (squared or few))
 
     def accuracy(self, flips: pd.DataFrame) -> pd.DataFrame:
         """Conflict ratio, flip, largest change of the score and correctness of each person."""

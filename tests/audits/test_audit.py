@@ -59,6 +59,10 @@ def test_the_numbers_are_those_of_the_measures(found, problem, rows, people):
     assert found.groups["share_of_flips"].sum() == pytest.approx(1)
     reliance = measures.model_reliance(problem, features={"age": [0, 2], "fare": [1]})
     assert np.allclose(found.reliance.loc[["age", "fare"], "fitted"], reliance.iloc[0], atol=1e-6)
+    some = found.models[:5]
+    drawn = measures.model_reliance(some, rows, people[1], features={"fare": [1]})
+    ends = found.reliance.loc["fare"]
+    assert ends["low"] <= drawn["fare"].min() and drawn["fare"].max() <= ends["high_attained"]
 
 
 def test_coefficients_are_in_the_units_of_the_table(found, pipeline, problem, people):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import Lasso, LogisticRegression, Ridge
+from sklearn.linear_model import Lasso, LogisticRegression, Ridge, RidgeClassifier
 
 from rashomon_explorer.estimators import RashomonClassifier
 from rashomon_explorer.measures import model_class_reliance, model_reliance
@@ -22,6 +22,7 @@ from rashomon_explorer.measures.reliance.logistic import (
     outer_ellipsoid,
 )
 from rashomon_explorer.measures.reliance.pair_losses import majorant, softplus
+from rashomon_explorer.measures.reliance.set_reliance import bounded_problem
 from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.rejection.envelope import Shifted
 from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
@@ -122,6 +123,53 @@ def test_logistic_brackets_hold_the_grid(case, form):
     assert row["lower_attained"] - row["lower"] < 0.03 * width
 
 
+SPARSE = {"solver": "saga", "max_iter": 100_000, "tol": 1e-10}
+WEIGHTS = np.where(X[:, 0] > 0.2, 3.0, 0.5)
+FITTED = {
+    "L2": (LogisticRegression(C=2.0, tol=1e-10), None),
+    "weights": (LogisticRegression(C=2.0, tol=1e-10), WEIGHTS),
+    "class weights": (LogisticRegression(class_weight="balanced", tol=1e-10), None),
+    "L1": (LogisticRegression(C=1.0, l1_ratio=1.0, **SPARSE), None),
+    "elastic net": (LogisticRegression(C=1.0, l1_ratio=0.5, **SPARSE), WEIGHTS),
+    "least squares with weights": (Ridge(0.5), WEIGHTS),
+    "lasso": (Lasso(0.02, tol=1e-10), None),
+}
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.parametrize("columns", [1, 2])
+@pytest.mark.parametrize("kind", FITTED)
+def test_brackets_of_penalised_and_weighted_fits_hold_the_grid(kind, columns):
+    model, weights = FITTED[kind]
+    model.set_params(fit_intercept=columns == 1)
+    y = a_problem("squared").targets
+    y = (y + 0.3 * np.sin(9 * np.arange(len(y))) > 0) if hasattr(model, "C") else y
+    fitted = model.fit(X[:, :columns], y, sample_weight=weights)
+    problem = penalised_problem(fitted, X[:, :columns], y, sample_weight=weights)
+    psi = 0.05 * problem.minimum.value
+    row = model_class_reliance(problem, psi=psi, features=[0]).iloc[0]
+    values = reliance_by_pairs(problem, grid_of(problem, psi, 181), 0)
+    assert row["lower"] <= values.min() + 1e-9 and values.max() - 1e-9 <= row["upper"]
+    assert row["lower_attained"] <= values.min() + 1e-3 * np.ptp(values)
+    assert row["upper_attained"] >= values.max() - 1e-3 * np.ptp(values)
+    gaps = row["upper"] - row["upper_attained"], row["lower_attained"] - row["lower"]
+    assert max(gaps) < 0.05 * np.ptp(values)
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_a_slope_that_is_no_subgradient_of_the_penalty_is_caught():
+    """Negative control: three times the L1 penalty cuts off models of the set."""
+    y = X @ [1.0, 0.5] + 0.3 * np.sin(9 * np.arange(40)) > 0
+    model = LogisticRegression(C=1.0, l1_ratio=1.0, fit_intercept=False, **SPARSE).fit(X, y)
+    problem = bounded_problem(penalised_problem(model, X, y), 0.02)
+    models = LogisticClass.of(problem, 0.02, np.array([0]), ratio=False)
+    found = models.extreme(1)
+    own = _Lagrangian.at(models, 1, 1.0, found.theta)
+    assert found.attained <= own.greatest(found.theta, -np.inf)
+    wrong = replace(own, l1_slope=own.l1_slope + 2 * problem.l1 * np.sign(found.theta))
+    assert wrong.greatest(found.theta, -np.inf) < found.attained
+
+
 @pytest.mark.parametrize("ratio", [False, True])
 def test_brackets_close_where_theory_says_so_and_at_models_of_the_set(ratio):
     """Attained and bound come by different ways and meet; the model found is in the set."""
@@ -198,13 +246,14 @@ def test_second_derivatives_are_bounded_on_intervals(sign, kappa):
     rng = np.random.default_rng(1)
     x, low = rng.normal(size=25), rng.normal(scale=3, size=25)
     high = low + rng.uniform(0, 4, 25)
-    found = largest_weights(x, 0.7, (low, high), sign, kappa)
+    kappas = kappa * rng.choice([0.6, 1.0, 1.4], 25)  # by the weights of the rows
+    found = largest_weights(x, 0.7, (low, high), sign, kappas)
     b = low + (high - low) * np.linspace(0, 1, 401)[:, None]
     each = pair_losses.curvature(b[:, :, None] + 0.7 * x)
     own = each[:, np.arange(25), np.arange(25)]
-    exact = (sign * (each.sum(axis=2) - own) / 24 - kappa * own).max(axis=0)
-    assert (found >= exact).all() and (found - exact).max() < 0.03
-    narrow = largest_weights(x, 0.7, ((low + high) / 2, high), sign, kappa)
+    exact = (sign * (each.sum(axis=2) - own) / 24 - kappas * own).max(axis=0)
+    assert (found >= exact).all() and (found - exact).max() < 0.04
+    narrow = largest_weights(x, 0.7, ((low + high) / 2, high), sign, kappas)
     assert (narrow < exact).any()  # negative control: half the interval misses the largest
 
 
@@ -334,5 +383,7 @@ def test_least_squares_of_scikit_learn_has_the_range_of_the_same_problem_in_a_ba
     assert (table["upper"] - table["upper_attained"] < 1e-9).all()
     assert (table["lower"] < table["best"]).all() and (table["best"] < table["upper"]).all()
     sparse = penalised_problem(Lasso(0.01, tol=1e-9).fit(X, y), X, y)
-    with pytest.raises(TypeError, match="least squares with a quadratic penalty"):
-        model_class_reliance(sparse, psi=0.005)
+    assert (model_class_reliance(sparse, psi=0.005)["upper"] >= 0).all()
+    labels = RidgeClassifier().fit(X, y > 0)
+    with pytest.raises(TypeError, match="only linear and logistic regressions are bounded"):
+        model_class_reliance(penalised_problem(labels, X, y > 0), psi=0.005)

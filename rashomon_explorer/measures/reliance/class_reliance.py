@@ -19,7 +19,7 @@ from rashomon_explorer._utils.validation import check_positive
 from rashomon_explorer.measures.inputs import Columns, Features, feature_groups
 from rashomon_explorer.measures.reliance import level_set, set_reliance
 from rashomon_explorer.measures.reliance.level_set import Extreme, Quadratic
-from rashomon_explorer.measures.reliance.logistic import LogisticClass
+from rashomon_explorer.measures.reliance.logistic import LogisticClass, row_weights
 from rashomon_explorer.problem.problem import Problem
 
 _ROUNDING = 1e-12  # relative to the zero model's loss: sums of n terms are exact to about 1e-15
@@ -39,7 +39,8 @@ class SquareClass:
     # rise, original: e_switch − e_orig and e_orig
     rise: Quadratic
     original: Quadratic
-    # within, ball: the set's constraints, ≤ 0
+    # plain, within, ball: the set's constraints, ≤ 0; the first without an L1 penalty
+    plain: Quadratic
     within: Quadratic
     ball: Quadratic
     floor: float  # smallest e_orig of any linear model
@@ -47,10 +48,12 @@ class SquareClass:
     @classmethod
     def of(cls, problem: Problem, psi: float, columns: Columns, *, ratio: bool) -> SquareClass:
         """Reliance on ``columns`` over {L ≤ min L + ψ}."""
-        task = set_reliance.problem_task(problem, problem.minimum.theta[None])
+        best = problem.minimum.theta
+        task = set_reliance.problem_task(problem, best[None])
         moments = level_set.SquareMoments.of(task.rows, task.targets)
         original, eye = moments.original(), np.eye(problem.p)
-        level = problem.minimum.value + psi
+        level, root = problem.minimum.value + psi, np.sqrt(row_weights(problem))
+        weighted = level_set.SquareMoments.of(root[:, None] * task.rows, root * task.targets)
         ridge = Quadratic(eye * problem.ridge / 2, np.zeros(problem.p), -level)
         fit, *_ = np.linalg.lstsq(moments.gram, moments.cross, rcond=None)
         floor = float(original(np.asarray(fit, dtype=float)[:, None])[0])
@@ -59,17 +62,27 @@ class SquareClass:
                 "some model fits these rows with zero loss, so a ratio to its loss does not "
                 "exist: use form='difference'"
             )
-        return cls(
+        within = (1 / psi) * (weighted.original() + ridge)
+        found = cls(
             problem=problem,
             level=level,
             ratio=ratio,
             moments=moments,
             rise=moments.rise(columns),
             original=original,
-            within=(1 / psi) * (original + ridge),
+            plain=within,
+            within=within,
             ball=Quadratic(eye / problem.domain.radius**2, np.zeros(problem.p), -1.0),
             floor=floor,
         )
+        return found._around(best, np.zeros(problem.p))
+
+    def _around(self, theta: FloatArray, rise: FloatArray) -> SquareClass:
+        """Models whose loss, by a subgradient of an L1 penalty at a model (p,), is within."""
+        psi = self.level - self.problem.minimum.value
+        slope = level_set.l1_slope(self.problem, psi, theta, rise) / (2 * psi)
+        linear = Quadratic(np.zeros((len(slope), len(slope))), slope, 0.0)
+        return replace(self, within=self.plain + linear)
 
     def on(self, columns: Columns) -> SquareClass:
         """Reliance of the same models on other columns."""
@@ -81,7 +94,9 @@ class SquareClass:
         if bound - attained > _CLOSED * (1 + abs(attained)):
             value = partial(self._value_and_gradient, sign)
             theta = level_set.ascend_in_level_set(self.problem, self.level, theta, value)
-            attained = self._value(sign, theta)
+            attained, rise = self._value_and_gradient(sign, theta)
+            if getattr(self.problem, "l1", None) is not None:
+                bound = min(bound, self._around(theta, rise)._bracket(sign, theta).bound)
         return Extreme(theta, attained, max(attained, bound))
 
     def _bracket(self, sign: int, theta: FloatArray) -> Extreme:
@@ -160,14 +175,16 @@ def model_class_reliance(
     the ball of models cuts the loss's ellipsoid. For logistic loss a local search attains one end
     and a Lagrangian proves the other (docs/measures-proofs.md). They mostly agree for single
     columns, and may stay apart for groups of columns. The sampled range lies within the
-    attained one and is an inner bound. Curator: computed from private rows, not private.
+    attained one and is an inner bound. An L1 penalty is bounded by one of its subgradients: the
+    proved ends stay proved, and may be far from the attained ones if there are many columns.
+    Weights of the fit decide which models are in the set; every row counts once in reliance.
+    Curator: computed from private rows, not private.
 
     Parameters
     ----------
     models_or_problem : Problem, PenalisedProblem, or fitted Rashomon estimator
-        With squared or logistic loss; a PenalisedProblem, with ψ, if it is least squares with a
-        quadratic penalty. Reliance is on its rows, in the problem's units (half the squared error
-        in the problem's target units, or nats).
+        With squared or logistic loss; for a PenalisedProblem pass ψ. Reliance is on its rows, in
+        the problem's units (half the squared error in the problem's target units, or nats).
     X, y : array-like, optional
         Rows that the estimator was fitted to; a problem has its own.
     psi : float, optional

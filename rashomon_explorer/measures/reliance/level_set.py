@@ -13,6 +13,7 @@ from scipy.optimize import minimize
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.inputs import Columns
+from rashomon_explorer.measures.ranges.sparse import matched_subgradient
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.problem import Problem
 
@@ -20,6 +21,7 @@ ValueAndGradient = Callable[[FloatArray], tuple[float, FloatArray]]
 
 _HALVINGS = 50
 _ASCENTS = 60
+_ASCENDED = 1e-8  # of ψ: a search ends where a step gains less
 _AT_THE_RIM = 1e-13  # relative to ψ: a loss this close below the level counts as on it
 _LAST_BITS = 1e-14
 _NOTHING = 1e-15  # share of a segment that counts as rounding
@@ -89,30 +91,51 @@ def model_loss(problem: Problem) -> LastCallCache:
     return LastCallCache(partial(at_model, problem))
 
 
+_KINK = 1e-6  # of a parameter's range over the set: it counts as 0 below
+
+
+def l1_slope(problem: Any, psi: float, theta: FloatArray, rise: FloatArray) -> FloatArray:
+    """Subgradient (p,) of the L1 penalty with which the objective's is most along ``rise`` (p,)."""
+    l1 = getattr(problem, "l1", None)
+    if l1 is None:
+        return np.zeros_like(theta)
+    square, smooth = problem.reach(psi).weight, at_model(problem, theta)[1] - l1 * np.sign(theta)
+    kinked = np.where(np.abs(theta) < _KINK * np.sqrt(square), 0.0, theta)[:, None]
+    start = smooth[:, None] + l1[:, None] * np.sign(kinked)
+    found = matched_subgradient(start, kinked, l1, rise[:, None], square)
+    return np.asarray(np.clip(found[:, 0] - smooth, -l1, l1))
+
+
 def ascend_in_level_set(
     problem: Problem,
     level: float,
     start: FloatArray,
     function: ValueAndGradient,
-    width: FloatArray | None = None,
+    whiten: FloatArray | None = None,
     loss: ValueAndGradient | None = None,
 ) -> FloatArray:
-    """Model (p,) of the set with the largest value in a local search from ``start`` (p,)."""
-    loss = loss or model_loss(problem)
-    wide = np.full(problem.p, problem.domain.diameter) if width is None else 1.01 * width
+    """Model (p,) of the set with the largest value in a local search from ``start`` (p,).
+
+    ``whiten`` (p, p) maps a ball of radius 1 around 0 to one around the best model that contains
+    the set.
+    """
+    loss, best = loss or model_loss(problem), problem.minimum.theta
+    whiten = problem.domain.diameter * np.eye(problem.p) if whiten is None else whiten
     scale = max(level - problem.minimum.value, 1e-12)
 
-    def slack(theta: FloatArray) -> FloatArray:
+    def slack(u: FloatArray) -> FloatArray:
+        theta = best + whiten @ u
         return np.array(
             [(level - loss(theta)[0]) / scale, 1 - float(theta @ theta) / problem.domain.radius**2]
         )
 
-    def slope(theta: FloatArray) -> FloatArray:
-        return np.stack([-loss(theta)[1] / scale, -2 * theta / problem.domain.radius**2])
+    def slope(u: FloatArray) -> FloatArray:
+        theta = best + whiten @ u
+        return np.stack([-loss(theta)[1] / scale, -2 * theta / problem.domain.radius**2]) @ whiten
 
-    def down(theta: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient = function(theta)
-        return -value / scale, -gradient / scale
+    def down(u: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = function(best + whiten @ u)
+        return -value / scale, -gradient @ whiten / scale
 
     # Any: scipy's overloads do not cover functions that return value and gradient.
     search: Any = minimize
@@ -121,19 +144,19 @@ def ascend_in_level_set(
         warnings.simplefilter("ignore", RuntimeWarning)
         found = search(
             down,
-            start,
+            np.linalg.solve(whiten, start - best),
             jac=True,
             method="SLSQP",
-            bounds=np.column_stack([problem.minimum.theta - wide, problem.minimum.theta + wide]),
+            bounds=[(-1.01, 1.01)] * problem.p,
             constraints=[{"type": "ineq", "fun": slack, "jac": slope}],
-            options={"maxiter": 60, "ftol": 1e-10},
+            options={"maxiter": 60, "ftol": _ASCENDED},
         )
-    end = found.x if np.isfinite(found.x).all() else start
+    end = best + whiten @ found.x if np.isfinite(found.x).all() else start
     ends = project_to_level_set(problem, level, np.column_stack([start, end]))
-    best: FloatArray = ends[:, int(np.argmax([function(one)[0] for one in ends.T]))]
+    highest: FloatArray = ends[:, int(np.argmax([function(one)[0] for one in ends.T]))]
     if isinstance(problem.domain, Ball):
-        return best
-    return _projected_ascent(problem, level, best, function)
+        return highest
+    return _projected_ascent(problem, level, highest, function)
 
 
 def _projected_ascent(

@@ -16,6 +16,7 @@ from scipy.special import expit
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.inputs import Columns
+from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.measures.reliance import level_set, pair_losses
 from rashomon_explorer.measures.reliance.level_set import Extreme, Quadratic
 from rashomon_explorer.measures.reliance.pair_losses import SoftplusKernel, slope
@@ -34,20 +35,21 @@ def outer_ellipsoid(problem: Problem, psi: float) -> Quadratic:
 
     With h = θ − θ* and d_i ≥ |z_i·h|, a row's loss exceeds its tangent by at least q_i(z_i·h)²
     with the q_i of :func:`_least_curvature`. So hᵀ(2K + (ridge + λ)I)h ≤ 2(ψ + slack), K the mean
-    of q_i z_i z_iᵀ and λ the ball's multiplier. Each round lowers the d_i; the first ones are the
-    exact sampler's.
+    of q_i z_i z_iᵀ by the weights of the fit, and λ the ball's multiplier. Each round lowers the
+    d_i; the first ones are those of another certified bound.
     """
     best, rows = problem.minimum, problem.rows
-    scores = rows @ best.theta
-    matrix, reach = _first(problem, psi)
+    scores, weights = rows @ best.theta, row_weights(problem)
+    matrix, reach, slack = _first(problem, psi)
     distance = np.minimum(
         np.linalg.norm(rows, axis=1) * problem.domain.diameter, reach * _lengths(rows, matrix)
     )
-    room = 2 * (psi + best.slack + best.gap) + _ROUNDING
+    room = 2 * (psi + slack) + _ROUNDING
+    penalty = np.diag(np.broadcast_to(problem.ridge + best.multiplier, (problem.p,)))
     size = reach**2
     for _ in range(_ROUNDS):
-        curved = (rows.T * (2 * _least_curvature(scores, distance) / problem.n)) @ rows
-        new = curved + (problem.ridge + best.multiplier) * np.eye(problem.p)
+        least = weights * _least_curvature(scores, distance)
+        new = (rows.T * (2 * least / problem.n)) @ rows + penalty
         if np.linalg.eigvalsh(new)[0] <= 1e-12 * np.linalg.norm(new):
             break
         closer = np.sqrt(room) * _lengths(rows, new)
@@ -60,15 +62,29 @@ def outer_ellipsoid(problem: Problem, psi: float) -> Quadratic:
     return Quadratic(matrix, -turned, float(best.theta @ turned) - 1.0)
 
 
-def _first(problem: Problem, psi: float) -> tuple[FloatArray, float]:
-    """Metric and radius of the exact sampler's certified excess bound."""
+def row_weights(problem: Problem) -> FloatArray:
+    """Weights (n,) of the rows in the objective, of mean 1."""
+    weights = getattr(problem, "weights", None)
+    return np.ones(problem.n) if weights is None else np.asarray(weights)
+
+
+def _first(problem: Problem, psi: float) -> tuple[FloatArray, float, float]:
+    """Metric and radius of a certified excess bound, and the slack of the best model's slopes."""
+    best = problem.minimum
+    if isinstance(problem, PenalisedProblem):
+        found, slope = problem.reach(psi), problem.value_and_gradient(best.theta[:, None])[1][:, 0]
+        if problem.l1 is not None:
+            free = np.where(best.theta == 0, problem.l1, 0.0)
+            slope = slope + np.clip(-slope, -free, free)
+        slack = best.gap + found.extent * float(np.linalg.norm(found.whiten.T @ slope))
+        return np.linalg.inv(found.whiten @ found.whiten.T), found.extent, slack
     # Local import: only this bound needs the mechanism.
     from rashomon_explorer.mechanisms.rejection.envelope import Envelope
     from rashomon_explorer.mechanisms.target import GibbsTarget
 
     envelope = Envelope.of(GibbsTarget(problem, problem.p / psi, psi))
     stretched = envelope.vectors * (envelope.curvature + envelope.least_pad)
-    return stretched @ envelope.vectors.T, envelope.outer_radius(psi)
+    return stretched @ envelope.vectors.T, envelope.outer_radius(psi), best.slack + best.gap
 
 
 def _lengths(rows: FloatArray, matrix: FloatArray) -> FloatArray:
@@ -223,13 +239,14 @@ class LogisticClass:
         return sign * share, sign * (rise_slope - share * slope) / original
 
     def _original(self, theta: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient = self.loss(theta)
-        ridge = self.problem.ridge
-        return value - ridge / 2 * float(theta @ theta), gradient - ridge * theta
+        rows, codes = self.switched.rows, self.switched.codes
+        scores = rows @ theta
+        value = float(np.mean(pair_losses.softplus(scores) - codes * scores))
+        return value, (slope(scores) - codes) @ rows / self.switched.n
 
     def _climb(self, sign: int, starts: list[FloatArray]) -> tuple[FloatArray, float]:
-        width = np.sqrt(np.diag(np.linalg.inv(self.outer.matrix)))
-        around = (partial(self.value_and_gradient, sign), width, self.loss)
+        whiten = np.linalg.cholesky(np.linalg.inv(self.outer.matrix))
+        around = (partial(self.value_and_gradient, sign), whiten, self.loss)
         found = [
             level_set.ascend_in_level_set(self.problem, self.level, one, *around) for one in starts
         ]
@@ -252,10 +269,11 @@ class LogisticClass:
             return _greatest_rise(self, sign, 1.0, theta)
         best, longest = self.problem.minimum, self.problem.domain.radius
         value, slope = self._original(best.theta)
-        least = max(  # e_orig: by its tangent over the ellipsoid, and by the minimum of L
-            value - float(np.sqrt(slope @ np.linalg.solve(self.outer.matrix, slope))),
-            best.value - best.gap - self.problem.ridge / 2 * longest**2,
-        )
+        # Of e_orig: by its tangent over the ellipsoid, and by the minimum of L.
+        least = value - float(np.sqrt(slope @ np.linalg.solve(self.outer.matrix, slope)))
+        if getattr(self.problem, "l1", None) is None and (row_weights(self.problem) == 1).all():
+            penalty = float(np.max(self.problem.ridge)) / 2 * longest**2
+            least = max(least, best.value - best.gap - penalty)
         bound, share = 1.0 if sign < 0 else np.inf, attained  # losses are nonnegative
         for _ in range(_RATIOS):
             over = _greatest_rise(self, sign, 1 + sign * share, theta)
@@ -271,11 +289,11 @@ class LogisticClass:
 
 # Distances of a bound from an attained value, relative to the losses: at the first it is not
 # improved, and at the second by slabs alone.
-_ENOUGH, _NEAR = 1e-3, 1e-2
+_ENOUGH, _NEAR = 5e-3, 1e-2
 _SLABS, _MOST_SLABS = 4, 16
 _RATIOS = 4
 _BINDS = 1e-3
-_BINS, _CELLS = 64, 2000
+_BINS, _CELLS, _KAPPAS = 64, 2000, 16
 _CELL = 0.05
 
 
@@ -300,26 +318,32 @@ def _greatest_rise(models: LogisticClass, sign: int, weight: float, theta: Float
 class _Lagrangian:
     """G = sign·(e_switch − weight·e_orig) + μ(level − L) + ½ν(R² − ‖θ‖²), above its first term.
 
-    On the set the other terms are nonnegative. G = sign·e_switch − κ·e_orig − ½stiff‖θ‖² + constant
-    is mostly concave for the multipliers of the maximum (docs/measures-proofs.md).
+    On the set the other terms are nonnegative. An L1 penalty is replaced by one of its
+    subgradients, a linear function that is nowhere larger. Then G is sign·e_switch less the mean of
+    κ_i times the loss of row i, a quadratic and a linear term: mostly concave for the multipliers
+    of the maximum (docs/measures-proofs.md).
     """
 
     models: LogisticClass
     sign: int
     weight: float
     multipliers: FloatArray  # (2,): μ and ν, ≥ 0
+    l1_slope: FloatArray  # (p,): a subgradient of the L1 penalty
 
     @classmethod
     def at(cls, models: LogisticClass, sign: int, weight: float, theta: FloatArray) -> _Lagrangian:
         """Lagrangian with the multipliers of a local maximum (p,)."""
-        plain = cls(models, sign, weight, np.zeros(2))
+        plain = cls(models, sign, weight, np.zeros(2), np.zeros(len(theta)))
+        rise = plain.objective(theta)[1]
+        own = level_set.l1_slope(models.problem, models.psi, theta, rise)
+        plain = replace(plain, l1_slope=own)
         root = np.linalg.cholesky(np.linalg.inv(models.outer.matrix))
-        loss, slope = models.loss(theta)
+        loss, slope = models.loss(theta)[0], plain._loss(theta)[1]
         binds = models.level - loss < _BINDS * models.psi
         longest = models.problem.domain.radius * (1 - _BINDS)
         touches = float(np.linalg.norm(theta)) > longest
         constraints = np.column_stack([binds * slope, touches * theta])
-        multipliers, _ = nnls(root.T @ constraints, root.T @ plain.objective(theta)[1])
+        multipliers, _ = nnls(root.T @ constraints, root.T @ rise)
         return replace(plain, multipliers=multipliers)
 
     def objective(self, theta: FloatArray) -> tuple[float, FloatArray]:
@@ -333,25 +357,41 @@ class _Lagrangian:
         """Value and gradient at one model (p,)."""
         models, (mu, nu) = self.models, self.multipliers
         value, gradient = self.objective(theta)
-        loss, loss_slope = models.loss(theta)
+        loss, loss_slope = self._loss(theta)
         value += mu * (models.level - loss)
         value += nu / 2 * (models.problem.domain.radius**2 - float(theta @ theta))
         return value, gradient - mu * loss_slope - nu * theta
 
-    @property
-    def kappa(self) -> float:
-        """Weight κ of −e_orig."""
-        return float(self.sign * self.weight + self.multipliers[0])
+    def _loss(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Value and gradient of L with the subgradient in the place of the L1 penalty."""
+        value, slope = self.models.loss(theta)
+        l1 = getattr(self.models.problem, "l1", None)
+        if l1 is None:
+            return value, slope
+        value -= float(l1 @ np.abs(theta) - self.l1_slope @ theta)
+        return value, slope - l1 * np.sign(theta) + self.l1_slope
 
-    @property
-    def stiff(self) -> float:
-        """Curvature of the penalties of both multipliers."""
-        mu, nu = self.multipliers
-        return float(mu * self.models.problem.ridge + nu)
+    def hessian(self, theta: FloatArray) -> FloatArray:
+        """Second derivatives (p, p) at one model (p,)."""
+        switched = self.models.switched
+        bent = self.kappas * pair_losses.curvature(switched.rows @ theta) / switched.n
+        own = self.sign * switched.hessian(theta) - (switched.rows.T * bent) @ switched.rows
+        return np.asarray(own - np.diag(self.stiff))
+
+    @cached_property
+    def kappas(self) -> FloatArray:
+        """Weight κ (n,) of minus each row's loss."""
+        return self.sign * self.weight + self.multipliers[0] * row_weights(self.models.problem)
+
+    @cached_property
+    def stiff(self) -> FloatArray:
+        """Curvature (p,) of the quadratic penalties of both multipliers."""
+        (mu, nu), problem = self.multipliers, self.models.problem
+        return np.broadcast_to(mu * problem.ridge + nu, (problem.p,))
 
     def greatest(self, theta: FloatArray, enough: float) -> float:
         """Upper bound over the set; a tighter one is sought until it is at most ``enough``."""
-        if self.sign < 0 and self.kappa >= 0:
+        if self.sign < 0 and self.kappas.min() >= 0:
             return self._concave(theta)
         best = self.models.problem.minimum.theta
         bound = min(self._around(one) for one in (best, (best + theta) / 2, theta))
@@ -360,32 +400,27 @@ class _Lagrangian:
         return min(bound, _Slabs(self, theta).greatest(enough))
 
     def _concave(self, start: FloatArray) -> float:
-        """Certified maximum over the domain of G = constant − e_switch − κL − ½ridge·‖θ‖²."""
-        problem, tolerance = self.models.problem, _GAP * (1 + self.kappa)
+        """Certified maximum over the domain of G, which is concave."""
+        problem, tolerance = self.models.problem, _GAP * (1 + float(self.kappas.mean()))
         # The minimiser only uses the loss's value, gradient and Hessian.
-        loss = cast(EmpiricalLoss, _Sum(self.models.switched, problem, self.kappa))
-        ridge = self.stiff - self.kappa * problem.ridge
-        objective = minimisation.MinimisedObjective(loss, ridge)
+        objective = minimisation.MinimisedObjective(cast(EmpiricalLoss, _Negative(self)), 0.0)
         if isinstance(problem.domain, Ball):
             least = minimisation.minimise_on_ball(objective, problem.domain, tolerance, start)
         else:
             least = minimisation.minimise(objective, problem.domain, tolerance)
-        constant = self.multipliers @ [self.models.level, problem.domain.radius**2 / 2]
-        return float(constant) - least.value + least.gap
+        return least.gap - least.value
 
     def _around(self, centre: FloatArray) -> float:
         """Bound by a quadratic that touches G at a model (p,) and is above it on the ellipsoid."""
         models, rows = self.models, self.models.switched.rows
         scores = rows @ centre
-        if self.kappa > 0:
-            away = np.abs(scores - rows @ models.problem.minimum.theta)
-            curved = 2 * _least_curvature(scores, away + _lengths(rows, models.outer.matrix))
-        else:
-            curved = pair_losses.majorant(scores)
-        above = -(rows.T * (self.kappa / len(rows) * curved)) @ rows
+        away = np.abs(scores - rows @ models.problem.minimum.theta)
+        least = 2 * _least_curvature(scores, away + _lengths(rows, models.outer.matrix))
+        curved = np.where(self.kappas > 0, least, pair_losses.majorant(scores))
+        above = -(rows.T * (self.kappas / len(rows) * curved)) @ rows
         if self.sign > 0:
             above += models.switched.weighted(centre, pair_losses.majorant)
-        above -= self.stiff * np.eye(len(centre))
+        above -= np.diag(self.stiff)
         touching = _quadratic(above, *self(centre), centre)
         return -level_set.least_on_ellipsoid(-1.0 * touching, models.outer).bound
 
@@ -394,7 +429,7 @@ class _Slabs:
     """Bounds of a Lagrangian G with one switched column, between values of its coefficient.
 
     With the coefficient fixed at τ, the second derivative of G along the others is the mean of
-    w_i z_i z_iᵀ less the penalties', w_i = sign·mean_j σ'(b_i + τx_j) − κσ'(b_i + τx_i). Between
+    w_i z_i z_iᵀ less the penalties', w_i = sign·mean_j σ'(b_i + τx_j) − κ_iσ'(b_i + τx_i). Between
     two values G is below its chord, but for the curvature of its concave terms.
     """
 
@@ -427,8 +462,9 @@ class _Slabs:
 
     def _on_slab(self, low: float, high: float, enough: float) -> float:
         """Upper bound for changes of the coefficient from ``low`` to ``high``."""
-        square, g = float(np.mean(self._values**2)) / 4, self._g
-        curved = (max(g.kappa, 0.0) + (g.sign < 0)) * square + g.stiff
+        square, g = self._values**2 / 4, self._g
+        curved = float(np.mean((np.maximum(g.kappas, 0.0) + (g.sign < 0)) * square))
+        curved += float(g.stiff[self._column])
         above_chord = curved * (high - low) ** 2 / 8
         ends = (self._at(end, low, high, enough - above_chord) for end in (low, high))
         return max(ends) + above_chord
@@ -447,8 +483,8 @@ class _Slabs:
         )
         middle, reach = self._rows @ centre, size * self._lengths
         intervals = middle - reach, middle + reach
-        weights = largest_weights(self._values, coefficient, intervals, g.sign, g.kappa)
-        above = (self._rows.T * (weights / len(weights))) @ self._rows - g.stiff * np.eye(len(rest))
+        weights = largest_weights(self._values, coefficient, intervals, g.sign, g.kappas)
+        above = (self._rows.T * (weights / len(weights))) @ self._rows - np.diag(g.stiff[rest])
         region = _around(self._metric, np.zeros(len(rest)), -(size**2), centre)
         step = self._theta[rest] - centre
         step = step + (coefficient - self._theta[self._column]) * self._shift
@@ -475,12 +511,12 @@ def largest_weights(
     coefficient: float,
     intervals: tuple[FloatArray, FloatArray],
     sign: int,
-    kappa: float,
+    kappas: FloatArray,
 ) -> FloatArray:
-    """Upper bounds (n,) of sign·mean_{j≠i} σ'(b + τx_j) − κσ'(b + τx_i) over an interval of b each.
+    """Upper bounds (n,) of sign·mean_{j≠i} σ'(b + τx_j) − κ_iσ'(b + τx_i) over an interval of b.
 
     |log σ'| changes by at most 1 per unit: a value at the centre of a cell of b, and of a bin of x,
-    stands for the cell and bin up to a factor.
+    stands for the cell and bin up to a factor. Rows of nearly the same κ share the least of them.
     """
     n, (low, high) = len(values), intervals
     width = max(float(np.ptp(values)), 1e-300) / _BINS
@@ -490,12 +526,17 @@ def largest_weights(
     centres = low.min() + (np.arange(last.max() + 1) + 0.5) * cell
     moves = coefficient * (values.min() + (np.arange(_BINS) + 0.5) * width)
     own = pair_losses.curvature(moves[:, None] + centres)
-    mean = np.bincount(bins, minlength=_BINS) @ own / (n - 1)
-    # The mean over j ≠ i is that over all j less the own term.
     factor = math.exp(cell / 2 + abs(coefficient) * width / 2 + 1e-9)
-    kappa += sign / (n - 1)
-    weights = sign * mean * factor**sign - kappa * own * factor ** (-1 if kappa > 0 else 1)
-    return _largest_in_intervals(weights, bins, first, last)
+    mean = sign * (np.bincount(bins, minlength=_BINS) @ own / (n - 1)) * factor**sign
+    step, found = max(float(np.ptp(kappas)), 1e-300) / _KAPPAS, np.empty(n)
+    kind = np.floor((kappas - kappas.min()) / step + 1e-6).astype(int)
+    for one in np.unique(kind):
+        some = np.flatnonzero(kind == one)
+        # The mean over j ≠ i is that over all j less the own term.
+        kappa = float(kappas[some].min()) + sign / (n - 1)
+        weights = mean - kappa * own * factor ** (-1 if kappa > 0 else 1)
+        found[some] = _largest_in_intervals(weights, bins[some], first[some], last[some])
+    return found
 
 
 def _largest_in_intervals(
@@ -514,21 +555,19 @@ def _largest_in_intervals(
     return found
 
 
-class _Sum:
-    """e_switch + multiplier·L, as an objective's loss."""
+class _Negative:
+    """−G, as an objective's loss."""
 
-    def __init__(self, switched: SwitchedLogistic, problem: Problem, multiplier: float) -> None:
-        self._switched, self._problem, self._multiplier = switched, problem, multiplier
+    def __init__(self, lagrangian: _Lagrangian) -> None:
+        self._g, problem = lagrangian, lagrangian.models.problem
         self.n, self.p = problem.n, problem.p
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        first = self._switched.value_and_gradient(theta)
-        second = self._problem.value_and_gradient(theta)
-        return first[0] + self._multiplier * second[0], first[1] + self._multiplier * second[1]
+        value, gradient = self._g(theta[:, 0])
+        return np.array([-value]), -gradient[:, None]
 
     def hessian(self, theta: FloatArray) -> FloatArray:
-        both = self._switched.hessian(theta), self._problem.hessian(theta)
-        return both[0] + self._multiplier * both[1]
+        return -self._g.hessian(theta)
 
 
 def _around(

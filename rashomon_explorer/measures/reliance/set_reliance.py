@@ -77,8 +77,6 @@ def problem_task(problem: penalised.ConvexProblem, coef: ArrayLike) -> LinearTas
     if models.ndim != 2 or models.shape[1] != problem.p or not len(models):
         raise ValueError(f"coef must have shape (n_models, {problem.p}), got {models.shape}")
     loss, targets, name = problem.loss, problem.targets, problem.loss.name
-    if getattr(problem, "weights", None) is not None:
-        raise ValueError("reliance is a mean over rows of equal weight: fit without weights")
     shaped = models.reshape(len(models), loss.outputs, -1)
     if name == "symmetric_softmax":  # scores relative to those of the first class
         name, shaped = "softmax", shaped[:, 1:] - shaped[:, :1]
@@ -135,8 +133,8 @@ class BoundedProblem(penalised.PenalisedProblem):
 
 
 def bounded_problem(problem: penalised.PenalisedProblem, psi: float) -> BoundedProblem:
-    """Squared loss with a quadratic penalty, and a ball around its models within ψ."""
-    if problem.loss.name != "squared" or problem.l1 is not None or problem.weights is not None:
+    """Squared or logistic loss with penalties, and a ball around its models within ψ."""
+    if problem.loss.name not in ("squared", "logistic"):
         raise TypeError(_route(problem))
     if problem.row_space.flat.size:
         raise ValueError("collinear columns without a penalty leave the reliance open: drop one")
@@ -167,9 +165,9 @@ def refuse_rows(X: object, y: object) -> None:
 def _route(source: Any) -> str:
     if isinstance(source, penalised.PenalisedProblem) or hasattr(source, "fit"):
         return (
-            "of scikit-learn's models only least squares with a quadratic penalty and without "
-            "weights are bounded well enough, as penalised_problem with psi. Use model_reliance "
-            "for its best model, exact_ranges(penalised_problem(model, X, y), psi) "
+            "of scikit-learn's models only linear and logistic regressions are bounded, as "
+            "penalised_problem with psi. Use model_reliance for its best model, "
+            "exact_ranges(penalised_problem(model, X, y), psi) "
             "for the coefficients of all good models, or Problem(X, y, radius=..., ridge=...) for "
             "models in a ball"
         )
@@ -210,10 +208,11 @@ def model_reliance(
     e_switch is the mean loss over all pairs i ≠ j of row i, including its target, with the
     features S replaced by those of row j; e_orig is the plain mean loss. Reliance is
     e_switch − e_orig or e_switch/e_orig (Fisher, Rudin and Dominici, All models are wrong, but
-    many are useful, JMLR 2019, §3). There is no shuffling, so the result is deterministic. Rows
-    are clipped to the models' row norm first; after that scores are linear. For squared
-    loss the difference is the sample covariance of S's part of the score and the residual
-    without it. Results on private rows are not private.
+    many are useful, JMLR 2019, §3). There is no shuffling, so the result is deterministic. Every
+    row counts once, whatever the weights of a fit. Rows are clipped to the models' row
+    norm first; after that scores are linear. For squared loss the difference is the sample
+    covariance of S's part of the score and the residual without it. Results on private rows are
+    not private.
 
     Parameters
     ----------
