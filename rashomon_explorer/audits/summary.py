@@ -36,6 +36,10 @@ def summary_table(audit: Any) -> pd.DataFrame:
         ("rows", rows, "count", "rows of the fit"),
         ("psi", audit.psi, "chosen", audit.tolerance.text),
     ]
+    if audit.kind == "sampled":
+        mark = "nothing was compared" if _alone(audit) else mark
+        words = f"of {audit.models.n_tried:,} models that were tried"
+        found.append(("good models", audit.models.n_draws, "count", words))
     if audit.task == "classification":
         found += _label_rows(audit, mark)
     else:
@@ -60,6 +64,11 @@ def summary_table(audit: Any) -> pd.DataFrame:
     table = pd.DataFrame(found, columns=columns).set_index("number")
     table.attrs.update(view="curator: not private")
     return table
+
+
+def _alone(audit: Any) -> bool:
+    """Whether one model is the whole sample, so that no two were compared."""
+    return bool(audit.kind == "sampled" and audit.models.n_draws < 2)
 
 
 def _label_rows(audit: Any, mark: str) -> list[tuple[str, Any, str, str]]:
@@ -103,6 +112,10 @@ def _effects(audit: Any) -> pd.DataFrame:
 
 def findings(audit: Any) -> Lines:
     """Return in sentences what is settled, what is arbitrary and who is affected."""
+    if _alone(audit):
+        tried = plural(audit.models.n_tried, "model")
+        words = f"nothing was compared: of {tried} only the best is shown to be good"
+        return {"Settled": [f"{words}; pass a larger tolerance, more rows or more models"]}
     settled, arbitrary, affected = [], [], []
     if audit.task == "classification":
         decided = audit.decided

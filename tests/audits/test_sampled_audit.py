@@ -119,3 +119,16 @@ def test_several_models_and_predictions_give_the_same_flips(fitted, people):
     with pytest.raises(ValueError, match="audit the fitted models"):
         stored.plot("importance")
     assert isinstance(audit({"a": model, "b": other}, X, y, tolerance=1.0).flips, pd.DataFrame)
+
+
+def test_a_list_of_which_one_model_is_good_says_that_nothing_was_compared(tmp_path):
+    y = np.arange(60) % 2
+    alone = audit(np.stack([0.1 + 0.8 * y, np.full(60, 0.5)]), None, y, tolerance=1e-6)
+    assert "nothing was compared: of 2 models only the best" in repr(alone)
+    assert "100 %" not in repr(alone) and "nothing was compared" in alone._repr_html_()
+    table = alone.summary()
+    assert table.loc["good models", "value"] == 1
+    assert table.loc["ambiguity", "known"] == "nothing was compared"
+    assert "nothing was compared" in alone.report(tmp_path / "a.html").read_text()
+    two = audit(np.stack([0.1 + 0.8 * y, 0.2 + 0.6 * y]), None, y, tolerance=0.5)
+    assert "nothing" not in repr(two)  # the control
