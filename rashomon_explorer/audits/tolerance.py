@@ -314,33 +314,45 @@ def _cross_validated(case: _Case, _: None) -> tuple[float, str]:
     losses, weights = case.held_out(case.model), case.weights
     mean, n = case.mean(losses), len(losses)
     spread = math.sqrt(float(((weights * (losses - mean)) ** 2).sum()) * n / max(n - 1, 1))
-    return spread / float(weights.sum()), _standard_error(mean, "")
+    error = spread / float(weights.sum())
+    return error, _standard_error(case, error, mean, "")
 
 
 def _fold_means(case: _Case, _: None) -> tuple[float, str]:
     losses, weights = case.held_out(case.model), case.weights
     means = [np.average(losses[test], weights=weights[test]) for _, test in case.folds]
     error = float(np.std(means, ddof=1)) / math.sqrt(len(means))
-    return error, _standard_error(float(np.mean(means)), f", from the means of {len(means)} folds")
+    source = f", from the means of {len(means)} folds"
+    return error, _standard_error(case, error, float(np.mean(means)), source)
 
 
-def _standard_error(mean: float, source: str) -> str:
-    return (
+def _standard_error(case: _Case, error: float, mean: float, source: str) -> str:
+    words = (
         f"one standard error of the model's cross-validated loss, {mean:.4g}{source}; another "
         "sample of this size changes the loss by about as much"
     )
+    if not _has_likelihood(case):
+        return words
+    times = error / _likelihood_ratio(case, 0.95)[0]
+    return f"{words}, {times:.2g} times what tolerance='likelihood ratio' allows"
+
+
+_LIKELIHOODS = ("logistic", "softmax", "identity")
+
+
+def _has_likelihood(case: _Case) -> bool:
+    return getattr(getattr(case.problem, "loss", None), "link", "") in _LIKELIHOODS
 
 
 def _likelihood_ratio(case: _Case, level: float) -> tuple[float, str]:
     check_inner_share(level=level)
-    loss = getattr(case.problem, "loss", None)
-    squared = loss is not None and loss.name == "squared" and not case.classes
-    if loss is None or not (squared or loss.link in ("logistic", "softmax")):
+    if not _has_likelihood(case):
         raise TypeError(
             "a likelihood ratio needs a linear model with a likelihood, a logistic or linear "
             f"regression, got {type(last_step(case.model)).__name__}: use 'cv' or a number"
         )
     quantile = float(chdtri(1, 1 - level)) / float(case.weights.sum())
+    squared = case.problem.loss.link == "identity"
     psi = case.problem.minimum.value * math.expm1(quantile) if squared else quantile / 2
     return psi, (
         f"a likelihood ratio test of one parameter at {100 * level:.4g} % does not reject them; "

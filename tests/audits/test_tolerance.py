@@ -53,7 +53,9 @@ def test_the_standard_error_of_all_rows_depends_little_on_the_folds():
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     chance = cross_val_predict(model, X, y, cv=folds, method="predict_proba")
     losses = -np.log(chance[np.arange(len(y)), y])
-    own = resolved("cv", model, X, y).psi
+    found = resolved("cv", model, X, y)
+    own, least = found.psi, resolved("likelihood ratio", model, X, y).psi
+    assert f"{own / least:.2g} times what tolerance='likelihood ratio' allows" in found.text
     assert own == pytest.approx(losses.std(ddof=1) / len(y) ** 0.5)
     rows = [resolved("cv", model, X, y, random_state=seed).psi for seed in range(4)]
     means = [resolved("cv folds", model, X, y, random_state=seed).psi for seed in range(4)]
@@ -119,12 +121,16 @@ def test_ranges_at_the_likelihood_ratio_of_least_squares_have_a_closed_form():
     assert (table["best"] - table["low"]).to_numpy() == pytest.approx(half, rel=1e-6)
 
 
-@pytest.mark.parametrize("kind", [LogisticRegression, Ridge])
-def test_the_price_of_a_group_is_the_loss_of_a_fit_without_it(kind):
+@pytest.mark.parametrize(
+    ("kind", "classes"),
+    [(LogisticRegression, 2), (Ridge, 2), (LogisticRegression, 3), (RidgeClassifier, 3)],
+)
+def test_the_price_of_a_group_is_the_loss_of_a_fit_without_it(kind, classes):
     X, y = cancer()
+    y = y + (X[:, 1] > 0.5) if classes == 3 else y
     names = [f"c{j}" for j in range(10)]
     frame = pd.DataFrame(X, columns=names)
-    settings = {"tol": 1e-9} if kind is LogisticRegression else {}
+    settings = {"tol": 1e-9, "max_iter": 1000} if kind is LogisticRegression else {}
     model = kind(**settings).fit(frame, y)
     groups = {"size": ["c0", "c2", "c3"]}
     best = penalised_problem(model, frame, y).minimum.value

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from joblib import parallel_config
 from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer import measures as m
@@ -402,3 +403,14 @@ def test_draws_lie_inside_what_is_proved_of_people_and_flips_agree(fitted):
     assert ((found["flips"] == "yes") == known).all() and 0 < known.mean() < 1
     crosses = (found["exact_low"] < 0.5) & (found["exact_high"] > 0.5)
     assert (crosses == known).mean() > 0.9
+
+
+def test_people_of_a_loss_without_probabilities_have_ranges_of_labels():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    y = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
+    model = LinearSVC(tol=1e-10, max_iter=100_000).fit(X, y)
+    found = proved_people(m.penalised_problem(model, X, y), 0.02, X)
+    assert (found["best"] == model.predict(X)).all()
+    either = (found["exact_low"] == 0) & (found["exact_high"] == 1)
+    assert 0 < either.sum() < 200 and (either == (found["flips"] == "yes")).all()

@@ -323,8 +323,9 @@ def class_reliance(card: FigureCard) -> FigureCall | str:
         return "Class reliance is available for squared loss and for two classes."
     if (audit := card.state.exact_audit) is not None and not audit.answers.has_exact_reliance:
         return (
-            "Of audited models, least squares and logistic regressions<br>without an L1 penalty have "
-            "exact reliance.<br>The range over a sample of this set is under<br><b>Importance</b>, and "
+            "Of audited models, least squares and logistic regressions<br>without an L1 penalty "
+            "have exact reliance.<br>The range over a sample of this set is under<br>"
+            "<b>Importance</b>, and "
             "in <b>audit.reliance</b>."
         )
     groups = feature_groups(None, models.feature_names[:-1], models.feature_groups)

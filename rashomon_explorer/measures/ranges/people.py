@@ -15,6 +15,7 @@ from rashomon_explorer.measures.ranges.flips import exact_flips
 from rashomon_explorer.measures.ranges.penalised import ConvexProblem
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.sets import RashomonSet
+from rashomon_explorer.sets.scores import LINKS
 
 _NARROW = 1e-3
 _NOT = "undecided"
@@ -107,7 +108,8 @@ def proved_people(
     -------
     pandas.DataFrame
         Columns ``flips``, for classes, and, for one score per row, ``best``, ``exact_low`` and
-        ``exact_high``, as in :func:`people_ranges`.
+        ``exact_high``, as in :func:`people_ranges`: probabilities, targets, or labels 0 and 1 of
+        a loss without probabilities.
     """
     classes = problem.loss.task != "regression"
     table = pd.DataFrame(index=X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(X)))
@@ -117,17 +119,9 @@ def proved_people(
     if problem.loss.outputs == 1:
         ends = exact_score_ranges(problem, psi, X, tolerance=tolerance)
         for name, end in _ENDS.items():
-            table[name] = _answer(ends[end].to_numpy(), classes, target_bounds)
+            table[name] = LINKS[problem.loss.link](ends[end].to_numpy(), target_bounds)
     table.attrs.update(view="curator: not private", psi=float(psi))
     return table
-
-
-def _answer(scores: FloatArray, classes: bool, bounds: tuple[float, float]) -> FloatArray:
-    """Convert linear scores into probabilities, or into targets in their own units."""
-    if classes:
-        return np.asarray(np.exp(-np.logaddexp(0.0, -scores)))
-    low, high = bounds
-    return (low + high) / 2 + scores * (high - low) / 2
 
 
 _ROUNDING = 1e-9
