@@ -4,9 +4,13 @@ What it lacks was listed by importing Python's modules in it. Its NumPy, SciPy a
 are on no package index, so that this stands for a run in a browser.
 """
 
+import json
 import os
 import subprocess
 import sys
+from pathlib import Path
+
+NOTEBOOK = Path(__file__).parents[1] / "examples" / "jupyterlite" / "audit.ipynb"
 
 _LIKE_PYODIDE = """
 import os, sys, threading, time
@@ -19,13 +23,8 @@ def start(thread):
 threading.Thread.start, os.cpu_count, sys.platform = start, lambda: 1, "emscripten"
 """
 _ANSWERS = """
-from sklearn.datasets import load_breast_cancer
-from rashomon_explorer import DPClassifier, Ledger, RashomonClassifier, audit, load_dataset
+from rashomon_explorer import DPClassifier, Ledger, RashomonClassifier, load_dataset
 from rashomon_explorer.measures import multiplicity_table
-X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-X = X.iloc[:, :4] / X.iloc[:, :4].max()
-found = audit(sklearn.linear_model.LogisticRegression().fit(X, y), X, y, tolerance="1%")
-print("audit", len(found.flips), len(found.coefficients), len(found._repr_html_()) > 1000)
 data, ledger = load_dataset("lending"), Ledger.create("a.ledger", epsilon=4, delta=1e-6)
 X, y = data.X[:500], data.y[:500]
 settings = {"row_norm": 1.5, "classes": [0, 1], "ledger": ledger}
@@ -37,14 +36,18 @@ print("draws", len(ledger.entries()), len(multiplicity_table(models, X, inside_o
 """
 
 
-def test_audits_draws_and_ledger_work_where_no_thread_starts(tmp_path):
+def test_the_notebook_draws_and_a_ledger_work_where_no_thread_starts(tmp_path):
+    cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
+    first, *others = ["".join(one["source"]) for one in cells if one["cell_type"] == "code"]
+    assert first == "%pip install rashomon-explorer"
+    audited = "\n".join([*others, 'print("audit", len(found.flips), len(found.coefficients))'])
     environment = {**os.environ, "PYTHONPATH": os.getcwd(), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", _LIKE_PYODIDE + _ANSWERS],
+        [sys.executable, "-c", _LIKE_PYODIDE + audited + _ANSWERS],
         cwd=tmp_path,
         env=environment,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.stdout.split("\n")[:2] == ["audit 569 5 True", "draws 2 True"], done.stderr
+    assert done.stdout.split("\n")[:2] == ["audit 1000 11", "draws 2 True"], done.stderr

@@ -12,15 +12,6 @@ class LazyRegistry(MutableMapping[str, T]):
 
     def __init__(self, entries: Mapping[str, T | str]) -> None:
         self._entries = dict(entries)
-        self._named_only = {name for name, one in entries.items() if isinstance(one, str)}
-
-    def eager(self) -> dict[str, T]:
-        """Entries not given as strings; entries given as strings are used only on request."""
-        return {name: self[name] for name in self if name not in self._named_only}
-
-    def named_only(self) -> dict[str, T]:
-        """Entries that were given as strings; this imports them."""
-        return {name: self[name] for name in self if name in self._named_only}
 
     def __getitem__(self, name: str) -> T:
         entry = self._entries[name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import UserList
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -104,6 +105,8 @@ def _column_transformer(step: ColumnTransformer, columns: Columns) -> Columns:
 def _chosen(chosen: Any, columns: Columns) -> Columns:
     """Columns of a fitted ColumnTransformer's entry: names, places, a mask or a slice."""
     names = [column.name for column in columns]
+    if isinstance(chosen, UserList):  # the remainder of scikit-learn 1.6 and 1.7 warns when read
+        chosen = chosen.data
     if isinstance(chosen, slice):
         ends = (
             names.index(end) if isinstance(end, str) else end for end in (chosen.start, chosen.stop)

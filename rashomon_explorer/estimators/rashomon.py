@@ -27,8 +27,6 @@ from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, mechanism
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
 from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak, warn_large_delta
 from rashomon_explorer.mechanisms.samplers.expected_gain import expected_gain
-from rashomon_explorer.mechanisms.samplers.exponential import USUAL_PATIENCE
-from rashomon_explorer.mechanisms.samplers.hit_and_run import reaches_sphere
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.constants import Constants, row_bound
@@ -110,6 +108,8 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
     @property
     def _patience(self) -> int | None:
         """Consecutive rejected proposals after which exact draws give up; None for never."""
+        from rashomon_explorer.mechanisms.samplers.exponential import USUAL_PATIENCE
+
         return USUAL_PATIENCE if isinstance(self.patience, str) else self.patience
 
     def _planned(
@@ -368,6 +368,8 @@ class BaseRashomon(BaseDraws):
             schema=table.schema,
         )
         if traits.curator_only and traits.stays_inside:
+            from rashomon_explorer.mechanisms.samplers.hit_and_run import reaches_sphere
+
             models = replace(models, reaches_sphere=reaches_sphere(target, draws.coef))
         inherited = super()._private(table, target, public, planned, guarantee, draws)
         return {**inherited, "rashomon_set_": models}

@@ -3,12 +3,17 @@
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.utils.fixes import parse_version
 
+OLD = parse_version(sklearn.__version__) < parse_version("1.8")
+SAGA = {"solver": "saga", "tol": 1e-8} | ({"penalty": "elasticnet"} if OLD else {})
+"""A logistic regression with these takes ``l1_ratio``."""
 NUMBERS, WORDS = ["age", "fare"], ["sex", "port"]
 
 

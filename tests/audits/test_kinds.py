@@ -17,9 +17,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from rashomon_explorer import audit
-from tests.audits.conftest import encoder
+from tests.audits.conftest import SAGA, encoder
 
-SPARSE = {"solver": "saga", "max_iter": 100_000, "tol": 1e-8}
+SPARSE = {"max_iter": 100_000, **SAGA}
 CLASSIFIERS = [
     LogisticRegression(C=0.5, l1_ratio=1.0, **SPARSE),
     LogisticRegression(C=0.5, l1_ratio=0.5, **SPARSE),

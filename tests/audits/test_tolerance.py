@@ -25,6 +25,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from rashomon_explorer.audits.tolerance import Tolerance, _Case, resolve
 from rashomon_explorer.measures import exact_ambiguity, exact_coefficient_ranges, penalised_problem
+from tests.audits.conftest import SAGA
 
 
 def cancer():
@@ -223,7 +224,7 @@ def test_a_likelihood_ratio_needs_a_likelihood():
     "model",
     [
         LogisticRegression(class_weight="balanced", tol=1e-8),
-        LogisticRegression(solver="saga", l1_ratio=0.5, C=0.5, tol=1e-8, max_iter=20_000),
+        LogisticRegression(l1_ratio=0.5, C=0.5, max_iter=20_000, **SAGA),
         LinearSVC(fit_intercept=False, tol=1e-8),
         RidgeClassifier(),
         Ridge(),
@@ -249,7 +250,7 @@ def test_losses_of_rows_are_in_the_unit_of_the_objective(model, weighted):
 
 def test_a_column_that_costs_nothing_gives_no_tolerance():
     X, y = cancer()
-    model = LogisticRegression(solver="saga", l1_ratio=1.0, C=0.1, tol=1e-8, max_iter=20_000)
+    model = LogisticRegression(l1_ratio=1.0, C=0.1, max_iter=20_000, **SAGA)
     model.fit(X, y)
     unused = int(np.flatnonzero(model.coef_[0] == 0)[0])
     with pytest.raises(ValueError, match="costs nothing"):

@@ -1,41 +1,34 @@
 """Registry of mechanisms by name."""
 
 from rashomon_explorer._utils.lazy import LazyRegistry
-from rashomon_explorer.mechanisms import one_model
 from rashomon_explorer.mechanisms.base import Mechanism, Traits
-from rashomon_explorer.mechanisms.ellipsoid.sampler import EllipsoidExactSampler, EllipsoidSampler
-from rashomon_explorer.mechanisms.langevin import sampler
-from rashomon_explorer.mechanisms.moments import Moments
-from rashomon_explorer.mechanisms.objective_perturbation.sampler import ObjectivePerturbationSampler
-from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler, UnthresholdedSampler
-from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
-from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
 
+_ROOM = "rashomon_explorer.mechanisms"
+_PERTURBED = f"{_ROOM}.objective_perturbation.sampler"
 _PAPERS = "rashomon_explorer.papers"
 
-
-# Strings are imported where they are named: "auto" never selects them.
-_SEVERAL: dict[str, type[Mechanism] | str] = {
-    "exact": ExactSampler,
-    "unthresholded": UnthresholdedSampler,
-    "langevin_average": sampler.LangevinAverageSampler,
-    "langevin_clipped": sampler.LangevinClipped,
-    "objective_perturbation": ObjectivePerturbationSampler,
-    "langevin": sampler.PlannedPath,
-    "finite_grid": FiniteGridSampler,
-    "hit_and_run": HitAndRunSampler,
+# Each is imported on first use, so that importing an estimator is quick.
+_SEVERAL = {
+    "exact": f"{_ROOM}.samplers.exponential:ExactSampler",
+    "unthresholded": f"{_ROOM}.samplers.exponential:UnthresholdedSampler",
+    "langevin_average": f"{_ROOM}.langevin.sampler:LangevinAverageSampler",
+    "langevin_clipped": f"{_ROOM}.langevin.sampler:LangevinClipped",
+    "objective_perturbation": f"{_PERTURBED}:ObjectivePerturbationSampler",
+    "langevin": f"{_ROOM}.langevin.sampler:PlannedPath",
+    "finite_grid": f"{_ROOM}.samplers.finite_grid:FiniteGridSampler",
+    "hit_and_run": f"{_ROOM}.samplers.hit_and_run:HitAndRunSampler",
     "mala": f"{_PAPERS}.mala:MalaSampler",
-    "ellipsoid": EllipsoidSampler,
-    "ellipsoid_exact": EllipsoidExactSampler,
+    "ellipsoid": f"{_ROOM}.ellipsoid.sampler:EllipsoidSampler",
+    "ellipsoid_exact": f"{_ROOM}.ellipsoid.sampler:EllipsoidExactSampler",
 }
 
-_ONE_MODEL: dict[str, type[Mechanism] | str] = {
-    "moments": Moments,
-    "noisy_descent": one_model.NoisyDescent,
-    "last_iterate": one_model.LastIterate,
-    "noisy_sgd": one_model.NoisySGD,
-    "localised_gaussian": one_model.LocalisedGaussian,
-    "output_perturbation": one_model.OutputPerturbation,
+_ONE_MODEL = {
+    "moments": f"{_ROOM}.moments:Moments",
+    "noisy_descent": f"{_ROOM}.one_model:NoisyDescent",
+    "last_iterate": f"{_ROOM}.one_model:LastIterate",
+    "noisy_sgd": f"{_ROOM}.one_model:NoisySGD",
+    "localised_gaussian": f"{_ROOM}.one_model:LocalisedGaussian",
+    "output_perturbation": f"{_ROOM}.one_model:OutputPerturbation",
     "regularised": f"{_PAPERS}.localisation:Regularised",
     "localised": f"{_PAPERS}.localisation:Localised",
     "iterated": f"{_PAPERS}.localisation:Iterated",
@@ -46,6 +39,11 @@ MECHANISMS: LazyRegistry[type[Mechanism]] = LazyRegistry({**_SEVERAL, **_ONE_MOD
 
 OF_SEVERAL_MODELS = tuple(_SEVERAL)
 """Names of the mechanisms that draw any number of models."""
+
+OF_PAPERS = tuple(
+    name for name, place in {**_SEVERAL, **_ONE_MODEL}.items() if place.startswith(_PAPERS)
+)
+"""Names of the mechanisms that are used by name only: ``"auto"`` never selects them."""
 
 
 def mechanism_traits(name: str) -> Traits:

@@ -14,11 +14,8 @@ from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.ellipsoid.exact_plan import EllipsoidExactPlan
-from rashomon_explorer.mechanisms.ellipsoid.sampler import EllipsoidSampler
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.rejection.candidates import Candidates
 from rashomon_explorer.mechanisms.request import Request
-from rashomon_explorer.mechanisms.samplers.exponential import patience_for
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.problem import Problem
@@ -233,6 +230,9 @@ def _tried(law: Request, beta: float) -> Feasibility | None:
 
 @lru_cache(maxsize=256)
 def _tried_on(law: Request, beta: float, columns: Columns) -> Feasibility | None:
+    from rashomon_explorer.mechanisms.rejection.candidates import Candidates  # slow to import
+    from rashomon_explorer.mechanisms.samplers.exponential import patience_for
+
     problem = simulated(law, columns)
     try:
         target = GibbsTarget(problem, beta, law.psi)
@@ -266,6 +266,9 @@ def _tried_on(law: Request, beta: float, columns: Columns) -> Feasibility | None
 @lru_cache(maxsize=64)
 def _on_ellipsoid(planned: EllipsoidExactPlan) -> Feasibility | None:
     """Try both stages: release an ellipsoid, and estimate the acceptance rate on it."""
+    from rashomon_explorer.mechanisms.ellipsoid.sampler import EllipsoidSampler  # slow to import
+    from rashomon_explorer.mechanisms.samplers.exponential import patience_for
+
     law = planned.law
     assert law is not None
     problem, rng = simulated(law, signs), generator([SEED])
