@@ -17,7 +17,7 @@ from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss
 from rashomon_explorer.problem.losses.chunked import ChunkedRisk, ChunkLoss, chunked_risk
 from rashomon_explorer.problem.losses.scores import BinaryLoss
 from rashomon_explorer.rows import ChunkedRows
-from rashomon_explorer.rows.chunked import cache_chunks
+from rashomon_explorer.rows.chunked import keep_chunks
 from rashomon_explorer.rows.reduction import append_parts
 from rashomon_explorer.rows.steps import ClipStep, LongRowCount, clip_features
 
@@ -114,11 +114,11 @@ class ClippedChunks:
         intercept: bool,
         scale: ColumnMap | None = None,
     ) -> "ClippedChunks":
-        """Check targets and clip rows, in two passes."""
-        checked = table.then(_CheckTargets(loss))
-        longer, far = checked.reduce(_Beyond(loss, LongRowCount(row_norm)))
+        """Check targets and clip rows, in one pass."""
+        beyond = _Beyond(loss, LongRowCount(row_norm))
         clip = ClipStep(row_norm, intercept, scale)
-        clipped = cache_chunks(checked.then(clip).with_checksums())
+        checked = table.then(_CheckTargets(loss))
+        clipped, (longer, far) = keep_chunks(checked, clip, beyond, p // loss.outputs)
         return cls(clipped, p, float(longer[0]) / table.n, float(far[0]) / table.n)
 
     def some(self, which: Selection) -> "ClippedRows":

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any, NoReturn
 
 from numpy.typing import ArrayLike
@@ -15,7 +17,7 @@ from rashomon_explorer.exceptions import MemoryLimitError
 from rashomon_explorer.rows import memory_budget, reduction
 from rashomon_explorer.rows.source import Piece, RowSource, with_names
 from rashomon_explorer.rows.views import RowSubset, SourceView, WithColumns
-from rashomon_explorer.rows.workers import ThreadWorkers, Workers
+from rashomon_explorer.rows.workers import DaskWorkers, Kept, Task, ThreadWorkers, Workers
 
 BLOCK_ROWS = 2**14
 """Rows of every chunk but the last, for pieces of any size: a few megabytes."""
@@ -178,9 +180,9 @@ class ChunkedRows:
             If there is not enough memory.
         """
         self.check_room()
-        span = first, self.n_chunks if last is None else last
-        read = reduction.read_chunks(self.source, self._settings, span)
-        while (chunk := self._with_memory_message(lambda: next(read, None))) is not None:
+        part = self._part((first, self.n_chunks if last is None else last))
+        read = reduction.read_chunks(part, self._settings)
+        while (chunk := self._with_messages(lambda: next(read, None))) is not None:
             yield chunk[1:]
 
     def reduce(self, function: Reduction, merge: reduction.Merge = reduction.add_arrays) -> Any:
@@ -203,20 +205,25 @@ class ChunkedRows:
         MemoryLimitError
             If there is not enough memory for one thread, even without cached chunks.
         """
+        what = self._settings, function, merge
+        return self._with_memory(lambda workers: self._reduced(workers, what))
+
+    def _with_memory(self, work: Callable[[Workers], Any]) -> Any:
+        """Do the work with the workers; with fewer threads and no cache if memory is short."""
         if not isinstance(self.workers, ThreadWorkers):
-            return self._reduced(self.workers, function, merge)
+            return self._with_messages(lambda: work(self.workers))
         if memory_budget.available_memory() < self._needs():
             self.source.release_memory()
         self.check_room()
         least = ThreadWorkers(memory_budget.threads_within(self.workers.count, self._needs()))
         try:
-            return self._reduced(least, function, merge)
+            return self._with_messages(lambda: work(least), final=False)
         except MemoryLimitError:
             raise
         except MemoryError:
             pass  # retry below, after the error has released its memory
         self.source.release_memory()
-        return self._with_memory_message(lambda: self._reduced(ThreadWorkers(1), function, merge))
+        return self._with_messages(lambda: work(ThreadWorkers(1)))
 
     def with_checksums(self) -> ChunkedRows:
         """Return the same table with checksums of its chunks; reads every row once."""
@@ -252,31 +259,51 @@ class ChunkedRows:
     def _work(self) -> str:
         return f"work on chunks of {min(self.rows, self.n):,} rows of {self.n:,}"
 
-    def _with_memory_message(self, work: Callable[[], Any]) -> Any:
+    def _with_messages(self, work: Callable[[], Any], final: bool = True) -> Any:
+        """Do the work; an error names the place of its row, or the memory that suffices."""
         try:
             return work()
+        except reduction.RowError as error:
+            raise error.located(self.source) from error
         except MemoryLimitError:
             raise
         except MemoryError:
-            pass  # raise outside the handler: a chained error may depend on rows
+            if not final or not isinstance(self.workers, ThreadWorkers):
+                raise
+        # raise outside the handler: a chained error may depend on rows
         raise memory_budget.out_of_memory(self._needs(), self._work)
 
-    def _reduced(self, workers: Workers, function: Reduction, merge: reduction.Merge) -> Any:
+    def _reduced(self, workers: Workers, what: Any) -> Any:
+        tree = reduction.Tree(what[-1])
+        for nodes in self.run(workers, reduction.branch_sum, what):
+            for level, value in nodes:
+                tree.push(level, value)
+        return tree.total()
+
+    def run(self, workers: Workers, task: Task, work: Any) -> Iterator[Any]:
+        """Yield results of a task for each branch of the tree, in order."""
+        with one_blas_thread():  # BLAS rounding depends on its number of threads
+            yield from workers.run(task, None, work, self.parts(workers))
+
+    def parts(self, workers: Workers) -> list[reduction.Part]:
+        """Branches of the tree, a few per worker; as kept by a cluster if it keeps the chunks."""
+        kept = getattr(self.source, "kept", None)
+        if kept is not None and kept.workers is workers:
+            return list(kept.parts)
         # One thread reads sequentially; a row group that is split would be read from its start.
         alone = isinstance(workers, ThreadWorkers) and workers.count == 1
         branches = reduction.branches(self.n_chunks, workers.count)
-        spans = [(0, self.n_chunks)] if alone else list(branches)
-        tree, what = reduction.Tree(merge), (self._settings, function, merge)
-        with one_blas_thread():  # BLAS rounding depends on its number of threads
-            for nodes in workers.run(reduction.branch_sum, self.source, what, spans):
-                for level, value in nodes:
-                    tree.push(level, value)
-        return tree.total()
+        return [self._part(span) for span in ([(0, self.n_chunks)] if alone else branches)]
+
+    def _part(self, span: reduction.Span) -> reduction.Part:
+        rows = range(span[0] * self.rows, min(span[1] * self.rows, self.n))
+        checks = self.checksums if self.source.may_change else None
+        own = None if checks is None else checks[span[0] : span[1]]
+        return reduction.Part(span, rows, self.source, checksums=own)
 
     @property
     def _settings(self) -> reduction.ReadSettings:
-        checksums = self.checksums if self.source.may_change else None
-        return reduction.ReadSettings(self.steps, self.rows, self.n, checksums)
+        return reduction.ReadSettings(self.steps, self.rows, self.n)
 
 
 def _one(rows: Any, targets: Any) -> tuple[Piece, ...]:
@@ -299,6 +326,7 @@ class TransformedRows(SourceView):
     width: int
     titles: tuple[str, ...] | None = None
     cache: list[tuple[FloatArray, FloatArray]] | None = None
+    kept: Kept | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -313,7 +341,15 @@ class TransformedRows(SourceView):
     @property
     def may_change(self) -> bool:
         """As the source; False with a cache, as the table checks the chunks that it recomputes."""
-        return self.cache is None and self.source.may_change
+        return self.cache is None and self.kept is None and self.source.may_change
+
+    def part(self, low: int, high: int) -> tuple[RowSource, int]:
+        """Itself: the table numbers its chunks from its own first row."""
+        return self, 0
+
+    @property
+    def root(self) -> None:
+        """None: the table is sent with each task."""
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
         """Yield parts of whole chunks; an error names the row that causes it."""
@@ -340,20 +376,44 @@ def transformed(table: ChunkedRows, names: Sequence[str]) -> TransformedRows:
     return TransformedRows(table.source, table, len(names), tuple(names))
 
 
-def cache_chunks(table: ChunkedRows, most: float | None = None) -> ChunkedRows:
-    """Return the same table with as many of its first chunks in memory as fit in ``most`` bytes."""
-    if not isinstance(table.workers, ThreadWorkers):
-        return table
-    cache: list[tuple[FloatArray, FloatArray]] = []
-    width, left = (
-        0,
-        min(CACHE_BYTES, memory_budget.available_memory() / 4) if most is None else most,
-    )
-    for rows, targets in table.chunks():
-        width, left = rows.shape[1], left - rows.nbytes - targets.nbytes
-        if left < 0:
-            break
-        cache.append((rows, targets))
-    return table.raw(
-        TransformedRows(table.source, table, width, None, cache), checksums=table.checksums
-    )
+def keep_chunks(
+    table: ChunkedRows,
+    last: reduction.Step,
+    count: Reduction,
+    width: int,
+    most: float | None = None,
+) -> tuple[ChunkedRows, tuple[FloatArray, ...]]:
+    """Read a table once: count, apply a last step, and keep as many chunks as fit in memory.
+
+    They are kept in this process, in ``most`` bytes, or where a cluster's workers read them.
+
+    Returns
+    -------
+    ChunkedRows
+        Table after the last step, of ``width`` columns, checked in later passes.
+    tuple of ndarray
+        Sums over all chunks of what ``count`` returns, before the last step.
+    """
+    workers = table.workers
+    if most is None:
+        most = min(CACHE_BYTES, memory_budget.available_memory() / 4)
+    size = 8 * table.rows * (width + 1)
+    load = reduction.Load(count, last, table._settings, table.source.may_change, most / size)
+    cache: list[tuple[FloatArray, FloatArray]] | None = None
+    kept: Kept | None = None
+    if isinstance(workers, DaskWorkers):
+        kept = workers.keep(replace(load, limit=math.inf), table.parts(workers), size)
+        loaded = table._with_messages(kept.load_all)
+    elif isinstance(workers, ThreadWorkers):
+        loads = iter((load, replace(load, limit=0.0)))  # without a cache if memory is short
+        loaded = table._with_memory(lambda workers: [*table.run(workers, next(loads), None)])
+        cache = [chunk for part in loaded for chunk in part.chunks]
+    else:
+        loaded = [*table.run(workers, replace(load, limit=0.0), None)]
+    checksums = tuple(checksum for part in loaded for checksum in part.checksums) or None
+    after = replace(table.then(last), checksums=checksums)
+    counts = reduce(reduction.add_arrays, (part.counts for part in loaded))
+    if cache is None and kept is None:
+        return after, counts
+    source = TransformedRows(table.source, after, width, None, cache, kept)
+    return table.raw(source, checksums=checksums), counts

@@ -9,10 +9,10 @@ import numpy as np
 
 from rashomon_explorer._utils import containers
 from rashomon_explorer.rows.chunked import ChunkedRows
-from rashomon_explorer.rows.dask import DaskRows, is_dask
+from rashomon_explorer.rows.dask import DaskRows, active_client, is_dask, is_persisted
 from rashomon_explorer.rows.parquet import ParquetRows, is_parquet
 from rashomon_explorer.rows.source import ArrayRows, LazyRows, RowSource, check_column
-from rashomon_explorer.rows.workers import resolve_workers
+from rashomon_explorer.rows.workers import DaskWorkers, resolve_workers
 
 
 def chunk_rows(
@@ -45,7 +45,7 @@ def chunk_rows(
         False for rows without targets, for predictions and measures of models.
     n_jobs : int, optional
         Number of joblib jobs, with the backend of ``joblib.parallel_config``; by default threads
-        of this process.
+        of this process, and for a Dask collection the active client of a cluster, as in Dask.
     executor : concurrent.futures.Executor or dask.distributed.Client, optional
         Executor for the work on chunks. Sums have the same digits everywhere.
     lengths : sequence of int or True, optional
@@ -87,8 +87,15 @@ def chunk_rows(
         and not (containers.is_lazy_frame(X) and lengths is True)
     ):
         raise TypeError(f"lengths are those of a Dask collection's partitions, got {type(X)}")
-    source = _source(X, y, target, columns, lengths)
-    return ChunkedRows(source, workers=resolve_workers(n_jobs, executor))
+    if n_jobs is None and executor is None and is_dask(X):
+        executor = active_client()
+    workers = resolve_workers(n_jobs, executor)
+    if is_dask(X) and not isinstance(workers, DaskWorkers) and is_persisted([X]):
+        raise TypeError(
+            "X is persisted on a cluster: pass its client as executor=, or the collection as it "
+            "was before persist()"
+        )
+    return ChunkedRows(_source(X, y, target, columns, lengths), workers=workers)
 
 
 def _source(

@@ -1,6 +1,7 @@
 """Rows of Dask collections, and diagnostics of a cluster."""
 
-from bisect import bisect_right
+import sys
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -116,12 +117,6 @@ class DaskRows(RowSource):
         for name, data in (("X", X), ("y", y)) if y is not None else (("X", X),):
             if not is_dask(data):
                 raise TypeError(f"{name} must be a Dask collection too, got {type(data).__name__}")
-            if _persisted(data):
-                raise TypeError(
-                    f"{name} was persisted on a cluster, so its rows are lost if a worker is lost: "
-                    "give the collection as it was before persist(), or write "
-                    "it to Parquet"
-                )
         declared = None if lengths is None or isinstance(lengths, bool) else _checked(lengths)
         known = declared or known_lengths(X)
         _check_alike(X, y, known)
@@ -191,6 +186,35 @@ class DaskRows(RowSource):
                 )
             yield (X.iloc[part] if hasattr(X, "iloc") else X[part]), _plain(y)[part]
 
+    def part(self, low: int, high: int) -> tuple[RowSource, int]:
+        """Partitions that contain rows low to high."""
+        part = self._partitions_of(low, high)
+        with PLANNING:
+            X, y = (data if data is None else _slice(data, part) for data in (self.X, self.y))
+        return DaskRows(X, y, self.lengths[part]), sum(self.lengths[: part.start])
+
+    @property
+    def root(self) -> RowSource:
+        """Itself: workers of a cluster compute the partitions, where their data are."""
+        return self
+
+    @cached_property
+    def _delayed(self) -> tuple[list[Any], list[Any] | None]:
+        """Partitions of X and of y as delayed objects, without Dask's fusion, which joins some."""
+        with PLANNING:
+            return _partitions(self.X), None if self.y is None else _partitions(self.y)
+
+    def delayed(self, low: int, high: int) -> Any:
+        """Return a delayed source of the partitions that contain rows low to high."""
+        from dask import delayed
+
+        part, (X, y) = self._partitions_of(low, high), self._delayed
+        return delayed(DaskRows, pure=False)(X[part], y and y[part], self.lengths[part])
+
+    def _partitions_of(self, low: int, high: int) -> slice:
+        ends = list(accumulate(self.lengths))
+        return slice(bisect_right(ends, low), bisect_left(ends, high) + 1)
+
     def locate(self, row: int) -> str:
         """Name the partition of a row and its position there."""
         ends = list(accumulate(self.lengths))
@@ -211,8 +235,21 @@ def is_dask(data: Any) -> bool:
     return hasattr(type(data), "__dask_graph__") and is_from_library(data, ("dask", "dask_expr"))
 
 
-def _persisted(data: Any) -> bool:
-    """Whether workers of a cluster store the collection's values; computes nothing."""
+def active_client() -> Any:
+    """Return the client of a cluster that Dask would use in this thread; None if there is none."""
+    distributed = sys.modules.get("distributed")
+    try:
+        return None if distributed is None else distributed.default_client()
+    except ValueError:
+        return None
+
+
+def is_persisted(collections: Sequence[Any]) -> bool:
+    """Whether workers of a cluster store values of a collection; computes nothing."""
+    return any(_is_persisted(data) for data in collections)
+
+
+def _is_persisted(data: Any) -> bool:
     if not hasattr(type(data), "expr"):
         graphs = [data.__dask_graph__()]
     else:  # building the graph may compute, for example divisions of set_index
@@ -252,6 +289,8 @@ def _check_alike(X: Any, y: Any, known: tuple[int, ...] | None) -> None:
 
 
 def _check_count(count: int, data: Any) -> None:
+    if isinstance(data, list):
+        return
     with PLANNING:
         n_found = len(data.chunks[0]) if hasattr(data, "chunks") else data.npartitions
     if n_found != count:
@@ -270,8 +309,21 @@ def _partition(data: Any, place: int) -> Any:
     return data.blocks[place] if hasattr(data, "chunks") else data.partitions[place]
 
 
+def _slice(data: Any, part: slice) -> Any:
+    return (data.blocks if hasattr(data, "chunks") else data.partitions)[part]
+
+
+def _partitions(data: Any) -> list[Any]:
+    if hasattr(data, "chunks"):
+        return list(data.to_delayed().ravel())
+    simple = data.simplify() if hasattr(data, "simplify") else data
+    return list(simple.to_delayed(optimize_graph=False))
+
+
 def _computed(collections: list[Any], place: int) -> Any:
-    """Compute one partition of each collection in this thread."""
+    """Compute one partition of each collection in this thread; one of a list is computed."""
+    if isinstance(collections[0], list):
+        return [data[place] for data in collections]
     import dask
 
     def get(graph: Any, keys: Any, **options: Any) -> Any:
@@ -282,7 +334,8 @@ def _computed(collections: list[Any], place: int) -> Any:
             PLANNING.acquire()
 
     with PLANNING:
-        return dask.compute(*[_partition(data, place) for data in collections], scheduler=get)
+        parts = [_partition(data, place) for data in collections]
+        return dask.compute(*parts, scheduler=None if is_persisted(collections) else get)
 
 
 def _plain(targets: Any) -> Any:

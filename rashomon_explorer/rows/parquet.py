@@ -209,12 +209,17 @@ class ParquetRows(RowSource):
         """Whether a column holds the targets."""
         return self.target is not None
 
-    def pieces(self, low: int, high: int) -> Iterator[Piece]:
-        """Yield rows low to high; of a split row group, earlier rows are read and dropped."""
+    def part(self, low: int, high: int) -> tuple[Self, int]:
+        """Row groups that contain rows low to high."""
         ends = list(accumulate(group.rows for group in self.groups))
         first, last = bisect_right(ends, low), bisect_left(ends, high) + 1
         at = ends[first] - self.groups[first].rows if first < len(ends) else high
-        for path, groups in groupby(self.groups[first:last], key=attrgetter("path")):
+        return replace(self, groups=self.groups[first:last]), at
+
+    def pieces(self, low: int, high: int) -> Iterator[Piece]:
+        """Yield rows low to high; of a split row group, earlier rows are read and dropped."""
+        part, at = self.part(low, high)
+        for path, groups in groupby(part.groups, key=attrgetter("path")):
             for batch in self._batches(path, groups):
                 start, stop = max(low - at, 0), min(high - at, len(batch))
                 at += len(batch)

@@ -1,8 +1,9 @@
 """Sums over chunks along a fixed tree, with checksums."""
 
+import math
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.threads import one_blas_thread, pause
 from rashomon_explorer.exceptions import DataError, RowsChangedError
 from rashomon_explorer.rows.source import Piece, RowSource, as_floats
-from rashomon_explorer.rows.workers import Span
+
+Span = tuple[int, int]
+"""Number of the first chunk, and one past the last."""
 
 Merge = Callable[[Any, Any], Any]
 Node = tuple[int, Any]
@@ -82,45 +85,133 @@ Step = Callable[[Any, Any], Piece]
 
 @dataclass(frozen=True)
 class ReadSettings:
-    """Settings that a worker needs in addition to the source."""
+    """Settings of a table that are the same for all of its parts."""
 
     steps: tuple[Step, ...]
     rows: int
     n: int
-    checksums: Checksums | None
 
 
-def branch_sum(source: RowSource, what: Any, span: Span) -> list[Node]:
+@dataclass(frozen=True)
+class Part:
+    """Consecutive chunks of a table: their numbers, source and checksums."""
+
+    span: Span
+    rows: range
+    source: Any
+    offset: int = 0  # number of the source's first row
+    checksums: Checksums | None = None
+    kept: Any = None  # where workers of a cluster keep the chunks
+
+    def alone(self) -> "Part":
+        """Return the part with a source of its own rows, to be sent elsewhere."""
+        source, offset = self.source.part(self.rows.start, self.rows.stop)
+        return replace(self, source=source, offset=offset, kept=None)
+
+
+class RowError(Exception):
+    """Error of a row, by its number; the process that holds the whole source names the place."""
+
+    def __init__(self, row: int, kind: type[Exception], before: str, after: str) -> None:
+        super().__init__(row, kind, before, after)
+
+    def located(self, source: RowSource) -> Exception:
+        """Return the error for a user, with file, row group and row."""
+        row, kind, before, after = self.args
+        error: Exception = kind(f"{before}{source.locate(row)}{after}")
+        return error
+
+
+def branch_sum(shared: Any, what: Any, part: Part) -> list[Node]:
     """Reduce consecutive chunks: a pure function of the rows, the reduction and the range."""
     settings, function, merge = what
     tree = Tree(merge)
     with one_blas_thread():
-        for _, rows, targets in read_chunks(source, settings, span):
+        for _, rows, targets in read_chunks(part, settings):
             tree.push(0, function(rows, targets))
             pause()
     return tree.nodes()
 
 
-def read_chunks(
-    source: RowSource, settings: ReadSettings, span: Span
-) -> Iterator[tuple[int, FloatArray, FloatArray]]:
+@dataclass(frozen=True)
+class Load:
+    """Task that reads chunks once: checks them, counts, and applies a last step."""
+
+    count: Callable[[FloatArray, FloatArray], tuple[FloatArray, ...]]
+    last: Step
+    settings: ReadSettings
+    checked: bool  # whether checksums are computed
+    limit: float = math.inf  # number of first chunks that are kept
+
+    def __call__(self, shared: Any, work: Any, part: Part) -> "LoadedRows":
+        """Return the chunks after the last step, their checksums and counts."""
+        chunks: list[tuple[FloatArray, FloatArray]] = []
+        checksums: Checksums = ()
+        counts: tuple[FloatArray, ...] | None = None
+        with one_blas_thread():
+            for index, rows, targets in read_chunks(replace(part, checksums=None), self.settings):
+                found = self.count(rows, targets)
+                counts = found if counts is None else add_arrays(counts, found)
+                chunk = self.last(rows, targets)
+                checksums += chunk_checksum(*chunk) if self.checked else ()
+                if index + 1 <= self.limit:
+                    chunks.append(chunk)
+                pause()
+        assert counts is not None
+        return LoadedRows(chunks, tuple(checksums), counts)
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedRows(RowSource):
+    """Chunks in memory after all steps of a table."""
+
+    chunks: list[tuple[FloatArray, FloatArray]]
+    checksums: Checksums
+    counts: tuple[FloatArray, ...]
+
+    def pieces(self, low: int, high: int) -> Iterator[Piece]:
+        """Yield all chunks."""
+        return iter(self.chunks)
+
+    def __sizeof__(self) -> int:
+        """Bytes in memory, by which a worker of Dask decides what it spills."""
+        return sum(rows.nbytes + targets.nbytes for rows, targets in self.chunks)
+
+    def check(self, part: Part) -> None:
+        """Raise if chunks that were made again differ from those that were read first."""
+        for index, (one, other) in enumerate(
+            zip(self.checksums, part.checksums or self.checksums, strict=True)
+        ):
+            if one != other:
+                size = len(self.chunks[0][0])
+                raise _changed(part.rows.start + index * size, len(self.chunks[index][0]))
+
+
+def read_chunks(part: Part, settings: ReadSettings) -> Iterator[tuple[int, FloatArray, FloatArray]]:
     """Yield chunks in order: number, rows and targets."""
-    low, high = span[0] * settings.rows, min(span[1] * settings.rows, settings.n)
-    cut = _cut(source.pieces(low, high), settings.rows)
-    for index, (rows, targets) in enumerate(cut, start=span[0]):
+    low, high = part.rows.start - part.offset, part.rows.stop - part.offset
+    cut = _cut(part.source.pieces(low, high), settings.rows)
+    for index, (rows, targets) in enumerate(cut, start=part.span[0]):
         first = index * settings.rows
         try:
             chunk = _transform(settings.steps, rows, targets)
         except (ValueError, TypeError) as error:
             bad = first + _first_bad(settings.steps, rows, targets)
-            raise DataError(f"{source.locate(bad)}: {error}") from error
-        if settings.checksums and settings.checksums[index] != chunk_checksum(*chunk)[0]:
-            raise RowsChangedError(
-                f"rows {first} to {first + len(chunk[0]) - 1}, from {source.locate(first)} on, "
-                "have changed since this fit first read them: prevent writes to them while it "
-                "runs, or work on a copy"
-            )
+            raise RowError(bad, DataError, "", f": {error}") from error
+        known = part.checksums[index - part.span[0]] if part.checksums else None
+        if known is not None and known != chunk_checksum(*chunk)[0]:
+            raise _changed(first, len(chunk[0]))
         yield index, *chunk
+
+
+def _changed(first: int, rows: int) -> RowError:
+    return RowError(
+        first,
+        RowsChangedError,
+        f"rows {first} to {first + rows - 1}, from ",
+        " on, have changed since this fit first read them: prevent writes to them while it runs, "
+        "or work on a copy",
+    )
 
 
 def _cut(pieces: Iterator[Piece], size: int) -> Iterator[Piece]:

@@ -177,6 +177,23 @@ class RowSource:
         """Yield rows low to high, in order, in pieces of any size that is efficient to read."""
         raise NotImplementedError
 
+    def part(self, low: int, high: int) -> tuple["RowSource", int]:
+        """Source that contains rows low to high and little else, and its first row's number."""
+        return self, 0
+
+    def root_rows(self, low: int, high: int) -> tuple[int, int]:
+        """First row of the root that rows low to high need, and one past the last."""
+        return low, high
+
+    @property
+    def root(self) -> "RowSource | None":
+        """Source behind all views of it; None for one that is sent with each task."""
+        return None
+
+    def rebased(self, root: "RowSource | None") -> Any:
+        """Return the same views of another source."""
+        return root
+
     def locate(self, row: int) -> str:
         """Name a row for an error: a file and row group, or its number."""
         return f"row {row}"
@@ -236,14 +253,29 @@ class ArrayRows(RowSource):
             for values in (self.X, self.y):
                 release_pages(values, start, stop)
 
+    def part(self, low: int, high: int) -> tuple[RowSource, int]:
+        """Rows low to high; those of a mapped file are read when they are sent."""
+        y = _rows_of(self.y, low, high) if self.labelled else None
+        return ArrayRows(_rows_of(self.X, low, high), y), low
+
+    @property
+    def root(self) -> RowSource:
+        """Itself: workers of a cluster receive each part once."""
+        return self
+
     @cached_property
     def _readers(self) -> tuple[_Reader, _Reader]:
         """Readers of rows low to high of X and of y; files are opened once per process."""
         return _reader(self.X), _reader(self.y)
 
+    def __sizeof__(self) -> int:
+        """Bytes in memory, by which a worker of Dask decides what it spills."""
+        held = [values for values in (self.X, self.y) if values is not None]
+        return sum(int(getattr(each, "nbytes", 0) or each.memory_usage().sum()) for each in held)
+
     def __reduce__(self) -> Any:
-        """Pickle without the open files."""
-        return type(self), (self.X, self.y)
+        """Pickle the rows, also those of a mapped file, without the open files."""
+        return type(self), (read_mapped(self.X), read_mapped(self.y))
 
     def select_column(self, column: str) -> RowSource:
         """Return one column of a DataFrame."""
@@ -307,6 +339,11 @@ class LazyRows(RowSource):
             y = np.zeros(len(batch)) if self.target is None else batch[self.target].to_numpy()
             yield as_pandas(batch.select(self.columns)), y
 
+    def part(self, low: int, high: int) -> tuple[RowSource, int]:
+        """Lazy frame of rows low to high; a worker collects it."""
+        part = LazyRows(self.frame.slice(low, high - low), self.columns, self.target)
+        return part, low
+
     def select_column(self, column: str) -> RowSource:
         """Return any column of the frame."""
         return LazyRows.of(self.frame, None, [column])
@@ -337,9 +374,11 @@ def _reader(values: Any) -> _Reader:
         return lambda low, high: np.zeros(high - low)
     if mapped_array(values) is not None:
         return MappedRows(values).part
-    if hasattr(values, "iloc"):
-        return lambda low, high: values.iloc[low:high]
-    return lambda low, high: as_pandas(values[low:high])
+    return lambda low, high: _rows_of(values, low, high)
+
+
+def _rows_of(values: Any, low: int, high: int) -> Any:
+    return values.iloc[low:high] if hasattr(values, "iloc") else as_pandas(values[low:high])
 
 
 def with_names(rows: Any, names: Sequence[str] | None) -> Any:

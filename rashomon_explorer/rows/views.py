@@ -1,7 +1,7 @@
 """Sources that present the rows of another source or table differently."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,24 @@ class SourceView(RowSource):
     def labelled(self) -> bool:
         """As the source."""
         return self.source.labelled
+
+    def part(self, low: int, high: int) -> tuple[RowSource, int]:
+        """Return the view of a part of the source."""
+        source, offset = self.source.part(low, high)
+        return replace(self, source=source), offset
+
+    def root_rows(self, low: int, high: int) -> tuple[int, int]:
+        """As the source."""
+        return self.source.root_rows(low, high)
+
+    @property
+    def root(self) -> RowSource | None:
+        """As the source."""
+        return self.source.root
+
+    def rebased(self, root: RowSource | None) -> Any:
+        """Return the same view of another source."""
+        return replace(self, source=self.source.rebased(root))
 
     def locate(self, row: int) -> str:
         """Name a row as the source does."""
@@ -83,6 +101,11 @@ class WithColumns(SourceView):
             yield rows, self.columns[low : low + len(rows)]
             low += len(rows)
 
+    def part(self, low: int, high: int) -> tuple[RowSource, int]:
+        """Return a part of the source, with its rows of the columns."""
+        source, offset = self.source.part(low, high)
+        return WithColumns(source, self.columns[offset:high]), offset
+
 
 @dataclass(frozen=True, eq=False)
 class RowSubset(SourceView):
@@ -113,6 +136,16 @@ class RowSubset(SourceView):
             if len(here):
                 rows = X.iloc[here] if hasattr(X, "iloc") else X[here]
                 yield rows, y.iloc[here] if hasattr(y, "iloc") else y[here]
+
+    def part(self, low: int, high: int) -> tuple[RowSource, int]:
+        """Return the selected rows of a part of the source."""
+        selected = self.places[low:high]
+        source, offset = self.source.part(int(selected[0]), int(selected[-1]) + 1)
+        return RowSubset(source, selected - offset), low
+
+    def root_rows(self, low: int, high: int) -> tuple[int, int]:
+        """From the first selected row to the last."""
+        return self.source.root_rows(int(self.places[low]), int(self.places[high - 1]) + 1)
 
     def locate(self, row: int) -> str:
         """Name a row as the source does."""

@@ -1,16 +1,18 @@
 """Threads, executors and clusters that run the work on chunks."""
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pickle import PickleError
 from typing import Any, ClassVar, Protocol
 
 from rashomon_explorer._utils.threads import cores
 from rashomon_explorer.exceptions import ClusterError
-from rashomon_explorer.rows.parquet import ParquetRows
+from rashomon_explorer.rows.dask import DaskRows
+from rashomon_explorer.rows.reduction import LoadedRows, Part, Span
 from rashomon_explorer.rows.source import RowSource
 
 _STEADY_SECONDS = 60.0  # a worker that runs longer counts as working, not restarting
@@ -52,14 +54,13 @@ class ClusterWatch:
         return self._last + most - time.monotonic()
 
 
-Span = tuple[int, int]
 Task = Callable[[Any, Any, Any], Any]
 """Pure function of the rows (or a reference to them), the work and the part: repeated calls
 return the same result."""
 
 _TRIES = 10
 _REST_SECONDS = 0.05  # before the second attempt, doubled before each later one up to 1.6
-_PATIENCE_SECONDS = 180.0  # to wait for one worker to join or rejoin
+_PATIENCE_SECONDS = 120.0  # to wait for one worker to join or rejoin
 _LOOK_SECONDS = 5.0  # between checks of the workers
 _NOBODY = "the cluster has no worker, and none joined: start one"
 _PAUSED = (
@@ -71,6 +72,7 @@ _RESTARTED = (
     "the workers of the cluster stopped or restarted before they finished a task, for example "
     "because imports and a few chunks need more memory than they may use: raise their memory_limit"
 )
+_LOST = ("cancelled", "lost", "error")
 _NO_CHARGE = "no noise was drawn there, and nothing was charged by them"
 
 
@@ -155,7 +157,7 @@ class JoblibWorkers:
 
 
 class DaskWorkers:
-    """Workers of a Dask cluster: rows are sent to one worker, and others fetch them from it."""
+    """Workers of a Dask cluster, which read files, compute partitions, or receive parts of rows."""
 
     assumption: ClassVar[str] = (
         "nobody else sees what passes between this process, the cluster's scheduler and workers, "
@@ -164,7 +166,7 @@ class DaskWorkers:
 
     def __init__(self, client: Any) -> None:
         self.client = client
-        self._sent: tuple[RowSource, Any] | None = None
+        self._sent: tuple[Any, dict[Any, Any]] | None = None  # rows, and references to parts
         self._proven = False  # whether workers have ever finished a task
         self._address = str(getattr(client.scheduler, "address", "of this client"))
 
@@ -200,8 +202,11 @@ class DaskWorkers:
         """Wait for a worker while there is a scheduler that may start one."""
         if not self._running or watch.left <= 0:
             return False
+        cluster = self.client.cluster
         try:
             watch.look(self._at_work())
+            if hasattr(cluster, "worker_spec"):  # it gives up workers that restart slowly
+                cluster.scale(len(cluster.worker_spec))
             self.client.wait_for_workers(1, timeout=max(watch.left, _REST_SECONDS))
         except _gone():
             return False
@@ -229,25 +234,79 @@ class DaskWorkers:
     def _gathered(
         self, task: Task, source: Any, work: Any, spans: Sequence[Any], watch: ClusterWatch
     ) -> list[Any]:
-        rows = self._source(source, watch)
+        shared = None if source is None else self._shared(source, watch)
+        parts, data = self._placed(spans, watch)
         # No task is bound to a worker, not even with allow_other_workers: if all workers are lost
-        # for a moment, Dask does not give such a task to new ones.
-        futures = [self.client.submit(task, rows, work, span, pure=False) for span in spans]
+        # for a moment, Dask does not give such a task to new ones. One call sends what all tasks
+        # share once.
+        futures = self.client.map(
+            _on_worker, parts, data, task=task, shared=shared, work=work, pure=False
+        )
         # Gather all before the first is used: a second attempt would yield it again.
         gathered = self.client.gather(futures, asynchronous=True)
         results: list[Any] = self._wait_for(gathered, watch, futures)
         self._proven = True
         return results
 
-    def _source(self, source: RowSource, watch: ClusterWatch) -> Any:
-        if isinstance(source, ParquetRows):  # a list of files, which workers read themselves
-            return source
+    def _shared(self, source: Any, watch: ClusterWatch) -> Any:
+        """Return a source that each task needs whole, sent once."""
         if self._sent is None or self._sent[0] is not source:
-            self._sent = source, self._scattered(source, watch)
-        return self._sent[1]
+            self._sent = source, {None: self._scattered(source, watch)}
+        return self._sent[1][None]
+
+    def _placed(self, parts: Sequence[Any], watch: ClusterWatch) -> tuple[list[Any], list[Any]]:
+        """Describe parts of the rows, and refer to those of their rows that are on workers."""
+        if isinstance(parts[0], Part) and parts[0].kept is not None:
+            return [replace(part, source=None, kept=None) for part in parts], self._kept(
+                parts, watch
+            )
+        placed = [self._place(part, watch) for part in parts]
+        lazy = [rows for _, rows in placed if hasattr(rows, "dask")]
+        futures = iter(self.client.compute(lazy))  # partitions, where their data are
+        data = [next(futures) if hasattr(rows, "dask") else rows for _, rows in placed]
+        return [part for part, _ in placed], data
+
+    def _place(self, part: Any, watch: ClusterWatch) -> tuple[Any, Any]:
+        if not isinstance(part, Part):
+            return part, None
+        root, alone = part.source.root, part.alone()
+        if root is None:  # files, which workers read themselves
+            return alone, None
+        if self._sent is None or self._sent[0] is not root:
+            self._sent = root, {}
+        sent, key = self._sent[1], part.source.root_rows(part.rows.start, part.rows.stop)
+        if isinstance(root, DaskRows):
+            rows = root.delayed(*key)
+        else:
+            if key not in sent:
+                sent[key] = self._scattered(alone.source.root, watch)
+            rows = sent[key]
+        return replace(alone, source=alone.source.rebased(None)), rows
+
+    def _kept(self, parts: Sequence[Any], watch: ClusterWatch) -> list[Any]:
+        """Refer to the chunks of parts that workers keep; load those that are not there."""
+        kept = parts[0].kept
+        found = {span: one for span, one in kept.futures.items() if one.status not in _LOST}
+        missing = [part for part in parts if part.span not in found]
+        if missing:
+            own = [replace(part, kept=None, checksums=None) for part in missing]
+            light, rows = self._placed(own, watch)
+            self._sent = None  # a worker needs them once
+            loaded = self.client.map(
+                _on_worker, light, rows, task=kept.load, shared=None, work=None, pure=False
+            )
+            found |= {part.span: one for part, one in zip(missing, loaded, strict=True)}
+        kept.futures = {span: one for span, one in found.items() if span[1] <= kept.limit}
+        return [found[part.span] for part in parts]
+
+    def keep(self, load: Task, parts: Sequence[Any], chunk_bytes: int) -> "Kept":
+        """Parts of a table that workers load once and keep in half of their memory at most."""
+        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        memory = [worker["memory_limit"] or math.inf for worker in workers]
+        return Kept(self, load, parts, sum(memory) / 2 / chunk_bytes)
 
     def _scattered(self, source: RowSource, watch: ClusterWatch) -> Any:
-        """Send the rows to one worker; a scheduler that loses it may raise any error."""
+        """Send rows to one worker; a scheduler that loses it may raise any error."""
         try:
             return self._wait_for(self.client.scatter(source, hash=False, asynchronous=True), watch)
         except (TypeError, PickleError, ClusterError):  # these rows cannot be sent at all
@@ -282,6 +341,43 @@ class DaskWorkers:
     def __reduce__(self) -> Any:
         """Pickle as threads, without the cluster."""
         return ThreadWorkers, ()
+
+
+class Kept:
+    """Chunks that workers of a cluster keep after all steps of a table, by part."""
+
+    def __init__(self, workers: DaskWorkers, load: Task, parts: Sequence[Any], limit: float):
+        self.workers, self.load, self.limit = workers, load, limit
+        self.parts = [replace(part, kept=self) for part in parts]
+        self.futures: dict[Span, Any] = {}
+
+    def load_all(self) -> list[Any]:
+        """Load all parts; return their checksums and counts, without the rows."""
+        loaded = list(self.workers.run(_summary, None, None, self.parts))
+        self.parts = [
+            replace(part, checksums=one.checksums)
+            for part, one in zip(self.parts, loaded, strict=True)
+        ]
+        return loaded
+
+    def __reduce__(self) -> Any:
+        """Pickle as None: other processes have no connection to the cluster."""
+        return type(None), ()
+
+
+def _on_worker(part: Any, rows: Any, task: Task, shared: Any, work: Any) -> Any:
+    """Do a task of a part, whose rows are on this worker or described by the part."""
+    if isinstance(rows, LoadedRows):
+        rows.check(part)
+        part = replace(part, source=rows, offset=part.rows.start, checksums=None)
+    elif rows is not None:
+        source = rows if part.source is None else part.source.rebased(rows)
+        part = replace(part, source=source)
+    return task(shared, work, part)
+
+
+def _summary(shared: Any, work: Any, part: Any) -> Any:
+    return replace(part.source, chunks=[])
 
 
 def resolve_workers(n_jobs: int | None = None, executor: Any = None) -> Workers:

@@ -2,9 +2,11 @@
 
 import asyncio
 import os
+import pickle
 import signal
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -14,12 +16,14 @@ import numpy as np
 import pytest
 
 from rashomon_explorer import Ledger, RashomonClassifier
-from rashomon_explorer.exceptions import ClusterError, FitError
+from rashomon_explorer.exceptions import ClusterError, FitError, RowsChangedError
 from rashomon_explorer.measures import exact_score_ranges
 from rashomon_explorer.privacy import pure
 from rashomon_explorer.problem.problem import Problem
-from rashomon_explorer.rows import chunk_rows
-from rashomon_explorer.rows.workers import ClusterWatch
+from rashomon_explorer.rows import ChunkedRows, chunk_rows, reduction
+from rashomon_explorer.rows.parquet import ParquetRows, RowGroup
+from rashomon_explorer.rows.steps import NumericStep
+from rashomon_explorer.rows.workers import ClusterWatch, ThreadWorkers
 from tests.sums import counted, moments
 
 dask = pytest.importorskip("dask")
@@ -217,7 +221,7 @@ def test_a_full_disk_on_spill_changes_no_digit_and_no_charge(tmp_path):
             table = chunk_rows(X, Y, executor=client)
             table.reduce(counted)  # rows are there
             if full:  # to a worker this is an OSError as of a disk without room
-                resource.setrlimit(resource.RLIMIT_FSIZE, (2**19, allowed[1]))
+                resource.setrlimit(resource.RLIMIT_FSIZE, (2**16, allowed[1]))
             try:
                 held = [
                     worker.data for worker in client.cluster.workers.values() if worker.data.fast
@@ -262,11 +266,14 @@ def test_a_hundred_kills_at_random_instants_leave_a_charge_each_and_the_same_dig
     assert 0 < late < KILLS
 
 
-def _in_files(folder, client):
+def _in_files(folder, client, change=0.0):
     """Return the same rows, in three row groups of a Parquet file."""
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     folder.mkdir()
     table = pa.table({"one": X[:, 0], "two": X[:, 1], "y": Y})
+    if change:
+        two = np.where(np.arange(len(X)) == 50_000, X[:, 1] + change, X[:, 1])
+        table = table.set_column(1, "two", pa.array(two))
     parquet.write_table(table, folder / "part.parquet", row_group_size=30_000)
     return chunk_rows(folder, target="y", executor=client)
 
@@ -322,3 +329,71 @@ def test_a_lost_scheduler_leaves_a_charge_that_is_started_and_says_why(
     assert "ClusterError: the connection to the Dask scheduler at inproc://" in caught.value.detail
     assert "workers were lost" not in caught.value.detail
     assert [entry.state for entry in ledger.entries()] == ["started"]
+
+
+def _digest_of_passes(table):
+    problem = Problem(table.then(NumericStep()))
+    sums = [problem.value_and_gradient(THETA), problem.value_and_gradient(THETA)]
+    return sha256(b"".join(part.tobytes() for one in sums for part in one)).hexdigest()
+
+
+def _on_dask(kind, client):
+    da = pytest.importorskip("dask.array")
+    if kind == "array":
+        return chunk_rows(X, Y, executor=client)
+    lazy = [da.from_array(array, chunks=(17_001, 2)[: array.ndim]) for array in (X, Y)]
+    if kind == "persisted":
+        lazy = [array.persist() for array in lazy]
+    table = chunk_rows(*lazy)  # on the active client
+    assert table.workers.client is client
+    return table
+
+
+@pytest.mark.parametrize("kind", ["files", "array", "collection", "persisted"])
+def test_rows_are_read_once_and_stay_on_the_workers(kind, threads, tmp_path, monkeypatch):
+    """Every chunk is loaded once for all passes of a fit, by the worker that has its rows."""
+    table = _in_files(tmp_path / "rows", threads) if kind == "files" else _on_dask(kind, threads)
+    want = _digest_of_passes(chunk_rows(X, Y))
+    loaded, load = [], reduction.Load.__call__
+    monkeypatch.setattr(
+        reduction.Load, "__call__", lambda *given: loaded.append(given[-1].span) or load(*given)
+    )
+    assert _digest_of_passes(table) == want
+    assert sorted(loaded) == [(at, at + 1) for at in range(5)]
+
+
+def test_chunks_of_a_lost_worker_are_made_again_to_the_same_digits(threads, tmp_path):
+    """From files, and from rows that are sent again; changed files are noticed."""
+    threads.cluster.scale(4)
+    threads.wait_for_workers(4, timeout=30)
+    workers = list(threads.cluster.workers.values())
+    files = _in_files(tmp_path / "rows", threads)
+    for table in (files, _on_dask("array", threads), _on_dask("collection", threads)):
+        problem = Problem(table.then(NumericStep()))
+        before = problem.value_and_gradient(THETA)
+        assert len(problem.data.table.source.kept.futures) == 5
+        worker = next(one for one in workers if len(one.data) and one.status.name == "running")
+        threads.cluster.sync(worker.close)
+        after = problem.value_and_gradient(THETA)
+        assert [one.tobytes() for one in before] == [one.tobytes() for one in after]
+    problem = Problem(_in_files(tmp_path / "other", threads).then(NumericStep()))
+    os.replace(tmp_path / "other" / "part.parquet", tmp_path / "old")
+    _in_files(tmp_path / "new", threads, change=1e-9)
+    os.replace(tmp_path / "new" / "part.parquet", tmp_path / "other" / "part.parquet")
+    problem.value_and_gradient(THETA)  # of chunks that are kept
+    problem.data.table.source.kept.futures.clear()
+    with pytest.raises(RowsChangedError, match=r"rows 49152 to 65535, from .*part.parquet, row gr"):
+        problem.value_and_gradient(THETA)
+
+
+def test_a_pass_over_a_billion_rows_sends_little():
+    """A task carries its span's checksums, and files only when they are read."""
+    groups = tuple(RowGroup(f"/claims/part-{k}.parquet", 0, 2**17) for k in range(7_630))
+    source = ParquetRows(groups, tuple(f"x{j}" for j in range(20)), "y", False, None, ())
+    checksums = tuple(range(2**31, 2**31 + -(-source.shape[0] // 2**14)))
+    table = ChunkedRows(source, checksums=checksums)
+    parts = table.parts(ThreadWorkers(60))
+    assert len(checksums) > 61_000 and 200 < len(parts) < 260
+    light = [replace(part, source=None) for part in parts]
+    first = [part.alone() for part in parts]
+    assert len(pickle.dumps(light)) < 5e5 and sum(len(pickle.dumps(one)) for one in first) < 3e6

@@ -15,8 +15,9 @@ from rashomon_explorer._utils import memory_limits
 from rashomon_explorer._utils.memory_limits import MemoryLimit
 from rashomon_explorer.exceptions import MemoryLimitError
 from rashomon_explorer.rows import chunk_rows, parquet, reduction
-from rashomon_explorer.rows.chunked import cache_chunks
+from rashomon_explorer.rows.chunked import keep_chunks
 from rashomon_explorer.rows.memory_budget import check_memory, out_of_memory, threads_within
+from rashomon_explorer.rows.steps import NumericStep
 from rashomon_explorer.rows.workers import ThreadWorkers
 
 COLUMNS = 20
@@ -86,7 +87,7 @@ def _table():
 
 
 def test_what_is_kept_gives_way_before_work_fails(monkeypatch):
-    table = cache_chunks(_table())
+    table, _ = keep_chunks(_table(), NumericStep(), _sums, 3)
     short = {"left": 1}
 
     def hungry(rows, targets):

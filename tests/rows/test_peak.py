@@ -25,11 +25,11 @@ if not os.path.exists(f"{folder}/x.npy"):
 
 from rashomon_explorer import RashomonClassifier
 from rashomon_explorer.rows import chunk_rows
-from rashomon_explorer.rows.chunked import cache_chunks
+from rashomon_explorer.rows.chunked import keep_chunks
 from rashomon_explorer.measures import multiplicity_table
 from rashomon_explorer.report import report
 
-cache_chunks.__globals__["CACHE_BYTES"] = 2**24  # or the whole table would be kept ready
+keep_chunks.__globals__["CACHE_BYTES"] = 2**24  # or the whole table would be kept ready
 start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 X, y = (np.load(f"{folder}/{name}.npy", mmap_mode="r") for name in "xy")
 rows = chunk_rows(X, y)

@@ -17,12 +17,14 @@ from rashomon_explorer import DPClassifier
 from rashomon_explorer.exceptions import DataError, RowsChangedError
 from rashomon_explorer.rows import chunk_rows
 from rashomon_explorer.rows import dask as dask_rows
-from rashomon_explorer.rows.chunked import cache_chunks
+from rashomon_explorer.rows.chunked import keep_chunks
 from rashomon_explorer.rows.columns import read_column
 from rashomon_explorer.rows.dask import DaskRows, known_lengths
+from rashomon_explorer.rows.reduction import read_chunks
 from rashomon_explorer.rows.source import read_mapped
 from rashomon_explorer.rows.steps import NumericStep
 from rashomon_explorer.rows.workers import JoblibWorkers, ThreadWorkers
+from tests.sums import counted
 
 N, D, BLOCK = 1_037, 3, 64
 RNG = np.random.default_rng(7)
@@ -85,9 +87,10 @@ def of_arrow_dataset(folder):
 
 def at_an_address(folder):
     memory = pytest.importorskip("fsspec").filesystem("memory")
-    memory.put(str(in_parquet(folder)), "/rows", recursive=True)
-    table = chunk_rows("memory://rows", target="label")
-    assert chunk_rows("memory://rows/part-*.parquet", target="label").source == table.source
+    memory.put(str(in_parquet(folder)), f"/{folder.name}", recursive=True)
+    table = chunk_rows(f"memory://{folder.name}", target="label")
+    pattern = f"memory://{folder.name}/part-*.parquet"
+    assert chunk_rows(pattern, target="label").source == table.source
     return table
 
 
@@ -133,17 +136,37 @@ def test_one_worker_and_eight_give_the_same_digits():
     assert len(sums) > 1
 
 
+def _kept(table, most=None):
+    """Table of 3 columns after a step, with chunks kept, and its number of rows."""
+    return keep_chunks(table, NumericStep(), counted, D, most)
+
+
 def test_kept_blocks_are_those_that_were_made(monkeypatch):
     monkeypatch.setattr(
-        "rashomon_explorer.rows.chunked.memory_budget.available_memory", lambda: 4.0 * 4_000
+        "rashomon_explorer.rows.chunked.memory_budget.available_memory", lambda: 4.0 * 4_200
     )
-    table = small(chunk_rows(X, Y)).then(NumericStep())
+    table = small(chunk_rows(X, Y))
     for room in (0, 5_000, 10**9, None):  # None: a quarter of what is left
-        held = cache_chunks(table, room)
-        assert _bits(held) == _bits(table)
+        held, (n,) = _kept(table, room)
+        assert _bits(held) == _bits(table) and n == N
         assert room is None or len(held.source.cache) == {0: 0, 5_000: 2}.get(room, 17)
-    assert 2_000 < sum(part.nbytes for pair in held.source.cache for part in pair) <= 4_000
-    assert cache_chunks(replace(table, workers=JoblibWorkers(2))).source is table.source
+    assert 2_000 < sum(part.nbytes for pair in held.source.cache for part in pair) <= 4_200
+    elsewhere, (n,) = _kept(replace(table, workers=JoblibWorkers(2)))
+    assert elsewhere.source is table.source and n == N
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_part_alone_holds_its_own_rows(name, tmp_path):
+    table = SOURCES[name](tmp_path)
+    for view in (table, table.with_targets(group=np.arange(N)), table.sample(400)):
+        whole = small(view)
+        whole = whole.with_checksums() if whole.source.may_change else whole
+        parts = [part.alone() for part in whole.parts(ThreadWorkers(4))]
+        assert len(parts) >= 7
+        assert sum(part.source.shape[0] for part in parts) <= 3 * N  # whole row groups
+        found = [rows for part in parts for _, rows, _ in read_chunks(part, whole._settings)]
+        for one, (other, _) in zip(found, whole.chunks(), strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
 def test_a_bad_row_of_a_late_block_is_named_by_file_row_group_and_row(tmp_path):
