@@ -164,14 +164,9 @@ class Totals:
 
     def _in_one_notion(self, delta: float) -> float:
         """Total ε in the notion that was named, which is a filter by itself."""
-        total = float(self.divergences)
-        if self.accounting == "pure" or not math.isfinite(total) or (total and not delta):
-            return math.inf
-        if not total:
-            return 0.0
-        if self.order is None:
-            return gdp_epsilon(math.sqrt(total), delta)
-        return max(0.0, total + conversion(self.order, delta))
+        if self.accounting == "gdp":
+            return gdp_epsilon(math.sqrt(float(self.divergences)), delta)
+        return self._by_order(delta)  # infinite without an order, in pure DP
 
     def _by_order(self, delta: float) -> float:
         """Total ε from the divergences at the one order."""
@@ -180,7 +175,7 @@ class Totals:
             return math.inf
         if not total:
             return 0.0
-        if self.unsteady:
+        if self.unsteady or self.accounting:
             return max(0.0, total + conversion(self.order, delta))
         return zcdp_epsilon(total / self.order, delta, least=self.order)
 
