@@ -14,7 +14,7 @@ from rashomon_explorer import RashomonClassifier, RashomonTreeClassifier
 from rashomon_explorer.cli import main
 from rashomon_explorer.estimators.feasibility import ledger_rule
 from rashomon_explorer.plots.budget import charges_table
-from rashomon_explorer.privacy import BudgetExceededError, Ledger, LedgerError, rdp
+from rashomon_explorer.privacy import BudgetExceededError, Ledger, LedgerError, compose, rdp
 from rashomon_explorer.privacy.conversions import conversion, filter_order, gdp_epsilon, gdp_mu
 from rashomon_explorer.privacy.guarantee import gaussian_mu
 from rashomon_explorer.privacy.ledger.totals import Totals
@@ -96,6 +96,8 @@ def test_a_chosen_order_counts_by_itself(tmp_path):
     assert ledger.spent() == pytest.approx(0.2 + conversion(16.0, 1e-6))
     ledger.reserve(zcdp(0.01)).start()
     assert ledger.spent() == pytest.approx(0.36 + conversion(16.0, 1e-6))  # not less by zCDP
+    steady = Totals(order=16.0, accounting="rdp").plus(zcdp(0.01)).epsilon(1e-6)
+    assert steady == pytest.approx(0.16 + conversion(16.0, 1e-6))  # nor at a larger order
     usual = Ledger.create(tmp_path / "b.ledger", epsilon=4.0, delta=1e-6, accounting="rdp")
     assert usual.order == filter_order(4.0, 1e-6)
 
@@ -105,6 +107,7 @@ def test_a_chosen_order_counts_by_itself(tmp_path):
     [
         ("gdp", zcdp(0.01)),
         ("gdp", approximate(0.1, 1e-8)),
+        ("gdp", compose([gdp(0.1), approximate(0.1, 1e-8)])),
         ("rdp", approximate(0.1, 1e-8)),
         ("rdp", rdp([2.0], [0.1])),
         ("pure", gdp(0.1)),

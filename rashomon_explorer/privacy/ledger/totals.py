@@ -123,8 +123,7 @@ class Totals:
     def charge_divergence(self, charge: Guarantee) -> Divergence | None:
         """Divergence, or μ² of Gaussian DP, at which a charge is recorded; None without either."""
         if self.accounting == "gdp":
-            mu = math.inf if takes_delta(charge) else gaussian_mu(charge)
-            return Divergence(_rounded_up(mu * mu))
+            return Divergence(_rounded_up(gaussian_mu(charge) ** 2))
         return None if self.order is None else entered_at(charge, self.order)
 
     def plus(self, charge: Guarantee, divergence: Divergence | None = None) -> "Totals":
