@@ -13,7 +13,12 @@ from pathlib import Path
 from rashomon_explorer._utils.files import create_private, tighten
 from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.privacy.guarantee import Guarantee
-from rashomon_explorer.privacy.ledger.totals import ACCOUNTING_TABLES, Totals, write_order
+from rashomon_explorer.privacy.ledger.totals import (
+    ACCOUNTING_TABLES,
+    Totals,
+    settled_once,
+    write_order,
+)
 from rashomon_explorer.privacy.ledger.totals import TABLES as DIVERGENCES
 
 APPLICATION_ID = 0x52617368  # "Rash": distinguishes ledgers from SQLite files of other programs
@@ -75,16 +80,7 @@ WHEN OLD.state = 'voided'
     OR (NEW.state = 'reserved' AND OLD.state <> 'reserved')
     OR (NEW.state = 'started' AND OLD.state = 'committed')
 BEGIN SELECT RAISE(ABORT, 'a charge that was started or voided stays so'); END""",
-    """
-CREATE TRIGGER budget_stays BEFORE DELETE ON budget
-BEGIN SELECT RAISE(ABORT, 'a budget is set once'); END""",
-    """
-CREATE TRIGGER budget_once BEFORE INSERT ON budget
-WHEN EXISTS (SELECT 1 FROM budget)
-BEGIN SELECT RAISE(ABORT, 'a budget is set once'); END""",
-    """
-CREATE TRIGGER budget_keeps BEFORE UPDATE ON budget
-BEGIN SELECT RAISE(ABORT, 'a budget is set once'); END""",
+    *settled_once("budget", "a budget is set once"),
 )
 
 

@@ -43,7 +43,7 @@ def check_covered(guarantee: Guarantee, delta: float, rule: str | None, totals: 
         if math.isinf(totals.cleared().plus(guarantee).epsilon(delta)) and guarantee.holds:
             raise LedgerError(
                 f"this ledger counts {totals.notion}, in which nothing is proved of the charge "
-                f"({guarantee}): use a mechanism with such a guarantee, or a ledger that was "
+                f"({guarantee.theorem}): use a mechanism with such a guarantee, or a ledger "
                 "created without accounting=. Nothing was run and nothing was spent"
             )
         return

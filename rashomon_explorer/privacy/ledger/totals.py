@@ -225,6 +225,19 @@ def takes_delta(guarantee: Guarantee) -> bool:
     return guarantee.approximate_delta > 0 or guarantee.approximate_epsilon > 0
 
 
+def settled_once(table: str, words: str) -> tuple[str, ...]:
+    """Triggers that keep the one row of a table as it was first written."""
+    events = {
+        "stays": f"BEFORE DELETE ON {table}",
+        "keeps": f"BEFORE UPDATE ON {table}",
+        "once": f"BEFORE INSERT ON {table} WHEN EXISTS (SELECT 1 FROM {table})",
+    }
+    return tuple(
+        f"CREATE TRIGGER {table}_{name} {event} BEGIN SELECT RAISE(ABORT, '{words}'); END"
+        for name, event in events.items()
+    )
+
+
 # A charge's divergence is stored and not recomputed: logarithms on another machine can differ by
 # an ulp, and sums are compared for equality.
 TABLES = (
@@ -235,16 +248,7 @@ CREATE TABLE divergences (
     value REAL NOT NULL,
     steady INTEGER NOT NULL
 )""",
-    """
-CREATE TRIGGER renyi_order_stays BEFORE DELETE ON renyi_order
-BEGIN SELECT RAISE(ABORT, 'an order is settled once'); END""",
-    """
-CREATE TRIGGER renyi_order_once BEFORE INSERT ON renyi_order
-WHEN EXISTS (SELECT 1 FROM renyi_order)
-BEGIN SELECT RAISE(ABORT, 'an order is settled once'); END""",
-    """
-CREATE TRIGGER renyi_order_keeps BEFORE UPDATE ON renyi_order
-BEGIN SELECT RAISE(ABORT, 'an order is settled once'); END""",
+    *settled_once("renyi_order", "an order is settled once"),
     """
 CREATE TRIGGER divergences_stay BEFORE DELETE ON divergences
 BEGIN SELECT RAISE(ABORT, 'what a charge costs never disappears'); END""",
@@ -260,16 +264,7 @@ BEGIN SELECT RAISE(ABORT, 'what a charge costs never changes'); END""",
 
 ACCOUNTING_TABLES = (
     "CREATE TABLE accounting (id INTEGER PRIMARY KEY CHECK (id = 1), value TEXT NOT NULL)",
-    *(
-        f"""
-CREATE TRIGGER accounting_{name} BEFORE {change} ON accounting
-BEGIN SELECT RAISE(ABORT, 'what a ledger counts is settled once'); END"""
-        for name, change in (("stays", "DELETE"), ("keeps", "UPDATE"))
-    ),
-    """
-CREATE TRIGGER accounting_once BEFORE INSERT ON accounting
-WHEN EXISTS (SELECT 1 FROM accounting)
-BEGIN SELECT RAISE(ABORT, 'what a ledger counts is settled once'); END""",
+    *settled_once("accounting", "what a ledger counts is settled once"),
 )
 
 
