@@ -71,9 +71,9 @@ class LeastPsi(query.Query):
     ...     random_state=0,
     ... )
     >>> print(found["psi without x0"].note)
-    every model within ψ = 0.02 uses it (95 % confidence)
+    within ψ = 0.02 every model uses it (95 % confidence, all together)
     >>> print(found["psi without x1"].note)
-    some model within ψ = 0.02 does without (95 % confidence)
+    within ψ = 0.02 some model does without (95 % confidence, all together)
     """
 
     avoiding: Sequence[Any] | None = None
@@ -134,8 +134,9 @@ class LeastPsi(query.Query):
     ) -> tuple[statistic.Statistic, ...]:
         """Numbers with a note on what holds for every model within the draws' ψ."""
         numbers = super().statistics(noisy, noise, public)
+        together = 1 - 0.05 / len(numbers)
         return tuple(
-            replace(one, note=self._note(one, public))
+            replace(one, note=self._note(*one.interval(together), public))
             for one in numbers
             if isinstance(one, statistic.Measured)
         )
@@ -157,21 +158,16 @@ class LeastPsi(query.Query):
             found = {name: np.array([j]) for j, name in enumerate(public.columns)}
         return {words.format(name): columns for name, columns in found.items()}
 
-    def _note(self, one: statistic.Statistic, public: query.PublicShape) -> str:
-        psi = public.models.psi
-        low, high = one.interval()
-        every, none, some = _NOTES[self._kind if self._signed(public) else f"unsigned {self._kind}"]
-        classes = [str(label) for label in public.models.classes or (0, 1)]
-        text = (
-            every.format(psi=psi, label=classes[1])
-            if low > psi
-            else none.format(psi=psi, label=classes[0])
-            if high < -psi
-            else some.format(psi=psi)
-            if -psi <= low and high <= psi
-            else ""
-        )
-        return f"{text} (95 % confidence)" if text else f"the noise hides it at ψ = {psi:g}"
+    def _note(self, low: float, high: float, public: query.PublicShape) -> str:
+        psi, classes = public.models.psi, public.models.classes or (0, 1)
+        every, other, some = _NOTES[self._kind]
+        if self._kind == "label_of" and not self._signed(public):
+            every = "every model gives the same label"
+        texts = {every: low > psi, other: high < -psi, some: -psi <= low and high <= psi}
+        text = next((text.format(*classes) for text, holds in texts.items() if holds), "")
+        if not text:
+            return f"the noise hides it at ψ = {psi:g}"
+        return f"within ψ = {psi:g} {text} (95 % confidence, all together)"
 
 
 _DEFINITIONS = {
@@ -182,33 +178,12 @@ _DEFINITIONS = {
     "best model; with two classes negative if the best label is the first",
     "n_trees": "least excess loss at which the set has so many trees",
 }
-# What an interval above ψ, below −ψ, or between them means.
+# What an interval above ψ, below −ψ, or between them means for the models within ψ.
 _NOTES: Mapping[str, tuple[str, str, str]] = {
-    "unsigned avoiding": (
-        "every model within ψ = {psi:g} uses it",
-        "",
-        "some model within ψ = {psi:g} does without",
-    ),
-    "sign": (
-        "it is positive in every model within ψ = {psi:g}",
-        "it is negative in every model within ψ = {psi:g}",
-        "models within ψ = {psi:g} disagree on the sign",
-    ),
-    "label_of": (
-        "every model within ψ = {psi:g} says {label}",
-        "every model within ψ = {psi:g} says {label}",
-        "models within ψ = {psi:g} disagree on the label",
-    ),
-    "unsigned label_of": (
-        "every model within ψ = {psi:g} gives the same label",
-        "",
-        "models within ψ = {psi:g} disagree on the label",
-    ),
-    "unsigned n_trees": (
-        "the set within ψ = {psi:g} is smaller",
-        "",
-        "the set within ψ = {psi:g} has as many",
-    ),
+    "avoiding": ("every model uses it", "", "some model does without"),
+    "sign": ("positive in every model", "negative in every model", "models disagree on the sign"),
+    "label_of": ("every model says {1}", "every model says {0}", "models disagree on the label"),
+    "n_trees": ("the set is smaller", "", "the set has as many"),
 }
 
 

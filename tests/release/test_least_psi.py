@@ -186,11 +186,11 @@ def test_answers_are_charged_and_said_in_words(tmp_path):
     assert ledger.spent() > 0 and len(ledger.entries()) == 1
     ends = {one.name: one.interval(1 - 1e-9) for one in found}
     assert all(low <= exact[name] <= high for name, (low, high) in ends.items())
-    assert found["psi without x0"].note.startswith("every model within ψ = 0.03 uses it")
-    assert found["psi without x1"].note.startswith("some model within ψ = 0.03 does without")
-    assert found["psi of the sign of x0"].note.startswith("it is positive in every model")
-    assert found["psi of person 0"].note.startswith("every model within ψ = 0.03 says 1")
-    assert found["psi of person 1"].note.startswith("models within ψ = 0.03 disagree")
+    assert found["psi without x0"].note.startswith("within ψ = 0.03 every model uses it")
+    assert found["psi without x1"].note.startswith("within ψ = 0.03 some model does without")
+    assert found["psi of the sign of x0"].note.startswith("within ψ = 0.03 positive in every model")
+    assert found["psi of person 0"].note.startswith("within ψ = 0.03 every model says 1")
+    assert found["psi of person 1"].note.startswith("within ψ = 0.03 models disagree")
     assert any("people whose labels" in one for one in found.guarantee.assumptions)
     tiny = release(models, X, y, ledger=None, queries=["psi_avoiding"], epsilon=0.001)
     assert tiny["psi without x1"].note == "the noise hides it at ψ = 0.03"
