@@ -5,10 +5,9 @@ PORT ?=
 TESTS ?=
 SHARE ?= 1/1
 LISTS ?=
-# Three processes that each look for their own tests alone: those that mostly wait for a browser, a
-# server or an installation go first, beside them the rooms of the upper floors, and all others.
+# Tests that mostly wait for a browser, a server or an installation run beside all others, which two
+# processes share by files.
 WAITING := tests/browser tests/server tests/test_wheel.py
-UPPER := $(patsubst %,tests/%,estimators explorer measures plots release report) rashomon_explorer
 LAW_WORKERS = $(if $(TESTS),0,2)
 # Without what Python keeps of each compiled file, every process the tests start compiles it all.
 PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
@@ -20,7 +19,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constr
 PINS := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help app test waiting upper lower laws bench rates mutants lint format docs clean chromium image
+.PHONY: help app test waiting working laws bench rates mutants lint format docs clean chromium image
 
 help:  ## Print this list
 	@grep -hE '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 14
@@ -32,7 +31,7 @@ test: chromium $(VENV)/.test  ## Run the tests, those in a real browser included
 ifdef TESTS
 	@$(PYTEST) -m "not law" $(TESTS)
 else
-	@$(MAKE) --no-print-directory --jobs=3 --keep-going waiting upper lower
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going waiting working
 endif
 
 # Without what runs first, which "test" has seen to: make may forget a target whose prerequisite
@@ -40,11 +39,8 @@ endif
 waiting: $(VENV)/.test
 	@$(PYTEST) -m "not law" $(WAITING)
 
-upper: $(VENV)/.test
-	@nice -n 5 env $(PYTEST) -m "not law" $(UPPER)
-
-lower: $(VENV)/.test
-	@nice -n 5 env $(PYTEST) -m "not law" tests $(patsubst %,--ignore=%,$(WAITING) $(UPPER))
+working: $(VENV)/.test
+	@nice -n 5 env $(PYTEST) -n 2 --dist loadfile -m "not law" tests rashomon_explorer $(patsubst %,--ignore=%,$(WAITING))
 
 laws: $(VENV)/.test  ## Run the slow laws only, or a share of them (SHARE=3/40)
 	@echo "Share $(SHARE) of the laws, whose seeds are fixed; the same again: make laws SHARE=$(SHARE)"

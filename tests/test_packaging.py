@@ -142,15 +142,6 @@ def test_every_dependency_is_argued_for_once():
 def test_the_makefile_names_folders_that_git_knows():
     """A folder with nothing but compiled files is absent from a clone."""
     words = (ROOT / "Makefile").read_text(encoding="utf-8")
-    (rooms,) = re.findall(r"^UPPER := .*tests/%,(.*)\) rashomon_explorer$", words, re.MULTILINE)
     (waiting,) = re.findall(r"^WAITING := (.*)$", words, re.MULTILINE)
-    for place in [*(f"tests/{room}" for room in rooms.split()), *waiting.split()]:
+    for place in waiting.split():
         assert (ROOT / place).suffix == ".py" or [*(ROOT / place).glob("test_*.py")], place
-
-
-def test_doctests_run_in_one_process_alone():
-    """Where no folder is named pytest takes those of its settings, whatever it is to ignore."""
-    rules = (ROOT / "Makefile").read_text(encoding="utf-8")
-    commands = re.findall(r"\$\(PYTEST\) -m \"not law\" (.*)", rules)
-    rooms = [words.split("$(patsubst")[0].strip() for words in commands]
-    assert sorted(rooms) == ["$(TESTS)", "$(UPPER)", "$(WAITING)", "tests"]
