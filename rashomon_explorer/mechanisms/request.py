@@ -203,10 +203,15 @@ def best_ridged(
     """Ridge that minimises the first value of ``made``, and the second value at that ridge."""
     scale = data_lipschitz(request.constants, request.domain) / request.radius
     ridges = {min(request.ridge + scale * share, _MOST_RIDGE) for share in _SHARES[::every]}
-    tried = [replace(request, ridge=ridge) for ridge in sorted(ridges)]
-    results = [(one.ridge, made(one)) for one in tried]
-    ridge, (_, best) = min(results, key=lambda result: result[1][0])
-    return ridge, best
+    least, best = math.inf, None
+    for ridge in sorted(ridges):
+        if best is not None and own_cost(request, ridge) >= least:
+            break  # this ridge alone, and every larger one, costs more than the best of all
+        value, made_of = made(replace(request, ridge=ridge))
+        if best is None or value < least:
+            least, best = value, (ridge, made_of)
+    assert best is not None
+    return best
 
 
 def generalisation_gap(request: Request) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -136,10 +137,15 @@ def _balls(
     if radius != AUTO:
         return [at(radius)]
     radii = REGRESSION_RADII if get_loss(one.loss).link == "identity" else RADII
-    best = min(
-        map(at, radii),
-        key=lambda tried: _excess_bound(mechanism, tried) + worth * zeros / tried.radius,
-    )
+    best, least = None, math.inf
+    for tried in map(at, sorted(radii, reverse=True)):
+        of_the_ball = worth * zeros / tried.radius
+        if best is not None and of_the_ball > least:
+            break  # a smaller ball costs more than the best of all in itself
+        bound = _excess_bound(mechanism, tried) + of_the_ball
+        if best is None or bound <= least:
+            best, least = tried, bound
+    assert best is not None
     around = _LEAST_UNASKED if unasked else _LEAST_AROUND
     least = around if mechanism.traits.around_centre else LEAST_RADIUS
     return [*(at(size) for size in radii if least <= size < best.radius), best]
