@@ -111,6 +111,9 @@ def test_every_figure_of_an_audit_is_drawn_with_its_groups_or_says_what_to_do(ro
     assert explorer.state.outside is found and explorer.state.psi != found.psi
     assert explorer.selected.columns[0] == "sex" and "a" in explorer.selected.columns
     assert explorer.people_headline.column.value == "sex"
+    assert ("range wider than" if kind == "numbers" else "the label") in (
+        explorer.people_headline.find()
+    )
     drawn = {name for name, card in explorer.cards.items() if not _redrawn(card).is_message}
     assert OF_GROUPS | OF_PEOPLE | more <= drawn and _failed(explorer) == []
     assert not drawn & NEED_DRAWS

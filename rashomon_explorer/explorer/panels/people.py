@@ -134,6 +134,10 @@ def _ambiguity(session: Any) -> str:
     elif len(table) < len(session.rows):
         people = f"{people} of {len(session.rows):,}"
     drawn, proved, of = table.get("drawn_flips"), table.get("flips"), session.picked.population
+    if drawn is None and proved is None:  # of predicted numbers
+        kind, mark = ("exact", EXACT) if "exact_low" in table else ("drawn", SAMPLED)
+        width = number(float((table[f"{kind}_high"] - table[f"{kind}_low"]).median()))
+        return f"{marks_html(mark)} half of {people} have a range wider than <b>{width}</b>"
     share = "" if drawn is None else sample_share(drawn > 0, of)
     if proved is None:
         more = "" if trees_in(session.state.rashomon_set) else "; the set may flip more"
