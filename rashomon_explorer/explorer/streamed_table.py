@@ -74,7 +74,9 @@ def encoded_rows(encoder: Any, data: Bunch) -> pd.DataFrame:
     names = list(map(str, encoder.get_feature_names_out()))
     declared = set(getattr(encoder, "schema_", None) or getattr(encoder, "schema", None) or names)
     frame = data.frame[[name for name in data.frame if str(name) in declared]]
-    return pd.DataFrame(np.asarray(encoder.transform(frame)), columns=names, index=frame.index)
+    rows = pd.DataFrame(np.asarray(encoder.transform(frame)), columns=names, index=frame.index)
+    rows.attrs[encoders.ENCODED] = True
+    return rows
 
 
 def tree_rows(data: Bunch) -> pd.DataFrame:

@@ -190,7 +190,7 @@ def test_what_takes_a_table_as_it_is_is_shown_with_and_without_its_rows(cancer, 
     classifier = RashomonClassifier(n_draws=7, schema=schema).fit(cancer.X, cancer.y)
     assert Explorer(classifier, home=tmp_path).rashomon_set is classifier.rashomon_set_
     explorer = Explorer(classifier, data=cancer, home=tmp_path)
-    scores = explorer.rashomon_set.scores(np.asarray(explorer.rows)).mean(axis=0)
+    scores = explorer.rashomon_set.scores(explorer.rows).mean(axis=0)
     assert scores == pytest.approx(classifier.predict_proba(cancer.X)[:, 1])
     with pytest.raises(exceptions.DataError, match="the table lacks 'mean radius'"):
         Explorer(classifier, data=load_dataset("wine"), home=tmp_path)
