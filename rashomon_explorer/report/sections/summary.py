@@ -158,15 +158,15 @@ def _widest(material: Any) -> str:
     spread = coefficient_spread(models).drop("intercept", errors="ignore")
     low, high = spread["min"].to_numpy(float), spread["max"].to_numpy(float)
     most = int(np.argmax(high - low))
-    name, ends, per = str(spread.index[most]), (low[most], high[most]), "scaled unit"
+    name, ends, per = str(spread.index[most]), (low[most], high[most]), "per scaled unit"
     if material.units is not None:
         size, unit = material.units.loc[name, ["size", "unit"]]
         levels = unit in ("level", "missing")
         ends = tuple(one / size for one in ends) if levels else ends
-        per = "presence of it" if levels else f"{number(size, 3)} {unit or 'units'}"
+        per = "where it holds" if levels else f"per {number(size, 3)} {unit or 'units'}"
     return (
         f"The coefficient of {short_name(name)} differs most between them: from "
-        f"{number(float(ends[0]), 2)} to {number(float(ends[1]), 2)} per {per}."
+        f"{number(float(ends[0]), 2)} to {number(float(ends[1]), 2)} {per}."
     )
 
 
@@ -176,7 +176,11 @@ def _small(material: Any, name: str, **arguments: Any) -> Plot | None:
         plot = figure(material, name, **arguments)
     except (TypeError, ValueError):  # the section of the figure states the reason
         return None
-    plot.figure.update_layout(height=min(plot.height, _HEIGHT))
+    layout, height = plot.figure.layout, min(plot.height, _HEIGHT)
+    edges = (layout.margin.t or 0) + (layout.margin.b or 0)
+    # Below the axis by as many pixels as before; the template has it at -0.24.
+    layout.legend.y = (layout.legend.y or -0.24) * (plot.height - edges) / (height - edges)
+    plot.figure.update_layout(height=height)
     plot.figure.update_traces(marker_showscale=False, selector={"type": "scatter"})
     for axis in plot.figure.select_yaxes():
         if axis.title.text:
