@@ -11,6 +11,7 @@ from typing import Any
 
 import ipywidgets
 import traitlets
+from IPython.display import display
 
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.exceptions import DataError
@@ -149,6 +150,14 @@ _LEDGER_SECONDS = 2.0
 
 FIRST_DATA = "lending"
 """Data set that the page shows first."""
+
+
+_NO_KERNEL = (
+    "<style>@keyframes rx-late { from { visibility: hidden } } .rx-no-kernel { animation: rx-late "
+    "12s step-end } :root:has(.rx-app) .rx-no-kernel { display: none }</style>"
+    '<p class="rx-no-kernel">The dashboard needs a running Python kernel, in JupyterLab, Voilà or '
+    "from the command rashomon-explorer. Figures of the plot_ functions need none.</p>"
+)
 
 
 class Explorer(SessionView):
@@ -337,7 +346,13 @@ class Explorer(SessionView):
         self.shell.bring(name)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        return self.widget._repr_mimebundle_(**kwargs)
+        shown = self.widget._repr_mimebundle_(**kwargs)
+        return {"text/html": _NO_KERNEL, **shown} if isinstance(shown, dict) else shown
+
+    def _ipython_display_(self) -> None:
+        """Display the page, and a line that stays where no widget appears, as in an HTML file."""
+        display({"text/html": _NO_KERNEL, "text/plain": ""}, raw=True)
+        display(self.widget)
 
     def _show_chains(self) -> None:
         """Show the chains of a running draw in the view Set, and its losses afterwards."""

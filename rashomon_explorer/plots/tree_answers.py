@@ -12,7 +12,14 @@ from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
 from rashomon_explorer.plots import registry, theme
 from rashomon_explorer.plots.marks import add_marks
-from rashomon_explorer.plots.text import at_most, guaranteed_hits, number, percent, plural
+from rashomon_explorer.plots.text import (
+    at_most,
+    guaranteed_hits,
+    number,
+    percent,
+    plural,
+    sample_rows,
+)
 from rashomon_explorer.plots.trees import plot_trees
 from rashomon_explorer.sets import PredictorSet
 
@@ -47,20 +54,29 @@ def plot_tree_sizes(sizes: pd.DataFrame, psi: float) -> go.Figure:
     return theme.curator_band(figure)
 
 
+_MOST_DOTS = 2_000
+
+
 def plot_tree_flips(flips: pd.Series, psi: float, people: tuple[int, ...] = ()) -> go.Figure:
     """Plot the share of people with a conflicting prediction within every ψ."""
     values = np.sort(flips.to_numpy(dtype=float))
     steps = np.unique(values[np.isfinite(values)])
     shares = np.searchsorted(values, steps, side="right") / len(values)
     share = float((values <= psi).mean())
+    some = flips.iloc[sample_rows(len(flips), _MOST_DOTS)]
+    some = some[np.isfinite(some)]
+    dots = "" if len(flips) <= _MOST_DOTS else f"; dots: {_MOST_DOTS:,} of them, to be selected"
     figure = theme.new_figure(
         f"{percent(share)} of people get a conflicting prediction from some tree within ψ = "
         f"{number(psi)}",
-        f"exact, over all trees; {len(values):,} people",
+        f"exact, over all trees; {len(values):,} people{dots}",
     )
     x, y = np.concatenate([[0.0], steps]).astype(np.float32), np.concatenate([[0.0], shares])
     look = {"mode": "lines", "line": {"shape": "hv", "color": theme.BLUE}}
     add_marks(figure, x, y, "share of people", "within ψ = %{x:.4g}: %{y:.1%}", **look)
+    ends = some.to_numpy(np.float32), np.searchsorted(values, some, side="right") / len(values)
+    dot = {"marker": {"size": 5, "color": theme.BLUE}, "customdata": some.index.tolist()}
+    add_marks(figure, *ends, "one person", "person %{customdata}: from ψ = %{x:.4g} on", **dot)
     marker = {"size": 11, "color": theme.ORANGE, "symbol": "diamond"}
     for person in people:
         at, name = float(flips.loc[person]), f"person {person}"
@@ -248,6 +264,7 @@ FIGURES = (
         ),
         plot=plot_tree_flips,
         table=lambda flips: pd.DataFrame(flips),
+        selects="people",
         of_people=True,
     ),
     replace(

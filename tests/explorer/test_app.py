@@ -1,16 +1,18 @@
 """The dashboard as an object: in a notebook cell, in a script, and every number in Python."""
 
 import asyncio
+import re
 from unittest.mock import Mock
 
+import plotly.io as pio
 import pytest
 
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.explorer import Explorer
+from rashomon_explorer.explorer import Explorer, app
 from rashomon_explorer.explorer.messages import LOGGER
 from rashomon_explorer.explorer.panels.data import OWN_FILE
 from rashomon_explorer.explorer.session import HOME_VARIABLE
-from rashomon_explorer.plots import text
+from rashomon_explorer.plots import plot_losses, text
 from tests.explorer.pages import evaluated, press, set_state
 
 
@@ -128,3 +130,25 @@ def test_explorers_of_one_notebook_know_nothing_of_each_other(loans, tmp_path):
     other.widget.close()
     loans.cards["losses"].redraw()
     assert loans.state.alert is None
+
+
+def test_the_html_of_a_notebook_shows_figures_and_a_line_for_the_dashboard_without_a_network(
+    loans, monkeypatch
+):
+    nbconvert, v4 = pytest.importorskip("nbconvert"), pytest.importorskip("nbformat.v4")
+    outputs = []
+    monkeypatch.setattr(app, "display", lambda shown, **how: outputs.append(shown))
+    loans._ipython_display_()
+    words, widget = outputs
+    library = pio.renderers["notebook"]
+    assert library.global_init and not library.connected  # embedded once, and from no network
+    shown = [library.to_mimebundle(plot_losses(loans.rashomon_set).to_dict()), words]
+    shown.append(widget._repr_mimebundle_())
+    cell = v4.new_code_cell(outputs=[v4.new_output("display_data", data=one) for one in shown])
+    html, _ = nbconvert.HTMLExporter(template_name="basic").from_notebook_node(
+        v4.new_notebook(cells=[cell])
+    )
+    assert "needs a running Python kernel" in html and "curator view: not private" in html
+    tags = re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=.(https?:[^\"' ]+)", html)
+    assert not tags
+    assert loans._repr_mimebundle_()["text/html"] == words["text/html"]

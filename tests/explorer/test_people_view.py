@@ -130,7 +130,9 @@ def test_the_table_and_the_headline_of_people_are_of_the_selected_models(loans):
     state.page = "people"
     place = [c["name"] for c in table.columns].index("sampled")
     before = [row["cells"][place] for row in table.rows]
+    assert "of all draws" not in loans.numbers_panel.facts.value
     state.selection = (1, 4)
+    assert "the other numbers are of all draws" in loans.numbers_panel.facts.value
     models = loans.rashomon_set[[1, 4]]
     known = measures.ranges.people_ranges(models, loans.rows)
     found = loans.exact.people(loans.selected.few)

@@ -103,6 +103,12 @@ def test_what_is_true_of_all_trees_is_shown_exactly(page):
     page.state.people = (5,)
     for name in ("tree_sizes", "tree_flips", "tree_questions", "witness"):
         assert redrawn(page.cards[name])[2] > 0, name
+    flips = page.cards["tree_flips"].view
+    dots = next(one for one in flips.figure["data"] if "customdata" in one)
+    some = dots["customdata"][:60]
+    flips.selected = [{"id": one} for one in some]
+    assert page.state.people == tuple(some)
+    page.state.people = (5,)
     both = answers.flipping(5)
     labels = both.labels(page.rows.iloc[[5]])[:, 0]
     assert labels[0] != labels[1]

@@ -23,7 +23,16 @@ class NumbersPanel(Panel):
     """Draws, hit rate, best loss and privacy cost, and the switch between the two views."""
 
     title = "Explore"
-    needs = ("rashomon_set", "charged", "view", "phase", "drawn_settings", "data", *SETTINGS)
+    needs = (
+        "rashomon_set",
+        "selection",
+        "charged",
+        "view",
+        "phase",
+        "drawn_settings",
+        "data",
+        *SETTINGS,
+    )
 
     def __init__(self, state: ExplorerState) -> None:
         self.facts = styled(basic.HTML(), "rx-numbers")
@@ -80,6 +89,9 @@ class NumbersPanel(Panel):
             if linear and not self.state.busy:  # counted after the last draw
                 clipped = percent(models.clipped_share)
                 rows.append(fact("Clipped rows", clipped, kind="rx-curator"))
+            if self.state.selection:
+                selected = f"{len(self.state.selection):,}"
+                rows.append(fact("Selected", selected, "the other numbers are of all draws"))
         self.facts.value = f'<dl class="rx-facts">{"".join(rows)}</dl>'
 
     def _price(self) -> str:
