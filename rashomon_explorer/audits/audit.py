@@ -141,11 +141,13 @@ def audit(
 
 
 def _check_certified(estimator: Any) -> None:
-    """Raise TypeError for a linear model with constraints, or whose loss has no certificate."""
-    kinked = getattr(estimator, "loss", "") == "hinge" or (
-        type(estimator).__name__ == "LinearSVC" and estimator.penalty != "l2"
-    )
-    if kinked or getattr(estimator, "positive", False):
+    """Raise TypeError for constraints, a loss without a certificate, or one model per class."""
+    svm = type(estimator).__name__ == "LinearSVC"
+    several = len(getattr(estimator, "classes_", ())) > 2
+    each = svm or "liblinear" == getattr(estimator, "solver", "")
+    each = each or getattr(estimator, "multi_class", "") == "ovr"
+    kinked = getattr(estimator, "loss", "") == "hinge" or (svm and estimator.penalty != "l2")
+    if kinked or (several and each) or getattr(estimator, "positive", False):
         raise TypeError(f"{type(estimator).__name__} is audited by a sample of refits")
 
 

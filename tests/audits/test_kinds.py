@@ -114,9 +114,17 @@ def test_a_cv_twin_has_its_chosen_penalty(people):
     assert one.decided["flips"].equals(other.decided["flips"])
 
 
-@pytest.mark.parametrize("model", [LinearSVC(loss="hinge", max_iter=100_000), Ridge(positive=True)])
-def test_what_has_no_certificate_is_sampled(people, regression, model):
-    X, y = people if isinstance(model, LinearSVC) else regression[1:]
+@pytest.mark.parametrize(
+    ("model", "classes"),
+    [
+        (LinearSVC(loss="hinge", max_iter=100_000), 2),
+        (LinearSVC(max_iter=100_000), 3),  # one model for each class has no common objective
+        (Ridge(positive=True), 0),
+    ],
+)
+def test_what_has_no_certificate_is_sampled(people, regression, model, classes):
+    X, y = people if classes else regression[1:]
+    y = X["port"] if classes == 3 else y
     fitted = make_pipeline(encoder(), model).fit(X, y)
     found = audit(fitted, X, y, tolerance=0.5, n_models=6, random_state=0)
     assert found.kind == "sampled" and "at least" in repr(found)
