@@ -20,6 +20,7 @@ from rashomon_explorer.sets import RashomonSet
 
 NOT_PRIVATE = "not private: for you, not for publication"
 SAMPLED = "sampled: at least"
+NO_LABELS = "labels need classes, and this model predicts numbers: use .scores"
 NO_GROUPS = "no groups were given: audit(model, X, y, groups=...)"
 _ENDS = {"low_outer": "low", "best": "fitted", "high_outer": "high"}
 _PEOPLE_TOLERANCE = 1e-3  # of a person's range, relative
@@ -146,6 +147,8 @@ class CertifiedAnswers:
     @cached_property
     def decided(self) -> pd.DataFrame:
         """Whether each person's label can flip, with the proof's state."""
+        if not self.inputs.model.classes:
+            raise TypeError(NO_LABELS)
         found = measures.exact_flips(
             self.problem, self.inputs.psi, self.rows, n_jobs=self.inputs.n_jobs
         )

@@ -18,7 +18,10 @@ def plot(audit: Any, kind: str, **arguments: Any) -> go.Figure:
     elif kind in FIGURES and set(FIGURES[kind].parameters) & {"models", "X"}:
         name, known = kind, model_arguments(audit)
     else:
-        raise ValueError(f"kind must be one of {list(_KINDS)}, or a figure of a set; got {kind!r}")
+        raise ValueError(
+            f"kind must be one of {list(_KINDS)}, or a figure of a set such as 'losses', 'pair' "
+            f"or 'importance_cloud'; got {kind!r}"
+        )
     spec = FIGURES[name]
     known = {**known, **arguments}
     if "targets" in spec.parameters and "y" not in arguments:
@@ -32,6 +35,8 @@ def model_arguments(audit: Any) -> dict[str, Any]:
     inputs = audit.inputs
     known = {"models": audit.models, "X": audit.answers.model_rows}
     known |= {"y": inputs.model.targets, "targets": inputs.model.targets}
+    if audit.kind == "exact":
+        known["features"] = inputs.named_features()
     if inputs.groups is not None:
         known |= {"groups": inputs.groups.to_numpy(), "group_name": str(inputs.groups.name)}
     return known
@@ -65,6 +70,14 @@ def _importance(audit: Any) -> tuple[str, dict[str, Any]]:
     return "importance", model_arguments(audit)
 
 
+def _profile(audit: Any) -> tuple[str, dict[str, Any]]:
+    """Profile along a column of the table, with the steps before the audited one."""
+    known, model = model_arguments(audit), audit.inputs.model
+    if audit.kind == "exact":
+        known |= {"X": model.table, "transform": model.seen}
+    return "profile", known
+
+
 def _gaps(audit: Any) -> tuple[str, dict[str, Any]]:
     return "gaps", model_arguments(audit)
 
@@ -75,4 +88,5 @@ _KINDS: Mapping[str, Callable[[Any], tuple[str, dict[str, Any]]]] = {
     "groups": _groups,
     "importance": _importance,
     "gaps": _gaps,
+    "profile": _profile,
 }

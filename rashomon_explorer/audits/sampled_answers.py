@@ -16,6 +16,7 @@ from rashomon_explorer._utils.arrays import FloatArray, likeliest
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer.audits.answers import (
     NO_GROUPS,
+    NO_LABELS,
     SAMPLED,
     AuditInputs,
     burden,
@@ -74,7 +75,7 @@ class SampledAnswers:
 
     def _codes(self) -> NDArray[Any]:
         if not self.models.classes:
-            raise TypeError("labels need classes, and this model predicts numbers: use .scores")
+            raise TypeError(NO_LABELS)
         return np.asarray(likeliest(self._best[None])[0])
 
     @cached_property

@@ -147,7 +147,7 @@ def test_a_regression_has_ranges_and_no_labels(regression):
     assert (reliance.loc["fare", "low"] <= drawn).all()
     assert (drawn <= reliance.loc["fare", "high"]).all()
     assert "Arbitrary" in repr(found) and "<svg" in found._repr_html_()
-    with pytest.raises(TypeError, match="labels need a classification loss"):
+    with pytest.raises(TypeError, match="labels need classes"):
         _ = found.flips
 
 

@@ -28,6 +28,7 @@ def test_every_figure_is_the_curators(found, kind):
 
 def test_figures_take_arguments_and_other_kinds_are_refused(found):
     assert "age" in found.plot("profile", feature="age").layout.title.text
+    assert found.plot("profile", feature="port").data[0].type == "bar"  # by levels of the table
     assert found.plot("importance_cloud").data
     with pytest.raises(ValueError, match="kind must be one of"):
         found.plot("budget")

@@ -158,7 +158,8 @@ def _code(positive: Any, classes: tuple[Any, ...]) -> int:
     if positive is None:
         if len(classes) > 2:
             raise ValueError(
-                f"positive must be the one of the classes {list(classes)} that the rates count"
+                f"positive must be the one of the classes {list(classes)} that the rates count, "
+                f"such as positive={classes[-1]!r}"
             )
         return 1
     if positive not in classes:
