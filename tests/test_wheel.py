@@ -1,5 +1,6 @@
 """The wheel works where the checkout is not: data files, command and dashboard."""
 
+import shutil
 import subprocess
 import sys
 import urllib.request
@@ -104,6 +105,22 @@ def test_the_wheel_holds_every_asset_and_nothing_of_the_tests(wheel):
     }
     assert "rashomon_explorer/py.typed" in names
     assert not [name for name in names if "test" in name]
+
+
+def test_the_container_builds_the_same_wheel_from_what_it_is_given(wheel, tmp_path):
+    """Its COPY lines hold all that the build needs, and nothing else is in the folder."""
+    given = tmp_path / "build"
+    for line in (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines():
+        if line.startswith("COPY") and "--from" not in line:
+            for name in line.split()[1:-1]:
+                source, target = ROOT / name, given / name
+                target.parent.mkdir(exist_ok=True)
+                copy = shutil.copytree if source.is_dir() else shutil.copy
+                copy(source, target)
+    _run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path, given)
+    (built,) = tmp_path.glob("*.whl")
+    names, same = (set(zipfile.ZipFile(one).namelist()) for one in (built, wheel))
+    assert {name for name in names ^ same if "__pycache__" not in name} == set()
 
 
 def test_the_core_works_elsewhere(install, tmp_path):
