@@ -218,13 +218,12 @@ from rashomon_explorer.release import release
 
 # 1. Draft the columns; in the file replace all that was read off the rows by public knowledge.
 propose_schema(X, path="audit.toml")
-# 2. The declarations in one model of low cost, which no answer uses.
-ledger = Ledger.create("audit.ledger", epsilon=2.0, delta=1e-6)
-settings = {{"schema": "audit.toml", "n_draws": 1, "epsilon": 0.5, "ledger": ledger}}
-model = {estimator}({settings}, **settings).fit(X, y)
+# 2. Declare the models; nothing is fitted. A smaller radius means less noise.
+every = {estimator}({settings}, radius=4.0, schema="audit.toml")
 # 3. Answers about every {kind} of that ball within ψ, with noise.
+ledger = Ledger.create("audit.ledger", epsilon=1.0)
 queries = {queries}
-print(release(model, X, y, queries=queries, epsilon=1.0, ledger=ledger))
+print(release(every, X, y, queries=queries, epsilon=1.0, ledger=ledger))
 """
 
 

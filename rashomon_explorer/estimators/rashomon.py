@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import field, replace
 from numbers import Integral, Real
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 
 from rashomon_explorer._utils import sklearn_compat
 from rashomon_explorer._utils.arrays import FloatArray
@@ -18,22 +20,27 @@ from rashomon_explorer._utils.validation import accepts_table
 from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.estimators import base, feasibility
 from rashomon_explorer.estimators.tables import TableAdapter, a_number, predict_in_chunks
-from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.exceptions import CuratorOnlyError, SamplerError
 from rashomon_explorer.mechanisms.base import Draws, Mechanism, collect
 from rashomon_explorer.mechanisms.planning import select as planner
 from rashomon_explorer.mechanisms.planning.options import AUTO, MOST_DRAWS
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, mechanism_traits
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
-from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak, warn_large_delta
+from rashomon_explorer.mechanisms.planning.suggestions import (
+    suppress_weak_warnings,
+    warn_if_weak,
+    warn_large_delta,
+)
 from rashomon_explorer.mechanisms.samplers.expected_gain import expected_gain
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.privacy import Guarantee, compose
+from rashomon_explorer.privacy.ledger.charge import PendingLedger
 from rashomon_explorer.problem.constants import Constants, row_bound
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses import Loss
-from rashomon_explorer.sets import RashomonSet
-from rashomon_explorer.sets.scores import EncodedRows
+from rashomon_explorer.sets import RashomonSet, ReleasedSet
+from rashomon_explorer.sets.scores import EncodedRows, released_schema
 from rashomon_explorer.sets.sklearn_models import exact_only
 
 _PLANNED_FOR = ("psi", "radius", "ridge", "n_draws")
@@ -97,6 +104,48 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
             If a parameter is out of range.
         """
         return self._constants(n_samples, self._n_encoded(n_features), self._loss_of(n_classes))
+
+    def declared_set(self, X: Any, y: Any = None) -> ReleasedSet:
+        """Set of no draws: the declarations under which ``release`` answers about every model.
+
+        Reads the shape and the column names of a table, and has no privacy cost.
+
+        Parameters
+        ----------
+        X, y : array-like
+            As for :meth:`fit`; classes must be declared.
+
+        Returns
+        -------
+        ReleasedSet
+            Without models; with the ball, loss, ridge and ψ of the plan.
+
+        Raises
+        ------
+        CuratorOnlyError
+            If values of the schema were read off the rows and nobody confirmed them.
+        """
+        # With a ledger no value is read to plan; private scaling belongs to draws.
+        pending = PendingLedger(Path(), self.epsilon, self.delta)
+        declared = clone(self).set_params(ledger=pending, standardize=None)
+        table = declared._table(X, y)
+        if table.unconfirmed:
+            raise CuratorOnlyError(f"nothing of this table can be released: {table.unconfirmed}")
+        with suppress_weak_warnings():
+            planned = declared._planned(*table.shape, declared._n_classes(table))
+        names = (*table.feature_names, "intercept")
+        return ReleasedSet(
+            coef=np.empty((0, planned.p)),
+            feature_names=names,
+            classes=tuple(np.asarray(declared._public(table).get("classes_", ())).tolist()),
+            link=declared._loss_of(declared._n_classes(table)).link,
+            row_norm=self._row_norm,
+            target_bounds=self._target_bounds(),
+            plan=replace(planned, options=()),
+            guarantee=compose([]),
+            feature_groups=table.feature_groups,
+            schema=released_schema(table.schema, names[:-1]),
+        )
 
     def _target_bounds(self) -> tuple[float, float]:
         return (-1.0, 1.0)

@@ -65,10 +65,9 @@ class LeastPsi(query.Query):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-0.5, 0.5, (20_000, 2))
     >>> y = (X[:, 0] + 0.3 * rng.normal(size=20_000) > 0).astype(int)
-    >>> models = RashomonClassifier(psi=0.02, n_draws=5, epsilon=2.0).fit(X, y)
+    >>> every = RashomonClassifier(psi=0.02, radius=4.0, classes=(0, 1))  # nothing is drawn
     >>> found = release(
-    ...     models.rashomon_set_, X, y, queries=["psi_avoiding"], epsilon=0.5, ledger=None,
-    ...     random_state=0,
+    ...     every, X, y, queries=["psi_avoiding"], epsilon=0.5, ledger=None, random_state=0
     ... )
     >>> print(found["psi without x0"].note)
     within ψ = 0.02 every model uses it (95 % confidence, all together)

@@ -201,7 +201,8 @@ def query_sensitivities(queries: Sequence[Query], public: PublicShape) -> tuple[
 def _largest_term(public: PublicShape) -> float:
     """Bound on a loss or a score of one row; at least 1, for probabilities."""
     ends = public.linear.target_bounds if public.models.task == "regression" else (1.0,)
-    return max(1.0, *map(math.fabs, ends), float(loss_ranges(public)[1].max()))
+    losses = loss_ranges(public)[1] if public.n_draws else [0.0]
+    return max(1.0, *map(math.fabs, ends), *map(float, losses))
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,8 @@ def release(
     ----------
     models : ReleasedSet, RashomonSet, ReleasedTrees, PredictorSet or fitted estimator
         Draws with a guarantee, linear or trees, or the estimator that drew them, also at the end
-        of a pipeline whose steps are public. They are not charged again.
+        of a pipeline whose steps are public. They are not charged again. For ``LeastPsi``, which
+        uses no draws, also an unfitted ``RashomonClassifier`` or ``RashomonRegressor``.
     X : array-like or DataFrame of shape (n_rows, n_columns)
         Private rows: the table that the estimator took, which is encoded by the declared schema
         alone, or encoded rows. Their number is public.
@@ -235,7 +236,8 @@ def _public(
     """Public numbers that may be used before the charge starts: shapes and names, but no values."""
     # Without the schema, a cell that no encoded row has is clipped: a check after the charge would
     # raise an error that depends on a row.
-    paid = paid_models(models)
+    unfitted = hasattr(models, "declared_set") and not hasattr(models, "rashomon_set_")
+    paid = models.declared_set(X, y) if unfitted else paid_models(models)  # type: ignore[attr-defined]
     released = replace(paid, schema=None)
     _refuse_leaky(find_leak(X, y, groups))
     declared = tuple(categories)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rashomon_explorer import Ledger, RashomonTreeClassifier
+from rashomon_explorer import Ledger, RashomonClassifier, RashomonTreeClassifier
 from rashomon_explorer.release import LeastPsi, plan_release, release
 from rashomon_explorer.release.catalogue import get_query
 from rashomon_explorer.release.losses import posed_constants
@@ -194,6 +194,37 @@ def test_answers_are_charged_and_said_in_words(tmp_path):
     assert any("people whose labels" in one for one in found.guarantee.assumptions)
     tiny = release(models, X, y, ledger=None, queries=["psi_avoiding"], epsilon=0.001)
     assert tiny["psi without x1"].note == "the noise hides it at ψ = 0.03"
+
+
+def test_an_unfitted_estimator_answers_without_a_draw_and_before_a_row_is_read(tmp_path):
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-0.5, 0.5, (4_000, 2))
+    y = np.where(X[:, 0] + 0.3 * rng.normal(size=4_000) > 0, "yes", "no")
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=1.0)
+    every = RashomonClassifier(psi=0.02, radius=3.0, classes=["no", "yes"], standardize="private")
+    found = release(every, X, y, queries=["psi_avoiding"], epsilon=1.0, ledger=ledger)
+    fitted = RashomonClassifier(psi=0.02, radius=3.0, n_draws=1, standardize=None).fit(X, y)
+    exact, declared = _values(fitted.rashomon_set_.release(), get_query("psi_avoiding"), X, y)
+    for one, value in zip(found, exact, strict=True):
+        low, high = one.interval(1 - 1e-9)
+        assert low <= value <= high and one.noise.scale == pytest.approx(declared.l1)
+    assert found.n_draws == 0 and len(ledger.entries()) == 1 and not hasattr(every, "coef_")
+    ledger = Ledger.create(tmp_path / "b.ledger", epsilon=1.0)
+
+    class Unreadable:
+        shape = X.shape
+
+        def __array__(self, *_, **__):
+            raise AssertionError("rows were read")
+
+    for models, queries, words in (
+        (every, ["ambiguity"], "at least 1 draws"),
+        (every, ["losses"], "at least 1 draws"),
+        (RashomonClassifier(psi=0.02), ["psi_sign"], "classes"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            release(models, Unreadable(), y, queries=queries, epsilon=1.0, ledger=ledger)
+    assert ledger.entries() == []
 
 
 def test_rounded_counts_are_refused(trees):
