@@ -228,19 +228,19 @@ class CertifiedAnswers:
 
     def scores(self, rows: Any) -> pd.DataFrame:
         """Range of each person's prediction over the set, and whether the label can flip."""
-        seen, index = self.inputs.model.seen(rows), row_labels(rows)
-        seen = np.asarray(seen, dtype=float)
+        encoded, index = self.inputs.model.encoded(rows), row_labels(rows)
+        encoded = np.asarray(encoded, dtype=float)
         if self.problem.loss.outputs > 1 or self._has_margins:
-            found = measures.exact_score_ranges(self.problem, self.inputs.psi, seen)
+            found = measures.exact_score_ranges(self.problem, self.inputs.psi, encoded)
             return marked(found[list(_ENDS)].rename(columns=_ENDS), "exact")
-        return self._ranges(seen).set_axis(index, axis=0)
+        return self._prediction_ranges(encoded).set_axis(index, axis=0)
 
     def fit_ranges(self) -> pd.DataFrame:
         """Range of the prediction of each person of the fit."""
         return self.scores(self.inputs.model.table)
 
-    def _ranges(self, seen: FloatArray) -> pd.DataFrame:
-        found = proved_people(self.problem, self.inputs.psi, seen, tolerance=_PEOPLE_TOLERANCE)
+    def _prediction_ranges(self, encoded: FloatArray) -> pd.DataFrame:
+        found = proved_people(self.problem, self.inputs.psi, encoded, tolerance=_PEOPLE_TOLERANCE)
         names = {"exact_low": "low", "best": "fitted", "exact_high": "high"}
         order = ["low", "fitted", "high", *(["flips"] if "flips" in found else [])]
         return marked(found.rename(columns=names)[order], "exact")
@@ -322,8 +322,8 @@ class CertifiedAnswers:
 
     def decide_or_abstain(self, rows: Any) -> pd.Series:
         """Label of each person on which every model of the set agrees; otherwise missing."""
-        seen = np.asarray(self.inputs.model.seen(rows), dtype=float)
-        found = measures.exact_flips(self.problem, self.inputs.psi, seen)
+        encoded = np.asarray(self.inputs.model.encoded(rows), dtype=float)
+        found = measures.exact_flips(self.problem, self.inputs.psi, encoded)
         labels = pd.Series(self.inputs.model.labels(found["label"]), row_labels(rows), dtype=object)
         settled = (found["decided"] & ~found["flips"]).to_numpy()
         return labels.where(settled, None).rename("label")

@@ -407,10 +407,10 @@ class Audit:
 
         Parameters
         ----------
-        kind : {"people", "coefficients", "groups", "importance", "gaps"} or str
+        kind : {"people", "coefficients", "groups", "importance", "gaps", "profile"} or str
             Everyone's range, coefficients per standard deviation, who bears the multiplicity,
-            importances or group gaps; or the name of another figure of a set of models, such as
-            ``"frontier"``, or ``"profile"`` with ``feature=``.
+            importances, group gaps, or predictions along the column ``feature=`` of the table; or
+            the name of another figure of a set of models, such as ``"frontier"``.
         **arguments
             Arguments of the figure's plot function.
 

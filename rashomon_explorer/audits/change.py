@@ -32,7 +32,7 @@ def table_recourse(
     if wanted not in model.classes:
         raise ValueError(f"wanted must be one of the labels {list(model.classes)}, got {wanted!r}")
     names, matrix, offset = _design(model)
-    people = _features(model, model.seen(rows), names).set_axis(row_labels(rows), axis=0)
+    people = _features(model, model.encoded(rows), names).set_axis(row_labels(rows), axis=0)
     own = _features(model, model.rows, names)
     levels = _levels(model)
     numbers = [name for name in changeable if name not in levels]
@@ -64,9 +64,9 @@ def _design(model: AuditedModel) -> tuple[list[str], FloatArray, FloatArray]:
     return names, matrix, np.array([column.offset for column in model.columns])
 
 
-def _features(model: AuditedModel, seen: Any, names: Sequence[str]) -> pd.DataFrame:
+def _features(model: AuditedModel, encoded: Any, names: Sequence[str]) -> pd.DataFrame:
     """Features of rows that the last step sees; indicators are whole."""
-    table, rows = {}, np.asarray(seen, dtype=float)
+    table, rows = {}, np.asarray(encoded, dtype=float)
     for column, values in zip(model.columns, rows.T, strict=True):
         own = (values - column.offset) / column.slope
         table[column.label] = np.rint(own) if column.level else own

@@ -98,11 +98,11 @@ def _column_transformer(step: ColumnTransformer, columns: Columns) -> Columns:
     places = sorted(step.transformers_, key=lambda one: step.output_indices_[one[0]].start)
     for _, transformer, chosen in places:
         if not (isinstance(transformer, str) and transformer == "drop"):
-            found += trace(transformer, _chosen(chosen, columns))
+            found += trace(transformer, _selected_columns(chosen, columns))
     return tuple(found)
 
 
-def _chosen(chosen: Any, columns: Columns) -> Columns:
+def _selected_columns(chosen: Any, columns: Columns) -> Columns:
     """Columns of a fitted ColumnTransformer's entry: names, places, a mask or a slice."""
     names = [column.name for column in columns]
     if isinstance(chosen, UserList):  # the remainder of scikit-learn 1.6 and 1.7 warns when read

@@ -46,7 +46,7 @@ def _about(audit: Any) -> list[Block]:
     facts = [(name, value, "") for name, value in summary.head(audit)]
     found = {name: ". ".join(lines) + "." for name, lines in summary.findings(audit).items()}
     table = audit.summary()
-    table["value"] = [_whole(value) for value in table["value"]]
+    table["value"] = [_as_count(value) for value in table["value"]]
     return [
         Words(
             "Many models fit these rows almost as well as the one that is in use. This report "
@@ -59,7 +59,7 @@ def _about(audit: Any) -> list[Block]:
     ]
 
 
-def _whole(value: float) -> Any:
+def _as_count(value: float) -> Any:
     return int(value) if float(value).is_integer() else float(value)
 
 

@@ -74,7 +74,7 @@ def _profile(audit: Any) -> tuple[str, dict[str, Any]]:
     """Profile along a column of the table, with the steps before the audited one."""
     known, model = model_arguments(audit), audit.inputs.model
     if audit.kind == "exact":
-        known |= {"X": model.table, "transform": model.seen}
+        known |= {"X": model.table, "transform": model.encoded}
     return "profile", known
 
 

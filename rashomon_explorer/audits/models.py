@@ -134,13 +134,13 @@ class AuditedModel:
     @cached_property
     def rows(self) -> Any:
         """Rows of the fit as the last step sees them."""
-        return self._seen(self.table)
+        return self._transformed(self.table)
 
-    def seen(self, rows: Any) -> Any:
+    def encoded(self, rows: Any) -> Any:
         """Rows of a table as the last step sees them."""
-        return self._seen(as_table(self.original, rows, like=list(self.table.columns)))
+        return self._transformed(as_table(self.original, rows, like=list(self.table.columns)))
 
-    def _seen(self, table: pd.DataFrame) -> Any:
+    def _transformed(self, table: pd.DataFrame) -> Any:
         steps, last = fitted_steps(self.original)
         rows: Any = table
         for step in (*steps, last):
@@ -191,11 +191,11 @@ class AuditedModel:
     @property
     def _spreads(self) -> FloatArray:
         """Standard deviation (p,) of each column in the units of the table, and 1 for levels."""
-        seen = np.asarray(self.rows, dtype=float).std(axis=0)
+        spreads = np.asarray(self.rows, dtype=float).std(axis=0)
         return np.array(
             [
                 1.0 if one.level else float(spread) / abs(one.slope)
-                for one, spread in zip(self.columns, seen, strict=True)
+                for one, spread in zip(self.columns, spreads, strict=True)
             ]
         )
 

@@ -105,7 +105,7 @@ class SampledSet(PredictorSet):
         }
 
 
-def shown_good(
+def good_models(
     losses: FloatArray,
     baseline: FloatArray,
     psi: float,
@@ -228,7 +228,7 @@ def sample_models(
     stopped, drawn = _draw(work, available, rule.psi, confidence, n_models)
     tried = [AS_GIVEN, *drawn]
     losses = work.losses(tried)
-    excess, errors, good = shown_good(losses, losses[0], rule.psi, confidence, work.test_weight)
+    excess, errors, good = good_models(losses, losses[0], rule.psi, confidence, work.test_weight)
     kept = [one for one, inside in zip(tried, good, strict=True) if inside]
     least = float(np.average(losses[0], weights=work.test_weight))
     models = work.models(kept)
@@ -403,7 +403,7 @@ def _draw(
 def _enough(work: _Refits, drawn: list[Refit], psi: float, confidence: float) -> str:
     """Text of the result of ``enough_draws`` for the good refits; empty if they are too few."""
     losses = work.losses([AS_GIVEN, *drawn])
-    good = shown_good(losses[1:], losses[0], psi, confidence, work.test_weight)[2]
+    good = good_models(losses[1:], losses[0], psi, confidence, work.test_weight)[2]
     if good.sum() < 2:
         return ""
     scores = work.scores([one for one, inside in zip(drawn, good, strict=True) if inside])
@@ -472,7 +472,7 @@ def collect_models(
     means = losses.mean(axis=1)
     best = int(np.argmin(means))
     rule = resolve_losses(tolerance, losses[best])
-    _, errors, good = shown_good(losses, losses[best], rule.psi, confidence)
+    _, errors, good = good_models(losses, losses[best], rule.psi, confidence)
     own = {one.name: getattr(every, one.name) for one in fields(PredictorSet)}
     own |= {"psi": rule.psi, "losses": means, "least": float(means[best])}
     own["reference"] = every.models.take(np.array([best]))

@@ -235,7 +235,7 @@ class _Case:
         splitter = kind(count, shuffle=True, random_state=self.seed)
         return list(splitter.split(np.zeros(len(self.y)), self.y))
 
-    def held_out(self, model: Any) -> FloatArray:
+    def fold_losses(self, model: Any) -> FloatArray:
         """Loss of every row under the refit of a model to the other folds."""
         losses = np.empty(len(self.y))
         weight = None if self.sample_weight is None else np.asarray(self.sample_weight)
@@ -282,7 +282,7 @@ class _Losses:
         """One for each row."""
         return np.ones(len(self.losses))
 
-    def held_out(self, _: Any) -> FloatArray:
+    def fold_losses(self, _: Any) -> FloatArray:
         """Return the losses."""
         return self.losses
 
@@ -306,12 +306,12 @@ def _relative(case: _Case, share: float) -> tuple[float, str]:
             share * case.problem.minimum.value,
             f"{100 * share:.4g} % of the best loss on these rows",
         )
-    loss = case.mean(case.held_out(case.model))
+    loss = case.mean(case.fold_losses(case.model))
     return share * loss, f"{100 * share:.4g} % of the model's cross-validated loss, {loss:.4g}"
 
 
 def _cross_validated(case: _Case, _: None) -> tuple[float, str]:
-    losses, weights = case.held_out(case.model), case.weights
+    losses, weights = case.fold_losses(case.model), case.weights
     mean, n = case.mean(losses), len(losses)
     spread = math.sqrt(float(((weights * (losses - mean)) ** 2).sum()) * n / max(n - 1, 1))
     error = spread / float(weights.sum())
@@ -319,7 +319,7 @@ def _cross_validated(case: _Case, _: None) -> tuple[float, str]:
 
 
 def _fold_means(case: _Case, _: None) -> tuple[float, str]:
-    losses, weights = case.held_out(case.model), case.weights
+    losses, weights = case.fold_losses(case.model), case.weights
     means = [np.average(losses[test], weights=weights[test]) for _, test in case.folds]
     error = float(np.std(means, ddof=1)) / math.sqrt(len(means))
     source = f", from the means of {len(means)} folds"
@@ -364,7 +364,7 @@ def _without(case: _Case, names: str) -> tuple[float, str]:
     if case.problem is None:
         known = column_names(case.X)
         left_out = FixedColumns(case.model, _listed(names, known))
-        price = case.mean(case.held_out(left_out) - case.held_out(case.model))
+        price = case.mean(case.fold_losses(left_out) - case.fold_losses(case.model))
         return price, f"the cross-validated price of leaving out {names}"
     best = case.problem.minimum
     price = best_without(case.problem, _columns(case, names)) - best.value

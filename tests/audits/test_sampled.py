@@ -19,7 +19,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from rashomon_explorer.audits.refits import FixedColumns, available_refits, neighbours, recipe
-from rashomon_explorer.audits.sampled import collect_models, sample_models, shown_good
+from rashomon_explorer.audits.sampled import collect_models, good_models, sample_models
 from rashomon_explorer.measures import ambiguity, fairness_audit, multiplicity_table
 from rashomon_explorer.sets import PredictorSet
 
@@ -75,7 +75,7 @@ def test_a_model_beyond_the_tolerance_is_kept_as_rarely_as_stated(skewed):
     def share(excess, confidence):
         noise = rng.exponential(size=(4000, n)) - 1 if skewed else rng.standard_normal((4000, n))
         losses = baseline + excess + 0.5 * noise
-        return shown_good(losses, baseline, psi, confidence)[2].mean()
+        return good_models(losses, baseline, psi, confidence)[2].mean()
 
     for confidence in (0.5, 0.8, 0.95):
         assert share(psi, confidence) == pytest.approx(1 - confidence, abs=0.03)
@@ -88,8 +88,8 @@ def test_comparison_with_the_best_of_many_would_drop_models_as_good_as_the_other
     rng, n = np.random.default_rng(6), 200
     losses = rng.standard_normal((300, n))
     psi = 2.0 / n**0.5
-    own = shown_good(losses[1:], losses[0], psi, 0.5)[2].mean()
-    best = shown_good(losses, losses[losses.mean(axis=1).argmin()], psi, 0.5)[2].mean()
+    own = good_models(losses[1:], losses[0], psi, 0.5)[2].mean()
+    best = good_models(losses, losses[losses.mean(axis=1).argmin()], psi, 0.5)[2].mean()
     assert best < 0.3 < 0.5 < own
 
 
@@ -123,9 +123,9 @@ def test_few_refits_that_are_truly_worse_than_the_tolerance_are_kept():
 def test_weights_of_rows_count_as_repeated_rows():
     rng = np.random.default_rng(7)
     losses, weights = rng.exponential(size=(3, 50)), rng.integers(1, 4, 50)
-    excess, _, _ = shown_good(losses, losses[0], 0.1, 0.9, weights.astype(float))
+    excess, _, _ = good_models(losses, losses[0], 0.1, 0.9, weights.astype(float))
     repeated = np.repeat(losses, weights, axis=1)
-    assert excess == pytest.approx(shown_good(repeated, repeated[0], 0.1, 0.9)[0])
+    assert excess == pytest.approx(good_models(repeated, repeated[0], 0.1, 0.9)[0])
 
 
 def test_the_models_depend_on_the_seed_alone():

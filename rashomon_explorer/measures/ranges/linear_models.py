@@ -304,7 +304,7 @@ def _check_labels(classes: NDArray[Any], y: NDArray[Any]) -> None:
         raise ValueError(f"y must hold the labels {classes}, got {y[strange][0]!r}")
 
 
-def _chosen(estimator: Any, name: str) -> Any:
+def _tuned(estimator: Any, name: str) -> Any:
     """Parameter of an estimator, or the value that its CV twin chose."""
     return getattr(estimator, f"{name}_", getattr(estimator, name, None))
 
@@ -339,11 +339,11 @@ def _intercept_factor(estimator: Any) -> float:
 def _inverse_penalty(estimator: Any) -> tuple[float, float]:
     """C, infinite for no penalty, and its L1 share, as every version of scikit-learn spells it."""
     # "deprecated" from 1.8 on and absent from 1.10 on, where only l1_ratio decides.
-    penalty, inverse = getattr(estimator, "penalty", "deprecated"), _chosen(estimator, "C")
+    penalty, inverse = getattr(estimator, "penalty", "deprecated"), _tuned(estimator, "C")
     inverse = float(np.ravel(inverse)[0])  # a CV twin may repeat it for each class
     if penalty is None or math.isinf(inverse):
         return math.inf, 0.0
-    share: Any = np.ravel(_chosen(estimator, "l1_ratio"))[0]
+    share: Any = np.ravel(_tuned(estimator, "l1_ratio"))[0]
     shares = {"l2": 0.0, "l1": 1.0, "elasticnet": share, "deprecated": share or 0.0}
     if penalty not in shares:
         raise ValueError(f"penalty must be one of {list(shares)} or None, got {penalty!r}")
@@ -367,7 +367,7 @@ def _ridge(estimator: Any, y: NDArray[Any], weight: float) -> _Objective:
 
 
 def _lasso(estimator: Any, y: NDArray[Any], weight: float) -> _Objective:
-    share = _chosen(estimator, "l1_ratio")
+    share = _tuned(estimator, "l1_ratio")
     share = 1.0 if share is None else float(share)  # LassoCV has none
     alpha = _alpha(estimator)
     return replace(_ordinary(estimator, y, weight), ridge=(1 - share) * alpha, l1=share * alpha)
@@ -381,7 +381,7 @@ def _ridge_labels(estimator: Any, y: NDArray[Any], weight: float) -> _Objective:
 
 
 def _alpha(estimator: Any) -> float:
-    alpha = _chosen(estimator, "alpha")
+    alpha = _tuned(estimator, "alpha")
     if np.ndim(alpha) or getattr(estimator, "positive", False):
         raise ValueError(f"{type(estimator).__name__} needs one alpha and positive=False")
     return float(alpha)
