@@ -246,6 +246,7 @@ class SetDraw(PaidAction[DrawJob]):
         )
         with state.hold_trait_notifications():
             state.alert = None
+            state.outside = None  # exact results are of the draws from here on
             state.n_drawn = 0
             state.charged = adds if ledger is not None else None
             state.selection = ()

@@ -333,6 +333,7 @@ class SavedSets(DatasetController):
         self.rows, self.estimator, self._behind = rows, None, None
         with state.hold_trait_notifications():
             state.selection = ()
+            state.outside = None
             state.rashomon_set = models
             state.n_drawn = models.n_draws
             state.drawn_settings = dict(entry.settings)

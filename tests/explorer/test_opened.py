@@ -18,6 +18,7 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.measures import exact_ambiguity, penalised_problem
 from rashomon_explorer.sets import from_predictions
+from tests.explorer.pages import set_state
 
 
 @pytest.fixture(scope="module")
@@ -190,14 +191,15 @@ def test_an_unfitted_model_is_told_so_and_a_data_set_is_shown(rows, cancer, tmp_
             Explorer(model, data=rows, home=tmp_path)
 
 
-def test_a_table_on_the_page_is_audited_with_a_model_fitted_there(tmp_path, cancer):
-    explorer = Explorer(cancer, home=tmp_path)
+def test_a_table_on_the_page_is_audited_with_a_model_fitted_there(tmp_path):
+    table = load_dataset("monks1")
+    explorer = Explorer(table, home=tmp_path)
     panel = explorer.data_panel
     assert "free, not private" in panel.audit.description and not panel.audit.disabled
     panel.audit.click()
     assert explorer.state.alert is None and _failed(explorer) == []
     found = explorer.state.outside
-    assert found.kind == "exact" and explorer.data is cancer
+    assert found.kind == "exact" and explorer.data is table
     assert explorer.state.outside_psi == found.psi != explorer.state.psi == explorer.plan.psi
     explorer.show("people_ranges")
     people = explorer.cards["people_ranges"].call.table()
@@ -209,5 +211,16 @@ def test_a_table_on_the_page_is_audited_with_a_model_fitted_there(tmp_path, canc
     assert panel.audit.layout.display == "none"
     assert not explorer.cards["people_ranges"].view.figure["data"]
     explorer.state.view = "curator"
-    explorer.data_panel.name.value = "monks1"
+    set_state(explorer, n_draws=3, epsilon=1.0, mechanism="langevin")
+    explorer.draw()  # its models, ψ and exact results are not the audit's
+    assert explorer.state.outside is None and explorer.guarantee.holds
+    assert explorer.exact.psi == explorer.plan.psi == explorer.state.psi
+    assert f"{found.psi:.6g}" not in "".join(
+        path.read_text() for path in tmp_path.glob("*.sets/*.json")
+    )
+    explorer.session.show_audit(found, table)
+    assert explorer.state.outside is found and not explorer.guarantee.holds
+    explorer.session.open_saved(1)
+    assert explorer.state.outside is None and explorer.guarantee.holds
+    explorer.data_panel.name.value = "wine"
     assert explorer.state.outside is None
