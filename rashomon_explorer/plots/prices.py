@@ -101,6 +101,8 @@ def plot_costs(
     hint = "<br>click to plan it" if clicked else ""
     figure.update_layout(yaxis=_axis(planned))
     counts = table["n_draws"].unique().tolist()
+    # The label of a number close to the plan's own would lie on that of the plan.
+    labelled = [n for n in counts if n == planned.n_draws or not 0.5 < n / planned.n_draws < 2]
     alike = len(counts) > 1 and _alike([table[table["n_draws"] == count] for count in counts])
     for place, count in enumerate(counts):
         curve = table[table["n_draws"] == count]
@@ -116,10 +118,10 @@ def plot_costs(
             hovertext=[_row_text(planned, row) for row in curve.itertuples()],
             hovertemplate=f"%{{hovertext}}{hint}<extra></extra>",
         )
-        last = place == len(counts) - 1
+        last = count == (counts if alike else labelled)[-1]
         if alike and last:
             _label(figure, curve, f"same for {counts[0]} to {plural(count, 'draw')}", last=True)
-        elif not alike:
+        elif not alike and count in labelled:
             _label(figure, curve, plural(count, "draw") if last else str(count), last=last)
     figure.add_scatter(
         x=[planned.epsilon],
@@ -252,7 +254,8 @@ def _axis(planned: Plan | TreePlan) -> dict[str, object]:
             "title": "guaranteed within ψ",
             "nticks": 5,
         }
-    return {"type": "log", "title": "excess loss at most", "nticks": 5}
+    name = "excess loss at most"
+    return {"type": "log", "title": name, "nticks": 5, "exponentformat": "none"}
 
 
 def costs_table(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> pd.DataFrame:

@@ -70,7 +70,7 @@ def test_stop_keeps_what_was_drawn_and_what_was_spent(page, dashboard, tmp_path)
     page.wait(lambda: "noise: 400 rows" in page.status, "the file")
     # 30 columns of noise on a wide ball: the exact sampler finds nothing, which is foretold once.
     page.open("Model")
-    page.choose("Mechanism", "exact: uniform")
+    page.choose("Mechanism", "exact")
     page.button("More settings").click()
     numbers = {"Threshold ψ": "0.02", "Radius": "32", "Budget ε": "100", "Draws": "1"}
     numbers["Privacy cost"] = "49"  # twice that is left: Draw can be pressed again

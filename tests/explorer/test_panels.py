@@ -13,7 +13,7 @@ from sklearn.utils import Bunch
 from rashomon_explorer.data import catalog
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.panels.data import OPENML
-from rashomon_explorer.explorer.panels.settings import MECHANISM_LABELS
+from rashomon_explorer.explorer.panels.settings import MECHANISMS
 from rashomon_explorer.explorer.widgets.controls import Slider
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.registry import OF_SEVERAL_MODELS
@@ -95,7 +95,7 @@ def test_selection_compares_draws_with_the_best(cancer_page):
 def test_every_table_opens_with_twenty_draws_and_one_model_is_a_goal_of_its_own(
     as_it_opens, tmp_path, cancer
 ):
-    assert set(MECHANISM_LABELS) == {AUTO, *OF_SEVERAL_MODELS}
+    assert set(MECHANISMS) == {AUTO, *OF_SEVERAL_MODELS}
     explorer = Explorer(home=tmp_path)
     assert explorer.plan.n_draws == 20 and explorer.plan.hit_rate_bound > 0.6
     explorer.session.choose(cancer)
@@ -148,3 +148,16 @@ def test_the_curator_explores_without_a_charge_and_it_is_marked(explorer, cancer
     assert explorer.ledger is None and "No guarantee and no privacy cost" in explorer.state.message
     shapes = str(explorer.cards["losses"].view.figure["layout"]["shapes"])
     assert "no privacy guarantee" in shapes
+
+
+def test_where_little_is_guaranteed_a_look_is_free_and_private_draws_come_back(cancer_page):
+    page, look = cancer_page, cancer_page.draw_panel.look
+    page.state.epsilon = 0.1
+    assert page.drawing.quote().weakness and look.layout.display is None
+    look.click()
+    assert page.rashomon_set.n_draws == 20 and not page.guarantee.holds and page.ledger is None
+    assert look.description == "Back to private draws"
+    look.click()
+    assert page.state.mechanism == AUTO and not page.state.uncharged
+    page.state.view = "release"
+    assert look.layout.display == "none"

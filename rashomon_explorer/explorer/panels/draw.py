@@ -13,7 +13,15 @@ from rashomon_explorer.data.schema import public_part
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import html, messages, paid
 from rashomon_explorer.explorer.drawing import SetDraw
-from rashomon_explorer.explorer.panels.card import Panel, Question, column, region, row, styled
+from rashomon_explorer.explorer.panels.card import (
+    Panel,
+    Question,
+    column,
+    quiet_button,
+    region,
+    row,
+    styled,
+)
 from rashomon_explorer.explorer.state import FORETELLING, LINEAR, SETTINGS, ExplorerState
 from rashomon_explorer.explorer.streamed_table import streamed_table
 from rashomon_explorer.explorer.widgets import basic
@@ -21,6 +29,8 @@ from rashomon_explorer.explorer.widgets.basic import display
 from rashomon_explorer.explorer.widgets.controls import Fold, LiveText, Slider
 from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, Making
 from rashomon_explorer.mechanisms.planning import suggestions
+from rashomon_explorer.mechanisms.planning.options import AUTO
+from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
 from rashomon_explorer.plots.text import cost_text, number, sentence
 
 _OF_A_PATH = "For less loss than the zero model"
@@ -179,6 +189,9 @@ class PaidPanel(Panel):
         return brief, f"{spends}. {quote.promise}"
 
 
+_FREE = "Draws without noise, for your eyes only: nothing is charged, nothing can be released"
+
+
 class DrawPanel(PaidPanel):
     """Draw and Stop buttons, with the privacy cost before and the receipt after."""
 
@@ -191,13 +204,15 @@ class DrawPanel(PaidPanel):
         self.status = LiveText(role="status", kind="rx-status")
         self.said = region("rx-said")  # for phones, above the view
         self.suggestions = SuggestionButtons(action.state, dials or {})
+        self.look = quiet_button("", _FREE)
         super().__init__(
             action,
-            between=[self.suggestions.widget],
+            between=[self.suggestions.widget, self.look],
             beside=[self.stop],
             after=[self.progress, self.status],
         )
         self.stop.on_click(self.on("Stopping", action.stop))
+        self.look.on_click(self.on("Drawing without a charge", self._look))
         self.state.observe(self._show_message, "message")
 
     def lines(self) -> tuple[str, ...]:
@@ -213,6 +228,10 @@ class DrawPanel(PaidPanel):
         """Update the buttons, privacy cost and progress from the state."""
         super().refresh()
         state = self.state
+        free = self._looks_for_free()
+        self.look.description = "Back to private draws" if free else "Look for free (not private)"
+        weak = bool(self.action.quote().weakness) and state.family == LINEAR
+        display(self.look, (free or weak) and not state.busy and state.view == "curator")
         self.stop.disabled = not state.busy
         self.stop.tooltip = _KEEP if state.phase != FORETELLING else _NOTHING_CHARGED
         drawn, requested = state.n_drawn, state.requested_draws
@@ -231,6 +250,18 @@ class DrawPanel(PaidPanel):
         checks = self.state.phase == "reserved" and streamed_table(self.state.data) is not None
         when = " once all rows are checked" if checks else ""
         return "", f"The privacy cost is reserved in the ledger{when}."
+
+    def _looks_for_free(self) -> bool:
+        linear = self.state.family == LINEAR
+        return linear and mechanism_traits(self.state.mechanism).curator_only
+
+    def _look(self) -> None:
+        """Draw without noise and without a charge; pressed again, return to private draws."""
+        if self._looks_for_free():
+            self.state.mechanism = AUTO
+            return
+        self.state.mechanism = "hit_and_run"
+        self.confirm_or_start()
 
     def _show_message(self, _change: object) -> None:
         self.status.html = self.said.value = escape(self.state.message)

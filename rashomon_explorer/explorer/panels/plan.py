@@ -83,7 +83,7 @@ def _option_row(option: str, offer: "pd.Series[str]") -> str:
 
 
 _TREES = "Trees are counted and drawn exactly; there is no alternative mechanism."
-_WHAT = "Mechanisms at this privacy cost, the best first"
+_WHAT = "Mechanisms at this privacy cost: uniform on the set first, then by hit rate"
 
 
 class PlanPanel(Panel):
@@ -188,7 +188,7 @@ def _lead(plan: Plan) -> str:
     if has_hit_rate(plan):
         share = f"share of draws within ψ, {rows}"
         return fact("Guaranteed hit rate", text.guaranteed_hits(plan), share, kind="rx-lead")
-    name, most = _excess(plan)
+    name, most = excess_fact(plan)
     return fact(name, most, f"on average, {rows}; no hit rate is guaranteed", kind="rx-lead")
 
 
@@ -199,8 +199,8 @@ def _expected(plan: Plan) -> list[str]:
     return [fact("Expected, not guaranteed", f"{plan.expected.percent} %", str(plan.expected))]
 
 
-def _excess(plan: Plan) -> tuple[str, str]:
-    """Name of the bounded excess loss, and its bound."""
+def excess_fact(plan: Plan) -> tuple[str, str]:
+    """Name of the bounded excess loss of a plan, and its bound."""
     most = text.at_most(getattr(plan, "weighed_excess", plan.excess_bound))
     if plan.centre_excess is not None:
         return "Expected excess loss of the centre", most
@@ -213,7 +213,7 @@ def _law(plan: Plan) -> list[str]:
     around = plan.centre_excess is not None
     cold = [] if around and not math.isfinite(plan.beta) else [text.number(plan.beta, 4)]
     facts = [fact("Inverse temperature β", beta) for beta in cold]
-    return [*facts, fact(*_excess(plan))] if has_hit_rate(plan) else facts
+    return [*facts, fact(*excess_fact(plan))] if has_hit_rate(plan) else facts
 
 
 def _columns(plan: Plan) -> list[str]:

@@ -12,6 +12,7 @@ from rashomon_explorer.data import Numeric, TableSchema
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.family import TREE_SETTINGS, class_in_words, of_trees
 from rashomon_explorer.explorer.panels import card
+from rashomon_explorer.explorer.panels.plan import excess_fact
 from rashomon_explorer.explorer.state import LINEAR, OPEN, SETTINGS, TREES, ExplorerState
 from rashomon_explorer.explorer.table.editor import TableEditor
 from rashomon_explorer.explorer.widgets import basic
@@ -19,7 +20,7 @@ from rashomon_explorer.explorer.widgets.controls import Slider
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
-from rashomon_explorer.plots.text import at_most, guaranteed_hits, sentence
+from rashomon_explorer.plots.text import guaranteed_hits, sentence
 from rashomon_explorer.problem.losses import get_loss
 
 
@@ -109,21 +110,24 @@ def follow(dial: Slider, state: ExplorerState, name: str) -> None:
     traitlets.link((state, name), (dial, "value"), transform=(to_dial, to_state))
 
 
-MECHANISM_LABELS: Mapping[str, str] = {
-    AUTO: "auto: strongest guarantee",
-    "exact": "exact: uniform on the set; may not finish",
-    "unthresholded": "unthresholded: near the best model; may not finish",
-    "langevin_average": "langevin_average: near the best model; always finishes",
-    "langevin_clipped": "langevin_clipped: one good model, few rows; always finishes",
-    "objective_perturbation": "objective_perturbation: one good model, ε-DP; always finishes",
-    "ellipsoid": "ellipsoid: one cost for any number of draws; always finishes",
-    "ellipsoid_exact": "ellipsoid_exact: from the set near a private centre; many columns",
-    "langevin": "langevin: chains in the set; no guaranteed hit rate",
-    "finite_grid": "finite_grid: exact on a grid, up to three parameters",
-    "hit_and_run": "hit_and_run: no privacy cost, not private",
-    "mala": "mala: no privacy cost, not private",
+MECHANISMS: Mapping[str, str] = {
+    AUTO: "",
+    "exact": "Uniform on the set; may not finish.",
+    "unthresholded": "Near the best model; may not finish.",
+    "langevin_average": "Near the best model; always finishes.",
+    "langevin_clipped": "One good model from few rows; always finishes.",
+    "objective_perturbation": "One good model; always finishes.",
+    "ellipsoid": "One cost for any number of draws; always finishes.",
+    "ellipsoid_exact": "From the set near a private centre; for many columns.",
+    "langevin": "Chains in the set.",
+    "finite_grid": "Exact on a grid of up to three parameters.",
+    "hit_and_run": "",
+    "mala": "",
 }
-"""One line for each mechanism."""
+"""What each mechanism draws; the plan adds its guarantee."""
+
+_OPTIONS = {AUTO: "auto: from public numbers", "hit_and_run": "hit and run (not private)"}
+_OPTIONS["mala"] = "mala (not private)"
 
 
 class MechanismPicker:
@@ -133,7 +137,7 @@ class MechanismPicker:
         self.state = state
         self.choice = basic.Dropdown(
             description="Mechanism",
-            options=[(text, name) for name, text in MECHANISM_LABELS.items()],
+            options=[(_OPTIONS.get(name, name.replace("_", " ")), name) for name in MECHANISMS],
         )
         self.why = card.region("rx-note")
         traitlets.link((self.choice, "value"), (state, "mechanism"))
@@ -158,11 +162,9 @@ class MechanismPicker:
         if state.mechanism == AUTO:
             return f"Selected: {mechanism.replace('_', ' ')}. {sentence(why)}"
         if has_hit_rate(state.plan):
-            return f"Guaranteed hit rate: {guaranteed_hits(state.plan)}."
-        return (
-            "No guaranteed hit rate; the expected excess loss is "
-            f"{at_most(state.plan.excess_bound)}."
-        )
+            return f"{MECHANISMS[mechanism]} Guaranteed hit rate: {guaranteed_hits(state.plan)}."
+        name, most = excess_fact(state.plan)
+        return f"{MECHANISMS[mechanism]} No guaranteed hit rate. {name}: {most}."
 
 
 _HOW = (
