@@ -6,7 +6,7 @@ from pathlib import Path
 from sklearn.linear_model import LogisticRegression
 
 import rashomon_explorer
-from rashomon_explorer import DPClassifier, Ledger, RashomonClassifier, load_dataset, measures
+from rashomon_explorer import DPClassifier, Ledger, RashomonClassifier, audit, load_dataset
 
 assert "site-packages" in rashomon_explorer.__file__, rashomon_explorer.__file__
 data = load_dataset("lending")
@@ -17,6 +17,4 @@ with tempfile.TemporaryDirectory() as folder:
     print(DPClassifier(epsilon=0.5, **settings).fit(X, y).guarantee_)
     draws = RashomonClassifier(epsilon=2, n_draws=5, **settings).fit(X, y)
     print(draws.rashomon_set_.release())
-problem = measures.penalised_problem(LogisticRegression().fit(X, y), X, y)
-psi = measures.relative_psi(problem, 0.01)
-print("labels that can flip: at most", measures.exact_ambiguity(problem, psi, X).upper)
+print(audit(LogisticRegression().fit(X, y), X, y, tolerance="1%", groups=data.sensitive[:4000]))
