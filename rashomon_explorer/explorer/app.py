@@ -34,6 +34,7 @@ from rashomon_explorer.explorer.panels.settings import ModelPanel
 from rashomon_explorer.explorer.panels.sidebar import Rail
 from rashomon_explorer.explorer.session import HOME_VARIABLE, Session, default_home
 from rashomon_explorer.explorer.state import Alert, ExplorerState
+from rashomon_explorer.explorer.table.files import last_table
 from rashomon_explorer.explorer.views import VIEWS, FigureRegistry, View, ViewPart, WidgetPart
 from rashomon_explorer.explorer.widgets import basic
 from rashomon_explorer.explorer.widgets.basic import own_layout
@@ -243,6 +244,7 @@ class Explorer(SessionView):
         specs = [spec for name, spec in FIGURES.items() if name != "exact" or is_external]
         self.cards = FigureRegistry(self.session, specs)
         self.renderers = self.cards.renderers
+        self._opened: tuple[str, ...] = ()  # the table that was the last one, if that one is shown
         self.session.together = self._hold_redraws
         self.shell = self._page()
         self.widget = self.shell.widget
@@ -252,8 +254,8 @@ class Explorer(SessionView):
             elif failed is not None:
                 messages.report(self.state, "Opening the table", failed)
             else:
-                if self.data_panel.reopen(FIRST_DATA):
-                    self.state.page = "data"
+                self._opened = (last_table(self.session.home),)
+                self._reopen()
             if self.state.rashomon_set is not None or inputs.is_external_model(first):
                 self.state.page = "set"
             for renderer in self.renderers:
@@ -392,10 +394,23 @@ class Explorer(SessionView):
         A browser that is still loading the page would miss the change.
         """
         await self.kernel_watch.seen.wait()
+        self._come_back()
         alert = None
         while self.widget.comm is not None:
             alert = self._look(alert)
             await asyncio.sleep(_LEDGER_SECONDS)
+
+    def _reopen(self) -> None:
+        if self.data_panel.reopen(FIRST_DATA):
+            self.state.page = "data"
+
+    def _come_back(self) -> None:
+        """Show the table that was charged last since this page was made ready for a browser."""
+        last = last_table(self.session.home)
+        if self._opened and last != self._opened[0]:
+            self._opened = (last,)
+            with self._hold_redraws():
+                self._reopen()
 
     def _look(self, alert: Alert | None) -> Alert | None:
         """Read the ledger; report a read error once, and clear the alert when it can be read."""

@@ -240,7 +240,7 @@ def test_while_a_file_is_described_nothing_sells_the_old_table(cancer_page, tabl
 def test_reopened_a_page_comes_back_to_the_last_table_and_asks_for_its_file_again(tmp_path, table):
     home = tmp_path / "home"
     home.mkdir()
-    page = Explorer(home=home)
+    page, ready = Explorer(home=home), Explorer(home=home)  # as a kernel that waits for a visit is
     page.data_panel.name.value = OWN_FILE
     panel = page.data_panel.schema
     panel.file.choose("loans.csv", table.read_bytes())
@@ -248,6 +248,8 @@ def test_reopened_a_page_comes_back_to_the_last_table_and_asks_for_its_file_agai
     set_state(page, psi=0.6, n_draws=2, epsilon=1.0)
     page.draw()
     assert page.state.alert is None and page.guarantee.holds
+    ready._come_back()
+    assert ready.state.page == "data" and "Give the file of loans again" in ready.state.message
     again = Explorer(home=home)
     assert again.state.page == "data" and again.data is None
     assert "Give the file of loans again" in again.state.message

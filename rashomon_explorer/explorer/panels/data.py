@@ -74,9 +74,7 @@ class DataPanel(Panel):
         self.session = session
         self.state = session.state
         self.name = basic.Dropdown(
-            description="Data set",
-            options=[("choose…", _NOTHING), *_choices(), *_own_tables(session)],
-            value=_NOTHING,
+            description="Data set", options=_all_choices(session), value=_NOTHING
         )
         self.positive = basic.Dropdown(description="Positive class", options=[])
         self.about = region()
@@ -143,7 +141,10 @@ class DataPanel(Panel):
 
     def reopen(self, first: str) -> bool:
         """Choose the table that was charged last, else `first`; return whether a file is needed."""
-        values = [value for _, value in self.name.options]
+        options = _all_choices(self.session)
+        if options != list(self.name.options):  # another page charged a table of one's own
+            self.name.options = options
+        values = [value for _, value in options]
         last = last_table(self.session.home)
         found = next((one for one in (last, _AGAIN + last) if last and one in values), first)
         self.name.value = found
@@ -232,6 +233,10 @@ _AGAIN = "again:"
 
 def _is_own(name: str) -> bool:
     return name in (OWN_FILE, OPENML) or name.startswith(_AGAIN)
+
+
+def _all_choices(session: Session) -> list[tuple[str, str]]:
+    return [("choose…", _NOTHING), *_choices(), *_own_tables(session)]
 
 
 def _own_tables(session: Session) -> list[tuple[str, str]]:
