@@ -257,8 +257,9 @@ def test_separated_classes_are_refused_by_name():
         m.penalised_problem(model, rows, LABELS)
 
 
-def test_reliance_of_softmax_models_is_the_rise_of_their_loss_and_weights_are_refused():
-    model, problem, _ = fitted("softmax")
+@pytest.mark.parametrize("kind", ["softmax", "softmax, weights"])
+def test_reliance_of_softmax_models_is_the_rise_of_their_loss_and_rows_count_once(kind):
+    model, problem, _ = fitted(kind)
     table = m.model_reliance(problem)
     swapped, losses = X.copy(), []
     for shift in range(1, N):  # every other row's value of the first column
@@ -266,5 +267,3 @@ def test_reliance_of_softmax_models_is_the_rise_of_their_loss_and_weights_are_re
         losses.append(cross_entropy(model.decision_function(swapped)).mean())
     rise = np.mean(losses) - cross_entropy(model.decision_function(X)).mean()
     assert table["x0"].item() == pytest.approx(rise, rel=1e-4)
-    with pytest.raises(ValueError, match="fit without weights"):
-        m.model_reliance(fitted("softmax, weights")[1])
