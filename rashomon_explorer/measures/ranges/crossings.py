@@ -84,9 +84,9 @@ class _Search:
     def advance(self, active: NDArray[np.intp], metric: Metric) -> None:
         """Evaluate the minimisers of quadratic models, and accept those of lower loss."""
         d = self._directions[:, active]
-        start, slope = self.theta[:, active], self._gradient[:, active]
+        at = d, self.theta[:, active], self._gradient[:, active]
         level, stiff = self._level[active], self._stiff[active]
-        theta = metric.least_on_hyperplanes(d, start, slope, level, stiff, self._radius)
+        theta = metric.least_on_hyperplanes(at, level, stiff, self._radius)
         theta = self._problem.domain.project(theta)
         value, gradient = self._problem.value_and_gradient(theta)
         flips = np.einsum("ij,ij->j", d, theta) > 0

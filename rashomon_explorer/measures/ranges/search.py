@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer.measures.ranges.level_set import LevelSet
-from rashomon_explorer.measures.ranges.sparse import FaceMetric
+from rashomon_explorer.measures.ranges.sparse import FaceMetric, Points
 
 _MOST_STEPS = 60
 _INNER_STEPS = 60
@@ -24,16 +24,10 @@ class SharedMetric:
     vectors: FloatArray  # (p, p)
 
     def furthest(
-        self,
-        direction: FloatArray,
-        theta: FloatArray,
-        gradient: FloatArray,
-        room: FloatArray,
-        stiff: FloatArray,
-        radius: float,
+        self, at: Points, room: FloatArray, stiff: FloatArray, radius: float
     ) -> FloatArray:
         """Maximiser of a·ϑ over {g·(ϑ − θ) + ½·stiff·(ϑ − θ)ᵀB(ϑ − θ) ≤ room, ‖ϑ‖ ≤ radius}."""
-        a, g, start = (self.vectors.T @ one for one in (direction, gradient, theta))
+        a, start, g = (self.vectors.T @ one for one in at)
         own = self.curvature[:, None] * stiff
         square = np.maximum(2 * room + (g * g / own).sum(axis=0), 0.0)
         centre, along = start - g / own, a / own
@@ -47,16 +41,10 @@ class SharedMetric:
         return np.asarray(self.vectors @ point)
 
     def least_on_hyperplanes(
-        self,
-        direction: FloatArray,
-        theta: FloatArray,
-        gradient: FloatArray,
-        level: FloatArray,
-        stiff: FloatArray,
-        radius: float,
+        self, at: Points, level: FloatArray, stiff: FloatArray, radius: float
     ) -> FloatArray:
         """Minimiser of g·ϑ + ½·stiff·(ϑ − θ)ᵀB(ϑ − θ) over {a·ϑ = level, ‖ϑ‖ ≤ radius}."""
-        a, slope, start = (self.vectors.T @ one for one in (direction, gradient, theta))
+        a, start, slope = (self.vectors.T @ one for one in at)
         own = self.curvature[:, None] * stiff
         x = least_on_hyperplanes(own, own * start - slope, a, level, radius)
         return np.asarray(self.vectors @ x)
@@ -195,8 +183,8 @@ class _Search:
         self.points = self.theta.copy()
         self._observe(np.arange(count), self.theta, self._value, self._gradient)
 
-    def evaluate(self, active: NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Directions, current points and gradients there, each (p, K)."""
+    def evaluate(self, active: NDArray[np.intp]) -> Points:
+        """Directions, current points and gradients there."""
         return self._directions[:, active], self.theta[:, active], self._gradient[:, active]
 
     def run(
@@ -221,7 +209,7 @@ class _Search:
 
     def _advance(self, metric: Metric, active: NDArray[np.intp]) -> None:
         room, radius = self.among.level - self._value[active], self.among.reach.radius
-        theta = metric.furthest(*self.evaluate(active), room, self.stiff[active], radius)
+        theta = metric.furthest(self.evaluate(active), room, self.stiff[active], radius)
         value, gradient = self.among.objective.value_and_gradient(theta)
         before = self.outer[active] - self.inner[active]
         climbed = self._observe(active, theta, value, gradient)

@@ -16,6 +16,10 @@ _FLOOR = 1e-11  # curvature added to a singular Hessian, as a share of its diago
 _VIOLATED = 1 + 1e-12
 
 
+Points = tuple[FloatArray, FloatArray, FloatArray]
+"""Directions, models and gradients there, each (p, K)."""
+
+
 @dataclass(frozen=True)
 class FaceMetric:
     """Quadratic models with one curvature for all columns, plus an L1 penalty.
@@ -35,15 +39,10 @@ class FaceMetric:
         return cls(hessian + np.diag(floor), l1)
 
     def furthest(
-        self,
-        direction: FloatArray,
-        theta: FloatArray,
-        gradient: FloatArray,
-        room: FloatArray,
-        stiff: FloatArray,
-        radius: float,
+        self, at: Points, room: FloatArray, stiff: FloatArray, radius: float
     ) -> FloatArray:
         """Maximiser of a·ϑ over the models by whose quadratic objective is within the room."""
+        direction, theta, gradient = at
         slope, size = gradient - self.l1[:, None] * np.sign(theta), self.l1 @ np.abs(theta)
 
         def length(some: Any, least: FloatArray, along: FloatArray, sign: FloatArray) -> FloatArray:
@@ -53,25 +52,19 @@ class FaceMetric:
             span = np.maximum(_dots(direction[:, some], along), 1e-300)
             return np.asarray(np.sqrt(2 * np.maximum(room[some] - rise, 0.0) / span))
 
-        return self._optimum(direction, theta, gradient, stiff, length)
+        return self._optimum(at, stiff, length)
 
     def least_on_hyperplanes(
-        self,
-        direction: FloatArray,
-        theta: FloatArray,
-        gradient: FloatArray,
-        level: FloatArray,
-        stiff: FloatArray,
-        radius: float,
+        self, at: Points, level: FloatArray, stiff: FloatArray, radius: float
     ) -> FloatArray:
         """Minimiser of the quadratic objective over the models with a·ϑ = level."""
 
         def length(some: Any, least: FloatArray, along: FloatArray, sign: FloatArray) -> FloatArray:
-            a = direction[:, some]
+            a = at[0][:, some]
             span = np.maximum(_dots(a, along), 1e-300)
             return np.asarray((level[some] - _dots(a, least)) / span)
 
-        return self._optimum(direction, theta, gradient, stiff, length)
+        return self._optimum(at, stiff, length)
 
     def least(self, theta: FloatArray, gradient: FloatArray) -> FloatArray:
         """Minimiser (p,) of the quadratic objective around one model (p,)."""
@@ -80,17 +73,13 @@ class FaceMetric:
         def length(some: Any, *_: FloatArray) -> FloatArray:
             return np.zeros(len(some))
 
-        return self._optimum(np.zeros_like(start), start, slope, one, length)[:, 0]
+        return self._optimum((np.zeros_like(start), start, slope), one, length)[:, 0]
 
     def _optimum(
-        self,
-        direction: FloatArray,
-        theta: FloatArray,
-        gradient: FloatArray,
-        stiff: FloatArray,
-        length: Callable[..., FloatArray],
+        self, at: Points, stiff: FloatArray, length: Callable[..., FloatArray]
     ) -> FloatArray:
         """Minimiser of model − t·a·ϑ for each column, with the t that ``length`` gives."""
+        direction, theta, gradient = at
         l1, point = self.l1[:, None], theta.copy()
         sign = np.where(l1 > 0, np.sign(theta), 0.0)
         used = (sign != 0) | (l1 == 0)
