@@ -19,6 +19,7 @@ from rashomon_explorer.explorer.model_inputs import ModelInputs
 from rashomon_explorer.explorer.state import NOT_IN_RELEASE
 from rashomon_explorer.explorer.streamed_table import feature_schema
 from rashomon_explorer.plots.text import number
+from rashomon_explorer.sets.scores import EncodedRows
 
 
 @dataclass(frozen=True)
@@ -147,12 +148,12 @@ class WhatIf:
     def _encoded(self, values: dict[str, Any]) -> FloatArray:
         schema, data = self._schema, self.state.data
         if schema is None:
-            return np.array([[float(value) for value in values.values()]])
+            return np.array([[float(value) for value in values.values()]]).view(EncodedRows)
         frame = pd.DataFrame({name: pd.Series([value]) for name, value in values.items()})
         encoder = self._screen.encoder or UnitEncoder(feature_schema(data.schema))
         with warnings.catch_warnings():  # of cells that were shown with the table
             warnings.simplefilter("ignore")
-            return np.asarray(encoder.transform(frame), dtype=float)
+            return np.asarray(encoder.transform(frame), dtype=float).view(EncodedRows)
 
     def _field(self, name: str, value: Any, column: Any) -> Field:
         own = "" if pd.isna(value) else cell_text(value)
