@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rashomon_explorer import DPClassifier
+from rashomon_explorer import DPClassifier, RashomonClassifier
 from rashomon_explorer.exceptions import DataError, RowsChangedError
-from rashomon_explorer.rows import chunk_rows
+from rashomon_explorer.rows import ChunkedRows, chunk_rows
 from rashomon_explorer.rows import dask as dask_rows
-from rashomon_explorer.rows.chunked import keep_chunks
+from rashomon_explorer.rows.chunked import TransformedRows, keep_chunks
 from rashomon_explorer.rows.columns import read_column
 from rashomon_explorer.rows.dask import DaskRows, known_lengths
 from rashomon_explorer.rows.reduction import read_chunks
@@ -153,6 +153,20 @@ def test_kept_blocks_are_those_that_were_made(monkeypatch):
     assert 2_000 < sum(part.nbytes for pair in held.source.cache for part in pair) <= 4_200
     elsewhere, (n,) = _kept(replace(table, workers=JoblibWorkers(2)))
     assert elsewhere.source is table.source and n == N
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("estimator", [RashomonClassifier, DPClassifier])
+def test_a_fit_takes_about_the_passes_of_its_plan_and_reads_rows_once(estimator, monkeypatch):
+    sources, run = [], ChunkedRows.run
+    monkeypatch.setattr(
+        ChunkedRows, "run", lambda *given: sources.append(type(given[0].source)) or run(*given)
+    )
+    rows = np.random.default_rng(0).normal(size=(600, 3)) * 0.2
+    asked = {"classes": [0, 1], "epsilon": 20.0, "random_state": 0}
+    model = estimator(**asked).fit(chunk_rows(rows, np.where(rows[:, 0] > 0, 1, 0)))
+    assert len(sources) <= 3 * model.plan_.passes  # the plan's are those of an easy minimum
+    assert 1 <= sum(source is not TransformedRows for source in sources) <= 2
 
 
 @pytest.mark.parametrize("name", SOURCES)
@@ -400,8 +414,8 @@ def test_a_dask_partition_that_changes_its_length_between_passes_is_noticed():
 _TRUNCATED = """
 import json, os, sys
 import numpy as np
-from rashomon_explorer import DPClassifier
-from rashomon_explorer.rows import chunk_rows
+from rashomon_explorer import DPClassifier, RashomonClassifier
+from rashomon_explorer.rows import ChunkedRows, chunk_rows
 from rashomon_explorer.exceptions import RowsGoneError
 folder, kinds, n = sys.argv[1], sys.argv[2:], 100_000
 def total(rows, targets):
