@@ -3,6 +3,7 @@
 import json
 import math
 import shutil
+import sqlite3
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -67,6 +68,13 @@ def test_gaussian_dp_is_spent_to_its_end_without_loss(tmp_path):
     assert json.loads(ledger.export())["accounting"] == ledger.accounting == "gdp"
     table = charges_table(ledger.entries(), 1e-6, rule=ledger.totals)
     assert table["ε in total"].iloc[-1] == ledger.spent()
+    for change in ("UPDATE accounting SET value = 'rdp'", "DELETE FROM accounting"):
+        with (
+            sqlite3.connect(ledger.path) as connection,
+            pytest.raises(sqlite3.IntegrityError, match="what a ledger counts is settled once"),
+        ):
+            connection.execute(change)
+        connection.close()
     again = Ledger(shutil.copy(ledger.path, tmp_path / "copy"))
     assert (again.accounting, again.totals) == ("gdp", ledger.totals)
 
