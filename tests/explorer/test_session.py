@@ -193,7 +193,7 @@ def test_what_takes_a_table_as_it_is_is_shown_with_and_without_its_rows(cancer, 
     scores = explorer.rashomon_set.scores(explorer.rows).mean(axis=0)
     assert scores == pytest.approx(classifier.predict_proba(cancer.X)[:, 1])
     explorer.state.people = (3,)  # one row without names, where all columns are numbers
-    explorer.session.what_if.change("mean radius", "20")
+    explorer.session.what_if.change("mean radius", "0.1")
     assert explorer.rashomon_set.scores(explorer.session.what_if.after).shape == (7, 1)
     with pytest.raises(exceptions.DataError, match="the table lacks 'mean radius'"):
         Explorer(classifier, data=load_dataset("wine"), home=tmp_path)
