@@ -22,26 +22,14 @@ def receipt(result: str, adds: float, account: Account) -> str:
 def stale(state: ExplorerState) -> str:
     """Describe the settings that changed since the draws on screen."""
     drawn, now = state.drawn_settings, state.draw_settings()
-    moved = _moved(state)
-    if not moved:
+    moved = [name for name in drawn if name in now and drawn[name] != now[name]]
+    if state.rashomon_set is None or not moved:
         return ""
     before, after = (", ".join(_setting(name, values) for name in moved) for values in (drawn, now))
     return (
         f"The figures show draws made with {before}. The sliders are at {after}: the plan "
         f"follows them now, the figures after the next draw."
     )
-
-
-def drawn_with(state: ExplorerState) -> str:
-    """Describe the settings of the draws on screen that differ from the sliders."""
-    return ", ".join(_setting(name, state.drawn_settings) for name in _moved(state))
-
-
-def _moved(state: ExplorerState) -> list[str]:
-    if state.rashomon_set is None:
-        return []
-    drawn, now = state.drawn_settings, state.draw_settings()
-    return [name for name in drawn if name in now and drawn[name] != now[name]]
 
 
 def _setting(name: str, values: Mapping[str, Any]) -> str:

@@ -21,7 +21,7 @@ from rashomon_explorer.explorer.model_inputs import group_labels
 from rashomon_explorer.explorer.panels.card import column, region, row
 from rashomon_explorer.explorer.selection import taken
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.explorer.state import SETTINGS, UNPAID
+from rashomon_explorer.explorer.state import UNPAID
 from rashomon_explorer.explorer.widgets import basic
 from rashomon_explorer.explorer.widgets.basic import own_layout
 from rashomon_explorer.explorer.widgets.controls import CardMenu, MenuEntries
@@ -161,15 +161,11 @@ class FigureCard:
         self._offering = False
         self.menu = CardMenu(spec.title, self._menu_entries())
         self._enable_entries()
-        self._kinds, self._settings = region("rx-kinds"), region("rx-drawn-with")
-        if {"models", "drawn"} & set(spec.needs):
-            watched = ["rashomon_set", "drawn_settings", "data", *SETTINGS]
-            self.state.observe(lambda _: self._date(), watched)
-            self._date()
+        self._kinds = region("rx-kinds")
         groups = [self._column_picker()] if "column" in spec.needs else []
         self.controls = {label: make(self, label) for label, make in (controls or {}).items()}
         own = [getattr(control, "widget", control) for control in self.controls.values()]
-        bar = [self._kinds, self._settings, *groups, *own]
+        bar = [self._kinds, *groups, *own]
         parts = [self.view, self.menu, row(bar, "rx-bar")]
         self.widget = own_layout(column(parts, "rx-card", "rx-figure"))
         if spec.selects:
@@ -401,11 +397,6 @@ class FigureCard:
             yield self.session.picked.words
         elif (state.people or state.groups) and needs & {"rows", "exact", "tree class"}:
             yield "of all people, not only the selected ones"
-
-    def _date(self) -> None:
-        """Show the settings of the draws if the sliders differ from them."""
-        words = messages.drawn_with(self.state)
-        self._settings.value = f"drawn with {escape(words)}" if words else ""
 
     def _fill(self) -> None:
         self.menu.refresh()
