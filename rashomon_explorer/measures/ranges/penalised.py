@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.measures.ranges.flat import RowSpace
 from rashomon_explorer.measures.ranges.level_set import EllipsoidReach, Everywhere, radius_beyond
 from rashomon_explorer.measures.ranges.sparse import minimise_l1
 from rashomon_explorer.problem.losses import Loss
@@ -34,6 +33,68 @@ _ROUNDING = 1e-13
 _CONVERGED = 1e-15  # decrease of the objective that a Newton step predicts, relative to it
 _DECIDED = 15.0  # margins above this are rare if a minimum exists; then check separability
 _SEPARATES = 1e-6  # relative to the longest row, above the linear programme's tolerance
+
+
+_CLEARLY_CURVED = 1e-6  # share of the largest eigenvalue of a Gram matrix of scaled columns
+_IN_ROW_SPACE = 1e-9  # share of a direction's norm along the flat that counts as rounding
+
+
+@dataclass(frozen=True)
+class RowSpace:
+    """Split of R^p, in columns of scale 1, into the flat directions and their complement."""
+
+    scale: FloatArray  # (p,): > 0
+    flat: FloatArray  # (p, f): orthonormal
+    curved: FloatArray  # (p, r): orthonormal, orthogonal to ``flat``
+
+    @classmethod
+    def of(cls, rows: FloatArray, penalised: Mask) -> RowSpace:
+        """Split for a loss of the scores of ``rows`` (n, p) and a penalty of some parameters."""
+        scale = np.sqrt(np.einsum("ij,ij->j", rows, rows) / len(rows))
+        scale = np.where(scale > 0, scale, 1.0)
+        free = np.flatnonzero(~penalised)
+        null = _null_space(rows[:, free] / scale[free])
+        flat = np.zeros((len(scale), null.shape[1]))
+        flat[free] = null
+        if not flat.shape[1]:
+            return cls(scale, flat, np.eye(len(scale)))
+        basis = np.linalg.qr(flat, mode="complete")[0]
+        return cls(scale, flat, basis[:, flat.shape[1] :])
+
+    def of_classes(self, classes: int, penalised: Mask, shift: bool) -> RowSpace:
+        """Split for one score per class, where a common shift of all scores may be flat too."""
+        scale, same = np.tile(self.scale, classes), np.full((classes, 1), classes**-0.5)
+        flat: FloatArray = np.kron(np.eye(classes), self.flat).astype(float)
+        if shift:
+            centred = np.linalg.qr(same, mode="complete")[0][:, 1:]
+            each = np.eye(len(self.scale))[:, ~penalised]
+            flat = np.hstack([np.kron(centred, self.flat), np.kron(same, each)])
+        basis = np.linalg.qr(flat, mode="complete")[0]
+        return RowSpace(scale, flat, basis[:, flat.shape[1] :])
+
+    @property
+    def frame(self) -> FloatArray:
+        """Matrix (p, r) whose columns span the models that differ in some score or penalty."""
+        return self.curved / self.scale[:, None]
+
+    def contains(self, directions: FloatArray) -> Mask:
+        """Whether a·θ is the same for equivalent models, for each column a of (p, K)."""
+        scaled = directions / self.scale[:, None]
+        along = np.linalg.norm(self.flat.T @ scaled, axis=0)
+        return np.asarray(along <= _IN_ROW_SPACE * np.linalg.norm(scaled, axis=0))
+
+
+def _null_space(table: FloatArray) -> FloatArray:
+    """Orthonormal basis (p, f) of the directions along which all rows of (n, p) are 0."""
+    n, p = table.shape
+    if n >= p:
+        eigenvalues = np.linalg.eigvalsh(table.T @ table) if p else np.ones(1)
+        if eigenvalues[0] > _CLEARLY_CURVED * eigenvalues[-1]:
+            return np.empty((p, 0))
+        table = np.asarray(np.linalg.qr(table, mode="r"))
+    _, sizes, vectors = np.linalg.svd(table)
+    rounding = max(n, p) * np.finfo(float).eps * sizes[0]
+    return np.asarray(vectors[int((sizes > rounding).sum()) :].T)
 
 
 class _Penalised(MinimisedObjective):
