@@ -348,16 +348,20 @@ class Kept:
 
     def __init__(self, workers: DaskWorkers, load: Task, parts: Sequence[Any], limit: float):
         self.workers, self.load, self.limit = workers, load, limit
-        self.parts = [replace(part, kept=self) for part in parts]
+        self._parts = list(parts)
         self.futures: dict[Span, Any] = {}
+
+    @property
+    def parts(self) -> list[Any]:
+        """Parts that refer to this object; it refers to none of them, so that both end at once."""
+        return [replace(part, kept=self) for part in self._parts]
 
     def load_all(self) -> list[Any]:
         """Load all parts; return their checksums and counts, without the rows."""
         loaded = list(self.workers.run(_summary, None, None, self.parts))
-        self.parts = [
-            replace(part, checksums=one.checksums)
-            for part, one in zip(self.parts, loaded, strict=True)
-        ]
+        checksums = [one.checksums for one in loaded]
+        pairs = zip(self._parts, checksums, strict=True)
+        self._parts = [replace(part, checksums=own) for part, own in pairs]
         return loaded
 
     def __reduce__(self) -> Any:

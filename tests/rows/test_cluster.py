@@ -11,6 +11,7 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from threading import Event, Thread, Timer
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -360,6 +361,8 @@ def test_rows_are_read_once_and_stay_on_the_workers(kind, threads, tmp_path, mon
     )
     assert _digest_of_passes(table) == want
     assert sorted(loaded) == [(at, at + 1) for at in range(5)]
+    kept = ref(Problem(table.then(NumericStep())).data.table.source.kept)
+    assert kept() is None  # with the problem go the rows on the workers
 
 
 def test_chunks_of_a_lost_worker_are_made_again_to_the_same_digits(threads, tmp_path):
