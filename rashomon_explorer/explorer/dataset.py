@@ -154,6 +154,8 @@ class DatasetController(ModelInputs):
         self._ledger_path = account.path
         changed_task = state.data is None or state.data.task != data.task
         other_table = state.data is None or state.data.name != data.name
+        if other_table:
+            self._reset_settings_of_set()
         self._clear()
         with state.hold_trait_notifications():
             state.data = data
@@ -200,6 +202,7 @@ class DatasetController(ModelInputs):
     def forget(self) -> None:
         """Unload the data set, so that nothing is drawn from it by mistake."""
         self._check_free()
+        self._reset_settings_of_set()
         self._clear()
         self.rows = self._encoder = self._behind = None
         with self.state.hold_trait_notifications():
@@ -230,6 +233,12 @@ class DatasetController(ModelInputs):
     def _to_charge(self) -> Path | None:
         """Ledger that the next draw is charged to; None where nothing is."""
         return None if self.state.uncharged else self._ledger_path
+
+    def _reset_settings_of_set(self) -> None:
+        """Reset threshold and privacy cost where they are those of the set on screen."""
+        for name in ("psi", "epsilon"):
+            if self.state.drawn_settings.get(name) == getattr(self.state, name):
+                setattr(self.state, name, self.state.traits()[name].default_value)
 
     def _clear(self) -> None:
         self.estimator = None

@@ -221,3 +221,42 @@ def test_presses_faster_than_views_and_draws_end_at_the_last(page, dashboard):
     left = f"left {what_is_left(Ledger.open(path).remaining)}"
     again.wait(lambda: again.text(".rx-bar-gauge").endswith(left), left)
     assert "Traceback" not in dashboard.log() and page.browser.console_errors() == []
+
+
+def test_the_theme_follows_the_system_until_it_is_chosen(page):
+    def prefer(scheme):
+        known = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", known)
+
+    light = "document.body.dataset.jpThemeLight"
+    press = "document.querySelector('.rx-theme button:not(.rx-help)').click()"
+    page.run("localStorage.removeItem('rashomon-explorer-theme')")
+    try:
+        for scheme, there in (("dark", "false"), ("light", "true")):
+            prefer(scheme)
+            page.wait(lambda there=there: page.run(light) == there, f"a {scheme} page")
+        page.run(press)
+        prefer("dark")
+        prefer("light")
+        assert page.run(light) == "false", "a theme that was chosen stays"
+        page.run(press)
+    finally:
+        prefer("")
+        page.run("localStorage.removeItem('rashomon-explorer-theme')")
+
+
+_SAVED = """
+const saver = [...document.querySelectorAll('.rx-saver')]
+  .find((n) => n.textContent.startsWith('Save the schema'));
+window.saverSaid = [];
+new MutationObserver(() => saverSaid.push(saver.textContent))
+  .observe(saver, {childList: true, subtree: true, characterData: true});
+saver.querySelector('button').click();
+"""
+
+
+def test_saving_shows_its_progress_and_the_name_of_the_file(page):
+    page.data("lending")
+    page.browser.execute_script(_SAVED)
+    page.wait(lambda: "Saved lending.toml" in " ".join(page.run("saverSaid")), "the file's name")
+    assert page.run("saverSaid")[0].startswith("Making the file")

@@ -224,6 +224,7 @@ def test_a_set_brings_its_settings_and_a_table_resets_those_of_the_last(tmp_path
     page.state.mechanism = "hit_and_run"
     page.data_panel.name.value = "lending"
     assert {name: getattr(page.state, name) for name in opened} == opened
+    assert (page.state.psi, page.state.epsilon) == (0.02, 4.0)  # not those of the other's set
     page.state.radius = 2.0
     page.session.choose(page.data)  # the same table: what was changed stays
     assert page.state.radius == 2.0
