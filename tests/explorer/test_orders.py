@@ -206,7 +206,6 @@ ORDERS: dict[str, str] = {
 
 ALERTS = {
     "draw before there is data": "choose one under Data",
-    "draw twice at once": "a draw is running",
     "other data during a draw": "a draw is running",
     "deleted on another page": "it was deleted, here or on another page",
     "the ledger lost and found": "Restore the file",
