@@ -246,13 +246,13 @@ def test_second_derivatives_are_bounded_on_intervals(sign, kappa):
     rng = np.random.default_rng(1)
     x, low = rng.normal(size=25), rng.normal(scale=3, size=25)
     high = low + rng.uniform(0, 4, 25)
-    kappas = kappa * rng.choice([0.6, 1.0, 1.4], 25)  # by the weights of the rows
+    kappas = kappa * rng.uniform(0.0, 20.0, 25)  # by the weights of the rows
     found = largest_weights(x, 0.7, (low, high), sign, kappas)
     b = low + (high - low) * np.linspace(0, 1, 401)[:, None]
     each = pair_losses.curvature(b[:, :, None] + 0.7 * x)
     own = each[:, np.arange(25), np.arange(25)]
     exact = (sign * (each.sum(axis=2) - own) / 24 - kappas * own).max(axis=0)
-    assert (found >= exact).all() and (found - exact).max() < 0.04
+    assert (found >= exact).all() and (found - exact).max() < 0.04 * (1 + np.ptp(kappas))
     narrow = largest_weights(x, 0.7, ((low + high) / 2, high), sign, kappas)
     assert (narrow < exact).any()  # negative control: half the interval misses the largest
 
