@@ -27,6 +27,9 @@ def plot(audit: Any, kind: str, **arguments: Any) -> go.Figure:
     if "targets" in spec.parameters and "y" not in arguments:
         known.pop("y", None)  # it names an axis
     call = spec.call(known, measure=None if spec.result in known else spec.measure)
+    if missing := call.missing:
+        needed = ", ".join(f"{name}=…" for name in missing)
+        raise ValueError(f"this figure needs more: plot({kind!r}, {needed})")
     return call.figure()
 
 

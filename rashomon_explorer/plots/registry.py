@@ -173,6 +173,18 @@ class FigureCall:
         figure = self.plot(**self._values(self.plot))
         return add_subtitle(figure, self.subtitle) if self.subtitle else figure
 
+    @property
+    def missing(self) -> list[str]:
+        """Required arguments of the figure that are not known."""
+        known = {*self.arguments, *filter(None, (self.measure and self.result,))}
+        required = {
+            name
+            for function in filter(None, (self.measure, self.plot))
+            for name, parameter in _parameters(function).items()
+            if parameter.default is inspect.Parameter.empty
+        }
+        return sorted(required - known)
+
     def table(self) -> pd.DataFrame:
         """Tabulate the values of the figure."""
         if self.tabulate is None:

@@ -32,6 +32,8 @@ def test_figures_take_arguments_and_other_kinds_are_refused(found):
     assert found.plot("importance_cloud").data
     with pytest.raises(ValueError, match="kind must be one of"):
         found.plot("budget")
+    with pytest.raises(ValueError, match=r"needs more: plot\('pair', first=…\)"):
+        found.plot("pair")
 
 
 def test_the_report_has_every_section_and_marks_them(found, tmp_path):
