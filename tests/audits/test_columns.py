@@ -111,7 +111,6 @@ def test_gaps_add_an_indicator_and_chosen_columns_are_followed(table, imputer):
         (PolynomialFeatures(2, include_bias=False), {"a", "a_b", "a + a_b"}, 2),
         (FunctionTransformer(np.log1p, feature_names_out="one-to-one"), {"a", "a_b"}, 0),
     ],
-    ids=str,
 )
 def test_other_columns_keep_their_features_but_not_their_units(table, step, features, in_units):
     numbers = table[["a", "a_b"]]
