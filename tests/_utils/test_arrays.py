@@ -142,7 +142,8 @@ def test_chains_are_those_of_the_host_with_the_hosts_noise(there, kind):
 
 PUBLIC = {"epsilon": 20.0, "delta": 1e-6, "n_draws": 2, "radius": 1.0, "ridge": 0.1}
 METHODS = ["objective_perturbation", "output_perturbation", "langevin_average", "noisy_descent"]
-METHODS += ["noisy_sgd", "localised_gaussian", "unthresholded", "last_iterate"]
+METHODS += ["localised_gaussian", "unthresholded", "last_iterate"]
+METHODS += [pytest.param("noisy_sgd", marks=pytest.mark.law)]
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -256,7 +256,8 @@ saver.querySelector('button').click();
 
 
 def test_saving_shows_its_progress_and_the_name_of_the_file(page):
-    page.data("lending")
+    page.run("location.hash = '#data'")
+    page.wait(lambda: page.shown(".rx-saver"), "the schema")
     page.browser.execute_script(_SAVED)
     page.wait(lambda: "Saved lending.toml" in " ".join(page.run("saverSaid")), "the file's name")
     assert page.run("saverSaid")[0].startswith("Making the file")

@@ -30,7 +30,10 @@ def every_step_is_looked_at(monkeypatch):
         RashomonClassifier(mechanism="langevin", n_draws=3, epsilon=2.0, delta=1e-6),
         RashomonClassifier(mechanism="langevin_clipped", n_draws=3, epsilon=2.0, delta=1e-6),
         RashomonClassifier(mechanism="hit_and_run", n_draws=3, psi=0.1),
-        DPClassifier(loss="hinge", mechanism="noisy_sgd", epsilon=2.0, delta=1e-6),
+        pytest.param(
+            DPClassifier(loss="hinge", mechanism="noisy_sgd", epsilon=2.0, delta=1e-6),
+            marks=pytest.mark.law,
+        ),
         DPClassifier(mechanism="noisy_descent", epsilon=0.1, delta=1e-6),
         DPClassifier(mechanism="last_iterate", epsilon=2.0, delta=1e-6),
         DPClassifier(loss="hinge", mechanism="localised_gaussian", epsilon=2.0, delta=1e-6),

@@ -74,6 +74,7 @@ def test_a_disk_that_is_full_at_any_call_takes_nothing_away(keeping):
     assert returned and "write" in calls
 
 
+@pytest.mark.law
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_page_that_is_killed_at_any_call_takes_nothing_away():
     place = {**os.environ, "PYTHONPATH": str(Path(rashomon_explorer.__file__).parents[1])}

@@ -138,7 +138,7 @@ def _use(page):
 
 
 @pytest.mark.usefixtures("explorer")  # pages open without a table
-@pytest.mark.parametrize("family", ["", "linear", "trees"])
+@pytest.mark.parametrize("family", ["", "linear", pytest.param("trees", marks=pytest.mark.law)])
 def test_the_release_of_what_nobody_confirmed_is_the_same_for_neighbouring_tables(family, tmp_path):
     """Of a table in the form, and of one that was used and drawn from."""
     sent = []
@@ -279,7 +279,13 @@ UNPAID_MODELS = {
 }
 
 
-@pytest.mark.parametrize("kind", UNPAID_MODELS)
+QUICK = ("draws without noise", "audited on the page")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, marks=() if kind in QUICK else pytest.mark.law) for kind in UNPAID_MODELS],
+)
 def test_no_part_of_the_release_shows_models_that_no_guarantee_covers(kind, tmp_path):
     """Every view, panel and card, opened and used, is the same whatever the rows were."""
     sent = []

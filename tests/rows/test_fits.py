@@ -151,6 +151,7 @@ def test_sets_private_columns_and_bounded_targets_of_chunks_are_those_of_the_tab
         rx.DPRegressor(**BUDGET, target_bounds=(-0.1, 0.1)).fit(chunk_rows(0.3 * X, TARGETS))
 
 
+@pytest.mark.law
 def test_all_rows_a_step_are_a_sum_and_sampled_rows_are_refused():
     kind = MECHANISMS["noisy_sgd"]
     alone = {"rows": 300, "workers": ThreadWorkers(1)}  # thousands of steps
