@@ -103,7 +103,8 @@ class RashomonClassifier(ClassTargets[Plan], BaseRashomon):
     @tables.predict_in_chunks(tables.decisions)
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Log odds of the positive class's mean probability; log probabilities if multiclass."""
-        margins = self.rashomon_set_.margins(self._encoded_rows(X).view(EncodedRows))
+        rows = self._encoded_rows(X).view(EncodedRows)
+        margins = self.rashomon_set_.margins(rows)
         if margins.ndim == 3:
             return np.asarray(_log_mean(log_softmax(margins, axis=-1)))
         return np.asarray(_log_mean(log_expit(margins)) - _log_mean(log_expit(-margins)))

@@ -380,7 +380,8 @@ class BaseRashomon(BaseDraws):
         return self._predictions(self._scores(X))
 
     def _scores(self, X: ArrayLike) -> FloatArray:
-        return self.rashomon_set_.scores(self._encoded_rows(X).view(EncodedRows))
+        rows = self._encoded_rows(X).view(EncodedRows)
+        return self.rashomon_set_.scores(rows)
 
     def _predictions(self, scores: FloatArray) -> NDArray[Any]:
         raise TypeError(f"{type(self).__name__} must implement _predictions")

@@ -200,7 +200,10 @@ def own_cost(request: Request, ridge: float) -> float:
 def best_ridged(
     request: Request, made: Callable[[Request], tuple[float, T]], every: int = 1
 ) -> tuple[float, T]:
-    """Ridge that minimises the first value of ``made``, and the second value at that ridge."""
+    """Ridge that minimises the first value of ``made``, and the second value at that ridge.
+
+    The first value is at least what the added ridge costs.
+    """
     scale = data_lipschitz(request.constants, request.domain) / request.radius
     ridges = {min(request.ridge + scale * share, _MOST_RIDGE) for share in _SHARES[::every]}
     least, best = math.inf, None

@@ -108,8 +108,8 @@ def _source(
     if is_parquet(X) or containers.is_lazy_frame(X):
         if y is not None:
             raise TypeError(
-                "files and lazy frames contain their targets: pass the name of their column as "
-                "target="
+                "files and lazy frames contain their targets: leave y out and name the column, "
+                "chunk_rows(X, target='...'), which fit takes"
             )
         if is_parquet(X):
             return ParquetRows.of(X, target, columns)

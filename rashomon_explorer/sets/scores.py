@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +27,8 @@ class EncodedRows(np.ndarray):
 
 def without_encoder(models: Any) -> Any:
     """Return the set without its encoder: it takes encoded rows alone."""
-    return models if getattr(models, "schema", None) is None else replace(models, schema=None)
+    encodes = is_dataclass(models) and getattr(models, "schema", None) is not None
+    return replace(models, schema=None) if encodes else models
 
 
 def scaled_rows(schema: TableSchema, X: Any, row_norm: float) -> FloatArray:

@@ -202,7 +202,7 @@ KINDS = [
     (lambda: m.penalised_problem(DecisionTreeClassifier(), X, Y), "one of LogisticRegression, Log"),
     (lambda: m.penalised_problem(make_pipeline(Ridge()), X, Y), "pass a pipeline's last step"),
     (lambda: m.declared_problem(MODEL, X, Y), "use penalised_problem"),
-    (lambda: ranges.set_problem(MODEL, X, Y), "linear draws"),
+    (lambda: ranges.set_problem(MODEL, X, Y), "which is one model: penalised_problem"),
     (lambda: m.model_class_reliance(PROBLEM, 0.01), r"pass psi by name: psi=0\.01"),
     (lambda: m.model_class_reliance(MODEL, X, Y), "Use model_reliance"),
     (lambda: SWITCH(MODEL, loss=np.subtract), r"such as model\.predict, got LogisticRegression"),

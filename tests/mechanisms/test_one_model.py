@@ -32,7 +32,11 @@ ROW_NORM, RADIUS, P = 1.2, 4.0, 5
 
 def test_the_best_ridge_is_found_and_counted():
     known = request_of(ridge=0.1)
-    ridge, best = request.best_ridged(known, lambda one: ((one.ridge - 0.35) ** 2, one))
+
+    def made(one):
+        return 20 * (one.ridge - 0.35) ** 2 + request.own_cost(known, one.ridge), one
+
+    ridge, best = request.best_ridged(known, made)
     assert best.ridge == ridge and 0.2 < ridge < 0.5
     assert request.own_cost(known, 0.35) == pytest.approx(0.25 / 2 * 4)
     assert request.own_cost(known, 0.1) == 0.0

@@ -117,7 +117,8 @@ class TestRelease:
         X, y = rng.integers(0, 2, size=(4, 5)), np.array([0, 1, 1, 0])
         stumps = tuple(Split(column, Leaf(1), Leaf(0)) for column in (0, 1))
         models = DecisionTrees(stumps, 2, private.models.feature_names)
-        public = _public(replace(private.release(), models=models), X, y, None, (), charged=False)
+        released = replace(private.release(), models=models)
+        public, _ = _public(released, X, y, None, (), charged=False)
         query = get_query(name)
         bound = query.sensitivity(public)
         before = query.compute(Rows.read(public, X, y, None))
@@ -135,7 +136,7 @@ class TestRelease:
         with pytest.raises(CuratorOnlyError, match="cannot be released"):
             release(drawn, *table, queries=["ambiguity"], epsilon=1.0, ledger=None)
         with pytest.raises(ValueError, match="needs linear models"):
-            ClippedShare().check(_public(private, *table, None, (), charged=False))
+            ClippedShare().check(_public(private, *table, None, (), charged=False)[0])
 
 
 def test_reliance_and_stopping_need_independent_draws(drawn, private, table, tmp_path):
