@@ -27,17 +27,17 @@ Check = Callable[..., None]
 
 ESTIMATORS = [
     rx.DPClassifier(),
-    rx.DPClassifier(family="trees"),
     rx.DPRegressor(target_bounds=(-1, 1)),
     rx.RashomonClassifier(),
     rx.RashomonRegressor(target_bounds=(-1, 1)),
     rx.RashomonTreeClassifier(thresholds=0.0, max_leaves=3),
     rx.PrivateSearch(rx.RashomonTreeClassifier(thresholds=0.0, max_leaves=3), {"psi": [0.0, 0.05]}),
     rx.DPBilevelSearch(bounds=(0.1, 10.0), target_bounds=(-1, 1)),
-    rx.DPBilevelSearch("logistic", bounds=(0.1, 10.0)),
     rx.PublicBoundsScaler(),
 ]
 OTHER_SETTINGS = [
+    rx.DPClassifier(family="trees"),
+    rx.DPBilevelSearch("logistic", bounds=(0.1, 10.0)),
     rx.RashomonClassifier(mechanism="hit_and_run", random_state=0),
     rx.RashomonRegressor(mechanism="hit_and_run", target_bounds=(-1, 1), random_state=0),
     rx.PublicBoundsScaler("learn"),
