@@ -248,7 +248,6 @@ class SetDraw(PaidAction[DrawJob]):
             state.alert = None
             state.outside = None  # exact results are of the draws from here on
             state.n_drawn = 0
-            state.charged = adds if ledger is not None else None
             state.selection = ()
             state.favourites = Favourites()
             state.in_view = 0
@@ -292,7 +291,9 @@ class SetDraw(PaidAction[DrawJob]):
         ended = not job.running  # checked before reading the draws, so that none is missed
         partial = job.latest
         if partial is not None and partial.n_draws != state.n_drawn:
-            state.rashomon_set = self._labelled(partial)
+            with state.hold_trait_notifications():  # until then the numbers are of the last set
+                state.charged = None if job.estimator.ledger is None else job.adds
+                state.rashomon_set = self._labelled(partial)
             state.n_drawn = partial.n_draws
         if job.beats and state.phase == "reserved":
             state.phase = "drawing"

@@ -179,3 +179,16 @@ def test_button_plan_receipt_list_and_bundle_show_the_one_price_of_a_set(cancer_
 
 def _alone(page):
     return page.guarantee.epsilon(page.rashomon_set.plan.delta)
+
+
+def test_while_models_are_drawn_the_price_beside_the_last_set_is_its_own(cancer_page):
+    page = cancer_page
+    set_state(page, **SMALL)
+    page.draw()
+    shown, cost = page.numbers_panel.facts.value, page.state.charged
+    set_state(page, epsilon=0.5)
+    job = page.drawing.prepare()
+    assert page.state.charged == cost and cost_text(cost) in page.numbers_panel.facts.value
+    job.run()
+    page.drawing.pump()
+    assert page.state.charged < cost and page.numbers_panel.facts.value != shown
