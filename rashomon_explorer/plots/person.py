@@ -18,9 +18,9 @@ from rashomon_explorer.sets.base import CuratorSet
 
 _FADED = 0.3
 _KINDS = (
-    ("a draw flips the label", theme.BLUE, "circle"),
-    ("some model flips it, no draw does", theme.ORANGE, "diamond"),
-    ("no good model flips it", theme.GREY, "circle-open"),
+    ("flipped by a draw", theme.BLUE, "circle"),
+    ("flipped by other models", theme.ORANGE, "diamond"),
+    ("flipped by none", theme.GREY, "circle-open"),
     ("unknown", theme.GREY, "x-thin-open"),
 )
 
