@@ -18,9 +18,9 @@ from rashomon_explorer.sets.base import CuratorSet
 
 _FADED = 0.3
 _KINDS = (
-    ("flipped by a draw", theme.BLUE, "circle"),
-    ("flipped by other models", theme.ORANGE, "diamond"),
-    ("flipped by none", theme.GREY, "circle-open"),
+    ("flips in a draw", theme.BLUE, "circle"),
+    ("flips in other models", theme.ORANGE, "diamond"),
+    ("never flips", theme.GREY, "circle-open"),
     ("unknown", theme.GREY, "x-thin-open"),
 )
 
