@@ -96,25 +96,28 @@ def _pipeline(step: Pipeline, columns: Columns) -> Columns:
 def _column_transformer(step: ColumnTransformer, columns: Columns) -> Columns:
     found: list[SeenColumn] = []
     places = sorted(step.transformers_, key=lambda one: step.output_indices_[one[0]].start)
-    for _, transformer, chosen in places:
+    for _, transformer, selection in places:
         if not (isinstance(transformer, str) and transformer == "drop"):
-            found += trace(transformer, _selected_columns(chosen, columns))
+            found += trace(transformer, _selected_columns(selection, columns))
     return tuple(found)
 
 
-def _selected_columns(chosen: Any, columns: Columns) -> Columns:
+def _selected_columns(selection: Any, columns: Columns) -> Columns:
     """Columns of a fitted ColumnTransformer's entry: names, places, a mask or a slice."""
     names = [column.name for column in columns]
-    if isinstance(chosen, UserList):  # the remainder of scikit-learn 1.6 and 1.7 warns when read
-        chosen = chosen.data
-    if isinstance(chosen, slice):
+    if isinstance(selection, UserList):  # the remainder of scikit-learn 1.6 and 1.7 warns when read
+        selection = selection.data
+    if isinstance(selection, slice):
         ends = (
-            names.index(end) if isinstance(end, str) else end for end in (chosen.start, chosen.stop)
+            names.index(end) if isinstance(end, str) else end
+            for end in (selection.start, selection.stop)
         )
         start, stop = ends
-        named = isinstance(chosen.stop, str)  # a slice of names holds its end
-        return columns[slice(start, stop + 1 if named and stop is not None else stop, chosen.step)]
-    listed = [chosen] if isinstance(chosen, str | int | np.integer) else list(chosen)
+        named = isinstance(selection.stop, str)  # a slice of names holds its end
+        return columns[
+            slice(start, stop + 1 if named and stop is not None else stop, selection.step)
+        ]
+    listed = [selection] if isinstance(selection, str | int | np.integer) else list(selection)
     if listed and all(isinstance(one, bool | np.bool_) for one in listed):
         return tuple(column for column, kept in zip(columns, listed, strict=True) if kept)
     return tuple(columns[names.index(one) if isinstance(one, str) else int(one)] for one in listed)

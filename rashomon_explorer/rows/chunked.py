@@ -17,7 +17,7 @@ from rashomon_explorer.exceptions import MemoryLimitError
 from rashomon_explorer.rows import memory_budget, reduction
 from rashomon_explorer.rows.source import Piece, RowSource, with_names
 from rashomon_explorer.rows.views import RowSubset, SourceView, WithColumns
-from rashomon_explorer.rows.workers import DaskWorkers, Kept, Task, ThreadWorkers, Workers
+from rashomon_explorer.rows.workers import DaskWorkers, RowsOnWorkers, Task, ThreadWorkers, Workers
 
 BLOCK_ROWS = 2**14
 """Rows of every chunk but the last, for pieces of any size: a few megabytes."""
@@ -326,7 +326,7 @@ class TransformedRows(SourceView):
     width: int
     titles: tuple[str, ...] | None = None
     cache: list[tuple[FloatArray, FloatArray]] | None = None
-    kept: Kept | None = None
+    kept: RowsOnWorkers | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -400,7 +400,7 @@ def keep_chunks(
     size = 8 * table.rows * (width + 1)
     load = reduction.Load(count, last, table._settings, table.source.may_change, most / size)
     cache: list[tuple[FloatArray, FloatArray]] | None = None
-    kept: Kept | None = None
+    kept: RowsOnWorkers | None = None
     if isinstance(workers, DaskWorkers):
         kept = workers.keep(replace(load, limit=math.inf), table.parts(workers), size)
         loaded = table._with_messages(kept.load_all)

@@ -257,7 +257,7 @@ class DaskWorkers:
     def _placed(self, parts: Sequence[Any], watch: ClusterWatch) -> tuple[list[Any], list[Any]]:
         """Describe parts of the rows, and refer to those of their rows that are on workers."""
         if isinstance(parts[0], Part) and parts[0].kept is not None:
-            return [replace(part, source=None, kept=None) for part in parts], self._kept(
+            return [replace(part, source=None, kept=None) for part in parts], self._loaded_rows(
                 parts, watch
             )
         placed = [self._place(part, watch) for part in parts]
@@ -283,7 +283,7 @@ class DaskWorkers:
             rows = sent[key]
         return replace(alone, source=alone.source.rebased(None)), rows
 
-    def _kept(self, parts: Sequence[Any], watch: ClusterWatch) -> list[Any]:
+    def _loaded_rows(self, parts: Sequence[Any], watch: ClusterWatch) -> list[Any]:
         """Refer to the chunks of parts that workers keep; load those that are not there."""
         kept = parts[0].kept
         found = {span: one for span, one in kept.futures.items() if one.status not in _LOST}
@@ -299,11 +299,11 @@ class DaskWorkers:
         kept.futures = {span: one for span, one in found.items() if span[1] <= kept.limit}
         return [found[part.span] for part in parts]
 
-    def keep(self, load: Task, parts: Sequence[Any], chunk_bytes: int) -> "Kept":
+    def keep(self, load: Task, parts: Sequence[Any], chunk_bytes: int) -> "RowsOnWorkers":
         """Parts of a table that workers load once and keep in half of their memory at most."""
         workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
         memory = [worker["memory_limit"] or math.inf for worker in workers]
-        return Kept(self, load, parts, sum(memory) / 2 / chunk_bytes)
+        return RowsOnWorkers(self, load, parts, sum(memory) / 2 / chunk_bytes)
 
     def _scattered(self, source: RowSource, watch: ClusterWatch) -> Any:
         """Send rows to one worker; a scheduler that loses it may raise any error."""
@@ -343,7 +343,7 @@ class DaskWorkers:
         return ThreadWorkers, ()
 
 
-class Kept:
+class RowsOnWorkers:
     """Chunks that workers of a cluster keep after all steps of a table, by part."""
 
     def __init__(self, workers: DaskWorkers, load: Task, parts: Sequence[Any], limit: float):
