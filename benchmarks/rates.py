@@ -218,7 +218,7 @@ def theory() -> dict[str, Any]:
             "smoothed kink, n": slope_of(n, huber),
             "penalties, n": slope_of(n, penalties),
         },
-        "printed": {f"{one.problem}, {one.notion}": one.upper for one in RATES.values()},
+        "printed": {", ".join(key): one.upper for key, one in RATES.items()},
     }
 
 

@@ -42,7 +42,7 @@ def _lines(found: list[dict[str, Any]], axis: str) -> Iterator[Line]:
     if not found:
         return
     places = found[0]["places"]
-    power = RATES["convex", "pure"].lower["npε".index(axis)]
+    power = RATES["convex", "pure", "rows"].lower["npε".index(axis)]
     least = min(min(one["excess"]) for one in found)
     yield (
         f"slope {power:+g} (lower bound's)",

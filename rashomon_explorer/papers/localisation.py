@@ -200,20 +200,39 @@ def plan_regularised(
         raise ValueError(
             f"the plan chooses the ridge itself: pose the problem with ridge=0, got {constants.m:g}"
         )
-    radius, n = domain.radius, constants.n
-    best = 2 * constants.L / (radius * math.sqrt(n))
-    penalty = best if ridge is None else ridge
+    penalty = 2 * constants.L / (domain.radius * math.sqrt(constants.n)) if ridge is None else ridge
     check_positive(ridge=penalty)
     beta = epsilon / constants.charged_oscillation
-    statistical = penalty / 2 * radius**2 + 2 * constants.L**2 / (penalty * n)
+    return _regularised(constants, domain, penalty, beta, bounded_range(epsilon))
+
+
+def regularised_with_delta(request: Request) -> RegularisedPlan:
+    """Plan the same under (ε, δ)-DP, by the best certificate of exact draws under its ridge.
+
+    A ridge m allows β = m(μ/Δ)², Δ = 2L₀/n (Gopi, Lee and Liu 2022), so that the bound
+    p/β + ½mR² + 2L₀²/(mn) is least at m = √(2pΔ²/μ² + 4L₀²/n)/R, where it is mR²: the rate
+    L₀R/√n + L₀R√p/(μn) of §E.4, with constants.
+    """
+    constants, domain = request.constants, request.domain
+    share = constants.p * (sensitivity.data_slope(constants, domain) / request.gaussian_mu) ** 2
+    ridge = math.sqrt(2 * share + 4 * constants.L**2 / constants.n) / domain.radius
+    draw = ExactSampler.plan_for(replace(request, ridge=ridge, psi=0.0))
+    return _regularised(constants, domain, ridge, draw.beta, draw.guarantee)
+
+
+def _regularised(
+    constants: Constants, domain: Domain, ridge: float, beta: float, guarantee: Guarantee
+) -> RegularisedPlan:
+    penalty, tolerance = ridge / 2 * domain.radius**2, constants.gap_tolerance
+    statistical = penalty + 2 * constants.L**2 / (ridge * constants.n)
     return RegularisedPlan(
-        ridge=penalty,
+        ridge=ridge,
         beta=beta,
         p=constants.p,
-        cost=constants.gap_tolerance + penalty / 2 * radius**2,
-        population_bound=constants.p / beta + constants.gap_tolerance + statistical,
+        cost=tolerance + penalty,
+        population_bound=constants.p / beta + tolerance + statistical,
         statistical_bound=statistical,
-        guarantee=bounded_range(epsilon),
+        guarantee=guarantee,
     )
 
 
@@ -590,12 +609,14 @@ def _best_batches(request: Request) -> tuple[float, DisjointPlan, float]:
 
 
 class Regularised(ExactOneModel):
-    """One model of low population risk for convex losses, with pure DP.
+    """One model of low population risk for convex losses.
 
-    An exact draw from exp(−β(L + ½m‖θ‖²)) (Theorem E.4 of "On the universality of Langevin
-    diffusion for private Euclidean (convex) optimization", submitted to ICLR 2023). m = 2L/(R√n)
-    balances the excess due to the ridge and the effect of one row on the draw
-    (:func:`plan_regularised`). The problem that it draws from has this ridge.
+    An exact draw from exp(−β(L + ½m‖θ‖²)) (Theorem E.1 and §E.4 of Ganesh, Thakurta and Upadhyay
+    2023; Theorem E.4 of "On the universality of Langevin diffusion for private Euclidean (convex)
+    optimization", submitted to ICLR 2023). For pure DP m = 2L/(R√n) balances the excess due to the
+    ridge and the effect of one row on the draw (:func:`plan_regularised`). With δ the ridge also
+    buys a larger β: the better of both is taken (:func:`regularised_with_delta`). The problem that
+    it draws from has this ridge.
     """
 
     name: ClassVar[str] = "regularised"
@@ -610,12 +631,15 @@ class Regularised(ExactOneModel):
 
     @classmethod
     def plan_for(cls, request: Request) -> one_model.OneModelPlan:
-        """See :func:`plan_regularised`."""
+        """Pure DP or, with δ, the better of it and :func:`regularised_with_delta`."""
         planned = plan_regularised(request.constants, request.domain, epsilon=request.epsilon)
+        if request.delta > 0:
+            both = planned, regularised_with_delta(request)
+            planned = min(both, key=attrgetter("population_bound"))
         return cls.plan_with(
             request,
             planned,
-            proof="pure DP, by bounded range",
+            proof=f"{planned.guarantee.notion} of one exact draw",
             guarantee=if_drawn(planned.guarantee),
             excess=planned.excess_bound,
             ridge=planned.ridge,

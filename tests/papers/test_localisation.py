@@ -1,7 +1,7 @@
 """Localised, iterated and regularised mechanisms: plans, promises, minima nearby, and batches."""
 
 import math
-from dataclasses import astuple
+from dataclasses import astuple, replace
 
 import numpy as np
 import pytest
@@ -23,6 +23,7 @@ from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.losses import SmoothedHingeLoss
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
+from tests.mechanisms import chains
 from tests.mechanisms.builders import request_of
 from tests.mechanisms.samplers.laws import small_problem
 from tests.papers.by_hand import iterated, localised, regularised
@@ -108,6 +109,37 @@ def test_the_ridge_has_the_least_bound(n):
         assert other.population_bound > plan.population_bound and other.beta == plan.beta
     far = localisation.plan_regularised(constants, ball, epsilon=1e9)  # without privacy
     assert far.population_bound == pytest.approx(plan.statistical_bound, rel=1e-4)
+
+
+def test_with_delta_the_ridge_has_the_least_bound_and_the_draw_its_cost():
+    """R√(2pΔ²/μ² + 4L²/n), the rate of §E.4; neighbours on one column, by quadrature."""
+    numbers = {"n": 400, "radius": 2.0, "row_norm": 1.0, "epsilon": 0.5, "delta": 1e-4}
+    request = request_of(**numbers, loss=SmoothedHingeLoss(0.5), p=200)
+    planned = localisation.regularised_with_delta(request)
+    slope, mu = 2 / 400, request.gaussian_mu
+    least = 2.0 * math.sqrt(2 * 200 * (slope / mu) ** 2 + 4 / 400)
+    assert planned.population_bound == pytest.approx(least, rel=1e-4)
+    assert planned.ridge * 4 == pytest.approx(least, rel=1e-4)
+    assert planned.guarantee.epsilon(1e-4) <= 0.5
+    assert MECHANISMS["regularised"].offer(request).plan.beta == planned.beta
+    few = replace(request, p=1, delta=1e-14)
+    pure = localisation.plan_regularised(few.constants, few.domain, epsilon=0.5)
+    assert MECHANISMS["regularised"].offer(few).plan.beta == pure.beta
+    theta = np.linspace(-2, 2, 40_001)
+
+    def spent(beta):
+        laws = []
+        for sign in (1.0, -1.0):
+            rows = np.r_[sign, np.resize([1.0, -1.0], 399)]
+            problem = Problem(
+                np.ones((400, 1)), rows, loss=SmoothedHingeLoss(0.5), radius=2.0, intercept=False,
+                ridge=planned.ridge, row_norm=1.0,
+            )  # fmt: skip
+            log = -beta * problem.value(theta[None])
+            laws.append(np.exp(log - logsumexp(log)))
+        return chains.delta(*laws, 0.5)
+
+    assert 1e-7 < spent(planned.beta) <= 1e-4 < spent(4 * planned.beta)
 
 
 REFUSED = [

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.rates import slope_of
+from rashomon_explorer.mechanisms import MECHANISMS
 from rashomon_explorer.mechanisms.langevin.accounting import last_iterate_guarantee
 from rashomon_explorer.papers import batch_theorems, instances, theorems
 from rashomon_explorer.papers import batch_theorems as b
@@ -436,6 +437,12 @@ def test_the_tables_of_the_bilevel_lower_bound_have_their_closed_form():
 
 
 def test_upper_and_lower_rates_agree_where_the_papers_say_so():
-    for rate in RATES.values():
-        assert rate.upper == rate.lower and rate.guide(10**9, 1, 1.0) <= 1e-4
-        assert rate.guide(1, 1000, 0.1) == 1.0
+    for (problem, _, goal), rate in RATES.items():
+        assert rate.lower == (None if problem == "Rashomon set" else rate.upper)
+        assert (rate.sampling < 0) == (goal == "population" or rate.sampling == -math.inf)
+        assert not rate.mechanism or rate.mechanism in MECHANISMS
+        if rate.lower:
+            assert rate.guide(10**9, 1, 1.0) <= 1e-4 and rate.guide(1, 1000, 0.1) == 1.0
+    strong = RATES["strongly convex", "pure", "population"]
+    assert strong.guide(100, 10, 1.0) == pytest.approx(0.01 + 0.01)
+    assert RATES["Rashomon set", "pure", "rows"].guide(100, 10, 1.0) == 0.0
