@@ -73,7 +73,7 @@ def measured():
         "longest_page_words": max(words),
         "readme_lines": (ROOT / "README.md").read_text(encoding="utf-8").count("\n"),
         "modules_loaded_by_measures": modules_loaded("rashomon_explorer.measures"),
-        "modules_loaded_by_estimators": modules_loaded("rashomon_explorer.estimators.classifier"),
+        "modules_loaded_by_estimators": modules_loaded("rashomon_explorer.estimators.linear"),
     }
 
 

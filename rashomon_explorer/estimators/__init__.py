@@ -5,12 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rashomon_explorer.estimators.bilevel_search import DPBilevelSearch
-    from rashomon_explorer.estimators.classifier import RashomonClassifier
-    from rashomon_explorer.estimators.dp_classifier import DPClassifier
-    from rashomon_explorer.estimators.dp_regressor import DPRegressor
+    from rashomon_explorer.estimators.linear import RashomonClassifier, RashomonRegressor
+    from rashomon_explorer.estimators.one_model import DPClassifier, DPRegressor
     from rashomon_explorer.estimators.pipelines import privacy_leaks
     from rashomon_explorer.estimators.private_search import PrivateSearch
-    from rashomon_explorer.estimators.regressor import RashomonRegressor
     from rashomon_explorer.estimators.scaler import PublicBoundsScaler
     from rashomon_explorer.estimators.tree_classifier import RashomonTreeClassifier
     from rashomon_explorer.estimators.tuning_audit import TuningAudit, audit_tuning
@@ -18,12 +16,12 @@ if TYPE_CHECKING:
 # Modules of the names: each is imported on first use.
 _HOMES = {
     "DPBilevelSearch": "bilevel_search",
-    "DPClassifier": "dp_classifier",
-    "DPRegressor": "dp_regressor",
+    "DPClassifier": "one_model",
+    "DPRegressor": "one_model",
     "PrivateSearch": "private_search",
     "PublicBoundsScaler": "scaler",
-    "RashomonClassifier": "classifier",
-    "RashomonRegressor": "regressor",
+    "RashomonClassifier": "linear",
+    "RashomonRegressor": "linear",
     "RashomonTreeClassifier": "tree_classifier",
     "TuningAudit": "tuning_audit",
     "audit_tuning": "tuning_audit",

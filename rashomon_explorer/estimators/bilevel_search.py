@@ -19,9 +19,8 @@ from rashomon_explorer._utils.arrays import NUMPY, FloatArray
 from rashomon_explorer._utils.sklearn_compat import Interval, StrOptions
 from rashomon_explorer.data.cells import clip_rows
 from rashomon_explorer.estimators import base
-from rashomon_explorer.estimators.classifier import RashomonClassifier
 from rashomon_explorer.estimators.feasibility import N_DRAWS, check_budget
-from rashomon_explorer.estimators.regressor import RashomonRegressor
+from rashomon_explorer.estimators.linear import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.estimators.tables import TableAdapter
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.base import collect

@@ -23,8 +23,7 @@ _NAMES = {
     "decomposition.decomposition": (
         "decomposition_by_person disagreement_decomposition noise_by_budget"
     ),
-    "fairness.audit": "fairness_audit fairness_frame",
-    "fairness.burden": "multiplicity_by_person_group",
+    "fairness.audit": "fairness_audit fairness_frame multiplicity_by_person_group",
     "fairness.gaps": "fairness_gaps frontier group_rates score_gaps",
     "importance.conditional": (
         "conditional_reliance importance_cloud importance_tradeoffs reliance_within"

@@ -202,7 +202,7 @@ def test_a_label_flips_where_another_class_can_win(case):
 def test_two_softmax_classes_with_twice_the_penalty_are_logistic():
     """With w_1 = −w_0 = w/2 the penalties of both classes sum to ¼‖w‖² a unit of ridge."""
     from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
-    from rashomon_explorer.problem.losses.several import SymmetricSoftmaxLoss
+    from rashomon_explorer.problem.losses.scikit_learn import SymmetricSoftmaxLoss
 
     y = (CODES > 0).astype(int)
     one = m.penalised_problem(LogisticRegression(C=2, **TIGHT).fit(X, y), X, y)

@@ -6,7 +6,7 @@ from html import escape
 import pandas as pd
 
 from rashomon_explorer.audits import Audit
-from rashomon_explorer.audits.tables import audit_table
+from rashomon_explorer.audits.audit import audit_table
 from rashomon_explorer.data import load_dataset
 from rashomon_explorer.data.catalog import fetch_table, read_catalog
 from rashomon_explorer.explorer.background import BackgroundTask

@@ -3,8 +3,12 @@
 Results on private rows are for the curator, who may see the rows: they are not private.
 """
 
-from rashomon_explorer.measures.fairness.audit import FairnessAudit, fairness_audit, fairness_frame
-from rashomon_explorer.measures.fairness.burden import multiplicity_by_person_group
+from rashomon_explorer.measures.fairness.audit import (
+    FairnessAudit,
+    fairness_audit,
+    fairness_frame,
+    multiplicity_by_person_group,
+)
 from rashomon_explorer.measures.fairness.gaps import (
     fairness_gaps,
     frontier,

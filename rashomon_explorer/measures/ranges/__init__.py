@@ -22,8 +22,13 @@ from rashomon_explorer.measures.ranges.flips import (
 from rashomon_explorer.measures.ranges.linear_models import penalised_problem
 from rashomon_explorer.measures.ranges.linear_recourse import recourse
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
-from rashomon_explorer.measures.ranges.people import draws_in_range, people_ranges, proved_people
-from rashomon_explorer.measures.ranges.released import released_flips, released_ranges
+from rashomon_explorer.measures.ranges.people import (
+    draws_in_range,
+    people_ranges,
+    proved_people,
+    released_flips,
+    released_ranges,
+)
 
 __all__ = [
     "ExactAmbiguity",

@@ -18,8 +18,12 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.logistic import LogisticLoss
-from rashomon_explorer.problem.losses.margins import SquaredHingeLoss, SquaredLabelLoss
-from rashomon_explorer.problem.losses.several import SquaredLabelsLoss, SymmetricSoftmaxLoss
+from rashomon_explorer.problem.losses.scikit_learn import (
+    SquaredHingeLoss,
+    SquaredLabelLoss,
+    SquaredLabelsLoss,
+    SymmetricSoftmaxLoss,
+)
 from rashomon_explorer.problem.losses.squared import SquaredLoss
 from rashomon_explorer.problem.problem import add_intercept
 

@@ -17,8 +17,8 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.measures.ranges.level_set import EllipsoidReach, Everywhere, radius_beyond
 from rashomon_explorer.measures.ranges.sparse import minimise_l1
 from rashomon_explorer.problem.losses import Loss
+from rashomon_explorer.problem.losses.scikit_learn import weighted_risk
 from rashomon_explorer.problem.losses.squared import SquaredRisk
-from rashomon_explorer.problem.losses.weighted import weighted_risk
 from rashomon_explorer.problem.lower_bounds.smooth import (
     SUMS,
     ExcessBound,

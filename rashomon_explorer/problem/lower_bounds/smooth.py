@@ -14,9 +14,8 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.problem.losses.base import EmpiricalLoss
 from rashomon_explorer.problem.losses.chunked import ChunkedRisk, ChunkLoss
 from rashomon_explorer.problem.losses.logistic import LogisticRisk
-from rashomon_explorer.problem.losses.several import SymmetricSoftmaxRisk
+from rashomon_explorer.problem.losses.scikit_learn import SymmetricSoftmaxRisk, WeightedLogisticRisk
 from rashomon_explorer.problem.losses.softmax import SoftmaxRisk
-from rashomon_explorer.problem.losses.weighted import WeightedLogisticRisk
 
 
 class ExcessBound:

@@ -14,9 +14,8 @@ from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.losses import LOSSES, SmoothedHingeLoss, SoftmaxLoss, get_loss
 from rashomon_explorer.problem.losses.logistic import LogisticRisk, Softplus
-from rashomon_explorer.problem.losses.several import SymmetricSoftmaxRisk
+from rashomon_explorer.problem.losses.scikit_learn import SymmetricSoftmaxRisk, WeightedLogisticRisk
 from rashomon_explorer.problem.losses.tables import HostRows
-from rashomon_explorer.problem.losses.weighted import WeightedLogisticRisk
 from rashomon_explorer.problem.lower_bounds import ENVELOPES, excess_bound
 from rashomon_explorer.problem.lower_bounds.quadratic import BOWLS
 from rashomon_explorer.problem.lower_bounds.quartic import Minimised, ShiftedBound

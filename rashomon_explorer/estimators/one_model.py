@@ -1,7 +1,8 @@
-"""One private classifier: a linear model or a sparse tree."""
+"""Estimators of one private model: a classifier, linear or a sparse tree, and a regression."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,22 +14,85 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
+from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer._utils.sklearn_compat import StrOptions
+from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.estimators import tables
 from rashomon_explorer.estimators.base import PlannedFit, with_parameters
-from rashomon_explorer.estimators.dp_base import BaseOneModel
 from rashomon_explorer.estimators.feasibility import check_budget
-from rashomon_explorer.estimators.targets import ClassTargets
+from rashomon_explorer.estimators.rashomon import BaseDraws
+from rashomon_explorer.estimators.tables import a_number, predict_in_chunks
+from rashomon_explorer.estimators.targets import BoundedTargets, ClassTargets
 from rashomon_explorer.estimators.tree_classifier import RashomonTreeClassifier
 from rashomon_explorer.mechanisms.base import Mechanism
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.select import GOALS
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.losses import Loss, get_loss
 from rashomon_explorer.sets import PredictorSet
 from rashomon_explorer.sets.models.trees import DecisionTrees
-from rashomon_explorer.sets.models.written import as_text
+from rashomon_explorer.sets.models.written import as_sklearn, as_text
+from rashomon_explorer.sets.scores import linear_scores
+
+
+@with_parameters
+class BaseOneModel(BaseDraws):
+    """Base of estimators of one model: one draw, of a set without width."""
+
+    goal: str = "rows"
+
+    psi = 0.0
+    n_draws = 1
+    patience = AUTO
+
+    if TYPE_CHECKING:
+        scale_: ColumnMap | None = field(init=False)
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseDraws._parameter_constraints,
+        "goal": [StrOptions(set(GOALS))],
+    }
+
+    @property
+    def excess_bound_(self) -> float:
+        """Bound on the expected excess loss, computed before a row is read."""
+        planned: Plan = self.plan_
+        return planned.population_bound if self.goal == "population" else planned.excess_bound
+
+    def _note(self, planned: Plan) -> str:
+        return self._carrier(planned)
+
+    def _linear(self, theta: FloatArray, X: ArrayLike) -> FloatArray:
+        """Scores (n_samples, outputs) of rows clipped to the declared norm."""
+        rows = self._encoded_rows(X)
+        if self.scale_ is not None:
+            theta = self.scale_.scaled(theta)
+        return linear_scores(theta.reshape(1, -1), rows, self._row_norm, len(theta), self.scale_)[0]
+
+    def to_sklearn(self) -> Any:
+        """Return the fitted model as scikit-learn's, for encoded rows; linear ones have `to_onnx`.
+
+        With a ``schema`` it takes the rows of ``encoder_.transform(X)``.
+        """
+        check_is_fitted(self)
+        if hasattr(self, "tree_"):
+            (tree,), names = self.tree_.trees, self.tree_.feature_names
+            return as_sklearn(tree, len(names), tuple(self.classes_.tolist()), names)
+        from rashomon_explorer.sets.sklearn_models import one_model
+
+        theta = np.column_stack([np.atleast_2d(self.encoded_coef_), self.encoded_intercept_])
+        theta = theta if self.scale_ is None else self.scale_.scaled(theta)
+        classes = getattr(self, "classes_", None)
+        return one_model(theta, self._row_norm, self.scale_, classes=classes, loss=self.loss)
+
+    def _fit_summary(self) -> list[str]:
+        planned: Plan = self.plan_
+        model, bound = f"{planned.mechanism} on {planned.n:,} rows", self.excess_bound_
+        known = math.isfinite(bound)  # only the clipped loss has a bound if slopes are clipped
+        return [model, f"excess ≤ {rounded_up(bound)} on average"] if known else [model]
+
 
 _TREES_UP_TO = 25.0
 """Rows times ε, per parameter of the linear model, up to which one tree predicts better."""
@@ -290,3 +354,81 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
     def _drop_reference_class(self, every: FloatArray) -> FloatArray:
         """Remove the row of the reference class."""
         return every if len(self.classes_) == 2 else every[1:]
+
+
+@with_parameters
+class DPRegressor(BoundedTargets[Plan], BaseOneModel):
+    """Linear regression of low loss, fitted with differential privacy.
+
+    Targets are mapped from ``target_bounds`` onto [−1, 1] and clipped; loss, radius and bounds
+    refer to these units. Otherwise as :class:`DPClassifier`.
+
+    Parameters
+    ----------
+    loss : {"squared", "absolute"}, default="squared"
+        Half the mean squared error, or the mean absolute error.
+    mechanism : str, default="auto"
+        As for :class:`DPClassifier`.
+    {epsilon}
+    {delta}
+    goal : {"rows", "population"}, default="rows"
+        As for :class:`DPClassifier`.
+    {radius}
+    {row_norm}
+    {ridge}
+    {standardize}
+    {target_bounds}
+    {schema}
+    {ledger}
+    {random_state}
+
+    Attributes
+    ----------
+    {target_coefficients}
+    {guarantee_}
+    plan_ : Plan
+        Plan made before the rows were read: mechanism, reason, options, bounds.
+    excess_bound_ : float
+        Upper bound on the model's expected excess loss, as defined by ``goal``.
+    {n_features_in_}
+    {scale_}
+    {encoder_}
+
+    Notes
+    -----
+    The only data-dependent part of a fitted estimator, and of its pickle, is the released model.
+
+    See Also
+    --------
+    DPClassifier : The same for classes.
+    RashomonRegressor : Many models that are almost as good as the best.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from rashomon_explorer import DPRegressor, PublicBoundsScaler, load_dataset
+    >>> data = load_dataset("diabetes")
+    >>> reg = DPRegressor(epsilon=100.0, target_bounds=data.target_bounds, random_state=0)
+    >>> pipe = make_pipeline(PublicBoundsScaler(data.bounds), reg).fit(data.X, data.y)
+    >>> reg.plan_.mechanism, bool(pipe.score(data.X, data.y) > 0.2)
+    ('objective_perturbation', True)
+    """
+
+    loss: str = "squared"
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseOneModel._parameter_constraints,
+        "loss": [StrOptions({"squared", "absolute"})],
+        "target_bounds": ["array-like", None],
+    }
+
+    @predict_in_chunks(a_number)
+    def predict(self, X: ArrayLike) -> FloatArray:
+        """Predicted target."""
+        check_is_fitted(self)
+        return np.asarray(
+            self._linear(np.append(self.encoded_coef_, self.encoded_intercept_)[None], X)[:, 0]
+        )
+
+    def _loss_of(self, n_classes: int | None) -> Loss:
+        return get_loss(self.loss)

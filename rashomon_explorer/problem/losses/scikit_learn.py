@@ -1,0 +1,229 @@
+"""Losses of scikit-learn's linear models beyond the named ones: margins, classes, row weights."""
+
+from dataclasses import dataclass, field
+from functools import singledispatch
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rashomon_explorer._utils.arrays import NUMPY, ArrayBackend, FloatArray
+from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss
+from rashomon_explorer.problem.losses.logistic import LogisticLoss
+from rashomon_explorer.problem.losses.scores import BinaryLoss, ScoreFunction, ScoreRisk
+from rashomon_explorer.problem.losses.softmax import SoftmaxLoss, SoftmaxRisk
+from rashomon_explorer.problem.losses.squared import HalfSquare, SquaredLoss, SquaredRisk
+from rashomon_explorer.problem.losses.tables import HostRows
+
+
+@dataclass(frozen=True)
+class SquaredPositivePart(ScoreFunction):
+    """max(a, 0)²."""
+
+    bend: ClassVar[float] = 2.0
+
+    def value(self, a: Any, xp: Any = np) -> Any:
+        """max(a, 0)²."""
+        return xp.maximum(a, xp.zeros_like(a)) ** 2
+
+    def slope(self, a: Any, xp: Any = np) -> Any:
+        """2·max(a, 0)."""
+        return 2 * xp.maximum(a, xp.zeros_like(a))
+
+    def curvature(self, a: Any, xp: Any = np) -> Any:
+        """2 for a > 0, and 0 elsewhere."""
+        return xp.where(a > 0, 2 * xp.ones_like(a), xp.zeros_like(a))
+
+
+@dataclass(frozen=True)
+class SquaredHingeLoss(BinaryLoss):
+    """max(1 − y z·θ, 0)², for labels in {−1, +1}: the loss of ``LinearSVC``."""
+
+    name: ClassVar[str] = "squared_hinge"
+    globally_lipschitz: ClassVar[bool] = False
+    shift: ClassVar[float] = 1.0
+    function: ClassVar[SquaredPositivePart] = SquaredPositivePart()
+
+
+@dataclass(frozen=True)
+class SquaredLabelLoss(BinaryLoss):
+    """½(y − z·θ)², for labels in {−1, +1}: the loss of ``RidgeClassifier``."""
+
+    name: ClassVar[str] = "squared_label"
+    globally_lipschitz: ClassVar[bool] = False
+    shift: ClassVar[float] = 1.0
+    function: ClassVar[HalfSquare] = HalfSquare()
+
+    def empirical(  # type: ignore[override]  # p² numbers instead of n·p
+        self, rows: FloatArray, targets: FloatArray, arrays: ArrayBackend = NUMPY
+    ) -> SquaredRisk:
+        """Mean loss of ``rows`` (n, p) with ``targets`` (n,)."""
+        return SquaredLoss(1.0).empirical(rows, targets, arrays)
+
+
+@dataclass(frozen=True)
+class SymmetricSoftmaxLoss(SoftmaxLoss):
+    """Cross-entropy log Σ_c exp(z·θ_c) − z·θ_y for labels y in 0, …, classes − 1.
+
+    No class has the score 0: the same change of all scores leaves the loss as it is.
+    """
+
+    name: str = "symmetric_softmax"
+
+    @property
+    def outputs(self) -> int:
+        """Scores of a row: one per class."""
+        return self.classes
+
+    def empirical(
+        self, rows: FloatArray, targets: FloatArray, arrays: ArrayBackend = NUMPY
+    ) -> "SymmetricSoftmaxRisk":
+        """Mean cross-entropy of ``rows`` (n, d) with ``targets`` (n,), on the host."""
+        return self.weighted(rows, targets, np.ones(len(rows)))
+
+    def weighted(
+        self, rows: FloatArray, targets: FloatArray, weights: FloatArray
+    ) -> "SymmetricSoftmaxRisk":
+        """Mean cross-entropy with weights (n,) of mean 1."""
+        table = HostRows(np.ascontiguousarray(rows))
+        own = [table.column((targets == c).astype(float)) for c in range(self.classes)]
+        return SymmetricSoftmaxRisk(table, np.stack(own), weights)
+
+
+@dataclass(frozen=True)
+class SymmetricSoftmaxRisk(SoftmaxRisk):
+    """Weighted mean cross-entropy of one score per class."""
+
+    weights: FloatArray = field(default_factory=lambda: np.ones(1))  # (n,)
+    reference: ClassVar[bool] = False
+
+    def hessian(self, theta: FloatArray) -> FloatArray:
+        """Hessian (p, p) of the mean loss at one model (p,)."""
+        return self.weighted_hessian(theta, self.weights) / self.n
+
+    def _losses(self, theta: Any, part: slice) -> tuple[Any, Any]:
+        share, log_total, scores = self._shares(theta, part)
+        own, weights = self._own(part), self.weights[part]
+        losses = log_total - (own * scores).sum(axis=0)
+        return weights @ losses, weights[:, None] * (share - own)
+
+
+@dataclass(frozen=True)
+class SquaredLabelsLoss(SymmetricSoftmaxLoss):
+    """½ Σ_c (y_c − z·θ_c)², y_c = 1 for the row's class and −1 for the others."""
+
+    name: str = "squared_labels"
+    link: str = "sign"
+
+    def empirical(  # type: ignore[override]  # p² numbers instead of n·p
+        self, rows: FloatArray, targets: FloatArray, arrays: ArrayBackend = NUMPY
+    ) -> SquaredRisk:
+        """Mean loss of ``rows`` (n, d) with ``targets`` (n,) in 0, …, classes − 1."""
+        return self.weighted(rows, targets, np.ones(len(rows)))
+
+    def weighted(  # type: ignore[override]
+        self, rows: FloatArray, targets: FloatArray, weights: FloatArray
+    ) -> SquaredRisk:
+        """Mean loss with weights (n,) of mean 1."""
+        heavy, signs = rows * weights[:, None], self.signs(targets)
+        gram = np.asarray(np.kron(np.eye(self.classes), rows.T @ heavy / len(rows)), dtype=float)
+        moment = (signs.T @ heavy / len(rows)).ravel()
+        return SquaredRisk(len(rows), gram, moment, float(self.classes))
+
+    def signs(self, targets: FloatArray) -> FloatArray:
+        """Targets (n, classes), 1 for the row's class and −1 for the others."""
+        return np.where(targets[:, None] == np.arange(self.classes), 1.0, -1.0)
+
+
+@dataclass(frozen=True)
+class WeightedRisk(ScoreRisk):
+    """Mean of w_i·f(z_i·θ + offset_i), for weights of mean 1."""
+
+    weights: FloatArray = field(default_factory=lambda: np.ones(1))  # (n,)
+
+    def hessian(self, theta: FloatArray) -> FloatArray:
+        """Hessian (p, p) of the mean loss at one model of shape (p,)."""
+
+        def curvature(models: Any, part: slice) -> Any:
+            return self.weights[part, None] * self.function.curvature(self._scores(models, part))
+
+        return self.table.mean_outer(curvature, theta)
+
+    def _value(self, models: Any) -> Any:
+        def batch(part: slice) -> tuple[Any]:
+            return (self.weights[part] @ self.function.value(self._scores(models, part)),)
+
+        return self.table.total(batch, models)[0] / self.n
+
+    def _value_and_gradient(self, models: Any) -> tuple[Any, Any]:
+        def batch(part: slice) -> tuple[Any, Any]:
+            scores, weights = self._scores(models, part), self.weights[part]
+            slopes = weights[:, None] * self.function.slope(scores)
+            return weights @ self.function.value(scores), self.table.pull(slopes, part)
+
+        total, gradient = self.table.total(batch, models)
+        return total / self.n, gradient / self.n
+
+
+@dataclass(frozen=True)
+class WeightedLogisticRisk(WeightedRisk):
+    """Weighted mean of log(1 + exp(z_i·θ)) over rows z_i = −y_i x_i."""
+
+
+def weighted_risk(
+    loss: Loss, rows: FloatArray, targets: FloatArray, weights: FloatArray
+) -> EmpiricalLoss:
+    """Mean loss of ``rows`` (n, p) with ``targets`` (n,) and weights (n,) of mean 1.
+
+    Examples
+    --------
+    >>> rows, targets = np.eye(2), np.array([1.0, -1.0])
+    >>> risk = weighted_risk(LogisticLoss(), rows, targets, np.array([2.0, 0.0]))
+    >>> float(risk.value(np.array([[1.0], [5.0]]))[0]) == float(np.log1p(np.exp(-1.0)))
+    True
+    """
+    return _weighted(loss, rows, targets, weights)
+
+
+@singledispatch
+def _weighted(
+    loss: Loss, rows: FloatArray, targets: FloatArray, weights: FloatArray
+) -> EmpiricalLoss:
+    raise TypeError(f"the loss {loss.name!r} takes no weights of rows: omit them")
+
+
+@_weighted.register
+def _squared(
+    loss: SquaredLoss, rows: FloatArray, targets: FloatArray, weights: FloatArray
+) -> EmpiricalLoss:
+    n, bound = len(rows), loss.target_bound
+    clipped, heavy = np.clip(targets, -bound, bound), rows * weights[:, None]
+    energy = float(weights @ clipped**2) / n
+    return SquaredRisk(n, rows.T @ heavy / n, heavy.T @ clipped / n, energy)
+
+
+@_weighted.register
+def _squared_label(
+    loss: SquaredLabelLoss, rows: FloatArray, targets: FloatArray, weights: FloatArray
+) -> EmpiricalLoss:
+    return _squared(SquaredLoss(1.0), rows, targets, weights)
+
+
+@_weighted.register
+def _of_classes(
+    loss: SymmetricSoftmaxLoss, rows: FloatArray, targets: FloatArray, weights: FloatArray
+) -> EmpiricalLoss:
+    return loss.weighted(rows, targets, weights)
+
+
+@_weighted.register
+def _of_margins(
+    loss: LogisticLoss | SquaredHingeLoss,
+    rows: FloatArray,
+    targets: FloatArray,
+    weights: FloatArray,
+) -> EmpiricalLoss:
+    form, offsets = loss.linear_form(rows, targets)
+    kind = WeightedLogisticRisk if isinstance(loss, LogisticLoss) else WeightedRisk
+    table = HostRows(np.ascontiguousarray(form))
+    column = None if offsets is None else table.column(offsets)
+    return kind(table, loss.function, column, weights)
