@@ -1,15 +1,18 @@
 """Measured excess of one private model against n, p and ε, beside what was promised and theory.
 
-Three tables whose best model is known. *Linear*: rows e₁ of a loss that is linear in the ball, so
-that all of the excess is in one direction. *Quadratic*: rows e₁, …, e_p in turn, of squared loss.
-*Kinked*: the same of absolute loss. Three sweeps by doubling; slopes are of straight lines through
-logarithms.
+Tables whose best model is known. *Linear*: rows e₁ of a loss that is linear in the ball, so that
+all of the excess is in one direction. *Ridged*: the same and a ridge whose minimum is inside, of a
+smooth loss and, *hinged*, of one with a kink outside the ball. *Quadratic*: rows e₁, …, e_p in
+turn, of squared loss. *Kinked*: the same of absolute loss. Three sweeps by doubling; slopes are of
+straight lines through logarithms, with the standard error that the draws leave.
 """
 
 import json
+import math
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,16 +34,23 @@ from rashomon_explorer.papers.instances import (
     nonconvex_excess,
 )
 from rashomon_explorer.papers.theorems import RATES, bilevel_instance_excess
+from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
 from rashomon_explorer.problem.problem import Problem
 
 RESULTS = Path(__file__).parent / "results" / "rates.json"
 DELTA = 1e-6
 FLOOR = 1e-9  # below it an excess is nothing but rounding: the best model itself was found
-SWEEPS: dict[str, tuple[tuple[int, int, float], ...]] = {
-    "n": tuple((n, 6, 8.0) for n in (500, 1_000, 2_000, 4_000)),
-    "p": tuple((4_000, p, 16.0) for p in (3, 6, 12, 24)),
-    "ε": tuple((2_000, 6, epsilon) for epsilon in (2.0, 4.0, 8.0, 16.0)),
+Sweeps = dict[str, tuple[tuple[int, int, float], ...]]
+SWEEPS: Sweeps = {
+    "n": tuple((n, 24, 8.0) for n in (500, 1_000, 2_000, 4_000)),
+    "p": tuple((4_000, p, 16.0) for p in (12, 24, 48, 96)),
+    "ε": tuple((2_000, 24, epsilon) for epsilon in (2.0, 4.0, 8.0, 16.0)),
+}
+_NOISY: Sweeps = {  # where 8,000 steps leave less than the noise
+    "n": tuple((n, 48, 0.5) for n in (250, 500, 1_000, 2_000)),
+    "p": tuple((1_000, p, 0.5) for p in (12, 24, 48, 96)),
+    "ε": tuple((1_000, 48, epsilon) for epsilon in (0.25, 0.5, 1.0, 2.0)),
 }
 _OF_DELTA = (
     "objective_perturbation",
@@ -52,40 +62,41 @@ _OF_DELTA = (
     "localised_gaussian",
     "output_perturbation",
 )
-_SLOW = {"langevin_average": 4, "noisy_sgd": 4}  # a draw in so many: thousands of steps each
-_LINEAR = SmoothedHingeLoss(smoothing=0.5)
-_SIZES = {"linear": (0.5, _LINEAR), "quadratic": (2.0, "squared"), "kinked": (2.0, "absolute")}
 MAP_N, MAP_P, MAP_EPSILON = (300, 3_000, 30_000, 300_000), (5, 20, 80), (0.1, 1.0, 10.0)
+_PATIENCE = 200_000  # proposals of an exact draw, which kinks need without end
 
 
-def linear(n: int, p: int, ridge: float) -> Problem:
-    """−θ₁ up to a constant, on the ball of radius ½."""
-    rows = np.zeros((n, p))
-    rows[:, 0] = 1.0
-    return Problem(rows, np.ones(n), loss=_LINEAR, radius=0.5, intercept=False, ridge=ridge)
+@dataclass(frozen=True)
+class Table:
+    """Rows whose best model is known by hand, on a ball."""
+
+    radius: float
+    loss: str | Loss
+    in_turn: bool  # rows e₁, …, e_p in turn and targets of 0.3, or rows e₁ alone and labels of 1
+    best: Callable[[int], FloatArray]  # (p,)
+    ridge: float = 0.0
+    sweeps: Sweeps = field(default_factory=lambda: SWEEPS)
+
+    def posed(self, n: int, p: int, ridge: float) -> Problem:
+        """Problem of n rows and p parameters under a ridge."""
+        rows = np.zeros((n, p))
+        rows[np.arange(n), np.arange(n) % p if self.in_turn else 0] = 1.0
+        targets = np.full(n, 0.3 if self.in_turn else 1.0)
+        known: Any = {"loss": self.loss, "radius": self.radius, "ridge": ridge}
+        return Problem(rows, targets, intercept=False, **known)
 
 
-def quadratic(n: int, p: int, ridge: float) -> Problem:
-    """Curvature 1/p in every direction, on the ball of radius 2."""
-    return _in_turn(n, p, ridge, "squared")
+def _along_first(size: float) -> Callable[[int], FloatArray]:
+    return lambda p: size * np.eye(p)[0]
 
 
-def kinked(n: int, p: int, ridge: float) -> Problem:
-    """Slope 1/p to both sides in every direction, on the ball of radius 2."""
-    return _in_turn(n, p, ridge, "absolute")
-
-
-def _in_turn(n: int, p: int, ridge: float, loss: str) -> Problem:
-    rows = np.zeros((n, p))
-    rows[np.arange(n), np.arange(n) % p] = 1.0
-    targets = np.full(n, 0.3)
-    return Problem(rows, targets, loss=loss, radius=2.0, intercept=False, ridge=ridge)
-
-
-TABLES: dict[str, Callable[[int, int, float], Problem]] = {
-    "linear": linear,
-    "quadratic": quadratic,
-    "kinked": kinked,
+_LINEAR, _RIDGE = SmoothedHingeLoss(smoothing=0.5), 8.0
+TABLES = {
+    "linear": Table(0.5, _LINEAR, False, _along_first(0.5)),
+    "ridged": Table(0.5, _LINEAR, False, _along_first(1 / _RIDGE), _RIDGE),
+    "hinged": Table(0.5, "hinge", False, _along_first(1 / _RIDGE), _RIDGE, _NOISY),
+    "quadratic": Table(2.0, "squared", True, lambda p: np.full(p, 0.3)),
+    "kinked": Table(2.0, "absolute", True, lambda p: np.full(p, 0.3)),
 }
 _METHODS = (
     "objective_perturbation",
@@ -93,25 +104,36 @@ _METHODS = (
     "langevin_average",
     *(name for name, kind in MECHANISMS.items() if kind.traits.one_model),
 )
+TIGHT = {
+    ("linear", 0.0, "unthresholded"): ("convex", "pure"),
+    ("linear", DELTA, "langevin_average"): ("convex", "(ε, δ)"),
+    ("linear", DELTA, "noisy_descent"): ("convex", "(ε, δ)"),
+    ("ridged", 0.0, "output_perturbation"): ("strongly convex", "pure"),
+    ("ridged", DELTA, "output_perturbation"): ("strongly convex", "(ε, δ)"),
+    ("ridged", DELTA, "localised_gaussian"): ("strongly convex", "(ε, δ)"),
+    ("ridged", DELTA, "noisy_descent"): ("strongly convex", "(ε, δ)"),
+    ("hinged", DELTA, "noisy_sgd"): ("strongly convex", "(ε, δ)"),
+}
+"""Row of :data:`RATES` whose promise the excess on a table attains, up to a constant."""
 
 
-def measure(draws: int = 16, methods: Sequence[str] = _METHODS) -> dict[str, Any]:
+def measure(draws: int = 64, methods: Sequence[str] = _METHODS) -> dict[str, Any]:
     """Measure every sweep of every method that applies, and what theory has beside it.
 
     With δ only what is another mechanism then: exact draws are what they were.
     """
-    found = []
-    for table in TABLES:
+    start, found = time.process_time(), []
+    for table, known in TABLES.items():
         for delta in (0.0, DELTA):
             for method in methods if delta == 0 else _OF_DELTA:
-                found += [_sweep(table, delta, method, axis, draws) for axis in SWEEPS]
-    kept = [one for one in found if one is not None]
+                found += [_sweep(table, delta, method, axis, draws) for axis in known.sweeps]
     return {
         "machine": machine(),
         "draws": draws,
-        "sweeps": kept,
+        "sweeps": [one for one in found if one is not None],
         "theory": theory(),
         "map": method_map(),
+        "cpu_minutes": round((time.process_time() - start) / 60, 1),
     }
 
 
@@ -122,34 +144,57 @@ def write(measured: dict[str, Any], file: Path = RESULTS) -> None:
 
 
 def lines(measured: dict[str, Any]) -> Iterator[str]:
-    """Lay out a sweep a line, and the map."""
+    """Lay out the table of measured slopes for rates.md, and the map."""
+    rows: dict[tuple[str, float, str], list[str]] = {}
     for one in measured["sweeps"]:
-        found = "the best itself" if one["slope"] is None else f"{one['slope']:+.2f} measured"
-        slopes = f"{found}, {one['promised_slope']:+.2f} promised"
-        yield f"{one['table']:10}{one['delta']:>7g}  {one['method']:23}{one['axis']}  {slopes}"
+        found = "best found"
+        if one["slope"] is not None:
+            found = f"{one['slope']:+.2f} ± {one['slope_error']:.2f}"
+        cell = f"{found} ({one['promised_slope']:+.2f})"
+        rows.setdefault((one["table"], one["delta"], one["method"]), []).append(cell)
+    yield "| table | δ | method | row of Table 1 | n | p | ε |\n|---|---|---|---|---|---|---|"
+    for (table, delta, method), cells in rows.items():
+        row = ", ".join(TIGHT.get((table, delta, method), ()))
+        yield " | ".join(["", table, f"{delta:g}", f"`{method}`", row, *cells, ""]).strip()
     for cell in measured["map"]:
         where = f"n {cell['n']:>7,} p {cell['p']:>3} ε {cell['epsilon']:>4}, δ {cell['delta']:g}"
         yield f"{where}: {cell['method']} {cell['excess']:.3g}"
+    yield f"{measured['cpu_minutes']} CPU minutes"
 
 
 def slope_of(places: Sequence[float], values: Sequence[float]) -> float:
     """Slope of the straight line through logarithms."""
-    return round(float(np.polyfit(np.log(places), np.log(values), 1)[0]), 3)
+    return fitted_slope(places, values, [0.0] * len(places))[0]
+
+
+def fitted_slope(
+    places: Sequence[float], means: Sequence[float], errors: Sequence[float]
+) -> tuple[float, float]:
+    """Slope of the straight line through logarithms, and the standard error that means leave it.
+
+    Least squares are Σ c_j log y_j with c_j ∝ log x_j − their mean, and log y_j has about the
+    standard error of y_j over y_j.
+    """
+    centred = np.log(places) - np.log(places).mean()
+    shares = centred / (centred @ centred)
+    error = np.linalg.norm(shares * np.asarray(errors) / means)
+    return round(float(shares @ np.log(means)), 3), round(float(error), 3)
 
 
 def request_of(table: str, n: int, p: int, epsilon: float, delta: float) -> Request:
     """Ask a method, in public numbers."""
-    radius, loss = _SIZES[table]
-    return Request(n, p, 0.0, loss, radius, 1.0, 0.0, epsilon, delta, 1)
+    known = TABLES[table]
+    return Request(n, p, 0.0, known.loss, known.radius, 1.0, known.ridge, epsilon, delta, 1)
 
 
 def _sweep(table: str, delta: float, method: str, axis: str, draws: int) -> dict[str, Any] | None:
-    points = SWEEPS[axis]
+    points = TABLES[table].sweeps[axis]
     measured = [_point(table, delta, method, point, draws) for point in points]
     if any(one is None for one in measured):
         return None
-    excess, promised = ([one[place] for one in measured if one is not None] for place in (0, 1))
+    excess, errors, promised = zip(*(one for one in measured if one is not None), strict=True)
     places = [point["npε".index(axis)] for point in points]
+    slope, error = fitted_slope(places, excess, errors)
     return {
         "table": table,
         "delta": delta,
@@ -157,42 +202,39 @@ def _sweep(table: str, delta: float, method: str, axis: str, draws: int) -> dict
         "axis": axis,
         "places": places,
         "excess": excess,
+        "errors": errors,
         "promised": promised,
-        "slope": None if FLOOR in excess else slope_of(places, excess),
+        "slope": None if FLOOR in excess else slope,
+        "slope_error": error,
         "promised_slope": slope_of(places, promised),
     }
 
 
 def _point(
     table: str, delta: float, method: str, point: tuple[int, int, float], draws: int
-) -> tuple[float, float] | None:
-    """Mean excess and its bound; None where a method does not apply or does not come."""
+) -> tuple[float, float, float] | None:
+    """Mean excess, its standard error and its bound; None without a plan or a draw."""
     n, p, epsilon = point
-    way, request = MECHANISMS[method], request_of(table, n, p, epsilon, delta)
+    kind, known = MECHANISMS[method], TABLES[table]
     with warnings.catch_warnings(), suppress_weak_warnings():
         warnings.simplefilter("ignore")
-        offer = way.offer(request)
+        offer = kind.offer(request_of(table, n, p, epsilon, delta))
         if not offer.applies:
             return None
-        posed, plain = TABLES[table](n, p, offer.plan.ridge), TABLES[table](n, p, 0.0)
-        target = GibbsTarget.of(posed, offer.plan)
+        posed, plain = known.posed(n, p, offer.plan.ridge), known.posed(n, p, known.ridge)
+        target, mechanism = (
+            GibbsTarget.of(posed, offer.plan),
+            kind.for_plan(offer.plan, patience=_PATIENCE),
+        )
         rng = generator([n, p, round(1000 * epsilon)])
         try:
-            drawn = np.column_stack(
-                [
-                    collect(way.for_plan(offer.plan), target, 1, rng).coef[0]
-                    for _ in range(draws // _SLOW.get(method, 1))
-                ]
-            )
+            drawn = [collect(mechanism, target, 1, rng).coef[0] for _ in range(draws)]
         except SamplerError:
             return None
-    least = float(plain.value(_best(table, p)[:, None])[0])
-    return max(float(plain.value(drawn).mean()) - least, FLOOR), float(offer.excess)
-
-
-def _best(table: str, p: int) -> FloatArray:
-    """Return the best model of the ball (p,), known by hand."""
-    return 0.5 * np.eye(p)[0] if table == "linear" else np.full(p, 0.3)
+    losses = plain.value(np.column_stack([known.best(p), *drawn]))
+    excess = losses[1:] - losses[0]
+    error = excess.std(ddof=1) / math.sqrt(draws)
+    return max(float(excess.mean()), FLOOR), float(error), float(offer.excess)
 
 
 def theory() -> dict[str, Any]:

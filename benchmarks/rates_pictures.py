@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.rates import TABLES
 from rashomon_explorer.papers.theorems import RATES
 
 FOLDER = Path(__file__).resolve().parent / "results" / "rates"
@@ -22,7 +23,7 @@ BOTH = (True, True)
 def write(measured: dict[str, Any], folder: Path = FOLDER) -> None:
     """Write a picture for each table, notion and axis."""
     folder.mkdir(parents=True, exist_ok=True)
-    for table in ("linear", "quadratic", "kinked"):
+    for table in TABLES:
         for axis, file in _FILES.items():
             found = [
                 one

@@ -281,7 +281,7 @@ def test_noisy_moments_are_of_second_order_where_the_best_model_is_inside():
     reached = []
     for n in N:
         request = request_of("quadratic", n, 4, 4.0, DELTA)
-        offer, posed = MECHANISMS["moments"].offer(request), TABLES["quadratic"](n, 4, 0.0)
+        offer, posed = MECHANISMS["moments"].offer(request), TABLES["quadratic"].posed(n, 4, 0.0)
         rng = np.random.default_rng(0)
         drawn = np.column_stack(
             [MECHANISMS["moments"].for_plan(offer.plan).draw(posed, rng) for _ in range(200)]
