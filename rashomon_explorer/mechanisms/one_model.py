@@ -187,6 +187,17 @@ class DescentMechanism(OneModelMechanism):
         )
 
 
+def path_pull(pace: float, n_steps: int, m: float) -> float:
+    """Ridge m/(1 − (1 − ηm)^N) whose minimiser moves as much as N steps if a row is replaced.
+
+    Steps η ≤ 1/M with the same noise contract distances by 1 − ηm and add 2ηL₀/n, so that states,
+    and their averages, end within 2L₀(1 − (1 − ηm)^N)/(mn): 2L₀ηN/n at m = 0. These are Lemma F.3
+    and, behind Theorem F.5, Corollary E.2 of "On the universality of Langevin diffusion".
+    """
+    reached = -math.expm1(n_steps * math.log1p(-pace * m)) if pace * m < 1 else 1.0
+    return m / reached if m > 0 else 1 / (pace * n_steps)
+
+
 class LastIterate(DescentMechanism):
     """The last state of noisy gradient descent; the others stay hidden (docs/theory §17)."""
 
@@ -197,9 +208,14 @@ class LastIterate(DescentMechanism):
     def plan_for(cls, request: requests.Request) -> OneModelPlan:
         """Descent under the best ridge."""
         ridge, planned, excess = cls.best_descent(request, plan_last_state)
-        proof = f"only the last of {planned.n_steps} steps is released and accounted for"
         return cls.plan_with(
-            request, planned, proof=proof, guarantee=planned.guarantee, excess=excess, ridge=ridge
+            request,
+            planned,
+            proof=f"only the last of {planned.n_steps} steps is released and accounted for",
+            guarantee=planned.guarantee,
+            excess=excess,
+            ridge=ridge,
+            gap=requests.stable_gap(request, path_pull(planned.pace, planned.n_steps, ridge)),
         )
 
     def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
@@ -221,12 +237,14 @@ class NoisyDescent(DescentMechanism):
     def plan_for(cls, request: requests.Request) -> OneModelPlan:
         """Descent under the best ridge."""
         ridge, planned, excess = cls.best_descent(request, plan_weighted_path)
-        proof, guarantee = (
-            f"every state of {planned.n_steps} steps is accounted for",
-            gdp(planned.mu),
-        )
         return cls.plan_with(
-            request, planned, proof=proof, guarantee=guarantee, excess=excess, ridge=ridge
+            request,
+            planned,
+            proof=f"every state of {planned.n_steps} steps is accounted for",
+            guarantee=gdp(planned.mu),
+            excess=excess,
+            ridge=ridge,
+            gap=requests.stable_gap(request, path_pull(planned.step_size, planned.n_steps, ridge)),
         )
 
     def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
@@ -291,14 +309,16 @@ def average_of_steps(
     start: FloatArray,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Mean (p,) of the states of noisy subgradient descent, without the last state."""
-    theta, mean, look = start, np.zeros(problem.p), ChainLooks()
+    """Weighted mean (p,) of the states of noisy descent, as planned."""
+    theta, mean, total, look = start, np.zeros(problem.p), 0.0, ChainLooks()
     rows = round(planned.rate * problem.n) if planned.rate < 1 else 0
     for step in progress(range(planned.n_steps), "steps"):
-        mean += (theta - mean) / (step + 1)
+        rise = 1 / planned.pace + planned.m * step / 2
         slope = noisy_slope(problem, planned, theta, rng) + problem.ridge * theta
-        theta = problem.domain.project((theta - planned.pace * slope)[:, None])[:, 0]
-        known = problem, theta, mean, step + 1, planned.n_steps, planned.pace, rows
+        before, theta = theta, problem.domain.project((theta - slope / rise)[:, None])[:, 0]
+        total += rise - planned.m / 2
+        mean += (rise - planned.m / 2) / total * ((theta if planned.smooth else before) - mean)
+        known = problem, theta, mean, step + 1, planned.n_steps, 1 / rise, rows
         look(partial(sampler.chain_state, *known))
     return mean
 
@@ -433,6 +453,8 @@ class LocalisedGaussian(OneModelMechanism):
             required=True,
         )
         steps, guarantee = planned.then.n_steps, gdp(planned.mu)
+        smooth = math.isfinite(request.constants.M)  # then steps keep what the start moves
+        gap = requests.stable_gap(request, ridge if smooth else 0.0, 2 * planned.solver)
         return cls.plan_with(
             request,
             planned,
@@ -440,6 +462,7 @@ class LocalisedGaussian(OneModelMechanism):
             guarantee=replace(guarantee, assumptions=(*guarantee.assumptions, sampler.CERTIFIED)),
             excess=excess,
             ridge=ridge,
+            gap=gap,
         )
 
     def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
