@@ -14,7 +14,7 @@ import numpy as np
 
 from rashomon_explorer._utils.containers import is_from_library
 from rashomon_explorer.exceptions import ClusterError, DataError, RowsChangedError
-from rashomon_explorer.rows.source import Piece, RowSource, check_column
+from rashomon_explorer.rows.source import FeaturesAndTargets, Piece, RowSource, check_column
 
 PLANNING = Lock()
 """Lock for Dask's planning: with Python 3.11, two threads that optimise DataFrames may deadlock
@@ -104,12 +104,10 @@ def _parts_of_dask() -> tuple[type, type, tuple[type, ...]] | None:
 
 
 @dataclass(frozen=True, eq=False)
-class DaskRows(RowSource):
+class DaskRows(FeaturesAndTargets):
     """Partitions of a Dask collection, each computed when it is needed."""
 
-    X: Any
-    y: Any
-    known: tuple[int, ...] | None
+    known: tuple[int, ...] | None = None
 
     @classmethod
     def of(cls, X: Any, y: Any, lengths: Sequence[int] | bool | None = None) -> "DaskRows":
@@ -153,16 +151,6 @@ class DaskRows(RowSource):
         columns = getattr(self.X, "columns", None)
         return None if columns is None else [str(name) for name in columns]
 
-    @property
-    def may_change(self) -> bool:
-        """True: partitions are computed in every pass."""
-        return True
-
-    @property
-    def labelled(self) -> bool:
-        """Whether there are targets."""
-        return self.y is not None
-
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
         """Yield rows low to high, one partition at a time."""
         ends = list(accumulate(self.lengths))
@@ -192,11 +180,6 @@ class DaskRows(RowSource):
         with PLANNING:
             X, y = (data if data is None else _slice(data, part) for data in (self.X, self.y))
         return DaskRows(X, y, self.lengths[part]), sum(self.lengths[: part.start])
-
-    @property
-    def root(self) -> RowSource:
-        """Itself: workers of a cluster compute the partitions, where their data are."""
-        return self
 
     @cached_property
     def _delayed(self) -> tuple[list[Any], list[Any] | None]:

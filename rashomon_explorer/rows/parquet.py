@@ -13,7 +13,7 @@ import numpy as np
 
 from rashomon_explorer._utils.containers import is_parquet_dataset
 from rashomon_explorer.exceptions import DataError, RowsChangedError, RowsGoneError
-from rashomon_explorer.rows.source import Piece, RowSource, check_column
+from rashomon_explorer.rows.source import Piece, SelectedColumns, check_column
 
 Value = int | str | None
 """Value of a partition column: a whole number, text, or missing."""
@@ -136,12 +136,10 @@ class RowGroup:
 
 
 @dataclass(frozen=True)
-class ParquetRows(RowSource):
+class ParquetRows(SelectedColumns):
     """Rows of Parquet files, in the order of their names or of a list."""
 
     groups: tuple[RowGroup, ...]
-    columns: tuple[str, ...]
-    target: str | None
     tabular: bool
     system: Any  # pyarrow's file system, which is sent to workers
     stored: tuple[str, ...]  # columns of the files
@@ -181,7 +179,7 @@ class ParquetRows(RowSource):
                 raise DataError(f"{path} has no column {name!r}: it has {list(kinds)}")
         tabular = not all(kinds[name] for name in features)
         system = dataset.filesystem
-        return cls(tuple(groups), features, target, tabular, system, stored, partitions)
+        return cls(features, target, tuple(groups), tabular, system, stored, partitions)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -189,25 +187,10 @@ class ParquetRows(RowSource):
         return sum(group.rows for group in self.groups), len(self.columns)
 
     @property
-    def names(self) -> Sequence[str]:
-        """Names of the features."""
-        return self.columns
-
-    @property
     def text_partitions(self) -> tuple[str, ...]:
         """Features that are text from folder names."""
         text = {name for name, is_number in self.partitions if not is_number}
         return tuple(name for name in self.columns if name in text)
-
-    @property
-    def may_change(self) -> bool:
-        """True: files are read in every pass."""
-        return True
-
-    @property
-    def labelled(self) -> bool:
-        """Whether a column holds the targets."""
-        return self.target is not None
 
     def part(self, low: int, high: int) -> tuple[Self, int]:
         """Row groups that contain rows low to high."""

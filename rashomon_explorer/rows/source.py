@@ -4,7 +4,7 @@ import mmap
 import os
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -165,8 +165,8 @@ class RowSource:
 
     @property
     def may_change(self) -> bool:
-        """Whether another process may change the data during a fit."""
-        return False
+        """Whether another process may change the data during a fit: unless they are in memory."""
+        return True
 
     @property
     def labelled(self) -> bool:
@@ -207,11 +207,50 @@ class RowSource:
 
 
 @dataclass(frozen=True, eq=False)
-class ArrayRows(RowSource):
-    """Rows of an array in memory, of a memory-mapped file, or of a DataFrame."""
+class FeaturesAndTargets(RowSource):
+    """Base class for an array or frame of features, and one of targets."""
 
     X: Any
     y: Any = None
+
+    @property
+    def names(self) -> Sequence[str] | None:
+        """Column names of a frame."""
+        labels = column_labels(self.X)
+        return None if labels is None else [str(name) for name in labels]
+
+    @property
+    def labelled(self) -> bool:
+        """Whether there are targets."""
+        return self.y is not None
+
+    @property
+    def root(self) -> RowSource:
+        """Itself: workers of a cluster receive or compute their own part, once."""
+        return self
+
+
+@dataclass(frozen=True)
+class SelectedColumns(RowSource):
+    """Base class for columns of files or of a lazy frame, selected by name."""
+
+    columns: tuple[str, ...]
+    target: str | None
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of the features."""
+        return self.columns
+
+    @property
+    def labelled(self) -> bool:
+        """Whether a column holds the targets."""
+        return self.target is not None
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayRows(FeaturesAndTargets):
+    """Rows of an array in memory, of a memory-mapped file, or of a DataFrame."""
 
     def __post_init__(self) -> None:
         if len(getattr(self.X, "shape", ())) != 2 or 0 in self.X.shape:
@@ -228,20 +267,9 @@ class ArrayRows(RowSource):
         return int(self.X.shape[0]), int(self.X.shape[1])
 
     @property
-    def names(self) -> Sequence[str] | None:
-        """Column names of a DataFrame."""
-        labels = column_labels(self.X)
-        return None if labels is None else [str(name) for name in labels]
-
-    @property
     def may_change(self) -> bool:
         """Whether the rows are mapped from a file."""
         return mapped_array(self.X) is not None or mapped_array(self.y) is not None
-
-    @property
-    def labelled(self) -> bool:
-        """Whether there are targets."""
-        return self.y is not None
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
         """Yield one piece without a copy; for a mapped file, several that are read from it."""
@@ -257,11 +285,6 @@ class ArrayRows(RowSource):
         """Rows low to high; those of a mapped file are read when they are sent."""
         y = _rows_of(self.y, low, high) if self.labelled else None
         return ArrayRows(_rows_of(self.X, low, high), y), low
-
-    @property
-    def root(self) -> RowSource:
-        """Itself: workers of a cluster receive each part once."""
-        return self
 
     @cached_property
     def _readers(self) -> tuple[_Reader, _Reader]:
@@ -285,22 +308,22 @@ class ArrayRows(RowSource):
 
 
 @dataclass(frozen=True, eq=False)
-class LazyRows(RowSource):
+class LazyRows(SelectedColumns):
     """Rows of a lazy frame of polars, collected in batches in every pass."""
 
     frame: Any
-    columns: tuple[str, ...]
-    target: str | None
 
     @classmethod
     def of(cls, frame: Any, target: str | None, columns: Sequence[str] | None) -> "LazyRows":
         """Resolve the columns; collect no row."""
         frame = frame.to_native() if hasattr(frame, "to_native") else frame
+        if not hasattr(frame, "collect_batches"):
+            raise ImportError("lazy frames are collected in batches: install polars 1.34 or newer")
         names = frame.collect_schema().names()
         features = [name for name in names if name != target] if columns is None else columns
         for name in features if target is None else (target, *features):
             check_column(name, names)
-        return cls(frame, tuple(features), target)
+        return cls(tuple(features), target, frame)
 
     @property
     def is_counted(self) -> bool:
@@ -317,21 +340,6 @@ class LazyRows(RowSource):
         """Numbers of rows and columns."""
         return self.n, len(self.columns)
 
-    @property
-    def names(self) -> Sequence[str]:
-        """Names of the features."""
-        return self.columns
-
-    @property
-    def may_change(self) -> bool:
-        """True: the frame is collected in every pass."""
-        return True
-
-    @property
-    def labelled(self) -> bool:
-        """Whether a column holds the targets."""
-        return self.target is not None
-
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
         """Yield batches of rows low to high."""
         some = self.frame.slice(low, high - low)
@@ -341,8 +349,7 @@ class LazyRows(RowSource):
 
     def part(self, low: int, high: int) -> tuple[RowSource, int]:
         """Lazy frame of rows low to high; a worker collects it."""
-        part = LazyRows(self.frame.slice(low, high - low), self.columns, self.target)
-        return part, low
+        return replace(self, frame=self.frame.slice(low, high - low)), low
 
     def select_column(self, column: str) -> RowSource:
         """Return any column of the frame."""

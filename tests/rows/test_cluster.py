@@ -392,7 +392,7 @@ def test_chunks_of_a_lost_worker_are_made_again_to_the_same_digits(threads, tmp_
 def test_a_pass_over_a_billion_rows_sends_little():
     """A task carries its span's checksums, and files only when they are read."""
     groups = tuple(RowGroup(f"/claims/part-{k}.parquet", 0, 2**17) for k in range(7_630))
-    source = ParquetRows(groups, tuple(f"x{j}" for j in range(20)), "y", False, None, ())
+    source = ParquetRows(tuple(f"x{j}" for j in range(20)), "y", groups, False, None, ())
     checksums = tuple(range(2**31, 2**31 + -(-source.shape[0] // 2**14)))
     table = ChunkedRows(source, checksums=checksums)
     parts = table.parts(ThreadWorkers(60))
