@@ -3,7 +3,7 @@
 import asyncio
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from pickle import PickleError
@@ -16,6 +16,7 @@ from rashomon_explorer.rows.reduction import LoadedRows, Part, Span
 from rashomon_explorer.rows.source import RowSource
 
 _STEADY_SECONDS = 60.0  # a worker that runs longer counts as working, not restarting
+_SILENT_SECONDS = 60.0  # without a heartbeat, after which a worker is restarted
 _UNPROVEN_SECONDS = 100.0  # for workers that have never finished a task
 
 
@@ -25,22 +26,32 @@ class ClusterWatch:
     def __init__(self, patience: float, *, proven: bool) -> None:
         self._patience, self._proven = patience, proven
         self._steady = min(_STEADY_SECONDS, patience / 3)
-        self._since: dict[str, float] = {}
+        self._workers: dict[str, tuple[float, float, float]] = {}
         self._finished = 0
         self._last = time.monotonic()
         self.met = False
 
-    def look(self, running: Iterable[str], finished: int = 0) -> None:
-        """Record which workers run, by address, and how many tasks of this attempt are finished."""
+    def look(self, beats: Mapping[str, float], finished: int = 0) -> None:
+        """Record the heartbeats of running workers, and how many tasks an attempt has finished."""
         now = time.monotonic()
-        self._since = {address: self._since.get(address, now) for address in running}
-        self.met |= bool(self._since)
-        if any(now - since >= self._steady for since in self._since.values()):
+        workers = {}
+        for address, beat in beats.items():
+            start, last, heard = self._workers.get(address, (now, beat, now))
+            workers[address] = start, beat, heard if beat == last else now
+            if workers[address][2] - start >= self._steady:
+                self._last = max(self._last, workers[address][2])
+        self._workers = workers
+        self.met |= bool(workers)
+        if finished > self._finished:  # more than any attempt before
+            self._finished, self._proven = finished, True
             self.reset()
-        if finished > self._finished:
-            self._proven = True
-            self.reset()
-        self._finished = finished
+
+    @property
+    def silent(self) -> list[str]:
+        """Addresses of running workers whose heartbeats have stopped."""
+        now = time.monotonic()
+        heard = {address: last for address, (_, _, last) in self._workers.items()}
+        return [address for address, last in heard.items() if now - last > _SILENT_SECONDS]
 
     def reset(self) -> None:
         """Record that the cluster has just made progress."""
@@ -62,6 +73,7 @@ _TRIES = 10
 _REST_SECONDS = 0.05  # before the second attempt, doubled before each later one up to 1.6
 _PATIENCE_SECONDS = 120.0  # to wait for one worker to join or rejoin
 _LOOK_SECONDS = 5.0  # between checks of the workers
+_ANSWER_SECONDS = 30.0  # for an answer of the scheduler
 _NOBODY = "the cluster has no worker, and none joined: start one"
 _PAUSED = (
     "all workers of the cluster are paused, because their memory is short and no more data can "
@@ -173,9 +185,7 @@ class DaskWorkers:
     @property
     def count(self) -> int:
         """Threads of all workers, 1 if unknown."""
-        if not self._running:
-            return 1
-        return max(1, sum(self.client.nthreads().values()))
+        return max(1, sum(worker["nthreads"] for worker in self._known()))
 
     def run(self, task: Task, source: Any, work: Any, spans: Sequence[Any]) -> Iterator[Any]:
         """Yield results in the order of the spans."""
@@ -202,21 +212,39 @@ class DaskWorkers:
         """Wait for a worker while there is a scheduler that may start one."""
         if not self._running or watch.left <= 0:
             return False
-        cluster = self.client.cluster
         try:
-            watch.look(self._at_work())
-            if hasattr(cluster, "worker_spec"):  # it gives up workers that restart slowly
-                cluster.scale(len(cluster.worker_spec))
+            watch.look(_heartbeats(self._workers()))
+            self._replace_workers()
             self.client.wait_for_workers(1, timeout=max(watch.left, _REST_SECONDS))
         except _gone():
             return False
         return self._running
 
+    def _replace_workers(self) -> None:
+        """Start workers that a cluster of this process has given up: it restarts none by itself."""
+        cluster = self.client.cluster
+        wanted = len(getattr(cluster, "worker_spec", ()))
+        if wanted > len(getattr(cluster, "workers", ())):
+            cluster.scale(wanted)
+
+    def _workers(self) -> dict[str, dict[str, Any]]:
+        """Workers by address; raise an error of :func:`_gone` if the scheduler does not answer."""
+        scheduler = self.client.scheduler
+        found = self.client.sync(scheduler.identity, n_workers=-1, callback_timeout=_ANSWER_SECONDS)
+        return dict(found["workers"])
+
+    def _known(self) -> list[dict[str, Any]]:
+        """Workers; none if the scheduler does not answer, which the next pass says."""
+        try:
+            return [*self._workers().values()] if self._running else []
+        except _gone():
+            return []
+
     @property
     def _answers(self) -> bool:
         """Whether the scheduler answers: a client notices its end with a delay."""
         try:
-            return self._running and isinstance(self._at_work(), dict)
+            return self._running and isinstance(self._workers(), dict)
         except _gone():
             return False
 
@@ -301,8 +329,7 @@ class DaskWorkers:
 
     def keep(self, load: Task, parts: Sequence[Any], chunk_bytes: int) -> "RowsOnWorkers":
         """Parts of a table that workers load once and keep in half of their memory at most."""
-        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
-        memory = [worker["memory_limit"] or math.inf for worker in workers]
+        memory = [worker["memory_limit"] or math.inf for worker in self._known()]
         return RowsOnWorkers(self, load, parts, sum(memory) / 2 / chunk_bytes)
 
     def _scattered(self, source: RowSource, watch: ClusterWatch) -> Any:
@@ -324,19 +351,29 @@ class DaskWorkers:
                 if not self._running:
                     watch.reset()  # a client without a scheduler closes itself
                     continue
-                running = self._at_work()
+                workers = self._workers()
+                running = _heartbeats(workers)
                 watch.look(running, sum(future.status == "finished" for future in futures))
                 if watch.left < 0:
-                    paused = self.client.nthreads() and not running
+                    paused = workers and not running
                     raise ClusterError(_PAUSED if paused else _RESTARTED if watch.met else _NOBODY)
+                self._replace_workers()
+                if watch.silent:  # as the scheduler does after distributed.scheduler.worker-ttl
+                    self._restart(watch.silent)
             return pending.result()
         finally:
             pending.cancel()
 
-    def _at_work(self) -> dict[str, int]:
-        """Threads of workers that accept work; a worker without memory and disk is paused."""
-        threads: dict[str, int] = self.client.sync(self.client.scheduler.ncores_running)
-        return threads
+    def _restart(self, addresses: list[str]) -> None:
+        """Restart workers; others repeat their tasks."""
+        self.client.sync(
+            self.client.scheduler.restart_workers,
+            workers=addresses,
+            timeout=_ANSWER_SECONDS,
+            wait_for_workers=False,
+            on_error="return",
+            stimulus_id="no-heartbeat",
+        )
 
     def __reduce__(self) -> Any:
         """Pickle as threads, without the cluster."""
@@ -398,6 +435,12 @@ def resolve_workers(n_jobs: int | None = None, executor: Any = None) -> Workers:
         "executor must be a concurrent.futures.Executor or a dask.distributed.Client, got "
         f"{type(executor).__name__}"
     )
+
+
+def _heartbeats(workers: dict[str, dict[str, Any]]) -> dict[str, float]:
+    """Last heartbeats of workers that accept work; one without memory and disk is paused."""
+    running = {address: one for address, one in workers.items() if one["status"] == "running"}
+    return {address: one["last_seen"] for address, one in running.items()}
 
 
 def _gone() -> tuple[type[BaseException], ...]:

@@ -188,6 +188,45 @@ def test_work_waits_for_paused_workers_and_not_for_ever(threads, monkeypatch):
         table.reduce(counted)
 
 
+def test_workers_that_a_cluster_has_given_up_are_started_again_during_a_pass(monkeypatch):
+    """Dask's own clusters give up a worker that does not come back within 15 seconds."""
+    monkeypatch.setattr("rashomon_explorer.rows.workers._LOOK_SECONDS", 0.05)
+    config = {"distributed.deploy.lost-worker-timeout": "10ms"}
+    with _cluster(config, **TWO, processes=False) as client:
+        table, local = chunk_rows(X, Y, executor=client), client.cluster
+        gather = client.gather
+
+        def lose(*given, **named):  # once, and then no attempt fails: the tasks wait
+            monkeypatch.setattr(client, "gather", gather)
+            for worker in [*local.workers.values()]:
+                local.sync(worker.close)
+            while local.workers:
+                time.sleep(0.01)
+            return gather(*given, **named)
+
+        monkeypatch.setattr(client, "gather", lose)
+        assert table.reduce(counted) == (len(X),)
+        assert len(local.workers) == len(local.worker_spec) == 2
+
+
+def test_a_worker_without_a_heartbeat_is_restarted_and_its_tasks_are_done_elsewhere(
+    threads, monkeypatch
+):
+    """The scheduler itself waits five minutes for a process that is stopped."""
+    for name, seconds in (("LOOK", 0.05), ("SILENT", 1.0)):
+        monkeypatch.setattr(f"rashomon_explorer.rows.workers._{name}_SECONDS", seconds)
+    stopped, other = threads.cluster.workers.values()
+    for callback in stopped.periodic_callbacks.values():
+        callback.stop()
+    done = Event()
+    stopped.executors["default"].submit(done.wait, 60)  # its one thread
+    try:
+        assert chunk_rows(X, Y, executor=threads).reduce(counted) == (len(X),)
+        assert [*threads.nthreads()] == [other.address]
+    finally:
+        done.set()
+
+
 def test_workers_that_restart_are_given_up_sooner_than_nobody_and_those_at_work_never(monkeypatch):
     """Each start has another address: that is all by which they are told from one at work."""
     clock = [0.0]
@@ -196,20 +235,24 @@ def test_workers_that_restart_are_given_up_sooner_than_nobody_and_those_at_work_
         clock[0] = 0.0
         watch = ClusterWatch(180.0, proven=False)
         while watch.left >= 0:
-            watch.look([f"tcp://{int(clock[0] // lives)}"])
+            watch.look({f"tcp://{int(clock[0] // lives)}": clock[0]})
             clock[0] += 1.0
         assert 100 <= clock[0] <= 120
     clock[0] = 0.0
-    steady, busy, nobody = (ClusterWatch(180.0, proven=False) for _ in range(3))
+    steady, stopped, busy, again, nobody = (ClusterWatch(180.0, proven=False) for _ in range(5))
     proven = ClusterWatch(180.0, proven=True)
     for second in range(1, 1_000):
         clock[0] = float(second)
-        steady.look(["tcp://same"])  # one task may take hours
-        busy.look([f"tcp://{second}"], finished=second // 50)
-        nobody.look([])
-        proven.look([f"tcp://{second}"])
-        assert steady.left > 0 and busy.left > 0
+        steady.look({"tcp://same": clock[0]})  # one task may take hours
+        stopped.look({"tcp://same": min(clock[0], 500.0), "tcp://new": clock[0]})
+        busy.look({f"tcp://{second}": 0.0}, finished=second // 50)
+        again.look({f"tcp://{second}": 0.0}, finished=second % 50)  # the same tasks each time
+        nobody.look({})
+        proven.look({f"tcp://{second}": 0.0})
+        assert steady.left > 0 and busy.left > 0 and not steady.silent
         assert (nobody.left >= 0) == (proven.left >= 0) == (second <= 180)
+        assert (again.left >= 0) == (second <= 49 + 180)
+        assert stopped.silent == ["tcp://same"] * (second > 560)
 
 
 def test_a_full_disk_on_spill_changes_no_digit_and_no_charge(tmp_path):
