@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rashomon_explorer import Explorer, load_dataset
 from rashomon_explorer._utils.assets import asset_path
-from rashomon_explorer.explorer.table.editor import TableEditor
+from rashomon_explorer.explorer.table_editor import TableEditor
 
 MODELS, PEOPLE = 5_000, 10_000
 _CELL = "from benchmarks.live_page import many\nexplorer = many()\nexplorer"

@@ -14,7 +14,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from rashomon_explorer._utils.extras import missing_package
+from rashomon_explorer._utils.imports import missing_package
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.server.settings import (
     DEFAULT_PORT,

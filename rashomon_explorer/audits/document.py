@@ -14,7 +14,7 @@ from rashomon_explorer.audits.figures import plot
 from rashomon_explorer.report.blocks import Block, Code, Facts, Items, Plot, Table, Words
 from rashomon_explorer.report.editions import Page, refuse_existing, write_text
 from rashomon_explorer.report.material import Curator
-from rashomon_explorer.report.sections import accuracy, document
+from rashomon_explorer.report.sections import document, people
 
 _MOST_FEATURES = 30
 
@@ -125,7 +125,7 @@ def _accuracy(audit: Any) -> list[Block]:
         ("Conflict ratios", f"over {audit.models.n_draws:,} good models", "estimates"),
     ]
     known = "proved for every good model" if exact else "over the sampled models: at least"
-    return accuracy.accuracy_section(audit.accuracy, facts, audit.inputs.groups, known)
+    return people.accuracy_section(audit.accuracy, facts, audit.inputs.groups, known)
 
 
 def _method(audit: Any) -> list[Block]:
@@ -173,6 +173,6 @@ _SECTIONS: tuple[tuple[str, str, _Make], ...] = (
     ("coefficients", "Coefficients", _coefficients),
     ("groups", "Who bears the multiplicity", _groups),
     ("importance", "Importance of features", _importance),
-    ("accuracy", accuracy.TITLE, _accuracy),
+    ("accuracy", people.ACCURACY_TITLE, _accuracy),
     ("method", "How it was computed", _method),
 )

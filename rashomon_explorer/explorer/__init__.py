@@ -1,6 +1,6 @@
 """The dashboard: one object for notebooks and Voilà, made of small panels and figures."""
 
-from rashomon_explorer._utils.extras import missing_package
+from rashomon_explorer._utils.imports import missing_package
 
 try:
     from rashomon_explorer.explorer.app import Explorer

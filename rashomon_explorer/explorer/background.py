@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial, wraps
 from typing import Any, TypeVar, cast
 
-from rashomon_explorer._utils.chains import ChainState
+from rashomon_explorer._utils.progress import ChainState
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.messages import LOGGER
 from rashomon_explorer.explorer.state import ExplorerState

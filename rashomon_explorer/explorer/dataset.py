@@ -19,12 +19,11 @@ from rashomon_explorer.explorer.background import BackgroundTask, batch_updates
 from rashomon_explorer.explorer.family import check_enumerable, of_trees, tree_estimator
 from rashomon_explorer.explorer.messages import LEDGER_READ, LOGGER, error_boundary, same_rows
 from rashomon_explorer.explorer.model_inputs import ModelInputs
-from rashomon_explorer.explorer.selection import CurrentSelection
+from rashomon_explorer.explorer.selection import CurrentSelection, WhatIf
 from rashomon_explorer.explorer.state import BUDGET, LINEAR, SETTINGS, ExplorerState
 from rashomon_explorer.explorer.streamed_table import encoded, scaled, streamed_table, table_shape
-from rashomon_explorer.explorer.table.editor import OWN_SOURCE
-from rashomon_explorer.explorer.table.files import save_schema
-from rashomon_explorer.explorer.what_if import WhatIf
+from rashomon_explorer.explorer.table_editor import OWN_SOURCE
+from rashomon_explorer.explorer.table_files import save_schema
 from rashomon_explorer.mechanisms.planning import suggestions, weakness
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.plan import Plan

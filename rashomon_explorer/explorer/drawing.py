@@ -13,8 +13,8 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from rashomon_explorer._utils.chains import ChainState, watch_chains
 from rashomon_explorer._utils.memory_limits import release_freed_memory
+from rashomon_explorer._utils.progress import ChainState, watch_chains
 from rashomon_explorer.estimators.feasibility import infeasibility_message, is_tried
 from rashomon_explorer.exceptions import DataError, SamplerError
 from rashomon_explorer.explorer import messages

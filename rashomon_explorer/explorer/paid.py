@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, cast
 
 import numpy as np
 
-from rashomon_explorer._utils.chains import watch_chains
+from rashomon_explorer._utils.progress import watch_chains
 from rashomon_explorer.estimators import DPBilevelSearch, DPClassifier, DPRegressor
 from rashomon_explorer.exceptions import BudgetExceededError, LedgerError, SamplerError
 from rashomon_explorer.explorer import messages

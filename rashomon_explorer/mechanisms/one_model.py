@@ -11,8 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer._utils.chains import ChainLooks
-from rashomon_explorer._utils.progress import progress
+from rashomon_explorer._utils.progress import ChainLooks, progress
 from rashomon_explorer.mechanisms import request as requests
 from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, solver_distance

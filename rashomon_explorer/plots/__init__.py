@@ -4,7 +4,7 @@ Figures of private rows take a `RashomonSet` and have an amber band. Figures of 
 trees also take a release, which has a green band with the privacy cost and no value from the rows.
 """
 
-from rashomon_explorer._utils.extras import missing_package
+from rashomon_explorer._utils.imports import missing_package
 
 try:
     from rashomon_explorer.plots.budget import attack_in_words, plot_budget, plot_tradeoff

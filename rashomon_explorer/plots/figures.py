@@ -4,9 +4,7 @@ from itertools import chain
 
 from rashomon_explorer.plots import (
     budget,
-    chains,
     coefficients,
-    columns,
     comparison,
     decomposition,
     fairness,
@@ -28,7 +26,6 @@ from rashomon_explorer.plots.registry import FigureSpec
 
 _MODULES = (
     losses,
-    chains,
     coefficients,
     people,
     guarantees,
@@ -41,7 +38,6 @@ _MODULES = (
     person,
     fairness,
     decomposition,
-    columns,
     comparison,
     penalties,
     trees,

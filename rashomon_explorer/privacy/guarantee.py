@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils import validation
-from rashomon_explorer._utils.extras import missing_package
 from rashomon_explorer._utils.formatting import Fact, ReprMixin, rounded_up
+from rashomon_explorer._utils.imports import missing_package
 from rashomon_explorer.privacy import conversions
 from rashomon_explorer.privacy.tradeoff import curves
 from rashomon_explorer.privacy.tradeoff.bounded_range import BoundedRange, RepeatedBoundedRange

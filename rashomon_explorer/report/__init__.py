@@ -4,7 +4,7 @@ Each edition is a function with its own input type: neither accepts the input of
 one for releases has no argument for rows. ``report`` calls the function that fits its input.
 """
 
-from rashomon_explorer._utils.extras import missing_package
+from rashomon_explorer._utils.imports import missing_package
 
 try:
     from rashomon_explorer.report.editions import curator_report, release_report, report

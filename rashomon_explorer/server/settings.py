@@ -1,10 +1,12 @@
-"""Settings of the server: address, token and limits. Needs no package of the dashboard."""
+"""Settings of the server, and of `jupyter-server-proxy`. Needs no package of the dashboard."""
 
 import os
 import secrets
+import sys
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
 TOKEN_VARIABLE = "RASHOMON_EXPLORER_TOKEN"
 """Environment variable with a fixed token instead of a new random one."""
@@ -47,3 +49,21 @@ def take_token() -> tuple[str, bool]:
     """Return the token and whether it is new; remove it from the kernels' environment."""
     token = os.environ.pop(TOKEN_VARIABLE, "")
     return (token, False) if token else (secrets.token_urlsafe(24), True)
+
+
+_NAME = "rashomon-explorer"
+_SECONDS = 60
+
+
+def proxied_dashboard() -> dict[str, Any]:
+    """Return settings for `jupyter-server-proxy`, which finds this function by its entry point."""
+    token = secrets.token_urlsafe(24)
+    command = [sys.executable, "-m", "rashomon_explorer", "--no-browser", "--any-host"]
+    return {
+        "command": [*command, "--port", "{port}", "--base-url", f"{{base_url}}{_NAME}/"],
+        "environment": {TOKEN_VARIABLE: token},
+        "request_headers_override": {"Authorization": f"token {token}"},
+        "absolute_url": True,
+        "timeout": _SECONDS,
+        "launcher_entry": {"title": "Rashomon Explorer"},
+    }

@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer._utils.extras import missing_package
+from rashomon_explorer._utils.imports import missing_package
 from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.sets.base import key_places
 from rashomon_explorer.sets.scores import model_rows

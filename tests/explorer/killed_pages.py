@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rashomon_explorer.explorer.export.purchases import Purchases
+from rashomon_explorer.explorer.release import Purchases
 from rashomon_explorer.explorer.set_store import NumberedFiles, SetStore
 from tests.explorer.pages import five_models, purchase
 from tests.failing_disk import Gate, killed

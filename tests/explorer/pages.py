@@ -14,8 +14,8 @@ import pytest
 from rashomon_explorer import RashomonClassifier
 from rashomon_explorer import data as tables
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.export.purchases import Purchase
-from rashomon_explorer.explorer.table.editor import TableEditor
+from rashomon_explorer.explorer.release import Purchase
+from rashomon_explorer.explorer.table_editor import TableEditor
 from rashomon_explorer.release import release
 from rashomon_explorer.rows import chunk_rows
 

@@ -12,10 +12,9 @@ import pandas as pd
 import pytest
 
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.export import bundle, score
-from rashomon_explorer.explorer.export.basket import AGGREGATES
-from rashomon_explorer.explorer.table.editor import TableEditor
+from rashomon_explorer.explorer import Explorer, bundle, score
+from rashomon_explorer.explorer.release import AGGREGATES
+from rashomon_explorer.explorer.table_editor import TableEditor
 from rashomon_explorer.explorer.widgets.files import Download, FileInTransit
 from rashomon_explorer.plots import plot_losses
 from rashomon_explorer.plots.text import cost_text

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from rashomon_explorer import DPClassifier, RashomonClassifier
-from rashomon_explorer._utils import chains
-from rashomon_explorer._utils.chains import ChainState, watch_chains
+from rashomon_explorer._utils import progress
+from rashomon_explorer._utils.progress import ChainState, watch_chains
 from rashomon_explorer.explorer import drawing
-from rashomon_explorer.plots.chains import plot_chains, scale_reduction
+from rashomon_explorer.plots.losses import plot_chains, scale_reduction
 from tests.explorer.pages import held_page, set_state
 from tests.plots.conftest import title_of
 
@@ -20,8 +20,8 @@ Y = (X @ [1.0, -0.5] + RNG.normal(0, 0.3, 400) > 0).astype(int)
 
 @pytest.fixture(autouse=True)
 def every_step_is_looked_at(monkeypatch):
-    monkeypatch.setattr(chains, "_SECONDS_BETWEEN_LOOKS", 0.0)
-    monkeypatch.setattr(chains, "_SHARE", 0)
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LOOKS", 0.0)
+    monkeypatch.setattr(progress, "_SHARE", 0)
 
 
 @pytest.mark.parametrize(
@@ -64,16 +64,16 @@ def test_watched_chains_make_the_same_models_and_end_at_their_losses(estimator):
 
 def test_looks_take_a_tenth_of_the_time_and_nobody_looks_unasked(monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr(chains, "_SECONDS_BETWEEN_LOOKS", 0.1)
-    monkeypatch.setattr(chains, "_SHARE", 10)
-    monkeypatch.setattr(chains.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LOOKS", 0.1)
+    monkeypatch.setattr(progress, "_SHARE", 10)
+    monkeypatch.setattr(progress.time, "perf_counter", lambda: clock[0])
 
     def slow():
         clock[0] += 1.0
         return ChainState(1, 2, np.zeros(1), np.empty(0))
 
     def run(seen):
-        look = chains.ChainLooks()
+        look = progress.ChainLooks()
         for _ in range(100):
             clock[0] += 0.5
             look(slow)

@@ -17,8 +17,8 @@ from rashomon_explorer.explorer import streamed_table as streamed
 from rashomon_explorer.explorer.cards.base import NEEDS
 from rashomon_explorer.explorer.views import VIEWS
 from rashomon_explorer.plots import importance
-from rashomon_explorer.plots.columns import column_table, plot_column
 from rashomon_explorer.plots.figures import FIGURES, register
+from rashomon_explorer.plots.profile import column_table, plot_column
 from rashomon_explorer.plots.registry import BOTH, CURATOR, FigureSpec
 from rashomon_explorer.plots.theme import curator_band, new_figure, templates
 from rashomon_explorer.report import report

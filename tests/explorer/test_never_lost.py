@@ -15,7 +15,7 @@ from unittest.mock import Mock
 import pytest
 
 import rashomon_explorer
-from rashomon_explorer.explorer.export.purchases import Purchases
+from rashomon_explorer.explorer.release import Purchases
 from rashomon_explorer.explorer.set_store import SetStore, read_file
 from tests.explorer.killed_pages import BOUGHT, KEEPING, MODELS
 from tests.failing_disk import Gate, full

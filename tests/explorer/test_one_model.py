@@ -12,8 +12,7 @@ from rashomon_explorer import DPBilevelSearch, RashomonClassifier
 from rashomon_explorer.data import load_csv, load_dataset
 from rashomon_explorer.estimators import audit_tuning
 from rashomon_explorer.exceptions import PrivacyLeakWarning, SamplerError
-from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.export import bundle, score
+from rashomon_explorer.explorer import Explorer, bundle, score
 from rashomon_explorer.explorer.paid import Tuned, paid_model
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.privacy import pure

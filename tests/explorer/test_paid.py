@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import pytest
 
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.export.bundle import readme
+from rashomon_explorer.explorer.bundle import readme
 from rashomon_explorer.plots.text import cost_text, what_is_left
 from tests.explorer.pages import press, price_on, set_state
 

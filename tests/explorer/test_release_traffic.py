@@ -15,11 +15,11 @@ from rashomon_explorer import audit
 from rashomon_explorer.data import Categorical, Numeric, TableSchema, YesNo
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError, FitError
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.export.bundle import bundle
+from rashomon_explorer.explorer.bundle import bundle
 from rashomon_explorer.explorer.messages import report
 from rashomon_explorer.explorer.panels.data import OWN_FILE
 from rashomon_explorer.explorer.state import PAGES
-from rashomon_explorer.explorer.table.editor import TableEditor
+from rashomon_explorer.explorer.table_editor import TableEditor
 from rashomon_explorer.plots.text import number
 from tests.explorer.pages import set_state, unzipped
 

@@ -11,8 +11,7 @@ from rashomon_explorer.data import TableSchema, load_csv
 from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.panels.data import OWN_FILE
-from rashomon_explorer.explorer.table.editor import TableEditor
-from rashomon_explorer.explorer.table.remarks import remarks
+from rashomon_explorer.explorer.table_editor import TableEditor, remarks
 
 
 @pytest.fixture

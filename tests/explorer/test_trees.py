@@ -12,7 +12,7 @@ from rashomon_explorer import Explorer, RashomonTreeClassifier, load_dataset
 from rashomon_explorer.data import TableSchema, YesNo
 from rashomon_explorer.data.encoder import UnitEncoder
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.explorer.export import score_trees
+from rashomon_explorer.explorer import score
 from rashomon_explorer.explorer.family import names_in_words
 from rashomon_explorer.explorer.streamed_table import tree_rows
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
@@ -220,7 +220,7 @@ def test_the_bundle_of_trees_is_used_without_the_page(page, tmp_path):
     plain = json.loads(files["trees.json"])
     assert "losses" not in plain and "loss 0." not in files["figures/trees.html"].decode()
     own = TableSchema.from_toml(files["schema.toml"].decode()).declare("repaid", role="ignore")
-    labels = score_trees.labels(plain, UnitEncoder(own).transform(page.data.frame.head(200)))
+    labels = score.labels(plain, UnitEncoder(own).transform(page.data.frame.head(200)))
     assert np.array_equal(labels, np.array(page.data.classes)[models.labels(page.rows.head(200))])
     (tmp_path / "trees.npz").write_bytes(files["trees.npz"])
     again = ReleasedTrees.load(tmp_path / "trees.npz")

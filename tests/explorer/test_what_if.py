@@ -7,7 +7,7 @@ import pytest
 
 from rashomon_explorer.data import Numeric, TableSchema, YesNo
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.table.editor import TableEditor
+from rashomon_explorer.explorer.table_editor import TableEditor
 from rashomon_explorer.plots import plot_what_if
 from rashomon_explorer.plots.person import what_if_table
 from tests.explorer.pages import SCHEMA, drawn, held_page, loans_table

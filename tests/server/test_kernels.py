@@ -9,8 +9,7 @@ import pytest
 from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
 
 from rashomon_explorer._utils.assets import asset_path
-from rashomon_explorer.server.kernels import PatientKernels
-from rashomon_explorer.server.serving import LimitedPages
+from rashomon_explorer.server.serving import LimitedPages, PatientKernels
 
 LONG_AGO = datetime.now(UTC) - timedelta(hours=1)
 CONFIGURED = json.loads((asset_path("apps") / "voila.json").read_text(encoding="utf-8"))

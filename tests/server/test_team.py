@@ -16,8 +16,7 @@ from voila.paths import collect_static_paths
 
 from rashomon_explorer.cli import _parser
 from rashomon_explorer.server.pages import joined_parts, packed_files, packed_plotly
-from rashomon_explorer.server.proxied import proxied_dashboard
-from rashomon_explorer.server.settings import TOKEN_VARIABLE, take_token
+from rashomon_explorer.server.settings import TOKEN_VARIABLE, proxied_dashboard, take_token
 from tests.conftest import free_port
 from tests.patience import until
 

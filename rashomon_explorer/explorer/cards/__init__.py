@@ -2,10 +2,14 @@
 
 from collections.abc import Mapping
 
-from rashomon_explorer.explorer.cards import guarantees, inputs, people, trees
-from rashomon_explorer.explorer.cards.base import FigureCard, Inputs
-from rashomon_explorer.explorer.cards.controls import CONTROLS, PREPARE
+import ipywidgets
+
+from rashomon_explorer.explorer.cards import inputs, people, trees
+from rashomon_explorer.explorer.cards.base import Control, FigureCard, Inputs, Prepare, picker
+from rashomon_explorer.explorer.panels.models import ThresholdControl, inside_only
+from rashomon_explorer.explorer.panels.people import PersonForm
 from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.explorer.widgets import basic
 from rashomon_explorer.plots.registry import FigureSpec
 
 INPUTS: Mapping[str, Inputs] = {
@@ -27,9 +31,9 @@ INPUTS: Mapping[str, Inputs] = {
     "tradeoff": inputs.tradeoff,
     "aggregates": inputs.aggregates,
     "penalties": inputs.penalties,
-    "bounds": guarantees.bounds,
-    "promise": guarantees.bounds,
-    "plan": guarantees.plan,
+    "bounds": inputs.bounds,
+    "promise": inputs.bounds,
+    "plan": inputs.plan,
     "people": people.people,
     "people_ranges": people.people_ranges,
     "person": people.person,
@@ -51,12 +55,63 @@ INPUTS: Mapping[str, Inputs] = {
 """Inputs of figures by name; the other figures take what every figure gets."""
 
 
+def _text(card: FigureCard, label: str) -> ipywidgets.Text:
+    box = basic.Text(description=label, placeholder="a question", continuous_update=False)
+    box.observe(lambda _: card.changed(), "value")
+    return box
+
+
+def _checkbox(card: FigureCard, label: str) -> ipywidgets.Checkbox:
+    box = basic.Checkbox(description=label, indent=False)
+    box.add_class("rx-tick")
+    box.observe(lambda _: card.changed(), "value")
+    return box
+
+
+def _toggle(card: FigureCard, label: str) -> ipywidgets.ToggleButton:
+    button = basic.ToggleButton(description=label, value=False)
+    button.add_class("rx-quiet")
+    button.observe(lambda _: card.changed(), "value")
+    return button
+
+
+CONTROLS: Mapping[str, Mapping[str, Control]] = {
+    "losses": {"threshold": lambda card, label: ThresholdControl(card.state)},
+    "coefficients": {
+        "across": picker(),
+        "up": picker(),
+        "inside": lambda card, label: inside_only(card.state),
+    },
+    "importance": {"show": picker(*inputs.IMPORTANCE)},
+    "importance_cloud": {"across": picker(), "up": picker(), "by": picker(*inputs.MEASURES)},
+    "profile": {"feature": picker()},
+    "class_reliance": {inputs.ALL_FEATURES: _toggle},
+    "columns": {"column": picker()},
+    "sets": {"compare with": picker()},
+    "people": {"by": picker()},
+    "person": {"features": lambda card, label: PersonForm(card.session)},
+    "frontier": {"gap": picker()},
+    "burden": {"of": picker()},
+    "rules": {"search": _text, "starred only": _checkbox},
+    "tree_parity": {"rate of": picker()},
+    "witness": {"the best that": picker(*trees.PROPERTIES), "question": picker()},
+}
+"""Controls of each figure by their labels."""
+
+PREPARE: Mapping[str, Prepare] = {
+    "coefficients": inputs.clear_axes,
+    "importance": inputs.coefficients_instead,
+    "sets": inputs.offer_sets,
+}
+"""Functions that update controls before each call."""
+
+
 def figure_card(session: Session, spec: FigureSpec) -> FigureCard:
     """Return the card of a figure."""
     name = spec.name
     card = FigureCard(session, spec, INPUTS.get(name), CONTROLS.get(name, {}), PREPARE.get(name))
     if name == "plan":
-        guarantees.follow_handle(card)
+        inputs.follow_handle(card)
     return card
 
 

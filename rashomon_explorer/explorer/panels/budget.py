@@ -14,7 +14,7 @@ from rashomon_explorer.explorer import html
 from rashomon_explorer.explorer.account import Account
 from rashomon_explorer.explorer.messages import error_boundary, report
 from rashomon_explorer.explorer.panels import card
-from rashomon_explorer.explorer.panels.numbers import set_cost
+from rashomon_explorer.explorer.panels.plan import set_cost
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.widgets import basic, controls, files

@@ -405,7 +405,7 @@ class OneModelPanel(Panel):
         schema = public_part(data.schema).to_toml()
 
         def make() -> FileInTransit:
-            from rashomon_explorer.explorer.export.bundle import one_model_bundle
+            from rashomon_explorer.explorer.bundle import one_model_bundle
 
             content = one_model_bundle(result, str(data.name), schema)
             return FileInTransit(f"{data.name}-one-model.zip", content, "application/zip")

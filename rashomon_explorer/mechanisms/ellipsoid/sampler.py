@@ -9,8 +9,7 @@ from typing import ClassVar, Self, cast
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer._utils.chains import ChainLooks, ChainState
-from rashomon_explorer._utils.progress import progress
+from rashomon_explorer._utils.progress import ChainLooks, ChainState, progress
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits, to_public_grid

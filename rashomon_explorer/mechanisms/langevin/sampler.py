@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray, to_host
-from rashomon_explorer._utils.chains import ChainLooks, ChainState
-from rashomon_explorer._utils.progress import progress
+from rashomon_explorer._utils.progress import ChainLooks, ChainState, progress
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer._utils.validation import check_count, check_nonnegative, check_positive
 from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits

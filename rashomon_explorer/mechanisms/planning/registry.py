@@ -1,6 +1,6 @@
 """Registry of mechanisms by name."""
 
-from rashomon_explorer._utils.lazy import LazyRegistry
+from rashomon_explorer._utils.imports import LazyRegistry
 from rashomon_explorer.mechanisms.base import Mechanism, Traits
 
 _ROOM = "rashomon_explorer.mechanisms"

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer._utils.chains import watch_chains
+from rashomon_explorer._utils.progress import watch_chains
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.planning.plan import Plan

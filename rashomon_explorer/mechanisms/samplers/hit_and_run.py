@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray, Mask
-from rashomon_explorer._utils.chains import ChainLooks, ChainState
+from rashomon_explorer._utils.progress import ChainLooks, ChainState
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer.mechanisms.base import Batch, Traits
 from rashomon_explorer.mechanisms.planning.plan import Plan

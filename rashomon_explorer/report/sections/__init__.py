@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rashomon_explorer.report.sections import accuracy, document, models, people, privacy, summary
+from rashomon_explorer.report.sections import document, models, people, privacy, summary
 from rashomon_explorer.report.sections.document import Section
 
 _PLAN = (
@@ -33,7 +33,7 @@ CURATOR: tuple[Section, ...] = (
     Section("width", "Model-set width and mechanism noise", "curator", people.width_curator),
     Section("fairness", "Group gaps over the set", "curator", people.fairness_curator),
     Section("people", "Conflicting predictions by person", "curator", people.people_curator),
-    Section("accuracy", accuracy.TITLE, "curator", accuracy.accuracy_curator),
+    Section("accuracy", people.ACCURACY_TITLE, "curator", people.accuracy_curator),
     _CAVEATS,
     Section("definitions", "Definitions", "public", document.definitions_curator),
     Section("reproduce", "How to reproduce it", "internal", document.reproduce),

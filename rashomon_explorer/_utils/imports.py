@@ -1,4 +1,4 @@
-"""Registries whose entries may be imported on first access."""
+"""Imports on first access, and the message for a missing package of an extra."""
 
 from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
@@ -31,3 +31,14 @@ class LazyRegistry(MutableMapping[str, T]):
 
     def __len__(self) -> int:
         return len(self._entries)
+
+
+def missing_package(purpose: str, package: str | None, extra: str = "app") -> ImportError:
+    """Return an ImportError that says what to install."""
+    name = (package or "").partition(".")[0]
+    with_what = " with all that figures, reports and the dashboard need" if extra == "app" else ""
+    return ImportError(
+        f"{purpose} needs {name}, which is not installed. Install it{with_what}: "
+        f"pip install 'rashomon-explorer[{extra}]'",
+        name=name,
+    )

@@ -1,24 +1,25 @@
-"""Scores of released models on encoded rows; needs only numpy and models.json.
+"""Predictions of released models on encoded rows; needs only numpy and the file of the models.
 
-from score import read, scores
-models = read("models.json")
-scores(models, rows)        # (n_draws, n_rows), or (n_draws, n_rows, n_classes) for several
+from score import labels, read, scores
+scores(read("models.json"), rows)  # (n_draws, n_rows), or (n_draws, n_rows, n_classes) for several
+labels(read("trees.json"), rows)   # (n_trees, n_rows), one of the classes each
 """
 
 import json
+from operator import eq, ge, gt, le, lt, ne
 from typing import Any
 
 import numpy as np
 
 
 def read(path: str) -> Any:
-    """Read models.json, or another file of the same format."""
+    """Read models.json or trees.json."""
     with open(path, encoding="utf-8") as file:
         return json.load(file)
 
 
 def scores(models: dict[str, Any], rows: Any) -> Any:
-    """Return the scores of all models."""
+    """Scores of all linear models."""
     rows = _shortened(np.asarray(rows, dtype=float), models)
     if "spreads" in models:  # released scaling: coefficients refer to scaled columns
         centred = rows - np.asarray(models["centres"])
@@ -58,3 +59,21 @@ PREDICTIONS = {
     "softmax": _of_each_class,
     "identity": _target,
 }
+
+
+_ASKS = {"==": eq, "!=": ne, "<=": le, ">=": ge, "<": lt, ">": gt}
+
+
+def labels(models: dict[str, Any], rows: Any) -> Any:
+    """Labels by all trees."""
+    table = np.asarray(rows, dtype=float)
+    codes = np.array([_codes(tree, table) for tree in models["trees"]])
+    return np.asarray(models["classes"])[codes]
+
+
+def _codes(node: dict[str, Any], table: Any) -> Any:
+    if "prediction" in node:
+        return np.full(len(table), node["prediction"])
+    against = 1.0 if node["reference"] == "true" else float(node["reference"])
+    yes = _ASKS[node["relation"]](table[:, node["feature"]], against)
+    return np.where(yes, _codes(node["true"], table), _codes(node["false"], table))

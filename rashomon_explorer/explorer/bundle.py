@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import MappingProxyType
 from typing import Any
 
 import plotly.graph_objects as go
@@ -17,10 +17,9 @@ from rashomon_explorer import plots
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.explorer import family, html
-from rashomon_explorer.explorer.export import score, score_trees
-from rashomon_explorer.explorer.export.purchases import Contents
+from rashomon_explorer.explorer import family, html, score
 from rashomon_explorer.explorer.paid import PaidModel
+from rashomon_explorer.explorer.release import Contents
 from rashomon_explorer.measures.multiplicity.catalogue import TERMS
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.plots.budget import attack_in_words
@@ -96,8 +95,8 @@ def _npz(models: ReleasedSet | ReleasedTrees) -> bytes:
         return path.read_bytes()
 
 
-def _code(module: ModuleType) -> str:
-    return Path(str(module.__file__)).read_text(encoding="utf-8")
+def _code() -> str:
+    return Path(str(score.__file__)).read_text(encoding="utf-8")
 
 
 _LINEAR = """
@@ -349,14 +348,13 @@ _TREE_FILES: _Files = {
     "trees.json": _trees_json,
     "trees.txt": _trees_text,
     "trees.npz": lambda contents: _npz(_trees(contents)),
-    "score.py": lambda contents: _code(score_trees),
 }
 _LINEAR_FILES: _Files = {
     "models.json": _models_json,
     "models.npz": lambda contents: _npz(contents.linear),
-    "score.py": lambda contents: _code(score),
 }
 _COMMON_FILES: _Files = {
+    "score.py": lambda contents: _code(),
     "schema.toml": lambda contents: None if contents.schema is None else contents.schema.to_toml(),
     "guarantee.json": _guarantee,
     "aggregates.json": _aggregates,
@@ -380,7 +378,7 @@ def one_model_bundle(made: PaidModel, table: str, schema: str) -> bytes:
         ),
         "model.json": _json(made.model),
         "guarantee.json": _json(made.guarantee.to_dict()),
-        "score.py": _code(score),
+        "score.py": _code(),
         "schema.toml": schema,
     }
     return _zipped(files.items())

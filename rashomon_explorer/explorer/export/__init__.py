@@ -1,1 +1,0 @@
-"""Release of aggregates and export of bundles; no widgets here."""

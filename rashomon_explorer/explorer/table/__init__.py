@@ -1,1 +1,0 @@
-"""Tables on the page: reading files, editing the schema, and warnings."""
