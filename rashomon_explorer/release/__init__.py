@@ -4,11 +4,12 @@ from rashomon_explorer.release.groups import GroupGaps
 from rashomon_explorer.release.least_psi import LeastPsi
 from rashomon_explorer.release.losses import Excess, Losses, SoftHits
 from rashomon_explorer.release.plan import Budget, plan_release
+from rashomon_explorer.release.prediction_sets import ScoreThreshold
 from rashomon_explorer.release.query import Query, Sensitivity
 from rashomon_explorer.release.released import ReleasedAggregates
 from rashomon_explorer.release.reliance import Reliance
 from rashomon_explorer.release.run import release
-from rashomon_explorer.release.statistic import Measured
+from rashomon_explorer.release.statistic import Measured, Threshold
 
 __all__ = [
     "Budget",
@@ -20,8 +21,10 @@ __all__ = [
     "Query",
     "ReleasedAggregates",
     "Reliance",
+    "ScoreThreshold",
     "Sensitivity",
     "SoftHits",
+    "Threshold",
     "plan_release",
     "release",
 ]

@@ -7,6 +7,7 @@ from rashomon_explorer.release.groups import BaseRates, GroupGaps, GroupSizes
 from rashomon_explorer.release.least_psi import LeastPsi
 from rashomon_explorer.release.losses import Accuracies, ClippedShare, LossDifferences, Losses
 from rashomon_explorer.release.multiplicity import RELEASABLE, Discrepancies, MultiplicityQuery
+from rashomon_explorer.release.prediction_sets import ScoreThreshold
 from rashomon_explorer.release.query import Query
 from rashomon_explorer.release.reliance import Reliance
 
@@ -116,6 +117,7 @@ QUERIES: dict[str, Callable[[], Query]] = {
     "clipped_share": ClippedShare,
     "psi_avoiding": partial(LeastPsi, avoiding=()),
     "psi_sign": partial(LeastPsi, sign=()),
+    "score_threshold": ScoreThreshold,
     "selection_gap": GroupGaps,
     "mean_selection_gap": partial(GroupGaps, over="mean"),
     "true_positive_gap": partial(GroupGaps, "true_positive"),

@@ -60,6 +60,27 @@ class LaplaceNoise:
         return -self.scale * math.log1p(-confidence)
 
 
+@dataclass(frozen=True)
+class GumbelNoise:
+    """Gumbel distribution of scale g: the place of the largest noisy utility is released, no value.
+
+    It is place j with probability ∝ exp(u_j/g), the exponential mechanism (McSherry and Talwar
+    2007). One record moves each utility by at most 1, so its range is bounded by 2/g.
+    """
+
+    scale: float
+    law: str = "Gumbel"
+
+    @property
+    def deviation(self) -> float:
+        """πg/√6."""
+        return math.pi * self.scale / math.sqrt(6)
+
+    def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """Draw independent values (size,)."""
+        return rng.gumbel(scale=self.scale, size=size)
+
+
 Noise = GaussianNoise | LaplaceNoise
 """Independent noise of one scale on each coordinate of a query."""
 

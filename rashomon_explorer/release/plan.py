@@ -12,11 +12,17 @@ from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.inputs import fitted_set
 from rashomon_explorer.measures.reliance.tree_reliance import held_trees
 from rashomon_explorer.mechanisms.planning import suggestions
-from rashomon_explorer.privacy import Guarantee, gdp, pure
+from rashomon_explorer.privacy import Guarantee, bounded_range, gdp, pure, zcdp
 from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
 from rashomon_explorer.release.catalogue import get_queries
 from rashomon_explorer.release.losses import loss_ranges
-from rashomon_explorer.release.noise import GaussianNoise, LaplaceNoise, Noise, noise_scale
+from rashomon_explorer.release.noise import (
+    GaussianNoise,
+    GumbelNoise,
+    LaplaceNoise,
+    Noise,
+    noise_scale,
+)
 from rashomon_explorer.release.query import Paid, PublicShape, Query, Sensitivity
 from rashomon_explorer.sets import RashomonSet
 
@@ -25,6 +31,7 @@ if TYPE_CHECKING:
 
 _MODELS_ARE_PUBLIC = "the models are a release of their own, charged apart"
 _GAUSSIAN = "Gaussian mechanism (Theorem 2.7 of Dong, Roth and Su 2022)"
+_SELECTION = "exponential mechanism (Lemma 3.5 of Cesar and Rogers 2021)"
 _LAPLACE = "Laplace mechanism (Proposition 1 of Dwork, McSherry, Nissim and Smith 2006)"
 
 
@@ -98,7 +105,7 @@ class Budget:
 class QueryCost:
     """Noise of one query, and its share of the privacy cost."""
 
-    noise: Noise
+    noise: Any  # a `Noise`, or GumbelNoise
     share: float  # of the total cost, in the additive notion: ε of pure DP, μ² of Gaussian DP
 
 
@@ -111,7 +118,7 @@ def release_costs(
     ledger: bool = True,
 ) -> tuple[tuple[QueryCost, ...], Guarantee]:
     """Noise of each query, and the joint guarantee of all queries."""
-    noises: list[Noise]
+    noises: list[Any]
     if budget.standard_error is not None:
         if weights is not None:
             raise ValueError("weights divide a budget: omit them with standard_error")
@@ -120,25 +127,57 @@ def release_costs(
         total = math.hypot(*mus)
         noises = [GaussianNoise(noise_scale(error, 1.0)) for error in errors]
         shares = [mu * mu / (total * total) if total else 0.0 for mu in mus]
-        return tuple(map(QueryCost, noises, shares)), _gaussian(total)
+        return tuple(map(QueryCost, noises, shares)), _stated(gdp(total), [_GAUSSIAN])
     shares = _shares(queries, weights)
     each = list(zip(sensitivities, shares, strict=True))
     if budget.is_pure:
         epsilon = budget.epsilon or 0.0
         noises = [LaplaceNoise(noise_scale(sens.l1, epsilon * share)) for sens, share in each]
-        return tuple(map(QueryCost, noises, shares)), _stated(pure(epsilon), _LAPLACE)
-    mu = budget.mu_total(ledger=ledger)
-    noises = [GaussianNoise(noise_scale(sens.l2, mu * math.sqrt(share))) for sens, share in each]
-    return tuple(map(QueryCost, noises, shares)), _gaussian(mu)
+        total_cost, theorem, selection = pure(epsilon), _LAPLACE, bounded_range(epsilon)
+    else:
+        mu = budget.mu_total(ledger=ledger)
+        noises = [
+            GaussianNoise(noise_scale(sens.l2, mu * math.sqrt(share))) for sens, share in each
+        ]
+        total_cost, theorem, selection = gdp(mu), _GAUSSIAN, zcdp(mu * mu / 2)
+    noises = list(map(_noise_of_kind, queries, noises))
+    selects = [isinstance(noise, GumbelNoise) for noise in noises]
+    if all(selects) or (any(selects) and not budget.is_pure):
+        total_cost = selection  # a selection is not Gaussian DP, and adds up better than pure DP
+    theorems = [theorem] * (not all(selects)) + [_SELECTION] * any(selects)
+    return tuple(map(QueryCost, noises, shares)), _stated(total_cost, theorems)
 
 
-def _gaussian(mu: float) -> Guarantee:
-    return _stated(gdp(mu), _GAUSSIAN)
+def _noise_of_kind(query: Query, noise: Noise) -> Any:
+    """Noise of the same scale, and by the query's sensitivity of the same cost, of its kind."""
+    if query.noise_kind is GumbelNoise:
+        return GumbelNoise(noise.scale)
+    if query.noise_kind is GaussianNoise and not isinstance(noise, GaussianNoise):
+        raise ValueError(
+            f"{query.name} needs Gaussian noise, which pure DP does not have: pass rho=, mu= or "
+            "epsilon= with delta="
+        )
+    return noise
 
 
-def _stated(guarantee: Guarantee, theorem: str) -> Guarantee:
+def _check_kinds(queries: Sequence[Query], budget: Budget, *, secure: bool) -> None:
+    """Raise an error if the budget has no cost for the noise of a query."""
+    for query in queries:
+        if query.noise_kind is not None and budget.standard_error is not None:
+            raise ValueError(
+                f"{query.name} has no single standard_error: pass epsilon=, with delta= if wanted, "
+                "or rho="
+            )
+        if query.noise_kind is GumbelNoise and (secure or budget.mu is not None):
+            what = "secure noise" if secure else "guarantee in Gaussian DP"
+            raise ValueError(
+                f"{query.name} has no {what}: release it by itself, with epsilon=, or rho="
+            )
+
+
+def _stated(guarantee: Guarantee, theorems: Sequence[str]) -> Guarantee:
     assumptions = (*guarantee.assumptions, _MODELS_ARE_PUBLIC)
-    return replace(guarantee, theorem=theorem, assumptions=assumptions)
+    return replace(guarantee, theorem=", and ".join(theorems), assumptions=assumptions)
 
 
 def _shares(queries: Sequence[Query], weights: Mapping[str, float] | None) -> list[float]:
@@ -244,15 +283,20 @@ def planned(
     budget: Budget,
     weights: Mapping[str, float] | None,
     *,
-    ledger: bool,
+    by_zcdp: bool,
+    secure: bool = False,
 ) -> ReleasePlan:
     """Plan from public numbers; an error or warning comes before a row is read."""
     known = get_queries(queries)
     for query in known:
         query.check(public)
+    _check_kinds(known, budget, secure=secure)
+    by_zcdp |= any(query.noise_kind is GumbelNoise for query in known)
     suggestions.warn_large_delta(budget.delta, public.n_rows)
     sensitivities = query_sensitivities(known, public)
-    costs, guarantee = release_costs(known, sensitivities, budget, weights, ledger=ledger)
+    costs, guarantee = release_costs(known, sensitivities, budget, weights, ledger=by_zcdp)
+    for query, cost in zip(known, costs, strict=True):
+        query.check_noise(public, cost.noise)
     return ReleasePlan(public, known, sensitivities, costs, guarantee)
 
 
@@ -305,4 +349,4 @@ def plan_release(
     validation.check_count(n_rows=n_rows)
     public = PublicShape(paid_models(models), n_rows, True, bool(categories), tuple(categories))
     budget = Budget(epsilon, delta, rho, mu, standard_error)
-    return planned(public, queries, budget, weights, ledger=ledger)
+    return planned(public, queries, budget, weights, by_zcdp=ledger)

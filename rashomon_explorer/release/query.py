@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -198,6 +199,10 @@ class Sensitivity:
         return cls(float(each.sum()), float(np.linalg.norm(each)))
 
 
+AddNoise = Callable[[FloatArray, Sensitivity], FloatArray]
+"""Noise of a query's scale on a vector of this sensitivity."""
+
+
 class Coordinates(NamedTuple):
     """Names and ranges of the coordinates of a query, and a remark on how to read them."""
 
@@ -221,6 +226,8 @@ class Query(ABC):
     """The only task of models to which the query applies; empty for all."""
     fewest_draws: ClassVar[int] = 1
     linear_only: ClassVar[bool] = False
+    noise_kind: ClassVar[type | None] = None
+    """The only distribution of its noise; None for the one that belongs to the budget."""
 
     @property
     @abstractmethod
@@ -270,6 +277,16 @@ class Query(ABC):
     def coordinates(self, public: PublicShape) -> Coordinates:
         """Names and ranges of the coordinates."""
         return Coordinates([self.name], n_mean=public.n_rows)
+
+    def check_noise(self, public: PublicShape, noise: Any) -> None:  # noqa: B027  # an option
+        """Raise an error, before rows are read, if the planned noise does not suit the query."""
+
+    def noisy(self, rows: Rows, noise: Any, add_noise: AddNoise) -> FloatArray:
+        """Return the vector with noise; a subclass may choose a later part by an earlier one."""
+        sensitivity = self.sensitivity(rows.public)
+        # Without noise, the vector must not depend on the rows even in its last bits.
+        unmoved = sensitivity.l1 == 0
+        return add_noise(self.compute(Rows.zeros(rows.public) if unmoved else rows), sensitivity)
 
     def statistics(
         self, noisy: FloatArray, noise: Noise, public: PublicShape

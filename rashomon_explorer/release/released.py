@@ -13,7 +13,7 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.guarantee import epsilon_delta_text, guarantee_text
 from rashomon_explorer.release.noise import GaussianNoise, LaplaceNoise
-from rashomon_explorer.release.statistic import Gap, Measured, RateStatistic, Statistic
+from rashomon_explorer.release.statistic import Gap, Measured, RateStatistic, Statistic, Threshold
 from rashomon_explorer.sets.files import number, number_from_value
 
 if TYPE_CHECKING:
@@ -191,6 +191,7 @@ _KINDS: dict[str, type[Any]] = {
         Measured,
         RateStatistic,
         Gap,
+        Threshold,
         GaussianNoise,
         LaplaceNoise,
     )

@@ -24,9 +24,9 @@ from rashomon_explorer.privacy import Charge, Guarantee, Ledger
 from rashomon_explorer.privacy.ledger.charge import failure_assumption
 from rashomon_explorer.privacy.ledger.tables import recognise
 from rashomon_explorer.release.encoding import Encoding
-from rashomon_explorer.release.noise import on_grid
+from rashomon_explorer.release.noise import GumbelNoise, on_grid
 from rashomon_explorer.release.plan import Budget, QueryCost, ReleasePlan, paid_models, planned
-from rashomon_explorer.release.query import Paid, PublicShape, Query, Rows
+from rashomon_explorer.release.query import Paid, PublicShape, Query, Rows, Sensitivity
 from rashomon_explorer.release.released import Answer, ReleasedAggregates
 from rashomon_explorer.release.secure import add_exactly, check_secure, secure_guarantee
 from rashomon_explorer.rows.source import read_mapped
@@ -147,7 +147,7 @@ def release(
         check_secure(budget, random_state)
     book = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
     by_zcdp = secure or (book is not None and book.accounting != "gdp")
-    plan = planned(public, queries, budget, weights, ledger=by_zcdp)
+    plan = planned(public, queries, budget, weights, by_zcdp=by_zcdp, secure=secure)
     drawn = _plan_of(public.models) if any(one.fewest_draws for one in plan.queries) else None
     if drawn is not None:
         suggestions.warn_if_weak(drawn, "the release from these draws")
@@ -204,11 +204,17 @@ def _answers(
 def _answer(
     query: Query, cost: QueryCost, rows: Rows, rng: np.random.Generator, secure: bool
 ) -> Answer:
-    exact, noise = _exact(query, rows), cost.noise
-    if secure:
-        noisy, noise = add_exactly(exact, query.sensitivity(rows.public), noise)
-    else:
-        noisy = on_grid(exact + noise.draw(rng, len(exact)), noise)
+    noise = cost.noise
+
+    def add_noise(values: FloatArray, sensitivity: Sensitivity) -> FloatArray:
+        nonlocal noise
+        if secure:
+            values, noise = add_exactly(values, sensitivity, cost.noise)
+            return values
+        noisy = values + noise.draw(rng, len(values))
+        return noisy if isinstance(noise, GumbelNoise) else on_grid(noisy, noise)
+
+    noisy = query.noisy(rows, noise, add_noise)
     return Answer(
         query.name,
         query.definition,
@@ -216,12 +222,6 @@ def _answer(
         cost.share,
         f"{noise.law}, scale {noise.scale:.4g}",
     )
-
-
-def _exact(query: Query, rows: Rows) -> FloatArray:
-    """Exact vector; computed on rows of zeros if its sensitivity is 0, as it gets no noise then."""
-    unmoved = query.sensitivity(rows.public).l1 == 0
-    return query.compute(Rows.zeros(rows.public) if unmoved else rows)
 
 
 def _public(

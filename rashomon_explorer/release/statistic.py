@@ -1,13 +1,17 @@
-"""Released numbers with error bars: linear in the noise, ratios, and gaps of ratios."""
+"""Released numbers: linear in the noise, ratios, gaps of ratios, and thresholds of scores."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_inner_share
+from rashomon_explorer.measures.inputs import set_and_rows
 from rashomon_explorer.release.noise import LaplaceNoise, Noise
 
 Interval = tuple[float, float]
@@ -206,7 +210,94 @@ class Gap:
         return math.hypot(errors[int(np.argmax(values))], errors[int(np.argmin(values))])
 
 
-Statistic = Measured | RateStatistic | Gap
+@dataclass(frozen=True)
+class Threshold:
+    """Threshold of the scores of labels, for prediction sets of public people.
+
+    Parameters
+    ----------
+    name : str
+    level, levels : int
+        The threshold is level/levels.
+    over : {"mean", "largest"}
+        How a label's score, 1 minus its probability, summarises the draws.
+    note : str
+        What the sets promise.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.sets import from_predictions
+    >>> threshold = Threshold("score threshold", 70, 100, "mean", "")
+    >>> models = from_predictions([[0.9, 0.5, 0.1]], [1, 1, 0])
+    >>> threshold.labels(models).tolist()
+    [1, -1, 0]
+    """
+
+    name: str
+    level: int
+    levels: int
+    over: str
+    note: str
+
+    # The promise of the note contains noise and sampling: the threshold has no error of its own.
+    standard_error: ClassVar[float] = math.nan
+    rows_error: ClassVar[float] = math.nan
+
+    @property
+    def estimate(self) -> float:
+        """Threshold."""
+        return self.level / self.levels
+
+    def interval(self, confidence: float = _USUAL) -> Interval:
+        """Return the threshold twice."""
+        check_inner_share(confidence=confidence)
+        return self.estimate, self.estimate
+
+    def sets(self, models: Any, X: Any = None) -> NDArray[np.bool_]:
+        """Whether each label is in each person's prediction set.
+
+        Parameters
+        ----------
+        models : set of models or fitted estimator
+            The draws of the release; over "largest" also any selection of them.
+        X : array-like or DataFrame of shape (n_people, n_columns)
+            Public rows, or the curator's.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_people, n_classes)
+            Whether the label's score is at most the threshold; a set may be empty.
+        """
+        own, rows = set_and_rows(models, X)
+        scores = label_scores(own.scores(rows), self.over)
+        return np.asarray(score_levels(scores, self.levels) <= self.level)
+
+    def labels(self, models: Any, X: Any = None) -> NDArray[np.int_]:
+        """Class 0, 1, … (n_people,) if it is alone in the prediction set, else −1 to abstain.
+
+        As the sets miss the label of at most a share alpha of people, at most this share of all
+        people gets a wrong label. Parameters as for :meth:`sets`.
+        """
+        inside = self.sets(models, X)
+        return np.where(inside.sum(axis=1) == 1, inside.argmax(axis=1), -1)
+
+
+SCORES_OVER: dict[str, Any] = {"mean": np.mean, "largest": np.max}
+"""Summaries of the scores of a label over the draws."""
+
+
+def label_scores(scores: FloatArray, over: str) -> FloatArray:
+    """Scores (n_rows, n_classes): 1 minus the probability of each label, over the models."""
+    each = np.stack([1 - scores, scores], axis=-1) if scores.ndim == 2 else scores
+    return np.asarray(SCORES_OVER[over](1 - each, axis=0))
+
+
+def score_levels(scores: FloatArray, levels: int) -> NDArray[np.int_]:
+    """Least level 0, 1, …, levels that a score does not exceed; hairs above it are ignored."""
+    return np.clip(np.ceil(scores * levels - 1e-9), 0, levels).astype(int)
+
+
+Statistic = Measured | RateStatistic | Gap | Threshold
 """A released number, computed from noisy values at no further privacy cost."""
 
 
