@@ -13,6 +13,7 @@ from rashomon_explorer.release import release
 N = 60
 EPSILON = 4.0
 LABELS: dict[str, Any] = {"classes": [0, 1], "epsilon": EPSILON}
+TARGETS: dict[str, Any] = {"target_bounds": (-1, 1), "epsilon": EPSILON}
 
 
 def public_rows():
@@ -23,11 +24,9 @@ def public_rows():
 TREES: dict[str, Any] = {"thresholds": 0.0, "n_draws": 1}
 CHUNKED: dict[str, Callable[..., Any]] = {
     "RashomonClassifier": partial(rx.RashomonClassifier, n_draws=1, **LABELS),
-    "RashomonRegressor": partial(
-        rx.RashomonRegressor, target_bounds=(-1, 1), n_draws=1, epsilon=EPSILON
-    ),
+    "RashomonRegressor": partial(rx.RashomonRegressor, mechanism="exact", n_draws=1, **TARGETS),
     "DPClassifier": partial(rx.DPClassifier, mechanism="objective_perturbation", **LABELS),
-    "DPRegressor": partial(rx.DPRegressor, target_bounds=(-1, 1), epsilon=EPSILON),
+    "DPRegressor": partial(rx.DPRegressor, mechanism="moments", **TARGETS),
     "RashomonTreeClassifier": partial(rx.RashomonTreeClassifier, max_leaves=2, **TREES, **LABELS),
 }
 ESTIMATORS: dict[str, Callable[..., Any]] = {
@@ -49,7 +48,8 @@ def _fits(make):
 
 @functools.cache
 def _models():
-    return rx.RashomonClassifier(classes=[0, 1], epsilon=20.0, n_draws=2).fit(*public_rows())
+    settings = {"classes": [0, 1], "epsilon": 20.0, "n_draws": 2, "mechanism": "exact"}
+    return rx.RashomonClassifier(**settings).fit(*public_rows())
 
 
 def _release(ledger, X, y):

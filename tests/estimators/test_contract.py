@@ -78,6 +78,7 @@ class TestPlan:
         assert 'no privacy? RashomonClassifier or RashomonRegressor with mechanism="hit' in message
         assert f"Got {epsilon!r} instead" in message
 
+    @pytest.mark.law
     @pytest.mark.parametrize("name", sorted({*MORE} - {"PrivateSearch"}))
     @pytest.mark.parametrize("epsilon", [LEAST_EPSILON, MOST_EPSILON])
     def test_the_ends_of_the_range_can_be_planned(self, name, epsilon):
@@ -85,7 +86,7 @@ class TestPlan:
         assert made.plan(300, 3).guarantee.epsilon(1e-6) <= epsilon * (1 + 1e-9)
 
     @pytest.mark.parametrize("name", sorted({*MORE} - {"curator only"}))
-    @pytest.mark.parametrize(("delta", "warned"), [(0.3, 1), (1 / 300, 1), (1 / 301, 0), (1e-9, 0)])
+    @pytest.mark.parametrize(("delta", "warned"), [(1 / 300, 1), (1 / 301, 0)])
     def test_a_delta_of_one_in_n_or_more_warns(self, name, delta, warned):
         model = MORE[name](delta=delta)
         with warnings.catch_warnings(record=True) as caught:
@@ -96,9 +97,9 @@ class TestPlan:
         if warned:
             assert "is at least 1/n=0.0033" in str(found[0].message)
             assert found[0].filename == __file__
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            MORE["curator only"](delta=0.3).plan(300, 3)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                MORE["curator only"](delta=delta).plan(300, 3)
 
     @every_setting
     def test_a_plan_takes_the_shape_of_a_table(self, name):

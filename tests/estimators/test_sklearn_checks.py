@@ -27,8 +27,6 @@ Check = Callable[..., None]
 
 ESTIMATORS = [
     rx.DPClassifier(),
-    rx.DPRegressor(target_bounds=(-1, 1)),
-    rx.RashomonClassifier(),
     rx.RashomonRegressor(target_bounds=(-1, 1)),
     rx.RashomonTreeClassifier(thresholds=0.0, max_leaves=3),
     rx.PrivateSearch(rx.RashomonTreeClassifier(thresholds=0.0, max_leaves=3), {"psi": [0.0, 0.05]}),
@@ -36,6 +34,8 @@ ESTIMATORS = [
     rx.PublicBoundsScaler(),
 ]
 OTHER_SETTINGS = [
+    rx.DPRegressor(target_bounds=(-1, 1)),
+    rx.RashomonClassifier(),
     rx.DPClassifier(family="trees"),
     rx.DPBilevelSearch("logistic", bounds=(0.1, 10.0)),
     rx.RashomonClassifier(mechanism="hit_and_run", random_state=0),

@@ -26,7 +26,10 @@ from rashomon_explorer.sets import CuratorSet
 from tests.explorer.pages import PEOPLE, chunked_page, drawn, evaluated, held_page
 from tests.report.conftest import numbers_of
 
-SITUATIONS = ("no data", "no draws", "empty set", "one model", "many models", "trees", "chunked")
+SITUATIONS = [
+    *("no data", "no draws", "many models", "trees", "chunked"),
+    *(pytest.param(name, marks=pytest.mark.law) for name in ("empty set", "one model")),
+]
 SUMMARIES = {"people", "person", "budget", "importance_distribution", "decomposition", "rules"}
 """Figures whose tables summarise what is drawn: they have other numbers."""
 

@@ -302,6 +302,7 @@ def test_every_dual_point_is_a_lower_bound(loss, domain, ridge):
         assert found.value - found.gap <= problem.minimum.value + 1e-12
 
 
+@pytest.mark.law
 @crossed({"loss": sorted(LOSSES), "domain": DOMAINS})
 @given(
     seed=st.integers(0, 2**32 - 1),
