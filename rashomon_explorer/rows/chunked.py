@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import chain
 from typing import Any, NoReturn
 
 from numpy.typing import ArrayLike
@@ -296,7 +297,7 @@ class ChunkedRows:
         return [self._part(span) for span in ([(0, self.n_chunks)] if alone else branches)]
 
     def _part(self, span: reduction.Span) -> reduction.Part:
-        rows = range(span[0] * self.rows, min(span[1] * self.rows, self.n))
+        rows = self._settings.range_of(span)
         checks = self.checksums if self.source.may_change else None
         own = None if checks is None else checks[span[0] : span[1]]
         return reduction.Part(span, rows, self.source, checksums=own)
@@ -322,16 +323,19 @@ CACHE_BYTES = 2**29
 class TransformedRows(SourceView):
     """Rows of a table after its steps, in chunks: the first from a cache, others recomputed."""
 
-    table: ChunkedRows
+    settings: reduction.ReadSettings
+    checksums: reduction.Checksums | None
     width: int
     titles: tuple[str, ...] | None = None
     cache: list[tuple[FloatArray, FloatArray]] | None = None
     kept: RowsOnWorkers | None = None
+    first: int = 0  # number of the first chunk
+    offset: int = 0  # number of the source's first row
 
     @property
     def shape(self) -> tuple[int, int]:
         """Numbers of rows and of transformed columns."""
-        return self.table.n, self.width
+        return self.source.shape[0], self.width
 
     @property
     def names(self) -> Sequence[str] | None:
@@ -340,30 +344,43 @@ class TransformedRows(SourceView):
 
     @property
     def may_change(self) -> bool:
-        """As the source; False with a cache, as the table checks the chunks that it recomputes."""
+        """As the source; False with a cache, as chunks are checked when they are recomputed."""
         return self.cache is None and self.kept is None and self.source.may_change
 
-    def part(self, low: int, high: int) -> tuple[RowSource, int]:
-        """Itself: the table numbers its chunks from its own first row."""
-        return self, 0
+    def _chunks(self, low: int, high: int) -> reduction.Part:
+        """Chunks that contain rows low to high."""
+        first, last = low // self.settings.rows, -(-high // self.settings.rows)
+        span = first + self.first, last + self.first
+        rows = self.settings.range_of(span)
+        own = self.checksums and self.checksums[first:last]
+        return reduction.Part(span, rows, self.source, self.offset, own)
 
-    @property
-    def root(self) -> None:
-        """None: the table is sent with each task."""
+    def part(self, low: int, high: int) -> tuple[RowSource, int]:
+        """Chunks that contain rows low to high, of a part of the source."""
+        part = self._chunks(low, high).alone()
+        own = (part.source, self.settings, part.checksums, self.width, self.titles)
+        view = TransformedRows(*own, first=part.span[0], offset=part.offset)
+        return view, (view.first - self.first) * self.settings.rows
+
+    def root_rows(self, low: int, high: int) -> tuple[int, int]:
+        """As the source, of whole chunks."""
+        rows = self._chunks(low, high).rows
+        return self.source.root_rows(rows.start - self.offset, rows.stop - self.offset)
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
         """Yield parts of whole chunks; an error names the row that causes it."""
-        size = self.table.rows
-        for index, (rows, targets) in enumerate(self._chunks(low, high), start=low // size):
-            part = slice(max(low - index * size, 0), min(high - index * size, len(rows)))
-            yield rows[part], targets[part]
-
-    def _chunks(self, low: int, high: int) -> Iterator[tuple[FloatArray, FloatArray]]:
-        first, last = low // self.table.rows, -(-high // self.table.rows)
-        cached = (self.cache or [])[first:last]
-        yield from cached
-        if last > first + len(cached):
-            yield from self.table.chunks(first + len(cached), last)
+        size = self.settings.rows
+        cached = (self.cache or [])[low // size : -(-high // size)]
+        rest = (low // size + len(cached)) * size
+        read = reduction.read_chunks(self._chunks(rest, high), self.settings) if rest < high else ()
+        try:
+            for index, (*_, rows, targets) in enumerate(chain(cached, read), start=low // size):
+                part = slice(max(low - index * size, 0), min(high - index * size, len(rows)))
+                yield rows[part], targets[part]
+        except reduction.RowError as error:
+            if self.offset or self.first:  # the process that holds the whole source names the place
+                raise
+            raise error.located(self.source) from error
 
     def release_memory(self) -> None:
         """Drop all cached chunks."""
@@ -373,7 +390,8 @@ class TransformedRows(SourceView):
 
 def transformed(table: ChunkedRows, names: Sequence[str]) -> TransformedRows:
     """Source of a table's transformed rows, whose columns have these names."""
-    return TransformedRows(table.source, table, len(names), tuple(names))
+    checksums = table.checksums if table.source.may_change else None
+    return TransformedRows(table.source, table._settings, checksums, len(names), tuple(names))
 
 
 def keep_chunks(
@@ -415,5 +433,5 @@ def keep_chunks(
     counts = reduce(reduction.add_arrays, (part.counts for part in loaded))
     if cache is None and kept is None:
         return after, counts
-    source = TransformedRows(table.source, after, width, None, cache, kept)
+    source = TransformedRows(table.source, after._settings, checksums, width, None, cache, kept)
     return table.raw(source, checksums=checksums), counts

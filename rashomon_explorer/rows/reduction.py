@@ -91,6 +91,10 @@ class ReadSettings:
     rows: int
     n: int
 
+    def range_of(self, span: Span) -> range:
+        """Rows of consecutive chunks."""
+        return range(span[0] * self.rows, min(span[1] * self.rows, self.n))
+
 
 @dataclass(frozen=True)
 class Part:
@@ -105,8 +109,9 @@ class Part:
 
     def alone(self) -> "Part":
         """Return the part with a source of its own rows, to be sent elsewhere."""
-        source, offset = self.source.part(self.rows.start, self.rows.stop)
-        return replace(self, source=source, offset=offset, kept=None)
+        low, high = self.rows.start - self.offset, self.rows.stop - self.offset
+        source, offset = self.source.part(low, high)
+        return replace(self, source=source, offset=self.offset + offset, kept=None)
 
 
 class RowError(Exception):

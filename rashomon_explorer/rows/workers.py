@@ -133,7 +133,7 @@ class ExecutorWorkers:
 
     def run(self, task: Task, source: Any, work: Any, spans: Sequence[Any]) -> Iterator[Any]:
         """Yield results in the order of the spans."""
-        futures = [self.executor.submit(task, source, work, span) for span in spans]
+        futures = [self.executor.submit(task, source, work, part) for part in _alone(spans)]
         try:
             for future in futures:
                 yield future.result()
@@ -163,7 +163,8 @@ class JoblibWorkers:
         from sklearn.utils.parallel import Parallel, delayed
 
         try:
-            yield from Parallel(self.n_jobs)(delayed(task)(source, work, span) for span in spans)
+            parts = (delayed(task)(source, work, part) for part in _alone(spans))
+            yield from Parallel(self.n_jobs)(parts)
         except BrokenExecutor as error:
             raise ClusterError(_lost(error)) from error
 
@@ -415,6 +416,11 @@ def _on_worker(part: Any, rows: Any, task: Task, shared: Any, work: Any) -> Any:
         source = rows if part.source is None else part.source.rebased(rows)
         part = replace(part, source=source)
     return task(shared, work, part)
+
+
+def _alone(parts: Sequence[Any]) -> Iterator[Any]:
+    """Parts of rows without the rows of others, to be sent with a task."""
+    return (part.alone() if isinstance(part, Part) else part for part in parts)
 
 
 def _summary(shared: Any, work: Any, part: Any) -> Any:

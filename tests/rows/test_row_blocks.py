@@ -1,10 +1,11 @@
 """Sums over blocks have the same digits whatever the rows are in and whoever adds them."""
 
 import os
+import pickle
 import subprocess
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
 from threading import Barrier, Lock
@@ -17,13 +18,13 @@ from rashomon_explorer import DPClassifier, RashomonClassifier
 from rashomon_explorer.exceptions import DataError, RowsChangedError
 from rashomon_explorer.rows import ChunkedRows, chunk_rows
 from rashomon_explorer.rows import dask as dask_rows
-from rashomon_explorer.rows.chunked import TransformedRows, keep_chunks
+from rashomon_explorer.rows.chunked import TransformedRows, keep_chunks, transformed
 from rashomon_explorer.rows.columns import read_column
 from rashomon_explorer.rows.dask import DaskRows, known_lengths
 from rashomon_explorer.rows.reduction import read_chunks
-from rashomon_explorer.rows.source import read_mapped
+from rashomon_explorer.rows.source import ArrayRows, read_mapped
 from rashomon_explorer.rows.steps import NumericStep
-from rashomon_explorer.rows.workers import JoblibWorkers, ThreadWorkers
+from rashomon_explorer.rows.workers import JoblibWorkers, ThreadWorkers, resolve_workers
 from tests.sums import counted
 
 N, D, BLOCK = 1_037, 3, 64
@@ -169,18 +170,45 @@ def test_a_fit_takes_about_the_passes_of_its_plan_and_reads_rows_once(estimator,
     assert 1 <= sum(source is not TransformedRows for source in sources) <= 2
 
 
+def _checked(table):
+    return table.with_checksums() if table.source.may_change else table
+
+
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_part_alone_holds_its_own_rows(name, tmp_path):
     table = SOURCES[name](tmp_path)
-    for view in (table, table.with_targets(group=np.arange(N)), table.sample(400)):
-        whole = small(view)
-        whole = whole.with_checksums() if whole.source.may_change else whole
+    views = [small(each) for each in (table, table.with_targets(group=np.arange(N)))]
+    encoded = transformed(_checked(views[0].then(NumericStep())), "abc")
+    views += [views[0].sample(400), views[0].raw(encoded), views[0].raw(encoded).sample(400)]
+    for whole in map(_checked, views):
         parts = [part.alone() for part in whole.parts(ThreadWorkers(4))]
         assert len(parts) >= 7
         assert sum(part.source.shape[0] for part in parts) <= 3 * N  # whole row groups
         found = [rows for part in parts for _, rows, _ in read_chunks(part, whole._settings)]
         for one, (other, _) in zip(found, whole.chunks(), strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+class _Posting(Executor):
+    """Executor that sends nothing, and counts what it would send."""
+
+    sent = 0
+
+    def submit(self, task, *arguments):
+        self.sent += len(pickle.dumps(arguments))
+        future = Future()
+        future.set_result(task(*arguments))
+        return future
+
+
+def test_an_executor_is_sent_each_row_once_a_pass():
+    executor = _Posting()
+    encoded = transformed(small(chunk_rows(X, Y)).then(NumericStep()), "abc")
+    for source in (ArrayRows(X, Y), encoded):
+        table = small(ChunkedRows(source, workers=resolve_workers(executor=executor)))
+        executor.sent = 0
+        assert table.reduce(counted) == (N,)
+        assert executor.sent < 1.3 * (X.nbytes + Y.nbytes)
 
 
 def test_a_bad_row_of_a_late_block_is_named_by_file_row_group_and_row(tmp_path):
