@@ -286,7 +286,7 @@ class NoisySGD(OneModelMechanism):
             delta=request.delta,
             mu=affordable_mu(request),
             sampling=not unsampled,
-            orders=_orders(request),
+            orders=orders(request),
         )
         rows = f"about {planned.rate * request.n:.0f} rows" if planned.rate < 1 else "all rows"
         return cls.plan_with(
@@ -331,7 +331,7 @@ def unsampled_because(request: requests.Request) -> str:
     return "" if find_spec("dp_accounting") else _EXTRA
 
 
-def _orders(request: requests.Request) -> tuple[tuple[float, float], ...]:
+def orders(request: requests.Request) -> tuple[tuple[float, float], ...]:
     """Rényi budgets (order, D) that sampled steps must meet: a ledger's, and that of (ε, δ)."""
     at = request.cost_at_order
     own = requests.cost_at_order(request.epsilon, request.delta, True)

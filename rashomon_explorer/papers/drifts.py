@@ -1,5 +1,6 @@
 """Gradients of batches and with Gaussian smoothing, for chains constructed explicitly."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import cycle
@@ -9,6 +10,10 @@ import numpy as np
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.mechanisms.certificates import sensitivity
 from rashomon_explorer.mechanisms.langevin.gradients import Drift, FullDrift, Gradient
+from rashomon_explorer.papers import batch_theorems
+from rashomon_explorer.papers.theorems import WHOLE_PATH
+from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.problem.minimisation import MinimisedObjective
 from rashomon_explorer.problem.thresholds import GaussianThreshold, NoThreshold, SmoothThreshold
 
 
@@ -56,6 +61,21 @@ class BatchDrift(Drift):
             )
         return FullDrift(self.target).contraction(step_size)
 
+    def last_state_guarantee(self, step_size: float, n_steps: int, n_chains: int) -> Guarantee:
+        """See :func:`last_batch_state_guarantee`."""
+        return batch_theorems.last_batch_state_guarantee(
+            n_batches=self.n_batches, n_steps=n_steps, **self._in_noise(step_size, n_chains)
+        )
+
+    def _in_noise(self, step_size: float, n_chains: int) -> dict[str, float]:
+        """Shift and diameter of all chains together, in units of their noise, and contraction."""
+        unit = math.sqrt(n_chains / (2 * step_size))
+        return {
+            "shift": step_size * self.beta * self.sensitivity(1) * unit,
+            "diameter": self.diameter * unit,
+            "contraction": self.contraction(step_size),
+        }
+
     def run(self, rng: np.random.Generator) -> Gradient:
         """Return the gradient over the next batch, in a random order drawn here."""
         batches = cycle(self.target.problem.batches(self.n_batches, rng))
@@ -67,6 +87,52 @@ class BatchDrift(Drift):
         def gradient(theta: FloatArray) -> FloatArray:
             value, gradients = next(batches).value_and_gradient(theta)
             return gradients * (self.beta * shape.slope(value - edge))
+
+        return gradient
+
+
+@dataclass(frozen=True)
+class SampledDrift(BatchDrift):
+    """Gradient of the mean loss of a batch that is drawn anew in each step, at ψ = 0."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.target.shape, NoThreshold):
+            raise ValueError(
+                "batches drawn anew are accounted for at ψ = 0 only: min L reads all rows in every "
+                'step, and no sampling hides a record there. Take ψ = 0 or batch_order="in_turn"'
+            )
+
+    def sensitivity(self, n_steps: int) -> float:
+        """2L₀/b, in a step whose batch has the record."""
+        return super().sensitivity(1)
+
+    def path_guarantee(self, step_size: float, n_steps: int, n_chains: int) -> Guarantee:
+        """All states: Theorem 4.8 of Bok, Su and Altschuler (2024)."""
+        shift = self.sensitivity(1) * self.beta * math.sqrt(n_chains * step_size / 2)
+        return batch_theorems.sampled_state(
+            [(shift, n_steps)], 0.0, self.rate, "Theorem 4.8", WHOLE_PATH
+        )
+
+    def last_state_guarantee(self, step_size: float, n_steps: int, n_chains: int) -> Guarantee:
+        """See :func:`last_sampled_state_guarantee`."""
+        return batch_theorems.last_sampled_state_guarantee(
+            rate=self.rate, n_steps=n_steps, **self._in_noise(step_size, n_chains)
+        )
+
+    @property
+    def rate(self) -> float:
+        """Share of the rows in a batch."""
+        return self.batch_size / self.target.problem.n
+
+    def run(self, rng: np.random.Generator) -> Gradient:
+        """Return the gradient over a batch that ``rng`` draws anew in every call."""
+        problem = self.target.problem
+
+        def gradient(theta: FloatArray) -> FloatArray:
+            rows = rng.choice(problem.n, self.batch_size, replace=False, shuffle=False)
+            mean = MinimisedObjective(problem.data.objective(problem.loss, rows), problem.ridge)
+            return self.beta * mean.value_and_gradient(theta)[1]
 
         return gradient
 

@@ -24,10 +24,12 @@ from rashomon_explorer.mechanisms.langevin.sampler import LangevinClipped, Plann
 from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.papers import batch_theorems
 from rashomon_explorer.papers.batch_theorems import cyclic_strongly_convex
-from rashomon_explorer.papers.drifts import BatchDrift, GaussianDrift
+from rashomon_explorer.papers.drifts import BatchDrift, GaussianDrift, SampledDrift
 from rashomon_explorer.privacy.composition import adaptive_epsilon
 from rashomon_explorer.privacy.conversions import gdp_delta, gdp_mu
+from rashomon_explorer.privacy.tradeoff import Gaussian, Subsampled
 from rashomon_explorer.problem.losses import SoftmaxLoss, clipped
 from rashomon_explorer.problem.losses.logistic import Softplus
 from rashomon_explorer.problem.problem import Problem
@@ -81,14 +83,13 @@ def test_extremes_of_the_last_state():
     assert last_guarantee(sensitivity=0.0, diameter=1.0).mu == 0
 
 
-SHIFT = 2.0  # s = hβΔ with h = ½, and σ = 1
-STEP = {"beta": 2.0, "sensitivity": SHIFT, "step_size": 0.5}
+SHIFT = 2.0  # of a step, in deviations of its noise
 
 
 def batches(c, n_batches, steps, diameter=math.inf):
     """μ² of the last state over batches in turn."""
-    found = accounting.last_batch_state_guarantee(
-        **STEP, n_steps=steps, n_batches=n_batches, contraction=c, diameter=diameter
+    found = batch_theorems.last_batch_state_guarantee(
+        shift=SHIFT, n_steps=steps, n_batches=n_batches, contraction=c, diameter=diameter
     )
     return found.mu**2
 
@@ -127,7 +128,7 @@ def test_it_is_theorem_4_5_where_that_applies():
             contraction=c,
         )  # fmt: skip
         assert batches(c, n_batches, n_batches * epochs) == pytest.approx(printed.mu**2)
-    assert accounting.earlier_epochs(1.0, 5, 11) == pytest.approx(2.0)
+    assert batch_theorems._earlier_epochs(1.0, 5, 11) == pytest.approx(2.0)
 
 
 def test_a_bounded_domain_ends_what_a_path_costs():
@@ -175,6 +176,76 @@ def test_linear_chains_keep_their_certificate_and_half_of_it_is_caught(n_steps):
     assert found > (0.7 if n_steps < 10 else 0.3) * reach  # these contract, and c = 1 is claimed
     if n_steps < 10:  # the control: half of the price would be broken
         assert gdp_delta(found, 0.1) > gdp_delta(reach / 2, 0.1)
+
+
+class Batch:
+    """A generator whose only batch is given."""
+
+    def __init__(self, rows):
+        self.rows = np.array(rows)
+
+    def choice(self, n, size, *, replace, shuffle):
+        assert len(self.rows) == size <= n and not replace
+        return self.rows
+
+
+def sampled_law(problem, beta, sampler):
+    """Law of the last state on an interval: a step is the mean of those of all batches."""
+    end, deviation = problem.domain.radius, math.sqrt(2 * sampler.step_size)
+    places, size = np.linspace(-end, end, 301), sampler.batch_size
+    drift = SampledDrift(GibbsTarget(problem, beta, 0.0), size)
+    kernels = []
+    for rows in itertools.combinations(range(problem.n), size):
+        means = places - sampler.step_size * drift.run(Batch(rows))(places[None])[0]
+        kernels.append(chains.kernel(places, means, deviation))
+    return np.linalg.matrix_power(np.mean(kernels, axis=0), sampler.n_steps)[len(places) // 2]
+
+
+@pytest.mark.parametrize(
+    ("n_steps", "ridge", "radius", "size"),
+    [(1, 0.0, 1.0, 1), (2, 0.0, 1.0, 2), (40, 0.0, 0.4, 1), (40, 4.0, 1.0, 1)],
+)
+def test_sampled_chains_keep_their_certificate_and_half_of_the_noise_is_caught(
+    n_steps, ridge, radius, size
+):
+    """Five rows, the label of one changes; every batch of the code that runs."""
+    step_size, beta = 0.01, 6.0 * size
+    sampler = LangevinSampler(
+        step_size, n_steps, n_chains=1, batch_size=size, batch_order="sampled", shown="last"
+    )
+    posed = {"radius": radius, "ridge": ridge, "intercept": False, "row_norm": 1.0}
+    problems = [Problem(np.ones((5, 1)), [y, -1, 1, -1, 1], **posed) for y in (1, -1)]
+    laws = [sampled_law(problem, beta, sampler) for problem in problems]
+    target = GibbsTarget(problems[0], beta, 0.0)
+    claimed = sampler.certificate(target)
+    epsilons = (0.0, 0.2, 0.5, 1.0)
+    assert all(chains.delta(*laws, e) <= claimed.delta(e) + 1e-9 for e in epsilons)
+    known = SampledDrift(target, size)._in_noise(step_size, 1)
+    # At 0 the two gradients are L₀ apart, and 2L₀ is claimed: a quarter is half of what is true.
+    half = {**known, "shift": known["shift"] / 4, "diameter": known["diameter"] / 4}
+    less = batch_theorems.last_sampled_state_guarantee(rate=size / 5, n_steps=n_steps, **half)
+    assert any(chains.delta(*laws, e) > less.delta(e) for e in epsilons)
+
+
+def test_batches_are_drawn_anew_without_replacement_and_all_chains_share_them():
+    target = GibbsTarget(rows(1.0), 40.0, 0.0)
+    gradient = SampledDrift(target, 2).run(np.random.default_rng(0))
+    seen = np.array([gradient(np.zeros((1, 3)))[0] for _ in range(3_000)])
+    assert (seen == seen[:, :1]).all()
+    pairs = [-40.0 * np.mean(pair) for pair in itertools.combinations(rows(1.0).targets, 2)]
+    found, expected = (
+        np.unique(np.round(one, 9), return_counts=True) for one in (seen[:, 0], pairs)
+    )
+    assert found[0] == pytest.approx(expected[0])
+    assert found[1] / 3_000 == pytest.approx(expected[1] / 15, abs=0.03)
+    sampler = LangevinSampler(0.01, 9, n_chains=4, batch_size=2, batch_order="sampled")
+    one = replace(sampler, n_chains=1).certificate(target)
+    many = sampler.certificate(target)
+    assert many.mu == pytest.approx(2 * one.mu)
+    assert many.curve.parts == ((Subsampled(Gaussian(many.mu / 3), 1 / 3), 9),)
+    in_turn = replace(sampler, batch_order="in_turn", shown="last")
+    one, many = (replace(in_turn, n_chains=k).certificate(target).mu for k in (1, 4))
+    assert many == pytest.approx(2 * one)
 
 
 ANY_PLAN = {
@@ -304,8 +375,9 @@ def started(**settings):
         (lambda: last_guarantee(contraction=-0.1), "contraction must be >= 0"),
         (lambda: last_guarantee(diameter=math.nan), "diameter must be >= 0"),
         (lambda: last_guarantee(sensitivity=-1.0), "sensitivity must be >= 0"),
-        (lambda: batches(1.1, 2, 4), "contraction must be at most 1"),
+        (lambda: batches(1.1, 2, 4), r"contraction must be in \[0, 1\]"),
         (lambda: batches(1.0, 0, 4), "n_batches must be"),
+        (lambda: LangevinSampler(1e-3, 1, batch_order="all"), "batch_order must be one of"),
         (lambda: plan_path(100, 3, -1.0, **PUBLIC), "psi must be finite and >= 0"),
         (lambda: plan_path(100, 3, 0.02, **PUBLIC, width=0.0), "and > 0 exactly if psi is"),
         (lambda: plan_path(100, 3, 0.0, **PUBLIC, width=0.1), "and > 0 exactly if psi is"),
@@ -577,6 +649,7 @@ KINDS = {
     "full": FullDrift,
     "single": lambda target: FullDrift(target, "single"),
     "batches": lambda target: BatchDrift(target, max(1, target.problem.n // 3)),
+    "sampled": lambda target: SampledDrift(target, max(1, target.problem.n // 3)),
     "gaussian": GaussianDrift,
     "clipped": lambda target: ClippedDrift(target, 0.5),
 }
@@ -622,6 +695,8 @@ def moved(kind, pair, psi, width, rng, models=200):
 def test_no_record_moves_a_run_by_more_than_its_sensitivity(kind, seed, n, loss, posed, psi, width):
     if kind == "gaussian":  # needs a loss that is Lipschitz everywhere
         loss, posed = "logistic", {"radius": 0.5}
+    if kind == "sampled":  # accounted for at ψ = 0 only
+        psi = width = 0.0
     one, other, rng = neighbours(seed, n, loss, **posed)
     found, charged = moved(kind, (one, other), psi, width, rng)
     assert found <= charged * (1 + 1e-9)
@@ -632,6 +707,7 @@ def test_no_record_moves_a_run_by_more_than_its_sensitivity(kind, seed, n, loss,
     [
         ("full", 0.01, 0.05, {"n": 2}, 0.25),
         ("batches", 0.0, 0.0, {}, 0.5),
+        ("sampled", 0.0, 0.0, {}, 0.5),
         ("clipped", 0.0, 0.0, {}, 0.5),
         # A ridge pulls neighbours the same way: its slope is three times the loss's here.
         ("full", 0.0, 0.0, RIDGED, 0.5),
@@ -749,6 +825,15 @@ REFUSED = [  # the sampler, the problem, ψ and threshold, and the message
     ({}, {}, 0.0, "gaussian", "scale must be given"),
     ({}, {"loss": "hinge"}, 0.02, "gaussian", "scale must be given"),
     ({"batch_size": 2}, {}, 0.02, "gaussian", "leave batch_size out"),
+    ({"batch_size": 2, "batch_order": "sampled"}, {}, 0.02, "smooth", "at ψ = 0 only"),
+    ({"batch_size": 21, "batch_order": "sampled"}, {}, 0.0, "hard", "from 1 to the number of rows"),
+    (
+        {"batch_size": 2, "batch_order": "sampled", **LAST},
+        {"loss": "hinge"},
+        0.0,
+        "hard",
+        "a loss with kinks",
+    ),
     (LAST, {}, 0.02, "gaussian", "steps do not contract"),
     (LAST, {}, 0.02, "hard", "a hard threshold or a loss with kinks"),
     ({**LAST, "step_size": 10.0}, {}, 0.02, "smooth", "step_size must be at most"),

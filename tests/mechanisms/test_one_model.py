@@ -18,11 +18,13 @@ from rashomon_explorer.mechanisms.objective_perturbation.sampler import radial_n
 from rashomon_explorer.mechanisms.planning.centres import Centre, average_weights, by_gradients
 from rashomon_explorer.mechanisms.planning.options import cost
 from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.papers import sampled_steps
 from rashomon_explorer.privacy import Ledger, gdp
 from rashomon_explorer.privacy.conversions import filter_order, gdp_delta, zcdp_rho
 from rashomon_explorer.privacy.tradeoff import PoissonSampled
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses import SmoothedHingeLoss, SoftmaxLoss
+from rashomon_explorer.problem.minimisation import MinimisedObjective
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
 from tests.mechanisms import chains
@@ -612,6 +614,59 @@ def test_a_plan_draws_from_that_law():
     spread = math.sqrt(float(law @ (places - mean) ** 2))
     assert abs(np.mean(draws) - mean) < 4 * spread / math.sqrt(600)
     assert np.std(draws) == pytest.approx(spread, rel=0.1)
+
+
+SAMPLED = {"n": 96, "radius": 1.0, "row_norm": 1.0, "delta": 1e-4}
+
+
+@pytest.mark.parametrize(("ridge", "ledger"), [(0.0, False), (1.0, False), (1.0, True)])
+def test_a_last_state_on_sampled_rows_is_charged_as_the_chain_that_runs(ridge, ledger):
+    asked = request_of(**SAMPLED, p=1, ridge=ridge, epsilon=2.0, ledger=ledger)
+    offer = MECHANISMS["last_sampled_state"].offer(asked)
+    planned, paid = offer.plan.settings, offer.guarantee
+    posed = alternating(1.0, 96, 1.0, offer.plan.ridge)
+    known = sampled_steps.chain(planned).certificate(GibbsTarget(posed, planned.beta, psi=0.0))
+    assert planned.batch_size == 6 and paid.epsilon(1e-4) <= 2.0
+    assert known.epsilon(1e-4) == pytest.approx(paid.epsilon(1e-4), rel=1e-4)
+    assert known.epsilon(1e-4) <= paid.epsilon(1e-4)
+    order, most = request.cost_at_order(2.0, 1e-4, True)
+    spent = paid.curve.renyi(order) / most if ledger else paid.epsilon(1e-4) / 2.0
+    assert 0.95 < spent <= 1  # the noise is hardly more than is needed
+    assert planned.excess <= offer.excess
+
+
+def test_a_batch_errs_by_no_more_than_the_bound_counts_on():
+    """The mean over all batches of the square distance of gradients, at the worst model."""
+    asked = request_of(**{**SAMPLED, "n": 7}, p=1)
+    posed = alternating(1.0, 7, 1.0, 0.0)
+    theta = np.linspace(-1, 1, 21)[None]
+    whole = posed.value_and_gradient(theta)[1]
+    batches = [
+        MinimisedObjective(posed.data.objective(posed.loss, np.array(rows)), 0.0)
+        for rows in itertools.combinations(range(7), 3)
+    ]
+    square = np.mean([(one.value_and_gradient(theta)[1] - whole) ** 2 for one in batches], axis=0)
+    bound = sampled_steps.sampling_error(asked.constants, asked.domain, 3)
+    assert 0.25 * bound < square.max() <= bound
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.1])
+def test_sampled_rows_never_have_the_smaller_bound(ridge):
+    """Why "auto" never selects them: all rows cost no more, and have no sampling error."""
+    for n, epsilon in ((1_000, 0.5), (100_000, 4.0)):
+        asked = request_of(**{**SAMPLED, "n": n}, p=8, ridge=ridge, epsilon=epsilon)
+        sampled, whole = (
+            MECHANISMS[name].offer(asked) for name in ("last_sampled_state", "last_iterate")
+        )
+        assert sampled.excess > 1.2 * whole.excess and sampled.applies
+    assert not MECHANISMS["last_sampled_state"].traits.compared
+    for change, why in (
+        ({"delta": 0.0}, "delta"),
+        ({"loss": "hinge"}, "kinks"),
+        ({"in_chunks": True}, "chunked rows are summed, not sampled"),
+        ({"ledger": "zcdp"}, "in a ledger without a Rényi order"),
+    ):
+        assert why in MECHANISMS["last_sampled_state"].offer(replace(asked, **change)).why
 
 
 def test_the_bound_of_the_last_state_by_hand():

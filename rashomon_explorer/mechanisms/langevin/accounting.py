@@ -64,10 +64,10 @@ def last_iterate_guarantee(
 def least_square(shift: float, n_steps: int, contraction: float, diameter: float) -> float:
     """S of :func:`last_iterate_guarantee` for gradients that move by ``shift`` in a step."""
     shifted = shift**2 * _contracted_steps(contraction, n_steps)
-    return min(shifted, _least_shift(diameter, shift, n_steps))
+    return min(shifted, least_shift(diameter, shift, n_steps))
 
 
-def _least_shift(diameter: float, shift: float, most: int, n_batches: int = 1) -> float:
+def least_shift(diameter: float, shift: float, most: int, n_batches: int = 1) -> float:
     """Least (D + ks)²/(kl) over k from 1 to ``most``; infinite if there is no bound."""
     if not (math.isfinite(diameter) and shift > 0 and most > 0):
         return math.inf
@@ -84,65 +84,6 @@ def _contracted_steps(contraction: float, n_steps: int) -> float:
     if half * n_steps < 1e-9:  # tanh(x) is x to more than a double's digits
         return float(n_steps)
     return float(np.tanh(half * n_steps) / np.tanh(half))
-
-
-FLAT = -1e-300
-"""Where l·log c is above it, c is treated as 1."""
-
-
-def earlier_epochs(c: float, l: int, epochs: int) -> float:  # noqa: E741
-    """c^(2l−2) (1 − c²)/(1 − c^l)² · tanh(l(E − 1)|log c|/2); for c → 1 its limit (E − 1)/l."""
-    if epochs == 1 or c == 0:
-        return float(epochs > 1 and l == 1)
-    log = math.log(c)
-    if log > FLAT / l:
-        return (epochs - 1) / l
-    return epoch_weight(log, l, 2 * l - 2) * math.tanh(-l * (epochs - 1) * log / 2)
-
-
-def epoch_weight(log: float, l: int, power: int) -> float:  # noqa: E741
-    """c^power (1 − c²)/(1 − c^l)², by expm1 of log c to avoid 0/0 for c → 1."""
-    return math.exp(power * log) * math.expm1(2 * log) / -(math.expm1(l * log) ** 2)
-
-
-def last_batch_state_guarantee(
-    *,
-    beta: float,
-    sensitivity: float,
-    step_size: float,
-    n_steps: int,
-    n_batches: int,
-    contraction: float,
-    diameter: float = math.inf,
-    n_chains: int = 1,
-) -> Guarantee:
-    """Guarantee of the last state of each of k chains of N steps over l batches in turn.
-
-    μ² = k·(s² + S)/(2h), s = hβΔ, with S = s²·:func:`earlier_epochs` (Theorem 4.5 of Bok, Su and
-    Altschuler 2024, for any N and c = 1 too) or (D + js)²/(jl) on diameter D, any j < ⌈N/l⌉.
-    """
-    validation.check_nonnegative_or_infinite(
-        beta=beta,
-        sensitivity=sensitivity,
-        step_size=step_size,
-        n_steps=n_steps,
-        contraction=contraction,
-        diameter=diameter,
-        n_chains=n_chains,
-    )
-    validation.check_count(n_batches=n_batches)
-    if contraction > 1:
-        raise ValueError(f"contraction must be at most 1, got {contraction!r}")
-    shift, visits = step_size * beta * sensitivity, math.ceil(n_steps / n_batches)
-    if visits == 0:
-        return replace(gdp(0.0), theorem="no noisy gradient step")
-    contracted = shift**2 * earlier_epochs(contraction, n_batches, visits)
-    earlier = min(contracted, _least_shift(diameter, shift, visits - 1, n_batches))
-    return replace(
-        gdp(mu=math.sqrt(n_chains * (shift**2 + earlier) / (2 * step_size))),
-        theorem=f"last of {n_steps} noisy gradient steps over {n_batches} batches in turn (Bok, Su "
-        "and Altschuler 2024)",
-    )
 
 
 _MOST_STEPS = 2_000

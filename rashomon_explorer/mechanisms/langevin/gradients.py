@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from rashomon_explorer._utils import arrays as array_api
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, gradient_sensitivity
+from rashomon_explorer.mechanisms.langevin import accounting
 from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem import thresholds
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
@@ -24,6 +26,8 @@ from rashomon_explorer.problem.minimisation import MinimisedObjective
 from rashomon_explorer.problem.problem import Problem
 
 __all__ = ["drift_for"]
+
+IN_TURN, SAMPLED = "in_turn", "sampled"
 
 
 class Gradient(Protocol):
@@ -61,11 +65,6 @@ class Drift:
         return self.target.problem.domain.diameter
 
     @property
-    def n_batches(self) -> int:
-        """Number of batches of rows that steps use in turn; 0 if every step uses all rows."""
-        return 0
-
-    @property
     def largest_step(self) -> float:
         """Largest step at which the noiseless path is stable; infinite if none is known."""
         raise NotImplementedError
@@ -77,6 +76,28 @@ class Drift:
     def contraction(self, step_size: float) -> float:
         """Factor c ≤ 1 by which a noiseless step contracts the distance of any two models."""
         raise NotImplementedError
+
+    def path_guarantee(self, step_size: float, n_steps: int, n_chains: int) -> Guarantee:
+        """Guarantee of all states of chains of these steps."""
+        return accounting.path_guarantee(
+            beta=self.beta,
+            sensitivity=self.sensitivity(max(n_steps, 1)),
+            step_size=step_size,
+            n_steps=n_steps,
+            n_chains=n_chains,
+        )
+
+    def last_state_guarantee(self, step_size: float, n_steps: int, n_chains: int) -> Guarantee:
+        """Guarantee of the last states only; ValueError if there is none."""
+        return accounting.last_iterate_guarantee(
+            beta=self.beta,
+            sensitivity=self.sensitivity(n_steps),
+            step_size=step_size,
+            n_steps=n_steps,
+            n_chains=n_chains,
+            contraction=self.contraction(step_size),
+            diameter=self.diameter,
+        )
 
     def run(self, rng: np.random.Generator) -> Gradient:
         """Gradient for one run; ``rng`` is for noise that does not depend on records."""
@@ -422,7 +443,14 @@ class ClippedDrift(Drift):
         return lambda theta: self.beta * (risk.gradient(theta) + problem.ridge * theta)
 
 
-def drift_for(target: GibbsTarget, *, batch_size: int | None, precision: str, lazy: bool) -> Drift:
+def drift_for(
+    target: GibbsTarget,
+    *,
+    batch_size: int | None,
+    precision: str,
+    lazy: bool,
+    batch_order: str = IN_TURN,
+) -> Drift:
     """Return the gradient that a path to ``target`` follows; ValueError if there is none."""
     smoothed = isinstance(target.shape, thresholds.GaussianThreshold)
     device = "" if target.problem.arrays.on_host else "a device"
@@ -437,6 +465,7 @@ def drift_for(target: GibbsTarget, *, batch_size: int | None, precision: str, la
         return FullDrift(target, precision, lazy)
     # No planned path follows these: they are imported when a chain built by hand needs them.
     papers = import_module("rashomon_explorer.papers.drifts")
-    rare = papers.GaussianDrift(target) if smoothed else papers.BatchDrift(target, batch_size)
+    batches = papers.SampledDrift if batch_order == SAMPLED else papers.BatchDrift
+    rare = papers.GaussianDrift(target) if smoothed else batches(target, batch_size)
     assert isinstance(rare, Drift)
     return rare

@@ -273,8 +273,13 @@ class LastState:
         return self.pace / self.beta
 
 
-def plan_last_state(constants: Constants, radius: float, mu: float, zero_loss: float) -> LastState:
-    """Noisy descent from 0 with the least bound whose last state is μ-GDP (docs/theory.md §17)."""
+def plan_last_state(
+    constants: Constants, radius: float, mu: float, zero_loss: float, sampling: float = 0.0
+) -> LastState:
+    """Noisy descent from 0 with the least bound whose last state is μ-GDP (docs/theory.md §17).
+
+    ``sampling`` is the mean square of what a gradient errs by without the noise.
+    """
     start, ball = furthest_start(constants, radius, zero_loss), Ball(radius)
     moved = data_slope(constants, ball)
 
@@ -284,8 +289,9 @@ def plan_last_state(constants: Constants, radius: float, mu: float, zero_loss: f
     def priced(pace: float, n_steps: int) -> tuple[float, float, int, float]:
         square = least_square(pace * moved, n_steps, contraction(pace), 2 * radius)
         noise = math.sqrt(square) / (pace * mu) * _LAST_STATE_SAFE  # cost ∝ 1/σ
+        square = constants.p * noise**2 + sampling
         excess = last_state_excess(
-            pace, constants.m, constants.p * noise**2, n_steps, start=start, diameter=2 * radius
+            pace, constants.m, square, n_steps, start=start, diameter=2 * radius
         )
         return excess, pace, n_steps, noise
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from rashomon_explorer._utils.threads import pause
 from rashomon_explorer._utils.validation import check_count, check_nonnegative, check_positive
 from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits
 from rashomon_explorer.mechanisms.bounds.excess import accelerated_share
-from rashomon_explorer.mechanisms.langevin import accounting, gradients
+from rashomon_explorer.mechanisms.langevin import gradients
 from rashomon_explorer.mechanisms.langevin import plan as plans
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.request import Request
@@ -53,7 +53,10 @@ class LangevinSampler:
         Model (p,) at which every chain starts, 0 by default. It must not depend on the rows, except
         through an earlier release; a fitted model is not allowed.
     batch_size : int, optional
-        Rows per step, one batch after the other; all of them by default.
+        Rows per step; all of them by default.
+    batch_order : {"in_turn", "sampled"}, default="in_turn"
+        Whether the batches are cut once and used in turn, or drawn anew in each step, without
+        replacement and for all chains together. Batches are never shown.
     precision : {"double", "single"}, default="double"
         Precision of the work on rows. Single is about twice as fast; the effect of its rounding on
         neighbours is part of the privacy cost.
@@ -90,6 +93,7 @@ class LangevinSampler:
     burn_in: int = 0
     start: tuple[float, ...] | None = None
     batch_size: int | None = None
+    batch_order: str = gradients.IN_TURN
     precision: str = "double"
     lazy: bool = True
     shown: str = "path"
@@ -102,7 +106,12 @@ class LangevinSampler:
             raise ValueError(
                 f"burn_in must be from 0 to n_steps − 1 = {self.n_steps - 1}, got {self.burn_in!r}"
             )
-        for name, choices in (("precision", ("double", "single")), ("shown", ("path", "last"))):
+        orders = gradients.IN_TURN, gradients.SAMPLED
+        for name, choices in (
+            ("precision", ("double", "single")),
+            ("shown", ("path", "last")),
+            ("batch_order", orders),
+        ):
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name} must be one of {choices}, got {getattr(self, name)!r}")
         if self.start is not None:
@@ -129,26 +138,14 @@ class LangevinSampler:
         steps = self.n_steps if n_steps is None else n_steps
         if not 0 <= steps <= self.n_steps:
             raise ValueError(f"n_steps must be from 0 to {self.n_steps}, got {n_steps!r}")
-        common: dict[str, Any] = {
-            "beta": drift.beta,
-            "sensitivity": drift.sensitivity(max(steps, 1)),
-            "step_size": self.step_size,
-            "n_steps": steps,
-            "n_chains": self.n_chains,
-        }
         if self.shown == "path":
-            return self._from_start(accounting.path_guarantee(**common))
+            return self._from_start(drift.path_guarantee(self.step_size, steps, self.n_chains))
         if steps != self.n_steps:
             raise ValueError(
                 "the last state is certified for a number of steps that is fixed in advance: "
                 'use shown="path" to stop at any time'
             )
-        contraction = drift.contraction(self.step_size)
-        steady: dict[str, Any] = {"contraction": contraction, "diameter": drift.diameter}
-        if drift.n_batches:
-            own = {**common, "sensitivity": drift.sensitivity(1), "n_batches": drift.n_batches}
-            return self._from_start(accounting.last_batch_state_guarantee(**own, **steady))
-        return self._from_start(accounting.last_iterate_guarantee(**common, **steady))
+        return self._from_start(drift.last_state_guarantee(self.step_size, steps, self.n_chains))
 
     def _from_start(self, guarantee: Guarantee) -> Guarantee:
         if self.start is None:
@@ -281,7 +278,11 @@ class LangevinSampler:
 
     def _drift(self, target: GibbsTarget) -> gradients.Drift:
         return gradients.drift_for(
-            target, batch_size=self.batch_size, precision=self.precision, lazy=self.lazy
+            target,
+            batch_size=self.batch_size,
+            batch_order=self.batch_order,
+            precision=self.precision,
+            lazy=self.lazy,
         )
 
     def _need_path(self, what: str) -> None:

@@ -33,6 +33,7 @@ _ONE_MODEL = {
     "localised": f"{_PAPERS}.localisation:Localised",
     "iterated": f"{_PAPERS}.localisation:Iterated",
     "iterated_batches": f"{_PAPERS}.localisation:IteratedBatches",
+    "last_sampled_state": f"{_PAPERS}.sampled_steps:LastSampledState",
 }
 
 MECHANISMS: LazyRegistry[type[Mechanism]] = LazyRegistry({**_SEVERAL, **_ONE_MODEL})

@@ -66,6 +66,9 @@ def test_no_two_records_in_the_plane_tell_more(sigma, rate, epsilon, places):
     cell = (axis[1] - axis[0]) ** 2
     found = np.maximum(0, law(first) - math.exp(epsilon) * law(second)).sum() * cell
     assert found <= PoissonSampled(sigma, rate).delta(epsilon) + 1e-4
+    # In a batch of a fixed size a record takes another's place: three points, as far as any two.
+    apart = max(map(np.linalg.norm, (first, second, first - second)))
+    assert found <= Subsampled(Gaussian(float(apart)), rate).delta(epsilon) + 1e-4
 
 
 @pytest.mark.parametrize("relation", ["replace", "add_or_remove"])

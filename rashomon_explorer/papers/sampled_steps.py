@@ -1,0 +1,145 @@
+"""The last state of noisy steps on batches of a fixed size, which "auto" never selects."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.bisection import bisect
+from rashomon_explorer.mechanisms import one_model
+from rashomon_explorer.mechanisms.base import Traits
+from rashomon_explorer.mechanisms.certificates.sensitivity import data_lipschitz
+from rashomon_explorer.mechanisms.langevin.plan import LastState, last_state_excess, plan_last_state
+from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
+from rashomon_explorer.mechanisms.planning.centres import furthest_start
+from rashomon_explorer.mechanisms.request import Request, own_cost
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.papers.batch_theorems import last_sampled_state_guarantee
+from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.problem.domains import Ball
+from rashomon_explorer.problem.problem import Problem
+
+_SHARE = 16  # a batch has the n-th part of the rows
+_SAFE = 1 + 1e-9
+
+
+@dataclass(frozen=True)
+class LastSampled(LastState):
+    """Noisy steps on batches drawn anew, of which the last state is released."""
+
+    batch_size: int
+    n: int
+
+    @property
+    def rate(self) -> float:
+        """Share of the rows in a step."""
+        return self.batch_size / self.n
+
+
+class LastSampledState(one_model.DescentMechanism):
+    """The last state of noisy steps, each on rows drawn without replacement.
+
+    The guarantee is that of shifted interpolation for sampled batches (Theorems 4.9 and 4.10 of
+    Bok, Su and Altschuler 2024, with sharper constants: docs/theory.md §12). For as many steps
+    all rows cost no more noise, and their gradients have no sampling error: ``"last_iterate"`` has
+    the smaller bound. A step reads a sixteenth of the rows.
+    """
+
+    name: ClassVar[str] = "last_sampled_state"
+    summary: ClassVar[str] = "the last state of noisy descent on sampled rows"
+    traits: ClassVar[Traits] = replace(one_model.DescentMechanism.traits, compared=False)
+
+    @classmethod
+    def unsuited(cls, request: Request) -> str:
+        """Decline also what keeps rows from being sampled."""
+        return super().unsuited(request) or one_model.unsampled_because(request).strip(" ()")
+
+    @classmethod
+    def plan_for(cls, request: Request) -> one_model.OneModelPlan:
+        """Plan ridge and steps as for all rows, and the noise by the whole curve."""
+        mu, zeros, size = one_model.affordable_mu(request), request.zero_loss, batch_size(request.n)
+
+        def first(one: Request) -> LastState:
+            error = sampling_error(one.constants, one.domain, size)
+            return plan_last_state(one.constants, one.radius, mu, zeros, error)
+
+        ridge, steps, _ = one_model.under_best_ridge(request, first, every=3)
+        planned = calibrated(replace(request, ridge=ridge), steps, size)
+        return cls.plan_with(
+            request,
+            planned,
+            proof=f"only the last of {planned.n_steps} steps on {size} sampled rows is released",
+            guarantee=planned.guarantee,
+            excess=planned.excess + own_cost(request, ridge),
+            ridge=ridge,
+        )
+
+    def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+        """See :class:`OneModelMechanism`."""
+        planned: LastSampled = self.settings
+        *_, last = chain(planned).batches(GibbsTarget(problem, planned.beta, psi=0.0), rng)
+        return np.asarray(last.theta[:, 0])
+
+
+def chain(planned: LastSampled) -> LangevinSampler:
+    """Return the sampler that takes the steps of a plan."""
+    return LangevinSampler(
+        planned.step_size,
+        planned.n_steps,
+        n_chains=1,
+        batch_size=planned.batch_size,
+        batch_order="sampled",
+        shown="last",
+    )
+
+
+def batch_size(n: int) -> int:
+    """Rows of a step."""
+    return max(1, n // _SHARE)
+
+
+def sampling_error(constants: Constants, domain: Ball, size: int) -> float:
+    """Mean square of a batch's gradient around that of all rows, without replacement."""
+    left = (constants.n - size) / max(1, constants.n - 1)
+    return left * data_lipschitz(constants, domain) ** 2 / size
+
+
+def calibrated(request: Request, steps: LastState, size: int) -> LastSampled:
+    """Raise the noise of steps until the last state, on batches, is within the budget."""
+    constants, domain = request.constants, request.domain
+    moved = 2 * data_lipschitz(constants, domain) / size
+
+    def guarantee(noise: float) -> Guarantee:
+        return last_sampled_state_guarantee(
+            shift=moved / noise * _SAFE,
+            rate=size / request.n,
+            n_steps=steps.n_steps,
+            contraction=max(0.0, 1 - steps.pace * constants.m),
+            diameter=domain.diameter / (steps.pace * noise) * _SAFE,
+        )
+
+    def affordable(noise: float) -> bool:
+        return _ratio(guarantee(noise), request, one_model.orders(request)) <= 1
+
+    low, noise = steps.noise, 2 * steps.noise  # more noise always costs less
+    while not affordable(noise):
+        low, noise = noise, 2 * noise
+    noise = bisect(affordable, noise, low, halvings=7)
+    square = constants.p * noise**2 + sampling_error(constants, domain, size)
+    start = furthest_start(constants, request.radius, request.zero_loss)
+    reach = {"start": start, "diameter": domain.diameter}
+    excess = last_state_excess(steps.pace, constants.m, square, steps.n_steps, **reach)
+    known = steps.pace, noise, steps.n_steps, excess, guarantee(noise)
+    return LastSampled(*known, batch_size=size, n=request.n)
+
+
+def _ratio(guarantee: Guarantee, request: Request, orders: Sequence[tuple[float, float]]) -> float:
+    """Ratio of the cost to the budget."""
+    if not orders:
+        return guarantee.epsilon(request.delta) / request.epsilon
+    if guarantee.curve is None:
+        return max(order * guarantee.rho / most for order, most in orders)
+    return max(guarantee.curve.renyi(order) / most for order, most in orders) * _SAFE
