@@ -105,14 +105,14 @@ _METHODS = (
     *(name for name, kind in MECHANISMS.items() if kind.traits.one_model),
 )
 TIGHT = {
-    ("linear", 0.0, "unthresholded"): ("convex", "pure"),
-    ("linear", DELTA, "langevin_average"): ("convex", "(ε, δ)"),
-    ("linear", DELTA, "noisy_descent"): ("convex", "(ε, δ)"),
-    ("ridged", 0.0, "output_perturbation"): ("strongly convex", "pure"),
-    ("ridged", DELTA, "output_perturbation"): ("strongly convex", "(ε, δ)"),
-    ("ridged", DELTA, "localised_gaussian"): ("strongly convex", "(ε, δ)"),
-    ("ridged", DELTA, "noisy_descent"): ("strongly convex", "(ε, δ)"),
-    ("hinged", DELTA, "noisy_sgd"): ("strongly convex", "(ε, δ)"),
+    ("linear", 0.0, "unthresholded"): ("convex", "pure", "rows"),
+    ("linear", DELTA, "langevin_average"): ("convex", "(ε, δ)", "rows"),
+    ("linear", DELTA, "noisy_descent"): ("convex", "(ε, δ)", "rows"),
+    ("ridged", 0.0, "output_perturbation"): ("strongly convex", "pure", "rows"),
+    ("ridged", DELTA, "output_perturbation"): ("strongly convex", "(ε, δ)", "rows"),
+    ("ridged", DELTA, "localised_gaussian"): ("strongly convex", "(ε, δ)", "rows"),
+    ("ridged", DELTA, "noisy_descent"): ("strongly convex", "(ε, δ)", "rows"),
+    ("hinged", DELTA, "noisy_sgd"): ("strongly convex", "(ε, δ)", "rows"),
 }
 """Row of :data:`RATES` whose promise the excess on a table attains, up to a constant."""
 

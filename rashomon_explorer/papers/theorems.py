@@ -256,7 +256,8 @@ class ExcessRate:
     """Excess loss on the rows or risk on their population, up to logarithms and constants.
 
     It is ∝ n^a·p^b·ε^c. On a population n^``sampling`` is added, which no privacy costs. Table 2
-    adds ``tolerance``, which does not fall with n.
+    adds ``tolerance``, which does not fall with n. Langevin diffusion needs the least of ``times``,
+    and its stationary law if there is none (the columns T of the finite-time analysis).
     """
 
     problem: str
@@ -268,6 +269,7 @@ class ExcessRate:
     goal: str = "rows"  # or "population"
     sampling: float = -math.inf
     tolerance: str = ""
+    times: tuple[Powers, ...] = ()
 
     def guide(self, n: float, p: float, epsilon: float) -> float:
         """Shape of the lower bound, with constants 1 and at most 1; 0 if none is stated."""
@@ -282,20 +284,42 @@ _SQUARE, _PLAIN = (-2.0, 2.0, -2.0), (-2.0, 1.0, -2.0)
 _THREE, _TWO = f"{_ERM}; {_RASHOMON}; {_FINITE}", f"{_RASHOMON}; {_FINITE}"
 _WELLS = f"{_FINITE}; Appendix F of {_RASHOMON}"
 _NEAR = "ψ + L√(ψ/m)"
+_BY_P, _BY_N, _BY_SQUARE = (0.0, -1.0, 0.0), (-1.0, 0.0, -2.0), (-2.0, 0.0, -2.0)
 
 _ALL = (
     ExcessRate("convex", "pure", _LINEAR, _LINEAR, _THREE, "unthresholded"),
-    ExcessRate("convex", "(ε, δ)", _ROOT, _ROOT, _THREE, "noisy_descent"),
+    ExcessRate("convex", "(ε, δ)", _ROOT, _ROOT, _THREE, "noisy_descent", times=(_BY_P,)),
     ExcessRate("strongly convex", "pure", _SQUARE, _SQUARE, _THREE, "localised"),
-    ExcessRate("strongly convex", "(ε, δ)", _PLAIN, _PLAIN, _THREE, "unthresholded"),
+    ExcessRate(
+        "strongly convex", "(ε, δ)", _PLAIN, _PLAIN, _THREE, "unthresholded", times=(_BY_SQUARE,)
+    ),
     ExcessRate("not convex", "pure", _LINEAR, _LINEAR, _WELLS, "finite_grid"),
+    ExcessRate("not convex", "(ε, δ)", _LINEAR, _LINEAR, _FINITE, "finite_grid"),
     ExcessRate("convex", "pure", _LINEAR, _LINEAR, _TWO, "regularised", "population", -0.5),
-    ExcessRate("convex", "(ε, δ)", _ROOT, _ROOT, _TWO, "regularised", "population", -0.5),
+    ExcessRate(
+        "convex",
+        "(ε, δ)",
+        _ROOT,
+        _ROOT,
+        _TWO,
+        "regularised",
+        "population",
+        -0.5,
+        times=(_BY_P, _BY_N),
+    ),
     ExcessRate(
         "strongly convex", "pure", _SQUARE, _SQUARE, _TWO, "iterated_batches", "population", -1.0
     ),
     ExcessRate(
-        "strongly convex", "(ε, δ)", _PLAIN, _PLAIN, _TWO, "unthresholded", "population", -1.0
+        "strongly convex",
+        "(ε, δ)",
+        _PLAIN,
+        _PLAIN,
+        _TWO,
+        "unthresholded",
+        "population",
+        -1.0,
+        times=(_BY_SQUARE,),
     ),
     # The two (ε, δ) rows hold for ψ ≤ 2L²/(Mn²) only (Theorem 2.3), a set that shrinks with n.
     ExcessRate("Rashomon set", "pure", _LINEAR, None, _SET, "exact", tolerance="ψ"),

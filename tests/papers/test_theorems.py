@@ -25,6 +25,7 @@ from rashomon_explorer.privacy.conversions import gdp_delta
 from rashomon_explorer.privacy.tradeoff import Gaussian, Subsampled, compose_tradeoffs
 from tests.exact.conftest import exactly
 from tests.mechanisms import chains
+from tests.mechanisms.builders import request_of
 
 MNIST = {"sensitivity": 2 / 3, "batch_size": 1, "sigma": 1.0}
 STEP = {"sensitivity": 2.0, "sigma": 0.5}
@@ -479,3 +480,29 @@ def test_upper_and_lower_rates_agree_where_the_papers_say_so():
     strong = RATES["strongly convex", "pure", "population"]
     assert strong.guide(100, 10, 1.0) == pytest.approx(0.01 + 0.01)
     assert RATES["Rashomon set", "pure", "rows"].guide(100, 10, 1.0) == 0.0
+
+
+def test_planned_paths_take_the_times_of_table_1():
+    """T of the finite-time analysis: 1/p, and 1/(εn)² under a ridge, up to logarithms."""
+
+    def time(name, n, p, epsilon, ridge):
+        asked = request_of(n=n, p=p, epsilon=epsilon, ridge=ridge, delta=1e-6)
+        plan = MECHANISMS[name].plan_for(asked)
+        if name == "langevin_average":
+            return plan.step_size * plan.n_steps
+        path = plan.settings  # η = hβ and σ² = 2/(ηβ)
+        return path.n_steps * (path.step_size * path.noise) ** 2 / 2
+
+    def slopes(name, ridge):
+        n, p, epsilon = ([k * 2**j for j in range(4)] for k in (100_000, 4, 0.25))
+        return [
+            slope_of(n, [time(name, one, 8, 1.0, ridge) for one in n]),
+            slope_of(p, [time(name, 200_000, one, 1.0, ridge) for one in p]),
+            slope_of(epsilon, [time(name, 200_000, 8, one, ridge) for one in epsilon]),
+        ]
+
+    convex, strong = (RATES[kind, "(ε, δ)", "rows"].times for kind in ("convex", "strongly convex"))
+    assert slopes("langevin_average", 0.0) == pytest.approx(convex[0], abs=0.05)
+    found = slopes("noisy_descent", 4.0)
+    assert found == pytest.approx(strong[0], abs=0.4) and found[0] > -2  # logarithms slow it
+    assert all(not rate.times for key, rate in RATES.items() if "pure" in key)

@@ -34,6 +34,8 @@ _ONE_MODEL = {
     "iterated": f"{_PAPERS}.localisation:Iterated",
     "iterated_batches": f"{_PAPERS}.localisation:IteratedBatches",
     "last_sampled_state": f"{_PAPERS}.sampled_steps:LastSampledState",
+    "smooth_sgd": f"{_PAPERS}.private_erm:SmoothSGD",
+    "boosted": f"{_PAPERS}.private_erm:Boosted",
 }
 
 MECHANISMS: LazyRegistry[type[Mechanism]] = LazyRegistry({**_SEVERAL, **_ONE_MODEL})

@@ -58,10 +58,10 @@ def test_within_its_claim_and_beyond_a_bolder_one(name, kind):
 
 
 # Mechanisms whose own tests compute their divergence in closed form or by sums over a grid: in
-# mechanisms/test_one_model.py and in papers/test_localisation.py.
+# mechanisms/test_one_model.py, papers/test_localisation.py and papers/test_private_erm.py.
 EXACT = {
     *("moments", "noisy_descent", "last_iterate", "noisy_sgd", "localised_gaussian"),
-    *("output_perturbation", "iterated_batches"),
+    *("output_perturbation", "iterated_batches", "smooth_sgd", "boosted"),
 }
 
 
