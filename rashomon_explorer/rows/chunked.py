@@ -372,9 +372,11 @@ class TransformedRows(SourceView):
         size = self.settings.rows
         cached = (self.cache or [])[low // size : -(-high // size)]
         rest = (low // size + len(cached)) * size
-        read = reduction.read_chunks(self._chunks(rest, high), self.settings) if rest < high else ()
+        chunks: Iterator[Any] = iter(cached)
+        if rest < high:
+            chunks = chain(cached, reduction.read_chunks(self._chunks(rest, high), self.settings))
         try:
-            for index, (*_, rows, targets) in enumerate(chain(cached, read), start=low // size):
+            for index, (*_, rows, targets) in enumerate(chunks, start=low // size):
                 part = slice(max(low - index * size, 0), min(high - index * size, len(rows)))
                 yield rows[part], targets[part]
         except reduction.RowError as error:
