@@ -27,8 +27,8 @@ _MISSING = "missingindicator_"
 
 
 @dataclass(frozen=True)
-class SeenColumn:
-    """A column that the last step sees.
+class StepColumn:
+    """A column that the last step of a pipeline receives.
 
     Parameters
     ----------
@@ -66,17 +66,17 @@ class SeenColumn:
             return f"{' + '.join(self.sources[:2])} + {len(self.sources) - 2} more"
         return " + ".join(self.sources)
 
-    def scaled(self, factor: float, shift: float) -> SeenColumn:
+    def scaled(self, factor: float, shift: float) -> StepColumn:
         """Column factor·x + shift of this column x."""
         return replace(self, slope=factor * self.slope, offset=factor * self.offset + shift)
 
 
-Columns = tuple[SeenColumn, ...]
+Columns = tuple[StepColumn, ...]
 
 
 def table_columns(names: Sequence[Any]) -> Columns:
     """Columns of the table itself."""
-    return tuple(SeenColumn(str(name), (str(name),)) for name in names)
+    return tuple(StepColumn(str(name), (str(name),)) for name in names)
 
 
 def trace(step: Any, columns: Columns) -> Columns:
@@ -94,7 +94,7 @@ def _pipeline(step: Pipeline, columns: Columns) -> Columns:
 
 
 def _column_transformer(step: ColumnTransformer, columns: Columns) -> Columns:
-    found: list[SeenColumn] = []
+    found: list[StepColumn] = []
     places = sorted(step.transformers_, key=lambda one: step.output_indices_[one[0]].start)
     for _, transformer, selection in places:
         if not (isinstance(transformer, str) and transformer == "drop"):
@@ -164,7 +164,7 @@ def _level_text(level: Any) -> str:
 
 def _one_hot(step: OneHotEncoder, columns: Columns) -> Columns:
     return tuple(
-        SeenColumn(f"{column.name}_{level}", column.sources, level)
+        StepColumn(f"{column.name}_{level}", column.sources, level)
         for place, column in enumerate(columns)
         for level in _levels(step, place)
     )
@@ -188,12 +188,12 @@ def _powers(step: PolynomialFeatures, columns: Columns) -> Columns:
             found.append(columns[used[0]])
         else:
             found.append(
-                SeenColumn(str(name), _sources([columns[j] for j in used]), in_units=False)
+                StepColumn(str(name), _sources([columns[j] for j in used]), in_units=False)
             )
     return tuple(found)
 
 
-def _sources(columns: Sequence[SeenColumn]) -> tuple[str, ...]:
+def _sources(columns: Sequence[StepColumn]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(source for column in columns for source in column.sources))
 
 
@@ -206,7 +206,7 @@ def _unknown(step: Any, columns: Columns) -> Columns:
     for name in map(str, step.get_feature_names_out(names)):
         own = by_name.get(name.removeprefix(_MISSING))
         if own is not None and name.startswith(_MISSING):
-            found.append(SeenColumn(name, own.sources, "missing"))
+            found.append(StepColumn(name, own.sources, "missing"))
         elif own is not None:
             found.append(own if keeps else replace(own, slope=1.0, offset=0.0, in_units=False))
         else:
@@ -214,13 +214,13 @@ def _unknown(step: Any, columns: Columns) -> Columns:
     return tuple(found)
 
 
-def _derived(name: str, columns: Columns) -> SeenColumn:
+def _derived(name: str, columns: Columns) -> StepColumn:
     """Column whose name begins with that of a column, such as ``age_sp_0``, or else of all."""
     begins = [
         c for c in columns if re.match(rf"{re.escape(c.name)}(?!\w)|{re.escape(c.name)}_", name)
     ]
     parents = [max(begins, key=lambda one: len(one.name))] if begins else columns
-    return SeenColumn(name, _sources(parents), in_units=False)
+    return StepColumn(name, _sources(parents), in_units=False)
 
 
 _Rule = Callable[[Any, Columns], Columns]

@@ -118,11 +118,11 @@ def encoder_as_fitted(estimator: Any, data: Bunch) -> Any:
             f"the models need columns {messages.quoted(lacking)}, got rows with "
             f"{messages.quoted(known)}: pass the rows that the estimator was fitted to"
         )
-    return AsTheyAre(tuple(names))
+    return UnencodedColumns(tuple(names))
 
 
 @dataclass(frozen=True)
-class AsTheyAre:
+class UnencodedColumns:
     """Encoder that returns numeric columns unchanged, for models fitted without a schema."""
 
     columns: tuple[str, ...]
@@ -257,7 +257,7 @@ class SampledChunks:
     @property
     def places(self) -> IntArray:
         """Positions of the sample among all rows."""
-        return RowSubset.of(self.rows.source, PEOPLE, _SEED).places
+        return RowSubset.random(self.rows.source, PEOPLE, _SEED).places
 
     @property
     def people(self) -> pd.DataFrame:
@@ -272,7 +272,7 @@ class StreamedTable:
     def __init__(self, sampled: SampledChunks, data: Bunch) -> None:
         self.sampled = sampled
         self.schema: TableSchema = data.schema
-        self._coded = Coded(data.schema, data.target_bounds, _positive_label(data))
+        self._coded = TargetCoding(data.schema, data.target_bounds, _positive_label(data))
         self._groupings: dict[str, Grouping] = {}
         self._known: dict[Any, Any] = {}
         self._lock = Lock()
@@ -372,7 +372,7 @@ def table_shape(data: Bunch) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, eq=False)
-class Coded:
+class TargetCoding:
     """Step that converts targets to the page's coding."""
 
     schema: TableSchema

@@ -88,7 +88,7 @@ class Curator(PublicMaterial):
         if not isinstance(self.X, ChunkedRows):
             return self
         some = self.X.sample(PEOPLE)
-        places = RowSubset.of(self.X.source, PEOPLE, 0).places
+        places = RowSubset.random(self.X.source, PEOPLE, 0).places
         rows = np.concatenate([np.array(block) for block, _ in some.chunks()])
         y = None if self.y is None else self.y[places]
         groups = None if self.groups is None else self.groups.iloc[places].reset_index(drop=True)

@@ -119,7 +119,7 @@ class ChunkedRows:
         ValueError
             If a column does not have one entry per row.
         """
-        return replace(self, source=WithColumns.of(self.source, columns), checksums=None)
+        return replace(self, source=WithColumns.from_columns(self.source, columns), checksums=None)
 
     def sample(self, most: int, seed: int = 0) -> ChunkedRows:
         """Return a simple random sample of the rows; their values are not used.
@@ -132,7 +132,7 @@ class ChunkedRows:
             The same seed selects the same rows of a table of this size.
         """
         check_count(most=most)
-        return replace(self, source=RowSubset.of(self.source, most, seed), checksums=None)
+        return replace(self, source=RowSubset.random(self.source, most, seed), checksums=None)
 
     def to_memory(self) -> Piece:
         """Rows and targets of the source in memory, for tables that fit.

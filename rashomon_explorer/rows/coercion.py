@@ -112,8 +112,8 @@ def _source(
                 "chunk_rows(X, target='...'), which fit takes"
             )
         if is_parquet(X):
-            return ParquetRows.of(X, target, columns)
-        frame = LazyRows.of(X, target, columns)
+            return ParquetRows.from_paths(X, target, columns)
+        frame = LazyRows.from_frame(X, target, columns)
         if lengths:
             frame.n  # noqa: B018 (counted now)
         return frame
@@ -122,7 +122,7 @@ def _source(
     if target is not None or columns is not None:
         X, y = _split_columns(X, y, target, columns)
     if is_dask(X):
-        return DaskRows.of(X, y, lengths)
+        return DaskRows.from_collections(X, y, lengths)
     if y is not None:
         containers.check_readable("y", y)
     return ArrayRows(

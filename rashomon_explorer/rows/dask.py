@@ -110,7 +110,9 @@ class DaskRows(FeaturesAndTargets):
     known: tuple[int, ...] | None = None
 
     @classmethod
-    def of(cls, X: Any, y: Any, lengths: Sequence[int] | bool | None = None) -> "DaskRows":
+    def from_collections(
+        cls, X: Any, y: Any, lengths: Sequence[int] | bool | None = None
+    ) -> "DaskRows":
         """Read chunk sizes and the footers of Parquet files; compute no partition."""
         for name, data in (("X", X), ("y", y)) if y is not None else (("X", X),):
             if not is_dask(data):

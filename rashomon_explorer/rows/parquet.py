@@ -146,7 +146,9 @@ class ParquetRows(SelectedColumns):
     partitions: tuple[tuple[str, bool], ...] = ()  # names in folders, and whether they are numbers
 
     @classmethod
-    def of(cls, paths: Any, target: str | None, columns: Sequence[str] | None = None) -> Self:
+    def from_paths(
+        cls, paths: Any, target: str | None, columns: Sequence[str] | None = None
+    ) -> Self:
         """Read the footers of the files of a path, a pattern, a list or a ``pyarrow.dataset``."""
         dataset = parquet_dataset(paths)
         groups: list[RowGroup] = []

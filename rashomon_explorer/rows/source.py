@@ -314,7 +314,9 @@ class LazyRows(SelectedColumns):
     frame: Any
 
     @classmethod
-    def of(cls, frame: Any, target: str | None, columns: Sequence[str] | None) -> "LazyRows":
+    def from_frame(
+        cls, frame: Any, target: str | None, columns: Sequence[str] | None
+    ) -> "LazyRows":
         """Resolve the columns; collect no row."""
         frame = frame.to_native() if hasattr(frame, "to_native") else frame
         if not hasattr(frame, "collect_batches"):
@@ -353,7 +355,7 @@ class LazyRows(SelectedColumns):
 
     def select_column(self, column: str) -> RowSource:
         """Return any column of the frame."""
-        return LazyRows.of(self.frame, None, [column])
+        return LazyRows.from_frame(self.frame, None, [column])
 
 
 def check_column(column: str, names: Sequence[str]) -> str:

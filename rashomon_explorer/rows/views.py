@@ -76,7 +76,7 @@ class WithColumns(SourceView):
     columns: NDArray[Any]
 
     @classmethod
-    def of(cls, source: RowSource, columns: Mapping[str, ArrayLike]) -> "WithColumns":
+    def from_columns(cls, source: RowSource, columns: Mapping[str, ArrayLike]) -> "WithColumns":
         """Combine a source with columns."""
         n, arrays = source.shape[0], {name: np.asarray(one) for name, one in columns.items()}
         for name, array in arrays.items():
@@ -114,7 +114,7 @@ class RowSubset(SourceView):
     places: IntArray
 
     @classmethod
-    def of(cls, source: RowSource, most: int, seed: int) -> "RowSubset":
+    def random(cls, source: RowSource, most: int, seed: int) -> "RowSubset":
         """Sample this many positions without replacement; all if there are fewer."""
         n = source.shape[0]
         rng = np.random.default_rng(seed)  # selects rows; not privacy noise

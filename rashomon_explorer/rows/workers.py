@@ -133,12 +133,14 @@ class ExecutorWorkers:
 
     def run(self, task: Task, source: Any, work: Any, spans: Sequence[Any]) -> Iterator[Any]:
         """Yield results in the order of the spans."""
-        futures = [self.executor.submit(task, source, work, part) for part in _alone(spans)]
+        futures = [
+            self.executor.submit(task, source, work, part) for part in _separate_parts(spans)
+        ]
         try:
             for future in futures:
                 yield future.result()
         except BrokenExecutor as error:
-            raise ClusterError(_lost(error)) from error
+            raise ClusterError(_loss_message(error)) from error
         finally:
             for future in futures:
                 future.cancel()
@@ -163,10 +165,10 @@ class JoblibWorkers:
         from sklearn.utils.parallel import Parallel, delayed
 
         try:
-            parts = (delayed(task)(source, work, part) for part in _alone(spans))
+            parts = (delayed(task)(source, work, part) for part in _separate_parts(spans))
             yield from Parallel(self.n_jobs)(parts)
         except BrokenExecutor as error:
-            raise ClusterError(_lost(error)) from error
+            raise ClusterError(_loss_message(error)) from error
 
 
 class DaskWorkers:
@@ -186,7 +188,7 @@ class DaskWorkers:
     @property
     def count(self) -> int:
         """Threads of all workers, 1 if unknown."""
-        return max(1, sum(worker["nthreads"] for worker in self._known()))
+        return max(1, sum(worker["nthreads"] for worker in self._reachable()))
 
     def run(self, task: Task, source: Any, work: Any, spans: Sequence[Any]) -> Iterator[Any]:
         """Yield results in the order of the spans."""
@@ -201,11 +203,15 @@ class DaskWorkers:
                     "of the cluster has"
                 ) from error
             except Exception as error:
-                if self._running and not isinstance(error, _gone()):
+                if self._running and not isinstance(error, _connection_errors()):
                     raise
                 self._sent = None  # the rows may have been on a lost worker
                 if trial == _TRIES or not self._has_worker(watch):
-                    lost = _lost(error, trial) if self._answers else self._lost_scheduler(error)
+                    lost = (
+                        _loss_message(error, trial)
+                        if self._answers
+                        else self._lost_scheduler(error)
+                    )
                     raise ClusterError(lost) from error
                 time.sleep(_REST_SECONDS * 2 ** min(trial - 1, 5))  # others may be failing too
 
@@ -217,7 +223,7 @@ class DaskWorkers:
             watch.look(_heartbeats(self._workers()))
             self._replace_workers()
             self.client.wait_for_workers(1, timeout=max(watch.left, _REST_SECONDS))
-        except _gone():
+        except _connection_errors():
             return False
         return self._running
 
@@ -229,16 +235,16 @@ class DaskWorkers:
             cluster.scale(wanted)
 
     def _workers(self) -> dict[str, dict[str, Any]]:
-        """Workers by address; raise an error of :func:`_gone` if the scheduler does not answer."""
+        """Workers by address; raise a connection error if the scheduler does not answer."""
         scheduler = self.client.scheduler
         found = self.client.sync(scheduler.identity, n_workers=-1, callback_timeout=_ANSWER_SECONDS)
         return dict(found["workers"])
 
-    def _known(self) -> list[dict[str, Any]]:
+    def _reachable(self) -> list[dict[str, Any]]:
         """Workers; none if the scheduler does not answer, which the next pass says."""
         try:
             return [*self._workers().values()] if self._running else []
-        except _gone():
+        except _connection_errors():
             return []
 
     @property
@@ -246,7 +252,7 @@ class DaskWorkers:
         """Whether the scheduler answers: a client notices its end with a delay."""
         try:
             return self._running and isinstance(self._workers(), dict)
-        except _gone():
+        except _connection_errors():
             return False
 
     def _lost_scheduler(self, error: BaseException) -> str:
@@ -330,7 +336,7 @@ class DaskWorkers:
 
     def keep(self, load: Task, parts: Sequence[Any], chunk_bytes: int) -> "RowsOnWorkers":
         """Parts of a table that workers load once and keep in half of their memory at most."""
-        memory = [worker["memory_limit"] or math.inf for worker in self._known()]
+        memory = [worker["memory_limit"] or math.inf for worker in self._reachable()]
         return RowsOnWorkers(self, load, parts, sum(memory) / 2 / chunk_bytes)
 
     def _scattered(self, source: RowSource, watch: ClusterWatch) -> Any:
@@ -418,7 +424,7 @@ def _on_worker(part: Any, rows: Any, task: Task, shared: Any, work: Any) -> Any:
     return task(shared, work, part)
 
 
-def _alone(parts: Sequence[Any]) -> Iterator[Any]:
+def _separate_parts(parts: Sequence[Any]) -> Iterator[Any]:
     """Parts of rows without the rows of others, to be sent with a task."""
     return (part.alone() if isinstance(part, Part) else part for part in parts)
 
@@ -449,7 +455,7 @@ def _heartbeats(workers: dict[str, dict[str, Any]]) -> dict[str, float]:
     return {address: one["last_seen"] for address, one in running.items()}
 
 
-def _gone() -> tuple[type[BaseException], ...]:
+def _connection_errors() -> tuple[type[BaseException], ...]:
     """Errors of a cluster that has lost workers, results or its scheduler."""
     from dask import distributed
 
@@ -462,7 +468,7 @@ def _gone() -> tuple[type[BaseException], ...]:
     )
 
 
-def _lost(error: BaseException, times: int = 1) -> str:
+def _loss_message(error: BaseException, times: int = 1) -> str:
     often = f" {times} times" if times > 1 else ""
     return (
         f"workers were lost during the work on the rows{often} ({type(error).__name__}: {error}); "

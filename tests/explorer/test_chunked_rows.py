@@ -373,12 +373,12 @@ def test_labels_are_coded_by_their_class_or_as_one_against_the_others():
         ({"positive_label": "b"}, [1, 0, 0, 1]),
         ({"labels": True}, ["b", "a", "c", "b"]),
     ):
-        rows, targets = streamed_table.Coded(CODED, None, **options)(ROWS, labels)
+        rows, targets = streamed_table.TargetCoding(CODED, None, **options)(ROWS, labels)
         assert rows is ROWS and targets.tolist() == codes
 
 
 def test_numbers_are_clipped_to_their_bounds_and_checked():
-    coded = streamed_table.Coded(CODED, (0.0, 2.0))
+    coded = streamed_table.TargetCoding(CODED, (0.0, 2.0))
     assert coded(ROWS, [-1.0, 0.5, 2.0, 7.0])[1].tolist() == [0.0, 0.5, 2.0, 2.0]
     for bad in (np.nan, np.inf, -np.inf):
         with pytest.raises(DataError, match="NaN or infinity"):
