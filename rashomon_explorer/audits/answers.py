@@ -108,29 +108,14 @@ _CELLS = 4_000_000  # models × rows of one batch
 
 @dataclass(frozen=True, eq=False)
 class AuditInputs:
-    """What all numbers of an audit are computed from.
+    """What all numbers of an audit are computed from."""
 
-    Parameters
-    ----------
-    model : AuditedModel or StoredModel
-    psi : float
-        Largest excess loss of a good model.
-    groups : Series of shape (n_rows,) or None
-    features : sequence or mapping, optional
-        Features of the table for importances; by default each column once.
-    n_models : int
-        Number of models for numbers that are averages over the set.
-    rng : callable
-        Returns a generator with the seed of the audit.
-    n_jobs : int, optional
-    """
-
-    model: Any
-    psi: float
-    groups: pd.Series | None
-    features: Any
-    n_models: int
-    rng: Callable[[], np.random.Generator]
+    model: Any  # an AuditedModel or StoredModel
+    psi: float  # largest excess loss of a good model
+    groups: pd.Series | None  # (n_rows,)
+    features: Any  # of the table, for importances; None takes each column once
+    n_models: int  # for numbers that are averages over the set
+    rng: Callable[[], np.random.Generator]  # returns a generator with the audit's seed
     n_jobs: int | None
 
     @property
@@ -145,12 +130,10 @@ class AuditInputs:
             return own
         listed = self.features
         if not hasattr(listed, "items"):
-            listed = {_feature_name(one): one for one in listed}
+            listed = {
+                one if isinstance(one, str) else " + ".join(map(str, one)): one for one in listed
+            }
         return {name: _places(own, one) for name, one in listed.items()}
-
-
-def _feature_name(entry: Any) -> str:
-    return entry if isinstance(entry, str) else " + ".join(map(str, entry))
 
 
 def _places(own: dict[str, list[int]], entry: Any) -> list[int]:
@@ -344,8 +327,7 @@ class CertifiedAnswers:
         """Increase of the loss when a feature is switched between people, over the set.
 
         No good model is outside ``low`` and ``high``, and some reach ``low_attained`` and
-        ``high_attained``, for least squares and logistic regression with a quadratic penalty;
-        else the range over models of the set. Each person counts once, whatever the weights.
+        ``high_attained``, where the range is proved. Each person counts once, whatever the weights.
         """
         if self.has_exact_reliance:
             proved = measures.model_class_reliance(

@@ -68,10 +68,19 @@ def audit(
         rows that none was fitted to; for predictions None.
     y : array-like of shape (n_rows,)
         Targets of the fit.
-    tolerance : float, str or rule, default="cv"
-        How much worse than the best a good model may be: ``"cv"`` (one standard error of the
-        cross-validated loss), ``"1%"`` (of the least objective), a number in the unit of the
-        objective, or a rule of :mod:`rashomon_explorer.audits.tolerance`.
+    tolerance : float or str, default="cv"
+        How much worse than the best a good model may be:
+
+        - ``"cv"``: one standard error of the cross-validated loss (Breiman et al. 1984), from the
+          losses of all held-out rows; ``"cv folds"`` takes the means of the five folds, as glmnet
+          does. It estimates how much the loss differs on another sample of this size, and is
+          generous: a standard error of a *difference* is at ψ ≈ 2/n for log loss;
+        - ``"1%"`` of the least objective, or a number in the unit of the objective;
+        - ``"likelihood ratio"``, ``"likelihood ratio 99%"``: 2n·ψ is the quantile of χ² with one
+          degree of freedom, by default at 95 %, so that ranges of coefficients are profile
+          likelihood intervals if the fit has no penalty;
+        - ``"without age"``, ``"without age, sex"``: the excess loss of the best model without
+          these columns; columns of a one-hot group are left out together.
     groups : str, Series or array-like of shape (n_rows,), optional
         Group of each person, or the name of a column of ``X``.
     features : sequence or mapping, optional
@@ -293,14 +302,12 @@ class Audit:
     @property
     def inputs(self) -> AuditInputs:
         """The fitted model with its rows, targets and groups."""
-        found: AuditInputs = self.answers.inputs
-        return found
+        return self.answers.inputs
 
     @property
     def decided(self) -> pd.DataFrame:
         """Per person: whether some good model flips the label, without ψ and conflict ratio."""
-        found: pd.DataFrame = self.answers.decided
-        return found
+        return self.answers.decided
 
     @property
     def has_coefficients(self) -> bool:
@@ -395,8 +402,7 @@ class Audit:
             ``people`` with the cost of the change, and of that for the fitted model alone;
             ``changes``, old and new values in the units of the table.
         """
-        found: Recourse = self.answers.recourse(rows, changeable, wanted=wanted, **options)
-        return found
+        return self.answers.recourse(rows, changeable, wanted=wanted, **options)
 
     def compare(self, other: Any) -> Comparison:
         """Compare another fitted model: is it in the set, by how much, and who changes."""
@@ -505,25 +511,9 @@ _FOLDS = 5
 def audit_table(
     X: Any, y: ArrayLike, task: str, *, class_names: Sequence[Any] = (), **options: Any
 ) -> Audit:
-    """Audit a logistic or ridge regression with a cross-validated penalty.
+    """Audit a logistic or ridge regression with a cross-validated penalty; ``options`` as of audit.
 
-    **Computed from private rows: for you, not for publication.**
-
-    Parameters
-    ----------
-    X : array-like or DataFrame of shape (n_rows, n_features)
-        Numbers of comparable size, such as encoded or standardised rows.
-    y : array-like of shape (n_rows,)
-    task : {"classification", "regression"}
-    class_names : sequence, optional
-        Labels of the classes, where ``y`` has their codes 0, 1, ….
-    **options
-        Arguments of :func:`rashomon_explorer.audit`.
-
-    Returns
-    -------
-    Audit
-        Of a model with a cross-validated penalty.
+    ``X`` holds numbers of comparable size; ``class_names`` are the labels of the codes in ``y``.
     """
     from sklearn.linear_model import LogisticRegression, Ridge
     from sklearn.model_selection import GridSearchCV

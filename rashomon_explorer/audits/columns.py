@@ -28,29 +28,14 @@ _MISSING = "missingindicator_"
 
 @dataclass(frozen=True)
 class StepColumn:
-    """A column that the last step of a pipeline receives.
+    """Column of the last step: slope·v + offset for the value v in the table."""
 
-    Parameters
-    ----------
-    name : str
-        Its name there.
-    sources : tuple of str
-        Columns of the table that it is computed from.
-    level : str
-        Level of a categorical column that it indicates; empty for numbers.
-    slope, offset : float
-        Its value is slope·v + offset for the value v in the units of the table.
-    in_units : bool
-        Whether v is a number of the table or an indicator of a level; otherwise ``name`` has
-        units of its own, as after a spline.
-    """
-
-    name: str
-    sources: tuple[str, ...]
-    level: str = ""
+    name: str  # there
+    sources: tuple[str, ...]  # columns of the table that it is computed from
+    level: str = ""  # level of a categorical column that it indicates; empty for numbers
     slope: float = 1.0
     offset: float = 0.0
-    in_units: bool = True
+    in_units: bool = True  # whether v is a number or level of the table; not after a spline
 
     @property
     def label(self) -> str:
@@ -98,11 +83,11 @@ def _column_transformer(step: ColumnTransformer, columns: Columns) -> Columns:
     places = sorted(step.transformers_, key=lambda one: step.output_indices_[one[0]].start)
     for _, transformer, selection in places:
         if not (isinstance(transformer, str) and transformer == "drop"):
-            found += trace(transformer, _selected_columns(selection, columns))
+            found += trace(transformer, _input_columns(selection, columns))
     return tuple(found)
 
 
-def _selected_columns(selection: Any, columns: Columns) -> Columns:
+def _input_columns(selection: Any, columns: Columns) -> Columns:
     """Columns of a fitted ColumnTransformer's entry: names, places, a mask or a slice."""
     names = [column.name for column in columns]
     if isinstance(selection, UserList):  # the remainder of scikit-learn 1.6 and 1.7 warns when read
@@ -154,12 +139,12 @@ def _levels(step: OneHotEncoder, place: int) -> list[str]:
     dropped = None if step.drop_idx_ is None else step.drop_idx_[place]
     without = None if dropped is None else levels[dropped]
     kept = [level for level in levels if level not in rare]
-    names = [_level_text(level) for level in kept if dropped is None or level is not without]
+    names = [
+        "missing" if level is None or level != level else str(level)
+        for level in kept
+        if dropped is None or level is not without
+    ]
     return [*names, *(["infrequent"] if rare and without not in rare else [])]
-
-
-def _level_text(level: Any) -> str:
-    return "missing" if level is None or level != level else str(level)
 
 
 def _one_hot(step: OneHotEncoder, columns: Columns) -> Columns:

@@ -16,25 +16,12 @@ from rashomon_explorer.sets import from_estimators
 
 @dataclass(frozen=True, repr=False)
 class Comparison(ReprMixin):
-    """A second model: whether it is as good, and for whom it decides otherwise: not private.
+    """A second model: whether it is as good, and for whom it decides otherwise: not private."""
 
-    Parameters
-    ----------
-    excess : float
-        Its loss above that of the best (or fitted) model.
-    psi : float
-        Largest excess of a good model.
-    basis : str
-        What the loss is.
-    changed : DataFrame
-        People with another label, with both labels; for a regression all people, with both
-        predictions.
-    n_rows : int
-    """
-
-    excess: float
-    psi: float
-    basis: str
+    excess: float  # its loss above that of the best (or fitted) model
+    psi: float  # largest excess of a good model
+    basis: str  # what the loss is
+    # people with another label, with both; for a regression all people, with both predictions
     changed: pd.DataFrame = field(repr=False)
     n_rows: int
 

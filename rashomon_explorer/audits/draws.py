@@ -27,9 +27,8 @@ _STEPS = 2  # of each chain, per parameter
 def uniform_models(problem: Any, psi: float, n_models: int, rng: np.random.Generator) -> FloatArray:
     """Models (n_models, p) of {L ≤ min L + psi}, uniform in the limit: not private.
 
-    One chain a model. It starts at a point that is uniform if the set is an ellipsoid, and takes
-    hit-and-run steps: a uniform point of the set on a line in a uniform direction of the metric of
-    the Hessian. Directions along which the objective is flat are left out.
+    One hit-and-run chain a model, in the metric of the Hessian, starts at a point that is uniform
+    if the set is an ellipsoid. Directions along which the objective is flat are left out.
     """
     best = problem.minimum
     level = best.value + psi
@@ -60,7 +59,7 @@ def uniform_models(problem: Any, psi: float, n_models: int, rng: np.random.Gener
 
 def _end(inside: Any, move: FloatArray, start: FloatArray) -> FloatArray:
     """Return the ends (K,) of the set along the moves, by bisection."""
-    low, high = np.zeros_like(start), _outside(inside, move, start)
+    low, high = np.zeros_like(start), _beyond(inside, move, start)
     for _ in range(40):
         middle = (low + high) / 2
         within = inside(middle, move)
@@ -68,7 +67,7 @@ def _end(inside: Any, move: FloatArray, start: FloatArray) -> FloatArray:
     return low
 
 
-def _outside(inside: Any, move: FloatArray, start: FloatArray) -> FloatArray:
+def _beyond(inside: Any, move: FloatArray, start: FloatArray) -> FloatArray:
     """Multiples of ``start`` outside the set, by doubling."""
     end = start.copy()
     for _ in range(_MOST_DOUBLINGS):
@@ -82,7 +81,7 @@ def _outside(inside: Any, move: FloatArray, start: FloatArray) -> FloatArray:
 def _uniform(inside: Any, move: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Uniform points (K,) of the chords; every rejected point shortens its interval."""
     ones = np.ones(move.shape[1])
-    low, high = _outside(inside, move, -ones), _outside(inside, move, ones)
+    low, high = _beyond(inside, move, -ones), _beyond(inside, move, ones)
     found, open_ = np.zeros_like(ones), np.ones(len(ones), dtype=bool)
     while open_.any():
         t = low + rng.random(len(ones)) * (high - low)

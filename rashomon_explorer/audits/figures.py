@@ -45,10 +45,6 @@ def model_arguments(audit: Any) -> dict[str, Any]:
     return known
 
 
-def _coefficients(audit: Any) -> tuple[str, dict[str, Any]]:
-    return "exact", {"exact": audit.effects, "note": "per standard deviation or level"}
-
-
 def _people(audit: Any) -> tuple[str, dict[str, Any]]:
     what = "probability" if audit.task == "classification" else "prediction"
     return "people_ranges", {"table": audit.answers.people(), "answer": what}
@@ -81,15 +77,14 @@ def _profile(audit: Any) -> tuple[str, dict[str, Any]]:
     return "profile", known
 
 
-def _gaps(audit: Any) -> tuple[str, dict[str, Any]]:
-    return "gaps", model_arguments(audit)
-
-
 _KINDS: Mapping[str, Callable[[Any], tuple[str, dict[str, Any]]]] = {
-    "coefficients": _coefficients,
+    "coefficients": lambda audit: (
+        "exact",
+        {"exact": audit.effects, "note": "per standard deviation or level"},
+    ),
     "people": _people,
     "groups": _groups,
     "importance": _importance,
-    "gaps": _gaps,
+    "gaps": lambda audit: ("gaps", model_arguments(audit)),
     "profile": _profile,
 }

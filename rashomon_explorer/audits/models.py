@@ -38,23 +38,12 @@ def fitted_steps(model: Any) -> tuple[tuple[Any, ...], Any]:
 
 @dataclass(frozen=True, eq=False)
 class AuditedModel:
-    """A fitted model with the table and targets of its fit.
+    """A fitted model with the table and targets of its fit."""
 
-    Parameters
-    ----------
-    original : estimator
-        The model as given: an estimator, a pipeline or a search.
-    table : pandas.DataFrame
-        Rows of the fit, with the columns that the model takes.
-    targets : ndarray of shape (n_rows,)
-    class_names : tuple, default=()
-        Labels of the estimator's classes, if it was fitted to codes 0, 1, ….
-    """
-
-    original: Any
-    table: pd.DataFrame = field(repr=False)
-    targets: NDArray[Any] = field(repr=False)
-    class_names: tuple[Any, ...] = ()
+    original: Any  # as given: an estimator, a pipeline or a search
+    table: pd.DataFrame = field(repr=False)  # rows of the fit
+    targets: NDArray[Any] = field(repr=False)  # (n_rows,)
+    class_names: tuple[Any, ...] = ()  # labels, if the fit was to codes 0, 1, …
 
     @classmethod
     def from_fit(cls, model: Any, X: Any, y: Any) -> AuditedModel:
@@ -159,11 +148,9 @@ class AuditedModel:
     ) -> tuple[FloatArray, list[str]]:
         """Coefficients in the units of the table, as directions (k, p) with their names.
 
-        A column slope·v + offset adds its coefficient times ``slope`` for each unit of v, and
-        times ``offset`` to the intercept. If the indicators of all levels of a column are there,
-        only differences between levels have a meaning: to the most common level, which is part of
-        the intercept. Standardised, a coefficient is per standard deviation of a number, so that
-        they can be compared. ``scores`` (k, outputs) maps the outputs to the scores of classes.
+        A column slope·v + offset adds its coefficient times ``slope`` per unit of v, and times
+        ``offset`` to the intercept. Complete levels count from the most common one, which is part
+        of the intercept; a standardised number, per standard deviation. ``scores`` is (k, outputs).
         """
         slopes = np.array([column.slope for column in self.columns])
         own = np.diag(slopes * self._spreads if standardised else slopes)
@@ -219,17 +206,9 @@ class AuditedModel:
 
 @dataclass(frozen=True, eq=False)
 class StoredModel:
-    """The best of some models of which only the predictions are known.
+    """The best of some models of which only the predictions are known."""
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Rows that were predicted, if they are known; else without columns.
-    targets : ndarray of shape (n_rows,)
-    classes : tuple
-    """
-
-    table: pd.DataFrame = field(repr=False)
+    table: pd.DataFrame = field(repr=False)  # rows that were predicted; without columns if unknown
     targets: NDArray[Any] = field(repr=False)
     classes: tuple[Any, ...]
     name = "stored predictions"

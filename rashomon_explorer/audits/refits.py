@@ -69,11 +69,7 @@ def column_names(X: Any) -> list[str]:
 
 
 def floored(scores: FloatArray, n: int, classes: Sequence[Any]) -> FloatArray:
-    """Probabilities of at least 1/(2n), which n rows cannot tell from 0; other scores as given.
-
-    A forest gives some rows a probability of 0: in the log loss one of them, if wrong, counts as
-    much as hundreds of other rows.
-    """
+    """Probabilities of at least 1/(2n), which n rows cannot tell from 0; other scores unchanged."""
     if not classes:
         return scores
     least = 1 / (2 * n)
@@ -84,15 +80,9 @@ _ROWWISE = ("predict", "predict_proba", "decision_function", "predict_log_proba"
 
 
 class FixedColumns(BaseEstimator):
-    """Estimator for which some columns have one value in every row, as if they were left out.
+    """Estimator for which some columns, by name, have one value in every row, as if left out.
 
     The rows keep their columns, so that a pipeline with a ``ColumnTransformer`` still fits.
-
-    Parameters
-    ----------
-    model : estimator
-    columns : list of str
-        Names as of :func:`column_names`.
     """
 
     def __init__(self, model: Any, columns: list[str]) -> None:
@@ -255,26 +245,13 @@ def _is_allowed(name: str, value: Any, allowed: Any) -> bool:
 
 @dataclass(frozen=True)
 class Refit:
-    """What one refit changes.
+    """What one refit changes."""
 
-    Parameters
-    ----------
-    kind : {"as given", "seed", "bootstrap", "neighbour", "column"}
-    name : str
-        The change, such as ``"max_depth=4"`` or ``"without age"``.
-    setting : tuple, default=()
-        Hyper-parameter and its value.
-    column : str, default=""
-        Column that is left out.
-    seed : int or None, default=None
-        Seed of the estimator, or of the rows of a bootstrap.
-    """
-
-    kind: str
-    name: str
-    setting: tuple[str, Any] | tuple[()] = ()
-    column: str = ""
-    seed: int | None = None
+    kind: str  # "as given" or one of KINDS
+    name: str  # the change, such as "max_depth=4" or "without age"
+    setting: tuple[str, Any] | tuple[()] = ()  # hyper-parameter and its value
+    column: str = ""  # that is left out
+    seed: int | None = None  # of the estimator, or of the rows of a bootstrap
 
     def fitted(
         self, model: Any, X: Any, y: NDArray[Any], weight: NDArray[Any] | None, base_seed: int

@@ -37,35 +37,17 @@ _HALF_WIDTH = 0.05
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class SampledSet(PredictorSet):
-    """Models that are as good as a given one on held-out rows: sampled, at least.
+    """Models that are as good as a given one on held-out rows: a sample of all good models.
 
-    Returned by :func:`sample_models` and :func:`collect_models`. It is a sample of all good
-    models: what these models disagree on is a lower bound. **Curator: computed from private rows,
-    not private.**
-
-    Parameters
-    ----------
-    kinds : tuple of str
-        What each refit changed: ``"as given"``, ``"seed"``, ``"bootstrap"``, ``"neighbour"`` or
-        ``"column"``; ``"collected"`` for models of other origin. ``names`` holds the change.
-    errors : ndarray of shape (n_draws,)
-        Standard error of each model's excess loss, paired over the held-out rows.
-    tolerance : Tolerance
-        Rule that gave ψ.
-    confidence : float
-        A model with a true excess loss above ψ is kept with probability at most 1 − confidence.
-    n_tried : int
-        Number of models before the filter.
-    stopped : str, default=""
-        Result of ``enough_draws``, if it decided on the number of models.
+    **Curator: computed from private rows, not private.**
     """
 
-    kinds: tuple[str, ...]
-    errors: FloatArray
-    tolerance: Tolerance
-    confidence: float
-    n_tried: int
-    stopped: str = ""
+    kinds: tuple[str, ...]  # kind of each refit, or "collected"; ``names`` holds the change
+    errors: FloatArray  # (n_draws,): standard error of the excess, paired over held-out rows
+    tolerance: Tolerance  # rule that gave ψ
+    confidence: float  # a model with a true excess above ψ is kept with at most 1 − confidence
+    n_tried: int  # models before the filter
+    stopped: str = ""  # result of ``enough_draws``, if it decided on the number of models
 
     def __post_init__(self) -> None:
         """Make the errors read-only, too."""
@@ -112,23 +94,10 @@ def good_models(
     confidence: float,
     weights: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray, Mask]:
-    """Excess loss of models over a baseline, its paired standard error, and which are good.
+    """Excess over a baseline, its paired error, and which models are good; (n_models,) each.
 
-    A model is good if the upper confidence bound of its excess loss, by Student's t for the
-    differences to the baseline on the same rows, is at most ψ.
-
-    Parameters
-    ----------
-    losses : ndarray of shape (n_models, n_rows)
-    baseline : ndarray of shape (n_rows,)
-    psi : float
-    confidence : float
-    weights : ndarray of shape (n_rows,), optional
-
-    Returns
-    -------
-    excess, errors, good : ndarray of shape (n_models,)
-        Mean difference to the baseline, its standard error, and the verdict.
+    A model is good if the upper confidence bound of its excess, by Student's t for the differences
+    to the baseline on the same rows, is at most ψ.
     """
     n = len(baseline)
     weight = np.full(n, 1 / n) if weights is None else weights / weights.sum()
@@ -156,62 +125,15 @@ def sample_models(
 ) -> SampledSet:
     """Sample models as good as a given one, by refits of any estimator or pipeline.
 
-    A part of the rows is held out. Each refit to the other rows changes one thing at random: the
-    seed, the rows (a bootstrap), one hyper-parameter (to a neighbour of its value in
-    ``NEIGHBOURS``), or it leaves a column out. It is kept if its held-out loss exceeds that of a
-    refit without a change by at most ψ, with confidence. The comparison is paired, on the same
-    rows, and with the model itself rather than with the best refit: the best of many looks better
-    than it is, and refits that are compared with it are not independent. In the log loss a
-    probability of 0 counts as 1/(2n).
-
-    **Curator: computed from private rows, not private.** Everything about the set is a lower
-    bound: there are good models that no such refit finds.
-
-    Parameters
-    ----------
-    model : estimator or Pipeline
-        Classifier or regressor with scikit-learn's interface, fitted or not. A search is replaced
-        by its best estimator.
-    X : array-like or DataFrame of shape (n_rows, n_columns)
-    y : array-like of shape (n_rows,)
-    tolerance : float, str or Tolerance, default="cv"
-        As for :func:`rashomon_explorer.audits.tolerance.resolve`.
-    kinds : sequence of {"seed", "bootstrap", "neighbour", "column"}
-        By default all that the model has. Seeds that change no prediction are left out.
-    n_models : int or "auto", default="auto"
-        Number of refits. ``"auto"`` stops when the kept ones determine their mean disagreement to
-        ± 0.05 (:func:`rashomon_explorer.measures.enough_draws`), and at 400; for a regression the
-        variance of the predictions, as a share of the squared range of the targets.
-    held_out : float, default=0.25
-        Share of the rows on which losses are compared.
-    confidence : float, default=0.95
-        A refit whose true excess loss is above ψ is kept with probability at most 1 − confidence;
-        0.5 compares the estimates themselves.
-    sample_weight : array-like of shape (n_rows,), optional
-    n_jobs : int, optional
-        Number of joblib jobs; the models do not depend on it.
-    random_state : int, RandomState instance or None, default=None
-
-    Returns
-    -------
-    SampledSet
-        The refit without a change first. Its reference, with which labels are compared, is
-        ``model`` itself if it is fitted.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, or the model has no refit of a requested kind.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.tree import DecisionTreeClassifier
-    >>> X, y = load_iris(return_X_y=True)
-    >>> tree = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
-    >>> models = sample_models(tree, X, y, n_models=20, random_state=0)
-    >>> models.n_tried, models.names[0], models.labels(X).shape[1]
-    (21, 'as given', 150)
+    Each refit to a part of the rows changes one thing at random: the seed, the rows (a bootstrap),
+    one hyper-parameter (to a neighbour in ``NEIGHBOURS``), or it leaves a column out. It is kept if
+    its loss on the other rows exceeds that of a refit without a change by at most ψ, with
+    confidence. The comparison is paired, and with the model itself rather than with the best refit:
+    the best of many looks better than it is, and refits that are compared with it are not
+    independent. ``"auto"`` stops when the kept ones determine their mean disagreement (for a
+    regression the variance of predictions, as a share of the squared range) to ± 0.05, and at 400.
+    The refit without a change comes first; the reference is ``model`` itself if it is fitted. The
+    models do not depend on ``n_jobs``. **Curator: computed from private rows, not private.**
     """
     check_inner_share(held_out=held_out, confidence=confidence)
     if n_models != "auto":
@@ -427,37 +349,11 @@ def collect_models(
     classes: Sequence[Any] | None = None,
     names: Sequence[str] | None = None,
 ) -> SampledSet:
-    """Collect the good ones of some fitted models, or of a table of their predictions.
+    """Collect the good ones of fitted models, or of predictions (n_models, n_rows[, n_classes]).
 
-    **Curator: computed from private rows, not private.** The set is a sample: what its models
-    disagree on is a lower bound.
-
-    Parameters
-    ----------
-    models : iterable of estimators, mapping of names to them, or array-like
-        Fitted models (:func:`rashomon_explorer.sets.from_estimators`), or predictions of shape
-        (n_models, n_rows[, n_classes]) (:func:`rashomon_explorer.sets.from_predictions`).
-    X : array-like or DataFrame of shape (n_rows, n_columns)
-        Rows that no model was fitted to; None for predictions.
-    y : array-like of shape (n_rows,)
-    tolerance : float, str or Tolerance, default="cv"
-        A number, ``"1%"`` of the loss of the best model, or ``"cv"``: one standard error of it.
-    confidence : float, default=0.95
-        As for :func:`sample_models`, with the best of the models in the place of the given one.
-    kind, classes, names : optional
-        As for :func:`rashomon_explorer.sets.from_predictions`.
-
-    Returns
-    -------
-    SampledSet
-        The good ones, with the best as reference.
-
-    Examples
-    --------
-    >>> chances = [[0.9, 0.2, 0.8, 0.1], [0.8, 0.2, 0.8, 0.1], [0.1, 0.9, 0.2, 0.9]]
-    >>> models = collect_models(chances, None, [1, 0, 1, 0], tolerance=0.1)
-    >>> models.names, models.n_tried
-    (('model 0', 'model 1'), 3)
+    ``X`` holds rows that no model was fitted to, None for predictions. The best model is the
+    reference and takes the place of the given one of :func:`sample_models`. **Curator: computed
+    from private rows, not private.**
     """
     check_inner_share(confidence=confidence)
     if isinstance(models, np.ndarray | pd.DataFrame) or not _are_estimators(models):

@@ -214,10 +214,7 @@ class SampledAnswers:
         raise TypeError("recourse needs an exact audit, of a linear model")
 
     def decide_or_abstain(self, rows: Any) -> pd.Series:
-        """Label of each person on which all models agree with a clear lead; otherwise missing.
-
-        The lead is that of :func:`rashomon_explorer.measures.decide_or_abstain`.
-        """
+        """Label of each person on which all models agree with a clear lead; otherwise missing."""
         model, own = self.inputs.model, self.inputs.model.taken(rows)
         scores, best = np.asarray(self.models.scores(own)), np.asarray(self.models.best_scores(own))
         codes = likeliest(best[None])[0]

@@ -353,8 +353,7 @@ def _share_bars(table: pd.DataFrame, name: str) -> str:
 def json_schema() -> dict[str, Any]:
     """JSON schema of :meth:`Audit.to_json`."""
     text = files("rashomon_explorer.audits").joinpath("audit-schema.json").read_text("utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return found
+    return json.loads(text)
 
 
 def to_json(audit: Any) -> str:

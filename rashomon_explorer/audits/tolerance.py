@@ -42,22 +42,11 @@ _FORMS = (
 
 @dataclass(frozen=True)
 class Tolerance:
-    """Rashomon threshold with the rule that gave it.
+    """Rashomon threshold with the rule that gave it."""
 
-    Parameters
-    ----------
-    psi : float
-        Largest excess loss of a good model, in the unit of the objective.
-    rule : str
-        Name of the rule: ``"absolute"``, ``"relative"``, ``"cv"``, ``"cv folds"``,
-        ``"likelihood ratio"`` or ``"without"``.
-    text : str
-        One sentence on what the rule means.
-    """
-
-    psi: float
-    rule: str
-    text: str
+    psi: float  # largest excess loss of a good model, in the unit of the objective
+    rule: str  # its name, a key of ``_RULES``
+    text: str  # one sentence on what it means
 
 
 def resolve(
@@ -71,71 +60,14 @@ def resolve(
     groups: Mapping[str, Sequence[str]] | None = None,
     random_state: int | None = None,
 ) -> Tolerance:
-    """Rashomon threshold ψ of a rule, for a fitted model and its rows.
+    """Rashomon threshold ψ of a rule, for a fitted model and its rows: not private.
 
-    **Curator: computed from private rows, not private.**
-
-    Parameters
-    ----------
-    tolerance : float, str or Tolerance
-        What counts as equally good:
-
-        - a number: models whose loss is at most that much above the best;
-        - ``"1%"``: at most 1 % of the best loss above it;
-        - ``"cv"``: at most one standard error of the cross-validated loss of the model's own
-          pipeline (the one-standard-error rule of Breiman et al. 1984). It estimates how much the
-          loss would differ on another sample of this size. The losses of all held-out rows give
-          it, so that it depends little on the folds; ``"cv folds"`` takes the means of the five
-          folds instead, as glmnet does. The rule is generous: two models are compared on the
-          same rows, and there one standard error of a *difference* is at ψ ≈ 2/n for log loss,
-          which is the likelihood ratio rule at 95 %;
-        - ``"likelihood ratio"``, ``"likelihood ratio 99%"``: 2n·ψ is the quantile of χ² with one
-          degree of freedom, by default at 95 %. Ranges of coefficients are then profile
-          likelihood intervals, if the fit has no penalty;
-        - ``"without age"``, ``"without age, sex"``: the excess loss of the best model without
-          these columns, the price of leaving them out. Columns of a one-hot group are left out
-          together.
-    model : estimator
-        Fitted model or pipeline; it is refitted only for ``"cv"``, and for ``"without"`` if there
-        is no problem.
-    X : array-like or DataFrame of shape (n_rows, n_columns)
-        Rows in the form that the model takes.
-    y : array-like of shape (n_rows,)
-    problem : PenalisedProblem, optional
-        Convex problem that the model solves (:func:`penalised_problem`), in whose unit ψ is.
-        Without it ψ is in the unit of the held-out loss: log loss, in which a probability of 0
-        counts as 1/(2n), the error rate of a classifier without probabilities, or half the squared
-        error.
-    sample_weight : array-like of shape (n_rows,), optional
-        Weights of the fit.
-    groups : mapping of str to sequence of str, optional
-        Columns of the problem that form one feature, such as those of a ``OneHotEncoder``.
-    random_state : int, optional
-        Seed of the folds; None is 0, so that ψ repeats.
-
-    Returns
-    -------
-    Tolerance
-        ψ in the unit of the objective, the rule, and what it means.
-
-    Raises
-    ------
-    ValueError
-        If the rule is unknown, a number is out of range, a column is unknown, or ψ would be 0.
-    TypeError
-        If the loss has no likelihood.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LinearRegression
-    >>> from rashomon_explorer.measures import penalised_problem
-    >>> X, y = [[0.0, 1.0], [1.0, 0.0], [2.0, 0.0], [3.0, 1.0]], [0.0, 1.0, 1.0, 3.0]
-    >>> model = LinearRegression().fit(X, y)
-    >>> problem = penalised_problem(model, X, y)
-    >>> print(resolve("without x1", model, X, y, problem).text)
-    good models lose at most 0.03125 more than the best: the price of leaving out x1
-    >>> resolve("likelihood ratio 90%", model, X, y, problem).rule
-    'likelihood ratio'
+    The rules are those of :func:`rashomon_explorer.audit`. ``problem`` is the convex problem that
+    the model solves, in whose unit ψ is; without it ψ is in the unit of the held-out loss: log
+    loss, in which a probability of 0 counts as 1/(2n), the error rate of a classifier without
+    probabilities, or half the squared error. The model is refitted only for ``"cv"``, and for
+    ``"without"`` if there is no problem. ``groups`` are columns of the problem that form one
+    feature.
     """
     if isinstance(tolerance, Tolerance):
         return tolerance
@@ -146,10 +78,7 @@ def resolve(
 
 
 def resolve_losses(tolerance: float | str | Tolerance, losses: FloatArray) -> Tolerance:
-    """Rashomon threshold of a rule that needs only a model's losses on held-out rows.
-
-    Rules that refit a model or need its problem are refused.
-    """
+    """Rashomon threshold of a rule that needs only a model's losses on held-out rows."""
     if isinstance(tolerance, Tolerance):
         return tolerance
     rule, argument = _parsed(tolerance)
