@@ -1,8 +1,8 @@
 """Imports on first access, and the message for a missing package of an extra."""
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from importlib import import_module
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -42,3 +42,16 @@ def missing_package(purpose: str, package: str | None, extra: str = "app") -> Im
         f"pip install 'rashomon-explorer[{extra}]'",
         name=name,
     )
+
+
+def lazy_names(
+    package: str, modules: Mapping[str, str], names: Sequence[str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` of a package that imports a name's module on first use."""
+
+    def get(name: str) -> Any:
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(f"{package}.{modules[name]}"), name)
+
+    return get, lambda: list(names)

@@ -1,8 +1,8 @@
 """Schemas of tables, their encoder, and data sets."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from rashomon_explorer._utils.imports import lazy_names
 from rashomon_explorer.data.column import IgnoredColumn
 from rashomon_explorer.data.columns import KINDS, Categorical, Numeric, Ordered, YesNo
 from rashomon_explorer.data.schema import TableSchema
@@ -46,8 +46,4 @@ __all__ = [
     "propose_schema",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

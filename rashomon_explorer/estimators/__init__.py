@@ -1,7 +1,8 @@
 """scikit-learn estimators: private draws from Rashomon sets, for pipelines."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rashomon_explorer._utils.imports import lazy_names
 
 if TYPE_CHECKING:
     from rashomon_explorer.estimators.bilevel_search import DPBilevelSearch
@@ -42,13 +43,4 @@ __all__ = [
     "privacy_leaks",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    """Public names of the package."""
-    return __all__
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

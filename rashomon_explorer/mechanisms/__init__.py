@@ -1,7 +1,6 @@
 """Mechanisms: differentially private algorithms, their registries, plans and samplers."""
 
-from importlib import import_module
-from typing import Any
+from rashomon_explorer._utils.imports import lazy_names
 
 _HOMES = {
     "ExactSampler": "samplers.exponential",
@@ -43,13 +42,4 @@ __all__ = [
     "plan_path",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    """Public names of the package."""
-    return __all__
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

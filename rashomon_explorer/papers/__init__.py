@@ -1,7 +1,6 @@
 """Mechanisms and theorems that reproduce statements of papers; imported by name only."""
 
-from importlib import import_module
-from typing import Any
+from rashomon_explorer._utils.imports import lazy_names
 
 _HOMES = {
     "GridWalkSampler": "grid_walk",
@@ -13,8 +12,4 @@ _HOMES = {
 
 __all__ = ["GridWalkSampler", "Iterated", "MalaSampler", "MeteredLangevin", "Regularised"]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

@@ -1,8 +1,8 @@
 """Sets of models: the curator's sets and released sets."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from rashomon_explorer._utils.imports import lazy_names
 from rashomon_explorer.sets.base import CuratorSet, ModelSet
 from rashomon_explorer.sets.linear import LinearSet, RashomonSet, ReleasedSet
 
@@ -40,13 +40,4 @@ __all__ = [
     "from_treefarms",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    """Public names of the package."""
-    return __all__
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

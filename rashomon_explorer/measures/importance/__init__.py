@@ -4,8 +4,9 @@
 Results on private rows are for the curator, who may see the rows: they are not private.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rashomon_explorer._utils.imports import lazy_names
 
 if TYPE_CHECKING:
     from rashomon_explorer.measures.importance.conditional import *
@@ -41,13 +42,4 @@ __all__ = [
     "tree_shap",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    """Public names of the package."""
-    return __all__
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)
