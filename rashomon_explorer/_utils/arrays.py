@@ -202,6 +202,14 @@ def _module(library: str) -> Any:
     return import_module(_MODULES[library])
 
 
+def as_numbers(values: Any, rule: str) -> FloatArray:
+    """Values as floats; raise ValueError with the rule that others break."""
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{rule}: {error}") from error
+
+
 def read_only_copy(values: Any) -> FloatArray:
     """Copy numbers to an array that cannot be changed."""
     copy = np.array(values, dtype=float)

@@ -59,11 +59,9 @@ class Drawn(Protocol):
     @property
     def losses(self) -> FloatArray:
         """Loss of each draw."""
-        ...
 
     def first(self, count: int) -> Self:
         """Return the first ``count`` draws."""
-        ...
 
 
 Draws = TypeVar("Draws", bound=Drawn)

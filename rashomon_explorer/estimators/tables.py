@@ -347,8 +347,7 @@ class _OfRows:
     method: str
 
     def __call__(self, rows: Any) -> NDArray[Any]:
-        found: NDArray[Any] = getattr(self.model, self.method)(rows)
-        return found
+        return getattr(self.model, self.method)(rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.arrays import FloatArray, Mask, as_numbers
 
 if TYPE_CHECKING:
     from rashomon_explorer.rows import ChunkedRows
@@ -124,8 +124,7 @@ def sum_chunks(
 ) -> dict[Any, Any]:
     """Sum a function of at most ``step`` rows and their columns over chunked rows, in one pass."""
     work = partial(_step_sums, function, step)
-    found: dict[Any, Any] = table.with_targets(**columns).reduce(work, merge=added_sums)
-    return found
+    return table.with_targets(**columns).reduce(work, merge=added_sums)
 
 
 def sum_rows(X: Any, function: Callable[[Any, Any], dict[Any, Any]]) -> dict[Any, Any]:
@@ -134,8 +133,7 @@ def sum_rows(X: Any, function: Callable[[Any, Any], dict[Any, Any]]) -> dict[Any
 
     if not is_chunked(X):
         return function(X, None)
-    found: dict[Any, Any] = as_chunked_rows(X).reduce(function, merge=added_sums)
-    return found
+    return as_chunked_rows(X).reduce(function, merge=added_sums)
 
 
 def _step_sums(
@@ -259,10 +257,7 @@ def _numbers(values: ArrayLike, name: str, also: str = "") -> FloatArray:
     if hasattr(type(values), "n_draws"):
         raise set_refused(values, "scores")
     shape = f"(n_models, n_rows){also}"
-    try:
-        array = np.asarray(values, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be numbers of shape {shape}: {error}") from error
+    array = as_numbers(values, f"{name} must be numbers of shape {shape}")
     if array.ndim not in (2, 3) or 0 in array.shape:
         raise ValueError(
             f"{name} must have shape {shape} with at least one of each, got {array.shape}"
@@ -289,10 +284,7 @@ def _score_reference(scores: FloatArray, baseline: int | ArrayLike) -> FloatArra
     """Scores (n_rows[, n_classes]) of the reference model."""
     if (index := _model_index(baseline, len(scores))) is not None:
         return np.asarray(scores[index])
-    try:
-        reference = np.asarray(baseline, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"baseline must be a model's index or its scores: {error}") from error
+    reference = as_numbers(baseline, "baseline must be a model's index or its scores")
     if reference.shape != scores.shape[1:]:
         raise ValueError(
             f"baseline must hold scores of shape {scores.shape[1:]}, or be a model's index, got "
@@ -489,14 +481,11 @@ def checked_rows(
 
 def _codes(models: RashomonSet | ReleasedSet | ReleasedTrees, y: NDArray[Any]) -> FloatArray:
     """Codes 0, 1, … of labels (n_rows,); targets of a regression unchanged."""
+    from rashomon_explorer.sets.models.fitted import class_codes
+
     if models.task == "regression":
         return y.astype(float)
-    code = {label: k for k, label in enumerate(models.classes or range(models.n_classes))}
-    labels, rows = np.unique(y, return_inverse=True)
-    strange = [label for label in labels.tolist() if label not in code]
-    if strange:
-        raise ValueError(f"y must hold the labels {[*code]} of the models, got {strange[0]!r}")
-    return np.array([code[label] for label in labels.tolist()], dtype=float)[rows]
+    return class_codes(y, models.classes or tuple(range(models.n_classes)), "y").astype(float)
 
 
 Columns = NDArray[np.intp]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -201,7 +202,7 @@ def renyi_sum(parts: list[Guarantee], delta: float) -> float:
     """Σ D_a at every order (Mironov 2017)."""
     known = {order for part in parts for order, _ in part.orders}
     orders = np.array(sorted(known.union(_ORDERS.tolist())))
-    counts = _counted(parts)
+    counts = Counter(parts)
     total = np.array([sum(k * p.renyi(a) for p, k in counts.items()) for a in orders.tolist()])
     if not np.any(np.isfinite(total)):
         raise DoesNotApply("no order has a finite Rényi divergence for every part")
@@ -211,7 +212,7 @@ def renyi_sum(parts: list[Guarantee], delta: float) -> float:
 
 def loss_distributions(parts: list[Guarantee], delta: float) -> float:
     """⊗ of the trade-off functions by privacy loss distributions (Doroshenko et al. 2022)."""
-    curves = [(_tradeoff(part), count) for part, count in _counted(parts).items()]
+    curves = [(_tradeoff(part), count) for part, count in Counter(parts).items()]
     try:
         return tradeoff.compose_tradeoffs(curves).epsilon(delta)
     except ImportError as missing:
@@ -288,13 +289,6 @@ def _tradeoff(part: Guarantee) -> tradeoff.TradeOff:
     if math.isfinite(part.pure_epsilon):
         return tradeoff.Approximate(part.pure_epsilon)
     raise DoesNotApply(f"no trade-off function is known for {part.theorem}")
-
-
-def _counted(parts: list[Guarantee]) -> dict[Guarantee, int]:
-    counts: dict[Guarantee, int] = {}
-    for part in parts:
-        counts[part] = counts.get(part, 0) + 1
-    return counts
 
 
 @dataclass(frozen=True)

@@ -261,8 +261,7 @@ class Guarantee(ReprMixin):
     def json_schema() -> dict[str, Any]:
         """Return the JSON schema of :meth:`to_json`."""
         path = Path(__file__).with_name("guarantee-schema.json")
-        schema: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return schema
+        return json.loads(path.read_text(encoding="utf-8"))
 
     def to_dp_event(self) -> Any:
         """Return an event for the accountants of ``dp_accounting``, with their default relation.

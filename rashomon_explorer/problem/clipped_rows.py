@@ -250,5 +250,4 @@ def place_loss(
             f'{loss.name} loss is computed on the host only: use array_backend("numpy"), or give '
             "X as a NumPy array"
         )
-    risk: EmpiricalLoss = make(rows, targets, arrays=arrays)
-    return risk
+    return make(rows, targets, arrays=arrays)

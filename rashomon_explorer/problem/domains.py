@@ -25,49 +25,38 @@ class Domain(Protocol):
     @property
     def dimension(self) -> int | None:
         """Required number of parameters; None for any."""
-        ...
 
     @property
     def radius(self) -> float:
         """Largest ‖θ‖: radius of the least centred ball around C."""
-        ...
 
     @property
     def diameter(self) -> float:
         """Largest distance between two models, or for an intersection an upper bound of it."""
-        ...
 
     def reach(self, row_bound: float) -> float:
         """Largest |z·θ| over models and rows with ‖z‖ ≤ row_bound."""
-        ...
 
     def contains(self, theta: FloatArray) -> Mask:
         """Whether each column of ``theta`` (p, K) lies in C; shape (K,)."""
-        ...
 
     def project(self, theta: FloatArray) -> FloatArray:
         """Nearest point of C to each column of ``theta`` (p, K)."""
-        ...
 
     def extreme(self, direction: FloatArray) -> FloatArray:
         """Return a point of C furthest along each column of ``direction`` (p, K)."""
-        ...
 
     def support(self, direction: FloatArray) -> FloatArray:
         """Support function max_{θ in C} g·θ of each column g of ``direction`` (p, K); (K,)."""
-        ...
 
     def chord(self, theta: FloatArray, direction: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Interval of t with θ + t·d in C, for each column (p, K) of models in C and of d ≠ 0."""
-        ...
 
     def log_volume_bound(self, p: int) -> float:
         """Logarithm of the volume in R^p, or for an intersection an upper bound of it."""
-        ...
 
     def uniform(self, p: int, size: int, rng: np.random.Generator) -> FloatArray:
         """Independent models (p, size), uniform on C."""
-        ...
 
 
 def inner(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -182,14 +171,16 @@ class Intersection:
 
     def project(self, theta: FloatArray) -> FloatArray:
         """Nearest point of both to each column of ``theta`` (p, K)."""
-        return self._pulled(theta, np.ones(theta.shape[1]))
+        return self._scaled_projection(theta, np.ones(theta.shape[1]))
 
     def extreme(self, direction: FloatArray) -> FloatArray:
         """Point of both furthest along each column of ``direction`` (p, K), to rounding."""
         corner = self.body.extreme(direction)
         norm = np.linalg.norm(direction, axis=0)
         pull = _LONGEST * self.ball.radius / np.where(norm > 0, norm, 1.0)
-        return np.where(self.ball.contains(corner), corner, self._pulled(direction, pull))
+        return np.where(
+            self.ball.contains(corner), corner, self._scaled_projection(direction, pull)
+        )
 
     def support(self, direction: FloatArray) -> FloatArray:
         """Support function (K,) of the columns of ``direction`` (p, K), or slightly more."""
@@ -231,7 +222,7 @@ class Intersection:
                 )
         return np.hstack(accepted)[:, :size]
 
-    def _pulled(self, theta: FloatArray, longest: FloatArray) -> FloatArray:
+    def _scaled_projection(self, theta: FloatArray, longest: FloatArray) -> FloatArray:
         """P(c·θ) for the largest c ≤ longest (K,) that keeps it in the ball."""
         point = self.body.project(longest * theta)
         if self.ball.contains(point).all():
@@ -239,7 +230,7 @@ class Intersection:
         radius, norm = self.ball.radius, np.linalg.norm(theta, axis=0)
         # A projection with fixed point 0 does not increase norms: this much of θ stays in the ball.
         low, high = np.minimum(longest, radius / np.where(norm > 0, norm, 1.0)), longest
-        below, above = self._outside(low, theta), self._outside(high, theta)
+        below, above = self._excess_norm(low, theta), self._excess_norm(high, theta)
         inside = np.zeros(theta.shape[1], dtype=bool)
         for step in range(_MOST_STEPS):
             middle = np.where(high > 4 * low, np.sqrt(low * high), (low + high) / 2)
@@ -247,7 +238,7 @@ class Intersection:
                 with np.errstate(divide="ignore", invalid="ignore"):
                     secant = high - above * (high - low) / (above - below)
                 middle = np.where((low < secant) & (secant < high), secant, middle)
-            now = self._outside(middle, theta)
+            now = self._excess_norm(middle, theta)
             inside, before = now <= 0, inside
             # Halve the weight of an end that repeats, otherwise it would never move.
             weight = np.where(inside == before, 0.5, 1.0)
@@ -262,7 +253,7 @@ class Intersection:
         # Distant projections have rounding errors: project again from nearby, then onto the ball.
         return self.ball.project(self.body.project(point))
 
-    def _outside(self, factor: FloatArray, theta: FloatArray) -> FloatArray:
+    def _excess_norm(self, factor: FloatArray, theta: FloatArray) -> FloatArray:
         """‖P(c·θ)‖ − radius."""
         return np.linalg.norm(self.body.project(factor * theta), axis=0) - self.ball.radius
 

@@ -75,8 +75,7 @@ class MinimisedObjective:
 def _squares(theta: FloatArray) -> FloatArray:
     """‖θ‖² of each column of ``theta`` (..., p, K), for NumPy or another array library."""
     if is_foreign(theta):
-        squares: FloatArray = namespace(theta).sum(theta * theta, axis=-2)
-        return squares
+        return namespace(theta).sum(theta * theta, axis=-2)
     return np.asarray(np.einsum("...ij,...ij->...j", theta, theta))
 
 

@@ -31,15 +31,12 @@ class Threshold(Protocol):
     @property
     def name(self) -> str:
         """Key in the registry."""
-        ...
 
     def energy(self, beyond: FloatArray) -> FloatArray:
         """Energy at losses ``beyond`` min L + ψ; same shape."""
-        ...
 
     def slope(self, beyond: FloatArray) -> FloatArray:
         """Return the derivative of the energy; same shape."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -83,8 +80,7 @@ class HardThreshold:
     def slope(self, beyond: FloatArray) -> FloatArray:
         """1 outside, 0 inside and on the edge."""
         xp = namespace(beyond)
-        steps: FloatArray = xp.where(beyond > 0, xp.ones_like(beyond), xp.zeros_like(beyond))
-        return steps
+        return xp.where(beyond > 0, xp.ones_like(beyond), xp.zeros_like(beyond))
 
 
 @dataclass(frozen=True)
@@ -99,8 +95,7 @@ class NoThreshold:
 
     def slope(self, beyond: FloatArray) -> FloatArray:
         """Return 1 everywhere: the minimum is not needed."""
-        ones: FloatArray = namespace(beyond).ones_like(beyond)
-        return ones
+        return namespace(beyond).ones_like(beyond)
 
 
 @dataclass(frozen=True)
@@ -129,8 +124,7 @@ class SmoothThreshold:
         xp, share = namespace(beyond), beyond / self.width
         if xp is np:
             return np.clip(share, 0.0, 1.0)
-        slope: FloatArray = xp.minimum(xp.maximum(share, 0 * share), 1 + 0 * share)
-        return slope
+        return xp.minimum(xp.maximum(share, 0 * share), 1 + 0 * share)
 
 
 THRESHOLDS: dict[str, Callable[[float], Threshold]] = {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rashomon_explorer._utils import validation
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.inputs import fitted_set
-from rashomon_explorer.measures.reliance.tree_reliance import held_trees
+from rashomon_explorer.measures.reliance.tree_reliance import find_trees
 from rashomon_explorer.mechanisms.planning import suggestions
 from rashomon_explorer.privacy import Guarantee, bounded_range, gdp, pure, zcdp
 from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
@@ -205,7 +205,7 @@ def _by_name(
 def paid_models(models: object) -> Paid:
     """Draws with a guarantee, of a release, a curator's set or a fitted estimator; else raise."""
     models = fitted_set(models)
-    if isinstance(models, RashomonSet) or held_trees(models) is not None:
+    if isinstance(models, RashomonSet) or find_trees(models) is not None:
         with suggestions.suppress_weak_warnings():  # the warning about the aggregates follows below
             models = getattr(models, "release", lambda: models)()
     if not isinstance(models, Paid):

@@ -61,13 +61,12 @@ def to_data_tree(
             f"losses must have the shape (n_chains, n_draws) of the draws, {chains.shape[:2]}, "
             f"got {values.shape}"
         )
-    tree: DataTree = _arviz("arviz_base").from_dict(
+    return _arviz("arviz_base").from_dict(
         {"posterior": {"coef": chains}, "sample_stats": {"loss": values}},
         coords={"parameter": labels},
         dims={"coef": ["parameter"]},
         attrs={"/": {**(attributes or {}), "view": "curator: not private"}},
     )
-    return tree
 
 
 def _arviz(name: str) -> ModuleType:

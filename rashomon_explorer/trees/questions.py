@@ -143,8 +143,7 @@ def _place(key: Any, names: Sequence[str]) -> int:
 
 def merged_chunks(table: ChunkedRows, questions: ThresholdQuestions, n_labels: int) -> MergedRows:
     """Find the combinations of answers and their rows of each label, in eight bytes per row."""
-    found: MergedRows = table.then(_Answered(questions)).reduce(_Merge(n_labels), merge=merged)
-    return found
+    return table.then(_Answered(questions)).reduce(_Merge(n_labels), merge=merged)
 
 
 @dataclass(frozen=True, eq=False)

@@ -70,7 +70,7 @@ LABELS_AND_SCORES = [
     (lambda: m.rashomon_capacity([[0.1]], unit="nats"), "unit must be 'bits' or 'classes'"),
     (lambda: m.rashomon_ratio([], 0.1), "at least one"),
     (lambda: m.rashomon_ratio([NAN], 0.1), "excess holds NaN"),
-    (lambda: m.linear_rashomon_ratio(CUT, 0.1), "the volume of"),
+    (lambda: m.linear_rashomon_ratio(CUT, 0.1), "must have a ball of models"),
     (lambda: CURVE("ambiguity", [[0]], [0, 1], 1), "each of 1 models"),
     (lambda: CURVE("ambiguity", [[0]], [NAN], 1), "holds NaN"),
     (lambda: m.by_group("range_width", [[0.1, 0.2]], "ab"), "each of 2 rows"),

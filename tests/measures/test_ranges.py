@@ -18,21 +18,16 @@ from rashomon_explorer.measures.ranges.brackets import brackets
 from rashomon_explorer.measures.ranges.declared import set_problem
 from rashomon_explorer.measures.ranges.exact import score_directions
 from rashomon_explorer.measures.ranges.people import people_ranges, proved_people
-from rashomon_explorer.mechanisms.rejection.envelope import Shifted
 from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.problem.domains import Ball, Intersection
+from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses import LOSSES, get_loss
 from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
 
-DOMAINS = {
-    "small ball": Ball(1.2),
-    "large ball": Ball(6.0),
-    "intersection": Intersection(Shifted(Ball(1.5), (0.5, -0.4)), Ball(1.2)),
-}
+DOMAINS = {"small ball": Ball(1.2), "large ball": Ball(6.0)}
 KINKED = {"hinge", "absolute"}
 SMOOTH = sorted(set(LOSSES) - {"softmax"} - KINKED)
 DIRECTIONS = np.array([[1.0, 0.0], [-0.4, 1.3]])

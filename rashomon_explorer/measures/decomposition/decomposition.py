@@ -379,7 +379,7 @@ def _eta(price: float, plan: Plan) -> float:
 
 
 def _check_models(models: Any) -> None:
-    from rashomon_explorer.measures.reliance.tree_reliance import held_trees
+    from rashomon_explorer.measures.reliance.tree_reliance import find_trees
     from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
     from rashomon_explorer.sets import RashomonSet, ReleasedSet, ReleasedTrees
 
@@ -387,7 +387,7 @@ def _check_models(models: Any) -> None:
         raise CuratorOnlyError(
             "the weights of draws outside depend on private rows: not available for a release"
         )
-    if held_trees(models) is not None:
+    if find_trees(models) is not None:
         raise ValueError(
             "the threshold of a plan for trees depends on epsilon, so draws of one plan cannot "
             "represent another: fit again with the larger epsilon, and "

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rashomon_explorer.trees import CountedTrees
 
 _SAME = 1e-9  # relative tolerance: a minimum differs with the summation order of threads
+_PLURAL = ("target_bounds", "classes", "columns")
 _SETTABLE = ("psi", "radius", "ridge", "row_norm", "loss", "target_bounds", "classes")
 
 
@@ -37,7 +38,7 @@ def check_same_set(drawn: Any, reference: Any) -> None:
     if not apart:
         return
     differences = "; ".join(
-        f"its {name} {_is(name)} {_text(other)}, the draws' {_text(own)}"
+        f"its {name} {'are' if name in _PLURAL else 'is'} {_text(other)}, the draws' {_text(own)}"
         for name, (own, other) in apart.items()
     )
     raise ValueError(
@@ -79,10 +80,6 @@ def _same(own: Any, other: Any) -> bool:
     if isinstance(own, float) and isinstance(other, float):
         return own == other or abs(own - other) <= _SAME * abs(own)
     return bool(own == other)
-
-
-def _is(name: str) -> str:
-    return "are" if name in ("target_bounds", "classes", "columns") else "is"
 
 
 def _text(value: Any) -> str:

@@ -154,16 +154,11 @@ def _linear(models: RashomonSet) -> Law:
         stays_inside=known.stays_inside,
         least_hit_rate=models.plan.hit_rate_bound if known.planned_law else 0.0,
         n_chains=known.n_chains,
-        remedy=_suggestion(models),
-    )
-
-
-def _suggestion(models: RashomonSet) -> str:
-    """Suggest a reference for the same set: one with the same ball and ridge."""
-    return (
-        f"pass reference=, draws with mechanism='hit_and_run', radius={models.plan.radius!r} and "
-        f"ridge={models.plan.ridge!r} of the same rows, row_norm and psi, draw with "
-        "mechanism='exact', or raise epsilon or psi"
+        remedy=(
+            "pass reference=, draws with mechanism='hit_and_run', "
+            f"radius={models.plan.radius!r} and ridge={models.plan.ridge!r} of the same rows, "
+            "row_norm and psi, draw with mechanism='exact', or raise epsilon or psi"
+        ),
     )
 
 

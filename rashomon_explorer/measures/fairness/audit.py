@@ -94,20 +94,18 @@ def fairness_frame(
 
 
 def _metrics(fairlearn: ModuleType, positive: int) -> dict[str, Any]:
+    from sklearn.metrics import accuracy_score
+
     named = {name: getattr(fairlearn, name, None) for name in rates.LABEL_RATES}
     positive_rates = {
         name: partial(_of_positive, rate, positive) for name, rate in named.items() if rate
     }
-    return {"count": fairlearn.count, **positive_rates, "accuracy_score": _accuracy}
+    return {"count": fairlearn.count, **positive_rates, "accuracy_score": accuracy_score}
 
 
 def _of_positive(rate: Any, positive: int, y_true: Any, y_pred: Any) -> float:
     of_class = ((np.asarray(codes) == positive).astype(int) for codes in (y_true, y_pred))
     return float(rate(*of_class, pos_label=1))
-
-
-def _accuracy(y_true: NDArray[np.int_], y_pred: NDArray[np.int_]) -> float:
-    return float(np.mean(np.asarray(y_true) == np.asarray(y_pred)))
 
 
 def _fairlearn() -> ModuleType:
@@ -196,11 +194,11 @@ class FairnessAudit(ReprMixin):
         return f"FairnessAudit of {groups}: {len(self.table):,} of {len(self.models):,} models"
 
     def _facts(self) -> list[Fact]:
-        price = self.models.guarantee
+        price, gaps = self.models.guarantee, self.table[self.gaps]
         return [
             ("curator", "not private: computed from the rows"),
             ("inside", f"ψ = {self.psi:g}"),
-            *((gap, _ends(self.table[gap])) for gap in self.gaps),
+            *((name, f"{gap.min():.3f} to {gap.max():.3f}") for name, gap in gaps.items()),
             ("draws", guarantee_text(price) if price.holds else "no guarantee"),
         ]
 
@@ -337,10 +335,6 @@ class FairnessAudit(ReprMixin):
     def _need_classes(self) -> None:
         if self.task.task != "classification":
             raise ValueError("rates of labels need classifiers, but these models are regressors")
-
-
-def _ends(gap: pd.Series) -> str:
-    return f"{gap.min():.3f} to {gap.max():.3f}"
 
 
 def _rounded(unfair: pd.Series) -> pd.Series:

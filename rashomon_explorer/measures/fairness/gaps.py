@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer._utils.arrays import FloatArray, IntArray
+from rashomon_explorer._utils.arrays import FloatArray, IntArray, as_numbers
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.fairness import gaps, rates
 from rashomon_explorer.measures.fairness import rates as rate_terms
@@ -328,10 +328,7 @@ def frontier(
 
 
 def _numbers(values: ArrayLike | None, name: str, *, missing: bool = False) -> FloatArray:
-    try:
-        array = np.asarray(values, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be numbers, one per model: {error}") from error
+    array = as_numbers(values, f"{name} must be numbers, one per model")
     if array.ndim != 1:
         raise ValueError(f"{name} must have shape (n_models,), got {array.shape}")
     wrong = np.isinf(array) if missing else ~np.isfinite(array)

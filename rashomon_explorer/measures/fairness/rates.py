@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer._utils.arrays import FloatArray, IntArray, Mask, likeliest
+from rashomon_explorer._utils.arrays import FloatArray, IntArray, Mask, as_numbers, likeliest
 from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.measures import inputs
 
@@ -99,18 +99,18 @@ def _coded(column: Any, name: str, n_rows: int) -> tuple[Codes, list[Any]]:
 class Cells:
     """Selected rows of a chunk in the order of their groups."""
 
-    order: NDArray[np.intp]  # (n_chosen,): rows, sorted by group
+    order: NDArray[np.intp]  # (n_selected,): rows, sorted by group
     sizes: NDArray[np.int_]  # (n_groups,): number of selected rows of each group
 
     @classmethod
-    def from_codes(cls, codes: Codes, n_groups: int, chosen: Mask | None = None) -> "Cells":
+    def from_codes(cls, codes: Codes, n_groups: int, selected: Mask | None = None) -> "Cells":
         """Order all rows, or the selected ones, by group."""
-        rows = np.arange(len(codes)) if chosen is None else np.flatnonzero(chosen)
+        rows = np.arange(len(codes)) if selected is None else np.flatnonzero(selected)
         order = rows[np.argsort(codes[rows], kind="stable")]
         return cls(order, np.bincount(codes[rows], minlength=n_groups))
 
     def sums(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Sum (n_models, n_groups) of values (n_models, n_chosen) that are in this order."""
+        """Sum (n_models, n_groups) of values (n_models, n_selected) that are in this order."""
         kind = np.int64 if values.dtype.kind in "bui" else np.float64
         counted = values.view(np.uint8) if values.dtype == np.bool_ else values
         found = np.zeros((len(values), len(self.sizes)), dtype=kind)
@@ -165,12 +165,7 @@ class ScoreOutcomes:
     def from_scores(cls, scores: ArrayLike, y: ArrayLike, n_bins: int = 10) -> "ScoreOutcomes":
         """Check scores and targets."""
         values = inputs.as_models_by_rows(scores, "scores")
-        try:
-            truth = np.asarray(y, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"y must be numbers (for probabilities 1 for their class, else 0): {error}"
-            ) from error
+        truth = as_numbers(y, "y must be numbers (for probabilities 1 for their class, else 0)")
         if truth.shape != values.shape[1:]:
             raise ValueError(
                 f"y must hold one target for each of {values.shape[1]} rows, got {truth.shape}"
@@ -195,7 +190,7 @@ class Rate:
 
     def chunk_sums(self, outcomes: Any, codes: Codes, n_groups: int) -> NDArray[Any]:
         """Sum over the rows of a chunk, (n_models, n_groups, …)."""
-        cells = Cells.from_codes(codes, n_groups, self._chosen(outcomes))
+        cells = Cells.from_codes(codes, n_groups, self._selection(outcomes))
         truth = outcomes.truth[cells.order]
         blocks = (block[:, cells.order] for block in inputs.model_batches(outcomes.values))
         return np.concatenate([self._sums(outcomes, block, truth, cells) for block in blocks])
@@ -211,7 +206,7 @@ class Rate:
 
     def sizes(self, name: str, outcomes: Any, groups: Groups) -> IntArray:
         """Count the rows (n_groups,) of the rate; raise if a group has none."""
-        cells = Cells.from_codes(groups.codes, len(groups.names), self._chosen(outcomes))
+        cells = Cells.from_codes(groups.codes, len(groups.names), self._selection(outcomes))
         if not cells.sizes.all():
             place = int(np.argmin(cells.sizes))
             raise ValueError(
@@ -221,7 +216,7 @@ class Rate:
             )
         return cells.sizes
 
-    def _chosen(self, outcomes: Any) -> Mask | None:
+    def _selection(self, outcomes: Any) -> Mask | None:
         if self.among == "all":
             return None
         positive: Mask = outcomes.is_positive

@@ -24,7 +24,7 @@ from rashomon_explorer.measures.inputs import (
 )
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.measures.reliance import set_reliance
-from rashomon_explorer.measures.reliance.tree_reliance import held_trees
+from rashomon_explorer.measures.reliance.tree_reliance import find_trees
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
 
@@ -75,7 +75,7 @@ def conditional_reliance(
     True
     """
     models, X = set_and_rows(models, X)
-    if held_trees(models) is not None:
+    if find_trees(models) is not None:
         raise TypeError(
             "conditional reliance is not defined for trees: a linear fit cannot be subtracted from "
             "the answer to a question. Use reliance_within(models, X, y, strata), which "

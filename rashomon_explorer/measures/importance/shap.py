@@ -20,7 +20,7 @@ from rashomon_explorer.measures.inputs import (
     set_and_rows,
     sum_rows,
 )
-from rashomon_explorer.measures.reliance.tree_reliance import column_names, held_trees
+from rashomon_explorer.measures.reliance.tree_reliance import column_names, find_trees
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
 from rashomon_explorer.sets.models import trees
 
@@ -75,7 +75,7 @@ def tree_shap(
     [[[-0.5, 0.0], [0.5, 0.0]]]
     """
     (models, X), background = set_and_rows(models, X), set_and_rows(models, background)[1]
-    forest = held_trees(models)
+    forest = find_trees(models)
     if forest is None:
         raise TypeError(
             f"tree_shap needs a set of decision trees, got {type(models).__name__}: linear_shap is "
@@ -279,7 +279,7 @@ def linear_shap(
     True
     """
     (models, X), background = set_and_rows(models, X), set_and_rows(models, background)[1]
-    if held_trees(models) is not None:
+    if find_trees(models) is not None:
         raise TypeError("linear_shap needs linear models: tree_shap is for sets of trees")
     models = linear_models(models)
     rows = _rows("X", X, models)
@@ -319,7 +319,7 @@ def shap_importance(
         One row per draw, one column per group.
     """
     (models, X), background = set_and_rows(models, X), set_and_rows(models, background)[1]
-    if (forest := held_trees(models)) is not None:
+    if (forest := find_trees(models)) is not None:
         rows = forest.rows(X)
         others = rows if background is None else forest.rows(background)
         groups = players(features, column_names(forest, rows))

@@ -114,7 +114,7 @@ def linear_rashomon_ratio(
     Parameters
     ----------
     problem : Problem
-        With a domain whose volume is known: a ball, box, simplex or ℓ₁ ball.
+        Its domain is a ball.
     psi : float
         Rashomon threshold, > 0.
     n_draws : int, default=10_000
@@ -124,7 +124,7 @@ def linear_rashomon_ratio(
     Raises
     ------
     ValueError
-        If a number is out of range, or the domain is an intersection, whose volume is unknown.
+        If a number is out of range, or the domain is no ball.
     SamplerError
         If no ellipsoid is certified because the loss is flat.
 
@@ -139,14 +139,11 @@ def linear_rashomon_ratio(
     _check(psi, confidence)
     if psi == 0 or n_draws < 1:
         raise ValueError(f"psi must be > 0 and n_draws >= 1, got {psi!r} and {n_draws!r}")
-    if hasattr(problem.domain, "body"):
-        raise ValueError(
-            f"the volume of {problem.domain} is unknown: use one of its two sets as the domain, "
-            "or rashomon_ratio with uniform draws from it"
-        )
+    from rashomon_explorer.measures.ranges.level_set import check_problem
     from rashomon_explorer.mechanisms.rejection.envelope import Envelope
     from rashomon_explorer.mechanisms.target import GibbsTarget
 
+    check_problem(problem)
     envelope = Envelope.of(GibbsTarget(problem, beta=problem.p / psi, psi=psi))
     radius = envelope.outer_radius(psi)
     log_share = _log_ellipsoid(envelope, radius, problem.p)

@@ -1,7 +1,7 @@
 """Brackets of the extremes of linear functions over a Rashomon set."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from rashomon_explorer._utils.validation import check_positive
 from rashomon_explorer.measures.ranges import level_set, search
 from rashomon_explorer.measures.ranges.level_set import LevelSet
 from rashomon_explorer.measures.ranges.penalised import ConvexProblem, PenalisedProblem
-from rashomon_explorer.problem.domains import Ball, Domain
 from rashomon_explorer.problem.losses.kinked import ClippedSlopeRisk
 from rashomon_explorer.rows.workers import resolve_workers
 
@@ -36,16 +35,14 @@ def brackets(
     if isinstance(problem, PenalisedProblem):
         return _of_penalised(problem, psi, directions, tolerance, decided)
     domain, loss = problem.domain, problem.evaluator().loss
-    level = best.value + psi
     ball = level_set.BallReach(domain.radius, best.theta)
-    among = LevelSet(problem, best.theta, best.value, level, ball, domain)
+    among = LevelSet(problem, best.theta, best.value, best.value + psi, ball, domain)
     if isinstance(loss, ClippedSlopeRisk) and loss.function.smoothing == 0:
-        return _by_cuts(among, domain, directions, tolerance, decided)
-    found = _on_ball(among, domain, directions, tolerance, decided)
-    if isinstance(domain, Ball) and not isinstance(loss, ClippedSlopeRisk):
+        return _by_cuts(among, directions, tolerance, decided)
+    found = search.furthest(among, directions, tolerance, decided=decided)
+    if not isinstance(loss, ClippedSlopeRisk):
         return found
-    widest = max(_WIDE, tolerance) if isinstance(domain, Ball) else tolerance
-    return _cut_wide_ones(among, domain, directions, found, (tolerance, widest), decided)
+    return _cut_wide_ones(among, directions, found, tolerance, decided)
 
 
 def _of_penalised(
@@ -69,42 +66,17 @@ def _of_penalised(
     return search.Extents(ends[0], ends[1], points)
 
 
-def _on_ball(
-    among: LevelSet,
-    domain: Domain,
-    directions: FloatArray,
-    tolerance: float,
-    decided: search.Decide | None,
-) -> search.Extents:
-    """Brackets on the ball around the domain, with points moved into the domain."""
-    if isinstance(domain, Ball):
-        return search.furthest(among, directions, tolerance, decided=decided)
-    around = replace(among, domain=Ball(domain.radius))
-    found = search.furthest(around, directions, tolerance, decided=decided)
-    step = domain.project(found.points) - among.centre[:, None]
-    value = among.objective.value(among.centre[:, None] + step)
-    points = among.verified(among.centre[:, None] + step * among.shrink(value))
-    return search.Extents(_inner(among, directions, points), found.outer, points)
-
-
 def _inner(among: LevelSet, directions: FloatArray, points: FloatArray) -> FloatArray:
     return np.asarray(np.einsum("ij,ij->j", directions, points - among.centre[:, None]))
 
 
 def _by_cuts(
-    among: LevelSet,
-    domain: Domain,
-    directions: FloatArray,
-    tolerance: float,
-    decided: search.Decide | None,
-    finest: float = level_set.FINEST,
+    among: LevelSet, directions: FloatArray, tolerance: float, decided: search.Decide | None
 ) -> search.Extents:
     """Bracket the directions one after another; each reuses the earlier cuts."""
     pool = level_set.CutPool()
     found = [
-        level_set.furthest_by_cuts(
-            domain, among, one, _enough(column, tolerance, decided), pool, finest
-        )
+        level_set.furthest_by_cuts(among, one, _enough(column, tolerance, decided), pool)
         for column, one in progress(list(enumerate(directions.T)), "exact ranges")
     ]
     points = among.verified(np.column_stack([point for _, point in found]))
@@ -114,24 +86,18 @@ def _by_cuts(
 
 def _cut_wide_ones(
     among: LevelSet,
-    domain: Domain,
     directions: FloatArray,
     found: search.Extents,
-    tolerances: tuple[float, float],
+    tolerance: float,
     decided: search.Decide | None,
 ) -> search.Extents:
-    """Refine by cuts the brackets that are wider than the second tolerance.
-
-    A loss may be too narrowly curved for quadratic models, and a domain smaller than its ball.
-    """
-    tolerance, widest = tolerances
-    every = np.arange(len(found.inner))
+    """Refine wide brackets by cuts: a loss may be too narrowly curved for quadratic models."""
+    every, widest = np.arange(len(found.inner)), max(_WIDE, tolerance)
     columns = np.flatnonzero(~search.closed(every, found.inner, found.outer, widest, decided))
     if not len(columns):
         return found
     subset = search.decided_columns(decided, columns)
-    finest = level_set.FINEST if isinstance(domain, Ball) else 0.0
-    cut = _by_cuts(among, domain, directions[:, columns], tolerance, subset, finest)
+    cut = _by_cuts(among, directions[:, columns], tolerance, subset)
     inner, outer, points = found.inner.copy(), found.outer.copy(), found.points.copy()
     better = cut.inner > inner[columns]
     inner[columns[better]], points[:, columns[better]] = cut.inner[better], cut.points[:, better]

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray, as_numbers
 from rashomon_explorer._utils.validation import check_positive
 from rashomon_explorer.measures.ranges.brackets import bracketed
 from rashomon_explorer.measures.ranges.level_set import check_problem
@@ -42,10 +42,7 @@ def as_directions(problem: ConvexProblem, directions: ArrayLike | None) -> Float
     """Directions (k, p), by default one for each parameter."""
     if directions is None:
         return np.asarray(getattr(problem, "parameter_directions", np.eye(problem.p)))
-    try:
-        array = np.asarray(directions, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"directions must be numbers: {error}") from error
+    array = as_numbers(directions, "directions must be numbers")
     if array.ndim != 2 or array.shape[1] != problem.p or not len(array):
         raise ValueError(
             f"directions must have one per row, shape (k, {problem.p}), got {array.shape}"
@@ -60,18 +57,20 @@ def scored_rows(problem: ConvexProblem, X: ArrayLike) -> FloatArray:
     return _clipped_rows(problem, encoded_rows(problem, X))
 
 
-def _clipped_rows(problem: ConvexProblem, X: ArrayLike) -> FloatArray:
-    """Rows as the models score them, from encoded rows."""
-    try:
-        rows = np.asarray(X, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"X must hold numbers: {error}") from error
-    width = problem.p // problem.loss.outputs - problem.intercept
+def finite_rows(X: ArrayLike, width: int) -> FloatArray:
+    """Rows (n_rows, width) of finite numbers."""
+    rows = as_numbers(X, "X must hold numbers")
     if rows.ndim != 2 or rows.shape[1] != width or not len(rows):
         raise ValueError(f"X must have shape (n_rows, {width}), got {rows.shape}")
     if not np.isfinite(rows).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(rows))[0])
         raise ValueError(f"X holds NaN or infinity at {place}: remove or impute the row")
+    return rows
+
+
+def _clipped_rows(problem: ConvexProblem, X: ArrayLike) -> FloatArray:
+    """Rows as the models score them, from encoded rows."""
+    rows = finite_rows(X, problem.p // problem.loss.outputs - problem.intercept)
     # A problem of mapped columns, created from an estimator, stores the map.
     clipped = model_rows(rows, problem.row_norm, getattr(problem, "scale", None))
     return add_intercept(clipped) if problem.intercept else clipped

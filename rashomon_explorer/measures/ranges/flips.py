@@ -19,7 +19,6 @@ from rashomon_explorer.measures.ranges.level_set import check_problem
 from rashomon_explorer.measures.ranges.penalised import ConvexProblem, PenalisedProblem
 from rashomon_explorer.measures.ranges.search import Metric, axes
 from rashomon_explorer.measures.ranges.sparse import FaceMetric, matched_subgradient
-from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses.chunked import is_kinked
 
 LEAST = 1e-7
@@ -37,12 +36,11 @@ def least_crossings(
     """Bracket (K,) of min {L(θ) − L(θ*) : d·θ ≥ 0} for each column d of (p, K), d·θ* ≤ 0.
 
     A tangent proves the lower bound; a model with d·θ > 0 attains the upper one. ``zero`` is an
-    excess loss that the minima do not exceed. Losses with kinks and domains other than a ball or
-    all of R^p get the bracket [0, ∞).
+    excess loss that the minima do not exceed. Losses with kinks get the bracket [0, ∞).
     """
     search = _Search(problem, directions, zero, tolerance)
     smooth = isinstance(problem, PenalisedProblem) or not is_kinked(problem.evaluator().loss)
-    if not smooth or not isinstance(problem.domain, Ball | level_set.Everywhere):
+    if not smooth:
         return search.lower, search.upper
     if isinstance(problem, PenalisedProblem):  # along the flat, the loss of the minimum suffices
         search.upper[~problem.row_space.contains(directions)] = 0.0

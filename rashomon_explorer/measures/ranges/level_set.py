@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer.measures.ranges.sparse import matched_subgradient
-from rashomon_explorer.problem.domains import Domain
+from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.lower_bounds.smooth import ExcessBound
 
 
@@ -100,13 +100,16 @@ _ROUNDING = 1e-14  # relative to the loss: sums of n terms are exact to about 1e
 
 
 def check_problem(problem: object) -> None:
-    """Raise TypeError unless ``problem`` is a problem."""
+    """Raise unless ``problem`` is a problem of models in a ball, or of all models."""
     if not hasattr(type(problem), "minimum"):
         raise TypeError(
             f"problem must be a Problem or a PenalisedProblem, got {type(problem).__name__}: make "
             "one from a fitted scikit-learn model and its rows by penalised_problem, or from a "
             "fitted Rashomon estimator by declared_problem"
         )
+    domain = getattr(problem, "domain", None)
+    if not isinstance(domain, Ball | Everywhere):
+        raise ValueError(f"problem must have a ball of models, got the domain {domain!r}")
 
 
 class ConvexFunction(Protocol):
@@ -114,15 +117,12 @@ class ConvexFunction(Protocol):
 
     def value(self, theta: FloatArray) -> FloatArray:
         """Return the values (K,) at the columns of ``theta`` (p, K)."""
-        ...
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Values (K,) and gradients (p, K) at the columns of ``theta`` (p, K)."""
-        ...
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Hessian (p, p) at one model (p,)."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class LevelSet:
     base: float  # its objective
     level: float  # largest objective, above ``base``
     reach: Reach  # a ball or an ellipsoid that contains the whole set
-    domain: Domain | Everywhere  # domain of its models
+    domain: Ball | Everywhere  # domain of its models
     l1: FloatArray | None = None  # (p,): L1 penalty of each parameter in the objective
 
     @property
@@ -195,7 +195,7 @@ Enough = Callable[[float, float], bool]
 
 _MOST_PROGRAMMES = 150
 _MOST_BACKTRACKS = 30
-FINEST = 1e-4  # relative accuracy of cuts: curved boundaries (ball, ridge) need ever more cuts
+_FINEST = 1e-4  # relative accuracy of cuts: curved boundaries (ball, ridge) need ever more cuts
 _ON_LEVEL = 1e-10
 _WITHOUT_GAIN = 10
 
@@ -220,22 +220,18 @@ class CutPool:
 
 
 def furthest_by_cuts(
-    domain: Domain,
-    among: LevelSet,
-    direction: FloatArray,
-    enough: Enough,
-    pool: CutPool,
-    finest: float,
+    among: LevelSet, direction: FloatArray, enough: Enough, pool: CutPool
 ) -> tuple[float, FloatArray]:
     """Upper bound on max a·(ϑ − θ*) over the set, and a nearly optimal model of the set."""
-    centre, radius = among.centre, domain.radius
+    centre, domain = among.centre, among.domain
+    assert isinstance(domain, Ball)  # penalised problems have no kinks
     outer = float(domain.support(direction[:, None])[0] - direction @ centre)
     best, idle = centre, 0
     for _ in range(_MOST_PROGRAMMES):
         inner = float(direction @ (best - centre))
-        if outer - inner <= finest * outer or enough(inner, outer) or idle > _WITHOUT_GAIN:
+        if outer - inner <= _FINEST * outer or enough(inner, outer) or idle > _WITHOUT_GAIN:
             break
-        far, bound = _programme(domain, direction, pool, radius)
+        far, bound = _programme(domain, direction, pool)
         before = outer - inner
         outer = min(outer, bound - float(direction @ centre))
         found = _supported(domain, among, far, pool)
@@ -245,15 +241,14 @@ def furthest_by_cuts(
     return outer, best
 
 
-def _programme(
-    domain: Domain, direction: FloatArray, pool: CutPool, radius: float
-) -> tuple[FloatArray, float]:
-    """Optimum over the cuts in a box around the domain, and the bound that they prove."""
+def _programme(domain: Ball, direction: FloatArray, pool: CutPool) -> tuple[FloatArray, float]:
+    """Optimum over the cuts in a box around the ball, and the bound that they prove."""
     if not pool.normals:
         return domain.extreme(direction[:, None])[:, 0], np.inf
     normals, limits = np.array(pool.normals), np.array(pool.limits)
     size = float(np.linalg.norm(direction)) or 1.0
-    solved = linprog(-direction / size, normals, limits, bounds=(-radius, radius))
+    bounds = -domain.radius, domain.radius
+    solved = linprog(-direction / size, normals, limits, bounds=bounds)
     if solved.x is None:
         return domain.extreme(direction[:, None])[:, 0], np.inf
     weights = size * np.maximum(-solved.ineqlin.marginals, 0.0)
@@ -261,7 +256,7 @@ def _programme(
     return solved.x, float(weights @ limits + domain.support(rest[:, None])[0])
 
 
-def _supported(domain: Domain, among: LevelSet, far: FloatArray, pool: CutPool) -> FloatArray:
+def _supported(domain: Ball, among: LevelSet, far: FloatArray, pool: CutPool) -> FloatArray:
     """Point of the set between the centre and ``far``; tangents on the way become cuts."""
     nearest = domain.project(far[:, None])[:, 0]
     normal = far - nearest

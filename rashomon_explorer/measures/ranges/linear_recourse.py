@@ -18,7 +18,7 @@ from rashomon_explorer._utils.validation import check_inner_share, check_positiv
 from rashomon_explorer.measures.inputs import set_and_rows
 from rashomon_explorer.measures.ranges.brackets import Past, bracketed
 from rashomon_explorer.measures.ranges.changes import Changes, Direction, Recourse, snapped
-from rashomon_explorer.measures.ranges.exact import encoded_rows, row_index
+from rashomon_explorer.measures.ranges.exact import encoded_rows, finite_rows, row_index
 from rashomon_explorer.measures.ranges.level_set import check_problem
 from rashomon_explorer.measures.ranges.penalised import ConvexProblem, PenalisedProblem
 from rashomon_explorer.measures.ranges.tree_recourse import TreeSet, tree_recourse
@@ -30,7 +30,7 @@ _COARSE = 1e-2  # relative accuracy of the models that become cuts
 _FINE = 1e-9
 _RAISE = 0.5  # part of the tolerated extra cost that a raised margin may take
 _FINEST = 1e-4  # of the first raise of the margin: the last one
-_BETWEEN = 0.65  # way from the cheapest to accepted features where the set is asked, too
+_BETWEEN = 0.65  # way from the cheapest to accepted features where scores are bounded, too
 _ROUNDING = 1e-9
 
 
@@ -55,7 +55,7 @@ def recourse(
 
     The worst score of the set, g(x) = min {θ·x : L(θ) ≤ L(θ*) + ψ}, is concave in x: a model that
     refuses x cuts off a half-space of changes. A linear or mixed-integer programme finds the
-    cheapest change that the models found so far accept, and the set is asked for its worst model
+    cheapest change that the models found so far accept, and the set is searched for its worst model
     there, until it proves that none refuses. Models found for one person serve all.
 
     **Curator: computed from private rows, not private.**
@@ -135,12 +135,12 @@ def recourse(
     check_inner_share(tolerance=tolerance)
     people, names = _people(problem, X, design, feature_names)
     changes = Changes.declared(names, changeable, **declared)
-    asked = _Set.of(problem, float(psi), design, wanted, float(margin))
-    _check_norms(asked, people)
-    programmes = [_Programme.of(changes, person, asked) for person in people]
-    best = asked.functionals(problem.minimum.theta[:, None])
-    one = _of_best(programmes, best, asked.margin)
-    every = _Search(asked, programmes, tolerance, _Pool(best)).run()
+    model_set = _Set.of(problem, float(psi), design, wanted, float(margin))
+    _check_norms(model_set, people)
+    programmes = [_Programme.of(changes, person, model_set) for person in people]
+    best = model_set.functionals(problem.minimum.theta[:, None])
+    one = _of_best(programmes, best, model_set.margin)
+    every = _Search(model_set, programmes, tolerance, _Pool(best)).run()
     table = pd.DataFrame(
         {
             "status": every.status,
@@ -148,7 +148,7 @@ def recourse(
             "cost_at_least": every.least,
             "worst_score": every.worst,
             "one_cost": one.costs,
-            "one_worst_score": asked.worst(one.rows)[1],
+            "one_worst_score": model_set.worst(one.rows)[1],
         },
         index=row_index(X),
     )
@@ -177,7 +177,7 @@ def _tree_rows(source: Any, trees: TreeSet, X: Any) -> FloatArray:
     """Rows of people in the columns of trees."""
     rows = set_and_rows(source, X)[1]
     named = isinstance(rows, pd.DataFrame) and set(trees.names) <= set(rows.columns)
-    return _numbers(rows[list(trees.names)] if named else rows, len(trees.names))
+    return finite_rows(rows[list(trees.names)] if named else rows, len(trees.names))
 
 
 def _people(
@@ -192,37 +192,26 @@ def _people(
         own = own or list(getattr(problem, "feature_names", [f"x{j}" for j in range(width)]))
     else:
         rows, width = X, np.asarray(design[0]).shape[-1]
-    people = _numbers(rows, width)
+    people = finite_rows(rows, width)
     names = list(map(str, feature_names or own or [f"x{j}" for j in range(width)]))
     if len(names) != width:
         raise ValueError(f"feature_names must hold {width} names, got {len(names)}")
     return people, names
 
 
-def _numbers(rows: Any, width: int) -> FloatArray:
-    """Finite features (n_people, width)."""
-    try:
-        people = np.asarray(rows, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"X must hold numbers: {error}") from error
-    if people.ndim != 2 or people.shape[1] != width or not np.isfinite(people).all():
-        raise ValueError(f"X must be finite, of shape (n_people, {width}), got {people.shape}")
-    return people
-
-
-def _check_norms(asked: _Set, people: FloatArray) -> None:
-    norms = np.linalg.norm(asked.design(people)[:, : asked.n_columns], axis=1)
-    longer = norms > asked.problem.row_norm * (1 + _ROUNDING)
+def _check_norms(model_set: _Set, people: FloatArray) -> None:
+    norms = np.linalg.norm(model_set.design(people)[:, : model_set.n_columns], axis=1)
+    longer = norms > model_set.problem.row_norm * (1 + _ROUNDING)
     if longer.any():
         raise ValueError(
             f"person {int(longer.argmax())} has a row longer than row_norm="
-            f"{asked.problem.row_norm:g}, which the models clip: declare a larger row_norm"
+            f"{model_set.problem.row_norm:g}, which the models clip: declare a larger row_norm"
         )
 
 
 @dataclass(frozen=True)
 class _Set:
-    """All models within ψ, asked for the worst score of rows."""
+    """All models within ψ, and their worst score of rows."""
 
     problem: ConvexProblem
     psi: float
@@ -342,7 +331,7 @@ class _Programme:
 
     changes: Changes
     person: FloatArray
-    asked: _Set
+    model_set: _Set
     cost: FloatArray  # (k,)
     start: FloatArray  # (q,): features without the levels of the groups
     steps: FloatArray  # (q, k): change of the features by each variable
@@ -352,7 +341,7 @@ class _Programme:
     used: list[int] = field(default_factory=list)
 
     @classmethod
-    def of(cls, changes: Changes, person: FloatArray, asked: _Set) -> _Programme:
+    def of(cls, changes: Changes, person: FloatArray, model_set: _Set) -> _Programme:
         """Variables: rise and fall of each number, then a 0 or 1 of each level."""
         eye, numbers = np.eye(len(person)), list(changes.numbers)
         up, down = changes.room(person)
@@ -373,7 +362,7 @@ class _Programme:
         return cls(
             changes=changes,
             person=person,
-            asked=asked,
+            model_set=model_set,
             cost=np.concatenate(cost),
             start=start,
             steps=np.hstack(steps),
@@ -429,13 +418,13 @@ class _Programme:
     @cached_property
     def _columns(self) -> tuple[FloatArray, FloatArray]:
         """Columns that models score, (width, k) by each variable and (width,) without any."""
-        matrix = self.asked.matrix
-        return matrix @ self.steps, matrix @ self.start + self.asked.offset
+        matrix = self.model_set.matrix
+        return matrix @ self.steps, matrix @ self.start + self.model_set.offset
 
     def _rules(self, pool: _Pool, margin: float) -> list[LinearConstraint]:
         through, base = self._columns
         rules = [LinearConstraint(self.equal, 1.0, 1.0)] if len(self.equal) else []
-        if len(flat := self.asked.flat):
+        if len(flat := self.model_set.flat):
             rules.append(LinearConstraint(flat @ through, -flat @ base, -flat @ base))
         if self.used:
             normals, offsets = pool.normals[self.used], pool.offsets(margin)[self.used]
@@ -444,11 +433,11 @@ class _Programme:
 
     def _add_missing(self, pool: _Pool, margin: float, features: FloatArray) -> bool:
         """Use the half-spaces that features violate most; returns whether there were any."""
-        row = self.asked.design(features[None])[0]
-        norm = float(np.linalg.norm(row[: self.asked.n_columns]))
-        if norm > self.asked.problem.row_norm * (1 + _ROUNDING):
-            unit = np.where(np.arange(len(row)) < self.asked.n_columns, -row / norm, 0.0)
-            pool.add(unit[None], -self.asked.problem.row_norm)
+        row = self.model_set.design(features[None])[0]
+        norm = float(np.linalg.norm(row[: self.model_set.n_columns]))
+        if norm > self.model_set.problem.row_norm * (1 + _ROUNDING):
+            unit = np.where(np.arange(len(row)) < self.model_set.n_columns, -row / norm, 0.0)
+            pool.add(unit[None], -self.model_set.problem.row_norm)
         missing = pool.offsets(margin) - pool.normals @ row
         missing -= _ROUNDING * (1 + np.abs(pool.normals) @ np.abs(row))
         missing[self.used] = -np.inf
@@ -497,7 +486,7 @@ def _of_best(programmes: Sequence[_Programme], best: FloatArray, margin: float) 
 class _Search:
     """Cutting planes for all people together."""
 
-    asked: _Set
+    model_set: _Set
     programmes: Sequence[_Programme]
     tolerance: float
     pool: _Pool
@@ -506,7 +495,7 @@ class _Search:
         """Search until every person has a change that is proved, or none."""
         people = np.array([one.person for one in self.programmes])
         self.answers = _Answers.none(people)
-        margin = self.asked.margin
+        margin = self.model_set.margin
         missing = margin - self._ask(people)[1]
         self.raised = _RAISE * self.tolerance * np.maximum(missing, _ROUNDING)
         self.finest = _FINEST * self.raised
@@ -520,7 +509,7 @@ class _Search:
 
     def _round(self, active: list[int]) -> list[int]:
         """Ask the set about the cheapest changes; returns the people who are still open."""
-        margin, tried, rows = self.asked.margin, [], []
+        margin, tried, rows = self.model_set.margin, [], []
         for place in active:
             found = self.programmes[place].solve(self.pool, margin + self.raised[place])[0]
             if found is not None:
@@ -539,7 +528,7 @@ class _Search:
         self, place: int, cheap: FloatArray, worst: float, between: FloatArray, inner: float
     ) -> None:
         """Keep accepted features, and end the search where they are nearly the cheapest."""
-        one, margin = self.programmes[place], self.asked.margin
+        one, margin = self.programmes[place], self.model_set.margin
         if worst >= margin:
             self._accept(place, cheap, worst)
         if inner >= margin:
@@ -558,7 +547,7 @@ class _Search:
             one, inner = self.programmes[place], self.inner[place]
             if np.isnan(inner).any():
                 # A longer row might exceed the norm, and then nothing between is allowed.
-                beyond = np.isinf(self.asked.problem.row_norm) * (cheap - one.person)
+                beyond = np.isinf(self.model_set.problem.row_norm) * (cheap - one.person)
                 inner = one.changes.within_reach(one.person, cheap + beyond)
             found.append(snapped(one.person, cheap + _BETWEEN * (inner - cheap)))
         return np.array(found)
@@ -569,21 +558,23 @@ class _Search:
 
     def _ask(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Worst scores (proved, attained) of rows; models that refuse become half-spaces."""
-        margin = self.asked.margin
-        proved, attained, models = self.asked.worst(rows)
+        margin = self.model_set.margin
+        proved, attained, models = self.model_set.worst(rows)
         near = np.flatnonzero((proved < margin) & (attained >= margin))
         if len(near):
-            fine, low, others = self.asked.worst(rows[near], margin)
+            fine, low, others = self.model_set.worst(rows[near], margin)
             proved[near], attained[near] = fine, low
             models = np.hstack([models, others])
-        self.pool.add_refusing(self.asked.functionals(models), self.asked.design(rows), margin)
+        self.pool.add_refusing(
+            self.model_set.functionals(models), self.model_set.design(rows), margin
+        )
         return proved, attained
 
     def _accept(self, place: int, features: FloatArray, worst: float) -> None:
         """Store a proved change, and end the person's search if it is nearly the cheapest."""
         one, answers = self.programmes[place], self.answers
         cost = one.changes.price(one.person, features)
-        least = min(one.solve(self.pool, self.asked.margin)[1], cost)
+        least = min(one.solve(self.pool, self.model_set.margin)[1], cost)
         answers.least[place] = max(answers.least[place], least)
         if not cost >= answers.costs[place]:
             answers.rows[place], answers.costs[place] = features, cost
@@ -596,7 +587,7 @@ class _Search:
     def _is_impossible(self, place: int) -> bool:
         """Whether models in the pool refuse together after every change."""
         best = self.programmes[place].best_reachable(self.pool)
-        impossible = best < self.asked.margin - _ROUNDING
+        impossible = best < self.model_set.margin - _ROUNDING
         if impossible:
             self.answers.status[place], self.answers.worst[place] = "impossible", best
             self.answers.costs[place] = self.answers.least[place] = np.inf

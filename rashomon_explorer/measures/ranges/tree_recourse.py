@@ -106,7 +106,8 @@ def _cheapest(
     """Cheapest features in a cell that all trees accept, and their cost; None and ∞ if none."""
     rows, costs = _cells(trees, changes, person)
     for some in _in_parts(np.argsort(costs, kind="stable")):
-        answers = np.packbits(_answers(trees.questions, rows[some]), axis=1)
+        each = [one.answers(rows[some][:, one.feature]) for one in trees.questions]
+        answers = np.packbits(np.column_stack(each), axis=1)
         keys = [one.tobytes() for one in answers]
         new = {key: place for key, place in zip(keys, some, strict=True) if key not in known}
         if new:
@@ -175,7 +176,3 @@ def _values(
     answers = np.column_stack([one.answers(near) for one in own]) if own else near[:, None] * 0
     _, first = np.unique(answers, axis=0, return_index=True)
     return [float(value) for value in near[np.sort(first)]]
-
-
-def _answers(questions: tuple[Split, ...], rows: FloatArray) -> Mask:
-    return np.column_stack([one.answers(rows[:, one.feature]) for one in questions])

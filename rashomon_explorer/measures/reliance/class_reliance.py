@@ -17,6 +17,7 @@ from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer._utils.validation import check_positive
 from rashomon_explorer.measures.inputs import Columns, Features, feature_groups
+from rashomon_explorer.measures.ranges.level_set import check_problem
 from rashomon_explorer.measures.reliance import level_set, set_reliance
 from rashomon_explorer.measures.reliance.level_set import Extreme, Quadratic
 from rashomon_explorer.measures.reliance.logistic import LogisticClass, row_weights
@@ -227,6 +228,7 @@ def model_class_reliance(
     problem, psi, own_names, own_groups = set_reliance.class_problem(models_or_problem, X, y, psi)
     own_groups = own_groups if feature_names is None else None
     feature_names = own_names if feature_names is None else feature_names
+    check_problem(problem)
     if problem.loss.name not in _CLASSES:
         raise ValueError(
             f"model class reliance needs {list(_CLASSES)} loss, got {problem.loss.name!r}; "

@@ -14,13 +14,11 @@ from scipy.optimize import minimize
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.inputs import Columns
 from rashomon_explorer.measures.ranges.sparse import matched_subgradient
-from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.problem import Problem
 
 ValueAndGradient = Callable[[FloatArray], tuple[float, FloatArray]]
 
 _HALVINGS = 50
-_ASCENTS = 60
 _ASCENDED = 1e-8  # of ψ: a search ends where a step gains less
 _AT_THE_RIM = 1e-13  # relative to ψ: a loss this close below the level counts as on it
 _LAST_BITS = 1e-14
@@ -153,26 +151,7 @@ def ascend_in_level_set(
         )
     end = best + whiten @ found.x if np.isfinite(found.x).all() else start
     ends = project_to_level_set(problem, level, np.column_stack([start, end]))
-    highest: FloatArray = ends[:, int(np.argmax([function(one)[0] for one in ends.T]))]
-    if isinstance(problem.domain, Ball):
-        return highest
-    return _projected_ascent(problem, level, highest, function)
-
-
-def _projected_ascent(
-    problem: Problem, level: float, theta: FloatArray, function: ValueAndGradient
-) -> FloatArray:
-    value, gradient = function(theta)
-    step = problem.domain.diameter / max(float(np.linalg.norm(gradient)), 1e-300)
-    for _ in range(_ASCENTS):
-        candidate = problem.domain.project((theta + step * gradient)[:, None])
-        new = project_to_level_set(problem, level, candidate)[:, 0]
-        new_value, new_gradient = function(new)
-        if new_value > value:
-            theta, value, gradient = new, new_value, new_gradient
-        else:
-            step /= 2
-    return theta
+    return np.asarray(ends[:, int(np.argmax([function(one)[0] for one in ends.T]))])
 
 
 class Extreme(NamedTuple):

@@ -404,10 +404,8 @@ class _Lagrangian:
         problem, tolerance = self.models.problem, _GAP * (1 + float(self.kappas.mean()))
         # The minimiser only uses the loss's value, gradient and Hessian.
         objective = minimisation.MinimisedObjective(cast(EmpiricalLoss, _Negative(self)), 0.0)
-        if isinstance(problem.domain, Ball):
-            least = minimisation.minimise_on_ball(objective, problem.domain, tolerance, start)
-        else:
-            least = minimisation.minimise(objective, problem.domain, tolerance)
+        ball = cast(Ball, problem.domain)
+        least = minimisation.minimise_on_ball(objective, ball, tolerance, start)
         return least.gap - least.value
 
     def _around(self, centre: FloatArray) -> float:

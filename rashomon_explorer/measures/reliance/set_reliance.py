@@ -29,7 +29,7 @@ from rashomon_explorer.measures.ranges.declared import declared_problem
 from rashomon_explorer.measures.ranges.linear_models import penalised_problem
 from rashomon_explorer.measures.reliance.level_set import SquareMoments, moment_sums
 from rashomon_explorer.measures.reliance.pair_losses import row_losses, switched_mean
-from rashomon_explorer.measures.reliance.tree_reliance import TreeTask, held_trees
+from rashomon_explorer.measures.reliance.tree_reliance import TreeTask, find_trees
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses.kinked import AbsoluteLoss
 from rashomon_explorer.problem.losses.squared import SquaredLoss
@@ -44,7 +44,7 @@ def reliance_task(
     models_or_problem: Any, X: ArrayLike | None, y: ArrayLike | None, loss: str | None
 ) -> tuple[LinearTask | TreeTask, Sequence[str], Groups]:
     """Task of models and rows, with the names of the features and their groups if known."""
-    if held_trees(models_or_problem) is not None:
+    if find_trees(models_or_problem) is not None:
         trees = TreeTask.from_models(models_or_problem, X, y, loss)
         return trees, trees.names, None
     source = models_or_problem
@@ -255,7 +255,7 @@ def model_reliance(
     """
     if is_chunked(X) and _has_draws(models_or_problem):
         models_or_problem, X = set_and_rows(models_or_problem, X)
-    if is_chunked(X) and held_trees(models_or_problem) is None:
+    if is_chunked(X) and find_trees(models_or_problem) is None:
         return _of_chunks(models_or_problem, chunks_with_targets(X, y), features, form, loss)
     task, names, own_groups = reliance_task(models_or_problem, X, y, loss)
     groups = feature_groups(features, names, own_groups)

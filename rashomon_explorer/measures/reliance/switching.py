@@ -14,7 +14,7 @@ from rashomon_explorer._utils.progress import progress
 from rashomon_explorer.measures.inputs import Features, feature_groups, set_and_rows
 from rashomon_explorer.measures.reliance.pair_losses import MOST_PAIRS
 from rashomon_explorer.measures.reliance.set_reliance import model_reliance
-from rashomon_explorer.measures.reliance.tree_reliance import held_trees
+from rashomon_explorer.measures.reliance.tree_reliance import find_trees
 from rashomon_explorer.measures.stopping import ConfidenceSequence
 
 Rows = FloatArray | pd.DataFrame
@@ -240,7 +240,7 @@ def reliance_over_draws(
     x1  0.00   0.00  0.00
     """
     models, X = set_and_rows(models, X)
-    if held_trees(models) is None or not getattr(models, "independent", True):
+    if find_trees(models) is None or not getattr(models, "independent", True):
         raise TypeError(
             "intervals need independent draws of trees from CountedTrees.draw or "
             f"RashomonTreeClassifier, got {type(models).__name__}"

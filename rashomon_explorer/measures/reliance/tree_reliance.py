@@ -17,7 +17,7 @@ from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Node, tree_
 Question = tuple[int, str, float]
 
 
-def held_trees(models: Any) -> DecisionTrees | None:
+def find_trees(models: Any) -> DecisionTrees | None:
     """Trees of a set or of an estimator's set; None for any other object."""
     own = getattr(models, "rashomon_set_", models)
     if not isinstance(own, PredictorModels):

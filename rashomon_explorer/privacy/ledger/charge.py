@@ -106,8 +106,7 @@ class LedgerEntry:
     @property
     def extends(self) -> int | None:
         """Number of the charge that this one extends, or None."""
-        number: int | None = self.parameters.get(EXTENDS)
-        return number
+        return self.parameters.get(EXTENDS)
 
     @property
     def counts(self) -> bool:

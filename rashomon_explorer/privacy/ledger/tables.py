@@ -186,5 +186,4 @@ def _key(connection: sqlite3.Connection) -> bytes:
         new = secrets.token_bytes(KEY_BYTES)
         connection.execute("INSERT OR IGNORE INTO secret VALUES (1, ?)", (new,))
         row = connection.execute("SELECT value FROM secret").fetchone()
-    key: bytes = row[0]
-    return key
+    return row[0]

@@ -21,32 +21,25 @@ class EmpiricalLoss(Protocol):
     @property
     def n(self) -> int:
         """Number of rows."""
-        ...
 
     @property
     def p(self) -> int:
         """Number of parameters."""
-        ...
 
     def value(self, theta: FloatArray) -> FloatArray:
         """Mean loss of each column of ``theta`` of shape (p, K); returns shape (K,)."""
-        ...
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean loss (K,) and its gradient (p, K) for each column of ``theta`` of shape (p, K)."""
-        ...
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Hessian (p, p) of the mean loss at one model of shape (p,)."""
-        ...
 
     def curvature_bound(self) -> FloatArray | None:
         """Matrix (p, p) that dominates every Hessian; None for a loss with kinks."""
-        ...
 
     def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> "EmpiricalLoss":
         """Return the same loss for scores up to ``reach``, computed in ``dtype`` or better."""
-        ...
 
 
 class Loss(Protocol):
@@ -58,48 +51,38 @@ class Loss(Protocol):
     @property
     def name(self) -> str:
         """Key in the registry."""
-        ...
 
     @property
     def task(self) -> str:
         """One of ``"classification"`` (two classes), ``"multiclass"`` and ``"regression"``."""
-        ...
 
     @property
     def link(self) -> str:
         """Link: ``"logistic"``, ``"sign"``, ``"softmax"`` or ``"identity"``."""
-        ...
 
     @property
     def globally_lipschitz(self) -> bool:
         """Whether the loss is Lipschitz on all of R^p, not only on a bounded domain."""
-        ...
 
     @property
     def labels(self) -> tuple[float, ...] | None:
         """Allowed targets; None for any finite number."""
-        ...
 
     @property
     def outputs(self) -> int:
         """Scores per row; the number of parameters per entry of a row."""
-        ...
 
     def lipschitz(self, reach: float, row_bound: float) -> float:
         """Lipschitz constant of one row's loss on the domain."""
-        ...
 
     def smoothness(self, row_bound: float) -> float:
         """Lipschitz constant of one row's gradient; infinite for a loss with kinks."""
-        ...
 
     def oscillation(self, reach: float) -> float:
         """Largest max − min, over the domain, of the difference between two rows' losses."""
-        ...
 
     def empirical(self, rows: FloatArray, targets: FloatArray) -> EmpiricalLoss:
         """Mean loss of ``rows`` (n, p) with ``targets`` (n,); for devices, also an ``arrays``."""
-        ...
 
 
 _BLOCK_BYTES = 2**19  # a batch's scores and their temporaries stay in a core's L2 cache

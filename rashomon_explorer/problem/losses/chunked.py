@@ -84,8 +84,7 @@ class ChunkedRisk:
     def mean(self, of: Callable[[Any], Any]) -> tuple[Any, ...]:
         """Mean over all rows of arrays that are means over the rows of one chunk."""
         if self.table.n_chunks == 1:  # the digits of a table in memory
-            means: tuple[Any, ...] = self.table.reduce(_Means(self.for_chunk, of))
-            return means
+            return self.table.reduce(_Means(self.for_chunk, of))
         total = self.table.reduce(_Totals(self.for_chunk, of))
         return tuple(part / self.n for part in total)
 

@@ -76,8 +76,7 @@ class ScoreRisk:
 
     def value(self, theta: FloatArray) -> FloatArray:
         """Mean loss of each column of ``theta`` of shape (p, K); returns shape (K,)."""
-        value: FloatArray = self.table.evaluate(self._value, theta)
-        return value
+        return self.table.evaluate(self._value, theta)
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean loss (K,) and (sub)gradient (p, K) of each column of ``theta`` (p, K)."""
@@ -86,8 +85,7 @@ class ScoreRisk:
 
     def gradient(self, theta: FloatArray) -> FloatArray:
         """Gradient (p, K) only, without the values."""
-        gradient: FloatArray = self.table.evaluate(self._gradient, theta)
-        return gradient
+        return self.table.evaluate(self._gradient, theta)
 
     def expansion(self, theta: FloatArray, moves: FloatArray) -> tuple[FloatArray, ...]:
         """Mean loss at models (p, K), its two derivatives along moves (p, K), largest |z·move|."""

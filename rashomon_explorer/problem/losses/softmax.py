@@ -126,8 +126,7 @@ class SoftmaxRisk:
 
     def value(self, theta: FloatArray) -> FloatArray:
         """Mean loss of each column of ``theta`` of shape (p, K); returns shape (K,)."""
-        value: FloatArray = self.table.evaluate(self._value, theta)
-        return value
+        return self.table.evaluate(self._value, theta)
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean loss (K,) and gradient (p, K) for each column of ``theta`` of shape (p, K)."""
@@ -170,8 +169,7 @@ class SoftmaxRisk:
 
     def probabilities(self, theta: FloatArray) -> FloatArray:
         """Probabilities (C − 1, n) of classes 1, 2, … for one model (p,), on the host."""
-        share: FloatArray = self._shares(theta[:, None], ALL_ROWS)[0][:, :, 0]
-        return share
+        return self._shares(theta[:, None], ALL_ROWS)[0][:, :, 0]
 
     def _value(self, theta: Any) -> Any:
         return self._mean(self.table.total(lambda part: (self._losses(theta, part)[0],), theta)[0])

@@ -233,13 +233,11 @@ class _Fused:
 
 
 def _by_torch(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    compiled: Callable[[Any], Any] = import_module("torch").compile(function, dynamic=False)
-    return compiled
+    return import_module("torch").compile(function, dynamic=False)
 
 
 def _by_jax(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    compiled: Callable[[Any], Any] = import_module("jax").jit(function)
-    return compiled
+    return import_module("jax").jit(function)
 
 
 _COMPILERS: dict[str, Callable[[Callable[[Any], Any]], Callable[[Any], Any]]] = {

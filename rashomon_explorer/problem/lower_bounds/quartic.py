@@ -96,27 +96,22 @@ class ActiveConstraint(Protocol):
     @property
     def multiplier(self) -> float:
         """λ ≥ 0."""
-        ...
 
     @property
     def centre(self) -> FloatArray:
         """Centre (p,) of the ball of the constraint."""
-        ...
 
     @property
     def radius(self) -> float:
         """R."""
-        ...
 
     @property
     def pull(self) -> FloatArray:
         """Remaining gradient (p,) at θ*, after the multiplier."""
-        ...
 
     @property
     def gap(self) -> float:
         """Largest amount by which the pull's linear form is below 0 in the domain."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -136,17 +131,14 @@ class ExpandableRisk(Protocol):
 
     def tangent(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Mean loss and its gradient (p,) at one model (p,)."""
-        ...
 
     def blurred(
         self, theta: FloatArray, whiten: FloatArray, radius: float
     ) -> tuple[FloatArray, FloatArray]:
         """Gradient (p,) and Hessian (p, p), averaged over steps whiten·w with ‖w‖ near radius."""
-        ...
 
     def form(self, theta: FloatArray, whiten: FloatArray, radius: float) -> QuarticForm:
         """Lower bound of the excess over the tangent at ``theta``, for every step whiten·w."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from rashomon_explorer.measures.multiplicity.catalogue import MEASURES, TERMS
 from rashomon_explorer.measures.multiplicity.measure import EXACT
-from rashomon_explorer.measures.reliance.tree_reliance import held_trees
+from rashomon_explorer.measures.reliance.tree_reliance import find_trees
 from rashomon_explorer.report import blocks, kinds
 from rashomon_explorer.report.material import Curator, PublicMaterial, Release
 from rashomon_explorer.sets import RashomonSet
@@ -49,7 +49,7 @@ def need_rows(material: Curator, *, targets: bool = False, inside: bool = True) 
 
 def need_linear_or_trees(material: Curator) -> Any:
     """Return a set of linear draws, or of decision trees."""
-    return material.models if held_trees(material.models) is not None else need_linear(material)
+    return material.models if find_trees(material.models) is not None else need_linear(material)
 
 
 def need_linear(material: Curator) -> RashomonSet:

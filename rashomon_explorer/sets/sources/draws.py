@@ -195,7 +195,7 @@ def linear_set(models: Any) -> RashomonSet:
         acceptance=math.nan,
         mechanism="unknown",
     )
-    _check_linear(fitted, made)
+    _check_linear_predictions(fitted, made)
     return made
 
 
@@ -217,7 +217,7 @@ def _input_names(model: Any, width: int, link: str, n_classes: int) -> list[str]
     return list(map(str, getattr(model, "feature_names_in_", [f"x{j}" for j in range(count)])))
 
 
-def _check_linear(fitted: FittedModels, made: RashomonSet) -> None:
+def _check_linear_predictions(fitted: FittedModels, made: RashomonSet) -> None:
     """Raise unless the linear scores give the predictions of the models on some rows."""
     rows: Any = np.random.default_rng(0).standard_normal((8, len(made.feature_names) - 1))
     if hasattr(fitted.estimators[0], "feature_names_in_"):
