@@ -187,7 +187,7 @@ def chain_interval(
             f"their dependence: at least {_FEWEST} of each chain are needed; draw more, "
             "or pass n_chains= if there were fewer chains"
         )
-    from rashomon_explorer.sets.diagnostics import effective_size
+    from rashomon_explorer.sets.linear import effective_size
 
     truncated = terms[: length * columns]
     effective = effective_size(truncated.reshape(length, columns).T)

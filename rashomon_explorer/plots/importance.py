@@ -17,7 +17,7 @@ from rashomon_explorer.measures import importance_cloud, importance_spread, rid
 from rashomon_explorer.measures.importance import ImportanceDistribution
 from rashomon_explorer.measures.inputs import Features, set_and_rows
 from rashomon_explorer.measures.ranges import set_problem
-from rashomon_explorer.measures.reliance.tree_reliance import find_trees
+from rashomon_explorer.measures.reliance.set_reliance import find_trees
 from rashomon_explorer.plots import marks, registry, text, theme
 from rashomon_explorer.sets import PredictorSet, RashomonSet
 from rashomon_explorer.sets.models.fitted import FittedModels
@@ -193,7 +193,7 @@ def importances(
     models, X = set_and_rows(models, X)
     inside = text.need_inside(text.counted(models), models)
     if (trees := find_trees(inside)) is not None:
-        X = trees.rows(X)
+        X = trees.questions(X)
     table: Any = X if isinstance(X, pd.DataFrame) else np.asarray(X)
     y, every = np.asarray(y), _with_best(inside)
     others = isinstance(getattr(every, "models", None), FittedModels)
@@ -394,7 +394,7 @@ def resampled_importance(models: Any, X: Any, y: Any) -> ImportanceDistribution:
         "random_state": 0,
     }
     if (trees := find_trees(models)) is not None:
-        X = trees.rows(X)
+        X = trees.questions(X)
         return rid(
             partial(counted_like, models), X, y, feature_names=trees.feature_names, **options
         )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rashomon_explorer._utils import validation
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.inputs import fitted_set
-from rashomon_explorer.measures.reliance.tree_reliance import find_trees
+from rashomon_explorer.measures.reliance.set_reliance import find_trees
 from rashomon_explorer.mechanisms.planning import suggestions
 from rashomon_explorer.privacy import Guarantee, bounded_range, gdp, pure, zcdp
 from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho

@@ -8,8 +8,7 @@ import numpy as np
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.inputs import Columns, feature_groups
 from rashomon_explorer.measures.reliance.pair_losses import MOST_PAIRS
-from rashomon_explorer.measures.reliance.set_reliance import reliance_table
-from rashomon_explorer.measures.reliance.tree_reliance import TreeTask
+from rashomon_explorer.measures.reliance.set_reliance import TreeTask, reliance_table
 from rashomon_explorer.release.losses import UNIT
 from rashomon_explorer.release.query import Coordinates, DrawsQuery, Over, PublicShape, Rows
 from rashomon_explorer.sets import ReleasedTrees

@@ -19,7 +19,7 @@ from rashomon_explorer.sets.scores import encoded_rows
 from rashomon_explorer.trees import lattice
 from rashomon_explorer.trees.counted import CountedTrees
 from rashomon_explorer.trees.counting import count
-from rashomon_explorer.trees.rows import as_masks, yes_or_no
+from rashomon_explorer.trees.questions import as_masks, yes_or_no
 from rashomon_explorer.trees.witnesses import BestPredicting, BestTrees, BestUsing, avoiding
 
 

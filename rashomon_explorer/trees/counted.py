@@ -25,8 +25,12 @@ from rashomon_explorer.sets.predictor import PredictorSet
 from rashomon_explorer.trees.counting import Counts, Histogram, count
 from rashomon_explorer.trees.lattice import NEVER, LeastErrors, Level, lattice, least_errors
 from rashomon_explorer.trees.law import limits, losses_of, uniform
-from rashomon_explorer.trees.questions import ThresholdQuestions, array_questions, schema_questions
-from rashomon_explorer.trees.rows import MergedRows
+from rashomon_explorer.trees.questions import (
+    MergedRows,
+    ThresholdQuestions,
+    array_questions,
+    schema_questions,
+)
 from rashomon_explorer.trees.sampling import Walks
 from rashomon_explorer.trees.tally import Reached
 from rashomon_explorer.trees.tree_class import Costs, TreeClass, check_dear, cost_matrix

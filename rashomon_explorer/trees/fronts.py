@@ -10,7 +10,7 @@ from rashomon_explorer.sets.models.trees import Leaf, Split
 from rashomon_explorer.trees.counted import CountedTrees
 from rashomon_explorer.trees.counting import chunks
 from rashomon_explorer.trees.lattice import allowances, label_errors, label_pairs, leaf_errors
-from rashomon_explorer.trees.rows import BITS, as_masks
+from rashomon_explorer.trees.questions import BITS, as_masks
 from rashomon_explorer.trees.witnesses import Part, TreeBuilder
 
 Front = tuple[NDArray[np.int64], NDArray[np.int64]]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray, Mask
-from rashomon_explorer.trees.rows import MergedRows, all_labels, as_masks, wrong
+from rashomon_explorer.trees.questions import MergedRows, all_labels, as_masks, wrong
 from rashomon_explorer.trees.tree_class import TreeClass
 
 

@@ -9,7 +9,7 @@ from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer.trees import lattice
 from rashomon_explorer.trees.counting import Counts, Histogram, stump_errors
 from rashomon_explorer.trees.lattice import Level
-from rashomon_explorer.trees.rows import BITS, MergedRows, as_masks
+from rashomon_explorer.trees.questions import BITS, MergedRows, as_masks
 
 _AT_ONCE = 4096  # sets per batch of stumps
 

@@ -379,7 +379,7 @@ def _eta(price: float, plan: Plan) -> float:
 
 
 def _check_models(models: Any) -> None:
-    from rashomon_explorer.measures.reliance.tree_reliance import find_trees
+    from rashomon_explorer.measures.reliance.set_reliance import find_trees
     from rashomon_explorer.mechanisms.planning.registry import mechanism_traits
     from rashomon_explorer.sets import RashomonSet, ReleasedSet, ReleasedTrees
 

@@ -198,7 +198,7 @@ class FairnessAudit(ReprMixin):
         return [
             ("curator", "not private: computed from the rows"),
             ("inside", f"ψ = {self.psi:g}"),
-            *((name, f"{gap.min():.3f} to {gap.max():.3f}") for name, gap in gaps.items()),
+            *((str(name), f"{gap.min():.3f} to {gap.max():.3f}") for name, gap in gaps.items()),
             ("draws", guarantee_text(price) if price.holds else "no guarantee"),
         ]
 

@@ -24,7 +24,7 @@ from rashomon_explorer.measures.inputs import (
 )
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.measures.reliance import set_reliance
-from rashomon_explorer.measures.reliance.tree_reliance import find_trees
+from rashomon_explorer.measures.reliance.set_reliance import find_trees
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
 

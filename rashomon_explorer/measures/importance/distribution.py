@@ -192,7 +192,7 @@ def rid(
     True
     """
     from rashomon_explorer.measures.reliance import set_reliance as reliance
-    from rashomon_explorer.measures.reliance.tree_reliance import TreeTask
+    from rashomon_explorer.measures.reliance.set_reliance import TreeTask
     from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
     from rashomon_explorer.trees import CountedTrees
 

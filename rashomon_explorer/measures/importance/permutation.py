@@ -16,7 +16,7 @@ from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.measures import inputs
 from rashomon_explorer.measures.reliance.pair_losses import row_losses
-from rashomon_explorer.measures.reliance.tree_reliance import TreeTask
+from rashomon_explorer.measures.reliance.set_reliance import TreeTask
 from rashomon_explorer.sets import PredictorSet
 from rashomon_explorer.sets.models.fitted import FittedModels
 from rashomon_explorer.sets.models.trees import DecisionTrees, tree_columns

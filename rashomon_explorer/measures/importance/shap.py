@@ -20,7 +20,7 @@ from rashomon_explorer.measures.inputs import (
     set_and_rows,
     sum_rows,
 )
-from rashomon_explorer.measures.reliance.tree_reliance import column_names, find_trees
+from rashomon_explorer.measures.reliance.set_reliance import column_names, find_trees
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
 from rashomon_explorer.sets.models import trees
 

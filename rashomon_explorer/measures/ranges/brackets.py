@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from rashomon_explorer._utils.validation import check_positive
 from rashomon_explorer.measures.ranges import level_set, search
 from rashomon_explorer.measures.ranges.level_set import LevelSet
 from rashomon_explorer.measures.ranges.penalised import ConvexProblem, PenalisedProblem
+from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses.kinked import ClippedSlopeRisk
 from rashomon_explorer.rows.workers import resolve_workers
 
@@ -34,7 +35,7 @@ def brackets(
     best = problem.minimum
     if isinstance(problem, PenalisedProblem):
         return _of_penalised(problem, psi, directions, tolerance, decided)
-    domain, loss = problem.domain, problem.evaluator().loss
+    domain, loss = cast(Ball, problem.domain), problem.evaluator().loss
     ball = level_set.BallReach(domain.radius, best.theta)
     among = LevelSet(problem, best.theta, best.value, best.value + psi, ball, domain)
     if isinstance(loss, ClippedSlopeRisk) and loss.function.smoothing == 0:

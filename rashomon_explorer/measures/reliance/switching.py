@@ -13,8 +13,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer.measures.inputs import Features, feature_groups, set_and_rows
 from rashomon_explorer.measures.reliance.pair_losses import MOST_PAIRS
-from rashomon_explorer.measures.reliance.set_reliance import model_reliance
-from rashomon_explorer.measures.reliance.tree_reliance import find_trees
+from rashomon_explorer.measures.reliance.set_reliance import find_trees, model_reliance
 from rashomon_explorer.measures.stopping import ConfidenceSequence
 
 Rows = FloatArray | pd.DataFrame

@@ -9,7 +9,7 @@ import pandas as pd
 
 from rashomon_explorer.measures.multiplicity.catalogue import MEASURES, TERMS
 from rashomon_explorer.measures.multiplicity.measure import EXACT
-from rashomon_explorer.measures.reliance.tree_reliance import find_trees
+from rashomon_explorer.measures.reliance.set_reliance import find_trees
 from rashomon_explorer.report import blocks, kinds
 from rashomon_explorer.report.material import Curator, PublicMaterial, Release
 from rashomon_explorer.sets import RashomonSet
