@@ -5,6 +5,7 @@ does not import the dashboard.
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from rashomon_explorer._utils.memory_limits import spare_addresses
@@ -60,6 +61,10 @@ __all__ = [
     "privacy_leaks",
     "propose_schema",
 ]
+if any(find_spec(name) is None for name in ("anywidget", "ipywidgets", "plotly")):
+    __all__.remove(
+        "Explorer"
+    )  # of the extra [app]; `from rashomon_explorer import *` works without
 
 
 def __getattr__(name: str) -> Any:

@@ -2,6 +2,8 @@
 
 import importlib
 import re
+import runpy
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -53,3 +55,9 @@ def test_the_walk_names_functions_that_are_there_in_at_most_nine_rooms():
     assert 0 < len(walk) <= 9
     for file, function in walk:
         assert f"def {function}(" in (PACKAGE / file).read_text(encoding="utf-8"), (file, function)
+
+
+def test_all_names_can_be_imported_without_the_extra_for_the_page(monkeypatch):
+    whole = runpy.run_path(str(PACKAGE / "__init__.py"))["__all__"]
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    assert set(whole) - set(runpy.run_path(str(PACKAGE / "__init__.py"))["__all__"]) == {"Explorer"}

@@ -54,11 +54,7 @@ def generator(seed: int | list[int] | None = None) -> np.random.Generator:
     """Return a generator of noise, or a reproducible one if a seed is given."""
     if seed is not None:
         return np.random.default_rng(seed)
-    return FreshGenerator(_fresh_bits())
-
-
-def _fresh_bits() -> np.random.BitGenerator:
-    return _chacha() if is_cryptographic() else np.random.PCG64()
+    return FreshGenerator(_chacha() if is_cryptographic() else np.random.PCG64())
 
 
 def _chacha() -> np.random.BitGenerator:

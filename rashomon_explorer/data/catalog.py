@@ -446,13 +446,14 @@ def load_dataset(name: str, *, positive: Any = None, state: str | None = None) -
             raise DataError(f"state={state!r} is for 'acs_income', got {name!r}: take it out")
         entry = replace(entry, options={**entry.options, "state": state})
     frame = LOADERS[entry.loader](entry)
+    parts = [entry.description, entry.details.strip(), f"Source: {entry.source}"]
     return make_bunch(
         frame,
         entry.schema(list(frame.columns)),
         task=entry.task,
         positive=entry.positive if positive is None else positive,
         name=name,
-        description=_description(entry),
+        description="\n\n".join(part for part in [*parts, f"Licence: {entry.licence}"] if part),
         source=entry.source,
     )
 
@@ -475,8 +476,3 @@ def list_datasets() -> pd.DataFrame:
     return pd.DataFrame(
         [[getattr(entry, column) for column in columns] for entry in entries], columns=columns
     )
-
-
-def _description(entry: CatalogEntry) -> str:
-    parts = [entry.description, entry.details.strip(), f"Source: {entry.source}"]
-    return "\n\n".join(part for part in [*parts, f"Licence: {entry.licence}"] if part)

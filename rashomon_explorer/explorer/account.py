@@ -46,7 +46,6 @@ class Account:
 
     @property
     def left(self) -> float:
-        """Remaining privacy budget."""
         return max(0.0, self.budget - self.spent)
 
     def after(self, guarantee: Guarantee) -> float:
@@ -139,12 +138,10 @@ class Cost:
 
     @property
     def text(self) -> str:
-        """The privacy cost as text, rounded up."""
         return cost_text(self.adds)
 
     @property
     def affordable(self) -> bool:
-        """Whether the remaining budget allows the plan."""
         return self.account.affords(self.plan.guarantee)
 
     @property

@@ -53,7 +53,6 @@ class _Results:
             return results[key]
 
     def forget(self) -> None:
-        """Drop all results and the rows."""
         with self._guard:
             self._problem, self._rows, self._results, self._locks = None, None, {}, {}
 

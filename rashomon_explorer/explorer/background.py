@@ -105,7 +105,6 @@ class BackgroundTask:
         return True
 
     async def wait_until_idle(self) -> None:
-        """Wait until no work is running."""
         while self.running:
             await asyncio.sleep(0.01)
 

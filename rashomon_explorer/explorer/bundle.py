@@ -201,7 +201,11 @@ def _files(contents: Contents, pictures: Mapping[str, bytes]) -> Iterator[tuple[
         yield from _dot_files(contents).items()
     yield _SCRIPT, get_plotlyjs()
     for name, figure in charts.items():
-        yield f"figures/{name}.html", _page(name, figure)
+        # Without an id, plotly would give the element a random one.
+        written: str = in_light(figure).to_html(
+            include_plotlyjs="directory", full_html=True, div_id=name
+        )
+        yield f"figures/{name}.html", written
         yield f"figures/{name}.json", figure.to_json()
     for name, content in sorted(drawn.items()):
         yield f"figures/{name}", content
@@ -232,14 +236,6 @@ def _linear_figures(models: ReleasedSet) -> dict[str, go.Figure]:
     if models.as_drawn and models.plan.of_exact_draws:
         charts["promise"] = plots.plot_guarantee(models.plan)
     return charts
-
-
-def _page(name: str, figure: go.Figure) -> str:
-    # Without an id, plotly would give the element a random one.
-    written: str = in_light(figure).to_html(
-        include_plotlyjs="directory", full_html=True, div_id=name
-    )
-    return written
 
 
 def in_light(figure: go.Figure) -> go.Figure:

@@ -356,7 +356,6 @@ class DatasetController(ModelInputs):
         return self.state.data
 
     def set_status(self, message: str) -> None:
-        """Write the status line."""
         self.state.message = message
 
 

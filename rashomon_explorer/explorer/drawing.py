@@ -74,12 +74,10 @@ class DrawJob:
 
     @property
     def stopped(self) -> bool:
-        """Whether a stop was requested."""
         return self._stop.is_set()
 
     @property
     def seconds(self) -> float:
-        """Seconds since the start."""
         return time.monotonic() - self._started
 
     def start(self) -> None:
@@ -136,7 +134,6 @@ class DrawJob:
         self._stop.set()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the worker ends; return whether it ended."""
         if self._thread is not None:
             self._thread.join(timeout)
         return not self.running
@@ -189,7 +186,6 @@ class SetDraw(PaidAction[DrawJob]):
         self._phase_before = self.state.phase
 
     def planned(self) -> Quote:
-        """See `PaidAction.planned`."""
         state, plan = self.state, self.state.plan
         if plan is None:
             return Quote(unavailable=state.no_plan, free=state.uncharged)
@@ -234,7 +230,6 @@ class SetDraw(PaidAction[DrawJob]):
         return self.job
 
     def work(self, ledger: Path | None, adds: float) -> Callable[[], DrawJob]:
-        """See `PaidAction.work`."""
         state, session = self.state, self.session
         estimator = session.make_estimator(ledger=ledger)
         if ledger is not None:  # a draw itself records chunked rows, because it reads them
@@ -282,29 +277,26 @@ class SetDraw(PaidAction[DrawJob]):
     def pump(self) -> bool:
         """Copy the newest draws of the job into the state; return whether the job is running."""
         with self.session.together():
-            return self._pump()
-
-    def _pump(self) -> bool:
-        job, state = self.job, self.state
-        if job is None or not state.spent:
-            return False
-        ended = not job.running  # checked before reading the draws, so that none is missed
-        partial = job.latest
-        if partial is not None and partial.n_draws != state.n_drawn:
-            with state.hold_trait_notifications():  # until then the numbers are of the last set
-                state.charged = None if job.estimator.ledger is None else job.adds
-                state.rashomon_set = self._labelled(partial)
-            state.n_drawn = partial.n_draws
-        if job.beats and state.phase == "reserved":
-            state.phase = "drawing"
-            self._read_ledger()
-        if ended:
-            self._read_ledger()
-            self.receive(job)
-            release_freed_memory()
-        elif not job.stopped:
-            self.session.set_status(progress(job, state))
-        return not ended
+            job, state = self.job, self.state
+            if job is None or not state.spent:
+                return False
+            ended = not job.running  # checked before reading the draws, so that none is missed
+            partial = job.latest
+            if partial is not None and partial.n_draws != state.n_drawn:
+                with state.hold_trait_notifications():  # until then the numbers are of the last set
+                    state.charged = None if job.estimator.ledger is None else job.adds
+                    state.rashomon_set = self._labelled(partial)
+                state.n_drawn = partial.n_draws
+            if job.beats and state.phase == "reserved":
+                state.phase = "drawing"
+                self._read_ledger()
+            if ended:
+                self._read_ledger()
+                self.receive(job)
+                release_freed_memory()
+            elif not job.stopped:
+                self.session.set_status(progress(job, state))
+            return not ended
 
     def _labelled(self, models: RashomonSet) -> RashomonSet:
         groups = self.state.data.get("feature_groups")

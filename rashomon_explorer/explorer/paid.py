@@ -186,14 +186,12 @@ class PaidResult:
         return cost_text(self.adds)
 
     def to_text(self) -> str:
-        """Serialise to JSON."""
         values = {**vars(self), "guarantee": self.guarantee.to_dict()}
         written = {self.keys.get(name, name): value for name, value in values.items()}
         return json.dumps(written, ensure_ascii=False, indent=1)
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Inverse of `to_text`."""
         names = {key: name for name, key in cls.keys.items()}
         values = {names.get(key, key): value for key, value in json.loads(text).items()}
         guarantee = Guarantee.from_dict(values.pop("guarantee"))
@@ -255,14 +253,12 @@ class SavedAction(PaidAction[R]):
         setattr(self.state, self.plan_trait, plan)
 
     def planned(self) -> Quote:
-        """See `PaidAction.planned`."""
         plan = getattr(self.state, self.plan_trait)
         if plan is None or isinstance(plan, str):
             return Quote(unavailable=plan or "")
         return self.quote_of(plan)
 
     def work(self, ledger: Path | None, adds: float) -> Callable[[], R]:
-        """See `PaidAction.work`."""
         compute = self.result(ledger, adds)
         files = None if ledger is None else self._files(ledger)
 
@@ -279,12 +275,10 @@ class SavedAction(PaidAction[R]):
         return pay
 
     def show(self, result: R) -> str:
-        """See `PaidAction.show`."""
         setattr(self.state, self.trait, result)
         return self.describe(result)
 
     def unsaved(self, result: R) -> Exception | None:
-        """See `PaidAction.unsaved`."""
         error, self._unsaved = self._unsaved, None
         return error
 
@@ -332,7 +326,6 @@ class SingleModel(SavedAction[PaidModel]):
     follows = ("goal", "data", "view", *SETTINGS, *BUDGET)
 
     def quote_of(self, plan: Plan) -> Quote:
-        """See `SavedAction.quote_of`."""
         excess, mechanism = escape(excess_text(plan)), escape(plan.mechanism.replace("_", " "))
         gain = f" To be expected: {plan.expected}." if plan.expected is not None else ""
         return Quote(
@@ -364,7 +357,6 @@ class SingleModel(SavedAction[PaidModel]):
         return cast(Plan, self.make_estimator(ledger=path).plan(*self.session.shape))
 
     def result(self, ledger: Path | None, adds: float) -> Callable[[], PaidModel]:
-        """See `SavedAction.result`."""
         estimator, data = self.make_estimator(ledger=ledger), self.state.data
         rows, stream = self.session.rows, streamed_table(data)
         columns = list(map(str, rows.columns))
@@ -380,7 +372,6 @@ class SingleModel(SavedAction[PaidModel]):
         return make
 
     def describe(self, result: PaidModel) -> str:
-        """See `SavedAction.describe`."""
         return f"Made one model by {result.mechanism}"
 
 
@@ -471,7 +462,6 @@ class PenaltyTuning(SavedAction[Tuned]):
         super().__init__(session)
 
     def quote_of(self, plan: TuningPlan) -> Quote:
-        """See `SavedAction.quote_of`."""
         return Quote(
             plan,
             weakness=plan.weakness and f"{plan.weakness}. {plan.suggestion}",
@@ -499,7 +489,6 @@ class PenaltyTuning(SavedAction[Tuned]):
         )
 
     def plan(self) -> TuningPlan | str:
-        """See `SavedAction.plan`."""
         state, data = self.state, self.state.data
         if data is None or state.account is None or self.session.rows is None:
             return "Choose a data set first."
@@ -515,7 +504,6 @@ class PenaltyTuning(SavedAction[Tuned]):
         return plan
 
     def result(self, ledger: Path | None, adds: float) -> Callable[[], Tuned]:
-        """See `SavedAction.result`."""
         search, bounds = self.make_search(ledger=ledger), PENALTY_BOUNDS[self.bounds]
         rows, targets = self.session.rows, self.state.data.y
 
@@ -534,7 +522,6 @@ class PenaltyTuning(SavedAction[Tuned]):
         return draw
 
     def describe(self, result: Tuned) -> str:
-        """See `SavedAction.describe`."""
         return f"Made {plural(len(result.penalties), 'draw')} of a penalty"
 
 

@@ -148,7 +148,6 @@ class Basket:
 
     @cached_property
     def queries(self) -> tuple[Query, ...]:
-        """Queries of the basket."""
         return tuple(AGGREGATES[name].query(self.models) for name in self.names)
 
     @cached_property
@@ -194,18 +193,15 @@ class Purchase:
 
     @property
     def what(self) -> str:
-        """Names of the released aggregates."""
         names = ", ".join(answer.query.replace("_", " ") for answer in self.released.answers)
         of = "" if self.draws is None else f" of {len(self.draws)} chosen models"
         return f"{names}{of}"
 
     @property
     def label(self) -> str:
-        """Description of the purchase in one line."""
         return f"{self.what} · {cost_text(self.adds)} · {self.at:%d %b %H:%M}"
 
     def to_values(self) -> dict[str, Any]:
-        """Return plain values for a file."""
         return {
             "at": self.at.isoformat(timespec="seconds"),
             "adds": self.adds,
@@ -216,7 +212,6 @@ class Purchase:
 
     @classmethod
     def from_values(cls, values: dict[str, Any]) -> "Purchase":
-        """Inverse of `to_values`."""
         draws = values["draws"]
         return cls(
             from_released_values(values["released"]),
@@ -245,7 +240,6 @@ class Purchases:
         return tuple(one for one in (*self._of_older_versions(failed), *own) if one is not None)
 
     def add(self, purchase: Purchase) -> None:
-        """Save one purchase."""
         self._files.add(json.dumps(purchase.to_values(), ensure_ascii=False, indent=1))
 
     def _of_older_versions(self, failed: Failed) -> list[Purchase | None]:
@@ -290,7 +284,6 @@ class Contents:
 
     @property
     def of_trees(self) -> bool:
-        """Whether the models are trees."""
         return isinstance(self.models, ReleasedTrees)
 
     @property
@@ -307,7 +300,6 @@ class Contents:
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """Guarantees of the models and of each purchase."""
         return (self.models.guarantee, *(one.released.guarantee for one in self.purchases))
 
     @property
@@ -357,7 +349,6 @@ class AggregateRelease(PaidAction[Purchase]):
         return Quote(self.selected.plan, label=label)
 
     def models(self, draws: tuple[int, ...] | None = None) -> Paid:
-        """Release the set on screen, or some of its draws, chosen without private rows."""
         drawn = self.state.rashomon_set
         if drawn is None or not drawn.n_draws or self.state.spent:
             raise DataError(_NO_MODELS)
@@ -437,7 +428,6 @@ class AggregateRelease(PaidAction[Purchase]):
         return int(drawn.plan.n) if isinstance(drawn, RashomonSet) else None
 
     def work(self, ledger: Path | None, adds: float) -> Callable[[], Purchase]:
-        """See `PaidAction.work`."""
         session, basket, files = self.session, self.selected, self._purchases()
         assert basket is not None  # it has a plan
         rows, targets, at = session.rows, session.targets, datetime.now().replace(microsecond=0)

@@ -84,7 +84,6 @@ class CurrentSelection:
 
     @property
     def targets(self) -> Any:
-        """Targets of these rows."""
         return taken(self._screen.targets, self.people)
 
     @property
@@ -110,7 +109,6 @@ class CurrentSelection:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Columns of the table that the models use."""
         if self.encode is None:
             return tuple(map(str, self.table.columns))
         schema = self._screen.encoder.schema_
@@ -126,7 +124,6 @@ class CurrentSelection:
         return group_labels(self._screen.group_table, column).iloc[self.people]
 
     def levels(self, column: str) -> tuple[str, ...]:
-        """Return the groups of a column, the largest first."""
         counts = group_labels(self._screen.group_table, column).value_counts()
         return tuple(map(str, counts.index))
 
@@ -391,7 +388,6 @@ class WhatIf:
         self.state.edits = others if text == field.value else {**others, name: text}
 
     def reset(self) -> None:
-        """Take all changes back."""
         self.state.edits = {}
 
     @property

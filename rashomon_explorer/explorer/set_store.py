@@ -172,7 +172,8 @@ class SetStore:
         )
         at = datetime.now().replace(microsecond=0)
         entry = replace(_of_models(number, at, models, settings), adds=adds)
-        content = _written(entry).encode()
+        fields = {**vars(entry), "at": entry.at.isoformat(timespec="seconds")}
+        content = json.dumps(fields, ensure_ascii=False, indent=1).encode()
         try:
             files.replace_file(self._note(number), lambda file: file.write(content))
         except OSError as error:
@@ -182,7 +183,6 @@ class SetStore:
         return entry
 
     def open(self, number: int) -> Any:
-        """Load a set's models."""
         try:
             return load(self._models(number), CuratorSet)
         except FileNotFoundError as error:
@@ -254,11 +254,6 @@ def _of_models(
 ) -> StoredSet:
     epsilon = models.guarantee.epsilon(family.spent_delta(models.guarantee))
     return StoredSet(number, at, models.n_draws, epsilon, dict(settings))
-
-
-def _written(entry: StoredSet) -> str:
-    fields = {**vars(entry), "at": entry.at.isoformat(timespec="seconds")}
-    return json.dumps(fields, ensure_ascii=False, indent=1)
 
 
 def _read(text: str) -> StoredSet:

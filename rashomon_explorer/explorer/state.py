@@ -43,7 +43,6 @@ class Favourites:
 
     @classmethod
     def from_text(cls, text: str) -> "Favourites":
-        """Inverse of :meth:`write`, from the text of the file."""
         fields = json.loads(text)
         notes = {int(draw): str(words) for draw, words in fields.get("notes", {}).items()}
         return cls(tuple(int(draw) for draw in fields.get("starred", ())), notes)
@@ -213,18 +212,15 @@ class ExplorerState(traitlets.HasTraits):
 
     @property
     def requested_draws(self) -> int:
-        """Number of models that the next draw requests."""
         if self.n_draws != AUTO:
             return int(self.n_draws)
         return 1 if self.plan is None else int(self.plan.n_draws)
 
     def pick_nothing(self) -> None:
-        """Clear the selection of models, people and groups."""
         with self.hold_trait_notifications():
             self.selection = self.people = self.groups = ()
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings of the next draw by name."""
         return {name: getattr(self, name) for name in SETTINGS}
 
     def draw_settings(self) -> dict[str, Any]:

@@ -66,7 +66,6 @@ class TableEditor:
         return replace(self, sampled=sampled, description=description, source="chunked rows")
 
     def edited(self, column: str, what: str, value: str) -> "TableEditor":
-        """Change one field of a column."""
         before = self.schema[column]
         after = FIELDS[what](self, before, value.strip())
         if what != "kind":

@@ -171,14 +171,12 @@ class Plot(Block):
         object.__setattr__(self, "view", view)
 
     def html(self, ids: Iterator[str] | None) -> Markup:
-        """See `Block.html`."""
         if ids is None:
             return render_block("plot_as_table", self)
         return render_block("plot", self, next(ids))
 
     @property
     def height(self) -> int:
-        """Height in pixels."""
         return int(self.figure.layout.height or 360)
 
     @property

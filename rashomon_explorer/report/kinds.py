@@ -46,11 +46,9 @@ class ModelKind:
     """Note on rounding in the guarantee."""
 
     def columns(self, material: Release) -> list[Block]:
-        """Describe the public facts about the data."""
         return []
 
     def rows(self, material: Curator) -> Rows:
-        """List facts about the rows of the fit, for the curator."""
         return []
 
     def reference(self, material: Curator) -> Any:
@@ -58,15 +56,12 @@ class ModelKind:
         return None
 
     def settings(self, material: PublicMaterial, models: Any) -> Rows:
-        """List public settings of the draws."""
         return []
 
     def mechanism(self, models: Any) -> Rows:
-        """Describe the mechanism of the draws and the cost of one draw."""
         return []
 
     def guarantees(self, material: PublicMaterial, models: Any) -> list[Block]:
-        """List the proved guarantees of the draws."""
         return []
 
     def estimator(self, material: PublicMaterial, models: Any, mechanism: str) -> list[str]:
@@ -100,7 +95,6 @@ class Linear(ModelKind):
     )
 
     def columns(self, material: Release) -> list[Block]:
-        """Describe rows, features with their bounds, and the norm for clipping."""
         models: Any = material.models
         names = models.feature_names[:-1]
         shortened = "declared, independent of the rows"
@@ -119,13 +113,11 @@ class Linear(ModelKind):
         return [Facts(facts), table]
 
     def rows(self, material: Curator) -> Rows:
-        """List the number of rows of the plan, and the share of clipped rows."""
         models: Any = material.models
         norm = f"to the declared norm {number(models.row_norm)}"
         return [_plan_rows(models), ("Clipped rows", percent(models.clipped_share), norm)]
 
     def settings(self, material: PublicMaterial, models: Any) -> Rows:
-        """List loss, threshold, temperature and domain."""
         planned = models.plan
         facts: Rows = [
             ("Loss", planned.loss, f"{planned.p} parameters, {planned.n:,} rows"),
@@ -140,7 +132,6 @@ class Linear(ModelKind):
         return facts
 
     def guarantees(self, material: PublicMaterial, models: Any) -> list[Block]:
-        """List bounds for exact draws, and the hit rate by privacy cost."""
         planned = models.plan
         if not planned.of_exact_draws:
             return []
@@ -152,7 +143,6 @@ class Linear(ModelKind):
         return _guarantee_blocks(material, planned, frame, f"{GTU}.")
 
     def estimator(self, material: PublicMaterial, models: Any, mechanism: str) -> list[str]:
-        """Return Python lines with the estimator's settings, if an estimator made the draws."""
         planned = models.plan
         if math.isnan(planned.beta):
             return super().estimator(material, models, mechanism)
@@ -245,7 +235,6 @@ class Trees(ModelKind):
     )
 
     def columns(self, material: Release) -> list[Block]:
-        """Describe the columns and the classes."""
         models = material.models
         facts: Rows = [("Classes", ", ".join(models.class_names), "public")]
         return [Facts([*self._sizes(models), *facts]), *self._columns(models, material)]
@@ -282,11 +271,9 @@ class PlannedTrees(Trees):
         return {"possible questions": words} if cuts else {}
 
     def rows(self, material: Curator) -> Rows:
-        """List the number of rows of the plan."""
         return [_plan_rows(material.models)]
 
     def reference(self, material: Curator) -> Any:
-        """Return all trees of the class; None if they are too many or if the rows differ."""
         models: Any = material.models
         # Of chunked rows, disagreement_decomposition gets counted(rows) instead.
         if material.X is None or material.y is None or isinstance(material.X, ChunkedRows):
@@ -294,7 +281,6 @@ class PlannedTrees(Trees):
         return _counted(models, models.plan, material)
 
     def settings(self, material: PublicMaterial, models: Any) -> Rows:
-        """List class, loss, thresholds and temperature."""
         planned = models.plan
         leaf = f" + {number(planned.leaf_penalty)} a leaf" if planned.leaf_penalty else ""
         errors = "share of errors"
@@ -313,7 +299,6 @@ class PlannedTrees(Trees):
         ]
 
     def mechanism(self, models: Any) -> Rows:
-        """Describe the exponential mechanism, its bounded range, and adjacency."""
         planned = models.plan
         moves = f"one record moves the loss of every tree by 1/{planned.n:,} at most: 2β/n"
         draws = plural(planned.n_draws, "independent draw")
@@ -325,11 +310,9 @@ class PlannedTrees(Trees):
         ]
 
     def guarantees(self, material: PublicMaterial, models: Any) -> list[Block]:
-        """List guarantees from the number of trees, and the guarantee by privacy cost."""
         return _guarantee_blocks(material, models.plan, _promised(models.plan), _PROOFS)
 
     def estimator(self, material: PublicMaterial, models: Any, mechanism: str) -> list[str]:
-        """Return Python lines with the estimator's settings."""
         planned = models.plan
         settings: dict[str, Any] = {
             "psi": planned.psi,

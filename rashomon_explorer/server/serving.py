@@ -129,7 +129,6 @@ class LimitedPages(TornadoVoilaHandler):
         return urlunsplit(("", "", self.request.path, urlencode(parameters), ""))
 
     def _open(self) -> int:
-        """Return the number of kernels assigned to pages, without the spare kernel."""
         return len(self.kernel_manager.pages(self._waiting()))
 
     def _waiting(self) -> list[Task[Any]]:

@@ -39,7 +39,6 @@ class BudgetGauge(card.Panel):
         super().__init__(state, self.same_rows, self.gauge, self.epsilon, self.delta, *below)
 
     def lines(self) -> tuple[str, ...]:
-        """Python that shows the same numbers."""
         if self.state.account is None or not self.state.account.exists:
             return ("explorer.budget",)
         return (
@@ -50,7 +49,6 @@ class BudgetGauge(card.Panel):
         )
 
     def refresh(self) -> None:
-        """Update the gauge and the warning about the same rows in other ledgers."""
         account = self.state.account
         fixed = account is not None and account.exists
         for dial in (self.epsilon, self.delta):
@@ -146,7 +144,6 @@ class SetPicker:
         basic.display(self._items, bool(self.menu.value))
 
     def refresh(self) -> None:
-        """Update the list of sets."""
         state = self.state
         choices = [(one.label, one.number) for one in reversed(state.kept)]
         in_view = state.in_view if state.in_view in dict(choices).values() else _OTHER
@@ -210,7 +207,6 @@ class TopBar:
         self.refresh()
 
     def refresh(self) -> None:
-        """Update the name of the data set and the gauge."""
         data = self.state.data
         self.data.description = "Choose data" if data is None else str(data.name)
         self.gauge.value = gauge_html(self.state, short=True)
@@ -233,22 +229,24 @@ class LedgerPanel(card.Panel):
         super().__init__(session.state, card.row([self.export], "rx-take"), self.charges)
 
     def lines(self) -> tuple[str, ...]:
-        """Python that shows the same."""
         account = self.state.account
         if account is None or not account.exists:
             return ("explorer.budget",)
         return ("explorer.ledger.entries()", "explorer.ledger.export()")
 
     def refresh(self) -> None:
-        """Update the charges."""
         account = self.state.account
         self.export.disabled = account is None or not account.exists
         if account is None or not account.exists:
             message = "No charges yet: the first draw creates the ledger."
             self.charges.value = f'<p class="rx-note">{message}</p>'
             return
-        self.charges.value = _account_html(account) + html.table_html(
-            _listed(account), "Charges, oldest first"
+        counted = sum(entry.counts for entry in account.charges)
+        spent = f"{plural(counted, 'charge')}: {cost_text(account.spent)} spent"
+        limit = f" of {cost_text(account.budget)}, {what_is_left(account.left)} remaining"
+        self.charges.value = (
+            f"<p>{escape(spent + limit)} (<code>{escape(account.path.name)}</code>).</p>"
+            + html.table_html(_listed(account), "Charges, oldest first")
         )
 
     def _export(self) -> files.Making:
@@ -257,13 +255,6 @@ class LedgerPanel(card.Panel):
             raise LedgerError("there is no ledger yet: the first draw creates it")
         name = f"{ledger.path.stem}-ledger.json"
         return lambda: files.FileInTransit(name, ledger.export().encode(), "application/json")
-
-
-def _account_html(account: Account) -> str:
-    counted = sum(entry.counts for entry in account.charges)
-    spent = f"{plural(counted, 'charge')}: {cost_text(account.spent)} spent"
-    limit = f" of {cost_text(account.budget)}, {what_is_left(account.left)} remaining"
-    return f"<p>{escape(spent + limit)} (<code>{escape(account.path.name)}</code>).</p>"
 
 
 def _listed(account: Account) -> pd.DataFrame:

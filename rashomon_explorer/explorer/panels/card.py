@@ -82,12 +82,10 @@ class Panel:
         return {"Python": ("Python that shows the same", lambda: code_block(self.lines()))}
 
     def update(self) -> None:
-        """Update the panel and its menu from the state."""
         self.refresh()
         self.menu.refresh()
 
     def lines(self) -> tuple[str, ...]:
-        """Python that shows the same."""
         return ()
 
     def refresh(self) -> None:
@@ -112,7 +110,6 @@ class Question:
 
     @property
     def open(self) -> bool:
-        """Whether the dialog is open."""
         return self.widget.layout.display is None
 
     def ask(self, question: str, label: str) -> None:
@@ -121,7 +118,6 @@ class Question:
         display(self.widget, True)
 
     def close(self) -> None:
-        """Hide the question."""
         self.said.html = ""
         display(self.widget, False)
 
@@ -143,7 +139,6 @@ class AlertPanel:
         self.refresh()
 
     def refresh(self) -> None:
-        """Show the state's alert."""
         alert = self.state.alert
         display(self.widget, alert is not None)
         if alert is None:
@@ -170,7 +165,6 @@ class SelectionChip:
         self.refresh()
 
     def refresh(self) -> None:
-        """Update the text."""
         text = " · ".join(selection_text(self.state))
         display(self.widget, bool(text))
         self.words.html = escape(text)

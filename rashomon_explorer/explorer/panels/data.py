@@ -112,7 +112,6 @@ class DataPanel(Panel):
         self.state.observe(self.on("Showing the schema", self._show), "data")
 
     def lines(self) -> tuple[str, ...]:
-        """Python that loads the same rows."""
         data = self.state.data
         if data is None:
             return ("from rashomon_explorer.data import list_datasets", "list_datasets()")
@@ -348,7 +347,6 @@ class SchemaPanel:
         self.state.observe(lambda _: self.refresh(), "view")
 
     def lines(self) -> tuple[str, ...]:
-        """Python that loads the same table."""
         name = self.file.name or "table.csv"
         return (
             "from rashomon_explorer.data import load_csv",
@@ -366,19 +364,16 @@ class SchemaPanel:
         """Update the form, the remarks and the file; the release hides data-dependent values."""
         table = self.table
         display(self._details, table is not None)
-        self._write_form()
-        self.confirm.disabled = table is None or not data_dependent(table.schema)
-        self._offer_classes()
-        self._remark()
-        self._show_rows()
-
-    def _write_form(self) -> None:
         if self.table is None:
             self.form.rows = []
         elif self._released:
             self.form.rows = release_rows(self.table)
         else:
             self.form.rows = form_rows(self.table, self._problems)
+        self.confirm.disabled = table is None or not data_dependent(table.schema)
+        self._offer_classes()
+        self._remark()
+        self._show_rows()
 
     @property
     def _file_name(self) -> str:
@@ -463,7 +458,8 @@ class SchemaPanel:
             self.session.confirm(self.table.schema)
 
     def _take(self) -> None:
-        self._declare(self.dictionary.value, _ending_of(self.dictionary.value))
+        start = self.dictionary.value.lstrip()[:1]
+        self._declare(self.dictionary.value, {"[": ".toml", "{": ".json"}.get(start, ".csv"))
 
     def _take_file(self) -> None:
         refuse_in_demo("takes no files")
@@ -531,8 +527,3 @@ _READERS: dict[str, Callable[[str], TableSchema]] = {
     ".toml": lambda text: TableSchema.from_dict(toml_values(text)),
     ".json": lambda text: TableSchema.from_dict(json_values(text)),
 }
-
-
-def _ending_of(text: str) -> str:
-    start = text.lstrip()[:1]
-    return {"[": ".toml", "{": ".json"}.get(start, ".csv")

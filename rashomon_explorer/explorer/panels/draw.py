@@ -13,15 +13,7 @@ from rashomon_explorer.data.schema import public_part
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import html, messages, paid
 from rashomon_explorer.explorer.drawing import SetDraw
-from rashomon_explorer.explorer.panels.card import (
-    Panel,
-    Question,
-    column,
-    quiet_button,
-    region,
-    row,
-    styled,
-)
+from rashomon_explorer.explorer.panels import card
 from rashomon_explorer.explorer.state import FORETELLING, LINEAR, SETTINGS, ExplorerState
 from rashomon_explorer.explorer.streamed_table import streamed_table
 from rashomon_explorer.explorer.widgets import basic
@@ -42,21 +34,19 @@ class SuggestionButtons:
     def __init__(self, state: ExplorerState, dials: Mapping[str, Slider]) -> None:
         self.state = state
         self._dials = dials
-        self._before = styled(basic.HTML(), "rx-note")
-        self._after = region("rx-note")
-        self._row = row([], "rx-remedies")
+        self._before = card.styled(basic.HTML(), "rx-note")
+        self._after = card.region("rx-note")
+        self._row = card.row([], "rx-remedies")
         self.buttons: tuple[ipywidgets.Button, ...] = ()
-        self.widget = column([self._before, self._row, self._after], "rx-wish")
+        self.widget = card.column([self._before, self._row, self._after], "rx-wish")
         state.observe(lambda _: self.refresh(), ["plan", "phase", "mechanism", "data"])
         self.refresh()
 
     @property
     def words(self) -> str:
-        """Text before and after the buttons."""
         return f"{self._before.value} {self._after.value}"
 
     def refresh(self) -> None:
-        """Show suggestions for the current plan."""
         state = self.state
         silent = state.plan is None or state.busy or bool(state.uncharged)
         found = None if silent else suggestions.next_improvement(state.plan)
@@ -97,14 +87,14 @@ class SuggestionButtons:
             setattr(self.state, suggestion.setting, value)
 
         button.on_click(messages.error_boundary(self.state, "Setting it", press))
-        return styled(button, "rx-remedy")
+        return card.styled(button, "rx-remedy")
 
 
 _KEEP = "Keep the draws so far; the whole privacy cost stays spent"
 _NOTHING_CHARGED = "Do not draw; nothing is charged yet"
 
 
-class PaidPanel(Panel):
+class PaidPanel(card.Panel):
     """Button of a paid action with its privacy cost, and a confirmation where it is needed."""
 
     needs: ClassVar[tuple[str, ...]] = ("phase", "plan", "no_plan", "data", "account", "view")
@@ -120,17 +110,16 @@ class PaidPanel(Panel):
         kind: str = "rx-draw-card",
     ) -> None:
         self.action, self.state = action, action.state
-        self.price = styled(basic.HTML(), "rx-price")
-        self.button = styled(basic.Button(button_style="primary"), "rx-draw")
+        self.price = card.styled(basic.HTML(), "rx-price")
+        self.button = card.styled(basic.Button(button_style="primary"), "rx-draw")
         self.button.on_click(self.on(action.doing, self.confirm_or_start))
-        self.question = Question(self.on(action.doing, action.start))
-        buttons = row([self.button, *beside], "rx-buttons")
+        self.question = card.Question(self.on(action.doing, action.start))
+        buttons = card.row([self.button, *beside], "rx-buttons")
         parts = [*before, self.price, *between, buttons, self.question.widget, *after]
         super().__init__(action.state, *parts, kind=kind)
         action.observers.append(self.update)
 
     def refresh(self) -> None:
-        """Update the button and the privacy cost."""
         quote, running = self.action.quote(), self.action.task.running
         cost = quote.cost
         self.question.close()
@@ -199,12 +188,12 @@ class DrawPanel(PaidPanel):
     needs = (*PaidPanel.needs, "n_drawn")
 
     def __init__(self, action: SetDraw, dials: Mapping[str, Slider] | None = None) -> None:
-        self.stop = styled(basic.Button(description="Stop", disabled=True), "rx-stop")
-        self.progress = region("rx-progress")
+        self.stop = card.styled(basic.Button(description="Stop", disabled=True), "rx-stop")
+        self.progress = card.region("rx-progress")
         self.status = LiveText(role="status", kind="rx-status")
-        self.said = region("rx-said")  # for phones, above the view
+        self.said = card.region("rx-said")  # for phones, above the view
         self.suggestions = SuggestionButtons(action.state, dials or {})
-        self.look = quiet_button("", _FREE)
+        self.look = card.quiet_button("", _FREE)
         super().__init__(
             action,
             between=[self.suggestions.widget, self.look],
@@ -216,7 +205,6 @@ class DrawPanel(PaidPanel):
         self.state.observe(self._show_message, "message")
 
     def lines(self) -> tuple[str, ...]:
-        """Python that makes the same draw."""
         return (
             "explorer.draw()  # charges explorer.ledger",
             "explorer.estimator  # the fitted pipeline",
@@ -225,7 +213,6 @@ class DrawPanel(PaidPanel):
         )
 
     def refresh(self) -> None:
-        """Update the buttons, privacy cost and progress from the state."""
         super().refresh()
         state = self.state
         free = self._looks_for_free()
@@ -239,7 +226,6 @@ class DrawPanel(PaidPanel):
         self.progress.value = f"{bar}<span>{drawn} of {requested}</span>" if state.spent else ""
 
     def alternatives(self) -> str:
-        """See `PaidPanel.alternatives`."""
         suggested = bool(self.suggestions.buttons)
         return " The suggestions above improve the guarantee." if suggested else ""
 
@@ -277,7 +263,6 @@ class OneModelButton(PaidPanel):
     needs = (*PaidPanel.needs, "goal", "one_plan")
 
     def lines(self) -> tuple[str, ...]:
-        """Python code for such a model; showing it charges nothing."""
         return (
             "estimator = explorer.single.make_estimator()  # ledger=explorer.ledger.path charges",
             "estimator.plan(*explorer.session.shape)",
@@ -290,7 +275,7 @@ class GoalPanel:
     def __init__(self, single: paid.SingleModel, draw: DrawPanel) -> None:
         self.state = single.state
         self.draw, self.one = draw, OneModelButton(single)
-        self.goal = styled(
+        self.goal = card.styled(
             basic.ToggleButtons(
                 options=_GOALS,
                 tooltips=[
@@ -303,7 +288,7 @@ class GoalPanel:
         traitlets.link((self.state, "goal"), (self.goal, "value"))
         more = Fold(label="Cost, guarantee and goal", of=".rx-goal-panel", marks=["▴", "▾"])
         parts = [self.goal, self.one.widget, draw.widget, more]
-        self.widget = column(parts, "rx-goal-panel")
+        self.widget = card.column(parts, "rx-goal-panel")
         single.observers.append(self.refresh)
         self.state.observe(lambda _: self.refresh(), ["goal", "phase", "family"])
         self.refresh()
@@ -329,13 +314,12 @@ class TuningPanel(PaidPanel):
         self.bounds = basic.Dropdown(description="Penalties from", options=[*paid.PENALTY_BOUNDS])
         self.many = basic.Dropdown(description="Draws", options=list(paid.PENALTY_DRAWS))
         self.result = basic.HTML()
-        settings = row([self.bounds, self.many], "rx-bar")
+        settings = card.row([self.bounds, self.many], "rx-bar")
         super().__init__(tuning, before=[settings], after=[self.result], kind="rx-tuning")
         for control in (self.bounds, self.many):
             control.observe(lambda _: self._replan(), "value")
 
     def lines(self) -> tuple[str, ...]:
-        """Python code for such penalties; showing it charges nothing."""
         return (
             "search = explorer.tuner.make_search()  # ledger=explorer.ledger.path charges",
             "search.plan(*explorer.rows.shape)",
@@ -343,7 +327,6 @@ class TuningPanel(PaidPanel):
         )
 
     def refresh(self) -> None:
-        """Update privacy cost, guarantee and result."""
         super().refresh()
         tuned = self.state.tuned
         self.result.value = "" if tuned is None else _tuned_html(tuned)
@@ -362,7 +345,7 @@ def _tuned_html(tuned: paid.Tuned) -> str:
     )
 
 
-class OneModelPanel(Panel):
+class OneModelPanel(card.Panel):
     """The private model: coefficients, guarantee, reason, and the other candidates."""
 
     title = "One model"
@@ -377,10 +360,9 @@ class OneModelPanel(Panel):
             partial(messages.report, state, "“Save the model”"),
             primary=True,
         )
-        super().__init__(state, row([self.bundle], "rx-take"), self.result)
+        super().__init__(state, card.row([self.bundle], "rx-take"), self.result)
 
     def lines(self) -> tuple[str, ...]:
-        """Python that shows the same."""
         if self.state.one_model is None:
             return ("explorer.state.one_model  # None before one was made",)
         return (
@@ -390,7 +372,6 @@ class OneModelPanel(Panel):
         )
 
     def refresh(self) -> None:
-        """Update the result."""
         result = self.state.one_model
         self.bundle.disabled = result is None
         none = "No private model of this table yet: choose One model above Draw."

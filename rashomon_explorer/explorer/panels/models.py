@@ -50,7 +50,6 @@ class ThresholdControl:
         self.update()
 
     def update(self) -> None:
-        """Show the threshold ψ of the set in view."""
         state, models = self.state, self.state.rashomon_set
         usable = isinstance(models, CuratorSet) and models.n_draws and math.isfinite(models.least)
         hidden = state.view == "release" or not usable
@@ -129,9 +128,13 @@ class ModelsPanel(Panel):
         state.observe(lambda _: setattr(state, "selection", ()), "view")
 
     def lines(self) -> tuple[str, ...]:
-        """Python that gives the same numbers."""
         if family.trees_in(self.state.rashomon_set) is not None:
-            return _tree_lines(released=self.state.view == "release")
+            if self.state.view == "release":
+                return ("explorer.rashomon_set.release().complexity()  # leaves",)
+            return (
+                "explorer.rashomon_set.excess, explorer.rashomon_set.complexity()  # leaves",
+                "explorer.state.favourites.starred, explorer.state.selection",
+            )
         table = "coefficients_table(explorer.rashomon_set)"
         if self.state.view == "release":
             table = "coefficients_table(explorer.rashomon_set.release())"
@@ -304,15 +307,6 @@ class ModelsPanel(Panel):
         self.table.notes = {str(draw): words for draw, words in favourites.notes.items()}
 
 
-def _tree_lines(*, released: bool) -> tuple[str, ...]:
-    if released:
-        return ("explorer.rashomon_set.release().complexity()  # leaves",)
-    return (
-        "explorer.rashomon_set.excess, explorer.rashomon_set.complexity()  # leaves",
-        "explorer.state.favourites.starred, explorer.state.selection",
-    )
-
-
 def _of_the_rows(models: Any, accuracy: FloatArray | None) -> list[dict[str, Any]]:
     """Columns that read private rows."""
     if math.isnan(models.least):
@@ -374,7 +368,6 @@ class SelectionPanel(Panel):
         super().__init__(state, self.table, self.clear, kind="rx-selection")
 
     def lines(self) -> tuple[str, ...]:
-        """Python that shows the same numbers."""
         draws = f"[{', '.join(map(str, self.state.selection))}]"
         public = f"explorer.rashomon_set.coef[{draws}]"
         if self.state.view == "release":
@@ -382,7 +375,6 @@ class SelectionPanel(Panel):
         return (public, f"explorer.rashomon_set.excess[{draws}]")
 
     def refresh(self) -> None:
-        """Update the table."""
         draws = self.state.selection[:_MOST]
         models = self.state.rashomon_set
         linear = isinstance(models, RashomonSet)

@@ -61,7 +61,6 @@ class PeopleHeadline:
         self._offer()
 
     def _offer(self) -> None:
-        """Update the columns, sensitive ones first, and the groups of the chosen column."""
         columns, state = self.session.picked.columns, self.state
         column = state.group_column if state.group_column in columns else None
         column = column or (columns[0] if columns else None)
@@ -268,7 +267,6 @@ class PeopleTable(Panel):
         self.table.observe(self._on_selection, "picked")
 
     def lines(self) -> tuple[str, ...]:
-        """Python that shows the same numbers."""
         return ("explorer.exact.people(explorer.selected.few)",)
 
     def _find(self) -> pd.DataFrame | None:
@@ -277,9 +275,6 @@ class PeopleTable(Panel):
         if nothing or self.state.view == "release" or session.rows is None:
             return None
         table = session.exact.people(session.picked.few)
-        return self._with_groups(table)
-
-    def _with_groups(self, table: pd.DataFrame) -> pd.DataFrame:
         source, columns = self.session.group_table, self.session.picked.columns
         current = [self.state.group_column] if self.state.group_column in columns else []
         names = dict.fromkeys([*current, *columns])
@@ -307,7 +302,6 @@ class PeopleTable(Panel):
         self.refresh()
 
     def refresh(self) -> None:
-        """Mark the selected people."""
         self.table.picked = [int(person) for person in self.state.people]
 
     def _on_selection(self, _change: object) -> None:

@@ -105,12 +105,10 @@ class PlanPanel(Panel):
         super().__init__(state, self.facts)
 
     def menu_entries(self) -> MenuEntries:
-        """See `Panel.menu_entries`."""
         what = "What the plan guarantees, what limits it, and suggestions"
         return {"Explanation": (what, self._explain), **super().menu_entries()}
 
     def lines(self) -> tuple[str, ...]:
-        """Python that shows the same numbers."""
         known = self.state.account is not None and self.state.account.exists
         return (
             "explorer.plan.hit_rate_bound",
@@ -123,7 +121,6 @@ class PlanPanel(Panel):
         )
 
     def refresh(self) -> None:
-        """Update the numbers."""
         plan = self.state.plan
         if plan is None or plan is not self._listed:
             self._listed, self.others.value = plan, self._list()
@@ -276,7 +273,6 @@ class NumbersPanel(Panel):
         return column([self.menu, *children], "rx-card", "rx-numbers-card")
 
     def lines(self) -> tuple[str, ...]:
-        """Python that shows the same numbers."""
         if self.state.rashomon_set is None:
             return ("explorer.rashomon_set  # None before the first draw",)
         public = (

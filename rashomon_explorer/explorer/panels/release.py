@@ -79,7 +79,6 @@ class BasketPanel(PaidPanel):
         return "" if self.group.value == _NO_GROUPS else str(self.group.value)
 
     def lines(self) -> tuple[str, ...]:
-        """Python code for the same release; showing it charges nothing."""
         return (
             "from rashomon_explorer.release import release",
             "basket = explorer.basket_panel.basket()",
@@ -107,7 +106,6 @@ class BasketPanel(PaidPanel):
         return self.draws
 
     def refresh(self) -> None:
-        """Update the choices, the aggregates and their privacy cost."""
         self._offer()
         display(self.which, len(self.which.options) > 1)
         display(self.group, len(self.group.options) > 1)
@@ -129,12 +127,10 @@ class BasketPanel(PaidPanel):
         super().refresh()
 
     def price_texts(self, quote: Quote) -> tuple[str, str]:
-        """See `PaidPanel.price_texts`."""
         empty = quote.cost is None and not quote.unavailable
         return (_EMPTY, _EMPTY) if empty else super().price_texts(quote)
 
     def _offer(self) -> None:
-        """Update the choices of models and groups."""
         count = len(self.state.selection)
         selected = [(f"The {plural(count, 'selected one')}", _SELECTED)] if count else []
         options = [("All models", _ALL), *selected]
@@ -218,7 +214,6 @@ class TakePanel(Panel):
         return Download(label, hint, prepare, failed, primary=primary)
 
     def lines(self) -> tuple[str, ...]:
-        """Python that writes the same files."""
         rows = "explorer.rows, explorer.targets"
         if self.aggregates.session.is_chunked:
             rows = "explorer.chunks, explorer.session.all_targets"
@@ -232,7 +227,6 @@ class TakePanel(Panel):
         )
 
     def refresh(self) -> None:
-        """Update the receipt, and enable the exports that are available."""
         why = self._why_not()
         for button in (self.bundle, self.saver, self.release_report):
             button.disabled = bool(why)

@@ -26,14 +26,7 @@ from rashomon_explorer.mechanisms.planning import options, weakness
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
-from rashomon_explorer.plots.text import (
-    at_most,
-    cost_text,
-    guaranteed_hits,
-    number,
-    plural,
-    sentence,
-)
+from rashomon_explorer.plots import text
 from rashomon_explorer.problem.losses import get_loss
 
 
@@ -54,7 +47,6 @@ class AutoSlider:
         self.update()
 
     def update(self) -> None:
-        """Show the setting of the state."""
         value = getattr(self.state, self.name)
         planned = getattr(self.state.plan, self.name, None) if value == AUTO else value
         if value == AUTO and self.state.unconfirmed_reason:
@@ -160,8 +152,8 @@ class MechanismPicker:
 
     def update(self) -> None:
         """Describe the selected mechanism and why it is used or unavailable."""
-        text = self._text()
-        self.why.value = f"<p>{escape(text)}</p>" if text else ""
+        words = self._text()
+        self.why.value = f"<p>{escape(words)}</p>" if words else ""
 
     def _text(self) -> str:
         state = self.state
@@ -173,9 +165,10 @@ class MechanismPicker:
             return f"Nothing is charged and nothing can be released: {state.uncharged}."
         mechanism, why = state.plan.mechanism or state.mechanism, state.plan.why
         if state.mechanism == AUTO:
-            return f"Selected: {mechanism.replace('_', ' ')}. {sentence(why)}"
+            return f"Selected: {mechanism.replace('_', ' ')}. {text.sentence(why)}"
         if has_hit_rate(state.plan):
-            return f"{MECHANISMS[mechanism]} Guaranteed hit rate: {guaranteed_hits(state.plan)}."
+            hits = text.guaranteed_hits(state.plan)
+            return f"{MECHANISMS[mechanism]} Guaranteed hit rate: {hits}."
         name, most = excess_fact(state.plan)
         return f"{MECHANISMS[mechanism]} No guaranteed hit rate. {name}: {most}."
 
@@ -209,7 +202,6 @@ class QuestionsEditor:
         self.refresh()
 
     def refresh(self) -> None:
-        """Update the size of the class, and the boxes if they are shown."""
         state = self.state
         known = of_trees(state) and state.data is not None and state.data.classes is not None
         known = known and not state.unconfirmed_reason
@@ -249,7 +241,7 @@ class QuestionsEditor:
             self.redeclare(table.edited(name, "thresholds", self.boxes[name].value).schema)
         except DataError as error:
             message = str(error)
-            self._problem.value = f"<p>{escape(sentence(message))}</p>"
+            self._problem.value = f"<p>{escape(text.sentence(message))}</p>"
 
 
 def _numbers(schema: TableSchema) -> tuple[Numeric, ...]:
@@ -343,7 +335,6 @@ class ModelPanel(card.Panel):
         )
 
     def lines(self) -> tuple[str, ...]:
-        """Python that makes the estimator of these settings."""
         return LINES[str(self.state.family)](self.state)
 
     def refresh(self) -> None:
@@ -382,7 +373,6 @@ class Rail:
         display(self._settings, self.model.unfolded)
 
     def refresh(self) -> None:
-        """Update the lines."""
         self.data.summary = _data_line(self.state)
         self.model.summary = _model_line(self.state)
         self.plan.summary = _plan_line(self.state)
@@ -394,8 +384,8 @@ def _data_line(state: ExplorerState) -> str:
         return "Choose a data set."
     n, columns = table_shape(data)
     if state.unconfirmed_reason:
-        return escape(plural(n, "row"))
-    facts = [plural(n, "row"), plural(columns, "feature")]
+        return escape(text.plural(n, "row"))
+    facts = [text.plural(n, "row"), text.plural(columns, "feature")]
     facts.append(f"predicts {predicted(data)}")
     if len(data.sensitive.columns):
         facts.append(f"sensitive: {', '.join(map(str, data.sensitive.columns))}")
@@ -404,16 +394,16 @@ def _data_line(state: ExplorerState) -> str:
 
 def _model_line(state: ExplorerState) -> str:
     draws = [
-        f"ψ = {number(state.psi)}",
-        cost_text(state.epsilon),
-        plural(state.requested_draws, "draw"),
+        f"ψ = {text.number(state.psi)}",
+        text.cost_text(state.epsilon),
+        text.plural(state.requested_draws, "draw"),
     ]
     if state.family == TREES:
         leaves = "leaf" if state.max_leaves == 1 else "leaves"
         return escape(" · ".join([f"trees of at most {state.max_leaves} {leaves}", *draws]))
     values = {name: getattr(state, name) for name in ("radius", "ridge")}
     regularised = [
-        f"{name} {value if value == options.AUTO else number(value)}"
+        f"{name} {value if value == options.AUTO else text.number(value)}"
         for name, value in values.items()
         if value != 0.0
     ]
@@ -432,6 +422,6 @@ def _plan_line(state: ExplorerState) -> str:
         return "nothing is charged, nothing can be released"
     mechanism = (state.plan.mechanism or state.mechanism).replace("_", " ")
     if not weakness.has_hit_rate(state.plan):
-        excess = at_most(getattr(state.plan, "weighed_excess", state.plan.excess_bound))
+        excess = text.at_most(getattr(state.plan, "weighed_excess", state.plan.excess_bound))
         return f"{escape(mechanism)} · excess loss <b>{escape(excess)}</b>"
-    return f"{escape(mechanism)} · hit rate <b>{escape(guaranteed_hits(state.plan))}</b>"
+    return f"{escape(mechanism)} · hit rate <b>{escape(text.guaranteed_hits(state.plan))}</b>"

@@ -110,7 +110,6 @@ class CardMenu(basic.AnyWidget):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the entries."""
         return tuple(self._find)
 
     def refresh(self) -> None:
@@ -120,11 +119,9 @@ class CardMenu(basic.AnyWidget):
             self.chosen = ""
 
     def enabled(self, name: str) -> bool:
-        """Return whether an entry can be chosen."""
         return not next(one["disabled"] for one in self.entries if one["name"] == name)
 
     def enable(self, name: str, enabled: bool) -> None:
-        """Enable or disable an entry."""
         self.entries = [
             {**one, "disabled": not enabled} if one["name"] == name else one for one in self.entries
         ]

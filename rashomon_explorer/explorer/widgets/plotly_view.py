@@ -142,11 +142,9 @@ class PlotlyView(basic.AnyWidget):
 
     @property
     def visible(self) -> bool:
-        """Whether a browser shows it now."""
         return self._views > 0
 
     def show(self, figure: go.Figure) -> int:
-        """Send a figure to the browser."""
         content = figure.to_dict()
         layout = content.setdefault("layout", {})
         layout.pop("template", None)  # the browser adds the page's template

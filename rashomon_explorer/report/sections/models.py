@@ -249,21 +249,17 @@ def trees_section(material: Any) -> list[Block]:
         raise Skip("the set holds no trees")
     note = "The following is computed from these trees only; no row was read."
     losses = models.losses if isinstance(material, Curator) else None
-    return [
-        *([] if losses is not None else [Words(note, "note")]),
-        figure(material, "trees", numbers=Table(_sizes(models, losses), _SIZES)),
-        figure(material, "tree_use", _INTERVALS),
-        figure(material, "rules"),
-        *_written(models),
-    ]
-
-
-def _sizes(models: Any, losses: FloatArray | None) -> pd.DataFrame:
     firsts = [models.text(draw).splitlines()[0] for draw in range(models.n_draws)]
     table = pd.DataFrame({"leaves": models.complexity(), "first line": firsts})
     if losses is not None and not np.isnan(losses).any():
         table["loss"] = losses
-    return table.rename_axis("tree")
+    return [
+        *([] if losses is not None else [Words(note, "note")]),
+        figure(material, "trees", numbers=Table(table.rename_axis("tree"), _SIZES)),
+        figure(material, "tree_use", _INTERVALS),
+        figure(material, "rules"),
+        *_written(models),
+    ]
 
 
 def _written(models: Any) -> list[Block]:
