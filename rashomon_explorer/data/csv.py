@@ -94,8 +94,7 @@ def parse_csv(text: str, text_columns: Iterable[str] = ()) -> CsvTable:
     separator = detect_separator(text)
     names, header_line, body = _split_header(text, separator)
     first_line = text[: len(text) - len(body)].count("\n") + 1
-    quoted = '"' in body
-    lines = (_lines_quoted if quoted else _lines_plain)(body, len(names), first_line, separator)
+    lines = _row_lines(body, len(names), first_line, separator)
     if not lines.size:
         raise DataError(
             f"the file has a header (line {header_line}) and no rows below it: add the rows"
@@ -152,29 +151,8 @@ def _check_header(names: list[str], line: int) -> None:
         raise DataError(f"in the header on line {line}, {error}") from None
 
 
-def _lines_plain(body: str, width: int, first_line: int, separator: str) -> npt.NDArray[np.int64]:
-    """File lines of rows without quoted values; separators are counted on bytes, by line."""
-    content = np.frombuffer(body.encode(), dtype=np.uint8)
-    ends = np.flatnonzero(content == ord("\n"))
-    if content.size and content[-1] != ord("\n"):
-        ends = np.append(ends, content.size)
-    starts = np.concatenate([[0], ends + 1])[: ends.size]
-    commas = np.flatnonzero(content == ord(separator))
-    counts = np.searchsorted(commas, ends) - np.searchsorted(commas, starts) + 1
-    # only a line without a separator can be blank, so only these lines are checked
-    lone = np.flatnonzero(counts == 1)
-    blank = [
-        line for line in lone if not content[starts[line] : ends[line]].tobytes().strip(b" \t")
-    ]
-    rows = np.delete(np.arange(ends.size), blank)
-    wrong = rows[counts[rows] != width]
-    if wrong.size:
-        _refuse_ragged(first_line + int(wrong[0]), int(counts[wrong[0]]), width, separator)
-    return (first_line + rows).astype(np.int64)
-
-
-def _lines_quoted(body: str, width: int, first_line: int, separator: str) -> npt.NDArray[np.int64]:
-    """File lines of rows whose quoted values may contain separators and line ends."""
+def _row_lines(body: str, width: int, first_line: int, separator: str) -> npt.NDArray[np.int64]:
+    """File lines of rows; quoted values may contain separators and line ends."""
     physical = body.split("\n")
     reader = csv.reader(
         io.StringIO(body, newline="\n"),

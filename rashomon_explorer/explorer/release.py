@@ -201,25 +201,20 @@ class Purchase:
     def label(self) -> str:
         return f"{self.what} · {cost_text(self.adds)} · {self.at:%d %b %H:%M}"
 
-    def to_values(self) -> dict[str, Any]:
-        return {
-            "at": self.at.isoformat(timespec="seconds"),
-            "adds": self.adds,
-            "draws": None if self.draws is None else list(self.draws),
-            "group": self.group,
-            "released": released_values(self.released),
-        }
+    def to_text(self) -> str:
+        values = {**vars(self), "at": self.at.isoformat(timespec="seconds")}
+        values["released"] = released_values(self.released)
+        return json.dumps(values, ensure_ascii=False, indent=1)
 
     @classmethod
-    def from_values(cls, values: dict[str, Any]) -> "Purchase":
-        draws = values["draws"]
-        return cls(
-            from_released_values(values["released"]),
+    def from_text(cls, text: str) -> "Purchase":
+        values = json.loads(text)
+        draws = None if values["draws"] is None else tuple(values["draws"])
+        at, released = (
             datetime.fromisoformat(values["at"]),
-            values["adds"],
-            None if draws is None else tuple(draws),
-            values["group"],
+            from_released_values(values["released"]),
         )
+        return cls(released, at, values["adds"], draws, values["group"])
 
 
 class Purchases:
@@ -236,36 +231,11 @@ class Purchases:
         except OSError as error:
             failed(error)
             return ()
-        own = (read_file(path, _read, failed) for path in paths)
-        return tuple(one for one in (*self._of_older_versions(failed), *own) if one is not None)
+        found = (read_file(path, Purchase.from_text, failed) for path in paths)
+        return tuple(one for one in found if one is not None)
 
     def add(self, purchase: Purchase) -> None:
-        self._files.add(json.dumps(purchase.to_values(), ensure_ascii=False, indent=1))
-
-    def _of_older_versions(self, failed: Failed) -> list[Purchase | None]:
-        """Read the single file of older versions, and its remains after a crash or disk error."""
-        known: list[Any] = []
-        for suffix in (".damaged", self.path.suffix, ".new"):
-            path = self.path.with_suffix(suffix)
-            listed = read_file(path, _listed, failed, quarantine=path == self.path) or []
-            known += [values for values in listed if values not in known]
-        return [_usable(values, self.path) for values in known]
-
-
-def _read(text: str) -> Purchase:
-    return Purchase.from_values(json.loads(text))
-
-
-def _listed(text: str) -> list[Any]:
-    return list(json.loads(text))
-
-
-def _usable(values: Any, path: Path) -> Purchase | None:
-    try:
-        return Purchase.from_values(values)
-    except (ValueError, KeyError, TypeError) as error:
-        messages.LOGGER.error("a purchase in %s could not be read", path, exc_info=error)
-        return None
+        self._files.add(purchase.to_text())
 
 
 @dataclass(frozen=True)

@@ -225,29 +225,6 @@ def test_what_cannot_be_put_aside_stays(tmp_path, monkeypatch, caplog):
     assert "could not be renamed" in caplog.text
 
 
-def _older(path, purchases):
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps([one.to_values() for one in purchases], indent=1))
-
-
-def test_files_of_an_older_version_and_what_a_crash_left_of_them_are_read(purchases):
-    """It wrote all purchases beside their place, and set good files aside when one was away."""
-    first, second, third, new = (replace(BOUGHT, adds=adds) for adds in (1.0, 2.0, 3.0, 4.0))
-    _older(purchases.path.with_suffix(".damaged"), [first])
-    _older(purchases.path, [second])
-    _older(purchases.path.with_suffix(".new"), [second, third])
-    assert purchases.all() == (first, second, third)
-    purchases.add(new)
-    assert purchases.all() == (first, second, third, new)
-    for suffix in (".damaged", ".new"):
-        purchases.path.with_suffix(suffix).write_text("[{")
-    values = json.loads(purchases.path.read_text())  # left as they are
-    purchases.path.write_text(json.dumps([{"adds": 1.0}, *values]))  # one is spoilt
-    assert purchases.all() == (second, new)
-    left = {path.name for path in purchases.path.parent.iterdir()}
-    assert left == {"0001.damaged", "0001.paid", "0001.new", "0001-0001.paid"}
-
-
 def test_a_set_and_its_note_of_an_older_version_are_read(sets):
     sets.folder.mkdir()
     MODELS.save(sets.folder / "0003.npz")
