@@ -14,6 +14,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from rashomon_explorer._utils.assets import TABLE_VARIABLE
 from rashomon_explorer._utils.imports import missing_package
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.server.settings import (
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-TABLE_VARIABLE = "RASHOMON_EXPLORER_TABLE"
 _OTHER_PORTS = 50
 _APP = ("voila", "ipykernel", "ipywidgets", "anywidget", "plotly", "jinja2")
 _STATES = {

@@ -1,9 +1,18 @@
-"""Files shipped with the package, including plotly.js."""
+"""Files shipped with the package, including plotly.js, and its environment variables."""
 
 import re
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+
+HOME_VARIABLE = "RASHOMON_EXPLORER_HOME"
+"""Environment variable that names the folder of the ledgers."""
+
+DEMO_VARIABLE = "RASHOMON_EXPLORER_DEMO"
+"""Environment variable of a public demo."""
+
+TABLE_VARIABLE = "RASHOMON_EXPLORER_TABLE"
+"""Environment variable with ``path``, ``target`` and ``schema`` of a chunked table, as JSON."""
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 

@@ -125,6 +125,11 @@ def select_column(frame: Any, label: Any) -> Any:
     return frame.loc[:, label] if is_from_library(frame, ("xarray",)) else frame[label]
 
 
+def take_rows(table: Any, places: Any) -> Any:
+    """Rows of a frame, column or array by position."""
+    return table.iloc[places] if hasattr(table, "iloc") else np.asarray(table)[places]
+
+
 def as_pandas(data: Any) -> Any:
     """Convert a frame or column of another library to pandas; return other values unchanged."""
     if _is_of(data, {"narwhals": _NAMED["narwhals"]}):

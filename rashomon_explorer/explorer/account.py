@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from rashomon_explorer._utils.bisection import bisect
+from rashomon_explorer._utils.formatting import left_text
 from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.mechanisms.planning.pricing import draws_guarantee
-from rashomon_explorer.plots.text import cost_text, number, what_is_left
+from rashomon_explorer.plots.text import cost_text, number
 from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, gdp, pure, zcdp
 from rashomon_explorer.privacy.conversions import filter_order, zcdp_rho
 from rashomon_explorer.privacy.guarantee import ROUNDING
@@ -151,7 +152,7 @@ class Cost:
 
     def shortage(self, remedy: str) -> str:
         """Describe a cost over the budget; ``remedy`` may refer to the affordable ``{most}``."""
-        message = f"This adds {self.text}, and ε = {what_is_left(self.account.left)} remains."
+        message = f"This adds {self.text}, and ε = {left_text(self.account.left)} remains."
         if "{most}" not in remedy:
             return f"{message} {remedy}"
         most = self.account.affordable(self.plan)

@@ -19,7 +19,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from rashomon_explorer import estimators, sets
+from rashomon_explorer import sets
+from rashomon_explorer._utils.assets import HOME_VARIABLE, TABLE_VARIABLE
 from rashomon_explorer._utils.containers import is_frame
 from rashomon_explorer.audits import Audit, audit
 from rashomon_explorer.data import TableSchema
@@ -27,6 +28,7 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import family, messages
 from rashomon_explorer.explorer.background import BackgroundTask
 from rashomon_explorer.explorer.drawing import SetDraw
+from rashomon_explorer.explorer.model_inputs import Ours
 from rashomon_explorer.explorer.paid import PenaltyTuning, SingleModel
 from rashomon_explorer.explorer.panels.budget import BudgetGauge, LedgerPanel, TopBar
 from rashomon_explorer.explorer.panels.card import AlertPanel, SelectionChip, column, row, styled
@@ -38,7 +40,7 @@ from rashomon_explorer.explorer.panels.plan import NumbersPanel, PlanPanel
 from rashomon_explorer.explorer.panels.release import BasketPanel, TakePanel
 from rashomon_explorer.explorer.panels.settings import ModelPanel, Rail
 from rashomon_explorer.explorer.release import AggregateRelease
-from rashomon_explorer.explorer.session import HOME_VARIABLE, Session, default_home
+from rashomon_explorer.explorer.session import Session, default_home
 from rashomon_explorer.explorer.state import Alert, ExplorerState
 from rashomon_explorer.explorer.table_files import chunked_dataset, last_table
 from rashomon_explorer.explorer.views import VIEWS, FigureRegistry, View, ViewPart, WidgetPart
@@ -434,11 +436,6 @@ class Explorer(SessionView):
         return None
 
 
-_OURS = (
-    estimators.RashomonClassifier,
-    estimators.RashomonRegressor,
-    estimators.RashomonTreeClassifier,
-)
 _LINEAR = (LogisticRegression, Ridge, LinearRegression)
 _KNOWN = (
     "a data set (Bunch), chunked rows (chunk_rows(...)), a fitted RashomonClassifier, "
@@ -542,16 +539,12 @@ def _pair(data: Any) -> tuple[Any, Any]:
 
 _WAYS: tuple[tuple[Any, Callable[[Any, Any], Show]], ...] = (
     (Bunch, _bunch),
-    (_OURS, _fitted),
+    (Ours, _fitted),
     ((sets.RashomonSet, sets.PredictorSet), _set),
     (Audit, _audit),
     (_LINEAR, _linear),
     ((list, tuple), _several),
 )
-
-
-TABLE_VARIABLE = "RASHOMON_EXPLORER_TABLE"
-"""Environment variable with ``path``, ``target`` and ``schema`` of a chunked table, as JSON."""
 
 
 def table_from_environment() -> Bunch | None:

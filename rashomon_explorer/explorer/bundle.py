@@ -14,6 +14,7 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from rashomon_explorer import plots
+from rashomon_explorer._utils.formatting import left_text
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.exceptions import CuratorOnlyError
@@ -23,7 +24,7 @@ from rashomon_explorer.explorer.release import Contents
 from rashomon_explorer.measures.multiplicity.catalogue import TERMS
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.plots.budget import attack_in_words
-from rashomon_explorer.plots.text import cost_text, number, plural, what_is_left
+from rashomon_explorer.plots.text import cost_text, number, plural
 from rashomon_explorer.plots.theme import templates
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.report import release_report
@@ -156,7 +157,7 @@ def _receipt(contents: Contents) -> str:
     ]
     account = contents.account
     if account is not None and account.exists:
-        lines.append(f"Remaining budget: ε = {what_is_left(account.left)}.")
+        lines.append(f"Remaining budget: ε = {left_text(account.left)}.")
     return "Receipt\n" + "\n".join(f"  {line}" for line in lines)
 
 

@@ -9,14 +9,15 @@ from typing import Any
 
 from rashomon_explorer import exceptions
 from rashomon_explorer._utils.files import private_opener
+from rashomon_explorer._utils.formatting import left_text
 from rashomon_explorer.explorer.account import Account
 from rashomon_explorer.explorer.state import Alert, ExplorerState
-from rashomon_explorer.plots.text import cost_text, number, what_is_left
+from rashomon_explorer.plots.text import cost_text, number
 
 
 def receipt(result: str, adds: float, account: Account) -> str:
     """Status line after a charge: the result, its privacy cost and the remaining budget."""
-    return f"{result} for {cost_text(adds)}. Remaining: ε = {what_is_left(account.left)}."
+    return f"{result} for {cost_text(adds)}. Remaining: ε = {left_text(account.left)}."
 
 
 def stale(state: ExplorerState) -> str:

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.containers import take_rows
 from rashomon_explorer.data import Numeric
 from rashomon_explorer.data.cells import cell_text
 from rashomon_explorer.data.columns import Levelled
@@ -195,9 +196,7 @@ def some(places: NDArray[np.intp], most: int) -> NDArray[np.intp]:
 
 def taken(table: Any, places: NDArray[np.intp]) -> Any:
     """Rows of a table or array by position; None for None."""
-    if table is None:
-        return None
-    return table.iloc[places] if hasattr(table, "iloc") else np.asarray(table)[places]
+    return None if table is None else take_rows(table, places)
 
 
 LARGE = 0.1

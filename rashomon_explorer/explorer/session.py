@@ -9,6 +9,7 @@ from typing import Any
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import Bunch
 
+from rashomon_explorer._utils.assets import DEMO_VARIABLE, HOME_VARIABLE
 from rashomon_explorer.audits import Audit
 from rashomon_explorer.exceptions import DataError, LedgerError
 from rashomon_explorer.explorer import family, messages, streamed_table
@@ -22,12 +23,6 @@ from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.rows import ChunkedRows, Step
 from rashomon_explorer.sets import RashomonSet
-
-HOME_VARIABLE = "RASHOMON_EXPLORER_HOME"
-"""Environment variable that names the folder of the ledgers."""
-
-DEMO_VARIABLE = "RASHOMON_EXPLORER_DEMO"
-"""Environment variable of a public demo."""
 
 
 def default_home() -> Path:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from rashomon_explorer._utils.formatting import epsilon_text
+from rashomon_explorer._utils.formatting import epsilon_text, left_text
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.plots import registry, text, theme
 from rashomon_explorer.plots.marks import add_marks
@@ -82,7 +82,7 @@ def budget_bar(
     _add_planned(figure, spent, after, budget)
     left = max(0.0, budget - max(spent, after))
     grey = {"color": "rgba(138,143,152,0.22)", "line": {"width": 0}}
-    _segment(figure, budget - left, left, "left", f"left: ε = {text.what_is_left(left)}", grey)
+    _segment(figure, budget - left, left, "left", f"left: ε = {left_text(left)}", grey)
     figure.add_vline(x=budget, line={"color": theme.GREY, "width": 2})
     figure.update_layout(
         barmode="overlay",

@@ -13,6 +13,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
+from rashomon_explorer._utils.containers import take_rows
 from rashomon_explorer.measures import importance_cloud, importance_spread, rid
 from rashomon_explorer.measures.importance import ImportanceDistribution
 from rashomon_explorer.measures.inputs import Features, set_and_rows
@@ -51,15 +52,10 @@ def plot_importance_distribution(distribution: ImportanceDistribution) -> go.Fig
     grid = np.linspace(every.min(), every.max(), _STEPS)
     shares = distribution.cdf(grid)
     for name, label, colour in zip(names, text.short_names(names), theme.CATEGORIES, strict=False):
-        figure.add_scatter(
-            x=grid.astype(np.float32),
-            y=shares[name].to_numpy(np.float32),
-            mode="lines",
-            line={"shape": "hv", "width": 2, "color": colour},
-            name=label,
-            hovertemplate=f"<b>{escape(str(name))}</b><br>"
-            "%{y:.0%} of good models have at most %{x:.4g}<extra></extra>",
-        )
+        words = "%{y:.0%} of good models have at most %{x:.4g}"
+        line, y = {"shape": "hv", "width": 2, "color": colour}, shares[name].to_numpy(np.float32)
+        hover = f"<b>{escape(str(name))}</b><br>{words}"
+        marks.add_marks(figure, grid.astype(np.float32), y, label, hover, mode="lines", line=line)
     figure.update_layout(
         xaxis={"title": "importance", "zeroline": True},
         yaxis={"title": "share of good models", "range": [0, 1.02], "tickformat": ".0%"},
@@ -117,7 +113,7 @@ def plot_class_reliance(
     hover = [_limits(str(name), row) for name, row in ordered.iterrows()]
     marks.nested_bars(figure, ordered, bars, hover)
     if draws is not None:
-        figure.add_trace(_draws(draws[list(ordered.index)]))
+        _add_draws(figure, draws[list(ordered.index)])
     marks.best_in_rows(figure, ordered["best"])
     names, height = text.short_names(ordered.index), max(360, 150 + 24 * len(ordered))
     marks.lay_out_rows(figure, names, height, title="model reliance", zeroline=True)
@@ -139,19 +135,14 @@ def _reliance_finding(table: pd.DataFrame) -> str:
     return words[0].upper() + words[1:]
 
 
-def _draws(values: pd.DataFrame) -> go.Scatter:
+def _add_draws(figure: go.Figure, values: pd.DataFrame) -> None:
     positions, _ = text.subsample_points(len(values))
     points = values.iloc[positions].to_numpy(np.float32)
     # Vertical jitter with fixed positions, because dots on one line would hide their number.
     apart = np.random.default_rng(0).uniform(-0.18, 0.18, points.shape)
-    return go.Scatter(
-        x=points.T.ravel(),
-        y=(np.arange(points.shape[1]) + apart).T.ravel(),
-        mode="markers",
-        name="draws",
-        marker={"size": 4, "color": "white", "line": {"width": 0.8, "color": theme.GREY}},
-        hovertemplate="draw: %{x:.4g}<extra></extra>",
-    )
+    x, y = points.T.ravel(), (np.arange(points.shape[1]) + apart).T.ravel()
+    marker = {"size": 4, "color": "white", "line": {"width": 0.8, "color": theme.GREY}}
+    marks.add_marks(figure, x, y, "draws", "draw: %{x:.4g}", marker=marker)
 
 
 def _limits(name: str, row: pd.Series) -> str:
@@ -207,7 +198,7 @@ def importances(
         parts = np.array_split(np.random.default_rng(0).permutation(rows), _PARTS)
     options: dict[str, Any] = {"measure": "permutation", "features": features, "random_state": 0}
     tables = [
-        importance_cloud(every, _rows(table, part), y[part], n_repeats=repeats, **options)
+        importance_cloud(every, take_rows(table, part), y[part], n_repeats=repeats, **options)
         for part in parts
     ]
     values = np.array([one.to_numpy() for one in tables])
@@ -217,10 +208,6 @@ def importances(
     read = f"{len(rows):,} of {len(table):,} rows read"
     found.attrs["rows"] = f"all {len(table):,} rows" if len(rows) == len(table) else read
     return found
-
-
-def _rows(table: Any, places: Any) -> Any:
-    return table.iloc[places] if isinstance(table, pd.DataFrame) else table[places]
 
 
 def _with_best(models: Any) -> Any:
@@ -386,7 +373,7 @@ def resampled_importance(models: Any, X: Any, y: Any) -> ImportanceDistribution:
     """Rashomon importance distribution of resampled tables, on at most 1,000 of the rows."""
     models, X = set_and_rows(models, X)
     places = text.sample_rows(len(X), RESAMPLED_ROWS)
-    X, y = (one.iloc[places] if hasattr(one, "iloc") else np.asarray(one)[places] for one in (X, y))
+    X, y = take_rows(X, places), take_rows(y, places)
     options: dict[str, Any] = {
         "psi": models.psi,
         "n_bootstraps": RESAMPLED_TABLES,

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from plotly.subplots import make_subplots
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask, likeliest
+from rashomon_explorer._utils.containers import take_rows
 from rashomon_explorer.measures import ambiguity, disagreement, discrepancy, viable_prediction_range
 from rashomon_explorer.measures.inputs import only_labels, set_and_rows
 from rashomon_explorer.plots import marks, registry, text
@@ -55,9 +56,9 @@ def multiplicity(models: RashomonSet, X: ArrayLike) -> Multiplicity:
     n_rows = len(table)
     most = max(_FEWEST_ROWS, _MOST_PREDICTIONS // max(1, inside.n_draws))
     rows = text.sample_rows(n_rows, most)
-    X = table.iloc[rows] if isinstance(table, pd.DataFrame) else table[rows]
+    X = take_rows(table, rows)
     scores, best = inside.scores(X), inside.best_scores(X)
-    best_labels = best.argmax(axis=-1) if best.ndim == 2 else (best > 0.5).astype(int)
+    best_labels = likeliest(best[None])[0]
     labels = likeliest(scores) if inside.task == "classification" else None
     if best.ndim == 2:
         each = np.arange(len(rows))

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from plotly.subplots import make_subplots
 
 from rashomon_explorer._utils.arrays import FloatArray, likeliest
+from rashomon_explorer._utils.containers import take_rows
 from rashomon_explorer.measures import decide_or_abstain, linear_shap
 from rashomon_explorer.measures.inputs import feature_groups, set_and_rows
 from rashomon_explorer.plots import marks, registry, text, theme
@@ -79,7 +80,12 @@ def plot_people_ranges(
         ("drawn_low", "drawn_high", theme.BLUE, 1.2, "∙∙∙ sampled range"),
     ):
         if low in table:
-            figure.add_trace(_lines(best, table[low], table[high], colour, width, name))
+            # One vertical line per individual, in one trace.
+            gap = np.full(len(best), np.nan)
+            x = np.column_stack([best, best, gap]).ravel().astype(np.float32)
+            y = np.column_stack([table[low], table[high], gap]).ravel().astype(np.float32)
+            line = {"color": colour, "width": width}
+            marks.add_marks(figure, x, y, name, mode="lines", line=line)
     _people(figure, table, np.isin(table.index, list(highlight)), what)
     if {"flips", "drawn_flips"} & set(table):
         figure.add_hline(y=0.5, line={"color": theme.GREY, "width": 1, "dash": "dot"})
@@ -125,21 +131,6 @@ def _finding(table: pd.DataFrame, of: int | None) -> str:
     return f"Good models flip {proved}{drawn}"
 
 
-def _lines(
-    at: FloatArray, low: pd.Series, high: pd.Series, colour: str, width: float, name: str
-) -> go.Scatter:
-    """One vertical line per individual, in one trace."""
-    gap = np.full(len(at), np.nan)
-    return go.Scatter(
-        x=np.column_stack([at, at, gap]).ravel().astype(np.float32),
-        y=np.column_stack([low, high, gap]).ravel().astype(np.float32),
-        mode="lines",
-        line={"color": colour, "width": width},
-        name=name,
-        hoverinfo="skip",
-    )
-
-
 def _people(figure: go.Figure, table: pd.DataFrame, selected: np.ndarray, what: str) -> None:
     kinds = flip_kinds(table) if {"flips", "drawn_flips"} & set(table) else None
     hover = [_hover_text(person, row, what) for person, row in table.iterrows()]
@@ -151,25 +142,17 @@ def _people(figure: go.Figure, table: pd.DataFrame, selected: np.ndarray, what: 
             continue
         marked = selected[of_kind]
         best = table["best"].to_numpy(np.float32)[of_kind]
-        figure.add_scatter(
-            x=best,
-            y=best,
-            customdata=np.asarray(table.index)[of_kind],
-            mode="markers",
-            name=name,
-            marker={
-                "symbol": symbol,
-                "color": colour,
-                "size": np.where(marked, 13, 6),
-                "opacity": np.where(selected.any() & ~marked, _FADED, 1.0),
-                "line": {
-                    "color": np.where(marked, theme.PURPLE, colour),
-                    "width": np.where(marked, 3, 1),
-                },
-            },
-            text=[words for words, own in zip(hover, of_kind, strict=True) if own],
-            hovertemplate="%{text}<extra></extra>",
-        )
+        edge = np.where(marked, theme.PURPLE, colour)
+        marker = {
+            "symbol": symbol,
+            "color": colour,
+            "size": np.where(marked, 13, 6),
+            "opacity": np.where(selected.any() & ~marked, _FADED, 1.0),
+            "line": {"color": edge, "width": np.where(marked, 3, 1)},
+        }
+        words = [text for text, own in zip(hover, of_kind, strict=True) if own]
+        look = {"marker": marker, "customdata": np.asarray(table.index)[of_kind]}
+        marks.add_marks(figure, best, best, name, words, **look)
 
 
 def _hover_text(person: object, row: pd.Series, what: str) -> str:
@@ -241,7 +224,7 @@ def plot_person(
         return text.empty_set_figure(f"Person {person}", models)
     if not 0 <= person < len(X):
         raise ValueError(f"person must be from 0 to {len(X) - 1}, got {person!r}")
-    row = X.iloc[[person]] if isinstance(X, pd.DataFrame) else np.asarray(X)[[person]]
+    row = take_rows(X, [person])
     scores, best = np.asarray(counts.models.scores(row)), np.asarray(models.best_scores(row))
     answers, own = (scores[:, 0, -1], best[0, -1]) if scores.ndim == 3 else (scores[:, 0], best[0])
     linear = isinstance(models, RashomonSet)

@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.containers import take_rows
 from rashomon_explorer.data import Numeric, columns
 from rashomon_explorer.data.cells import as_text, is_missing, read_numbers
 from rashomon_explorer.data.column import Column
@@ -97,7 +98,7 @@ def profiles(
         most = _PREDICTIONS_OF_OTHERS if others else _PREDICTIONS
         max_rows = max(_FEWEST_ROWS, most // (inside.n_draws * n_points))
     places = text.sample_rows(len(X), max_rows)
-    rows = X.iloc[places] if isinstance(X, pd.DataFrame) else np.asarray(X)[places]
+    rows = take_rows(X, places)
     some = f"{max_rows:,} of " if len(X) > max_rows else ""
     read = f"mean over {some}{len(X):,} rows"
     curves = partial_dependence(inside, rows, feature, transform=transform, n_points=n_points)
@@ -196,16 +197,10 @@ def _best(figure: go.Figure, band: pd.DataFrame, places: Places, numbers: bool) 
 
 def _lines(figure: go.Figure, curves: FloatArray, places: Places) -> None:
     for place, curve in enumerate(curves[:_MOST_LINES]):
-        figure.add_scatter(
-            x=places,
-            y=curve.astype(np.float32),
-            mode="lines+markers",
-            line={"color": PURPLE, "width": 1.2},
-            marker={"size": 4, "color": PURPLE},
-            name="selected draws",
-            showlegend=not place,
-            hovertemplate="selected draw: %{y:.3f}<extra></extra>",
-        )
+        look: dict[str, Any] = {"mode": "lines+markers", "line": {"color": PURPLE, "width": 1.2}}
+        look |= {"marker": {"size": 4, "color": PURPLE}, "showlegend": not place}
+        hover = "selected draw: %{y:.3f}"
+        marks.add_marks(figure, places, curve.astype(np.float32), "selected draws", hover, **look)
 
 
 _BINS = 30

@@ -72,11 +72,6 @@ def none_phrase(n_draws: int) -> str:
     return "The one draw does not lie" if n_draws == 1 else f"None of {n_draws:,} draws lies"
 
 
-def what_is_left(epsilon: float) -> str:
-    """Format the remaining budget, rounded down, never below 0."""
-    return formatting.left_text(epsilon)
-
-
 def short_name(name: str) -> str:
     """Shorten a long column name and escape its markup."""
     return escape(_ended(name, _LONGEST_NAME), quote=False)

@@ -37,13 +37,10 @@ def plot_tree_sizes(sizes: pd.DataFrame, psi: float) -> go.Figure:
         counts = np.array([float(count) if count else np.nan for count in row])
         if np.isnan(counts).all():
             continue
-        figure.add_scatter(
-            x=sizes.columns.to_numpy(dtype=float),
-            y=counts,
-            name=f"{leaves}",
-            line={"shape": "hv", "color": theme.CATEGORIES[place % len(theme.CATEGORIES)]},
-            hovertemplate=f"{leaves} leaves, ψ = %{{x:.4g}}: %{{y:,.0f}} trees<extra></extra>",
-        )
+        line = {"shape": "hv", "color": theme.CATEGORIES[place % len(theme.CATEGORIES)]}
+        hover = f"{leaves} leaves, ψ = %{{x:.4g}}: %{{y:,.0f}} trees"
+        x, look = sizes.columns.to_numpy(dtype=float), {"mode": None, "line": line}
+        add_marks(figure, x, counts, f"{leaves}", hover, **look)
     figure.add_vline(x=psi, line={"color": theme.GREY, "dash": "dot"})
     figure.update_layout(
         xaxis={"title": "ψ: excess loss over the best tree"},

@@ -21,7 +21,7 @@ from voila.request_info_handler import RequestInfoSocketHandler
 from voila.static_file_handler import TemplateStaticFileHandler
 from voila.tornado.handler import TornadoVoilaHandler
 
-from rashomon_explorer._utils.assets import asset_path
+from rashomon_explorer._utils.assets import DEMO_VARIABLE, HOME_VARIABLE, asset_path
 from rashomon_explorer.exceptions import without_messages
 from rashomon_explorer.server.pages import Packed, PackedFile, TemplateFile, packed_files
 from rashomon_explorer.server.serving import LimitedPages, Visitors, in_words
@@ -59,12 +59,6 @@ def mask_tokens(token: str) -> None:
     for name in LOGGERS:
         logging.getLogger(name).addFilter(mask)
 
-
-HOME_VARIABLE = "RASHOMON_EXPLORER_HOME"
-"""Environment variable that tells the notebook where the user started the dashboard."""
-
-DEMO_VARIABLE = "RASHOMON_EXPLORER_DEMO"
-"""Environment variable that tells the notebook that it is a public demo."""
 
 _KILL_ATTEMPTS = 50
 

@@ -26,7 +26,7 @@ from rashomon_explorer.cli import main
 from rashomon_explorer.exceptions import BudgetExceededError
 from rashomon_explorer.explorer.panels.budget import _gauge
 from rashomon_explorer.plots import plot_budget
-from rashomon_explorer.plots.text import cost_text, what_is_left
+from rashomon_explorer.plots.text import cost_text
 from rashomon_explorer.privacy import Guarantee, Ledger, bounded_range, compose, pure
 
 ANY = st.floats(0.0, allow_infinity=False, allow_subnormal=True)
@@ -90,7 +90,7 @@ def test_one_ledger_tells_one_price(tmp_path, capsys):
     told = {
         "gauge": _gauge(ledger.spent(), ledger.spent(), BUDGET, 0.0, short=False),
         "figure": plot_budget(ledger).to_json(),
-        "words": f"{cost_text(SPENT)}, {what_is_left(ledger.remaining)}, {cost_text(BUDGET)}",
+        "words": f"{cost_text(SPENT)}, {left_text(ledger.remaining)}, {cost_text(BUDGET)}",
         "command line": capsys.readouterr().out,
     }
     for where, words in told.items():

@@ -12,7 +12,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from rashomon_explorer.explorer.state import PAGES
-from rashomon_explorer.plots.text import what_is_left
+from rashomon_explorer.plots.text import left_text
 from rashomon_explorer.privacy import Ledger
 from tests.browser.pages import FIGURES, Page
 
@@ -218,7 +218,7 @@ def test_presses_faster_than_views_and_draws_end_at_the_last(page, dashboard):
     page.wait(lambda: len(Ledger.open(path).entries()) == charges + 1, "one charge")
     page.wait(lambda: Ledger.open(path).entries()[-1].state == "committed", "its end")
     again = Page(page.browser, dashboard)  # the same address, in or after a draw
-    left = f"left {what_is_left(Ledger.open(path).remaining)}"
+    left = f"left {left_text(Ledger.open(path).remaining)}"
     again.wait(lambda: again.text(".rx-bar-gauge").endswith(left), left)
     assert "Traceback" not in dashboard.log() and page.browser.console_errors() == []
 

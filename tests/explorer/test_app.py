@@ -34,7 +34,7 @@ def test_every_number_of_the_panels_is_a_line_of_python(cancer_page):
     for words in expected:
         assert f"{words}</dd>" in page.numbers_panel.facts.value
     budget, _, left, entries = (evaluated([line], page) for line in page.budget_panel.lines())
-    assert f">{text.what_is_left(left)}</b>" in page.budget_panel.gauge.value
+    assert f">{text.left_text(left)}</b>" in page.budget_panel.gauge.value
     assert (budget, len(entries)) == ((8.0, 1e-6), 1)
     page.data_panel.name.value = "monks1"
     assert evaluated(page.data_panel.lines(), page).name == "monks1"

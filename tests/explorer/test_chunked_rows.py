@@ -15,7 +15,7 @@ from rashomon_explorer import RashomonClassifier, cli
 from rashomon_explorer.data import Categorical, Numeric, TableSchema, YesNo
 from rashomon_explorer.data.encoder import USUAL_NORM, encoded_rows
 from rashomon_explorer.exceptions import DataError, RowsChangedError
-from rashomon_explorer.explorer import Explorer, answers, app, streamed_table
+from rashomon_explorer.explorer import Explorer, answers, streamed_table
 from rashomon_explorer.explorer.model_inputs import grouping_rule
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.measures import (
@@ -275,7 +275,6 @@ def test_sets_and_estimators_are_shown_again_and_rows_are_recognised(page):
 
 
 def test_the_command_names_a_table_and_the_page_opens_it(page, tmp_path, monkeypatch, capsys):
-    assert cli.TABLE_VARIABLE == app.TABLE_VARIABLE
     monkeypatch.setenv(cli.TABLE_VARIABLE, "")
     asked = []
     serve = "rashomon_explorer.server.dashboard.serve"

@@ -10,7 +10,7 @@ import pytest
 
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.bundle import readme
-from rashomon_explorer.plots.text import cost_text, what_is_left
+from rashomon_explorer.plots.text import cost_text, left_text
 from tests.explorer.pages import press, price_on, set_state
 
 SMALL = {"n_draws": 4, "mechanism": "langevin", "psi": 0.2, "epsilon": 1.0}
@@ -89,7 +89,7 @@ def test_the_price_on_the_button_is_what_the_ledger_charges_and_the_result_is_sa
     assert cost_text(page.ledger.spent() - before) == price
     entry = page.ledger.entries()[-1]
     assert entry.state == "committed" and entry.note.startswith(action.note)
-    left = what_is_left(page.state.account.left)
+    left = left_text(page.state.account.left)
     assert page.state.message.startswith(action.receipt)
     assert page.state.message.endswith(f" for {price}. Remaining: ε = {left}.")
     assert price.removeprefix("ε = ") in page.ledger_panel.charges.value

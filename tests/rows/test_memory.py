@@ -210,7 +210,7 @@ _needs_limits = pytest.mark.skipif(
 @_needs_limits
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", ["RLIMIT_AS", pytest.param("RLIMIT_DATA", marks=pytest.mark.law)])
-def test_a_row_group_larger_than_what_is_left_is_fitted(kind, tmp_path):
+def test_a_row_group_larger_than_left_text_is_fitted(kind, tmp_path):
     pytest.importorskip("pyarrow")
     folder = tmp_path / "rows"
     folder.mkdir()

@@ -8,7 +8,7 @@ import ipywidgets
 import pandas as pd
 import traitlets
 
-from rashomon_explorer._utils.formatting import epsilon_text
+from rashomon_explorer._utils.formatting import epsilon_text, left_text
 from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.explorer import html
 from rashomon_explorer.explorer.account import Account
@@ -19,7 +19,7 @@ from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.widgets import basic, controls, files
 from rashomon_explorer.plots.budget import charges_table
-from rashomon_explorer.plots.text import cost_text, number, plural, what_is_left
+from rashomon_explorer.plots.text import cost_text, number, plural
 
 
 class BudgetGauge(card.Panel):
@@ -77,7 +77,7 @@ def _gauge(spent: float, after: float, budget: float, delta: float, *, short: bo
     used = min(1.0, spent / budget)
     planned = min(1.0 - used, max(0.0, (after - spent) / budget)) if math.isfinite(after) else 0
     over = "rx-over" if after > budget * (1 + 1e-9) else ""
-    left, spent_text = what_is_left(budget - spent), epsilon_text(spent)
+    left, spent_text = left_text(budget - spent), epsilon_text(spent)
     more, all_told = epsilon_text(max(0.0, after - spent)), epsilon_text(budget)
     fits = "planned, over the budget" if over and not short else "planned"
     summary = f"ε = {spent_text} of {all_told} spent, {left} remaining"
@@ -243,7 +243,7 @@ class LedgerPanel(card.Panel):
             return
         counted = sum(entry.counts for entry in account.charges)
         spent = f"{plural(counted, 'charge')}: {cost_text(account.spent)} spent"
-        limit = f" of {cost_text(account.budget)}, {what_is_left(account.left)} remaining"
+        limit = f" of {cost_text(account.budget)}, {left_text(account.left)} remaining"
         self.charges.value = (
             f"<p>{escape(spent + limit)} (<code>{escape(account.path.name)}</code>).</p>"
             + html.table_html(_listed(account), "Charges, oldest first")

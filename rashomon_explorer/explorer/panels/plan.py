@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import traitlets
 
+from rashomon_explorer._utils.formatting import left_text
 from rashomon_explorer.explorer import family, messages
 from rashomon_explorer.explorer.account import Account, draw_cost
 from rashomon_explorer.explorer.drawing import SetDraw
@@ -170,7 +171,7 @@ class PlanPanel(Panel):
             return []
         left = offer.left_after
         if offer.affordable:
-            return [fact("Remaining after this draw", f"ε = {text.what_is_left(left)}")]
+            return [fact("Remaining after this draw", f"ε = {left_text(left)}")]
         shortage = offer.shortage(SetDraw.remedy)
         return [fact("Over the budget", f"by {text.cost_text(-left)}", shortage, kind="rx-over")]
 

@@ -10,6 +10,7 @@ from typing import Any
 import ipywidgets
 from sklearn.utils import Bunch
 
+from rashomon_explorer._utils.formatting import left_text
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
 from rashomon_explorer.explorer.messages import report as report_failure
 from rashomon_explorer.explorer.paid import Quote
@@ -22,7 +23,7 @@ from rashomon_explorer.explorer.widgets.basic import display
 from rashomon_explorer.explorer.widgets.controls import ChoiceTable
 from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, Making, ToPicture
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
-from rashomon_explorer.plots.text import cost_text, number, percent, plural, sentence, what_is_left
+from rashomon_explorer.plots.text import cost_text, number, percent, plural, sentence
 from rashomon_explorer.sets import RashomonSet
 
 _ALL, _SELECTED = "all", "selected"
@@ -254,7 +255,7 @@ class TakePanel(Panel):
         if not self.state.paid:
             lines.append("No aggregates were released for this set.")
         if account is not None and account.exists:
-            lines.append(f"Remaining budget: <b>ε = {what_is_left(account.left)}</b>")
+            lines.append(f"Remaining budget: <b>ε = {left_text(account.left)}</b>")
         band = '<span class="rx-band rx-paid-band">released</span>'
         return f"{band}<ul>{''.join(f'<li>{line}</li>' for line in lines)}</ul>"
 

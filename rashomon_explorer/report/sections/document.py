@@ -68,7 +68,6 @@ WRITER = f"rashomon-explorer {version('rashomon-explorer')}"
 
 
 def about_curator(material: Curator) -> list[blocks.Block]:
-    """Introduce the curator's edition."""
     return [
         blocks.Words(
             f"This report describes {material.models.n_draws:,} models that explain the same data "
@@ -85,7 +84,6 @@ def about_curator(material: Curator) -> list[blocks.Block]:
 
 
 def about_release(material: Release) -> list[blocks.Block]:
-    """Introduce the release."""
     return [
         blocks.Words(
             f"This report describes {material.models.n_draws:,} models drawn from a Rashomon set, "
@@ -173,7 +171,6 @@ def caveats(material: Any) -> list[blocks.Block]:
 
 
 def definitions_curator(material: Curator) -> list[blocks.Block]:
-    """Define the terms, and the measures that apply to the models."""
     scored = ("range_width", "score_variance", "score_std")
     named = scored if material.models.task == "regression" else tuple(MEASURES)
     measures = [MEASURES[name] for name in named if not name.startswith("delta")]
@@ -195,7 +192,6 @@ def definitions_curator(material: Curator) -> list[blocks.Block]:
 
 
 def definitions_release(material: Any) -> list[blocks.Block]:
-    """Define the terms of a release."""
     return [blocks.Items({name: TERMS[name] for name in kinds.model_kind(material.models).terms})]
 
 

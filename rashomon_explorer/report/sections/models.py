@@ -21,7 +21,6 @@ from rashomon_explorer.sets.models.trees import DecisionTrees
 
 
 def data_curator(material: Curator) -> list[Block]:
-    """Describe the rows of the report."""
     if material.X is None and material.y is None:
         raise Skip("no rows were given: report(path, X, y)")
     blocks: list[Block] = [Facts(_counts(material))]
@@ -99,7 +98,6 @@ _CONFIDENCE = 0.95
 
 
 def the_set_curator(material: Curator) -> list[Block]:
-    """Show threshold, best loss and hit rate, and the losses of the draws."""
     models = material.models
     facts: Rows = [("Models", f"{models.n_draws:,}", _origin(models))]
     facts += _losses(models)
@@ -118,7 +116,6 @@ def the_set_curator(material: Curator) -> list[Block]:
 
 
 def the_set_release(material: Release) -> list[Block]:
-    """List the public settings of the draws."""
     models = material.models
     facts: Rows = [
         ("Models", f"{models.n_draws:,}", _planned(models)),
@@ -181,7 +178,6 @@ _UNKNOWN_INSIDE = (
 
 
 def coefficients_curator(material: Curator) -> list[Block]:
-    """Show coefficients of all draws, and of those inside ψ within their exact ranges."""
     models = need_linear(material)
     blocks: list[Block] = [
         Words(
@@ -198,7 +194,6 @@ def coefficients_curator(material: Curator) -> list[Block]:
 
 
 def coefficients_release(material: Release) -> list[Block]:
-    """Show coefficients of released draws."""
     if not material.models.n_draws:
         raise Skip("the release holds no models")
     own = _in_units(material, material.models)

@@ -40,7 +40,6 @@ _STRAYS = (
 
 
 def multiplicity_curator(material: Curator) -> list[Block]:
-    """Table of all measures, curves over the threshold, and measures by group."""
     document.need_rows(material, inside=False)
     models = material.models
     if not np.isfinite(models.least):
@@ -132,7 +131,6 @@ _NOTE = (
 
 
 def people_curator(material: Curator) -> list[Block]:
-    """Show the prediction range of every person, and the rows with the most disagreement."""
     document.need_rows(material)
     blocks: list[Block] = [Words(material.whose)] if material.whose else []
     material = material.people
@@ -171,7 +169,6 @@ def _ranges(scores: FloatArray, task: str) -> pd.DataFrame:
 
 
 def fairness_curator(material: Curator) -> list[Block]:
-    """Range of every gap over the models inside ψ, and the fairest model by each."""
     document.need_rows(material, targets=True)
     if material.groups is None:
         raise document.Skip("no groups were given: report(path, X, y, groups=…)")
@@ -221,7 +218,6 @@ _MOST_ROWS = 5_000
 
 
 def importance_curator(material: Curator) -> list[Block]:
-    """Show importances over the draws and, given the problem, the range of reliance in the set."""
     document.need_rows(material, targets=True)
     document.need_linear_or_trees(material)
     whose, problem, material = material.whose, material.problem, material.people
@@ -266,7 +262,6 @@ _PARTS = ("total", "width", "noise", "share_of_noise", "hit_rate")
 
 
 def width_curator(material: Curator) -> list[Block]:
-    """Decompose disagreement into model-set width and mechanism noise, with intervals."""
     models = document.need_linear_or_trees(material)
     document.need_rows(material, inside=False)
     groups = None if material.groups is None else material.groups.to_numpy()

@@ -41,13 +41,11 @@ SEEDED = (
 
 
 def privacy_curator(material: Curator) -> list[Block]:
-    """State the guarantee of the draws, or that there is none."""
     blocks = _guarantee(material.models, _planned_delta(material.models))
     return blocks if material.ledger is None else [*blocks, _charges(material.ledger)]
 
 
 def privacy_release(material: Release) -> list[Block]:
-    """State the guarantee of everything in the release."""
     delta = _planned_delta(material.models)
     blocks = _guarantee(material.models, delta)
     if material.aggregates:
@@ -129,7 +127,6 @@ def _budget(budget: Budget | None) -> str:
 
 
 def plan_section(material: Any) -> list[Block]:
-    """Explain the plan in sentences, with its guarantees."""
     planned = _planned(material)
     blocks: list[Block] = [Words(line) for line in advice.explain(planned).splitlines()]
     doubt = (
@@ -181,7 +178,6 @@ def certificates_section(material: Any) -> list[Block]:
 
 
 def alternatives_section(material: Any) -> list[Block]:
-    """List every mechanism that the planner knows, with its guarantee at the same budget."""
     planned = _planned(material)
     if not isinstance(planned, Plan):
         raise Skip(model_kind(material.models).no_candidates)
@@ -241,7 +237,6 @@ _CHOSEN = (
 
 
 def aggregates_release(material: Release) -> list[Block]:
-    """Show every released aggregate with its error bars, definition and guarantee."""
     if not material.aggregates:
         raise Skip("none was given: report(path, aggregates=[release.release(…)])")
     return [block for value in material.aggregates for block in _one(value, material)]

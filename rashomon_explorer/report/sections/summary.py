@@ -28,7 +28,6 @@ _MOST_ROWS, _LETTERS = 20_000, 16
 
 
 def summary_curator(material: Curator) -> list[Block]:
-    """Summarise the set for the curator."""
     models, rows = material.models, material.n_rows
     sentences = [
         _of_what(material, rows),
@@ -46,7 +45,6 @@ def summary_curator(material: Curator) -> list[Block]:
 
 
 def summary_release(material: Release) -> list[Block]:
-    """Summarise the release."""
     models = material.models
     linear = isinstance(models, ReleasedSet)
     planned = getattr(models, "plan", None)
