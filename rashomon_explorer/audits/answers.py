@@ -382,7 +382,6 @@ class CertifiedAnswers:
 
 
 def _only_best(models: RashomonSet) -> RashomonSet:
-    """Set that holds the best model alone."""
     best = models.minimum
     return replace(models, coef=best.theta[None], losses=np.array([best.value]))
 

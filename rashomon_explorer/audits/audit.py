@@ -533,7 +533,6 @@ def audit_table(
 
 
 def _named(found: Audit, names: tuple[Any, ...]) -> Audit:
-    """Return the audit with labels in place of codes."""
     own, problem = found.inputs, found.problem
     model = replace(own.model, class_names=names, targets=np.asarray(names)[own.model.targets])
     if problem.classes:

@@ -201,7 +201,6 @@ def head(audit: Any) -> list[tuple[str, str]]:
 
 
 def _next(audit: Any) -> str:
-    """Attributes to look at next."""
     has = {".flips": audit.task == "classification", ".coefficients": audit.has_coefficients}
     return "  ".join(name for name in _NEXT if has.get(name, True))
 
@@ -305,7 +304,6 @@ def _text(words: str, y: float, x: float = 0, anchor: str = "start") -> str:
 
 
 def _coefficient_bars(table: pd.DataFrame) -> str:
-    """Range of each standardised coefficient about zero."""
     middle, half = (_LABEL + _WIDE) / 2, (_WIDE - _LABEL) / 2 - 4
     ends = table[["low_outer", "best", "high_outer"]].to_numpy(float)
     finite = np.abs(ends[np.isfinite(ends)])
@@ -333,7 +331,6 @@ def _coefficient_bars(table: pd.DataFrame) -> str:
 
 
 def _share_bars(table: pd.DataFrame, name: str) -> str:
-    """Share of each group whose label can flip."""
     most = float(table["share"].max()) or 1.0
     wide = _WIDE - _LABEL - 110
 

@@ -176,7 +176,6 @@ class _Case:
         return losses
 
     def _losses(self, fitted: Any, X: Any, y: NDArray[Any]) -> FloatArray:
-        """Loss of each row in the unit of the problem."""
         loss = getattr(self.problem, "loss", None)
         if not self.classes or loss is None or loss.link in ("logistic", "softmax"):
             models = FittedModels((fitted,), self.classes)

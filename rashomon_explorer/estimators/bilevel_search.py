@@ -91,8 +91,7 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
     margin_bound : float, default=None
         Bound to which scores of validation rows are clipped; by default 1 for ridge (the bound of
         the mapped targets), 4 for logistic.
-    {epsilon}
-    {delta}
+    {epsilon} {delta}
     n_draws : int or "auto", default="auto"
         Number of draws of the penalties; ``"auto"`` is one, as a search selects one penalty.
     psi : float, default=0.0
@@ -109,12 +108,7 @@ class DPBilevelSearch(MetaEstimatorMixin, base.BasePrivateEstimator[PenaltyPlan]
         is unavailable.
     refit_share : float, default=0.5
         Share of ε for the refit.
-    {row_norm}
-    {target_bounds}
-    {classes}
-    {schema}
-    {ledger}
-    {random_state}
+    {row_norm} {target_bounds} {classes} {schema} {ledger} {random_state}
 
     Attributes
     ----------

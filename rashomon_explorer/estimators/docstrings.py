@@ -1,5 +1,6 @@
 """Docstrings of the parameters and attributes that several estimators have."""
 
+import re
 from textwrap import indent
 from typing import TypeVar
 
@@ -116,12 +117,15 @@ encoder_ : TableEncoder
 A fitted estimator is for the curator: it and its pickle contain the minimum or the losses of
 the draws, not covered by the guarantee. Use ``rashomon_set_.release().save(path)``.""",
 }
-"""Entries by the name that stands in braces in a class docstring."""
+"""Entries by the names that stand in braces, alone on a line, in a class docstring."""
 
 
 def with_shared_docs(kind: Kind) -> Kind:
-    """Replace the lines ``{name}`` of a class docstring by the shared entries."""
+    """Replace lines of ``{name}`` in a class docstring by the shared entries."""
+
+    def entries(line: re.Match[str]) -> str:
+        return "\n".join(indent(SHARED[name], line[1]) for name in re.findall(r"\w+", line[0]))
+
     if kind.__doc__ is not None:  # absent with python -OO
-        for name, entry in SHARED.items():
-            kind.__doc__ = kind.__doc__.replace(f"    {{{name}}}\n", indent(entry, "    ") + "\n")
+        kind.__doc__ = re.sub(r"^( *)\{\w+\}(?: \{\w+\})*$", entries, kind.__doc__, flags=re.M)
     return kind

@@ -32,19 +32,8 @@ class RashomonClassifier(ClassTargets[Plan], BaseRashomon):
     ----------
     psi : float, default=0.02
         Rashomon threshold: largest excess loss of a good model, in nats a row.
-    {epsilon}
-    {delta}
-    {n_draws}
-    {mechanism}
-    {radius}
-    {row_norm}
-    {ridge}
-    {standardize}
-    {patience}
-    {classes}
-    {schema}
-    {ledger}
-    {random_state}
+    {epsilon} {delta} {n_draws} {mechanism} {radius} {row_norm} {ridge} {standardize} {patience}
+    {classes} {schema} {ledger} {random_state}
 
     Attributes
     ----------
@@ -53,11 +42,7 @@ class RashomonClassifier(ClassTargets[Plan], BaseRashomon):
     {guarantee_}
     plan_ : Plan
         Plan made before the rows were read.
-    {class_coefficients}
-    {classes_}
-    {n_features_in_}
-    {scale_}
-    {encoder_}
+    {class_coefficients} {classes_} {n_features_in_} {scale_} {encoder_}
 
     Notes
     -----
@@ -117,7 +102,6 @@ class RashomonClassifier(ClassTargets[Plan], BaseRashomon):
 
 
 def _log_mean(logs: FloatArray) -> FloatArray:
-    """Log of the mean of exp(``logs``) over the first axis."""
     return np.asarray(logsumexp(logs, axis=0) - np.log(len(logs)))
 
 
@@ -132,19 +116,8 @@ class RashomonRegressor(BoundedTargets[Plan], BaseRashomon):
     ----------
     psi : float, default=0.02
         Rashomon threshold, in half squared units of the mapped target.
-    {epsilon}
-    {delta}
-    {n_draws}
-    {mechanism}
-    {radius}
-    {row_norm}
-    {ridge}
-    {standardize}
-    {patience}
-    {target_bounds}
-    {schema}
-    {ledger}
-    {random_state}
+    {epsilon} {delta} {n_draws} {mechanism} {radius} {row_norm} {ridge} {standardize} {patience}
+    {target_bounds} {schema} {ledger} {random_state}
 
     Attributes
     ----------
@@ -153,10 +126,7 @@ class RashomonRegressor(BoundedTargets[Plan], BaseRashomon):
     {guarantee_}
     plan_ : Plan
         Plan made before the rows were read.
-    {target_coefficients}
-    {n_features_in_}
-    {scale_}
-    {encoder_}
+    {target_coefficients} {n_features_in_} {scale_} {encoder_}
 
     Notes
     -----

@@ -147,19 +147,11 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
     mechanism : str, default="auto"
         A key of :data:`rashomon_explorer.mechanisms.MECHANISMS`, used even if its guarantee is
         weak, or ``"auto"``.
-    {epsilon}
-    {delta}
+    {epsilon} {delta}
     goal : {"rows", "population"}, default="rows"
         Whether the excess bound is on the given rows, or on new rows of the same distribution;
         the latter assumes that the rows are independent.
-    {radius}
-    {row_norm}
-    {ridge}
-    {standardize}
-    {classes}
-    {schema}
-    {ledger}
-    {random_state}
+    {radius} {row_norm} {ridge} {standardize} {classes} {schema} {ledger} {random_state}
 
     Attributes
     ----------
@@ -167,15 +159,12 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
     tree_ : DecisionTrees
         The tree; a fitted estimator has it, and ``questions_`` and ``tree_class_``, or else the
         coefficients.
-    {classes_}
-    {guarantee_}
+    {classes_} {guarantee_}
     plan_ : Plan or TreePlan
         Plan made before the rows were read: mechanism, reason, options, bounds.
     excess_bound_ : float
         Upper bound on the model's expected excess loss, as defined by ``goal``.
-    {n_features_in_}
-    {scale_}
-    {encoder_}
+    {n_features_in_} {scale_} {encoder_}
 
     Notes
     -----
@@ -336,7 +325,6 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
         check(table)
 
     def _models(self, drawn: PredictorSet) -> dict[str, Any]:
-        """Fitted attribute that holds the tree."""
         assert isinstance(drawn.models, DecisionTrees)
         return {"tree_": drawn.models}
 
@@ -352,7 +340,6 @@ class DPClassifier(ClassTargets[Plan], BaseOneModel):
         return get_loss(self.loss)
 
     def _drop_reference_class(self, every: FloatArray) -> FloatArray:
-        """Remove the row of the reference class."""
         return every if len(self.classes_) == 2 else every[1:]
 
 
@@ -369,30 +356,19 @@ class DPRegressor(BoundedTargets[Plan], BaseOneModel):
         Half the mean squared error, or the mean absolute error.
     mechanism : str, default="auto"
         As for :class:`DPClassifier`.
-    {epsilon}
-    {delta}
+    {epsilon} {delta}
     goal : {"rows", "population"}, default="rows"
         As for :class:`DPClassifier`.
-    {radius}
-    {row_norm}
-    {ridge}
-    {standardize}
-    {target_bounds}
-    {schema}
-    {ledger}
-    {random_state}
+    {radius} {row_norm} {ridge} {standardize} {target_bounds} {schema} {ledger} {random_state}
 
     Attributes
     ----------
-    {target_coefficients}
-    {guarantee_}
+    {target_coefficients} {guarantee_}
     plan_ : Plan
         Plan made before the rows were read: mechanism, reason, options, bounds.
     excess_bound_ : float
         Upper bound on the model's expected excess loss, as defined by ``goal``.
-    {n_features_in_}
-    {scale_}
-    {encoder_}
+    {n_features_in_} {scale_} {encoder_}
 
     Notes
     -----

@@ -329,7 +329,6 @@ class BaseDraws(sklearn_compat.CallbackSupportMixin, base.BasePrivateEstimator[P
         return replace(mechanism.guarantee(planned), requested=(planned.epsilon, planned.delta))
 
     def _note(self, planned: Plan) -> str:
-        """Summary of the plan for a ledger."""
         return f"{planned.n_draws} draws, ψ={planned.psi:g}"
 
     def _ledger_parameters(self, planned: Plan) -> dict[str, Any]:

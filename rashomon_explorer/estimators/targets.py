@@ -217,7 +217,6 @@ class ClassTargets(ClassifierMixin, BasePrivateEstimator[PlanT]):
         return found_classes(table.values[1]) if known is None else known
 
     def _known_classes(self) -> NDArray[Any] | None:
-        """Classes declared by ``classes`` or by the schema."""
         return known_classes(self.classes, self._declared)
 
     def _target_step(self, table: TableAdapter) -> ClassCodes:
@@ -228,7 +227,6 @@ class ClassTargets(ClassifierMixin, BasePrivateEstimator[PlanT]):
         return {**super()._public(table), "classes_": self._labels(table)}
 
     def _model(self, theta: FloatArray) -> dict[str, Any]:
-        """Coefficients and intercepts of a model (outputs, n_features + 1)."""
         every = theta if len(theta) == 1 else np.vstack([np.zeros_like(theta[:1]), theta])
         return {"encoded_coef_": every[:, :-1], "encoded_intercept_": every[:, -1]}
 
@@ -260,7 +258,6 @@ class BoundedTargets(RegressorMixin, BasePrivateEstimator[PlanT]):
         return UnitTargets(*self._target_bounds())
 
     def _warn_clipped_targets(self, table: TableAdapter) -> None:
-        """Warn if more than 1 % of the targets exceed their bounds."""
         low, high = self._target_bounds()
         warn_if_clipped(
             table.share(UnitTargets(low, high).beyond),
@@ -269,7 +266,6 @@ class BoundedTargets(RegressorMixin, BasePrivateEstimator[PlanT]):
         )
 
     def _model(self, theta: FloatArray) -> dict[str, Any]:
-        """Coefficients and intercept of a model (1, n_features + 1) of mapped targets."""
         low, high = self._target_bounds()
         half, (coef,) = (high - low) / 2, theta
         return {

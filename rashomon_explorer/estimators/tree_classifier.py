@@ -51,9 +51,7 @@ class RashomonTreeClassifier(
     psi : float, default=0.02
         Rashomon threshold: largest excess loss of a good tree, as a share of the rows. 0 requests
         draws near the best tree.
-    {epsilon}
-    {delta}
-    {n_draws}
+    {epsilon} {delta} {n_draws}
     max_leaves : int or None, default=None
         Most leaves of a tree. None is 5, or as many as can be counted in 1 GiB for this public
         number of rows and questions: see ``plan_``. More than 4 GiB are refused before a charge.
@@ -75,10 +73,7 @@ default=None
         all columns, or a mapping from columns to lists. Public: never compute them from the rows.
         None is for columns of 0 and 1; with a schema, None uses its declared thresholds, or three
         even steps in each typical range.
-    {classes}
-    {schema}
-    {ledger}
-    {random_state}
+    {classes} {schema} {ledger} {random_state}
 
     Attributes
     ----------
@@ -91,8 +86,7 @@ default=None
         The class of trees that can be drawn.
     questions_ : tuple of str
         The binary features.
-    {classes_}
-    {n_features_in_}
+    {classes_} {n_features_in_}
     encoder_ : UnitEncoder
         Encoder of the rows, for measures that require encoded rows; set only with a schema.
 
@@ -202,7 +196,6 @@ default=None
         classes: NDArray[Any],
         most_memory: int | None = None,
     ) -> CountedTrees:
-        """Read the rows and count the trees."""
         answers, codes = self._answers(table, questions, classes)
         return CountedTrees(
             answers,
@@ -328,7 +321,6 @@ default=None
         return replace(planned.guarantee, requested=(planned.epsilon, planned.delta))
 
     def _models(self, drawn: PredictorSet) -> dict[str, Any]:
-        """Fitted attribute that holds the drawn trees."""
         return {"rashomon_set_": drawn}
 
     def _plan_fit(self, table: TableAdapter, owner: Any = None) -> base.PlannedFit:

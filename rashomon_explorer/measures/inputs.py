@@ -560,7 +560,6 @@ def feature_groups(
 
 
 def _every_feature(names: Sequence[str], groups: Mapping[str, Sequence[str]]) -> dict[str, Columns]:
-    """All features in the order of their first columns."""
     group_of = {column: group for group, columns in groups.items() for column in columns}
     found: dict[str, list[int]] = {}
     for place, name in enumerate(names):

@@ -284,7 +284,6 @@ def _scores(statistic: Statistic, outputs: FloatArray) -> FloatArray:
 
 
 def _down(value: float) -> str:
-    """Print a lower bound, rounded down."""
     return f"{math.floor(value * 1000) / 1000:g}" if math.isfinite(value) else "inf"
 
 

@@ -321,7 +321,6 @@ class ModelSet(ReprMixin):
 
 
 def _after(guarantee: Guarantee, rule: str, private: bool) -> Guarantee:
-    """Return the guarantee that holds after models were selected by a rule."""
     if not guarantee.holds:
         return guarantee
     if private:

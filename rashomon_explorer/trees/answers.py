@@ -358,7 +358,6 @@ def label_shares(counted: CountedTrees, psi: float, X: ArrayLike | None = None) 
 
 
 def _answers(counted: CountedTrees, X: Any) -> Any:
-    """Answers of the rows of a table, raw or encoded."""
     rows = encoded_rows(counted, X)
     return rows if counted.questions is None else counted.questions.answers(np.asarray(rows))
 

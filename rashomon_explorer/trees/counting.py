@@ -329,7 +329,6 @@ def stump_errors(level: Level, places: IntArray) -> tuple[IntArray, FloatArray]:
 
 
 def _add_at(total: FloatArray, low: int, start: int, values: FloatArray) -> None:
-    """Add the values within the limit."""
     first = start - low
     room = len(total) - first
     if room > 0:

@@ -124,7 +124,6 @@ class Fronts(TreeBuilder):
         return _least(parts)
 
     def _sums(self, one: Front, other: Front, limit: int) -> list[Front]:
-        """All sums within the limit, in parts."""
         if not len(one[0]) or not len(other[0]):
             return []
         order = np.argsort(other[1], kind="stable")
@@ -218,7 +217,6 @@ def _leaf_front(errors: list[int], weight: int, label: int) -> Front:
 
 
 def _least(parts: list[Front]) -> Front:
-    """Least errors for every weight."""
     filled = [part for part in parts if len(part[0])]
     if not filled:
         return _NOBODY

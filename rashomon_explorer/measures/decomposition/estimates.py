@@ -357,7 +357,6 @@ class DisagreementDecomposition:
 
 
 def _sentence(found: DisagreementDecomposition) -> str:
-    """Describe the two parts of the decomposition."""
     measure = PAIR_MEASURES[found.measure].in_words
     misses = f"{_percent(1 - found.hit_rate.value)} of the draws missed the set"
     if math.isnan(found.share_of_noise.value):

@@ -220,7 +220,6 @@ def _pair_sums(
 def _chunk_sums(
     sets: tuple[Any, ...], measure: PairMeasure, grouped: bool, rows: FloatArray, columns: Any
 ) -> dict[int | None, FloatArray]:
-    """Pair sums over the rows of a chunk."""
     values = np.concatenate([_values(one, rows, measure) for one in sets])
     return _pair_sums(measure, measure.prepare(values), columns["group"] if grouped else None)
 

@@ -481,7 +481,6 @@ def _chunk_sums(
     rows: FloatArray,
     columns: Any,
 ) -> dict[Any, Any]:
-    """Sum a task over a chunk of rows."""
     scores = np.asarray(models.scores(rows))
     if best is not None:
         scores = np.concatenate([scores, np.asarray(best.best_scores(rows))[None]])
@@ -490,7 +489,6 @@ def _chunk_sums(
 
 
 def _first_labels(models: Any, rows: FloatArray) -> NDArray[np.int_]:
-    """Labels of the first model of a set."""
     return np.asarray(models.labels(rows)[0])
 
 

@@ -225,7 +225,6 @@ def gap_table(
 def _gaps(
     outcomes: rates.Outcomes, groups: rates.Groups, names: Sequence[str], agg: str, method: str
 ) -> pd.DataFrame:
-    """Gaps of models whose rows are in memory."""
     needed = _unique(rate for name in names for rate in GAPS[name])
     sizes = {rate: RATES[rate].sizes(rate, outcomes, groups) for rate in needed}
     sums = rate_sums(needed, outcomes, groups.codes, len(groups.names), method)

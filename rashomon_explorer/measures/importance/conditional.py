@@ -137,7 +137,6 @@ def reliance_within(
 
 
 def _strata(strata: ArrayLike, n_rows: int) -> list[tuple[Mask, float]]:
-    """Row mask of each stratum, and its share of all rows."""
     labels = np.asarray(strata)
     if labels.shape != (n_rows,):
         raise ValueError(f"strata must have shape {(n_rows,)}, got {labels.shape}")

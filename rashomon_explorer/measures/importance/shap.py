@@ -350,7 +350,6 @@ def shap_importance(
 
 
 def _row_sums(models: Any, rows: FloatArray, _: Any) -> dict[str | None, Any]:
-    """Sum a chunk's rows, clipped as by the models, and count them (None)."""
     own = _rows("X", rows, models)
     return {"rows": own.sum(axis=0), None: len(own)}
 

@@ -395,7 +395,6 @@ def by_group(
 
 
 def _on_rows(options: dict[str, Any], rows: Mask) -> dict[str, Any]:
-    """Options with the baseline restricted to the rows."""
     baseline = options.get("baseline")
     if baseline is None or np.ndim(baseline) == 0:
         return options

@@ -152,12 +152,10 @@ def set_problem(
 
 
 def _rows_of(source: Any, X: Any) -> Any:
-    """Encode a table for a set, or as a fitted estimator does."""
     return set_and_rows(source, X)[1]
 
 
 def _coded_step(models: RashomonSet, rows: Any, y: Any) -> tuple[Any, FloatArray]:
-    """Code targets for the loss of a set."""
     return rows, _targets(models, y)
 
 

@@ -285,7 +285,6 @@ def row_weights(
 
 
 def _signs(estimator: Any, y: NDArray[Any]) -> FloatArray:
-    """Labels −1 and 1 of two classes."""
     classes = estimator.classes_
     if len(classes) != 2:
         raise ValueError(
@@ -297,7 +296,6 @@ def _signs(estimator: Any, y: NDArray[Any]) -> FloatArray:
 
 
 def _codes(estimator: Any, y: NDArray[Any]) -> FloatArray:
-    """Labels 0, 1, … of several classes."""
     _check_labels(estimator.classes_, y)
     return np.searchsorted(estimator.classes_, y).astype(float)
 

@@ -174,7 +174,6 @@ def _tree_set(source: Any, psi: float, wanted: int, design: Any, margin: float) 
 
 
 def _tree_rows(source: Any, trees: TreeSet, X: Any) -> FloatArray:
-    """Rows of people in the columns of trees."""
     rows = set_and_rows(source, X)[1]
     named = isinstance(rows, pd.DataFrame) and set(trees.names) <= set(rows.columns)
     return finite_rows(rows[list(trees.names)] if named else rows, len(trees.names))

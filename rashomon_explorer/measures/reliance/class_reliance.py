@@ -280,7 +280,6 @@ def _range(models: SquareClass | LogisticClass, form: str) -> dict[str, float]:
 def _inside(
     problem: Problem, psi: float, draws: FloatArray, groups: dict[str, Columns], form: str
 ) -> pd.DataFrame:
-    """Reliance of the draws that lie in the set."""
     set_reliance.problem_task(problem, draws)  # raises for a wrong shape
     inside = problem.value(draws.T) <= problem.minimum.value + psi
     inside &= problem.domain.contains(draws.T)

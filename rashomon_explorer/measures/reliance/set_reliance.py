@@ -392,7 +392,6 @@ def _of_chunks(
 
 
 def _chunk_moments(models: Any, rows: FloatArray, targets: Any) -> tuple[Any, ...]:
-    """Moment sums of a chunk's rows and targets, as used by the models."""
     task = LinearTask.from_models(models, rows, targets, None)
     return moment_sums(task.rows, task.targets)
 

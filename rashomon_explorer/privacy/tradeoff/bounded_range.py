@@ -222,7 +222,6 @@ class RepeatedBoundedRange(TradeOff):
         return self.count * self.eta * self.eta / 8
 
     def _largest(self, epsilon: float) -> float:
-        """Return δ at one ε ≥ 0."""
         eta, count = self.eta, self.count
         if epsilon >= count * eta:
             return 0.0

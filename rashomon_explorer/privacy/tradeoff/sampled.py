@@ -105,7 +105,6 @@ def _log_bend(log_ratio: FloatArray, near: FloatArray, order: float) -> FloatArr
 
 
 def _log_expm1(values: FloatArray) -> FloatArray:
-    """Return log(e^v − 1) for v ≥ 0."""
     return np.asarray(values + np.log(-np.expm1(-values)))
 
 

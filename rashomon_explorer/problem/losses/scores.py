@@ -159,7 +159,6 @@ class ScoreRisk:
         return fused(self.table.arrays, function)
 
     def _function(self, models: Any) -> Any:
-        """Form of the function for these models."""
         return self.function
 
     def _mean(self, total: Any) -> Any:

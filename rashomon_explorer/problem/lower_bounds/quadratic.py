@@ -188,7 +188,6 @@ def _clipped_slope(risk: ClippedSlopeRisk, where: Where) -> Bowl:
 
 
 def _squared(risk: SquaredRisk, where: Where) -> Bowl:
-    """Return the loss itself."""
     return Bowl(risk.energy / 2, -risk.moment, risk.gram)
 
 

@@ -350,7 +350,6 @@ def _stored_trees(storage: Any, pointer: int) -> Iterator[Mapping[str, Any]]:
 def _errors(
     trees: Sequence[Node], X: Any, y: Any, classes: tuple[Any, ...], names: tuple[str, ...]
 ) -> FloatArray:
-    """Error rate of each tree."""
     if X is None or y is None:
         raise ValueError("give both X and y: rows, and the label of each")
     if not trees:
