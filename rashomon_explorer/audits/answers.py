@@ -1,7 +1,5 @@
 """Numbers of an audit proved over the exact set, with recourse in the columns of the table."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Another fitted model beside the audited one."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

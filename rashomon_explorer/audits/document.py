@@ -1,7 +1,5 @@
 """An audit as a report; needs the packages of the extra ``app``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib.metadata import version
 from os import PathLike

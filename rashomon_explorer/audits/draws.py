@@ -1,7 +1,5 @@
 """Uniform models of the exact set of a fitted model, for numbers that are averages over the set."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Figures of an audit, by the figures of :mod:`rashomon_explorer.plots`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

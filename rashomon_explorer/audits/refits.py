@@ -1,7 +1,5 @@
 """Refits of an estimator: other seeds, rows, hyper-parameters or columns."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Sets of refits of any estimator, filtered by their loss on held-out rows."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields

@@ -1,7 +1,5 @@
 """Numbers of an audit read off a sample of models: lower bounds."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations

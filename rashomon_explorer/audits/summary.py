@@ -1,7 +1,5 @@
 """Summary of an audit as a table, as text, as HTML without scripts, and as JSON."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable

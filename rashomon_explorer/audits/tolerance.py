@@ -1,7 +1,5 @@
 """Rules that say how much worse than the best model a good model may be."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence

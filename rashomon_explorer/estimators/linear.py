@@ -1,7 +1,5 @@
 """Estimators of linear models drawn privately from a Rashomon set."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np

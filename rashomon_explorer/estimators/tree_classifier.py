@@ -1,7 +1,5 @@
 """Private draws of sparse decision trees from an exactly counted Rashomon set."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral, Real

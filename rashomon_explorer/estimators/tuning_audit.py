@@ -1,7 +1,5 @@
 """Audit of what the selection of one penalty reveals, by ordinary tuning and by a private draw."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Stopping rule for the number of draws, based on confidence sequences."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Composition of guarantees of every notion, including adaptively chosen charges."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence

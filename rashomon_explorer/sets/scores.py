@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 
-from rashomon_explorer._utils.arrays import FloatArray, likeliest
+from rashomon_explorer._utils.arrays import FloatArray, as_numbers, likeliest
 from rashomon_explorer.data.cells import ColumnMap, clip_rows
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.problem.problem import add_intercept
@@ -202,6 +202,17 @@ def _suggestion(schema: TableSchema | None) -> str:
     )
 
 
+def finite_rows(X: Any, width: int) -> FloatArray:
+    """Rows (n_rows, width) of finite numbers."""
+    rows = as_numbers(X, "X must hold numbers")
+    if rows.ndim != 2 or rows.shape[1] != width:
+        raise ValueError(f"X must have shape (n_rows, {width}), got {rows.shape}")
+    if not np.isfinite(rows).all():
+        place = tuple(int(i) for i in np.argwhere(~np.isfinite(rows))[0])
+        raise ValueError(f"X holds NaN or infinity at {place}: remove or impute the row")
+    return rows
+
+
 def linear_scores(
     coef: FloatArray,
     X: ArrayLike,
@@ -213,13 +224,8 @@ def linear_scores(
 
     With a ``scale``, rows are mapped by it. Returns shape (k, n_rows, outputs).
     """
-    rows = np.asarray(X, dtype=float)
     width = coef.shape[1] // outputs
-    if rows.ndim != 2 or rows.shape[1] != width - 1:
-        raise ValueError(f"X must have shape (n_rows, {width - 1}), got {rows.shape}")
-    if not np.isfinite(rows).all():
-        place = tuple(int(i) for i in np.argwhere(~np.isfinite(rows))[0])
-        raise ValueError(f"X holds NaN or infinity at {place}: remove or impute the row")
+    rows = finite_rows(X, width - 1)
     clipped = model_rows(rows, row_norm, scale)
     scores = coef.reshape(-1, width) @ add_intercept(clipped).T
     return np.asarray(scores.reshape(len(coef), outputs, len(rows)).swapaxes(1, 2))

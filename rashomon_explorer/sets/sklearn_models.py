@@ -1,7 +1,5 @@
 """Models of a set as scikit-learn estimators, and as ONNX models."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, Self

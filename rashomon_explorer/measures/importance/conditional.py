@@ -1,7 +1,5 @@
 """Conditional reliance and importance clouds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Exact Shapley values of linear models and trees."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial

@@ -1,7 +1,5 @@
 """Rashomon capacity."""
 
-from __future__ import annotations
-
 import math
 import warnings
 

@@ -1,7 +1,5 @@
 """Multiplicity of labels."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A measure of multiplicity: a kernel whose sums over rows add up, and its line of the glossary."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

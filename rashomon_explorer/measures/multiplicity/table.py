@@ -1,7 +1,5 @@
 """Tables of multiplicity: by threshold and by group."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

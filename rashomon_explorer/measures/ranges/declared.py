@@ -1,7 +1,5 @@
 """The problem of a fitted Rashomon estimator, reconstructed from its rows."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

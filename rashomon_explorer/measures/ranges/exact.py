@@ -1,7 +1,5 @@
 """Exact ranges of coefficients and scores."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -18,7 +16,7 @@ from rashomon_explorer.measures.ranges.penalised import ConvexProblem, Penalised
 from rashomon_explorer.problem.problem import add_intercept
 from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
 from rashomon_explorer.rows.columns import read_column
-from rashomon_explorer.sets.scores import model_rows
+from rashomon_explorer.sets.scores import finite_rows, model_rows
 
 
 def parameter_names(
@@ -57,20 +55,11 @@ def scored_rows(problem: ConvexProblem, X: ArrayLike) -> FloatArray:
     return _clipped_rows(problem, encoded_rows(problem, X))
 
 
-def finite_rows(X: ArrayLike, width: int) -> FloatArray:
-    """Rows (n_rows, width) of finite numbers."""
-    rows = as_numbers(X, "X must hold numbers")
-    if rows.ndim != 2 or rows.shape[1] != width or not len(rows):
-        raise ValueError(f"X must have shape (n_rows, {width}), got {rows.shape}")
-    if not np.isfinite(rows).all():
-        place = tuple(int(i) for i in np.argwhere(~np.isfinite(rows))[0])
-        raise ValueError(f"X holds NaN or infinity at {place}: remove or impute the row")
-    return rows
-
-
 def _clipped_rows(problem: ConvexProblem, X: ArrayLike) -> FloatArray:
     """Rows as the models score them, from encoded rows."""
     rows = finite_rows(X, problem.p // problem.loss.outputs - problem.intercept)
+    if not len(rows):
+        raise ValueError(f"X must have shape (n_rows, {rows.shape[1]}) with at least one row")
     # A problem of mapped columns, created from an estimator, stores the map.
     clipped = model_rows(rows, problem.row_norm, getattr(problem, "scale", None))
     return add_intercept(clipped) if problem.intercept else clipped

@@ -1,7 +1,5 @@
 """Labels that can flip, and the least excess loss at which they do."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

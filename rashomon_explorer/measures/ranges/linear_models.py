@@ -1,7 +1,5 @@
 """Penalised problems of scikit-learn's fitted linear models."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -18,11 +18,12 @@ from rashomon_explorer._utils.validation import check_inner_share, check_positiv
 from rashomon_explorer.measures.inputs import set_and_rows
 from rashomon_explorer.measures.ranges.brackets import Past, bracketed
 from rashomon_explorer.measures.ranges.changes import Changes, Direction, Recourse, snapped
-from rashomon_explorer.measures.ranges.exact import encoded_rows, finite_rows, row_index
+from rashomon_explorer.measures.ranges.exact import encoded_rows, row_index
 from rashomon_explorer.measures.ranges.level_set import check_problem
 from rashomon_explorer.measures.ranges.penalised import ConvexProblem, PenalisedProblem
 from rashomon_explorer.measures.ranges.tree_recourse import TreeSet, tree_recourse
 from rashomon_explorer.sets.models.trees import DecisionTrees
+from rashomon_explorer.sets.scores import finite_rows
 
 _MOST_ROUNDS = 150
 _NEW_CUTS = 3  # cuts that a programme takes from the pool at a time

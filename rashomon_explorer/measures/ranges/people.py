@@ -1,7 +1,5 @@
 """Ranges of individuals, of draws beside the exact ones, and of a released ellipsoid."""
 
-from __future__ import annotations
-
 from typing import Any, TypeAlias
 
 import numpy as np

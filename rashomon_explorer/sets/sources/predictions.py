@@ -1,7 +1,5 @@
 """Sets from fitted estimators or from their predictions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Sets from TreeFARMS and TimberTrek."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
