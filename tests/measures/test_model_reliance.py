@@ -290,7 +290,7 @@ BAD = [
     ({"X": X[:5]}, "one target per row"),
     ({"X": X[:0], "y": []}, "at least one row"),
     ({"X": np.where(X > 0.3, np.nan, X)}, "X and y must be finite"),
-    ({"y": LABELS + 1}, r"labels \[0, 1\] of the models, got 2"),
+    ({"y": LABELS + 1}, r"holds the class 2, which is not in \[0, 1\]"),
 ]
 
 
