@@ -184,7 +184,7 @@ def importances(
     models, X = set_and_rows(models, X)
     inside = text.need_inside(text.counted(models), models)
     if (trees := find_trees(inside)) is not None:
-        X = trees.questions(X)
+        X = trees.rows(X)
     table: Any = X if isinstance(X, pd.DataFrame) else np.asarray(X)
     y, every = np.asarray(y), _with_best(inside)
     others = isinstance(getattr(every, "models", None), FittedModels)
@@ -381,7 +381,7 @@ def resampled_importance(models: Any, X: Any, y: Any) -> ImportanceDistribution:
         "random_state": 0,
     }
     if (trees := find_trees(models)) is not None:
-        X = trees.questions(X)
+        X = trees.rows(X)
         return rid(
             partial(counted_like, models), X, y, feature_names=trees.feature_names, **options
         )

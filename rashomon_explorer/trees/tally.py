@@ -82,7 +82,7 @@ class Reached:
             for column, (a, b) in enumerate(apart):
                 yes[:, a] += cut[:, column]
                 no[:, b] += cut[:, column]
-            leaf_counts.whole(place)[:] += times[len(times) - labels :]
+            leaf_counts.undivided(place)[:] += times[len(times) - labels :]
 
     def _cut(
         self,
@@ -142,7 +142,7 @@ class Reached:
             times = float(spare * empty[a - 1])
             if b == 1:
                 errors = lattice.label_errors(level, level.totals[place])
-                leaf_counts.whole(place)[:] += times * _read(around, errors - low)
+                leaf_counts.undivided(place)[:] += times * _read(around, errors - low)
                 continue
             same = int(level.same[place])
             one = self._counts.found[depth + 1][b - 2][same]
@@ -163,7 +163,7 @@ class _LeafCounts:
     def __init__(self, level: Level) -> None:
         self._level = level
         self._of: dict[int, tuple[FloatArray, FloatArray]] = {}
-        self._whole: dict[int, FloatArray] = {}
+        self._undivided: dict[int, FloatArray] = {}
 
     def of(self, place: int) -> tuple[FloatArray, FloatArray]:
         """Trees (m, C) with a leaf of each label on the rows with each feature, and without it."""
@@ -174,16 +174,16 @@ class _LeafCounts:
         yes, no = (one.reshape(-1, labels)[:features] for one in self._of[place])
         return yes, no
 
-    def whole(self, place: int) -> FloatArray:
+    def undivided(self, place: int) -> FloatArray:
         """Trees (C,) with a leaf of each label on all of the set's rows."""
-        return self._whole.setdefault(place, np.zeros(self._level.totals.shape[1]))
+        return self._undivided.setdefault(place, np.zeros(self._level.totals.shape[1]))
 
     def add_to(self, times: FloatArray, answers: NDArray[np.uint8]) -> None:
         """Add to the trees (U, C) of each combination; answers are packed in bytes."""
-        for place in self._of.keys() | self._whole.keys():
+        for place in self._of.keys() | self._undivided.keys():
             inside = as_masks([self._level.sets[place]], len(times))[0]
             members = np.flatnonzero(inside.view(bool))
-            found = np.take(times, members, axis=0) + self.whole(place)
+            found = np.take(times, members, axis=0) + self.undivided(place)
             if place in self._of:
                 of_eights = _by_eights(*self._of[place])
                 for here, of_answers in zip(answers, of_eights, strict=True):

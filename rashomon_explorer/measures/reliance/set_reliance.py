@@ -77,7 +77,7 @@ class TreeTask:
             raise ValueError("X and y are required: sets hold no rows")
         own, X = set_and_rows(models, X)
         trees = own.decision_trees
-        rows, codes = trees.questions(X), class_codes(np.asarray(y), tuple(own.classes), "y")
+        rows, codes = trees.rows(X), class_codes(np.asarray(y), tuple(own.classes), "y")
         if codes.shape != (len(rows),):
             raise ValueError(
                 f"y must have one target per row of X, got {rows.shape}, {codes.shape}"

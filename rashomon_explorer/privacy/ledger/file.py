@@ -16,7 +16,7 @@ from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.ledger.totals import (
     ACCOUNTING_TABLES,
     Totals,
-    settled_once,
+    write_once_triggers,
     write_order,
 )
 from rashomon_explorer.privacy.ledger.totals import TABLES as DIVERGENCES
@@ -80,7 +80,7 @@ WHEN OLD.state = 'voided'
     OR (NEW.state = 'reserved' AND OLD.state <> 'reserved')
     OR (NEW.state = 'started' AND OLD.state = 'committed')
 BEGIN SELECT RAISE(ABORT, 'a charge that was started or voided stays so'); END""",
-    *settled_once("budget", "a budget is set once"),
+    *write_once_triggers("budget", "a budget is set once"),
 )
 
 

@@ -71,7 +71,7 @@ def mark(connection: sqlite3.Connection, number: int, state: str, why: str) -> N
             + ("reserve again before anything runs" if not entry.counts else "it stays spent")
         )
     if state == "voided":
-        _check_not_shown(connection, entry)
+        _check_voidable(connection, entry)
     connection.execute(
         f"UPDATE charges SET {_CHANGES[state]} WHERE id = :id",
         {"now": _now(), "who": _who(), "why": why, "id": number},
@@ -81,7 +81,7 @@ def mark(connection: sqlite3.Connection, number: int, state: str, why: str) -> N
         file.write_totals(connection, file.read_totals(connection).minus(entry.guarantee, entered))
 
 
-def _check_not_shown(connection: sqlite3.Connection, entry: LedgerEntry) -> None:
+def _check_voidable(connection: sqlite3.Connection, entry: LedgerEntry) -> None:
     """Refuse to void an extension after its result was shown: the choice could depend on it."""
     if entry.extends is None or find_entry(connection, entry.extends).state != "committed":
         return

@@ -225,7 +225,7 @@ def takes_delta(guarantee: Guarantee) -> bool:
     return guarantee.approximate_delta > 0 or guarantee.approximate_epsilon > 0
 
 
-def settled_once(table: str, words: str) -> tuple[str, ...]:
+def write_once_triggers(table: str, words: str) -> tuple[str, ...]:
     """Triggers that keep the one row of a table as it was first written."""
     events = {
         "stays": f"BEFORE DELETE ON {table}",
@@ -248,7 +248,7 @@ CREATE TABLE divergences (
     value REAL NOT NULL,
     steady INTEGER NOT NULL
 )""",
-    *settled_once("renyi_order", "an order is settled once"),
+    *write_once_triggers("renyi_order", "an order is settled once"),
     """
 CREATE TRIGGER divergences_stay BEFORE DELETE ON divergences
 BEGIN SELECT RAISE(ABORT, 'what a charge costs never disappears'); END""",
@@ -264,7 +264,7 @@ BEGIN SELECT RAISE(ABORT, 'what a charge costs never changes'); END""",
 
 ACCOUNTING_TABLES = (
     "CREATE TABLE accounting (id INTEGER PRIMARY KEY CHECK (id = 1), value TEXT NOT NULL)",
-    *settled_once("accounting", "what a ledger counts is settled once"),
+    *write_once_triggers("accounting", "what a ledger counts is settled once"),
 )
 
 
