@@ -11,8 +11,8 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from rashomon_explorer._utils.formatting import left_text
 from rashomon_explorer.explorer.state import PAGES
-from rashomon_explorer.plots.text import left_text
 from rashomon_explorer.privacy import Ledger
 from tests.browser.pages import FIGURES, Page
 

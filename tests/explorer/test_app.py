@@ -7,6 +7,7 @@ from unittest.mock import Mock
 import plotly.io as pio
 import pytest
 
+from rashomon_explorer._utils import formatting
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import Explorer, app
 from rashomon_explorer.explorer.messages import LOGGER
@@ -34,7 +35,7 @@ def test_every_number_of_the_panels_is_a_line_of_python(cancer_page):
     for words in expected:
         assert f"{words}</dd>" in page.numbers_panel.facts.value
     budget, _, left, entries = (evaluated([line], page) for line in page.budget_panel.lines())
-    assert f">{text.left_text(left)}</b>" in page.budget_panel.gauge.value
+    assert f">{formatting.left_text(left)}</b>" in page.budget_panel.gauge.value
     assert (budget, len(entries)) == ((8.0, 1e-6), 1)
     page.data_panel.name.value = "monks1"
     assert evaluated(page.data_panel.lines(), page).name == "monks1"

@@ -8,9 +8,10 @@ from unittest.mock import Mock
 
 import pytest
 
+from rashomon_explorer._utils.formatting import left_text
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.bundle import readme
-from rashomon_explorer.plots.text import cost_text, left_text
+from rashomon_explorer.plots.text import cost_text
 from tests.explorer.pages import press, price_on, set_state
 
 SMALL = {"n_draws": 4, "mechanism": "langevin", "psi": 0.2, "epsilon": 1.0}

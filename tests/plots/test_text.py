@@ -6,6 +6,7 @@ from html import unescape
 
 import numpy as np
 
+from rashomon_explorer._utils import formatting
 from rashomon_explorer.plots import text
 from rashomon_explorer.plots.guarantees import GuaranteeRow
 
@@ -44,7 +45,7 @@ def test_a_number_is_rounded_to_the_side_that_is_true():
         low, high = _read(text.at_least(value, share=False)), _read(text.at_most(value))
         assert low <= value <= high, value
         assert high - low <= 0.0101 * value
-        left, paid = _read(text.left_text(value)), _read(text.cost_text(value))
+        left, paid = _read(formatting.left_text(value)), _read(text.cost_text(value))
         assert left <= value <= paid <= high and paid - max(left, low) <= 0.0101 * value
         if value < 1e-6:  # which is what rounding leaves of a budget that was spent whole
             assert left == 0
@@ -63,7 +64,7 @@ def test_signs_infinities_and_hairs():
     assert ends == ["-1.24", "-1.23"]
     assert text.cost_text(math.inf) == "ε = ∞"
     assert text.number(math.nan) == text.percent(math.nan) == "unknown"
-    assert text.left_text(8.0 - 7.3) == "0.7" and text.cost_text(0.1 + 0.2) == "ε = 0.3001"
+    assert formatting.left_text(8.0 - 7.3) == "0.7" and text.cost_text(0.1 + 0.2) == "ε = 0.3001"
     assert text.cost_text(4.0, 1.2341e-6) == "ε = 4 at δ = 1.24e-6"
     assert text.at_least(0.29) == "≥ 29%"  # 100 · 0.29 is below 29 in doubles
 
