@@ -123,20 +123,6 @@ def _extent(part: NDArray[Any]) -> tuple[int, int]:
     return start + below, start + above + part.itemsize
 
 
-def release_pages(values: Any, low: int, high: int) -> None:
-    """Release the pages of rows low to high of a mapped array; the file is unchanged."""
-    mapped = getattr(values, "_mmap", None)
-    if mapped is None or values.mode not in _SAFE or not values.flags.c_contiguous:
-        return
-    if not hasattr(mmap, "MADV_DONTNEED"):  # not available on this system
-        return
-    start = values.ctypes.data - _address(values) + low * values.strides[0]
-    end = start + (high - low) * values.strides[0]
-    first = start - start % mmap.PAGESIZE
-    if end > first >= 0:
-        mapped.madvise(mmap.MADV_DONTNEED, first, end - first)
-
-
 Piece = tuple[Any, Any]
 """Consecutive rows, an array or a DataFrame, and their targets."""
 
@@ -278,8 +264,6 @@ class ArrayRows(FeaturesAndTargets):
         for start in range(low, high, step):
             stop = min(start + step, high)
             yield rows(start, stop), labels(start, stop)
-            for values in (self.X, self.y):
-                release_pages(values, start, stop)
 
     def part(self, low: int, high: int) -> tuple[RowSource, int]:
         """Rows low to high; those of a mapped file are read when they are sent."""

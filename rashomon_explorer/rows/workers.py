@@ -15,17 +15,15 @@ from rashomon_explorer.rows.dask import DaskRows
 from rashomon_explorer.rows.reduction import LoadedRows, Part, Span
 from rashomon_explorer.rows.source import RowSource
 
-_STEADY_SECONDS = 60.0  # a worker that runs longer counts as working, not restarting
+_PATIENCE_SECONDS = 120.0  # without progress, such as a worker that joins or rejoins
+_STEADY_SECONDS = 40.0  # a worker that runs longer counts as working, not restarting
 _SILENT_SECONDS = 60.0  # without a heartbeat, after which a worker is restarted
-_UNPROVEN_SECONDS = 100.0  # for workers that have never finished a task
 
 
 class ClusterWatch:
-    """Time since the last progress of a cluster, over all attempts."""
+    """Time since the last progress of a cluster, over all attempts of a pass."""
 
-    def __init__(self, patience: float, *, proven: bool) -> None:
-        self._patience, self._proven = patience, proven
-        self._steady = min(_STEADY_SECONDS, patience / 3)
+    def __init__(self) -> None:
         self._workers: dict[str, tuple[float, float, float]] = {}
         self._finished = 0
         self._last = time.monotonic()
@@ -38,12 +36,12 @@ class ClusterWatch:
         for address, beat in beats.items():
             start, last, heard = self._workers.get(address, (now, beat, now))
             workers[address] = start, beat, heard if beat == last else now
-            if workers[address][2] - start >= self._steady:
+            if workers[address][2] - start >= _STEADY_SECONDS:
                 self._last = max(self._last, workers[address][2])
         self._workers = workers
         self.met |= bool(workers)
         if finished > self._finished:  # more than any attempt before
-            self._finished, self._proven = finished, True
+            self._finished = finished
             self.reset()
 
     @property
@@ -60,9 +58,7 @@ class ClusterWatch:
     @property
     def left(self) -> float:
         """Remaining seconds to wait; negative once the time is over."""
-        soon = self.met and not self._proven
-        most = min(self._patience, _UNPROVEN_SECONDS) if soon else self._patience
-        return self._last + most - time.monotonic()
+        return self._last + _PATIENCE_SECONDS - time.monotonic()
 
 
 Task = Callable[[Any, Any, Any], Any]
@@ -71,7 +67,6 @@ return the same result."""
 
 _TRIES = 10
 _REST_SECONDS = 0.05  # before the second attempt, doubled before each later one up to 1.6
-_PATIENCE_SECONDS = 120.0  # to wait for one worker to join or rejoin
 _LOOK_SECONDS = 5.0  # between checks of the workers
 _ANSWER_SECONDS = 30.0  # for an answer of the scheduler
 _NOBODY = "the cluster has no worker, and none joined: start one"
@@ -133,9 +128,8 @@ class ExecutorWorkers:
 
     def run(self, task: Task, source: Any, work: Any, spans: Sequence[Any]) -> Iterator[Any]:
         """Yield results in the order of the spans."""
-        futures = [
-            self.executor.submit(task, source, work, part) for part in _separate_parts(spans)
-        ]
+        parts = _separate_parts(spans)
+        futures = [self.executor.submit(task, source, work, part) for part in parts]
         try:
             for future in futures:
                 yield future.result()
@@ -165,8 +159,8 @@ class JoblibWorkers:
         from sklearn.utils.parallel import Parallel, delayed
 
         try:
-            parts = (delayed(task)(source, work, part) for part in _separate_parts(spans))
-            yield from Parallel(self.n_jobs)(parts)
+            parts = _separate_parts(spans)
+            yield from Parallel(self.n_jobs)(delayed(task)(source, work, part) for part in parts)
         except BrokenExecutor as error:
             raise ClusterError(_loss_message(error)) from error
 
@@ -182,17 +176,16 @@ class DaskWorkers:
     def __init__(self, client: Any) -> None:
         self.client = client
         self._sent: tuple[Any, dict[Any, Any]] | None = None  # rows, and references to parts
-        self._proven = False  # whether workers have ever finished a task
         self._address = str(getattr(client.scheduler, "address", "of this client"))
 
     @property
     def count(self) -> int:
         """Threads of all workers, 1 if unknown."""
-        return max(1, sum(worker["nthreads"] for worker in self._reachable()))
+        return max(1, sum(worker["nthreads"] for worker in (self._workers() or {}).values()))
 
     def run(self, task: Task, source: Any, work: Any, spans: Sequence[Any]) -> Iterator[Any]:
         """Yield results in the order of the spans."""
-        watch = ClusterWatch(_PATIENCE_SECONDS, proven=self._proven)
+        watch = ClusterWatch()
         for trial in range(1, _TRIES + 1):
             try:
                 yield from self._gathered(task, source, work, spans, watch)
@@ -207,21 +200,18 @@ class DaskWorkers:
                     raise
                 self._sent = None  # the rows may have been on a lost worker
                 if trial == _TRIES or not self._has_worker(watch):
-                    lost = (
-                        _loss_message(error, trial)
-                        if self._answers
-                        else self._lost_scheduler(error)
-                    )
-                    raise ClusterError(lost) from error
+                    told = self._lost_scheduler if self._workers() is None else _loss_message
+                    raise ClusterError(told(error, trial)) from error
                 time.sleep(_REST_SECONDS * 2 ** min(trial - 1, 5))  # others may be failing too
 
     def _has_worker(self, watch: ClusterWatch) -> bool:
         """Wait for a worker while there is a scheduler that may start one."""
-        if not self._running or watch.left <= 0:
+        workers = self._workers()
+        if workers is None or watch.left <= 0:
             return False
+        watch.look(_heartbeats(workers))
+        self._replace_workers()
         try:
-            watch.look(_heartbeats(self._workers()))
-            self._replace_workers()
             self.client.wait_for_workers(1, timeout=max(watch.left, _REST_SECONDS))
         except _connection_errors():
             return False
@@ -234,28 +224,17 @@ class DaskWorkers:
         if wanted > len(getattr(cluster, "workers", ())):
             cluster.scale(wanted)
 
-    def _workers(self) -> dict[str, dict[str, Any]]:
-        """Workers by address; raise a connection error if the scheduler does not answer."""
-        scheduler = self.client.scheduler
-        found = self.client.sync(scheduler.identity, n_workers=-1, callback_timeout=_ANSWER_SECONDS)
-        return dict(found["workers"])
-
-    def _reachable(self) -> list[dict[str, Any]]:
-        """Workers; none if the scheduler does not answer, which the next pass says."""
+    def _workers(self) -> dict[str, dict[str, Any]] | None:
+        """Workers by address; None if the scheduler does not answer."""
+        if not self._running:  # a client notices the end of a scheduler with a delay
+            return None
+        asked = {"n_workers": -1, "callback_timeout": _ANSWER_SECONDS}
         try:
-            return [*self._workers().values()] if self._running else []
+            return dict(self.client.sync(self.client.scheduler.identity, **asked)["workers"])
         except _connection_errors():
-            return []
+            return None
 
-    @property
-    def _answers(self) -> bool:
-        """Whether the scheduler answers: a client notices its end with a delay."""
-        try:
-            return self._running and isinstance(self._workers(), dict)
-        except _connection_errors():
-            return False
-
-    def _lost_scheduler(self, error: BaseException) -> str:
+    def _lost_scheduler(self, error: BaseException, trial: int) -> str:
         return (
             f"the connection to the Dask scheduler at {self._address} was lost: the scheduler "
             f"ended or cannot be reached, or the client was closed ({type(error).__name__}: "
@@ -280,7 +259,6 @@ class DaskWorkers:
         # Gather all before the first is used: a second attempt would yield it again.
         gathered = self.client.gather(futures, asynchronous=True)
         results: list[Any] = self._wait_for(gathered, watch, futures)
-        self._proven = True
         return results
 
     def _shared(self, source: Any, watch: ClusterWatch) -> Any:
@@ -336,7 +314,8 @@ class DaskWorkers:
 
     def keep(self, load: Task, parts: Sequence[Any], chunk_bytes: int) -> "RowsOnWorkers":
         """Parts of a table that workers load once and keep in half of their memory at most."""
-        memory = [worker["memory_limit"] or math.inf for worker in self._reachable()]
+        workers = (self._workers() or {}).values()
+        memory = [worker["memory_limit"] or math.inf for worker in workers]
         return RowsOnWorkers(self, load, parts, sum(memory) / 2 / chunk_bytes)
 
     def _scattered(self, source: RowSource, watch: ClusterWatch) -> Any:
@@ -359,6 +338,8 @@ class DaskWorkers:
                     watch.reset()  # a client without a scheduler closes itself
                     continue
                 workers = self._workers()
+                if workers is None:
+                    raise ConnectionError(f"no answer within {_ANSWER_SECONDS:g} seconds")
                 running = _heartbeats(workers)
                 watch.look(running, sum(future.status == "finished" for future in futures))
                 if watch.left < 0:
@@ -468,8 +449,8 @@ def _connection_errors() -> tuple[type[BaseException], ...]:
     )
 
 
-def _loss_message(error: BaseException, times: int = 1) -> str:
-    often = f" {times} times" if times > 1 else ""
+def _loss_message(error: BaseException, trial: int = 1) -> str:
+    often = f" {trial} times" if trial > 1 else ""
     return (
         f"workers were lost during the work on the rows{often} ({type(error).__name__}: {error}); "
         f"{_NO_CHARGE}"

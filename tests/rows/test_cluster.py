@@ -213,11 +213,12 @@ def test_a_worker_without_a_heartbeat_is_restarted_and_its_tasks_are_done_elsewh
     threads, monkeypatch
 ):
     """The scheduler itself waits five minutes for a process that is stopped."""
-    for name, seconds in (("LOOK", 0.05), ("SILENT", 1.0)):
-        monkeypatch.setattr(f"rashomon_explorer.rows.workers._{name}_SECONDS", seconds)
+    module = "rashomon_explorer.rows.workers"
+    for name, seconds in (("LOOK", 0.05), ("SILENT", 0.2)):
+        monkeypatch.setattr(f"{module}._{name}_SECONDS", seconds)
     stopped, other = threads.cluster.workers.values()
-    for callback in stopped.periodic_callbacks.values():
-        callback.stop()
+    beats = {other.address: time.monotonic, stopped.address: float}  # always now, always 0
+    monkeypatch.setattr(f"{module}._heartbeats", lambda found: {one: beats[one]() for one in found})
     done = Event()
     stopped.executors["default"].submit(done.wait, 60)  # its one thread
     try:
@@ -227,31 +228,23 @@ def test_a_worker_without_a_heartbeat_is_restarted_and_its_tasks_are_done_elsewh
         done.set()
 
 
-def test_workers_that_restart_are_given_up_sooner_than_nobody_and_those_at_work_never(monkeypatch):
+def test_workers_that_restart_are_given_up_as_nobody_is_and_those_at_work_never(monkeypatch):
     """Each start has another address: that is all by which they are told from one at work."""
     clock = [0.0]
     monkeypatch.setattr("rashomon_explorer.rows.workers.time.monotonic", lambda: clock[0])
-    for lives in (1.0, 20.0, 55.0):
-        clock[0] = 0.0
-        watch = ClusterWatch(180.0, proven=False)
-        while watch.left >= 0 and clock[0] < 500:
-            watch.look({f"tcp://{int(clock[0] // lives)}": clock[0]})
-            clock[0] += 1.0
-        assert 100 <= clock[0] <= 120
-    clock[0] = 0.0
-    steady, stopped, busy, again, nobody = (ClusterWatch(180.0, proven=False) for _ in range(5))
-    proven = ClusterWatch(180.0, proven=True)
+    steady, stopped, busy, again, nobody, *restarting = (ClusterWatch() for _ in range(8))
     for second in range(1, 1_000):
         clock[0] = float(second)
         steady.look({"tcp://same": clock[0]})  # one task may take hours
-        stopped.look({"tcp://same": min(clock[0], 500.0), "tcp://new": clock[0]})
+        stopped.look({"tcp://same": min(clock[0], 500.0), "tcp://other": clock[0]})
         busy.look({f"tcp://{second}": 0.0}, finished=second // 50)
         again.look({f"tcp://{second}": 0.0}, finished=second % 50)  # the same tasks each time
         nobody.look({})
-        proven.look({f"tcp://{second}": 0.0})
+        for lives, watch in zip((1, 20, 39), restarting, strict=True):
+            watch.look({f"tcp://{second // lives}": clock[0]})
+            assert (watch.left >= 0) == (second <= 120)
         assert steady.left > 0 and busy.left > 0 and not steady.silent
-        assert (nobody.left >= 0) == (proven.left >= 0) == (second <= 180)
-        assert (again.left >= 0) == (second <= 49 + 180)
+        assert (nobody.left >= 0) == (second <= 120) and (again.left >= 0) == (second <= 169)
         assert stopped.silent == ["tcp://same"] * (second > 560)
 
 
