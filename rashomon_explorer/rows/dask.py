@@ -1,11 +1,9 @@
 """Rows of Dask collections, and diagnostics of a cluster."""
 
 import sys
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
 from shutil import disk_usage
 from threading import Lock
 from typing import Any
@@ -14,7 +12,13 @@ import numpy as np
 
 from rashomon_explorer._utils.containers import is_from_library
 from rashomon_explorer.exceptions import ClusterError, DataError, RowsChangedError
-from rashomon_explorer.rows.source import FeaturesAndTargets, Piece, RowSource, check_column
+from rashomon_explorer.rows.source import (
+    FeaturesAndTargets,
+    Piece,
+    RowSource,
+    check_column,
+    parts_of_rows,
+)
 
 PLANNING = Lock()
 """Lock for Dask's planning: with Python 3.11, two threads that optimise DataFrames may deadlock
@@ -155,33 +159,30 @@ class DaskRows(FeaturesAndTargets):
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
         """Yield rows low to high, one partition at a time."""
-        ends = list(accumulate(self.lengths))
         both = [data for data in (self.X, self.y) if data is not None]
         for data in both:
-            _check_count(len(ends), data)  # the count may itself need a computation
-        for place in range(bisect_right(ends, low), len(ends)):
-            at = ends[place] - self.lengths[place]
-            if at >= high:
-                return
-            if not self.lengths[place]:
-                continue
-            part = slice(max(low - at, 0), min(high - at, self.lengths[place]))
-            X, *rest = _computed(both, place)
-            y = rest[0] if rest else np.zeros(len(X))
-            if len(X) != self.lengths[place] or len(y) != len(X):
-                raise RowsChangedError(
-                    f"partition {place} has {len(X)} rows and {len(y)} targets, expected "
-                    f"{self.lengths[place]} of each: a partition must give the same rows in every "
-                    "pass, and declared lengths must be true"
-                )
-            yield (X.iloc[part] if hasattr(X, "iloc") else X[part]), _plain(y)[part]
+            _check_count(len(self.lengths), data)  # the count may itself need a computation
+        parts, at = parts_of_rows(self.lengths, low, high)
+        for place, length in enumerate(self.lengths[parts], start=parts.start):
+            if length:
+                X, *rest = _computed(both, place)
+                y = rest[0] if rest else np.zeros(len(X))
+                if len(X) != length or len(y) != len(X):
+                    raise RowsChangedError(
+                        f"partition {place} has {len(X)} rows and {len(y)} targets, expected "
+                        f"{length} of each: a partition must give the same rows in every pass, "
+                        "and declared lengths must be true"
+                    )
+                part = slice(max(low - at, 0), min(high - at, length))
+                yield (X.iloc[part] if hasattr(X, "iloc") else X[part]), _plain(y)[part]
+            at += length
 
     def part(self, low: int, high: int) -> tuple[RowSource, int]:
         """Partitions that contain rows low to high."""
-        part = self._partitions_of(low, high)
+        part, first = parts_of_rows(self.lengths, low, high)
         with PLANNING:
             X, y = (data if data is None else _slice(data, part) for data in (self.X, self.y))
-        return DaskRows(X, y, self.lengths[part]), sum(self.lengths[: part.start])
+        return DaskRows(X, y, self.lengths[part]), first
 
     @cached_property
     def _delayed(self) -> tuple[list[Any], list[Any] | None]:
@@ -193,19 +194,13 @@ class DaskRows(FeaturesAndTargets):
         """Return a delayed source of the partitions that contain rows low to high."""
         from dask import delayed
 
-        part, (X, y) = self._partitions_of(low, high), self._delayed
+        part, (X, y) = parts_of_rows(self.lengths, low, high)[0], self._delayed
         return delayed(DaskRows, pure=False)(X[part], y and y[part], self.lengths[part])
-
-    def _partitions_of(self, low: int, high: int) -> slice:
-        ends = list(accumulate(self.lengths))
-        return slice(bisect_right(ends, low), bisect_left(ends, high) + 1)
 
     def locate(self, row: int) -> str:
         """Name the partition of a row and its position there."""
-        ends = list(accumulate(self.lengths))
-        found = bisect_right(ends, row)
-        inside = row - (ends[found] - self.lengths[found])
-        return f"partition {found}, row {inside} of it (row {row} of all)"
+        part, first = parts_of_rows(self.lengths, row, row + 1)
+        return f"partition {part.start}, row {row - first} of it (row {row} of all)"
 
     def select_column(self, column: str) -> RowSource:
         """Return one column of a DataFrame."""

@@ -2,10 +2,9 @@
 
 import os
 import re
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, groupby
+from itertools import groupby
 from operator import attrgetter
 from typing import Any, Self
 
@@ -13,7 +12,7 @@ import numpy as np
 
 from rashomon_explorer._utils.containers import is_parquet_dataset
 from rashomon_explorer.exceptions import DataError, RowsChangedError, RowsGoneError
-from rashomon_explorer.rows.source import Piece, SelectedColumns, check_column
+from rashomon_explorer.rows.source import Piece, SelectedColumns, check_column, parts_of_rows
 
 Value = int | str | None
 """Value of a partition column: a whole number, text, or missing."""
@@ -196,10 +195,8 @@ class ParquetRows(SelectedColumns):
 
     def part(self, low: int, high: int) -> tuple[Self, int]:
         """Row groups that contain rows low to high."""
-        ends = list(accumulate(group.rows for group in self.groups))
-        first, last = bisect_right(ends, low), bisect_left(ends, high) + 1
-        at = ends[first] - self.groups[first].rows if first < len(ends) else high
-        return replace(self, groups=self.groups[first:last]), at
+        part, first = parts_of_rows([group.rows for group in self.groups], low, high)
+        return replace(self, groups=self.groups[part]), first
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
         """Yield rows low to high; of a split row group, earlier rows are read and dropped."""
@@ -254,10 +251,9 @@ class ParquetRows(SelectedColumns):
 
     def locate(self, row: int) -> str:
         """Name file, row group and row."""
-        ends = list(accumulate(group.rows for group in self.groups))
-        group = self.groups[found := bisect_right(ends, row)]
-        inside = row - (ends[found] - group.rows)
-        return f"{group.path}, row group {group.number}, row {inside} of it (row {row} of all)"
+        part, first = self.part(row, row + 1)
+        (group,) = part.groups
+        return f"{group.path}, row group {group.number}, row {row - first} of it (row {row} of all)"
 
     def select_column(self, column: str) -> "ParquetRows":
         """Return the same rows with one column of the files, feature or not."""

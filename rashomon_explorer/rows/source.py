@@ -3,9 +3,11 @@
 import mmap
 import os
 import weakref
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -340,6 +342,13 @@ class LazyRows(SelectedColumns):
     def select_column(self, column: str) -> RowSource:
         """Return any column of the frame."""
         return LazyRows.from_frame(self.frame, None, [column])
+
+
+def parts_of_rows(lengths: Sequence[int], low: int, high: int) -> tuple[slice, int]:
+    """Files or partitions that contain rows low to high, and the number of their first row."""
+    ends = list(accumulate(lengths))
+    first = bisect_right(ends, low)
+    return slice(first, bisect_left(ends, high) + 1), sum(lengths[:first])
 
 
 def check_column(column: str, names: Sequence[str]) -> str:
