@@ -402,7 +402,10 @@ def progress(job: DrawJob, state: ExplorerState) -> str:
         )
     first = f"Sampling the first of {models}, {job.seconds:.0f} s"
     if job.rows_read:
-        return f"{first}: {job.rows_read:,} rows read; every pass reads them again."
+        plan, read = state.plan, f"{first}: {job.rows_read:,} rows read"
+        if not isinstance(plan, Plan):
+            return f"{read}; every pass reads them again."
+        return f"{read}. About {plan.passes:,.0f} passes over {plan.n:,} are planned."
     if state.chains:
         last = state.chains[-1]
         chains = plural(len(last.excess), "chain")

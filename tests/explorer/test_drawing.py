@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from contextlib import contextmanager
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ import pytest
 from rashomon_explorer.estimators import PublicBoundsScaler, RashomonClassifier
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.explorer import Explorer, drawing
-from rashomon_explorer.explorer.drawing import DrawJob
+from rashomon_explorer.explorer.drawing import DrawJob, progress
+from rashomon_explorer.mechanisms.planning.plan import Plan
 from tests.explorer.pages import press
 
 
@@ -88,6 +90,8 @@ def test_stop_ends_a_pass_over_the_rows_only_while_there_is_no_draw():
     job.latest = object()
     job._read(*chunk)
     assert job.rows_read == 3
+    state = Mock(requested_draws=2, n_drawn=0, plan=Mock(Plan, passes=41.0, n=10**7))
+    assert "3 rows read. About 41 passes over 10,000,000 are planned." in progress(job, state)
 
 
 class _Trial:
