@@ -21,7 +21,8 @@ class RowsChangedError(DataError):
     """The rows changed after processing began."""
 
 
-class RowsGoneError(RowsChangedError, FileNotFoundError):
+# FileNotFoundError first: in the other order no instance can be made from a pickle.
+class RowsGoneError(FileNotFoundError, RowsChangedError):
     """A file of the rows was removed or is no longer readable."""
 
 

@@ -62,7 +62,7 @@ class ChunkedRows:
     steps: tuple[reduction.Step, ...] = ()
     workers: Workers = field(default_factory=ThreadWorkers)
     rows: int = BLOCK_ROWS
-    checksums: reduction.Checksums | None = None
+    checksums: reduction.Checksums | None = field(default=None, repr=False)
 
     @property
     def n(self) -> int:
@@ -319,7 +319,7 @@ CACHE_BYTES = 2**29
 """Default memory limit in bytes for the cached chunks of a table: half a gigabyte."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TransformedRows(SourceView):
     """Rows of a table after its steps, in chunks: the first from a cache, others recomputed."""
 

@@ -107,7 +107,7 @@ def _parts_of_dask() -> tuple[type, type, tuple[type, ...]] | None:
         return None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DaskRows(FeaturesAndTargets):
     """Partitions of a Dask collection, each computed when it is needed."""
 

@@ -134,7 +134,7 @@ class RowGroup:
     values: tuple[Value, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ParquetRows(SelectedColumns):
     """Rows of Parquet files, in the order of their names or of a list."""
 

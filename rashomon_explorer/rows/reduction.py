@@ -166,7 +166,7 @@ class Load:
         return LoadedRows(chunks, tuple(checksums), counts)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LoadedRows(RowSource):
     """Chunks in memory after all steps of a table."""
 

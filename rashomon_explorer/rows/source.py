@@ -193,8 +193,12 @@ class RowSource:
     def release_memory(self) -> None:
         """Drop cached rows that can be recomputed."""
 
+    def __repr__(self) -> str:
+        """Return the type alone: other libraries write it into errors and logs."""
+        return f"{type(self).__name__}(...)"
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class FeaturesAndTargets(RowSource):
     """Base class for an array or frame of features, and one of targets."""
 
@@ -218,7 +222,7 @@ class FeaturesAndTargets(RowSource):
         return self
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SelectedColumns(RowSource):
     """Base class for columns of files or of a lazy frame, selected by name."""
 
@@ -236,7 +240,7 @@ class SelectedColumns(RowSource):
         return self.target is not None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ArrayRows(FeaturesAndTargets):
     """Rows of an array in memory, of a memory-mapped file, or of a DataFrame."""
 
@@ -293,7 +297,7 @@ class ArrayRows(FeaturesAndTargets):
         return ArrayRows(select_columns(self.X, [check_column(column, self.names)]))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LazyRows(SelectedColumns):
     """Rows of a lazy frame of polars, collected in batches in every pass."""
 

@@ -11,7 +11,7 @@ from rashomon_explorer._utils.arrays import IntArray
 from rashomon_explorer.rows.source import Piece, RowSource, check_column, with_names
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SourceView(RowSource):
     """Base class that delegates to a source; subclasses implement :meth:`pieces`."""
 
@@ -69,7 +69,7 @@ class SourceView(RowSource):
         return self.source.select_column(column)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class WithColumns(SourceView):
     """Source whose targets are replaced by columns in memory, a few bytes a row."""
 
@@ -107,7 +107,7 @@ class WithColumns(SourceView):
         return WithColumns(source, self.columns[offset:high]), offset
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RowSubset(SourceView):
     """Rows of a source at selected positions, in their order."""
 
@@ -156,7 +156,7 @@ class RowSubset(SourceView):
         return RowSubset(self.source.select_column(column), self.places)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NamedColumns(SourceView):
     """Source of DataFrames, from a source of arrays."""
 

@@ -5,12 +5,13 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, ThreadPoolExecutor, wait
+from copy import copy
 from dataclasses import dataclass, field, replace
 from pickle import PickleError
 from typing import Any, ClassVar, Protocol
 
 from rashomon_explorer._utils.threads import cores
-from rashomon_explorer.exceptions import ClusterError
+from rashomon_explorer.exceptions import ClusterError, RowsGoneError
 from rashomon_explorer.rows.dask import DaskRows
 from rashomon_explorer.rows.reduction import LoadedRows, Part, Span
 from rashomon_explorer.rows.source import RowSource
@@ -191,9 +192,9 @@ class DaskWorkers:
                 yield from self._gathered(task, source, work, spans, watch)
                 return
             except FileNotFoundError as error:
-                raise ClusterError(
-                    f"a worker finds no file of the rows ({error}): give a path that every machine "
-                    "of the cluster has"
+                raise RowsGoneError(
+                    f"{error}. Every machine of a cluster needs the files of the rows under the "
+                    "same path"
                 ) from error
             except Exception as error:
                 if self._running and not isinstance(error, _connection_errors()):
@@ -320,8 +321,9 @@ class DaskWorkers:
 
     def _scattered(self, source: RowSource, watch: ClusterWatch) -> Any:
         """Send rows to one worker; a scheduler that loses it may raise any error."""
+        rows = copy(source)  # rows of a mapped file are read here, where its end is an error
         try:
-            return self._wait_for(self.client.scatter(source, hash=False, asynchronous=True), watch)
+            return self._wait_for(self.client.scatter(rows, hash=False, asynchronous=True), watch)
         except (TypeError, PickleError, ClusterError):  # these rows cannot be sent at all
             raise
         except Exception as error:  # no row was read yet: the cause is the connection

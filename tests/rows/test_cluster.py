@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from rashomon_explorer import Ledger, RashomonClassifier
-from rashomon_explorer.exceptions import ClusterError, FitError, RowsChangedError
+from rashomon_explorer.exceptions import ClusterError, FitError, RowsChangedError, RowsGoneError
 from rashomon_explorer.measures import exact_score_ranges
 from rashomon_explorer.privacy import pure
 from rashomon_explorer.problem.problem import Problem
@@ -420,8 +420,13 @@ def test_chunks_of_a_lost_worker_are_made_again_to_the_same_digits(threads, tmp_
     _in_files(tmp_path / "new", threads, change=1e-9)
     os.replace(tmp_path / "new" / "part.parquet", tmp_path / "other" / "part.parquet")
     problem.value_and_gradient(THETA)  # of chunks that are kept
-    problem.data.table.source.kept.futures.clear()
+    kept = problem.data.table.source.kept
+    kept.futures.clear()
     with pytest.raises(RowsChangedError, match=r"rows 49152 to 65535, from .*part.parquet, row gr"):
+        problem.value_and_gradient(THETA)
+    os.truncate(tmp_path / "other" / "part.parquet", 100_000)
+    kept.futures.clear()
+    with pytest.raises(RowsGoneError, match=r"part.parquet was readable .* under the same path"):
         problem.value_and_gradient(THETA)
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from threading import Barrier, Lock
@@ -504,6 +505,9 @@ def test_a_mapped_array_is_what_was_mapped(tmp_path):
     own[0] = -1.0
     assert np.array_equal(read_mapped(own), own) and read_mapped(own)[0, 0] == -1.0
     held = np.load(path, mmap_mode="r")
+    rows = copy(ArrayRows(held))  # to be sent: read now, and written by its type alone into errors
+    assert type(rows.X) is np.ndarray and np.array_equal(rows.X, X)
+    assert repr(chunk_rows(X, X[:, 0])).startswith("ChunkedRows(source=ArrayRows(...), steps=()")
     np.save(tmp_path / "other.npy", np.zeros((10, 4)))
     os.replace(tmp_path / "other.npy", path)
     assert np.array_equal(read_mapped(held), X)
