@@ -1,4 +1,4 @@
-"""Theorems on noisy gradient chains with cyclic or sampled batches; symbols as in `theorems`."""
+"""Costs of noisy gradient chains on batches, in turn or drawn anew."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from rashomon_explorer._utils.validation import (
     check_positive,
 )
 from rashomon_explorer.mechanisms.langevin import accounting
-from rashomon_explorer.papers import theorems
 from rashomon_explorer.privacy import Guarantee, gdp, zcdp
 from rashomon_explorer.privacy.tradeoff import Gaussian, Subsampled, TradeOff, compose_tradeoffs
 
@@ -71,80 +70,20 @@ def _check_expansion(contraction: float) -> None:
         raise ValueError(f"contraction must be in [0, 1], got {contraction!r}")
 
 
-def cyclic_composition(
-    *,
-    sensitivity: float,
-    batch_size: int,
-    sigma: float,
-    epochs: int,
-    batches_per_epoch: int | None = None,
+def last_batch_state_renyi(
+    *, shift: float, n_batches: int, epochs: int, contraction: float
 ) -> Guarantee:
-    """All iterates of E passes over batches in a fixed order, μ = (L/(bσ))√E (Theorem 4.4)."""
-    check_count(batch_size=batch_size, epochs=epochs)
-    if batches_per_epoch is not None:
-        check_count(batches_per_epoch=batches_per_epoch)
-    moved = theorems.shift(sensitivity=sensitivity, batch_size=batch_size, sigma=sigma)
-    return theorems.state(moved * math.sqrt(epochs), "Theorem 4.4", theorems.WHOLE_PATH)
+    """Guarantee of the same by Rényi divergences, which Table 1 compares with Theorem 4.5.
 
-
-def cyclic_strongly_convex(
-    *,
-    sensitivity: float,
-    batch_size: int,
-    sigma: float,
-    batches_per_epoch: int,
-    epochs: int,
-    contraction: float,
-) -> Guarantee:
-    """Guarantee for the last iterate, for strongly convex, smooth losses.
-
-    μ = (L/(bσ))√(1 + c^(2l−2) (1 − c²)/(1 − c^l)² · (1 − c^(l(E−1)))/(1 + c^(l(E−1)))) (Theorem 4.5
-    of Bok, Su and Altschuler 2024), for a record in the worst position, in the last batch.
+    R_α ≤ (α/2)s²(1 + c^(l−1) (1 − c²)/(1 − c^l)² · (1 − c^(l(E−1)))). The paper prints no formula
+    for its column "RDP"; this one reproduces its figures, above αμ²/2 of Theorem 4.5.
     """
-    check_count(batch_size=batch_size, batches_per_epoch=batches_per_epoch, epochs=epochs)
-    theorems.check_contraction(contraction)
-    moved = theorems.shift(sensitivity=sensitivity, batch_size=batch_size, sigma=sigma)
-    steps = {"n_batches": batches_per_epoch, "n_steps": batches_per_epoch * epochs}
-    last = last_batch_state_guarantee(shift=moved, contraction=contraction, **steps)
-    return theorems.state(
-        last.mu,
-        "Theorem 4.5",
-        theorems.contracting(contraction),
-        theorems.IN_ORDER,
-        theorems.NO_JUMPS,
-        theorems.LAST_ONLY,
+    known = last_batch_state_guarantee(
+        shift=shift, n_batches=n_batches, n_steps=n_batches * epochs, contraction=contraction
     )
-
-
-def cyclic_strongly_convex_renyi(
-    *,
-    sensitivity: float,
-    batch_size: int,
-    sigma: float,
-    batches_per_epoch: int,
-    epochs: int,
-    contraction: float,
-) -> Guarantee:
-    """Guarantee for the last iterate by Rényi divergences, which Table 1 compares with Theorem 4.5.
-
-    R_α ≤ (α/2)(L/(bσ))²(1 + c^(l−1) (1 − c²)/(1 − c^l)² · (1 − c^(l(E−1)))). The paper prints no
-    formula for its column "RDP"; this one reproduces its figures, above αμ²/2 of Theorem 4.5.
-    """
-    sharper = cyclic_strongly_convex(
-        sensitivity=sensitivity,
-        batch_size=batch_size,
-        sigma=sigma,
-        batches_per_epoch=batches_per_epoch,
-        epochs=epochs,
-        contraction=contraction,
-    )
-    moved = theorems.shift(sensitivity=sensitivity, batch_size=batch_size, sigma=sigma)
-    earlier = _earlier_epochs_renyi(contraction, batches_per_epoch, epochs)
-    return replace(
-        zcdp(rho=moved**2 * (1 + earlier) / 2),
-        theorem=f"Rényi bound implied by {sharper.theorem}",
-        assumptions=sharper.assumptions,
-    )
+    earlier = _earlier_epochs_renyi(contraction, n_batches, epochs)
+    rho = shift**2 * (1 + earlier) / 2
+    return replace(zcdp(rho=rho), theorem=f"Rényi bound of the {known.theorem}")
 
 
 def _earlier_epochs_renyi(c: float, l: int, epochs: int) -> float:  # noqa: E741
@@ -157,137 +96,20 @@ def _earlier_epochs_renyi(c: float, l: int, epochs: int) -> float:  # noqa: E741
     return _epoch_weight(log, l, l - 1) * -math.expm1(l * (epochs - 1) * log)
 
 
-def cyclic_convex(
-    *,
-    sensitivity: float,
-    batch_size: int,
-    sigma: float,
-    batches_per_epoch: int,
-    epochs: int,
-    diameter: float,
-    step_size: float,
-    smoothness: float,
-) -> Guarantee:
-    """Guarantee for the last iterate of any number of epochs, for convex, smooth losses.
-
-    On a domain of diameter D, μ = (1/σ)√((L/b)² + 3LD/(ηbl) + (L²/(b²l))⌈Db/(ηL)⌉), E ≥ Db/(ηL)
-    (Theorem 4.6 of Bok, Su and Altschuler 2024).
-    """
-    check_count(batch_size=batch_size, batches_per_epoch=batches_per_epoch, epochs=epochs)
-    check_positive(diameter=diameter)
-    theorems.check_convex_step(step_size=step_size, smoothness=smoothness)
-    moved = theorems.shift(sensitivity=sensitivity, batch_size=batch_size, sigma=sigma)
-    if moved == 0:
-        return theorems.state(0.0, "Theorem 4.6", theorems.LAST_ONLY)
-    needed = diameter * batch_size / (step_size * sensitivity)
-    if epochs < needed:
-        raise ValueError(
-            "epochs must be at least diameter·batch_size/(step_size·sensitivity) = "
-            f"{needed:g}, got {epochs!r}; use cyclic_composition"
-        )
-    far = diameter / (step_size * sigma)
-    earlier = (3 * moved * far + moved**2 * math.ceil(needed)) / batches_per_epoch
-    mu = math.sqrt(moved**2 + earlier)
-    return theorems.state(
-        mu,
-        "Theorem 4.6",
-        theorems.PROJECTED,
-        theorems.IN_ORDER,
-        theorems.NO_JUMPS,
-        theorems.LAST_ONLY,
-    )
-
-
 _DRAWN = "batches are drawn without replacement, anew in each step, and never shown"
+_LAST_ONLY = "only the last state is ever shown; the number of steps is fixed in advance"
 
 
-def sgd_composition(
-    *, sensitivity: float, n: int, batch_size: int, sigma: float, n_steps: int
-) -> Guarantee:
-    """Guarantee for all iterates with batches of fixed size b, resampled: C_{b/n}(G(L/(bσ)))^⊗t.
+def sampled_path_guarantee(*, shift: float, rate: float, n_steps: int) -> Guarantee:
+    """Guarantee of all states of t steps on batches drawn anew, C_q(G(s))^⊗t (Theorem 4.8).
 
-    Theorem 4.8 of Bok, Su and Altschuler 2024. ``mu`` is that of t steps without sampling, valid
-    since C_q(f) ≥ f; ``epsilon``, ``delta`` and ``tradeoff`` use the whole curve, for t > 1 with
-    the extra ``accounting``.
+    ``shift`` s, by which a record in the batch moves a step, is in standard deviations of the
+    noise. ``mu`` is that of steps without sampling, valid since C_q(f) ≥ f; ``epsilon``, ``delta``
+    and ``tradeoff`` use the whole curve, for t > 1 with the extra ``accounting``.
     """
-    theorems.check_batch(batch_size, n)
-    check_count(n_steps=n_steps)
-    moved = theorems.shift(sensitivity=sensitivity, batch_size=batch_size, sigma=sigma)
-    return sampled_state(
-        [(moved, n_steps)], 0.0, batch_size / n, "Theorem 4.8", theorems.WHOLE_PATH
-    )
-
-
-def sgd_strongly_convex(
-    *,
-    sensitivity: float,
-    n: int,
-    batch_size: int,
-    sigma: float,
-    n_steps: int,
-    contraction: float,
-    tau: int,
-) -> Guarantee:
-    """Guarantee for the last iterate with resampled batches, for strongly convex, smooth losses.
-
-    With s = L/(bσ) and any 1 ≤ τ < t,
-
-        G(2√2 s (c^(t−τ+1) − c^t)/(1 − c)) ⊗ C_{b/n}(G(2√2 s)) ⊗ C_{b/n}(G(2s))^⊗(t−τ)
-
-    (Theorem 4.9 of Bok, Su and Altschuler 2024). :func:`last_sampled_state_guarantee` is sharper.
-    """
-    theorems.check_batch(batch_size, n)
-    last = _last_steps(n_steps, tau, least_tau=1)
-    theorems.check_contraction(contraction)
-    moved = theorems.shift(sensitivity=sensitivity, batch_size=batch_size, sigma=sigma)
-    rate, wide, c = batch_size / n, 2 * math.sqrt(2) * moved, contraction
-
-    start = wide * (c ** (last + 1) - c**n_steps) / (1 - c)
-    sampled = [(wide, 1), (2 * moved, last)]
-    return sampled_state(
-        sampled,
-        start,
-        rate,
-        f"Theorem 4.9 (τ = {tau})",
-        theorems.contracting(c),
-        theorems.NO_JUMPS,
-        theorems.LAST_ONLY,
-    )
-
-
-def sgd_convex(
-    *,
-    sensitivity: float,
-    n: int,
-    batch_size: int,
-    sigma: float,
-    n_steps: int,
-    diameter: float,
-    step_size: float,
-    smoothness: float,
-    tau: int,
-) -> Guarantee:
-    """Guarantee for the last iterate with resampled batches, for convex, smooth losses.
-
-    On a domain of diameter D, for any τ < t, G(√2 D/(ησ√(t − τ))) ⊗ C_{b/n}(G(2√2 L/(bσ)))^⊗(t−τ)
-    (Theorem 4.10 of Bok, Su and Altschuler 2024).
-    """
-    theorems.check_batch(batch_size, n)
-    last = _last_steps(n_steps, tau, least_tau=0)
-    check_positive(diameter=diameter)
-    theorems.check_convex_step(step_size=step_size, smoothness=smoothness)
-    moved = theorems.shift(sensitivity=sensitivity, batch_size=batch_size, sigma=sigma)
-    rate, wide = batch_size / n, 2 * math.sqrt(2) * moved
-
-    return sampled_state(
-        [(wide, last)],
-        math.sqrt(2 / last) * diameter / (step_size * sigma),
-        rate,
-        f"Theorem 4.10 (τ = {tau})",
-        theorems.PROJECTED,
-        theorems.NO_JUMPS,
-        theorems.LAST_ONLY,
-    )
+    steps = f"{n_steps} noisy steps on batches drawn anew"
+    theorem = f"path of {steps} (Theorem 4.8 of Bok, Su and Altschuler 2024)"
+    return _sampled([(shift, n_steps)], 0.0, rate, theorem)
 
 
 def last_sampled_state_guarantee(
@@ -301,8 +123,8 @@ def last_sampled_state_guarantee(
         G(√(E/a)) ⊗ C_q(G(s/√(1 − a)))^⊗K ⊗ C_q(G(s))^⊗(r − K),
 
     E = (c^r z)²/(1 + c² + … + c^(2K − 2)) and z = min{D, s(1 + c + … + c^(t − r − 1))} (own
-    derivation, docs/theory.md §12). r = t is Theorem 4.8; at K = r and K = 1 it is Theorems 4.10
-    and 4.9 of Bok, Su and Altschuler 2024 with half of each shift. Of all r, K and a on a grid
+    derivation, docs/theory.md §12). r = t is Theorem 4.8; K = r and K = 1 are Theorems 4.10 and
+    4.9 of Bok, Su and Altschuler 2024 with half of each shift. Of all r, K and a on a grid
     those with the least central limit are used.
     """
     check_count(n_steps=n_steps)
@@ -311,9 +133,9 @@ def last_sampled_state_guarantee(
     check_nonnegative_or_infinite(diameter=diameter)
     _check_expansion(contraction)
     _, parts, start = min(_split_steps(shift, rate, n_steps, contraction, diameter))
-    counted = f"last of {n_steps} noisy steps on batches drawn anew (shifted interpolation, own"
-    proof = f"{counted} constants; docs/theory.md §12)"
-    return replace(sampled_state(list(parts), start, rate, "", theorems.LAST_ONLY), theorem=proof)
+    steps = f"{n_steps} noisy steps on batches drawn anew"
+    theorem = f"last of {steps} (shifted interpolation, own constants; docs/theory.md §12)"
+    return _sampled(list(parts), start, rate, theorem, _LAST_ONLY)
 
 
 _Split = tuple[float, tuple[tuple[float, int], ...], float]
@@ -342,25 +164,18 @@ def _geometric(c: float, count: int) -> float:
     return math.expm1(count * math.log(c)) / (c - 1) * (1 + 1e-12)
 
 
-def sampled_state(
-    sampled: list[tuple[float, int]], start: float, rate: float, theorem: str, *assumptions: str
+def _sampled(
+    steps: list[tuple[float, int]], start: float, rate: float, theorem: str, *assumptions: str
 ) -> Guarantee:
     """G(start) ⊗ C_q(G(μ_i))^⊗k_i, and the μ without sampling."""
-    plain = math.sqrt(start**2 + math.fsum(count * mu**2 for mu, count in sampled))
-    parts: list[tuple[TradeOff, int]] = [(Gaussian(start), 1)]
-    parts += [(Subsampled(Gaussian(mu), rate), count) for mu, count in sampled if mu and count]
-    guarantee = theorems.state(plain, theorem, _DRAWN, *assumptions)
-    if rate == 1 or plain == 0:
+    plain = gdp(mu=math.sqrt(start**2 + math.fsum(count * mu**2 for mu, count in steps)))
+    all_of_it = (*plain.assumptions, _DRAWN, *assumptions)
+    guarantee = replace(plain, theorem=theorem, assumptions=all_of_it)
+    if rate == 1 or plain.mu == 0:
         return guarantee
+    parts: list[tuple[TradeOff, int]] = [(Gaussian(start), 1)]
+    parts += [(Subsampled(Gaussian(mu), rate), count) for mu, count in steps if mu and count]
     return replace(guarantee, notion="tradeoff", curve=compose_tradeoffs(parts))
-
-
-def _last_steps(n_steps: int, tau: int, *, least_tau: int) -> int:
-    """T − τ, at least 1."""
-    check_count(n_steps=n_steps)
-    if not (least_tau <= tau < n_steps and tau == int(tau)):
-        raise ValueError(f"tau must be from {least_tau} to n_steps - 1, got {tau!r}")
-    return n_steps - int(tau)
 
 
 def _limit(mu: float, rate: float) -> float:

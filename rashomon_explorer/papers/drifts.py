@@ -11,7 +11,6 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.mechanisms.certificates import sensitivity
 from rashomon_explorer.mechanisms.langevin.gradients import Drift, FullDrift, Gradient
 from rashomon_explorer.papers import batch_theorems
-from rashomon_explorer.papers.theorems import WHOLE_PATH
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.minimisation import MinimisedObjective
 from rashomon_explorer.problem.thresholds import GaussianThreshold, NoThreshold, SmoothThreshold
@@ -108,11 +107,10 @@ class SampledDrift(BatchDrift):
         return super().sensitivity(1)
 
     def path_guarantee(self, step_size: float, n_steps: int, n_chains: int) -> Guarantee:
-        """All states: Theorem 4.8 of Bok, Su and Altschuler (2024)."""
+        """See :func:`sampled_path_guarantee`."""
         shift = self.sensitivity(1) * self.beta * math.sqrt(n_chains * step_size / 2)
-        return batch_theorems.sampled_state(
-            [(shift, n_steps)], 0.0, self.rate, "Theorem 4.8", WHOLE_PATH
-        )
+        known = {"shift": shift, "rate": self.rate}
+        return batch_theorems.sampled_path_guarantee(n_steps=n_steps, **known)
 
     def last_state_guarantee(self, step_size: float, n_steps: int, n_chains: int) -> Guarantee:
         """See :func:`last_sampled_state_guarantee`."""

@@ -6,6 +6,7 @@ attained.
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,6 +25,8 @@ from rashomon_explorer.mechanisms import (
 from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers.localisation import plan_iterated, plan_perturbed
+from rashomon_explorer.papers.theorems import RATES
+from rashomon_explorer.privacy.conversions import gdp_epsilon
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses import SmoothedHingeLoss
@@ -274,6 +277,37 @@ def test_promises_have_the_rates_that_are_printed(method, delta, powers):
         slope_of(EPSILON, [promised(8_000, 8, epsilon) for epsilon in EPSILON]),
     ]
     assert found == pytest.approx(list(powers), abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("method", "notion", "ridge"),
+    [
+        ("regularised", "pure", 0.0),
+        ("regularised", "(ε, δ)", 0.0),
+        ("unthresholded", "(ε, δ)", 1.0),
+    ],
+)
+def test_promises_on_a_population_have_the_rates_that_are_printed(method, notion, ridge):
+    """Both terms of Table 1 of GTU, each where it is the larger one; with δ, μ is for ε."""
+    problem, delta = "strongly convex" if ridge else "convex", 0.0 if notion == "pure" else DELTA
+    rate = RATES[problem, notion, "population"]
+    assert rate.mechanism == method
+
+    def promised(n, p, epsilon):
+        request = replace(request_of("quadratic", n, p, epsilon, delta), ridge=ridge)
+        return MECHANISMS[method].offer(request).plan.population_bound
+
+    n, p = 8_000 * 2 ** np.arange(4), 128 * 2 ** np.arange(4)
+    mu = 0.01 * 2.0 ** np.arange(4)
+    epsilon = [gdp_epsilon(float(x), delta) for x in mu] if delta else list(mu)
+    found = [
+        slope_of(n, [promised(int(k), 512, epsilon[0]) for k in n]),
+        slope_of(p, [promised(8_000, int(k), epsilon[0]) for k in p]),
+        slope_of(mu, [promised(8_000, 512, x) for x in epsilon]),
+    ]
+    assert found == pytest.approx(list(rate.upper), abs=0.1)
+    free = slope_of(n, [promised(int(k), 8, 1e7) for k in n])
+    assert free == pytest.approx(rate.sampling, abs=0.1)
 
 
 def test_noisy_moments_are_of_second_order_where_the_best_model_is_inside():

@@ -10,27 +10,17 @@ from hypothesis import strategies as st
 
 from benchmarks.rates import slope_of
 from rashomon_explorer.mechanisms import MECHANISMS
-from rashomon_explorer.mechanisms.langevin.accounting import last_iterate_guarantee
-from rashomon_explorer.papers import batch_theorems, instances, theorems
+from rashomon_explorer.mechanisms.langevin.accounting import last_iterate_guarantee, path_guarantee
 from rashomon_explorer.papers import batch_theorems as b
-from rashomon_explorer.papers import theorems as t
+from rashomon_explorer.papers import instances
 from rashomon_explorer.papers.instances import rough_last_state_mu
-from rashomon_explorer.papers.theorems import (
-    RATES,
-    bilevel_instance_excess,
-    exponential_mechanism_convex,
-)
-from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.papers.theorems import RATES, bilevel_instance_excess
+from rashomon_explorer.privacy import Guarantee, gdp
 from rashomon_explorer.privacy.conversions import gdp_delta
 from rashomon_explorer.privacy.tradeoff import Gaussian, Subsampled, compose_tradeoffs
 from tests.exact.conftest import exactly
 from tests.mechanisms import chains
 from tests.mechanisms.builders import request_of
-
-MNIST = {"sensitivity": 2 / 3, "batch_size": 1, "sigma": 1.0}
-STEP = {"sensitivity": 2.0, "sigma": 0.5}
-DOMAIN = {"diameter": 1.0, "step_size": 0.5, "smoothness": 4.0}
-SMOOTH = {"ridge": 0.5, "smoothness": 4.0, "step_size": 0.25}
 
 
 @pytest.mark.parametrize(
@@ -38,171 +28,92 @@ SMOOTH = {"ridge": 0.5, "smoothness": 4.0, "step_size": 0.25}
     [(50, 4.34, 30.51, 5.82), (100, 5.60, 49.88, 7.61), (200, 7.58, 83.83, 9.88)],
 )
 def test_table_1(epochs, ours, composed, renyi):
-    last = batch_theorems.cyclic_strongly_convex(
-        **MNIST, contraction=0.9999, batches_per_epoch=40, epochs=epochs
-    )
+    chain = {"shift": 2 / 3, "n_batches": 40, "contraction": 0.9999}
+    last = b.last_batch_state_guarantee(**chain, n_steps=40 * epochs)
     assert round(last.epsilon(1e-5), 2) == ours
     # "GDP Composition" is Theorem 4.4, μ = (L/(bσ))√E, converted exactly.
-    path = batch_theorems.cyclic_composition(**MNIST, epochs=epochs)
-    assert round(path.epsilon(1e-5), 2) == composed
-    older = batch_theorems.cyclic_strongly_convex_renyi(
-        **MNIST, contraction=0.9999, batches_per_epoch=40, epochs=epochs
-    )
-    assert round(older.epsilon(1e-5), 2) == renyi
+    assert round(gdp(mu=2 / 3 * math.sqrt(epochs)).epsilon(1e-5), 2) == composed
+    assert round(b.last_batch_state_renyi(**chain, epochs=epochs).epsilon(1e-5), 2) == renyi
 
 
 def test_a_convex_body_tells_less_than_its_range_from_ld_677_on():
     """§5: (2LD, 0)-DP is the weaker by total variation where LD > .677."""
 
     def apart(product):
-        known = theorems.exponential_mechanism_convex(lipschitz=product, diameter=1.0)
-        return known.delta(0.0) - math.tanh(product)
+        return gdp(mu=2 * math.sqrt(product)).delta(0.0) - math.tanh(product)
 
     assert apart(0.676) > 0 > apart(0.677)
 
 
-def theorem(name):
-    return getattr(theorems, name, None) or getattr(batch_theorems, name)
+def steps(s, n_steps, contraction, diameter=math.inf):
+    """μ of the last of steps that a record moves by s standard deviations of the noise."""
+    return last_iterate_guarantee(
+        beta=1.0, sensitivity=2 * s, step_size=0.5, n_steps=n_steps, contraction=contraction,
+        diameter=diameter,
+    ).mu  # fmt: skip
 
 
-GD = {**STEP, "n": 50, "n_steps": 30}
-CYCLIC = {**STEP, "batch_size": 5, "epochs": 30}
-SGD = {**STEP, "n": 200, "batch_size": 5, "n_steps": 30}
-CALLS = {
-    "gd_composition": (GD, "4.1"),
-    "gd_strongly_convex": ({**GD, "contraction": 0.9}, "4.2"),
-    "gd_convex": ({**GD, **DOMAIN, "n_steps": 300}, "4.3"),
-    "cyclic_composition": (CYCLIC, "4.4"),
-    "cyclic_strongly_convex": ({**CYCLIC, "batches_per_epoch": 10, "contraction": 0.9}, "4.5"),
-    "cyclic_convex": ({**CYCLIC, **DOMAIN, "batches_per_epoch": 10}, "4.6"),
-    "sgd_composition": (SGD, "4.8"),
-    "sgd_strongly_convex": ({**SGD, "contraction": 0.5, "tau": 20}, "4.9"),
-    "sgd_convex": ({**SGD, **DOMAIN, "n_steps": 300, "tau": 250}, "4.10"),
-    "last_sampled_state_guarantee": ({"shift": 1.0, "rate": 0.1, "n_steps": 50}, "own"),
-    "lmc": ({"sensitivity": 0.5, "ridge": 1.0, "smoothness": 3.0, "step_size": 0.5}, "5.1"),
-    "exponential_mechanism_strongly_convex": ({"sensitivity": 0.5, "ridge": 4.0}, "5.2"),
-    "exponential_mechanism_convex": ({"lipschitz": 0.5, "diameter": 2.0}, "5.4"),
-}
+def test_theorems_on_all_rows_and_on_batches_in_turn_as_printed():
+    """L/(nσ) or L/(bσ) is s, D/(ησ) is D, t steps or E passes over l batches."""
+    s, c, t, l, E = 0.4, 0.9, 9, 4, 3  # noqa: E741
+    path = path_guarantee(beta=1.0, sensitivity=2 * s, step_size=0.5, n_steps=t)
+    assert path.mu == exactly(s * math.sqrt(t))  # 4.1
+    assert steps(s, t, c) == exactly(s * math.sqrt((1 - c**t) / (1 + c**t) * (1 + c) / (1 - c)))
+    known = {"shift": s, "n_batches": l, "n_steps": l * E}
+    weight, faded = c ** (2 * l - 2) * (1 - c**2) / (1 - c**l) ** 2, c ** (l * (E - 1))
+    found = b.last_batch_state_guarantee(**known, contraction=c).mu
+    assert found == exactly(s * math.sqrt(1 + weight * (1 - faded) / (1 + faded)))  # 4.5
+    # 5.1 and 5.2 are 4.2 of one row in the limit of t, and of small steps.
+    S, m, M, eta = 0.3, 0.25, 4.0, 0.4
+    limit = math.sqrt((2 - eta * m) / 2) * S / math.sqrt(m)
+    assert eta <= 2 / (M + m)
+    assert steps(eta * S / math.sqrt(2 * eta), math.inf, 1 - eta * m) == exactly(limit)
+    tiny = 1e-9
+    mu = steps(tiny * S / math.sqrt(2 * tiny), math.inf, 1 - tiny * m)
+    assert mu == pytest.approx(S / math.sqrt(m))
 
 
-@pytest.mark.parametrize("name", CALLS)
-def test_every_theorem_gives_a_whole_guarantee(name):
-    settings, number = CALLS[name]
-    paid = theorem(name)(**settings)
-    assert number in paid.theorem and ("Bok, Su and Altschuler" in paid.theorem or number == "own")
-    assert len(paid.assumptions) > 1
-    assert math.isfinite(paid.mu) and paid.holds
-    epsilon = paid.epsilon(1e-5)
-    assert paid.delta(epsilon) <= 1e-5 * (1 + 1e-9)
-    assert 0 < paid.tradeoff(0.1) <= 0.9
-    assert Guarantee.from_dict(paid.to_dict()) == paid
+@given(st.floats(0.01, 5.0), st.floats(0.05, 50.0), st.integers(1, 9))
+def test_theorems_on_bounded_domains_are_what_is_proved_but_rounded(s, diameter, l):  # noqa: E741
+    """4.3 and 4.6, with as many steps as they ask for and more."""
+    needed = math.ceil(diameter / s)
+    printed = 3 * s * diameter + s**2 * needed
+    sharp = steps(s, 10 * needed + 10, 1.0, diameter) ** 2
+    assert sharp <= printed * (1 + 1e-9) <= sharp + s**2 + 1e-9 * printed
+    passes = {"n_batches": l, "n_steps": l * (10 * needed + 10)}
+    last = b.last_batch_state_guarantee(shift=s, diameter=diameter, **passes).mu ** 2
+    assert last <= s**2 + printed / l * (1 + 1e-9) + 1e-9
 
 
-@given(st.floats(0.05, 5.0), st.integers(1, 200), st.floats(0.05, 5.0))
-def test_theorem_4_3_is_what_the_path_certificate_proves_but_rounded(sensitivity, n, diameter):
-    steps = 10 * math.ceil(diameter * n / (0.5 * sensitivity)) + 10  # so that 4.1 is no match
-    domain = {"diameter": diameter, "step_size": 0.5, "smoothness": 4.0}
-    printed = theorems.gd_convex(sensitivity=sensitivity, n=n, sigma=0.5, n_steps=steps, **domain)
-    shift = sensitivity / (n * 0.5)
-    sharp = last_iterate_guarantee(
-        beta=1.0,
-        sensitivity=2 * shift,
-        step_size=0.5,
-        n_steps=steps,
-        contraction=1.0,
-        diameter=diameter / (0.5 * 0.5),
-    )
-    assert sharp.mu <= printed.mu * (1 + 1e-9)
-    assert printed.mu**2 <= sharp.mu**2 + shift**2 * (1 + 1e-9) + 1e-12
-
-
-def test_langevin_is_gradient_descent_with_one_row():
-    energy = {"ridge": 1.0, "smoothness": 3.0, "step_size": 0.5}
-    limit = theorems.lmc(sensitivity=0.5, **energy)
-    sigma, contraction = math.sqrt(2 / 0.5), theorems.contraction_factor(**energy)
-    for steps in (1, 10, 10_000):
-        finite = theorems.gd_strongly_convex(
-            sensitivity=0.5, n=1, sigma=sigma, n_steps=steps, contraction=contraction
-        )
-        assert finite.mu <= limit.mu * (1 + 1e-12)
-    assert finite.mu == pytest.approx(limit.mu)
-    tiny = theorems.lmc(sensitivity=0.5, ridge=4.0, smoothness=9.0, step_size=1e-9)
-    exact = theorems.exponential_mechanism_strongly_convex(sensitivity=0.5, ridge=4.0)
-    assert tiny.mu == pytest.approx(exact.mu) == 0.25  # the limit of small steps
-
-
-@pytest.mark.parametrize(
-    ("name", "change", "message"),
-    [
-        ("gd_composition", {"n": 0}, "n must be a whole number"),
-        ("gd_strongly_convex", {"contraction": 1.0}, r"contraction must be in \[0, 1\)"),
-        ("contraction_factor", {"step_size": 0.5}, r"step_size must be below 2/smoothness = 0\.5"),
-        ("contraction_factor", {"ridge": 5.0}, "ridge must be at most smoothness"),
-        ("gd_convex", {"step_size": 0.6}, r"step_size must be at most 2/smoothness = 0\.5"),
-        ("gd_convex", {"n_steps": 49}, r"diameter·n/\(step_size·sensitivity\) = 50, got 49"),
-        ("cyclic_convex", {"epochs": 4}, "epochs must be at least"),
-        ("sgd_composition", {"batch_size": 201}, "batch_size must be at most n = 200"),
-        ("last_sampled_state_guarantee", {"contraction": 1.1}, r"contraction must be in \[0, 1\]"),
-        ("last_sampled_state_guarantee", {"rate": 0.0}, "rate must be finite and > 0"),
-        ("sgd_strongly_convex", {"tau": 0}, "tau must be from 1 to n_steps - 1"),
-        ("sgd_convex", {"tau": 300}, "tau must be from 0 to n_steps - 1"),
-        ("lmc", {"step_size": 0.6}, r"2/\(smoothness \+ ridge\) = 0\.5"),
-        ("exponential_mechanism_convex", {"step_size": 0.1}, "smoothness must be given"),
-        ("exponential_mechanism_convex", {"lipschitz": -1.0}, "lipschitz must be finite"),
-    ],
-)
-def test_the_precondition_that_fails_is_named(name, change, message):
-    with pytest.raises(ValueError, match=message):
-        theorem(name)(**{**CALLS.get(name, [SMOOTH])[0], **change})
-
-
-FULL = {"sensitivity": 2.0, "n": 100, "sigma": 0.1}  # s = 0.2
-BATCH = {"sensitivity": 2.0, "batch_size": 10, "sigma": 0.5}  # s = 0.4
-
-
-def test_gradient_descent():
-    assert t.gd_composition(**FULL, n_steps=9).mu == exactly(0.6)
-    steps = (1 - 0.9**9) / (1 + 0.9**9) * 1.9 / 0.1
-    found = t.gd_strongly_convex(**FULL, contraction=0.9, n_steps=9)
-    assert found.mu == exactly(0.2 * math.sqrt(steps))
-    # c = max(1 − ηm, ηM − 1)
-    assert t.contraction_factor(ridge=0.4, smoothness=4.0, step_size=0.25) == exactly(0.9)
-    assert t.contraction_factor(ridge=1.0, smoothness=4.0, step_size=0.45) == exactly(0.8)
-    needed = 1.0 * 100 / (0.5 * 2.0)
-    mu = math.sqrt(3 * 0.2 * 1.0 / (0.5 * 0.1) + 0.04 * math.ceil(needed))
-    assert t.gd_convex(**FULL, **DOMAIN, n_steps=1000).mu == exactly(mu)
-
-
-def test_batches_in_turn():
-    assert b.cyclic_composition(**BATCH, epochs=9).mu == exactly(1.2)
-    c, batches, epochs = 0.9, 4, 3
-    found = b.cyclic_strongly_convex(
-        **BATCH, contraction=c, batches_per_epoch=batches, epochs=epochs
-    )
-    weight = c ** (2 * batches - 2) * (1 - c**2) / (1 - c**batches) ** 2
-    faded = c ** (batches * (epochs - 1))
-    assert found.mu == exactly(0.4 * math.sqrt(1 + weight * (1 - faded) / (1 + faded)))
-    needed = 1.0 * 10 / (0.5 * 2.0)
-    far = 1.0 / (0.5 * 0.5)
-    square = 0.16 + (3 * 0.4 * far + 0.16 * math.ceil(needed)) / 4
-    found = b.cyclic_convex(**BATCH, **DOMAIN, batches_per_epoch=4, epochs=100)
-    assert found.mu == exactly(math.sqrt(square))
+def printed_sampled_states(s, rate, n_steps, tau, contraction, diameter):
+    """Theorems 4.9, if steps contract, and 4.10."""
+    wide, last, c = 2 * math.sqrt(2) * s, n_steps - tau, contraction
+    start = math.sqrt(2 / last) * diameter
+    yield [Gaussian(start), (Subsampled(Gaussian(wide), rate), last)]
+    if c < 1:
+        start = wide * (c ** (last + 1) - c**n_steps) / (1 - c)
+        one, rest = (Subsampled(Gaussian(mu), rate) for mu in (wide, 2 * s))
+        yield [Gaussian(start), one, (rest, last)]
 
 
 def test_batches_drawn_anew():
-    sampled = {**BATCH, "n": 100}
-    paid = b.sgd_composition(**sampled, n_steps=1)
+    paid = b.sampled_path_guarantee(shift=0.4, rate=0.1, n_steps=1)
     assert paid.epsilon(1e-5) == pytest.approx(Subsampled(Gaussian(0.4), 0.1).epsilon(1e-5))
-    assert b.sgd_composition(**sampled, n_steps=9).mu == exactly(1.2)
-    found = b.sgd_strongly_convex(**sampled, contraction=0.5, n_steps=6, tau=3)
-    wide = 2 * math.sqrt(2) * 0.4
-    start = wide * (0.5**4 - 0.5**6) / 0.5
-    assert found.mu == exactly(math.sqrt(start**2 + wide**2 + 3 * 0.8**2))
-    parts = [Gaussian(start), Subsampled(Gaussian(wide), 0.1), (Subsampled(Gaussian(0.8), 0.1), 3)]
-    assert found.epsilon(1e-5) == pytest.approx(compose_tradeoffs(parts).epsilon(1e-5), rel=1e-6)
-    convex = b.sgd_convex(**sampled, **DOMAIN, n_steps=6, tau=3)
-    start = math.sqrt(2 / 3) * 1.0 / (0.5 * 0.5)
-    assert convex.mu == exactly(math.sqrt(start**2 + 3 * wide**2))
+    assert b.sampled_path_guarantee(shift=0.4, rate=0.1, n_steps=9).mu == exactly(1.2)
+    last = b.last_sampled_state_guarantee(shift=1.0, rate=0.1, n_steps=50, contraction=0.9)
+    for one in (paid, last):
+        assert Guarantee.from_dict(one.to_dict()) == one
+        assert one.delta(one.epsilon(1e-5)) <= 1e-5 * (1 + 1e-9)
+        assert any("without replacement" in condition for condition in one.assumptions)
+    assert any("last state" in condition for condition in last.assumptions)
+    for change, message in (
+        ({"contraction": 1.1}, r"contraction must be in \[0, 1\]"),
+        ({"rate": 0.0}, "rate must be finite and > 0"),
+        ({"shift": -1.0}, "shift must be finite and >= 0"),
+        ({"n_steps": 0}, "n_steps must be a whole number"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            b.last_sampled_state_guarantee(**{"shift": 1.0, "rate": 0.1, "n_steps": 5, **change})
 
 
 @pytest.mark.parametrize(("c", "diameter"), [(1.0, 0.5), (0.9, math.inf), (0.4, 3.0), (0.0, 1.0)])
@@ -225,18 +136,7 @@ def test_every_split_of_sampled_steps_brings_the_two_runs_together(c, diameter):
     known = {"shift": s, "rate": 0.1, "n_steps": steps, "contraction": c, "diameter": diameter}
     least = b.last_sampled_state_guarantee(**known).epsilon(1e-5)
     assert min(splits)[0] < composed[0] and composed[1] == ((s, steps),)
-    assert least < b.sampled_state(list(composed[1]), 0.0, 0.1, "Theorem 4.8").epsilon(1e-5)
-
-
-def test_laws_and_their_chains():
-    convex = t.exponential_mechanism_convex
-    assert convex(lipschitz=0.5, diameter=2.0).mu == exactly(2.0)
-    chain = convex(lipschitz=0.5, diameter=2.0, step_size=0.1, smoothness=4.0)
-    assert chain.mu == exactly(math.sqrt(4.0 + 0.05))
-    strong = t.exponential_mechanism_strongly_convex
-    assert strong(sensitivity=0.3, ridge=0.25).mu == exactly(0.6)
-    found = t.lmc(sensitivity=0.3, ridge=0.25, smoothness=4.0, step_size=0.4)
-    assert found.mu == exactly(math.sqrt((2 - 0.4 * 0.25) / 2) * 0.6)
+    assert least < b.sampled_path_guarantee(shift=s, rate=0.1, n_steps=steps).epsilon(1e-5)
 
 
 EPSILONS = (0.0, 0.1, 0.3, 1.0, 2.0)
@@ -272,12 +172,12 @@ def test_projected_chains_on_batches_in_turn_keep_theorem_4_6(place):
         law_of(lambda turn, s=s: step(turn, s), eta * sigma, radius, batches * epochs)
         for s in (1, -1)
     ]
-    settings = {"batch_size": 1, "batches_per_epoch": batches, "epochs": epochs, "sigma": sigma}
-    domain = {"step_size": eta, "smoothness": 1.0}
-    claimed = b.cyclic_convex(**settings, **domain, sensitivity=sensitivity, diameter=2 * radius)
+    known = {"n_batches": batches, "n_steps": batches * epochs}
+    shift, far = sensitivity / sigma, 2 * radius / (eta * sigma)
+    claimed = b.last_batch_state_guarantee(shift=shift, diameter=far, **known)
     assert worst(*pair, claimed) <= 1e-9
     if place == 2:
-        half = b.cyclic_convex(**settings, **domain, sensitivity=0.5, diameter=radius / 4)
+        half = b.last_batch_state_guarantee(shift=shift / 2, diameter=far / 8, **known)
         assert worst(*pair, half) > 0
 
 
@@ -287,7 +187,8 @@ def test_sampled_chains_keep_theorems_4_8_to_4_10(steps):
     """Batches of one row out of four, drawn anew: the record's slope is ±L/2, the others' 0."""
     radius, eta, sensitivity, sigma, c = 1.0, 0.2, 1.0, 0.7, 0.8
     rates = (0.25, 0.75)
-    settings = {"n": 4, "batch_size": 1, "n_steps": steps, "sensitivity": sensitivity}
+    known = {"rate": 0.25, "n_steps": steps}
+    shift, far = sensitivity / sigma, 2 * radius / (eta * sigma)
     for factor in (c, 1.0):
         pair = [
             law_of(
@@ -299,23 +200,16 @@ def test_sampled_chains_keep_theorems_4_8_to_4_10(steps):
             )
             for s in (1, -1)
         ]
-        claims = [b.sgd_composition(**settings, sigma=sigma)]
-        tau = max(1, steps - 10)
-        if factor < 1:
-            claims.append(b.sgd_strongly_convex(**settings, sigma=sigma, contraction=c, tau=tau))
-        domain = {"diameter": 2 * radius, "step_size": eta, "smoothness": 1.0}
-        claims.append(b.sgd_convex(**settings, **domain, sigma=sigma, tau=tau))
-        known = {"rate": 0.25, "n_steps": steps, "contraction": factor}
-        unit = 1 / (eta * sigma)  # of the noise
-        ours = b.last_sampled_state_guarantee(
-            shift=eta * sensitivity * unit, diameter=2 * radius * unit, **known
-        )
+        path = b.sampled_path_guarantee(shift=shift, **known)
+        last = {**known, "contraction": factor, "diameter": far}
+        ours = b.last_sampled_state_guarantee(shift=shift, **last)
+        printed = printed_sampled_states(shift, tau=max(1, steps - 10), **last)
+        claims = [path, *map(compose_tradeoffs, printed)]
         assert all(ours.epsilon(1e-4) <= claimed.epsilon(1e-4) + 1e-3 for claimed in claims)
-        claims.append(ours)
-        for claimed in claims:
+        for claimed in (*claims, ours):
             assert worst(*pair, claimed) <= 1e-9
         if steps == 2 and factor == 1.0:
-            assert worst(*pair, b.sgd_composition(**settings, sigma=2 * sigma)) > 0
+            assert worst(*pair, b.sampled_path_guarantee(shift=shift / 2, **known)) > 0
 
 
 @pytest.mark.parametrize("slope", [0.3, 1.0, 4.0])
@@ -324,9 +218,8 @@ def test_exponential_mechanisms_on_an_interval_keep_corollary_5_4(slope):
     grid = np.linspace(-1, 1, 4001)
     pair = [np.exp(s * slope * grid) for s in (1, -1)]
     pair = [law / law.sum() for law in pair]
-    claimed = exponential_mechanism_convex(lipschitz=slope, diameter=2.0)
-    assert worst(*pair, claimed) <= 1e-9
-    assert worst(*pair, exponential_mechanism_convex(lipschitz=slope / 20, diameter=2.0)) > 0
+    assert worst(*pair, gdp(mu=2 * math.sqrt(slope * 2.0))) <= 1e-9
+    assert worst(*pair, gdp(mu=2 * math.sqrt(slope / 20 * 2.0))) > 0
 
 
 ROUGH_EPSILONS = (0.0, 0.5, 1.0, 2.0)

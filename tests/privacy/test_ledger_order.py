@@ -12,7 +12,7 @@ from rashomon_explorer import DPClassifier, RashomonClassifier
 from rashomon_explorer.estimators.feasibility import ledger_rule
 from rashomon_explorer.mechanisms.langevin.sampled_plan import least_noise
 from rashomon_explorer.mechanisms.request import ZCDP
-from rashomon_explorer.papers.batch_theorems import sgd_composition
+from rashomon_explorer.papers.batch_theorems import sampled_path_guarantee
 from rashomon_explorer.plots import plot_budget
 from rashomon_explorer.plots.budget import charges_table
 from rashomon_explorer.privacy import BudgetExceededError, Guarantee, Ledger, LedgerError, compose
@@ -152,7 +152,7 @@ def test_a_fit_is_planned_by_the_order_unless_a_charge_has_taken_delta(ledger):
 def sampled():
     """ε = 1 at δ = 10⁻⁶ by its curve, ρ = 50 without sampling."""
     pytest.importorskip("dp_accounting")
-    return sgd_composition(sensitivity=2.0, n=1000, batch_size=10, sigma=0.2, n_steps=100)
+    return sampled_path_guarantee(shift=1.0, rate=0.01, n_steps=100)
 
 
 @pytest.mark.parametrize(
