@@ -14,7 +14,6 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import ChainLooks, progress
 from rashomon_explorer.mechanisms import request as requests
 from rashomon_explorer.mechanisms.base import Batch, Mechanism, Traits
-from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, solver_distance
 from rashomon_explorer.mechanisms.ellipsoid import sampler
 from rashomon_explorer.mechanisms.langevin import sampled_plan
 from rashomon_explorer.mechanisms.langevin.accounting import plan_weighted_path
@@ -25,8 +24,6 @@ from rashomon_explorer.mechanisms.planning import centres
 from rashomon_explorer.mechanisms.planning.plan import Plan, minimum_passes
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee, gdp, pure
-from rashomon_explorer.problem.constants import Constants
-from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.problem import Problem
 
 _SAFE = 1 - 1e-9  # of μ: keeps the charge within the budget despite rounding
@@ -356,43 +353,6 @@ def noisy_slope(
     return np.asarray(noisy / (planned.rate * problem.n))
 
 
-@dataclass(frozen=True)
-class NoisyMinimiser:
-    """Plan of the minimiser over the ball plus noise, projected onto the ball."""
-
-    gaussian: bool
-    scale: float
-    solver: float
-    excess: float
-
-
-def plan_noisy_minimiser(
-    constants: Constants,
-    radius: float,
-    zero_loss: float,
-    *,
-    epsilon: float,
-    mu: float | None = None,
-) -> NoisyMinimiser:
-    """Noise for ε-DP, or for μ-Gaussian DP; reads no row (docs/theory.md §15)."""
-    ball, p = Ball(radius), constants.p
-    off = solver_distance(constants, ball)
-    moved = data_slope(constants, ball) / constants.m + 2 * off
-    if mu is None:
-        scale = moved / epsilon
-        square, outward = p * (p + 1) * scale**2, math.sqrt(p) * scale / 2
-    else:
-        scale = moved / mu
-        square, outward = p * scale**2, scale / math.sqrt(2 * math.pi)
-    inside = centres.surely_inside(constants, radius, zero_loss)
-    slope = 0.0 if inside else min(constants.L, zero_loss / radius)
-    steep = constants.L * (math.sqrt(square) + off)
-    both = square + off**2
-    # Infinite for a loss with kinks.
-    smooth = constants.M * both / 2 + slope * (outward + off + both / (2 * radius))
-    return NoisyMinimiser(mu is not None, scale, off, min(steep, smooth))
-
-
 class OutputPerturbation(OneModelMechanism):
     """Certified minimiser under a ridge plus noise, projected onto the ball."""
 
@@ -405,9 +365,9 @@ class OutputPerturbation(OneModelMechanism):
         costs = [None, affordable_mu(request)] if request.delta > 0 else [None]
         zeros = request.zero_loss
 
-        def planned(one: requests.Request) -> NoisyMinimiser:
+        def planned(one: requests.Request) -> centres.NoisyMinimiser:
             known, epsilon = (one.constants, one.radius, zeros), one.epsilon
-            both = [plan_noisy_minimiser(*known, epsilon=epsilon, mu=mu) for mu in costs]
+            both = [centres.plan_noisy_minimiser(*known, epsilon=epsilon, mu=mu) for mu in costs]
             return min(both, key=lambda one: one.excess)
 
         ridge, best, excess = under_best_ridge(request, planned, required=True)
@@ -426,7 +386,7 @@ class OutputPerturbation(OneModelMechanism):
 
     def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
         """See :class:`OneModelMechanism`."""
-        best: NoisyMinimiser = self.settings
+        best: centres.NoisyMinimiser = self.settings
         return noisy_minimiser(problem, best.solver, best.scale, rng, gaussian=best.gaussian)
 
 
@@ -478,6 +438,6 @@ def noisy_minimiser(
     problem: Problem, solver: float, scale: float, rng: np.random.Generator, *, gaussian: bool
 ) -> FloatArray:
     """Minimiser (p,), certified to a distance, plus noise; projected onto the ball."""
-    known = sampler.refined(problem, problem.minimum, problem.m * solver**2 / 2)
     noise = radial_noise(problem.p, scale, rng, gaussian=gaussian)
-    return np.asarray(problem.domain.project((known.theta + noise)[:, None])[:, 0])
+    noisy = sampler.certified_minimiser(problem, solver) + noise
+    return np.asarray(problem.domain.project(noisy[:, None])[:, 0])

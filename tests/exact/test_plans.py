@@ -15,8 +15,8 @@ from rashomon_explorer.mechanisms.objective_perturbation.accounting import (
     perturbed_delta,
     plan_perturbed_objective,
 )
-from rashomon_explorer.mechanisms.one_model import plan_noisy_minimiser
 from rashomon_explorer.mechanisms.planning import pricing
+from rashomon_explorer.mechanisms.planning.centres import plan_noisy_minimiser
 from rashomon_explorer.papers import localisation
 from rashomon_explorer.privacy import approximate, bounded_range, compose, gdp, pure, zcdp
 from rashomon_explorer.privacy import conversions as c

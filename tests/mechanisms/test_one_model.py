@@ -15,7 +15,12 @@ from rashomon_explorer.mechanisms.langevin import sampled_plan
 from rashomon_explorer.mechanisms.langevin.accounting import plan_weighted_path
 from rashomon_explorer.mechanisms.langevin.plan import last_state_excess
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import radial_noise
-from rashomon_explorer.mechanisms.planning.centres import Centre, average_weights, by_gradients
+from rashomon_explorer.mechanisms.planning.centres import (
+    Centre,
+    average_weights,
+    by_gradients,
+    plan_noisy_minimiser,
+)
 from rashomon_explorer.mechanisms.planning.options import cost
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers import sampled_steps
@@ -262,8 +267,8 @@ MANY, RIDGE, LOSS, SMALL = 200, 1.0, SmoothedHingeLoss(smoothing=0.5), 0.5
 KNOWN = constants_of(LOSS, n=MANY, p=1, radius=SMALL, ridge=RIDGE)
 EPSILON, MU = 2.0, 1.0
 NOISES = {
-    "pure": one_model.plan_noisy_minimiser(KNOWN, SMALL, 1.0, epsilon=EPSILON),
-    "Gaussian": one_model.plan_noisy_minimiser(KNOWN, SMALL, 1.0, epsilon=EPSILON, mu=MU),
+    "pure": plan_noisy_minimiser(KNOWN, SMALL, 1.0, epsilon=EPSILON),
+    "Gaussian": plan_noisy_minimiser(KNOWN, SMALL, 1.0, epsilon=EPSILON, mu=MU),
 }
 PATH = plan_weighted_path(KNOWN, SMALL, MU, 1.0)
 SHORT = replace(PATH, n_steps=20)

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import kstest, laplace, norm
 
 from rashomon_explorer.mechanisms import MECHANISMS
-from rashomon_explorer.mechanisms.one_model import plan_noisy_minimiser
+from rashomon_explorer.mechanisms.planning.centres import plan_noisy_minimiser
 from rashomon_explorer.mechanisms.selection import Exponential
 from rashomon_explorer.papers import private_erm
 from rashomon_explorer.privacy import compose, gdp

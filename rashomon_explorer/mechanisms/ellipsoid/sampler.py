@@ -45,7 +45,8 @@ def released_centre(
         yield from _by_acceleration(problem, centre, rng)
         return
     if centre.name == "output":
-        theta = _noisy_minimiser(problem, centre, rng)
+        noise = centre.noise * rng.standard_normal(problem.p)
+        theta = certified_minimiser(problem, centre.solver) + noise
     else:
         for total in weighted_descent(problem, centre, rng):
             theta, pushed = total
@@ -145,9 +146,9 @@ def _stride_state(problem: Problem, centre: Centre, stride: Stride, step: int) -
     return chain_state(problem, *both, step, centre.n_steps, size)
 
 
-def _noisy_minimiser(problem: Problem, centre: Centre, rng: np.random.Generator) -> FloatArray:
-    known = refined(problem, problem.minimum, problem.m * centre.solver**2 / 2)
-    return np.asarray(known.theta + centre.noise * rng.standard_normal(problem.p))
+def certified_minimiser(problem: Problem, distance: float) -> FloatArray:
+    """Minimiser (p,) over the ball, certified to a distance under the problem's ridge."""
+    return refined(problem, problem.minimum, problem.m * distance**2 / 2).theta
 
 
 def refined(

@@ -47,25 +47,26 @@ def plan_sampled_descent(
     mu: float,
     sampling: bool,
     orders: tuple[tuple[float, float], ...] = (),
-    start: float | None = None,
 ) -> SampledDescent:
     """Descent on all or, if allowed, sampled rows (docs/theory.md §18); reads no row.
 
     With kinks, the smaller bound. Without, sampled rows take less time and never have it.
     """
-    if start is None:
-        start = furthest_start(constants, radius, zero_loss)
+    start = furthest_start(constants, radius, zero_loss)
     slope = sensitivity.data_lipschitz(constants, Ball(radius))
-    noise = 2 * math.sqrt(_ALL[1]) / mu * _SAFE
-    full_batch = _promised(
-        constants, slope, start, _ALL, noise, gdp(2 * math.sqrt(_ALL[1]) / noise)
-    )
+    full_batch = _on_all_rows(constants, slope, start, mu)
     if not sampling:
         return full_batch
     hoped = _promised(constants, slope, start, _SAMPLED, _in_the_limit(mu), full_batch.guarantee)
     if not hoped.smooth and hoped.excess * _WORTHWHILE > full_batch.excess:
         return full_batch  # the accounting of sampled steps is slow
     return _promised(constants, slope, start, _SAMPLED, *least_noise(epsilon, delta, orders))
+
+
+def _on_all_rows(constants: Constants, slope: float, start: float, mu: float) -> SampledDescent:
+    """Descent on all rows, every state of which is charged."""
+    noise = 2 * math.sqrt(_ALL[1]) / mu * _SAFE
+    return _promised(constants, slope, start, _ALL, noise, gdp(2 * math.sqrt(_ALL[1]) / noise))
 
 
 @lru_cache(maxsize=64)
@@ -184,11 +185,8 @@ def plan_localised_descent(
 def _tried(
     constants: Constants, radius: float, mu: float, zero_loss: float, share: float
 ) -> LocalisedDescent:
-    ball = Ball(radius)
-    first, second = (
-        math.sqrt(share) * mu * _LOCALISED_DESCENT_SAFE,
-        math.sqrt(1 - share) * mu * _LOCALISED_DESCENT_SAFE,
-    )
+    ball, whole = Ball(radius), mu * _LOCALISED_DESCENT_SAFE
+    first, second = math.sqrt(share) * whole, math.sqrt(1 - share) * whole
     off = sensitivity.solver_distance(constants, ball)
     scale = (sensitivity.data_slope(constants, ball) / constants.m + 2 * off) / first
     start = min(math.sqrt(constants.p * scale**2 + off**2), 2 * radius)
@@ -196,8 +194,6 @@ def _tried(
     if math.isfinite(constants.M):
         then = by_gradients(constants, radius, second, zero_loss, start)
     else:
-        then = plan_sampled_descent(
-            constants, radius, zero_loss,
-            epsilon=1.0, delta=1.0, mu=second, sampling=False, start=start,
-        )  # fmt: skip
+        slope = sensitivity.data_lipschitz(constants, ball)
+        then = _on_all_rows(constants, slope, start, second)
     return LocalisedDescent(scale, off, start, then, mu, then.excess)

@@ -93,18 +93,47 @@ def by_acceleration(constants: Constants, radius: float, mu: float, zero_loss: f
     )
 
 
-def by_output(constants: Constants, radius: float, mu: float, zero_loss: float) -> Centre:
-    """Minimiser plus Gaussian noise, projected onto the ball.
+@dataclass(frozen=True)
+class NoisyMinimiser:
+    """Plan of the minimiser over the ball plus noise, projected onto the ball."""
 
-    See docs/theory.md §13.
-    """
-    off = solver_distance(constants, _ball(radius))
-    sigma = (data_slope(constants, _ball(radius)) / constants.m + 2 * off) / mu
-    square = constants.p * sigma**2 + off**2
+    gaussian: bool
+    scale: float
+    solver: float
+    excess: float
+
+
+def plan_noisy_minimiser(
+    constants: Constants,
+    radius: float,
+    zero_loss: float,
+    *,
+    epsilon: float,
+    mu: float | None = None,
+) -> NoisyMinimiser:
+    """Noise for ε-DP, or for μ-Gaussian DP; reads no row (docs/theory.md §15)."""
+    ball, p = _ball(radius), constants.p
+    off = solver_distance(constants, ball)
+    moved = data_slope(constants, ball) / constants.m + 2 * off
+    if mu is None:
+        scale = moved / epsilon
+        square, outward = p * (p + 1) * scale**2, math.sqrt(p) * scale / 2
+    else:
+        scale = moved / mu
+        square, outward = p * scale**2, scale / math.sqrt(2 * math.pi)
     inside = surely_inside(constants, radius, zero_loss)
     slope = 0.0 if inside else min(constants.L, zero_loss / radius)
-    edge = slope * (sigma / math.sqrt(2 * math.pi) + off + square / (2 * radius))
-    return Centre("output", mu, sigma, constants.M * square / 2 + edge, solver=off)
+    steep = constants.L * (math.sqrt(square) + off)
+    both = square + off**2
+    # Infinite for a loss with kinks.
+    smooth = constants.M * both / 2 + slope * (outward + off + both / (2 * radius))
+    return NoisyMinimiser(mu is not None, scale, off, min(steep, smooth))
+
+
+def by_output(constants: Constants, radius: float, mu: float, zero_loss: float) -> Centre:
+    """Minimiser plus Gaussian noise, projected onto the ball."""
+    best = plan_noisy_minimiser(constants, radius, zero_loss, epsilon=math.inf, mu=mu)
+    return Centre("output", mu, best.scale, best.excess, solver=best.solver)
 
 
 def surely_inside(constants: Constants, radius: float, zero_loss: float) -> bool:
