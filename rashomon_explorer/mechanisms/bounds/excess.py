@@ -12,16 +12,6 @@ def expected_excess(*, p: int, beta: float, psi: float = 0.0, width: float = 0.0
     threshold of width s has energy at least L − min L − ψ − s/2, and mean energy at most p/β like
     every convex energy whose least value is 0 (own derivation, docs/theory.md §6).
     For the hard threshold ``convex_law(...).mean`` is smaller.
-
-    Parameters
-    ----------
-    p, beta, psi, width
-        Parameters, inverse temperature, ψ, and s of the smooth threshold (0 for the hard one).
-
-    Examples
-    --------
-    >>> round(expected_excess(p=10, beta=1000.0, psi=0.02, width=0.01), 6)
-    0.035
     """
     validation.check_count(p=p)
     validation.check_positive(beta=beta)
@@ -51,24 +41,8 @@ def path_average_excess(
     inequality. No smoothness and no convergence are needed (own derivation). Theorem F.1 of "On the
     universality of Langevin diffusion for private Euclidean (convex) optimization" (submitted to
     ICLR 2023) claims 2p/β + D²/(βT) for the *last* state; its proof integrates p/(βk) as if k
-    were fixed and loses a logarithm, so the bound here is for the average.
-
-    Parameters
-    ----------
-    p, beta, psi, width
-        As in :func:`expected_excess`.
-    L, distance
-        Bounds on the gradient's norm on the domain, and on ‖θ₀ − θ*‖.
-    step_size, n_steps
-        h and N; the start counts as the first state and the last state is left out.
-
-    Examples
-    --------
-    >>> bound = path_average_excess(
-    ...     p=10, beta=1000.0, L=1.0, distance=1.0, step_size=1e-5, n_steps=10_000
-    ... )
-    >>> round(bound, 6)
-    0.02
+    were fixed and loses a logarithm, so the bound here is for the average. ``distance`` bounds
+    ‖θ₀ − θ*‖, and ``L`` the gradient's norm on the domain.
     """
     validation.check_positive(L=L, step_size=step_size)
     validation.check_nonnegative(distance=distance)
@@ -100,25 +74,8 @@ def accelerated_path_excess(
 
     The argument is that of accelerated descent (Nesterov 1983; Lan 2012), with the noise at the
     projected step instead of a bound of its size (own derivation, docs/theory.md §6): neither a
-    bound on the gradient nor convergence of the chain is needed.
-
-    Parameters
-    ----------
-    p, beta, distance, step_size, n_steps, psi, width
-        As in :func:`path_average_excess`, with h the mean time of a step.
-    M : float
-        Smoothness M' of the energy.
-
-    Raises
-    ------
-    ValueError
-        If the steps are too large: q ≥ 1.
-
-    Examples
-    --------
-    >>> settings = {"p": 10, "beta": 1000.0, "M": 1.0, "distance": 1.0, "step_size": 1e-3}
-    >>> round(accelerated_path_excess(**settings, n_steps=100), 4)
-    0.0154
+    bound on the gradient nor convergence of the chain is needed. ``M`` is M',
+    ``step_size`` h; steps with q ≥ 1 raise a ValueError.
     """
     validation.check_positive(M=M, step_size=step_size)
     validation.check_nonnegative(distance=distance)
@@ -171,21 +128,6 @@ def uniform_stability(*, L: float, m: float, n: int, psi: float = 0.0, width: fl
     E.3 of "On the universality of Langevin diffusion for private Euclidean (convex) optimization".
     It is L times :func:`coupling_distance`. The term in ψ does not fall with n, because the proof
     does not use that the Rashomon sets of neighbours overlap.
-
-    Parameters
-    ----------
-    L, m, n, psi, width
-        As in :func:`coupling_distance`.
-
-    Raises
-    ------
-    ValueError
-        If the loss is not strongly convex (m ≤ 0).
-
-    Examples
-    --------
-    >>> uniform_stability(L=1.0, m=0.5, n=1000)
-    0.004
     """
     return L * coupling_distance(L=L, m=m, n=n, psi=psi, width=width)
 
@@ -199,23 +141,6 @@ def population_risk(
     Elisseeff 2002) of Ganesh, Thakurta and Upadhyay (2023). Their Theorem 2.6 states only its
     order, with L²/(mn) under the root of √(ψ/m); the sum has it outside. The rows must
     be independent draws of one law, and the risk includes the ridge.
-
-    Parameters
-    ----------
-    p, beta, psi, width
-        As in :func:`~rashomon_explorer.mechanisms.bounds.expected_excess`.
-    L, m, n
-        As in :func:`coupling_distance`.
-
-    Raises
-    ------
-    ValueError
-        If the loss is not strongly convex (m ≤ 0).
-
-    Examples
-    --------
-    >>> round(population_risk(p=10, beta=1000.0, L=1.0, m=0.5, n=1000), 6)
-    0.014
     """
     empirical = expected_excess(p=p, beta=beta, psi=psi, width=width)
     return empirical + uniform_stability(L=L, m=m, n=n, psi=psi, width=width)

@@ -80,16 +80,6 @@ def hit_probability(*, p: int, beta: float, psi: float, width: float = 0.0) -> f
         A = p ∫₀^∞ (1 + v/ψ)^{p−1} exp(−β φ_s(v)) dv/ψ,
 
     bounded above by a sum over cells up to v = s, and exact beyond.
-
-    Parameters
-    ----------
-    p, beta, psi, width
-        As in :func:`expected_excess`; ψ = 0 gives the bound 0.
-
-    Examples
-    --------
-    >>> round(hit_probability(p=10, beta=4000.0, psi=0.02, width=0.01), 3)
-    0.35
     """
     validation.check_count(p=p)
     validation.check_positive(beta=beta)
@@ -107,16 +97,6 @@ def hit_probability_from_excess(*, p: int, beta: float, psi: float) -> float:
     ψ + γ with probability 1 − φ. Here φ = P(Gamma(p) > βγ), because β·(L − min L − ψ)⁺ is
     stochastically at most Gamma(p) for every convex loss, and γ is the best of a grid, each of
     which is valid. It needs βψ ≫ p² where :func:`hit_probability` needs βψ ≫ p.
-
-    Parameters
-    ----------
-    p, beta, psi
-        As in :func:`hit_probability`, for the hard threshold's law.
-
-    Examples
-    --------
-    >>> round(hit_probability_from_excess(p=10, beta=20_000.0, psi=0.02), 3)
-    0.557
     """
     validation.check_count(p=p)
     validation.check_positive(beta=beta)
@@ -156,20 +136,8 @@ def least_acceptance(p: int, beta: float, psi: float, spread: float) -> float:
     A proposal of the uniform law on the domain is accepted with probability
     E exp(−β(excess − ψ)₊) ≥ p ∫₀¹ tᵖ⁻¹ exp(−β(t·spread − ψ)₊) dt, because the models of excess at
     most t·spread include the domain shrunk by t towards the minimiser. A proposal of less mass is
-    accepted more often (docs/theory.md §3). The integral is bounded by a lower sum.
-
-    Parameters
-    ----------
-    p, beta, psi
-        As in :func:`hit_probability`.
-    spread : float
-        Public upper bound of max − min of the loss over the domain, > 0.
-
-    Examples
-    --------
-    >>> exact = (1 - math.exp(-8.0)) / 8  # p = 1: the integral of exp(−8t)
-    >>> 0.97 * exact < least_acceptance(p=1, beta=8.0, psi=0.0, spread=1.0) <= exact
-    True
+    accepted more often (docs/theory.md §3). The integral is bounded by a lower sum. ``spread`` is a
+    public upper bound on max − min of the loss over the domain, > 0.
     """
     if psi >= spread:
         return 1.0
@@ -190,19 +158,7 @@ def giving_up_probability(acceptance: float, patience: int, n_draws: int) -> flo
 
 
 def enough_patience(acceptance: float, n_draws: int, failure: float) -> int:
-    """Least patience for which the probability of giving up is at most ``failure``.
-
-    Parameters
-    ----------
-    acceptance, n_draws, failure
-        Bounds on both probabilities, in (0, 1), and the number of draws.
-
-    Examples
-    --------
-    >>> enough = enough_patience(1e-4, n_draws=20, failure=1e-12)
-    >>> 300_000 < enough < 310_000, giving_up_probability(1e-4, enough, 20) <= 1e-12
-    (True, True)
-    """
+    """Least patience for which the probability of giving up is at most ``failure``."""
     validation.check_inner_share(acceptance=acceptance, failure=failure)
     patience = max(1, math.ceil(math.log(n_draws / failure) / -math.log1p(-acceptance)))
     while giving_up_probability(acceptance, patience, n_draws) > failure:

@@ -70,17 +70,6 @@ def convex_law(*, p: int, beta: float, psi: float = 0.0) -> ExcessLaw:
     domain cuts the ray off, and a mixture of laws below a law is below it. Hence P(e ≤ t) is at
     least ``cdf(t)`` for every t, and the mean excess at most ``mean`` = p/β + ψ·p/(p+1)·P(e ≤ ψ),
     which is less than the p/β + ψ of Theorem 2.4 of Ganesh, Thakurta and Upadhyay (2023).
-
-    Parameters
-    ----------
-    p, beta, psi
-        As in :func:`hit_probability`, for the hard threshold's law.
-
-    Examples
-    --------
-    >>> law = convex_law(p=10, beta=4000.0, psi=0.02)
-    >>> round(law.hit_rate, 3), round(law.mean, 4)
-    (0.877, 0.0184)
     """
     check_count(p=p)
     return ExcessLaw(twice_shape=2 * p, beta=beta, psi=psi)

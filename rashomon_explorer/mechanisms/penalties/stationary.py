@@ -158,34 +158,11 @@ def plan_stationary(
 ) -> StationaryPlan:
     """Plan penalties where the validation loss is nearly flat; reads no row.
 
-    Parameters
-    ----------
-    constants : PenaltyConstants
-        A margin bound is ignored: the gradient of a clipped loss is not continuous.
-    d : int
-        Number of penalties; a walk supports any number.
-    mechanism : {"hypergradient", "warm_hypergradient", "gradient_norm"}
-        Noisy hypergradient steps from the middle of the bounds (Algorithm 1 of Lowy and Liu) or
-        from a draw of the exponential mechanism (Algorithm 2) on the grid, of all penalties up to
-        three, otherwise of one shared penalty; or a draw from a grid by the norm of the gradient.
-    epsilon, delta, spacing, n_draws, refit, ledger
-        As in :func:`plan_tuning`.
-    psi : float, default=0.0
-        Must be 0: a stationary point has no threshold.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
-    SamplerError
-        If δ is 0 for a walk, or a grid does not support so many penalties.
-
-    Examples
-    --------
-    >>> known = PenaltyConstants("logistic", 1.5, 0.5, 10.0, 70_000, 30_000)
-    >>> planned = plan_stationary(known, 10, "hypergradient", epsilon=1.0, delta=1e-6)
-    >>> planned.n_steps, planned.gradient_bound < known.slope / 2
-    (256, True)
+    ``mechanism``: noisy hypergradient steps from the middle of the bounds (Algorithm 1 of Lowy and
+    Liu) or from a draw of the exponential mechanism (Algorithm 2) on the grid, of all penalties up
+    to three, otherwise of one shared penalty; or a draw from a grid by the norm of the gradient.
+    Others are as in :func:`plan_tuning`; a margin bound is ignored, as the gradient of a clipped
+    loss is not continuous, and ψ must be 0.
     """
     validation.check_epsilon(epsilon)
     validation.check_delta(delta)
