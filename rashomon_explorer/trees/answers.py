@@ -140,12 +140,7 @@ def _errors_predicting(
 ) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
     """Least errors (U, n_labels, leaves) of trees that give answers a label; place of each row."""
     need_all(counted)
-    answers, place = np.unique(yes_or_no(_answers(counted, X)), axis=0, return_inverse=True)
-    if answers.shape[1] != counted.trees.n_features:
-        raise DataError(
-            f"X must have the table's columns, {counted.trees.n_features} answers per row, got "
-            f"{answers.shape[1]}"
-        )
+    answers, place = np.unique(_answers(counted, X), axis=0, return_inverse=True)
     best, labels = counted.best_trees, range(len(counted.classes))
     found = [[BestPredicting(best, row, k).best_errors for k in labels] for row in answers.tolist()]
     return np.array(found), place.reshape(-1)
@@ -357,20 +352,21 @@ def label_shares(counted: CountedTrees, psi: float, X: ArrayLike | None = None) 
     return np.asarray(shares[counted.rows.place if X is None else _places(counted, X)])
 
 
-def _answers(counted: CountedTrees, X: Any) -> Any:
+def _answers(counted: CountedTrees, X: Any) -> Mask:
     rows = encoded_rows(counted, X)
-    return rows if counted.questions is None else counted.questions.answers(np.asarray(rows))
+    given = rows if counted.questions is None else counted.questions.answers(np.asarray(rows))
+    answers = yes_or_no(given)
+    if answers.shape[1] != counted.trees.n_features:
+        raise DataError(
+            f"X must have the table's columns, {counted.trees.n_features} answers per row, got "
+            f"{answers.shape[1]}"
+        )
+    return answers
 
 
 def _places(counted: CountedTrees, X: ArrayLike) -> NDArray[np.int64]:
     """Index of the combination of each row."""
-    table = _answers(counted, X)
-    answers, patterns = yes_or_no(table), counted.rows.patterns
-    if answers.shape[1] != patterns.shape[1]:
-        raise DataError(
-            f"X must have the table's columns, {patterns.shape[1]} answers per row, got "
-            f"{answers.shape[1]}"
-        )
+    answers, patterns = _answers(counted, X), counted.rows.patterns
     known = {row.tobytes(): place for place, row in enumerate(patterns)}
     found = [known.get(row.tobytes(), -1) for row in answers]
     if -1 in found:
