@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray, as_numbers
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.measures.fairness import gaps, rates
-from rashomon_explorer.measures.fairness import rates as rate_terms
+from rashomon_explorer.measures.fairness import rates
+from rashomon_explorer.measures.fairness.rates import Codes, Groups, GroupsLike
 
 LABEL_GAPS: Mapping[str, tuple[str, ...]] = {
     "demographic_parity": ("selection_rate",),
@@ -35,7 +35,7 @@ USUAL_SCORE_GAPS = ("calibration_in_the_large", "expected_calibration_error")
 def fairness_gaps(
     labels: ArrayLike,
     y: ArrayLike,
-    groups: rates.GroupsLike,
+    groups: GroupsLike,
     metrics: Sequence[str] = USUAL_LABEL_GAPS,
     *,
     positive: Any = None,
@@ -95,14 +95,14 @@ def fairness_gaps(
     check_kinds(agg, method)
     names = check_names(metrics, LABEL_GAPS)
     outcomes = rates.LabelOutcomes.from_labels(labels, y, positive)
-    found = rates.Groups.from_attributes(groups, len(outcomes.truth))
+    found = Groups.from_attributes(groups, len(outcomes.truth))
     return _gaps(outcomes, found, names, agg, method)
 
 
 def score_gaps(
     scores: ArrayLike,
     y: ArrayLike,
-    groups: rates.GroupsLike,
+    groups: GroupsLike,
     metrics: Sequence[str] = USUAL_SCORE_GAPS,
     *,
     agg: str = "difference",
@@ -152,12 +152,12 @@ def score_gaps(
     check_kinds(agg, method)
     names = check_names(metrics, SCORE_GAPS)
     outcomes = rates.ScoreOutcomes.from_scores(scores, y, n_bins)
-    found = rates.Groups.from_attributes(groups, len(outcomes.truth))
+    found = Groups.from_attributes(groups, len(outcomes.truth))
     return _gaps(outcomes, found, names, agg, method)
 
 
 def group_rates(
-    labels: ArrayLike, y: ArrayLike, groups: rates.GroupsLike, rate: str, *, positive: Any = None
+    labels: ArrayLike, y: ArrayLike, groups: GroupsLike, rate: str, *, positive: Any = None
 ) -> pd.DataFrame:
     """Rate of every model in every group.
 
@@ -175,7 +175,7 @@ def group_rates(
     """
     check_names([rate], rates.LABEL_RATES)
     outcomes = rates.LabelOutcomes.from_labels(labels, y, positive)
-    found = rates.Groups.from_attributes(groups, len(outcomes.truth))
+    found = Groups.from_attributes(groups, len(outcomes.truth))
     known = rates.LABEL_RATES[rate]
     sizes = known.sizes(rate, outcomes, found)
     sums = known.chunk_sums(outcomes, found.codes, len(found.names))
@@ -188,7 +188,7 @@ Sums = dict[tuple[str, bool], Any]
 
 
 def rate_sums(
-    names: Iterable[str], outcomes: rates.Outcomes, codes: rates.Codes, n_groups: int, method: str
+    names: Iterable[str], outcomes: rates.Outcomes, codes: Codes, n_groups: int, method: str
 ) -> Sums:
     """Sum each rate over the rows of a chunk."""
     known: Mapping[str, rates.Rate] = (
@@ -223,7 +223,7 @@ def gap_table(
 
 
 def _gaps(
-    outcomes: rates.Outcomes, groups: rates.Groups, names: Sequence[str], agg: str, method: str
+    outcomes: rates.Outcomes, groups: Groups, names: Sequence[str], agg: str, method: str
 ) -> pd.DataFrame:
     needed = _unique(rate for name in names for rate in GAPS[name])
     sizes = {rate: RATES[rate].sizes(rate, outcomes, groups) for rate in needed}
@@ -337,7 +337,7 @@ def _numbers(values: ArrayLike | None, name: str, *, missing: bool = False) -> F
 
 
 _USUAL = {
-    "classification": (*gaps.USUAL_LABEL_GAPS, *gaps.USUAL_SCORE_GAPS),
+    "classification": (*USUAL_LABEL_GAPS, *USUAL_SCORE_GAPS),
     "regression": ("mean_prediction", "mean_absolute_error", "calibration_in_the_large"),
 }
 _QUALITY = "quality"
@@ -350,7 +350,7 @@ class FairnessTask:
 
     task: str
     truth: NDArray[Any]  # (n_rows,): codes of classes, or targets
-    groups: rate_terms.Groups
+    groups: Groups
     positive: int  # code of the positive class; unused for a regression
     metrics: tuple[str, ...]
     agg: str
@@ -364,7 +364,7 @@ class FairnessTask:
         cls,
         models: Any,
         y: ArrayLike,
-        groups: rate_terms.GroupsLike,
+        groups: GroupsLike,
         metrics: Sequence[str] | None,
         positive: Any,
         *,
@@ -375,7 +375,7 @@ class FairnessTask:
         """Create a task with targets in the models' coding."""
         from rashomon_explorer.sets.models.fitted import class_codes
 
-        gaps.check_kinds(agg, method)
+        check_kinds(agg, method)
         names = _metrics(models, metrics, agg)
         targets = np.asarray(y)
         if targets.ndim != 1:
@@ -386,7 +386,7 @@ class FairnessTask:
             truth, code = class_codes(targets, classes, "y"), _code(positive, classes)
         elif positive is not None:
             raise ValueError(f"positive must be None for a regression, got {positive!r}")
-        found = rate_terms.Groups.from_attributes(groups, len(truth))
+        found = Groups.from_attributes(groups, len(truth))
         task = cls(models.task, truth, found, code, names, agg, method, n_bins)
         if metrics is not None:
             return task
@@ -398,7 +398,7 @@ class FairnessTask:
         """Metrics that are undefined for some group, and the reason for each."""
         reasons = {}
         for name in self.metrics:
-            for rate in gaps.GAPS[name]:
+            for rate in GAPS[name]:
                 try:
                     self.sizes(rate)
                 except ValueError as error:
@@ -408,16 +408,16 @@ class FairnessTask:
     @property
     def rates(self) -> dict[str, IntArray]:
         """Rates of the metrics, with the number of rows (n_groups,) over which each is computed."""
-        return {rate: self.sizes(rate) for name in self.metrics for rate in gaps.GAPS[name]}
+        return {rate: self.sizes(rate) for name in self.metrics for rate in GAPS[name]}
 
     def sizes(self, rate: str) -> IntArray:
         """Count the rows (n_groups,) of a rate; raise if a group has none."""
         truth = (self.truth == self.positive).astype(np.uint8)
-        empty = rate_terms.LabelOutcomes(np.empty((0, len(truth)), np.uint8), truth, 1)
-        return gaps.RATES[rate].sizes(rate, empty, self.groups)
+        empty = rates.LabelOutcomes(np.empty((0, len(truth)), np.uint8), truth, 1)
+        return RATES[rate].sizes(rate, empty, self.groups)
 
     def sums(
-        self, names: Iterable[str], scores: FloatArray, truth: NDArray[Any], codes: rate_terms.Codes
+        self, names: Iterable[str], scores: FloatArray, truth: NDArray[Any], codes: Codes
     ) -> dict[Any, Any]:
         """Sum quality and rates over a chunk of scores (n_models, n_rows[, n_classes])."""
         if scores.shape[1] != len(truth):
@@ -425,26 +425,26 @@ class FairnessTask:
                 f"y must hold one target for each of {scores.shape[1]} rows, got {len(truth)}"
             )
         shape = len(self.groups.names), self.method
-        labelled = [rate for rate in names if rate in rate_terms.LABEL_RATES]
-        others = [rate for rate in names if rate not in rate_terms.LABEL_RATES]
+        labelled = [rate for rate in names if rate in rates.LABEL_RATES]
+        others = [rate for rate in names if rate not in rates.LABEL_RATES]
         if self.task == "regression":
-            scored = rate_terms.ScoreOutcomes.from_scores(scores, truth, self.n_bins)
+            scored = rates.ScoreOutcomes.from_scores(scores, truth, self.n_bins)
             quality = np.abs(scores - truth).sum(axis=1)
-            return {_QUALITY: quality, **gaps.rate_sums(others, scored, codes, *shape)}
-        labels = rate_terms.LabelOutcomes.from_scores(scores, truth, self.positive)
+            return {_QUALITY: quality, **rate_sums(others, scored, codes, *shape)}
+        labels = rates.LabelOutcomes.from_scores(scores, truth, self.positive)
         own = scores[:, :, self.positive] if scores.ndim == 3 else scores
         own = 1 - own if scores.ndim == 2 and self.positive != 1 else own
-        scored = rate_terms.ScoreOutcomes.from_scores(own, labels.is_positive, self.n_bins)
+        scored = rates.ScoreOutcomes.from_scores(own, labels.is_positive, self.n_bins)
         return {
             _QUALITY: np.count_nonzero(labels.values == labels.truth, axis=1),
-            **gaps.rate_sums(labelled, labels, codes, *shape),
-            **gaps.rate_sums(others, scored, codes, *shape),
+            **rate_sums(labelled, labels, codes, *shape),
+            **rate_sums(others, scored, codes, *shape),
         }
 
     def table(self, sums: Mapping[Any, Any]) -> pd.DataFrame:
         """Quality and gaps of models, from sums over all rows."""
         quality = np.asarray(sums[_QUALITY] / len(self.truth))
-        table = gaps.gap_table(self.metrics, dict(sums), self.rates, self.agg, self.method)
+        table = gap_table(self.metrics, dict(sums), self.rates, self.agg, self.method)
         table.insert(0, QUALITY[self.task], quality)
         return table
 
@@ -465,13 +465,11 @@ def need_curator(models: object, instead: str) -> None:
 
 
 def _metrics(models: Any, metrics: Sequence[str] | None, agg: str) -> tuple[str, ...]:
-    known = {**gaps.SCORE_GAPS, **(gaps.LABEL_GAPS if models.task == "classification" else {})}
+    known = {**SCORE_GAPS, **(LABEL_GAPS if models.task == "classification" else {})}
     if metrics is not None:
-        return tuple(gaps.check_names(metrics, known))
-    no_ratio = [
-        name for name, rate in rate_terms.SCORE_RATES.items() if rate.signed and agg == "ratio"
-    ]
-    no_chance = gaps.USUAL_SCORE_GAPS if getattr(models, "link", None) == "sign" else ()
+        return tuple(check_names(metrics, known))
+    no_ratio = [name for name, rate in rates.SCORE_RATES.items() if rate.signed and agg == "ratio"]
+    no_chance = USUAL_SCORE_GAPS if getattr(models, "link", None) == "sign" else ()
     return tuple(
         name for name in _USUAL[models.task] if name not in no_ratio and name not in no_chance
     )
