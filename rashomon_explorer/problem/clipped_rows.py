@@ -76,10 +76,7 @@ class ClippedRows:
 
     def mean_loss(self, loss: Loss, which: Selection = ALL) -> EmpiricalLoss:
         """Mean loss of some of the rows, on the host."""
-        if self.are_folded and isinstance(loss, BinaryLoss):
-            rows = self.stored[which]
-            return loss.empirical(rows, np.full(len(rows), -1.0))
-        return loss.empirical(self.rows(which), self.targets[which])
+        return ChunkLoss(loss, self.are_folded)(self.stored[which], self.targets[which])
 
     def objective(self, loss: Loss, which: Selection = ALL) -> EmpiricalLoss:
         """Mean loss of some of the rows, where the problem is computed."""
@@ -96,12 +93,13 @@ class ClippedRows:
 
 @dataclass(frozen=True)
 class ClippedChunks:
-    """Clipped rows and targets in chunks, which are never in memory together."""
+    """Clipped rows and targets in chunks, never in memory together; labels may be folded in."""
 
     table: ChunkedRows
     p: int
     clipped_share: float
     targets_beyond: float
+    are_folded: bool
     arrays: ArrayBackend = NUMPY
 
     @classmethod
@@ -116,10 +114,10 @@ class ClippedChunks:
     ) -> "ClippedChunks":
         """Check targets and clip rows, in one pass."""
         beyond = _Beyond(loss, LongRowCount(row_norm))
-        clip = ClipStep(row_norm, intercept, scale)
+        clip = _ClipAndFold(ClipStep(row_norm, intercept, scale), isinstance(loss, BinaryLoss))
         checked = table.then(_CheckTargets(loss))
         clipped, (longer, far) = keep_chunks(checked, clip, beyond, p // loss.outputs)
-        return cls(clipped, p, float(longer[0]) / table.n, float(far[0]) / table.n)
+        return cls(clipped, p, float(longer[0]) / table.n, float(far[0]) / table.n, clip.folds)
 
     def some(self, which: Selection) -> "ClippedRows":
         """Raise an error: a selection needs rows of all chunks."""
@@ -136,19 +134,19 @@ class ClippedChunks:
 
     def mean_loss(self, loss: Loss) -> EmpiricalLoss:
         """Mean loss of all rows."""
-        return ChunkedRisk(self.table, ChunkLoss(loss), self.p)
+        return ChunkedRisk(self.table, ChunkLoss(loss, self.are_folded), self.p)
 
     def objective(self, loss: Loss, which: Selection = ALL) -> EmpiricalLoss:
         """Mean loss of all rows, from sufficient statistics if there are any."""
         if which is not ALL:
             raise TypeError(_NOT_WHOLE)
-        return chunked_risk(loss, self.table, self.p)
+        return chunked_risk(self.mean_loss(loss))
 
     def sampled(self, loss: Loss, most: int) -> EmpiricalLoss:
         """Mean loss of a systematic sample of the rows, chosen by position."""
         parts = self.table.reduce(_Every(math.ceil(self.table.n / most)), merge=append_parts)
         rows, targets = zip(*parts, strict=True)
-        return loss.empirical(np.concatenate(rows), np.concatenate(targets))
+        return ChunkLoss(loss, self.are_folded)(np.concatenate(rows), np.concatenate(targets))
 
 
 _NOT_WHOLE = (
@@ -169,6 +167,21 @@ class _CheckTargets:
             raise DataError("the target is NaN or infinity: remove or impute the row")
         check_labels(self.loss, targets)
         return rows, targets
+
+
+@dataclass(frozen=True)
+class _ClipAndFold:
+    """Clip rows, and fold labels into them, so that no pass repeats it."""
+
+    clip: ClipStep
+    folds: bool
+
+    def __call__(self, rows: FloatArray, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
+        clipped, targets = self.clip(rows, targets)
+        if self.folds:
+            own = None if clipped is rows else clipped
+            clipped = np.multiply(clipped, -targets[:, None], out=own)
+        return clipped, targets
 
 
 @dataclass(frozen=True)

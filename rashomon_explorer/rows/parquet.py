@@ -274,7 +274,7 @@ class ParquetRows(SelectedColumns):
             return _to_pandas(batch.select(list(self.columns))), targets
         rows = np.empty((len(batch), len(self.columns)))
         for j, name in enumerate(self.columns):  # a missing value becomes NaN, which is an error
-            rows[:, j] = _to_pandas(batch.column(name)).to_numpy(dtype=np.float64)
+            rows[:, j] = _numbers(batch.column(name))
         return rows, targets
 
 
@@ -328,6 +328,15 @@ def _open_file(path: str, filesystem: Any) -> Any:
     local = isinstance(filesystem, LocalFileSystem)
     size = _READ_AT_ONCE if local else 0
     return ParquetFile(path, filesystem=filesystem, pre_buffer=not local, buffer_size=size)
+
+
+def _numbers(column: Any) -> Any:
+    """Values of a column of numbers, without pandas where Arrow's array can be shared."""
+    from pyarrow import types
+
+    if types.is_floating(column.type) or types.is_integer(column.type):
+        return column.to_numpy(zero_copy_only=False)
+    return _to_pandas(column).to_numpy(dtype=np.float64)
 
 
 def _to_pandas(read: Any) -> Any:

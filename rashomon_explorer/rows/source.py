@@ -363,12 +363,13 @@ def check_column(column: str, names: Sequence[str]) -> str:
 
 
 def as_floats(values: Any) -> FloatArray:
-    """Values as a C-contiguous float64 array, always a copy."""
+    """Values as a C-contiguous float64 array: a copy, unless the piece was made for its chunk."""
     array = np.asarray(values)
     if array.dtype.kind in "cmM":  # complex numbers and dates would lose their meaning
         raise DataError(f"values must be numbers, got {array.dtype}")
+    shared = array is not values or not array.flags.owndata  # may view the caller's table
     try:
-        return np.array(array, dtype=np.float64, order="C")
+        return np.array(array, dtype=np.float64, order="C", copy=shared or None)
     except (TypeError, ValueError) as error:
         raise DataError(
             f"values must be numbers: {error}. Declare text and classes in a schema"

@@ -9,6 +9,7 @@ import numpy as np
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss
 from rashomon_explorer.problem.losses.kinked import ClippedSlopeRisk
+from rashomon_explorer.problem.losses.scores import BinaryLoss
 from rashomon_explorer.problem.losses.squared import SquaredLoss, SquaredRisk
 from rashomon_explorer.rows import ChunkedRows
 
@@ -18,10 +19,15 @@ class ChunkLoss:
     """Function from a chunk's rows to its mean loss."""
 
     loss: Loss
+    are_folded: bool = False  # whether labels are folded into the rows
     settings: tuple[tuple[str, Any], ...] = ()  # methods of the mean loss to apply, and arguments
 
     def __call__(self, rows: FloatArray, targets: FloatArray) -> Any:
         """Return the mean loss of a chunk."""
+        if self.are_folded and isinstance(self.loss, BinaryLoss):
+            targets = np.full(len(rows), -1.0)
+        elif self.are_folded:
+            rows = rows * -targets[:, None]
         risk: Any = self.loss.empirical(rows, targets)
         for method, arguments in self.settings:
             risk = getattr(risk, method)(*arguments)
@@ -133,13 +139,12 @@ def is_kinked(risk: EmpiricalLoss) -> TypeGuard[ClippedSlopeRisk | ChunkedRisk]:
     return isinstance(one, ClippedSlopeRisk) and one.function.smoothing == 0
 
 
-def chunked_risk(loss: Loss, table: ChunkedRows, p: int) -> EmpiricalLoss:
-    """Mean loss of a chunked table; uses sufficient statistics if they exist."""
-    risk = ChunkedRisk(table, ChunkLoss(loss), p)
-    if type(loss) is not SquaredLoss:
+def chunked_risk(risk: ChunkedRisk) -> EmpiricalLoss:
+    """Mean loss of a chunked table, from sufficient statistics if they exist."""
+    if type(risk.for_chunk.loss) is not SquaredLoss:
         return risk
     gram, moment, energy = risk.mean(_moments)
-    return SquaredRisk(table.n, gram, moment, float(energy))
+    return SquaredRisk(risk.n, gram, moment, float(energy))
 
 
 def _moments(risk: SquaredRisk) -> tuple[FloatArray, FloatArray, float]:

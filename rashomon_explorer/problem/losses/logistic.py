@@ -18,6 +18,7 @@ MOST_PULL = 0.5
 _SAFE_EXPONENT = {4: 80.0, 8: 600.0}
 # 16 factors 1 + eᵃ a logarithm: sums are 12 times as fast as by logaddexp, gradients 7 times.
 _LARGEST_GROUP = 16
+_FEW = 4  # models up to which norms and a sum of all rows take longer than their scores
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,12 @@ class Softplus(ScoreFunction):
         while group and group * exponent > _SAFE_EXPONENT[np.dtype(dtype).itemsize]:
             group //= 2
         return Softplus(group)
+
+    def _group_for(self, a: Any, xp: Any) -> int | None:
+        """Safe number of factors for these scores, if it is not known beforehand."""
+        if self.group is not None or xp is not np:
+            return self.group
+        return self.within(float(a.max(initial=0.0)), a.dtype).group
 
     def value(self, a: Any, xp: Any = np) -> Any:
         """log(1 + eᵃ), for scores of any size."""
@@ -52,15 +59,17 @@ class Softplus(ScoreFunction):
 
     def sums(self, a: Any, axis: int, xp: Any = np) -> Any:
         """Return sums along the axis of rows; on the host, ``a`` may be overwritten."""
-        if not self.group:
+        group = self._group_for(a, xp)
+        if not group:
             return xp.sum(self.value(a, xp), axis=axis)
-        return _log_products(xp, _one_plus_exp(xp, a), self.group)
+        return _log_products(xp, _one_plus_exp(xp, a), group)
 
     def sums_and_slopes(self, a: Any, axis: int, xp: Any = np) -> tuple[Any, Any]:
         """Return sums along the axis of rows, and σ(a)."""
-        if not self.group:
+        group = self._group_for(a, xp)
+        if not group:
             return super().sums_and_slopes(a, axis, xp)
-        total, rest = self.sums_and_complements(a, axis, xp)
+        total, rest = Softplus(group).sums_and_complements(a, axis, xp)
         return total, 1 - rest
 
     def expansion(self, a: Any, axis: int) -> tuple[Any, Any, Any]:
@@ -72,11 +81,12 @@ class Softplus(ScoreFunction):
     def sums_and_complements(self, a: Any, axis: int, xp: Any = np) -> tuple[Any, Any]:
         """Return sums along the axis of rows, and 1 − σ(a); may overwrite ``a`` on the host."""
         # Complements make gradients 2.5 times as fast as slopes: 1/factors needs no further pass.
-        if not self.group:
+        group = self._group_for(a, xp)
+        if not group:
             return self.sums(a, axis, xp), self.slope(-a, xp)
         factors = _one_plus_exp(xp, a)
         # One exponential gives both the loss and the gradient.
-        return _log_products(xp, factors, self.group), 1 / factors
+        return _log_products(xp, factors, group), 1 / factors
 
 
 def _one_plus_exp(xp: Any, a: Any) -> Any:
@@ -112,13 +122,14 @@ class LogisticRisk(ScoreRisk):
     function: Softplus
 
     def _function(self, models: Any) -> Softplus:
-        if self.function.group is not None or not isinstance(self.table, HostRows):
+        known = self.function.group is not None or models.shape[-1] <= _FEW
+        if known or not isinstance(self.table, HostRows):
             return self.function
         longest = (models.astype(float) ** 2).sum(axis=-2).max(initial=0.0)
         return self.function.within(self.table.longest * float(np.sqrt(longest)), models.dtype)
 
     def _value_and_gradient(self, models: Any) -> tuple[Any, Any]:
-        if not isinstance(self.table, HostRows):
+        if models.shape[-1] <= _FEW or not isinstance(self.table, HostRows):
             return super()._value_and_gradient(models)
         function, table = self._function(models), self.table
 
