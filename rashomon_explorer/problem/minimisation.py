@@ -71,6 +71,16 @@ class MinimisedObjective:
         """Hessian (p, p) at one model (p,)."""
         return self.loss.hessian(theta) + self.ridge * np.eye(self.p)
 
+    def place(self, theta: FloatArray) -> "Place":
+        """Evaluate one model (p,); its Hessian too if rows are chunked, in the same pass."""
+        if not isinstance(self.loss, ChunkedRisk):
+            value, gradient = self.value_and_gradient(theta[:, None])
+            return Place(theta, float(value[0]), gradient[:, 0])
+        value, gradient, hessian = self.loss.second_order(theta)
+        value = value + self.ridge / 2 * float(theta @ theta)
+        hessian = hessian + self.ridge * np.eye(self.p)
+        return Place(theta, float(value), gradient + self.ridge * theta, hessian)
+
 
 def _squares(theta: FloatArray) -> FloatArray:
     """‖θ‖² of each column of ``theta`` (..., p, K), for NumPy or another array library."""
@@ -81,31 +91,42 @@ def _squares(theta: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Place:
-    """A model, its value and its gradient."""
+    """A model, its value, its gradient, and its Hessian if that is known."""
 
     theta: FloatArray
     value: float
     gradient: FloatArray
+    known_hessian: FloatArray | None = None
 
-    @classmethod
-    def of(cls, objective: MinimisedObjective, theta: FloatArray) -> "Place":
-        """Evaluate one model (p,)."""
-        value, gradient = objective.value_and_gradient(theta[:, None])
-        return cls(theta, float(value[0]), gradient[:, 0])
+    def hessian(self, objective: MinimisedObjective) -> FloatArray:
+        """Hessian (p, p), computed unless it is known."""
+        known = self.known_hessian
+        return objective.hessian(self.theta) if known is None else known
+
+
+_AT_ONCE = 8  # halved steps in one pass over the rows
 
 
 def step_towards(objective: MinimisedObjective, place: Place, target: FloatArray) -> Place:
     """Step towards ``target``, halved until the objective falls; unchanged if it never does."""
     move = target - place.theta
     slope = float(place.gradient @ move)
-    step = 1.0
-    for _ in range(40):
-        new = Place.of(objective, target if step == 1.0 else place.theta + step * move)
+
+    def falls(value: float, step: float) -> bool:
         # Near the minimum the decrease is below rounding: accept steps without a visible increase.
-        allowed = 1e-4 * step * slope + 4e-16 * max(1.0, math.fabs(place.value))
-        if new.value <= place.value + allowed:
-            return place if np.array_equal(new.theta, place.theta) else new
-        step /= 2
+        return value <= place.value + 1e-4 * step * slope + 4e-16 * max(1.0, math.fabs(place.value))
+
+    new = objective.place(target)
+    if falls(new.value, 1.0):
+        return place if np.array_equal(target, place.theta) else new
+    for first in range(1, 40, _AT_ONCE):
+        steps = 2.0 ** -np.arange(first, first + _AT_ONCE)
+        theta = place.theta[:, None] + steps * move[:, None]
+        values, gradients = objective.value_and_gradient(theta)
+        for k, step in enumerate(steps):
+            if falls(float(values[k]), step):
+                new = Place(theta[:, k], float(values[k]), gradients[:, k])
+                return place if np.array_equal(new.theta, place.theta) else new
     return place
 
 
@@ -123,12 +144,12 @@ def minimise_on_ball(
     Each step minimises the second-order model over the ball by its secular equation. A line
     search then goes back along the chord, which is feasible because the ball is convex.
     """
-    place = Place.of(objective, start)
+    place = objective.place(start)
     best = _certify(place, domain.radius)
     first, last = (math.log10(max(gap, _LEAST_GAP)) for gap in (best.gap, tolerance))
     with tally(max(1, round(first - last)), "digits of the minimum") as done:
         for _ in range(_MOST_STEPS):
-            hessian = objective.hessian(place.theta)
+            hessian = place.hessian(objective)
             target = _model_minimiser(hessian, place.gradient, place.theta, domain.radius)
             moved = step_towards(objective, place, target)
             if moved is place:
@@ -189,13 +210,13 @@ def minimise_on(
     objective: MinimisedObjective, domain: Domain, tolerance: float, start: FloatArray
 ) -> Minimum:
     """Best model found; its gap may exceed the tolerance."""
-    place = Place.of(objective, start)
+    place = objective.place(start)
     best = _general_certify(place, domain)
     for _ in range(_GENERAL_MOST_STEPS):
         if best.gap <= tolerance / 10:
             break
         goal = max(_INNER_SHARE * min(best.gap, 1.0), tolerance / 100)
-        target = _general_model_minimiser(objective.hessian(place.theta), place, domain, goal)
+        target = _general_model_minimiser(place.hessian(objective), place, domain, goal)
         moved = step_towards(objective, place, target)
         if moved is place:
             break

@@ -15,7 +15,7 @@ from rashomon_explorer.problem.constants import Constants, row_bound
 from rashomon_explorer.problem.domains import Ball, Domain
 from rashomon_explorer.problem.losses import get_loss
 from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss
-from rashomon_explorer.problem.minimisation import MinimisedObjective, Minimum, minimise
+from rashomon_explorer.problem.minimisation import MinimisedObjective, Minimum, Place, minimise
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.coercion import chunks_with_targets
 
@@ -173,6 +173,10 @@ class Problem(ReprMixin):
     def hessian(self, theta: array_api.FloatArray) -> array_api.FloatArray:
         """Hessian (p, p) at one model of shape (p,)."""
         return self._objective.hessian(theta)
+
+    def place(self, theta: array_api.FloatArray) -> Place:
+        """Objective, gradient and, of chunked rows, Hessian at one model (p,), in one pass."""
+        return self._objective.place(theta)
 
     def curvature_bound(self) -> array_api.FloatArray | None:
         """Matrix (p, p) that dominates every Hessian; None for a loss with kinks (curator)."""

@@ -269,7 +269,7 @@ class PenalisedProblem:
         frame = self.row_space.frame
         if self.l1 is not None:
             return SparseMinimum.of(self._objective, self.l1, frame)
-        place = Place.of(self._objective, np.zeros(self.p))
+        place = self._objective.place(np.zeros(self.p))
         for _ in range(_MOST_STEPS):
             hessian = frame.T @ self.hessian(place.theta) @ frame
             step = frame @ np.linalg.lstsq(hessian, frame.T @ place.gradient, rcond=1e-15)[0]
@@ -415,7 +415,7 @@ class SparseMinimum:
     @classmethod
     def of(cls, objective: Any, l1: FloatArray, frame: FloatArray) -> SparseMinimum:
         """Minimise, and record the optimality conditions there."""
-        place = Place.of(objective, minimise_l1(objective, l1))
+        place = objective.place(minimise_l1(objective, l1))
         free = np.where(place.theta == 0, l1, 0.0)
         share = np.clip(-place.gradient, -free, free)
         return cls(objective, l1, place, place.gradient + share, frame)

@@ -20,7 +20,7 @@ from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses import Loss, clipped, get_loss
-from rashomon_explorer.problem.minimisation import MinimisedObjective, minimise_on_ball
+from rashomon_explorer.problem.minimisation import MinimisedObjective, Place, minimise_on_ball
 from rashomon_explorer.problem.problem import Problem
 
 _ON_SPHERE = 1e-9
@@ -58,6 +58,12 @@ class PerturbedObjectiveFunction:
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Hessian (p, p) at one model (p,)."""
         return self._problem.hessian(theta)
+
+    def place(self, theta: FloatArray) -> Place:
+        """Evaluate one model (p,)."""
+        near = self._problem.place(theta)
+        value = near.value + float(self._tilt @ theta)
+        return replace(near, value=value, gradient=near.gradient + self._tilt)
 
 
 def perturbed_minimiser(problem: Problem, tilt: FloatArray, error: float) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -68,6 +69,11 @@ class ChunkedRisk:
         """Hessian (p, p) of the mean loss at one model of shape (p,)."""
         return np.asarray(self.mean(MethodCall("hessian", theta))[0])
 
+    def second_order(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Mean loss, gradient (p,) and Hessian (p, p) at one model (p,), in one pass."""
+        value, gradient, hessian = self.mean(partial(_second_order, theta))
+        return value[0], gradient[:, 0], hessian
+
     def curvature_bound(self) -> FloatArray | None:
         """Matrix (p, p) that dominates every Hessian; None for a loss with kinks."""
         if self.of_one_row.curvature_bound() is None:
@@ -99,6 +105,10 @@ class ChunkedRisk:
         """Loss of one row of zeros, which has the type and settings of every chunk's loss."""
         zeros = np.zeros((1, self.p // self.for_chunk.loss.outputs))
         return self.for_chunk(zeros, np.zeros(1))
+
+
+def _second_order(theta: FloatArray, risk: EmpiricalLoss) -> tuple[FloatArray, ...]:
+    return *risk.value_and_gradient(theta[:, None]), risk.hessian(theta)
 
 
 class MethodCall:
