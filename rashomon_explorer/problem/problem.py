@@ -19,6 +19,9 @@ from rashomon_explorer.problem.minimisation import MinimisedObjective, Minimum, 
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.coercion import chunks_with_targets
 
+SAMPLE = 4096
+"""Rows on which searches run that need no certificate."""
+
 
 class Problem(ReprMixin):
     """Empirical risk of K linear models at once, on rows clipped to a declared norm."""
@@ -207,9 +210,10 @@ class Problem(ReprMixin):
         losses = [self.data.objective(self.loss, part) for part in parts]
         return [MinimisedObjective(loss, self.ridge) for loss in losses]
 
-    def sampled(self, most: int) -> EmpiricalLoss:
+    @cached_property
+    def sample(self) -> EmpiricalLoss:
         """Mean loss of some of the rows, sampled independently of their values (curator)."""
-        return self.data.sampled(self.loss, most)
+        return self.data.sampled(self.loss, SAMPLE)
 
     def of_loss(self, loss: Loss) -> EmpiricalLoss:
         """Mean of another loss of the same clipped rows and targets."""

@@ -315,8 +315,8 @@ def _identity(rows: Any, targets: Any) -> Piece:
     return rows, targets
 
 
-CACHE_BYTES = 2**29
-"""Default memory limit in bytes for the cached chunks of a table: half a gigabyte."""
+CACHE_BYTES = 2**30
+"""Default memory limit in bytes for the cached chunks of a table: one gigabyte."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -76,7 +76,7 @@ def test_a_problem_in_chunks_holds_no_rows_and_refuses_what_needs_them():
     for work in (lambda: problem.rows, lambda: problem.targets, lambda: problem.batches(2, RNG)):
         with pytest.raises(TypeError, match="never in memory together"):
             work()
-    assert problem.sampled(200).n == 200
+    assert problem.data.sampled(problem.loss, 200).n == 200
     with pytest.raises(DataError, match="row 1: labels must be"):
         Problem(chunk_rows(np.eye(2), np.array([1.0, 0.0])))
 

@@ -13,20 +13,21 @@ from rashomon_explorer.exceptions import EnvelopeError
 from rashomon_explorer.mechanisms.rejection import proposals
 from rashomon_explorer.mechanisms.rejection.envelope import Envelope, Tangent
 from rashomon_explorer.mechanisms.rejection.plane import plane_proposals
-from rashomon_explorer.mechanisms.rejection.quadratic_minorant import SAMPLE, least_bowl
+from rashomon_explorer.mechanisms.rejection.quadratic_minorant import least_bowl
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.losses.chunked import loss_kind
 from rashomon_explorer.problem.lower_bounds import has_envelope
 from rashomon_explorer.problem.lower_bounds.quadratic import BOWLS
 from rashomon_explorer.problem.lower_bounds.quartic import Minimised, ShiftedBound
 from rashomon_explorer.problem.lower_bounds.smooth import LARGEST_SPECTRUM
+from rashomon_explorer.problem.problem import SAMPLE
 
 Floor = Callable[[FloatArray], FloatArray]
 
 _PROPOSAL_CELLS = 2**17  # proposals × parameters in a chunk
 _ROUNDING = 1e-6
-_PILOT = 512
-_SURE = 4.0  # kept models after which a share is known well enough
+_PILOT = (16, 512)  # fewest and most models on which a share is estimated
+_SURE = 4.0  # kept models by which a share is known well enough
 _FEW = 20  # draws: the default number of a fit
 _SEARCH = 8  # typical number of steps, and of evaluations along a line, to find a bowl
 _PARABOLAS, _LAWS = 300, 2 * 10**6  # operations for a row's parabolas, and for a bowl's laws
@@ -46,11 +47,9 @@ class Candidates:
         self._proposal = min(candidates, key=lambda one: one.log_mass)
         self._floors: list[Floor] = [plane.floor for plane in under]
         self._sharper: Floor | None = None
-        accepted_share = acceptance_share(target, self._proposal)
-        if bowl_pays(target, accepted_share):
+        if bowl_pays(target, self._proposal):
             self._add(bowl := least_bowl(target, under[0].plane), bowl.floor)
-            accepted_share = acceptance_share(target, self._proposal)
-        if envelope_pays(target, accepted_share):
+        if envelope_pays(target, self._proposal):
             self._add_envelopes(Envelope.of(target))
         self._chunk = int(np.clip(_PROPOSAL_CELLS // target.problem.p, 256, MOST_AHEAD))
         self._theta = np.empty((target.problem.p, 0))
@@ -97,35 +96,36 @@ class Candidates:
         self._floor = np.concatenate([self._floor, floor])
 
 
-def acceptance_share(target: GibbsTarget, proposal: proposals.Proposal) -> float:
-    """Share of a proposal's models that the loss keeps, estimated on a few discarded ones."""
-    rng, accepted, proposed = generator(0), 0.0, 0
-    while proposed < _PILOT and accepted < _SURE:
-        theta, energy = proposal.draw(_PILOT // 8, rng)
-        proposed += _PILOT // 8
-        if len(energy):
-            excess = np.maximum(target.excess(theta), 0.0)
-            accepted += float(np.exp(np.minimum(energy - target.energy(excess), 0.0)).sum())
-    return accepted / proposed
-
-
-def bowl_pays(target: GibbsTarget, share: float) -> bool:
-    """Whether a bowl costs less than reading the rows, by the share of accepted proposals."""
+def bowl_pays(target: GibbsTarget, proposal: proposals.Proposal) -> bool:
+    """Whether a bowl costs less than reading the rows for models that the loss rejects."""
     problem = target.problem
     n, p = problem.n, problem.p
     if p < 2 or loss_kind(problem.evaluator().loss) not in BOWLS:
         return False
     passes = n + _SEARCH * min(n, SAMPLE)
-    return _looks(n, p) > share * (passes * (p**2 + _PARABOLAS) + _SEARCH**2 * (p**3 + _LAWS))
+    work = passes * (p**2 + _PARABOLAS) + _SEARCH**2 * (p**3 + _LAWS)
+    return _accepts_less(target, proposal, _looks(n, p) / work)
 
 
-def envelope_pays(target: GibbsTarget, share: float) -> bool:
-    """Whether an envelope costs less than reading the rows, by the share of accepted proposals."""
+def envelope_pays(target: GibbsTarget, proposal: proposals.Proposal) -> bool:
+    """Whether an envelope costs less than reading the rows for models that the loss rejects."""
     problem = target.problem
     if not has_envelope(problem.evaluator().loss) or not math.isfinite(problem.constants.M):
         return False
     pairs = min(problem.p, LARGEST_SPECTRUM) * (min(problem.p, LARGEST_SPECTRUM) + 1) / 2
-    return _looks(problem.n, problem.p) > share * (problem.n * pairs**2 + pairs**3)
+    work = problem.n * pairs**2 + pairs**3
+    return _accepts_less(target, proposal, _looks(problem.n, problem.p) / work)
+
+
+def _accepts_less(target: GibbsTarget, proposal: proposals.Proposal, share: float) -> bool:
+    """Whether the loss accepts less than a share of proposals, estimated in one pass."""
+    if share > 1:
+        return True
+    proposed = int(np.clip(_SURE / share, *_PILOT))
+    theta, energy = proposal.draw(proposed, generator(0))
+    excess = np.maximum(target.excess(theta), 0.0) if len(energy) else energy
+    accepted = np.exp(np.minimum(energy - target.energy(excess), 0.0)).sum()
+    return bool(accepted < share * proposed)
 
 
 def _looks(n: int, p: int) -> float:

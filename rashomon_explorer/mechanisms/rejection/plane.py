@@ -12,7 +12,8 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import EnvelopeError
 from rashomon_explorer.mechanisms.rejection.envelope import ball_around
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.problem.problem import Problem
+from rashomon_explorer.problem.minimisation import MinimisedObjective
+from rashomon_explorer.problem.problem import SAMPLE, Problem
 
 _TAIL = 45.0  # nats below the peak; the mass beyond is sampled too, from coarse cells
 _TAIL_CELLS = 64
@@ -132,11 +133,24 @@ class Plane:
     ridge: float
 
     @classmethod
-    def at(cls, problem: Problem, theta: FloatArray, ridge: float) -> "Plane":
+    def at(
+        cls,
+        problem: Problem,
+        theta: FloatArray,
+        ridge: float,
+        objective: MinimisedObjective | None = None,
+    ) -> "Plane":
+        """Tangent at ``theta`` (p,) of a problem's objective, or of that of a sample."""
+        value, gradient = (objective or problem).value_and_gradient(theta[:, None])
+        return cls.through(problem, theta, value[0], gradient[:, 0], ridge)
+
+    @classmethod
+    def through(
+        cls, problem: Problem, theta: FloatArray, value: float, gradient: FloatArray, ridge: float
+    ) -> "Plane":
         """Tangent at ``theta`` (p,) of the loss less ½·ridge·‖θ‖²; a subgradient at a kink."""
-        value, gradient = problem.value_and_gradient(theta[:, None])
-        slope = gradient[:, 0] - ridge * theta
-        height = float(value[0]) - ridge / 2 * float(theta @ theta) - float(slope @ theta)
+        slope = gradient - ridge * theta
+        height = float(value) - ridge / 2 * float(theta @ theta) - float(slope @ theta)
         largest = 1 + problem.minimum.value + problem.L * problem.domain.diameter
         slack = problem.minimum.value + _PLANE_ROUNDING * largest
         return cls(slope, height - slack, ridge)
@@ -236,12 +250,34 @@ def plane_proposals(target: GibbsTarget) -> list[PlaneProposal]:
 
 
 def least_plane(target: GibbsTarget, ridge: float) -> Plane:
-    """Plane under the loss, less ½·ridge·‖θ‖², whose proposal has nearly the least mass."""
-    middle = ball_around(target.problem.domain, target.problem.p)[1]
-    plane = Plane.at(target.problem, middle, ridge)
+    """Plane under the loss, less ½·ridge·‖θ‖², whose proposal has nearly the least mass.
+
+    Of many rows a sample finds the points of contact, so that one pass gives all tangents.
+    """
+    problem = target.problem
+    if problem.n <= SAMPLE:
+        return _descend(target, lambda theta: Plane.at(problem, theta, ridge))
+    few, places = MinimisedObjective(problem.sample, problem.ridge), list[FloatArray]()
+
+    def sampled(theta: FloatArray) -> Plane:
+        places.append(theta)
+        return Plane.at(problem, theta, ridge, few)
+
+    _descend(target, sampled)
+    value, gradient = problem.value_and_gradient(np.column_stack(places))
+    parts = zip(places, value, gradient.T, strict=True)
+    tangents = (Plane.through(problem, *part, ridge) for part in parts)
+    return _descend(target, lambda _: next(tangents), len(places) - 1)
+
+
+def _descend(
+    target: GibbsTarget, tangent_at: Callable[[FloatArray], Plane], steps: int = _STEPS
+) -> Plane:
+    """Combine tangents, each at the mean of the law under the plane so far."""
+    plane = tangent_at(ball_around(target.problem.domain, target.problem.p)[1])
     here = PlaneProposal(target, plane, _ROUGH_CELLS)
-    for _ in range(_STEPS):
-        tangent = Plane.at(target.problem, here.mean, ridge)
+    for _ in range(steps):
+        tangent = tangent_at(here.mean)
 
         def mass(share: float, plane: Plane = plane, tangent: Plane = tangent) -> float:
             return PlaneProposal(target, plane.towards(tangent, share), _ROUGH_CELLS).log_mass

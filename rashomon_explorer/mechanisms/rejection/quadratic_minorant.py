@@ -15,7 +15,7 @@ from rashomon_explorer.mechanisms.rejection.envelope import ball_around
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.losses.base import EmpiricalLoss
 from rashomon_explorer.problem.lower_bounds.quadratic import Bowl, Where, bowl_under
-from rashomon_explorer.problem.problem import Problem
+from rashomon_explorer.problem.problem import SAMPLE, Problem
 from rashomon_explorer.problem.thresholds import Threshold
 
 # Candidate positions of the tangent, in units of the squared radius.
@@ -116,7 +116,6 @@ _ROUNDING = 1e-13  # of the largest value: sums of n terms have an error of abou
 _LOWERED = 1e-12  # of the largest bend, subtracted from every bend: error of the eigenvectors
 _COUNTS = sorted({int(1.35**k) for k in range(24)})  # candidate numbers of separate directions
 _SHARES = (1.0, 0.8, 0.6, 0.45, 0.33, 0.22, 0.15, 0.1)  # of β, for a bowl below a threshold
-SAMPLE = 4096  # rows on which the law is searched; the bowl uses all rows
 _STEPS = 12
 _ALONG = (0.5, 0.25, 0.1, 0.03)  # of the distance to another bowl, tried while the mass falls
 _ENOUGH = 0.05  # nats of mass that a step must save to continue
@@ -259,12 +258,12 @@ def _least_constant(shape: Threshold, psi: float, highest: float, share: float) 
     return share * (psi + high) - below
 
 
-def least_bowl(target: GibbsTarget, plane: plane.Plane) -> BowlProposal:
+def least_bowl(target: GibbsTarget, under: plane.Plane) -> BowlProposal:
     """Proposal under a bowl with nearly the least mass."""
     problem = target.problem
     risk = problem.evaluator().loss
-    few = risk if problem.n <= SAMPLE else problem.sampled(SAMPLE)
-    flat = Bowl(plane.height, plane.slope, plane.ridge * np.eye(problem.p))
+    few = risk if problem.n <= SAMPLE else problem.sample
+    flat = Bowl(under.height, under.slope, under.ridge * np.eye(problem.p))
     here = _start(target, few, flat)
     for _ in range(_STEPS):
         found = _between(target, here, _below(problem, few, here.mean, here.covariance))

@@ -51,7 +51,8 @@ def under_logistic(
     places = [np.clip(middle + k * spread, low, high) for k in _SPREADS]
     inwards = (low + high) / 2 - places[len(_SPREADS) // 2]
     places += [places[len(_SPREADS) // 2] + share * inwards for share in _INWARD]
-    return _best((_logistic(place, low, high) for place in places), middle, spread)
+    ends = [(end, np.logaddexp(0.0, end)) for end in (low, high)]
+    return _best((_logistic(place, ends) for place in places), middle, spread)
 
 
 def under_clipped_slope(
@@ -74,15 +75,16 @@ def _best(candidates: Iterable[Parabolas], middle: FloatArray, spread: FloatArra
     return best
 
 
-def _logistic(place: FloatArray, low: FloatArray, high: FloatArray) -> Parabolas:
+def _logistic(place: FloatArray, ends: list[tuple[FloatArray, FloatArray]]) -> Parabolas:
+    """Parabolas that touch at ``place`` (n,), below the loss between ends of known values."""
     value, slope = np.logaddexp(0.0, place), expit(place)
     here = slope * (1 - slope)
     bend = here
-    for end in (low, high):
+    for end, value_there in ends:
         away = end - place
         near = np.abs(away) < _NEAR
         safe = np.where(near, 1.0, away)
-        secant = 2 * (np.logaddexp(0.0, end) - value - slope * away) / safe**2
+        secant = 2 * (value_there - value - slope * away) / safe**2
         # |f'''| ≤ f'': a bend of f''(a)·2(e^{−d} + d − 1)/d² ≥ f''(a)(1 − d/3) remains at d.
         bend = np.minimum(bend, np.where(near, here * (1 - np.abs(away) / 3), secant))
     return Parabolas(place, value, slope, np.maximum(bend, 0.0))
