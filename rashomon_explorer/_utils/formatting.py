@@ -71,6 +71,16 @@ def number(value: float, digits: int = 3, rounding: Rounding = "nearest") -> str
     return f"{rounded:,.{digits + 3}f}".rstrip("0").rstrip(".")
 
 
+def duration_text(seconds: float) -> str:
+    """Approximate duration in hours, minutes or seconds."""
+    if seconds < 1:
+        return "less than a second"
+    for unit, length in (("hour", 3600), ("minute", 60)):
+        if seconds >= 2 * length:
+            return f"about {seconds / length:.0f} {unit}s"
+    return f"about {seconds:.0f} s"
+
+
 def plural(count: int, noun: str) -> str:
     """Format a count with its noun."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"

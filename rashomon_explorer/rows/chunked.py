@@ -315,8 +315,8 @@ def _identity(rows: Any, targets: Any) -> Piece:
     return rows, targets
 
 
-CACHE_BYTES = 2**30
-"""Default memory limit in bytes for the cached chunks of a table: one gigabyte."""
+CACHE_BYTES = 2**32
+"""Largest size in bytes of the cached chunks of a table, however much memory is free."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -416,7 +416,7 @@ def keep_chunks(
     """
     workers = table.workers
     if most is None:
-        most = min(CACHE_BYTES, memory_budget.available_memory() / 4)
+        most = min(CACHE_BYTES, memory_budget.cache_bytes())
     size = 8 * table.rows * (width + 1)
     load = reduction.Load(count, last, table._settings, table.source.may_change, most / size)
     cache: list[tuple[FloatArray, FloatArray]] | None = None

@@ -5,12 +5,13 @@ from functools import cache
 
 import numpy as np
 
-from rashomon_explorer._utils.memory_limits import MemoryLimit, memory_limits
+from rashomon_explorer._utils.memory_limits import MemoryLimit, free_memory, memory_limits
 from rashomon_explorer.exceptions import MemoryLimitError
 
 _MIB = 2**20
 _OF_BLAS = 36 * _MIB  # allocated by a thread's first matrix product; failure ends the process
 _OF_THREAD = 136 * _MIB  # a stack, and the addresses that malloc reserves for a thread
+_LEAST_CACHE = 2**29
 _COPIES = 8  # of a chunk: read, encoded, clipped, folded, and temporaries of a loss
 
 
@@ -22,6 +23,14 @@ def chunk_bytes(rows: int, columns: int) -> int:
 def available_memory() -> float:
     """Bytes that this process may still allocate; infinite without a limit."""
     return min((float(limit.left) for limit in memory_limits()), default=float("inf"))
+
+
+def cache_bytes() -> float:
+    """Bytes for kept chunks: an eighth of the machine's free memory, at least half a gigabyte.
+
+    At most a quarter of what this process's limits leave.
+    """
+    return min(max(_LEAST_CACHE, free_memory() / 8), available_memory() / 4)
 
 
 def threads_within(count: int, needs: int) -> int:

@@ -48,7 +48,12 @@ class PathPlan(Plan):
         return True
 
     @property
-    def passes(self) -> float:
+    def own_passes(self) -> float:
+        """One for each step, of all chains together."""
+        return float(self.n_steps)
+
+    @property
+    def gradients(self) -> float:
         """One for each step of each chain."""
         return float(self.n_steps * self.n_draws)
 

@@ -19,8 +19,22 @@ from rashomon_explorer.problem.thresholds import Threshold, get_threshold
 _SAME = 1e-12  # relative tolerance for equal oscillations of a plan and of its law
 
 
-def minimum_passes(p: int) -> float:
-    """Return the passes of a certified minimum: ten Newton steps, p/10 passes for a Hessian."""
+MINIMUM_PASSES = 16
+"""Passes of a certified minimum at most, one a Newton step: 5 on a million ordinary rows."""
+
+_PROPOSAL_PASSES = 7  # a sample, planes, bowls and envelopes, and trial draws
+_FEW_PASSES = 4  # reading the rows first, columns' moments, the losses of the draws
+_PASS_SECONDS = 0.1  # before a cluster's workers start
+_ENTRY_SECONDS = 1e-8  # of a core; 2e-9 if kept, 2e-8 if read anew
+
+
+def pass_seconds(n: int, p: int) -> float:
+    """Measured seconds of one core for a pass over n chunked rows of p entries."""
+    return _PASS_SECONDS + n * p * _ENTRY_SECONDS
+
+
+def minimum_gradients(p: int) -> float:
+    """Gradients that take as long as a minimum: ten Newton steps, p/10 for a Hessian."""
     return 10 * (2 + p / 10)
 
 
@@ -164,8 +178,18 @@ class Plan(weakness.BasePlan):
 
     @property
     def passes(self) -> float:
-        """Passes over the rows, each a gradient of one model, without those of rejected draws."""
-        return minimum_passes(self.p)
+        """Passes of a fit over chunked rows, at most, if no draw is rejected."""
+        return MINIMUM_PASSES + _FEW_PASSES + self.own_passes
+
+    @property
+    def own_passes(self) -> float:
+        """Passes of the mechanism itself."""
+        return _PROPOSAL_PASSES + self.n_draws / 4
+
+    @property
+    def gradients(self) -> float:
+        """Gradients of one model over all rows that take as long as the mechanism's work."""
+        return minimum_gradients(self.p)
 
     @property
     def of_exact_draws(self) -> bool:
@@ -221,6 +245,7 @@ class Plan(weakness.BasePlan):
         facts += [] if self.expected is None else [("expected", str(self.expected))]
         facts += [] if self.columns is None else [self.columns.fact]
         facts += [("chosen", f"{self.mechanism}: {self.why}")] if self.why else []
-        facts += [("passes", f"about {self.passes:,.0f} over the rows")]
+        each = f"{pass_seconds(self.n, self.p):.1g} s of a core each"
+        facts += [("passes", f"at most about {self.passes:,.0f} over chunked rows, {each}")]
         weak = weakness.weak_guarantee_reason(self)
         return [*facts, *([("warning", weak)] if weak else [])]

@@ -10,11 +10,11 @@ from typing import Any, cast
 import numpy as np
 
 from rashomon_explorer._utils.bisection import bisect
-from rashomon_explorer._utils.formatting import hit_rate_text, rounded_up
+from rashomon_explorer._utils.formatting import duration_text, hit_rate_text, rounded_up
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.base import Mechanism
 from rashomon_explorer.mechanisms.planning.options import AUTO, cost, resolve_auto
-from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.plan import Plan, pass_seconds
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, OF_PAPERS, mechanism_traits
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan, with_scaling_cost
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
@@ -99,8 +99,10 @@ _MANY = 0.5
 
 _LONGEST_COEFFICIENT = 32.0  # of draws without privacy, in units of rows scaled to row_norm
 
-_FEW_SECONDS = 5e9
-"""Entries of rows that one core reads in a few seconds; less work is no reason to choose."""
+_FEW_SECONDS = 5.0
+"""Seconds of one core below which less work is no reason to choose."""
+
+_ENTRY_SECONDS = 1e-9  # of a gradient, for an entry of a row in memory
 
 _NEAR = 1.05
 """Expected loss, as a multiple of the least, up to which a quicker mechanism is preferred."""
@@ -115,6 +117,7 @@ class MechanismCandidate:
 
     offer: Offer
     cost: float
+    in_chunks: bool = False
 
     @property
     def may_give_up(self) -> bool:
@@ -128,9 +131,11 @@ class MechanismCandidate:
         return self.offer.plan
 
     @property
-    def work(self) -> float:
-        """Entries of rows that the mechanism reads; at least those that take a few seconds."""
-        return max(self.plan.passes * self.plan.n * self.plan.p, _FEW_SECONDS)
+    def seconds(self) -> float:
+        """Seconds of one core for the mechanism's work, and for its passes over chunked rows."""
+        plan = self.plan
+        passes = plan.passes * pass_seconds(plan.n, plan.p) if self.in_chunks else 0.0
+        return max(passes + plan.gradients * plan.n * plan.p * _ENTRY_SECONDS, _FEW_SECONDS)
 
     @property
     def around_the_set(self) -> bool:
@@ -228,7 +233,7 @@ def _candidate(name: str, goal: str, settings: dict[str, Any]) -> MechanismCandi
     request = _settled(kind, settings)
     offer, planned = kind.offer(request), best_plan(kind, request)
     named = replace(offer, plan=replace(planned, mechanism=name))
-    return MechanismCandidate(named, cost(name, planned, goal))
+    return MechanismCandidate(named, cost(name, planned, goal), request.in_chunks)
 
 
 def _open(settings: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
@@ -270,7 +275,7 @@ def _quickest_first(candidates: list[MechanismCandidate]) -> list[MechanismCandi
     if best[0] != _BY_COST or not math.isfinite(best[2]):
         return candidates
     near = [one for one in candidates if _rank(one)[:2] == best[:2] and one.cost <= _NEAR * best[2]]
-    quickest = min(near, key=lambda one: one.work)  # the first of several
+    quickest = min(near, key=lambda one: one.seconds)  # the first of several
     return [quickest, *(one for one in candidates if one is not quickest)]
 
 
@@ -297,11 +302,12 @@ def _why(candidate: MechanismCandidate, goal: str, best: MechanismCandidate) -> 
         )
     if is_about_one(candidate.plan):
         new = " on new rows" if goal == "population" else ""
-        if best.offer.applies and candidate.work < best.work:
+        if best.offer.applies and candidate.seconds < best.seconds:
             return (
                 f"one model; its expected loss{new} is within 5 % of that of {best.offer.name}, in "
-                f"about {candidate.plan.passes:,.0f} passes over the rows instead of "
-                f"{best.plan.passes:,.0f}; {success}"
+                f"{duration_text(candidate.seconds)} of one core instead of "
+                f"{duration_text(best.seconds)} ({candidate.plan.passes:,.0f} passes over the rows instead of "
+                f"{best.plan.passes:,.0f}); {success}"
             )
         return f"one model; this mechanism has the lowest expected loss{new}; {success}"
     return f"no mechanism guarantees a hit rate; this one has the lowest expected loss; {success}"

@@ -26,7 +26,7 @@ Floor = Callable[[FloatArray], FloatArray]
 
 _PROPOSAL_CELLS = 2**17  # proposals × parameters in a chunk
 _ROUNDING = 1e-6
-_PILOT = (16, 512)  # fewest and most models on which a share is estimated
+_PILOT = (16, 64)  # fewest and most models on which a share is estimated
 _SURE = 4.0  # kept models by which a share is known well enough
 _FEW = 20  # draws: the default number of a fit
 _SEARCH = 8  # typical number of steps, and of evaluations along a line, to find a bowl

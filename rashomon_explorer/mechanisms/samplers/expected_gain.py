@@ -42,7 +42,7 @@ def expected_gain(
     traits = MECHANISMS[planned.mechanism].traits
     if traits.may_give_up or traits.curator_only:
         return None
-    n_tables = min(_TABLES, int(_WORK / (max(1.0, planned.passes) * _ROWS * planned.p)))
+    n_tables = min(_TABLES, int(_WORK / (max(1.0, planned.gradients) * _ROWS * planned.p)))
     if n_tables < _FEWEST:
         return None
     shares = [_share(planned, declared, target, table) for table in range(n_tables)]

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer._utils.formatting import Fact, ReprMixin
+from rashomon_explorer._utils.formatting import Fact, ReprMixin, duration_text
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.exceptions import SamplerError
@@ -139,7 +139,7 @@ class Feasibility(ReprMixin):
         many = f"{self.n_draws:,} draws take" if self.n_draws > 1 else "the draw takes"
         return (
             f"{based} one in {_about(self.proposals_each)} proposals was accepted, so that {many} "
-            f"{_duration(self.seconds)}; other rows may differ."
+            f"{duration_text(self.seconds)}; other rows may differ."
         )
 
     def _facts(self) -> list[Fact]:
@@ -298,15 +298,6 @@ def _about(proposals: float) -> str:
     if proposals > _COUNTLESS:
         return f"10^{math.log10(proposals):.0f}"
     return f"{float(f'{proposals:.1g}'):,.0f}"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 1:
-        return "less than a second"
-    for unit, length in (("hour", 3600), ("minute", 60)):
-        if seconds >= 2 * length:
-            return f"about {seconds / length:.0f} {unit}s"
-    return f"about {seconds:.0f} s"
 
 
 ALWAYS_CAME = 16
