@@ -609,24 +609,38 @@ def from_the_middle(target, **settings):
         # Nine features in float32: there OpenBLAS adds up some columns of a group otherwise.
         "loss, shape": [("logistic", {"n": 2512, "p": 9}), ("squared", {}), ("hinge", {"n": 100}),
                         ("smoothed_hinge", {}), (SoftmaxLoss(3), {}), ("logistic", {})],
+        "n_chains": [90, 5, 1],
     }
 )  # fmt: skip
-def test_lazy_paths_are_the_plain_ones_to_the_last_bit(threshold, precision, loss, shape):
+def test_lazy_paths_are_the_plain_ones_to_the_last_bit(threshold, precision, loss, shape, n_chains):
     target = GibbsTarget(lending_like(loss, **shape), 300.0, 0.003, threshold)
-    lazy, plain = (
-        from_the_middle(target, precision=precision, lazy=lazy) for lazy in (True, False)
-    )
+    settings = {"precision": precision, "n_chains": n_chains}
+    lazy, plain = (from_the_middle(target, lazy=lazy, **settings) for lazy in (True, False))
     np.testing.assert_array_equal(lazy, plain)
     assert (target.problem.curvature_bound() is None) == (loss == "hinge")
+
+
+def test_few_models_of_many_rows_are_not_padded():
+    shapes = []
+
+    def evaluate(stack):
+        shapes.append(stack.shape)
+        return stack.sum(axis=1), 2 * stack
+
+    theta = np.random.default_rng(0).standard_normal((3, 40))
+    for count in (1, 5, 40):
+        gradient = Columns(evaluate, 10**6).value_and_gradient(theta[:, :count])[1]
+        np.testing.assert_array_equal(gradient, 2 * theta[:, :count])
+    assert [shape[-1] for shape in shapes] == [1, 5, 32]
 
 
 def test_few_chains_are_evaluated_once_they_are_inside_and_too_low_a_bound_is_noticed(monkeypatch):
     problem, seen, plain = lending_like(n=2000), [], Columns.value_and_gradient
     target = GibbsTarget(problem, 2000.0, 0.05, "smooth")
 
-    def counted(self, theta, numbers=None):
-        seen.append(theta.shape[1])
-        return plain(self, theta, numbers)
+    def counted(self, theta, which=None):
+        seen.append(theta.shape[1] if which is None else which.sum())
+        return plain(self, theta, which)
 
     monkeypatch.setattr(Columns, "value_and_gradient", counted)
     states = path(target, step_size=2e-6, start=tuple(problem.minimum.theta), n_steps=150)

@@ -126,7 +126,7 @@ def minimiser_inside(problem: Problem) -> bool:
     return pull > 0 and pull >= problem.L - pull
 
 
-_WIDTH = 32  # models in a group; a multiple of it for few rows
+_WIDTH = 32  # models in a group; a multiple of it for few rows, fewer only if there are fewer
 _FEWEST_CELLS, _WIDEST = 2**15, 1024
 
 
@@ -144,29 +144,33 @@ class Columns:
         self.width = min(max(1, _FEWEST_CELLS // (n_rows * _WIDTH)) * _WIDTH, _WIDEST)
 
     def value_and_gradient(
-        self, theta: NDArray[Any], numbers: NDArray[np.integer[Any]] | None = None
+        self, theta: NDArray[Any], which: array_api.Mask | None = None
     ) -> tuple[array_api.FloatArray, array_api.FloatArray]:
-        """Losses (K,) and gradients (p, K) of the columns of ``theta`` (p, K)."""
+        """Losses (K,) and gradients (p, K) of some columns of ``theta``, all by default."""
         p, count = theta.shape
-        group, place = self._places(np.arange(count) if numbers is None else numbers)
-        stack = np.zeros((int(group.max()) + 1, p, self.width))
-        stack[group, :, place] = theta.T
-        at_once = max(1, STACK_COLUMNS // self.width)
+        # Rows decide which models are evaluated, so that the width depends on all of them.
+        width = min(self.width, count) if self.width == _WIDTH else self.width
+        numbers = np.arange(count) if which is None else np.flatnonzero(which)
+        group, place = _places(numbers, width)
+        stack = np.zeros((int(group.max()) + 1, p, width))
+        stack[group, :, place] = theta[:, numbers].T
+        at_once = max(1, STACK_COLUMNS // width)
         lows = range(0, len(stack), at_once)
         parts = [self._evaluate(stack[low : low + at_once]) for low in lows]
         value = np.concatenate([part[0] for part in parts])[group, place]
         gradient = np.concatenate([part[1] for part in parts])[group, :, place]
         return value, np.ascontiguousarray(gradient.T)
 
-    def _places(self, numbers: NDArray[np.integer[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Group and position of each model; the position is its number modulo the width."""
-        place = numbers % self.width
-        order = np.argsort(place, kind="stable")
-        counts = np.bincount(place, minlength=self.width)
-        before = np.cumsum(counts) - counts
-        group = np.empty(len(numbers), dtype=np.intp)
-        group[order] = np.arange(len(numbers)) - before[place[order]]
-        return group, place
+
+def _places(numbers: NDArray[np.integer[Any]], width: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Group and position of each model; the position is its number modulo the width."""
+    place = numbers % width
+    order = np.argsort(place, kind="stable")
+    counts = np.bincount(place, minlength=width)
+    before = np.cumsum(counts) - counts
+    group = np.empty(len(numbers), dtype=np.intp)
+    group[order] = np.arange(len(numbers)) - before[place[order]]
+    return group, place
 
 
 _UNIT = 2.0**-24  # float32 rounds to half a unit of 2⁻²³
@@ -341,8 +345,7 @@ class FullDrift(Drift):
         drift = np.zeros_like(theta)
         if look.any():
             # Fixed positions: rows decide which chains are evaluated, not how they are rounded.
-            numbers = np.flatnonzero(look)
-            value, gradient = self._host_columns.value_and_gradient(theta[:, look], numbers)
+            value, gradient = self._host_columns.value_and_gradient(theta, look)
             slack.note(look, theta, value + self._error(value), gradient)
             drift[:, look] = self._weighted(value, gradient)
         return drift

@@ -303,11 +303,14 @@ def _why(candidate: MechanismCandidate, goal: str, best: MechanismCandidate) -> 
     if is_about_one(candidate.plan):
         new = " on new rows" if goal == "population" else ""
         if best.offer.applies and candidate.seconds < best.seconds:
+            quick, long = (
+                f"{duration_text(one.seconds)} of one core and {one.plan.passes:,.0f} passes over "
+                "the rows"
+                for one in (candidate, best)
+            )
             return (
                 f"one model; its expected loss{new} is within 5 % of that of {best.offer.name}, in "
-                f"{duration_text(candidate.seconds)} of one core instead of "
-                f"{duration_text(best.seconds)} ({candidate.plan.passes:,.0f} passes over the rows instead of "
-                f"{best.plan.passes:,.0f}); {success}"
+                f"{quick} instead of {long}; {success}"
             )
         return f"one model; this mechanism has the lowest expected loss{new}; {success}"
     return f"no mechanism guarantees a hit rate; this one has the lowest expected loss; {success}"
