@@ -21,7 +21,7 @@ from rashomon_explorer.mechanisms.langevin.plan import LastState, plan_last_stat
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import ROUNDING, radial_noise
 from rashomon_explorer.mechanisms.planning import centres
-from rashomon_explorer.mechanisms.planning.plan import MINIMUM_PASSES, Plan, minimum_gradients
+from rashomon_explorer.mechanisms.planning.plan import MINIMUM_PASSES, Plan
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee, gdp, pure
 from rashomon_explorer.problem.problem import Problem
@@ -44,23 +44,12 @@ class OneModelPlan(Plan):
         return self.excess_bound - self.own_ridge * self.radius**2 / 2
 
     @property
-    def own_passes(self) -> float:
-        """One for each step, or those of a minimum and what follows it."""
-        return self._steps or MINIMUM_PASSES + self._later
-
-    @property
-    def gradients(self) -> float:
-        """Steps times their share of the rows, or those of a minimum and what follows it."""
-        share = getattr(self.settings, "rate", 1.0)
-        return self._steps * share or minimum_gradients(self.p) + self._later
-
-    @property
-    def _steps(self) -> float:
-        return float(getattr(self.settings, "n_steps", 0))
-
-    @property
-    def _later(self) -> float:
-        return float(getattr(getattr(self.settings, "then", None), "n_steps", 0))
+    def steps(self) -> float:
+        """Steps, times their share of the rows; 0 for a minimum that no steps follow."""
+        later = getattr(self.settings, "then", None)
+        if later is not None:
+            return float(MINIMUM_PASSES + later.n_steps)
+        return getattr(self.settings, "n_steps", 0) * getattr(self.settings, "rate", 1.0)
 
     @property
     def by_excess(self) -> bool:

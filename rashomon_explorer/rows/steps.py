@@ -64,17 +64,6 @@ def encoder_step(encoder: Any, names: Sequence[str] | None) -> "EncodeStep | Tra
 
 
 @dataclass(frozen=True)
-class ScaleStep:
-    """Rows mapped by released centres and spreads."""
-
-    scale: ColumnMap
-
-    def __call__(self, rows: FloatArray, targets: Any) -> tuple[FloatArray, Any]:
-        """Return mapped rows (m, d), and unchanged targets."""
-        return np.ascontiguousarray(self.scale.rows(rows)), targets
-
-
-@dataclass(frozen=True)
 class ClipStep:
     """Rows clipped to a norm bound, optionally with a constant 1 as their last entry."""
 

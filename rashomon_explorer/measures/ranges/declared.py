@@ -18,7 +18,7 @@ from rashomon_explorer.problem.losses.squared import SquaredLoss
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.coercion import chunks_with_targets, is_chunked
-from rashomon_explorer.rows.steps import NumericStep, ScaleStep
+from rashomon_explorer.rows.steps import NumericStep
 from rashomon_explorer.sets import RashomonSet
 from rashomon_explorer.sets.models.fitted import class_codes
 from rashomon_explorer.sets.scores import encoded_rows
@@ -129,15 +129,14 @@ def set_problem(
         "radius": models.plan.radius,
         "row_norm": models.row_norm,
         "ridge": models.plan.ridge,
+        "scale": models.scale,
     }
     if is_chunked(X):
         table = encoded_rows(models, chunks_with_targets(X, y), is_raw=is_raw)
-        scaled = () if models.scale is None else (ScaleStep(models.scale),)
-        coded = table.then(NumericStep(), partial(_coded_step, models), *scaled)
+        coded = table.then(NumericStep(), partial(_coded_step, models))
         problem = Problem(coded, **declared)
     else:
         rows: Any = encoded_rows(models, X, is_raw=is_raw)
-        rows = rows if models.scale is None else models.scale.rows(np.asarray(rows))
         problem = Problem(rows, _targets(models, y), **declared)
     if not resampled:
         _check_same(problem, models)

@@ -9,7 +9,7 @@ from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.formatting import Fact, rounded_up
 from rashomon_explorer._utils.validation import check_share
 from rashomon_explorer.mechanisms.planning import centres
-from rashomon_explorer.mechanisms.planning.plan import MINIMUM_PASSES, Plan, minimum_gradients
+from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.privacy import Guarantee, gdp
@@ -103,14 +103,9 @@ class EllipsoidPlan(Plan):
         return self.centre.excess
 
     @property
-    def own_passes(self) -> float:
-        """One for each step of the centre, or those of its minimum, and a few for draws."""
-        return (self.centre.n_steps or MINIMUM_PASSES) + self.n_draws / 4
-
-    @property
-    def gradients(self) -> float:
-        """One for each step of the centre, or those of its minimum."""
-        return float(self.centre.n_steps) or minimum_gradients(self.p)
+    def steps(self) -> float:
+        """Steps of the centre; 0 if it is a noisy minimum."""
+        return float(self.centre.n_steps)
 
     @property
     def grid(self) -> float:

@@ -48,14 +48,14 @@ class PathPlan(Plan):
         return True
 
     @property
-    def own_passes(self) -> float:
-        """One for each step, of all chains together."""
+    def steps(self) -> float:
+        """Steps of each chain."""
         return float(self.n_steps)
 
     @property
-    def gradients(self) -> float:
-        """One for each step of each chain."""
-        return float(self.n_steps * self.n_draws)
+    def repeats(self) -> int:
+        """One chain for each draw."""
+        return self.n_draws
 
     @property
     def threshold(self) -> Threshold:

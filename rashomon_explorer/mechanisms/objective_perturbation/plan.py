@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from rashomon_explorer._utils import validation
 from rashomon_explorer._utils.formatting import Fact, rounded_up
 from rashomon_explorer.mechanisms.objective_perturbation import accounting
-from rashomon_explorer.mechanisms.planning.plan import MINIMUM_PASSES, Plan, minimum_gradients
+from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak, warn_large_delta
 from rashomon_explorer.mechanisms.request import Request
 from rashomon_explorer.privacy import Guarantee, approximate
@@ -37,14 +37,9 @@ class ObjectivePerturbationPlan(Plan):
         return self.followed_excess
 
     @property
-    def own_passes(self) -> float:
-        """Those of a minimum and its certificate for each draw."""
-        return (MINIMUM_PASSES + 2) * self.n_draws
-
-    @property
-    def gradients(self) -> float:
-        """Those of a minimum for each draw."""
-        return minimum_gradients(self.p) * self.n_draws
+    def repeats(self) -> int:
+        """A minimum for each draw."""
+        return self.n_draws
 
     @property
     def _stability(self) -> tuple[float, float]:

@@ -22,7 +22,6 @@ _SAME = 1e-12  # relative tolerance for equal oscillations of a plan and of its 
 MINIMUM_PASSES = 16
 """Passes of a certified minimum at most, one a Newton step: 5 on a million ordinary rows."""
 
-_PROPOSAL_PASSES = 7  # a sample, planes, bowls and envelopes, and trial draws
 _FEW_PASSES = 4  # reading the rows first, columns' moments, the losses of the draws
 _PASS_SECONDS = 0.1  # before a cluster's workers start
 _ENTRY_SECONDS = 1e-8  # of a core; 2e-9 if kept, 2e-8 if read anew
@@ -31,11 +30,6 @@ _ENTRY_SECONDS = 1e-8  # of a core; 2e-9 if kept, 2e-8 if read anew
 def pass_seconds(n: int, p: int) -> float:
     """Measured seconds of one core for a pass over n chunked rows of p entries."""
     return _PASS_SECONDS + n * p * _ENTRY_SECONDS
-
-
-def minimum_gradients(p: int) -> float:
-    """Gradients that take as long as a minimum: ten Newton steps, p/10 for a Hessian."""
-    return 10 * (2 + p / 10)
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -177,19 +171,29 @@ class Plan(weakness.BasePlan):
         return self.along_path
 
     @property
-    def passes(self) -> float:
-        """Passes of a fit over chunked rows, at most, if no draw is rejected."""
-        return MINIMUM_PASSES + _FEW_PASSES + self.own_passes
+    def steps(self) -> float:
+        """Gradients over all rows, one after the other; 0 for a minimum."""
+        return 0.0
 
     @property
-    def own_passes(self) -> float:
-        """Passes of the mechanism itself."""
-        return _PROPOSAL_PASSES + self.n_draws / 4
+    def repeats(self) -> int:
+        """Number of the steps' chains, or of minima."""
+        return 1
+
+    @property
+    def passes(self) -> float:
+        """Passes of a fit over chunked rows, at most, if no draw is rejected.
+
+        Chains take their steps together. The curator's minimum comes in addition.
+        """
+        own = self.steps or (MINIMUM_PASSES + 2) * self.repeats
+        return own + MINIMUM_PASSES + _FEW_PASSES + self.n_draws / 4
 
     @property
     def gradients(self) -> float:
         """Gradients of one model over all rows that take as long as the mechanism's work."""
-        return minimum_gradients(self.p)
+        # ten Newton steps, each with p/10 for a Hessian
+        return self.repeats * (self.steps or 10 * (2 + self.p / 10))
 
     @property
     def of_exact_draws(self) -> bool:
