@@ -155,15 +155,7 @@ def _dots(
         top = max(float(excess.max(initial=0.0)), models.psi)
         symbol = np.where(inside[draws], "circle", "diamond")
         return marks.excess_dots(x, y, draws, excess[draws], top, hover, symbol=symbol, **marker)
-    return (go.Scattergl if many else go.Scatter)(
-        x=x,
-        y=y,
-        customdata=draws,
-        mode="markers",
-        name="draw",
-        marker={"color": theme.BLUE, **marker},
-        hovertemplate=f"draw %{{customdata}}<br>{hover}<extra></extra>",
-    )
+    return marks.dots(x, y, draws, f"<br>{hover}", {"color": theme.BLUE, **marker})
 
 
 _TITLE = "Range of each coefficient"

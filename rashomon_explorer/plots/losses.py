@@ -119,24 +119,14 @@ def _found(models: RashomonSet, *notes: str) -> str:
 
 def _add_strip(figure: go.Figure, excess: np.ndarray, draws: np.ndarray, selected: Mask) -> None:
     height = (draws * _GOLDEN) % 1  # spreads overlapping points, identically at every redraw
-    many = len(draws) > 1000
-    figure.add_trace(
-        (go.Scattergl if many else go.Scatter)(
-            x=excess[draws],
-            y=height.astype(np.float32),
-            customdata=draws,
-            mode="markers",
-            yaxis="y2",
-            name="draw",
-            marker={
-                "color": theme.BLUE,
-                "size": np.where(selected, 11, 4 if many else 6.5),
-                "opacity": text.opacities(selected),
-                "line": {"color": theme.PURPLE, "width": np.where(selected, 3, 0)},
-            },
-            hovertemplate="draw %{customdata}: excess loss %{x:.4g}<extra></extra>",
-        )
-    )
+    marker = {
+        "color": theme.BLUE,
+        "size": np.where(selected, 11, 4 if len(draws) > marks.MANY else 6.5),
+        "opacity": text.opacities(selected),
+        "line": {"color": theme.PURPLE, "width": np.where(selected, 3, 0)},
+    }
+    x, y, hover = excess[draws], height.astype(np.float32), ": excess loss %{x:.4g}"
+    figure.add_trace(marks.dots(x, y, draws, hover, marker, yaxis="y2"))
     marks.mark_best(figure, [0], [0.5], ": excess loss 0", yaxis="y2")
 
 

@@ -142,16 +142,19 @@ def excess_dots(
     **marker: Any,
 ) -> go.Scatter | go.Scattergl:
     """One dot for each draw, coloured by its excess loss."""
-    return (go.Scattergl if len(excess) > MANY else go.Scatter)(
-        x=x,
-        y=y,
-        customdata=draws,
-        text=[number(float(value)) for value in excess],
-        mode="markers",
-        name="draw",
-        marker={**loss_colours(excess, top, **SHORT_BAR), **marker},
-        hovertemplate=f"draw %{{customdata}}<br>{hover}<br>excess loss %{{text}}<extra></extra>",
-    )
+    text = [number(float(value)) for value in excess]
+    look = {**loss_colours(excess, top, **SHORT_BAR), **marker}
+    return dots(x, y, draws, f"<br>{hover}<br>excess loss %{{text}}", look, text=text)
+
+
+def dots(
+    x: FloatArray, y: FloatArray, draws: ArrayLike, hover: str, marker: Any, **look: Any
+) -> go.Scatter | go.Scattergl:
+    """One dot for each draw; `hover` follows its number."""
+    kind = go.Scattergl if len(x) > MANY else go.Scatter
+    words = f"draw %{{customdata}}{hover}<extra></extra>"
+    look |= {"customdata": draws, "marker": marker, "hovertemplate": words}
+    return kind(x=x, y=y, mode="markers", name="draw", **look)
 
 
 MANY = 1_000

@@ -289,12 +289,16 @@ class PeopleTable(Panel):
             self.table.rows, self.table.columns = [], []
             self.said.value = _why_not(found, self.state)
             return
-        columns = _columns(found)
+        cells = _cells(found)
+        texts, keys = (zip(*column, strict=True) for column in zip(*cells.values(), strict=True))
         with self.table.hold_sync():
             self.table.columns = [
-                {"name": name, "hint": _HINTS.get(name, f"in groups by {name}")} for name in columns
+                {"name": name, "hint": _HINTS.get(name, f"in groups by {name}")} for name in cells
             ]
-            self.table.rows = [_row(int(place), row, columns) for place, row in _lines(found)]
+            self.table.rows = [
+                {"id": int(place), "cells": list(words), "keys": list(values)}
+                for place, words, values in zip(found.index, texts, keys, strict=True)
+            ]
             everyone = self.session.sample_words or f"{len(self.session.rows):,} people"
             self.table.note = f"{len(found):,} of {everyone}"
         kinds = [EXACT] * ("flips" in found or "exact_low" in found)
@@ -317,42 +321,22 @@ def _why_not(found: Any, state: Any) -> str:
     return f'<p class="rx-note">{words}</p>'
 
 
-def _lines(found: pd.DataFrame) -> Any:
-    kinds = flip_kinds(found) if {"flips", "drawn_flips"} & set(found) else None
-    named = found if kinds is None else found.assign(kind=kinds)
-    return named.iterrows()
-
-
-def _columns(found: pd.DataFrame) -> list[str]:
-    known = {
-        "answer": "best",
-        "sampled": "drawn_low",
-        "exact": "exact_low",
-        "otherwise": "drawn_flips",
-    }
-    flips = ["label"] if {"flips", "drawn_flips"} & set(found) else []
-    groups = [str(name)[1:] for name in found if str(name).startswith("_")]
-    names = [name for name, column in known.items() if column in found]
-    return ["person", *names, *flips, *groups]
-
-
-def _row(place: int, row: pd.Series, columns: list[str]) -> dict[str, Any]:
-    cells, keys = zip(*(_cell(place, row, name) for name in columns), strict=True)
-    return {"id": place, "cells": list(cells), "keys": list(keys)}
-
-
-def _cell(place: int, row: pd.Series, name: str) -> tuple[str, Any]:
-    """Text and sort key of one cell."""
-    if name == "person":
-        return str(place), place
-    if name == "answer":
-        return number(float(row["best"])), float(row["best"])
-    if name in ("sampled", "exact"):
-        side = "drawn" if name == "sampled" else "exact"
-        low, high = float(row[f"{side}_low"]), float(row[f"{side}_high"])
-        return f"{number(low, 2)} to {number(high, 2)}", high - low
-    if name == "otherwise":
-        return percent(float(row["drawn_flips"])), float(row["drawn_flips"])
-    if name == "label":
-        return str(row["kind"]), str(row["kind"])
-    return str(row[f"_{name}"]), str(row[f"_{name}"])
+def _cells(found: pd.DataFrame) -> dict[str, tuple[list[str], list[Any]]]:
+    """Texts and sort keys of each column of the table."""
+    cells = {"person": (found.index.map(str).tolist(), found.index.tolist())}
+    if "best" in found:
+        cells["answer"] = (found["best"].map(number).tolist(), found["best"].tolist())
+    for name, side in (("sampled", "drawn"), ("exact", "exact")):
+        if f"{side}_low" in found:
+            low, high = found[f"{side}_low"], found[f"{side}_high"]
+            texts = [f"{number(a, 2)} to {number(b, 2)}" for a, b in zip(low, high, strict=True)]
+            cells[name] = (texts, (high - low).tolist())
+    if "drawn_flips" in found:
+        cells["otherwise"] = (
+            found["drawn_flips"].map(percent).tolist(),
+            found["drawn_flips"].tolist(),
+        )
+    if {"flips", "drawn_flips"} & set(found):
+        cells["label"] = (flip_kinds(found).tolist(),) * 2
+    groups = {str(name)[1:]: found[name].map(str).tolist() for name in found if str(name)[0] == "_"}
+    return cells | {name: (texts, texts) for name, texts in groups.items()}
