@@ -91,6 +91,11 @@ class Aggregate(NamedTuple):
         """Whether the noise is on counts of rows in groups."""
         return self.group == _GROUPS
 
+    @property
+    def unitless(self) -> bool:
+        """Whether the noise is in units of the sensitivity, not of the released numbers."""
+        return self.name == "coefficients"
+
     def query(self, models: Paid) -> Query:
         """Query for these models; raise a ValueError if it does not apply to them."""
         find = _OF_MODELS.get(self.name)
@@ -111,6 +116,7 @@ _AGGREGATES = (
     ("largest_excess", _SET, "largest excess loss"),
     ("psi_avoiding", _EVERY, "least ψ at which a model does without a feature"),
     ("psi_sign", _EVERY, "ψ up to which a coefficient keeps its sign"),
+    ("coefficients", _EVERY, "coefficients of the population's best model, with error bars"),
     ("psi_n_trees", _EVERY, "ψ at which the set has 10, 100, … trees"),
     ("range_width", _SCORES, "mean range of a person's scores"),
     ("score_std", _SCORES, "standard deviation of a person's scores"),
@@ -173,9 +179,9 @@ class Basket:
             return _CHOOSE
         try:
             query = AGGREGATES[name].query(self.models)
-            plan_release(
-                self.models, self.n_rows, queries=[query], epsilon=1.0, categories=self.categories
-            )
+            # A large budget: whether the noise hides the answer is asked of the whole basket.
+            settings = {**self.budget, "queries": [query], "weights": None, "epsilon": 100.0}
+            plan_release(self.models, self.n_rows, **settings, ledger=self.by_zcdp)
         except ValueError as error:
             return str(error)
         return ""

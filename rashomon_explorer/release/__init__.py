@@ -1,5 +1,6 @@
 """Differentially private queries on private rows, charged to a ledger."""
 
+from rashomon_explorer.release.coefficients import Coefficients
 from rashomon_explorer.release.groups import GroupGaps
 from rashomon_explorer.release.least_psi import LeastPsi
 from rashomon_explorer.release.losses import Excess, Losses, SoftHits
@@ -9,10 +10,12 @@ from rashomon_explorer.release.query import Query, Sensitivity
 from rashomon_explorer.release.released import ReleasedAggregates
 from rashomon_explorer.release.reliance import Reliance
 from rashomon_explorer.release.run import release
-from rashomon_explorer.release.statistic import Measured, Threshold
+from rashomon_explorer.release.statistic import Coefficient, Measured, Threshold
 
 __all__ = [
     "Budget",
+    "Coefficient",
+    "Coefficients",
     "Excess",
     "GroupGaps",
     "LeastPsi",

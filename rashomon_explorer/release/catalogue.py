@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from rashomon_explorer.release.coefficients import Coefficients
 from rashomon_explorer.release.groups import BaseRates, GroupGaps, GroupSizes
 from rashomon_explorer.release.least_psi import LeastPsi
 from rashomon_explorer.release.losses import Accuracies, ClippedShare, LossDifferences, Losses
@@ -117,6 +118,7 @@ QUERIES: dict[str, Callable[[], Query]] = {
     "clipped_share": ClippedShare,
     "psi_avoiding": partial(LeastPsi, avoiding=()),
     "psi_sign": partial(LeastPsi, sign=()),
+    "coefficients": Coefficients,
     "score_threshold": ScoreThreshold,
     "selection_gap": GroupGaps,
     "mean_selection_gap": partial(GroupGaps, over="mean"),

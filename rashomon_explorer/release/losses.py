@@ -173,7 +173,8 @@ class ClippedShare(query.Query):
         return np.array([(norms > rows.public.linear.row_norm).mean()])
 
 
-_LOSSES = ("logistic", "squared")
+SMOOTH = ("logistic", "squared")
+"""Losses with a Hessian everywhere, of one score."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,9 +192,9 @@ class ExcessQuery(query.Query):
         super().check(public)
         check_positive(radius=self.radius)
         check_nonnegative(ridge=self.ridge)
-        if public.linear.plan.loss not in _LOSSES:
+        if public.linear.plan.loss not in SMOOTH:
             raise ValueError(
-                f"{self.name} supports the losses {_LOSSES}, but the draws use "
+                f"{self.name} supports the losses {SMOOTH}, but the draws use "
                 f"{public.linear.plan.loss!r}: release 'loss_differences' instead"
             )
 
@@ -336,7 +337,7 @@ def posed_constants(public: query.PublicShape, radius: float, ridge: float) -> C
     """Constants of the draws' loss on a ball, for the number of rows of the release."""
     models = public.linear
     return Constants.of(
-        _loss(models),
+        posed_loss(models),
         n=public.n_rows,
         p=models.coef.shape[1],
         domain=Ball(radius),
@@ -359,8 +360,8 @@ def posed_problem(
         design -= design @ without.T @ without
     return Problem(
         design,
-        _targets(rows),
-        loss=_loss(models),
+        posed_targets(rows),
+        loss=posed_loss(models),
         radius=radius,
         row_norm=row_bound(models.row_norm, intercept=True),
         ridge=ridge,
@@ -369,12 +370,12 @@ def posed_problem(
     )
 
 
-def _loss(models: ReleasedSet) -> Loss:
+def posed_loss(models: ReleasedSet) -> Loss:
     """Loss of the draws' plan, whose name identifies it."""
     return SoftmaxLoss(models.n_classes) if models.link == "softmax" else get_loss(models.plan.loss)
 
 
-def _targets(rows: query.Rows) -> NDArray[Any]:
+def posed_targets(rows: query.Rows) -> NDArray[Any]:
     """Labels −1 and 1 or 0, 1, …, or targets in [−1, 1], as the loss requires them."""
     if rows.models.link == "softmax":
         return np.asarray(rows.codes)

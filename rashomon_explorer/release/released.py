@@ -13,7 +13,14 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.guarantee import epsilon_delta_text, guarantee_text
 from rashomon_explorer.release.noise import GaussianNoise, LaplaceNoise
-from rashomon_explorer.release.statistic import Gap, Measured, RateStatistic, Statistic, Threshold
+from rashomon_explorer.release.statistic import (
+    Coefficient,
+    Gap,
+    Measured,
+    RateStatistic,
+    Statistic,
+    Threshold,
+)
 from rashomon_explorer.sets.files import number, number_from_value
 
 if TYPE_CHECKING:
@@ -32,8 +39,13 @@ class Answer:
 
     @property
     def of_every_model(self) -> bool:
-        """Whether it is about every model of the class, not about the draws."""
-        return self.query.startswith("psi_")
+        """Whether it is about every model of the class or the best one, not about the draws."""
+        return self.query.startswith("psi_") or self.of_population
+
+    @property
+    def of_population(self) -> bool:
+        """Whether intervals hold the population's value: sampling error, too."""
+        return self.query == "coefficients"
 
 
 @dataclass(frozen=True)
@@ -95,7 +107,8 @@ class ReleasedAggregates:
         Parameters
         ----------
         confidence : float, default=0.95
-            Confidence of ``low`` to ``high``, which contains the value **for these rows**.
+            Confidence of ``low`` to ``high``, which contains the value **for these rows**; for
+            coefficients that of the population.
 
         Returns
         -------
@@ -157,6 +170,8 @@ class ReleasedAggregates:
                 + (f"  ({statistic.note})" if statistic.note else "")
             )
         lines.append("95 % intervals of the values for these rows, including the noise")
+        if any(answer.of_population for answer in self.answers):
+            lines.append("coefficients: of the values for the population, including sampling")
         lines += [f"the draws: {self.doubt}"] * bool(self.doubt)
         lines.append(str(self.guarantee))
         return "\n".join(lines)
@@ -191,6 +206,7 @@ _KINDS: dict[str, type[Any]] = {
         Measured,
         RateStatistic,
         Gap,
+        Coefficient,
         Threshold,
         GaussianNoise,
         LaplaceNoise,

@@ -211,6 +211,67 @@ class Gap:
 
 
 @dataclass(frozen=True)
+class Coefficient:
+    """A coefficient of the population's best model, and what leaves it open.
+
+    Parameters
+    ----------
+    name : str
+    value : float
+    standard_error, rows_error : float
+        Standard deviations by the noise and by sampling.
+    choice : float
+        √(2ψ(H⁻¹)_jj): how far models within ψ reach to either side, by quadratic approximation.
+    radius : float
+        Radius of the ball of models.
+    psi : float
+    doubt : str, default=""
+        Reason why the coefficient is unknown; empty if it is known.
+
+    Examples
+    --------
+    >>> slope = Coefficient("slope", 1.0, 0.03, 0.04, 0.5, 4.0, 0.01)
+    >>> [round(end, 3) for end in slope.interval()]
+    [0.902, 1.098]
+    """
+
+    name: str
+    value: float
+    standard_error: float
+    rows_error: float
+    choice: float
+    radius: float
+    psi: float
+    doubt: str = ""
+
+    @property
+    def estimate(self) -> float:
+        """Coefficient; NaN if it is unknown."""
+        return math.nan if self.doubt else self.value
+
+    @property
+    def note(self) -> str:
+        """Range of the models within ψ, or the reason why it is unknown."""
+        if self.doubt:
+            return self.doubt
+        low, high = self.value - self.choice, self.value + self.choice
+        ends = f"{max(low, -self.radius):.3g} to {min(high, self.radius):.3g}"
+        return f"within ψ = {self.psi:g} models reach from {ends} (quadratic approximation)"
+
+    def interval(self, confidence: float = _USUAL) -> Interval:
+        """Interval of the population's coefficient, noise and sampling included.
+
+        No model of the ball has a larger coefficient than the radius.
+        """
+        check_inner_share(confidence=confidence)
+        if self.doubt:
+            return -self.radius, self.radius
+        errors = math.hypot(self.standard_error, self.rows_error)
+        half = float(ndtri((1 + confidence) / 2)) * errors
+        return _clipped((self.value - half, self.value + half), -self.radius, self.radius)
+
+
+@dataclass(frozen=True)
 class Threshold:
     """Threshold of the scores of labels, for prediction sets of public people.
 
@@ -297,7 +358,7 @@ def score_levels(scores: FloatArray, levels: int) -> NDArray[np.int_]:
     return np.clip(np.ceil(scores * levels - 1e-9), 0, levels).astype(int)
 
 
-Statistic = Measured | RateStatistic | Gap | Threshold
+Statistic = Measured | RateStatistic | Gap | Coefficient | Threshold
 """A released number, computed from noisy values at no further privacy cost."""
 
 

@@ -204,7 +204,7 @@ def test_aggregates_of_trees_are_paid_for_or_say_why_not_and_come_back(page):
     assert abs(loss.estimate - exact) < 6 * loss.noise.deviation
     rows = {row["name"]: row for row in page.basket_panel.table.rows}
     refused = {name for name, row in rows.items() if row["why"]}
-    assert refused == {"soft_hits", "mean_excess", "largest_excess", "psi_sign"}
+    assert refused == {"soft_hits", "mean_excess", "largest_excess", "psi_sign", "coefficients"}
     assert _bought(page).released["psi of 10 trees"].note
     assert "linear models" in rows["soft_hits"]["why"]
     again = Explorer(load_dataset("lending"), home=page.session.home)

@@ -135,7 +135,7 @@ def value(models, rows):
     return release(models.release(), *rows[:2], **settings)
 
 
-def test_aggregates_add_to_the_cost_or_are_refused(models, value, tmp_path):
+def test_aggregates_add_to_the_cost_or_are_refused(models, rows, value, tmp_path):
     def words(models, *aggregates):
         path = tmp_path / "c.html"
         options = {"interactive": False, "overwrite": True}
@@ -145,6 +145,8 @@ def test_aggregates_add_to_the_cost_or_are_refused(models, value, tmp_path):
     assert f"together: ε = {rounded_up(total)}" in words(models, value)
     assert number(value["ambiguity"].estimate, 4) in words(models, value)
     assert all(one.note in words(models, value) for one in value if "sign" in one.name)
+    bars = release(models.release(), *rows[:2], queries=["coefficients"], rho=1.0, ledger=None)
+    assert all(one.note in words(models, bars) for one in bars)
     other = replace(value, models=pure(7.0))
     assert "add the cost of those draws to the total" in words(models, other)
     assert "add the cost of those draws to the total" not in words(models, value)

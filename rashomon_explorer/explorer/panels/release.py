@@ -114,6 +114,7 @@ class BasketPanel(PaidPanel):
         action = self.aggregates
         try:
             basket, action.why_not = self.basket(), ""
+            _ = basket.plan  # raises where the noise of a share would hide the answer
         except (DataError, CuratorOnlyError, ValueError) as error:
             action.selected, action.why_not = None, str(error)
             self.table.rows = [] if self.state.rashomon_set is None else self.table.rows
@@ -161,7 +162,7 @@ def _rows(basket: Basket) -> list[dict[str, Any]]:
             "title": one.title,
             "definition": why or one.query(basket.models).definition,
             "why": why,
-            "noise": "" if cost is None else _noise(name, cost.noise.deviation),
+            "noise": "" if cost is None or one.unitless else _noise(name, cost.noise.deviation),
             "share": "" if cost is None else percent(cost.share),
         }
 

@@ -26,7 +26,7 @@ from rashomon_explorer.privacy import Guarantee, Ledger, adaptive_epsilon
 from rashomon_explorer.privacy.composition import ledger_order
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
-from rashomon_explorer.release import ReleasedAggregates
+from rashomon_explorer.release import ReleasedAggregates, Threshold
 from rashomon_explorer.report.blocks import Block, Facts, Items, Plot, Table, Words, figure
 from rashomon_explorer.report.kinds import model_kind
 from rashomon_explorer.report.material import AnySet, Curator, Paid, Release
@@ -248,11 +248,16 @@ def _one(value: ReleasedAggregates, material: Release) -> list[Block]:
         blocks.append(Words(SEEDED, "warning"))
     if _numbers(value.models) != _numbers(material.models.guarantee):
         blocks.append(Words(_OTHER_DRAWS, "warning"))
-    every = [one for answer in value.answers if answer.of_every_model for one in answer.statistics]
+    noted = [
+        one
+        for answer in value.answers
+        for one in answer.statistics
+        if answer.of_every_model or isinstance(one, Threshold)
+    ]
     return [
         *blocks,
         figure(material, "aggregates", _INTERVALS, released=value),
-        *([Items({one.name: one.note for one in every})] if every else []),
+        *([Items({one.name: one.note for one in noted})] if noted else []),
         Items({answer.query: f"{answer.definition}; {answer.noise}" for answer in value.answers}),
     ]
 
@@ -263,8 +268,8 @@ def _numbers(guarantee: Guarantee) -> tuple[float, ...]:
 
 
 _INTERVALS = (
-    "Intervals hold the value for these rows; rows_error bounds the additional error from sampling "
-    "the rows from a population."
+    "Intervals hold the value for these rows, and coefficients' that for the population; "
+    "rows_error bounds the additional error from sampling the rows from a population."
 )
 _OTHER_DRAWS = (
     "These aggregates were computed for draws with another guarantee than the draws of this "
