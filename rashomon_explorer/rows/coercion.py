@@ -90,7 +90,7 @@ def chunk_rows(
     if n_jobs is None and executor is None and is_dask(X):
         executor = active_client()
     workers = resolve_workers(n_jobs, executor)
-    if is_dask(X) and not isinstance(workers, DaskWorkers) and is_persisted([X]):
+    if is_dask(X) and not isinstance(workers, DaskWorkers) and is_persisted(X):
         raise TypeError(
             "X is persisted on a cluster: pass its client as executor=, or the collection as it "
             "was before persist()"

@@ -1,7 +1,7 @@
 """Rows of Dask collections, and diagnostics of a cluster."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from shutil import disk_usage
@@ -174,14 +174,14 @@ class DaskRows(FeaturesAndTargets):
                         "and declared lengths must be true"
                     )
                 part = slice(max(low - at, 0), min(high - at, length))
-                yield (X.iloc[part] if hasattr(X, "iloc") else X[part]), _plain(y)[part]
+                yield (X.iloc[part] if hasattr(X, "iloc") else X[part]), np.asarray(y)[part]
             at += length
 
     def part(self, low: int, high: int) -> tuple[RowSource, int]:
         """Partitions that contain rows low to high."""
         part, first = parts_of_rows(self.lengths, low, high)
         with PLANNING:
-            X, y = (data if data is None else _slice(data, part) for data in (self.X, self.y))
+            X, y = (data if data is None else _partition(data, part) for data in (self.X, self.y))
         return DaskRows(X, y, self.lengths[part]), first
 
     @cached_property
@@ -224,27 +224,16 @@ def active_client() -> Any:
         return None
 
 
-def is_persisted(collections: Sequence[Any]) -> bool:
+def is_persisted(data: Any) -> bool:
     """Whether workers of a cluster store values of a collection; computes nothing."""
-    return any(_is_persisted(data) for data in collections)
-
-
-def _is_persisted(data: Any) -> bool:
     if not hasattr(type(data), "expr"):
         graphs = [data.__dask_graph__()]
     else:  # building the graph may compute, for example divisions of set_index
         operands = [operand for node in data.expr.walk() for operand in node.operands]
         plain = [operand for operand in operands if not hasattr(type(operand), "dependencies")]
         graphs = [getattr(operand, "dask", operand) for operand in plain]
-    return any(_is_future(value) for graph in graphs for value in _values(graph))
-
-
-def _values(graph: Any) -> Iterable[Any]:
-    return dict(graph).values() if isinstance(graph, Mapping) else (graph,)
-
-
-def _is_future(value: Any) -> bool:
-    return type(value).__name__ == "Future"
+    values = [dict(one).values() if isinstance(one, Mapping) else (one,) for one in graphs]
+    return any(type(value).__name__ == "Future" for some in values for value in some)
 
 
 def _checked(lengths: Sequence[int]) -> tuple[int, ...]:
@@ -285,12 +274,8 @@ def _cut_otherwise(lengths: tuple[int, ...], targets: tuple[int, ...]) -> DataEr
     )
 
 
-def _partition(data: Any, place: int) -> Any:
-    return data.blocks[place] if hasattr(data, "chunks") else data.partitions[place]
-
-
-def _slice(data: Any, part: slice) -> Any:
-    return (data.blocks if hasattr(data, "chunks") else data.partitions)[part]
+def _partition(data: Any, place: int | slice) -> Any:
+    return (data.blocks if hasattr(data, "chunks") else data.partitions)[place]
 
 
 def _partitions(data: Any) -> list[Any]:
@@ -315,11 +300,7 @@ def _computed(collections: list[Any], place: int) -> Any:
 
     with PLANNING:
         parts = [_partition(data, place) for data in collections]
-        return dask.compute(*parts, scheduler=None if is_persisted(collections) else get)
-
-
-def _plain(targets: Any) -> Any:
-    return targets.to_numpy() if hasattr(targets, "to_numpy") else targets
+        return dask.compute(*parts, scheduler=None if any(map(is_persisted, collections)) else get)
 
 
 _SECONDS = 10

@@ -259,8 +259,7 @@ class DaskWorkers:
         )
         # Gather all before the first is used: a second attempt would yield it again.
         gathered = self.client.gather(futures, asynchronous=True)
-        results: list[Any] = self._wait_for(gathered, watch, futures)
-        return results
+        return list(self._wait_for(gathered, watch, futures))
 
     def _shared(self, source: Any, watch: ClusterWatch) -> Any:
         """Return a source that each task needs whole, sent once."""
@@ -292,8 +291,8 @@ class DaskWorkers:
         if isinstance(root, DaskRows):
             rows = root.delayed(*key)
         else:
-            if key not in sent:
-                sent[key] = self._scattered(alone.source.root, watch)
+            if key not in sent:  # a copy reads a mapped file here, where its end is an error
+                sent[key] = self._scattered(copy(alone.source.root), watch)
             rows = sent[key]
         return replace(alone, source=alone.source.rebased(None)), rows
 
@@ -315,15 +314,13 @@ class DaskWorkers:
 
     def keep(self, load: Task, parts: Sequence[Any], chunk_bytes: int) -> "RowsOnWorkers":
         """Parts of a table that workers load once and keep in half of their memory at most."""
-        workers = (self._workers() or {}).values()
-        memory = [worker["memory_limit"] or math.inf for worker in workers]
+        memory = [one["memory_limit"] or math.inf for one in (self._workers() or {}).values()]
         return RowsOnWorkers(self, load, parts, sum(memory) / 2 / chunk_bytes)
 
     def _scattered(self, source: RowSource, watch: ClusterWatch) -> Any:
         """Send rows to one worker; a scheduler that loses it may raise any error."""
-        rows = copy(source)  # rows of a mapped file are read here, where its end is an error
         try:
-            return self._wait_for(self.client.scatter(rows, hash=False, asynchronous=True), watch)
+            return self._wait_for(self.client.scatter(source, hash=False, asynchronous=True), watch)
         except (TypeError, PickleError, ClusterError):  # these rows cannot be sent at all
             raise
         except Exception as error:  # no row was read yet: the cause is the connection

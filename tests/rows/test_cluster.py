@@ -59,14 +59,12 @@ TWO = {"n_workers": 2, "threads_per_worker": 1}
 
 @pytest.fixture
 def cluster(tmp_path):
-    # A cluster looks for a worker this long after a death of it, and gives it up if it is just then
-    # dead of a later one.
-    patient = {"distributed.deploy.lost-worker-timeout": "1 day"}
-    with _cluster(patient, **TWO, processes=True, local_directory=str(tmp_path)) as client:
+    # With Dask's own timeouts: 15 seconds after a death it gives a worker up that is dead again.
+    with _cluster(**TWO, processes=True, local_directory=str(tmp_path)) as client:
         yield client
 
 
-def _kill_one(client, pick=0):
+def _kill_one(client, pick=0, how=signal.SIGKILL):
     """Kill a worker that is up; whether there was one.
 
     A process that is still starting is left alone: its nanny gives it up if it dies then.
@@ -79,7 +77,7 @@ def _kill_one(client, pick=0):
             and process.status == distributed.core.Status.running
             and process.worker_address in local.scheduler.workers
         ):
-            os.kill(process.pid, signal.SIGKILL)
+            os.kill(process.pid, how)
             return True
     return False
 
@@ -281,6 +279,7 @@ def test_a_hundred_kills_at_random_instants_leave_a_charge_each_and_the_same_dig
     # Rows that are sent, and rows that workers read for themselves.
     tables = [chunk_rows(X, Y, executor=cluster), _in_files(tmp_path / "rows", cluster)]
     for number in range(KILLS):
+        cluster.cluster.scale(2)
         cluster.wait_for_workers(2, timeout=120)
         charge = ledger.reserve(pure(0.01), note=f"sums {number}", parameters={"n": len(X)})
         # From far sooner to far later than a task takes, on a quick machine and on a busy one.
@@ -320,7 +319,10 @@ def _digest(table):
 
 
 @pytest.mark.law
-def test_kills_during_fits_leave_one_charge_each_and_the_same_draws(cluster, tmp_path):
+def test_dead_and_stopped_workers_during_fits_leave_one_charge_each_and_the_same_draws(
+    cluster, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("rashomon_explorer.rows.workers._SILENT_SECONDS", 10.0)
     ledger = Ledger.create(tmp_path / "clinic.ledger", epsilon=50.0, delta=1e-5)
     asked = {**EXACT, "random_state": 0, "ledger": ledger}
     want = RashomonClassifier(**asked).fit(chunk_rows(X, Y)).rashomon_set_.coef
@@ -330,7 +332,7 @@ def test_kills_during_fits_leave_one_charge_each_and_the_same_draws(cluster, tmp
     def kill():
         rng = np.random.default_rng(0)
         while not done.wait(rng.uniform(1.0, 8.0)):
-            _kill_one(cluster)
+            _kill_one(cluster, how=signal.SIGSTOP if rng.uniform() < 0.3 else signal.SIGKILL)
 
     killer = Thread(target=kill)
     killer.start()
