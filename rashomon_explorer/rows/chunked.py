@@ -362,11 +362,6 @@ class TransformedRows(SourceView):
         view = TransformedRows(*own, first=part.span[0], offset=part.offset)
         return view, (view.first - self.first) * self.settings.rows
 
-    def root_rows(self, low: int, high: int) -> tuple[int, int]:
-        """As the source, of whole chunks."""
-        rows = self._chunks(low, high).rows
-        return self.source.root_rows(rows.start - self.offset, rows.stop - self.offset)
-
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
         """Yield parts of whole chunks; an error names the row that causes it."""
         size = self.settings.rows

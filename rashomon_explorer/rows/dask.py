@@ -182,7 +182,7 @@ class DaskRows(FeaturesAndTargets):
         part, first = parts_of_rows(self.lengths, low, high)
         with PLANNING:
             X, y = (data if data is None else _partition(data, part) for data in (self.X, self.y))
-        return DaskRows(X, y, self.lengths[part]), first
+        return DaskRows(X, y, self.lengths[part], span=(low, high)), first
 
     @cached_property
     def _delayed(self) -> tuple[list[Any], list[Any] | None]:

@@ -5,7 +5,7 @@ import os
 import weakref
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
@@ -169,10 +169,6 @@ class RowSource:
         """Source that contains rows low to high and little else, and its first row's number."""
         return self, 0
 
-    def root_rows(self, low: int, high: int) -> tuple[int, int]:
-        """First row of the root that rows low to high need, and one past the last."""
-        return low, high
-
     @property
     def root(self) -> "RowSource | None":
         """Source behind all views of it; None for one that is sent with each task."""
@@ -204,6 +200,8 @@ class FeaturesAndTargets(RowSource):
 
     X: Any
     y: Any = None
+    span: tuple[int, int] | None = field(default=None, kw_only=True)
+    """First row, and one past the last, of the source that this is a part of."""
 
     @property
     def names(self) -> Sequence[str] | None:
@@ -274,7 +272,7 @@ class ArrayRows(FeaturesAndTargets):
     def part(self, low: int, high: int) -> tuple[RowSource, int]:
         """Rows low to high; those of a mapped file are read when they are sent."""
         y = _rows_of(self.y, low, high) if self.labelled else None
-        return ArrayRows(_rows_of(self.X, low, high), y), low
+        return ArrayRows(_rows_of(self.X, low, high), y, span=(low, high)), low
 
     @cached_property
     def _readers(self) -> tuple[_Reader, _Reader]:

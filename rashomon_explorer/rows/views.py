@@ -47,10 +47,6 @@ class SourceView(RowSource):
         source, offset = self.source.part(low, high)
         return replace(self, source=source), offset
 
-    def root_rows(self, low: int, high: int) -> tuple[int, int]:
-        """As the source."""
-        return self.source.root_rows(low, high)
-
     @property
     def root(self) -> RowSource | None:
         """As the source."""
@@ -142,10 +138,6 @@ class RowSubset(SourceView):
         selected = self.places[low:high]
         source, offset = self.source.part(int(selected[0]), int(selected[-1]) + 1)
         return RowSubset(source, selected - offset), low
-
-    def root_rows(self, low: int, high: int) -> tuple[int, int]:
-        """From the first selected row to the last."""
-        return self.source.root_rows(int(self.places[low]), int(self.places[high - 1]) + 1)
 
     def locate(self, row: int) -> str:
         """Name a row as the source does."""

@@ -287,7 +287,7 @@ class DaskWorkers:
             return alone, None
         if self._sent is None or self._sent[0] is not root:
             self._sent = root, {}
-        sent, key = self._sent[1], part.source.root_rows(part.rows.start, part.rows.stop)
+        sent, key = self._sent[1], alone.source.root.span
         if isinstance(root, DaskRows):
             rows = root.delayed(*key)
         else:
