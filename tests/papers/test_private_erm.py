@@ -21,9 +21,9 @@ N, RADIUS, LOSS = 40, 0.5, SmoothedHingeLoss(smoothing=0.5)
 ASKED = request_of(n=N, p=1, loss=LOSS, radius=RADIUS, row_norm=1.0, ridge=1.0, epsilon=1.0)
 
 
-def boosting(delta):
+def boosting(delta, share=0.25):
     """Two runs of output perturbation; with δ of its Gaussian form, which p = 1 does not prefer."""
-    (one,) = private_erm._tried(replace(ASKED, delta=0.0), 2, 0.25, 0.05, ("output_perturbation",))
+    (one,) = private_erm._tried(replace(ASKED, delta=0.0), 2, share, 0.05, ("output_perturbation",))
     if delta == 0:
         return one
     assert not [*private_erm._tried(ASKED, 2, 0.25, 0.05, ("output_perturbation",))]
@@ -72,6 +72,14 @@ def test_runs_and_selection_together_keep_their_cost_by_brute_force(delta):
     # Controls: less noise, and a selection as sharp as if the loss moved less.
     assert any(apart(one, scale=0.3) > planned.guarantee.delta(one) + 1e-4 for one in grid)
     assert any(apart(one, sharper=50.0) > planned.guarantee.delta(one) + 1e-4 for one in grid)
+
+
+def test_a_selection_is_not_free_as_appendix_d_has_it():
+    """The two runs alone cost .2 together; with the selection the laws are .4 apart."""
+    planned = boosting(0.0, share=0.8)
+    runs = 2 * planned.run.guarantee.epsilon(0.0)
+    laws = [selected_law(planned, pull)[1] for pull in (1.0, -1.0)]
+    assert runs == pytest.approx(0.2) and chains.delta(*laws, runs) > 0.005
 
 
 def test_a_draw_is_the_better_of_two_runs_by_the_users_objective():
