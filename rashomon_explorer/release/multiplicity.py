@@ -101,7 +101,7 @@ class MultiplicityQuery(query.Query):
         every = {"baseline": self.baseline, "tolerance": self.tolerance, "kappa": self.kappa}
         return {
             key: value
-            for key, value in MEASURES[self.measure].accepted_options(every).items()
+            for key, value in MEASURES[self.measure].own_options(every).items()
             if value is not None
         }
 

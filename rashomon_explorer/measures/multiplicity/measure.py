@@ -84,7 +84,7 @@ class Measure:
         result[sizes > 0] = found[np.searchsorted(different, sizes[sizes > 0])]
         return result
 
-    def accepted_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
+    def own_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Subset of the options that this measure takes."""
         return {name: options[name] for name in self.options if name in options}
 

@@ -175,7 +175,7 @@ class _Task:
             first = get_measure(names[0])
             options: dict[str, Any] = {}
             for name in names:
-                options |= get_measure(name).accepted_options(self.options)
+                options |= get_measure(name).own_options(self.options)
             some = predictions[first.of].on_rows(masks[code])
             return first.kernel(some, inputs.model_steps(some.values, self.sizes), **options)
 

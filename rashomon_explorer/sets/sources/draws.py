@@ -34,7 +34,6 @@ def from_draws(
     classes: Sequence[Any] = (),
     target_bounds: tuple[float, float] = (-1.0, 1.0),
     mechanism: str = "unknown",
-    plan: Plan | None = None,
     guarantee: Guarantee | None = None,
 ) -> RashomonSet:
     """Create a set from linear models of a problem, for samplers that no estimator runs.
@@ -57,8 +56,6 @@ def from_draws(
         Range of the targets of a regression.
     mechanism : str, default="unknown"
         Name of the mechanism.
-    plan : Plan, optional
-        Plan of the draws; by default a plan without a budget, and no temperature.
     guarantee : Guarantee, optional
         The sampler's own guarantee for these draws. Without it there is none: the distribution of
         the draws is unknown.
@@ -66,7 +63,7 @@ def from_draws(
     Raises
     ------
     ValueError
-        If a shape does not match, a model is not finite, ψ is negative or differs from the plan's.
+        If a shape does not match, a model is not finite, ψ is negative.
 
     Examples
     --------
@@ -84,18 +81,13 @@ def from_draws(
     # Local import: samplers are slow to import.
     from rashomon_explorer.mechanisms.base import Draws
 
-    if not psi >= 0 or (plan is not None and plan.psi != psi):
-        planned = "" if plan is None else f" and the plan's {plan.psi:g}"
-        raise ValueError(f"psi must be >= 0{planned}, got {psi!r}")
+    if not psi >= 0:
+        raise ValueError(f"psi must be >= 0, got {psi!r}")
     drawn = draws if isinstance(draws, Draws) else None
     theta = np.asarray(draws if drawn is None else drawn.coef, dtype=float)
     if theta.ndim != 2 or theta.shape[1] != problem.p or not np.isfinite(theta).all():
         raise ValueError(
             f"draws must be finite, of shape (n_draws, {problem.p}), got shape {theta.shape}"
-        )
-    if plan is None:
-        plan = plan_without_budget(
-            theta.shape, psi, problem.loss.name, problem.n, _oscillation(problem)
         )
     best = _with_intercepts(problem.minimum.theta[None], problem)[0]
     n_features = problem.p // problem.loss.outputs - problem.intercept
@@ -107,7 +99,9 @@ def from_draws(
         link=problem.loss.link,
         row_norm=problem.row_norm,
         target_bounds=target_bounds,
-        plan=plan,
+        plan=plan_without_budget(
+            theta.shape, psi, problem.loss.name, problem.n, _oscillation(problem)
+        ),
         guarantee=_UNKNOWN if guarantee is None else guarantee,
         losses=problem.value(theta.T) if drawn is None else drawn.losses,
         minimum=replace(problem.minimum, theta=best),
