@@ -107,9 +107,7 @@ _METHODS = (
 TIGHT = {
     ("linear", 0.0, "unthresholded"): ("convex", "pure", "rows"),
     ("linear", DELTA, "langevin_average"): ("convex", "(ε, δ)", "rows"),
-    ("linear", DELTA, "noisy_descent"): ("convex", "(ε, δ)", "rows"),
     ("ridged", 0.0, "output_perturbation"): ("strongly convex", "pure", "rows"),
-    ("ridged", DELTA, "output_perturbation"): ("strongly convex", "(ε, δ)", "rows"),
     ("ridged", DELTA, "localised_gaussian"): ("strongly convex", "(ε, δ)", "rows"),
     ("ridged", DELTA, "noisy_descent"): ("strongly convex", "(ε, δ)", "rows"),
     ("hinged", DELTA, "noisy_sgd"): ("strongly convex", "(ε, δ)", "rows"),
@@ -129,7 +127,7 @@ def measure(draws: int = 64, methods: Sequence[str] = _METHODS) -> dict[str, Any
             for method in methods if delta == 0 else _OF_DELTA:
                 tight = (table, delta, method) in TIGHT and method != "noisy_sgd"
                 many = draws if tight else draws // 4
-                found += [_sweep(table, delta, method, axis, many) for axis in known.sweeps]
+                found += [sweep(table, delta, method, axis, many) for axis in known.sweeps]
     return {
         "machine": machine(),
         "draws": draws,
@@ -190,7 +188,8 @@ def request_of(table: str, n: int, p: int, epsilon: float, delta: float) -> Requ
     return Request(n, p, 0.0, known.loss, known.radius, 1.0, known.ridge, epsilon, delta, 1)
 
 
-def _sweep(table: str, delta: float, method: str, axis: str, draws: int) -> dict[str, Any] | None:
+def sweep(table: str, delta: float, method: str, axis: str, draws: int) -> dict[str, Any] | None:
+    """Measure one mechanism along an axis of a table; None where it does not apply."""
     points = TABLES[table].sweeps[axis]
     measured = [_point(table, delta, method, point, draws) for point in points]
     if any(one is None for one in measured):

@@ -13,7 +13,7 @@ import pytest
 from scipy.special import gammaincc, logsumexp
 from scipy.stats import gamma, kstest
 
-from benchmarks.rates import DELTA, TABLES, request_of, slope_of
+from benchmarks.rates import DELTA, TABLES, TIGHT, fitted_slope, request_of, slope_of, sweep
 from rashomon_explorer import RashomonClassifier, load_dataset
 from rashomon_explorer.mechanisms import (
     MECHANISMS,
@@ -24,6 +24,7 @@ from rashomon_explorer.mechanisms import (
 )
 from rashomon_explorer.mechanisms.base import collect
 from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.papers.instances import well_excess
 from rashomon_explorer.papers.localisation import plan_iterated, plan_perturbed
 from rashomon_explorer.papers.theorems import RATES
 from rashomon_explorer.privacy.conversions import gdp_epsilon
@@ -232,14 +233,6 @@ def test_the_exact_temperature_falls_as_the_root_of_the_threshold():
     np.testing.assert_allclose(betas, 1 / (2e-3 * np.sqrt(2 * psi)), rtol=0.15)
 
 
-def well_excess(p, beta, width=0.3):
-    """Mean of min{‖θ‖/width, 1} under its Gibbs law on the unit ball, by quadrature."""
-    r = np.concatenate([np.linspace(0, width, 4001)[1:], np.linspace(width, 1, 4001)[1:]])
-    loss = np.minimum(r / width, 1.0)
-    log_density = -beta * loss + (p - 1) * np.log(r) + np.log(np.gradient(r))
-    return math.exp(logsumexp(log_density, b=loss) - logsumexp(log_density))
-
-
 def test_finding_a_well_takes_an_inverse_temperature_proportional_to_p():
     """Non-convex: until β is about p·log(1/width) a draw misses the well, convex or private."""
     p, needed = 8 * 2 ** np.arange(5), []
@@ -247,10 +240,12 @@ def test_finding_a_well_takes_an_inverse_temperature_proportional_to_p():
         low, high = 1.0, 1e5
         for _ in range(50):
             middle = math.sqrt(low * high)
-            low, high = (low, middle) if well_excess(k, middle) <= 0.5 else (middle, high)
+            low, high = (
+                (low, middle) if well_excess(int(k), middle, width=0.3) <= 0.5 else (middle, high)
+            )
         needed.append(low)
     assert slope_of(p, needed) == pytest.approx(1, abs=0.1)
-    cold = [well_excess(k, 4.0 * p[-1]) for k in p]
+    cold = [well_excess(int(k), 4.0 * p[-1], width=0.3) for k in p]
     assert slope_of(p, cold) == pytest.approx(1, abs=0.1)
     # A cone's excess is Gamma(p) over β where the well is deep enough.
     assert cold[0] == pytest.approx(p[0] / (4.0 * p[-1]), rel=0.01)
@@ -308,6 +303,32 @@ def test_promises_on_a_population_have_the_rates_that_are_printed(method, notion
     assert found == pytest.approx(list(rate.upper), abs=0.1)
     free = slope_of(n, [promised(int(k), 8, 1e7) for k in n])
     assert free == pytest.approx(rate.sampling, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        row
+        for row in TIGHT
+        if row[2] in ("output_perturbation", "localised_gaussian", "langevin_average")
+    ],
+    ids=lambda row: f"{row[0]}-{row[2]}-{row[1]:g}",
+)
+def test_tight_promises_are_the_slopes_that_are_measured(row):
+    """64 draws a point; a promise whose powers were half as large would be missed."""
+    for axis in "npε":
+        found = sweep(*row, axis, 64)
+        assert found["slope_error"] < 0.04
+        assert found["slope"] == pytest.approx(found["promised_slope"], abs=0.1)
+        assert abs(found["slope"] - found["promised_slope"] / 2) > 0.1
+
+
+def test_a_fitted_slope_has_the_spread_of_its_error():
+    rng, places, means = np.random.default_rng(0), np.array([1, 2, 4, 8]), np.array([8, 4, 2, 1.0])
+    errors = means * np.array([0.02, 0.05, 0.01, 0.03])
+    slopes = [slope_of(places, rng.normal(means, errors)) for _ in range(2_000)]
+    slope, error = fitted_slope(places, means, errors)
+    assert slope == -1 and np.std(slopes) == pytest.approx(error, rel=0.1)
 
 
 def test_noisy_moments_are_of_second_order_where_the_best_model_is_inside():
