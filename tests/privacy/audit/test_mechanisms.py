@@ -61,7 +61,7 @@ def test_within_its_claim_and_beyond_a_bolder_one(name, kind):
 # mechanisms/test_one_model.py, papers/test_localisation.py and papers/test_private_erm.py.
 EXACT = {
     *("moments", "noisy_descent", "last_iterate", "noisy_sgd", "localised_gaussian"),
-    *("output_perturbation", "iterated_batches", "smooth_sgd", "boosted"),
+    *("output_perturbation", "iterated_batches", "last_sampled_state", "smooth_sgd", "boosted"),
 }
 
 
