@@ -179,7 +179,7 @@ class SetDraw(PaidAction[DrawJob]):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.job: DrawJob | None = None
-        self._following = BackgroundTask("showing the draws", self._report_unseen)
+        self._following = BackgroundTask("showing the draws", self._following_failed)
         self._test = BackgroundTask("testing the sampler on simulated rows")
         self._infeasible: dict[str, str] = {}  # reasons by plan; empty if feasible or told
         self._testing = threading.Lock()
@@ -270,7 +270,7 @@ class SetDraw(PaidAction[DrawJob]):
         while self.pump():
             await asyncio.sleep(1 / FRAMES_A_SECOND)
 
-    def _report_unseen(self, error: Exception) -> None:
+    def _following_failed(self, error: Exception) -> None:
         self.state.phase = "failed"
         messages.report(self.state, "Showing the draws", error)
 

@@ -54,7 +54,7 @@ class CurrentSelection:
     @property
     def people(self) -> NDArray[np.intp]:
         """Positions of the selected rows (all without a selection), or of a sample of them."""
-        places = np.flatnonzero(self._wanted())
+        places = np.flatnonzero(self._selected())
         models = self.state.rashomon_set
         most = max(500, _MOST_ANSWERS // max(1, 0 if models is None else models.n_draws))
         return some(places, most)
@@ -71,7 +71,7 @@ class CurrentSelection:
     def population(self) -> int:
         """Number of people from whom `few` is a sample; of chunked rows all."""
         chunked = bool(self._screen.sample_words)
-        return self._screen.shape[0] if chunked else int(self._wanted().sum())
+        return self._screen.shape[0] if chunked else int(self._selected().sum())
 
     @property
     def everyone(self) -> "CurrentSelection":
@@ -155,7 +155,7 @@ class CurrentSelection:
         if self.state.selection and models is not None:
             parts.append(f"{len(self.state.selection):,} of {models.n_draws:,} models selected")
         if rows is not None:
-            selected, read = int(self._wanted().sum()), len(self.people)
+            selected, read = int(self._selected().sum()), len(self.people)
             if selected < len(rows):
                 parts.append(f"{selected:,} of {plural(len(rows), 'row')} selected")
             if read < selected:
@@ -174,7 +174,7 @@ class CurrentSelection:
             return "explorer.rashomon_set", "explorer.rows", "explorer.targets"
         return "explorer.selected.models", "explorer.selected.rows", "explorer.selected.targets"
 
-    def _wanted(self) -> Mask:
+    def _selected(self) -> Mask:
         rows, state = self._screen.rows, self.state
         mask = np.ones(0 if rows is None else len(rows), dtype=bool)
         if self._of_all:

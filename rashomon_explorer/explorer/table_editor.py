@@ -164,10 +164,10 @@ def _role(table: TableEditor, column: Column, value: str) -> Column:
 
 
 def _setter(setting: str) -> "Callable[[TableEditor, Column, str], Column]":
-    def say(table: TableEditor, column: Column, value: str) -> Column:
+    def declare(table: TableEditor, column: Column, value: str) -> Column:
         return table.schema.declare(column.name, **{setting: value})[column.name]
 
-    return say
+    return declare
 
 
 def _levels(table: TableEditor, column: Column, value: str) -> Column:
